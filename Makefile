@@ -1,0 +1,120 @@
+# samtools rocksort -- see README.md.
+#
+#   make                builds ./samtools and ./samtools-rocksort
+#   make demo           installs what is missing, builds, sorts simulated reads in a pipeline
+#   make check          installs what the tests need, builds and runs all tests
+#   make bench          compares with the samtools on PATH (an hour on two cores)
+#   make install        to PREFIX (/usr/local), below DESTDIR
+#   make clean
+#
+# HTSDIR= and ROCKSDB_DIR= take htslib and RocksDB from their source or install directories instead of
+# pkg-config. SAN=address,undefined or SAN=thread builds with sanitizers, WERROR=1 with -Werror;
+# each combination has its own directory of objects.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+CC ?= cc
+CFLAGS ?= -O2 -g
+PKG_CONFIG ?= pkg-config
+
+WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+HARDENING = -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)
+ALL_CFLAGS = -std=gnu11 -pthread $(WARNINGS) $(HARDENING) $(if $(WERROR),-Werror) \
+             $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) $(CFLAGS)
+ALL_LDFLAGS = -pthread -pie $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+
+PACKAGES = snappy liblz4 libzstd zlib libxxhash
+ifdef HTSDIR
+HTS_CFLAGS = -I$(HTSDIR) -I$(HTSDIR)/include
+HTS_LIBS = -L$(HTSDIR) -L$(HTSDIR)/lib -Wl,-rpath,$(HTSDIR):$(HTSDIR)/lib -lhts
+else
+PACKAGES += htslib
+endif
+ifdef ROCKSDB_DIR
+ROCKSDB_CFLAGS = -I$(ROCKSDB_DIR)/include
+ROCKSDB_LIBS = -L$(ROCKSDB_DIR) -L$(ROCKSDB_DIR)/lib -Wl,-rpath,$(ROCKSDB_DIR):$(ROCKSDB_DIR)/lib \
+               -lrocksdb
+else
+PACKAGES += rocksdb
+endif
+ifeq ($(shell $(PKG_CONFIG) --exists libdeflate && echo yes),yes)
+PACKAGES += libdeflate
+DEFLATE_CFLAGS = -DHAVE_LIBDEFLATE
+endif
+# Asked for when something is compiled, not when make starts: install-deps.sh may run in between.
+LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) \
+             $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
+LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES))
+
+MODULES = bam_batch bam_block bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
+          bam_writer bgzf_block diag mem_budget pipeline pipeline_load pipeline_merge \
+          pipeline_segment pipeline_spill rocksdb_opts run_store scratch_dir size_option temp_codec
+
+comma := ,
+BUILD = build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)$(if $(WERROR),-werror)
+OBJECTS = $(MODULES:%=$(BUILD)/%.o)
+# Programs of a special build stay in its directory.
+BIN = $(if $(SAN)$(WERROR),$(BUILD),.)
+PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
+
+UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
+
+.PHONY: all demo check check-unit check-cli bench install clean format deps-build deps-test
+.SECONDARY:
+
+all: $(PROGRAMS)
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(BUILD)
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BIN)/samtools: $(BUILD)/samtools.o $(OBJECTS)
+	$(CC) $(ALL_LDFLAGS) $^ $(LIB_LIBS) -o $@
+
+$(BIN)/samtools-rocksort: $(BUILD)/samtools_rocksort.o $(OBJECTS)
+	$(CC) $(ALL_LDFLAGS) $^ $(LIB_LIBS) -o $@
+
+bench/simulate-reads: bench/simulate-reads.c
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) $< $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
+
+# The phases of demo and check are separate makes, since the first may install what the second finds
+# with pkg-config.
+demo:
+	@sh scripts/install-deps.sh demo
+	@$(MAKE) --no-print-directory all bench/simulate-reads
+	@bash scripts/demo.sh
+
+check:
+	@sh scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory all bench/simulate-reads
+	@$(MAKE) --no-print-directory check-unit check-cli
+
+$(BUILD)/test_%: test/unit/test_%.c $(OBJECTS)
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -I. $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) $(ALL_LDFLAGS) \
+	    $(LIB_LIBS) $$($(PKG_CONFIG) --libs cmocka) -o $@
+
+check-unit: $(UNIT_TESTS:%=$(BUILD)/%)
+	@for t in $^; do echo "== $$t"; ./$$t || exit 1; done
+
+build/venv/bin/python:
+	@sh scripts/make-venv.sh build/venv
+
+check-cli: all build/venv/bin/python
+	@bash scripts/fetch-real-bams.sh build/real-bams
+	build/venv/bin/python test/cli/run.py --build-dir $(BIN)
+
+bench: all bench/simulate-reads
+	python3 bench/bench.py
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 doc/samtools-rocksort.1 $(DESTDIR)$(PREFIX)/share/man/man1
+
+format:
+	clang-format -i *.c *.h test/unit/*.c bench/*.c
+
+clean:
+	rm -rf build demo samtools samtools-rocksort bench/simulate-reads
+
+-include $(wildcard $(BUILD)/*.d)

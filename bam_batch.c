@@ -1,0 +1,238 @@
+/*
+ * bam_batch.c -- see bam_batch.h.
+ *
+ * Why both ends of one arena: how many records there are, and how long their keys, is known only
+ * when they are there. Splitting the memory beforehand would waste it or overrun it.
+ */
+#include "bam_batch.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* More than the index of one record: the one that straddles two batches is not counted before its
+   beginning is prepended. Also covers the alignment of what lies between the ends. */
+enum { STRADDLER_BYTES = 1024 };
+
+static size_t align_up(size_t n, size_t alignment)
+{
+    return (n + alignment - 1) & ~(alignment - 1);
+}
+
+struct bam_batch *bam_batch_create(enum sort_order order, uint8_t *mem, size_t mem_bytes)
+{
+    struct bam_batch *batch = calloc(1, sizeof *batch);
+    if (!batch) return NULL;
+    batch->order = order;
+    batch->mem = mem;
+    batch->mem_bytes = mem_bytes;
+    if (!mem) {
+        batch->mem_bytes = align_up(mem_bytes, 4096);
+        void *fresh = mmap(NULL, batch->mem_bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (fresh == MAP_FAILED) {
+            free(batch);
+            return NULL;
+        }
+        batch->mem = fresh;
+        batch->owns_mem = true;
+    }
+    bam_batch_reset(batch, 0);
+    return batch;
+}
+
+static void free_parts(struct bam_batch *batch)
+{
+    while (batch->parts) {
+        struct bam_batch_part *part = batch->parts;
+        batch->parts = part->next;
+        free(part);
+    }
+}
+
+void bam_batch_destroy(struct bam_batch *batch)
+{
+    if (!batch) return;
+    free_parts(batch);
+    if (batch->owns_mem) (void)munmap(batch->mem, batch->mem_bytes);
+    free(batch);
+}
+
+void bam_batch_reset(struct bam_batch *batch, size_t gap_bytes)
+{
+    free_parts(batch);
+    batch->last_part = &batch->parts;
+    batch->gap_bytes = gap_bytes;
+    batch->raw_begin = batch->raw_end = batch->walk_at = gap_bytes;
+    batch->n_records = 0;
+    batch->entries = NULL;
+    batch->sorted = false;
+    atomic_store(&batch->top, batch->mem_bytes);
+    atomic_store(&batch->unindexed_bytes, 0);
+    atomic_store(&batch->result_bytes, 0);
+    atomic_store(&batch->n_pending, 1);
+}
+
+/*
+ * What records take besides their raw bytes, at worst. Coordinate: an entry of 16 bytes for a
+ * record of 37. Others: a keyed_record and an entry; the worst natural key is twice as long as its
+ * name, so that a record of 291 bytes with a name of 254 takes 528 + 16.
+ */
+static size_t index_bytes_at_worst(enum sort_order order, size_t raw_bytes)
+{
+    return sort_order_is_fixed(order) ? raw_bytes / 2 : 2 * raw_bytes;
+}
+
+static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
+{
+    return sort_order_is_fixed(order) ? free_bytes / 3 * 2 : free_bytes / 3;
+}
+
+size_t bam_batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes)
+{
+    return gap_bytes + raw_bytes + index_bytes_at_worst(order, raw_bytes) + 4096;
+}
+
+size_t bam_batch_room(const struct bam_batch *batch)
+{
+    /* Workers first take from the top and then count bytes as indexed; reading in the opposite
+       order errs on the safe side. */
+    size_t unindexed = atomic_load(&batch->unindexed_bytes);
+    size_t taken = batch->raw_end + atomic_load(&batch->result_bytes) + STRADDLER_BYTES +
+                   index_bytes_at_worst(batch->order, unindexed);
+    size_t top = atomic_load(&batch->top);
+    return top > taken ? raw_bytes_at_worst(batch->order, top - taken) : 0;
+}
+
+void bam_batch_append(struct bam_batch *batch, size_t raw_bytes)
+{
+    batch->raw_end += raw_bytes;
+    atomic_fetch_add(&batch->unindexed_bytes, raw_bytes);
+}
+
+void bam_batch_prepend(struct bam_batch *batch, const uint8_t *bytes, size_t n_bytes)
+{
+    batch->raw_begin -= n_bytes;
+    batch->walk_at = batch->raw_begin;
+    memcpy(batch->mem + batch->raw_begin, bytes, n_bytes);
+    atomic_fetch_add(&batch->unindexed_bytes, n_bytes);
+}
+
+struct bam_batch_part *bam_batch_add_part(struct bam_batch *batch, size_t to, size_t n_records,
+                                          uint64_t first_record)
+{
+    struct bam_batch_part *part = calloc(1, sizeof *part);
+    if (!part) return NULL;
+    part->batch = batch;
+    part->from = batch->mem + batch->walk_at;
+    part->to = batch->mem + to;
+    part->n_records = n_records;
+    part->first_record = first_record;
+    *batch->last_part = part;
+    batch->last_part = &part->next;
+    batch->walk_at = to;
+    batch->n_records += n_records;
+    atomic_fetch_add(&batch->n_pending, 1);
+    return part;
+}
+
+/* Takes n_bytes from the upper end. */
+static void *take_from_top(struct bam_batch *batch, size_t n_bytes)
+{
+    return batch->mem + (atomic_fetch_sub(&batch->top, n_bytes) - n_bytes);
+}
+
+static void index_fixed(struct bam_batch_part *part, struct content_sum *sum)
+{
+    struct sort_entry *entry = take_from_top(part->batch, part->n_records * sizeof *entry);
+    part->index = entry;
+    for (const uint8_t *rec = part->from; rec < part->to;) {
+        size_t rec_bytes = bam_record_bytes(rec);
+        content_sum_add(sum, rec, rec_bytes);
+        *entry++ = (struct sort_entry){sort_key_coordinate(rec), rec};
+        rec += rec_bytes;
+    }
+}
+
+static void index_keyed(struct bam_batch_part *part, struct content_sum *sum)
+{
+    struct bam_batch *batch = part->batch;
+    size_t n_bytes = 0;
+    for (const uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec))
+        n_bytes += keyed_record_bytes(sort_key_bytes(batch->order, rec));
+    atomic_fetch_add(&batch->result_bytes, part->n_records * sizeof(struct sort_entry));
+    uint8_t *at = take_from_top(batch, n_bytes);
+    part->index = at;
+    for (const uint8_t *rec = part->from; rec < part->to;) {
+        size_t rec_bytes = bam_record_bytes(rec);
+        content_sum_add(sum, rec, rec_bytes);
+        struct keyed_record *kr = (struct keyed_record *)at;
+        kr->record = rec;
+        kr->key_bytes = (uint32_t)sort_key_encode(batch->order, rec, kr->key);
+        at += keyed_record_bytes(kr->key_bytes);
+        rec += rec_bytes;
+    }
+}
+
+const char *bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs,
+                                 struct content_sum *sum, uint64_t *bad_record)
+{
+    *bad_record = part->first_record;
+    for (const uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
+        const char *problem = bam_record_check(rec, n_refs);
+        if (problem) return problem;
+        ++*bad_record;
+    }
+    if (sort_order_is_fixed(part->batch->order))
+        index_fixed(part, sum);
+    else
+        index_keyed(part, sum);
+    atomic_fetch_sub(&part->batch->unindexed_bytes, (size_t)(part->to - part->from));
+    return NULL;
+}
+
+/* Gathers the entries of all parts, in input order. */
+static void gather_entries(const struct bam_batch *batch, struct sort_entry *out)
+{
+    for (const struct bam_batch_part *part = batch->parts; part; part = part->next) {
+        if (sort_order_is_fixed(batch->order)) {
+            memcpy(out, part->index, part->n_records * sizeof *out);
+            out += part->n_records;
+            continue;
+        }
+        const uint8_t *at = part->index;
+        for (size_t i = 0; i < part->n_records; i++) {
+            const struct keyed_record *kr = (const struct keyed_record *)at;
+            *out++ = (struct sort_entry){0, kr};
+            at += keyed_record_bytes(kr->key_bytes);
+        }
+    }
+}
+
+int bam_batch_sort(struct bam_batch *batch, struct merge_space *space)
+{
+    size_t n = batch->n_records;
+    if (n > 0) {
+        if (merge_space_reserve(space, n, 1) < 0) return -1;
+        gather_entries(batch, space->buffer[0]);
+        sort_entries(batch->order, space->buffer[0], n, space->buffer[1]);
+        /* Coordinate entries fill the upper end without a hole: the sorted ones replace them. */
+        size_t at = sort_order_is_fixed(batch->order) ? atomic_load(&batch->top)
+                                                      : align_up(batch->raw_end, 16);
+        batch->entries = (struct sort_entry *)(batch->mem + at);
+        memcpy(batch->entries, space->buffer[0], n * sizeof *batch->entries);
+    }
+    free_parts(batch);
+    batch->last_part = &batch->parts;
+    return 0;
+}
+
+size_t bam_batch_raw_bytes(const struct bam_batch *batch)
+{
+    return batch->walk_at - batch->raw_begin;
+}
+
+size_t bam_batch_used_bytes(const struct bam_batch *batch)
+{
+    return batch->raw_end + atomic_load(&batch->result_bytes) + batch->mem_bytes -
+           atomic_load(&batch->top);
+}

@@ -1,0 +1,100 @@
+/*
+ * bam_batch.h -- a batch: an arena full of raw records that are sorted together.
+ *
+ *     mem                                                                       mem + mem_bytes
+ *     | gap | raw records, in input order ...  ->        <- ... entries and keys |
+ *           raw_begin                    raw_end        top
+ *
+ * Raw bytes are appended at raw_end by one thread, the filler, possibly before they are there (a
+ * worker inflates them later). Once the bytes of some whole records are there, the filler adds them
+ * as a part; bam_batch_index_part, run by a worker, checks these records and writes their entries
+ * or keys below `top`. bam_batch_room sees to it that both ends never meet. When all parts are
+ * indexed the batch is sorted, after which it is read-only.
+ *
+ * The gap takes the beginning of a record whose end is in this batch but whose beginning was in the
+ * previous one.
+ *
+ * Ownership: the batch owns its parts, and its memory if it was allocated by bam_batch_create.
+ */
+#ifndef ROCKSORT_BAM_BATCH_H
+#define ROCKSORT_BAM_BATCH_H
+
+#include "bam_merge.h"
+#include "content_sum.h"
+
+#include <stdatomic.h>
+
+struct bam_batch;
+
+struct bam_batch_part {
+    struct bam_batch *batch;
+    struct bam_batch_part *next;
+    const uint8_t *from, *to;           /* whole records */
+    size_t n_records;
+    uint64_t first_record;              /* number of the first in the input, from 0 */
+    void *index;                        /* sort_entry or keyed_record sequence, below `top` */
+};
+
+struct bam_batch {
+    /* fixed after creation */
+    uint8_t *mem;
+    size_t mem_bytes;
+    bool owns_mem;
+    enum sort_order order;
+    /* filler only, until the batch is sorted */
+    size_t gap_bytes;
+    size_t raw_begin, raw_end;
+    size_t walk_at;                     /* end of the last part */
+    size_t n_records;
+    struct bam_batch_part *parts, **last_part;
+    /* filler and workers */
+    _Atomic size_t top;
+    _Atomic size_t unindexed_bytes;     /* raw bytes whose entries are still to come */
+    _Atomic size_t result_bytes;        /* room that sorting needs between the ends */
+    atomic_uint n_pending;              /* for the owner: jobs that are not done yet */
+    bool sorted;                        /* for the owner, under its lock: sorting is done */
+    /* after sorting */
+    struct sort_entry *entries;
+};
+
+/* Makes a batch with mem_bytes (8 KiB at least) of its own, or on given memory. NULL without
+   memory. */
+struct bam_batch *bam_batch_create(enum sort_order order, uint8_t *mem, size_t mem_bytes);
+void bam_batch_destroy(struct bam_batch *batch);
+
+/* Empties the batch; its first raw byte will be at gap_bytes. */
+void bam_batch_reset(struct bam_batch *batch, size_t gap_bytes);
+
+/* Raw bytes that can still be appended, whatever records they turn out to be. */
+size_t bam_batch_room(const struct bam_batch *batch);
+
+/* Memory that a batch needs in which raw_bytes can be appended behind a gap. */
+size_t bam_batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes);
+
+/* Claims the next raw_bytes. */
+void bam_batch_append(struct bam_batch *batch, size_t raw_bytes);
+
+/*
+ * Moves bytes to just below raw_begin, which must be untouched: at most gap_bytes of them.
+ */
+void bam_batch_prepend(struct bam_batch *batch, const uint8_t *bytes, size_t n_bytes);
+
+/* Adds n_records whole records that end at `to`, an offset into mem; NULL without memory. */
+struct bam_batch_part *bam_batch_add_part(struct bam_batch *batch, size_t to, size_t n_records,
+                                          uint64_t first_record);
+
+/*
+ * Checks the records of a part against a header of n_refs references, adds them to *sum and indexes
+ * them. Returns NULL, or what is wrong with the record whose number is then in *bad_record.
+ */
+const char *bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs,
+                                 struct content_sum *sum, uint64_t *bad_record);
+
+/* Sorts a batch all of whose parts are indexed. Returns 0, or -1 without memory. */
+int bam_batch_sort(struct bam_batch *batch, struct merge_space *space);
+
+/* Raw bytes and all bytes in use. */
+size_t bam_batch_raw_bytes(const struct bam_batch *batch);
+size_t bam_batch_used_bytes(const struct bam_batch *batch);
+
+#endif

@@ -1,0 +1,312 @@
+/*
+ * bam_reader.c -- see bam_reader.h.
+ *
+ * Three sources behind one interface:
+ *   - BGZF BAM: htslib opens the file and reads the header; from then on the compressed blocks are
+ *     taken from its hFILE as they are. The footer of a block says how much it inflates to, so the
+ *     place of every byte is known before anything is inflated.
+ *   - other BAM (gzip, uncompressed): bgzf_read.
+ *   - SAM, CRAM, FASTQ: sam_read1, packed into raw form.
+ */
+#include "bam_reader.h"
+
+#include "bam_record.h"
+#include "diag.h"
+
+#include <errno.h>
+#include <htslib/bgzf.h>
+#include <htslib/hfile.h>
+#include <htslib/hts.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* hFILE asks the kernel for so much at a time; its default of 32 KiB costs 4 times the calls. */
+enum { READ_BYTES = 128 << 10 };
+
+enum source { SOURCE_BGZF, SOURCE_PLAIN, SOURCE_RECORDS };
+
+struct bam_reader {
+    const char *name;
+    samFile *file;
+    sam_hdr_t *header;
+    enum source source;
+    /* SOURCE_BGZF */
+    bool check_end;             /* nobody looked for the EOF block yet: the input is a pipe */
+    bool last_block_empty;
+    uint64_t file_offset;
+    /* SOURCE_RECORDS */
+    bam1_t *record;
+    bool record_waits;          /* record was read but did not fit */
+    bool ended;                 /* to read SAM once more would wait forever in htslib */
+    uint64_t n_records;
+};
+
+static bool is_alignment_file(const htsFormat *format)
+{
+    /* The empty file gets as far as the header, for the message that users of samtools know. */
+    return format->category == sequence_data || format->format == empty_format ||
+           format->format == unknown_format;
+}
+
+static enum source choose_source(samFile *file)
+{
+    if (file->format.format != bam) return SOURCE_RECORDS;
+    return bgzf_compression(file->fp.bgzf) == 2 ? SOURCE_BGZF : SOURCE_PLAIN;
+}
+
+struct bam_reader *bam_reader_open(const char *path, htsThreadPool *pool)
+{
+    struct bam_reader *reader = calloc(1, sizeof *reader);
+    if (!reader) {
+        diag_error("out of memory");
+        return NULL;
+    }
+    reader->name = strcmp(path, "-") == 0 ? "standard input" : path;
+    errno = 0;
+    reader->file = sam_open(path, "r");
+    if (!reader->file) {
+        diag_error("cannot open '%s': %s", reader->name,
+                   errno ? strerror(errno) : "it is damaged or not an alignment file");
+        goto err;
+    }
+    if (!is_alignment_file(hts_get_format(reader->file))) {
+        diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM and CRAM",
+                   reader->name);
+        goto err;
+    }
+    if (hts_set_opt(reader->file, HTS_OPT_BLOCK_SIZE, READ_BYTES) < 0) {
+        diag_error("cannot set the block size of '%s'", reader->name);
+        goto err;
+    }
+    bool threaded = reader->file->format.format != bam;
+    if (threaded && hts_set_opt(reader->file, HTS_OPT_THREAD_POOL, pool) < 0) {
+        diag_error("cannot read '%s' with threads", reader->name);
+        goto err;
+    }
+    reader->header = sam_hdr_read(reader->file);
+    if (!reader->header) {
+        diag_error("failed to read header from '%s': it is empty, damaged or not an alignment file",
+                   reader->name);
+        goto err;
+    }
+    /* For BAM the header's reader has looked. */
+    if (reader->file->format.format == cram && hts_check_EOF(reader->file) == 0)
+        diag_warning("'%s' ends without an EOF marker; it is probably truncated", reader->name);
+    reader->source = choose_source(reader->file);
+    if (reader->source == SOURCE_RECORDS) {
+        reader->record = bam_init1();
+        if (!reader->record) {
+            diag_error("out of memory");
+            goto err;
+        }
+    } else {
+        reader->check_end = bgzf_check_EOF(reader->file->fp.bgzf) == 2;
+    }
+    return reader;
+err:
+    bam_reader_close(reader);
+    return NULL;
+}
+
+sam_hdr_t *bam_reader_header(struct bam_reader *reader)
+{
+    return reader->header;
+}
+
+const char *bam_reader_name(const struct bam_reader *reader)
+{
+    return reader->name;
+}
+
+size_t bam_reader_room_needed(const struct bam_reader *reader)
+{
+    return reader->record_waits ? bam_record_packed_bytes(reader->record) : BGZF_MAX_BYTES;
+}
+
+static int read_error(const struct bam_reader *reader)
+{
+    diag_error("cannot read '%s' near byte %" PRIu64 ": %s", reader->name, reader->file_offset,
+               errno ? strerror(errno) : "input is damaged");
+    return BAM_READER_ERROR;
+}
+
+static int reserve_compressed(struct bam_piece *piece, size_t size)
+{
+    if (size <= piece->compressed_room) return 0;
+    size_t room = size + size / 2;
+    uint8_t *grown = realloc(piece->compressed, room);
+    if (!grown) {
+        diag_error("out of memory");
+        return -1;
+    }
+    piece->compressed = grown;
+    piece->compressed_room = room;
+    return 0;
+}
+
+/* Appends the next BGZF block to the piece. Returns one of the reader's codes. */
+static int append_block(struct bam_reader *reader, struct bam_piece *piece)
+{
+    if (reserve_compressed(piece, piece->compressed_bytes + BGZF_MAX_BYTES) < 0)
+        return BAM_READER_ERROR;
+    hFILE *in = reader->file->fp.bgzf->fp;
+    uint8_t *block = piece->compressed + piece->compressed_bytes;
+    errno = 0;
+    ssize_t n = hread(in, block, BGZF_HEADER_BYTES);
+    if (n < 0) return read_error(reader);
+    if (n == 0) return BAM_READER_END;
+    size_t block_bytes = n == BGZF_HEADER_BYTES ? bgzf_block_bytes(block) : 0;
+    if (n == BGZF_HEADER_BYTES && block_bytes == 0) {
+        diag_error("'%s' is damaged: no BGZF block at byte %" PRIu64, reader->name,
+                   reader->file_offset);
+        return BAM_READER_ERROR;
+    }
+    ssize_t rest = (ssize_t)block_bytes - BGZF_HEADER_BYTES;
+    if (n == BGZF_HEADER_BYTES) n = hread(in, block + BGZF_HEADER_BYTES, (size_t)rest);
+    if (n < 0) return read_error(reader);
+    if (block_bytes == 0 || n != rest) {
+        diag_error("'%s' is truncated: it ends within the BGZF block at byte %" PRIu64,
+                   reader->name, reader->file_offset);
+        return BAM_READER_ERROR;
+    }
+    uint32_t raw_bytes = bgzf_block_raw_bytes(block, block_bytes);
+    if (raw_bytes > BGZF_MAX_BYTES) {
+        diag_error("'%s' is damaged: the BGZF block at byte %" PRIu64 " claims %u bytes",
+                   reader->name, reader->file_offset, raw_bytes);
+        return BAM_READER_ERROR;
+    }
+    reader->last_block_empty = raw_bytes == 0;
+    piece->compressed_bytes += block_bytes;
+    piece->raw_bytes += raw_bytes;
+    reader->file_offset += block_bytes;
+    return BAM_READER_PIECE;
+}
+
+static int next_bgzf(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
+                     size_t piece_bytes, size_t room)
+{
+    if (room < BGZF_MAX_BYTES) return BAM_READER_NO_ROOM;
+    BGZF *bgzf = reader->file->fp.bgzf;
+    if (bgzf->block_offset < bgzf->block_length) {      /* what follows the header in its block */
+        ssize_t n = bgzf_read(bgzf, raw, (size_t)(bgzf->block_length - bgzf->block_offset));
+        if (n < 0) return read_error(reader);
+        piece->raw_bytes = (size_t)n;
+        return BAM_READER_PIECE;
+    }
+    if (reader->file_offset == 0) reader->file_offset = (uint64_t)htell(bgzf->fp);
+    if (piece_bytes > room) piece_bytes = room;
+    piece->file_offset = reader->file_offset;
+    int r = BAM_READER_PIECE;
+    do {
+        r = append_block(reader, piece);
+    } while (r == BAM_READER_PIECE && piece->raw_bytes + BGZF_MAX_BYTES <= piece_bytes &&
+             piece->compressed_bytes < piece_bytes);
+    if (r == BAM_READER_ERROR) return r;
+    if (r == BAM_READER_END && piece->compressed_bytes == 0) {
+        if (reader->check_end && !reader->last_block_empty)
+            diag_warning("'%s' ends without an EOF marker; it is probably truncated", reader->name);
+        return r;
+    }
+    return BAM_READER_PIECE;
+}
+
+static int next_plain(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
+                      size_t piece_bytes, size_t room)
+{
+    if (room < BGZF_MAX_BYTES) return BAM_READER_NO_ROOM;
+    errno = 0;
+    ssize_t n = bgzf_read(reader->file->fp.bgzf, raw, piece_bytes < room ? piece_bytes : room);
+    if (n < 0) return read_error(reader);
+    reader->file_offset += (uint64_t)n;
+    piece->raw_bytes = (size_t)n;
+    return n == 0 ? BAM_READER_END : BAM_READER_PIECE;
+}
+
+/* Reads one record into reader->record unless one waits there. Returns one of the codes. */
+static int fetch_record(struct bam_reader *reader)
+{
+    if (reader->record_waits) return BAM_READER_PIECE;
+    if (reader->ended) return BAM_READER_END;
+    samFile *file = reader->file;
+    int r = sam_read1(file, reader->header, reader->record);
+    /* htslib's threaded SAM reader may take a damaged BGZF block for the end of the file. */
+    if (r == -1 && file->is_bgzf && file->fp.bgzf->errcode != 0) r = -2;
+    if (r == -1) {
+        reader->ended = true;
+        return BAM_READER_END;
+    }
+    if (r < -1) {
+        /* htslib parses ahead and reports an error before the records in front of it. */
+        diag_error("cannot read '%s' behind record %" PRIu64 ": it is truncated or damaged",
+                   reader->name, reader->n_records);
+        return BAM_READER_ERROR;
+    }
+    if (bam_record_packed_bytes(reader->record) == 0) {
+        diag_error("record %" PRIu64 " ('%s') of '%s' does not fit BAM: it lies beyond position "
+                   "2^31 or its CIGAR is too long", reader->n_records + 1,
+                   bam_get_qname(reader->record), reader->name);
+        return BAM_READER_ERROR;
+    }
+    reader->n_records++;
+    reader->record_waits = true;
+    return BAM_READER_PIECE;
+}
+
+static int next_records(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
+                        size_t piece_bytes, size_t room)
+{
+    for (;;) {
+        int r = fetch_record(reader);
+        if (r == BAM_READER_ERROR) return r;
+        if (r == BAM_READER_END) return piece->raw_bytes ? BAM_READER_PIECE : BAM_READER_END;
+        size_t size = bam_record_packed_bytes(reader->record);
+        if (size > room - piece->raw_bytes)
+            return piece->raw_bytes ? BAM_READER_PIECE : BAM_READER_NO_ROOM;
+        bam_record_pack(reader->record, raw + piece->raw_bytes);
+        reader->record_waits = false;
+        piece->raw_bytes += size;
+        if (piece->raw_bytes >= piece_bytes) return BAM_READER_PIECE;
+    }
+}
+
+int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
+                    size_t piece_bytes, size_t room)
+{
+    piece->compressed_bytes = 0;
+    piece->raw_bytes = 0;
+    switch (reader->source) {
+    case SOURCE_BGZF: return next_bgzf(reader, piece, raw, piece_bytes, room);
+    case SOURCE_PLAIN: return next_plain(reader, piece, raw, piece_bytes, room);
+    default: return next_records(reader, piece, raw, piece_bytes, room);
+    }
+}
+
+int bam_piece_inflate(struct bam_piece *piece, struct bgzf_coder *coder, uint8_t *raw)
+{
+    const uint8_t *block = piece->compressed, *end = block + piece->compressed_bytes;
+    while (block < end) {
+        size_t block_bytes = bgzf_block_bytes(block);
+        if (bgzf_block_inflate(coder, block, block_bytes, raw) < 0) return -1;
+        raw += bgzf_block_raw_bytes(block, block_bytes);
+        block += block_bytes;
+    }
+    return 0;
+}
+
+void bam_piece_release(struct bam_piece *piece)
+{
+    free(piece->compressed);
+    *piece = (struct bam_piece){0};
+}
+
+void bam_reader_close(struct bam_reader *reader)
+{
+    if (!reader) return;
+    bam_destroy1(reader->record);
+    sam_hdr_destroy(reader->header);
+    /* All input was read and checked, or an error was reported: closing cannot add to that. */
+    if (reader->file) (void)sam_close(reader->file);
+    free(reader);
+}

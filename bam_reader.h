@@ -1,0 +1,63 @@
+/*
+ * bam_reader.h -- input: whatever htslib opens, as a stream of raw BAM bytes.
+ *
+ * The stream comes in pieces, each of which continues where the previous one ended; records may lie
+ * across pieces. BGZF-compressed BAM comes as whole compressed blocks whose uncompressed size is
+ * known, to be inflated by a worker right where the records are to lie. Everything else (SAM, CRAM,
+ * FASTQ, gzipped and plain BAM) comes uncompressed: htslib decodes it in the shared thread pool.
+ *
+ * Threads: bam_reader_* by one thread; bam_piece_inflate by any, each piece by one.
+ * Errors: -1 after a message that names the file.
+ */
+#ifndef ROCKSORT_BAM_READER_H
+#define ROCKSORT_BAM_READER_H
+
+#include "bgzf_block.h"
+
+#include <htslib/sam.h>
+#include <htslib/thread_pool.h>
+
+struct bam_reader;
+
+struct bam_piece {
+    uint8_t *compressed;        /* BGZF blocks to be inflated, owned by the piece; starts as NULL */
+    size_t compressed_bytes;    /* 0: the raw bytes are in place already */
+    size_t compressed_room;
+    size_t raw_bytes;
+    uint64_t file_offset;       /* of the first compressed block, for messages */
+};
+
+enum {
+    BAM_READER_END = 0,
+    BAM_READER_PIECE = 1,
+    BAM_READER_ERROR = -1,
+    BAM_READER_NO_ROOM = -2,    /* the next bytes need more room: bam_reader_room_needed */
+};
+
+/* Opens `path` ("-": standard input) and reads its header. The pool outlives the reader. */
+struct bam_reader *bam_reader_open(const char *path, htsThreadPool *pool);
+
+/* Owned by the reader; the caller may change it, for instance by adding @PG lines. */
+sam_hdr_t *bam_reader_header(struct bam_reader *reader);
+
+/* How the input names itself in messages. */
+const char *bam_reader_name(const struct bam_reader *reader);
+
+/*
+ * Fetches the next piece, of about piece_bytes and at most room, for the place `raw`. Returns one
+ * of the codes above. The bytes are at `raw` then, or once bam_piece_inflate put them there.
+ */
+int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
+                    size_t piece_bytes, size_t room);
+
+/* Room without which bam_reader_next cannot go on. */
+size_t bam_reader_room_needed(const struct bam_reader *reader);
+
+/* Returns 0, or -1 without a message if a block is damaged. */
+int bam_piece_inflate(struct bam_piece *piece, struct bgzf_coder *coder, uint8_t *raw);
+void bam_piece_release(struct bam_piece *piece);
+
+/* NULL is accepted. */
+void bam_reader_close(struct bam_reader *reader);
+
+#endif

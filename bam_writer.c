@@ -1,0 +1,330 @@
+/*
+ * bam_writer.c -- see bam_writer.h.
+ *
+ * BAM and SAM: the header, what the workers made, and the EOF block go to an hFILE as they are.
+ * htslib's BGZF is not used: its only way to be closed adds an EOF block, which would make a failed
+ * run's output look complete. Nor is its threaded SAM writer: in htslib 1.16 it waits forever once
+ * the disk is full. CRAM: records are unpacked and handed to sam_write1, in this one thread: with a
+ * pool htslib 1.16 frees a container under its workers when a write fails, and crashes.
+ */
+#include "bam_writer.h"
+
+#include "bam_record.h"
+#include "bgzf_block.h"
+#include "diag.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <htslib/hfile.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct bam_writer {
+    struct bam_writer_settings settings;
+    const char *name;           /* for messages */
+    mode_t mode;                /* permissions of the file */
+    bool file_exists;           /* temporary_path was created */
+    bool lost_reader;           /* standard output is a pipe that was closed */
+    char *final_path;           /* NULL: written directly */
+    char *temporary_path;
+    hFILE *raw;                 /* BAM, SAM; else until `file` takes it over */
+    samFile *file;              /* CRAM */
+    sam_hdr_t *header;          /* borrowed */
+    bam1_t *record;
+    uint64_t n_bytes;           /* BAM, SAM: written behind the header */
+};
+
+int bam_writer_choose_format(const char *option, const char *path, htsFormat *format)
+{
+    memset(format, 0, sizeof *format);
+    if (option) {
+        if (hts_parse_format(format, option) < 0 ||
+            (format->format != bam && format->format != sam && format->format != cram)) {
+            diag_error("unknown output format '%s'; rocksort writes bam, sam and cram", option);
+            return -1;
+        }
+        return 0;
+    }
+    format->category = sequence_data;
+    format->format = bam;
+    format->compression = bgzf;
+    char mode[8] = "";
+    if (path && sam_open_mode(mode, path, NULL) == 0) {
+        if (strcmp(mode, "") == 0 || strcmp(mode, "z") == 0) {
+            format->format = sam;
+            format->compression = mode[0] ? bgzf : no_compression;
+        } else if (mode[0] == 'c') {
+            format->format = cram;
+            format->compression = custom;
+        }
+    }
+    return 0;
+}
+
+bool bam_writer_takes_bytes(const htsFormat *format)
+{
+    return format->format != cram;
+}
+
+static bool is_compressed(const htsFormat *format)
+{
+    return format->format == bam || format->compression == bgzf;
+}
+
+/* A file to be replaced is looked for behind symbolic links; anything but a regular file is written
+   as it stands. */
+static int choose_paths(struct bam_writer *writer, const char *path)
+{
+    struct stat st;
+    if (strncmp(path, "file:", 5) == 0) path += strncmp(path, "file://", 7) == 0 ? 7 : 5;
+    if (strstr(path, "://")) return 0;
+    bool exists = stat(path, &st) == 0;
+    if (exists && !S_ISREG(st.st_mode)) return 0;
+    writer->mode = exists ? st.st_mode & 07777 : 0666;
+    writer->final_path = exists ? realpath(path, NULL) : strdup(path);
+    if (!writer->final_path) return -1;
+    size_t room = strlen(writer->final_path) + 64;
+    writer->temporary_path = malloc(room);
+    if (!writer->temporary_path) return -1;
+    /* In a container every run has the same process id; the time tells them apart. */
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)snprintf(writer->temporary_path, room, "%s.rocksort.%ld.%09ld.tmp",
+                   writer->final_path, (long)getpid(), now.tv_nsec);
+    return 0;
+}
+
+struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
+{
+    struct bam_writer *writer = calloc(1, sizeof *writer);
+    if (!writer) {
+        diag_error("out of memory");
+        return NULL;
+    }
+    writer->settings = *settings;
+    writer->name = settings->path ? settings->path : "standard output";
+    if (settings->path && choose_paths(writer, settings->path) < 0) {
+        diag_error("cannot create '%s': %s", writer->name, strerror(errno));
+        bam_writer_abort(writer);
+        return NULL;
+    }
+    return writer;
+}
+
+static int open_file(struct bam_writer *writer)
+{
+    if (!writer->final_path) {
+        writer->raw = hopen(writer->settings.path ? writer->settings.path : "-", "w");
+        return writer->raw ? 0 : -1;
+    }
+    int fd = open(writer->temporary_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, writer->mode);
+    if (fd < 0) return -1;
+    writer->file_exists = true;
+    writer->raw = hdopen(fd, "w");
+    if (!writer->raw) (void)close(fd);
+    return writer->raw ? 0 : -1;
+}
+
+static uint8_t *put_u32(uint8_t *at, size_t value)
+{
+    for (int i = 0; i < 4; i++) *at++ = (uint8_t)(value >> (8 * i));
+    return at;
+}
+
+/*
+ * The BAM header, uncompressed (SAM specification, section 4.2): magic, text, references. Returns
+ * its size and the malloc'ed bytes in *out, or 0 without memory or, after a message, if a reference
+ * is too long.
+ */
+static size_t make_bam_header(sam_hdr_t *header, uint8_t **out)
+{
+    const char *text = sam_hdr_str(header);
+    int n_refs = sam_hdr_nref(header);
+    if (!text || n_refs < 0) return 0;
+    for (int i = 0; i < n_refs; i++) {
+        if (sam_hdr_tid2len(header, i) <= INT32_MAX) continue;
+        diag_error("reference '%s' is too long for BAM: choose SAM with -O sam",
+                   sam_hdr_tid2name(header, i));
+        return 0;
+    }
+    size_t n = 12 + strlen(text);
+    for (int i = 0; i < n_refs; i++) n += 9 + strlen(sam_hdr_tid2name(header, i));
+    uint8_t *at = *out = malloc(n);
+    if (!at) return 0;
+    memcpy(at, "BAM\1", 4);
+    at = put_u32(at + 4, strlen(text));
+    memcpy(at, text, strlen(text));
+    at = put_u32(at + strlen(text), (size_t)n_refs);
+    for (int i = 0; i < n_refs; i++) {
+        const char *name = sam_hdr_tid2name(header, i);
+        size_t name_bytes = strlen(name) + 1;
+        at = put_u32(at, name_bytes);
+        memcpy(at, name, name_bytes);
+        at = put_u32(at + name_bytes, (size_t)sam_hdr_tid2len(header, i));
+    }
+    return n;
+}
+
+/* Writes bytes, as BGZF blocks if the format is compressed. */
+static int write_header_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n)
+{
+    if (!is_compressed(&writer->settings.format))
+        return hwrite(writer->raw, bytes, n) == (ssize_t)n ? 0 : -1;
+    struct bgzf_coder coder = {0};
+    uint8_t block[BGZF_MAX_BYTES];
+    int r = 0;
+    for (size_t at = 0; r == 0 && at < n; at += BGZF_PAYLOAD_BYTES) {
+        size_t payload = n - at < BGZF_PAYLOAD_BYTES ? n - at : BGZF_PAYLOAD_BYTES;
+        ssize_t size = bgzf_block_deflate(&coder, writer->settings.level, bytes + at, payload,
+                                          block);
+        r = size > 0 && hwrite(writer->raw, block, (size_t)size) == size ? 0 : -1;
+    }
+    bgzf_coder_release(&coder);
+    return r;
+}
+
+static int start_bytes(struct bam_writer *writer)
+{
+    if (writer->settings.format.format == sam) {
+        const char *text = sam_hdr_str(writer->header);
+        return text ? write_header_bytes(writer, (const uint8_t *)text, strlen(text)) : -1;
+    }
+    uint8_t *bytes = NULL;
+    size_t n = make_bam_header(writer->header, &bytes);
+    int r = n > 0 ? write_header_bytes(writer, bytes, n) : -1;
+    free(bytes);
+    return r;
+}
+
+/* The empty block that marks the end of a complete file (SAM specification, section 4.1.2). */
+static int end_bytes(struct bam_writer *writer)
+{
+    static const uint8_t eof_block[28] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2,
+                                          0, 27, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    bool written = !is_compressed(&writer->settings.format) ||
+                   hwrite(writer->raw, eof_block, sizeof eof_block) == sizeof eof_block;
+    int saved = errno;
+    int r = hclose(writer->raw);
+    if (!written) errno = saved;
+    return written && r == 0 ? 0 : -1;
+}
+
+static int start_cram(struct bam_writer *writer)
+{
+    const struct bam_writer_settings *settings = &writer->settings;
+    const htsFormat *format = &settings->format;
+    char mode[8] = "wc";
+    if (settings->level >= 0) mode[2] = (char)('0' + settings->level);
+    writer->file = hts_hopen(writer->raw, writer->name, mode);
+    if (!writer->file) return -1;
+    writer->raw = NULL;
+    writer->record = bam_init1();
+    if (!writer->record) return -1;
+    if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) return -1;
+    return sam_hdr_write(writer->file, writer->header);
+}
+
+bool bam_writer_lost_reader(const struct bam_writer *writer)
+{
+    return writer->lost_reader;
+}
+
+static int write_error(struct bam_writer *writer)
+{
+    writer->lost_reader = errno == EPIPE && !writer->settings.path;
+    diag_error("cannot write '%s': %s", writer->name,
+               errno ? strerror(errno) : "htslib reports an error");
+    return -1;
+}
+
+int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
+{
+    writer->header = header;
+    errno = 0;
+    if (open_file(writer) < 0) {
+        diag_error("cannot create '%s': %s", writer->name, strerror(errno));
+        return -1;
+    }
+    int r = bam_writer_takes_bytes(&writer->settings.format) ? start_bytes(writer)
+                                                             : start_cram(writer);
+    return r < 0 ? write_error(writer) : 0;
+}
+
+const char *bam_writer_temporary_path(const struct bam_writer *writer)
+{
+    return writer->temporary_path;
+}
+
+int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n_bytes)
+{
+    if (n_bytes == 0) return 0;
+    errno = 0;
+    if (hwrite(writer->raw, bytes, n_bytes) != (ssize_t)n_bytes) return write_error(writer);
+    writer->n_bytes += n_bytes;
+    return 0;
+}
+
+int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, size_t n_bytes)
+{
+    const uint8_t *end = records + n_bytes;
+    for (const uint8_t *rec = records; rec < end; rec += bam_record_bytes(rec)) {
+        errno = 0;
+        if (bam_record_unpack(rec, writer->record) < 0) {
+            diag_error("out of memory");
+            return -1;
+        }
+        if (sam_write1(writer->file, writer->header, writer->record) < 0)
+            return write_error(writer);
+    }
+    return 0;
+}
+
+static void free_writer(struct bam_writer *writer)
+{
+    bam_destroy1(writer->record);
+    free(writer->temporary_path);
+    free(writer->final_path);
+    free(writer);
+}
+
+int bam_writer_close(struct bam_writer *writer, uint64_t *n_bytes)
+{
+    errno = 0;
+    int r = writer->raw ? end_bytes(writer) : sam_close(writer->file);
+    if (r < 0) (void)write_error(writer);
+    struct stat st;
+    *n_bytes = writer->n_bytes;
+    if (r == 0 && writer->temporary_path) {
+        if (stat(writer->temporary_path, &st) == 0) *n_bytes = (uint64_t)st.st_size;
+        r = rename(writer->temporary_path, writer->final_path);
+        if (r < 0) diag_error("cannot rename '%s' to '%s': %s", writer->temporary_path,
+                              writer->final_path, strerror(errno));
+    }
+    if (r < 0 && writer->file_exists) (void)unlink(writer->temporary_path);
+    free_writer(writer);
+    return r < 0 ? -1 : 0;
+}
+
+/* What is written to standard output from now on goes nowhere. */
+static void detach_standard_output(void)
+{
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere < 0) return;
+    (void)dup2(nowhere, STDOUT_FILENO);
+    (void)close(nowhere);
+}
+
+void bam_writer_abort(struct bam_writer *writer)
+{
+    if (!writer) return;
+    if (writer->raw) hclose_abruptly(writer->raw);
+    /* Closing CRAM writes what is buffered and an end marker: half a result would look complete. */
+    if (writer->file && !writer->settings.path) detach_standard_output();
+    if (writer->file) (void)sam_close(writer->file);
+    if (writer->file_exists) (void)unlink(writer->temporary_path);
+    free_writer(writer);
+}

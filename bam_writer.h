@@ -1,0 +1,61 @@
+/*
+ * bam_writer.h -- output: BAM and SAM as ready-made bytes, CRAM record by record.
+ *
+ * A regular file is written under a temporary name beside it and renamed when it is complete, so
+ * that its name never stands for half a result, and a file can be sorted onto itself. Standard
+ * output, devices, pipes and URLs are written directly.
+ *
+ * Order of calls: create, start, write in sorted order, then close, or abort, which removes what
+ * was written. Threads: one at a time. Errors: -1 after a message that names the file.
+ */
+#ifndef ROCKSORT_BAM_WRITER_H
+#define ROCKSORT_BAM_WRITER_H
+
+#include <htslib/sam.h>
+#include <stdbool.h>
+
+struct bam_writer;
+
+struct bam_writer_settings {
+    const char *path;           /* NULL: standard output */
+    htsFormat format;           /* from bam_writer_choose_format */
+    int level;                  /* 0-9, -1: default of the format */
+};
+
+/*
+ * Chooses the format from the argument of -O (NULL: none), else from the extension of the path,
+ * else BAM. Returns 0, or -1 after a message. The caller frees format->specific with hts_opt_free.
+ */
+int bam_writer_choose_format(const char *option, const char *path, htsFormat *format);
+
+/* True if the format takes bytes as they will stand in the file, false if it takes records. */
+bool bam_writer_takes_bytes(const htsFormat *format);
+
+/* Chooses the file to be written, without touching it. NULL after a message. */
+struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings);
+
+/*
+ * Path of the file that will be written, to be removed if the process dies; NULL if the output is
+ * written directly. Known before the file exists, so that it can be registered in time.
+ */
+const char *bam_writer_temporary_path(const struct bam_writer *writer);
+
+/* Opens the file and writes the header, which outlives the writer. May block on a named pipe. */
+int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header);
+
+/* Writes BGZF blocks or, for uncompressed SAM, text. */
+int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n_bytes);
+
+/* Writes a sequence of whole raw records. */
+int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, size_t n_bytes);
+
+/* Ends the file, renames it and frees the writer, also on failure. *n_bytes: size, if known. */
+int bam_writer_close(struct bam_writer *writer, uint64_t *n_bytes);
+
+/* True if writing failed because nobody reads standard output any more. */
+bool bam_writer_lost_reader(const struct bam_writer *writer);
+
+/* Gives up; NULL is accepted. */
+void bam_writer_abort(struct bam_writer *writer);
+
+#endif

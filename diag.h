@@ -1,0 +1,29 @@
+/*
+ * diag.h -- messages to the person at the terminal.
+ *
+ * A failing run prints exactly one error message: the first. Several threads may notice the
+ * consequences of one fault (a full disk fails the spill, which cancels the reader, ...); what
+ * comes after the first message is noise and is dropped. Whoever knows the cause prints; callers
+ * only pass -1 on. All functions may be called from any thread.
+ */
+#ifndef ROCKSORT_DIAG_H
+#define ROCKSORT_DIAG_H
+
+#include <stdbool.h>
+
+/* Prints "samtools rocksort: MESSAGE" to standard error if no error was printed before. */
+void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints "samtools rocksort: warning: MESSAGE"; any number of times. */
+void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints "samtools rocksort: MESSAGE"; any number of times. */
+void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* No more errors are printed from now on. */
+void diag_silence(void);
+
+/* True once diag_error was called. */
+bool diag_failed(void);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * mem_budget.h -- splits the memory that the user gave among everything that takes memory.
+ *
+ * The budget is -m times the threads, or --max-memory. Peak resident memory stays within the budget
+ * plus MEM_ALLOWANCE_BYTES, which covers code, libraries, stacks, RocksDB's tables and the
+ * allocator.
+ *
+ * While loading the budget is divided into
+ *   - batches: n_batches arenas of batch_bytes; each holds raw records, their sort entries and, in
+ *     name order, their keys (the bulk of the budget);
+ *   - pieces: n_pieces compressed pieces of input on their way through the inflating workers;
+ *   - packs: n_packs stretches of a run being compressed, and a raw block and sort space a worker.
+ * While merging into
+ *   - the batches that were never spilled;
+ *   - open blocks: one of each run, twice (compressed and raw), and those waiting;
+ *   - segments: n_segments stretches of output being merged, deflated and written.
+ * What merging needs grows with the number of runs; mem_budget_merge_bytes says how much, and
+ * batches are spilled until it is there.
+ *
+ * Pure functions.
+ */
+#ifndef ROCKSORT_MEM_BUDGET_H
+#define ROCKSORT_MEM_BUDGET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MEM_ALLOWANCE_BYTES ((size_t)64 << 20)
+
+struct mem_budget {
+    size_t total_bytes;
+    unsigned n_threads;
+
+    size_t piece_bytes;         /* uncompressed size of a piece of input */
+    unsigned n_pieces;
+    size_t batch_bytes;
+    unsigned n_batches;
+    unsigned run_batches;       /* batches that make a run */
+    unsigned full_batches;      /* a run is spilled when so many batches wait */
+    unsigned first_full_batches;        /* ... the first time: the input may still fit */
+    size_t pack_bytes;          /* uncompressed size of a pack */
+    unsigned n_packs;
+    size_t segment_bytes;       /* uncompressed size of a segment */
+    unsigned n_segments;
+};
+
+/* Splits total_bytes among n_threads workers; totals that are too small to work are raised. */
+void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_threads);
+
+/*
+ * Uncompressed size of the blocks of run number `run` (from 0), if n_runs_expected runs are
+ * expected (0: unknown). Later runs get smaller blocks, so that the open blocks of all runs
+ * together grow with the logarithm of their number only.
+ */
+size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
+                              unsigned n_runs_expected);
+
+/* What merging needs besides unspilled batches, if the open blocks of all runs have open_bytes. */
+size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes);
+
+#endif

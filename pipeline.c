@@ -1,0 +1,381 @@
+/*
+ * pipeline.c -- the frame of a sort: pool, signals, header, the phases in turn. See pipeline.h.
+ *
+ * Signals are taken by a thread of their own with sigwait: htslib restarts interrupted reads and
+ * writes, so that a flag set by a handler would not be seen while the aligner, or whoever reads our
+ * output, pauses. The thread removes the temporary files and lets the process die of the signal.
+ */
+#include "pipeline_internal.h"
+
+#include "diag.h"
+#include "scratch_dir.h"
+#include "version.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+void pipeline_lock(struct pipeline *p)
+{
+    /* A mutex of the default type that is initialised and not held cannot fail to lock. */
+    (void)pthread_mutex_lock(&p->lock);
+}
+
+void pipeline_unlock(struct pipeline *p)
+{
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
+void pipeline_wait(struct pipeline *p)
+{
+    (void)pthread_cond_wait(&p->changed, &p->lock);
+}
+
+void pipeline_announce(struct pipeline *p)
+{
+    (void)pthread_cond_broadcast(&p->changed);
+}
+
+void pipeline_fail(struct pipeline *p)
+{
+    pipeline_lock(p);
+    atomic_store(&p->failed, true);
+    pipeline_announce(p);
+    pipeline_unlock(p);
+}
+
+int pipeline_no_memory(struct pipeline *p)
+{
+    diag_error("out of memory");
+    pipeline_fail(p);
+    return -1;
+}
+
+double pipeline_seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct job {
+    struct pipeline *pipeline;
+    void (*run)(struct pipeline *, struct worker *, void *);
+    void *arg;
+};
+
+static struct worker *take_worker(struct pipeline *p)
+{
+    pipeline_lock(p);
+    struct worker *worker = p->idle_workers;
+    if (worker) p->idle_workers = worker->next;
+    pipeline_unlock(p);
+    return worker;
+}
+
+static void *run_job(void *arg)
+{
+    struct job *job = arg;
+    struct pipeline *p = job->pipeline;
+    struct worker *worker = take_worker(p);
+    job->run(p, worker, job->arg);
+    pipeline_lock(p);
+    worker->next = p->idle_workers;
+    p->idle_workers = worker;
+    p->n_jobs--;
+    pipeline_announce(p);
+    pipeline_unlock(p);
+    free(job);
+    return NULL;
+}
+
+int pipeline_submit(struct pipeline *p, void (*run)(struct pipeline *, struct worker *, void *),
+                    void *arg)
+{
+    struct job *job = malloc(sizeof *job);
+    if (!job) return pipeline_no_memory(p);
+    *job = (struct job){p, run, arg};
+    pipeline_lock(p);
+    p->n_jobs++;
+    pipeline_unlock(p);
+    /* Never blocks: whoever submits bounds what is in flight. */
+    if (hts_tpool_dispatch2(p->pool.pool, p->jobs, run_job, job, -1) < 0) {
+        diag_error("cannot hand work to the thread pool: %s", strerror(errno));
+        free(job);
+        pipeline_lock(p);
+        p->n_jobs--;
+        pipeline_unlock(p);
+        pipeline_fail(p);
+        return -1;
+    }
+    return 0;
+}
+
+int worker_reserve_raw(struct worker *worker, size_t n_bytes)
+{
+    if (n_bytes <= worker->raw_room) return 0;
+    size_t room = n_bytes + n_bytes / 4;
+    uint8_t *grown = realloc(worker->raw, room);
+    if (!grown) return -1;
+    worker->raw = grown;
+    worker->raw_room = room;
+    return 0;
+}
+
+int worker_reserve_slices(struct worker *worker, size_t n_slices)
+{
+    if (n_slices <= worker->n_slices) return 0;
+    size_t room = 2 * n_slices;
+    struct merge_slice *grown = realloc(worker->slices, room * sizeof *grown);
+    if (!grown) return -1;
+    worker->slices = grown;
+    worker->n_slices = room;
+    return 0;
+}
+
+static void free_workers(struct pipeline *p)
+{
+    while (p->idle_workers) {
+        struct worker *worker = p->idle_workers;
+        p->idle_workers = worker->next;
+        merge_space_release(&worker->space);
+        bgzf_coder_release(&worker->bgzf);
+        temp_coder_release(&worker->temp);
+        bam_destroy1(worker->record);
+        ks_free(&worker->line);
+        free(worker->slices);
+        free(worker->raw);
+        free(worker);
+    }
+}
+
+static int start_pool(struct pipeline *p)
+{
+    int n = (int)p->budget.n_threads;
+    for (int i = 0; i < n; i++) {
+        struct worker *worker = calloc(1, sizeof *worker);
+        if (!worker) return pipeline_no_memory(p);
+        worker->next = p->idle_workers;
+        p->idle_workers = worker;
+    }
+    p->pool.pool = hts_tpool_init(n);
+    /* htslib keeps up to 1,000 parsed records, or a CRAM slice, for each place in its queue. */
+    p->pool.qsize = n;
+    if (p->pool.pool) p->jobs = hts_tpool_process_init(p->pool.pool, 4 * n + 16, 1);
+    if (!p->jobs) {
+        diag_error("cannot start %d threads: %s", n, strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+static int map_arena(struct pipeline *p)
+{
+    /* Only address space so far: memory is taken as batches fill, so that a budget beyond what the
+       machine has does no harm to a small input. */
+    size_t huge = (size_t)2 << 20;
+    p->arena_bytes = p->budget.batch_bytes * p->budget.n_batches + huge;
+    void *mem = mmap(NULL, p->arena_bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mem == MAP_FAILED) {
+        diag_error("cannot get %zu MiB of memory: %s; give less with -m", p->arena_bytes >> 20,
+                   strerror(errno));
+        return -1;
+    }
+    p->arena = mem;
+    /* Records are gathered from all over the arena: huge pages save most of the TLB misses and
+       nearly all page faults. Where the kernel has none, nothing is lost. */
+    (void)madvise(mem, p->arena_bytes, MADV_HUGEPAGE);
+    return 0;
+}
+
+static void release_batches(struct pipeline *p)
+{
+    for (size_t i = p->sealed.n_spilled; i < p->sealed.n; i++)
+        bam_batch_destroy(p->sealed.batches[i]);
+    for (size_t i = 0; i < p->n_free_batches; i++) bam_batch_destroy(p->free_batches[i]);
+    free(p->sealed.batches);
+    free(p->free_batches);
+    if (p->arena) (void)munmap(p->arena, p->arena_bytes);
+}
+
+/* Every way out of a run leads here, with all jobs done. */
+static void release_pipeline(struct pipeline *p)
+{
+    release_batches(p);
+    run_store_destroy(p->store);
+    bam_reader_close(p->reader);
+    if (p->jobs) hts_tpool_process_destroy(p->jobs);
+    if (p->pool.pool) hts_tpool_destroy(p->pool.pool);
+    free_workers(p);
+    if (p->scratch_path && !p->report->store_path && scratch_dir_remove(p->scratch_path) < 0)
+        diag_warning("cannot remove the temporary directory '%s': %s", p->scratch_path,
+                     strerror(errno));
+    free(p->scratch_path);
+    free(p->partial_output);
+    (void)pthread_cond_destroy(&p->changed);
+    (void)pthread_mutex_destroy(&p->lock);
+}
+
+/*
+ * The signals that end a run, and SIGUSR2, which ends the thread below. One that is ignored, as
+ * SIGHUP under nohup, stays ignored.
+ */
+static void list_signals(sigset_t *signals)
+{
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+    (void)sigemptyset(signals);
+    (void)sigaddset(signals, SIGUSR2);
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
+        struct sigaction action;
+        if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            (void)sigaddset(signals, ending[i]);
+    }
+}
+
+/* Thread that waits for a signal, cleans up and lets the process die of it. */
+static void *wait_for_signal(void *arg)
+{
+    struct pipeline *p = arg;
+    sigset_t signals;
+    int signal_number = 0;
+    list_signals(&signals);
+    for (;;) {
+        (void)sigwait(&signals, &signal_number);
+        /* Holding the lock to the end: nobody creates a temporary directory meanwhile. */
+        pipeline_lock(p);
+        if (signal_number != SIGUSR2) break;
+        bool over = p->over;
+        pipeline_unlock(p);
+        if (over) return NULL;
+    }
+    atomic_store(&p->failed, true);
+    diag_silence();             /* the other threads will miss their files: no news */
+    if (p->partial_output) (void)unlink(p->partial_output);
+    (void)scratch_dir_remove(p->scratch_path);
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    (void)sigaction(signal_number, &action, NULL);
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, signal_number);
+    (void)pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    (void)raise(signal_number);
+    _exit(128 + signal_number);
+}
+
+/* Blocks the signals in this thread, and so in all that it starts. A broken pipe
+   is a write error, and so is a file beyond ulimit -f.
+   */
+static int block_signals(sigset_t *before, struct sigaction *pipe_before)
+{
+    sigset_t signals;
+    list_signals(&signals);
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    if (sigaction(SIGPIPE, &ignore, pipe_before) != 0 ||
+        sigaction(SIGXFSZ, &ignore, NULL) != 0)
+        return -1;
+    return pthread_sigmask(SIG_BLOCK, &signals, before);
+}
+
+static int prepare_header(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    p->header = bam_reader_header(p->reader);
+    p->n_refs = sam_hdr_nref(p->header);
+    if (sort_order_update_header(s->order, p->header) < 0 ||
+        (s->add_pg && sam_hdr_add_pg(p->header, "samtools", "VN", ROCKSORT_VERSION,
+                                     s->command_line ? "CL" : NULL, s->command_line, NULL) < 0)) {
+        diag_error("cannot change the header of '%s'", bam_reader_name(p->reader));
+        return -1;
+    }
+    return 0;
+}
+
+static int load_phase(struct pipeline *p)
+{
+    pthread_t spiller;
+    p->loading = true;
+    int error = pthread_create(&spiller, NULL, spill_while_loading, p);
+    if (error) {
+        diag_error("cannot start a thread: %s", strerror(error));
+        return -1;
+    }
+    if (load_input(p) < 0) pipeline_fail(p);
+    pipeline_lock(p);
+    p->loading = false;
+    pipeline_announce(p);
+    /* A job that works on a batch must be done before anybody frees the batch. */
+    while (p->n_jobs > 0) pipeline_wait(p);
+    pipeline_unlock(p);
+    (void)pthread_join(spiller, NULL);
+    return pipeline_failed(p) ? -1 : 0;
+}
+
+static int run_phases(struct pipeline *p)
+{
+    struct sort_report *report = p->report;
+    double start = pipeline_seconds();
+    if (start_pool(p) < 0) return -1;
+    p->reader = bam_reader_open(p->settings->input, &p->pool);
+    if (!p->reader || prepare_header(p) < 0 || map_arena(p) < 0) return -1;
+    if (load_phase(p) < 0) return -1;
+    report->n_records = p->sum_in.n_records;
+    report->raw_bytes = p->sum_in.n_bytes;
+    if (spill_to_fit(p) < 0) return -1;
+    double loaded = pipeline_seconds();
+    report->load_seconds = loaded - start;
+    int r = merge_to_output(p);
+    report->merge_seconds = pipeline_seconds() - loaded;
+    report->n_batches_kept = (unsigned)(p->sealed.n - p->sealed.n_spilled);
+    if (p->store) {
+        report->n_runs = run_store_n_runs(p->store);
+        report->temp_bytes = run_store_bytes(p->store);
+    }
+    return r;
+}
+
+int sort_run(const struct sort_settings *settings, struct sort_report *report)
+{
+    struct pipeline p = {.settings = settings, .report = report};
+    memset(report, 0, sizeof *report);
+    mem_budget_plan(&p.budget, settings->memory_bytes, settings->n_threads);
+    sigset_t signals_before;
+    struct sigaction pipe_before;
+    pthread_t signal_thread;
+    int error = pthread_mutex_init(&p.lock, NULL);
+    if (!error) error = pthread_cond_init(&p.changed, NULL);
+    if (!error) error = block_signals(&signals_before, &pipe_before);
+    if (!error) error = pthread_create(&signal_thread, NULL, wait_for_signal, &p);
+    if (error) {
+        diag_error("cannot start a thread: %s", strerror(error));
+        return -1;
+    }
+    int r = run_phases(&p);
+    if (r == 0 && settings->keep_store && p.scratch_path) {
+        report->store_path = strdup(p.scratch_path);
+        if (!report->store_path) r = pipeline_no_memory(&p);
+    }
+    pipeline_lock(&p);
+    p.over = true;
+    pipeline_unlock(&p);
+    (void)pthread_kill(signal_thread, SIGUSR2);
+    (void)pthread_join(signal_thread, NULL);
+    /* A signal from here on waits until everything is gone, then takes its default course. */
+    release_pipeline(&p);
+    (void)pthread_sigmask(SIG_SETMASK, &signals_before, NULL);
+    (void)sigaction(SIGPIPE, &pipe_before, NULL);
+    /* Where the reader of standard output has gone, die as every filter does, now that all is
+       clean; whoever ignores the signal gets the error. */
+    if (p.lost_reader) (void)raise(SIGPIPE);
+    return r;
+}
+
+void sort_report_release(struct sort_report *report)
+{
+    free((char *)(uintptr_t)report->store_path);
+    report->store_path = NULL;
+}

@@ -1,0 +1,59 @@
+/*
+ * pipeline.h -- runs one sort: all threads are here.
+ *
+ *     input -> reader -> batch -> [inflate -> index -> sort]                          load phase
+ *                          `-> [merge batches -> blocks -> compress] -> run store
+ *     run store -> dispatcher -> [open blocks] -> [merge segment -> deflate] -> writer  merge phase
+ *
+ * What stands in brackets are jobs in one pool of worker threads, which htslib shares. Besides the
+ * workers there are, while loading, the reader (the calling thread) and the spiller; while merging,
+ * the dispatcher (the calling thread) and the writer; and a thread that waits for signals.
+ */
+#ifndef ROCKSORT_PIPELINE_H
+#define ROCKSORT_PIPELINE_H
+
+#include "bam_sort_key.h"
+#include "temp_codec.h"
+
+#include <htslib/hts.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sort_settings {
+    const char *input;          /* "-": standard input */
+    const char *output;         /* NULL: standard output */
+    const char *temp_prefix;    /* -T, or NULL */
+    htsFormat output_format;
+    int level;                  /* -1: default */
+    enum sort_order order;
+    enum temp_codec codec;
+    unsigned n_threads;
+    size_t memory_bytes;        /* the whole budget */
+    uint64_t input_bytes;       /* estimated uncompressed size; 0: unknown */
+    bool keep_store;
+    bool add_pg;
+    const char *command_line;   /* for @PG CL */
+};
+
+struct sort_report {
+    uint64_t n_records;
+    uint64_t raw_bytes;         /* uncompressed BAM records */
+    uint64_t output_bytes;
+    uint64_t temp_bytes;
+    unsigned n_runs;            /* runs that went to disk */
+    unsigned n_batches_kept;    /* batches merged from memory */
+    double load_seconds, merge_seconds;
+    double reader_wait_seconds; /* the reader waited for memory: whoever feeds it stalled */
+    const char *store_path;     /* the kept store; freed by sort_report_release */
+};
+
+/*
+ * Sorts. Returns 0, or -1 after one message; then there is no output and no temporary data. If the
+ * process gets SIGINT, SIGTERM or SIGHUP meanwhile it removes both and dies of the signal.
+ */
+int sort_run(const struct sort_settings *settings, struct sort_report *report);
+
+void sort_report_release(struct sort_report *report);
+
+#endif

@@ -1,0 +1,429 @@
+/*
+ * pipeline_load.c -- the reader: input to sorted batches in memory.
+ *
+ * The reader claims room for a piece of input in the batch that is being filled, and a worker
+ * inflates the piece into it. A ring holds the pieces on their way, oldest first. When the oldest
+ * is inflated the reader *walks* it: it hops from record to record to find where the last whole
+ * record ends, and hands the whole records to a worker to be checked and indexed. When all parts of
+ * a closed batch are indexed, a worker sorts the batch.
+ *
+ * A batch is closed when it has no room for another piece. The next one is filled at once, behind a
+ * gap; the record that straddles the two is put together when the walk gets there: its beginning is
+ * copied into the gap. If the gap is too small for it, the new batch is moved to more memory.
+ *
+ * The reader waits only for input, and for memory when batches are filled faster than spilled.
+ */
+#include "pipeline_internal.h"
+
+#include "diag.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum {
+    MIN_GAP_BYTES = 4096,       /* several short reads */
+};
+
+struct load_piece {
+    struct bam_piece input;
+    struct bam_batch *batch;
+    size_t raw_at;              /* place in the batch */
+    bool done;                  /* under the lock: the raw bytes are there */
+};
+
+struct loader {
+    struct pipeline *p;
+    struct bam_batch *filling;  /* pieces are appended here */
+    struct bam_batch *walking;  /* the oldest piece is here: `filling` or the batch before it */
+    struct load_piece *ring;
+    unsigned n_ring, ring_at, ring_used;
+    uint64_t n_records;
+    size_t max_record_bytes;
+};
+
+void free_batch(struct pipeline *p, struct bam_batch *batch)
+{
+    if (batch->owns_mem) {
+        p->large_bytes -= batch->mem_bytes;
+        bam_batch_destroy(batch);
+    } else {
+        p->free_batches[p->n_free_batches++] = batch;
+    }
+    pipeline_announce(p);
+}
+
+void drop_free_batches(struct pipeline *p)
+{
+    for (size_t i = 0; i < p->n_free_batches; i++)
+        (void)madvise(p->free_batches[i]->mem, p->free_batches[i]->mem_bytes, MADV_DONTNEED);
+}
+
+static void sort_job(struct pipeline *p, struct worker *worker, void *arg)
+{
+    struct bam_batch *batch = arg;
+    if (pipeline_failed(p)) return;
+    if (bam_batch_sort(batch, &worker->space) < 0) {
+        (void)pipeline_no_memory(p);
+        return;
+    }
+    pipeline_lock(p);
+    batch->sorted = true;                       /* run_job announces it */
+    pipeline_unlock(p);
+}
+
+/* One of a batch's jobs is done, or the reader will add no more; after the last the batch is
+   sorted. */
+static void batch_step_done(struct pipeline *p, struct bam_batch *batch)
+{
+    if (atomic_fetch_sub(&batch->n_pending, 1) == 1) (void)pipeline_submit(p, sort_job, batch);
+}
+
+static void index_job(struct pipeline *p, struct worker *worker, void *arg)
+{
+    (void)worker;
+    struct bam_batch_part *part = arg;
+    struct bam_batch *batch = part->batch;      /* the part is gone after sorting */
+    struct content_sum sum = {0};
+    uint64_t bad_record;
+    if (pipeline_failed(p)) return;
+    const char *problem = bam_batch_index_part(part, p->n_refs, &sum, &bad_record);
+    if (problem) {
+        diag_error("record %" PRIu64 " of '%s' is damaged: %s", bad_record + 1,
+                   bam_reader_name(p->reader), problem);
+        pipeline_fail(p);
+        return;
+    }
+    pipeline_lock(p);
+    content_sum_join(&p->sum_in, &sum);
+    pipeline_unlock(p);
+    batch_step_done(p, batch);
+}
+
+static void inflate_job(struct pipeline *p, struct worker *worker, void *arg)
+{
+    struct load_piece *piece = arg;
+    if (!pipeline_failed(p) &&
+        bam_piece_inflate(&piece->input, &worker->bgzf, piece->batch->mem + piece->raw_at) < 0) {
+        diag_error("'%s' is damaged: a BGZF block behind byte %" PRIu64
+                   " cannot be inflated or fails its checksum",
+                   bam_reader_name(p->reader), piece->input.file_offset);
+        pipeline_fail(p);
+    }
+    pipeline_lock(p);
+    piece->done = true;                         /* run_job announces it */
+    pipeline_unlock(p);
+}
+
+/* Appends a batch to the list of those that may be spilled, and lets it be sorted. */
+static int seal_batch(struct loader *ld, struct bam_batch *batch)
+{
+    struct pipeline *p = ld->p;
+    struct batch_list *list = &p->sealed;
+    pipeline_lock(p);
+    if (list->n == list->room) {
+        size_t room = 2 * list->room + 64;
+        struct bam_batch **grown = realloc(list->batches, room * sizeof *grown);
+        if (!grown) {
+            pipeline_unlock(p);
+            return pipeline_no_memory(p);
+        }
+        list->batches = grown;
+        list->room = room;
+    }
+    list->batches[list->n++] = batch;
+    pipeline_announce(p);
+    pipeline_unlock(p);
+    batch_step_done(p, batch);
+    return 0;
+}
+
+/*
+ * Walks the oldest piece, whose bytes are there: finds its whole records and hands them out. The
+ * walk may begin in an earlier piece, in which the first record began.
+ */
+static int walk_records(struct loader *ld, const struct load_piece *piece)
+{
+    struct bam_batch *batch = piece->batch;
+    size_t end = piece->raw_at + piece->input.raw_bytes, at = batch->walk_at, n_records = 0;
+    while (end - at >= 4) {
+        size_t rec_bytes = bam_record_bytes(batch->mem + at);
+        if (rec_bytes < BAM_RECORD_FIXED_BYTES || rec_bytes > INT32_MAX) {
+            diag_error("record %" PRIu64 " of '%s' is damaged: it claims a size of %zu bytes",
+                       ld->n_records + n_records + 1, bam_reader_name(ld->p->reader), rec_bytes);
+            return -1;
+        }
+        if (rec_bytes > ld->max_record_bytes) ld->max_record_bytes = rec_bytes;
+        if (rec_bytes > end - at) break;
+        at += rec_bytes;
+        n_records++;
+    }
+    if (n_records == 0) return 0;
+    struct bam_batch_part *part = bam_batch_add_part(batch, at, n_records, ld->n_records);
+    if (!part) return pipeline_no_memory(ld->p);
+    ld->n_records += n_records;
+    return pipeline_submit(ld->p, index_job, part);
+}
+
+static struct load_piece *oldest_piece(const struct loader *ld)
+{
+    return &ld->ring[ld->ring_at];
+}
+
+/* Waits until all pieces in the ring are inflated, without walking them. */
+static int wait_for_ring(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    pipeline_lock(p);
+    for (unsigned i = 0; i < ld->ring_used; i++) {
+        const struct load_piece *piece = &ld->ring[(ld->ring_at + i) % ld->n_ring];
+        while (!piece->done && !pipeline_failed(p)) pipeline_wait(p);
+    }
+    pipeline_unlock(p);
+    return pipeline_failed(p) ? -1 : 0;
+}
+
+/*
+ * Moves the batch being filled, of which nothing was walked yet, to memory of its own that also has
+ * room for tail_bytes before it and for the rest of a record of record_bytes.
+ */
+static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t record_bytes)
+{
+    struct pipeline *p = ld->p;
+    struct bam_batch *old = ld->filling;
+    if (wait_for_ring(ld) < 0) return -1;
+    size_t filled = old->raw_end - old->raw_begin;
+    size_t raw_bytes = filled + record_bytes + 2 * BGZF_MAX_BYTES;
+    /* Where one record is so large the next will be, too: a few of them at a time, if they are not
+       a large part of the memory. */
+    size_t fair = p->budget.batch_bytes * p->budget.n_batches / 8;
+    if (fair > 4 * record_bytes) fair = 4 * record_bytes;
+    if (raw_bytes < fair) raw_bytes = fair;
+    size_t size = bam_batch_bytes_for(p->settings->order, tail_bytes, raw_bytes);
+    if (size < old->mem_bytes) size = old->mem_bytes;
+    struct bam_batch *larger = bam_batch_create(p->settings->order, NULL, size);
+    if (!larger) return pipeline_no_memory(p);
+    bam_batch_reset(larger, tail_bytes);
+    memcpy(larger->mem + larger->raw_end, old->mem + old->raw_begin, filled);
+    for (unsigned i = 0; i < ld->ring_used; i++) {
+        struct load_piece *piece = &ld->ring[(ld->ring_at + i) % ld->n_ring];
+        if (piece->batch != old) continue;
+        piece->raw_at += larger->raw_begin - old->raw_begin;
+        piece->batch = larger;
+    }
+    bam_batch_append(larger, filled);
+    ld->filling = larger;
+    pipeline_lock(p);
+    p->large_bytes += larger->mem_bytes;
+    free_batch(p, old);
+    drop_free_batches(p);
+    pipeline_unlock(p);
+    return 0;
+}
+
+/* The walk leaves one batch for the next, which takes the beginning of the record between them. */
+static int walk_next_batch(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    struct bam_batch *left = ld->walking;
+    const uint8_t *tail = left->mem + left->walk_at;
+    size_t tail_bytes = left->raw_end - left->walk_at;
+    if (tail_bytes > ld->filling->gap_bytes) {
+        size_t record_bytes = tail_bytes >= 4 ? bam_record_bytes(tail) : 0;
+        if (move_to_larger_batch(ld, tail_bytes, record_bytes) < 0) return -1;
+    }
+    ld->walking = ld->filling;
+    if (tail_bytes > 0) bam_batch_prepend(ld->walking, tail, tail_bytes);
+    left->raw_end = left->walk_at;
+    if (left->n_records > 0) return seal_batch(ld, left);
+    /* Not one whole record fitted: the batch never was. */
+    pipeline_lock(p);
+    free_batch(p, left);
+    pipeline_unlock(p);
+    return 0;
+}
+
+/* Walks the oldest piece, once it is inflated. */
+static int walk_oldest(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    struct load_piece *piece = oldest_piece(ld);
+    pipeline_lock(p);
+    while (!piece->done && !pipeline_failed(p)) pipeline_wait(p);
+    pipeline_unlock(p);
+    if (pipeline_failed(p)) return -1;
+    if (piece->batch != ld->walking && walk_next_batch(ld) < 0) return -1;
+    if (walk_records(ld, piece) < 0) return -1;
+    ld->ring_at = (ld->ring_at + 1) % ld->n_ring;
+    ld->ring_used--;
+    return 0;
+}
+
+/* Walks all pieces that are inflated, without waiting. */
+static int walk_what_is_there(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    while (ld->ring_used > 0) {
+        pipeline_lock(p);
+        bool done = oldest_piece(ld)->done;
+        pipeline_unlock(p);
+        if (!done) break;
+        if (walk_oldest(ld) < 0) return -1;
+    }
+    return 0;
+}
+
+/* With the lock held: a batch on a fresh stretch of the arena, or NULL. */
+static struct bam_batch *make_batch(struct pipeline *p)
+{
+    if (p->n_made_batches == p->budget.n_batches) return NULL;
+    size_t huge = (size_t)2 << 20;
+    uint8_t *base = (uint8_t *)(((uintptr_t)p->arena + huge - 1) & ~(uintptr_t)(huge - 1));
+    struct bam_batch *batch =
+        bam_batch_create(p->settings->order, base + p->n_made_batches * p->budget.batch_bytes,
+                         p->budget.batch_bytes);
+    if (batch) p->n_made_batches++;
+    return batch;
+}
+
+/* If nothing is left that could be spilled, there is no point in waiting: records larger than the
+   budget are sorted beyond it. */
+bool may_take_batch(const struct pipeline *p)
+{
+    const struct mem_budget *budget = &p->budget;
+    size_t n_used = p->n_made_batches - p->n_free_batches;
+    size_t used_bytes = (n_used + 1) * budget->batch_bytes + p->large_bytes;
+    return used_bytes <= budget->n_batches * budget->batch_bytes ||
+           (n_used < budget->n_batches && p->sealed.n == p->sealed.n_spilled);
+}
+
+/* Waits for a batch to fill. */
+static struct bam_batch *take_free_batch(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    struct bam_batch *batch = NULL;
+    double start = 0;
+    pipeline_lock(p);
+    for (;;) {
+        if (pipeline_failed(p)) break;
+        if (may_take_batch(p))
+            batch = p->n_free_batches > 0 ? p->free_batches[--p->n_free_batches] : make_batch(p);
+        if (batch) break;
+        if (start == 0) {
+            start = pipeline_seconds();
+            p->reader_waits = true;
+            pipeline_announce(p);
+        }
+        pipeline_wait(p);
+    }
+    p->reader_waits = false;
+    pipeline_unlock(p);
+    if (start != 0) p->report->reader_wait_seconds += pipeline_seconds() - start;
+    return batch;
+}
+
+/* Closes the batch being filled and starts the next, with room for room_bytes at least. */
+static int fill_next_batch(struct loader *ld, size_t room_bytes)
+{
+    struct pipeline *p = ld->p;
+    /* The walk must have reached the batch that is closed now: it can only be one batch behind. */
+    while (ld->walking != ld->filling && ld->ring_used > 0)
+        if (walk_oldest(ld) < 0) return -1;
+    if (ld->walking != ld->filling && walk_next_batch(ld) < 0) return -1;
+    struct bam_batch *next = take_free_batch(ld);
+    if (!next) return -1;
+    size_t gap_bytes = 2 * ld->max_record_bytes, most = next->mem_bytes / 8;
+    if (gap_bytes < MIN_GAP_BYTES) gap_bytes = MIN_GAP_BYTES;
+    bam_batch_reset(next, (gap_bytes < most ? gap_bytes : most) & ~(size_t)15);
+    ld->filling = next;
+    if (!ld->walking) ld->walking = next;
+    if (bam_batch_room(next) >= room_bytes) return 0;
+    bool walked_here = ld->walking == next;
+    if (move_to_larger_batch(ld, next->gap_bytes, room_bytes) < 0) return -1;
+    if (walked_here) ld->walking = ld->filling;
+    if (bam_batch_room(ld->filling) >= room_bytes) return 0;
+    return pipeline_no_memory(p);
+}
+
+/* Fetches a piece into the free slot of the ring. Returns a code of the reader. */
+static int fetch_piece(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    struct bam_batch *batch = ld->filling;
+    struct load_piece *piece = &ld->ring[(ld->ring_at + ld->ring_used) % ld->n_ring];
+    int r = bam_reader_next(p->reader, &piece->input, batch->mem + batch->raw_end,
+                            p->budget.piece_bytes, bam_batch_room(batch));
+    if (r != BAM_READER_PIECE) return r;
+    piece->batch = batch;
+    piece->raw_at = batch->raw_end;
+    piece->done = piece->input.compressed_bytes == 0;
+    bam_batch_append(batch, piece->input.raw_bytes);
+    ld->ring_used++;
+    if (!piece->done && pipeline_submit(p, inflate_job, piece) < 0) return BAM_READER_ERROR;
+    return r;
+}
+
+/* After the last piece: everything is walked; what is left must be nothing. */
+static int finish_loading(struct loader *ld)
+{
+    while (ld->ring_used > 0)
+        if (walk_oldest(ld) < 0) return -1;
+    if (ld->walking != ld->filling && walk_next_batch(ld) < 0) return -1;
+    struct bam_batch *last = ld->walking;
+    if (last->raw_end > last->walk_at) {
+        diag_error("'%s' is truncated: it ends within record %" PRIu64,
+                   bam_reader_name(ld->p->reader), ld->n_records + 1);
+        return -1;
+    }
+    if (last->n_records > 0) return seal_batch(ld, last);
+    pipeline_lock(ld->p);
+    free_batch(ld->p, last);
+    pipeline_unlock(ld->p);
+    return 0;
+}
+
+static int load_all(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    if (fill_next_batch(ld, 0) < 0) return -1;
+    for (;;) {
+        if (pipeline_failed(p) || walk_what_is_there(ld) < 0) return -1;
+        if (ld->ring_used == ld->n_ring) {
+            if (walk_oldest(ld) < 0) return -1;
+            continue;
+        }
+        int r = fetch_piece(ld);
+        if (r == BAM_READER_ERROR) return -1;
+        if (r == BAM_READER_END) return finish_loading(ld);
+        if (r == BAM_READER_NO_ROOM &&
+            fill_next_batch(ld, bam_reader_room_needed(p->reader)) < 0)
+            return -1;
+    }
+}
+
+int load_input(struct pipeline *p)
+{
+    struct loader ld = {.p = p, .n_ring = p->budget.n_pieces};
+    int r = -1;
+    ld.ring = calloc(ld.n_ring, sizeof *ld.ring);
+    /* One more: a batch may be freed that was not made from the arena's budget. */
+    p->free_batches = calloc(p->budget.n_batches + 1, sizeof *p->free_batches);
+    if (ld.ring && p->free_batches) {
+        r = load_all(&ld);
+    } else {
+        (void)pipeline_no_memory(p);
+    }
+    if (r < 0) pipeline_fail(p);
+    /* Jobs hold pieces of the ring. */
+    pipeline_lock(p);
+    while (p->n_jobs > 0 && pipeline_failed(p)) pipeline_wait(p);
+    pipeline_unlock(p);
+    if (r < 0) {
+        /* Unsealed batches belong to nobody else. */
+        if (ld.walking != ld.filling) bam_batch_destroy(ld.walking);
+        bam_batch_destroy(ld.filling);
+    }
+    for (unsigned i = 0; ld.ring && i < ld.n_ring; i++) bam_piece_release(&ld.ring[i].input);
+    free(ld.ring);
+    return r;
+}

@@ -1,0 +1,103 @@
+/*
+ * rocksdb_opts.c -- see rocksdb_opts.h.
+ *
+ * The database of a sort is unlike most: it is filled by ingesting a few to a few thousand sorted
+ * files with large, already compressed values, and read once, from front to back.
+ */
+#include "rocksdb_opts.h"
+
+#include "diag.h"
+
+#include <string.h>
+
+enum {
+    TABLE_FORMAT_VERSION = 5,
+    TABLE_CHECKSUM_XXH3 = 4,            /* rocksdb::kXXH3 */
+    TABLE_BLOCK_BYTES = 4096,           /* below every value: a block of ours is one of its own */
+    INFO_LOG_FATAL = 4,
+    WRITE_BUFFER_BYTES = 64 << 10,      /* nothing is ever put into a memtable */
+    FILE_BUFFER_BYTES = 256 << 10,      /* what a file writer gathers before it calls write */
+    SYNC_EVERY_BYTES = 4 << 20,
+};
+
+/* What the C interface of RocksDB 7.8 has no function for: implicit readahead off. It would hold
+   256 KB more for each file of the scan; the kernel's readahead does the same outside our memory.
+      */
+static const char table_options_string[] =
+    "block_based_table_factory={max_auto_readahead_size=0}";
+
+static void set_table_options(rocksdb_block_based_table_options_t *table)
+{
+    rocksdb_block_based_options_set_format_version(table, TABLE_FORMAT_VERSION);
+    rocksdb_block_based_options_set_checksum(table, TABLE_CHECKSUM_XXH3);
+    rocksdb_block_based_options_set_block_size(table, TABLE_BLOCK_BYTES);
+    /* Every block is read once: a cache would only hold memory. */
+    rocksdb_block_based_options_set_no_block_cache(table, 1);
+}
+
+static void set_db_options(rocksdb_options_t *db)
+{
+    rocksdb_options_set_create_if_missing(db, 1);
+    rocksdb_options_set_error_if_exists(db, 1);
+    /* Without it a full disk during background work is no error. */
+    rocksdb_options_set_paranoid_checks(db, 1);
+    /* Blocks are compressed in our workers; also switches L0 write stalls off. */
+    rocksdb_options_set_compression(db, rocksdb_no_compression);
+    rocksdb_options_set_disable_auto_compactions(db, 1);
+    rocksdb_options_set_num_levels(db, 1);
+    rocksdb_options_set_compaction_style(db, rocksdb_universal_compaction);
+    rocksdb_options_set_max_background_jobs(db, 2);
+    rocksdb_options_set_max_open_files(db, -1);
+    rocksdb_options_set_max_file_opening_threads(db, 1);
+    rocksdb_options_set_write_buffer_size(db, WRITE_BUFFER_BYTES);
+    rocksdb_options_set_arena_block_size(db, WRITE_BUFFER_BYTES / 8);
+    /* The buffer would be doubled up to the maximum for every file that is being written. */
+    rocksdb_options_set_writable_file_max_buffer_size(db, FILE_BUFFER_BYTES);
+    /* Starts writing back early: the fsync that ends a run then finds little to do. */
+    rocksdb_options_set_bytes_per_sync(db, SYNC_EVERY_BYTES);
+    /* The default tells the kernel to expect random access and so switches its readahead off. */
+    rocksdb_options_set_advise_random_on_open(db, 0);
+    rocksdb_options_set_info_log_level(db, INFO_LOG_FATAL);
+    rocksdb_options_set_keep_log_file_num(db, 1);
+    rocksdb_options_set_stats_dump_period_sec(db, 0);
+    rocksdb_options_set_stats_persist_period_sec(db, 0);
+    rocksdb_options_set_skip_stats_update_on_db_open(db, 1);
+}
+
+int rocksdb_opts_init(struct rocksdb_opts *opts)
+{
+    memset(opts, 0, sizeof *opts);
+    char *error = NULL;
+    rocksdb_options_t *base = rocksdb_options_create();
+    opts->db = rocksdb_options_create();
+    opts->table = rocksdb_block_based_options_create();
+    opts->env = rocksdb_envoptions_create();
+    opts->ingest = rocksdb_ingestexternalfileoptions_create();
+    opts->scan = rocksdb_readoptions_create();
+    set_table_options(opts->table);
+    rocksdb_options_set_block_based_table_factory(base, opts->table);
+    set_db_options(base);
+    rocksdb_get_options_from_string(base, table_options_string, opts->db, &error);
+    rocksdb_options_destroy(base);
+    if (error) {
+        diag_error("RocksDB does not take an option: %s", error);
+        rocksdb_free(error);
+        rocksdb_opts_release(opts);
+        return -1;
+    }
+    rocksdb_ingestexternalfileoptions_set_move_files(opts->ingest, 1);
+    rocksdb_readoptions_set_verify_checksums(opts->scan, 1);
+    rocksdb_readoptions_set_fill_cache(opts->scan, 0);
+    rocksdb_readoptions_set_total_order_seek(opts->scan, 1);
+    return 0;
+}
+
+void rocksdb_opts_release(struct rocksdb_opts *opts)
+{
+    if (opts->scan) rocksdb_readoptions_destroy(opts->scan);
+    if (opts->ingest) rocksdb_ingestexternalfileoptions_destroy(opts->ingest);
+    if (opts->env) rocksdb_envoptions_destroy(opts->env);
+    if (opts->table) rocksdb_block_based_options_destroy(opts->table);
+    if (opts->db) rocksdb_options_destroy(opts->db);
+    memset(opts, 0, sizeof *opts);
+}

@@ -1,0 +1,84 @@
+/* scratch_dir.c -- see scratch_dir.h. */
+#include "scratch_dir.h"
+
+#include "diag.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { REMOVE_TRIES = 100, RETRY_MICROSECONDS = 10000 };
+
+static int is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+char *scratch_dir_create(const char *prefix, const char *output)
+{
+    struct stat st;
+    /* Beside a device or a pipe, or where a URL points, is no place for files. */
+    bool exists = output && stat(output, &st) == 0;
+    if (output && (strstr(output, "://") ||
+                   (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))))
+        output = NULL;
+    const char *base = prefix ? prefix : output;
+    if (!base) {
+        base = getenv("TMPDIR");
+        if (!base || !*base) base = ".";
+    }
+    const char *joint = "/";
+    if (!is_directory(base) || (!prefix && output)) joint = ".";
+    size_t room = strlen(base) + 64;
+    char *path = malloc(room);
+    if (!path) {
+        diag_error("out of memory");
+        return NULL;
+    }
+    if (strcmp(joint, "/") == 0 && base[strlen(base) - 1] == '/') joint = "";
+    (void)snprintf(path, room, "%s%srocksort.%ld.XXXXXX", base, joint, (long)getpid());
+    if (!mkdtemp(path)) {
+        diag_error("cannot create the temporary directory '%s': %s; choose another place with -T",
+                   path, strerror(errno));
+        free(path);
+        return NULL;
+    }
+    return path;
+}
+
+/* One sweep: unlinks every file in the directory (it has no subdirectories), then the directory. */
+static int remove_once(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return -1;
+    DIR *dir = fdopendir(fd);
+    if (!dir) {
+        (void)close(fd);
+        return -1;
+    }
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        /* A file that cannot be unlinked shows when the directory cannot be removed. */
+        (void)unlinkat(dirfd(dir), entry->d_name, 0);
+    }
+    (void)closedir(dir);
+    return rmdir(path);
+}
+
+int scratch_dir_remove(const char *path)
+{
+    if (!path) return 0;
+    for (int i = 0; i < REMOVE_TRIES; i++) {
+        if (remove_once(path) == 0 || errno == ENOENT) return 0;
+        if (errno != ENOTEMPTY && errno != EEXIST) return -1;
+        (void)usleep(RETRY_MICROSECONDS);
+    }
+    return -1;
+}

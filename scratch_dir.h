@@ -1,0 +1,23 @@
+/*
+ * scratch_dir.h -- the directory of a run's temporary data: where it goes, and that it goes away.
+ *
+ * Where: under the -T argument if that is a directory, else beside it as a prefix, as samtools
+ * does; without -T beside the output file; for standard output, devices, pipes and URLs in $TMPDIR
+ * or the working directory. The directory has mode 0700 and a name that no other run has.
+ */
+#ifndef ROCKSORT_SCRATCH_DIR_H
+#define ROCKSORT_SCRATCH_DIR_H
+
+/*
+ * Creates the directory. `prefix` is the -T argument or NULL, `output` the output file or NULL for
+ * standard output. Returns its path, to be freed by the caller, or NULL after a message.
+ */
+char *scratch_dir_create(const char *prefix, const char *output);
+
+/*
+ * Removes the directory and all that is in it; NULL is accepted. Tries again if files appear
+ * meanwhile. Returns 0, or -1 (errno set, no message).
+ */
+int scratch_dir_remove(const char *path);
+
+#endif

@@ -1,0 +1,285 @@
+"""What the tests share: running the built programs, references, and the checks that every run gets.
+
+A test gets a working directory (self.work) and an empty directory for temporary data (self.scratch,
+which is TMPDIR). After every run nothing may be left in scratch, nor a directory in work, unless
+the test says so. Time limits are multiplied by ROCKSORT_TEST_SLOW_FACTOR (sanitizer builds).
+
+ROCKSORT_TEST_BUDGET is a setting of the program that exists for these tests: the whole memory
+budget in bytes, small enough that a few megabytes spill many runs.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from collections import namedtuple
+
+import bamfile
+
+try:
+    import pysam
+except ImportError:
+    pysam = None
+
+BUILD = pathlib.Path(os.environ.get("ROCKSORT_BUILD_DIR", ".")).resolve()
+# Tools and data that special builds share with the plain one.
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SAMTOOLS = str(BUILD / "samtools")
+SAMTOOLS_ROCKSORT = str(BUILD / "samtools-rocksort")
+SLOW = float(os.environ.get("ROCKSORT_TEST_SLOW_FACTOR", "1"))
+RUN_LIMIT_S = 60 * SLOW
+# The issue asks for 5 seconds after a signal; that is for a normal build.
+DIE_LIMIT_S = 5 * SLOW
+SPILL_BUDGET = 400_000
+ORDERS = {"coordinate": [], "natural": ["-n"], "lexicographical": ["-N"]}
+
+needs_pysam = unittest.skipUnless(pysam, "pysam (the reference samtools) is not installed")
+Result = namedtuple("Result", "status out err")
+
+
+def sanitized():
+    """Whether the program is built with AddressSanitizer, whose memory use says nothing."""
+    with open(SAMTOOLS, "rb") as file:
+        return b"__asan_init" in file.read()
+
+
+def environment(scratch, budget=None, extra=None):
+    """The environment of a run: ours without the settings that would change its meaning."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("ROCKSORT_")}
+    env.pop("SAMTOOLS_UPSTREAM", None)
+    env.update(TMPDIR=str(scratch), LC_ALL="C", REF_PATH=":", REF_CACHE=":")
+    if budget:
+        env["ROCKSORT_TEST_BUDGET"] = str(budget)
+    env.update(extra or {})
+    return env
+
+
+def own_lines(err):
+    """The program's own messages on standard error, less warnings. htslib adds some, and its threads
+    print into each other's lines, so that these cannot be recognised by their beginnings."""
+    return [line for line in err.splitlines()
+            if re.match("samtools|rocksort", line) and ": warning:" not in line]
+
+
+def without_pg(text):
+    """The lines of a header less @PG."""
+    return [line for line in text.splitlines() if not line.startswith("@PG")]
+
+
+def pg_lines(text):
+    """The @PG lines of a header, each as a dict of its fields."""
+    return [dict(field.split(":", 1) for field in line.split("\t")[1:])
+            for line in text.splitlines() if line.startswith("@PG")]
+
+
+def sam_split(text):
+    """(header, list of record lines) of SAM text."""
+    lines = text.splitlines(keepends=True)
+    n_header = next((i for i, line in enumerate(lines) if not line.startswith("@")), len(lines))
+    return "".join(lines[:n_header]), [line.rstrip("\n") for line in lines[n_header:]]
+
+
+def wait_for(condition, limit_s, what):
+    """Polls until condition() is true and returns its value; fails after limit_s."""
+    end = time.monotonic() + limit_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {limit_s:g} s for {what}")
+        time.sleep(0.01)
+
+
+def default_signals():
+    """Runs in a child: under nohup, or in the background of a shell, some would be ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+class CliTest(unittest.TestCase):
+    """A test with directories of its own and the means to run rocksort."""
+
+    maxDiff = 2000
+
+    def setUp(self):
+        top = pathlib.Path(tempfile.mkdtemp(prefix="rocksort-cli-"))
+        self.addCleanup(shutil.rmtree, top, ignore_errors=True)
+        self.work, self.scratch = top / "work", top / "scratch"
+        self.work.mkdir()
+        self.scratch.mkdir()
+
+    # Files
+
+    def write(self, name, data):
+        """Writes text or bytes to a file in work and returns its path."""
+        path = self.work / name
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return str(path)
+
+    def path(self, name):
+        """The path of a file in work."""
+        return str(self.work / name)
+
+    def bam_of(self, sam, *options, name="in.bam"):
+        """The SAM text as a BAM (or what options say) made by the reference samtools."""
+        source = self.write(name + ".source.sam", sam)
+        out = self.path(name)
+        reference_ok("view", "--no-PG", *(options or ("-b",)), "-o", out, source)
+        os.unlink(source)
+        return out
+
+    # Running
+
+    def directories(self):
+        """The directories in work: a run must not add any."""
+        return sorted(entry.name for entry in os.scandir(self.work) if entry.is_dir())
+
+    def run_program(self, argv, *, stdin=None, budget=None, env=None, cwd=None, limit_s=None,
+                    env_only=None):
+        """Runs argv with stdin as bytes, an open file or nothing; returns a Result."""
+        source = {"input": stdin} if isinstance(stdin, bytes) else {
+            "stdin": stdin if stdin is not None else subprocess.DEVNULL}
+        done = subprocess.run(
+            [str(word) for word in argv], **source, capture_output=True, cwd=cwd or self.work,
+            env=env_only if env_only is not None else environment(self.scratch, budget, env),
+            timeout=limit_s or RUN_LIMIT_S, check=False)
+        return Result(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+
+    def rocksort(self, *args, clean=True, **how):
+        """Runs `samtools rocksort args`; with clean, nothing may be left behind."""
+        before = self.directories()
+        result = self.run_program([SAMTOOLS, "rocksort", *args], **how)
+        if clean:
+            self.assert_clean(before, result)
+        return result
+
+    def sort_ok(self, *args, **how):
+        """Runs rocksort, which must succeed."""
+        result = self.rocksort(*args, **how)
+        self.assertEqual(result.status, 0, f"rocksort {args}: {result.err[-2000:]}")
+        return result
+
+    def sort_bam(self, *args, **how):
+        """Runs rocksort with BAM on standard output and returns the Bam."""
+        return bamfile.parse_file(self.sort_ok(*args, **how).out)
+
+    def start(self, *args, budget=None, env=None, cwd=None, **how):
+        """Starts rocksort with pipes for all three streams; it is killed when the test ends."""
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        how = {**pipes, "preexec_fn": default_signals, **how}
+        process = subprocess.Popen(
+            [SAMTOOLS, "rocksort", *[str(word) for word in args]], cwd=cwd or self.work,
+            env=environment(self.scratch, budget, env), **how)
+
+        def stop():
+            if process.poll() is None:
+                process.kill()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream:
+                    try:
+                        stream.close()
+                    except OSError:
+                        pass  # unwritten input of a process that died is what the test wanted
+            process.wait()
+
+        self.addCleanup(stop)
+        return process
+
+    # Checks
+
+    def assert_clean(self, before, result):
+        """Nothing in scratch, and no new directory in work."""
+        left = os.listdir(self.scratch)
+        self.assertEqual(left, [], f"left in the temporary directory; stderr: {result.err[-500:]}")
+        self.assertEqual(self.directories(), before, "left in the working directory")
+
+    def assert_same_bam(self, got, want, what=""):
+        """Same header less @PG, references and records, byte for byte."""
+        self.assertEqual(without_pg(got.text), without_pg(want.text), what)
+        self.assertEqual(got.refs, want.refs, what)
+        self.assert_same_records(got.records, want.records, what)
+
+    def assert_same_records(self, got, want, what=""):
+        """Same raw records; says where they part instead of printing megabytes."""
+        if got == want:
+            return
+        got, want = bamfile.split(got), bamfile.split(want)
+        if len(got) != len(want):
+            self.fail(f"{what}: {len(got)} records instead of {len(want)}")
+        for i, (mine, theirs) in enumerate(zip(got, want)):
+            if mine != theirs:
+                self.fail(f"{what}: record {i} is {bamfile.fields(mine)} {mine[-40:]!r} instead of "
+                          f"{bamfile.fields(theirs)} {theirs[-40:]!r}")
+
+    def assert_one_message(self, result, *mentions):
+        """One line of ours on standard error that has all of the mentions."""
+        lines = own_lines(result.err)
+        self.assertEqual(len(lines), 1, f"one message expected, got: {result.err[-2000:]!r}")
+        for mention in mentions:
+            self.assertIn(str(mention), lines[0])
+
+    def assert_error(self, result, *mentions):
+        """Exit status 1 and one message."""
+        self.assertEqual(result.status, 1, result.err[-2000:])
+        self.assert_one_message(result, *mentions)
+
+    def assert_no_result(self, path):
+        """Nothing at path that a reader, or samtools quickcheck, takes for a whole BAM."""
+        self.assertFalse(bamfile.looks_complete(path), f"{path} looks complete")
+        if pysam and os.path.isfile(path):
+            self.assertFalse(reference("quickcheck", path), f"quickcheck accepts {path}")
+
+    def assert_died_of(self, process, number):
+        """The process ends in time, by the signal or with the status a shell gives it."""
+        try:
+            status = process.wait(DIE_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self.fail(f"still alive {DIE_LIMIT_S:g} s after {signal.Signals(number).name}")
+        self.assertIn(status, (-number, 128 + number))
+
+
+def reference(command, *args):
+    """Runs a command of pysam's samtools in a forked child; whether it succeeded.
+
+    A child each time, because samtools keeps its sort order in globals that a second call in the
+    same process inherits (`-n` after `-N` sorts by `-N`).
+    """
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 2)
+            getattr(pysam, command)(*[str(arg) for arg in args], catch_stdout=False)
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def reference_ok(command, *args):
+    """Runs a command of pysam's samtools, which must succeed."""
+    if not reference(command, *args):
+        raise AssertionError(f"the reference samtools failed: {command} {args}")
+
+
+def reference_sort(source, out, *options):
+    """Sorts with the reference samtools and returns the Bam."""
+    reference_ok("sort", "--no-PG", *options, "-O", "bam", "-o", out, source)
+    return bamfile.read(out)
+
+
+def reference_view(path, *options):
+    """The file as SAM text by the reference samtools, without a @PG of its own."""
+    out = str(path) + ".view.sam"
+    reference_ok("view", "--no-PG", "-h", *options, "-o", out, path)
+    with open(out, encoding="latin-1") as file:
+        text = file.read()
+    os.unlink(out)
+    return text

@@ -1,0 +1,154 @@
+"""Records and references at the limits: CIGARs of more than 65,535 operations, records larger than
+the whole budget, references that BAM cannot hold."""
+
+import random
+
+import bamfile
+import generate
+from harness import (SPILL_BUDGET, CliTest, needs_pysam, own_lines, reference_ok, reference_sort,
+                     reference_view, sam_split)
+
+SQ = "@SQ\tSN:c\tLN:100000000\n"
+
+
+def long_read(name, pos, n_ops, seed, flag=0):
+    """A read whose CIGAR has n_ops operations, as a line of SAM."""
+    rng = random.Random(seed)
+    cigar, n_bases = [], 0
+    for i in range(n_ops):
+        size = rng.randint(1, 3)
+        op = "M" if i % 2 == 0 else rng.choice("ID")
+        n_bases += size if op in "MI" else 0
+        cigar.append(f"{size}{op}")
+    seq = "".join(rng.choices("ACGT", k=n_bases))
+    return f"{name}\t{flag}\tc\t{pos}\t60\t{''.join(cigar)}\t*\t0\t0\t{seq}\t*\tXI:i:{seed}\n"
+
+
+def long_reads(n_ops=70001):
+    """A few giants among small reads, in no order."""
+    lines = [long_read(f"g{i}", 5000 - 100 * i, n_ops, i, 16 * (i % 2)) for i in range(4)]
+    lines += [long_read(f"s{i}", i * 7919 % 10000 + 1, 21, 100 + i) for i in range(400)]
+    lines += [long_read(f"e{i}", 777 - i, n, 1000 + i) for i, n in enumerate((65535, 65537))]
+    random.Random(1).shuffle(lines)
+    return SQ + "".join(lines)
+
+
+class LongCigars(CliTest):
+    """More than 65,535 operations do not fit BAM's field: they move to the CG tag and back."""
+
+    def test_sam_to_bam_to_sam(self):
+        sam = long_reads()
+        records = sorted(sam_split(sam)[1], key=lambda line: (int(line.split("\t")[3]),
+                                                              int(line.split("\t")[1]) >> 4 & 1))
+        for budget in (None, SPILL_BUDGET):
+            with self.subTest(budget=budget):
+                self.sort_ok("--no-PG", "-o", self.path("a.bam"), stdin=sam.encode(), budget=budget)
+                raw = bamfile.split(bamfile.read(self.path("a.bam")).records)
+                giants = [one for one in raw if bamfile.fields(one)[3].startswith((b"g", b"e1"))]
+                self.assertEqual({bamfile.n_cigar(one) for one in giants}, {2})
+                self.assertTrue(all(b"CGBI" in one for one in giants))
+                for order in ([], ["-n"]):
+                    self.sort_ok("--no-PG", *order, "-O", "sam", "-o", self.path("b.sam"),
+                                 self.path("a.bam"), budget=budget)
+                    with open(self.path("b.sam"), encoding="ascii") as file:
+                        got = sam_split(file.read())[1]
+                    self.assertEqual(sorted(got), sorted(records))
+                    if not order:
+                        self.assertEqual([line.split("\t")[3] for line in got],
+                                         [line.split("\t")[3] for line in records])
+
+    @needs_pysam
+    def test_against_reference(self):
+        source = self.write("in.sam", long_reads())
+        bam = self.bam_of(long_reads())
+        for order in ([], ["-n"], ["-N"]):
+            want = reference_sort(source, self.path("want.bam"), *order)
+            for path in (source, bam):
+                for budget in (None, SPILL_BUDGET):
+                    with self.subTest(order=order, source=path, budget=budget):
+                        self.assert_same_bam(self.sort_bam(*order, path, budget=budget), want)
+
+    @needs_pysam
+    def test_cram(self):
+        """BAM to CRAM to BAM; the CIGARs come back whole."""
+        source = self.write("in.sam", long_reads())
+        want = reference_sort(source, self.path("want.bam"))
+        for budget in (None, SPILL_BUDGET):
+            self.sort_ok("--no-PG", "-O", "cram,no_ref=1", "-o", self.path("a.cram"), source,
+                         budget=budget)
+            reference_ok("quickcheck", self.path("a.cram"))
+            text = reference_view(self.path("a.cram"))
+            cigars = {line.split("\t")[0]: line.split("\t")[5] for line in sam_split(text)[1]}
+            theirs = sam_split(reference_view(self.path("want.bam")))[1]
+            self.assertEqual(cigars, {line.split("\t")[0]: line.split("\t")[5] for line in theirs})
+            got = self.sort_bam("--no-PG", self.path("a.cram"), budget=budget)
+            self.assertEqual([bamfile.fields(one) for one in bamfile.split(got.records)],
+                             [bamfile.fields(one) for one in bamfile.split(want.records)])
+
+
+class LargeRecords(CliTest):
+    """A record larger than a block, a run, the budget."""
+
+    def giants(self, n_bases, n_giants, n_small):
+        """Raw BAM: records of n_bases and small ones, shuffled; and its refs."""
+        rng, refs = random.Random(n_bases), [("c", 1 << 30)]
+        seq = "".join(rng.choices("ACGT", k=n_bases))
+        records = [bamfile.record(f"g{i}", 0, 0, rng.randrange(1 << 20), f"{n_bases}M", seq)
+                   for i in range(n_giants)]
+        records += [bamfile.record(f"s{i}", 0, 0, rng.randrange(1 << 20), "100M", seq[i : i + 100])
+                    for i in range(n_small)]
+        rng.shuffle(records)
+        return bamfile.bam_header(bamfile.sq_text(refs), refs), records
+
+    def test_larger_than_the_budget(self):
+        for n_bases, n_giants in ((100_000, 40), (400_000, 6), (2_000_000, 3)):
+            header, records = self.giants(n_bases, n_giants, 3000)
+            source = self.write("in.bam", bamfile.bgzf(header + b"".join(records)))
+            want = b"".join(sorted(records, key=lambda raw: bamfile.fields(raw)[1]))
+            for budget in (300_000, 1_000_000, None):
+                for options in ([], ["-@", "3", "-u"]):
+                    with self.subTest(n_bases=n_bases, budget=budget, options=options):
+                        got = self.sort_bam(*options, source, budget=budget)
+                        self.assert_same_records(got.records, want)
+
+    def test_first_last_and_only(self):
+        """A giant as the first, the last, the only record."""
+        header, (giant,) = self.giants(1_500_000, 1, 0)
+        small = [bamfile.record(f"s{i}", 4, -1, -1, "", "ACGT" * 30) for i in range(4000)]
+        for name, records in (("only", [giant]), ("first", [giant] + small),
+                              ("last", small + [giant])):
+            data = bamfile.bgzf(header + b"".join(records))
+            for budget in (SPILL_BUDGET, None):
+                with self.subTest(name, budget=budget):
+                    got = self.sort_bam(stdin=data, budget=budget)
+                    # The giant is the one record that has a position.
+                    want = giant + b"".join(one for one in records if one is not giant)
+                    self.assert_same_records(got.records, want)
+
+    def test_large_tag(self):
+        """The bulk may be in a tag."""
+        refs = [("c", 1000)]
+        header = bamfile.bam_header(bamfile.sq_text(refs), refs)
+        tags = [b"XZZ" + b"z" * (i * 5009 % 300_000) + b"\0" for i in range(60)]
+        records = [bamfile.record(f"r{i % 97}", aux=tag) for i, tag in enumerate(tags)]
+        data = bamfile.bgzf(header + b"".join(records))
+        got = self.sort_bam("-N", stdin=data, budget=SPILL_BUDGET)
+        want = sorted(records, key=lambda raw: bamfile.fields(raw)[3])
+        self.assert_same_records(got.records, b"".join(want))
+
+
+class LongReferences(CliTest):
+    """Beyond 2^31 bases, which BAM cannot hold: a clear refusal. (SAM to SAM, which samtools can, is
+    still to come.)"""
+
+    SAM = ("@SQ\tSN:long\tLN:5000000000\n"
+           "near\t0\tlong\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\n"
+           "far\t0\tlong\t2147483649\t9\t4M\t*\t0\t0\tACGT\tFFFF\n")
+
+    def test_refused(self):
+        for options in ([], ["-O", "sam"]):
+            result = self.rocksort(*options, "-o", self.path("out"), stdin=self.SAM.encode())
+            self.assertEqual(result.status, 1)
+            self.assertEqual(len(own_lines(result.err)), 1)
+            self.assertIn("record 2 ('far')", result.err)
+            self.assert_no_result(self.path("out"))

@@ -1,0 +1,151 @@
+"""Headers: @HD as the sort order asks, one @PG for each chain, everything else untouched."""
+
+import bamfile
+from harness import (SPILL_BUDGET, CliTest, needs_pysam, pg_lines, reference_sort, sam_split,
+                     without_pg)
+
+SQ = "@SQ\tSN:b\tLN:1000\n@SQ\tSN:a\tLN:2000\tM5:d41d8cd98f00b204e9800998ecf8427e\tSP:x y\n"
+RECORDS = "r2\t0\ta\t5\t9\t4M\t*\t0\t0\tACGT\t*\nr1\t0\tb\t7\t9\t4M\t*\t0\t0\tACGT\t*\n"
+ORDERS = ([], ["-n"], ["-N"])
+HD_LINES = {
+    "none": "",
+    "plain": "@HD\tVN:1.6\n",
+    "old": "@HD\tVN:1.0\tSO:unsorted\n",
+    "sorted": "@HD\tVN:1.5\tSO:coordinate\n",
+    "by name": "@HD\tVN:1.4\tSO:queryname\n",
+    "grouped": "@HD\tVN:1.6\tGO:query\n",
+    "grouped and sorted": "@HD\tVN:1.6\tSO:unsorted\tGO:reference\n",
+    "subsorted": "@HD\tVN:1.6\tSO:coordinate\tSS:coordinate:minhash\n",
+    "all": "@HD\tVN:1.6\tSO:unsorted\tGO:query\tSS:unsorted:template-coordinate\txx:kept\n",
+    "other order": "@HD\tVN:1.6\tSS:queryname:natural\tSO:queryname\n",
+}
+TRACE = "@PG\tID:bwa\tPN:bwa\tVN:0.7\tCL:bwa mem\n"
+
+
+class Headers(CliTest):
+    """Checks that need no reference."""
+
+    def header(self, text, *options, **how):
+        """The header text after sorting an input with this one."""
+        return self.sort_bam(*options, stdin=(text + RECORDS).encode(), **how).text
+
+    def test_hd(self):
+        for options, fields in (([], ["SO:coordinate"]),
+                                (["-n"], ["SO:queryname", "SS:queryname:natural"]),
+                                (["-N"], ["SO:queryname", "SS:queryname:lexicographical"])):
+            for name, line in HD_LINES.items():
+                with self.subTest(options=options, hd=name):
+                    first = self.header(line + SQ, *options).splitlines()[0].split("\t")
+                    version = line.split("\t")[1].strip() if line else "VN:1.6"
+                    kept = ["xx:kept"] if "xx:" in line else []
+                    self.assertEqual(first[:2], ["@HD", version])
+                    self.assertEqual(sorted(first[2:]), sorted(fields + kept))
+
+    def test_other_lines_stay(self):
+        rest = SQ + "@RG\tID:g\tSM:s\tDS:a  b\n@CO\tfirst\n@CO\t\n@CO\tthird\twith tab\n"
+        for options in ORDERS:
+            got = without_pg(self.header("@HD\tVN:1.6\n" + rest, *options))
+            self.assertEqual(got[1:], rest.splitlines())
+
+    def test_pg_first(self):
+        lines = pg_lines(self.header(SQ, "-@", "2"))
+        self.assertEqual(len(lines), 1)
+        self.assertNotIn("PP", lines[0])
+        for field in ("ID", "PN", "VN", "CL"):
+            self.assertIn(field, lines[0])
+        self.assertIn("rocksort", lines[0]["CL"])
+        self.assertIn("-@ 2", lines[0]["CL"])
+
+    def test_pg_chain(self):
+        lines = pg_lines(self.header(SQ + TRACE))
+        self.assertEqual(len(lines), 2)
+        self.assertEqual(lines[0]["ID"], "bwa")
+        self.assertEqual(lines[1]["PP"], "bwa")
+        self.assertNotEqual(lines[1]["ID"], "bwa")
+
+    def test_pg_two_chains(self):
+        chains = (TRACE + "@PG\tID:dup\tPN:dup\tPP:bwa\n@PG\tID:other\tPN:other\n"
+                  "@PG\tID:more\tPN:more\tPP:other\n")
+        lines = pg_lines(self.header(SQ + chains))
+        self.assertEqual(len(lines), 6)
+        self.assertEqual({line["PP"] for line in lines[4:]}, {"dup", "more"})
+        self.assertEqual(len({line["ID"] for line in lines}), 6)
+
+    def test_pg_again(self):
+        """Our own line of an earlier run: a new ID, chained to it."""
+        first = self.header(SQ)
+        lines = pg_lines(self.header(first))
+        self.assertEqual(len(lines), 2)
+        self.assertEqual(lines[1]["PP"], lines[0]["ID"])
+
+    def test_no_pg(self):
+        self.assertEqual(pg_lines(self.header(SQ, "--no-PG")), [])
+        self.assertEqual(len(pg_lines(self.header(SQ + TRACE, "--no-PG"))), 1)
+        self.assertEqual(pg_lines(self.header(SQ, "--no-PG", budget=SPILL_BUDGET)), [])
+
+    def test_pg_of_the_classic_form(self):
+        self.sort_ok("-@", "2", "-m", "2M", "-s", "1G", "-", "out", stdin=(SQ + RECORDS).encode())
+        line = pg_lines(bamfile.read(self.path("out.bam")).text)[0]["CL"]
+        self.assertIn("rocksort -@ 2 -m 2M -s 1G - out", line)
+
+    def test_pg_with_strange_arguments(self):
+        """A tab or newline in a file name must not break the header."""
+        name = "in\tput\nx.sam"
+        self.write(name, SQ + RECORDS)
+        text = self.sort_bam(name).text
+        self.assertEqual(len(text.splitlines()), 4)
+        self.assertEqual(len(pg_lines(text)), 1)
+
+    def test_in_sam_and_spilled(self):
+        """The header is the same whatever the regime and the format."""
+        text = "@HD\tVN:1.6\tSO:unsorted\n" + SQ + TRACE
+        want = self.header(text, "--no-PG", "-n")
+        self.assertEqual(self.header(text, "--no-PG", "-n", budget=SPILL_BUDGET), want)
+        data = (text + RECORDS).encode()
+        sam = self.sort_ok("--no-PG", "-n", "-O", "sam", stdin=data).out.decode()
+        self.assertEqual(sam_split(sam)[0], want)
+
+    def test_nothing_but_header(self):
+        """A valid empty output in every format."""
+        for options in ORDERS:
+            got = self.sort_bam(*options, stdin=SQ.encode())
+            self.assertEqual((got.refs, got.records), ([("b", 1000), ("a", 2000)], b""))
+        raw = bamfile.bgzf(bamfile.bam_header(SQ, [("b", 1000), ("a", 2000)]))
+        self.assertEqual(self.sort_bam(stdin=raw, budget=SPILL_BUDGET).records, b"")
+        sam = self.sort_ok("-O", "sam", "--no-PG", stdin=raw).out.decode()
+        self.assertEqual(sam_split(sam)[1], [])
+        self.assertIn("SO:coordinate", sam)
+
+    def test_no_references(self):
+        """An unaligned file has no @SQ, or no header at all."""
+        line = "u%d\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n"
+        for header in ("", "@HD\tVN:1.6\tSO:unsorted\n", "@RG\tID:x\n"):
+            text = header + "".join(line % i for i in (3, 1, 2))
+            self.assertEqual(self.names(text), [b"u3", b"u1", b"u2"])
+            self.assertEqual(self.names(text, "-n"), [b"u1", b"u2", b"u3"])
+
+    def names(self, text, *options):
+        """The names in the sorted output."""
+        records = bamfile.split(self.sort_bam(*options, stdin=text.encode()).records)
+        return [bamfile.fields(raw)[3] for raw in records]
+
+    def test_long_header(self):
+        """A header beyond one BGZF block, and beyond the memory budget."""
+        comments = "".join(f"@CO\tline {i} {'x' * 90}\n" for i in range(6000))
+        for budget in (None, SPILL_BUDGET):
+            got = self.header(SQ + comments, "--no-PG", budget=budget)
+            self.assertEqual(got, "@HD\tVN:1.6\tSO:coordinate\n" + SQ + comments)
+
+
+@needs_pysam
+class AgainstReference(CliTest):
+    """@HD and @PG counts against samtools 1.24."""
+
+    def test_headers(self):
+        for name, line in HD_LINES.items():
+            for options in ORDERS:
+                with self.subTest(hd=name, options=options):
+                    source = self.write("in.sam", line + SQ + TRACE + RECORDS)
+                    want = reference_sort(source, self.path("want.bam"), *options)
+                    got = self.sort_bam("--no-PG", *options, source)
+                    self.assertEqual(got, want)

@@ -1,0 +1,151 @@
+"""Peak memory: at most the budget and 64 MiB, for reads of every kind.
+
+Needs bench/simulate-reads. Sanitizers use memory of their own, so that their builds skip this.
+"""
+
+import os
+import re
+import subprocess
+import threading
+import time
+import unittest
+
+import bamfile
+import generate
+from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SLOW, CliTest, environment, own_lines, sanitized)
+
+SIMULATE = ROOT / "bench" / "simulate-reads"
+MIB = 1 << 20
+ALLOWANCE_BYTES = 64 * MIB
+# Mode: number of records, so that the raw data is a multiple of the largest budget here.
+INPUTS = {"short": "400K", "long": "250", "pileup": "400K", "unmapped": "400K"}
+
+
+def peak_of(test, args, budget=None, stdout=subprocess.DEVNULL, read_output=None):
+    """Runs rocksort, which must succeed within the time limit; returns (peak in bytes, stderr).
+
+    read_output gets the process and reads its output pipe, where stdout is one. Linux counts what
+    the child was before its exec as well, so that no peak is below this Python's own size.
+    """
+    with open(test.path("stderr"), "w+b") as err:
+        process = subprocess.Popen([SAMTOOLS, "rocksort", *args], stdin=subprocess.DEVNULL,
+                                   stdout=stdout, stderr=err, cwd=test.work,
+                                   env=environment(test.scratch, budget))
+        # wait4() has no time limit of its own.
+        killer = threading.Timer(RUN_LIMIT_S, process.kill)
+        killer.start()
+        try:
+            if read_output:
+                read_output(process)
+            _, status, usage = os.wait4(process.pid, 0)
+        finally:
+            killer.cancel()
+            if process.stdout:
+                process.stdout.close()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        err.seek(0)
+        text = err.read().decode(errors="replace")
+    test.assertEqual(process.returncode, 0, f"rocksort {args}: {text}")
+    test.assertEqual(os.listdir(test.scratch), [])
+    return usage.ru_maxrss * 1024, text
+
+
+@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+@unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it to measure memory")
+class Memory(CliTest):
+    """Runs under wait4(), whose ru_maxrss is the peak of that one process."""
+
+    def measure(self, *args, budget=None, stdout="/dev/null"):
+        """Runs rocksort, which must succeed; returns its peak in bytes and standard error."""
+        with open(stdout, "wb") as out:
+            return peak_of(self, args, budget, out)
+
+    def simulate(self, mode, n_records):
+        """A simulated BAM and its size in raw bytes."""
+        path = self.path(f"{mode}.bam")
+        subprocess.run([SIMULATE, "-n", n_records, "-m", mode, "-O", "bam", "-o", path], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=RUN_LIMIT_S)
+        return path
+
+    def check(self, source, n_threads, megabytes, *options):
+        """Peak <= -m x threads + 64 MiB."""
+        args = ["-@", str(n_threads), "-m", f"{megabytes}M", "-l", "1", *options, source]
+        peak, _ = self.measure(*args)
+        limit = max(n_threads, 1) * megabytes * MIB + ALLOWANCE_BYTES
+        with self.subTest(args=args[:-1], source=os.path.basename(source)):
+            self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}")
+
+    def check_mode(self, mode):
+        """One kind of reads, in the budgets and orders that stress it."""
+        source = self.simulate(mode, INPUTS[mode])
+        for n_threads, megabytes in ((2, 16), (1, 16), (2, 4), (2, 40)):
+            self.check(source, n_threads, megabytes)
+        self.check(source, 2, 16, "-n")
+        self.check(source, 2, 16, "-u", "--temp-codec", "none")
+
+    def test_short(self):
+        self.check_mode("short")
+
+    def test_long(self):
+        self.check_mode("long")
+
+    def test_pileup(self):
+        self.check_mode("pileup")
+
+    def test_unmapped(self):
+        self.check_mode("unmapped")
+
+    def test_total(self):
+        """--max-memory is the whole, whatever the threads."""
+        source = self.simulate("short", "400K")
+        for n_threads in ("1", "3"):
+            peak, _ = self.measure("-@", n_threads, "--max-memory", "32M", "-l", "1", source)
+            self.assertLessEqual(peak, 32 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
+
+    def test_hundreds_of_runs(self):
+        """-m 16M in the large is 1M in the small: the number of runs counts."""
+        source = self.simulate("short", "300K")
+        for budget in (1_000_000, 4_000_000):
+            peak, _ = self.measure("-@", "2", "-l", "1", source, budget=budget)
+            self.assertLessEqual(peak, budget + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
+
+    def test_sam_and_text_out(self):
+        """Ways in and out that go through htslib's records."""
+        source = self.simulate("short", "300K")
+        self.check(source, 2, 8, "-O", "sam")
+        self.measure("-O", "sam", "-o", self.path("in.sam"), source)
+        self.check(self.path("in.sam"), 2, 8)
+
+    def test_stalled_output_does_not_pile_up(self):
+        """Equal keys and a slow reader: what is finished waits within the budget, too."""
+        source = self.simulate("unmapped", "300K")
+
+        def read_late(process):
+            time.sleep(3 * SLOW)
+            while process.stdout.read(1 << 20):
+                pass
+
+        peak, _ = peak_of(self, ["-@", "2", "-m", "8M", "-u", source], stdout=subprocess.PIPE,
+                          read_output=read_late)
+        self.assertLessEqual(peak, 16 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
+
+
+@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+class SmallMemory(CliTest):
+    """Needs no simulator."""
+
+    def test_large_budget_small_input(self):
+        """The default budget (768M) is a limit, not what a small sort takes."""
+        source = self.write("in.sam", generate.odd(2000))
+        peak, _ = peak_of(self, ["-@", "2", source])
+        self.assertLessEqual(peak, ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
+
+    def test_counts(self):
+        """What is printed about the records agrees with what went in."""
+        source = self.write("in.sam", generate.odd(4321))
+        for options in (["--verbosity", "3"], ["--verbosity", "4"]):
+            result = self.sort_ok(*options, "-o", self.path("out.bam"), source)
+            for line in own_lines(result.err):
+                for number in re.findall(r"(\d+) records", line.replace(",", "")):
+                    self.assertEqual(number, "4321", line)
+        self.assertEqual(len(bamfile.split(bamfile.read(self.path("out.bam")).records)), 4321)

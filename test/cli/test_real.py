@@ -1,0 +1,59 @@
+"""Real BAM files of Debian packages (scripts/fetch-real-bams.sh): the order is the reference's."""
+
+import hashlib
+import os
+import pathlib
+import unittest
+
+import bamfile
+from harness import ORDERS, ROOT, SPILL_BUDGET, CliTest, needs_pysam, reference
+
+REAL_BAMS = pathlib.Path(os.environ.get("ROCKSORT_REAL_BAMS", ROOT / "build/real-bams/bams"))
+# A larger file only takes time here: the generated ones are the hard ones.
+LIMIT_BYTES = 4_000_000
+# Below the first size there is nothing to spill, below the second the runs are tiny.
+SPILL_BYTES, TINY_RUNS_BYTES = 30_000, 1_000_000
+
+
+@needs_pysam
+@unittest.skipUnless(REAL_BAMS.is_dir(), f"no real BAM files in {REAL_BAMS}")
+class RealFiles(CliTest):
+    """One test for each order, so that one of them can be run alone."""
+
+    def files(self):
+        """(path, budgets) of the files, each content once: packages share their examples."""
+        seen = set()
+        for source in sorted(REAL_BAMS.rglob("*.bam")):
+            data = source.read_bytes()
+            digest = hashlib.sha256(data).digest()
+            if len(data) > LIMIT_BYTES or digest in seen:
+                continue
+            seen.add(digest)
+            if len(data) < SPILL_BYTES:
+                yield source, (None,)
+            else:
+                yield source, (None, SPILL_BUDGET * (1 if len(data) < TINY_RUNS_BYTES else 10))
+
+    def check(self, order):
+        """Every file that the reference can sort comes out the same here."""
+        n_files = 0
+        for source, budgets in self.files():
+            target, options = self.path("want.bam"), ORDERS[order]
+            if not reference("sort", "--no-PG", *options, "-O", "bam", "-o", target, source):
+                continue  # packages also ship broken files; test_errors has its own
+            want = bamfile.read(target)
+            n_files += 1
+            for budget in budgets:
+                with self.subTest(file=source.name, budget=budget):
+                    got = self.sort_bam("--no-PG", *options, source, budget=budget)
+                    self.assert_same_bam(got, want, source.name)
+        self.assertGreater(n_files, 0)
+
+    def test_coordinate(self):
+        self.check("coordinate")
+
+    def test_natural(self):
+        self.check("natural")
+
+    def test_lexicographical(self):
+        self.check("lexicographical")

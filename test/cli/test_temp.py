@@ -1,0 +1,296 @@
+"""Temporary data: where it is, who may read it, and that it goes, whatever happens."""
+
+import os
+import signal
+import stat
+import subprocess
+import threading
+import time
+
+import bamfile
+import generate
+from harness import DIE_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, own_lines, wait_for
+
+APPEAR_LIMIT_S = 20 * SLOW
+
+
+class TempTest(CliTest):
+    """A run that is held in the middle: its input pipe stays open, or its output is not read."""
+
+    sam = None
+
+    def setUp(self):
+        super().setUp()
+        if TempTest.sam is None:
+            TempTest.sam = generate.odd(15000).encode()
+        self.where = self.work / "where"
+        self.where.mkdir()
+
+    def feed(self, process, data, close):
+        """Writes data from a thread, since the pipe may fill; then closes or holds the pipe."""
+        def write():
+            try:
+                process.stdin.write(data)
+                process.stdin.flush()
+                if close:
+                    process.stdin.close()
+            except OSError:
+                pass  # the process died, as most tests here want
+        thread = threading.Thread(target=write, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join, 5)
+        return thread
+
+    def held(self, *args, folder=None, **how):
+        """Starts a run that has spilled and waits for input; returns it and its temporary names."""
+        folder = folder or self.where
+        before = set(os.listdir(folder))
+        process = self.start(*args, budget=SPILL_BUDGET, **how)
+        self.feed(process, self.sam, close=False)
+        wait_for(lambda: set(os.listdir(folder)) - before or process.poll() is not None,
+                 APPEAR_LIMIT_S, f"temporary data in {folder}")
+        self.assertIsNone(process.poll(), "the run ended early")
+        names = sorted(set(os.listdir(folder)) - before)
+        return process, names
+
+    def finish(self, process):
+        """Ends the input of a held run, which must succeed; returns its output."""
+        out, err = process.communicate(timeout=60 * SLOW)
+        self.assertEqual(process.returncode, 0, err)
+        return out
+
+
+class Place(TempTest):
+    """The directory."""
+
+    def check(self, process, names, folder, begin=""):
+        """One directory, ours alone, that goes when the run ends."""
+        self.assertEqual(len(names), 1)
+        mode = os.stat(os.path.join(folder, names[0])).st_mode
+        self.assertTrue(stat.S_ISDIR(mode))
+        self.assertEqual(stat.S_IMODE(mode), 0o700)
+        self.assertTrue(names[0].startswith(begin), names[0])
+        self.finish(process)
+        self.assertNotIn(names[0], os.listdir(folder))
+        self.assertEqual(os.listdir(self.scratch), [])
+
+    def test_directory(self):
+        process, names = self.held("-T", self.where)
+        self.check(process, names, self.where)
+
+    def test_directory_with_slash(self):
+        process, names = self.held("-T", f"{self.where}/")
+        self.check(process, names, self.where)
+
+    def test_prefix(self):
+        process, names = self.held("-T", self.where / "pre.fix")
+        self.check(process, names, self.where, "pre.fix")
+
+    def test_relative_prefix(self):
+        process, names = self.held("-T", "where/pre")
+        self.check(process, names, self.where, "pre")
+
+    def test_next_to_output(self):
+        out = self.where / "out.bam"
+        process, names = self.held("-o", out)
+        self.check(process, [name for name in names if name != "out.bam"], self.where)
+        self.assertTrue(bamfile.looks_complete(out))
+        self.assertEqual(os.listdir(self.where), ["out.bam"])
+
+    def test_next_to_output_of_the_classic_form(self):
+        process, names = self.held("-", self.where / "out")
+        self.check(process, names, self.where)
+        self.assertEqual(os.listdir(self.where), ["out.bam"])
+
+    def test_standard_output_uses_tmpdir(self):
+        process, names = self.held(folder=self.scratch)
+        self.check(process, names, self.scratch)
+
+    def test_standard_output_without_tmpdir(self):
+        """The working directory then (not /tmp, which often is memory)."""
+        process, names = self.held(cwd=self.where, env={"TMPDIR": ""})
+        self.check(process, names, self.where)
+
+    def test_open_umask(self):
+        """0700 whatever the umask says."""
+        old = os.umask(0)
+        self.addCleanup(os.umask, old)
+        process, names = self.held("-T", self.where)
+        self.check(process, names, self.where)
+
+    def test_two_runs_with_one_prefix(self):
+        prefix = self.where / "same"
+        first, names_1 = self.held("--no-PG", "-T", prefix)
+        second, names_2 = self.held("--no-PG", "-n", "-T", prefix)
+        self.assertEqual(len(names_1 + names_2), 2)
+        want = self.sort_bam("--no-PG", stdin=self.sam)
+        self.assertEqual(bamfile.parse_file(self.finish(first)), want)
+        want = self.sort_bam("--no-PG", "-n", stdin=self.sam)
+        self.assertEqual(bamfile.parse_file(self.finish(second)), want)
+        self.assertEqual(os.listdir(self.where), [])
+
+    def test_names_that_are_taken(self):
+        """What stands at the prefix already is not ours: it stays."""
+        (self.where / "taken").write_text("mine")
+        process, names = self.held("-T", self.where / "taken")
+        self.assertEqual(len(names), 1)
+        self.finish(process)
+        self.assertEqual((self.where / "taken").read_text(), "mine")
+        self.assertEqual(os.listdir(self.where), ["taken"])
+
+    def test_keep(self):
+        result = self.sort_ok("-k", "-T", self.where, "-o", self.path("out.bam"), stdin=self.sam,
+                              budget=SPILL_BUDGET)
+        kept = os.listdir(self.where)
+        self.assertEqual(len(kept), 1)
+        self.assertTrue(os.listdir(self.where / kept[0]))
+        self.assertIn(kept[0], result.err, "-k says where the database is")
+
+
+class Signals(TempTest):
+    """A signal ends the run within seconds, with the signal's status, and nothing stays."""
+
+    NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def check_gone(self, process, number, *out):
+        """The run dies of the signal and leaves nothing."""
+        process.send_signal(number)
+        self.assert_died_of(process, number)
+        self.assertEqual(os.listdir(self.where), [])
+        self.assertEqual(os.listdir(self.scratch), [])
+        for path in out:
+            self.assert_no_result(path)
+
+    def test_while_reading(self):
+        """The input pipe stays open; the reader waits in read()."""
+        for number in self.NUMBERS:
+            for options in (["-o", self.path("out.bam")], ["-@", "3", "-n"]):
+                with self.subTest(signal=number.name, options=options):
+                    process, _ = self.held("-T", self.where, *options)
+                    time.sleep(0.3)  # all that was written is read: it is in read() now
+                    self.check_gone(process, number, self.path("out.bam"))
+
+    def test_while_reading_bam(self):
+        raw = self.sort_bam("--no-PG", stdin=self.sam)
+        blocks = bamfile.bgzf(bamfile.bam_header(raw.text, raw.refs) + raw.records)
+        TempTest.sam, old = blocks[: -len(bamfile.EOF_BLOCK)], TempTest.sam
+        try:
+            for number in self.NUMBERS:
+                with self.subTest(signal=number.name):
+                    process, _ = self.held("-T", self.where, "-@", "2")
+                    time.sleep(0.3)
+                    self.check_gone(process, number)
+        finally:
+            TempTest.sam = old
+
+    def test_while_reading_in_memory(self):
+        for number in self.NUMBERS:
+            with self.subTest(signal=number.name):
+                process = self.start("-T", self.where, "-o", self.path("out.bam"))
+                self.feed(process, self.sam[: len(self.sam) // 2], close=False)
+                time.sleep(0.5)
+                self.check_gone(process, number, self.path("out.bam"))
+
+    def test_before_any_input(self):
+        """It waits for the header then."""
+        for number in self.NUMBERS:
+            with self.subTest(signal=number.name):
+                process = self.start()
+                time.sleep(0.5 * SLOW)
+                self.check_gone(process, number)
+
+    def test_while_output_is_stalled(self):
+        """Nobody reads the output pipe; the writer waits in write()."""
+        for budget in (SPILL_BUDGET, None):
+            for number in self.NUMBERS:
+                for options in ([], ["-O", "sam", "-@", "2"]):
+                    with self.subTest(signal=number.name, budget=budget, options=options):
+                        process = self.start("-u", "-T", self.where, *options, budget=budget)
+                        self.feed(process, self.sam, close=True)
+                        self.wait_for_output(process)
+                        self.check_gone(process, number)
+
+    def wait_for_output(self, process):
+        """Waits until the pipe holds output, then long enough that it is full."""
+        self.assertTrue(process.stdout.peek(1) if hasattr(process.stdout, "peek") else True)
+        time.sleep(0.3)
+
+    def test_signal_twice(self):
+        """The impatient: a second signal while the first is handled."""
+        process, _ = self.held("-T", self.where)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.send_signal(signal.SIGINT)
+        except ProcessLookupError:
+            pass
+        self.assert_died_of(process, signal.SIGINT)
+        self.assertEqual(os.listdir(self.where), [])
+
+    def test_nohup(self):
+        """A signal that was ignored at the start stays ignored."""
+        process, _ = self.held("--no-PG", "-T", self.where, preexec_fn=lambda: signal.signal(
+            signal.SIGHUP, signal.SIG_IGN))
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        self.assertIsNone(process.poll(), "SIGHUP was ignored by the parent")
+        got = bamfile.parse_file(self.finish(process))
+        self.assertEqual(got, self.sort_bam("--no-PG", stdin=self.sam))
+
+    def test_random_moments(self):
+        """Signals at any moment of a run: the end is clean or it is the signal's."""
+        source = self.write("in.sam", self.sam)
+        begin = time.monotonic()
+        self.sort_ok("-@", "2", "-o", self.path("whole.bam"), source, budget=SPILL_BUDGET)
+        whole_s = time.monotonic() - begin
+        want = bamfile.read(self.path("whole.bam")).records
+        for i in range(16):
+            out = self.path(f"out{i}.bam")
+            process = self.start("-@", "2", "-T", self.where, "-o", out, source,
+                                 budget=SPILL_BUDGET, stdin=subprocess.DEVNULL)
+            time.sleep(whole_s * i / 15)
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+            status = process.wait(DIE_LIMIT_S)
+            with self.subTest(moment=i, status=status):
+                self.assertIn(status, (0, -signal.SIGTERM, 128 + signal.SIGTERM))
+                self.assertEqual(os.listdir(self.where), [])
+                # A signal may come when the output is whole and only the cleaning up remains.
+                if status == 0 or bamfile.looks_complete(out):
+                    self.assertEqual(bamfile.read(out).records, want)
+                else:
+                    self.assert_no_result(out)
+
+
+class ClosedOutput(TempTest):
+    """`samtools rocksort x.bam | head`"""
+
+    def run_closed(self, budget, handler):
+        """Closes the output pipe after a little was read; returns status and standard error."""
+        old = signal.signal(signal.SIGPIPE, handler)
+        try:
+            process = self.start("-u", "-T", self.where, budget=budget,
+                                 restore_signals=handler == signal.SIG_DFL)
+        finally:
+            signal.signal(signal.SIGPIPE, old)
+        self.feed(process, self.sam, close=True)
+        os.read(process.stdout.fileno(), 100)
+        process.stdout.close()
+        status = process.wait(DIE_LIMIT_S * 2)
+        self.assertEqual(os.listdir(self.where), [])
+        self.assertEqual(os.listdir(self.scratch), [])
+        return status, process.stderr.read().decode()
+
+    def test_sigpipe(self):
+        for budget in (SPILL_BUDGET, None):
+            with self.subTest(budget=budget):
+                status, err = self.run_closed(budget, signal.SIG_DFL)
+                self.assertIn(status, (-signal.SIGPIPE, 128 + signal.SIGPIPE), err)
+
+    def test_sigpipe_ignored(self):
+        """Python and some job runners start their children so: an ordinary write error then."""
+        for budget in (SPILL_BUDGET, None):
+            with self.subTest(budget=budget):
+                status, err = self.run_closed(budget, signal.SIG_IGN)
+                self.assertEqual(status, 1, err)
+                self.assertEqual(len(own_lines(err)), 1, err)

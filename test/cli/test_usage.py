@@ -1,0 +1,208 @@
+"""The command line: help, the classic form, what is refused."""
+
+import os
+import pty
+import re
+import subprocess
+
+import bamfile
+import generate
+from harness import (BUILD, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest, environment,
+                     own_lines)
+
+# Every option of the issue: the usage text must name each.
+OPTIONS = ["-@", "-m", "-l", "-u", "-o", "-O", "-T", "-n", "-N", "-s", "-k", "-f", "--no-PG",
+           "--verbosity", "--threads", "--max-memory", "--temp-codec"]
+
+
+class Help(CliTest):
+    """Usage and version."""
+
+    def on_terminal(self, argv):
+        """Runs argv with a terminal as standard input and pipes for the rest."""
+        try:
+            leader, follower = pty.openpty()
+        except OSError as error:
+            self.skipTest(f"no terminal can be made here: {error}")
+        try:
+            return subprocess.run(argv, stdin=follower, capture_output=True, cwd=self.work,
+                                  env=environment(self.scratch), timeout=20 * SLOW, text=True,
+                                  check=False)
+        finally:
+            os.close(leader)
+            os.close(follower)
+
+    def test_no_arguments_on_a_terminal(self):
+        for argv in ([SAMTOOLS, "rocksort"], [SAMTOOLS_ROCKSORT]):
+            done = self.on_terminal(argv)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("Usage", done.stdout)
+            self.assertIn("rocksort", done.stdout)
+            self.assertEqual(done.stderr, "")
+
+    def test_file_on_a_terminal(self):
+        """With an input named, the terminal does not matter."""
+        source = self.write("in.sam", generate.odd(20))
+        done = self.on_terminal([SAMTOOLS, "rocksort", "-O", "sam", source])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("@HD\t", done.stdout)
+
+    def test_help(self):
+        for argv in ([SAMTOOLS, "rocksort", "--help"], [SAMTOOLS_ROCKSORT, "--help"],
+                     [SAMTOOLS, "help", "rocksort"]):
+            result = self.run_program(argv)
+            self.assertEqual(result.status, 0, result.err)
+            self.assertEqual(result.err, "")
+            text = result.out.decode()
+            self.assertIn("Usage", text)
+            for option in OPTIONS:
+                self.assertRegex(text, re.escape(option) + r"(?![\w])", option)
+            for codec in ("none", "snappy", "lz4", "zstd"):
+                self.assertIn(codec, text)
+
+    def test_version(self):
+        version = None
+        for folder in (BUILD, BUILD.parent, BUILD.parent.parent):
+            if (folder / "version.h").is_file():
+                text = (folder / "version.h").read_text(encoding="utf-8")
+                version = re.search(r'ROCKSORT_VERSION\s+"([^"]+)"', text).group(1)
+                break
+        for argv in ([SAMTOOLS, "rocksort", "--version"], [SAMTOOLS_ROCKSORT, "--version"]):
+            result = self.run_program(argv)
+            self.assertEqual(result.status, 0, result.err)
+            self.assertRegex(result.out.decode(), re.escape(version) if version else r"\d+\.\d+")
+
+    def test_unknown_option(self):
+        source = self.write("in.sam", generate.odd(20))
+        for option in ("--nonsense", "-Q", "-Z"):
+            result = self.rocksort(option, source)
+            self.assertEqual(result.status, 1)
+            self.assertEqual(result.out, b"")
+            self.assertIn("Usage", result.err)
+            self.assertIn(option.lstrip("-"), result.err.split("Usage")[0])
+
+    def test_option_without_its_value(self):
+        for option in ("-o", "-m", "-T", "--temp-codec", "--max-memory"):
+            result = self.rocksort(option)
+            self.assertEqual(result.status, 1, option)
+            self.assertIn(option.lstrip("-"), result.err)
+
+    def test_standalone_program(self):
+        source = self.write("in.sam", generate.odd(2000))
+        want = self.sort_bam("--no-PG", "-n", source)
+        result = self.run_program([SAMTOOLS_ROCKSORT, "--no-PG", "-n", source])
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(bamfile.parse_file(result.out), want)
+        result = self.run_program([SAMTOOLS_ROCKSORT, self.path("absent.bam")])
+        self.assert_error(result, "absent.bam")
+
+
+class Classic(CliTest):
+    """samtools rocksort -@ 8 -m 640M -s 512G - out"""
+
+    def setUp(self):
+        super().setUp()
+        self.sam = generate.odd(6000).encode()
+        self.want = self.sort_bam("--no-PG", stdin=self.sam)
+
+    def files(self):
+        """The names in work."""
+        return sorted(os.listdir(self.work))
+
+    def test_prefix(self):
+        for budget in (None, SPILL_BUDGET):
+            result = self.sort_ok("--no-PG", "-@", "2", "-m", "2M", "-s", "1G", "-", "out",
+                                  stdin=self.sam, budget=budget)
+            self.assertEqual(result.out, b"")
+            self.assertEqual(self.files(), ["out.bam"])
+            self.assertEqual(bamfile.read(self.path("out.bam")), self.want)
+
+    def test_prefix_with_dots_and_directories(self):
+        os.mkdir(self.work / "d")
+        source = self.write("in.sam", self.sam)
+        self.sort_ok("--no-PG", source, "d/out.sorted")
+        self.assertEqual(bamfile.read(self.path("d/out.sorted.bam")), self.want)
+        self.sort_ok("--no-PG", source, self.path("x.bam"))
+        self.assertEqual(bamfile.read(self.path("x.bam.bam")), self.want)
+
+    def test_whole_name(self):
+        self.sort_ok("--no-PG", "-f", "-", "out.name", stdin=self.sam)
+        self.assertEqual(self.files(), ["out.name"])
+        self.assertEqual(bamfile.read(self.path("out.name")), self.want)
+
+    def test_options_after_names(self):
+        """getopt_long of GNU takes options anywhere; so did everyone's scripts."""
+        self.sort_ok("-", "out", "--no-PG", "-@", "2", stdin=self.sam)
+        self.assertEqual(bamfile.read(self.path("out.bam")), self.want)
+
+    def test_one_name_goes_to_standard_output(self):
+        source = self.write("in.sam", self.sam)
+        self.assertEqual(self.sort_bam("--no-PG", source), self.want)
+        self.assertEqual(self.files(), ["in.sam"])
+
+    def test_by_name(self):
+        source = self.write("in.sam", self.sam)
+        self.sort_ok("--no-PG", "-n", source, "byname")
+        want = self.sort_bam("--no-PG", "-n", source)
+        self.assertEqual(bamfile.read(self.path("byname.bam")), want)
+
+    def test_overwrites(self):
+        self.write("out.bam", b"x" * 1000000)
+        self.sort_ok("--no-PG", "-", "out", stdin=self.sam)
+        self.assertEqual(bamfile.read(self.path("out.bam")), self.want)
+
+    def test_three_names(self):
+        source = self.write("in.sam", self.sam)
+        result = self.rocksort(source, "out", "more")
+        self.assertEqual(result.status, 1)
+        self.assertTrue(own_lines(result.err))
+        self.assertEqual(self.files(), ["in.sam"])
+
+
+class BadOptions(CliTest):
+    """Each is one line that names option and value, and exit status 1, before anything is read."""
+
+    def check(self, *args, mention):
+        """The options are refused and nothing is written."""
+        source = self.path("in.sam")
+        if not os.path.exists(source):
+            self.write("in.sam", generate.odd(20))
+        with self.subTest(args=args):
+            result = self.rocksort(*args, "-o", self.path("out.bam"), source)
+            self.assert_error(result, *mention)
+            self.assertFalse(os.path.exists(self.path("out.bam")))
+
+    def test_memory(self):
+        for value in ("4Q", "x", "", "1.5G", "-1M", "1MM", "99999999999999999999", "16777216T", "M",
+                      "+4M ", "0x10M", "1 M"):
+            self.check("-m", value, mention=["-m", value])
+        for value in ("4Q", "x", "", "-1M"):
+            self.check("--max-memory", value, mention=["--max-memory", value])
+
+    def test_memory_too_small(self):
+        for value in ("1", "0", "4K", "1048575"):
+            self.check("-m", value, mention=["-m", value])
+        self.check("--max-memory", "1", mention=["--max-memory"])
+
+    def test_threads(self):
+        for option in ("-@", "--threads"):
+            for value in ("x", "", "-1", "2x", "1e3", "99999999999"):
+                self.check(option, value, mention=[value])
+
+    def test_level(self):
+        for value in ("x", "", "1x", "best"):
+            self.check("-l", value, mention=["-l", value])
+
+    def test_size(self):
+        for value in ("junk", "", "1Q", "-5"):
+            self.check("-s", value, mention=["-s", value])
+
+    def test_codec(self):
+        for value in ("foo", "", "lz", "gzip"):
+            self.check("--temp-codec", value, mention=["--temp-codec", value])
+
+    def test_format(self):
+        self.check("-O", "foo", mention=["foo"])
+
+    def test_verbosity(self):
+        self.check("--verbosity", "x", mention=["--verbosity", "x"])
