@@ -5,6 +5,9 @@
  * hard link, which costs a manifest record. Ingested files overlap, so each becomes a file of level
  * 0 with a sequence number of its own.
  *
+ * The database lies one level down, in `db`: RocksDB makes the directory that it opens, and when a
+ * signal has just removed ours it must not come back behind the remover.
+ *
  * The scan opens all files at once; the limit of open files is raised as far as it goes.
  */
 #include "run_store.h"
@@ -20,8 +23,8 @@
 
 struct run_store {
     char *dir;
-    char *run_path;                     /* SST file of the run being written */
-    size_t run_path_room;
+    char *path;                         /* of the database, then of the run being written */
+    size_t path_room;
     struct rocksdb_opts opts;
     rocksdb_t *db;
     rocksdb_sstfilewriter_t *writer;    /* not NULL between begin and end */
@@ -63,13 +66,14 @@ struct run_store *run_store_create(const char *dir)
     struct run_store *store = calloc(1, sizeof *store);
     if (!store) goto no_memory;
     store->dir = strdup(dir);
-    store->run_path_room = strlen(dir) + 32;
-    store->run_path = malloc(store->run_path_room);
-    if (!store->dir || !store->run_path) goto no_memory;
+    store->path_room = strlen(dir) + 32;
+    store->path = malloc(store->path_room);
+    if (!store->dir || !store->path) goto no_memory;
     raise_open_file_limit();
     if (rocksdb_opts_init(&store->opts) < 0) goto err;
     char *error = NULL;
-    store->db = rocksdb_open(store->opts.db, dir, &error);
+    (void)snprintf(store->path, store->path_room, "%s/db", dir);
+    store->db = rocksdb_open(store->opts.db, store->path, &error);
     if (check_error(store, "create", error) < 0) goto err;
     return store;
 no_memory:
@@ -85,7 +89,7 @@ void run_store_destroy(struct run_store *store)
     if (store->writer) rocksdb_sstfilewriter_destroy(store->writer);
     if (store->db) rocksdb_close(store->db);
     rocksdb_opts_release(&store->opts);
-    free(store->run_path);
+    free(store->path);
     free(store->dir);
     free(store);
 }
@@ -93,10 +97,10 @@ void run_store_destroy(struct run_store *store)
 int run_store_begin_run(struct run_store *store)
 {
     char *error = NULL;
-    (void)snprintf(store->run_path, store->run_path_room, "%s/run-%06u.sst", store->dir,
+    (void)snprintf(store->path, store->path_room, "%s/run-%06u.sst", store->dir,
                    store->n_runs);
     store->writer = rocksdb_sstfilewriter_create(store->opts.env, store->opts.db);
-    rocksdb_sstfilewriter_open(store->writer, store->run_path, &error);
+    rocksdb_sstfilewriter_open(store->writer, store->path, &error);
     return check_error(store, "write", error);
 }
 
@@ -118,7 +122,7 @@ int run_store_end_run(struct run_store *store)
     rocksdb_sstfilewriter_file_size(store->writer, &file_bytes);
     rocksdb_sstfilewriter_destroy(store->writer);
     store->writer = NULL;
-    const char *path = store->run_path;
+    const char *path = store->path;
     rocksdb_ingest_external_file(store->db, &path, 1, store->opts.ingest, &error);
     if (check_error(store, "register", error) < 0) return -1;
     store->n_runs++;

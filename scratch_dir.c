@@ -53,22 +53,33 @@ char *scratch_dir_create(const char *prefix, const char *output)
     return path;
 }
 
-/* One sweep: unlinks every file in the directory (it has no subdirectories), then the directory. */
+/* Unlinks every file of the directory that is open as dir_fd, which it closes, and, if `below`, of
+   its subdirectories. */
+static void remove_files(int dir_fd, bool below)
+{
+    DIR *dir = fdopendir(dir_fd);
+    if (!dir) {
+        (void)close(dir_fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+        /* What cannot be removed shows when the directory cannot be. */
+        if (unlinkat(dirfd(dir), name, 0) == 0 || !below) continue;
+        int fd = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0) remove_files(fd, false);
+        (void)unlinkat(dirfd(dir), name, AT_REMOVEDIR);
+    }
+    (void)closedir(dir);
+}
+
+/* One sweep over the directory, its files and its subdirectories', which have none. */
 static int remove_once(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return -1;
-    DIR *dir = fdopendir(fd);
-    if (!dir) {
-        (void)close(fd);
-        return -1;
-    }
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        /* A file that cannot be unlinked shows when the directory cannot be removed. */
-        (void)unlinkat(dirfd(dir), entry->d_name, 0);
-    }
-    (void)closedir(dir);
+    remove_files(fd, true);
     return rmdir(path);
 }
 

@@ -186,13 +186,24 @@ static void test_impossible_directories(void **state)
     run_store_destroy(store);
     assert_null(run_store_create(*state));
     /* A file. */
-    (void)snprintf(path, sizeof path, "%s/CURRENT", (const char *)*state);
+    (void)snprintf(path, sizeof path, "%s/db/CURRENT", (const char *)*state);
     assert_null(run_store_create(path));
 }
 
-/* Finds the SST file of the only run: a number that RocksDB chose, with the ending .sst. */
-static void find_sst(const char *dir, char *path, size_t room)
+/* A signal removes the directory while another thread is about to open the database in it. */
+static void test_removed_directory_does_not_come_back(void **state)
 {
+    assert_int_equal(scratch_dir_remove(*state), 0);
+    assert_null(run_store_create(*state));
+    assert_int_equal(access(*state, F_OK), -1);
+    assert_int_equal(mkdir(*state, 0700), 0);           /* for the teardown */
+}
+
+/* Finds the SST file of the only run: a number that RocksDB chose, with the ending .sst. */
+static void find_sst(const char *store_dir, char *path, size_t room)
+{
+    char dir[256];
+    (void)snprintf(dir, sizeof dir, "%s/db", store_dir);
     DIR *d = opendir(dir);
     assert_non_null(d);
     path[0] = '\0';
@@ -292,6 +303,7 @@ int main(void)
         TEST_IN_DIR(test_destroyed_within_a_run),
         TEST_IN_DIR(test_keys_out_of_order_are_refused),
         TEST_IN_DIR(test_impossible_directories),
+        TEST_IN_DIR(test_removed_directory_does_not_come_back),
         TEST_IN_DIR(test_flipped_bytes_are_errors),
         TEST_IN_DIR(test_truncated_file_is_an_error),
     };

@@ -130,7 +130,8 @@ static void test_never_twice_the_same(void **state)
 static void test_removes_what_is_in_it(void **state)
 {
     (void)state;
-    char name[32], *path = scratch_dir_create("p", NULL), *beside = scratch_dir_create("p", NULL);
+    char name[32], below[256];
+    char *path = scratch_dir_create("p", NULL), *beside = scratch_dir_create("p", NULL);
     assert_non_null(path);
     assert_non_null(beside);
     make_file(".", "bystander");
@@ -140,6 +141,9 @@ static void test_removes_what_is_in_it(void **state)
     }
     make_file(path, ".hidden");
     make_file(path, "LOCK");
+    (void)snprintf(below, sizeof below, "%s/db", path);
+    assert_int_equal(mkdir(below, 0700), 0);
+    make_file(below, "CURRENT");
     make_file(beside, "of another run");
     assert_int_equal(scratch_dir_remove(path), 0);
     assert_false(exists(path));
