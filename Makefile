@@ -46,7 +46,7 @@ LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) \
              $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 
-MODULES = bam_batch bam_block bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
+MODULES = bam_aux bam_batch bam_block bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
           bam_writer bgzf_block diag mem_budget pipeline pipeline_load pipeline_merge \
           pipeline_segment pipeline_spill rocksdb_opts run_store scratch_dir size_option temp_codec
 
