@@ -177,6 +177,8 @@ const char *bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs,
                                  struct content_sum *sum, uint64_t *bad_record)
 {
     *bad_record = part->first_record;
+    if (part->source)
+        memcpy((uint8_t *)(uintptr_t)part->from, part->source, (size_t)(part->to - part->from));
     for (const uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
         const char *problem = bam_record_check(rec, n_refs);
         if (problem) return problem;

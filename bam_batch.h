@@ -32,6 +32,8 @@ struct bam_batch_part {
     const uint8_t *from, *to;           /* whole records */
     size_t n_records;
     uint64_t first_record;              /* number of the first in the input, from 0 */
+    const uint8_t *source;              /* where the bytes are to be copied from; NULL: in place */
+    void *source_owner;                 /* for whoever added the part */
     void *index;                        /* sort_entry or keyed_record sequence, below `top` */
 };
 
@@ -84,8 +86,8 @@ struct bam_batch_part *bam_batch_add_part(struct bam_batch *batch, size_t to, si
                                           uint64_t first_record);
 
 /*
- * Checks the records of a part against a header of n_refs references, adds them to *sum and indexes
- * them. Returns NULL, or what is wrong with the record whose number is then in *bad_record.
+ * Copies the records of a part from its source, if it has one, checks them against a header of n_refs
+ * references, adds them to *sum and indexes them. Returns NULL, or what is wrong with the record whose number is then in *bad_record.
  */
 const char *bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs,
                                  struct content_sum *sum, uint64_t *bad_record);

@@ -1,12 +1,13 @@
 /*
  * bam_reader.c -- see bam_reader.h.
  *
- * Three sources behind one interface:
+ * Four sources behind one interface:
  *   - BGZF BAM: htslib opens the file and reads the header; from then on the compressed blocks are
  *     taken from its hFILE as they are. The footer of a block says how much it inflates to, so the
  *     place of every byte is known before anything is inflated.
  *   - other BAM (gzip, uncompressed): bgzf_read.
- *   - SAM, CRAM, FASTQ: sam_read1, packed into raw form.
+ *   - SAM, compressed or not: lines for sam_text.h.
+ *   - CRAM, FASTQ: sam_read1, packed into raw form.
  */
 #include "bam_reader.h"
 
@@ -25,7 +26,7 @@
 /* hFILE asks the kernel for so much at a time; its default of 32 KiB costs 4 times the calls. */
 enum { READ_BYTES = 128 << 10 };
 
-enum source { SOURCE_BGZF, SOURCE_PLAIN, SOURCE_RECORDS };
+enum source { SOURCE_BGZF, SOURCE_PLAIN, SOURCE_TEXT, SOURCE_RECORDS };
 
 struct bam_reader {
     const char *name;
@@ -36,10 +37,11 @@ struct bam_reader {
     bool check_end;             /* nobody looked for the EOF block yet: the input is a pipe */
     bool last_block_empty;
     uint64_t file_offset;
+    /* SOURCE_TEXT */
+    struct sam_text text;
     /* SOURCE_RECORDS */
     bam1_t *record;
     bool record_waits;          /* record was read but did not fit */
-    bool ended;                 /* to read SAM once more would wait forever in htslib */
     uint64_t n_records;
 };
 
@@ -52,8 +54,20 @@ static bool is_alignment_file(const htsFormat *format)
 
 static enum source choose_source(samFile *file)
 {
+    if (file->format.format == sam) return SOURCE_TEXT;
     if (file->format.format != bam) return SOURCE_RECORDS;
     return bgzf_compression(file->fp.bgzf) == 2 ? SOURCE_BGZF : SOURCE_PLAIN;
+}
+
+/* Lets htslib decode in the pool what our own workers do not. */
+static int use_pool(samFile *file, htsThreadPool *pool)
+{
+    const htsFormat *format = &file->format;
+    if (format->format == bam) return 0;
+    if (format->format != sam) return hts_set_opt(file, HTS_OPT_THREAD_POOL, pool);
+    /* For the file this would start htslib's SAM parser, too; see sam_text.h. */
+    return format->compression == bgzf ? bgzf_thread_pool(file->fp.bgzf, pool->pool, pool->qsize)
+                                       : 0;
 }
 
 struct bam_reader *bam_reader_open(const char *path, htsThreadPool *pool)
@@ -80,8 +94,7 @@ struct bam_reader *bam_reader_open(const char *path, htsThreadPool *pool)
         diag_error("cannot set the block size of '%s'", reader->name);
         goto err;
     }
-    bool threaded = reader->file->format.format != bam;
-    if (threaded && hts_set_opt(reader->file, HTS_OPT_THREAD_POOL, pool) < 0) {
+    if (use_pool(reader->file, pool) < 0) {
         diag_error("cannot read '%s' with threads", reader->name);
         goto err;
     }
@@ -101,6 +114,11 @@ struct bam_reader *bam_reader_open(const char *path, htsThreadPool *pool)
             diag_error("out of memory");
             goto err;
         }
+    } else if (reader->source == SOURCE_TEXT) {
+        if (sam_text_open(&reader->text, reader->file, reader->header) < 0) {
+            diag_error("out of memory");
+            goto err;
+        }
     } else {
         reader->check_end = bgzf_check_EOF(reader->file->fp.bgzf) == 2;
     }
@@ -113,6 +131,11 @@ err:
 sam_hdr_t *bam_reader_header(struct bam_reader *reader)
 {
     return reader->header;
+}
+
+bool bam_reader_is_text(const struct bam_reader *reader)
+{
+    return reader->source == SOURCE_TEXT;
 }
 
 const char *bam_reader_name(const struct bam_reader *reader)
@@ -228,17 +251,10 @@ static int next_plain(struct bam_reader *reader, struct bam_piece *piece, uint8_
 static int fetch_record(struct bam_reader *reader)
 {
     if (reader->record_waits) return BAM_READER_PIECE;
-    if (reader->ended) return BAM_READER_END;
-    samFile *file = reader->file;
-    int r = sam_read1(file, reader->header, reader->record);
-    /* htslib's threaded SAM reader may take a damaged BGZF block for the end of the file. */
-    if (r == -1 && file->is_bgzf && file->fp.bgzf->errcode != 0) r = -2;
-    if (r == -1) {
-        reader->ended = true;
-        return BAM_READER_END;
-    }
+    int r = sam_read1(reader->file, reader->header, reader->record);
+    if (r == -1) return BAM_READER_END;
     if (r < -1) {
-        /* htslib parses ahead and reports an error before the records in front of it. */
+        /* htslib decodes ahead and reports an error before the records in front of it. */
         diag_error("cannot read '%s' behind record %" PRIu64 ": it is truncated or damaged",
                    reader->name, reader->n_records);
         return BAM_READER_ERROR;
@@ -252,6 +268,19 @@ static int fetch_record(struct bam_reader *reader)
     reader->n_records++;
     reader->record_waits = true;
     return BAM_READER_PIECE;
+}
+
+static int next_lines(struct bam_reader *reader, struct bam_piece *piece, size_t piece_bytes)
+{
+    /* An unfinished block at the end of a compressed file is an error in bgzf_read. */
+    switch (sam_text_next(&reader->text, &piece->lines, piece_bytes)) {
+    case 1: return BAM_READER_PIECE;
+    case 0: return BAM_READER_END;
+    default:
+        diag_error("cannot read '%s': %s", reader->name,
+                   errno == EBADMSG ? "it is truncated or damaged" : strerror(errno));
+        return BAM_READER_ERROR;
+    }
 }
 
 static int next_records(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
@@ -279,6 +308,7 @@ int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t 
     switch (reader->source) {
     case SOURCE_BGZF: return next_bgzf(reader, piece, raw, piece_bytes, room);
     case SOURCE_PLAIN: return next_plain(reader, piece, raw, piece_bytes, room);
+    case SOURCE_TEXT: return next_lines(reader, piece, piece_bytes);
     default: return next_records(reader, piece, raw, piece_bytes, room);
     }
 }
@@ -298,6 +328,7 @@ int bam_piece_inflate(struct bam_piece *piece, struct bgzf_coder *coder, uint8_t
 void bam_piece_release(struct bam_piece *piece)
 {
     free(piece->compressed);
+    sam_chunk_release(&piece->lines);
     *piece = (struct bam_piece){0};
 }
 
@@ -305,6 +336,7 @@ void bam_reader_close(struct bam_reader *reader)
 {
     if (!reader) return;
     bam_destroy1(reader->record);
+    sam_text_release(&reader->text);
     sam_hdr_destroy(reader->header);
     /* All input was read and checked, or an error was reported: closing cannot add to that. */
     if (reader->file) (void)sam_close(reader->file);

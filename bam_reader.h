@@ -1,30 +1,36 @@
 /*
  * bam_reader.h -- input: whatever htslib opens, as a stream of raw BAM bytes.
  *
- * The stream comes in pieces, each of which continues where the previous one ended; records may lie
- * across pieces. BGZF-compressed BAM comes as whole compressed blocks whose uncompressed size is
- * known, to be inflated by a worker right where the records are to lie. Everything else (SAM, CRAM,
- * FASTQ, gzipped and plain BAM) comes uncompressed: htslib decodes it in the shared thread pool.
+ * The stream comes in pieces, each of which continues where the previous one ended. What workers do
+ * with a piece depends on the input:
+ *   - BGZF-compressed BAM comes as whole compressed blocks whose uncompressed size is known, to be
+ *     inflated right where the records are to lie; records may lie across pieces;
+ *   - SAM comes as whole lines, to be parsed into a buffer of the piece;
+ *   - everything else (CRAM, FASTQ, gzipped and plain BAM) is in place already: htslib decodes it,
+ *     CRAM in the shared thread pool.
  *
- * Threads: bam_reader_* by one thread; bam_piece_inflate by any, each piece by one.
+ * Threads: bam_reader_* by one thread; bam_piece_inflate and sam_chunk_parse by any, each piece by
+ * one.
  * Errors: -1 after a message that names the file.
  */
 #ifndef ROCKSORT_BAM_READER_H
 #define ROCKSORT_BAM_READER_H
 
 #include "bgzf_block.h"
+#include "sam_text.h"
 
 #include <htslib/sam.h>
 #include <htslib/thread_pool.h>
 
 struct bam_reader;
 
-struct bam_piece {
-    uint8_t *compressed;        /* BGZF blocks to be inflated, owned by the piece; starts as NULL */
+struct bam_piece {              /* starts as {0} */
+    uint8_t *compressed;        /* BGZF blocks to be inflated, owned by the piece */
     size_t compressed_bytes;    /* 0: the raw bytes are in place already */
     size_t compressed_room;
     size_t raw_bytes;
     uint64_t file_offset;       /* of the first compressed block, for messages */
+    struct sam_chunk lines;     /* SAM only */
 };
 
 enum {
@@ -40,12 +46,16 @@ struct bam_reader *bam_reader_open(const char *path, htsThreadPool *pool);
 /* Owned by the reader; the caller may change it, for instance by adding @PG lines. */
 sam_hdr_t *bam_reader_header(struct bam_reader *reader);
 
+/* True if pieces are lines to be parsed; fixed from the start. */
+bool bam_reader_is_text(const struct bam_reader *reader);
+
 /* How the input names itself in messages. */
 const char *bam_reader_name(const struct bam_reader *reader);
 
 /*
  * Fetches the next piece, of about piece_bytes and at most room, for the place `raw`. Returns one
- * of the codes above. The bytes are at `raw` then, or once bam_piece_inflate put them there.
+ * of the codes above. The bytes are at `raw` then, or once bam_piece_inflate put them there. SAM
+ * knows neither place nor room: its lines are parsed first.
  */
 int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
                     size_t piece_bytes, size_t room);

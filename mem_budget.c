@@ -38,6 +38,8 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
         .segment_bytes = clamp(share, MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES),
         .n_segments = 2 * n_threads + 2,
     };
+    budget->text_bytes = budget->piece_bytes / 4;
+    budget->max_text_bytes = budget->n_pieces * budget->text_bytes;
     size_t reserve = budget->n_pieces * budget->piece_bytes + budget->n_packs * budget->pack_bytes +
                      2 * (size_t)n_threads * MAX_BLOCK_BYTES;
     size_t left = total_bytes > reserve ? total_bytes - reserve : 0;

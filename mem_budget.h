@@ -8,7 +8,8 @@
  * While loading the budget is divided into
  *   - batches: n_batches arenas of batch_bytes; each holds raw records, their sort entries and, in
  *     name order, their keys (the bulk of the budget);
- *   - pieces: n_pieces compressed pieces of input on their way through the inflating workers;
+ *   - pieces: n_pieces compressed pieces of input on their way through the inflating workers, or
+ *     twice as many chunks of SAM of a quarter of their size, each as text and as records;
  *   - packs: n_packs stretches of a run being compressed, and a raw block and sort space a worker.
  * While merging into
  *   - the batches that were never spilled;
@@ -33,6 +34,8 @@ struct mem_budget {
 
     size_t piece_bytes;         /* uncompressed size of a piece of input */
     unsigned n_pieces;
+    size_t text_bytes;          /* size of a chunk of SAM */
+    size_t max_text_bytes;      /* of such chunks, when lines are so long that few fit */
     size_t batch_bytes;
     unsigned n_batches;
     unsigned run_batches;       /* batches that make a run */

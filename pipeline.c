@@ -13,6 +13,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,6 +329,9 @@ static int run_phases(struct pipeline *p)
     report->n_records = p->sum_in.n_records;
     report->raw_bytes = p->sum_in.n_bytes;
     if (spill_to_fit(p) < 0) return -1;
+#ifdef __GLIBC__
+    (void)malloc_trim(0);       /* merging allocates anew, in other sizes */
+#endif
     double loaded = pipeline_seconds();
     report->load_seconds = loaded - start;
     int r = merge_to_output(p);

@@ -11,6 +11,9 @@
  * gap; the record that straddles the two is put together when the walk gets there: its beginning is
  * copied into the gap. If the gap is too small for it, the new batch is moved to more memory.
  *
+ * SAM has no such places: workers parse its lines into buffers of the pieces. When the oldest is
+ * parsed the reader claims room for its records, and the workers that index them copy them there.
+ *
  * The reader waits only for input, and for memory when batches are filled faster than spilled.
  */
 #include "pipeline_internal.h"
@@ -27,9 +30,10 @@ enum {
 
 struct load_piece {
     struct bam_piece input;
-    struct bam_batch *batch;
+    struct bam_batch *batch;    /* not for SAM */
     size_t raw_at;              /* place in the batch */
     bool done;                  /* under the lock: the raw bytes are there */
+    unsigned n_users;           /* under the lock, SAM: the walk, and jobs that copy records */
 };
 
 struct loader {
@@ -37,7 +41,9 @@ struct loader {
     struct bam_batch *filling;  /* pieces are appended here */
     struct bam_batch *walking;  /* the oldest piece is here: `filling` or the batch before it */
     struct load_piece *ring;
-    unsigned n_ring, ring_at, ring_used;
+    unsigned n_ring, ring_at, ring_used, most_used;
+    bool is_text;
+    size_t ring_text_bytes;     /* lines in the ring, as read */
     uint64_t n_records;
     size_t max_record_bytes;
 };
@@ -79,11 +85,19 @@ static void batch_step_done(struct pipeline *p, struct bam_batch *batch)
     if (atomic_fetch_sub(&batch->n_pending, 1) == 1) (void)pipeline_submit(p, sort_job, batch);
 }
 
+/* With the lock held. A line of a million bases should not hold memory in each place of the ring. */
+static void drop_lines(const struct pipeline *p, struct load_piece *piece)
+{
+    if (--piece->n_users == 0)
+        sam_chunk_shrink_raw(&piece->input.lines, 4 * p->budget.text_bytes);
+}
+
 static void index_job(struct pipeline *p, struct worker *worker, void *arg)
 {
     (void)worker;
     struct bam_batch_part *part = arg;
     struct bam_batch *batch = part->batch;      /* the part is gone after sorting */
+    struct load_piece *source = part->source_owner;
     struct content_sum sum = {0};
     uint64_t bad_record;
     if (pipeline_failed(p)) return;
@@ -96,6 +110,7 @@ static void index_job(struct pipeline *p, struct worker *worker, void *arg)
     }
     pipeline_lock(p);
     content_sum_join(&p->sum_in, &sum);
+    if (source) drop_lines(p, source);          /* run_job announces it */
     pipeline_unlock(p);
     batch_step_done(p, batch);
 }
@@ -110,6 +125,20 @@ static void inflate_job(struct pipeline *p, struct worker *worker, void *arg)
                    bam_reader_name(p->reader), piece->input.file_offset);
         pipeline_fail(p);
     }
+    pipeline_lock(p);
+    piece->done = true;                         /* run_job announces it */
+    pipeline_unlock(p);
+}
+
+static void parse_job(struct pipeline *p, struct worker *worker, void *arg)
+{
+    struct load_piece *piece = arg;
+    if (!worker->record) worker->record = bam_init1();
+    if (!worker->record)
+        (void)pipeline_no_memory(p);
+    else if (!pipeline_failed(p))
+        sam_chunk_parse(&piece->input.lines, p->header, worker->record);
+    sam_chunk_shrink_text(&piece->input.lines, 4 * p->budget.text_bytes);
     pipeline_lock(p);
     piece->done = true;                         /* run_job announces it */
     pipeline_unlock(p);
@@ -243,7 +272,58 @@ static int walk_next_batch(struct loader *ld)
     return 0;
 }
 
-/* Walks the oldest piece, once it is inflated. */
+static int fill_next_batch(struct loader *ld, size_t room_bytes);
+
+/* Gives n_bytes of parsed records, n_records of them, a place in the batch being filled. */
+static int place_records(struct loader *ld, struct load_piece *piece, const uint8_t *records,
+                         size_t n_bytes, size_t n_records)
+{
+    struct pipeline *p = ld->p;
+    struct bam_batch *batch = ld->filling;
+    bam_batch_append(batch, n_bytes);
+    struct bam_batch_part *part =
+        bam_batch_add_part(batch, batch->raw_end, n_records, ld->n_records);
+    if (!part) return pipeline_no_memory(p);
+    part->source = records;
+    part->source_owner = piece;
+    ld->n_records += n_records;
+    pipeline_lock(p);
+    piece->n_users++;
+    pipeline_unlock(p);
+    return pipeline_submit(p, index_job, part);
+}
+
+/* Hands out the records of a piece of SAM, whose lines are parsed. */
+static int place_lines(struct loader *ld, struct load_piece *piece)
+{
+    const struct sam_chunk *lines = &piece->input.lines;
+    const uint8_t *at = lines->raw, *end = at + lines->raw_bytes;
+    size_t n_left = lines->n_records;
+    while (n_left > 0) {
+        size_t room = bam_batch_room(ld->filling), n_bytes = (size_t)(end - at), n = n_left;
+        if (n_bytes > room) {
+            /* As many as fit, which is none when the batch is full. */
+            for (n_bytes = n = 0; n_bytes + bam_record_bytes(at + n_bytes) <= room; n++)
+                n_bytes += bam_record_bytes(at + n_bytes);
+        }
+        if (n > 0) {
+            if (place_records(ld, piece, at, n_bytes, n) < 0) return -1;
+        } else if (fill_next_batch(ld, bam_record_bytes(at)) < 0 ||
+                   (ld->walking != ld->filling && walk_next_batch(ld) < 0)) {
+            return -1;
+        }
+        at += n_bytes;
+        n_left -= n;
+    }
+    if (!lines->problem) return 0;
+    const char *name = lines->problem_name, *quote = *name ? "'" : "";
+    diag_error("record %" PRIu64 "%s%s%s%s of '%s' is damaged: %s", ld->n_records + 1,
+               *name ? " " : "", quote, name, quote, bam_reader_name(ld->p->reader),
+               lines->problem);
+    return -1;
+}
+
+/* Walks the oldest piece, once it is inflated or parsed. */
 static int walk_oldest(struct loader *ld)
 {
     struct pipeline *p = ld->p;
@@ -252,8 +332,16 @@ static int walk_oldest(struct loader *ld)
     while (!piece->done && !pipeline_failed(p)) pipeline_wait(p);
     pipeline_unlock(p);
     if (pipeline_failed(p)) return -1;
-    if (piece->batch != ld->walking && walk_next_batch(ld) < 0) return -1;
-    if (walk_records(ld, piece) < 0) return -1;
+    if (ld->is_text) {
+        if (place_lines(ld, piece) < 0) return -1;
+        pipeline_lock(p);
+        drop_lines(p, piece);
+        pipeline_unlock(p);
+        ld->ring_text_bytes -= piece->input.lines.text_bytes;
+    } else {
+        if (piece->batch != ld->walking && walk_next_batch(ld) < 0) return -1;
+        if (walk_records(ld, piece) < 0) return -1;
+    }
     ld->ring_at = (ld->ring_at + 1) % ld->n_ring;
     ld->ring_used--;
     return 0;
@@ -345,12 +433,39 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes)
     return pipeline_no_memory(p);
 }
 
-/* Fetches a piece into the free slot of the ring. Returns a code of the reader. */
+/* The next free slot of the ring. */
+static struct load_piece *take_slot(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    struct load_piece *piece = &ld->ring[(ld->ring_at + ld->ring_used) % ld->n_ring];
+    pipeline_lock(p);
+    while (piece->n_users > 0 && !pipeline_failed(p)) pipeline_wait(p);
+    pipeline_unlock(p);
+    return pipeline_failed(p) ? NULL : piece;
+}
+
+/* Fetches lines into the next slot. Returns a code of the reader. */
+static int fetch_lines(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    struct load_piece *piece = take_slot(ld);
+    if (!piece) return BAM_READER_ERROR;
+    int r = bam_reader_next(p->reader, &piece->input, NULL, p->budget.text_bytes, 0);
+    if (r != BAM_READER_PIECE) return r;
+    piece->done = false;
+    piece->n_users = 1;
+    ld->ring_used++;
+    ld->ring_text_bytes += piece->input.lines.text_bytes;
+    return pipeline_submit(p, parse_job, piece) < 0 ? BAM_READER_ERROR : r;
+}
+
+/* Fetches a piece into the next slot. Returns a code of the reader. */
 static int fetch_piece(struct loader *ld)
 {
     struct pipeline *p = ld->p;
     struct bam_batch *batch = ld->filling;
-    struct load_piece *piece = &ld->ring[(ld->ring_at + ld->ring_used) % ld->n_ring];
+    struct load_piece *piece = take_slot(ld);
+    if (!piece) return BAM_READER_ERROR;
     int r = bam_reader_next(p->reader, &piece->input, batch->mem + batch->raw_end,
                             p->budget.piece_bytes, bam_batch_room(batch));
     if (r != BAM_READER_PIECE) return r;
@@ -388,11 +503,11 @@ static int load_all(struct loader *ld)
     if (fill_next_batch(ld, 0) < 0) return -1;
     for (;;) {
         if (pipeline_failed(p) || walk_what_is_there(ld) < 0) return -1;
-        if (ld->ring_used == ld->n_ring) {
+        if (ld->ring_used == ld->most_used || ld->ring_text_bytes > p->budget.max_text_bytes) {
             if (walk_oldest(ld) < 0) return -1;
             continue;
         }
-        int r = fetch_piece(ld);
+        int r = ld->is_text ? fetch_lines(ld) : fetch_piece(ld);
         if (r == BAM_READER_ERROR) return -1;
         if (r == BAM_READER_END) return finish_loading(ld);
         if (r == BAM_READER_NO_ROOM &&
@@ -403,8 +518,11 @@ static int load_all(struct loader *ld)
 
 int load_input(struct pipeline *p)
 {
-    struct loader ld = {.p = p, .n_ring = p->budget.n_pieces};
+    struct loader ld = {.p = p, .is_text = bam_reader_is_text(p->reader)};
     int r = -1;
+    /* Behind the pieces of SAM on their way there are those whose records are being copied. */
+    ld.most_used = p->budget.n_pieces;
+    ld.n_ring = ld.is_text ? 2 * ld.most_used : ld.most_used;
     ld.ring = calloc(ld.n_ring, sizeof *ld.ring);
     /* One more: a batch may be freed that was not made from the arena's budget. */
     p->free_batches = calloc(p->budget.n_batches + 1, sizeof *p->free_batches);
@@ -416,6 +534,8 @@ int load_input(struct pipeline *p)
     if (r < 0) pipeline_fail(p);
     /* Jobs hold pieces of the ring. */
     pipeline_lock(p);
+    for (unsigned i = 0; ld.ring && i < ld.n_ring; i++)
+        while (ld.ring[i].n_users > 0 && !pipeline_failed(p)) pipeline_wait(p);
     while (p->n_jobs > 0 && pipeline_failed(p)) pipeline_wait(p);
     pipeline_unlock(p);
     if (r < 0) {

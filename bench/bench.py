@@ -10,6 +10,11 @@ targets of issue 2 beside them. Each result of rocksort is checked (quickcheck, 
     bench/bench.py --points l1-64M,u-512M     some
     bench/bench.py --list                     which there are
 
+Before each run a helper process touches and frees as much memory as the run may need. A virtual
+machine hands memory that has been free for some seconds back to its host (free page reporting,
+balloons); to touch it again costs ten times as much as on a machine that owns its memory, charged
+to whichever program comes by (`--cold-memory` leaves this out, for comparison).
+
 Everything it writes goes to a directory of its own in --dir and is removed at the end. Exit code:
 0 if all runs worked (whether or not a target was reached), 1 otherwise.
 """
@@ -53,6 +58,9 @@ COPY = Point("copy", "plain copy: `samtools view -b -1 -@2`", ["-b", "-1", "-@2"
 INPUT_BYTES_A_RECORD = 115
 RUN_BYTES_A_RECORD = 720
 
+# The largest point's program and output together.
+WARM_MEMORY_BYTES = 5 << 30
+
 
 class BenchError(Exception):
     """A message for the user; no traceback."""
@@ -85,7 +93,9 @@ def parse_arguments():
                         help="comma-separated names of --list [all]")
     parser.add_argument("--list", action="store_true", help="name the points and stop")
     parser.add_argument("--json", metavar="FILE", help="also write every single run to FILE")
-    parser.add_argument("--rocksort", metavar="CMD", 
+    parser.add_argument("--cold-memory", action="store_true",
+                        help="do not touch memory before each run")
+    parser.add_argument("--rocksort", metavar="CMD",
                         default=shlex.quote(os.path.join(ROOT, "samtools")) + " rocksort",
                         help="command to measure [./samtools rocksort]")
     parser.add_argument("--samtools", metavar="FILE",
@@ -187,6 +197,18 @@ def total_memory():
         return 0
 
 
+def available_memory():
+    """Bytes that could be had without swapping; 0 if the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii", errors="replace") as f:
+            for line in f:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) << 10
+    except (OSError, ValueError):
+        pass
+    return 0
+
+
 def describe(rocksort, upstream):
     versions = output_of(rocksort + ["--version"]).strip().splitlines()
     # A stand-in such as `samtools sort` answers --version with an error; then say that instead.
@@ -266,10 +288,17 @@ def run_measured(command, temp_dir, output, log_path):
             "temp_bytes": watch.peak, "output_bytes": os.stat(output).st_size}
 
 
-def warm(path):
+def warm_file(path):
     with open(path, "rb", buffering=0) as f:
         while f.read(8 * MIB):
             pass
+
+
+def warm_memory():
+    """Touches free memory, in a process of its own, so that it is free again but backed."""
+    size = min(WARM_MEMORY_BYTES, available_memory() // 2)
+    subprocess.run([sys.executable, "-c", "import sys; b'x' * int(sys.argv[1])", str(size)],
+                   stdin=subprocess.DEVNULL, check=False)
 
 
 def check_result(upstream, path, records):
@@ -303,7 +332,9 @@ def run_once(who, point, setting):
         command = command + point.options + ["-T", temp_dir]
     command = command + ["-o", output, setting.input]
     os.sync()  # else the last run's writes would be done at this one's cost
-    warm(setting.input)
+    warm_file(setting.input)
+    if not setting.cold_memory:
+        warm_memory()
     try:
         result = run_measured(command, temp_dir, output, os.path.join(setting.scratch, "log"))
         if who == "rocksort":
@@ -322,7 +353,7 @@ def run_once(who, point, setting):
 # ---- the whole ----
 
 
-Setting = collections.namedtuple("Setting", "rocksort upstream scratch input records")
+Setting = collections.namedtuple("Setting", "rocksort upstream scratch input records cold_memory")
 
 
 def progress(text):
@@ -427,9 +458,11 @@ def bench(args):
         need_disk(args.dir, records, False)
         need_memory(args.points)
         said = describe(rocksort, upstream)
-        runs = measure(args, Setting(rocksort, upstream, scratch, path, records))
-        said["input"] = "%s, %d records, %.1f MB, warm page cache" % (
+        runs = measure(args, Setting(rocksort, upstream, scratch, path, records,
+                                     args.cold_memory))
+        said["input"] = "%s, %d records, %.1f MB, in the page cache" % (
             "simulated" if not args.input else path, records, os.stat(path).st_size / 1e6)
+        said["free memory"] = "as it comes" if args.cold_memory else "touched before each run"
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     print("Medians of %d runs each, programs in turn, 2 threads; MB are 10^6 bytes, the memory in "

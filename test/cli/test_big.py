@@ -150,5 +150,5 @@ class LongReferences(CliTest):
             result = self.rocksort(*options, "-o", self.path("out"), stdin=self.SAM.encode())
             self.assertEqual(result.status, 1)
             self.assertEqual(len(own_lines(result.err)), 1)
-            self.assertIn("record 2 ('far')", result.err)
+            self.assertIn("record 2 'far'", result.err)
             self.assert_no_result(self.path("out"))

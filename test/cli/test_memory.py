@@ -116,6 +116,14 @@ class Memory(CliTest):
         self.measure("-O", "sam", "-o", self.path("in.sam"), source)
         self.check(self.path("in.sam"), 2, 8)
 
+    def test_long_lines(self):
+        """SAM of long reads: a line may be larger than what a worker usually gets."""
+        source = self.path("long.sam")
+        subprocess.run([SIMULATE, "-n", "2500", "-m", "long", "-O", "sam", "-o", source], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=RUN_LIMIT_S)
+        for n_threads, megabytes in ((1, 16), (2, 16), (4, 8)):
+            self.check(source, n_threads, megabytes)
+
     def test_stalled_output_does_not_pile_up(self):
         """Equal keys and a slow reader: what is finished waits within the budget, too."""
         source = self.simulate("unmapped", "300K")

@@ -1,0 +1,55 @@
+/*
+ * bam_index.h -- BAI and CSI indexes, made while the file is written.
+ *
+ * Workers collect parts (bam_index_part.h), one for each segment of the output; the writer appends
+ * them in the order of the segments, which costs it some 10 ns a chunk, of which there are about
+ * two for each 16 KB of reference and one for each BGZF block. When a reference is complete its
+ * part of the index is turned into the bytes that will stand in the file.
+ *
+ * The result is what htslib makes of the same file, byte for byte (1.16 to 1.24; for CSI before
+ * compression), and so what `samtools index` makes.
+ *
+ * Order of calls: create; init parts with the index's shape; append each part, in file order, when
+ * the place of its segment is known; write, once; destroy, also after a failure.
+ *
+ * Memory: the size of the index file so far, uncompressed, and 40 bytes a chunk, 64 a bin and 8 a
+ * window of the reference at hand. MEASURED
+ *
+ * Threads: one at a time. Errors: -1 or NULL after a message, or -1 without memory in append.
+ */
+#ifndef ROCKSORT_BAM_INDEX_H
+#define ROCKSORT_BAM_INDEX_H
+
+#include "bam_index_part.h"
+
+#include <htslib/sam.h>
+
+enum bam_index_format {
+    BAM_INDEX_BAI,                      /* references of at most 2^29 bases */
+    BAM_INDEX_CSI,
+};
+
+struct bam_index;
+
+/* An index for files with this header's references. The header is not needed later. */
+struct bam_index *bam_index_create(enum bam_index_format format, const sam_hdr_t *header);
+
+const struct bam_index_shape *bam_index_shape(const struct bam_index *index);
+
+/*
+ * Adds the part of the segment that stands at file_offset. Segments are adjacent; one may be empty
+ * of records. Returns -1 also if records are not in coordinate order.
+ */
+int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
+                     uint64_t file_offset);
+
+/*
+ * Writes the index file, after the last append. Readers warn if the index is older than the file,
+ * so this comes last. A regular file that could not be completed is removed.
+ */
+int bam_index_write(struct bam_index *index, const char *path);
+
+/* NULL is accepted. */
+void bam_index_destroy(struct bam_index *index);
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * header_text.c -- see header_text.h.
+ *
+ * The map is a table of a power of two entries, at most two thirds of them in use; an entry is at
+ * the place that its hash says or behind it, with no free one between.
+ */
+#include "header_text.h"
+
+#include "diag.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { TYPE_BYTES = 3, TAG_BYTES = 3, FIRST_ROOM = 16 };
+
+bool text_equal(struct text a, struct text b)
+{
+    return a.n == b.n && memcmp(a.at, b.at, a.n) == 0;
+}
+
+int text_compare(struct text a, struct text b)
+{
+    int c = memcmp(a.at, b.at, a.n < b.n ? a.n : b.n);
+    return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
+bool header_next_line(const char **at, struct text *line)
+{
+    *at += strspn(*at, "\n");
+    line->at = *at;
+    line->n = strcspn(*at, "\n");
+    *at += line->n;
+    return line->n > 0;
+}
+
+bool header_line_is(struct text line, const char *type)
+{
+    return line.n >= TYPE_BYTES && memcmp(line.at, type, TYPE_BYTES) == 0 &&
+           (line.n == TYPE_BYTES || line.at[TYPE_BYTES] == '\t');
+}
+
+struct text header_line_rest(struct text line)
+{
+    return (struct text){line.at + TYPE_BYTES, line.n - TYPE_BYTES};
+}
+
+bool header_next_field(struct text *rest, struct text *field)
+{
+    if (rest->n == 0) return false;
+    field->at = rest->at + 1;
+    const char *tab = memchr(field->at, '\t', rest->n - 1);
+    field->n = tab ? (size_t)(tab - field->at) : rest->n - 1;
+    rest->at = field->at + field->n;
+    rest->n -= 1 + field->n;
+    return true;
+}
+
+struct text header_field_value(struct text field, const char *tag)
+{
+    if (field.n < TAG_BYTES || memcmp(field.at, tag, TAG_BYTES) != 0)
+        return (struct text){NULL, 0};
+    return (struct text){field.at + TAG_BYTES, field.n - TAG_BYTES};
+}
+
+/* The entry of the key, or the free one that it would get; there must be a free one. */
+static struct text_map_entry *find_place(struct text_map_entry *entries, size_t room,
+                                         struct text key)
+{
+    size_t k = (size_t)XXH3_64bits(key.at, key.n) & (room - 1);
+    while (entries[k].key.at && !text_equal(entries[k].key, key)) k = (k + 1) & (room - 1);
+    return &entries[k];
+}
+
+static int grow(struct text_map *map)
+{
+    size_t room = map->room > 0 ? 2 * map->room : FIRST_ROOM;
+    struct text_map_entry *entries = calloc(room, sizeof *entries);
+    if (!entries) {
+        diag_error("out of memory");
+        return -1;
+    }
+    for (size_t k = 0; k < map->room; k++)
+        if (map->entries[k].key.at)
+            *find_place(entries, room, map->entries[k].key) = map->entries[k];
+    free(map->entries);
+    map->entries = entries;
+    map->room = room;
+    return 0;
+}
+
+size_t *text_map_find(const struct text_map *map, struct text key)
+{
+    if (map->n == 0) return NULL;
+    struct text_map_entry *entry = find_place(map->entries, map->room, key);
+    return entry->key.at ? &entry->value : NULL;
+}
+
+int text_map_put(struct text_map *map, struct text key, size_t value, size_t *shown)
+{
+    if (map->n >= map->room / 3 * 2 && grow(map) < 0) return -1;
+    struct text_map_entry *entry = find_place(map->entries, map->room, key);
+    bool is_new = !entry->key.at;
+    if (is_new) {
+        *entry = (struct text_map_entry){key, value};
+        map->n++;
+    }
+    *shown = entry->value;
+    return is_new ? 1 : 0;
+}
+
+void text_map_release(struct text_map *map)
+{
+    free(map->entries);
+    *map = (struct text_map){NULL, 0, 0};
+}

@@ -1,0 +1,60 @@
+/*
+ * header_text.h -- pieces of SAM header text: lines, their fields, and a map with pieces as keys.
+ *
+ * Pieces point into text that belongs to somebody else and must outlive them; nothing is copied.
+ * All functions but those that change a map are pure. Only text_map_put can fail, without memory,
+ * after a message. A map is used by one thread at a time.
+ */
+#ifndef ROCKSORT_HEADER_TEXT_H
+#define ROCKSORT_HEADER_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct text {                   /* not terminated */
+    const char *at;             /* NULL for none; the empty text is not none */
+    size_t n;
+};
+
+bool text_equal(struct text a, struct text b);
+
+/* As strcmp. */
+int text_compare(struct text a, struct text b);
+
+/* Takes the next line that is not empty, without its end, from the terminated text at *at. */
+bool header_next_line(const char **at, struct text *line);
+
+/* True if the line has this type, which is "@" and two letters. */
+bool header_line_is(struct text line, const char *type);
+
+/* The rest of a line behind its type, to start header_next_field with. */
+struct text header_line_rest(struct text line);
+
+/* Takes the next field, without its tab, from the rest of a line. */
+bool header_next_field(struct text *rest, struct text *field);
+
+/* The value of a field if it has this tag, two letters and a colon; else none. */
+struct text header_field_value(struct text field, const char *tag);
+
+struct text_map_entry {
+    struct text key;
+    size_t value;
+};
+
+/* All zero when empty. */
+struct text_map {
+    struct text_map_entry *entries;
+    size_t n, room;
+};
+
+/* The key's value, to be read or changed before the next put, or NULL. */
+size_t *text_map_find(const struct text_map *map, struct text key);
+
+/* Gives the key the value if it has none. Shows the one it has then. Returns 1 if it had none, 0
+   if it had, -1 without memory. */
+int text_map_put(struct text_map *map, struct text key, size_t value, size_t *shown);
+
+/* Leaves an empty map. */
+void text_map_release(struct text_map *map);
+
+#endif

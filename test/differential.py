@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Compares rocksort with samtools 1.24 (pysam) on random inputs, record for record.
+
+    build/venv/bin/python test/differential.py [--program PATH] [--cases N] [--seconds S]
+        [--seed SEED] [--first N] [--orders LIST] [--jobs J] [--keep DIR]
+
+Each case is drawn from the seed and its number: an input, an order, options, formats, and a memory
+budget that makes small inputs spill. Both programs sort it; exit status, header and records must be
+the same. Of orders and options those are drawn that the program's usage text names.
+
+A difference is shrunk and printed with the smallest input that shows it; with --keep DIR its files
+stay in DIR. `--seed S --first N --cases 1` with the same orders repeats case N. Exit status 1 if
+there was any difference.
+"""
+
+import argparse
+import collections
+import multiprocessing
+import os
+import pathlib
+import queue
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "cli"))
+
+import differential_case as cases  # noqa: E402
+import differential_model as model  # noqa: E402
+from differential_shrink import Shrinker  # noqa: E402
+
+DEFAULT_CASES = 500
+MAX_DIFFERENCES = 10  # then the run ends: whatever is broken has shown itself
+SHOWN_BYTES = 6000
+
+
+class Tally:
+    """What the cases of a run, or of a part of it, hit."""
+
+    def __init__(self):
+        self.n_cases = self.n_records = self.n_differences = 0
+        self.hits = collections.Counter()  # (what, which) -> cases
+
+    def add(self, case, verdict):
+        """Counts one case."""
+        self.n_cases += 1
+        self.n_records += len(case.data.records)
+        self.n_differences += verdict.difference is not None
+        regime = "spilled" if verdict.n_runs else "refused" if verdict.refused else "in memory"
+        for what, which in (("order", case.order), ("input", case.way_in),
+                            ("output", case.way_out), ("profile", case.data.profile),
+                            ("regime", regime), ("deviation", verdict.deviation)):
+            if which:
+                self.hits[what, which] += 1
+
+    def merge(self, other):
+        """Adds another tally."""
+        self.n_cases += other.n_cases
+        self.n_records += other.n_records
+        self.n_differences += other.n_differences
+        self.hits.update(other.hits)
+
+    def print(self, seed):
+        """The closing lines."""
+        for what in ("order", "profile", "input", "output", "regime", "deviation", "not compared"):
+            found = sorted((which, n) for (kind, which), n in self.hits.items() if kind == what)
+            if found:
+                print(f"{what + ':':<13} " + ", ".join(f"{which} {n}" for which, n in found))
+        print(f"{self.n_cases} cases, {self.n_records} records, {self.n_differences} differences "
+              f"(seed {seed})")
+
+
+def show_input(case):
+    """The input of a case to be read, with the BAM types of tags where SAM cannot say them."""
+    data = case.data
+    text = model.sam_text(data.header, data.refs, data.records).decode("latin-1")
+    if len(text) > SHOWN_BYTES:
+        text = text[:SHOWN_BYTES] + f"... ({len(text)} bytes)\n"
+    if not case.way_in.startswith("sam"):
+        shown = data.records[:20]
+        text += "as BAM:\n" + "".join(
+            model.shorten(model.describe(model.bam_record(record))) + "\n" for record in shown)
+    return text
+
+
+class Worker:
+    """One process of the run: takes case numbers, tries them, reports differences."""
+
+    def __init__(self, args, folder, results):
+        self.args, self.folder, self.results = args, folder, results
+
+    def fails_like(self, kind):
+        """A function that says whether a case still has a difference of this kind."""
+        def fails(case):
+            try:
+                verdict = cases.try_case(case, self.args.program, self.folder)
+            except cases.ReferenceTrouble:
+                return False
+            return verdict.difference is not None and verdict.difference.kind == kind
+        return fails
+
+    def report(self, number, case, difference):
+        """Shrinks a failing case; returns all that is to be said about it."""
+        keep = self.args.keep and f"{self.args.keep}/case-{number}"
+        if keep:
+            shutil.rmtree(keep, ignore_errors=True)
+            shutil.copytree(self.folder, f"{keep}/first")
+        shrinker = Shrinker(case, self.fails_like(difference.kind))
+        case = shrinker.run()
+        # Once more: the files of the smallest case, and what it says.
+        verdict = cases.try_case(case, self.args.program, self.folder)
+        if keep:
+            shutil.copytree(self.folder, f"{keep}/smallest")
+        now = verdict.difference or cases.Difference("unstable", "it did not show again")
+        report = (f"== case {number} of seed {self.args.seed}: {difference.kind}\n"
+                  f"{difference.text[:3000]}\n"
+                  f"-- smallest, after {shrinker.n_tries} tries: {now.kind}\n{now.text[:3000]}\n"
+                  f"{cases.show_commands(case, self.args.program, '..')}\n"
+                  f"{show_input(case)}")
+        if keep:
+            pathlib.Path(f"{keep}/report.txt").write_text(report, encoding="utf-8")
+        return report
+
+    def try_number(self, number, tally):
+        """Draws and tries one case."""
+        case = cases.draw_case(self.args.seed, number, self.args.orders, self.args.known)
+        try:
+            verdict = cases.try_case(case, self.args.program, self.folder)
+        except cases.ReferenceTrouble as trouble:
+            tally.hits["not compared", str(trouble)] += 1
+            return
+        tally.add(case, verdict)
+        if verdict.difference:
+            self.results.put(self.report(number, case, verdict.difference))
+
+    def run(self, counter, end):
+        """Takes numbers until there are none left, then sends the tally."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and ends us
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        tally = Tally()
+        try:
+            while time.monotonic() < end:
+                with counter.get_lock():
+                    number = counter.value
+                    counter.value += 1
+                if number >= self.args.first + self.args.cases:
+                    break
+                self.try_number(number, tally)
+            self.results.put(tally)
+        except Exception:  # pylint: disable=broad-except
+            self.results.put(RuntimeError(f"case {number}:\n{traceback.format_exc()}"))
+
+
+def collect(processes, results, counter):
+    """Prints differences as they come. Returns the Tally of all workers; after too many differences
+    no further numbers are given out."""
+    total, n_waiting, n_shown = Tally(), len(processes), 0
+    while n_waiting:
+        try:
+            item = results.get(timeout=5)
+        except queue.Empty:
+            if not all(process.is_alive() or process.exitcode == 0 for process in processes):
+                raise RuntimeError("a worker died") from None
+            continue
+        if isinstance(item, RuntimeError):
+            raise item
+        if isinstance(item, Tally):
+            total.merge(item)
+            n_waiting -= 1
+            continue
+        print(item, flush=True)
+        n_shown += 1
+        if n_shown == MAX_DIFFERENCES:
+            print(f"{MAX_DIFFERENCES} differences: the run ends here", flush=True)
+            with counter.get_lock():
+                counter.value = 2**40
+    return total
+
+
+def run(args, top):
+    """Runs all cases in worker processes. Returns the Tally."""
+    counter = multiprocessing.Value("q", args.first)
+    results = multiprocessing.Queue()
+    end = time.monotonic() + args.seconds
+    processes = []
+    try:
+        for i in range(args.jobs):
+            worker = Worker(args, f"{top}/{i}", results)
+            processes.append(multiprocessing.Process(target=worker.run, args=(counter, end)))
+            processes[-1].start()
+        return collect(processes, results, counter)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
+
+
+def parse_args():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--program", default=str(HERE.parent / "samtools-rocksort"),
+                        help="what is tested [the samtools-rocksort of this tree]")
+    parser.add_argument("--cases", type=int, default=None,
+                        help=f"how many [{DEFAULT_CASES}, or without end with --seconds]")
+    parser.add_argument("--seconds", type=float, default=float("inf"),
+                        help="starts no case after so long")
+    parser.add_argument("--seed", type=int, default=None, help="any number [a random one]")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case [0]")
+    parser.add_argument("--orders", default="", help="names with commas between, of: " +
+                        " ".join(cases.ORDERS) + " [all that the program's usage text names]")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
+    parser.add_argument("--keep", help="directory for the files of failing cases")
+    args = parser.parse_args()
+    if args.cases is None:
+        args.cases = 2**40 if args.seconds < float("inf") else DEFAULT_CASES
+    if args.seed is None:
+        args.seed = random.SystemRandom().randrange(10**6)
+    args.program = str(pathlib.Path(args.program).resolve())
+    args.known = cases.usage_options(args.program)
+    supported = cases.supported_orders(args.known)
+    args.orders = args.orders.split(",") if args.orders else supported
+    unknown = [name for name in args.orders if name not in supported]
+    if unknown:
+        parser.error(f"not supported by the program: {', '.join(unknown)}")
+    return args
+
+
+def main():
+    """Runs the test and prints what came of it."""
+    if not cases.pysam:
+        sys.exit("differential.py needs pysam: run it with build/venv/bin/python")
+    args = parse_args()
+    # So that the directories are removed then, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with tempfile.TemporaryDirectory(prefix="rocksort-differential-") as top:
+        tally = run(args, top)
+    tally.print(args.seed)
+    sys.exit(1 if tally.n_differences else 0)
+
+
+if __name__ == "__main__":
+    main()

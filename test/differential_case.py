@@ -1,0 +1,506 @@
+"""One case of the differential test: an input and two command lines, drawn at random. Its trial: both
+programs run, and what came out is compared.
+
+The reference is samtools in pysam. It runs in forked children of a process that has pysam loaded:
+samtools keeps its sort order in globals, so that each sort needs a process of its own, but not a
+new Python.
+"""
+
+import dataclasses
+import gzip
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import zlib
+from collections import namedtuple
+
+import bamfile
+import differential_generate as generate
+import differential_model as model
+from harness import default_signals, environment, own_lines, pg_lines, pysam
+
+LIMIT_S = 60
+CODECS = ("none", "snappy", "lz4", "zstd")
+BUDGETS = (200_000, 300_000, 400_000, 700_000, 1_000_000, 2_000_000)
+# Formats of the input, how often they are drawn, and whether they hold all that BAM can say.
+WAYS_IN = {"sam": (6, False), "sam.gz": (1, False), "sam.bgzf": (1, False), "bam": (6, True),
+           "bam.blocks": (2, True), "bam.no-eof": (1, True), "bam.gz": (1, True),
+           "bam.raw": (1, True), "cram": (2, False)}
+WAYS_OUT = {"bam": 8, "sam": 3, "sam.gz": 1, "cram": 2}
+# The profiles that an order is tried with, how often each.
+USUAL = {"any": 6, "template": 1, "unmapped": 1, "realistic": 1}
+# name -> (options that the usage text must name, profiles)
+ORDERS = {
+    "coordinate": ("", USUAL),
+    "natural": ("-n", USUAL),
+    "lexicographical": ("-N", USUAL),
+    "tag": ("-t", USUAL),
+    "tag-natural": ("-t -n", USUAL),
+    "tag-lexicographical": ("-t -N", USUAL),
+    "template-coordinate": ("--template-coordinate", {"template": 12, "any": 1, "realistic": 2}),
+    "minhash": ("-M -K -R -H", {"unmapped": 10, "any": 2, "realistic": 1}),
+    "minhash-index": ("-M -K -R -H -I -w", {"unmapped": 1}),
+    "mixed": ("-n -N", USUAL),
+}
+WORDS = {"coordinate": [], "natural": ["-n"], "lexicographical": ["-N"], "tag": ["-t {tag}"],
+         "tag-natural": ["-n", "-t {tag}"], "tag-lexicographical": ["-N", "-t {tag}"],
+         "template-coordinate": ["--template-coordinate"], "minhash": ["-M"],
+         "minhash-index": ["-M", "-I {fasta}"]}
+# Orders that exclude each other, or of which the last or the strongest wins.
+MIXTURES = (["-n", "-N"], ["-N", "-n"], ["-t {tag}", "-n", "-N"], ["-n", "--template-coordinate"],
+            ["-t {tag}", "--template-coordinate"], ["-M", "-n"], ["-N", "-M"], ["-M", "-t {tag}"],
+            ["-M", "--template-coordinate"])
+
+# A word group of the command line; ours: the reference does not know it.
+Option = namedtuple("Option", "words ours", defaults=(False,))
+Difference = namedtuple("Difference", "kind text")
+Run = namedtuple("Run", "status err")
+Output = namedtuple("Output", "kind text refs records")
+
+
+class ReferenceTrouble(Exception):
+    """The reference crashed or hung, or could not make the input: nothing to compare with."""
+
+
+@dataclasses.dataclass
+class Case:
+    """An input and how it is sorted."""
+
+    data: generate.Input
+    order: str = "coordinate"
+    options: list = dataclasses.field(default_factory=list)
+    way_in: str = "sam"
+    pipe: bool = False
+    way_out: str = "bam"
+    out_by: str = "option"  # what says the format: option, extension, or nobody (standard output)
+    budget: int = None
+    salt: int = 0
+
+
+@dataclasses.dataclass
+class Verdict:
+    """What came of a trial."""
+
+    difference: Difference = None
+    deviation: str = None  # a documented one explains the difference
+    refused: bool = False
+    n_runs: int = 0
+
+
+@dataclasses.dataclass
+class Deviation:
+    """A difference that is there on purpose, or that is not ours."""
+
+    name: str
+    reason: str
+    explains: object  # function of (case, difference)
+
+
+# All known deviations stand here. The @PG lines that the programs add are compared in number, place
+# and chain, not in what each says of itself.
+DEVIATIONS = [
+    Deviation("bin", "htslib computes the bin anew when it reads a BAM record that has a CIGAR; "
+              "rocksort hands on the one in the file, also where it is wrong",
+              lambda case, difference: difference.kind == "bin" and any(
+                  record.bin is not None and record.cigar for record in case.data.records)),
+]
+
+
+# Drawing
+
+
+def weighted(rng, weights):
+    """A key of weights."""
+    return rng.choices(list(weights), weights=list(weights.values()))[0]
+
+
+def usage_options(program):
+    """The options that the program's usage text names."""
+    done = subprocess.run([program, "--help"], stdin=subprocess.DEVNULL, capture_output=True,
+                          check=True, timeout=LIMIT_S)
+    return set(re.findall(r"(?<![\w-])--?[A-Za-z@][\w-]*", done.stdout.decode()))
+
+
+def supported_orders(known):
+    """The names of the orders whose options are all known."""
+    return [name for name, (words, _) in ORDERS.items() if set(words.split()) <= known]
+
+
+def draw_order(rng, order, known):
+    """The options of an order, as a list of words."""
+    if order == "mixed":
+        return list(rng.choice([words for words in MIXTURES
+                                if {word.split()[0] for word in words} <= known]))
+    words = list(WORDS[order])
+    if order.startswith("minhash"):
+        if rng.random() < 0.7:
+            words.append("-K %d" % rng.choice((1, 2, 5, 10, 15, 20, 25, 31)))
+        words += [option for option in ("-R", "-H") if rng.random() < 0.3]
+        if "-I {fasta}" in words and rng.random() < 0.6:
+            words.append("-w %d" % rng.choice((1, 2, 10, 50, 100, 1000)))
+    return words
+
+
+def draw_options(rng, order, known):
+    """The options of a command line as Options, in random order."""
+    orders = [Option(tuple(word.split())) for word in draw_order(rng, order, known)]
+    others = []
+    if rng.random() < 0.7:
+        n_threads = str(rng.choice((0, 1, 2, 2, 3, 4)))
+        others.append(Option(rng.choice((("-@", n_threads), ("-@" + n_threads,),
+                                         ("--threads", n_threads)))))
+    if rng.random() < 0.3:
+        others.append(Option(("-m", rng.choice(("1M", "2000000", "1500K", "16M", "1G", "1m")))))
+    if rng.random() < 0.3:
+        level = str(rng.choice((*range(10), -1, 11)))
+        others.append(Option(rng.choice((("-l", level), ("-l" + level,)))))
+    elif rng.random() < 0.15:
+        others.append(Option(("-u",)))
+    if rng.random() < 0.6:
+        others.append(Option(("--no-PG",)))
+    if rng.random() < 0.3:
+        others.append(Option(("--temp-codec", rng.choice(CODECS)), True))
+    if rng.random() < 0.1:
+        others.append(Option(("-s", rng.choice(("1", "100K", "4M", "1G"))), True))
+    rng.shuffle(others)
+    cut = rng.randint(0, len(others))
+    return others[:cut] + orders + others[cut:]
+
+
+def draw_shape(rng, order, way_in, spill, to_cram):
+    """The Shape of a case's input."""
+    n_records = rng.choice((rng.randint(0, 2), rng.randint(1, 12), rng.randint(5, 100),
+                            rng.randint(20, 200), rng.randint(100, 600)))
+    if rng.random() < 0.05:
+        n_records = rng.randint(600, 3000)
+    shape = generate.Shape(weighted(rng, ORDERS[order][1]), n_records)
+    shape.for_cram = to_cram or way_in == "cram"
+    shape.for_bam = WAYS_IN[way_in][1] and not shape.for_cram and rng.random() < 0.8
+    shape.broken = rng.random() < 0.04
+    shape.many_ops = not shape.for_cram and n_records < 200 and rng.random() < 0.01
+    shape.many_refs = n_records < 200 and rng.random() < 0.003
+    if spill and n_records:
+        shape.pad_bytes = min(rng.choice((300_000, 600_000, 1_500_000)) // n_records, 60_000)
+    return shape
+
+
+def draw_case(seed, number, orders, known):
+    """Case `number` of a seed, for some of the orders of a program with the known options."""
+    rng = random.Random(f"{seed}:{number}")
+    order = weighted(rng, {name: 1 if name == "mixed" else 6 for name in orders})
+    way_in = weighted(rng, {name: weight for name, (weight, _) in WAYS_IN.items()})
+    way_out, spill = weighted(rng, WAYS_OUT), rng.random() < 0.35
+    data = generate.make_input(rng, draw_shape(rng, order, way_in, spill, way_out == "cram"))
+    case = Case(data, order, draw_options(rng, order, known), way_in, rng.random() < 0.3, way_out)
+    case.out_by = rng.choice(("option", "extension", "nobody"))
+    if case.out_by == "nobody" and way_out == "sam.gz":
+        case.out_by = "extension"
+    if case.out_by == "extension" and way_out == "cram" and "--output-fmt-option" not in known:
+        case.out_by = "option"
+    case.budget = rng.choice(BUDGETS) if spill else None
+    case.salt = rng.randrange(2**32)
+    return case
+
+
+# Command lines
+
+
+def format_words(case):
+    """What says the output format on both command lines; the reference always has -o."""
+    name = case.way_out.split(".")[0]
+    if case.out_by == "extension" or case.way_out == "sam.gz":
+        return ("--output-fmt-option", "no_ref=1") if name == "cram" else ()
+    if case.out_by == "nobody" and name == "bam":
+        return ()
+    return ("-O", "cram,no_ref=1" if name == "cram" else name)
+
+
+def option_words(case, folder, ours):
+    """The words of all options of one of the programs."""
+    places = {"{tag}": case.data.sort_tag, "{fasta}": f"{folder}/ref.fa"}
+    words = [places.get(word, word) for option in case.options if ours or not option.ours
+             for word in option.words]
+    return words + list(format_words(case))
+
+
+def our_command(case, program, folder):
+    """The command line of the program under test, which runs in folder/ours."""
+    out = [] if case.out_by == "nobody" else ["-o", f"got.{case.way_out}"]
+    source = f"../in.{case.way_in}"
+    if case.pipe:
+        source = "-" if case.salt % 2 else None
+    words = [program, *option_words(case, folder, True), *out]
+    return words + ([source] if source else [])
+
+
+def their_command(case, folder):
+    """The command line of the reference, without its name."""
+    return ["sort", *option_words(case, folder, False), "-o", f"{folder}/want.{case.way_out}",
+            f"{folder}/in.{case.way_in}"]
+
+
+def show_commands(case, program, folder):
+    """Both command lines, to be read and typed."""
+    words = our_command(case, program, folder)
+    ours = " ".join(words)
+    if case.budget:
+        ours = f"ROCKSORT_TEST_BUDGET={case.budget} {ours}"
+    if case.pipe:
+        ours = f"cat ../in.{case.way_in} | {ours}"
+    if case.out_by == "nobody":
+        ours += f" > got.{case.way_out}"
+    return f"ours:      {ours}\nreference: samtools {' '.join(their_command(case, folder))}"
+
+
+# Input files
+
+
+def cut_blocks(data, salt, first):
+    """data in BGZF blocks of odd sizes, some of them empty. The first one is not tiny: htslib 1.16
+    looks into that one alone to see what the file is."""
+    rng, blocks = random.Random(salt), [bamfile.bgzf_block(data[:first])]
+    at = first
+    while at < len(data):
+        step = rng.choice((1, 100, 5000, 30000, bamfile.BLOCK_PAYLOAD_BYTES))
+        if step < 1000 and rng.random() < 0.9:
+            step = 20000
+        blocks.append(bamfile.bgzf_block(data[at : at + step]))
+        at += step
+        if rng.random() < 0.1:
+            blocks.append(bamfile.EOF_BLOCK)
+    return b"".join(blocks) + bamfile.EOF_BLOCK
+
+
+def input_bytes(case):
+    """The bytes of the input file; of a CRAM those of the BAM that it is made from."""
+    data = case.data
+    if case.way_in.startswith("sam"):
+        raw = model.sam_text(data.header, data.refs, data.records)
+    else:
+        raw = model.bam_bytes(data.header, data.refs, data.records)
+    if case.way_in in ("sam", "bam.raw"):
+        return raw
+    if case.way_in.endswith(".gz"):
+        return gzip.compress(raw, 1, mtime=0)
+    if case.way_in == "bam.blocks":
+        return cut_blocks(raw, case.salt, 4000)
+    if case.way_in == "bam.no-eof":
+        return b"".join(bamfile.bgzf_blocks(raw))
+    return bamfile.bgzf(raw)
+
+
+def write_input(case, folder):
+    """Writes all files that a case reads."""
+    path = f"{folder}/in.{case.way_in}"
+    with open(path + ".source" if case.way_in == "cram" else path, "wb") as file:
+        file.write(input_bytes(case))
+    if case.data.genome:
+        with open(f"{folder}/ref.fa", "w", encoding="ascii") as file:
+            for name, bases in case.data.genome:
+                file.write(f">{name}\n{bases}\n")
+    if case.way_in == "cram":
+        make = ["view", "--no-PG", "-C", "--output-fmt-option", "no_ref=1", "-o", path,
+                path + ".source"]
+        if reference([make], f"{folder}/view.err") != 0:
+            raise ReferenceTrouble("the reference cannot make this CRAM")
+
+
+# Running
+
+
+def reference(commands, err_path):
+    """Runs commands of pysam's samtools one after the other in one forked child. Returns 0, or 1 if
+    one was refused; what they say goes to err_path."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            default_signals()
+            signal.alarm(LIMIT_S)
+            os.environ.update(REF_PATH=":", REF_CACHE=":")
+            err = os.open(err_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            os.dup2(err, 2)
+            for name, *words in commands:
+                getattr(pysam, name)(*words, catch_stdout=False)
+            status = 0
+        finally:
+            os._exit(status)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code not in (0, 1):
+        raise ReferenceTrouble(f"the reference died of signal {-code}")
+    return code
+
+
+def run_ours(case, program, folder):
+    """Runs the program under test in folder/ours."""
+    for name in ("ours", "scratch"):
+        os.mkdir(f"{folder}/{name}")
+    argv = our_command(case, program, folder)
+    source = {"stdin": subprocess.DEVNULL}
+    if case.pipe:
+        with open(f"{folder}/in.{case.way_in}", "rb") as file:
+            source = {"input": file.read()}
+    out_path = f"{folder}/ours/got.{case.way_out}"
+    if case.out_by != "nobody":
+        out_path = os.devnull
+    with open(out_path, "wb") as out:
+        try:
+            done = subprocess.run(argv, **source, stdout=out, stderr=subprocess.PIPE, check=False,
+                                  cwd=f"{folder}/ours", timeout=LIMIT_S,
+                                  env=environment(f"{folder}/scratch", case.budget))
+        except subprocess.TimeoutExpired:
+            return Run(None, "")
+    return Run(done.returncode, done.stderr.decode(errors="replace"))
+
+
+def read_bam(data):
+    """A BAM file's bytes as Output."""
+    bam = bamfile.parse_file(data)
+    return Output("BAM", bam.text, bam.refs, bamfile.split(bam.records))
+
+
+def read_sam(data):
+    """A SAM file's bytes as Output."""
+    kind = "SAM"
+    if data[:2] == b"\x1f\x8b":
+        kind, data = "compressed SAM", gzip.decompress(data)
+    lines = data.decode("latin-1").split("\n")
+    if lines.pop():
+        raise ValueError("the last line has no end")
+    n_header = next((i for i, line in enumerate(lines) if not line.startswith("@")), len(lines))
+    return Output(kind, "\n".join(lines[:n_header]), [], lines[n_header:])
+
+
+def read_output(path, folder):
+    """The Output in a file of whatever format, or a Difference if it is none."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        if data[:4] == b"CRAM":
+            text = path + ".sam"
+            if reference([["view", "--no-PG", "-h", "-o", text, path]], f"{folder}/view.err") != 0:
+                return Difference("unreadable", "the reference cannot read the CRAM")
+            with open(text, "rb") as file:
+                return read_sam(file.read())._replace(kind="CRAM")
+        if data[:4] == bamfile.EOF_BLOCK[:4] and gzip.decompress(data)[:4] == b"BAM\1":
+            return read_bam(data)
+        return read_sam(data)
+    except (ValueError, EOFError, OSError, zlib.error, struct.error) as error:
+        return Difference("unreadable", f"the output cannot be read: {error}")
+
+
+# Comparing
+
+
+def leftovers(case, run, folder):
+    """A Difference if there is more or less in the directories than there should be."""
+    name = f"got.{case.way_out}"
+    wanted = [name] if run.status == 0 or case.out_by == "nobody" else []
+    left = sorted(os.listdir(f"{folder}/ours")), os.listdir(f"{folder}/scratch")
+    if left != (wanted, []):
+        return Difference("leftovers", f"{left[0]} in the working directory, not {wanted}; "
+                                       f"{left[1]} in TMPDIR")
+    return None
+
+
+def compare_status(ours, their_status, their_err):
+    """A Difference if one program succeeded and the other did not, or if ours did not fail well."""
+    if ours.status is None:
+        return Difference("hang", f"still running after {LIMIT_S} s")
+    if ours.status not in (0, 1):
+        return Difference("death", f"exit status {ours.status}\n{ours.err[-2000:]}")
+    if ours.status != their_status:
+        return Difference("status", f"ours {ours.status}, reference {their_status}\n"
+                                    f"ours: {ours.err[-1500:]}\nreference: {their_err[-1500:]}")
+    if ours.status == 1 and len(own_lines(ours.err)) != 1:
+        return Difference("message", f"one message expected: {ours.err[-2000:]}")
+    return None
+
+
+def first_difference(what, got, want):
+    """Where two lists of lines or records part."""
+    for i, (mine, theirs) in enumerate(zip(got, want)):
+        if mine != theirs:
+            mine, theirs = model.describe_pair(mine, theirs)
+            return f"{what} {i}\nours:      {mine}\nreference: {theirs}"
+    return f"ours has {len(got)} {what}s, reference {len(want)}"
+
+
+def compare_headers(case, got, want):
+    """A Difference between two header texts. The @PG lines that were added differ in content."""
+    def masked(text):
+        return ["@PG" if line.startswith("@PG") else line for line in text.splitlines()]
+
+    if masked(got) != masked(want):
+        return Difference("header", first_difference("header line", masked(got), masked(want)))
+    n_old = sum(line.startswith("@PG") for line in case.data.header)
+    (mine, theirs) = ([line for line in text.splitlines() if line.startswith("@PG")]
+                      for text in (got, want))
+    if mine[:n_old] != theirs[:n_old]:
+        return Difference("pg", first_difference("@PG line", mine[:n_old], theirs[:n_old]))
+    mine, theirs = pg_lines(got), pg_lines(want)
+    chains = [[line.get("PP") for line in lines[n_old:]] for lines in (mine, theirs)]
+    if chains[0] != chains[1]:
+        return Difference("pg", f"PP of the added lines: ours {chains[0]}, reference {chains[1]}")
+    if len({line["ID"] for line in mine}) != len(mine):
+        return Difference("pg", f"the same ID twice: {[line['ID'] for line in mine]}")
+    return None
+
+
+def without_bin(raw):
+    """A raw BAM record without its bin."""
+    return raw[:14] + raw[16:]
+
+
+def compare_outputs(case, got, want):
+    """The first Difference between two Outputs."""
+    if got.kind != want.kind:
+        return Difference("format", f"ours is {got.kind}, reference {want.kind}")
+    difference = compare_headers(case, got.text, want.text)
+    if difference:
+        return difference
+    if got.refs != want.refs:
+        return Difference("references", f"ours {got.refs[:50]}\nreference {want.refs[:50]}")
+    if got.records == want.records:
+        return None
+    text = first_difference("record", got.records, want.records)
+    if got.kind == "BAM" and list(map(without_bin, got.records)) == list(
+            map(without_bin, want.records)):
+        return Difference("bin", text)
+    return Difference("record", text)
+
+
+def compare(case, ours, their_status, folder):
+    """The first Difference between what the two programs did."""
+    their_err = ""
+    if os.path.exists(f"{folder}/want.err"):
+        with open(f"{folder}/want.err", encoding="utf-8", errors="replace") as file:
+            their_err = file.read()
+    difference = compare_status(ours, their_status, their_err) or leftovers(case, ours, folder)
+    if difference or ours.status == 1:
+        return difference
+    want = read_output(f"{folder}/want.{case.way_out}", folder)
+    if isinstance(want, Difference):
+        raise ReferenceTrouble("the reference's output: " + want.text)
+    got = read_output(f"{folder}/ours/got.{case.way_out}", folder)
+    return got if isinstance(got, Difference) else compare_outputs(case, got, want)
+
+
+def try_case(case, program, folder):
+    """Runs both programs in folder, which is emptied first, and returns the Verdict."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    write_input(case, folder)
+    their_status = reference([their_command(case, folder)], f"{folder}/want.err")
+    ours = run_ours(case, program, folder)
+    runs = re.search(r"(\d+) runs? on disk", ours.err)
+    verdict = Verdict(compare(case, ours, their_status, folder), refused=their_status == 1,
+                      n_runs=int(runs.group(1)) if runs else 0)
+    for deviation in DEVIATIONS:
+        if verdict.difference and deviation.explains(case, verdict.difference):
+            verdict.difference, verdict.deviation = None, deviation.name
+    return verdict

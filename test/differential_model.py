@@ -1,0 +1,187 @@
+"""Alignment records as plain objects, and how they are written down as SAM text and as BAM.
+
+The generator makes these objects, the shrinker simplifies them, and only then do they become bytes:
+so one input can be given as SAM or as BAM, and BAM can hold what SAM cannot say (an `s` where a `C`
+would do, a wrong bin). Nothing here uses htslib.
+"""
+
+import dataclasses
+import struct
+
+import bamfile
+
+# The struct codes of the numeric tag types; the BAM type is the letter on the left.
+NUMBERS = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "f": "f", "d": "d"}
+LIMITS = {"c": (-2**7, 2**7 - 1), "C": (0, 2**8 - 1), "s": (-2**15, 2**15 - 1),
+          "S": (0, 2**16 - 1), "i": (-2**31, 2**31 - 1), "I": (0, 2**32 - 1)}
+CIGAR_OPS = "MIDNSHP=X"
+# What a CIGAR operation uses up: read bases, reference bases.
+ON_READ, ON_REFERENCE = set("MIS=X"), set("MDN=X")
+MAX_FIELD_OPS = 0xFFFF
+SEQ_PAIRS = {a + b: i << 4 | k for i, a in enumerate(bamfile.SEQ_CODES)
+             for k, b in enumerate(bamfile.SEQ_CODES)}
+
+
+@dataclasses.dataclass
+class Record:
+    """One alignment. Positions count from 0; tags are (name, BAM type, value) with a list as the
+    value of an array, whose type is "B" and the subtype."""
+
+    name: str
+    flag: int = 4
+    tid: int = -1
+    pos: int = -1
+    mapq: int = 0
+    cigar: list = dataclasses.field(default_factory=list)  # [(length, operation)]
+    seq: str = ""
+    qual: bytes = None  # None: absent
+    mate: tuple = (-1, -1, 0)  # tid, position, template length
+    tags: list = dataclasses.field(default_factory=list)
+    bin: int = None  # None: what it should be
+
+
+def cigar_text(cigar):
+    """The CIGAR as SAM has it."""
+    return "".join(f"{length}{op}" for length, op in cigar) or "*"
+
+
+def cigar_length(cigar, ops):
+    """How many bases the operations that are in ops cover."""
+    return sum(length for length, op in cigar if op in ops)
+
+
+def number_text(value):
+    """A number as SAM has it."""
+    return str(value) if isinstance(value, int) else "%.9g" % value
+
+
+def tag_text(tag):
+    """One tag as SAM has it: all integers are `i`, and there is no `d`."""
+    name, kind, value = tag
+    if kind[0] == "B":
+        return f"{name}:B:{kind[1]}" + "".join("," + number_text(item) for item in value)
+    if kind in NUMBERS:
+        return f"{name}:{'f' if kind in 'fd' else 'i'}:{number_text(value)}"
+    return f"{name}:{kind}:{value}"
+
+
+def sam_line(record, refs):
+    """One line of SAM, without its newline."""
+    def ref_name(tid):
+        return refs[tid][0] if tid >= 0 else "*"
+
+    mate_tid, mate_pos, length = record.mate
+    mate_ref = "=" if mate_tid == record.tid >= 0 else ref_name(mate_tid)
+    qual = "*" if record.qual is None else bytes(33 + q for q in record.qual).decode("latin-1")
+    fields = [record.name, record.flag, ref_name(record.tid), record.pos + 1, record.mapq,
+              cigar_text(record.cigar), mate_ref, mate_pos + 1, length, record.seq or "*",
+              qual or "*"]
+    return "\t".join([str(field) for field in fields] + [tag_text(tag) for tag in record.tags])
+
+
+def sam_text(header, refs, records):
+    """A whole SAM file; header is a list of lines that has the @SQ lines of refs in it."""
+    lines = header + [sam_line(record, refs) for record in records]
+    return "".join(line + "\n" for line in lines).encode("latin-1")
+
+
+def tag_bytes(tag):
+    """One tag as BAM has it."""
+    name, kind, value = tag
+    head = name.encode() + kind[:1].encode()
+    if kind[0] == "B":
+        code = NUMBERS[kind[1]]
+        return head + struct.pack(f"<cI{len(value)}{code}", kind[1].encode(), len(value), *value)
+    if kind in NUMBERS:
+        return head + struct.pack("<" + NUMBERS[kind], value)
+    return head + value.encode("latin-1") + (b"" if kind == "A" else b"\0")
+
+
+def right_bin(record):
+    """The bin of a record, as htslib computes it: modulo 2^16 where the scheme has no bins."""
+    reach = 0 if record.flag & 4 else cigar_length(record.cigar, ON_REFERENCE)
+    return bamfile.reg2bin(record.pos, record.pos + (reach or 1)) & 0xFFFF
+
+
+def bam_record(record):
+    """One raw BAM record, its length in front. A CIGAR that is too long for its field goes into a
+    CG tag, as the SAM specification has it."""
+    n_bases, cigar, extra = len(record.seq), record.cigar, b""
+    codes = [length << 4 | CIGAR_OPS.index(op) for length, op in cigar]
+    if len(codes) > MAX_FIELD_OPS:
+        extra = b"CGBI" + struct.pack(f"<I{len(codes)}I", len(codes), *codes)
+        reach = cigar_length(cigar, ON_REFERENCE)
+        codes = [n_bases << 4 | CIGAR_OPS.index("S"), reach << 4 | CIGAR_OPS.index("N")]
+    number = right_bin(record) if record.bin is None else record.bin
+    name = record.name.encode("latin-1") + b"\0"
+    seq = record.seq + "=" * (n_bases % 2)
+    packed = bytes(SEQ_PAIRS[seq[i : i + 2]] for i in range(0, n_bases, 2))
+    qual = b"\xff" * n_bases if record.qual is None else record.qual
+    body = struct.pack("<iiBBHHHiiii", record.tid, record.pos, len(name), record.mapq, number,
+                       len(codes), record.flag, n_bases, *record.mate)
+    body += name + struct.pack(f"<{len(codes)}I", *codes) + packed + qual
+    body += b"".join(tag_bytes(tag) for tag in record.tags) + extra
+    return struct.pack("<i", len(body)) + body
+
+
+def bam_bytes(header, refs, records):
+    """A whole BAM, uncompressed."""
+    text = "".join(line + "\n" for line in header)
+    return bamfile.bam_header(text, refs) + b"".join(bam_record(record) for record in records)
+
+
+def describe_tags(raw):
+    """The tags in the bytes of a BAM record, readable and with their BAM types."""
+    out, at = [], 0
+    while at < len(raw):
+        name, kind = raw[at : at + 2].decode("latin-1"), chr(raw[at + 2])
+        at += 3
+        if kind == "B":
+            kind += chr(raw[at])
+            code = NUMBERS[kind[1]]
+            count = struct.unpack_from("<I", raw, at + 1)[0]
+            value = list(struct.unpack_from(f"<{count}{code}", raw, at + 5))
+            at += 5 + count * struct.calcsize(code)
+        elif kind in NUMBERS:
+            value = struct.unpack_from("<" + NUMBERS[kind], raw, at)[0]
+            at += struct.calcsize(NUMBERS[kind])
+        else:
+            end = at + 1 if kind == "A" else raw.index(b"\0", at)
+            value = raw[at:end].decode("latin-1")
+            at = end + (kind != "A")
+        out.append(f"{name}:{kind}:{value}")
+    return out
+
+
+def describe(raw):
+    """The fields of a raw BAM record as readable words."""
+    tid, pos, n_name, mapq, number, n_ops, flag, n_bases, *mate = struct.unpack_from(
+        "<iiBBHHHiiii", raw, 4)
+    at = 36 + n_name
+    ops = struct.unpack_from(f"<{n_ops}I", raw, at)
+    at += 4 * n_ops
+    pairs = {code: bases for bases, code in SEQ_PAIRS.items()}
+    seq = "".join(pairs[code] for code in raw[at : at + (n_bases + 1) // 2])[:n_bases]
+    at += (n_bases + 1) // 2
+    qual, at = raw[at : at + n_bases].hex(), at + n_bases
+    cigar = cigar_text([(op >> 4, CIGAR_OPS[min(op & 15, 8)]) for op in ops])
+    return [repr(raw[36 : 35 + n_name].decode("latin-1")), f"flag {flag:#x}", f"bin {number}",
+            f"tid {tid}", f"pos {pos}", f"mapq {mapq}", cigar,
+            "mate %d %d %d" % tuple(mate), seq or "*", f"qual {qual}"] + describe_tags(raw[at:])
+
+
+def shorten(words, limit=80):
+    """Words on one line, the long ones cut."""
+    return "  ".join(word if len(word) <= limit else f"{word[:limit]}...({len(word)})"
+                     for word in words)
+
+
+def describe_pair(one, other):
+    """What of two records, or lines, differs: a pair of texts. The first field, mostly the name, is
+    always there."""
+    pair = [describe(item) if isinstance(item, bytes) else item.split("\t")
+            for item in (one, other)]
+    if len(pair[0]) == len(pair[1]):
+        places = [0] + [i for i in range(1, len(pair[0])) if pair[0][i] != pair[1][i]]
+        pair = [[words[i] for i in places] for words in pair]
+    return [shorten(words, 400) for words in pair]
