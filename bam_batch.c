@@ -18,11 +18,12 @@ static size_t align_up(size_t n, size_t alignment)
     return (n + alignment - 1) & ~(alignment - 1);
 }
 
-struct bam_batch *bam_batch_create(enum sort_order order, uint8_t *mem, size_t mem_bytes)
+struct bam_batch *bam_batch_create(const struct sort_rules *rules, uint8_t *mem,
+                                   size_t mem_bytes)
 {
     struct bam_batch *batch = calloc(1, sizeof *batch);
     if (!batch) return NULL;
-    batch->order = order;
+    batch->rules = rules;
     batch->mem = mem;
     batch->mem_bytes = mem_bytes;
     if (!mem) {
@@ -98,9 +99,9 @@ size_t bam_batch_room(const struct bam_batch *batch)
        order errs on the safe side. */
     size_t unindexed = atomic_load(&batch->unindexed_bytes);
     size_t taken = batch->raw_end + atomic_load(&batch->result_bytes) + STRADDLER_BYTES +
-                   index_bytes_at_worst(batch->order, unindexed);
+                   index_bytes_at_worst(batch->rules->order, unindexed);
     size_t top = atomic_load(&batch->top);
-    return top > taken ? raw_bytes_at_worst(batch->order, top - taken) : 0;
+    return top > taken ? raw_bytes_at_worst(batch->rules->order, top - taken) : 0;
 }
 
 void bam_batch_append(struct bam_batch *batch, size_t raw_bytes)
@@ -143,60 +144,70 @@ static void *take_from_top(struct bam_batch *batch, size_t n_bytes)
 
 static void index_fixed(struct bam_batch_part *part, struct content_sum *sum)
 {
+    const struct sort_rules *rules = part->batch->rules;
     struct sort_entry *entry = take_from_top(part->batch, part->n_records * sizeof *entry);
     part->index = entry;
     for (const uint8_t *rec = part->from; rec < part->to;) {
         size_t rec_bytes = bam_record_bytes(rec);
         content_sum_add(sum, rec, rec_bytes);
-        *entry++ = (struct sort_entry){sort_key_coordinate(rec), rec};
+        *entry++ = (struct sort_entry){sort_key_fixed(rules, rec), rec};
         rec += rec_bytes;
     }
 }
 
-static void index_keyed(struct bam_batch_part *part, struct content_sum *sum)
+static int index_keyed(struct bam_batch_part *part, struct content_sum *sum,
+                       struct bam_batch_problem *problem)
 {
     struct bam_batch *batch = part->batch;
-    size_t n_bytes = 0;
-    for (const uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec))
-        n_bytes += keyed_record_bytes(sort_key_bytes(batch->order, rec));
-    atomic_fetch_add(&batch->result_bytes, part->n_records * sizeof(struct sort_entry));
-    uint8_t *at = take_from_top(batch, n_bytes);
-    part->index = at;
-    for (const uint8_t *rec = part->from; rec < part->to;) {
-        size_t rec_bytes = bam_record_bytes(rec);
-        content_sum_add(sum, rec, rec_bytes);
-        struct keyed_record *kr = (struct keyed_record *)at;
-        kr->record = rec;
-        kr->key_bytes = (uint32_t)sort_key_encode(batch->order, rec, kr->key);
-        at += keyed_record_bytes(kr->key_bytes);
-        rec += rec_bytes;
+    const struct sort_rules *rules = batch->rules;
+    size_t total_bytes = 0;
+    problem->record = part->first_record;
+    for (uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
+        size_t n_bytes = sort_key_bytes(rules, rec, &problem->text);
+        if (n_bytes == 0) {
+            problem->read_name = (const char *)bam_record_name(rec);
+            return -1;
+        }
+        total_bytes += keyed_record_bytes(n_bytes);
+        problem->record++;
     }
+    atomic_fetch_add(&batch->result_bytes, part->n_records * sizeof(struct sort_entry));
+    uint8_t *at = take_from_top(batch, total_bytes);
+    part->index = at;
+    for (uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
+        struct keyed_record *kr = (struct keyed_record *)at;
+        sort_rules_admit(rules, rec, sum);
+        kr->record = rec;
+        kr->key_bytes = (uint32_t)sort_key_encode(rules, rec, kr->key);
+        at += keyed_record_bytes(kr->key_bytes);
+        part->any_placed |= bam_record_tid(rec) >= 0;
+    }
+    return 0;
 }
 
-const char *bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs,
-                                 struct content_sum *sum, uint64_t *bad_record)
+int bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs, struct content_sum *sum,
+                         struct bam_batch_problem *problem)
 {
-    *bad_record = part->first_record;
-    if (part->source)
-        memcpy((uint8_t *)(uintptr_t)part->from, part->source, (size_t)(part->to - part->from));
+    *problem = (struct bam_batch_problem){.record = part->first_record};
+    if (part->source) memcpy(part->from, part->source, (size_t)(part->to - part->from));
     for (const uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
-        const char *problem = bam_record_check(rec, n_refs);
-        if (problem) return problem;
-        ++*bad_record;
+        problem->text = bam_record_check(rec, n_refs);
+        if (problem->text) return -1;
+        problem->record++;
     }
-    if (sort_order_is_fixed(part->batch->order))
+    if (sort_order_is_fixed(part->batch->rules->order))
         index_fixed(part, sum);
-    else
-        index_keyed(part, sum);
+    else if (index_keyed(part, sum, problem) < 0)
+        return -1;
     atomic_fetch_sub(&part->batch->unindexed_bytes, (size_t)(part->to - part->from));
-    return NULL;
+    return 0;
 }
 
 /* Gathers the entries of all parts, in input order. */
 static void gather_entries(const struct bam_batch *batch, struct sort_entry *out)
 {
     for (const struct bam_batch_part *part = batch->parts; part; part = part->next) {
-        if (sort_order_is_fixed(batch->order)) {
+        if (sort_order_is_fixed(batch->rules->order)) {
             memcpy(out, part->index, part->n_records * sizeof *out);
             out += part->n_records;
             continue;
@@ -216,9 +227,9 @@ int bam_batch_sort(struct bam_batch *batch, struct merge_space *space)
     if (n > 0) {
         if (merge_space_reserve(space, n, 1) < 0) return -1;
         gather_entries(batch, space->buffer[0]);
-        sort_entries(batch->order, space->buffer[0], n, space->buffer[1]);
+        sort_entries(batch->rules->order, space->buffer[0], n, space->buffer[1]);
         /* Coordinate entries fill the upper end without a hole: the sorted ones replace them. */
-        size_t at = sort_order_is_fixed(batch->order) ? atomic_load(&batch->top)
+        size_t at = sort_order_is_fixed(batch->rules->order) ? atomic_load(&batch->top)
                                                       : align_up(batch->raw_end, 16);
         batch->entries = (struct sort_entry *)(batch->mem + at);
         memcpy(batch->entries, space->buffer[0], n * sizeof *batch->entries);

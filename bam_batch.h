@@ -26,14 +26,23 @@
 
 struct bam_batch;
 
+/* Why a record cannot be taken. */
+struct bam_batch_problem {
+    const char *text;                   /* of a damaged record, or of one without its sort key */
+    uint64_t record;                    /* number in the input, from 0 */
+    const char *read_name;              /* in the batch; NULL: the record is damaged */
+};
+
 struct bam_batch_part {
     struct bam_batch *batch;
     struct bam_batch_part *next;
-    const uint8_t *from, *to;           /* whole records */
+    uint8_t *from, *to;                 /* whole records */
     size_t n_records;
     uint64_t first_record;              /* number of the first in the input, from 0 */
     const uint8_t *source;              /* where the bytes are to be copied from; NULL: in place */
-    void *source_owner;                 /* for whoever added the part */
+    void *source_owner;                 /* for whoever added the part, */
+    const char *input;                  /* likewise: name of the input */
+    bool any_placed;                    /* some record has a reference */
     void *index;                        /* sort_entry or keyed_record sequence, below `top` */
 };
 
@@ -42,7 +51,7 @@ struct bam_batch {
     uint8_t *mem;
     size_t mem_bytes;
     bool owns_mem;
-    enum sort_order order;
+    const struct sort_rules *rules;
     /* filler only, until the batch is sorted */
     size_t gap_bytes;
     size_t raw_begin, raw_end;
@@ -59,9 +68,10 @@ struct bam_batch {
     struct sort_entry *entries;
 };
 
-/* Makes a batch with mem_bytes (8 KiB at least) of its own, or on given memory. NULL without
-   memory. */
-struct bam_batch *bam_batch_create(enum sort_order order, uint8_t *mem, size_t mem_bytes);
+/* Makes a batch with mem_bytes (8 KiB at least) of its own, or on given memory. The rules outlive
+   it. NULL without memory. */
+struct bam_batch *bam_batch_create(const struct sort_rules *rules, uint8_t *mem,
+                                   size_t mem_bytes);
 void bam_batch_destroy(struct bam_batch *batch);
 
 /* Empties the batch; its first raw byte will be at gap_bytes. */
@@ -87,10 +97,10 @@ struct bam_batch_part *bam_batch_add_part(struct bam_batch *batch, size_t to, si
 
 /*
  * Copies the records of a part from its source, if it has one, checks them against a header of n_refs
- * references, adds them to *sum and indexes them. Returns NULL, or what is wrong with the record whose number is then in *bad_record.
+ * references, adds them to *sum and indexes them. Returns 0, or -1 with the reason in *problem.
  */
-const char *bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs,
-                                 struct content_sum *sum, uint64_t *bad_record);
+int bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs, struct content_sum *sum,
+                         struct bam_batch_problem *problem);
 
 /* Sorts a batch all of whose parts are indexed. Returns 0, or -1 without memory. */
 int bam_batch_sort(struct bam_batch *batch, struct merge_space *space);

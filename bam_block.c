@@ -6,7 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-static const uint8_t magic[4] = {'R', 'S', 'B', 1};
+static const uint8_t magic[4] = {'R', 'S', 'B', 2};
 
 size_t bam_block_bound(enum temp_codec codec, size_t raw_bytes, size_t last_bound_bytes)
 {
@@ -22,13 +22,12 @@ ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec, const 
     ssize_t payload_bytes = temp_codec_compress(coder, codec, raw, raw_bytes, payload, room);
     if (payload_bytes < 0) return -1;
     uint64_t raw_bytes_64 = raw_bytes;
-    uint16_t last_bound_bytes_16 = (uint16_t)last_bound_bytes;
+    uint32_t codec_32 = codec, last_bound_bytes_32 = (uint32_t)last_bound_bytes;
     memcpy(out + 8, magic, 4);
-    out[12] = (uint8_t)codec;
-    out[13] = 0;
-    memcpy(out + 14, &last_bound_bytes_16, 2);
+    memcpy(out + 12, &codec_32, 4);
     memcpy(out + 16, &n_records, 4);
-    memcpy(out + 20, &raw_bytes_64, 8);
+    memcpy(out + 20, &last_bound_bytes_32, 4);
+    memcpy(out + 24, &raw_bytes_64, 8);
     memcpy(out + BAM_BLOCK_HEADER_BYTES, last_bound, last_bound_bytes);
     size_t size = BAM_BLOCK_HEADER_BYTES + last_bound_bytes + (size_t)payload_bytes;
     uint64_t checksum = XXH3_64bits(out + 8, size - 8);
@@ -39,15 +38,15 @@ ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec, const 
 int bam_block_parse(const uint8_t *value, size_t value_bytes, struct bam_block *block)
 {
     if (value_bytes < BAM_BLOCK_HEADER_BYTES || memcmp(value + 8, magic, 4) != 0) return -1;
-    if (value[12] >= TEMP_CODEC_COUNT || value[13] != 0) return -1;
-    uint16_t last_bound_bytes;
-    memcpy(&last_bound_bytes, value + 14, 2);
+    uint32_t codec, last_bound_bytes;
+    memcpy(&codec, value + 12, 4);
     memcpy(&block->n_records, value + 16, 4);
-    memcpy(&block->raw_bytes, value + 20, 8);
-    if (last_bound_bytes <= MERGE_BOUND_TAIL_BYTES || last_bound_bytes > MERGE_BOUND_MAX_BYTES ||
+    memcpy(&last_bound_bytes, value + 20, 4);
+    memcpy(&block->raw_bytes, value + 24, 8);
+    if (codec >= TEMP_CODEC_COUNT || last_bound_bytes <= MERGE_BOUND_TAIL_BYTES ||
         value_bytes - BAM_BLOCK_HEADER_BYTES < last_bound_bytes || block->n_records == 0)
         return -1;
-    block->codec = (enum temp_codec)value[12];
+    block->codec = (enum temp_codec)codec;
     block->last_bound = value + BAM_BLOCK_HEADER_BYTES;
     block->last_bound_bytes = last_bound_bytes;
     block->payload = block->last_bound + last_bound_bytes;

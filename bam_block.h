@@ -6,13 +6,12 @@
  *
  *     offset  bytes
  *          0      8  XXH3-64 of everything behind this field
- *          8      4  magic "RSB" and the format version, 1
- *         12      1  codec (temp_codec.h)
- *         13      1  zero
- *         14      2  size of the bound of the last record
+ *          8      4  magic "RSB" and the format version, 2
+ *         12      4  codec (temp_codec.h)
  *         16      4  number of records, at least 1
- *         20      8  size of the records, uncompressed
- *         28         bound of the last record
+ *         20      4  size of the bound of the last record
+ *         24      8  size of the records, uncompressed
+ *         32         bound of the last record
  *                    the records, compressed
  *
  * Ownership: functions borrow what they are given. Pure; any thread.
@@ -24,7 +23,7 @@
 
 #include <stdbool.h>
 
-enum { BAM_BLOCK_HEADER_BYTES = 28 };
+enum { BAM_BLOCK_HEADER_BYTES = 32 };
 
 struct bam_block {              /* a block's value, taken apart; pointers into the value */
     enum temp_codec codec;

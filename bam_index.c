@@ -53,7 +53,7 @@ struct bin {
     int level;
     uint64_t begin, end;                /* of all its chunks, and of those of bins given to it */
     size_t last_chunk;                  /* its own last one */
-    uint32_t goes_to;                   /* place in index->bins: itself, or the bin it is given to */
+    uint32_t goes_to;                   /* place in index->bins of the bin it is given to, or own */
     /* its list in the file */
     uint32_t first, n_chunks;
 };
@@ -294,13 +294,13 @@ static size_t group_chunks(struct bam_index *index)
     for (size_t i = 0; i < index->n_chunks; i++) {
         const struct chunk *chunk = &index->chunks[i];
         struct bin *bin = &index->bins[chunk->bin];
-        struct pair *next = &index->pairs[bin->first + bin->n_chunks], *last = next - 1;
-        if (bin->n_chunks > 0 && last->end >> 16 >= chunk->begin >> 16) {
+        struct pair *list = &index->pairs[bin->first];
+        struct pair *last = bin->n_chunks > 0 ? &list[bin->n_chunks - 1] : NULL;
+        if (last && last->end >> 16 >= chunk->begin >> 16) {
             if (chunk->end > last->end) last->end = chunk->end;
             continue;
         }
-        *next = (struct pair){chunk->begin, chunk->end};
-        bin->n_chunks++;
+        list[bin->n_chunks++] = (struct pair){chunk->begin, chunk->end};
         n++;
     }
     return n;

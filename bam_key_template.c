@@ -10,13 +10,15 @@
  *
  * - An unmapped end lies behind all others and is not reversed, whatever its flags say. The mate of
  *   an unpaired read is unmapped.
+ * - A mapped end without a reference (-1, which no aligner writes) lies before all others. samtools
+ *   has it before reference 0 and behind unmapped ends, which is no order.
  * - Of two equal ends the read's own is the lower one if it is on the forward strand; so both
  *   records of such a pair count as lower, or both as not lower.
  * - The reverse strand is ordered before the forward strand.
  * - Soft-clipped bases count in a position, hard-clipped ones do not, but do not end the clipping
  *   either. The read's own end counts the clipping at the very end of the CIGAR. The mate's counts
- *   every soft clip behind its first base on the reference. A read of no bases on the reference
- *   ends behind its position, such a mate at it.
+ *   every soft clip behind its first base on the reference. A read without bases on the reference
+ *   counts as one base long, such a mate as of no length.
  * - MC must be there if the mate is mapped, MI need not; either may be of type Z or H, but RG only
  *   of type Z. Of an MI a last "/" and one more character are left out.
  * - MI compares as the characters of the reference platform do, which are signed: bytes from 0x80

@@ -51,6 +51,27 @@ size_t merge_bound_store(enum sort_order order, const struct merge_source *sourc
     return key_bytes + MERGE_BOUND_TAIL_BYTES;
 }
 
+int merge_bound_set(struct merge_bound *bound, enum sort_order order,
+                    const struct merge_source *source, size_t i)
+{
+    size_t n_bytes = merge_bound_bytes(order, &source->entries[i]);
+    if (n_bytes > bound->room) {
+        size_t room = n_bytes + n_bytes / 2;
+        uint8_t *grown = realloc(bound->key, room);
+        if (!grown) return -1;
+        bound->key = grown;
+        bound->room = room;
+    }
+    bound->n_bytes = merge_bound_store(order, source, i, bound->key);
+    return 0;
+}
+
+void merge_bound_release(struct merge_bound *bound)
+{
+    free(bound->key);
+    *bound = (struct merge_bound){0};
+}
+
 void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *run,
                           uint64_t *index)
 {

@@ -34,8 +34,16 @@ struct merge_slice {
 
 enum { MERGE_BOUND_TAIL_BYTES = 12 };   /* run and index behind the sort key, big-endian */
 
-/* Largest bound: a natural key of 254 characters in which every second is a digit. */
-enum { MERGE_BOUND_MAX_BYTES = 2 * 254 + 8 + 3 + MERGE_BOUND_TAIL_BYTES };
+/* A bound in memory of its own, which grows as needed: a tag's value may be long. */
+struct merge_bound {
+    uint8_t *key;               /* starts as NULL */
+    size_t n_bytes, room;
+};
+
+/* Sets the bound to the full key of source->entries[i]. Returns 0, or -1 without memory. */
+int merge_bound_set(struct merge_bound *bound, enum sort_order order,
+                    const struct merge_source *source, size_t i);
+void merge_bound_release(struct merge_bound *bound);
 
 /* Bytes of the bound of an entry. */
 size_t merge_bound_bytes(enum sort_order order, const struct sort_entry *entry);

@@ -1,13 +1,15 @@
 /*
  * bam_reader.c -- see bam_reader.h.
  *
- * Four sources behind one interface:
+ * Sources behind one interface:
  *   - BGZF BAM: htslib opens the file and reads the header; from then on the compressed blocks are
  *     taken from its hFILE as they are. The footer of a block says how much it inflates to, so the
  *     place of every byte is known before anything is inflated.
  *   - other BAM (gzip, uncompressed): bgzf_read.
  *   - SAM, compressed or not: lines for sam_text.h.
  *   - CRAM, FASTQ: sam_read1, packed into raw form.
+ *   - BAM whose read groups or programs are renamed: bgzf_read, record by record, since records
+ *     change their size.
  */
 #include "bam_reader.h"
 
@@ -26,7 +28,7 @@
 /* hFILE asks the kernel for so much at a time; its default of 32 KiB costs 4 times the calls. */
 enum { READ_BYTES = 128 << 10 };
 
-enum source { SOURCE_BGZF, SOURCE_PLAIN, SOURCE_TEXT, SOURCE_RECORDS };
+enum source { SOURCE_BGZF, SOURCE_PLAIN, SOURCE_TEXT, SOURCE_RECORDS, SOURCE_RENAMED };
 
 struct bam_reader {
     const char *name;
@@ -39,10 +41,15 @@ struct bam_reader {
     uint64_t file_offset;
     /* SOURCE_TEXT */
     struct sam_text text;
-    /* SOURCE_RECORDS */
-    bam1_t *record;
-    bool record_waits;          /* record was read but did not fit */
+    /* SOURCE_RECORDS, SOURCE_RENAMED */
+    bam1_t *record;             /* SOURCE_RECORDS: as htslib gives it */
+    uint8_t *raw, *renamed;     /* the record that comes next, and as it will be named */
+    size_t raw_room, renamed_room;
+    const uint8_t *waiting;     /* one of the two, when it was read and not handed out, or NULL */
     uint64_t n_records;
+    /* names that change, or NULL */
+    const struct header_union *renames;
+    size_t input;               /* number in the union */
 };
 
 static bool is_alignment_file(const htsFormat *format)
@@ -70,7 +77,8 @@ static int use_pool(samFile *file, htsThreadPool *pool)
                                        : 0;
 }
 
-struct bam_reader *bam_reader_open(const char *path, htsThreadPool *pool)
+struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
+                                   htsThreadPool *pool)
 {
     struct bam_reader *reader = calloc(1, sizeof *reader);
     if (!reader) {
@@ -79,7 +87,7 @@ struct bam_reader *bam_reader_open(const char *path, htsThreadPool *pool)
     }
     reader->name = strcmp(path, "-") == 0 ? "standard input" : path;
     errno = 0;
-    reader->file = sam_open(path, "r");
+    reader->file = sam_open_format(path, "r", options);
     if (!reader->file) {
         diag_error("cannot open '%s': %s", reader->name,
                    errno ? strerror(errno) : "it is damaged or not an alignment file");
@@ -128,6 +136,21 @@ err:
     return NULL;
 }
 
+int bam_reader_rename(struct bam_reader *reader, const struct header_union *names, size_t input,
+                      htsThreadPool *pool)
+{
+    reader->renames = names;
+    reader->input = input;
+    if (reader->source != SOURCE_BGZF && reader->source != SOURCE_PLAIN) return 0;
+    BGZF *bgzf = reader->file->fp.bgzf;
+    if (reader->source == SOURCE_BGZF && bgzf_thread_pool(bgzf, pool->pool, pool->qsize) < 0) {
+        diag_error("cannot read '%s' with threads", reader->name);
+        return -1;
+    }
+    reader->source = SOURCE_RENAMED;
+    return 0;
+}
+
 sam_hdr_t *bam_reader_header(struct bam_reader *reader)
 {
     return reader->header;
@@ -145,7 +168,7 @@ const char *bam_reader_name(const struct bam_reader *reader)
 
 size_t bam_reader_room_needed(const struct bam_reader *reader)
 {
-    return reader->record_waits ? bam_record_packed_bytes(reader->record) : BGZF_MAX_BYTES;
+    return reader->waiting ? bam_record_bytes(reader->waiting) : BGZF_MAX_BYTES;
 }
 
 static int read_error(const struct bam_reader *reader)
@@ -155,24 +178,26 @@ static int read_error(const struct bam_reader *reader)
     return BAM_READER_ERROR;
 }
 
-static int reserve_compressed(struct bam_piece *piece, size_t size)
+/* Makes room for n_bytes in a buffer. Returns 0, or -1 after a message. */
+static int reserve(uint8_t **buffer, size_t *room, size_t n_bytes)
 {
-    if (size <= piece->compressed_room) return 0;
-    size_t room = size + size / 2;
-    uint8_t *grown = realloc(piece->compressed, room);
+    if (n_bytes <= *room) return 0;
+    size_t wanted = n_bytes + n_bytes / 2;
+    uint8_t *grown = realloc(*buffer, wanted);
     if (!grown) {
         diag_error("out of memory");
         return -1;
     }
-    piece->compressed = grown;
-    piece->compressed_room = room;
+    *buffer = grown;
+    *room = wanted;
     return 0;
 }
 
 /* Appends the next BGZF block to the piece. Returns one of the reader's codes. */
 static int append_block(struct bam_reader *reader, struct bam_piece *piece)
 {
-    if (reserve_compressed(piece, piece->compressed_bytes + BGZF_MAX_BYTES) < 0)
+    if (reserve(&piece->compressed, &piece->compressed_room,
+                piece->compressed_bytes + BGZF_MAX_BYTES) < 0)
         return BAM_READER_ERROR;
     hFILE *in = reader->file->fp.bgzf->fp;
     uint8_t *block = piece->compressed + piece->compressed_bytes;
@@ -247,10 +272,9 @@ static int next_plain(struct bam_reader *reader, struct bam_piece *piece, uint8_
     return n == 0 ? BAM_READER_END : BAM_READER_PIECE;
 }
 
-/* Reads one record into reader->record unless one waits there. Returns one of the codes. */
-static int fetch_record(struct bam_reader *reader)
+/* Reads one record with htslib and packs it into reader->raw. Returns one of the codes. */
+static int unpack_next(struct bam_reader *reader)
 {
-    if (reader->record_waits) return BAM_READER_PIECE;
     int r = sam_read1(reader->file, reader->header, reader->record);
     if (r == -1) return BAM_READER_END;
     if (r < -1) {
@@ -259,20 +283,64 @@ static int fetch_record(struct bam_reader *reader)
                    reader->name, reader->n_records);
         return BAM_READER_ERROR;
     }
-    if (bam_record_packed_bytes(reader->record) == 0) {
+    size_t n_bytes = bam_record_packed_bytes(reader->record);
+    if (n_bytes == 0) {
         diag_error("record %" PRIu64 " ('%s') of '%s' does not fit BAM: it lies beyond position "
                    "2^31 or its CIGAR is too long", reader->n_records + 1,
                    bam_get_qname(reader->record), reader->name);
         return BAM_READER_ERROR;
     }
-    reader->n_records++;
-    reader->record_waits = true;
+    if (reserve(&reader->raw, &reader->raw_room, n_bytes) < 0) return BAM_READER_ERROR;
+    bam_record_pack(reader->record, reader->raw);
     return BAM_READER_PIECE;
+}
+
+/* Reads one record of BAM into reader->raw and checks it. Returns one of the codes. */
+static int read_next(struct bam_reader *reader)
+{
+    BGZF *bgzf = reader->file->fp.bgzf;
+    uint8_t size[4];
+    errno = 0;
+    ssize_t n = bgzf_read(bgzf, size, sizeof size);
+    if (n == 0 && bgzf->errcode == 0) return BAM_READER_END;
+    size_t n_bytes = n == sizeof size ? bam_record_bytes(size) : 0;
+    const char *problem = n_bytes < BAM_RECORD_FIXED_BYTES || n_bytes > INT32_MAX
+                              ? "it is truncated or claims an impossible size" : NULL;
+    if (!problem) {
+        if (reserve(&reader->raw, &reader->raw_room, n_bytes) < 0) return BAM_READER_ERROR;
+        memcpy(reader->raw, size, sizeof size);
+        n = bgzf_read(bgzf, reader->raw + sizeof size, n_bytes - sizeof size);
+        problem = n == (ssize_t)(n_bytes - sizeof size)
+                      ? bam_record_check(reader->raw, sam_hdr_nref(reader->header))
+                      : "it is truncated";
+    }
+    if (!problem) return BAM_READER_PIECE;
+    diag_error("record %" PRIu64 " of '%s' is damaged: %s", reader->n_records + 1, reader->name,
+               problem);
+    return BAM_READER_ERROR;
+}
+
+/* Lets reader->waiting be the next record. Returns one of the codes. */
+static int fetch_record(struct bam_reader *reader)
+{
+    if (reader->waiting) return BAM_READER_PIECE;
+    int r = reader->source == SOURCE_RENAMED ? read_next(reader) : unpack_next(reader);
+    if (r != BAM_READER_PIECE) return r;
+    reader->n_records++;
+    reader->waiting = reader->raw;
+    if (!reader->renames) return r;
+    size_t bound = header_union_rewrite_bound(reader->renames, reader->input, reader->raw);
+    if (reserve(&reader->renamed, &reader->renamed_room, bound) < 0) return BAM_READER_ERROR;
+    (void)header_union_rewrite(reader->renames, reader->input, reader->raw, reader->renamed);
+    reader->waiting = reader->renamed;
+    return r;
 }
 
 static int next_lines(struct bam_reader *reader, struct bam_piece *piece, size_t piece_bytes)
 {
     /* An unfinished block at the end of a compressed file is an error in bgzf_read. */
+    piece->lines.renames = reader->renames;
+    piece->lines.input = reader->input;
     switch (sam_text_next(&reader->text, &piece->lines, piece_bytes)) {
     case 1: return BAM_READER_PIECE;
     case 0: return BAM_READER_END;
@@ -290,11 +358,11 @@ static int next_records(struct bam_reader *reader, struct bam_piece *piece, uint
         int r = fetch_record(reader);
         if (r == BAM_READER_ERROR) return r;
         if (r == BAM_READER_END) return piece->raw_bytes ? BAM_READER_PIECE : BAM_READER_END;
-        size_t size = bam_record_packed_bytes(reader->record);
+        size_t size = bam_record_bytes(reader->waiting);
         if (size > room - piece->raw_bytes)
             return piece->raw_bytes ? BAM_READER_PIECE : BAM_READER_NO_ROOM;
-        bam_record_pack(reader->record, raw + piece->raw_bytes);
-        reader->record_waits = false;
+        memcpy(raw + piece->raw_bytes, reader->waiting, size);
+        reader->waiting = NULL;
         piece->raw_bytes += size;
         if (piece->raw_bytes >= piece_bytes) return BAM_READER_PIECE;
     }
@@ -337,6 +405,8 @@ void bam_reader_close(struct bam_reader *reader)
     if (!reader) return;
     bam_destroy1(reader->record);
     sam_text_release(&reader->text);
+    free(reader->raw);
+    free(reader->renamed);
     sam_hdr_destroy(reader->header);
     /* All input was read and checked, or an error was reported: closing cannot add to that. */
     if (reader->file) (void)sam_close(reader->file);

@@ -40,8 +40,17 @@ enum {
     BAM_READER_NO_ROOM = -2,    /* the next bytes need more room: bam_reader_room_needed */
 };
 
-/* Opens `path` ("-": standard input) and reads its header. The pool outlives the reader. */
-struct bam_reader *bam_reader_open(const char *path, htsThreadPool *pool);
+/*
+ * Opens `path` ("-": standard input), with htslib's options for the format, and reads its header.
+ * Path and pool outlive the reader.
+ */
+struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
+                                   htsThreadPool *pool);
+
+/* Before the first piece: has the records' read groups and programs renamed, those of the union's
+   input of that number. The union outlives the reader. Returns 0, or -1 after a message. */
+int bam_reader_rename(struct bam_reader *reader, const struct header_union *names, size_t input,
+                      htsThreadPool *pool);
 
 /* Owned by the reader; the caller may change it, for instance by adding @PG lines. */
 sam_hdr_t *bam_reader_header(struct bam_reader *reader);

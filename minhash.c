@@ -24,10 +24,13 @@
 #define VALUE_MASK ((UINT64_C(1) << 62) - 1)
 
 enum {
-    POS_AT = 8, FLAG_AT = 18, L_SEQ_AT = 20, MATE_POS_AT = 28, TEMPLATE_LENGTH_AT = 32,
-    NO_INDEX_BASE = 1 << 30,
+    POS_AT = 8,                 /* of the fields of a record that change */
+    FLAG_AT = 18,
+    MATE_POS_AT = 28,
+    TEMPLATE_LENGTH_AT = 32,
+    NO_INDEX_BASE = 1 << 30,    /* added to minimisers */
     LEAD_OF_0 = 65535,          /* lead of a minimiser at the beginning of the read */
-    LEAD_MASK = (1 << 17) - 1,
+    LEAD_MASK = (1 << 17) - 1,  /* 65535 + 30 is the greatest */
     LEAD_LOW_BITS = 15,         /* bits of the lead that lie in the last 2 bytes of the key */
     VALUE_HALF_BITS = 31,       /* of the value in each of two stashed fields */
     WAITING_MAX = 32,
@@ -52,11 +55,6 @@ struct strand {                 /* the search of one strand in the index */
 
 static const struct hit no_hit = {MINHASH_NO_KMER, 0, 0};
 
-static uint32_t get_u32(const uint8_t *at)
-{
-    return bam_record_u32(at);
-}
-
 static void put_u32(uint8_t *at, uint32_t value)
 {
     memcpy(at, &value, sizeof value);
@@ -64,7 +62,7 @@ static void put_u32(uint8_t *at, uint32_t value)
 
 static struct read read_of(uint8_t *rec)
 {
-    size_t n_bases = get_u32(rec + L_SEQ_AT);
+    size_t n_bases = bam_record_u32(rec + 20);
     uint8_t *seq = rec + BAM_RECORD_FIXED_BYTES + bam_record_name_bytes(rec) +
                    4 * (size_t)bam_record_u16(rec + 16);
     return (struct read){seq, seq + (n_bases + 1) / 2, n_bases};
@@ -234,8 +232,8 @@ static bool value_by_index(const struct minhash_settings *settings, const struct
 
 /* ---- records ---- */
 
-/* Two bases of the other strand for two of this one, as samtools 1.24 has them: '=' becomes N, and Y
-   stays Y, where R would be right. */
+/* Two bases of the other strand for two of this one, as samtools 1.24 has them: '=' becomes N, and
+   Y stays Y, where R would be right. */
 static uint8_t turn_pair(uint8_t pair)
 {
     /*                                   = A C  M G  R  S  V  T  W  Y  H  K  D  B  N */
@@ -304,8 +302,9 @@ void minhash_stash(uint8_t *rec, const struct minhash_value *value)
 
 void minhash_recall(const uint8_t *rec, struct minhash_value *value)
 {
-    value->value = (uint64_t)get_u32(rec + POS_AT) << VALUE_HALF_BITS | get_u32(rec + MATE_POS_AT);
-    value->lead = get_u32(rec + TEMPLATE_LENGTH_AT);
+    uint64_t high = bam_record_u32(rec + POS_AT), low = bam_record_u32(rec + MATE_POS_AT);
+    value->value = high << VALUE_HALF_BITS | low;
+    value->lead = bam_record_u32(rec + TEMPLATE_LENGTH_AT);
 }
 
 void minhash_unstash(uint8_t *rec)

@@ -149,6 +149,7 @@ static void free_workers(struct pipeline *p)
         merge_space_release(&worker->space);
         bgzf_coder_release(&worker->bgzf);
         temp_coder_release(&worker->temp);
+        merge_bound_release(&worker->bound);
         bam_destroy1(worker->record);
         ks_free(&worker->line);
         free(worker->slices);
@@ -212,10 +213,12 @@ static void release_pipeline(struct pipeline *p)
 {
     release_batches(p);
     run_store_destroy(p->store);
-    bam_reader_close(p->reader);
+    bam_inputs_close(p->inputs);
     if (p->jobs) hts_tpool_process_destroy(p->jobs);
     if (p->pool.pool) hts_tpool_destroy(p->pool.pool);
     free_workers(p);
+    bam_key_template_destroy(p->template_ends);
+    minhash_index_destroy(p->minhash_index);
     if (p->scratch_path && !p->report->store_path && scratch_dir_remove(p->scratch_path) < 0)
         diag_warning("cannot remove the temporary directory '%s': %s", p->scratch_path,
                      strerror(errno));
@@ -284,16 +287,48 @@ static int block_signals(sigset_t *before, struct sigaction *pipe_before)
     return pthread_sigmask(SIG_BLOCK, &signals, before);
 }
 
+static int header_error(const struct pipeline *p)
+{
+    diag_error("cannot change the header of '%s'", p->settings->inputs[0]);
+    return -1;
+}
+
 static int prepare_header(struct pipeline *p)
 {
     const struct sort_settings *s = p->settings;
-    p->header = bam_reader_header(p->reader);
+    p->header = bam_inputs_header(p->inputs);
     p->n_refs = sam_hdr_nref(p->header);
-    if (sort_order_update_header(s->order, p->header) < 0 ||
-        (s->add_pg && sam_hdr_add_pg(p->header, "samtools", "VN", ROCKSORT_VERSION,
-                                     s->command_line ? "CL" : NULL, s->command_line, NULL) < 0)) {
-        diag_error("cannot change the header of '%s'", bam_reader_name(p->reader));
-        return -1;
+    if (s->add_pg && sam_hdr_add_pg(p->header, "samtools", "VN", ROCKSORT_VERSION,
+                                    s->command_line ? "CL" : NULL, s->command_line, NULL) < 0)
+        return header_error(p);
+    return 0;
+}
+
+/* Makes the rules of the order: the settings', and what they need from header and files. */
+static int prepare_rules(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    if (s->sum_only) return 0;  /* no order is the cheapest */
+    p->rules = s->rules;
+    if (p->rules.order == SORT_TEMPLATE) {
+        p->template_ends = bam_key_template_create(p->header);
+        if (!p->template_ends) return pipeline_no_memory(p);
+        p->rules.template_ends = p->template_ends;
+    }
+    struct minhash_settings *m = &p->rules.minhash;
+    if (p->rules.order == SORT_MINHASH && s->minhash_fasta) {
+        p->minhash_index = minhash_index_load(s->minhash_fasta, m->k, s->minhash_window,
+                                              m->squeeze);
+        if (!p->minhash_index) return -1;
+        m->index = p->minhash_index;
+        /* It counts, but a sort in less than half of the memory would help nobody. */
+        size_t index_bytes = minhash_index_bytes(m->index), total = s->memory_bytes;
+        if (index_bytes > total / 2) {
+            diag_warning("the index of '%s' takes %zu MiB of memory, which is more than half of "
+                         "what may be used", s->minhash_fasta, index_bytes >> 20);
+            index_bytes = total / 2;
+        }
+        mem_budget_plan(&p->budget, total - index_bytes, s->n_threads);
     }
     return 0;
 }
@@ -301,8 +336,9 @@ static int prepare_header(struct pipeline *p)
 static int load_phase(struct pipeline *p)
 {
     pthread_t spiller;
+    bool may_spill = !p->settings->sum_only;
     p->loading = true;
-    int error = pthread_create(&spiller, NULL, spill_while_loading, p);
+    int error = may_spill ? pthread_create(&spiller, NULL, spill_while_loading, p) : 0;
     if (error) {
         diag_error("cannot start a thread: %s", strerror(error));
         return -1;
@@ -314,7 +350,7 @@ static int load_phase(struct pipeline *p)
     /* A job that works on a batch must be done before anybody frees the batch. */
     while (p->n_jobs > 0) pipeline_wait(p);
     pipeline_unlock(p);
-    (void)pthread_join(spiller, NULL);
+    if (may_spill) (void)pthread_join(spiller, NULL);
     return pipeline_failed(p) ? -1 : 0;
 }
 
@@ -323,11 +359,17 @@ static int run_phases(struct pipeline *p)
     struct sort_report *report = p->report;
     double start = pipeline_seconds();
     if (start_pool(p) < 0) return -1;
-    p->reader = bam_reader_open(p->settings->input, &p->pool);
-    if (!p->reader || prepare_header(p) < 0 || map_arena(p) < 0) return -1;
+    p->inputs = bam_inputs_open(p->settings->inputs, p->settings->n_inputs,
+                                &p->settings->input_format, &p->pool);
+    if (!p->inputs || prepare_header(p) < 0 || prepare_rules(p) < 0 || map_arena(p) < 0)
+        return -1;
     if (load_phase(p) < 0) return -1;
+    /* Only now, since workers that parse SAM look into the header, too. */
+    if (sort_rules_update_header(&p->rules, p->any_placed, p->header) < 0) return header_error(p);
     report->n_records = p->sum_in.n_records;
     report->raw_bytes = p->sum_in.n_bytes;
+    report->checksum = p->sum_in.hash;
+    if (p->settings->sum_only) return 0;
     if (spill_to_fit(p) < 0) return -1;
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* merging allocates anew, in other sizes */

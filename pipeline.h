@@ -21,12 +21,18 @@
 #include <stdint.h>
 
 struct sort_settings {
-    const char *input;          /* "-": standard input */
+    const char *const *inputs;  /* "-": standard input */
+    size_t n_inputs;
+    htsFormat input_format;     /* only its options are looked at */
     const char *output;         /* NULL: standard output */
+    const char *index_path;     /* of the index to be written, or NULL */
+    bool sum_only;              /* count and checksum the records of the input, write nothing */
     const char *temp_prefix;    /* -T, or NULL */
     htsFormat output_format;
     int level;                  /* -1: default */
-    enum sort_order order;
+    struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */
+    const char *minhash_fasta;  /* -I, or NULL */
+    int minhash_window;         /* -w */
     enum temp_codec codec;
     unsigned n_threads;
     size_t memory_bytes;        /* the whole budget */
@@ -39,6 +45,7 @@ struct sort_settings {
 struct sort_report {
     uint64_t n_records;
     uint64_t raw_bytes;         /* uncompressed BAM records */
+    uint64_t checksum;          /* sum over the records of their XXH3-64 (content_sum.h) */
     uint64_t output_bytes;
     uint64_t temp_bytes;
     unsigned n_runs;            /* runs that went to disk */

@@ -14,7 +14,7 @@
 #define ROCKSORT_PIPELINE_INTERNAL_H
 
 #include "bam_batch.h"
-#include "bam_reader.h"
+#include "bam_inputs.h"
 #include "bam_writer.h"
 #include "bgzf_block.h"
 #include "mem_budget.h"
@@ -34,6 +34,7 @@ struct worker {
     size_t n_slices;            /* room */
     uint8_t *raw;               /* block or BGZF payload being gathered */
     size_t raw_room;
+    struct merge_bound bound;   /* of the last record of a block */
     bam1_t *record;             /* SAM output: a record unpacked, */
     kstring_t line;             /* and its line */
 };
@@ -47,10 +48,13 @@ struct batch_list {
 struct pipeline {
     /* fixed after init */
     const struct sort_settings *settings;
+    struct sort_rules rules;    /* the settings', and what follows from header and files: */
+    struct bam_key_template *template_ends;
+    struct minhash_index *minhash_index;
     struct mem_budget budget;
     htsThreadPool pool;
     hts_tpool_process *jobs;
-    struct bam_reader *reader;
+    struct bam_inputs *inputs;
     sam_hdr_t *header;
     int32_t n_refs;
     uint8_t *arena;             /* memory of all ordinary batches */
@@ -72,6 +76,7 @@ struct pipeline {
     bool loading;               /* more batches may be sealed */
     bool over;                  /* for the signal thread: nothing is left to clean up */
     struct content_sum sum_in, sum_out;
+    bool any_placed;            /* some record has a reference; not kept for fixed orders */
     char *scratch_path;         /* to be removed on exit and on signals */
     char *partial_output;       /* likewise */
 

@@ -30,6 +30,7 @@ enum {
 
 struct load_piece {
     struct bam_piece input;
+    struct bam_reader *reader;
     struct bam_batch *batch;    /* not for SAM */
     size_t raw_at;              /* place in the batch */
     bool done;                  /* under the lock: the raw bytes are there */
@@ -38,13 +39,14 @@ struct load_piece {
 
 struct loader {
     struct pipeline *p;
+    struct bam_reader *reader;  /* of the input at hand */
+    bool is_text;
     struct bam_batch *filling;  /* pieces are appended here */
     struct bam_batch *walking;  /* the oldest piece is here: `filling` or the batch before it */
     struct load_piece *ring;
     unsigned n_ring, ring_at, ring_used, most_used;
-    bool is_text;
     size_t ring_text_bytes;     /* lines in the ring, as read */
-    uint64_t n_records;
+    uint64_t n_records;         /* of the input at hand */
     size_t max_record_bytes;
 };
 
@@ -65,10 +67,24 @@ void drop_free_batches(struct pipeline *p)
         (void)madvise(p->free_batches[i]->mem, p->free_batches[i]->mem_bytes, MADV_DONTNEED);
 }
 
+/* Its records are in the sum, and that was all. */
+static void drop_summed_batch(struct pipeline *p, struct bam_batch *batch)
+{
+    pipeline_lock(p);
+    for (size_t i = 0; i < p->sealed.n; i++)
+        if (p->sealed.batches[i] == batch) p->sealed.batches[i] = NULL;
+    free_batch(p, batch);
+    pipeline_unlock(p);
+}
+
 static void sort_job(struct pipeline *p, struct worker *worker, void *arg)
 {
     struct bam_batch *batch = arg;
     if (pipeline_failed(p)) return;
+    if (p->settings->sum_only) {
+        drop_summed_batch(p, batch);
+        return;
+    }
     if (bam_batch_sort(batch, &worker->space) < 0) {
         (void)pipeline_no_memory(p);
         return;
@@ -92,6 +108,16 @@ static void drop_lines(const struct pipeline *p, struct load_piece *piece)
         sam_chunk_shrink_raw(&piece->input.lines, 4 * p->budget.text_bytes);
 }
 
+static void report_problem(const char *input, const struct bam_batch_problem *problem)
+{
+    if (problem->read_name)
+        diag_error("record %" PRIu64 " of '%s': read '%s' %s", problem->record + 1, input,
+                   problem->read_name, problem->text);
+    else
+        diag_error("record %" PRIu64 " of '%s' is damaged: %s", problem->record + 1, input,
+                   problem->text);
+}
+
 static void index_job(struct pipeline *p, struct worker *worker, void *arg)
 {
     (void)worker;
@@ -99,17 +125,16 @@ static void index_job(struct pipeline *p, struct worker *worker, void *arg)
     struct bam_batch *batch = part->batch;      /* the part is gone after sorting */
     struct load_piece *source = part->source_owner;
     struct content_sum sum = {0};
-    uint64_t bad_record;
+    struct bam_batch_problem problem;
     if (pipeline_failed(p)) return;
-    const char *problem = bam_batch_index_part(part, p->n_refs, &sum, &bad_record);
-    if (problem) {
-        diag_error("record %" PRIu64 " of '%s' is damaged: %s", bad_record + 1,
-                   bam_reader_name(p->reader), problem);
+    if (bam_batch_index_part(part, p->n_refs, &sum, &problem) < 0) {
+        report_problem(part->input, &problem);
         pipeline_fail(p);
         return;
     }
     pipeline_lock(p);
     content_sum_join(&p->sum_in, &sum);
+    p->any_placed |= part->any_placed;
     if (source) drop_lines(p, source);          /* run_job announces it */
     pipeline_unlock(p);
     batch_step_done(p, batch);
@@ -122,7 +147,7 @@ static void inflate_job(struct pipeline *p, struct worker *worker, void *arg)
         bam_piece_inflate(&piece->input, &worker->bgzf, piece->batch->mem + piece->raw_at) < 0) {
         diag_error("'%s' is damaged: a BGZF block behind byte %" PRIu64
                    " cannot be inflated or fails its checksum",
-                   bam_reader_name(p->reader), piece->input.file_offset);
+                   bam_reader_name(piece->reader), piece->input.file_offset);
         pipeline_fail(p);
     }
     pipeline_lock(p);
@@ -137,7 +162,7 @@ static void parse_job(struct pipeline *p, struct worker *worker, void *arg)
     if (!worker->record)
         (void)pipeline_no_memory(p);
     else if (!pipeline_failed(p))
-        sam_chunk_parse(&piece->input.lines, p->header, worker->record);
+        sam_chunk_parse(&piece->input.lines, bam_reader_header(piece->reader), worker->record);
     sam_chunk_shrink_text(&piece->input.lines, 4 * p->budget.text_bytes);
     pipeline_lock(p);
     piece->done = true;                         /* run_job announces it */
@@ -179,7 +204,7 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
         size_t rec_bytes = bam_record_bytes(batch->mem + at);
         if (rec_bytes < BAM_RECORD_FIXED_BYTES || rec_bytes > INT32_MAX) {
             diag_error("record %" PRIu64 " of '%s' is damaged: it claims a size of %zu bytes",
-                       ld->n_records + n_records + 1, bam_reader_name(ld->p->reader), rec_bytes);
+                       ld->n_records + n_records + 1, bam_reader_name(ld->reader), rec_bytes);
             return -1;
         }
         if (rec_bytes > ld->max_record_bytes) ld->max_record_bytes = rec_bytes;
@@ -190,6 +215,7 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
     if (n_records == 0) return 0;
     struct bam_batch_part *part = bam_batch_add_part(batch, at, n_records, ld->n_records);
     if (!part) return pipeline_no_memory(ld->p);
+    part->input = bam_reader_name(ld->reader);
     ld->n_records += n_records;
     return pipeline_submit(ld->p, index_job, part);
 }
@@ -228,9 +254,9 @@ static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t rec
     size_t fair = p->budget.batch_bytes * p->budget.n_batches / 8;
     if (fair > 4 * record_bytes) fair = 4 * record_bytes;
     if (raw_bytes < fair) raw_bytes = fair;
-    size_t size = bam_batch_bytes_for(p->settings->order, tail_bytes, raw_bytes);
+    size_t size = bam_batch_bytes_for(p->rules.order, tail_bytes, raw_bytes);
     if (size < old->mem_bytes) size = old->mem_bytes;
-    struct bam_batch *larger = bam_batch_create(p->settings->order, NULL, size);
+    struct bam_batch *larger = bam_batch_create(&p->rules, NULL, size);
     if (!larger) return pipeline_no_memory(p);
     bam_batch_reset(larger, tail_bytes);
     memcpy(larger->mem + larger->raw_end, old->mem + old->raw_begin, filled);
@@ -284,6 +310,7 @@ static int place_records(struct loader *ld, struct load_piece *piece, const uint
     struct bam_batch_part *part =
         bam_batch_add_part(batch, batch->raw_end, n_records, ld->n_records);
     if (!part) return pipeline_no_memory(p);
+    part->input = bam_reader_name(ld->reader);
     part->source = records;
     part->source_owner = piece;
     ld->n_records += n_records;
@@ -318,7 +345,7 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
     if (!lines->problem) return 0;
     const char *name = lines->problem_name, *quote = *name ? "'" : "";
     diag_error("record %" PRIu64 "%s%s%s%s of '%s' is damaged: %s", ld->n_records + 1,
-               *name ? " " : "", quote, name, quote, bam_reader_name(ld->p->reader),
+               *name ? " " : "", quote, name, quote, bam_reader_name(ld->reader),
                lines->problem);
     return -1;
 }
@@ -368,7 +395,7 @@ static struct bam_batch *make_batch(struct pipeline *p)
     size_t huge = (size_t)2 << 20;
     uint8_t *base = (uint8_t *)(((uintptr_t)p->arena + huge - 1) & ~(uintptr_t)(huge - 1));
     struct bam_batch *batch =
-        bam_batch_create(p->settings->order, base + p->n_made_batches * p->budget.batch_bytes,
+        bam_batch_create(&p->rules, base + p->n_made_batches * p->budget.batch_bytes,
                          p->budget.batch_bytes);
     if (batch) p->n_made_batches++;
     return batch;
@@ -450,7 +477,8 @@ static int fetch_lines(struct loader *ld)
     struct pipeline *p = ld->p;
     struct load_piece *piece = take_slot(ld);
     if (!piece) return BAM_READER_ERROR;
-    int r = bam_reader_next(p->reader, &piece->input, NULL, p->budget.text_bytes, 0);
+    piece->reader = ld->reader;
+    int r = bam_reader_next(ld->reader, &piece->input, NULL, p->budget.text_bytes, 0);
     if (r != BAM_READER_PIECE) return r;
     piece->done = false;
     piece->n_users = 1;
@@ -466,7 +494,8 @@ static int fetch_piece(struct loader *ld)
     struct bam_batch *batch = ld->filling;
     struct load_piece *piece = take_slot(ld);
     if (!piece) return BAM_READER_ERROR;
-    int r = bam_reader_next(p->reader, &piece->input, batch->mem + batch->raw_end,
+    piece->reader = ld->reader;
+    int r = bam_reader_next(ld->reader, &piece->input, batch->mem + batch->raw_end,
                             p->budget.piece_bytes, bam_batch_room(batch));
     if (r != BAM_READER_PIECE) return r;
     piece->batch = batch;
@@ -478,29 +507,23 @@ static int fetch_piece(struct loader *ld)
     return r;
 }
 
-/* After the last piece: everything is walked; what is left must be nothing. */
-static int finish_loading(struct loader *ld)
+/* After the last piece of an input: everything is walked; what is left must be nothing. */
+static int finish_input(struct loader *ld)
 {
     while (ld->ring_used > 0)
         if (walk_oldest(ld) < 0) return -1;
     if (ld->walking != ld->filling && walk_next_batch(ld) < 0) return -1;
-    struct bam_batch *last = ld->walking;
-    if (last->raw_end > last->walk_at) {
-        diag_error("'%s' is truncated: it ends within record %" PRIu64,
-                   bam_reader_name(ld->p->reader), ld->n_records + 1);
-        return -1;
-    }
-    if (last->n_records > 0) return seal_batch(ld, last);
-    pipeline_lock(ld->p);
-    free_batch(ld->p, last);
-    pipeline_unlock(ld->p);
-    return 0;
+    if (ld->walking->raw_end == ld->walking->walk_at) return 0;
+    diag_error("'%s' is truncated: it ends within record %" PRIu64, bam_reader_name(ld->reader),
+               ld->n_records + 1);
+    return -1;
 }
 
-static int load_all(struct loader *ld)
+static int load_one_input(struct loader *ld)
 {
     struct pipeline *p = ld->p;
-    if (fill_next_batch(ld, 0) < 0) return -1;
+    ld->is_text = bam_reader_is_text(ld->reader);
+    ld->n_records = 0;
     for (;;) {
         if (pipeline_failed(p) || walk_what_is_there(ld) < 0) return -1;
         if (ld->ring_used == ld->most_used || ld->ring_text_bytes > p->budget.max_text_bytes) {
@@ -509,20 +532,35 @@ static int load_all(struct loader *ld)
         }
         int r = ld->is_text ? fetch_lines(ld) : fetch_piece(ld);
         if (r == BAM_READER_ERROR) return -1;
-        if (r == BAM_READER_END) return finish_loading(ld);
+        if (r == BAM_READER_END) return finish_input(ld);
         if (r == BAM_READER_NO_ROOM &&
-            fill_next_batch(ld, bam_reader_room_needed(p->reader)) < 0)
+            fill_next_batch(ld, bam_reader_room_needed(ld->reader)) < 0)
             return -1;
     }
 }
 
+static int load_all(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    int r;
+    if (fill_next_batch(ld, 0) < 0) return -1;
+    while ((r = bam_inputs_next(p->inputs, &ld->reader)) > 0)
+        if (load_one_input(ld) < 0) return -1;
+    if (r < 0) return -1;
+    if (ld->walking->n_records > 0) return seal_batch(ld, ld->walking);
+    pipeline_lock(p);
+    free_batch(p, ld->walking);
+    pipeline_unlock(p);
+    return 0;
+}
+
 int load_input(struct pipeline *p)
 {
-    struct loader ld = {.p = p, .is_text = bam_reader_is_text(p->reader)};
+    struct loader ld = {.p = p};
     int r = -1;
     /* Behind the pieces of SAM on their way there are those whose records are being copied. */
     ld.most_used = p->budget.n_pieces;
-    ld.n_ring = ld.is_text ? 2 * ld.most_used : ld.most_used;
+    ld.n_ring = 2 * ld.most_used;
     ld.ring = calloc(ld.n_ring, sizeof *ld.ring);
     /* One more: a batch may be freed that was not made from the arena's budget. */
     p->free_batches = calloc(p->budget.n_batches + 1, sizeof *p->free_batches);

@@ -233,24 +233,24 @@ static int dispatch_all(struct merger *m)
 {
     const uint8_t *key = NULL;
     size_t key_bytes = 0;
-    uint8_t place_key[MERGE_BOUND_MAX_BYTES];
+    struct merge_bound *place = &m->place;
     for (;;) {
         if (pipeline_failed(m->p)) return -1;
         int have_block = m->scan ? run_scan_key(m->scan, &key, &key_bytes) : 0;
         if (have_block < 0) return -1;
-        const uint8_t *place = NULL;
-        size_t place_key_bytes = 0;
-        if (m->next_place < m->n_places) {
+        bool have_place = m->next_place < m->n_places;
+        if (!have_block && !have_place) return cut_segment(m, NULL, 0);
+        if (have_place) {
             const struct cut_place *next = &m->places[m->next_place];
-            place_key_bytes = merge_bound_store(m->order, next->source, next->index, place_key);
-            place = place_key;
+            if (merge_bound_set(place, m->order, next->source, next->index) < 0)
+                return pipeline_no_memory(m->p);
         }
-        if (!have_block && !place) return cut_segment(m, NULL, 0);
-        if (have_block && merge_bound_compare(key, key_bytes, place, place_key_bytes) < 0) {
+        if (have_block &&
+            (!have_place || merge_bound_compare(key, key_bytes, place->key, place->n_bytes) < 0)) {
             if (maybe_cut(m, key, key_bytes) < 0 || take_block(m, key, key_bytes) < 0) return -1;
             run_scan_next(m->scan);
         } else {
-            if (maybe_cut(m, place, place_key_bytes) < 0) return -1;
+            if (maybe_cut(m, place->key, place->n_bytes) < 0) return -1;
             m->gathered_bytes += m->places[m->next_place].n_bytes;
             m->place_bytes += m->places[m->next_place].n_bytes;
             m->next_place++;
@@ -372,6 +372,7 @@ static void release_merger(struct merger *m)
     for (size_t i = 0; i < m->n_live; i++) drop_block(m, m->live[i]);
     run_scan_close(m->scan);
     free(m->last_cut.key);
+    merge_bound_release(&m->place);
     free(m->ring);
     free(m->live);
     free(m->places);
@@ -380,7 +381,7 @@ static void release_merger(struct merger *m)
 
 int merge_to_output(struct pipeline *p)
 {
-    struct merger m = {.p = p, .order = p->settings->order};
+    struct merger m = {.p = p, .rules = &p->rules, .order = p->rules.order};
     m.last_unopened = &m.unopened;
     m.last_waiting = &m.waiting;
     int r = -1;

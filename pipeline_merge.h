@@ -53,6 +53,7 @@ struct segment {
 
 struct merger {
     struct pipeline *p;
+    const struct sort_rules *rules;
     enum sort_order order;
     const htsFormat *format;    /* of the output */
     struct bam_writer *writer;
@@ -62,6 +63,7 @@ struct merger {
     size_t n_kept;
     struct cut_place *places;
     size_t n_places, next_place;
+    struct merge_bound place;   /* of the next one */
     /* dispatcher only */
     struct open_block **live;   /* open blocks not wholly below the last cut, by run and index */
     size_t n_live, live_room;

@@ -45,11 +45,12 @@ static ssize_t measure_block(const struct merger *m, const struct open_block *bl
 {
     const uint8_t *rec = block->raw, *end = rec + block->raw_bytes;
     size_t n_records = 0, keyed_bytes = 0;
+    const char *problem;        /* none: the record had a key when it was read */
     while (end - rec >= BAM_RECORD_FIXED_BYTES) {
         size_t rec_bytes = bam_record_bytes(rec);
         if (rec_bytes > (size_t)(end - rec)) return -1;
         if (!sort_order_is_fixed(m->order))
-            keyed_bytes += keyed_record_bytes(sort_key_bytes(m->order, rec));
+            keyed_bytes += keyed_record_bytes(sort_key_bytes(m->rules, rec, &problem));
         rec += rec_bytes;
         n_records++;
     }
@@ -81,7 +82,7 @@ static int open_block(struct merger *m, struct worker *worker, struct open_block
     const uint8_t *rec = block->raw;
     if (sort_order_is_fixed(m->order)) {
         for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec))
-            entries[i] = (struct sort_entry){sort_key_coordinate(rec), rec};
+            entries[i] = (struct sort_entry){sort_key_fixed(m->rules, rec), rec};
         return 0;
     }
     block->keyed = malloc((size_t)keyed_bytes);
@@ -90,7 +91,7 @@ static int open_block(struct merger *m, struct worker *worker, struct open_block
     for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec)) {
         struct keyed_record *kr = (struct keyed_record *)at;
         kr->record = rec;
-        kr->key_bytes = (uint32_t)sort_key_encode(m->order, rec, kr->key);
+        kr->key_bytes = (uint32_t)sort_key_encode(m->rules, rec, kr->key);
         at += keyed_record_bytes(kr->key_bytes);
         entries[i] = (struct sort_entry){0, kr};
     }
@@ -231,7 +232,10 @@ static inline const uint8_t *next_record(enum sort_order order, const struct sor
         __builtin_prefetch(ahead);
         __builtin_prefetch(ahead + 64);
     }
-    return sort_entry_record(order, &entries[i]);
+    const uint8_t *rec = sort_entry_record(order, &entries[i]);
+    /* Nobody else looks at this record any more: keys lie elsewhere. */
+    sort_rules_restore(order, (uint8_t *)(uintptr_t)rec);
+    return rec;
 }
 
 static int add_to_output(struct segment *segment, const uint8_t *bytes, size_t n_bytes)

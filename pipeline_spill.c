@@ -97,17 +97,18 @@ static int encode_block(struct pack *pack, struct worker *worker, const struct m
 {
     const struct spill *spill = pack->spill;
     const struct sort_settings *s = spill->p->settings;
-    uint8_t last[MERGE_BOUND_MAX_BYTES];
+    enum sort_order order = spill->p->rules.order;
+    struct merge_bound *last = &worker->bound;
     struct packed_block block;
-    size_t last_bytes = merge_bound_store(s->order, merged, to - 1, last);
-    size_t key_bytes = merge_bound_bytes(s->order, &merged->entries[from]);
-    size_t most = sizeof block + key_bytes + bam_block_bound(s->codec, raw_bytes, last_bytes);
+    if (merge_bound_set(last, order, merged, to - 1) < 0) return -1;
+    size_t key_bytes = merge_bound_bytes(order, &merged->entries[from]);
+    size_t most = sizeof block + key_bytes + bam_block_bound(s->codec, raw_bytes, last->n_bytes);
     if (reserve_blocks(pack, most) < 0) return -1;
     uint8_t *at = pack->blocks + pack->n_bytes, *value = at + sizeof block + key_bytes;
     ssize_t value_bytes = bam_block_encode(&worker->temp, s->codec, worker->raw, raw_bytes,
-                                           (uint32_t)(to - from), last, last_bytes, value);
+                                           (uint32_t)(to - from), last->key, last->n_bytes, value);
     if (value_bytes < 0) return -1;
-    block.key_bytes = (uint32_t)merge_bound_store(s->order, merged, from, at + sizeof block);
+    block.key_bytes = (uint32_t)merge_bound_store(order, merged, from, at + sizeof block);
     block.value_bytes = (uint32_t)value_bytes;
     memcpy(at, &block, sizeof block);
     pack->n_bytes += sizeof block + key_bytes + (size_t)value_bytes;
@@ -118,7 +119,7 @@ static int make_blocks(struct pack *pack, struct worker *worker)
 {
     enum { PREFETCH = 8 };
     const struct spill *spill = pack->spill;
-    enum sort_order order = spill->p->settings->order;
+    enum sort_order order = spill->p->rules.order;
     struct merge_source merged = {.run = spill->run, .first_index = pack->first_index};
     ssize_t n = merge_slices(order, pack->slices, spill->n_sources, &worker->space,
                              &merged.entries);
@@ -188,7 +189,7 @@ static int start_pack(struct spill *spill, const uint8_t *bound, size_t bound_by
     pack->done = false;
     for (size_t i = 0; i < spill->n_sources; i++) {
         const struct merge_source *source = &spill->sources[i];
-        size_t to = merge_cut(p->settings->order, source, bound, bound_bytes);
+        size_t to = merge_cut(p->rules.order, source, bound, bound_bytes);
         pack->slices[i] = (struct merge_slice){source->entries + spill->cut_at[i],
                                                to - spill->cut_at[i]};
         spill->n_records += to - spill->cut_at[i];
@@ -204,18 +205,20 @@ static int start_pack(struct spill *spill, const uint8_t *bound, size_t bound_by
 static int spill_packs(struct spill *spill, const struct cut_place *places, size_t n_places)
 {
     struct pipeline *p = spill->p;
-    uint8_t bound[MERGE_BOUND_MAX_BYTES];
+    struct merge_bound bound = {0};
     size_t n_bytes = 0;
-    for (size_t i = 0; i < n_places; i++) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < n_places; i++) {
         if (n_bytes >= p->budget.pack_bytes) {
-            size_t bound_bytes = merge_bound_store(p->settings->order, places[i].source,
-                                                   places[i].index, bound);
-            if (start_pack(spill, bound, bound_bytes) < 0) return -1;
+            r = merge_bound_set(&bound, p->rules.order, places[i].source, places[i].index);
+            if (r < 0) (void)pipeline_no_memory(p);
+            if (r == 0) r = start_pack(spill, bound.key, bound.n_bytes);
             n_bytes = 0;
         }
         n_bytes += places[i].n_bytes;
     }
-    if (start_pack(spill, NULL, 0) < 0) return -1;
+    merge_bound_release(&bound);
+    if (r < 0 || start_pack(spill, NULL, 0) < 0) return -1;
     while (spill->ring_used > 0)
         if (store_oldest_pack(spill) < 0) return -1;
     return 0;
@@ -281,7 +284,7 @@ static int spill_run(struct pipeline *p, struct bam_batch **batches, size_t n)
     spill.block_bytes = mem_budget_block_bytes(&p->budget, spill.run, (unsigned)n_expected);
     ssize_t n_places = -1;
     if (prepare_spill(&spill, batches, n) == 0)
-        n_places = find_cut_places(p->settings->order, spill.sources, spill.raw_bytes, n,
+        n_places = find_cut_places(p->rules.order, spill.sources, spill.raw_bytes, n,
                                    p->budget.pack_bytes / 8, &places);
     if (n_places < 0)
         (void)pipeline_no_memory(p);

@@ -95,6 +95,15 @@ int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_b
     return 1;
 }
 
+/* Makes room for n_bytes more. */
+static int reserve_raw(struct sam_chunk *chunk, size_t n_bytes)
+{
+    char *raw = (char *)chunk->raw;
+    int r = reserve(&raw, &chunk->raw_room, chunk->raw_bytes + n_bytes);
+    chunk->raw = (uint8_t *)raw;
+    return r;
+}
+
 /* Packs a record behind the others. Returns NULL or what is wrong. */
 static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
 {
@@ -103,10 +112,18 @@ static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
         (void)snprintf(chunk->problem_name, sizeof chunk->problem_name, "%s", bam_get_qname(record));
         return "it lies beyond position 2^31 or its CIGAR is too long for BAM";
     }
-    char *raw = (char *)chunk->raw;
-    if (reserve(&raw, &chunk->raw_room, chunk->raw_bytes + size) < 0) return "out of memory";
-    chunk->raw = (uint8_t *)raw;
-    bam_record_pack(record, chunk->raw + chunk->raw_bytes);
+    if (reserve_raw(chunk, size) < 0) return "out of memory";
+    uint8_t *raw = chunk->raw + chunk->raw_bytes;
+    bam_record_pack(record, raw);
+    if (chunk->renames) {
+        /* Behind the record there is room for the renamed one, which then takes its place. */
+        size_t bound = header_union_rewrite_bound(chunk->renames, chunk->input, raw);
+        if (reserve_raw(chunk, size + bound) < 0) return "out of memory";
+        raw = chunk->raw + chunk->raw_bytes;
+        size_t renamed = header_union_rewrite(chunk->renames, chunk->input, raw, raw + size);
+        memmove(raw, raw + size, renamed);
+        size = renamed;
+    }
     chunk->raw_bytes += size;
     chunk->n_records++;
     return NULL;

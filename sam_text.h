@@ -12,6 +12,8 @@
 #ifndef ROCKSORT_SAM_TEXT_H
 #define ROCKSORT_SAM_TEXT_H
 
+#include "header_union.h"
+
 #include <htslib/sam.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +26,8 @@ struct sam_chunk {
     size_t n_records;           /* in raw */
     const char *problem;        /* what is wrong with the line behind these; NULL: nothing */
     char problem_name[256];     /* the read's name, if it has got that far, or empty */
+    const struct header_union *renames; /* of read groups and programs, or NULL */
+    size_t input;                       /* ... which is this one of the united */
 };
 
 struct sam_text {

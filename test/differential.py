@@ -54,7 +54,8 @@ class Tally:
         regime = "spilled" if verdict.n_runs else "refused" if verdict.refused else "in memory"
         for what, which in (("order", case.order), ("input", case.way_in),
                             ("output", case.way_out), ("profile", case.data.profile),
-                            ("regime", regime), ("deviation", verdict.deviation)):
+                            ("regime", regime), ("deviation", verdict.deviation),
+                            *(("special", name) for name in case.data.specials)):
             if which:
                 self.hits[what, which] += 1
 
@@ -67,7 +68,8 @@ class Tally:
 
     def print(self, seed):
         """The closing lines."""
-        for what in ("order", "profile", "input", "output", "regime", "deviation", "not compared"):
+        for what in ("order", "profile", "input", "output", "regime", "special", "deviation",
+                     "not compared"):
             found = sorted((which, n) for (kind, which), n in self.hits.items() if kind == what)
             if found:
                 print(f"{what + ':':<13} " + ", ".join(f"{which} {n}" for which, n in found))
@@ -78,7 +80,7 @@ class Tally:
 def show_input(case):
     """The input of a case to be read, with the BAM types of tags where SAM cannot say them."""
     data = case.data
-    text = model.sam_text(data.header, data.refs, data.records).decode("latin-1")
+    text = model.sam_bytes(data).decode("latin-1")
     if len(text) > SHOWN_BYTES:
         text = text[:SHOWN_BYTES] + f"... ({len(text)} bytes)\n"
     if not case.way_in.startswith("sam"):

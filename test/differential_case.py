@@ -1,5 +1,5 @@
-"""One case of the differential test: an input and two command lines, drawn at random. Its trial: both
-programs run, and what came out is compared.
+"""One case of the differential test: an input and two command lines, drawn at random. Its trial:
+both programs run, and what came out is compared.
 
 The reference is samtools in pysam. It runs in forked children of a process that has pysam loaded:
 samtools keeps its sort order in globals, so that each sort needs a process of its own, but not a
@@ -21,7 +21,8 @@ from collections import namedtuple
 import bamfile
 import differential_generate as generate
 import differential_model as model
-from harness import default_signals, environment, own_lines, pg_lines, pysam
+import differential_twists as twists
+from harness import default_signals, environment, pg_lines, pysam
 
 LIMIT_S = 60
 CODECS = ("none", "snappy", "lz4", "zstd")
@@ -101,12 +102,31 @@ class Deviation:
 
 
 # All known deviations stand here. The @PG lines that the programs add are compared in number, place
-# and chain, not in what each says of itself.
+# and chain, not in what each says of itself. Not drawn, since samtools is not sure itself or htslib
+# 1.16 is at fault: NaN as the value of the tag to sort by, and, where CRAM is read or written, what
+# CRAM does not keep: positions without a reference (htslib 1.24 drops them; of the largest 1.16 makes
+# a CRAM that nobody can read), empty names (they become those of the file), CIGARs of unmapped reads,
+# alignments beyond the end of their reference, a tag twice.
 DEVIATIONS = [
     Deviation("bin", "htslib computes the bin anew when it reads a BAM record that has a CIGAR; "
               "rocksort hands on the one in the file, also where it is wrong",
               lambda case, difference: difference.kind == "bin" and any(
                   record.bin is not None and record.cigar for record in case.data.records)),
+    Deviation("long CIGAR", "a CIGAR of more than 65,535 operations of a read without a place "
+              "stays in its CG tag; from SAM to SAM samtools has it in its column, as long as the "
+              "record was in no temporary file",
+              lambda case, difference: difference.kind == "record" and any(
+                  record.tid < 0 and len(record.cigar) > model.MAX_FIELD_OPS
+                  for record in case.data.records)),
+    Deviation("position", "README, Limits: positions beyond 2^31 - 1 are refused, also in SAM",
+              lambda case, difference: difference.kind == "status" and
+              "beyond position 2^31" in difference.text),
+    Deviation("NUL", "a NUL byte ends a line of SAM for samtools; rocksort refuses it",
+              lambda case, difference: difference.kind == "status" and
+              "contains a NUL byte" in difference.text),
+    Deviation("htslib", "rocksort may be built with an older htslib, which takes what 1.24 refuses",
+              lambda case, difference: difference.kind in ("status", "record") and any(
+                  twists.judged_anew(record) for record in case.data.records)),
 ]
 
 
@@ -180,7 +200,8 @@ def draw_shape(rng, order, way_in, spill, to_cram):
     shape = generate.Shape(weighted(rng, ORDERS[order][1]), n_records)
     shape.for_cram = to_cram or way_in == "cram"
     shape.for_bam = WAYS_IN[way_in][1] and not shape.for_cram and rng.random() < 0.8
-    shape.broken = rng.random() < 0.04
+    shape.broken = order == "template-coordinate" and rng.random() < 0.08
+    shape.twisted = way_in.startswith("sam") and not shape.for_cram and rng.random() < 0.25
     shape.many_ops = not shape.for_cram and n_records < 200 and rng.random() < 0.01
     shape.many_refs = n_records < 200 and rng.random() < 0.003
     if spill and n_records:
@@ -279,9 +300,9 @@ def input_bytes(case):
     """The bytes of the input file; of a CRAM those of the BAM that it is made from."""
     data = case.data
     if case.way_in.startswith("sam"):
-        raw = model.sam_text(data.header, data.refs, data.records)
+        raw = model.sam_bytes(data)
     else:
-        raw = model.bam_bytes(data.header, data.refs, data.records)
+        raw = model.bam_bytes(data)
     if case.way_in in ("sam", "bam.raw"):
         return raw
     if case.way_in.endswith(".gz"):
@@ -407,17 +428,30 @@ def leftovers(case, run, folder):
     return None
 
 
+def last_words(err):
+    """The end of what a program said, less htslib's warnings about single records."""
+    lines = [line for line in err.splitlines() if not line.startswith("[W::sam_parse1]")]
+    return "\n".join(lines)[-1500:]
+
+
+def n_messages(err):
+    """How many errors rocksort reported. They need not begin a line: htslib prints its warnings in
+    pieces, from several threads."""
+    return len(re.findall(r"samtools rocksort: (?!warning:|\d+ records)", err))
+
+
 def compare_status(ours, their_status, their_err):
     """A Difference if one program succeeded and the other did not, or if ours did not fail well."""
     if ours.status is None:
         return Difference("hang", f"still running after {LIMIT_S} s")
     if ours.status not in (0, 1):
-        return Difference("death", f"exit status {ours.status}\n{ours.err[-2000:]}")
+        return Difference("death", f"exit status {ours.status}\n{last_words(ours.err)}")
     if ours.status != their_status:
         return Difference("status", f"ours {ours.status}, reference {their_status}\n"
-                                    f"ours: {ours.err[-1500:]}\nreference: {their_err[-1500:]}")
-    if ours.status == 1 and len(own_lines(ours.err)) != 1:
-        return Difference("message", f"one message expected: {ours.err[-2000:]}")
+                                    f"ours: {last_words(ours.err)}\n"
+                                    f"reference: {last_words(their_err)}")
+    if n_messages(ours.err) != ours.status:
+        return Difference("message", f"exit status {ours.status}: {last_words(ours.err)}")
     return None
 
 

@@ -11,7 +11,8 @@ import string
 
 import generate
 from bamfile import sq_text
-from differential_model import LIMITS, ON_READ, ON_REFERENCE, Record, cigar_length, cigar_text
+from differential_model import LIMITS, ON_REFERENCE, Record, cigar_length, cigar_text
+from differential_twists import draw_twist
 
 PROFILES = ("any", "template", "unmapped", "realistic")
 SORT_TAGS = ("XT", "NM", "AS", "RG", "BC", "FI", "a0")
@@ -36,6 +37,9 @@ class Input:
     sort_tag: str = "XT"
     genome: list = dataclasses.field(default_factory=list)  # [(name, bases)] for -I
     profile: str = "any"
+    line_end: str = "\n"  # of SAM
+    tail: str = ""  # behind the last line of SAM
+    specials: list = dataclasses.field(default_factory=list)  # rare things that it has
 
 
 @dataclasses.dataclass
@@ -50,6 +54,7 @@ class Shape:
     many_refs: bool = False
     many_ops: bool = False
     broken: bool = False  # tags that template-coordinate order must refuse
+    twisted: bool = False  # SAM text that is unusual or wrong
 
 
 def one_in(rng, n):
@@ -530,4 +535,8 @@ def make_input(rng, shape):
         data.header = [line for line in data.header if not line.startswith("@SQ")]
     MAKERS[shape.profile](rng, data, shape)
     add_tags(rng, data, shape)
+    if shape.twisted:
+        draw_twist(rng, data)
+    data.specials = [name for name in ("many_refs", "many_ops", "broken", "twisted")
+                     if getattr(shape, name)]
     return data

@@ -38,6 +38,7 @@ class Record:
     mate: tuple = (-1, -1, 0)  # tid, position, template length
     tags: list = dataclasses.field(default_factory=list)
     bin: int = None  # None: what it should be
+    texts: dict = dataclasses.field(default_factory=dict)  # column of SAM -> what stands there
 
 
 def cigar_text(cigar):
@@ -76,13 +77,15 @@ def sam_line(record, refs):
     fields = [record.name, record.flag, ref_name(record.tid), record.pos + 1, record.mapq,
               cigar_text(record.cigar), mate_ref, mate_pos + 1, length, record.seq or "*",
               qual or "*"]
-    return "\t".join([str(field) for field in fields] + [tag_text(tag) for tag in record.tags])
+    fields = [record.texts.get(i, str(field)) for i, field in enumerate(fields)]
+    fields += [record.texts[i] for i in sorted(record.texts) if i >= len(fields)]
+    return "\t".join(fields + [tag_text(tag) for tag in record.tags])
 
 
-def sam_text(header, refs, records):
-    """A whole SAM file; header is a list of lines that has the @SQ lines of refs in it."""
-    lines = header + [sam_line(record, refs) for record in records]
-    return "".join(line + "\n" for line in lines).encode("latin-1")
+def sam_bytes(data):
+    """A whole SAM file of an Input."""
+    lines = data.header + [sam_line(record, data.refs) for record in data.records]
+    return ("".join(line + data.line_end for line in lines) + data.tail).encode("latin-1")
 
 
 def tag_bytes(tag):
@@ -124,10 +127,10 @@ def bam_record(record):
     return struct.pack("<i", len(body)) + body
 
 
-def bam_bytes(header, refs, records):
-    """A whole BAM, uncompressed."""
-    text = "".join(line + "\n" for line in header)
-    return bamfile.bam_header(text, refs) + b"".join(bam_record(record) for record in records)
+def bam_bytes(data):
+    """A whole BAM of an Input, uncompressed."""
+    text = "".join(line + "\n" for line in data.header)
+    return bamfile.bam_header(text, data.refs) + b"".join(map(bam_record, data.records))
 
 
 def describe_tags(raw):

@@ -1,6 +1,6 @@
 /*
- * indexed_file.h -- random sorted records, written to a file as the program writes segments, and our
- * indexes made on the way. For test_bam_index.c.
+ * indexed_file.h -- random sorted records, written to a file as the program writes segments, and
+ * our indexes made on the way. For test_bam_index.c.
  */
 #ifndef ROCKSORT_TEST_INDEXED_FILE_H
 #define ROCKSORT_TEST_INDEXED_FILE_H

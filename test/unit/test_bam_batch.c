@@ -5,6 +5,7 @@
  * meet.
  */
 #include "random_records.h"
+#include "test_rules.h"
 
 #include "bam_batch.h"
 
@@ -94,7 +95,7 @@ static void start_work(struct work *w, struct rng *rng, const struct stream *str
     *w = (struct work){.rng = rng, .stream = stream};
     w->mem = aligned_alloc(64, mem_bytes);
     assert_non_null(w->mem);
-    w->batch = bam_batch_create(order, w->mem, mem_bytes);
+    w->batch = bam_batch_create(test_rules(order), w->mem, mem_bytes);
     assert_non_null(w->batch);
 }
 
@@ -144,11 +145,11 @@ static void walk(struct work *w)
 /* Indexes one of the waiting parts, not always the oldest: workers overtake each other. */
 static void index_one(struct work *w)
 {
-    uint64_t bad;
+    struct bam_batch_problem problem;
     size_t i = rng_below(w->rng, w->n_waiting);
     struct bam_batch_part *part = w->waiting[i];
     w->waiting[i] = w->waiting[--w->n_waiting];
-    CHECK(w->rng, bam_batch_index_part(part, N_REFS, &w->sum, &bad) == NULL);
+    CHECK(w->rng, bam_batch_index_part(part, N_REFS, &w->sum, &problem) == 0);
     check_ends(w);
 }
 
@@ -188,18 +189,18 @@ static void check_sorted(struct work *w)
         struct expected *e = &expected[i];
         e->record = raw + (s->starts[w->first_record + i] - from);
         e->place = i;
-        if (sort_order_is_fixed(b->order)) {
+        if (sort_order_is_fixed(b->rules->order)) {
             e->key_bytes = SORT_KEY_FIXED_BYTES;
             sort_key_store_fixed(sort_key_coordinate(e->record), e->key);
         } else {
-            e->key_bytes = sort_key_encode(b->order, e->record, e->key);
+            e->key_bytes = sort_key_encode(b->rules, e->record, e->key);
         }
     }
     qsort(expected, n, sizeof *expected, compare_expected);
     for (size_t i = 0; i < n; i++) {
         const struct sort_entry *entry = &b->entries[i];
-        CHECK(w->rng, sort_entry_record(b->order, entry) == expected[i].record);
-        if (sort_order_is_fixed(b->order)) {
+        CHECK(w->rng, sort_entry_record(b->rules->order, entry) == expected[i].record);
+        if (sort_order_is_fixed(b->rules->order)) {
             CHECK(w->rng, entry->prefix == sort_key_load_fixed(expected[i].key));
         } else {
             const struct keyed_record *kr = entry->ref;
@@ -360,7 +361,7 @@ static void test_memory_for_given_bytes(void **state)
         for (int round = 0; round < 300; round++) {
             size_t gap = rng_below(&rng, 5000), raw = rng_below(&rng, 200000);
             size_t n = bam_batch_bytes_for(all_orders[o], gap, raw);
-            struct bam_batch *batch = bam_batch_create(all_orders[o], NULL, n);
+            struct bam_batch *batch = bam_batch_create(test_rules(all_orders[o]), NULL, n);
             assert_non_null(batch);
             CHECK(&rng, batch->owns_mem && batch->mem_bytes >= n);
             bam_batch_reset(batch, gap);
@@ -383,7 +384,7 @@ static void test_damaged_record_is_numbered(void **state)
     make_stream(&rng, STREAM_MIXED, 20000, &stream);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         for (size_t damaged = 0; damaged <= stream.n_records; damaged++) {
-            struct bam_batch *batch = bam_batch_create(all_orders[o], NULL, MIN_BATCH_BYTES);
+            struct bam_batch *batch = bam_batch_create(test_rules(all_orders[o]), NULL, MIN_BATCH_BYTES);
             assert_non_null(batch);
             memcpy(batch->mem, stream.bytes, stream.n_bytes);
             bam_batch_append(batch, stream.n_bytes);
@@ -393,10 +394,11 @@ static void test_damaged_record_is_numbered(void **state)
                 bam_batch_add_part(batch, stream.n_bytes, stream.n_records, first);
             assert_non_null(part);
             struct content_sum sum = {0};
-            uint64_t bad = 0;
-            const char *problem = bam_batch_index_part(part, N_REFS, &sum, &bad);
-            CHECK(&rng, (problem != NULL) == (damaged < stream.n_records));
-            CHECK(&rng, !problem || bad == first + damaged);
+            struct bam_batch_problem problem;
+            int r = bam_batch_index_part(part, N_REFS, &sum, &problem);
+            CHECK(&rng, r == (damaged < stream.n_records ? -1 : 0));
+            CHECK(&rng, r == 0 || (problem.record == first + damaged && problem.text &&
+                                   !problem.read_name));
             bam_batch_destroy(batch);
         }
     }
@@ -420,9 +422,9 @@ static void *index_parts(void *arg)
 {
     struct index_worker *worker = arg;
     struct index_crew *crew = worker->crew;
-    uint64_t bad;
+    struct bam_batch_problem problem;
     for (size_t i; (i = atomic_fetch_add(&crew->next, 1)) < crew->n_parts;)
-        if (bam_batch_index_part(crew->parts[i], N_REFS, worker->sum, &bad))
+        if (bam_batch_index_part(crew->parts[i], N_REFS, worker->sum, &problem) < 0)
             atomic_fetch_add(&crew->n_problems, 1);
     return NULL;
 }
@@ -473,7 +475,7 @@ static void test_empty_batch(void **state)
     (void)state;
     struct merge_space space = {0};
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
-        struct bam_batch *batch = bam_batch_create(all_orders[o], NULL, 8192);
+        struct bam_batch *batch = bam_batch_create(test_rules(all_orders[o]), NULL, 8192);
         assert_non_null(batch);
         assert_int_equal(bam_batch_sort(batch, &space), 0);
         assert_int_equal(batch->n_records, 0);

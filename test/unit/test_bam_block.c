@@ -3,6 +3,7 @@
  * Values lie in memory of exactly their size, so that AddressSanitizer sees a read beyond them.
  */
 #include "random_records.h"
+#include "test_rules.h"
 
 #include "bam_block.h"
 #include "bam_merge.h"
@@ -16,7 +17,7 @@ struct block_case {
 
 struct made_block {
     uint8_t *raw;
-    uint8_t last_bound[MERGE_BOUND_MAX_BYTES];
+    uint8_t last_bound[TEST_BOUND_BYTES];
     uint8_t *value;             /* exactly value_bytes */
     size_t value_bytes;
     uint32_t n_records;
@@ -76,7 +77,7 @@ static void test_round_trip(void **state)
 {
     (void)state;
     static const size_t raw_sizes[] = {37, 38, 1000, 65536, 262144 + 77, 3000000};
-    static const size_t bound_sizes[] = {13, 20, 100, MERGE_BOUND_MAX_BYTES};
+    static const size_t bound_sizes[] = {13, 20, 100, TEST_BOUND_BYTES};
     struct rng rng = rng_start(51);
     struct block_case c;
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++)
@@ -98,16 +99,15 @@ static void test_layout(void **state)
     struct made_block made;
     make_block(&rng, &c, &made);
     const uint8_t *v = made.value;
-    assert_int_equal(made.value_bytes, 28 + 20 + 1000);
-    assert_memory_equal(v + 8, "RSB\1", 4);
-    assert_int_equal(v[12], 0);
-    assert_int_equal(v[13], 0);
-    assert_int_equal(bam_record_u16(v + 14), 20);
+    assert_int_equal(made.value_bytes, 32 + 20 + 1000);
+    assert_memory_equal(v + 8, "RSB\2", 4);
+    assert_int_equal(bam_record_u32(v + 12), 0);
     assert_true(bam_record_u32(v + 16) == made.n_records);
-    assert_int_equal(bam_record_u32(v + 20), 1000);
-    assert_int_equal(bam_record_u32(v + 24), 0);
-    assert_memory_equal(v + 28, made.last_bound, 20);
-    assert_memory_equal(v + 48, made.raw, 1000);
+    assert_int_equal(bam_record_u32(v + 20), 20);
+    assert_int_equal(bam_record_u32(v + 24), 1000);
+    assert_int_equal(bam_record_u32(v + 28), 0);
+    assert_memory_equal(v + 32, made.last_bound, 20);
+    assert_memory_equal(v + 52, made.raw, 1000);
     release_block(&made);
 }
 
@@ -179,7 +179,7 @@ static void test_lying_headers_are_refused(void **state)
 {
     (void)state;
     struct rng rng = rng_start(55);
-    const struct block_case c = {TEMP_CODEC_LZ4, true, 3000, MERGE_BOUND_MAX_BYTES};
+    const struct block_case c = {TEMP_CODEC_LZ4, true, 3000, TEST_BOUND_BYTES};
     struct made_block made;
     struct bam_block block;
     make_block(&rng, &c, &made);
@@ -187,12 +187,11 @@ static void test_lying_headers_are_refused(void **state)
         size_t at, n_bytes;
         uint32_t value;
     } lies[] = {
-        {8, 1, 'r'}, {9, 1, 0}, {10, 1, 'b'}, {11, 1, 0}, {11, 1, 2},   /* magic, version */
-        {12, 1, TEMP_CODEC_COUNT}, {12, 1, 255},                        /* codec */
-        {13, 1, 1},
-        {14, 2, 0}, {14, 2, MERGE_BOUND_TAIL_BYTES},                    /* size of the bound */
-        {14, 2, MERGE_BOUND_MAX_BYTES + 1}, {14, 2, 65535},
+        {8, 1, 'r'}, {9, 1, 0}, {10, 1, 'b'}, {11, 1, 0}, {11, 1, 1},   /* magic, version */
+        {12, 4, TEMP_CODEC_COUNT}, {12, 1, 255}, {13, 1, 1},            /* codec */
         {16, 4, 0},                                                     /* number of records */
+        {20, 4, 0}, {20, 4, MERGE_BOUND_TAIL_BYTES},                    /* size of the bound */
+        {20, 4, 100000}, {20, 4, UINT32_MAX},
     };
     uint8_t *changed = test_alloc(made.value_bytes);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
@@ -206,10 +205,10 @@ static void test_lying_headers_are_refused(void **state)
     size_t n = BAM_BLOCK_HEADER_BYTES + 100;
     uint8_t *exact = test_alloc(n);
     memcpy(exact, made.value, n);
-    exact[14] = 101;
-    exact[15] = 0;
+    exact[20] = 101;
+    exact[21] = 0;
     assert_int_equal(bam_block_parse(exact, n, &block), -1);
-    exact[14] = 100;
+    exact[20] = 100;
     assert_int_equal(bam_block_parse(exact, n, &block), 0);
     assert_int_equal(block.payload_bytes, 0);
     free(exact);

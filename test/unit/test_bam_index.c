@@ -2,8 +2,8 @@
  * test_bam_index.c -- indexes made from parts against those that htslib makes of the same file.
  *
  * Random sorted records are cut into segments, deflated as the program does it, and indexed on the
- * way. The index must have the bytes of htslib's, and every query must give the records that a plain
- * search through all of them gives; so must htslib's index, lest the search itself be wrong.
+ * way. The index must have the bytes of htslib's, and every query must give the records that a
+ * plain search through all of them gives; so must htslib's index, lest the search itself be wrong.
  */
 #include "indexed_file.h"
 

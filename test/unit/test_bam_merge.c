@@ -3,6 +3,7 @@
  * each other are what a plain stable sort of everything gives.
  */
 #include "random_records.h"
+#include "test_rules.h"
 
 #include "bam_merge.h"
 
@@ -76,7 +77,7 @@ static void set_random_key(struct rng *rng, enum sort_order order, enum variety 
         sort_key_store_fixed(item->entry.prefix, item->key);
         item->key_bytes = SORT_KEY_FIXED_BYTES;
     } else {
-        item->key_bytes = sort_key_encode(order, record, item->key);
+        item->key_bytes = test_key_encode(order, record, item->key);
     }
 }
 
@@ -179,7 +180,7 @@ static void check_cuts(struct rng *rng, const struct runs *runs, const size_t *p
                        size_t n_places)
 {
     struct merge_space space = {0};
-    uint8_t bound[MERGE_BOUND_MAX_BYTES];
+    uint8_t bound[TEST_BOUND_BYTES];
     size_t *cut_at = calloc(runs->n_sources, sizeof *cut_at), at = 0;
     assert_non_null(cut_at);
     for (size_t i = 0; i < n_places; i++) {
@@ -292,7 +293,7 @@ static void test_bounds_compare_like_full_keys(void **state)
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         enum { N = 300 };
         struct item *items = calloc(N, sizeof *items);
-        uint8_t (*bounds)[MERGE_BOUND_MAX_BYTES] = test_alloc(N * sizeof *bounds);
+        uint8_t (*bounds)[TEST_BOUND_BYTES] = test_alloc(N * sizeof *bounds);
         size_t n_bytes[N];
         assert_non_null(items);
         make_run(&rng, all_orders[o], MANY_KEYS, 0, items, N);
@@ -307,7 +308,7 @@ static void test_bounds_compare_like_full_keys(void **state)
             n_bytes[i] = merge_bound_store(all_orders[o], &source, 1, bounds[i]);
             CHECK(&rng, n_bytes[i] == merge_bound_bytes(all_orders[o], &item->entry));
             CHECK(&rng, n_bytes[i] == item->key_bytes + MERGE_BOUND_TAIL_BYTES);
-            CHECK(&rng, n_bytes[i] <= MERGE_BOUND_MAX_BYTES);
+            CHECK(&rng, n_bytes[i] <= TEST_BOUND_BYTES);
             uint32_t run;
             uint64_t index;
             merge_bound_position(bounds[i], n_bytes[i], &run, &index);

@@ -3,6 +3,7 @@
  * and has each entry once, for sizes on both sides of every threshold and keys of many kinds.
  */
 #include "random_records.h"
+#include "test_rules.h"
 
 #include "bam_sort.h"
 
@@ -153,12 +154,12 @@ static void make_keyed(struct rng *rng, enum sort_order order, enum keyed_kind k
         if (kind == KEYED_ASCENDING || kind == KEYED_DESCENDING) fields.flag = 0;
         (void)put_record(record, &fields, 0);
         /* Behind the last byte of the key nothing may be read. */
-        size_t key_bytes = sort_key_bytes(order, record);
+        size_t key_bytes = test_key_bytes(order, record);
         size_t bytes = offsetof(struct keyed_record, key) + key_bytes;
         if (bytes < sizeof(struct keyed_record)) bytes = sizeof(struct keyed_record);
         in->keyed[i] = test_alloc(bytes);
         in->keyed[i]->record = in->places + i;
-        in->keyed[i]->key_bytes = (uint32_t)sort_key_encode(order, record, in->keyed[i]->key);
+        in->keyed[i]->key_bytes = (uint32_t)test_key_encode(order, record, in->keyed[i]->key);
         in->entries[i] = (struct sort_entry){rng_next(rng), in->keyed[i]};
     }
 }

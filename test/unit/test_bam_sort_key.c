@@ -3,6 +3,7 @@
  * the rules and without keys; and what each order does to the header.
  */
 #include "random_records.h"
+#include "test_rules.h"
 
 #include "bam_merge.h"
 #include "bam_sort_key.h"
@@ -118,10 +119,10 @@ static void encode_sample(struct rng *rng, enum sort_order order, struct sample 
         CHECK(rng, sort_key_load_fixed(s->key) == key);
         return;
     }
-    s->key_bytes = sort_key_bytes(order, s->record);
+    s->key_bytes = test_key_bytes(order, s->record);
     CHECK(rng, s->key_bytes < sizeof s->key);
     memset(s->key, canary, sizeof s->key);
-    CHECK(rng, sort_key_encode(order, s->record, s->key) == s->key_bytes);
+    CHECK(rng, test_key_encode(order, s->record, s->key) == s->key_bytes);
     for (size_t i = s->key_bytes; i < sizeof s->key; i++) CHECK(rng, s->key[i] == canary);
 }
 
@@ -185,7 +186,7 @@ static void test_examples_of_natural_names(void **state)
         for (size_t i = 0; i < 4 && groups[g][i]; i++) {
             struct record_fields fields = {.name = groups[g][i]};
             (void)put_record(record, &fields, 0);
-            size_t n = sort_key_encode(SORT_NAME_NATURAL, record, keys[1]);
+            size_t n = test_key_encode(SORT_NAME_NATURAL, record, keys[1]);
             size_t shorter = n < n_before ? n : n_before;
             int c = g + i == 0 ? -1 : memcmp(keys[0], keys[1], shorter);
             if (i == 0)
@@ -198,7 +199,7 @@ static void test_examples_of_natural_names(void **state)
     }
 }
 
-/* Whoever holds a bound has MERGE_BOUND_MAX_BYTES for it. */
+/* Whoever holds a bound has TEST_BOUND_BYTES for it. */
 static void test_longest_keys_fit_a_bound(void **state)
 {
     (void)state;
@@ -216,8 +217,8 @@ static void test_longest_keys_fit_a_bound(void **state)
                 name_of_letters(&rng, name, length, alphabets[kind - 2]);
             (void)put_record(record, &fields, 0);
             for (size_t o = 1; o < sizeof all_orders / sizeof *all_orders; o++) {
-                size_t n = sort_key_bytes(all_orders[o], record);
-                CHECK(&rng, n + MERGE_BOUND_TAIL_BYTES <= MERGE_BOUND_MAX_BYTES);
+                size_t n = test_key_bytes(all_orders[o], record);
+                CHECK(&rng, n + MERGE_BOUND_TAIL_BYTES <= TEST_BOUND_BYTES);
                 if (n > longest) longest = n;
             }
         }
@@ -268,10 +269,10 @@ static void test_header_says_the_order(void **state)
             const char *before = header_cases[i].before;
             sam_hdr_t *header = sam_hdr_parse(strlen(before), before);
             assert_non_null(header);
-            assert_int_equal(sort_order_update_header(all_orders[o], header), 0);
+            assert_int_equal(sort_rules_update_header(test_rules(all_orders[o]), true, header), 0);
             assert_string_equal(sam_hdr_str(header), header_cases[i].after[o]);
             /* A second time changes nothing. */
-            assert_int_equal(sort_order_update_header(all_orders[o], header), 0);
+            assert_int_equal(sort_rules_update_header(test_rules(all_orders[o]), true, header), 0);
             assert_string_equal(sam_hdr_str(header), header_cases[i].after[o]);
             sam_hdr_destroy(header);
         }

@@ -19,7 +19,7 @@ struct reference {
     size_t n;
 };
 
-struct place {                  /* a window's k-mer as 2-bit codes, and its number in the reference */
+struct place {                  /* a window's k-mer and where it is */
     uint64_t kmer, place;
     size_t window;              /* order of the windows */
 };
@@ -307,6 +307,12 @@ static void test_file_without_windows(void **state)
         assert_int_equal(index->no_kmer_place, 0);
         minhash_index_destroy(index);
     }
+    /* A window of fewer than k bases: its k-mer would begin 19 bases before its last. */
+    struct minhash_index *index = minhash_index_load(dir->fasta, 20, 4, false);
+    assert_non_null(index);
+    assert_int_equal(index->n_kmers, 0);
+    assert_true(index->no_kmer_place == (UINT64_C(1) << 60) - 19);
+    minhash_index_destroy(index);
     minhash_index_destroy(NULL);
 }
 

@@ -1,0 +1,107 @@
+/* bam_inputs.c -- see bam_inputs.h. */
+#include "bam_inputs.h"
+
+#include "diag.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct bam_inputs {
+    const char *const *paths;
+    size_t n;
+    const htsFormat *options;
+    htsThreadPool *pool;
+    struct bam_reader **readers;        /* NULL: to be opened when its turn comes, or closed */
+    struct header_union *names;         /* of several inputs; NULL of a single one */
+    size_t at;                          /* number of the next input */
+};
+
+static bool can_open_again(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Opens input i and copies its header, for the union. */
+static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i)
+{
+    struct bam_reader *reader = bam_reader_open(in->paths[i], in->options, in->pool);
+    if (!reader) return NULL;
+    sam_hdr_t *copy = sam_hdr_dup(bam_reader_header(reader));
+    if (!copy) diag_error("out of memory");
+    if (can_open_again(in->paths[i]))
+        bam_reader_close(reader);
+    else
+        in->readers[i] = reader;
+    return copy;
+}
+
+static int unite_headers(struct bam_inputs *in)
+{
+    sam_hdr_t **headers = calloc(in->n, sizeof *headers);
+    size_t n = 0;
+    if (!headers) diag_error("out of memory");
+    for (; headers && n < in->n; n++) {
+        headers[n] = copy_header(in, n);
+        if (!headers[n]) break;
+    }
+    if (headers && n == in->n) in->names = header_union_create(headers, in->paths, n);
+    for (size_t i = 0; headers && i < n; i++) sam_hdr_destroy(headers[i]);
+    free(headers);
+    return in->names ? 0 : -1;
+}
+
+struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const htsFormat *options,
+                                   htsThreadPool *pool)
+{
+    struct bam_inputs *in = calloc(1, sizeof *in);
+    if (in) in->readers = calloc(n, sizeof *in->readers);
+    if (!in || !in->readers) {
+        diag_error("out of memory");
+        free(in);
+        return NULL;
+    }
+    in->paths = paths;
+    in->n = n;
+    in->options = options;
+    in->pool = pool;
+    if (n == 1) in->readers[0] = bam_reader_open(paths[0], options, pool);
+    if (n == 1 ? !in->readers[0] : unite_headers(in) < 0) {
+        bam_inputs_close(in);
+        return NULL;
+    }
+    return in;
+}
+
+sam_hdr_t *bam_inputs_header(struct bam_inputs *in)
+{
+    return in->names ? header_union_header(in->names) : bam_reader_header(in->readers[0]);
+}
+
+int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
+{
+    /* The header of a single input is still needed. */
+    if (in->at > 0 && in->names) {
+        bam_reader_close(in->readers[in->at - 1]);
+        in->readers[in->at - 1] = NULL;
+    }
+    if (in->at == in->n) return 0;
+    size_t i = in->at++;
+    if (!in->readers[i]) in->readers[i] = bam_reader_open(in->paths[i], in->options, in->pool);
+    *reader = in->readers[i];
+    if (!*reader) return -1;
+    if (in->names && header_union_renames(in->names, i) &&
+        bam_reader_rename(*reader, in->names, i, in->pool) < 0)
+        return -1;
+    return 1;
+}
+
+void bam_inputs_close(struct bam_inputs *in)
+{
+    if (!in) return;
+    for (size_t i = 0; i < in->n; i++) bam_reader_close(in->readers[i]);
+    header_union_destroy(in->names);
+    free(in->readers);
+    free(in);
+}

@@ -1,0 +1,28 @@
+/*
+ * bam_inputs.h -- the inputs of a sort: their united header, then one reader after the other.
+ *
+ * Order of calls: open; header; next until it returns 0; close at any time. Inputs that can be
+ * opened again are not kept open while others are read. Threads: one at a time. Errors: -1 or NULL
+ * after a message.
+ */
+#ifndef ROCKSORT_BAM_INPUTS_H
+#define ROCKSORT_BAM_INPUTS_H
+
+#include "bam_reader.h"
+
+struct bam_inputs;
+
+/* Opens all inputs and unites their headers. Paths, options and pool outlive the inputs. */
+struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const htsFormat *options,
+                                   htsThreadPool *pool);
+
+/* Owned by the inputs; the caller may change it before the first reader is used. */
+sam_hdr_t *bam_inputs_header(struct bam_inputs *inputs);
+
+/* Closes the reader before and shows the next one. Returns 1, 0 behind the last, -1 on error. */
+int bam_inputs_next(struct bam_inputs *inputs, struct bam_reader **reader);
+
+/* NULL is accepted. */
+void bam_inputs_close(struct bam_inputs *inputs);
+
+#endif

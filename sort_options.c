@@ -1,0 +1,460 @@
+/* sort_options.c -- see sort_options.h. */
+#include "sort_options.h"
+
+#include "bam_writer.h"
+#include "diag.h"
+#include "size_option.h"
+
+#include <ctype.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DEFAULT_MEMORY "768M"           /* a thread, as samtools sort */
+#define MIN_MEMORY_BYTES ((uint64_t)1 << 20)
+#define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* whole budget in bytes; tests only */
+
+enum { MAX_THREADS = 1024, MAX_WINDOW = 1 << 20 };
+
+enum long_option {                      /* beyond the characters of short options */
+    OPTION_NO_PG = 256,
+    OPTION_VERBOSITY,
+    OPTION_MAX_MEMORY,
+    OPTION_TEMP_CODEC,
+    OPTION_TEMPLATE,
+    OPTION_SHUFFLE,
+    OPTION_INPUT_OPTION,
+    OPTION_OUTPUT_OPTION,
+    OPTION_REFERENCE,
+    OPTION_WRITE_INDEX,
+    OPTION_CHECKSUM,
+    OPTION_CHECKSUM_ONLY,
+    OPTION_HELP,
+    OPTION_VERSION,
+};
+
+static const char short_options[] = "@:m:l:uo:O:T:nNt:MI:K:w:RHs:kfh";
+
+static const struct option long_options[] = {
+    {"threads", required_argument, NULL, '@'},
+    {"output-fmt", required_argument, NULL, 'O'},
+    {"template-coordinate", no_argument, NULL, OPTION_TEMPLATE},
+    {"shuffle", optional_argument, NULL, OPTION_SHUFFLE},
+    {"input-fmt-option", required_argument, NULL, OPTION_INPUT_OPTION},
+    {"output-fmt-option", required_argument, NULL, OPTION_OUTPUT_OPTION},
+    {"reference", required_argument, NULL, OPTION_REFERENCE},
+    {"write-index", no_argument, NULL, OPTION_WRITE_INDEX},
+    {"checksum", no_argument, NULL, OPTION_CHECKSUM},
+    {"checksum-only", no_argument, NULL, OPTION_CHECKSUM_ONLY},
+    {"no-PG", no_argument, NULL, OPTION_NO_PG},
+    {"verbosity", required_argument, NULL, OPTION_VERBOSITY},
+    {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
+    {"temp-codec", required_argument, NULL, OPTION_TEMP_CODEC},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+void sort_options_init(struct sort_options *options, enum sort_dialect dialect)
+{
+    *options = (struct sort_options){
+        .dialect = dialect,
+        .settings = {
+            .level = -1,
+            .codec = TEMP_CODEC_LZ4,
+            .n_threads = 1,
+            .add_pg = true,
+            .minhash_window = MINHASH_WINDOW,
+            .rules = {.minhash = {.k = MINHASH_K}},
+        },
+    };
+    (void)size_option_parse(DEFAULT_MEMORY, &options->thread_memory_bytes);
+}
+
+void sort_options_print_usage(const struct sort_options *options, FILE *to)
+{
+    bool own = options->dialect == DIALECT_ROCKSORT;
+    const char *command = own ? "rocksort" : "sort";
+    (void)fprintf(to, "Usage: samtools %s [options] [in.bam]\n", command);
+    if (own)
+        (void)fprintf(to, "       samtools rocksort [options] -o out.bam in.bam [in.bam ...]\n"
+                          "       samtools rocksort [options] in.bam out.prefix\n");
+    (void)fprintf(to,
+"\n"
+"Sorts alignments (SAM, BAM, CRAM; - or nothing: standard input) in bounded memory.\n"
+"%s"
+"\n"
+"Order:\n"
+"  (none)               by reference and position\n"
+"  -n                   by read name, numbers in it by value\n"
+"  -N                   by read name, character by character\n"
+"  -t TAG               by the value of a tag, then as above\n"
+"  --template-coordinate   by both ends of the template, for grouping by molecule\n"
+"  -M                   as by position, but reads without one by minimiser: they compress better\n"
+"  -K INT               length of the minimiser's k-mer, 1 to 31 [20]\n"
+"  -I FASTA             order minimisers by their place in FASTA; implies -M\n"
+"  -w INT               window of the index of FASTA [100]\n"
+"  -R                   with -M: do not reverse-complement reads\n"
+"  -H                   with -M: a run of equal bases counts as one base\n"
+"  --shuffle[=SEED]     in random order, always the same one for a seed\n"
+"Input and output:\n"
+"  -o FILE              write to FILE, not to standard output\n"
+"  -O, --output-fmt FORMAT   bam, sam or cram; else by the extension of FILE, else bam\n"
+"  -l INT               compression level, 0 to 9 [6]\n"
+"  -u                   uncompressed, the same as -l 0\n"
+"  --write-index        write an index, too: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"
+"  -f                   the second argument is the whole output name, not a prefix\n"
+"  --no-PG              add no @PG line to the header\n"
+"  --reference FASTA    reference of CRAM, in and out\n"
+"  --input-fmt-option OPT[=VAL]    an option of htslib for the input\n"
+"  --output-fmt-option OPT[=VAL]   and for the output\n"
+"  --checksum           print the checksum of all records on standard error\n"
+"  --checksum-only      print the checksum of the inputs on standard output, sort nothing\n"
+"Resources:\n"
+"  -@, --threads INT    worker threads; 0 and 1 mean one [0]\n"
+"  -m SIZE              memory a thread, with K, M, G or T [" DEFAULT_MEMORY "]\n"
+"  --max-memory SIZE    memory in all, whatever the number of threads\n"
+"  -T PREFIX            temporary data go into directory PREFIX, or beside it\n"
+"  -s SIZE              estimated uncompressed size of the input\n"
+"  -k                   keep the temporary database\n"
+"  --temp-codec STR     compression of temporary data: none, snappy, lz4, zstd [lz4]\n"
+"Other:\n"
+"  --verbosity INT      1 errors, 2 and more also the closing line, 4 and more details [3]\n"
+"  -h, --help           this text\n"
+"  --version            versions of rocksort and of its libraries\n",
+                  own ? "With -o every other argument is an input; all must have the same @SQ lines. "
+                        "Without -o a\nsecond argument is the output's name without .bam.\n"
+                      : "");
+}
+
+/* Parses a whole decimal number in [low, high]; returns -1 after a message naming the option. */
+static int parse_int(const char *option, const char *text, long low, long high, long *value)
+{
+    char *end;
+    *value = strtol(text, &end, 10);
+    bool number = isdigit((unsigned char)text[text[0] == '-']) && *end == 0;
+    if (number && *value >= low && *value <= high) return 0;
+    diag_error("option %s takes a number from %ld to %ld, not '%s'", option, low, high, text);
+    return -1;
+}
+
+static int parse_memory(const char *option, const char *text, uint64_t *n_bytes)
+{
+    if (size_option_parse(text, n_bytes) < 0) {
+        diag_error("option %s takes a size such as 768M (K, M, G or T), not '%s'", option, text);
+        return -1;
+    }
+    if (*n_bytes >= MIN_MEMORY_BYTES) return 0;
+    diag_error("option %s %s is too little memory: give at least 1M", option, text);
+    return -1;
+}
+
+static int parse_level(const char *text, int *level)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (!isdigit((unsigned char)text[text[0] == '-']) || *end != 0) {
+        diag_error("option -l takes a number from 0 to 9, not '%s'", text);
+        return -1;
+    }
+    *level = value < 0 ? -1 : value > 9 ? 9 : (int)value;
+    return 0;
+}
+
+static int parse_seed(const char *text, uint64_t *seed)
+{
+    char *end;
+    *seed = strtoull(text, &end, 10);
+    if (isdigit((unsigned char)*text) && *end == 0) return 0;
+    diag_error("option --shuffle takes a whole number as its seed, not '%s'", text);
+    return -1;
+}
+
+/* Adds a format option of htslib, "name" or "name=value", to a list. */
+static int add_format_option(const char *option, const char *text, hts_opt **list)
+{
+    if (hts_opt_add(list, text) == 0) return 0;
+    diag_error("option %s: htslib does not take '%s'", option, text);
+    return -1;
+}
+
+static int add_reference(struct sort_options *o, const char *fasta)
+{
+    size_t room = strlen(fasta) + sizeof "reference=";
+    char *text = malloc(room);
+    if (!text) {
+        diag_error("out of memory");
+        return -1;
+    }
+    (void)snprintf(text, room, "reference=%s", fasta);
+    int r = add_format_option("--reference", text,
+                              (hts_opt **)&o->settings.input_format.specific);
+    if (r == 0) r = add_format_option("--reference", text, &o->output_options);
+    free(text);
+    return r;
+}
+
+static int take_tag(struct sort_options *o, const char *text)
+{
+    if (strlen(text) != 2) {
+        diag_error("option -t takes a tag of two characters such as CB, not '%s'", text);
+        return -1;
+    }
+    o->tag = text;
+    return 0;
+}
+
+/* Options of the order. Of those that contradict each other the last counts, as in samtools. */
+static int take_order_option(struct sort_options *o, int c, const char *text)
+{
+    struct sort_rules *rules = &o->settings.rules;
+    long value;
+    switch (c) {
+    case 'N':
+        o->lexical_names = true;
+        rules->order = SORT_NAME_LEXICAL;
+        return 0;
+    case 'n': rules->order = SORT_NAME_NATURAL; return 0;
+    case 't': return take_tag(o, text);
+    case OPTION_TEMPLATE: rules->order = SORT_TEMPLATE; return 0;
+    case 'I': o->settings.minhash_fasta = text; rules->order = SORT_MINHASH; return 0;
+    case 'M': rules->order = SORT_MINHASH; return 0;
+    case 'K':
+        if (parse_int("-K", text, INT_MIN, INT_MAX, &value) < 0) return -1;
+        /* As samtools does. */
+        rules->minhash.k = value < MINHASH_K_MIN   ? MINHASH_K_MIN
+                           : value > MINHASH_K_MAX ? MINHASH_K_MAX
+                                                   : (int)value;
+        return 0;
+    case 'w':
+        if (parse_int("-w", text, 1, MAX_WINDOW, &value) < 0) return -1;
+        o->settings.minhash_window = (int)value;
+        return 0;
+    case 'R': rules->minhash.forward_only = true; return 0;
+    case 'H': rules->minhash.squeeze = true; return 0;
+    default:
+        rules->order = SORT_SHUFFLE;
+        return text ? parse_seed(text, &rules->seed) : 0;
+    }
+}
+
+/* Takes one option. Returns 0, or -1 after a message. */
+static int take_option(struct sort_options *o, int c, const char *text)
+{
+    struct sort_settings *s = &o->settings;
+    long value;
+    switch (c) {
+    case '@':
+        if (parse_int("-@", text, 0, MAX_THREADS, &value) < 0) return -1;
+        s->n_threads = value > 1 ? (unsigned)value : 1;
+        return 0;
+    case 'm': return parse_memory("-m", text, &o->thread_memory_bytes);
+    case OPTION_MAX_MEMORY: return parse_memory("--max-memory", text, &o->total_memory_bytes);
+    case 'l': return parse_level(text, &s->level);
+    case 'u': s->level = 0; return 0;
+    case 'o': o->output = text; return 0;
+    case 'O': o->format_option = text; return 0;
+    case 'T': s->temp_prefix = text; return 0;
+    case 's':
+        if (size_option_parse(text, &s->input_bytes) == 0) return 0;
+        diag_error("option -s takes a size such as 512G (K, M, G or T), not '%s'", text);
+        return -1;
+    case 'k': s->keep_store = true; return 0;
+    case 'f': o->whole_name = true; return 0;
+    case OPTION_INPUT_OPTION:
+        return add_format_option("--input-fmt-option", text,
+                                 (hts_opt **)&s->input_format.specific);
+    case OPTION_OUTPUT_OPTION:
+        return add_format_option("--output-fmt-option", text, &o->output_options);
+    case OPTION_REFERENCE: return add_reference(o, text);
+    case OPTION_WRITE_INDEX: o->write_index = true; return 0;
+    case OPTION_CHECKSUM: o->print_checksum = true; return 0;
+    case OPTION_CHECKSUM_ONLY: o->checksum_only = s->sum_only = true; return 0;
+    case OPTION_NO_PG: s->add_pg = false; return 0;
+    case OPTION_VERBOSITY:
+        if (parse_int("--verbosity", text, 0, 100, &value) < 0) return -1;
+        hts_verbose = (int)value;
+        return 0;
+    case OPTION_TEMP_CODEC:
+        if (temp_codec_parse(text, &s->codec) == 0) return 0;
+        diag_error("unknown codec '%s' for --temp-codec: it takes none, snappy, lz4 or zstd", text);
+        return -1;
+    case 'h':
+    case OPTION_HELP: o->help = true; return 0;
+    case OPTION_VERSION: o->version = true; return 0;
+    case '?':
+    case ':': return -1;        /* getopt_long has said why */
+    default: return take_order_option(o, c, text);
+    }
+}
+
+/* The order from all options that have a say in it. */
+static void finish_order(struct sort_options *o)
+{
+    struct sort_rules *rules = &o->settings.rules;
+    bool by_name = rules->order == SORT_NAME_NATURAL || rules->order == SORT_NAME_LEXICAL;
+    if (by_name && o->lexical_names) rules->order = SORT_NAME_LEXICAL;
+    if (!o->tag) return;
+    rules->below = by_name ? rules->order : SORT_COORDINATE;
+    rules->order = SORT_TAG;
+    memcpy(rules->tag, o->tag, 2);
+}
+
+/* The output name of the classic form, from its second argument. */
+static int take_output_prefix(struct sort_options *o, const char *prefix)
+{
+    struct stat st;
+    bool is_name = o->whole_name || strcmp(prefix, "-") == 0;
+    if (!o->whole_name && stat(prefix, &st) == 0 && S_ISREG(st.st_mode)) {
+        diag_error("'%s' exists, but without -o the second argument is the prefix of the output's "
+                   "name: to sort several files into one name the output with -o, to write to "
+                   "'%s' itself add -f", prefix, prefix);
+        return -1;
+    }
+    size_t room = strlen(prefix) + sizeof ".bam";
+    o->output_name = malloc(room);
+    if (!o->output_name) {
+        diag_error("out of memory");
+        return -1;
+    }
+    (void)snprintf(o->output_name, room, "%s%s", prefix, is_name ? "" : ".bam");
+    o->output = o->output_name;
+    return 0;
+}
+
+/* Inputs and output from the arguments that are not options. */
+static int take_positionals(struct sort_options *o, int n, char **args)
+{
+    static const char *const standard_input[] = {"-"};
+    struct sort_settings *s = &o->settings;
+    s->inputs = n > 0 ? (const char *const *)args : standard_input;
+    s->n_inputs = n > 0 ? (size_t)n : 1;
+    if (n > 1 && !o->output && !o->checksum_only) {
+        if (o->dialect == DIALECT_SAMTOOLS_SORT || n > 2) {
+            diag_error("%d input files and no -o: name the output with -o", n);
+            return -1;
+        }
+        s->n_inputs = 1;
+        if (take_output_prefix(o, args[1]) < 0) return -1;
+    }
+    size_t n_standard = 0;
+    for (size_t i = 0; i < s->n_inputs; i++) n_standard += strcmp(s->inputs[i], "-") == 0;
+    if (n_standard > 1) {
+        diag_error("standard input (-) can be an input only once");
+        return -1;
+    }
+    return 0;
+}
+
+/* Divides FILE##idx##INDEX, and names the index where only the file is named. */
+static int choose_index(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    enum sort_order order = s->rules.order;
+    if (!o->write_index) return 0;
+    if (order != SORT_COORDINATE && order != SORT_MINHASH) {
+        diag_warning("no index is written: the output is not in coordinate order");
+        return 0;
+    }
+    if (!s->output) {
+        diag_warning("no index is written: the output has no name");
+        return 0;
+    }
+    if (s->output_format.format == sam && s->output_format.compression != bgzf) {
+        diag_error("--write-index cannot index uncompressed SAM; write sam.gz, bam or cram");
+        return -1;
+    }
+    if (!o->index_name) {
+        size_t room = strlen(s->output) + sizeof ".crai";
+        o->index_name = malloc(room);
+        if (!o->index_name) {
+            diag_error("out of memory");
+            return -1;
+        }
+        (void)snprintf(o->index_name, room, "%s%s", s->output,
+                       s->output_format.format == cram ? ".crai" : ".csi");
+    }
+    s->index_path = o->index_name;
+    return 0;
+}
+
+/* Takes the index's name out of FILE##idx##INDEX. */
+static int divide_output_name(struct sort_options *o)
+{
+    const char *delimiter = o->output ? strstr(o->output, HTS_IDX_DELIM) : NULL;
+    if (!delimiter) return 0;
+    char *file = strndup(o->output, (size_t)(delimiter - o->output));
+    o->index_name = strdup(delimiter + strlen(HTS_IDX_DELIM));
+    if (!file || !o->index_name) {
+        free(file);
+        diag_error("out of memory");
+        return -1;
+    }
+    free(o->output_name);
+    o->output = o->output_name = file;
+    return 0;
+}
+
+/* The output's format, with the options given for it behind those in -O. */
+static int choose_format(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    if (bam_writer_choose_format(o->format_option, s->output, &s->output_format) < 0) return -1;
+    hts_opt **last = (hts_opt **)&s->output_format.specific;
+    while (*last) last = &(*last)->next;
+    *last = o->output_options;
+    o->output_options = NULL;
+    /* For CRAM htslib applies the options itself. */
+    for (const hts_opt *option = s->output_format.specific; option; option = option->next)
+        if (option->opt == HTS_OPT_COMPRESSION_LEVEL) s->level = option->val.i;
+    return 0;
+}
+
+static int finish_memory(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    uint64_t total = o->total_memory_bytes ? o->total_memory_bytes
+                                           : o->thread_memory_bytes * s->n_threads;
+    const char *test_budget = getenv(TEST_BUDGET_VARIABLE);
+    if (test_budget && size_option_parse(test_budget, &total) < 0) {
+        diag_error(TEST_BUDGET_VARIABLE " is not a size: '%s'", test_budget);
+        return -1;
+    }
+    if (total > SIZE_MAX / 2 || o->thread_memory_bytes > SIZE_MAX / 2 / s->n_threads) {
+        diag_error("so much memory cannot be addressed: %" PRIu64 " GiB", total >> 30);
+        return -1;
+    }
+    s->memory_bytes = (size_t)total;
+    return 0;
+}
+
+int sort_options_parse(struct sort_options *o, int argc, char **argv)
+{
+    int c;
+    optind = 1;
+    while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+        if (take_option(o, c, optarg) < 0) {
+            if (!diag_failed()) sort_options_print_usage(o, stderr);
+            return -1;
+        }
+    }
+    o->nothing_given = optind == argc;
+    if (o->help || o->version) return 0;
+    finish_order(o);
+    if (take_positionals(o, argc - optind, argv + optind) < 0 || divide_output_name(o) < 0)
+        return -1;
+    o->settings.output = o->output && strcmp(o->output, "-") != 0 ? o->output : NULL;
+    return choose_format(o) < 0 || choose_index(o) < 0 || finish_memory(o) < 0 ? -1 : 0;
+}
+
+void sort_options_release(struct sort_options *o)
+{
+    hts_opt_free(o->settings.input_format.specific);
+    hts_opt_free(o->settings.output_format.specific);
+    hts_opt_free(o->output_options);
+    free(o->output_name);
+    free(o->index_name);
+}

@@ -1,0 +1,49 @@
+/*
+ * sort_options.h -- the command line of `samtools rocksort`: options, positional arguments, usage.
+ *
+ * What is accepted is what samtools sort 1.24 accepts, in its meaning, and more; numbers are parsed
+ * strictly. Two dialects differ in the positional arguments alone: rocksort's own, in which a second
+ * argument without -o is the output prefix, as in the program of 2014, and that of `samtools sort`,
+ * in which it is an error.
+ *
+ * Order of calls: init, parse, use the settings, release. The settings point into the options and
+ * into argv, both of which must stay.
+ */
+#ifndef ROCKSORT_SORT_OPTIONS_H
+#define ROCKSORT_SORT_OPTIONS_H
+
+#include "pipeline.h"
+
+#include <stdio.h>
+
+enum sort_dialect { DIALECT_ROCKSORT, DIALECT_SAMTOOLS_SORT };
+
+struct sort_options {
+    enum sort_dialect dialect;
+    struct sort_settings settings;
+    bool help, version;
+    bool print_checksum;                /* --checksum */
+    bool checksum_only;                 /* --checksum-only: nothing is sorted */
+    bool nothing_given;                 /* no argument at all: whoever is at a terminal wants help */
+    /* while parsing, and memory behind the settings */
+    uint64_t thread_memory_bytes;
+    uint64_t total_memory_bytes;        /* 0: not given */
+    const char *format_option;
+    const char *output;                 /* -o, or the second argument */
+    bool whole_name;                    /* -f */
+    bool lexical_names;                 /* -N */
+    const char *tag;                    /* -t */
+    bool write_index;
+    hts_opt *output_options;            /* --output-fmt-option, --reference */
+    char *output_name, *index_name;
+};
+
+void sort_options_init(struct sort_options *options, enum sort_dialect dialect);
+
+/* Returns 0, or -1 after a message, with the usage text where it helps. */
+int sort_options_parse(struct sort_options *options, int argc, char **argv);
+void sort_options_release(struct sort_options *options);
+
+void sort_options_print_usage(const struct sort_options *options, FILE *to);
+
+#endif

@@ -1,0 +1,32 @@
+/* test_rules.h -- sort rules of the orders that need nothing but themselves, and room for a bound. */
+#ifndef ROCKSORT_TEST_RULES_H
+#define ROCKSORT_TEST_RULES_H
+
+#include "bam_merge.h"
+
+/* Largest bound of these: a natural key of 254 characters in which every second is a digit. */
+enum { TEST_BOUND_BYTES = 2 * 254 + 8 + 3 + MERGE_BOUND_TAIL_BYTES };
+
+static inline const struct sort_rules *test_rules(enum sort_order order)
+{
+    static const struct sort_rules rules[] = {
+        [SORT_COORDINATE] = {.order = SORT_COORDINATE},
+        [SORT_NAME_NATURAL] = {.order = SORT_NAME_NATURAL},
+        [SORT_NAME_LEXICAL] = {.order = SORT_NAME_LEXICAL},
+    };
+    return &rules[order];
+}
+
+/* Size and bytes of the key of a record that must have one. */
+static inline size_t test_key_bytes(enum sort_order order, const uint8_t *rec)
+{
+    const char *problem;
+    return sort_key_bytes(test_rules(order), rec, &problem);
+}
+
+static inline size_t test_key_encode(enum sort_order order, const uint8_t *rec, uint8_t *out)
+{
+    return sort_key_encode(test_rules(order), rec, out);
+}
+
+#endif
