@@ -225,7 +225,9 @@ static int start_cram(struct bam_writer *writer)
     writer->record = bam_init1();
     if (!writer->record) return -1;
     if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) return -1;
-    return sam_hdr_write(writer->file, writer->header);
+    if (sam_hdr_write(writer->file, writer->header) < 0) return -1;
+    if (!settings->index_path) return 0;
+    return sam_idx_init(writer->file, writer->header, 0, settings->index_path);
 }
 
 bool bam_writer_lost_reader(const struct bam_writer *writer)
@@ -266,6 +268,11 @@ int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size
     if (hwrite(writer->raw, bytes, n_bytes) != (ssize_t)n_bytes) return write_error(writer);
     writer->n_bytes += n_bytes;
     return 0;
+}
+
+uint64_t bam_writer_position(const struct bam_writer *writer)
+{
+    return (uint64_t)htell(writer->raw);
 }
 
 int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, size_t n_bytes)

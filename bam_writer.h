@@ -18,6 +18,7 @@ struct bam_writer;
 
 struct bam_writer_settings {
     const char *path;           /* NULL: standard output */
+    const char *index_path;     /* CRAM: also write an index there; or NULL */
     htsFormat format;           /* from bam_writer_choose_format */
     int level;                  /* 0-9, -1: default of the format */
 };
@@ -45,6 +46,9 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header);
 
 /* Writes BGZF blocks or, for uncompressed SAM, text. */
 int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n_bytes);
+
+/* BAM and SAM: offset in the file of what will be written next. */
+uint64_t bam_writer_position(const struct bam_writer *writer);
 
 /* Writes a sequence of whole raw records. */
 int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, size_t n_bytes);

@@ -224,6 +224,7 @@ static void release_pipeline(struct pipeline *p)
                      strerror(errno));
     free(p->scratch_path);
     free(p->partial_output);
+    free(p->partial_index);
     (void)pthread_cond_destroy(&p->changed);
     (void)pthread_mutex_destroy(&p->lock);
 }
@@ -263,6 +264,7 @@ static void *wait_for_signal(void *arg)
     atomic_store(&p->failed, true);
     diag_silence();             /* the other threads will miss their files: no news */
     if (p->partial_output) (void)unlink(p->partial_output);
+    if (p->partial_index) (void)unlink(p->partial_index);
     (void)scratch_dir_remove(p->scratch_path);
     struct sigaction action = {.sa_handler = SIG_DFL};
     (void)sigaction(signal_number, &action, NULL);

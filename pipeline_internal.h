@@ -78,7 +78,7 @@ struct pipeline {
     struct content_sum sum_in, sum_out;
     bool any_placed;            /* some record has a reference; not kept for fixed orders */
     char *scratch_path;         /* to be removed on exit and on signals */
-    char *partial_output;       /* likewise */
+    char *partial_output, *partial_index;       /* likewise */
 
     /* spiller; then dispatcher */
     struct run_store *store;

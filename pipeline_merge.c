@@ -13,8 +13,10 @@
 
 #include "diag.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int copy_bound(struct bound *bound, const uint8_t *key, size_t n_bytes)
 {
@@ -28,6 +30,16 @@ static int copy_bound(struct bound *bound, const uint8_t *key, size_t n_bytes)
 }
 
 /* ---- the writer ---- */
+
+static int write_segment(struct merger *m, const struct segment *segment)
+{
+    if (!bam_writer_takes_bytes(m->format))
+        return bam_writer_write_records(m->writer, segment->out, segment->out_bytes);
+    if (m->index &&
+        bam_index_append(m->index, &segment->part, bam_writer_position(m->writer)) < 0)
+        return pipeline_no_memory(m->p);
+    return bam_writer_write_bytes(m->writer, segment->out, segment->out_bytes);
+}
 
 static void *write_segments(void *arg)
 {
@@ -43,10 +55,7 @@ static void *write_segments(void *arg)
         }
         pipeline_unlock(p);
         if (pipeline_failed(p) || !segment) return NULL;
-        int r = bam_writer_takes_bytes(m->format)
-                    ? bam_writer_write_bytes(m->writer, segment->out, segment->out_bytes)
-                    : bam_writer_write_records(m->writer, segment->out, segment->out_bytes);
-        if (r < 0) pipeline_fail(p);
+        if (write_segment(m, segment) < 0) pipeline_fail(p);
         pipeline_lock(p);
         m->ring[m->n_written++ % p->budget.n_segments] = NULL;
         pipeline_announce(p);
@@ -307,15 +316,47 @@ static int prepare_merge(struct merger *m)
     return p->store && !m->scan ? -1 : 0;
 }
 
+/* Names the index's temporary file. Makes the index, BAI if its name ends so, else CSI; that of CRAM
+   is htslib's. */
+static int prepare_index(struct merger *m)
+{
+    struct pipeline *p = m->p;
+    const char *path = p->settings->index_path;
+    if (!path) return 0;
+    size_t n = strlen(path);
+    char *partial = malloc(n + 64);
+    if (!partial) return pipeline_no_memory(p);
+    (void)snprintf(partial, n + 64, "%s.rocksort.%ld.tmp", path, (long)getpid());
+    pipeline_lock(p);
+    p->partial_index = partial;
+    pipeline_unlock(p);
+    if (!bam_writer_takes_bytes(m->format)) return 0;
+    bool bai = n >= 4 && strcmp(path + n - 4, ".bai") == 0;
+    m->index = bam_index_create(bai ? BAM_INDEX_BAI : BAM_INDEX_CSI, p->header);
+    return m->index ? 0 : -1;
+}
+
+/* Gives the index its name. The sorted file is complete and stays if this fails. */
+static int finish_index(struct merger *m)
+{
+    const struct pipeline *p = m->p;
+    if (!p->partial_index) return 0;
+    if (m->index && bam_index_write(m->index, p->partial_index) < 0) return -1;
+    if (rename(p->partial_index, p->settings->index_path) == 0) return 0;
+    diag_error("cannot rename '%s' to '%s': %s", p->partial_index, p->settings->index_path,
+               strerror(errno));
+    return -1;
+}
+
 static int start_writer(struct merger *m)
 {
     struct pipeline *p = m->p;
     struct bam_writer_settings settings = {
         .path = p->settings->output,
+        .index_path = p->partial_index,
         .format = p->settings->output_format,
         .level = p->settings->level,
     };
-    m->format = &p->settings->output_format;
     m->writer = bam_writer_create(&settings);
     if (!m->writer) return -1;
     const char *path = bam_writer_temporary_path(m->writer);
@@ -381,17 +422,21 @@ static void release_merger(struct merger *m)
 
 int merge_to_output(struct pipeline *p)
 {
-    struct merger m = {.p = p, .rules = &p->rules, .order = p->rules.order};
+    struct merger m = {.p = p, .rules = &p->rules, .order = p->rules.order,
+                       .format = &p->settings->output_format};
     m.last_unopened = &m.unopened;
     m.last_waiting = &m.waiting;
     int r = -1;
-    if (prepare_merge(&m) == 0 && start_writer(&m) == 0 && dispatch_and_write(&m) == 0 &&
+    if (prepare_merge(&m) == 0 && prepare_index(&m) == 0 && start_writer(&m) == 0 && dispatch_and_write(&m) == 0 &&
         check_content(p) == 0) {
         r = bam_writer_close(m.writer, &p->report->output_bytes);
         m.writer = NULL;
+        if (r == 0) r = finish_index(&m);
     }
     if (m.writer) p->lost_reader = bam_writer_lost_reader(m.writer);
     bam_writer_abort(m.writer);
+    bam_index_destroy(m.index);
+    if (r < 0 && p->partial_index) (void)unlink(p->partial_index);
     release_merger(&m);
     return r;
 }

@@ -12,6 +12,7 @@
 #define ROCKSORT_PIPELINE_MERGE_H
 
 #include "bam_block.h"
+#include "bam_index.h"
 #include "pipeline_internal.h"
 
 struct open_block {
@@ -48,6 +49,7 @@ struct segment {
     size_t n_blocks;
     uint8_t *out;
     size_t out_bytes, out_room;
+    struct bam_index_part part; /* of the index, if one is written */
     bool done;                  /* under the lock */
 };
 
@@ -57,6 +59,7 @@ struct merger {
     enum sort_order order;
     const htsFormat *format;    /* of the output */
     struct bam_writer *writer;
+    struct bam_index *index;    /* NULL: none, or htslib makes it */
     struct run_scan *scan;      /* NULL: all is in memory */
     /* batches in memory */
     struct merge_source *kept;

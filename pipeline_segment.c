@@ -35,6 +35,7 @@ void free_segment(struct segment *segment)
     free(segment->high.key);
     free(segment->blocks);
     free(segment->out);
+    bam_index_part_release(&segment->part);
     free(segment);
 }
 
@@ -204,12 +205,19 @@ static int end_payload(struct payload *payload)
     return 0;
 }
 
-/* Adds a record or line; as htslib does, what does not fit begins a new block. */
-static int add_to_payload(struct payload *payload, const uint8_t *bytes, size_t n_bytes)
+/* Adds a record, as it is or as a line; as htslib does, what does not fit begins a new block. */
+static int add_to_payload(struct payload *payload, const uint8_t *rec, const uint8_t *bytes,
+                          size_t n_bytes)
 {
+    struct segment *segment = payload->segment;
     if (payload->bytes && payload->n_bytes + n_bytes > BGZF_PAYLOAD_BYTES &&
         end_payload(payload) < 0)
         return -1;
+    if (segment->merger->index) {
+        uint64_t begin = bam_index_voffset(segment->out_bytes,
+                                           payload->bytes ? payload->n_bytes : 0);
+        if (bam_index_part_add(&segment->part, rec, begin) < 0) return -1;
+    }
     for (;;) {
         if (!payload->bytes && begin_payload(payload) < 0) return -1;
         size_t n = n_bytes < BGZF_PAYLOAD_BYTES ? n_bytes : BGZF_PAYLOAD_BYTES;
@@ -256,7 +264,7 @@ static int emit_blocks(struct segment *segment, struct worker *worker,
         const uint8_t *rec = next_record(order, entries, i, n);
         size_t rec_bytes = bam_record_bytes(rec);
         content_sum_add(sum, rec, rec_bytes);
-        if (add_to_payload(&payload, rec, rec_bytes) < 0) return -1;
+        if (add_to_payload(&payload, rec, rec, rec_bytes) < 0) return -1;
     }
     return end_payload(&payload);
 }
@@ -282,7 +290,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
         }
         if (kputc('\n', line) < 0) return -1;
         const uint8_t *bytes = (const uint8_t *)line->s;
-        int r = compressed ? add_to_payload(&payload, bytes, line->l)
+        int r = compressed ? add_to_payload(&payload, rec, bytes, line->l)
                            : add_to_output(segment, bytes, line->l);
         if (r < 0) return -1;
     }
@@ -325,11 +333,15 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
         worker->slices[segment->n_blocks + i] = slice_of(segment, &m->kept[i]);
     ssize_t n = merge_slices(m->order, worker->slices, n_sources, &worker->space, &merged);
     if (n < 0) return -1;
+    if (m->index) bam_index_part_init(&segment->part, bam_index_shape(m->index));
+    int r;
     switch (m->format->format) {
-    case bam: return emit_blocks(segment, worker, merged, (size_t)n, sum);
-    case sam: return emit_lines(segment, worker, merged, (size_t)n, sum);
-    default: return emit_records(segment, merged, (size_t)n, sum);
+    case bam: r = emit_blocks(segment, worker, merged, (size_t)n, sum); break;
+    case sam: r = emit_lines(segment, worker, merged, (size_t)n, sum); break;
+    default: r = emit_records(segment, merged, (size_t)n, sum);
     }
+    if (m->index) bam_index_part_end(&segment->part, bam_index_voffset(segment->out_bytes, 0));
+    return r;
 }
 
 static void segment_job(struct pipeline *p, struct worker *worker, void *arg)

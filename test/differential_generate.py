@@ -292,7 +292,7 @@ def any_place(rng, data, hot, shape):
     """(tid, pos, flag): a place or none, and what the flag then has to be."""
     flag = rng.randrange(0x10000 if one_in(rng, 50) else 0x1000)
     kind = rng.random()
-    if not data.refs or kind < 0.12 or shape.for_cram and kind < 0.16:
+    if not data.refs or kind < 0.12 or shape.for_cram and kind < 0.18:
         return -1, -1, flag | 4
     if kind < 0.16:  # positions without a reference
         return -1, rng.choice((0, 4, 4, 999, MAX_POS)), flag | 4

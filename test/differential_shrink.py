@@ -172,7 +172,7 @@ class Shrinker:
 def can_be_said(case):
     """Whether the formats hold the case. What CRAM drops would look like another difference."""
     return "cram" not in (case.way_in, case.way_out) or all(
-        record.name and (record.tid >= 0 or record.pos < 0) and (
+        record.name and (record.tid >= 0) == (record.pos >= 0) and (
             not record.flag & 4 or not record.cigar) for record in case.data.records)
 
 

@@ -50,8 +50,8 @@ LINE_ENDS = (("\r\n", ""), ("\n", "\n"), ("\n", "\n\n"), ("\n", "@CO\tlate\n"), 
              ("\n", "a\n"), ("\n", "\t\n"), ("\n", "a\t4\t*\t0\t0\t*\t*\t0\t0\t*\n"),
              ("\n", "a\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*"), ("\n", "a\t4\t*\t0"),
              ("\n", "#comment\n"), ("\n", "\0\n"), ("\n", "a\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\0\n"))
-# Texts that htslib 1.24 refuses or reads otherwise, while 1.16 cuts numbers to what fits, reads U as
-# N, and takes the beginning of an array.
+# Texts that htslib 1.24 refuses or reads otherwise, while 1.16 cuts numbers to what fits, reads U
+# as N, and takes the beginning of an array.
 JUDGED_ANEW = {("seq", "ACGU"), ("tag", "XX:B:C,-1"), ("tag", "XX:B:I,-1"), ("tag", "XX:B:f,x"),
                ("tag", "XX:B:c,1 2"), ("tag", "XX:B:c,1x")}
 JUDGED_ANEW |= {(what, text) for what, limit in (("flag", 0xFFFF), ("mapq", 0xFF))
