@@ -3,6 +3,7 @@
 #   make                builds ./samtools and ./samtools-rocksort
 #   make demo           installs what is missing, builds, sorts simulated reads in a pipeline
 #   make check          installs what the tests need, builds and runs all tests
+#   make differential N=2000   compares with samtools 1.24 on random inputs and options
 #   make bench          compares with the samtools on PATH (an hour on two cores)
 #   make install        to PREFIX (/usr/local), below DESTDIR
 #   make clean
@@ -16,6 +17,7 @@ DESTDIR ?=
 CC ?= cc
 CFLAGS ?= -O2 -g
 PKG_CONFIG ?= pkg-config
+N ?= 2000
 
 WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
 HARDENING = -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)
@@ -61,7 +63,7 @@ PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 
 UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
 
-.PHONY: all demo check check-unit check-cli bench install clean format deps-build deps-test
+.PHONY: all demo check check-unit check-cli differential bench install clean format deps-build deps-test
 .SECONDARY:
 
 all: $(PROGRAMS)
@@ -104,6 +106,11 @@ build/venv/bin/python:
 check-cli: all build/venv/bin/python
 	@bash scripts/fetch-real-bams.sh build/real-bams
 	build/venv/bin/python test/cli/run.py --build-dir $(BIN)
+	build/venv/bin/python test/differential.py --program $(BIN)/samtools-rocksort --cases 200
+
+# Compares N random cases with samtools 1.24, with a new seed each time.
+differential: all build/venv/bin/python
+	build/venv/bin/python test/differential.py --program $(BIN)/samtools-rocksort --cases $(N)
 
 bench: all bench/simulate-reads
 	python3 bench/bench.py

@@ -1,7 +1,7 @@
 /* samtools.c -- the `samtools` front end.
  *
- * Purpose: `samtools rocksort ...` runs here; every other command is handed to the upstream
- * samtools with execv(), so that its arguments, standard streams, process id and exit status are
+ * Purpose: `samtools rocksort ...` runs here, and so does `samtools sort ...` if the environment
+ * has SAMTOOLS_SORT=rocksort; every other command is handed to the upstream samtools with execv(), so that its arguments, standard streams, process id and exit status are
  * exactly what they would be without us.
  *
  * The upstream is what SAMTOOLS_UPSTREAM names or, without that, the first `samtools` on PATH that
@@ -43,6 +43,7 @@
 #include "version.h"
 
 #define UPSTREAM_ENV "SAMTOOLS_UPSTREAM"
+#define SORT_ENV "SAMTOOLS_SORT"
 #define TRIED_ENV "ROCKSORT_FRONT_END_TRIED"
 
 /* ";device:inode;" in decimal: two 64-bit numbers of at most 20 digits, three separators, NUL. */
@@ -195,13 +196,21 @@ static int is_one_of(const char *command, const char *const *words, size_t n)
     return 0;
 }
 
+/* `samtools sort` is rocksort, in samtools' own syntax, for those who ask for it. */
+static int runs_as_rocksort(const char *command)
+{
+    const char *sorter = getenv(SORT_ENV);
+    return strcmp(command, "sort") == 0 && sorter && strcmp(sorter, "rocksort") == 0;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const version_words[] = {"--version", "version"};
     static const char *const help_words[] = {"--help", "help"};
 
     const char *command = argc > 1 ? argv[1] : NULL;
-    if (command && strcmp(command, "rocksort") == 0) return main_rocksort(argc - 1, argv + 1);
+    if (command && (strcmp(command, "rocksort") == 0 || runs_as_rocksort(command)))
+        return main_rocksort(argc - 1, argv + 1);
     int is_help = command && is_one_of(command, help_words, 2);
     if (is_help && argc > 2 && strcmp(argv[2], "rocksort") == 0) {
         char name[] = "rocksort", option[] = "--help";

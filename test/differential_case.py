@@ -103,11 +103,11 @@ class Deviation:
 
 # All known deviations stand here. The @PG lines that the programs add are compared in number, place
 # and chain, not in what each says of itself.
-# Not drawn, since samtools is not sure itself or CRAM does not keep it: NaN as the value of the tag
-# to sort by; and where CRAM is read or written, positions without a reference (htslib 1.24 drops
-# them), references without a position (together with position 2^31 - 1 htslib 1.16 makes a CRAM that
-# nobody can read), empty names (they become those of the file), CIGARs of unmapped reads, alignments
-# beyond the end of their reference, a tag twice.
+# Not drawn, since samtools is not sure itself or CRAM does not keep it: NaN as the value of the
+# tag to sort by; and where CRAM is read or written, positions without a reference (htslib 1.24
+# drops them), references without a position (together with position 2^31 - 1 htslib 1.16 makes a
+# CRAM that nobody can read), empty names (they become those of the file), CIGARs of unmapped
+# reads, alignments beyond the end of their reference, a tag twice.
 DEVIATIONS = [
     Deviation("bin", "htslib computes the bin anew when it reads a BAM record that has a CIGAR; "
               "rocksort hands on the one in the file, also where it is wrong",
