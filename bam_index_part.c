@@ -62,7 +62,7 @@ void bam_index_part_reset(struct bam_index_part *part)
 /* Where the alignment ends on its reference. */
 static int64_t alignment_end(const uint8_t *rec)
 {
-    int64_t pos = bam_record_pos(rec), length = 0;
+    int64_t pos = bam_record_true_pos(rec), length = 0;
     if (bam_record_flag(rec) & BAM_FUNMAP) return pos + 1;
     const uint8_t *op = bam_record_name(rec) + bam_record_name_bytes(rec);
     for (uint32_t n = bam_record_u16(rec + 16); n > 0; n--, op += 4) {
@@ -155,7 +155,7 @@ int bam_index_part_add(struct bam_index_part *part, const uint8_t *rec, uint64_t
         return 0;
     }
     if (tid != part->tid && begin_ref(part, tid, begin) < 0) return -1;
-    int64_t from = bam_record_pos(rec), to = alignment_end(rec);
+    int64_t from = bam_record_true_pos(rec), to = alignment_end(rec);
     int64_t limit = INT64_C(1) << (part->shape.min_shift + 3 * part->shape.depth);
     if (to > limit) return too_far(rec, to, limit);
     if (from < 0) from = 0;

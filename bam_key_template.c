@@ -200,7 +200,7 @@ static int64_t bases_on_reference(const struct cigar *cigar)
 static int64_t read_pos(const uint8_t *rec, const struct bam_aux *cg)
 {
     struct cigar cigar = find_cigar(rec, cg);
-    int64_t pos = bam_record_pos(rec);
+    int64_t pos = bam_record_true_pos(rec);
     if (!(bam_record_flag(rec) & BAM_FREVERSE)) return pos + 1 - soft_clipped(&cigar, false);
     int64_t n_bases = bases_on_reference(&cigar);
     return pos + (n_bases ? n_bases : 1) + soft_clipped(&cigar, true);
@@ -220,7 +220,7 @@ static uint64_t take_length(const char **at)
  * The position of the mate's 5' end from its first position, counted from 0, and its CIGAR. The
  * text may be anything; sums wrap around as those of samtools do.
  */
-static int64_t mate_pos(int32_t first, const char *cigar, bool reverse)
+static int64_t mate_pos(int64_t first, const char *cigar, bool reverse)
 {
     uint64_t pos = (uint64_t)first;
     bool on_reference = false;
@@ -265,7 +265,7 @@ static int find_ends(const uint8_t *rec, const struct tags *tags, struct end end
                            : "has a mapped mate but no MC tag; run 'samtools fixmate -m' first";
             return -1;
         }
-        int32_t first = (int32_t)bam_record_u32(rec + 28);
+        int64_t first = bam_record_true_mate_pos(rec);
         mate.tid = (int32_t)bam_record_u32(rec + 24);
         mate.reverse = flag & BAM_FMREVERSE;
         mate.pos = mate_pos(first, (const char *)tags->mc.value, mate.reverse);

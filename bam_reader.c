@@ -41,6 +41,7 @@ struct bam_reader {
     uint64_t file_offset;
     /* SOURCE_TEXT */
     struct sam_text text;
+    bool long_positions;        /* some reference is longer than 2^31 - 1 */
     /* SOURCE_RECORDS, SOURCE_RENAMED */
     bam1_t *record;             /* SOURCE_RECORDS: as htslib gives it */
     uint8_t *raw, *renamed;     /* the record that comes next, and as it will be named */
@@ -127,6 +128,7 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
             diag_error("out of memory");
             goto err;
         }
+        reader->long_positions = bam_header_long_reference(reader->header) >= 0;
     } else {
         reader->check_end = bgzf_check_EOF(reader->file->fp.bgzf) == 2;
     }
@@ -339,6 +341,7 @@ static int fetch_record(struct bam_reader *reader)
 static int next_lines(struct bam_reader *reader, struct bam_piece *piece, size_t piece_bytes)
 {
     /* An unfinished block at the end of a compressed file is an error in bgzf_read. */
+    piece->lines.long_positions = reader->long_positions;
     piece->lines.renames = reader->renames;
     piece->lines.input = reader->input;
     switch (sam_text_next(&reader->text, &piece->lines, piece_bytes)) {

@@ -1,7 +1,7 @@
 /*
  * bam_record.c -- see bam_record.h.
  *
- * The one subtle point is the CIGAR of more than 65,535 operations, whose count does not fit its
+ * The subtle point is the CIGAR of more than 65,535 operations, whose count does not fit its
  * 16-bit field. The SAM specification (section 4.2.2) stores "<l_seq>S<reference length>N" in its
  * place and the real operations in a tag CG:B,I. bam1_t in memory always has the real CIGAR.
  */
@@ -16,6 +16,7 @@
 
 enum {
     CG_TAG_BYTES = 8,                   /* C G B I and a 32-bit count */
+    LONG_TAG_BYTES = 8 + 3 * 8,         /* the same, and position, mate's position, length */
     MAX_CIGAR_LENGTH = 1 << 28,         /* what follows the operation code has 28 bits */
 };
 
@@ -117,6 +118,89 @@ void bam_record_pack(const bam1_t *b, uint8_t *out)
     }
 }
 
+/* ---- coordinates beyond 2^31 - 1 ---- */
+
+int32_t bam_header_long_reference(const sam_hdr_t *header)
+{
+    int n_refs = sam_hdr_nref(header);
+    for (int i = 0; i < n_refs; i++)
+        if (sam_hdr_tid2len(header, i) > INT32_MAX) return i;
+    return -1;
+}
+
+/* No file has a tag of this name: letters are printable there. Six 32-bit numbers follow. */
+static const uint8_t long_tag[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
+
+enum { LONG_POS, LONG_MATE_POS, LONG_LENGTH };  /* what the tag holds */
+
+static int64_t clamp_to_32(int64_t value)
+{
+    return value > INT32_MAX || value < INT32_MIN ? INT32_MAX : value;
+}
+
+/* b with what does not fit replaced by INT32_MAX; borrows b's data. */
+static bam1_t shorten(const bam1_t *b)
+{
+    bam1_t shorter = *b;
+    shorter.core.pos = clamp_to_32(b->core.pos);
+    shorter.core.mpos = clamp_to_32(b->core.mpos);
+    shorter.core.isize = clamp_to_32(b->core.isize);
+    return shorter;
+}
+
+size_t bam_record_long_bytes(const bam1_t *b)
+{
+    const bam1_core_t *c = &b->core;
+    bam1_t shorter = shorten(b);
+    const bam1_core_t *s = &shorter.core;
+    if (c->pos == s->pos && c->mpos == s->mpos && c->isize == s->isize) return 0;
+    size_t n = bam_record_packed_bytes(&shorter);
+    return n > 0 && n <= INT32_MAX - LONG_TAG_BYTES ? n + LONG_TAG_BYTES : 0;
+}
+
+void bam_record_pack_long(const bam1_t *b, uint8_t *out)
+{
+    bam1_t shorter = shorten(b);
+    size_t n = bam_record_packed_bytes(&shorter);
+    int64_t values[3] = {b->core.pos, b->core.mpos, b->core.isize};
+    bam_record_pack(&shorter, out);
+    put_u32(out, (uint32_t)(n + LONG_TAG_BYTES - 4));
+    memcpy(out + n, long_tag, sizeof long_tag);
+    memcpy(out + n + sizeof long_tag, values, sizeof values);
+}
+
+/* The values at the end of the record, or NULL. */
+static const uint8_t *find_long_values(const uint8_t *rec)
+{
+    size_t n = bam_record_bytes(rec);
+    if (n < BAM_RECORD_MIN_BYTES + LONG_TAG_BYTES) return NULL;
+    const uint8_t *tag = rec + n - LONG_TAG_BYTES;
+    return memcmp(tag, long_tag, sizeof long_tag) == 0 ? tag + sizeof long_tag : NULL;
+}
+
+/* The value of a 32-bit field, which the tag has if the field says so. */
+static int64_t true_value(const uint8_t *rec, size_t field, int which)
+{
+    int32_t value = (int32_t)bam_record_u32(rec + field);
+    const uint8_t *values = value == INT32_MAX ? find_long_values(rec) : NULL;
+    if (!values) return value;
+    int64_t long_value;
+    memcpy(&long_value, values + 8 * which, sizeof long_value);
+    return long_value;
+}
+
+int64_t bam_record_true_pos(const uint8_t *rec)
+{
+    return true_value(rec, 8, LONG_POS);
+}
+
+int64_t bam_record_true_mate_pos(const uint8_t *rec)
+{
+    return true_value(rec, 28, LONG_MATE_POS);
+}
+
+/* ---- from raw form ---- */
+
 /* Grows b->data to hold size bytes. */
 static int reserve_data(bam1_t *b, size_t size)
 {
@@ -183,17 +267,18 @@ int bam_record_unpack(const uint8_t *rec, bam1_t *b)
     size_t name_bytes = bam_record_name_bytes(rec);
     size_t padding = (4 - name_bytes % 4) % 4;
     size_t data_bytes = bam_record_bytes(rec) - BAM_RECORD_FIXED_BYTES;
+    if (find_long_values(rec)) data_bytes -= LONG_TAG_BYTES;
     if (reserve_data(b, data_bytes + padding) < 0) return -1;
     c->tid = bam_record_tid(rec);
-    c->pos = bam_record_pos(rec);
+    c->pos = bam_record_true_pos(rec);
     c->qual = rec[13];
     c->bin = (uint16_t)bam_record_u16(rec + 14);
     c->n_cigar = bam_record_u16(rec + 16);
     c->flag = (uint16_t)bam_record_flag(rec);
     c->l_qseq = (int32_t)bam_record_u32(rec + 20);
     c->mtid = (int32_t)bam_record_u32(rec + 24);
-    c->mpos = (int32_t)bam_record_u32(rec + 28);
-    c->isize = (int32_t)bam_record_u32(rec + 32);
+    c->mpos = bam_record_true_mate_pos(rec);
+    c->isize = true_value(rec, 32, LONG_LENGTH);
     c->l_qname = (uint16_t)(name_bytes + padding);
     c->l_extranul = (uint8_t)padding;
     memcpy(b->data, bam_record_name(rec), name_bytes);

@@ -80,7 +80,25 @@ size_t bam_record_packed_bytes(const bam1_t *b);
 void bam_record_pack(const bam1_t *b, uint8_t *out);
 
 /*
- * Unpacks a checked record into b, whose data buffer is grown as needed, and moves a CIGAR from a
+ * Records that BAM cannot hold because a coordinate lies beyond 2^31 - 1: they go from SAM to SAM.
+ * In raw form such a coordinate's field holds INT32_MAX, and a tag of our own at the record's end
+ * has the true values.
+ *
+ * The size of b in this form; 0 if b needs no such thing or cannot be held even so. pack_long
+ * writes it.
+ */
+size_t bam_record_long_bytes(const bam1_t *b);
+void bam_record_pack_long(const bam1_t *b, uint8_t *out);
+
+/* Index of the first reference that is longer than BAM can say, 2^31 - 1; -1 if there is none. */
+int32_t bam_header_long_reference(const sam_hdr_t *header);
+
+/* The true coordinates of a record in either form, 0-based. */
+int64_t bam_record_true_pos(const uint8_t *rec);
+int64_t bam_record_true_mate_pos(const uint8_t *rec);
+
+/*
+ * Unpacks a checked record, in either form, into b, whose data buffer is grown as needed, and moves a CIGAR from a
  * CG tag back to its place, as htslib does on reading. Returns 0, or -1 without memory.
  */
 int bam_record_unpack(const uint8_t *rec, bam1_t *b);

@@ -75,8 +75,23 @@ static size_t encode_name(enum sort_order order, const uint8_t *rec, uint8_t *ou
     return n + 3;
 }
 
-static size_t encode_coordinate(const uint8_t *rec, uint8_t *out)
+/* Reference, position + 1, strand: 4, 8 and 1 bytes. */
+static size_t encode_long_coordinate(const uint8_t *rec, uint8_t *out)
 {
+    enum { TID_BYTES = 4, POS_BYTES = 8 };
+    if (out) {
+        uint32_t tid = __builtin_bswap32((uint32_t)bam_record_tid(rec) & 0x7fffffff);
+        uint64_t pos = __builtin_bswap64((uint64_t)(bam_record_true_pos(rec) + 1));
+        memcpy(out, &tid, TID_BYTES);
+        memcpy(out + TID_BYTES, &pos, POS_BYTES);
+        out[TID_BYTES + POS_BYTES] = bam_record_flag(rec) >> 4 & 1;
+    }
+    return TID_BYTES + POS_BYTES + 1;
+}
+
+static size_t encode_coordinate(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
+{
+    if (rules->long_positions) return encode_long_coordinate(rec, out);
     if (out) sort_key_store_fixed(sort_key_coordinate(rec), out);
     return SORT_KEY_FIXED_BYTES;
 }
@@ -85,13 +100,13 @@ static size_t encode_tag(const struct sort_rules *rules, const uint8_t *rec, uin
 {
     size_t n = bam_key_tag_encode(rules->tag, rec, out);
     uint8_t *rest = out ? out + n : NULL;
-    return n + (rules->below == SORT_COORDINATE ? encode_coordinate(rec, rest)
+    return n + (rules->below == SORT_COORDINATE ? encode_coordinate(rules, rec, rest)
                                                 : encode_name(rules->below, rec, rest));
 }
 
-static size_t encode_minhash(const uint8_t *rec, uint8_t *out)
+static size_t encode_minhash(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
 {
-    if (!minhash_is_tail(rec)) return encode_coordinate(rec, out);
+    if (!minhash_is_tail(rec)) return encode_coordinate(rules, rec, out);
     if (!out) return MINHASH_KEY_BYTES;
     struct minhash_value value;
     minhash_recall(rec, &value);
@@ -107,8 +122,8 @@ static size_t encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t
     case SORT_NAME_LEXICAL: return encode_name(rules->order, rec, out);
     case SORT_TAG: return encode_tag(rules, rec, out);
     case SORT_TEMPLATE: return bam_key_template_encode(rules->template_ends, rec, out, problem);
-    case SORT_MINHASH: return encode_minhash(rec, out);
-    default: return encode_coordinate(rec, out);
+    case SORT_MINHASH: return encode_minhash(rules, rec, out);
+    default: return encode_coordinate(rules, rec, out);
     }
 }
 
@@ -152,7 +167,8 @@ int sort_rules_update_header(const struct sort_rules *rules, bool any_placed, sa
     const char *so = "unsorted", *ss = NULL, *go = NULL;
     char tag_order[64];
     switch (rules->order) {
-    case SORT_COORDINATE: so = "coordinate"; break;
+    case SORT_COORDINATE:
+    case SORT_COORDINATE_LONG: so = "coordinate"; break;
     case SORT_NAME_NATURAL:
         so = "queryname";
         ss = "queryname:natural";

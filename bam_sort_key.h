@@ -34,12 +34,14 @@ enum sort_order {
     SORT_TAG,                   /* -t: value of a tag, then one of the three above */
     SORT_TEMPLATE,              /* --template-coordinate: both ends of the template */
     SORT_MINHASH,               /* -M: coordinate, but records without reference by minimiser */
+    SORT_COORDINATE_LONG,       /* as SORT_COORDINATE, with positions beyond 2^31 */
     SORT_SHUFFLE,               /* --shuffle: random, the same for the same records and seed */
 };
 
 struct sort_rules {
     enum sort_order order;
     enum sort_order below;      /* SORT_TAG: what decides between equal values */
+    bool long_positions;        /* some reference is longer than 2^31 - 1 */
     char tag[2];                /* SORT_TAG */
     const struct bam_key_template *template_ends;       /* SORT_TEMPLATE */
     struct minhash_settings minhash;                    /* SORT_MINHASH */

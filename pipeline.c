@@ -312,6 +312,18 @@ static int prepare_rules(struct pipeline *p)
     const struct sort_settings *s = p->settings;
     if (s->sum_only) return 0;  /* no order is the cheapest */
     p->rules = s->rules;
+    int32_t long_ref = bam_header_long_reference(p->header);
+    if (long_ref >= 0) {
+        if (s->output_format.format != sam) {
+            diag_error("reference '%s' has %" PRId64 " bases, more than %s can hold: write SAM with "
+                       "-O sam", sam_hdr_tid2name(p->header, long_ref),
+                       (int64_t)sam_hdr_tid2len(p->header, long_ref),
+                       s->output_format.format == cram ? "CRAM" : "BAM");
+            return -1;
+        }
+        p->rules.long_positions = true;
+        if (p->rules.order == SORT_COORDINATE) p->rules.order = SORT_COORDINATE_LONG;
+    }
     if (p->rules.order == SORT_TEMPLATE) {
         p->template_ends = bam_key_template_create(p->header);
         if (!p->template_ends) return pipeline_no_memory(p);

@@ -108,13 +108,18 @@ static int reserve_raw(struct sam_chunk *chunk, size_t n_bytes)
 static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
 {
     size_t size = bam_record_packed_bytes(record);
+    bool is_long = size == 0 && chunk->long_positions;
+    if (is_long) size = bam_record_long_bytes(record);
     if (size == 0) {
         (void)snprintf(chunk->problem_name, sizeof chunk->problem_name, "%s", bam_get_qname(record));
         return "it lies beyond position 2^31 or its CIGAR is too long for BAM";
     }
     if (reserve_raw(chunk, size) < 0) return "out of memory";
     uint8_t *raw = chunk->raw + chunk->raw_bytes;
-    bam_record_pack(record, raw);
+    if (is_long)
+        bam_record_pack_long(record, raw);
+    else
+        bam_record_pack(record, raw);
     if (chunk->renames) {
         /* Behind the record there is room for the renamed one, which then takes its place. */
         size_t bound = header_union_rewrite_bound(chunk->renames, chunk->input, raw);

@@ -26,6 +26,7 @@ struct sam_chunk {
     size_t n_records;           /* in raw */
     const char *problem;        /* what is wrong with the line behind these; NULL: nothing */
     char problem_name[256];     /* the read's name, if it has got that far, or empty */
+    bool long_positions;                /* references may be longer than 2^31 - 1 */
     const struct header_union *renames; /* of read groups and programs, or NULL */
     size_t input;                       /* ... which is this one of the united */
 };

@@ -383,6 +383,51 @@ static void test_what_bam_cannot_hold(void **state)
     bam_destroy1(b);
 }
 
+/* A coordinate around one of the limits, or any. */
+static hts_pos_t random_coordinate(struct rng *rng, bool negative)
+{
+    static const hts_pos_t limits[] = {0, INT32_MAX, UINT32_MAX, INT64_C(1) << 40};
+    hts_pos_t at = limits[rng_below(rng, 4)] + (hts_pos_t)rng_below(rng, 5) - 1;
+    return negative && rng_one_in(rng, 2) ? -at : at;
+}
+
+/* Such records go from SAM to SAM: what is unpacked is what was packed, at its exact size. */
+static void test_long_coordinates(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(71);
+    bam1_t *b = bam_init1(), *back = bam_init1();
+    assert_non_null(b);
+    assert_non_null(back);
+    size_t n_long = 0;
+    for (int round = 0; round < 3000; round++) {
+        hts_pos_t pos = random_coordinate(&rng, false), mate = random_coordinate(&rng, false);
+        hts_pos_t length = random_coordinate(&rng, true);
+        uint32_t cigar = 4 << 4 | BAM_CMATCH;
+        assert_true(bam_set1(b, 1, "r", 0, 0, pos, 60, 1, &cigar, 0, mate, length, 4, "ACGT",
+                             NULL, 100) >= 0);
+        if (rng_one_in(&rng, 2)) assert_int_equal(bam_aux_update_str(b, "RG", 3, "xy"), 0);
+        size_t plain = bam_record_packed_bytes(b), n_bytes = bam_record_long_bytes(b);
+        CHECK(&rng, (plain == 0) == (n_bytes > 0));
+        uint8_t *raw = test_alloc(plain + n_bytes);
+        if (n_bytes)
+            bam_record_pack_long(b, raw);
+        else
+            bam_record_pack(b, raw);
+        n_long += n_bytes > 0;
+        CHECK(&rng, bam_record_bytes(raw) == plain + n_bytes && !bam_record_check(raw, 1));
+        CHECK(&rng, bam_record_true_pos(raw) == pos && bam_record_true_mate_pos(raw) == mate);
+        CHECK(&rng, bam_record_unpack(raw, back) == 0);
+        CHECK(&rng, back->core.pos == pos && back->core.mpos == mate);
+        CHECK(&rng, back->core.isize == length && back->l_data == b->l_data);
+        CHECK(&rng, memcmp(back->data, b->data, (size_t)b->l_data) == 0);
+        free(raw);
+    }
+    CHECK(&rng, n_long > 500 && n_long < 2900);
+    bam_destroy1(b);
+    bam_destroy1(back);
+}
+
 /* In place of a long CIGAR stands one operation as long as what it covers: less than 2^28. */
 static void test_long_cigar_that_covers_too_much(void **state)
 {
@@ -635,6 +680,7 @@ int main(void)
         cmocka_unit_test(test_packs_long_cigars_as_htslib_writes),
         cmocka_unit_test(test_unpacks_cg_tags_as_htslib_reads),
         cmocka_unit_test(test_what_bam_cannot_hold),
+        cmocka_unit_test(test_long_coordinates),
         cmocka_unit_test(test_long_cigar_that_covers_too_much),
         cmocka_unit_test(test_lying_records_are_refused),
         cmocka_unit_test(test_cigar_is_judged_as_by_htslib),
