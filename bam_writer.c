@@ -4,14 +4,15 @@
  * BAM and SAM: the header, what the workers made, and the EOF block go to an hFILE as they are.
  * htslib's BGZF is not used: its only way to be closed adds an EOF block, which would make a failed
  * run's output look complete. Nor is its threaded SAM writer: in htslib 1.16 it waits forever once
- * the disk is full. CRAM: records are unpacked and handed to sam_write1, in this one thread: with a
- * pool htslib 1.16 frees a container under its workers when a write fails, and crashes.
+ * the disk is full. CRAM: records are unpacked and handed to sam_write1, which encodes them in the
+ * pool; what it writes goes through a pipe (output_pump.h says why).
  */
 #include "bam_writer.h"
 
 #include "bam_record.h"
 #include "bgzf_block.h"
 #include "diag.h"
+#include "output_pump.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +32,12 @@ struct bam_writer {
     bool lost_reader;           /* standard output is a pipe that was closed */
     char *final_path;           /* NULL: written directly */
     char *temporary_path;
-    hFILE *raw;                 /* BAM, SAM; else until `file` takes it over */
-    samFile *file;              /* CRAM */
+    hFILE *raw;                 /* the output */
+    /* CRAM */
+    struct output_pump pump;
+    hFILE *pump_in;             /* until `file` takes it over */
+    bool has_pump;
+    samFile *file;
     sam_hdr_t *header;          /* borrowed */
     bam1_t *record;
     uint64_t n_bytes;           /* BAM, SAM: written behind the header */
@@ -106,9 +111,16 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
         return NULL;
     }
     writer->settings = *settings;
+    writer->has_pump = !bam_writer_takes_bytes(&settings->format);
+    if (writer->has_pump && output_pump_open(&writer->pump, &writer->pump_in) < 0) {
+        diag_error("cannot make a pipe: %s", strerror(errno));
+        free(writer);
+        return NULL;
+    }
     writer->name = settings->path ? settings->path : "standard output";
     if (settings->path && choose_paths(writer, settings->path) < 0) {
         diag_error("cannot create '%s': %s", writer->name, strerror(errno));
+        (void)bam_writer_end(writer, false);
         bam_writer_abort(writer);
         return NULL;
     }
@@ -201,16 +213,12 @@ static int start_bytes(struct bam_writer *writer)
 }
 
 /* The empty block that marks the end of a complete file (SAM specification, section 4.1.2). */
-static int end_bytes(struct bam_writer *writer)
+static int write_end(struct bam_writer *writer)
 {
     static const uint8_t eof_block[28] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2,
                                           0, 27, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    bool written = !is_compressed(&writer->settings.format) ||
-                   hwrite(writer->raw, eof_block, sizeof eof_block) == sizeof eof_block;
-    int saved = errno;
-    int r = hclose(writer->raw);
-    if (!written) errno = saved;
-    return written && r == 0 ? 0 : -1;
+    if (!is_compressed(&writer->settings.format)) return 0;
+    return hwrite(writer->raw, eof_block, sizeof eof_block) == sizeof eof_block ? 0 : -1;
 }
 
 static int start_cram(struct bam_writer *writer)
@@ -219,15 +227,27 @@ static int start_cram(struct bam_writer *writer)
     const htsFormat *format = &settings->format;
     char mode[8] = "wc";
     if (settings->level >= 0) mode[2] = (char)('0' + settings->level);
-    writer->file = hts_hopen(writer->raw, writer->name, mode);
+    output_pump_set_target(&writer->pump, writer->raw);
+    writer->file = hts_hopen(writer->pump_in, writer->name, mode);
     if (!writer->file) return -1;
-    writer->raw = NULL;
+    writer->pump_in = NULL;
+    if (hts_set_opt(writer->file, HTS_OPT_THREAD_POOL, settings->pool) < 0) return -1;
     writer->record = bam_init1();
     if (!writer->record) return -1;
     if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) return -1;
     if (sam_hdr_write(writer->file, writer->header) < 0) return -1;
     if (!settings->index_path) return 0;
     return sam_idx_init(writer->file, writer->header, 0, settings->index_path);
+}
+
+bool bam_writer_needs_pump(const struct bam_writer *writer)
+{
+    return writer->has_pump;
+}
+
+void bam_writer_pump(struct bam_writer *writer)
+{
+    output_pump_run(&writer->pump);
 }
 
 bool bam_writer_lost_reader(const struct bam_writer *writer)
@@ -275,9 +295,17 @@ uint64_t bam_writer_position(const struct bam_writer *writer)
     return (uint64_t)htell(writer->raw);
 }
 
+/* Reports what the pump met, which htslib does not see. */
+static int check_pump(struct bam_writer *writer)
+{
+    errno = atomic_load(&writer->pump.error);
+    return errno ? write_error(writer) : 0;
+}
+
 int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, size_t n_bytes)
 {
     const uint8_t *end = records + n_bytes;
+    if (check_pump(writer) < 0) return -1;
     for (const uint8_t *rec = records; rec < end; rec += bam_record_bytes(rec)) {
         errno = 0;
         if (bam_record_unpack(rec, writer->record) < 0) {
@@ -288,6 +316,26 @@ int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, 
             return write_error(writer);
     }
     return 0;
+}
+
+int bam_writer_end(struct bam_writer *writer, bool complete)
+{
+    errno = 0;
+    if (!writer->has_pump) return !complete || write_end(writer) == 0 ? 0 : write_error(writer);
+    /* Closing CRAM writes what is buffered and an end marker: half a result would look complete. */
+    if (!complete) output_pump_discard(&writer->pump);
+    int r = writer->file ? sam_close(writer->file) : 0;
+    if (writer->pump_in && hclose(writer->pump_in) < 0) r = -1;
+    writer->file = NULL;
+    writer->pump_in = NULL;
+    return r < 0 && complete ? write_error(writer) : 0;
+}
+
+int bam_writer_flush(struct bam_writer *writer)
+{
+    if (writer->has_pump && check_pump(writer) < 0) return -1;
+    errno = 0;
+    return hflush(writer->raw) < 0 ? write_error(writer) : 0;
 }
 
 static void free_writer(struct bam_writer *writer)
@@ -301,7 +349,8 @@ static void free_writer(struct bam_writer *writer)
 int bam_writer_close(struct bam_writer *writer, uint64_t *n_bytes)
 {
     errno = 0;
-    int r = writer->raw ? end_bytes(writer) : sam_close(writer->file);
+    if (writer->has_pump) output_pump_close(&writer->pump);
+    int r = hclose(writer->raw);
     if (r < 0) (void)write_error(writer);
     struct stat st;
     *n_bytes = writer->n_bytes;
@@ -316,22 +365,11 @@ int bam_writer_close(struct bam_writer *writer, uint64_t *n_bytes)
     return r < 0 ? -1 : 0;
 }
 
-/* What is written to standard output from now on goes nowhere. */
-static void detach_standard_output(void)
-{
-    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (nowhere < 0) return;
-    (void)dup2(nowhere, STDOUT_FILENO);
-    (void)close(nowhere);
-}
-
 void bam_writer_abort(struct bam_writer *writer)
 {
     if (!writer) return;
+    if (writer->has_pump) output_pump_close(&writer->pump);
     if (writer->raw) hclose_abruptly(writer->raw);
-    /* Closing CRAM writes what is buffered and an end marker: half a result would look complete. */
-    if (writer->file && !writer->settings.path) detach_standard_output();
-    if (writer->file) (void)sam_close(writer->file);
     if (writer->file_exists) (void)unlink(writer->temporary_path);
     free_writer(writer);
 }

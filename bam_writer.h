@@ -5,13 +5,16 @@
  * that its name never stands for half a result, and a file can be sorted onto itself. Standard
  * output, devices, pipes and URLs are written directly.
  *
- * Order of calls: create, start, write in sorted order, then close, or abort, which removes what
- * was written. Threads: one at a time. Errors: -1 after a message that names the file.
+ * Order of calls: create, start, write in sorted order, end, flush, then close, or abort, which removes
+ * what was written. CRAM needs a thread of its own from create to end, in which bam_writer_pump runs
+ * (output_pump.h), and which has ended before close or abort. Threads otherwise: one at a time.
+ * Errors: -1 after a message that names the file.
  */
 #ifndef ROCKSORT_BAM_WRITER_H
 #define ROCKSORT_BAM_WRITER_H
 
 #include <htslib/sam.h>
+#include <htslib/thread_pool.h>
 #include <stdbool.h>
 
 struct bam_writer;
@@ -19,6 +22,7 @@ struct bam_writer;
 struct bam_writer_settings {
     const char *path;           /* NULL: standard output */
     const char *index_path;     /* CRAM: also write an index there; or NULL */
+    htsThreadPool *pool;        /* CRAM is encoded there */
     htsFormat format;           /* from bam_writer_choose_format */
     int level;                  /* 0-9, -1: default of the format */
 };
@@ -41,6 +45,10 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
  */
 const char *bam_writer_temporary_path(const struct bam_writer *writer);
 
+/* True if bam_writer_pump must run; it returns after bam_writer_end. */
+bool bam_writer_needs_pump(const struct bam_writer *writer);
+void bam_writer_pump(struct bam_writer *writer);
+
 /* Opens the file and writes the header, which outlives the writer. May block on a named pipe. */
 int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header);
 
@@ -53,7 +61,13 @@ uint64_t bam_writer_position(const struct bam_writer *writer);
 /* Writes a sequence of whole raw records. */
 int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, size_t n_bytes);
 
-/* Ends the file, renames it and frees the writer, also on failure. *n_bytes: size, if known. */
+/* Nothing more will be written. Unless all is complete, nothing is written that looks like an end. */
+int bam_writer_end(struct bam_writer *writer, bool complete);
+
+/* After the end: what was written has left the process. */
+int bam_writer_flush(struct bam_writer *writer);
+
+/* Closes the file, renames it and frees the writer, also on failure. *n_bytes: size, if known. */
 int bam_writer_close(struct bam_writer *writer, uint64_t *n_bytes);
 
 /* True if writing failed because nobody reads standard output any more. */

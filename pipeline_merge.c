@@ -348,12 +348,42 @@ static int finish_index(struct merger *m)
     return -1;
 }
 
+static void *run_pump(void *writer)
+{
+    bam_writer_pump(writer);
+    return NULL;
+}
+
+static int start_pump(struct merger *m)
+{
+    if (!bam_writer_needs_pump(m->writer)) return 0;
+    int error = pthread_create(&m->pump_thread, NULL, run_pump, m->writer);
+    if (error) diag_error("cannot start a thread: %s", strerror(error));
+    m->pump_runs = error == 0;
+    return error ? -1 : 0;
+}
+
+/* Closes the output, which keeps its name only if all is well. */
+static int end_output(struct merger *m, bool complete)
+{
+    struct pipeline *p = m->p;
+    if (!m->writer) return -1;
+    if (bam_writer_end(m->writer, complete) < 0) complete = false;
+    if (m->pump_runs) (void)pthread_join(m->pump_thread, NULL);
+    if (complete && bam_writer_flush(m->writer) < 0) complete = false;
+    if (complete) return bam_writer_close(m->writer, &p->report->output_bytes);
+    p->lost_reader = bam_writer_lost_reader(m->writer);
+    bam_writer_abort(m->writer);
+    return -1;
+}
+
 static int start_writer(struct merger *m)
 {
     struct pipeline *p = m->p;
     struct bam_writer_settings settings = {
         .path = p->settings->output,
         .index_path = p->partial_index,
+        .pool = &p->pool,
         .format = p->settings->output_format,
         .level = p->settings->level,
     };
@@ -367,7 +397,7 @@ static int start_writer(struct merger *m)
         p->partial_output = copy;
         pipeline_unlock(p);
     }
-    return bam_writer_start(m->writer, p->header);
+    return start_pump(m) < 0 ? -1 : bam_writer_start(m->writer, p->header);
 }
 
 static int dispatch_and_write(struct merger *m)
@@ -426,15 +456,10 @@ int merge_to_output(struct pipeline *p)
                        .format = &p->settings->output_format};
     m.last_unopened = &m.unopened;
     m.last_waiting = &m.waiting;
-    int r = -1;
-    if (prepare_merge(&m) == 0 && prepare_index(&m) == 0 && start_writer(&m) == 0 && dispatch_and_write(&m) == 0 &&
-        check_content(p) == 0) {
-        r = bam_writer_close(m.writer, &p->report->output_bytes);
-        m.writer = NULL;
-        if (r == 0) r = finish_index(&m);
-    }
-    if (m.writer) p->lost_reader = bam_writer_lost_reader(m.writer);
-    bam_writer_abort(m.writer);
+    bool complete = prepare_merge(&m) == 0 && prepare_index(&m) == 0 && start_writer(&m) == 0 &&
+                    dispatch_and_write(&m) == 0 && check_content(p) == 0;
+    int r = end_output(&m, complete);
+    if (r == 0) r = finish_index(&m);
     bam_index_destroy(m.index);
     if (r < 0 && p->partial_index) (void)unlink(p->partial_index);
     release_merger(&m);

@@ -36,6 +36,7 @@ from differential_shrink import Shrinker  # noqa: E402
 
 DEFAULT_CASES = 500
 MAX_DIFFERENCES = 10  # then the run ends: whatever is broken has shown itself
+LAST_TRIES = 10
 SHOWN_BYTES = 6000
 
 
@@ -114,8 +115,11 @@ class Worker:
             shutil.copytree(self.folder, f"{keep}/first")
         shrinker = Shrinker(case, self.fails_like(difference.kind))
         case = shrinker.run()
-        # Once more: the files of the smallest case, and what it says.
-        verdict = cases.try_case(case, self.args.program, self.folder)
+        # Once more: the files of the smallest case, and what it says. A race may need some tries.
+        for _ in range(LAST_TRIES):
+            verdict = cases.try_case(case, self.args.program, self.folder)
+            if verdict.difference:
+                break
         if keep:
             shutil.copytree(self.folder, f"{keep}/smallest")
         now = verdict.difference or cases.Difference("unstable", "it did not show again")

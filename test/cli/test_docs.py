@@ -22,6 +22,12 @@ def usage_options():
     return options
 
 
+def man_page_entries():
+    """The man page's explanations of options: a line with the option, then the text."""
+    page = (ROOT / "doc/samtools-rocksort.1").read_text().replace("\\-", "-")
+    return re.findall(r"^\.TP\n(\..*(?:\n(?!\.(?:TP|PP|SH)).*)*)", page, re.M)
+
+
 class Documents(CliTest):
     """The documents against the usage text."""
 
@@ -44,12 +50,14 @@ class Documents(CliTest):
             match = re.match(r" +(?:-\S, )?(-{1,2}[\w@-]+).*\[(\S+)\]$", line)
             if match:
                 defaults[match.group(1)] = match.group(2)
-        self.assertEqual(set(defaults), {"-l", "--threads", "-m", "--temp-codec", "--verbosity"})
+        self.assertEqual(set(defaults), {"-K", "-w", "-l", "--threads", "-m", "--temp-codec",
+                                         "--verbosity"})
         readme = (ROOT / "README.md").read_text()
         for option, value in defaults.items():
             row = re.search(rf"^\|[^|\n]*{re.escape(option)}\b.*$", readme, re.M)
             if value != "0":
                 self.assertIn(f"[{value}]", row.group(0), option)
-        page = (ROOT / "doc/samtools-rocksort.1").read_text()
-        for value in (defaults["-m"], defaults["--temp-codec"], defaults["--verbosity"]):
-            self.assertIn(value, page)
+        entries = man_page_entries()
+        for option, value in defaults.items():
+            entry = next(text for text in entries if option in text.split("\n", 1)[0])
+            self.assertRegex(entry, rf"(?<!\w){value}(?!\w)", option)
