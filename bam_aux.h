@@ -2,8 +2,8 @@
  * bam_aux.h -- tags (auxiliary fields) of raw records, read in place.
  *
  * A raw record (bam_record.h) ends in tags: two letters, a type, a value (SAM specification,
- * section 4.2.4). bam_record_check does not look at them, so every function here stays within the record whatever
- * the bytes say; a tag whose value does not fit ends the walk as damaged.
+ * section 4.2.4). bam_record_check does not look at them, so every function here stays within the
+ * record whatever the bytes say; a tag whose value does not fit ends the walk as damaged.
  *
  * All functions are pure and may be called from any thread. Pointers point into the record.
  */

@@ -96,8 +96,9 @@ struct bam_batch_part *bam_batch_add_part(struct bam_batch *batch, size_t to, si
                                           uint64_t first_record);
 
 /*
- * Copies the records of a part from its source, if it has one, checks them against a header of n_refs
- * references, adds them to *sum and indexes them. Returns 0, or -1 with the reason in *problem.
+ * Copies the records of a part from its source, if it has one, checks them against a header of
+ * n_refs references, adds them to *sum and indexes them. Returns 0, or -1 with the reason in
+ * *problem.
  */
 int bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs, struct content_sum *sum,
                          struct bam_batch_problem *problem);

@@ -7,7 +7,7 @@
  *     place of every byte is known before anything is inflated.
  *   - other BAM (gzip, uncompressed): bgzf_read.
  *   - SAM, compressed or not: lines for sam_text.h.
- *   - CRAM, FASTQ: sam_read1, packed into raw form.
+ *   - CRAM, FASTQ, and all that htslib is to filter: sam_read1, packed into raw form.
  *   - BAM whose read groups or programs are renamed: bgzf_read, record by record, since records
  *     change their size.
  */
@@ -62,6 +62,7 @@ static bool is_alignment_file(const htsFormat *format)
 
 static enum source choose_source(samFile *file)
 {
+    if (file->filter) return SOURCE_RECORDS;
     if (file->format.format == sam) return SOURCE_TEXT;
     if (file->format.format != bam) return SOURCE_RECORDS;
     return bgzf_compression(file->fp.bgzf) == 2 ? SOURCE_BGZF : SOURCE_PLAIN;
@@ -71,8 +72,9 @@ static enum source choose_source(samFile *file)
 static int use_pool(samFile *file, htsThreadPool *pool)
 {
     const htsFormat *format = &file->format;
-    if (format->format == bam) return 0;
-    if (format->format != sam) return hts_set_opt(file, HTS_OPT_THREAD_POOL, pool);
+    bool by_records = file->filter || (format->format != bam && format->format != sam);
+    if (format->format == bam && !by_records) return 0;
+    if (format->format != sam && by_records) return hts_set_opt(file, HTS_OPT_THREAD_POOL, pool);
     /* For the file this would start htslib's SAM parser, too; see sam_text.h. */
     return format->compression == bgzf ? bgzf_thread_pool(file->fp.bgzf, pool->pool, pool->qsize)
                                        : 0;

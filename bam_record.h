@@ -98,8 +98,9 @@ int64_t bam_record_true_pos(const uint8_t *rec);
 int64_t bam_record_true_mate_pos(const uint8_t *rec);
 
 /*
- * Unpacks a checked record, in either form, into b, whose data buffer is grown as needed, and moves a CIGAR from a
- * CG tag back to its place, as htslib does on reading. Returns 0, or -1 without memory.
+ * Unpacks a checked record, in either form, into b, whose data buffer is grown as needed, and moves
+ * a CIGAR from a CG tag back to its place, as htslib does on reading. Returns 0, or -1 without
+ * memory.
  */
 int bam_record_unpack(const uint8_t *rec, bam1_t *b);
 

@@ -103,6 +103,22 @@ static int choose_paths(struct bam_writer *writer, const char *path)
     return 0;
 }
 
+int bam_writer_check_place(const char *path)
+{
+    if (strstr(path, "://") || access(path, F_OK) == 0) return 0;
+    char *dir = strdup(path);
+    if (!dir) {
+        diag_error("out of memory");
+        return -1;
+    }
+    char *slash = strrchr(dir, '/');
+    if (slash) slash[slash == dir] = '\0';
+    int r = access(slash ? dir : ".", W_OK);
+    if (r < 0) diag_error("cannot create '%s': %s", path, strerror(errno));
+    free(dir);
+    return r;
+}
+
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
 {
     struct bam_writer *writer = calloc(1, sizeof *writer);
@@ -236,8 +252,11 @@ static int start_cram(struct bam_writer *writer)
     if (!writer->record) return -1;
     if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) return -1;
     if (sam_hdr_write(writer->file, writer->header) < 0) return -1;
-    if (!settings->index_path) return 0;
-    return sam_idx_init(writer->file, writer->header, 0, settings->index_path);
+    if (!settings->index_path ||
+        sam_idx_init(writer->file, writer->header, 0, settings->index_path) == 0)
+        return 0;
+    diag_error("cannot create the index '%s': %s", settings->index_path, strerror(errno));
+    return -1;
 }
 
 bool bam_writer_needs_pump(const struct bam_writer *writer)

@@ -5,9 +5,10 @@
  * that its name never stands for half a result, and a file can be sorted onto itself. Standard
  * output, devices, pipes and URLs are written directly.
  *
- * Order of calls: create, start, write in sorted order, end, flush, then close, or abort, which removes
- * what was written. CRAM needs a thread of its own from create to end, in which bam_writer_pump runs
- * (output_pump.h), and which has ended before close or abort. Threads otherwise: one at a time.
+ * Order of calls: create, start, write in sorted order, end, flush, then close, or abort, which
+ * removes what was written. CRAM needs a thread of its own from create to end, in which
+ * bam_writer_pump runs (output_pump.h), and which has ended before flush, close or abort. Otherwise
+ * one thread at a time.
  * Errors: -1 after a message that names the file.
  */
 #ifndef ROCKSORT_BAM_WRITER_H
@@ -36,6 +37,10 @@ int bam_writer_choose_format(const char *option, const char *path, htsFormat *fo
 /* True if the format takes bytes as they will stand in the file, false if it takes records. */
 bool bam_writer_takes_bytes(const htsFormat *format);
 
+/* Returns 0 if a file of this name is there or can probably be made, else -1 after a message. To be
+   called before hours of work. */
+int bam_writer_check_place(const char *path);
+
 /* Chooses the file to be written, without touching it. NULL after a message. */
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings);
 
@@ -61,7 +66,7 @@ uint64_t bam_writer_position(const struct bam_writer *writer);
 /* Writes a sequence of whole raw records. */
 int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, size_t n_bytes);
 
-/* Nothing more will be written. Unless all is complete, nothing is written that looks like an end. */
+/* Nothing more will be written. Unless it is complete nothing is written that looks like an end. */
 int bam_writer_end(struct bam_writer *writer, bool complete);
 
 /* After the end: what was written has left the process. */

@@ -23,7 +23,8 @@ struct output_pump {
     atomic_int error;           /* errno of the first failed write, or 0 */
 };
 
-/* Makes the pipe. Returns 0, or -1 with errno set. *from, which the caller closes, takes what is to go to the target. */
+/* Makes the pipe. Returns 0, or -1 with errno set. *from, which the caller closes, takes what is to
+   go to the target. */
 int output_pump_open(struct output_pump *pump, hFILE **from);
 void output_pump_set_target(struct output_pump *pump, hFILE *target);
 void output_pump_run(struct output_pump *pump);

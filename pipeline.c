@@ -219,6 +219,7 @@ static void release_pipeline(struct pipeline *p)
     free_workers(p);
     bam_key_template_destroy(p->template_ends);
     minhash_index_destroy(p->minhash_index);
+    bam_index_destroy(p->index);
     if (p->scratch_path && !p->report->store_path && scratch_dir_remove(p->scratch_path) < 0)
         diag_warning("cannot remove the temporary directory '%s': %s", p->scratch_path,
                      strerror(errno));
@@ -315,8 +316,8 @@ static int prepare_rules(struct pipeline *p)
     int32_t long_ref = bam_header_long_reference(p->header);
     if (long_ref >= 0) {
         if (s->output_format.format != sam) {
-            diag_error("reference '%s' has %" PRId64 " bases, more than %s can hold: write SAM with "
-                       "-O sam", sam_hdr_tid2name(p->header, long_ref),
+            diag_error("reference '%s' has %" PRId64 " bases, more than %s can hold: write SAM "
+                       "with -O sam", sam_hdr_tid2name(p->header, long_ref),
                        (int64_t)sam_hdr_tid2len(p->header, long_ref),
                        s->output_format.format == cram ? "CRAM" : "BAM");
             return -1;
@@ -371,11 +372,14 @@ static int load_phase(struct pipeline *p)
 static int run_phases(struct pipeline *p)
 {
     struct sort_report *report = p->report;
+    const struct sort_settings *s = p->settings;
     double start = pipeline_seconds();
-    if (start_pool(p) < 0) return -1;
-    p->inputs = bam_inputs_open(p->settings->inputs, p->settings->n_inputs,
-                                &p->settings->input_format, &p->pool);
-    if (!p->inputs || prepare_header(p) < 0 || prepare_rules(p) < 0 || map_arena(p) < 0)
+    if ((s->output && bam_writer_check_place(s->output) < 0) ||
+        (s->index_path && bam_writer_check_place(s->index_path) < 0) || start_pool(p) < 0)
+        return -1;
+    p->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format, &p->pool);
+    if (!p->inputs || prepare_header(p) < 0 || prepare_rules(p) < 0 || prepare_index(p) < 0 ||
+        map_arena(p) < 0)
         return -1;
     if (load_phase(p) < 0) return -1;
     /* Only now, since workers that parse SAM look into the header, too. */
@@ -383,7 +387,7 @@ static int run_phases(struct pipeline *p)
     report->n_records = p->sum_in.n_records;
     report->raw_bytes = p->sum_in.n_bytes;
     report->checksum = p->sum_in.hash;
-    if (p->settings->sum_only) return 0;
+    if (s->sum_only) return 0;
     if (spill_to_fit(p) < 0) return -1;
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* merging allocates anew, in other sizes */

@@ -14,6 +14,7 @@
 #define ROCKSORT_PIPELINE_INTERNAL_H
 
 #include "bam_batch.h"
+#include "bam_index.h"
 #include "bam_inputs.h"
 #include "bam_writer.h"
 #include "bgzf_block.h"
@@ -51,6 +52,7 @@ struct pipeline {
     struct sort_rules rules;    /* the settings', and what follows from header and files: */
     struct bam_key_template *template_ends;
     struct minhash_index *minhash_index;
+    struct bam_index *index;    /* of the output; NULL: none, or htslib makes it */
     struct mem_budget budget;
     htsThreadPool pool;
     hts_tpool_process *jobs;
@@ -154,6 +156,11 @@ ssize_t find_cut_places(enum sort_order order, const struct merge_source *source
                         struct cut_place **places);
 
 /* pipeline_merge.c */
+
+/* Names the temporary file of the output's index and makes the index: BAI if its name ends so, else
+   CSI; that of CRAM is htslib's. Returns 0, or -1 after a message. */
+int prepare_index(struct pipeline *p);
+
 int merge_to_output(struct pipeline *p);
 
 #endif

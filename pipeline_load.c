@@ -101,7 +101,7 @@ static void batch_step_done(struct pipeline *p, struct bam_batch *batch)
     if (atomic_fetch_sub(&batch->n_pending, 1) == 1) (void)pipeline_submit(p, sort_job, batch);
 }
 
-/* With the lock held. A line of a million bases should not hold memory in each place of the ring. */
+/* With the lock held. A line of a million bases should not hold memory in all the ring. */
 static void drop_lines(const struct pipeline *p, struct load_piece *piece)
 {
     if (--piece->n_users == 0)

@@ -316,11 +316,8 @@ static int prepare_merge(struct merger *m)
     return p->store && !m->scan ? -1 : 0;
 }
 
-/* Names the index's temporary file. Makes the index, BAI if its name ends so, else CSI; that of CRAM
-   is htslib's. */
-static int prepare_index(struct merger *m)
+int prepare_index(struct pipeline *p)
 {
-    struct pipeline *p = m->p;
     const char *path = p->settings->index_path;
     if (!path) return 0;
     size_t n = strlen(path);
@@ -330,10 +327,10 @@ static int prepare_index(struct merger *m)
     pipeline_lock(p);
     p->partial_index = partial;
     pipeline_unlock(p);
-    if (!bam_writer_takes_bytes(m->format)) return 0;
+    if (!bam_writer_takes_bytes(&p->settings->output_format)) return 0;
     bool bai = n >= 4 && strcmp(path + n - 4, ".bai") == 0;
-    m->index = bam_index_create(bai ? BAM_INDEX_BAI : BAM_INDEX_CSI, p->header);
-    return m->index ? 0 : -1;
+    p->index = bam_index_create(bai ? BAM_INDEX_BAI : BAM_INDEX_CSI, p->header);
+    return p->index ? 0 : -1;
 }
 
 /* Gives the index its name. The sorted file is complete and stays if this fails. */
@@ -453,14 +450,13 @@ static void release_merger(struct merger *m)
 int merge_to_output(struct pipeline *p)
 {
     struct merger m = {.p = p, .rules = &p->rules, .order = p->rules.order,
-                       .format = &p->settings->output_format};
+                       .format = &p->settings->output_format, .index = p->index};
     m.last_unopened = &m.unopened;
     m.last_waiting = &m.waiting;
-    bool complete = prepare_merge(&m) == 0 && prepare_index(&m) == 0 && start_writer(&m) == 0 &&
+    bool complete = prepare_merge(&m) == 0 && start_writer(&m) == 0 &&
                     dispatch_and_write(&m) == 0 && check_content(p) == 0;
     int r = end_output(&m, complete);
     if (r == 0) r = finish_index(&m);
-    bam_index_destroy(m.index);
     if (r < 0 && p->partial_index) (void)unlink(p->partial_index);
     release_merger(&m);
     return r;

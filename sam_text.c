@@ -111,7 +111,8 @@ static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
     bool is_long = size == 0 && chunk->long_positions;
     if (is_long) size = bam_record_long_bytes(record);
     if (size == 0) {
-        (void)snprintf(chunk->problem_name, sizeof chunk->problem_name, "%s", bam_get_qname(record));
+        (void)snprintf(chunk->problem_name, sizeof chunk->problem_name, "%s",
+                       bam_get_qname(record));
         return "it lies beyond position 2^31 or its CIGAR is too long for BAM";
     }
     if (reserve_raw(chunk, size) < 0) return "out of memory";
@@ -134,7 +135,7 @@ static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
     return NULL;
 }
 
-/* Parses one line, whose last byte is a newline that is overwritten. Returns NULL or what is wrong. */
+/* Parses one line, whose last byte, a newline, is overwritten. Returns NULL or what is wrong. */
 static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length, sam_hdr_t *header,
                               bam1_t *record)
 {

@@ -49,8 +49,8 @@ int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_b
 void sam_text_release(struct sam_text *text);
 
 /*
- * Parses the lines into chunk->raw, up to the first that is wrong. `record` is the caller's scratch.
- * Destroys the text but not its size.
+ * Parses the lines into chunk->raw, up to the first that is wrong. `record` is scratch space of the
+ * caller. Destroys the text but not its size.
  */
 void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record);
 

@@ -1,8 +1,9 @@
 /* samtools.c -- the `samtools` front end.
  *
  * Purpose: `samtools rocksort ...` runs here, and so does `samtools sort ...` if the environment
- * has SAMTOOLS_SORT=rocksort; every other command is handed to the upstream samtools with execv(), so that its arguments, standard streams, process id and exit status are
- * exactly what they would be without us.
+ * has SAMTOOLS_SORT=rocksort; every other command is handed to the upstream samtools with execv(),
+ * so that its arguments, standard streams, process id and exit status are exactly what they would
+ * be without us.
  *
  * The upstream is what SAMTOOLS_UPSTREAM names or, without that, the first `samtools` on PATH that
  * is not this program. Two things tell "this program":

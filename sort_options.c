@@ -8,7 +8,6 @@
 #include <ctype.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -125,18 +124,23 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "  --verbosity INT      1 errors, 2 and more also the closing line, 4 and more details [3]\n"
 "  -h, --help           this text\n"
 "  --version            versions of rocksort and of its libraries\n",
-                  own ? "With -o every other argument is an input; all must have the same @SQ lines. "
-                        "Without -o a\nsecond argument is the output's name without .bam.\n"
+                  own ? "With -o every other argument is an input; all must have the same @SQ "
+                        "lines. Without -o a\nsecond argument is the output's name without .bam.\n"
                       : "");
+}
+
+/* Parses a whole decimal number; what does not fit a long is the nearest that does. */
+static int parse_number(const char *text, long *value)
+{
+    char *end;
+    *value = strtol(text, &end, 10);
+    return isdigit((unsigned char)text[text[0] == '-']) && *end == 0 ? 0 : -1;
 }
 
 /* Parses a whole decimal number in [low, high]; returns -1 after a message naming the option. */
 static int parse_int(const char *option, const char *text, long low, long high, long *value)
 {
-    char *end;
-    *value = strtol(text, &end, 10);
-    bool number = isdigit((unsigned char)text[text[0] == '-']) && *end == 0;
-    if (number && *value >= low && *value <= high) return 0;
+    if (parse_number(text, value) == 0 && *value >= low && *value <= high) return 0;
     diag_error("option %s takes a number from %ld to %ld, not '%s'", option, low, high, text);
     return -1;
 }
@@ -154,9 +158,8 @@ static int parse_memory(const char *option, const char *text, uint64_t *n_bytes)
 
 static int parse_level(const char *text, int *level)
 {
-    char *end;
-    long value = strtol(text, &end, 10);
-    if (!isdigit((unsigned char)text[text[0] == '-']) || *end != 0) {
+    long value;
+    if (parse_number(text, &value) < 0) {
         diag_error("option -l takes a number from 0 to 9, not '%s'", text);
         return -1;
     }
@@ -223,7 +226,11 @@ static int take_order_option(struct sort_options *o, int c, const char *text)
     case 'I': o->settings.minhash_fasta = text; rules->order = SORT_MINHASH; return 0;
     case 'M': rules->order = SORT_MINHASH; return 0;
     case 'K':
-        if (parse_int("-K", text, INT_MIN, INT_MAX, &value) < 0) return -1;
+        if (parse_number(text, &value) < 0) {
+            diag_error("option -K takes a number from %d to %d, not '%s'", MINHASH_K_MIN,
+                       MINHASH_K_MAX, text);
+            return -1;
+        }
         /* As samtools does. */
         rules->minhash.k = value < MINHASH_K_MIN   ? MINHASH_K_MIN
                            : value > MINHASH_K_MAX ? MINHASH_K_MAX
@@ -408,8 +415,11 @@ static int choose_format(struct sort_options *o)
     *last = o->output_options;
     o->output_options = NULL;
     /* For CRAM htslib applies the options itself. */
-    for (const hts_opt *option = s->output_format.specific; option; option = option->next)
-        if (option->opt == HTS_OPT_COMPRESSION_LEVEL) s->level = option->val.i;
+    for (const hts_opt *option = s->output_format.specific; option; option = option->next) {
+        if (option->opt != HTS_OPT_COMPRESSION_LEVEL) continue;
+        s->level = option->val.i;
+        if (s->output_format.format == sam) s->output_format.compression = bgzf;
+    }
     return 0;
 }
 

@@ -2,9 +2,9 @@
  * sort_options.h -- the command line of `samtools rocksort`: options, positional arguments, usage.
  *
  * What is accepted is what samtools sort 1.24 accepts, in its meaning, and more; numbers are parsed
- * strictly. Two dialects differ in the positional arguments alone: rocksort's own, in which a second
- * argument without -o is the output prefix, as in the program of 2014, and that of `samtools sort`,
- * in which it is an error.
+ * strictly. Two dialects differ in the positional arguments alone: rocksort's own, in which a
+ * second argument without -o is the output prefix, as in the program of 2014, and that of
+ * `samtools sort`, in which it is an error.
  *
  * Order of calls: init, parse, use the settings, release. The settings point into the options and
  * into argv, both of which must stay.
@@ -24,7 +24,7 @@ struct sort_options {
     bool help, version;
     bool print_checksum;                /* --checksum */
     bool checksum_only;                 /* --checksum-only: nothing is sorted */
-    bool nothing_given;                 /* no argument at all: whoever is at a terminal wants help */
+    bool nothing_given;                 /* no input: whoever is at a terminal wants help */
     /* while parsing, and memory behind the settings */
     uint64_t thread_memory_bytes;
     uint64_t total_memory_bytes;        /* 0: not given */

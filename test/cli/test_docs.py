@@ -59,5 +59,7 @@ class Documents(CliTest):
                 self.assertIn(f"[{value}]", row.group(0), option)
         entries = man_page_entries()
         for option, value in defaults.items():
-            entry = next(text for text in entries if option in text.split("\n", 1)[0])
-            self.assertRegex(entry, rf"(?<!\w){value}(?!\w)", option)
+            found = [text for text in entries
+                     if re.search(rf"(?<![\w-]){option}(?![\w-])", text.split("\n", 1)[0])]
+            self.assertEqual(len(found), 1, option)
+            self.assertRegex(found[0], rf"(?<!\w){value}(?!\w)", option)

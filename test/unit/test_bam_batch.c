@@ -384,7 +384,8 @@ static void test_damaged_record_is_numbered(void **state)
     make_stream(&rng, STREAM_MIXED, 20000, &stream);
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         for (size_t damaged = 0; damaged <= stream.n_records; damaged++) {
-            struct bam_batch *batch = bam_batch_create(test_rules(all_orders[o]), NULL, MIN_BATCH_BYTES);
+            const struct sort_rules *rules = test_rules(all_orders[o]);
+            struct bam_batch *batch = bam_batch_create(rules, NULL, MIN_BATCH_BYTES);
             assert_non_null(batch);
             memcpy(batch->mem, stream.bytes, stream.n_bytes);
             bam_batch_append(batch, stream.n_bytes);

@@ -1,4 +1,4 @@
-/* test_rules.h -- sort rules of the orders that need nothing but themselves, and room for a bound. */
+/* test_rules.h -- rules of the orders that need nothing but themselves, and room for a bound. */
 #ifndef ROCKSORT_TEST_RULES_H
 #define ROCKSORT_TEST_RULES_H
 

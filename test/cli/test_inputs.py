@@ -1,0 +1,761 @@
+"""Several inputs: one sorted output, read groups and programs that follow, errors that name the file,
+and which of the names on the command line are inputs.
+
+The result must be that of sorting the inputs' records behind each other, in the order of the names.
+"""
+
+import gzip
+import os
+import random
+import re
+import struct
+import unittest
+
+import bamfile
+import generate
+from harness import (SAMTOOLS, SPILL_BUDGET, CliTest, needs_pysam, own_lines, reference_ok,
+                     reference_sort, reference_view, sam_split, sanitized, without_pg)
+from test_errors import ErrorTest
+from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+
+REFS = [("chr1", 5000), ("chr2", 900)]
+SQ = bamfile.sq_text(REFS)
+ORDERS = {
+    "coordinate": [], "natural": ["-n"], "lexicographical": ["-N"], "tag": ["-t", "XT"],
+    "tag and name": ["-n", "-t", "XT"], "template": ["--template-coordinate"], "minhash": ["-M"],
+}
+HAVE_MEMORY, SPILLING = None, 150_000
+BUDGETS = (HAVE_MEMORY, SPILLING)
+
+
+def pair(rng, number):
+    """The two lines of a read pair: a few names and places, so that most have equals, with the tags
+    that every order needs. XI has the record's number."""
+    name = f"q{rng.choice(('', '0', '00'))}{rng.randint(1, 9)}"
+    kind = rng.random()
+    ref, _ = rng.choice(REFS)
+    first, second = rng.choice((100, 100, 101, 700)), rng.choice((150, 150, 800))
+    lines = []
+    for i, flag in enumerate((0x40, 0x80)):
+        flag |= 1 | rng.choice((0, 0x10)) if kind > 0.2 else 1
+        bases = "".join(rng.choices("ACGT", k=50))
+        place = f"{ref}\t{first if i == 0 else second}"
+        mate = f"{'='}\t{second if i == 0 else first}"
+        cigar, tags = "50M", ["MC:Z:50M"]
+        if kind < 0.1:
+            place, mate, cigar, tags, flag = "*\t0", "*\t0", "*", [], flag | 12
+        elif kind < 0.2:
+            place, mate = f"{ref}\t{first}", f"=\t{first}"
+            cigar, tags, flag = ("50M", [], flag | 8) if i == 0 else ("*", tags, flag | 4)
+        tags += [f"XI:i:{number + i}"]
+        tags += [rng.choice(("XT:i:5", "XT:i:70000", "XT:Z:five", "XT:A:c"))] * (rng.random() < 0.8)
+        lines.append(f"{name}\t{flag}\t{place}\t{9 if cigar != '*' else 0}\t{cigar}\t{mate}\t0\t"
+                     f"{bases}\t{'F' * 50}\t" + "\t".join(tags))
+    return lines
+
+
+def lane(seed, n_pairs, header=SQ):
+    """SAM of n_pairs pairs, numbered from 10,000 times the seed."""
+    rng = random.Random(seed)
+    lines = [line for i in range(n_pairs) for line in pair(rng, 10_000 * seed + 2 * i)]
+    return header + "".join(line + "\n" for line in lines)
+
+
+def tie(number):
+    """A raw record that equals all others in every order."""
+    return bamfile.record("tie", 0, 0, 99, "5M", "ACGTA", b"XIi" + struct.pack("<i", number))
+
+
+def number_of(raw):
+    """The XI of a tie."""
+    return struct.unpack("<i", raw[-4:])[0]
+
+
+def bam_bytes(records, header=SQ, refs=None):
+    """A BAM file's bytes."""
+    refs = REFS if refs is None else refs
+    return bamfile.bgzf(bamfile.bam_header(header, refs) + b"".join(records))
+
+
+class InputsTest(CliTest):
+    """Writes the formats and checks that data were spilled where they should be."""
+
+    def in_format(self, form, sam, name):
+        """The SAM text as a file of a format; returns its path."""
+        if form == "sam":
+            return self.write(name + ".sam", sam)
+        if form == "sam.gz":
+            return self.write(name + ".sam.gz", gzip.compress(sam.encode(), 1))
+        if form == "sam.bgzf":
+            return self.write(name + ".sam.bgz", bamfile.bgzf(sam.encode()))
+        if form == "cram":
+            return self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name=name + ".cram")
+        path = self.bam_of(sam, *(["-u"] if form == "uncompressed bam" else []),
+                           *(["-b"] if form == "bam" else ["-b", "-u"]), name=name + ".bam")
+        if form in ("plain bam", "gzip bam"):
+            with open(path, "rb") as file:
+                raw = gzip.decompress(file.read())
+            self.write(name + ".bam", gzip.compress(raw, 1) if form == "gzip bam" else raw)
+        return path
+
+    def concatenated(self, paths, header=SQ):
+        """The records of all files as one SAM file, by the reference samtools."""
+        records = [line + "\n" for path in paths for line in sam_split(reference_view(path))[1]]
+        return self.write("all.sam", header + "".join(records))
+
+    def sort_inputs(self, *args, budget=None, **how):
+        """Sorts to standard output, as BAM; spills if it should. -o - makes all names inputs."""
+        result = self.sort_ok("--no-PG", "-o", "-", *args, budget=budget, **how)
+        if budget:
+            self.assertRegex(result.err, r" [1-9]\d* runs on disk")
+        return bamfile.parse_file(result.out)
+
+
+FORMATS = ("bam", "sam", "sam.gz", "cram", "uncompressed bam", "plain bam", "gzip bam", "sam.bgzf")
+
+
+@needs_pysam
+class Concatenation(InputsTest):
+    """Against the reference samtools on the records behind each other."""
+
+    def test_mixed_formats(self):
+        """Every format, one of them on standard input, in every order, in memory and spilled."""
+        paths = [self.in_format(form, lane(i + 1, 200), f"in{i}") for i, form in enumerate(FORMATS)]
+        together = self.concatenated(paths)
+        for k, (order, options) in enumerate(ORDERS.items()):
+            want = reference_sort(together, self.path("want.bam"), *options)
+            for n_threads, budget in (("1", SPILLING), ("3", BUDGETS[k % 2])):
+                k = (k + int(n_threads)) % len(paths)
+                args = paths[:k] + ["-"] + paths[k + 1 :]
+                with self.subTest(order=order, budget=budget, threads=n_threads, stdin=FORMATS[k]):
+                    with open(paths[k], "rb") as stdin:
+                        got = self.sort_inputs(*options, "-@", n_threads, *args, stdin=stdin,
+                                               budget=budget)
+                    self.assert_same_bam(got, want, order)
+
+    def test_order_of_the_names_matters(self):
+        """Records that compare equal come in the order of the names."""
+        paths = [self.in_format(form, lane(i + 1, 100), f"in{i}") for i, form in enumerate(FORMATS)]
+        random.Random(3).shuffle(paths)
+        want = reference_sort(self.concatenated(paths), self.path("want.bam"), "-n")
+        self.assert_same_bam(self.sort_inputs("-n", "-@", "2", *paths), want)
+
+    def test_without_references(self):
+        """Headerless SAM, unaligned BAM and FASTQ."""
+        line = "u%d\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n"
+        fastq = "".join(f"@u{i}\nACGT\n+\nFFFF\n" for i in (5, 3, 8))
+        paths = [self.write("in.sam", "".join(line % i for i in (7, 9, 1))),
+                 self.write("in.fq", fastq),
+                 self.write("in.bam", bam_bytes([bamfile.record("u6"), bamfile.record("u2")],
+                                                "@CO\tx\n", [])),
+                 self.write("in.fq.gz", gzip.compress(fastq.encode())),
+                 self.write("in2.sam", "@HD\tVN:1.6\n" + line % 4)]
+        together = self.concatenated(paths, "@CO\tx\n")
+        for options in ([], ["-n"], ["-N"]):
+            want = reference_sort(together, self.path("want.bam"), *options)
+            got = self.sort_inputs(*options, *paths)
+            self.assert_same_records(got.records, want.records)
+            self.assertEqual(got.refs, [])
+            self.assertIn("@CO\tx", got.text)
+
+    def test_output_formats(self):
+        """The united header goes into SAM and CRAM as well."""
+        paths = [self.in_format(form, lane(i + 1, 50, SQ + f"@RG\tID:x\tSM:{i}\n"), f"in{i}")
+                 for i, form in enumerate(("bam", "sam"))]
+        want = reference_view(self.write("want.bam", self.sort_ok("-o", "-", "--no-PG",
+                                                                  *paths).out))
+        for form in ("sam", "cram,no_ref=1"):
+            self.sort_ok("--no-PG", "-O", form, "-o", self.path("out"), *paths)
+            self.assertEqual(reference_view(self.path("out")), want)
+
+
+class Ties(InputsTest):
+    """Stability, edge cases of the list of inputs; needs no reference."""
+
+    def numbers(self, *args, **how):
+        """The numbers of the ties in the output."""
+        return [number_of(raw) for raw in bamfile.split(self.sort_inputs(*args, **how).records)]
+
+    def test_stable(self):
+        paths, numbers = [], []
+        for i, n_records in enumerate((3000, 1, 700, 0, 3000, 2)):
+            mine = list(range(10_000 * i, 10_000 * i + n_records))
+            path = self.write(f"in{i}.bam", bam_bytes(map(tie, mine)))
+            paths.append(path)
+            numbers.append(mine)
+        for order in range(3):
+            for options in ([], ["-n"], ["-N"], ["-t", "XX"]):
+                for budget in BUDGETS:
+                    got = self.numbers(*options, "-@", str(order + 1), *paths, budget=budget)
+                    self.assertEqual(got, sum(numbers, []))
+            random.Random(order).shuffle(paths)
+            numbers.sort(key=lambda mine: paths.index(
+                self.path(f"in{mine[0] // 10_000}.bam") if mine else self.path("in3.bam")))
+
+    def test_same_file_twice(self):
+        source = self.write("in.bam", bam_bytes(map(tie, range(2000)), SQ + "@RG\tID:x\n@CO\tc\n"))
+        for budget in BUDGETS:
+            got = self.sort_inputs(source, source, budget=budget)
+            self.assertEqual([number_of(raw) for raw in bamfile.split(got.records)],
+                             2 * list(range(2000)))
+            self.assertEqual(without_pg(got.text)[1:],
+                             [*SQ.splitlines(), "@RG\tID:x", "@CO\tc"])
+
+    def test_same_as_one_input(self):
+        """Also in the orders that the other tests leave out."""
+        whole = generate.odd(3000, seed=5)
+        header, lines = sam_split(whole)
+        one = self.write("all.sam", whole)
+        parts = [self.write(f"in{i}.sam", header + "".join(
+            line + "\n" for line in lines[1000 * i : 1000 * (i + 1)])) for i in range(3)]
+        for options in ([], ["-n"], ["-M", "-R"], ["-t", "Xi"], ["--shuffle"], ["--shuffle=7"]):
+            for budget in BUDGETS:
+                with self.subTest(options=options, budget=budget):
+                    self.assert_same_bam(self.sort_inputs(*options, *parts, budget=budget),
+                                         self.sort_inputs(*options, one))
+
+    def test_without_records(self):
+        """Inputs of nothing but a header, everywhere in the list."""
+        empty = {"bam": self.write("empty.bam", bam_bytes([])), "sam": self.write("empty.sam", SQ)}
+        full = [self.write(f"in{i}.bam", bam_bytes([tie(i)])) for i in range(2)]
+        sam = self.write("in.sam", SQ + "tie\t0\tchr1\t100\t0\t5M\t*\t0\t0\tACGTA\t*\n")
+        for form, path in empty.items():
+            with self.subTest(form):
+                self.assertEqual(self.numbers(path, *full), [0, 1])
+                self.assertEqual(self.numbers(full[0], path, path, full[1]), [0, 1])
+                self.assertEqual(self.numbers(*full, path), [0, 1])
+                self.assertEqual(self.numbers(path, path), [])
+                self.assertEqual(len(bamfile.split(self.sort_inputs(sam, path, sam).records)), 2)
+
+    def test_many(self):
+        """More inputs than files may be open."""
+        n_inputs = 300
+        paths = []
+        for i in range(n_inputs):
+            records = map(tie, range(20 * i, 20 * i + 20))
+            header = SQ + f"@RG\tID:x\tSM:{i % 3}\n@PG\tID:p{i % 5}\tPN:p\n"
+            if i % 3 == 2:
+                text = header + "".join(f"tie\t0\tchr1\t100\t0\t5M\t*\t0\t0\tACGTA\t*\tXI:i:{k}\n"
+                                        for k in range(20 * i, 20 * i + 20))
+                paths.append(self.write(f"in{i}.sam", text))
+            else:
+                paths.append(self.write(f"in{i}.bam", bam_bytes(records, header)))
+        script = 'ulimit -n 64; exec "$0" rocksort "$@"'
+        for budget in BUDGETS:
+            out = self.path("out.sam")
+            result = self.run_program(["/bin/sh", "-c", script, SAMTOOLS, "-o", out, *paths],
+                                      budget=budget)
+            self.assertEqual(result.status, 0, result.err)
+            self.assertEqual(os.listdir(self.scratch), [])
+            with open(out, encoding="ascii") as file:
+                header, lines = sam_split(file.read())
+            self.assertEqual([int(line.split("XI:i:")[1]) for line in lines],
+                             list(range(20 * n_inputs)))
+            self.assertEqual(header.count("@RG\t"), 3)
+            self.assertEqual(header.count("@PG\tID:p"), 5)
+
+    def test_onto_an_input(self):
+        sources = [self.write(f"in{i}.bam", bam_bytes(map(tie, range(1000 * i, 1000 * i + 900))))
+                   for i in range(2)]
+        want = self.sort_inputs(*sources)
+        for budget in BUDGETS:
+            for target in sources:
+                with open(target, "rb") as file:
+                    before = file.read()
+                self.sort_ok("--no-PG", "-o", target, *sources, budget=budget)
+                self.assertEqual(bamfile.read(target), want)
+                self.write(os.path.basename(target), before)
+
+    def test_standard_input_beside_a_file_of_that_name(self):
+        """A file named - is not what - means."""
+        data = bam_bytes(map(tie, range(100, 200)))
+        source = self.write("in.bam", bam_bytes(map(tie, range(100))))
+        self.write("-", b"a file of that name")
+        for stdin in ("file", "pipe"):
+            with self.subTest(stdin):
+                if stdin == "pipe":
+                    got = self.numbers(source, "-", stdin=data)
+                else:
+                    with open(self.write("data.bam", data), "rb") as file:
+                        got = self.numbers(source, "-", stdin=file)
+                self.assertEqual(got, list(range(200)))
+
+    def test_pipes(self):
+        """Names that can be opened but once."""
+        script = 'exec "$0" rocksort --no-PG -o - <(cat "$1") "$2" <(cat "$3")'
+        paths = [self.write(f"in{i}.bam", bam_bytes(map(tie, range(500 * i, 500 * i + 500)),
+                                                    SQ + f"@RG\tID:x\tSM:{i}\n"))
+                 for i in range(3)]
+        result = self.run_program(["/bin/bash", "-c", script, SAMTOOLS, *paths])
+        self.assertEqual(result.status, 0, result.err)
+        records = bamfile.split(bamfile.parse_file(result.out).records)
+        self.assertEqual([number_of(raw) for raw in records], list(range(1500)))
+
+
+def fields_of(line):
+    """The fields of a header line as a dict."""
+    return dict(field.split(":", 1) for field in line.split("\t")[1:])
+
+
+def meanings(header):
+    """For RG and PG: {ID: what the line says, programs by what they say, without any ID}."""
+    lines = {"RG": {}, "PG": {}}
+    for line in header.splitlines():
+        if line[1:3] in lines:
+            fields = fields_of(line)
+            lines[line[1:3]].setdefault(fields["ID"], fields)
+
+    def meaning(kind, key, depth=0):
+        fields = lines[kind].get(key)
+        if fields is None:
+            return key
+        ref = "PP" if kind == "PG" else "PG"
+        rest = sorted(item for item in fields.items() if item[0] not in ("ID", ref))
+        return (rest, meaning("PG", fields[ref], depth + 1) if ref in fields else None)
+
+    return {kind: {key: meaning(kind, key) for key in lines[kind]} for kind in lines}
+
+
+def tag_value(line, tag):
+    """The value of a tag of type Z in a line of SAM, or None."""
+    found = re.search(rf"\t{tag}:Z:([^\t]*)", line)
+    return found.group(1) if found else None
+
+
+class Collisions(InputsTest):
+    """@RG and @PG lines whose IDs collide, and the records that refer to them."""
+
+    def random_header(self, rng):
+        """Lines whose IDs come from a small pool, so that most collide; some agree wholly."""
+        programs = rng.sample(["p", "q", "p-2", "long" * 30], rng.randint(0, 4))
+        groups = rng.sample(["x", "y", "x-2", "x-3", "1", "group" * 20], rng.randint(1, 5))
+        lines = []
+        for i, program in enumerate(programs):
+            before = f"\tPP:{rng.choice(programs[:i])}" if i and rng.random() < 0.7 else ""
+            lines.append(f"@PG\tID:{program}\tPN:{rng.choice('AB')}{before}")
+        for group in groups:
+            ref = f"\tPG:{rng.choice(programs)}" if programs and rng.random() < 0.4 else ""
+            lines.append(f"@RG\tID:{group}\tSM:{rng.choice('stu')}{ref}\tLB:{rng.choice('lm')}")
+        if rng.random() < 0.5:
+            rng.shuffle(lines)
+        lines.append(f"@CO\tcomment {rng.randint(1, 3)}")
+        return SQ + "".join(line + "\n" for line in lines), groups, programs
+
+    def random_input(self, rng, first):
+        """SAM whose records name read groups and programs of its header, none, or others. Now and
+        then a record is longer than a batch of the smallest budget."""
+        header, groups, programs = self.random_header(rng)
+        lines = []
+        for number in range(first, first + rng.choice((1, 60, 900))):
+            tags = [f"XI:i:{number}"]
+            tags += [f"RG:Z:{rng.choice(groups)}"] * (rng.random() < 0.9)
+            tags += [f"PG:Z:{rng.choice(programs + ['nobody'])}"] * (rng.random() < 0.5)
+            tags += ["XZ:Z:RG:Z:x"] * (rng.random() < 0.2) + ["BB:B:S,1,2"] * (rng.random() < 0.2)
+            rng.shuffle(tags)
+            n_bases = 30_000 if rng.random() < 0.003 else 40
+            lines.append(f"r{rng.randint(1, 99)}\t0\tchr1\t{rng.randint(1, 4000)}\t9\t{n_bases}M\t*"
+                         f"\t0\t0\t{'ACGT' * (n_bases // 4)}\t*\t" + "\t".join(tags))
+        return header + "".join(line + "\n" for line in lines)
+
+    def check_records(self, text, inputs, what):
+        """Every record of the output says the same as in its input: the same lines but for the
+        values of RG and PG, and the lines of the header that these name have the same content."""
+        header, lines = sam_split(text)
+        now = meanings(header)
+        self.assertEqual(len(set(re.findall(r"^@RG\tID:([^\t\n]*)", header, re.M))),
+                         header.count("\n@RG\t"), what)
+        got = {int(line.split("XI:i:")[1].split("\t")[0]): line for line in lines}
+        self.assertEqual(len(got), len(lines), what)
+        n_records = 0
+        for source in inputs:
+            head, records = sam_split(source)
+            before = meanings(head)
+            n_records += len(records)
+            for line in records:
+                mine = got[int(line.split("XI:i:")[1].split("\t")[0])]
+                for tag in ("RG", "PG"):
+                    old, new = tag_value(line, tag), tag_value(mine, tag)
+                    self.assertEqual(old is None, new is None, what)
+                    if old in before[tag]:
+                        self.assertEqual(before[tag][old], now[tag].get(new), (what, old, new))
+                    else:
+                        self.assertEqual(old, new, what)
+                    if old is not None:
+                        line = line.replace(f"\t{tag}:Z:{old}", f"\t{tag}:Z:{new}", 1)
+                self.assertEqual(mine, line, what)
+        self.assertEqual(len(lines), n_records, what)
+
+    def check(self, texts, forms, rng, what):
+        """Sorts the texts in these formats and checks the records."""
+        paths = [self.in_format(form, text, f"in{i}")
+                 for i, (form, text) in enumerate(zip(forms, texts))]
+        seen = [reference_view(path) if form == "cram" else text
+                for form, text, path in zip(forms, texts, paths)]
+        for budget in BUDGETS:
+            at = rng.randrange(len(paths))
+            with self.subTest(what=what, forms=forms, budget=budget, stdin=at):
+                with open(paths[at], "rb") as stdin:
+                    result = self.sort_ok("--no-PG", "-O", "sam", "-@", str(rng.randint(1, 3)),
+                                          "-o", "-", *paths[:at], "-", *paths[at + 1 :],
+                                          stdin=stdin, budget=budget)
+                self.check_records(result.out.decode(), seen, what)
+
+    def test_random_sam(self):
+        rng = random.Random(1)
+        for i in range(10):
+            texts = [self.random_input(rng, 1000 * k) for k in range(rng.randint(2, 5))]
+            self.check(texts, ["sam"] * len(texts), rng, i)
+
+    @needs_pysam
+    def test_random_formats(self):
+        """Each format reads its records in a way of its own."""
+        rng = random.Random(2)
+        for i, form in enumerate(FORMATS):
+            texts = [self.random_input(rng, 1000 * k) for k in range(3)]
+            self.check(texts, [form] * 3, rng, form)
+            self.check(texts, rng.sample(FORMATS, 3), rng, i)
+
+    def test_header(self):
+        """The whole text, with chains and comments."""
+        first = ("@HD\tVN:1.5\tSO:unsorted\n" + SQ + "@RG\tID:x\tSM:a\n@PG\tID:bwa\tPN:bwa\n"
+                 "@PG\tID:dup\tPN:dup\tPP:bwa\n@CO\tsame\n@CO\tone\n")
+        second = ("@HD\tVN:1.6\n" + SQ + "@RG\tID:x\tSM:b\tPG:dup\n@RG\tID:y\tSM:b\n@PG\tID:bwa\t"
+                  "PN:bwa\tVN:2\n@PG\tID:dup\tPN:dup\tPP:bwa\n@CO\tsame\n@CO\ttwo\n")
+        record = "r\t0\tchr1\t5\t9\t4M\t*\t0\t0\tACGT\t*\tRG:Z:x\tPG:Z:dup\n"
+        paths = [self.write("a.sam", first + record), self.write("b.sam", second + record)]
+        want = ("@HD\tVN:1.5\tSO:coordinate\n" + SQ + "@RG\tID:x\tSM:a\n@RG\tID:x-2\tSM:b\t"
+                "PG:dup-2\n@RG\tID:y\tSM:b\n@PG\tID:bwa\tPN:bwa\n@PG\tID:dup\tPN:dup\tPP:bwa\n"
+                "@PG\tID:bwa-2\tPN:bwa\tVN:2\n@PG\tID:dup-2\tPN:dup\tPP:bwa-2\n"
+                "@CO\tsame\n@CO\tone\n@CO\ttwo\n")
+        text = self.sort_ok("--no-PG", "-O", "sam", "-o", "-", *paths).out.decode()
+        header, records = sam_split(text)
+        self.assertEqual(header, want)
+        self.assertEqual([line.split("\t")[11:] for line in records],
+                         [["RG:Z:x", "PG:Z:dup"], ["RG:Z:x-2", "PG:Z:dup-2"]])
+        # Without --no-PG one line more for each of the two chains.
+        text = self.sort_ok("-O", "sam", "-o", "-", *paths).out.decode()
+        added = [fields_of(line) for line in text.splitlines()
+                 if line.startswith("@PG") and "rocksort" in line]
+        self.assertEqual(sorted(line["PP"] for line in added), ["dup", "dup-2"])
+
+    def test_longest_tags(self):
+        """Renaming makes records longer than any batch or block of their input was."""
+        header = SQ + "@RG\tID:{0}\tSM:{1}\n"
+        group = "g" * 3000
+        aux = b"RGZ" + group.encode() + b"\0"
+        records = [bamfile.record(f"r{i}", 4, aux=aux) for i in range(300)]
+        paths = [self.write(f"in{i}.bam", bam_bytes(records, header.format(group, i)))
+                 for i in range(3)]
+        for budget in BUDGETS:
+            got = self.sort_inputs(*paths, budget=budget)
+            want = []
+            for tail in (b"", b"-2", b"-3"):
+                longer = b"RGZ" + group.encode() + tail + b"\0"
+                want += [bamfile.record(f"r{i}", 4, aux=longer) for i in range(300)]
+            self.assert_same_records(got.records, b"".join(want))
+
+    def test_orders_look_at_the_new_names(self):
+        """-t RG sorts by what is written; libraries of template order are found."""
+        texts = [SQ + f"@RG\tID:{name}\tSM:s\tLB:{library}\n"
+                 f"r\t0\tchr1\t5\t9\t4M\t*\t0\t0\tACGT\t*\tRG:Z:{name}\tXI:i:{i}\n"
+                 for i, (name, library) in enumerate((("b", "2"), ("a", "3"), ("b", "1")))]
+        paths = [self.write(f"in{i}.sam", text) for i, text in enumerate(texts)]
+        for options, order in ((["-t", "RG"], [1, 0, 2]), (["--template-coordinate"], [2, 0, 1])):
+            text = self.sort_ok("-O", "sam", "-o", "-", *options, *paths).out.decode()
+            self.assertEqual([int(line[-1]) for line in sam_split(text)[1]], order)
+
+
+class Disagreement(ErrorTest):
+    """@SQ lines that are not the same: refused before anything is sorted."""
+
+    OTHERS = {
+        "length": ([("chr1", 5000), ("chr2", 901)], ["reference 2", "900", "901"]),
+        "name": ([("chr1", 5000), ("Chr2", 900)], ["reference 2", "'chr2'", "'Chr2'"]),
+        "order": ([("chr2", 900), ("chr1", 5000)], ["reference 1", "'chr1'", "'chr2'"]),
+        "fewer": ([("chr1", 5000)], ["reference 2", "'chr2'"]),
+        "more": (REFS + [("chr3", 7)], ["reference 3", "'chr3'"]),
+        "none": ([], ["reference 1", "'chr1'"]),
+    }
+
+    def test_all(self):
+        first = self.write("first.bam", bam_bytes([tie(1)]))
+        for name, (refs, mentions) in self.OTHERS.items():
+            text = bamfile.sq_text(refs)
+            line = "r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n"
+            for other in (self.write(f"{name}.bam", bam_bytes([], text, refs)),
+                          self.write(f"{name}.sam", text + line)):
+                mentions = [*mentions, os.path.basename(other), "first.bam"]
+                for args in ([first, other], [first, first, other], [other, first]):
+                    with self.subTest(name, args=args):
+                        result = self.rocksort("-o", self.path("out.bam"), *args)
+                        self.assert_error(result, *mentions)
+                        self.assertFalse(os.path.exists(self.path("out.bam")))
+                        self.assert_error(self.rocksort("--checksum-only", *args), *mentions)
+                mentions = mentions[:-2]
+
+    def test_standard_input(self):
+        """Which is called by that name in every message."""
+        first = self.write("first.bam", bam_bytes([tie(1)]))
+        other = bam_bytes([], bamfile.sq_text(REFS[:1]), REFS[:1])
+        for args in ([first, "-"], ["-", first]):
+            self.assert_error(self.rocksort("-o", self.path("out.bam"), *args, stdin=other),
+                              "first.bam", "standard input")
+
+    def test_other_tags_of_the_lines(self):
+        """Checksums, species and where the sequence is do not matter; the first input's stay."""
+        texts = [SQ.replace("LN:900", f"LN:900\t{tags}") for tags in ("M5:0f0f\tSP:x", "UR:y", "")]
+        for i, text in enumerate(texts):
+            self.write(f"in{i}.bam", bam_bytes([tie(i)], text.replace("\t\n", "\n")))
+        paths = [self.path(f"in{i}.bam") for i in range(3)]
+        result = self.sort_ok("--no-PG", "-O", "sam", "-o", "-", *paths).out.decode()
+        self.assertEqual(sam_split(result)[0].splitlines()[1:], texts[0].splitlines())
+
+
+class Damage(ErrorTest):
+    """The second input is not what it should be: the message names it, and counts from its start."""
+
+    N_FIRST, N_GOOD = 1500, 2345
+
+    def setUp(self):
+        super().setUp()
+        rng = random.Random(1)
+        self.records = [bamfile.record(f"r{i}", 0, 0, rng.randrange(4000), "60M", "ACGTA" * 12,
+                                       b"RGZx\0") for i in range(4000)]
+        self.first = self.write("first.bam", self.bam(self.N_FIRST, "first"))
+
+    def raw(self, n_records, sample):
+        """Uncompressed BAM; where samples differ read groups are renamed."""
+        return bamfile.bam_header(SQ + f"@RG\tID:x\tSM:{sample}\n", REFS) + b"".join(
+            self.records[:n_records])
+
+    def bam(self, n_records, sample):
+        """A whole BAM."""
+        return bamfile.bgzf(self.raw(n_records, sample))
+
+    def check_second(self, data, name="second.bam", number=None, mentions=()):
+        """Refuses data as the second of three inputs, and on standard input."""
+        source = self.write(name, data)
+        runs = [([self.first, source, self.first], None, name),
+                ([self.first, "-", self.first], data, "standard input")]
+        for args, stdin, seen in runs:
+            for budget in (None, SPILL_BUDGET):
+                with self.subTest(args=args, budget=budget):
+                    out = self.path("out.bam")
+                    result = self.rocksort("-o", out, "-@", "2", *args, stdin=stdin, budget=budget)
+                    self.assert_error(result, seen, *mentions)
+                    self.assertFalse(os.path.exists(out))
+                    if number:
+                        self.assert_record_number(result, number)
+
+    def test_missing(self):
+        for args in ([self.first, self.path("absent.bam")], [self.path("absent.bam"), self.first]):
+            self.check(*args, mentions=["absent.bam", "No such file"][:1], budgets=(None,)) \
+                if len(args) < 2 else None
+            result = self.rocksort("-o", self.path("out.bam"), *args)
+            self.assert_error(result, "absent.bam", "No such file")
+            self.assertFalse(os.path.exists(self.path("out.bam")))
+
+    def test_not_an_alignment(self):
+        for data in (b"", b"nothing aligned today\n", self.bam(9, "first")[:40]):
+            self.check_second(data)
+
+    def test_truncated(self):
+        """Cut within a record, with its read groups renamed or not, as BGZF and plain."""
+        for sample in ("first", "second"):
+            raw = self.raw(self.N_GOOD, sample) + self.records[0][:50]
+            self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
+            self.check_second(raw, number=self.N_GOOD + 1)
+            data = self.bam(4000, sample)
+            self.check_second(data[: len(data) // 2])
+
+    def test_bad_record(self):
+        bad = bytearray(self.records[0])
+        struct.pack_into("<i", bad, 4, len(REFS))
+        for sample in ("first", "second"):
+            raw = self.raw(self.N_GOOD, sample) + bad + b"".join(self.records[:1000])
+            self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
+            self.check_second(raw, number=self.N_GOOD + 1)
+
+    def test_bad_record_size(self):
+        bad = struct.pack("<i", 12) + self.records[0][4:]
+        for sample in ("first", "second"):
+            raw = self.raw(self.N_GOOD, sample) + bad
+            self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
+
+    def test_flipped_byte(self):
+        for sample in ("first", "second"):
+            data = bytearray(self.bam(4000, sample))
+            data[len(data) // 2] ^= 4
+            self.check_second(bytes(data))
+
+    def test_bad_line(self):
+        line = "r\t0\tchr1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:x\n"
+        for sample in ("first", "second"):
+            text = SQ + f"@RG\tID:x\tSM:{sample}\n" + line * self.N_GOOD
+            text = (text + "r\t0\tchr1\n" + line * 100).encode()
+            self.check_second(text, "second.sam", self.N_GOOD + 1)
+            self.check_second(gzip.compress(text), "second.sam.gz", self.N_GOOD + 1)
+            cut = bamfile.bgzf(text)
+            self.check_second(cut[: len(cut) - 60], "second.sam.gz")
+
+    @needs_pysam
+    def test_cram(self):
+        sam = SQ + "@RG\tID:x\tSM:second\n" + "".join(
+            f"r{i}\t0\tchr1\t{i + 1}\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:x\n" for i in range(3000))
+        path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="whole.cram")
+        with open(path, "rb") as file:
+            data = file.read()
+        self.check_second(data[: len(data) // 2], "second.cram")
+
+    def test_no_end_of_file_block(self):
+        """A warning, as with one input, once."""
+        source = self.write("second.bam", self.bam(500, "first")[:-28])
+        result = self.rocksort("-o", self.path("out.bam"), self.first, source, self.first)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(result.err.count("EOF marker"), 1, result.err)
+
+
+class Positionals(CliTest):
+    """Which names are inputs and which one is the output."""
+
+    def setUp(self):
+        super().setUp()
+        self.a = self.write("a.bam", bam_bytes(map(tie, range(10))))
+        self.b = self.write("b.bam", bam_bytes(map(tie, range(10, 20))))
+        self.before = self.files()
+
+    def files(self):
+        """What lies in work."""
+        return {name: (self.work / name).read_bytes() for name in os.listdir(self.work)}
+
+    def numbers(self, data):
+        """The numbers in a BAM."""
+        return [number_of(raw) for raw in bamfile.split(bamfile.parse_file(data).records)]
+
+    def refused(self, *args, mentions=(), **how):
+        """An error, and no file is made or changed."""
+        with self.subTest(args=args):
+            result = self.rocksort(*args, **how)
+            self.assert_error(result, *mentions)
+            self.assertEqual(result.out, b"")
+            self.assertEqual(self.files(), self.before)
+
+    def test_with_o_all_are_inputs(self):
+        for args in (["-o", "out", "a.bam", "b.bam"], ["a.bam", "-o", "out", "b.bam"],
+                     ["a.bam", "b.bam", "-o", "out"], ["-oout", "--", "a.bam", "b.bam"]):
+            self.assertEqual(self.sort_ok(*args).out, b"")
+            self.assertEqual(self.numbers(self.files()["out"]), list(range(20)))
+            self.assertEqual(set(self.files()), {"a.bam", "b.bam", "out"})
+            os.unlink(self.path("out"))
+
+    def test_with_o_to_standard_output(self):
+        self.assertEqual(self.numbers(self.sort_ok("-o", "-", "a.bam", "b.bam").out),
+                         list(range(20)))
+        self.assertEqual(self.files(), self.before)
+
+    def test_f_says_nothing_with_o(self):
+        self.sort_ok("-f", "-o", "out", "a.bam", "b.bam")
+        self.assertEqual(self.numbers(self.files()["out"]), list(range(20)))
+
+    def test_one_name(self):
+        self.assertEqual(self.numbers(self.sort_ok("a.bam").out), list(range(10)))
+        self.assertEqual(self.files(), self.before)
+
+    def test_prefix(self):
+        self.assertEqual(self.sort_ok("a.bam", "out").out, b"")
+        self.assertEqual(set(self.files()), {"a.bam", "b.bam", "out.bam"})
+        self.assertEqual(self.numbers(self.files()["out.bam"]), list(range(10)))
+
+    def test_prefix_that_is_a_directory(self):
+        """Its name is no regular file: out.bam stands beside it."""
+        os.mkdir(self.work / "out")
+        self.sort_ok("a.bam", "out")
+        self.assertEqual(self.numbers((self.work / "out.bam").read_bytes()), list(range(10)))
+
+    def test_prefix_of_an_existing_output(self):
+        """`b` for b.bam is how it always was: the old file is replaced."""
+        self.sort_ok("a.bam", "b")
+        self.assertEqual(self.numbers(self.files()["b.bam"]), list(range(10)))
+
+    def test_standard_output_as_prefix(self):
+        for args in (["a.bam", "-"], ["-f", "a.bam", "-"]):
+            self.assertEqual(self.numbers(self.sort_ok(*args).out), list(range(10)))
+            self.assertEqual(self.files(), self.before)
+        result = self.sort_ok("-", "-", stdin=self.before["b.bam"])
+        self.assertEqual(self.numbers(result.out), list(range(10, 20)))
+
+    def test_whole_name(self):
+        self.sort_ok("-f", "a.bam", "out.x")
+        self.assertEqual(self.numbers(self.files()["out.x"]), list(range(10)))
+        self.sort_ok("a.bam", "b.bam", "-f")
+        self.assertEqual(self.numbers(self.files()["b.bam"]), list(range(10)))
+
+    def test_second_name_is_a_file(self):
+        """Most likely somebody meant two inputs."""
+        for args in (["a.bam", "b.bam"], ["-n", "a.bam", "b.bam"], ["a.bam", "a.bam"],
+                     ["-", "b.bam"]):
+            self.refused(*args, mentions=[args[-1], "-o", "-f"], stdin=self.before["a.bam"])
+
+    def test_three_names(self):
+        for args in (["a.bam", "b.bam", "c"], ["-f", "a.bam", "b.bam", "c"],
+                     ["a.bam", "b.bam", "a.bam", "b.bam"]):
+            self.refused(*args, mentions=["-o"])
+
+    def test_standard_input_twice(self):
+        for args in (["-o", "out", "-", "-"], ["-o", "out", "-", "a.bam", "-"],
+                     ["--checksum-only", "-", "-"]):
+            self.refused(*args, mentions=["standard input"], stdin=self.before["a.bam"])
+
+    def test_in_place_of_samtools_sort(self):
+        """Under that name a second argument never is an output."""
+        env = {"SAMTOOLS_SORT": "rocksort"}
+        for args in (["a.bam", "out"], ["a.bam", "b.bam"], ["a.bam", "b.bam", "out"]):
+            result = self.run_program([SAMTOOLS, "sort", *args], env=env)
+            self.assertEqual(result.status, 1)
+            self.assertIn("-o", own_lines(result.err)[0])
+            self.assertEqual(self.files(), self.before)
+        result = self.run_program([SAMTOOLS, "sort", "-o", "out", "a.bam", "b.bam"], env=env)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(self.numbers(self.files()["out"]), list(range(20)))
+
+    def test_usage(self):
+        text = self.rocksort("--help").out.decode()
+        for words in ("-o out.bam in.bam [in.bam ...]", "in.bam out.prefix", "@SQ"):
+            self.assertIn(words, text)
+
+
+@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+class Memory(InputsTest):
+    """A hundred inputs take no more memory than one."""
+
+    BUDGET = 8 * MIB
+
+    def check(self, paths, what):
+        """Sorts the inputs and looks at the peak."""
+        args = ["--max-memory", str(self.BUDGET), "-l", "1", "-@", "2", "-o", "/dev/null", *paths]
+        peak, err = peak_of(self, args)
+        self.assertRegex(err, r" [1-9]\d* runs on disk")
+        with self.subTest(what):
+            self.assertLessEqual(peak, self.BUDGET + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
+
+    def test_hundred_inputs(self):
+        """BAM, SAM, both, with read groups that collide and that do not."""
+        line = f"r\t0\tchr1\t5\t9\t80M\t*\t0\t0\t{'ACGT' * 20}\t*\tRG:Z:x\n"
+        record = bamfile.record("r", 0, 0, 4, "80M", "ACGT" * 20, b"RGZx\0")
+        bam, sam = [], []
+        for sample in "st":
+            header = SQ + f"@RG\tID:x\tSM:{sample}\n"
+            bam.append(self.write(f"{sample}.bam", bam_bytes([record] * 2500, header)))
+            sam.append(self.write(f"{sample}.sam", header + line * 2500))
+        self.check(100 * bam[:1], "BAM")
+        self.check(50 * bam, "BAM, renamed")
+        self.check(50 * sam, "SAM, renamed")
+        self.check(25 * (bam + sam), "both, renamed")
+
+    def test_long_headers(self):
+        """As many references as the human genome has with its decoys, and more."""
+        refs = [(f"chrUn_{i:06}v1_decoy", 5000 + i) for i in range(6000)]
+        text = bamfile.sq_text(refs)
+        record = bamfile.record("r", 0, 0, 4, "80M", "ACGT" * 20)
+        source = self.write("in.bam", bam_bytes([record] * 1500, text, refs))
+        self.check(150 * [source], "long headers")
