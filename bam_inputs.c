@@ -3,6 +3,7 @@
 
 #include "diag.h"
 
+#include <htslib/hts_log.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,17 +21,23 @@ struct bam_inputs {
 static bool can_open_again(const char *path)
 {
     struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Opens input i and copies its header, for the union. */
-static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i)
+/* Opens input i and copies its header and name, for the union. */
+static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i, const char **name)
 {
+    bool again = can_open_again(in->paths[i]);
+    /* What there is to warn of is said when the input is opened to be read. */
+    enum htsLogLevel level = hts_get_log_level();
+    if (again && level > HTS_LOG_ERROR) hts_set_log_level(HTS_LOG_ERROR);
     struct bam_reader *reader = bam_reader_open(in->paths[i], in->options, in->pool);
+    hts_set_log_level(level);
     if (!reader) return NULL;
+    *name = bam_reader_name(reader);            /* its path, or a constant */
     sam_hdr_t *copy = sam_hdr_dup(bam_reader_header(reader));
     if (!copy) diag_error("out of memory");
-    if (can_open_again(in->paths[i]))
+    if (again)
         bam_reader_close(reader);
     else
         in->readers[i] = reader;
@@ -40,14 +47,16 @@ static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i)
 static int unite_headers(struct bam_inputs *in)
 {
     sam_hdr_t **headers = calloc(in->n, sizeof *headers);
+    const char **names = calloc(in->n, sizeof *names);
     size_t n = 0;
-    if (!headers) diag_error("out of memory");
-    for (; headers && n < in->n; n++) {
-        headers[n] = copy_header(in, n);
-        if (!headers[n]) break;
+    if (!headers || !names) {
+        diag_error("out of memory");
+    } else {
+        while (n < in->n && (headers[n] = copy_header(in, n, &names[n])) != NULL) n++;
+        if (n == in->n) in->names = header_union_create(headers, names, n);
+        for (size_t i = 0; i < n; i++) sam_hdr_destroy(headers[i]);
     }
-    if (headers && n == in->n) in->names = header_union_create(headers, in->paths, n);
-    for (size_t i = 0; headers && i < n; i++) sam_hdr_destroy(headers[i]);
+    free(names);
     free(headers);
     return in->names ? 0 : -1;
 }

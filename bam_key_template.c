@@ -303,7 +303,7 @@ size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *
     int is_upper = find_ends(rec, &tags, ends, problem);
     if (is_upper < 0) return 0;
     if (tags.mi.type && !is_text(&tags.mi)) {
-        *problem = "has an MI tag that is no text";
+        *problem = "has an MI tag that is no text; run 'samtools fixmate -m', then group again";
         return 0;
     }
     if (tags.mi.type) mi_bytes = tags.mi.value_bytes - 1;

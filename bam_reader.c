@@ -20,10 +20,12 @@
 #include <htslib/bgzf.h>
 #include <htslib/hfile.h>
 #include <htslib/hts.h>
+#include <htslib/hts_log.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* hFILE asks the kernel for so much at a time; its default of 32 KiB costs 4 times the calls. */
 enum { READ_BYTES = 128 << 10 };
@@ -80,6 +82,16 @@ static int use_pool(samFile *file, htsThreadPool *pool)
                                        : 0;
 }
 
+/* The reference that the options name, if it cannot be read, or NULL. */
+static const char *missing_reference(const htsFormat *options)
+{
+    for (const hts_opt *option = options->specific; option; option = option->next)
+        if (option->opt == CRAM_OPT_REFERENCE && !strstr(option->val.s, "://") &&
+            access(option->val.s, R_OK) != 0)
+            return option->val.s;
+    return NULL;
+}
+
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
                                    htsThreadPool *pool)
 {
@@ -92,6 +104,9 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
     errno = 0;
     reader->file = sam_open_format(path, "r", options);
     if (!reader->file) {
+        const char *reference = missing_reference(options);
+        if (reference)
+            diag_error("cannot read the reference '%s': %s", reference, strerror(errno));
         diag_error("cannot open '%s': %s", reader->name,
                    errno ? strerror(errno) : "it is damaged or not an alignment file");
         goto err;
@@ -116,7 +131,8 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
         goto err;
     }
     /* For BAM the header's reader has looked. */
-    if (reader->file->format.format == cram && hts_check_EOF(reader->file) == 0)
+    if (reader->file->format.format == cram && hts_get_log_level() >= HTS_LOG_WARNING &&
+        hts_check_EOF(reader->file) == 0)
         diag_warning("'%s' ends without an EOF marker; it is probably truncated", reader->name);
     reader->source = choose_source(reader->file);
     if (reader->source == SOURCE_RECORDS) {

@@ -21,17 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 struct bam_writer {
     struct bam_writer_settings settings;
     const char *name;           /* for messages */
-    mode_t mode;                /* permissions of the file */
-    bool file_exists;           /* temporary_path was created */
+    bool file_exists;           /* under its temporary name */
     bool lost_reader;           /* standard output is a pipe that was closed */
-    char *final_path;           /* NULL: written directly */
-    char *temporary_path;
     hFILE *raw;                 /* the output */
     /* CRAM */
     struct output_pump pump;
@@ -80,45 +76,6 @@ static bool is_compressed(const htsFormat *format)
     return format->format == bam || format->compression == bgzf;
 }
 
-/* A file to be replaced is looked for behind symbolic links; anything but a regular file is written
-   as it stands. */
-static int choose_paths(struct bam_writer *writer, const char *path)
-{
-    struct stat st;
-    if (strncmp(path, "file:", 5) == 0) path += strncmp(path, "file://", 7) == 0 ? 7 : 5;
-    if (strstr(path, "://")) return 0;
-    bool exists = stat(path, &st) == 0;
-    if (exists && !S_ISREG(st.st_mode)) return 0;
-    writer->mode = exists ? st.st_mode & 07777 : 0666;
-    writer->final_path = exists ? realpath(path, NULL) : strdup(path);
-    if (!writer->final_path) return -1;
-    size_t room = strlen(writer->final_path) + 64;
-    writer->temporary_path = malloc(room);
-    if (!writer->temporary_path) return -1;
-    /* In a container every run has the same process id; the time tells them apart. */
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    (void)snprintf(writer->temporary_path, room, "%s.rocksort.%ld.%09ld.tmp",
-                   writer->final_path, (long)getpid(), now.tv_nsec);
-    return 0;
-}
-
-int bam_writer_check_place(const char *path)
-{
-    if (strstr(path, "://") || access(path, F_OK) == 0) return 0;
-    char *dir = strdup(path);
-    if (!dir) {
-        diag_error("out of memory");
-        return -1;
-    }
-    char *slash = strrchr(dir, '/');
-    if (slash) slash[slash == dir] = '\0';
-    int r = access(slash ? dir : ".", W_OK);
-    if (r < 0) diag_error("cannot create '%s': %s", path, strerror(errno));
-    free(dir);
-    return r;
-}
-
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
 {
     struct bam_writer *writer = calloc(1, sizeof *writer);
@@ -133,23 +90,18 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
         free(writer);
         return NULL;
     }
-    writer->name = settings->path ? settings->path : "standard output";
-    if (settings->path && choose_paths(writer, settings->path) < 0) {
-        diag_error("cannot create '%s': %s", writer->name, strerror(errno));
-        (void)bam_writer_end(writer, false);
-        bam_writer_abort(writer);
-        return NULL;
-    }
+    writer->name = settings->path ? settings->path->name : "standard output";
     return writer;
 }
 
 static int open_file(struct bam_writer *writer)
 {
-    if (!writer->final_path) {
-        writer->raw = hopen(writer->settings.path ? writer->settings.path : "-", "w");
+    const struct output_path *path = writer->settings.path;
+    if (!path || !path->temporary) {
+        writer->raw = hopen(path ? path->name : "-", "w");
         return writer->raw ? 0 : -1;
     }
-    int fd = open(writer->temporary_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, writer->mode);
+    int fd = open(path->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, path->mode);
     if (fd < 0) return -1;
     writer->file_exists = true;
     writer->raw = hdopen(fd, "w");
@@ -295,11 +247,6 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
     return r < 0 ? write_error(writer) : 0;
 }
 
-const char *bam_writer_temporary_path(const struct bam_writer *writer)
-{
-    return writer->temporary_path;
-}
-
 int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n_bytes)
 {
     if (n_bytes == 0) return 0;
@@ -360,8 +307,6 @@ int bam_writer_flush(struct bam_writer *writer)
 static void free_writer(struct bam_writer *writer)
 {
     bam_destroy1(writer->record);
-    free(writer->temporary_path);
-    free(writer->final_path);
     free(writer);
 }
 
@@ -373,13 +318,11 @@ int bam_writer_close(struct bam_writer *writer, uint64_t *n_bytes)
     if (r < 0) (void)write_error(writer);
     struct stat st;
     *n_bytes = writer->n_bytes;
-    if (r == 0 && writer->temporary_path) {
-        if (stat(writer->temporary_path, &st) == 0) *n_bytes = (uint64_t)st.st_size;
-        r = rename(writer->temporary_path, writer->final_path);
-        if (r < 0) diag_error("cannot rename '%s' to '%s': %s", writer->temporary_path,
-                              writer->final_path, strerror(errno));
+    if (r == 0 && writer->file_exists) {
+        if (stat(writer->settings.path->temporary, &st) == 0) *n_bytes = (uint64_t)st.st_size;
+        r = output_path_commit(writer->settings.path);
     }
-    if (r < 0 && writer->file_exists) (void)unlink(writer->temporary_path);
+    if (r < 0 && writer->file_exists) (void)unlink(writer->settings.path->temporary);
     free_writer(writer);
     return r < 0 ? -1 : 0;
 }
@@ -389,6 +332,6 @@ void bam_writer_abort(struct bam_writer *writer)
     if (!writer) return;
     if (writer->has_pump) output_pump_close(&writer->pump);
     if (writer->raw) hclose_abruptly(writer->raw);
-    if (writer->file_exists) (void)unlink(writer->temporary_path);
+    if (writer->file_exists) (void)unlink(writer->settings.path->temporary);
     free_writer(writer);
 }

@@ -1,9 +1,7 @@
 /*
  * bam_writer.h -- output: BAM and SAM as ready-made bytes, CRAM record by record.
  *
- * A regular file is written under a temporary name beside it and renamed when it is complete, so
- * that its name never stands for half a result, and a file can be sorted onto itself. Standard
- * output, devices, pipes and URLs are written directly.
+ * The file gets its name (output_path.h) when it is complete.
  *
  * Order of calls: create, start, write in sorted order, end, flush, then close, or abort, which
  * removes what was written. CRAM needs a thread of its own from create to end, in which
@@ -14,6 +12,8 @@
 #ifndef ROCKSORT_BAM_WRITER_H
 #define ROCKSORT_BAM_WRITER_H
 
+#include "output_path.h"
+
 #include <htslib/sam.h>
 #include <htslib/thread_pool.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 struct bam_writer;
 
 struct bam_writer_settings {
-    const char *path;           /* NULL: standard output */
+    const struct output_path *path;     /* NULL: standard output */
     const char *index_path;     /* CRAM: also write an index there; or NULL */
     htsThreadPool *pool;        /* CRAM is encoded there */
     htsFormat format;           /* from bam_writer_choose_format */
@@ -37,18 +37,8 @@ int bam_writer_choose_format(const char *option, const char *path, htsFormat *fo
 /* True if the format takes bytes as they will stand in the file, false if it takes records. */
 bool bam_writer_takes_bytes(const htsFormat *format);
 
-/* Returns 0 if a file of this name is there or can probably be made, else -1 after a message. To be
-   called before hours of work. */
-int bam_writer_check_place(const char *path);
-
-/* Chooses the file to be written, without touching it. NULL after a message. */
+/* Prepares to write; touches no file yet. NULL after a message. The path outlives the writer. */
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings);
-
-/*
- * Path of the file that will be written, to be removed if the process dies; NULL if the output is
- * written directly. Known before the file exists, so that it can be registered in time.
- */
-const char *bam_writer_temporary_path(const struct bam_writer *writer);
 
 /* True if bam_writer_pump must run; it returns after bam_writer_end. */
 bool bam_writer_needs_pump(const struct bam_writer *writer);

@@ -224,8 +224,8 @@ static void release_pipeline(struct pipeline *p)
         diag_warning("cannot remove the temporary directory '%s': %s", p->scratch_path,
                      strerror(errno));
     free(p->scratch_path);
-    free(p->partial_output);
-    free(p->partial_index);
+    output_path_release(&p->output);
+    output_path_release(&p->index_output);
     (void)pthread_cond_destroy(&p->changed);
     (void)pthread_mutex_destroy(&p->lock);
 }
@@ -264,8 +264,8 @@ static void *wait_for_signal(void *arg)
     }
     atomic_store(&p->failed, true);
     diag_silence();             /* the other threads will miss their files: no news */
-    if (p->partial_output) (void)unlink(p->partial_output);
-    if (p->partial_index) (void)unlink(p->partial_index);
+    if (p->output.temporary) (void)unlink(p->output.temporary);
+    if (p->index_output.temporary) (void)unlink(p->index_output.temporary);
     (void)scratch_dir_remove(p->scratch_path);
     struct sigaction action = {.sa_handler = SIG_DFL};
     (void)sigaction(signal_number, &action, NULL);
@@ -369,14 +369,30 @@ static int load_phase(struct pipeline *p)
     return pipeline_failed(p) ? -1 : 0;
 }
 
+static int choose_outputs(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    struct output_path output = {0}, index = {0};
+    if (s->output && output_path_choose(&output, s->output) < 0) return -1;
+    if (s->index_path && output_path_choose(&index, s->index_path) < 0) {
+        output_path_release(&output);
+        return -1;
+    }
+    pipeline_lock(p);           /* the signal thread looks at them */
+    p->output = output;
+    p->index_output = index;
+    pipeline_unlock(p);
+    if (!output_path_same(&output, &index)) return 0;
+    diag_error("'%s' cannot be the name of both the output and its index", s->index_path);
+    return -1;
+}
+
 static int run_phases(struct pipeline *p)
 {
     struct sort_report *report = p->report;
     const struct sort_settings *s = p->settings;
     double start = pipeline_seconds();
-    if ((s->output && bam_writer_check_place(s->output) < 0) ||
-        (s->index_path && bam_writer_check_place(s->index_path) < 0) || start_pool(p) < 0)
-        return -1;
+    if (choose_outputs(p) < 0 || start_pool(p) < 0) return -1;
     p->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format, &p->pool);
     if (!p->inputs || prepare_header(p) < 0 || prepare_rules(p) < 0 || prepare_index(p) < 0 ||
         map_arena(p) < 0)

@@ -80,7 +80,7 @@ struct pipeline {
     struct content_sum sum_in, sum_out;
     bool any_placed;            /* some record has a reference; not kept for fixed orders */
     char *scratch_path;         /* to be removed on exit and on signals */
-    char *partial_output, *partial_index;       /* likewise */
+    struct output_path output, index_output;    /* their temporary files likewise */
 
     /* spiller; then dispatcher */
     struct run_store *store;
@@ -157,8 +157,8 @@ ssize_t find_cut_places(enum sort_order order, const struct merge_source *source
 
 /* pipeline_merge.c */
 
-/* Names the temporary file of the output's index and makes the index: BAI if its name ends so, else
-   CSI; that of CRAM is htslib's. Returns 0, or -1 after a message. */
+/* Makes the output's index: BAI if its name ends so, else CSI; that of CRAM is htslib's. Returns 0,
+   or -1 after a message. */
 int prepare_index(struct pipeline *p);
 
 int merge_to_output(struct pipeline *p);

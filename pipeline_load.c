@@ -70,9 +70,13 @@ void drop_free_batches(struct pipeline *p)
 /* Its records are in the sum, and that was all. */
 static void drop_summed_batch(struct pipeline *p, struct bam_batch *batch)
 {
+    struct batch_list *list = &p->sealed;
     pipeline_lock(p);
-    for (size_t i = 0; i < p->sealed.n; i++)
-        if (p->sealed.batches[i] == batch) p->sealed.batches[i] = NULL;
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->batches[i] != batch) continue;
+        list->batches[i] = list->batches[--list->n];
+        break;
+    }
     free_batch(p, batch);
     pipeline_unlock(p);
 }

@@ -13,9 +13,10 @@
 
 #include "diag.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int copy_bound(struct bound *bound, const uint8_t *key, size_t n_bytes)
@@ -318,31 +319,24 @@ static int prepare_merge(struct merger *m)
 
 int prepare_index(struct pipeline *p)
 {
-    const char *path = p->settings->index_path;
-    if (!path) return 0;
-    size_t n = strlen(path);
-    char *partial = malloc(n + 64);
-    if (!partial) return pipeline_no_memory(p);
-    (void)snprintf(partial, n + 64, "%s.rocksort.%ld.tmp", path, (long)getpid());
-    pipeline_lock(p);
-    p->partial_index = partial;
-    pipeline_unlock(p);
-    if (!bam_writer_takes_bytes(&p->settings->output_format)) return 0;
-    bool bai = n >= 4 && strcmp(path + n - 4, ".bai") == 0;
+    const char *name = p->settings->index_path;
+    if (!name || !bam_writer_takes_bytes(&p->settings->output_format)) return 0;
+    size_t n = strlen(name);
+    bool bai = n >= 4 && strcmp(name + n - 4, ".bai") == 0;
     p->index = bam_index_create(bai ? BAM_INDEX_BAI : BAM_INDEX_CSI, p->header);
     return p->index ? 0 : -1;
 }
 
-/* Gives the index its name. The sorted file is complete and stays if this fails. */
-static int finish_index(struct merger *m)
+/* Writes the index. The sorted file is complete and stays if this fails. */
+static int finish_index(struct pipeline *p)
 {
-    const struct pipeline *p = m->p;
-    if (!p->partial_index) return 0;
-    if (m->index && bam_index_write(m->index, p->partial_index) < 0) return -1;
-    if (rename(p->partial_index, p->settings->index_path) == 0) return 0;
-    diag_error("cannot rename '%s' to '%s': %s", p->partial_index, p->settings->index_path,
-               strerror(errno));
-    return -1;
+    const struct output_path *path = &p->index_output;
+    int r = 0;
+    if (p->index)
+        r = bam_index_write(p->index, output_path_to_write(path));
+    else if (path->temporary)   /* CRAM's was closed before the end went through the pump */
+        (void)utimensat(AT_FDCWD, path->temporary, NULL, 0);
+    return r == 0 ? output_path_commit(path) : -1;
 }
 
 static void *run_pump(void *writer)
@@ -378,22 +372,14 @@ static int start_writer(struct merger *m)
 {
     struct pipeline *p = m->p;
     struct bam_writer_settings settings = {
-        .path = p->settings->output,
-        .index_path = p->partial_index,
+        .path = p->settings->output ? &p->output : NULL,
+        .index_path = p->settings->index_path ? output_path_to_write(&p->index_output) : NULL,
         .pool = &p->pool,
         .format = p->settings->output_format,
         .level = p->settings->level,
     };
     m->writer = bam_writer_create(&settings);
     if (!m->writer) return -1;
-    const char *path = bam_writer_temporary_path(m->writer);
-    if (path) {
-        char *copy = strdup(path);
-        if (!copy) return pipeline_no_memory(p);
-        pipeline_lock(p);
-        p->partial_output = copy;
-        pipeline_unlock(p);
-    }
     return start_pump(m) < 0 ? -1 : bam_writer_start(m->writer, p->header);
 }
 
@@ -456,8 +442,8 @@ int merge_to_output(struct pipeline *p)
     bool complete = prepare_merge(&m) == 0 && start_writer(&m) == 0 &&
                     dispatch_and_write(&m) == 0 && check_content(p) == 0;
     int r = end_output(&m, complete);
-    if (r == 0) r = finish_index(&m);
-    if (r < 0 && p->partial_index) (void)unlink(p->partial_index);
+    if (r == 0) r = finish_index(p);
+    if (r < 0 && p->index_output.temporary) (void)unlink(p->index_output.temporary);
     release_merger(&m);
     return r;
 }

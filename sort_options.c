@@ -6,11 +6,13 @@
 #include "size_option.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEFAULT_MEMORY "768M"           /* a thread, as samtools sort */
 #define MIN_MEMORY_BYTES ((uint64_t)1 << 20)
@@ -105,7 +107,7 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "  -l INT               compression level, 0 to 9 [6]\n"
 "  -u                   uncompressed, the same as -l 0\n"
 "  --write-index        write an index, too: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"
-"  -f                   the second argument is the whole output name, not a prefix\n"
+"%s"
 "  --no-PG              add no @PG line to the header\n"
 "  --reference FASTA    reference of CRAM, in and out\n"
 "  --input-fmt-option OPT[=VAL]    an option of htslib for the input\n"
@@ -126,6 +128,9 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "  --version            versions of rocksort and of its libraries\n",
                   own ? "With -o every other argument is an input; all must have the same @SQ "
                         "lines. Without -o a\nsecond argument is the output's name without .bam.\n"
+                      : "",
+                  own ? "  -f                   the second argument is the whole output name, not a "
+                        "prefix\n"
                       : "");
 }
 
@@ -170,8 +175,9 @@ static int parse_level(const char *text, int *level)
 static int parse_seed(const char *text, uint64_t *seed)
 {
     char *end;
+    errno = 0;
     *seed = strtoull(text, &end, 10);
-    if (isdigit((unsigned char)*text) && *end == 0) return 0;
+    if (isdigit((unsigned char)*text) && *end == 0 && errno == 0) return 0;
     diag_error("option --shuffle takes a whole number as its seed, not '%s'", text);
     return -1;
 }
@@ -416,7 +422,17 @@ static int choose_format(struct sort_options *o)
     o->output_options = NULL;
     /* For CRAM htslib applies the options itself. */
     for (const hts_opt *option = s->output_format.specific; option; option = option->next) {
+        if (option->opt == CRAM_OPT_REFERENCE && s->output_format.format == cram &&
+            !strstr(option->val.s, "://") && access(option->val.s, R_OK) != 0) {
+            diag_error("cannot read the reference '%s': %s", option->val.s, strerror(errno));
+            return -1;
+        }
         if (option->opt != HTS_OPT_COMPRESSION_LEVEL) continue;
+        if (option->val.i < 0 || option->val.i > 9) {
+            diag_error("the output option level takes a number from 0 to 9, not %d",
+                       option->val.i);
+            return -1;
+        }
         s->level = option->val.i;
         if (s->output_format.format == sam) s->output_format.compression = bgzf;
     }

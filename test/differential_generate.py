@@ -121,13 +121,13 @@ def make_header(rng, refs, groups, plain_first):
     return rest + head if not plain_first and one_in(rng, 50) else head + rest
 
 
-def make_refs(rng, n_refs):
+def make_refs(rng, n_refs, longest):
     """References of all lengths, not in the order of their names."""
     if n_refs > 20:
         return [(f"c{i}", 1000) for i in range(n_refs)]
     names = list(REF_NAMES) + [f"ref{i:02}" for i in range(20)]
     rng.shuffle(names)
-    return [(name, rng.choice(REF_LENGTHS)) for name in names[:n_refs]]
+    return [(name, min(rng.choice(REF_LENGTHS), longest)) for name in names[:n_refs]]
 
 
 def make_groups(rng):
@@ -523,7 +523,9 @@ def make_input(rng, shape):
     n_refs = MANY_REFS if shape.many_refs else rng.choice((0, 1, 2, 3, 5, 20))
     if shape.profile == "template":
         n_refs = max(1, n_refs)
-    refs, genome = make_refs(rng, n_refs), []
+    # Beyond 2^31 a CRAM of htslib cannot be read again; templates do not look where they end.
+    longest = 2**29 if shape.for_cram and shape.profile == "template" else MAX_POS + 1
+    refs, genome = make_refs(rng, n_refs, longest), []
     if shape.profile == "unmapped":
         genome = make_genome(rng)
         refs = [(name, len(bases)) for name, bases in genome] if one_in(rng, 2) else refs

@@ -22,10 +22,10 @@ REFS = [("a", 100000), ("b", 50000)]
 HEADER = bamfile.bam_header(bamfile.sq_text(REFS), REFS)
 LINE = re.compile(r"xxh3sum:([0-9a-f]{16}) records:(\d+) bytes:(\d+)\n")
 NOTHING = "xxh3sum:0000000000000000 records:0 bytes:0\n"
-ORDERS = ([], ["-n"], ["-N"], ["-t", "XI"], ["-n", "-t", "XI"], ["-M"], ["-M", "-R"], ["-MH", "-K5"],
-          ["--shuffle"])
+ORDERS = ([], ["-n"], ["-N"], ["-t", "XI"], ["-n", "-t", "XI"], ["-M"], ["-M", "-R"],
+          ["-MH", "-K5"], ["--shuffle"])
 
-# Hashes of single records: XXH3 takes another path for up to 128, for up to 240, and for more bytes.
+# Hashes of single records. XXH3 goes three ways: up to 128 bytes, up to 240, and beyond.
 KNOWN = {
     "least": (bamfile.record(""), 0x87763E22271EBD58),
     "small": (bamfile.record("r1", 0, 0, 99, "4M", "ACGT"), 0xA4428AD433BCFE6E),

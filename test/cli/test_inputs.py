@@ -1,5 +1,5 @@
-"""Several inputs: one sorted output, read groups and programs that follow, errors that name the file,
-and which of the names on the command line are inputs.
+"""Several inputs: one sorted output, read groups and programs that follow, errors that name the
+file, and which of the names on the command line are inputs.
 
 The result must be that of sorting the inputs' records behind each other, in the order of the names.
 """
@@ -13,8 +13,8 @@ import unittest
 
 import bamfile
 import generate
-from harness import (SAMTOOLS, SPILL_BUDGET, CliTest, needs_pysam, own_lines, reference_ok,
-                     reference_sort, reference_view, sam_split, sanitized, without_pg)
+from harness import (SAMTOOLS, SPILL_BUDGET, CliTest, needs_pysam, own_lines, reference_sort,
+                     reference_view, sam_split, sanitized, without_pg)
 from test_errors import ErrorTest
 from test_memory import ALLOWANCE_BYTES, MIB, peak_of
 
@@ -24,8 +24,8 @@ ORDERS = {
     "coordinate": [], "natural": ["-n"], "lexicographical": ["-N"], "tag": ["-t", "XT"],
     "tag and name": ["-n", "-t", "XT"], "template": ["--template-coordinate"], "minhash": ["-M"],
 }
-HAVE_MEMORY, SPILLING = None, 150_000
-BUDGETS = (HAVE_MEMORY, SPILLING)
+SPILLING = 150_000
+BUDGETS = (None, SPILLING)
 
 
 def pair(rng, number):
@@ -40,7 +40,7 @@ def pair(rng, number):
         flag |= 1 | rng.choice((0, 0x10)) if kind > 0.2 else 1
         bases = "".join(rng.choices("ACGT", k=50))
         place = f"{ref}\t{first if i == 0 else second}"
-        mate = f"{'='}\t{second if i == 0 else first}"
+        mate = f"=\t{second if i == 0 else first}"
         cigar, tags = "50M", ["MC:Z:50M"]
         if kind < 0.1:
             place, mate, cigar, tags, flag = "*\t0", "*\t0", "*", [], flag | 12
@@ -177,20 +177,18 @@ class Ties(InputsTest):
         return [number_of(raw) for raw in bamfile.split(self.sort_inputs(*args, **how).records)]
 
     def test_stable(self):
-        paths, numbers = [], []
-        for i, n_records in enumerate((3000, 1, 700, 0, 3000, 2)):
-            mine = list(range(10_000 * i, 10_000 * i + n_records))
-            path = self.write(f"in{i}.bam", bam_bytes(map(tie, mine)))
-            paths.append(path)
-            numbers.append(mine)
-        for order in range(3):
+        inputs = []
+        for i, n_records in enumerate((2000, 1, 700, 0, 2000, 2)):
+            numbers = list(range(10_000 * i, 10_000 * i + n_records))
+            path = self.write(f"in{i}.bam", bam_bytes(map(tie, numbers)))
+            inputs.append((path, numbers))
+        for n_threads in ("1", "3"):
             for options in ([], ["-n"], ["-N"], ["-t", "XX"]):
                 for budget in BUDGETS:
-                    got = self.numbers(*options, "-@", str(order + 1), *paths, budget=budget)
-                    self.assertEqual(got, sum(numbers, []))
-            random.Random(order).shuffle(paths)
-            numbers.sort(key=lambda mine: paths.index(
-                self.path(f"in{mine[0] // 10_000}.bam") if mine else self.path("in3.bam")))
+                    got = self.numbers(*options, "-@", n_threads, *[path for path, _ in inputs],
+                                       budget=budget)
+                    self.assertEqual(got, [i for _, numbers in inputs for i in numbers])
+            random.Random(5).shuffle(inputs)
 
     def test_same_file_twice(self):
         source = self.write("in.bam", bam_bytes(map(tie, range(2000)), SQ + "@RG\tID:x\n@CO\tc\n"))
@@ -305,13 +303,13 @@ def meanings(header):
             fields = fields_of(line)
             lines[line[1:3]].setdefault(fields["ID"], fields)
 
-    def meaning(kind, key, depth=0):
+    def meaning(kind, key):
         fields = lines[kind].get(key)
         if fields is None:
             return key
         ref = "PP" if kind == "PG" else "PG"
         rest = sorted(item for item in fields.items() if item[0] not in ("ID", ref))
-        return (rest, meaning("PG", fields[ref], depth + 1) if ref in fields else None)
+        return (rest, meaning("PG", fields[ref]) if ref in fields else None)
 
     return {kind: {key: meaning(kind, key) for key in lines[kind]} for kind in lines}
 
@@ -346,7 +344,7 @@ class Collisions(InputsTest):
         then a record is longer than a batch of the smallest budget."""
         header, groups, programs = self.random_header(rng)
         lines = []
-        for number in range(first, first + rng.choice((1, 60, 900))):
+        for number in range(first, first + rng.choice((1, 60, 600))):
             tags = [f"XI:i:{number}"]
             tags += [f"RG:Z:{rng.choice(groups)}"] * (rng.random() < 0.9)
             tags += [f"PG:Z:{rng.choice(programs + ['nobody'])}"] * (rng.random() < 0.5)
@@ -371,6 +369,9 @@ class Collisions(InputsTest):
             head, records = sam_split(source)
             before = meanings(head)
             n_records += len(records)
+            for kind, said in before.items():  # lines that no record names are not lost either
+                for content in said.values():
+                    self.assertIn(content, now[kind].values(), what)
             for line in records:
                 mine = got[int(line.split("XI:i:")[1].split("\t")[0])]
                 for tag in ("RG", "PG"):
@@ -402,7 +403,7 @@ class Collisions(InputsTest):
 
     def test_random_sam(self):
         rng = random.Random(1)
-        for i in range(10):
+        for i in range(8):
             texts = [self.random_input(rng, 1000 * k) for k in range(rng.randint(2, 5))]
             self.check(texts, ["sam"] * len(texts), rng, i)
 
@@ -412,8 +413,7 @@ class Collisions(InputsTest):
         rng = random.Random(2)
         for i, form in enumerate(FORMATS):
             texts = [self.random_input(rng, 1000 * k) for k in range(3)]
-            self.check(texts, [form] * 3, rng, form)
-            self.check(texts, rng.sample(FORMATS, 3), rng, i)
+            self.check(texts, [form, *rng.sample(FORMATS, 1), form], rng, i)
 
     def test_header(self):
         """The whole text, with chains and comments."""
@@ -512,7 +512,7 @@ class Disagreement(ErrorTest):
 
 
 class Damage(ErrorTest):
-    """The second input is not what it should be: the message names it, and counts from its start."""
+    """The second input is not what it should be: the message names it and counts from its start."""
 
     N_FIRST, N_GOOD = 1500, 2345
 
@@ -549,15 +549,13 @@ class Damage(ErrorTest):
 
     def test_missing(self):
         for args in ([self.first, self.path("absent.bam")], [self.path("absent.bam"), self.first]):
-            self.check(*args, mentions=["absent.bam", "No such file"][:1], budgets=(None,)) \
-                if len(args) < 2 else None
             result = self.rocksort("-o", self.path("out.bam"), *args)
             self.assert_error(result, "absent.bam", "No such file")
             self.assertFalse(os.path.exists(self.path("out.bam")))
 
     def test_not_an_alignment(self):
         for data in (b"", b"nothing aligned today\n", self.bam(9, "first")[:40]):
-            self.check_second(data)
+            self.check_second(data, mentions=["not an alignment file"])
 
     def test_truncated(self):
         """Cut within a record, with its read groups renamed or not, as BGZF and plain."""
@@ -566,7 +564,7 @@ class Damage(ErrorTest):
             self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
             self.check_second(raw, number=self.N_GOOD + 1)
             data = self.bam(4000, sample)
-            self.check_second(data[: len(data) // 2])
+            self.check_second(data[: len(data) // 2], mentions=["truncated"])
 
     def test_bad_record(self):
         bad = bytearray(self.records[0])
@@ -595,8 +593,8 @@ class Damage(ErrorTest):
             text = (text + "r\t0\tchr1\n" + line * 100).encode()
             self.check_second(text, "second.sam", self.N_GOOD + 1)
             self.check_second(gzip.compress(text), "second.sam.gz", self.N_GOOD + 1)
-            cut = bamfile.bgzf(text)
-            self.check_second(cut[: len(cut) - 60], "second.sam.gz")
+            cut = bamfile.bgzf(text)[:-60]
+            self.check_second(cut, "second.sam.gz", mentions=["damaged"])
 
     @needs_pysam
     def test_cram(self):
@@ -605,7 +603,7 @@ class Damage(ErrorTest):
         path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="whole.cram")
         with open(path, "rb") as file:
             data = file.read()
-        self.check_second(data[: len(data) // 2], "second.cram")
+        self.check_second(data[: len(data) // 2], "second.cram", mentions=["truncated"])
 
     def test_no_end_of_file_block(self):
         """A warning, as with one input, once."""
