@@ -116,9 +116,9 @@ bench: all bench/simulate-reads
 	python3 bench/bench.py
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
-	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 doc/samtools-rocksort.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/man/man1"
+	install $(PROGRAMS) "$(DESTDIR)$(PREFIX)/bin"
+	install -m 644 doc/samtools-rocksort.1 "$(DESTDIR)$(PREFIX)/share/man/man1"
 
 format:
 	clang-format -i *.c *.h test/unit/*.c bench/*.c

@@ -24,8 +24,29 @@ static bool can_open_again(const char *path)
     return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Opens input i and copies its header and name, for the union. */
-static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i, const char **name)
+/* A copy of a header without its @SQ lines. */
+static sam_hdr_t *copy_without_references(sam_hdr_t *header)
+{
+    const char *line = sam_hdr_str(header);
+    kstring_t text = {0, 0, NULL};
+    int r = kputs("", &text);
+    while (r >= 0 && line && *line) {           /* FASTQ has no text */
+        const char *newline = strchr(line, '\n');
+        size_t n = newline ? (size_t)(newline + 1 - line) : strlen(line);
+        if (strncmp(line, "@SQ\t", 4) != 0) r = kputsn(line, n, &text);
+        line += n;
+    }
+    sam_hdr_t *copy = NULL;
+    if (r >= 0) copy = text.l > 0 ? sam_hdr_parse(text.l, text.s) : sam_hdr_init();
+    ks_free(&text);
+    if (!copy) diag_error("out of memory");
+    return copy;
+}
+
+/* Opens input i and copies its header and name, for the union; of all but the first the references
+   are compared with the first's and not copied. */
+static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i, sam_hdr_t *first,
+                              const char **names)
 {
     bool again = can_open_again(in->paths[i]);
     /* What there is to warn of is said when the input is opened to be read. */
@@ -34,9 +55,14 @@ static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i, const char **name
     struct bam_reader *reader = bam_reader_open(in->paths[i], in->options, in->pool);
     hts_set_log_level(level);
     if (!reader) return NULL;
-    *name = bam_reader_name(reader);            /* its path, or a constant */
-    sam_hdr_t *copy = sam_hdr_dup(bam_reader_header(reader));
-    if (!copy) diag_error("out of memory");
+    names[i] = bam_reader_name(reader);         /* its path, or a constant */
+    sam_hdr_t *header = bam_reader_header(reader), *copy = NULL;
+    if (i == 0) {
+        copy = sam_hdr_dup(header);
+        if (!copy) diag_error("out of memory");
+    } else if (header_union_check_references(first, names[0], header, names[i]) == 0) {
+        copy = copy_without_references(header);
+    }
     if (again)
         bam_reader_close(reader);
     else
@@ -52,7 +78,7 @@ static int unite_headers(struct bam_inputs *in)
     if (!headers || !names) {
         diag_error("out of memory");
     } else {
-        while (n < in->n && (headers[n] = copy_header(in, n, &names[n])) != NULL) n++;
+        while (n < in->n && (headers[n] = copy_header(in, n, headers[0], names)) != NULL) n++;
         if (n == in->n) in->names = header_union_create(headers, names, n);
         for (size_t i = 0; i < n; i++) sam_hdr_destroy(headers[i]);
     }

@@ -41,9 +41,9 @@ struct bam_reader {
     bool check_end;             /* nobody looked for the EOF block yet: the input is a pipe */
     bool last_block_empty;
     uint64_t file_offset;
+    bool long_positions;        /* some reference is longer than 2^31 - 1 */
     /* SOURCE_TEXT */
     struct sam_text text;
-    bool long_positions;        /* some reference is longer than 2^31 - 1 */
     /* SOURCE_RECORDS, SOURCE_RENAMED */
     bam1_t *record;             /* SOURCE_RECORDS: as htslib gives it */
     uint8_t *raw, *renamed;     /* the record that comes next, and as it will be named */
@@ -68,6 +68,14 @@ static enum source choose_source(samFile *file)
     if (file->format.format == sam) return SOURCE_TEXT;
     if (file->format.format != bam) return SOURCE_RECORDS;
     return bgzf_compression(file->fp.bgzf) == 2 ? SOURCE_BGZF : SOURCE_PLAIN;
+}
+
+/* With threads htslib may take a damaged block for the end of the file; this tells. */
+static bool bgzf_failed(const samFile *file)
+{
+    const htsFormat *format = &file->format;
+    bool has_bgzf = format->format == bam || (format->format != cram && file->is_bgzf);
+    return has_bgzf && file->fp.bgzf->errcode != 0;
 }
 
 /* Lets htslib decode in the pool what our own workers do not. */
@@ -125,7 +133,7 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
         goto err;
     }
     reader->header = sam_hdr_read(reader->file);
-    if (!reader->header) {
+    if (!reader->header || bgzf_failed(reader->file)) {
         diag_error("failed to read header from '%s': it is empty, damaged or not an alignment file",
                    reader->name);
         goto err;
@@ -135,6 +143,7 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
         hts_check_EOF(reader->file) == 0)
         diag_warning("'%s' ends without an EOF marker; it is probably truncated", reader->name);
     reader->source = choose_source(reader->file);
+    reader->long_positions = bam_header_long_reference(reader->header) >= 0;
     if (reader->source == SOURCE_RECORDS) {
         reader->record = bam_init1();
         if (!reader->record) {
@@ -146,7 +155,6 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
             diag_error("out of memory");
             goto err;
         }
-        reader->long_positions = bam_header_long_reference(reader->header) >= 0;
     } else {
         reader->check_end = bgzf_check_EOF(reader->file->fp.bgzf) == 2;
     }
@@ -292,18 +300,23 @@ static int next_plain(struct bam_reader *reader, struct bam_piece *piece, uint8_
     return n == 0 ? BAM_READER_END : BAM_READER_PIECE;
 }
 
+/* htslib decodes ahead and reports an error before the records in front of it. */
+static int error_behind_record(const struct bam_reader *reader)
+{
+    diag_error("cannot read '%s' behind record %" PRIu64 ": it is truncated or damaged",
+               reader->name, reader->n_records);
+    return BAM_READER_ERROR;
+}
+
 /* Reads one record with htslib and packs it into reader->raw. Returns one of the codes. */
 static int unpack_next(struct bam_reader *reader)
 {
     int r = sam_read1(reader->file, reader->header, reader->record);
+    if (r < -1 || (r == -1 && bgzf_failed(reader->file))) return error_behind_record(reader);
     if (r == -1) return BAM_READER_END;
-    if (r < -1) {
-        /* htslib decodes ahead and reports an error before the records in front of it. */
-        diag_error("cannot read '%s' behind record %" PRIu64 ": it is truncated or damaged",
-                   reader->name, reader->n_records);
-        return BAM_READER_ERROR;
-    }
     size_t n_bytes = bam_record_packed_bytes(reader->record);
+    bool is_long = n_bytes == 0 && reader->long_positions;
+    if (is_long) n_bytes = bam_record_long_bytes(reader->record);
     if (n_bytes == 0) {
         diag_error("record %" PRIu64 " ('%s') of '%s' does not fit BAM: it lies beyond position "
                    "2^31 or its CIGAR is too long", reader->n_records + 1,
@@ -311,7 +324,10 @@ static int unpack_next(struct bam_reader *reader)
         return BAM_READER_ERROR;
     }
     if (reserve(&reader->raw, &reader->raw_room, n_bytes) < 0) return BAM_READER_ERROR;
-    bam_record_pack(reader->record, reader->raw);
+    if (is_long)
+        bam_record_pack_long(reader->record, reader->raw);
+    else
+        bam_record_pack(reader->record, reader->raw);
     return BAM_READER_PIECE;
 }
 
@@ -335,6 +351,7 @@ static int read_next(struct bam_reader *reader)
                       : "it is truncated";
     }
     if (!problem) return BAM_READER_PIECE;
+    if (bgzf_failed(reader->file)) return error_behind_record(reader);
     diag_error("record %" PRIu64 " of '%s' is damaged: %s", reader->n_records + 1, reader->name,
                problem);
     return BAM_READER_ERROR;

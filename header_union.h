@@ -37,7 +37,15 @@
 
 struct header_union;
 
-/* Unites the headers of n > 0 inputs, whose names are for messages. */
+/* Checks that y has the references of x; the names are for the message. Returns 0 or -1. */
+int header_union_check_references(const sam_hdr_t *x, const char *x_name, const sam_hdr_t *y,
+                                  const char *y_name);
+
+/*
+ * Unites the headers of n > 0 inputs, whose names are for messages. Their references were checked
+ * against those of the first, which alone needs to have them still: a thousand copies would take a
+ * lot of memory.
+ */
 struct header_union *header_union_create(sam_hdr_t *const *headers, const char *const *names,
                                          size_t n);
 

@@ -2,8 +2,9 @@
  * output_path.h -- under which name a file is written, and which it gets when it is complete.
  *
  * A regular file is written under a temporary name beside it and renamed, so that its name never
- * stands for half a result, and a file can be sorted onto itself. A link is followed first. Devices,
- * pipes and URLs are written as they stand.
+ * stands for half a result, and a file can be sorted onto itself. A link is followed first.
+ * Devices, pipes, URLs, and files in directories in which nothing can be made are written as they
+ * stand.
  *
  * Order of calls: choose, before hours of work; write to output_path_to_write; commit; release at
  * any time. Whoever gives up unlinks `temporary`. Errors: -1 after a message.

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { PIPE_BYTES = 1 << 20, CHUNK_BYTES = 256 << 10 };
@@ -11,15 +12,21 @@ enum { PIPE_BYTES = 1 << 20, CHUNK_BYTES = 256 << 10 };
 int output_pump_open(struct output_pump *pump, hFILE **from)
 {
     int fds[2];
-    if (pipe2(fds, O_CLOEXEC) < 0) return -1;
+    char *chunk = malloc(CHUNK_BYTES);
+    if (!chunk || pipe2(fds, O_CLOEXEC) < 0) {
+        free(chunk);
+        return -1;
+    }
     /* Where a user may not have so large a pipe the default does, with more switches. */
     (void)fcntl(fds[1], F_SETPIPE_SZ, (int)PIPE_BYTES);
     *from = hdopen(fds[1], "w");
     if (!*from) {
         (void)close(fds[0]);
         (void)close(fds[1]);
+        free(chunk);
         return -1;
     }
+    pump->chunk = chunk;
     pump->read_fd = fds[0];
     atomic_init(&pump->error, 0);
     atomic_init(&pump->target, NULL);
@@ -39,10 +46,10 @@ void output_pump_discard(struct output_pump *pump)
 
 void output_pump_run(struct output_pump *pump)
 {
-    static _Thread_local char chunk[CHUNK_BYTES];
+    char *chunk = pump->chunk;
     int error = 0;
     for (;;) {
-        ssize_t n = read(pump->read_fd, chunk, sizeof chunk);
+        ssize_t n = read(pump->read_fd, chunk, CHUNK_BYTES);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) error = errno;
         if (n > 0 && !error && !atomic_load(&pump->discarding)) {
@@ -58,4 +65,6 @@ void output_pump_run(struct output_pump *pump)
 void output_pump_close(struct output_pump *pump)
 {
     (void)close(pump->read_fd);
+    free(pump->chunk);
+    pump->chunk = NULL;
 }

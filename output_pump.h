@@ -18,6 +18,7 @@
 
 struct output_pump {
     int read_fd;
+    char *chunk;                /* on its way */
     hFILE *_Atomic target;      /* borrowed */
     atomic_bool discarding;
     atomic_int error;           /* errno of the first failed write, or 0 */
@@ -32,7 +33,7 @@ void output_pump_run(struct output_pump *pump);
 /* What comes from now on goes nowhere. */
 void output_pump_discard(struct output_pump *pump);
 
-/* Closes the reading end. */
+/* Closes the reading end and frees the memory. */
 void output_pump_close(struct output_pump *pump);
 
 #endif

@@ -56,7 +56,8 @@ struct sort_report {
 };
 
 /*
- * Sorts. Returns 0, or -1 after one message; then there is no output and no temporary data. If the
+ * Sorts. Returns 0, or -1 after one message; then there is no output and no temporary data, except
+ * that the output is there, complete, if only its index could not be written. If the
  * process gets SIGINT, SIGTERM or SIGHUP meanwhile it removes both and dies of the signal.
  */
 int sort_run(const struct sort_settings *settings, struct sort_report *report);

@@ -336,7 +336,10 @@ static int finish_index(struct pipeline *p)
         r = bam_index_write(p->index, output_path_to_write(path));
     else if (path->temporary)   /* CRAM's was closed before the end went through the pump */
         (void)utimensat(AT_FDCWD, path->temporary, NULL, 0);
-    return r == 0 ? output_path_commit(path) : -1;
+    if (r == 0) r = output_path_commit(path);
+    /* An older index would be one of what the output was before. */
+    if (r < 0 && path->final) (void)unlink(path->final);
+    return r;
 }
 
 static void *run_pump(void *writer)

@@ -13,7 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { REMOVE_TRIES = 100, RETRY_MICROSECONDS = 10000 };
+enum {
+    REMOVE_TRIES = 100,
+    RETRY_MICROSECONDS = 10000,
+    MAX_BASE_BYTES = 200,       /* of the 255 that a name may have */
+};
 
 static int is_directory(const char *path)
 {
@@ -36,14 +40,18 @@ char *scratch_dir_create(const char *prefix, const char *output)
     }
     const char *joint = "/";
     if (!is_directory(base) || (!prefix && output)) joint = ".";
-    size_t room = strlen(base) + 64;
+    /* A name may be too long for more to be added. */
+    const char *slash = strrchr(base, '/');
+    size_t n = strlen(base), dir_bytes = slash ? (size_t)(slash + 1 - base) : 0;
+    if (strcmp(joint, ".") == 0 && n > dir_bytes + MAX_BASE_BYTES) n = dir_bytes + MAX_BASE_BYTES;
+    size_t room = n + 64;
     char *path = malloc(room);
     if (!path) {
         diag_error("out of memory");
         return NULL;
     }
-    if (strcmp(joint, "/") == 0 && base[strlen(base) - 1] == '/') joint = "";
-    (void)snprintf(path, room, "%s%srocksort.%ld.XXXXXX", base, joint, (long)getpid());
+    if (strcmp(joint, "/") == 0 && base[n - 1] == '/') joint = "";
+    (void)snprintf(path, room, "%.*s%srocksort.%ld.XXXXXX", (int)n, base, joint, (long)getpid());
     if (!mkdtemp(path)) {
         diag_error("cannot create the temporary directory '%s': %s; choose another place with -T",
                    path, strerror(errno));

@@ -129,8 +129,8 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
                   own ? "With -o every other argument is an input; all must have the same @SQ "
                         "lines. Without -o a\nsecond argument is the output's name without .bam.\n"
                       : "",
-                  own ? "  -f                   the second argument is the whole output name, not a "
-                        "prefix\n"
+                  own ? "  -f                   the second argument is the whole output name, not "
+                        "a prefix\n"
                       : "");
 }
 
@@ -182,12 +182,31 @@ static int parse_seed(const char *text, uint64_t *seed)
     return -1;
 }
 
+/* Takes nthreads out of a list: threads of htslib's own would read and write behind our back. */
+static void drop_thread_options(hts_opt **list)
+{
+    while (*list) {
+        hts_opt *option = *list;
+        if (option->opt != HTS_OPT_NTHREADS) {
+            list = &option->next;
+            continue;
+        }
+        diag_warning("the format option nthreads is ignored: threads are given with -@");
+        *list = option->next;
+        option->next = NULL;
+        hts_opt_free(option);
+    }
+}
+
 /* Adds a format option of htslib, "name" or "name=value", to a list. */
 static int add_format_option(const char *option, const char *text, hts_opt **list)
 {
-    if (hts_opt_add(list, text) == 0) return 0;
-    diag_error("option %s: htslib does not take '%s'", option, text);
-    return -1;
+    if (hts_opt_add(list, text) < 0) {
+        diag_error("option %s: htslib does not take '%s'", option, text);
+        return -1;
+    }
+    drop_thread_options(list);
+    return 0;
 }
 
 static int add_reference(struct sort_options *o, const char *fasta)
@@ -321,7 +340,7 @@ static int take_output_prefix(struct sort_options *o, const char *prefix)
 {
     struct stat st;
     bool is_name = o->whole_name || strcmp(prefix, "-") == 0;
-    if (!o->whole_name && stat(prefix, &st) == 0 && S_ISREG(st.st_mode)) {
+    if (!is_name && stat(prefix, &st) == 0 && !S_ISDIR(st.st_mode)) {
         diag_error("'%s' exists, but without -o the second argument is the prefix of the output's "
                    "name: to sort several files into one name the output with -o, to write to "
                    "'%s' itself add -f", prefix, prefix);
@@ -417,6 +436,7 @@ static int choose_format(struct sort_options *o)
     struct sort_settings *s = &o->settings;
     if (bam_writer_choose_format(o->format_option, s->output, &s->output_format) < 0) return -1;
     hts_opt **last = (hts_opt **)&s->output_format.specific;
+    drop_thread_options(last);
     while (*last) last = &(*last)->next;
     *last = o->output_options;
     o->output_options = NULL;

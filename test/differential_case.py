@@ -382,7 +382,10 @@ def run_ours(case, program, folder):
                                   env=environment(f"{folder}/scratch", case.budget))
         except subprocess.TimeoutExpired:
             return Run(None, "")
-    return Run(done.returncode, done.stderr.decode(errors="replace"))
+    err = done.stderr.decode(errors="replace")
+    with open(f"{folder}/got.err", "w", encoding="utf-8") as file:
+        file.write(err)
+    return Run(done.returncode, err)
 
 
 def read_bam(data):
@@ -436,8 +439,10 @@ def leftovers(case, run, folder):
 
 
 def last_words(err):
-    """The end of what a program said, less htslib's warnings about single records."""
-    lines = [line for line in err.splitlines() if not line.startswith("[W::sam_parse1]")]
+    """The end of what a program said, less htslib's warnings about single records, in whose lines
+    an error of ours may stand (see n_messages)."""
+    lines = [line for line in err.splitlines()
+             if not line.startswith("[W::sam_parse1]") or "rocksort" in line]
     return "\n".join(lines)[-1500:]
 
 

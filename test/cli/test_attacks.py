@@ -3,6 +3,7 @@
 import os
 import resource
 
+import bamfile
 import generate
 from harness import SAMTOOLS, SPILL_BUDGET, CliTest, own_lines
 
@@ -93,3 +94,47 @@ class Attacks(CliTest):
             process.stdin.close()
             self.assert_died_of(process, 15)
             self.assertEqual(own_lines(process.stderr.read().decode()), [])
+
+
+class Readers(CliTest):
+    """htslib's own threads at work behind ours."""
+
+    def setUp(self):
+        super().setUp()
+        self.sam = generate.reads(20000, generate.reference())
+        self.source = self.bam_of(self.sam, name="in.bam")
+
+    def test_thread_options(self):
+        """nthreads started a reader of htslib's that took blocks away: records were lost."""
+        sam_gz = self.write("in.sam.gz", bamfile.bgzf(self.sam.encode()))
+        for options in (["--input-fmt-option", "nthreads=2"], ["--output-fmt-option", "nthreads=2"],
+                        ["-O", "bam,nthreads=2"],
+                        ["--input-fmt-option", "nthreads=2", "--input-fmt-option", "filter=mapq>=0"]):
+            for inputs in ([self.source], [sam_gz], [self.source, sam_gz]):
+                with self.subTest(options=options, inputs=len(inputs)):
+                    result = self.sort_ok(*options, "-o", self.path("out.bam"), *inputs)
+                    self.assertIn("nthreads", result.err)
+                    records = bamfile.split(bamfile.read(self.path("out.bam")).records)
+                    self.assertEqual(len(records), 40000 * len(inputs))
+
+    def test_truncated_input_with_a_filter(self):
+        """The end within a block looked like the end of the file."""
+        with open(self.source, "rb") as file:
+            data = file.read()
+        starts = bamfile.bgzf_block_offsets(data)
+        cut = self.write("cut.bam", data[:starts[len(starts) // 2] + 1000])
+        for n_threads in ("1", "4"):
+            result = self.rocksort("-@", n_threads, "--input-fmt-option", "filter=mapq>=0",
+                                   "-o", self.path("out.bam"), cut)
+            self.assert_error(result, "cut.bam", "behind record")
+            self.assert_no_result(self.path("out.bam"))
+
+    def test_output_name_as_long_as_can_be(self):
+        """Temporary names are longer than the output's."""
+        for n in (220, 232, 251):
+            for budget in (None, SPILL_BUDGET):
+                with self.subTest(n=n, budget=budget):
+                    out = self.path("n" * n + ".bam")
+                    self.sort_ok("-o", out, self.source, budget=budget)
+                    self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 40000)
+                    os.unlink(out)

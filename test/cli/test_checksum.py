@@ -74,7 +74,7 @@ class ChecksumTest(CliTest):
         return result.out.decode()
 
     def checksum_while_sorting(self, *args, **how):
-        """The checksum line of a sort, on standard error. Looks the same whatever -o is."""
+        """The checksum line of a sort, on standard error."""
         result = self.sort_ok("--checksum", *args, **how)
         lines = [line + "\n" for line in result.err.splitlines() if line.startswith("xxh3sum:")]
         self.assertEqual(len(lines), 1, result.err)

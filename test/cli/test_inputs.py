@@ -454,6 +454,23 @@ class Collisions(InputsTest):
                 want += [bamfile.record(f"r{i}", 4, aux=longer) for i in range(300)]
             self.assert_same_records(got.records, b"".join(want))
 
+    def test_long_positions(self):
+        """Beyond 2^31 records have no BAM form; their read groups follow all the same."""
+        rng = random.Random(6)
+        texts = []
+        for i in range(2):
+            lines = [f"r\t0\tc\t{rng.choice((7, 2**31, 2**32 + rng.randrange(99)))}\t9\t4M\t=\t"
+                     f"{2**33 - k}\t0\tACGT\t*\tRG:Z:x\tXI:i:{1000 * i + k}\n"
+                     for k in range(900)]
+            texts.append(f"@SQ\tSN:c\tLN:9000000000\n@RG\tID:x\tSM:{i}\n" + "".join(lines))
+        paths = [self.write(f"in{i}.sam", text) for i, text in enumerate(texts)]
+        for budget in (None, SPILLING // 2):
+            result = self.sort_ok("--no-PG", "-O", "sam", "-o", "-", *paths, budget=budget)
+            text = result.out.decode()
+            self.check_records(text, texts, budget)
+            positions = [int(line.split("\t")[3]) for line in sam_split(text)[1]]
+            self.assertEqual(positions, sorted(positions))
+
     def test_orders_look_at_the_new_names(self):
         """-t RG sorts by what is written; libraries of template order are found."""
         texts = [SQ + f"@RG\tID:{name}\tSM:s\tLB:{library}\n"

@@ -148,6 +148,13 @@ class SmallMemory(CliTest):
         peak, _ = peak_of(self, ["-@", "2", source])
         self.assertLessEqual(peak, ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
+    @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+    def test_many_threads(self):
+        """What a thread costs by itself: 256 of them once took 96 MiB."""
+        source = self.write("in.sam", generate.odd(2000))
+        peak, _ = peak_of(self, ["-@", "256", "--max-memory", "64M", source])
+        self.assertLessEqual(peak, 48 * MIB, f"{peak / MIB:.1f} MiB")
+
     def test_counts(self):
         """What is printed about the records agrees with what went in."""
         source = self.write("in.sam", generate.odd(4321))

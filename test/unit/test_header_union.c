@@ -35,7 +35,11 @@ static struct header_union *unite(const char *const *texts)
     sam_hdr_t *headers[MAX_INPUTS];
     size_t n = 0;
     for (; n < MAX_INPUTS && texts[n]; n++) headers[n] = parse_header(texts[n]);
-    struct header_union *u = header_union_create(headers, file_names, n);
+    struct header_union *u = NULL;
+    int r = 0;
+    for (size_t i = 1; r == 0 && i < n; i++)
+        r = header_union_check_references(headers[0], file_names[0], headers[i], file_names[i]);
+    if (r == 0) u = header_union_create(headers, file_names, n);
     for (size_t i = 0; i < n; i++) sam_hdr_destroy(headers[i]);
     return u;
 }
