@@ -17,6 +17,14 @@
 #include <htslib/thread_pool.h>
 #include <unistd.h>
 
+/* htslib 1.16 loses 32 bytes for a damaged BGZF block that its threads meet. The sanitizer asks
+   here; in other builds nobody does. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libhts.so";
+}
+
 enum form { FORM_PLAIN, FORM_BGZF, FORM_BGZF_THREADS, FORM_GZIP, N_FORMS };
 
 #define HEADER                                                                      \
