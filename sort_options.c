@@ -295,7 +295,13 @@ static int take_option(struct sort_options *o, int c, const char *text)
         diag_error("option -s takes a size such as 512G (K, M, G or T), not '%s'", text);
         return -1;
     case 'k': s->keep_store = true; return 0;
-    case 'f': o->whole_name = true; return 0;
+    case 'f':
+        if (o->dialect == DIALECT_SAMTOOLS_SORT) {
+            diag_error("samtools sort has no option -f: name the output with -o");
+            return -1;
+        }
+        o->whole_name = true;
+        return 0;
     case OPTION_INPUT_OPTION:
         return add_format_option("--input-fmt-option", text,
                                  (hts_opt **)&s->input_format.specific);

@@ -851,6 +851,12 @@ class AsSamtoolsSort(CliTest):
             self.assertIn("Usage: samtools sort", result.out.decode())
             self.assertNotIn("prefix", result.out.decode().split("Order:", maxsplit=1)[0])
 
+    def test_no_whole_name(self):
+        """-f belongs to the classic form."""
+        result = self.samtools("sort", "-f", self.write("one.sam", "@SQ\tSN:c\tLN:9\n"))
+        self.assertEqual((result.status, result.out), (1, b""))
+        self.assertIn("-f", result.err)
+
     def test_usage_has_no_options_of_the_classic_form(self):
         """Its strict syntax has no use for them."""
         text = self.samtools("sort", "--help").out.decode()
