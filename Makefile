@@ -48,11 +48,12 @@ LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) \
              $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 
-MODULES = bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_key_tag bam_key_template \
-          bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key bam_writer \
-          bgzf_block diag header_text header_union mem_budget output_path output_pump minhash minhash_index pipeline \
-          pipeline_load pipeline_merge pipeline_segment pipeline_spill rocksdb_opts run_store \
-          sam_text scratch_dir size_option sort_options temp_codec
+MODULES = bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_key_tag \
+          bam_key_template bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
+          bam_writer bgzf_block diag header_text header_union mem_budget minhash minhash_index \
+          output_path output_pump pipeline pipeline_load pipeline_merge pipeline_segment \
+          pipeline_spill rocksdb_opts run_store sam_text scratch_dir size_option sort_options \
+          temp_codec
 
 comma := ,
 BUILD = build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)$(if $(WERROR),-werror)
