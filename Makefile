@@ -64,7 +64,7 @@ PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 
 UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
 
-.PHONY: all demo check check-unit check-cli differential bench install clean format deps-build deps-test
+.PHONY: all demo check check-unit check-cli differential bench install clean format
 .SECONDARY:
 
 all: $(PROGRAMS)

@@ -90,14 +90,16 @@ static int use_pool(samFile *file, htsThreadPool *pool)
                                        : 0;
 }
 
-/* The reference that the options name, if it cannot be read, or NULL. */
-static const char *missing_reference(const htsFormat *options)
+int bam_reader_check_reference(const htsFormat *options)
 {
-    for (const hts_opt *option = options->specific; option; option = option->next)
-        if (option->opt == CRAM_OPT_REFERENCE && !strstr(option->val.s, "://") &&
-            access(option->val.s, R_OK) != 0)
-            return option->val.s;
-    return NULL;
+    for (const hts_opt *option = options->specific; option; option = option->next) {
+        if (option->opt != CRAM_OPT_REFERENCE || strstr(option->val.s, "://") ||
+            access(option->val.s, R_OK) == 0)
+            continue;
+        diag_error("cannot read the reference '%s': %s", option->val.s, strerror(errno));
+        return -1;
+    }
+    return 0;
 }
 
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
@@ -112,9 +114,9 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
     errno = 0;
     reader->file = sam_open_format(path, "r", options);
     if (!reader->file) {
-        const char *reference = missing_reference(options);
-        if (reference)
-            diag_error("cannot read the reference '%s': %s", reference, strerror(errno));
+        int saved = errno;
+        if (bam_reader_check_reference(options) < 0) goto err;
+        errno = saved;
         diag_error("cannot open '%s': %s", reader->name,
                    errno ? strerror(errno) : "it is damaged or not an alignment file");
         goto err;
@@ -338,7 +340,7 @@ static int read_next(struct bam_reader *reader)
     uint8_t size[4];
     errno = 0;
     ssize_t n = bgzf_read(bgzf, size, sizeof size);
-    if (n == 0 && bgzf->errcode == 0) return BAM_READER_END;
+    if (n == 0 && !bgzf_failed(reader->file)) return BAM_READER_END;
     size_t n_bytes = n == sizeof size ? bam_record_bytes(size) : 0;
     const char *problem = n_bytes < BAM_RECORD_FIXED_BYTES || n_bytes > INT32_MAX
                               ? "it is truncated or claims an impossible size" : NULL;

@@ -47,6 +47,10 @@ enum {
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
                                    htsThreadPool *pool);
 
+/* Returns 0 if the reference that options name for CRAM, if any, can be read, else -1 after a
+   message. */
+int bam_reader_check_reference(const htsFormat *options);
+
 /* Before the first piece: has the records' read groups and programs renamed, those of the union's
    input of that number. The union outlives the reader. Returns 0, or -1 after a message. */
 int bam_reader_rename(struct bam_reader *reader, const struct header_union *names, size_t input,

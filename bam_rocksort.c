@@ -102,11 +102,11 @@ static int run(struct sort_options *options)
     struct sort_report report = {0};
     tune_allocator();
     int r = sort_run(&options->settings, &report);
-    if (r == 0 && options->checksum_only) print_checksum(stdout, &report);
+    if (r == 0 && options->settings.sum_only) print_checksum(stdout, &report);
     if (r == 0 && options->print_checksum) print_checksum(stderr, &report);
-    if (r == 0 && hts_verbose >= 2 && !options->checksum_only) print_closing_line(&report);
+    if (r == 0 && hts_verbose >= 2 && !options->settings.sum_only) print_closing_line(&report);
     sort_report_release(&report);
-    if (r == 0 && options->checksum_only && fflush(stdout) != 0) {
+    if (r == 0 && options->settings.sum_only && fflush(stdout) != 0) {
         diag_error("cannot write standard output: %s", strerror(errno));
         r = -1;
     }

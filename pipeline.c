@@ -398,12 +398,12 @@ static int run_phases(struct pipeline *p)
         map_arena(p) < 0)
         return -1;
     if (load_phase(p) < 0) return -1;
-    /* Only now, since workers that parse SAM look into the header, too. */
-    if (sort_rules_update_header(&p->rules, p->any_placed, p->header) < 0) return header_error(p);
     report->n_records = p->sum_in.n_records;
     report->raw_bytes = p->sum_in.n_bytes;
     report->checksum = p->sum_in.hash;
     if (s->sum_only) return 0;
+    /* Only now, since workers that parse SAM look into the header, too. */
+    if (sort_rules_update_header(&p->rules, p->any_placed, p->header) < 0) return header_error(p);
     if (spill_to_fit(p) < 0) return -1;
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* merging allocates anew, in other sizes */

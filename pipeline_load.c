@@ -196,6 +196,20 @@ static int seal_batch(struct loader *ld, struct bam_batch *batch)
     return 0;
 }
 
+/* Adds the next n_records of the input, up to `to`, to a batch; NULL after a message. */
+static struct bam_batch_part *add_part(struct loader *ld, struct bam_batch *batch, size_t to,
+                                       size_t n_records)
+{
+    struct bam_batch_part *part = bam_batch_add_part(batch, to, n_records, ld->n_records);
+    if (part) {
+        part->input = bam_reader_name(ld->reader);
+        ld->n_records += n_records;
+    } else {
+        (void)pipeline_no_memory(ld->p);
+    }
+    return part;
+}
+
 /*
  * Walks the oldest piece, whose bytes are there: finds its whole records and hands them out. The
  * walk may begin in an earlier piece, in which the first record began.
@@ -217,10 +231,8 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
         n_records++;
     }
     if (n_records == 0) return 0;
-    struct bam_batch_part *part = bam_batch_add_part(batch, at, n_records, ld->n_records);
-    if (!part) return pipeline_no_memory(ld->p);
-    part->input = bam_reader_name(ld->reader);
-    ld->n_records += n_records;
+    struct bam_batch_part *part = add_part(ld, batch, at, n_records);
+    if (!part) return -1;
     return pipeline_submit(ld->p, index_job, part);
 }
 
@@ -311,13 +323,10 @@ static int place_records(struct loader *ld, struct load_piece *piece, const uint
     struct pipeline *p = ld->p;
     struct bam_batch *batch = ld->filling;
     bam_batch_append(batch, n_bytes);
-    struct bam_batch_part *part =
-        bam_batch_add_part(batch, batch->raw_end, n_records, ld->n_records);
-    if (!part) return pipeline_no_memory(p);
-    part->input = bam_reader_name(ld->reader);
+    struct bam_batch_part *part = add_part(ld, batch, batch->raw_end, n_records);
+    if (!part) return -1;
     part->source = records;
     part->source_owner = piece;
-    ld->n_records += n_records;
     pipeline_lock(p);
     piece->n_users++;
     pipeline_unlock(p);
@@ -472,6 +481,7 @@ static struct load_piece *take_slot(struct loader *ld)
     pipeline_lock(p);
     while (piece->n_users > 0 && !pipeline_failed(p)) pipeline_wait(p);
     pipeline_unlock(p);
+    piece->reader = ld->reader;
     return pipeline_failed(p) ? NULL : piece;
 }
 
@@ -481,7 +491,6 @@ static int fetch_lines(struct loader *ld)
     struct pipeline *p = ld->p;
     struct load_piece *piece = take_slot(ld);
     if (!piece) return BAM_READER_ERROR;
-    piece->reader = ld->reader;
     int r = bam_reader_next(ld->reader, &piece->input, NULL, p->budget.text_bytes, 0);
     if (r != BAM_READER_PIECE) return r;
     piece->done = false;
@@ -498,7 +507,6 @@ static int fetch_piece(struct loader *ld)
     struct bam_batch *batch = ld->filling;
     struct load_piece *piece = take_slot(ld);
     if (!piece) return BAM_READER_ERROR;
-    piece->reader = ld->reader;
     int r = bam_reader_next(ld->reader, &piece->input, batch->mem + batch->raw_end,
                             p->budget.piece_bytes, bam_batch_room(batch));
     if (r != BAM_READER_PIECE) return r;

@@ -36,8 +36,8 @@ static int write_segment(struct merger *m, const struct segment *segment)
 {
     if (!bam_writer_takes_bytes(m->format))
         return bam_writer_write_records(m->writer, segment->out, segment->out_bytes);
-    if (m->index &&
-        bam_index_append(m->index, &segment->part, bam_writer_position(m->writer)) < 0)
+    if (m->p->index &&
+        bam_index_append(m->p->index, &segment->part, bam_writer_position(m->writer)) < 0)
         return pipeline_no_memory(m->p);
     return bam_writer_write_bytes(m->writer, segment->out, segment->out_bytes);
 }
@@ -438,8 +438,8 @@ static void release_merger(struct merger *m)
 
 int merge_to_output(struct pipeline *p)
 {
-    struct merger m = {.p = p, .rules = &p->rules, .order = p->rules.order,
-                       .format = &p->settings->output_format, .index = p->index};
+    struct merger m = {.p = p, .order = p->rules.order,
+                       .format = &p->settings->output_format};
     m.last_unopened = &m.unopened;
     m.last_waiting = &m.waiting;
     bool complete = prepare_merge(&m) == 0 && start_writer(&m) == 0 &&

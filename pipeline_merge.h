@@ -55,13 +55,11 @@ struct segment {
 
 struct merger {
     struct pipeline *p;
-    const struct sort_rules *rules;
     enum sort_order order;
     const htsFormat *format;    /* of the output */
     struct bam_writer *writer;
     pthread_t pump_thread;      /* CRAM only */
     bool pump_runs;
-    struct bam_index *index;    /* NULL: none, or htslib makes it */
     struct run_scan *scan;      /* NULL: all is in memory */
     /* batches in memory */
     struct merge_source *kept;

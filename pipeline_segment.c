@@ -51,7 +51,7 @@ static ssize_t measure_block(const struct merger *m, const struct open_block *bl
         size_t rec_bytes = bam_record_bytes(rec);
         if (rec_bytes > (size_t)(end - rec)) return -1;
         if (!sort_order_is_fixed(m->order))
-            keyed_bytes += keyed_record_bytes(sort_key_bytes(m->rules, rec, &problem));
+            keyed_bytes += keyed_record_bytes(sort_key_bytes(&m->p->rules, rec, &problem));
         rec += rec_bytes;
         n_records++;
     }
@@ -83,7 +83,7 @@ static int open_block(struct merger *m, struct worker *worker, struct open_block
     const uint8_t *rec = block->raw;
     if (sort_order_is_fixed(m->order)) {
         for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec))
-            entries[i] = (struct sort_entry){sort_key_fixed(m->rules, rec), rec};
+            entries[i] = (struct sort_entry){sort_key_fixed(&m->p->rules, rec), rec};
         return 0;
     }
     block->keyed = malloc((size_t)keyed_bytes);
@@ -92,7 +92,7 @@ static int open_block(struct merger *m, struct worker *worker, struct open_block
     for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec)) {
         struct keyed_record *kr = (struct keyed_record *)at;
         kr->record = rec;
-        kr->key_bytes = (uint32_t)sort_key_encode(m->rules, rec, kr->key);
+        kr->key_bytes = (uint32_t)sort_key_encode(&m->p->rules, rec, kr->key);
         at += keyed_record_bytes(kr->key_bytes);
         entries[i] = (struct sort_entry){0, kr};
     }
@@ -213,7 +213,7 @@ static int add_to_payload(struct payload *payload, const uint8_t *rec, const uin
     if (payload->bytes && payload->n_bytes + n_bytes > BGZF_PAYLOAD_BYTES &&
         end_payload(payload) < 0)
         return -1;
-    if (segment->merger->index) {
+    if (segment->merger->p->index) {
         uint64_t begin = bam_index_voffset(segment->out_bytes,
                                            payload->bytes ? payload->n_bytes : 0);
         if (bam_index_part_add(&segment->part, rec, begin) < 0) return -1;
@@ -333,14 +333,14 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
         worker->slices[segment->n_blocks + i] = slice_of(segment, &m->kept[i]);
     ssize_t n = merge_slices(m->order, worker->slices, n_sources, &worker->space, &merged);
     if (n < 0) return -1;
-    if (m->index) bam_index_part_init(&segment->part, bam_index_shape(m->index));
+    if (m->p->index) bam_index_part_init(&segment->part, bam_index_shape(m->p->index));
     int r;
     switch (m->format->format) {
     case bam: r = emit_blocks(segment, worker, merged, (size_t)n, sum); break;
     case sam: r = emit_lines(segment, worker, merged, (size_t)n, sum); break;
     default: r = emit_records(segment, merged, (size_t)n, sum);
     }
-    if (m->index) bam_index_part_end(&segment->part, bam_index_voffset(segment->out_bytes, 0));
+    if (m->p->index) bam_index_part_end(&segment->part, bam_index_voffset(segment->out_bytes, 0));
     return r;
 }
 

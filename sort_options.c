@@ -1,6 +1,7 @@
 /* sort_options.c -- see sort_options.h. */
 #include "sort_options.h"
 
+#include "bam_reader.h"
 #include "bam_writer.h"
 #include "diag.h"
 #include "size_option.h"
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define DEFAULT_MEMORY "768M"           /* a thread, as samtools sort */
 #define MIN_MEMORY_BYTES ((uint64_t)1 << 20)
@@ -241,10 +241,7 @@ static int take_order_option(struct sort_options *o, int c, const char *text)
     struct sort_rules *rules = &o->settings.rules;
     long value;
     switch (c) {
-    case 'N':
-        o->lexical_names = true;
-        rules->order = SORT_NAME_LEXICAL;
-        return 0;
+    case 'N': o->lexical_names = true; rules->order = SORT_NAME_NATURAL; return 0;
     case 'n': rules->order = SORT_NAME_NATURAL; return 0;
     case 't': return take_tag(o, text);
     case OPTION_TEMPLATE: rules->order = SORT_TEMPLATE; return 0;
@@ -310,7 +307,7 @@ static int take_option(struct sort_options *o, int c, const char *text)
     case OPTION_REFERENCE: return add_reference(o, text);
     case OPTION_WRITE_INDEX: o->write_index = true; return 0;
     case OPTION_CHECKSUM: o->print_checksum = true; return 0;
-    case OPTION_CHECKSUM_ONLY: o->checksum_only = s->sum_only = true; return 0;
+    case OPTION_CHECKSUM_ONLY: s->sum_only = true; return 0;
     case OPTION_NO_PG: s->add_pg = false; return 0;
     case OPTION_VERBOSITY:
         if (parse_int("--verbosity", text, 0, 100, &value) < 0) return -1;
@@ -333,7 +330,7 @@ static int take_option(struct sort_options *o, int c, const char *text)
 static void finish_order(struct sort_options *o)
 {
     struct sort_rules *rules = &o->settings.rules;
-    bool by_name = rules->order == SORT_NAME_NATURAL || rules->order == SORT_NAME_LEXICAL;
+    bool by_name = rules->order == SORT_NAME_NATURAL;
     if (by_name && o->lexical_names) rules->order = SORT_NAME_LEXICAL;
     if (!o->tag) return;
     rules->below = by_name ? rules->order : SORT_COORDINATE;
@@ -370,7 +367,7 @@ static int take_positionals(struct sort_options *o, int n, char **args)
     struct sort_settings *s = &o->settings;
     s->inputs = n > 0 ? (const char *const *)args : standard_input;
     s->n_inputs = n > 0 ? (size_t)n : 1;
-    if (n > 1 && !o->output && !o->checksum_only) {
+    if (n > 1 && !o->output && !s->sum_only) {
         if (o->dialect == DIALECT_SAMTOOLS_SORT || n > 2) {
             diag_error("%d input files and no -o: name the output with -o", n);
             return -1;
@@ -446,13 +443,10 @@ static int choose_format(struct sort_options *o)
     while (*last) last = &(*last)->next;
     *last = o->output_options;
     o->output_options = NULL;
+    if (s->output_format.format == cram && bam_reader_check_reference(&s->output_format) < 0)
+        return -1;
     /* For CRAM htslib applies the options itself. */
     for (const hts_opt *option = s->output_format.specific; option; option = option->next) {
-        if (option->opt == CRAM_OPT_REFERENCE && s->output_format.format == cram &&
-            !strstr(option->val.s, "://") && access(option->val.s, R_OK) != 0) {
-            diag_error("cannot read the reference '%s': %s", option->val.s, strerror(errno));
-            return -1;
-        }
         if (option->opt != HTS_OPT_COMPRESSION_LEVEL) continue;
         if (option->val.i < 0 || option->val.i > 9) {
             diag_error("the output option level takes a number from 0 to 9, not %d",

@@ -23,7 +23,6 @@ struct sort_options {
     struct sort_settings settings;
     bool help, version;
     bool print_checksum;                /* --checksum */
-    bool checksum_only;                 /* --checksum-only: nothing is sorted */
     bool nothing_given;                 /* no input: whoever is at a terminal wants help */
     /* while parsing, and memory behind the settings */
     uint64_t thread_memory_bytes;
