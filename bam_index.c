@@ -24,6 +24,7 @@
 #include "bam_index.h"
 
 #include "bgzf_block.h"
+#include "byte_order.h"
 #include "diag.h"
 
 #include <errno.h>
@@ -124,17 +125,6 @@ static struct bam_index_shape csi_shape(int64_t longest)
 }
 
 /* ---- bytes of the file ---- */
-
-static uint8_t *put_u32(uint8_t *at, uint64_t value)
-{
-    for (int i = 0; i < 4; i++) *at++ = (uint8_t)(value >> (8 * i));
-    return at;
-}
-
-static uint8_t *put_u64(uint8_t *at, uint64_t value)
-{
-    return put_u32(put_u32(at, value), value >> 32);
-}
 
 static int reserve_out(struct bam_index *index, size_t n_bytes)
 {

@@ -27,6 +27,7 @@
 #include "bam_key_template.h"
 
 #include "bam_aux.h"
+#include "byte_order.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -276,12 +277,6 @@ static int find_ends(const uint8_t *rec, const struct tags *tags, struct end end
     ends[0] = lower ? own : mate;
     ends[1] = lower ? mate : own;
     return !lower;
-}
-
-static uint8_t *put_big_endian(uint8_t *to, uint64_t value, int n_bytes)
-{
-    for (int i = n_bytes - 1; i >= 0; i--) *to++ = (uint8_t)(value >> 8 * i);
-    return to;
 }
 
 /* Characters in the order of the signed ones, none of them 0. */

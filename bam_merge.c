@@ -9,26 +9,13 @@
  */
 #include "bam_merge.h"
 
+#include "byte_order.h"
+
 #include <stdlib.h>
 
 static const struct keyed_record *keyed(const struct sort_entry *entry)
 {
     return entry->ref;
-}
-
-static void put_big_endian(uint8_t *out, uint64_t value, int n_bytes)
-{
-    for (int i = n_bytes - 1; i >= 0; i--) {
-        out[i] = (uint8_t)value;
-        value >>= 8;
-    }
-}
-
-static uint64_t get_big_endian(const uint8_t *at, int n_bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < n_bytes; i++) value = value << 8 | at[i];
-    return value;
 }
 
 size_t merge_bound_bytes(enum sort_order order, const struct sort_entry *entry)

@@ -7,6 +7,8 @@
  */
 #include "bam_record.h"
 
+#include "byte_order.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -19,14 +21,6 @@ enum {
     LONG_TAG_BYTES = 8 + 3 * 8,         /* the same, and position, mate's position, length */
     MAX_CIGAR_LENGTH = 1 << 28,         /* what follows the operation code has 28 bits */
 };
-
-static void put_u32(uint8_t *at, uint32_t value)
-{
-    at[0] = (uint8_t)value;
-    at[1] = (uint8_t)(value >> 8);
-    at[2] = (uint8_t)(value >> 16);
-    at[3] = (uint8_t)(value >> 24);
-}
 
 /* Read bases that the operations of a CIGAR cover. */
 static uint64_t cigar_query_length(const uint8_t *cigar, size_t n_bytes)

@@ -14,6 +14,7 @@
 #include "bam_sort_key.h"
 
 #include "bam_key_tag.h"
+#include "byte_order.h"
 
 #include <stdio.h>
 
@@ -80,11 +81,9 @@ static size_t encode_long_coordinate(const uint8_t *rec, uint8_t *out)
 {
     enum { TID_BYTES = 4, POS_BYTES = 8 };
     if (out) {
-        uint32_t tid = __builtin_bswap32((uint32_t)bam_record_tid(rec) & 0x7fffffff);
-        uint64_t pos = __builtin_bswap64((uint64_t)(bam_record_true_pos(rec) + 1));
-        memcpy(out, &tid, TID_BYTES);
-        memcpy(out + TID_BYTES, &pos, POS_BYTES);
-        out[TID_BYTES + POS_BYTES] = bam_record_flag(rec) >> 4 & 1;
+        out = put_big_endian(out, (uint32_t)bam_record_tid(rec) & 0x7fffffff, TID_BYTES);
+        out = put_big_endian(out, (uint64_t)(bam_record_true_pos(rec) + 1), POS_BYTES);
+        *out = bam_record_flag(rec) >> 4 & 1;
     }
     return TID_BYTES + POS_BYTES + 1;
 }

@@ -11,6 +11,7 @@
 
 #include "bam_record.h"
 #include "bgzf_block.h"
+#include "byte_order.h"
 #include "diag.h"
 #include "output_pump.h"
 
@@ -107,12 +108,6 @@ static int open_file(struct bam_writer *writer)
     writer->raw = hdopen(fd, "w");
     if (!writer->raw) (void)close(fd);
     return writer->raw ? 0 : -1;
-}
-
-static uint8_t *put_u32(uint8_t *at, size_t value)
-{
-    for (int i = 0; i < 4; i++) *at++ = (uint8_t)(value >> (8 * i));
-    return at;
 }
 
 /*

@@ -4,6 +4,8 @@
  */
 #include "bgzf_block.h"
 
+#include "byte_order.h"
+
 #include <htslib/bgzf.h>
 #include <string.h>
 #include <zlib.h>
@@ -29,12 +31,6 @@ static void put_u16(uint8_t *at, uint32_t value)
 {
     at[0] = (uint8_t)value;
     at[1] = (uint8_t)(value >> 8);
-}
-
-static void put_u32(uint8_t *at, uint32_t value)
-{
-    put_u16(at, value);
-    put_u16(at + 2, value >> 16);
 }
 
 size_t bgzf_block_bytes(const uint8_t header[BGZF_HEADER_BYTES])

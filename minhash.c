@@ -21,6 +21,8 @@
  */
 #include "minhash.h"
 
+#include "byte_order.h"
+
 #define VALUE_MASK ((UINT64_C(1) << 62) - 1)
 
 enum {
@@ -54,11 +56,6 @@ struct strand {                 /* the search of one strand in the index */
 };
 
 static const struct hit no_hit = {MINHASH_NO_KMER, 0, 0};
-
-static void put_u32(uint8_t *at, uint32_t value)
-{
-    memcpy(at, &value, sizeof value);
-}
 
 static struct read read_of(uint8_t *rec)
 {

@@ -6,6 +6,7 @@
 #define ROCKSORT_TEST_INDEXED_FILE_H
 
 #include "random_records.h"
+#include "test_place.h"
 
 #include "bam_index.h"
 #include "bgzf_block.h"
@@ -59,31 +60,14 @@ static const char *const data_path = "data.gz";
 
 /* ---- each test works in a directory of its own ---- */
 
-struct place {
-    char path[64];
-    int home;
-};
-
-static int enter_place(void **state)
+static int leave_indexed_place(void **state)
 {
-    struct place *place = test_alloc(sizeof *place);
-    strcpy(place->path, "/tmp/rocksort-test-XXXXXX");
-    place->home = open(".", O_RDONLY | O_DIRECTORY);
-    *state = place;
-    return place->home < 0 || !mkdtemp(place->path) || chdir(place->path) != 0;
-}
-
-static int leave_place(void **state)
-{
-    struct place *place = *state;
     (void)unlink(data_path);
     for (int i = 0; i < 2; i++) {
         (void)unlink(kinds[i].ours);
         (void)unlink(kinds[i].theirs);
     }
-    int r = fchdir(place->home) != 0 || close(place->home) != 0 || rmdir(place->path) != 0;
-    free(place);
-    return r;
+    return leave_place(state);
 }
 
 /* ---- making records ---- */

@@ -386,7 +386,8 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-#define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
+#define IN_PLACE(test) \
+    cmocka_unit_test_setup_teardown(test, enter_place, leave_indexed_place)
     const struct CMUnitTest tests[] = {
         IN_PLACE(test_random_files),
         IN_PLACE(test_bins_of_all_sizes),

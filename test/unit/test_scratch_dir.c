@@ -5,6 +5,7 @@
  * Each test works in a directory of its own, which it changes to.
  */
 #include "random_records.h"
+#include "test_place.h"
 
 #include "scratch_dir.h"
 
@@ -12,29 +13,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-struct place {
-    char path[64];
-    int home;                   /* the working directory before */
-};
-
-static int enter_place(void **state)
-{
-    struct place *place = test_alloc(sizeof *place);
-    strcpy(place->path, "/tmp/rocksort-test-XXXXXX");
-    place->home = open(".", O_RDONLY | O_DIRECTORY);
-    *state = place;
-    return place->home < 0 || !mkdtemp(place->path) || chdir(place->path) != 0;
-}
-
-/* Fails if the test, or scratch_dir_remove, left anything. */
-static int leave_place(void **state)
-{
-    struct place *place = *state;
-    int r = fchdir(place->home) != 0 || close(place->home) != 0 || rmdir(place->path) != 0;
-    free(place);
-    return r;
-}
 
 static bool exists(const char *path)
 {
