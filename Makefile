@@ -5,6 +5,8 @@
 #   make check          installs what the tests need, builds and runs all tests
 #   make differential N=2000   compares with samtools 1.24 on random inputs and options
 #   make bench          compares with the samtools on PATH (an hour on two cores)
+#   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
+#                       with SCALE=small; RECORDS=6M simulates so many)
 #   make install        to PREFIX (/usr/local), below DESTDIR
 #   make clean
 #
@@ -46,13 +48,13 @@ endif
 # Asked for when something is compiled, not when make starts: install-deps.sh may run in between.
 LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) \
              $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
-LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES))
+LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 
 MODULES = bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_key_tag \
           bam_key_template bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
-          bam_writer bgzf_block diag header_text header_union mem_budget minhash minhash_index \
-          output_path output_pump pipeline pipeline_load pipeline_merge pipeline_segment \
-          pipeline_spill rocksdb_opts run_store sam_text scratch_dir size_option sort_options \
+          bam_writer bgzf_block compaction_plan diag disk_probe header_text header_union mem_budget minhash minhash_index \
+          output_path output_pump pipeline pipeline_feed pipeline_load pipeline_merge pipeline_segment \
+          pipeline_spill rocksdb_opts run_db run_store sam_text scratch_dir size_option sort_options \
           temp_codec
 
 comma := ,
@@ -64,7 +66,7 @@ PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 
 UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
 
-.PHONY: all demo check check-unit check-cli differential bench install clean format
+.PHONY: all demo check check-unit check-cli differential bench bench-peers install clean format
 .SECONDARY:
 
 all: $(PROGRAMS)
@@ -116,6 +118,18 @@ differential: all build/venv/bin/python
 
 bench: all bench/simulate-reads
 	python3 bench/bench.py
+
+# Table, every single run and plot go to build/peers. PEERS=samtools,fgumi takes some programs.
+SCALE ?= full
+PEERS_full = --records 2M --repeats 3 --settings 64M:1,512M:1,512M:default,all:1
+PEERS_small = --records 500K --repeats 2 --settings 64M:1,64M:default,all:1
+
+bench-peers: all bench/simulate-reads
+	$(if $(PEERS_$(SCALE)),,$(error SCALE is full or small))
+	@mkdir -p build/peers
+	python3 bench/compare.py $(PEERS_$(SCALE)) $(if $(RECORDS),--records $(RECORDS)) \
+	    $(if $(PEERS),--programs $(PEERS)) --json build/peers/peers.json \
+	    --markdown build/peers/peers.md --plot build/peers/peers.png
 
 install: all
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/man/man1"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct bam_inputs {
     const char *const *paths;
@@ -16,6 +17,8 @@ struct bam_inputs {
     struct bam_reader **readers;        /* NULL: to be opened when its turn comes, or closed */
     struct header_union *names;         /* of several inputs; NULL of a single one */
     size_t at;                          /* number of the next input */
+    uint64_t n_bytes;                   /* of all of them; 0: unknown */
+    uint64_t n_bytes_before;            /* ... of those that were read */
 };
 
 static bool can_open_again(const char *path)
@@ -87,6 +90,25 @@ static int unite_headers(struct bam_inputs *in)
     return in->names ? 0 : -1;
 }
 
+/* Size of a regular file, which standard input may be, too; -1 of anything else. */
+static int64_t file_bytes(const char *path)
+{
+    struct stat st;
+    int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(path, &st);
+    return r == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
+}
+
+static uint64_t sum_of_file_bytes(const char *const *paths, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t n_bytes = file_bytes(paths[i]);
+        if (n_bytes < 0) return 0;
+        sum += (uint64_t)n_bytes;
+    }
+    return sum;
+}
+
 struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const htsFormat *options,
                                    htsThreadPool *pool)
 {
@@ -101,6 +123,7 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
     in->n = n;
     in->options = options;
     in->pool = pool;
+    in->n_bytes = sum_of_file_bytes(paths, n);
     if (n == 1) in->readers[0] = bam_reader_open(paths[0], options, pool);
     if (n == 1 ? !in->readers[0] : unite_headers(in) < 0) {
         bam_inputs_close(in);
@@ -116,6 +139,8 @@ sam_hdr_t *bam_inputs_header(struct bam_inputs *in)
 
 int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
 {
+    if (in->at > 0 && in->n_bytes > 0)
+        in->n_bytes_before += (uint64_t)file_bytes(in->paths[in->at - 1]);
     /* The header of a single input is still needed. */
     if (in->at > 0 && in->names) {
         bam_reader_close(in->readers[in->at - 1]);
@@ -130,6 +155,18 @@ int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
         bam_reader_rename(*reader, in->names, i, in->pool) < 0)
         return -1;
     return 1;
+}
+
+uint64_t bam_inputs_bytes(const struct bam_inputs *in)
+{
+    return in->n_bytes;
+}
+
+uint64_t bam_inputs_bytes_read(const struct bam_inputs *in)
+{
+    const struct bam_reader *reader = in->at > 0 ? in->readers[in->at - 1] : NULL;
+    uint64_t offset = reader ? bam_reader_offset(reader) : 0;
+    return offset > 0 ? in->n_bytes_before + offset : 0;
 }
 
 void bam_inputs_close(struct bam_inputs *in)

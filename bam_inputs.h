@@ -22,6 +22,12 @@ sam_hdr_t *bam_inputs_header(struct bam_inputs *inputs);
 /* Closes the reader before and shows the next one. Returns 1, 0 behind the last, -1 on error. */
 int bam_inputs_next(struct bam_inputs *inputs, struct bam_reader **reader);
 
+/* Bytes of all inputs together, as they are stored; 0: unknown, since one of them is a pipe. */
+uint64_t bam_inputs_bytes(const struct bam_inputs *inputs);
+
+/* How many of them have been read; 0: unknown. */
+uint64_t bam_inputs_bytes_read(const struct bam_inputs *inputs);
+
 /* NULL is accepted. */
 void bam_inputs_close(struct bam_inputs *inputs);
 

@@ -421,6 +421,17 @@ int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t 
     }
 }
 
+uint64_t bam_reader_offset(const struct bam_reader *reader)
+{
+    switch (reader->source) {
+    case SOURCE_BGZF:
+    case SOURCE_PLAIN: return reader->file_offset;
+    /* Of compressed text htslib's threads are somewhere ahead. */
+    case SOURCE_TEXT: return reader->file->is_bgzf ? 0 : (uint64_t)htell(reader->file->fp.hfile);
+    default: return 0;
+    }
+}
+
 int bam_piece_inflate(struct bam_piece *piece, struct bgzf_coder *coder, uint8_t *raw)
 {
     const uint8_t *block = piece->compressed, *end = block + piece->compressed_bytes;

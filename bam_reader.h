@@ -73,6 +73,9 @@ const char *bam_reader_name(const struct bam_reader *reader);
 int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
                     size_t piece_bytes, size_t room);
 
+/* How far the file has been read, in bytes of it; 0: unknown. */
+uint64_t bam_reader_offset(const struct bam_reader *reader);
+
 /* Room without which bam_reader_next cannot go on. */
 size_t bam_reader_room_needed(const struct bam_reader *reader);
 

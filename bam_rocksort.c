@@ -66,6 +66,26 @@ static void print_checksum(FILE *to, const struct sort_report *r)
                   r->n_records, r->raw_bytes);
 }
 
+static void print_details(const struct sort_report *r)
+{
+    const struct run_store_stats *store = &r->store;
+    diag_note("%u batches merged from memory, reader waited %.2f s for memory",
+              r->n_batches_kept, r->reader_wait_seconds);
+    if (store->n_runs == 0) return;
+    if (store->disk.seek_seconds > 0)
+        diag_note("temporary disk (%s): a seek takes %.2f ms, reading in order %.0f MB/s",
+                  store->disk.file_system, 1e3 * store->disk.seek_seconds,
+                  1e-6 * store->disk.bytes_per_second);
+    diag_note("compaction %s, because %s", store->compacted ? "on" : "off",
+              compaction_reason_text(store->reason));
+    if (store->compacted)
+        diag_note("compacted %u files at a time beyond %u, reading %zu KiB at a time",
+                  store->width, store->max_files, store->compaction_read_bytes >> 10);
+    diag_note("the merge read %u files, %zu KiB at a time (0: as the kernel does), with about "
+              "%" PRIu64 " seeks in all", store->n_files, store->scan_read_bytes >> 10,
+              store->n_seeks);
+}
+
 static void print_closing_line(const struct sort_report *r)
 {
     struct rusage usage;
@@ -73,14 +93,14 @@ static void print_closing_line(const struct sort_report *r)
     double cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                  1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     double wall = r->load_seconds + r->merge_seconds;
-    diag_note("%" PRIu64 " records, %.1f MB; %u runs on disk, %.1f MB temporary; %.1f s wall "
-              "(load %.1f, merge %.1f), %.1f s CPU, %.1f MiB peak memory",
-              r->n_records, 1e-6 * (double)r->raw_bytes, r->n_runs, 1e-6 * (double)r->temp_bytes,
-              wall, r->load_seconds, r->merge_seconds, cpu, peak_memory(&usage));
-    if (hts_verbose >= 4)
-        diag_note("%u batches merged from memory, reader waited %.2f s for memory",
-                  r->n_batches_kept, r->reader_wait_seconds);
-    if (r->store_path) diag_note("the temporary database is kept in '%s'", r->store_path);
+    diag_note("%" PRIu64 " records, %.1f MB; %u runs on disk, %.1f MB temporary, %.1f MB compacted; "
+              "%.1f s wall (load %.1f, merge %.1f), %.1f s CPU, %.1f MiB peak memory",
+              r->n_records, 1e-6 * (double)r->raw_bytes, r->store.n_runs,
+              1e-6 * (double)r->store.run_bytes, 1e-6 * (double)r->store.compacted_bytes, wall,
+              r->load_seconds, r->merge_seconds, cpu, peak_memory(&usage));
+    if (hts_verbose >= 4) print_details(r);
+    for (char **path = r->store_paths; path && *path; path++)
+        diag_note("the temporary database is kept in '%s'", *path);
 }
 
 /*

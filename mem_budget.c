@@ -53,12 +53,32 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
         n = (left - n_threads * (batch_bytes / 4)) / batch_bytes;
     }
     budget->batch_bytes = clamp(batch_bytes, MIN_BATCH_BYTES, MAX_BATCH_BYTES) & ~(size_t)4095;
-    budget->n_batches = (unsigned)n;
+    mem_budget_set_batches(budget, (unsigned)n);
+}
+
+void mem_budget_set_batches(struct mem_budget *budget, unsigned n)
+{
+    budget->n_batches = n;
     budget->run_batches = (unsigned)clamp(n * 3 / 8, 1, n);
-    budget->full_batches = (unsigned)(n - 1 - budget->run_batches);
+    budget->full_batches = n > 1 + budget->run_batches ? n - 1 - budget->run_batches : 1;
     /* One batch is being filled, and two are left for while the run is written. */
-    size_t all_but_three = n > 3 + (size_t)budget->full_batches ? n - 3 : budget->full_batches;
-    budget->first_full_batches = (unsigned)all_but_three;
+    budget->first_full_batches = n > 3 + budget->full_batches ? n - 3 : budget->full_batches;
+}
+
+size_t mem_budget_scan_bytes(const struct mem_budget *budget)
+{
+    return budget->total_bytes / 2;
+}
+
+size_t mem_budget_compaction_bytes(const struct mem_budget *budget)
+{
+    return mem_budget_compaction_batches(budget) * budget->batch_bytes;
+}
+
+unsigned mem_budget_compaction_batches(const struct mem_budget *budget)
+{
+    /* Of the four that there are at least one is filled, one sorted and one spilled. */
+    return budget->n_batches < 8 ? 1 : budget->n_batches / 4;
 }
 
 size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,

@@ -16,7 +16,9 @@
  *   - open blocks: one of each run, twice (compressed and raw), and those waiting;
  *   - segments: n_segments stretches of output being merged, deflated and written.
  * What merging needs grows with the number of runs; mem_budget_merge_bytes says how much, and
- * batches are spilled until it is there.
+ * batches are spilled until it is there. Where the temporary disk is slow to seek
+ *   - the scan of the runs reads ahead, in at most mem_budget_scan_bytes;
+ *   - compactions, while loading, take mem_budget_compaction_bytes, for which batches are retired.
  *
  * Pure functions.
  */
@@ -57,6 +59,16 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
  */
 size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
                               unsigned n_runs_expected);
+
+/* For reading ahead in the scan of all runs. */
+size_t mem_budget_scan_bytes(const struct mem_budget *budget);
+
+/* For compactions, and the batches that are retired for them. */
+size_t mem_budget_compaction_bytes(const struct mem_budget *budget);
+unsigned mem_budget_compaction_batches(const struct mem_budget *budget);
+
+/* So many batches are there to be used from now on. */
+void mem_budget_set_batches(struct mem_budget *budget, unsigned n_batches);
 
 /* What merging needs besides unspilled batches, if the open blocks of all runs have open_bytes. */
 size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes);

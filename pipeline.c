@@ -208,6 +208,12 @@ static void release_batches(struct pipeline *p)
     if (p->arena) (void)munmap(p->arena, p->arena_bytes);
 }
 
+static void free_paths(char **paths)
+{
+    for (size_t i = 0; paths && paths[i]; i++) free(paths[i]);
+    free(paths);
+}
+
 /* Every way out of a run leads here, with all jobs done. */
 static void release_pipeline(struct pipeline *p)
 {
@@ -220,10 +226,12 @@ static void release_pipeline(struct pipeline *p)
     bam_key_template_destroy(p->template_ends);
     minhash_index_destroy(p->minhash_index);
     bam_index_destroy(p->index);
-    if (p->scratch_path && !p->report->store_path && scratch_dir_remove(p->scratch_path) < 0)
-        diag_warning("cannot remove the temporary directory '%s': %s", p->scratch_path,
-                     strerror(errno));
-    free(p->scratch_path);
+    for (size_t i = 0; i < p->n_scratch_paths; i++) {
+        if (!p->report->store_paths && scratch_dir_remove(p->scratch_paths[i]) < 0)
+            diag_warning("cannot remove the temporary directory '%s': %s", p->scratch_paths[i],
+                         strerror(errno));
+    }
+    if (!p->report->store_paths) free_paths(p->scratch_paths);
     output_path_release(&p->output);
     output_path_release(&p->index_output);
     (void)pthread_cond_destroy(&p->changed);
@@ -266,7 +274,7 @@ static void *wait_for_signal(void *arg)
     diag_silence();             /* the other threads will miss their files: no news */
     if (p->output.temporary) (void)unlink(p->output.temporary);
     if (p->index_output.temporary) (void)unlink(p->index_output.temporary);
-    (void)scratch_dir_remove(p->scratch_path);
+    for (size_t i = 0; i < p->n_scratch_paths; i++) (void)scratch_dir_remove(p->scratch_paths[i]);
     struct sigaction action = {.sa_handler = SIG_DFL};
     (void)sigaction(signal_number, &action, NULL);
     (void)sigemptyset(&signals);
@@ -413,10 +421,7 @@ static int run_phases(struct pipeline *p)
     int r = merge_to_output(p);
     report->merge_seconds = pipeline_seconds() - loaded;
     report->n_batches_kept = (unsigned)(p->sealed.n - p->sealed.n_spilled);
-    if (p->store) {
-        report->n_runs = run_store_n_runs(p->store);
-        report->temp_bytes = run_store_bytes(p->store);
-    }
+    if (p->store) run_store_stats(p->store, &report->store);
     return r;
 }
 
@@ -437,10 +442,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
         return -1;
     }
     int r = run_phases(&p);
-    if (r == 0 && settings->keep_store && p.scratch_path) {
-        report->store_path = strdup(p.scratch_path);
-        if (!report->store_path) r = pipeline_no_memory(&p);
-    }
+    if (r == 0 && settings->keep_store) report->store_paths = p.scratch_paths;
     pipeline_lock(&p);
     p.over = true;
     pipeline_unlock(&p);
@@ -458,6 +460,6 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
 
 void sort_report_release(struct sort_report *report)
 {
-    free((char *)(uintptr_t)report->store_path);
-    report->store_path = NULL;
+    free_paths(report->store_paths);
+    report->store_paths = NULL;
 }

@@ -13,6 +13,7 @@
 #define ROCKSORT_PIPELINE_H
 
 #include "bam_sort_key.h"
+#include "run_store.h"
 #include "temp_codec.h"
 
 #include <htslib/hts.h>
@@ -27,7 +28,8 @@ struct sort_settings {
     const char *output;         /* NULL: standard output */
     const char *index_path;     /* of the index to be written, or NULL */
     bool sum_only;              /* count and checksum the records of the input, write nothing */
-    const char *temp_prefix;    /* -T, or NULL */
+    const char *const *temp_prefixes;   /* of each -T; one that is NULL without -T */
+    size_t n_temp_prefixes;
     htsFormat output_format;
     int level;                  /* -1: default */
     struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */
@@ -36,7 +38,8 @@ struct sort_settings {
     enum temp_codec codec;
     unsigned n_threads;
     size_t memory_bytes;        /* the whole budget */
-    uint64_t input_bytes;       /* estimated uncompressed size; 0: unknown */
+    enum compaction_mode compaction;
+    uint64_t input_bytes;       /* -s: estimated uncompressed size; 0: unknown */
     bool keep_store;
     bool add_pg;
     const char *command_line;   /* for @PG CL */
@@ -47,12 +50,12 @@ struct sort_report {
     uint64_t raw_bytes;         /* uncompressed BAM records */
     uint64_t checksum;          /* sum over the records of their XXH3-64 (content_sum.h) */
     uint64_t output_bytes;
-    uint64_t temp_bytes;
-    unsigned n_runs;            /* runs that went to disk */
+    struct run_store_stats store;       /* {0} if all fitted into memory */
     unsigned n_batches_kept;    /* batches merged from memory */
     double load_seconds, merge_seconds;
     double reader_wait_seconds; /* the reader waited for memory: whoever feeds it stalled */
-    const char *store_path;     /* the kept store; freed by sort_report_release */
+    char **store_paths;         /* NULL-terminated: where the store is kept, or NULL; freed by
+                                   sort_report_release */
 };
 
 /*

@@ -20,7 +20,6 @@
 #include "bgzf_block.h"
 #include "mem_budget.h"
 #include "pipeline.h"
-#include "run_store.h"
 
 #include <htslib/kstring.h>
 #include <pthread.h>
@@ -72,6 +71,8 @@ struct pipeline {
     struct bam_batch **free_batches;
     size_t n_free_batches;
     size_t n_made_batches;      /* stretches of the arena that are batches, free or not */
+    unsigned n_to_retire;       /* batches whose memory is wanted for something else */
+    uint64_t expected_bytes;    /* uncompressed input, by what was read so far; 0: unknown */
     size_t large_bytes;         /* batches with memory of their own, for large records */
     bool reader_waits;          /* for a batch */
     struct batch_list sealed;
@@ -79,11 +80,14 @@ struct pipeline {
     bool over;                  /* for the signal thread: nothing is left to clean up */
     struct content_sum sum_in, sum_out;
     bool any_placed;            /* some record has a reference; not kept for fixed orders */
-    char *scratch_path;         /* to be removed on exit and on signals */
+    char **scratch_paths;       /* of the settings' prefixes; to be removed on exit and on signals */
+    size_t n_scratch_paths;
     struct output_path output, index_output;    /* their temporary files likewise */
 
     /* spiller; then dispatcher */
     struct run_store *store;
+    uint64_t spilled_bytes;     /* raw bytes in the store */
+    bool compacting;            /* memory for it was made free */
     size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
 
     bool lost_reader;           /* standard output was closed */
@@ -124,6 +128,9 @@ bool may_take_batch(const struct pipeline *p);
 
 /* With the lock held: a batch that nobody uses any more. */
 void free_batch(struct pipeline *p, struct bam_batch *batch);
+
+/* With the lock held: takes n batches and their memory away for good, as soon as they are free. */
+void retire_batches(struct pipeline *p, unsigned n);
 
 /* With the lock held: gives the memory of free batches back to the kernel. */
 void drop_free_batches(struct pipeline *p);

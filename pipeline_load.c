@@ -47,14 +47,38 @@ struct loader {
     unsigned n_ring, ring_at, ring_used, most_used;
     size_t ring_text_bytes;     /* lines in the ring, as read */
     uint64_t n_records;         /* of the input at hand */
+    uint64_t n_bytes;           /* of records of all inputs, so far */
     size_t max_record_bytes;
 };
+
+static void retire_batch(struct pipeline *p, struct bam_batch *batch)
+{
+    (void)madvise(batch->mem, batch->mem_bytes, MADV_DONTNEED);
+    bam_batch_destroy(batch);
+    p->n_made_batches--;
+    p->n_to_retire--;
+    mem_budget_set_batches(&p->budget, p->budget.n_batches - 1);
+}
+
+void retire_batches(struct pipeline *p, unsigned n)
+{
+    p->n_to_retire += n;
+    /* Those that were never made need no waiting. */
+    while (p->n_to_retire > 0 && p->n_made_batches < p->budget.n_batches) {
+        p->n_to_retire--;
+        mem_budget_set_batches(&p->budget, p->budget.n_batches - 1);
+    }
+    while (p->n_to_retire > 0 && p->n_free_batches > 0)
+        retire_batch(p, p->free_batches[--p->n_free_batches]);
+}
 
 void free_batch(struct pipeline *p, struct bam_batch *batch)
 {
     if (batch->owns_mem) {
         p->large_bytes -= batch->mem_bytes;
         bam_batch_destroy(batch);
+    } else if (p->n_to_retire > 0) {
+        retire_batch(p, batch);
     } else {
         p->free_batches[p->n_free_batches++] = batch;
     }
@@ -267,7 +291,9 @@ static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t rec
     size_t raw_bytes = filled + record_bytes + 2 * BGZF_MAX_BYTES;
     /* Where one record is so large the next will be, too: a few of them at a time, if they are not
        a large part of the memory. */
+    pipeline_lock(p);           /* the spiller may retire batches */
     size_t fair = p->budget.batch_bytes * p->budget.n_batches / 8;
+    pipeline_unlock(p);
     if (fair > 4 * record_bytes) fair = 4 * record_bytes;
     if (raw_bytes < fair) raw_bytes = fair;
     size_t size = bam_batch_bytes_for(p->rules.order, tail_bytes, raw_bytes);
@@ -323,6 +349,7 @@ static int place_records(struct loader *ld, struct load_piece *piece, const uint
     struct pipeline *p = ld->p;
     struct bam_batch *batch = ld->filling;
     bam_batch_append(batch, n_bytes);
+    ld->n_bytes += n_bytes;
     struct bam_batch_part *part = add_part(ld, batch, batch->raw_end, n_records);
     if (!part) return -1;
     part->source = records;
@@ -450,6 +477,18 @@ static struct bam_batch *take_free_batch(struct loader *ld)
     return batch;
 }
 
+/* Estimates the whole input from how well what was read of it is compressed. */
+static void estimate_input(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    uint64_t n_read = bam_inputs_bytes_read(p->inputs), n_bytes = bam_inputs_bytes(p->inputs);
+    if (n_read == 0 || n_bytes == 0) return;
+    double expected = (double)ld->n_bytes * ((double)n_bytes / (double)n_read);
+    pipeline_lock(p);
+    p->expected_bytes = (uint64_t)expected;
+    pipeline_unlock(p);
+}
+
 /* Closes the batch being filled and starts the next, with room for room_bytes at least. */
 static int fill_next_batch(struct loader *ld, size_t room_bytes)
 {
@@ -458,6 +497,7 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes)
     while (ld->walking != ld->filling && ld->ring_used > 0)
         if (walk_oldest(ld) < 0) return -1;
     if (ld->walking != ld->filling && walk_next_batch(ld) < 0) return -1;
+    estimate_input(ld);
     struct bam_batch *next = take_free_batch(ld);
     if (!next) return -1;
     size_t gap_bytes = 2 * ld->max_record_bytes, most = next->mem_bytes / 8;
@@ -514,6 +554,7 @@ static int fetch_piece(struct loader *ld)
     piece->raw_at = batch->raw_end;
     piece->done = piece->input.compressed_bytes == 0;
     bam_batch_append(batch, piece->input.raw_bytes);
+    ld->n_bytes += piece->input.raw_bytes;
     ld->ring_used++;
     if (!piece->done && pipeline_submit(p, inflate_job, piece) < 0) return BAM_READER_ERROR;
     return r;

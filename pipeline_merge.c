@@ -67,27 +67,22 @@ static void *write_segments(void *arg)
 
 /* ---- the dispatcher ---- */
 
-/* Takes a block with its key from the scan and has it opened. */
-static int take_block(struct merger *m, const uint8_t *key, size_t key_bytes)
+/* Takes the block that is fed next and has it opened. */
+static int take_block(struct merger *m, struct fed_block *fed)
 {
     struct pipeline *p = m->p;
-    const uint8_t *value;
-    size_t value_bytes;
     struct open_block *block = calloc(1, sizeof *block);
     if (!block) return pipeline_no_memory(p);
-    run_scan_value(m->scan, &value, &value_bytes);
+    size_t value_bytes = fed->value_bytes, key_bytes = fed->key_bytes;
     block->merger = m;
-    block->value = malloc(value_bytes);
-    if (!block->value) {
-        free_block(block);
-        return pipeline_no_memory(p);
-    }
-    memcpy(block->value, value, value_bytes);
+    block->dir = fed->dir;
+    block->value = fed->value;
     block->value_bytes = value_bytes;
+    fed->value = NULL;
     struct bound last;
     if (key_bytes <= MERGE_BOUND_TAIL_BYTES ||
         bam_block_parse(block->value, value_bytes, &block->block) < 0) {
-        diag_error("the temporary data in '%s' are damaged: not a block", p->scratch_path);
+        diag_error("the temporary data in '%s' are damaged: not a block", block->dir);
         free_block(block);
         return -1;
     }
@@ -98,7 +93,7 @@ static int take_block(struct merger *m, const uint8_t *key, size_t key_bytes)
     block->last_bound = last.key;
     block->last_bound_bytes = last.n_bytes;
     block->raw_bytes = block->block.raw_bytes;
-    merge_bound_position(key, key_bytes, &block->source.run, &block->source.first_index);
+    merge_bound_position(fed->key, key_bytes, &block->source.run, &block->source.first_index);
     block->n_bytes = value_bytes + block->raw_bytes + block->raw_bytes / 16;
     block->n_users = 1;
     if (m->n_live == m->live_room) {
@@ -241,12 +236,11 @@ static int maybe_cut(struct merger *m, const uint8_t *frontier, size_t n_bytes)
 /* Takes blocks and places in key order, cutting as they come. */
 static int dispatch_all(struct merger *m)
 {
-    const uint8_t *key = NULL;
-    size_t key_bytes = 0;
+    struct fed_block *fed = NULL;
     struct merge_bound *place = &m->place;
     for (;;) {
         if (pipeline_failed(m->p)) return -1;
-        int have_block = m->scan ? run_scan_key(m->scan, &key, &key_bytes) : 0;
+        int have_block = m->feeders ? feeders_next(m->feeders, &fed) : 0;
         if (have_block < 0) return -1;
         bool have_place = m->next_place < m->n_places;
         if (!have_block && !have_place) return cut_segment(m, NULL, 0);
@@ -255,10 +249,10 @@ static int dispatch_all(struct merger *m)
             if (merge_bound_set(place, m->order, next->source, next->index) < 0)
                 return pipeline_no_memory(m->p);
         }
-        if (have_block &&
-            (!have_place || merge_bound_compare(key, key_bytes, place->key, place->n_bytes) < 0)) {
-            if (maybe_cut(m, key, key_bytes) < 0 || take_block(m, key, key_bytes) < 0) return -1;
-            run_scan_next(m->scan);
+        if (have_block && (!have_place || merge_bound_compare(fed->key, fed->key_bytes, place->key,
+                                                              place->n_bytes) < 0)) {
+            if (maybe_cut(m, fed->key, fed->key_bytes) < 0 || take_block(m, fed) < 0) return -1;
+            feeders_drop(m->feeders);
         } else {
             if (maybe_cut(m, place->key, place->n_bytes) < 0) return -1;
             m->gathered_bytes += m->places[m->next_place].n_bytes;
@@ -307,14 +301,16 @@ static int prepare_merge(struct merger *m)
     if (prepare_kept(m) < 0) return -1;
     size_t kept_bytes = batches_kept_bytes(p);
     size_t out_bytes = p->budget.n_segments * p->budget.segment_bytes;
-    size_t fixed = kept_bytes + out_bytes + p->open_bytes / 2;
+    size_t queue_bytes = p->budget.total_bytes / 16;
+    size_t read_bytes = p->store ? run_store_scan_bytes(p->store) + queue_bytes : 0;
+    size_t fixed = kept_bytes + out_bytes + read_bytes + p->open_bytes / 2;
     size_t least = p->open_bytes + out_bytes;
     m->limit_bytes = p->budget.total_bytes > fixed ? p->budget.total_bytes - fixed : 0;
     if (m->limit_bytes < least) m->limit_bytes = least;
     m->ring = calloc(p->budget.n_segments, sizeof *m->ring);
     if (!m->ring) return pipeline_no_memory(p);
-    if (p->store) m->scan = run_scan_open(p->store);
-    return p->store && !m->scan ? -1 : 0;
+    if (p->store) m->feeders = feeders_start(p, queue_bytes);
+    return p->store && !m->feeders ? -1 : 0;
 }
 
 int prepare_index(struct pipeline *p)
@@ -401,6 +397,8 @@ static int dispatch_and_write(struct merger *m)
     pipeline_announce(p);
     pipeline_unlock(p);
     (void)pthread_join(writer_thread, NULL);
+    feeders_stop(m->feeders);
+    m->feeders = NULL;
     pipeline_lock(p);
     while (p->n_jobs > 0) pipeline_wait(p);
     pipeline_unlock(p);
@@ -427,7 +425,7 @@ static void release_merger(struct merger *m)
         free_segment(segment);
     }
     for (size_t i = 0; i < m->n_live; i++) drop_block(m, m->live[i]);
-    run_scan_close(m->scan);
+    feeders_stop(m->feeders);
     free(m->last_cut.key);
     merge_bound_release(&m->place);
     free(m->ring);

@@ -13,6 +13,7 @@
 
 #include "bam_block.h"
 #include "bam_index.h"
+#include "pipeline_feed.h"
 #include "pipeline_internal.h"
 
 struct open_block {
@@ -22,6 +23,7 @@ struct open_block {
     bool opened;                /* under the lock */
     size_t n_bytes;             /* counted in merger->block_bytes */
     /* until opened */
+    const char *dir;            /* where it comes from, for messages */
     uint8_t *value;
     size_t value_bytes;
     struct bam_block block;
@@ -60,7 +62,7 @@ struct merger {
     struct bam_writer *writer;
     pthread_t pump_thread;      /* CRAM only */
     bool pump_runs;
-    struct run_scan *scan;      /* NULL: all is in memory */
+    struct feeders *feeders;    /* NULL: all is in memory */
     /* batches in memory */
     struct merge_source *kept;
     size_t n_kept;

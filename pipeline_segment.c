@@ -75,7 +75,7 @@ static int open_block(struct merger *m, struct worker *worker, struct open_block
         keyed_bytes = measure_block(m, block);
     if (keyed_bytes < 0) {
         diag_error("the temporary data in '%s' are damaged: a block of run %" PRIu32
-                   " fails its checksum", m->p->scratch_path, block->source.run);
+                   " fails its checksum", block->dir, block->source.run);
         return -1;
     }
     free(block->value);

@@ -15,6 +15,7 @@
 #include "scratch_dir.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* A block of a pack, as it lies in the pack's buffer: this, the key, the value. */
 struct packed_block {
@@ -171,9 +172,9 @@ static int store_oldest_pack(struct spill *spill)
         struct packed_block block;
         memcpy(&block, at, sizeof block);
         at += sizeof block;
-        if (run_store_put(p->store, at, block.key_bytes, at + block.key_bytes,
-                          block.value_bytes) < 0)
-            return -1;
+        int r = run_store_put(p->store, at, block.key_bytes, at + block.key_bytes,
+                              block.value_bytes);
+        if (r < 0) return r;
         at += block.key_bytes + block.value_bytes;
     }
     return 0;
@@ -183,7 +184,8 @@ static int store_oldest_pack(struct spill *spill)
 static int start_pack(struct spill *spill, const uint8_t *bound, size_t bound_bytes)
 {
     struct pipeline *p = spill->p;
-    if (spill->ring_used == spill->n_ring && store_oldest_pack(spill) < 0) return -1;
+    int r = spill->ring_used == spill->n_ring ? store_oldest_pack(spill) : 0;
+    if (r < 0) return r;
     struct pack *pack = &spill->ring[(spill->ring_at + spill->ring_used) % spill->n_ring];
     pack->first_index = spill->n_records;
     pack->done = false;
@@ -218,22 +220,79 @@ static int spill_packs(struct spill *spill, const struct cut_place *places, size
         n_bytes += places[i].n_bytes;
     }
     merge_bound_release(&bound);
-    if (r < 0 || start_pack(spill, NULL, 0) < 0) return -1;
-    while (spill->ring_used > 0)
-        if (store_oldest_pack(spill) < 0) return -1;
+    if (r == 0) r = start_pack(spill, NULL, 0);
+    while (r == 0 && spill->ring_used > 0) r = store_oldest_pack(spill);
+    return r;
+}
+
+/* Makes a directory for each -T. */
+static int make_scratch_dirs(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    p->scratch_paths = calloc(s->n_temp_prefixes + 1, sizeof *p->scratch_paths);
+    if (!p->scratch_paths) return pipeline_no_memory(p);
+    for (size_t i = 0; i < s->n_temp_prefixes; i++) {
+        /* Under the lock: the signal thread must see every directory that exists. */
+        pipeline_lock(p);
+        char *path = scratch_dir_create(s->temp_prefixes[i], s->output);
+        if (path) p->scratch_paths[p->n_scratch_paths++] = path;
+        pipeline_unlock(p);
+        if (!path) return -1;
+    }
     return 0;
+}
+
+/* How many runs there will be in all; 0: unknown. */
+static uint64_t expected_runs(struct pipeline *p)
+{
+    pipeline_lock(p);
+    uint64_t n_bytes = p->settings->input_bytes ? p->settings->input_bytes : p->expected_bytes;
+    /* A quarter is entries and gaps; and compaction, for which this is asked, will take a quarter
+       of the batches. */
+    uint64_t run_bytes = p->budget.batch_bytes * p->budget.run_batches / 2;
+    pipeline_unlock(p);
+    unsigned n_runs = p->store ? run_store_n_runs(p->store) : 0;
+    if (n_runs > 0) run_bytes = p->spilled_bytes / n_runs + 1;
+    return n_bytes / run_bytes;
 }
 
 static int open_store(struct pipeline *p)
 {
     if (p->store) return 0;
-    /* Under the lock: the signal thread must see every directory that exists. */
-    pipeline_lock(p);
-    p->scratch_path = scratch_dir_create(p->settings->temp_prefix, p->settings->output);
-    pipeline_unlock(p);
-    if (!p->scratch_path) return -1;
-    p->store = run_store_create(p->scratch_path);
+    if (make_scratch_dirs(p) < 0) return -1;
+    struct run_store_settings settings = {
+        .dirs = (const char *const *)p->scratch_paths,
+        .n_dirs = p->n_scratch_paths,
+        .compaction = p->settings->compaction,
+        .n_runs_expected = expected_runs(p),
+        .scan_bytes = mem_budget_scan_bytes(&p->budget),
+        .compaction_bytes = mem_budget_compaction_bytes(&p->budget),
+    };
+    p->store = run_store_create(&settings);
     return p->store ? 0 : -1;
+}
+
+/* Between runs: lets the store compact what it wants to, once there is memory for that. */
+static int compact_runs(struct pipeline *p)
+{
+    if (!run_store_wants_compaction(p->store, expected_runs(p))) return 0;
+    pipeline_lock(p);
+    if (!p->compacting) retire_batches(p, mem_budget_compaction_batches(&p->budget));
+    p->compacting = true;
+    bool ready = p->n_to_retire == 0;
+    pipeline_unlock(p);
+    return ready ? run_store_compact(p->store) : 0;
+}
+
+/* Waits while a compaction is under way, or about to begin, if the store is `crowded` or at all. */
+static void wait_for_compaction(struct pipeline *p, bool only_if_crowded)
+{
+    enum { POLL_MICROSECONDS = 20000, IDLE_POLLS = 5 };
+    for (int idle = 0; idle < IDLE_POLLS && !pipeline_failed(p);) {
+        if (only_if_crowded && !run_store_is_crowded(p->store)) return;
+        idle = run_store_is_compacting(p->store) ? 0 : idle + 1;
+        (void)usleep(POLL_MICROSECONDS);
+    }
 }
 
 static int prepare_spill(struct spill *spill, struct bam_batch **batches, size_t n)
@@ -271,6 +330,27 @@ static void release_spill(struct spill *spill)
     free(spill->sources);
 }
 
+/* Writes the places' packs as one run. Returns 0, -1, or RUN_STORE_AGAIN. */
+static int write_run(struct spill *spill, const struct cut_place *places, size_t n_places)
+{
+    struct pipeline *p = spill->p;
+    int r = run_store_begin_run(p->store);
+    if (r == 0) r = spill_packs(spill, places, n_places);
+    if (r == 0) r = run_store_end_run(p->store);
+    if (r == 0) return 0;
+    if (r != RUN_STORE_AGAIN) pipeline_fail(p);
+    /* They use the ring. */
+    pipeline_lock(p);
+    for (; spill->ring_used > 0; spill->ring_used--) {
+        while (!spill->ring[spill->ring_at].done) pipeline_wait(p);
+        spill->ring_at = (spill->ring_at + 1) % spill->n_ring;
+    }
+    pipeline_unlock(p);
+    spill->n_records = spill->max_block_bytes = 0;
+    memset(spill->cut_at, 0, spill->n_sources * sizeof *spill->cut_at);
+    return r;
+}
+
 /* Writes n sorted batches as one run. */
 static int spill_run(struct pipeline *p, struct bam_batch **batches, size_t n)
 {
@@ -279,25 +359,20 @@ static int spill_run(struct pipeline *p, struct bam_batch **batches, size_t n)
     int r = -1;
     if (open_store(p) < 0) return -1;
     spill.run = run_store_n_runs(p->store);
-    size_t run_bytes = p->budget.batch_bytes * p->budget.run_batches;
-    size_t n_expected = (size_t)(p->settings->input_bytes / run_bytes);
-    spill.block_bytes = mem_budget_block_bytes(&p->budget, spill.run, (unsigned)n_expected);
+    spill.block_bytes =
+        mem_budget_block_bytes(&p->budget, spill.run, (unsigned)expected_runs(p));
     ssize_t n_places = -1;
     if (prepare_spill(&spill, batches, n) == 0)
         n_places = find_cut_places(p->rules.order, spill.sources, spill.raw_bytes, n,
                                    p->budget.pack_bytes / 8, &places);
     if (n_places < 0)
         (void)pipeline_no_memory(p);
-    else if (run_store_begin_run(p->store) == 0 &&
-             spill_packs(&spill, places, (size_t)n_places) == 0 && run_store_end_run(p->store) == 0)
-        r = 0;
-    if (r < 0) {
-        pipeline_fail(p);
-        pipeline_lock(p);
-        while (p->n_jobs > 0) pipeline_wait(p);         /* they use the ring */
-        pipeline_unlock(p);
-    }
+    else
+        while ((r = write_run(&spill, places, (size_t)n_places)) == RUN_STORE_AGAIN) continue;
+    for (size_t i = 0; i < n && r == 0; i++) p->spilled_bytes += bam_batch_raw_bytes(batches[i]);
     p->open_bytes += spill.max_block_bytes;
+    if (r == 0) r = compact_runs(p);
+    if (r == 0 && p->compacting) wait_for_compaction(p, true);
     free(places);
     release_spill(&spill);
     return r;
@@ -338,7 +413,8 @@ static bool batches_crowd(const struct pipeline *p)
 {
     const struct mem_budget *budget = &p->budget;
     size_t n_waiting = p->sealed.n - p->sealed.n_spilled;
-    bool may_fit = p->sealed.n_spilled == 0 && p->settings->input_bytes < budget->total_bytes;
+    uint64_t n_bytes = p->settings->input_bytes ? p->settings->input_bytes : p->expected_bytes;
+    bool may_fit = p->sealed.n_spilled == 0 && n_bytes < budget->total_bytes;
     size_t crowd = may_fit ? budget->first_full_batches : budget->full_batches;
     /* Large records fill the memory with fewer batches. */
     return n_waiting >= crowd ||
@@ -352,10 +428,10 @@ void *spill_while_loading(void *pipeline)
         pipeline_lock(p);
         while (p->loading && !pipeline_failed(p) && !batches_crowd(p)) pipeline_wait(p);
         bool go_on = p->loading && !pipeline_failed(p);
-        size_t n = p->sealed.n - p->sealed.n_spilled;
+        size_t n = p->sealed.n - p->sealed.n_spilled, most = p->budget.run_batches;
         pipeline_unlock(p);
         if (!go_on) break;
-        if (spill_oldest(p, n < p->budget.run_batches ? n : p->budget.run_batches) < 0) break;
+        if (spill_oldest(p, n < most ? n : most) < 0) break;
     }
     return NULL;
 }
@@ -371,12 +447,14 @@ size_t batches_kept_bytes(const struct pipeline *p)
 int spill_to_fit(struct pipeline *p)
 {
     const struct mem_budget *budget = &p->budget;
-    while (p->sealed.n > p->sealed.n_spilled &&
-           batches_kept_bytes(p) + mem_budget_merge_bytes(budget, p->open_bytes) >
-               budget->total_bytes) {
+    for (;;) {
         size_t left = p->sealed.n - p->sealed.n_spilled;
         size_t n = left < budget->run_batches ? left : budget->run_batches;
+        size_t scan_bytes = p->store ? run_store_scan_bytes(p->store) : 0;
+        size_t merge_bytes = mem_budget_merge_bytes(budget, p->open_bytes) + scan_bytes;
+        if (left == 0 || batches_kept_bytes(p) + merge_bytes <= budget->total_bytes) break;
         if (spill_oldest(p, n) < 0) return -1;
     }
-    return 0;
+    if (p->compacting) wait_for_compaction(p, false);
+    return pipeline_failed(p) ? -1 : 0;
 }

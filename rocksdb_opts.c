@@ -3,11 +3,18 @@
  *
  * The database of a sort is unlike most: it is filled by ingesting a few to a few thousand sorted
  * files with large, already compressed values, and read once, from front to back.
+ *
+ * Compaction is universal, on the one level that there is, so that each byte is rewritten about
+ * once: files that are compacted are larger than those that were not, and only those of about one
+ * size are taken together. It is off until rocksdb_opts_compaction's settings turn it on. The rule
+ * of 2014 (trigger 2k, width k to 2k) let RocksDB choose among widths; here width and trigger are
+ * two numbers, since a width stands for memory, and both follow from compaction_plan.h.
  */
 #include "rocksdb_opts.h"
 
 #include "diag.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -18,13 +25,15 @@ enum {
     WRITE_BUFFER_BYTES = 64 << 10,      /* nothing is ever put into a memtable */
     FILE_BUFFER_BYTES = 256 << 10,      /* what a file writer gathers before it calls write */
     SYNC_EVERY_BYTES = 4 << 20,
+    NEVER = 1 << 30,
+    SIMILAR_PERCENT = 80,               /* runs differ by less; a compacted file is six at least */
 };
 
 /* What the C interface of RocksDB 7.8 has no function for: implicit readahead off. It would hold
    256 KB more for each file of the scan; the kernel's readahead does the same outside our memory.
       */
-static const char table_options_string[] =
-    "block_based_table_factory={max_auto_readahead_size=0}";
+static const char options_format[] =
+    "block_based_table_factory={max_auto_readahead_size=0};compaction_readahead_size=%zu";
 
 static void set_table_options(rocksdb_block_based_table_options_t *table)
 {
@@ -46,6 +55,9 @@ static void set_db_options(rocksdb_options_t *db)
     rocksdb_options_set_disable_auto_compactions(db, 1);
     rocksdb_options_set_num_levels(db, 1);
     rocksdb_options_set_compaction_style(db, rocksdb_universal_compaction);
+    rocksdb_options_set_level0_slowdown_writes_trigger(db, NEVER);
+    rocksdb_options_set_level0_stop_writes_trigger(db, NEVER);
+    /* One for a flush, which there never is, and one for compaction: its memory is planned. */
     rocksdb_options_set_max_background_jobs(db, 2);
     rocksdb_options_set_max_open_files(db, -1);
     rocksdb_options_set_max_file_opening_threads(db, 1);
@@ -57,6 +69,7 @@ static void set_db_options(rocksdb_options_t *db)
     rocksdb_options_set_bytes_per_sync(db, SYNC_EVERY_BYTES);
     /* The default tells the kernel to expect random access and so switches its readahead off. */
     rocksdb_options_set_advise_random_on_open(db, 0);
+    rocksdb_options_enable_statistics(db);
     rocksdb_options_set_info_log_level(db, INFO_LOG_FATAL);
     rocksdb_options_set_keep_log_file_num(db, 1);
     rocksdb_options_set_stats_dump_period_sec(db, 0);
@@ -64,20 +77,20 @@ static void set_db_options(rocksdb_options_t *db)
     rocksdb_options_set_skip_stats_update_on_db_open(db, 1);
 }
 
-int rocksdb_opts_init(struct rocksdb_opts *opts)
+int rocksdb_opts_init(struct rocksdb_opts *opts, size_t compaction_read_bytes)
 {
     memset(opts, 0, sizeof *opts);
-    char *error = NULL;
+    char *error = NULL, text[sizeof options_format + 32];
+    (void)snprintf(text, sizeof text, options_format, compaction_read_bytes);
     rocksdb_options_t *base = rocksdb_options_create();
     opts->db = rocksdb_options_create();
     opts->table = rocksdb_block_based_options_create();
     opts->env = rocksdb_envoptions_create();
     opts->ingest = rocksdb_ingestexternalfileoptions_create();
-    opts->scan = rocksdb_readoptions_create();
     set_table_options(opts->table);
     rocksdb_options_set_block_based_table_factory(base, opts->table);
     set_db_options(base);
-    rocksdb_get_options_from_string(base, table_options_string, opts->db, &error);
+    rocksdb_get_options_from_string(base, text, opts->db, &error);
     rocksdb_options_destroy(base);
     if (error) {
         diag_error("RocksDB does not take an option: %s", error);
@@ -86,15 +99,36 @@ int rocksdb_opts_init(struct rocksdb_opts *opts)
         return -1;
     }
     rocksdb_ingestexternalfileoptions_set_move_files(opts->ingest, 1);
-    rocksdb_readoptions_set_verify_checksums(opts->scan, 1);
-    rocksdb_readoptions_set_fill_cache(opts->scan, 0);
-    rocksdb_readoptions_set_total_order_seek(opts->scan, 1);
     return 0;
+}
+
+rocksdb_readoptions_t *rocksdb_opts_scan(size_t read_bytes)
+{
+    rocksdb_readoptions_t *scan = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_verify_checksums(scan, 1);
+    rocksdb_readoptions_set_fill_cache(scan, 0);
+    rocksdb_readoptions_set_total_order_seek(scan, 1);
+    rocksdb_readoptions_set_readahead_size(scan, read_bytes);
+    return scan;
+}
+
+void rocksdb_opts_compaction(struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS],
+                             unsigned width, unsigned max_files)
+{
+    settings[0].name = "level0_file_num_compaction_trigger";
+    (void)snprintf(settings[0].value, sizeof settings[0].value, "%u", max_files + 1);
+    settings[1].name = "compaction_options_universal";
+    (void)snprintf(settings[1].value, sizeof settings[1].value,
+                   "{size_ratio=%d;min_merge_width=%u;max_merge_width=%u;"
+                   "max_size_amplification_percent=%d;compression_size_percent=-1;"
+                   "stop_style=kCompactionStopStyleSimilarSize}",
+                   SIMILAR_PERCENT, width, width, NEVER);
+    settings[2].name = "disable_auto_compactions";
+    (void)snprintf(settings[2].value, sizeof settings[2].value, "false");
 }
 
 void rocksdb_opts_release(struct rocksdb_opts *opts)
 {
-    if (opts->scan) rocksdb_readoptions_destroy(opts->scan);
     if (opts->ingest) rocksdb_ingestexternalfileoptions_destroy(opts->ingest);
     if (opts->env) rocksdb_envoptions_destroy(opts->env);
     if (opts->table) rocksdb_block_based_options_destroy(opts->table);

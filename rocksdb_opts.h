@@ -1,7 +1,7 @@
 /*
  * rocksdb_opts.h -- every RocksDB option that rocksort sets, with its reason (in rocksdb_opts.c).
  *
- * In: where the trade-offs lie, as plain numbers. Out: RocksDB objects that the run store uses and
+ * In: where the trade-offs lie, as plain numbers. Out: RocksDB objects that a run_db uses and
  * destroys with rocksdb_opts_release.
  */
 #ifndef ROCKSORT_ROCKSDB_OPTS_H
@@ -15,11 +15,29 @@ struct rocksdb_opts {
     rocksdb_block_based_table_options_t *table;
     rocksdb_envoptions_t *env;
     rocksdb_ingestexternalfileoptions_t *ingest;
-    rocksdb_readoptions_t *scan;                /* the one ordered scan */
 };
 
-/* Returns 0, or -1 after a message; on failure nothing has to be released. */
-int rocksdb_opts_init(struct rocksdb_opts *opts);
+/*
+ * Compactions read compaction_read_bytes of a file at a time; 0: as much as the kernel reads ahead.
+ * Returns 0, or -1 after a message; on failure nothing has to be released.
+ */
+int rocksdb_opts_init(struct rocksdb_opts *opts, size_t compaction_read_bytes);
+
+/* For a scan that reads read_bytes of a file at a time, or 0; to be destroyed by the caller. */
+rocksdb_readoptions_t *rocksdb_opts_scan(size_t read_bytes);
+
+/* A setting of a database that is open. */
+struct rocksdb_setting {
+    const char *name;
+    char value[192];
+};
+
+enum { ROCKSDB_N_COMPACTION_SETTINGS = 3 };
+
+/* The settings by which `width` files of about one size become one whenever there are more than
+   max_files files. */
+void rocksdb_opts_compaction(struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS],
+                             unsigned width, unsigned max_files);
 
 /* Accepts {0} and half-made options. */
 void rocksdb_opts_release(struct rocksdb_opts *opts);

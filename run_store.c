@@ -1,133 +1,325 @@
 /*
  * run_store.c -- see run_store.h.
  *
- * A run is written with an SstFileWriter: no memtable, no log, no second copy; and ingested by a
- * hard link, which costs a manifest record. Ingested files overlap, so each becomes a file of level
- * 0 with a sequence number of its own.
- *
- * The database lies one level down, in `db`: RocksDB makes the directory that it opens, and when a
- * signal has just removed ours it must not come back behind the remover.
- *
- * The scan opens all files at once; the limit of open files is raised as far as it goes.
+ * Read sizes. Without a request of ours the kernel reads ahead 128 KiB of each file, outside of our
+ * memory, and on a disk without seeks that is best: what we read ahead is copied once more. Where
+ * seeks are slow, as much is read at a time as the memory allows, once that is more than the
+ * kernel would. Reading goes through the page cache: on a machine with memory to spare the
+ * temporary data are still there, which direct reads would not see.
  */
 #include "run_store.h"
 
 #include "diag.h"
-#include "rocksdb_opts.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+enum {
+    KERNEL_READ_BYTES = 128 << 10,
+    MAX_READ_BYTES = 8 << 20,
+    OTHER_FILES = 48,           /* inputs, outputs, logs and locks of the databases */
+    MIN_FILES = 16,
+};
+
+struct volume {                 /* a temporary directory */
+    const char *dir;
+    struct run_db *db;          /* NULL until the first run */
+    bool full;
+    bool probed;
+    struct disk_traits disk;
+    double write_seconds;
+    struct compaction_plan plan;
+    unsigned applied_width, applied_max_files;  /* of the compaction that is on; 0: none */
+};
 
 struct run_store {
-    char *dir;
-    char *path;                         /* of the database, then of the run being written */
-    size_t path_room;
-    struct rocksdb_opts opts;
-    rocksdb_t *db;
-    rocksdb_sstfilewriter_t *writer;    /* not NULL between begin and end */
+    struct run_store_settings settings;
+    struct compaction_facts facts;
+    unsigned width;             /* of compactions */
+    size_t compaction_read_bytes, scan_read_bytes;
+    struct volume *volumes;
+    struct volume *writing;     /* where the run goes that was begun */
     unsigned n_runs;
-    uint64_t n_bytes;
+    double write_seconds;
 };
 
-struct run_scan {
-    struct run_store *store;
-    rocksdb_iterator_t *iter;
-};
-
-/* Turns RocksDB's error string into our message; returns -1 if there was one. */
-static int check_error(const struct run_store *store, const char *doing, char *error)
+static double now_seconds(void)
 {
-    if (!error) return 0;
-    bool full = strstr(error, "No space left") || strstr(error, "NoSpace") ||
-                strstr(error, "Disk quota");
-    const char *advice = "";
-    if (full) advice = "; free space or choose another place with -T";
-    if (strstr(error, "Too many open files"))
-        advice = "; give more memory with -m, which makes fewer runs, or raise 'ulimit -n'";
-    diag_error("cannot %s the temporary data in '%s': %s%s", doing, store->dir, error, advice);
-    rocksdb_free(error);
-    return -1;
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void raise_open_file_limit(void)
+/* Raises the limit of open files as far as it goes; returns how many runs may be open. */
+static unsigned raise_open_file_limit(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
-    limit.rlim_cur = limit.rlim_max;
-    /* If it cannot be raised, opening one file too many reports the trouble. */
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return MIN_FILES;
+    if (limit.rlim_cur < limit.rlim_max) {
+        rlim_t before = limit.rlim_cur;
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
+    }
+    if (limit.rlim_cur > 1 << 20) return 1 << 20;
+    if (limit.rlim_cur < OTHER_FILES + MIN_FILES) return MIN_FILES;
+    return (unsigned)limit.rlim_cur - OTHER_FILES;
 }
 
-struct run_store *run_store_create(const char *dir)
+struct run_store *run_store_create(const struct run_store_settings *settings)
 {
     struct run_store *store = calloc(1, sizeof *store);
-    if (!store) goto no_memory;
-    store->dir = strdup(dir);
-    store->path_room = strlen(dir) + 32;
-    store->path = malloc(store->path_room);
-    if (!store->dir || !store->path) goto no_memory;
-    raise_open_file_limit();
-    if (rocksdb_opts_init(&store->opts) < 0) goto err;
-    char *error = NULL;
-    (void)snprintf(store->path, store->path_room, "%s/db", dir);
-    store->db = rocksdb_open(store->opts.db, store->path, &error);
-    if (check_error(store, "create", error) < 0) goto err;
+    if (store) store->volumes = calloc(settings->n_dirs, sizeof *store->volumes);
+    if (!store || !store->volumes) {
+        diag_error("out of memory");
+        run_store_destroy(store);
+        return NULL;
+    }
+    store->settings = *settings;
+    for (size_t i = 0; i < settings->n_dirs; i++) {
+        store->volumes[i].dir = settings->dirs[i];
+        disk_probe_directory(settings->dirs[i], &store->volumes[i].disk);
+    }
+    store->facts = (struct compaction_facts){
+        .mode = settings->compaction,
+        .n_runs_expected = settings->n_runs_expected,
+        .scan_bytes = settings->scan_bytes,
+        .compaction_bytes = settings->compaction_bytes,
+        .most_files = raise_open_file_limit(),
+    };
+    store->width = compaction_width(&store->facts);
+    store->compaction_read_bytes = compaction_read_bytes(&store->facts);
     return store;
-no_memory:
-    diag_error("out of memory");
-err:
-    run_store_destroy(store);
-    return NULL;
 }
 
 void run_store_destroy(struct run_store *store)
 {
     if (!store) return;
-    if (store->writer) rocksdb_sstfilewriter_destroy(store->writer);
-    if (store->db) rocksdb_close(store->db);
-    rocksdb_opts_release(&store->opts);
-    free(store->path);
-    free(store->dir);
+    for (size_t i = 0; store->volumes && i < store->settings.n_dirs; i++)
+        run_db_destroy(store->volumes[i].db);
+    free(store->volumes);
     free(store);
+}
+
+static uint64_t free_bytes(const struct volume *volume)
+{
+    struct statvfs fs;
+    if (statvfs(volume->dir, &fs) != 0) return 0;
+    return (uint64_t)fs.f_bavail * fs.f_frsize;
+}
+
+/* Seconds until a directory will have written what it got and one more run of n_bytes. */
+static double seconds_to_write(const struct volume *volume, double n_bytes)
+{
+    if (!volume->db || run_db_n_runs(volume->db) == 0) return 0;
+    double written = (double)run_db_bytes(volume->db);
+    return (written + n_bytes) * volume->write_seconds / written;
+}
+
+/* The directory for the next run: where it is done first, if there is space; NULL: all are full. */
+static struct volume *choose_volume(const struct run_store *store)
+{
+    uint64_t n_bytes = 0;
+    for (size_t i = 0; i < store->settings.n_dirs; i++)
+        if (store->volumes[i].db) n_bytes += run_db_bytes(store->volumes[i].db);
+    if (store->n_runs > 0) n_bytes /= store->n_runs;
+    struct volume *best = NULL, *roomiest = NULL;
+    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+        struct volume *volume = &store->volumes[i];
+        if (volume->full) continue;
+        if (store->settings.n_dirs == 1) return volume;
+        if (!roomiest || free_bytes(volume) > free_bytes(roomiest)) roomiest = volume;
+        if (free_bytes(volume) < 2 * n_bytes) continue;
+        if (!best || seconds_to_write(volume, (double)n_bytes) <
+                         seconds_to_write(best, (double)n_bytes))
+            best = volume;
+    }
+    return best ? best : roomiest;
+}
+
+/* The directory of the run is full. Returns RUN_STORE_AGAIN if there is another. */
+static int leave_full_volume(struct run_store *store)
+{
+    struct volume *volume = store->writing;
+    run_db_abandon_run(volume->db);
+    volume->full = true;
+    store->writing = NULL;
+    if (choose_volume(store)) {
+        diag_warning("no space is left in '%s': temporary data go to the other directories",
+                     volume->dir);
+        return RUN_STORE_AGAIN;
+    }
+    diag_error("cannot write the temporary data in '%s': %s; free space or choose another place "
+               "with -T", volume->dir, run_db_full_error(volume->db));
+    return RUN_STORE_ERROR;
+}
+
+/* Ends a step of writing that began at `start` and gave r. */
+static int written(struct run_store *store, double start, int r)
+{
+    double seconds = now_seconds() - start;
+    store->write_seconds += seconds;
+    store->writing->write_seconds += seconds;
+    return r == RUN_DB_FULL ? leave_full_volume(store) : r;
 }
 
 int run_store_begin_run(struct run_store *store)
 {
-    char *error = NULL;
-    (void)snprintf(store->path, store->path_room, "%s/run-%06u.sst", store->dir,
-                   store->n_runs);
-    store->writer = rocksdb_sstfilewriter_create(store->opts.env, store->opts.db);
-    rocksdb_sstfilewriter_open(store->writer, store->path, &error);
-    return check_error(store, "write", error);
+    struct volume *volume = choose_volume(store);
+    double start = now_seconds();
+    store->writing = volume;
+    if (!volume->db) {
+        /* Its reading memory is spent only by compactions, should there be any. */
+        volume->db = run_db_create(volume->dir, store->compaction_read_bytes);
+        if (!volume->db) return RUN_STORE_ERROR;
+    }
+    return written(store, start, run_db_begin_run(volume->db));
 }
 
 int run_store_put(struct run_store *store, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes)
 {
-    char *error = NULL;
-    rocksdb_sstfilewriter_put(store->writer, (const char *)key, key_bytes, (const char *)value,
-                              value_bytes, &error);
-    return check_error(store, "write", error);
+    double start = now_seconds();
+    return written(store, start,
+                   run_db_put(store->writing->db, key, key_bytes, value, value_bytes));
+}
+
+/* Asks the disk, once there is a file that is large enough. */
+static void probe(struct volume *volume)
+{
+    if (volume->probed || volume->disk.is_memory) return;
+    char *path = run_db_last_file(volume->db);
+    if (path) volume->probed = disk_probe_file(path, &volume->disk);
+    free(path);
 }
 
 int run_store_end_run(struct run_store *store)
 {
-    char *error = NULL;
-    uint64_t file_bytes = 0;
-    rocksdb_sstfilewriter_finish(store->writer, &error);
-    if (check_error(store, "write", error) < 0) return -1;
-    rocksdb_sstfilewriter_file_size(store->writer, &file_bytes);
-    rocksdb_sstfilewriter_destroy(store->writer);
-    store->writer = NULL;
-    const char *path = store->path;
-    rocksdb_ingest_external_file(store->db, &path, 1, store->opts.ingest, &error);
-    if (check_error(store, "register", error) < 0) return -1;
+    double start = now_seconds();
+    int r = written(store, start, run_db_end_run(store->writing->db));
+    if (r < 0) return r;
+    if (store->settings.compaction == COMPACTION_AUTO) probe(store->writing);
     store->n_runs++;
-    store->n_bytes += file_bytes;
     return 0;
+}
+
+double run_store_write_seconds(const struct run_store *store)
+{
+    return store->write_seconds;
+}
+
+/* ---- compaction ---- */
+
+/* Settings are a file that is written and synced, so they are not changed for every run. */
+static bool plan_has_changed(const struct volume *volume)
+{
+    unsigned applied = volume->applied_max_files;
+    return volume->plan.compact && volume->plan.max_files > applied + applied / 16;
+}
+
+bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+        struct volume *volume = &store->volumes[i];
+        if (!volume->db || run_db_n_runs(volume->db) == 0) continue;
+        struct compaction_facts facts = store->facts;
+        uint64_t n_runs = run_db_n_runs(volume->db);
+        facts.n_runs = n_runs;
+        facts.n_runs_expected = n_runs_expected * n_runs / store->n_runs;
+        facts.scan_bytes /= store->settings.n_dirs;
+        facts.most_files /= (unsigned)store->settings.n_dirs;
+        facts.seek_seconds = volume->disk.seek_seconds;
+        facts.bytes_per_second = volume->disk.bytes_per_second;
+        volume->plan = compaction_decide(&facts, store->width);
+        if (plan_has_changed(volume)) wanted = true;
+    }
+    return wanted;
+}
+
+int run_store_compact(struct run_store *store)
+{
+    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+        struct volume *volume = &store->volumes[i];
+        const struct compaction_plan *plan = &volume->plan;
+        if (!plan_has_changed(volume)) continue;
+        if (run_db_compact(volume->db, plan->width, plan->max_files) < 0) return RUN_STORE_ERROR;
+        volume->applied_width = plan->width;
+        volume->applied_max_files = plan->max_files;
+    }
+    return 0;
+}
+
+bool run_store_is_compacting(const struct run_store *store)
+{
+    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+        const struct volume *volume = &store->volumes[i];
+        if (volume->applied_width > 0 && run_db_is_compacting(volume->db)) return true;
+    }
+    return false;
+}
+
+bool run_store_is_crowded(const struct run_store *store)
+{
+    unsigned n_files = 0, width = 0;
+    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+        const struct volume *volume = &store->volumes[i];
+        if (volume->db) n_files += run_db_n_files(volume->db);
+        if (volume->applied_width > width) width = volume->applied_width;
+    }
+    return width > 0 && n_files + 2 > store->facts.most_files;
+}
+
+/* ---- after loading ---- */
+
+static unsigned count_files(const struct run_store *store)
+{
+    unsigned n_files = 0;
+    for (size_t i = 0; i < store->settings.n_dirs; i++)
+        if (store->volumes[i].db) n_files += run_db_n_files(store->volumes[i].db);
+    return n_files;
+}
+
+/* Bytes that the scan should read at a time of each of n_files files. */
+static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
+{
+    bool slow = false;
+    for (size_t i = 0; i < store->settings.n_dirs; i++)
+        slow = slow || disk_is_slow_to_seek(&store->volumes[i].disk);
+    size_t share = n_files > 0 ? store->settings.scan_bytes / n_files : 0;
+    if (!slow || share < 2 * (size_t)KERNEL_READ_BYTES) return 0;
+    return share > MAX_READ_BYTES ? MAX_READ_BYTES : share & ~(size_t)4095;
+}
+
+size_t run_store_scan_bytes(const struct run_store *store)
+{
+    unsigned n_files = count_files(store);
+    return n_files * choose_read_bytes(store, n_files);
+}
+
+int run_store_scan(struct run_store *store, struct run_scan ***scans)
+{
+    int n = 0;
+    *scans = calloc(store->settings.n_dirs, sizeof **scans);
+    if (!*scans) {
+        diag_error("out of memory");
+        return RUN_STORE_ERROR;
+    }
+    store->scan_read_bytes = choose_read_bytes(store, count_files(store));
+    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+        struct run_db *db = store->volumes[i].db;
+        if (!db || run_db_n_runs(db) == 0) continue;
+        (*scans)[n] = run_scan_open(db, store->scan_read_bytes);
+        if ((*scans)[n]) {
+            n++;
+            continue;
+        }
+        while (n > 0) run_scan_close((*scans)[--n]);
+        free(*scans);
+        return RUN_STORE_ERROR;
+    }
+    return n;
 }
 
 unsigned run_store_n_runs(const struct run_store *store)
@@ -135,48 +327,31 @@ unsigned run_store_n_runs(const struct run_store *store)
     return store->n_runs;
 }
 
-uint64_t run_store_bytes(const struct run_store *store)
+static uint64_t n_reads(uint64_t n_bytes, size_t read_bytes)
 {
-    return store->n_bytes;
+    return n_bytes / (read_bytes > KERNEL_READ_BYTES ? read_bytes : KERNEL_READ_BYTES);
 }
 
-struct run_scan *run_scan_open(struct run_store *store)
+void run_store_stats(const struct run_store *store, struct run_store_stats *stats)
 {
-    struct run_scan *scan = calloc(1, sizeof *scan);
-    if (!scan) {
-        diag_error("out of memory");
-        return NULL;
+    *stats = (struct run_store_stats){
+        .n_runs = store->n_runs,
+        .n_files = count_files(store),
+        .scan_read_bytes = store->scan_read_bytes,
+        .compaction_read_bytes = store->compaction_read_bytes,
+        .width = store->width,
+        .disk = store->volumes[0].disk,
+    };
+    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+        const struct volume *volume = &store->volumes[i];
+        if (!volume->db) continue;
+        stats->run_bytes += run_db_bytes(volume->db);
+        stats->compacted_bytes += run_db_compacted_bytes(volume->db);
+        if (volume->plan.reason < stats->reason) continue;
+        stats->reason = volume->plan.reason;
+        stats->compacted = volume->applied_width > 0;
+        stats->max_files = volume->applied_max_files;
     }
-    scan->store = store;
-    scan->iter = rocksdb_create_iterator(store->db, store->opts.scan);
-    rocksdb_iter_seek_to_first(scan->iter);
-    return scan;
-}
-
-int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes)
-{
-    if (rocksdb_iter_valid(scan->iter)) {
-        *key = (const uint8_t *)rocksdb_iter_key(scan->iter, key_bytes);
-        return 1;
-    }
-    char *error = NULL;
-    rocksdb_iter_get_error(scan->iter, &error);
-    return check_error(scan->store, "read", error);
-}
-
-void run_scan_value(struct run_scan *scan, const uint8_t **value, size_t *value_bytes)
-{
-    *value = (const uint8_t *)rocksdb_iter_value(scan->iter, value_bytes);
-}
-
-void run_scan_next(struct run_scan *scan)
-{
-    rocksdb_iter_next(scan->iter);
-}
-
-void run_scan_close(struct run_scan *scan)
-{
-    if (!scan) return;
-    rocksdb_iter_destroy(scan->iter);
-    free(scan);
+    stats->n_seeks = n_reads(stats->run_bytes, stats->scan_read_bytes) +
+                     n_reads(stats->compacted_bytes, stats->compaction_read_bytes);
 }

@@ -1,28 +1,41 @@
 /*
- * run_store.h -- sorted runs in a temporary RocksDB.
+ * run_store.h -- all sorted runs of a sort: one database (run_db.h) in each temporary directory.
  *
- * Order of calls: create; for each run begin, put its blocks in key order, end; then one scan over
- * the blocks of all runs in key order; destroy at any time. A run is an SST file until it ends and
- * a part of the database from then on: RocksDB's manifest lists every run that ended, durably.
+ * Each run goes to one directory: to where it is written soonest, by the speed of those before it,
+ * and where there is space. A directory that is found full gets no more runs; those that it has
+ * stay. What is compacted when is decided here, from what is known when a run ends
+ * (compaction_plan.h).
  *
- * Ownership: the store copies what it is given. Keys and values that a scan shows are valid until
- * its next call. Threads: one thread at a time for the runs, one for the scan. Errors: -1 after a
- * message that names the directory.
+ * Order of calls: create; for each run begin, put its blocks in key order, end; settle; one scan of
+ * each database, whose blocks are in key order, to be merged by the caller; destroy at any time.
+ *
+ * Ownership and threads: as with run_db.h. Errors: RUN_STORE_ERROR after a message;
+ * RUN_STORE_AGAIN after a warning when the directory of a run was found full: begin the run again,
+ * it goes to another one.
  */
 #ifndef ROCKSORT_RUN_STORE_H
 #define ROCKSORT_RUN_STORE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "compaction_plan.h"
+#include "disk_probe.h"
+#include "run_db.h"
 
 struct run_store;
-struct run_scan;
 
-/* Creates the store in an existing, empty directory. */
-struct run_store *run_store_create(const char *dir);
+enum { RUN_STORE_ERROR = -1, RUN_STORE_AGAIN = -2 };
 
-/* Closes the database; the files stay. NULL is accepted. */
+struct run_store_settings {
+    const char *const *dirs;    /* existing and empty; outlive the store */
+    size_t n_dirs;
+    enum compaction_mode compaction;
+    uint64_t n_runs_expected;   /* 0: unknown */
+    size_t scan_bytes;          /* memory for the scans to read ahead */
+    size_t compaction_bytes;    /* memory for compactions, once they are on */
+};
+
+struct run_store *run_store_create(const struct run_store_settings *settings);
+
+/* Closes the databases; the files stay. NULL is accepted. */
 void run_store_destroy(struct run_store *store);
 
 int run_store_begin_run(struct run_store *store);
@@ -30,20 +43,47 @@ int run_store_put(struct run_store *store, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes);
 int run_store_end_run(struct run_store *store);
 
-/* Runs that have ended, and the bytes of their files. */
+/* Seconds that begin, put and end have taken so far: waiting for the disk, nearly all. */
+double run_store_write_seconds(const struct run_store *store);
+
+/*
+ * After a run has ended, with the runs that are expected in all by now (0: unknown): returns true
+ * if something should be compacted. The caller then makes compaction_bytes of memory free, if it
+ * has not, and calls run_store_compact.
+ */
+bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected);
+int run_store_compact(struct run_store *store);
+
+/* True while a compaction is under way. */
+bool run_store_is_compacting(const struct run_store *store);
+
+/* True if there are so many files that the next run should wait until a compaction has ended. */
+bool run_store_is_crowded(const struct run_store *store);
+
+struct run_store_stats {
+    unsigned n_runs;
+    uint64_t run_bytes;         /* of the runs as they were written */
+    unsigned n_files;           /* that hold them now */
+    uint64_t compacted_bytes;   /* written by compactions */
+    size_t compaction_read_bytes, scan_read_bytes;      /* at a time; 0: as the kernel does */
+    uint64_t n_seeks;           /* of compactions and of the scans, about */
+    bool compacted;
+    enum compaction_reason reason;
+    unsigned width, max_files;  /* of compactions */
+    struct disk_traits disk;    /* of the first directory */
+};
+
+void run_store_stats(const struct run_store *store, struct run_store_stats *stats);
 unsigned run_store_n_runs(const struct run_store *store);
-uint64_t run_store_bytes(const struct run_store *store);
 
-/* Starts at the first block. Returns NULL after a message. */
-struct run_scan *run_scan_open(struct run_store *store);
+/* Memory that the scans would take for reading ahead, if they began now. */
+size_t run_store_scan_bytes(const struct run_store *store);
 
-/* Returns 1 and shows the key of the current block, 0 behind the last block, -1 on error. */
-int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes);
-
-/* The value of the current block; only after run_scan_key returned 1. */
-void run_scan_value(struct run_scan *scan, const uint8_t **value, size_t *value_bytes);
-
-void run_scan_next(struct run_scan *scan);
-void run_scan_close(struct run_scan *scan);
+/*
+ * Starts the scans, one of each database that has runs, which together read ahead within the
+ * memory of the settings. Returns their number and the malloc'ed array, each to be closed by the
+ * caller; or -1 after a message.
+ */
+int run_store_scan(struct run_store *store, struct run_scan ***scans);
 
 #endif

@@ -18,7 +18,7 @@
 #define MIN_MEMORY_BYTES ((uint64_t)1 << 20)
 #define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* whole budget in bytes; tests only */
 
-enum { MAX_THREADS = 1024, MAX_WINDOW = 1 << 20 };
+enum { MAX_THREADS = 1024, MAX_WINDOW = 1 << 20, MAX_TEMP_DIRS = 32 };
 
 enum long_option {                      /* beyond the characters of short options */
     OPTION_NO_PG = 256,
@@ -61,9 +61,12 @@ static const struct option long_options[] = {
 
 void sort_options_init(struct sort_options *options, enum sort_dialect dialect)
 {
+    static const char *const no_prefix[] = {NULL};
     *options = (struct sort_options){
         .dialect = dialect,
         .settings = {
+            .temp_prefixes = no_prefix,
+            .n_temp_prefixes = 1,
             .level = -1,
             .codec = TEMP_CODEC_LZ4,
             .n_threads = 1,
@@ -118,8 +121,10 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "  -@, --threads INT    worker threads; 0 and 1 mean one [0]\n"
 "  -m SIZE              memory a thread, with K, M, G or T [" DEFAULT_MEMORY "]\n"
 "  --max-memory SIZE    memory in all, whatever the number of threads\n"
-"  -T PREFIX            temporary data go into directory PREFIX, or beside it\n"
-"  -s SIZE              estimated uncompressed size of the input\n"
+"  -T PREFIX            temporary data go into directory PREFIX, or beside it; given several\n"
+"                       times, for instance for several disks, they are spread\n"
+"  -s SIZE              estimated uncompressed size of the input, by which runs are compacted;\n"
+"                       auto: if that saves time; off: never [auto]\n"
 "  -k                   keep the temporary database\n"
 "  --temp-codec STR     compression of temporary data: none, snappy, lz4, zstd [lz4]\n"
 "Other:\n"
@@ -270,6 +275,42 @@ static int take_order_option(struct sort_options *o, int c, const char *text)
     }
 }
 
+static int add_temp_prefix(struct sort_options *o, const char *prefix)
+{
+    struct sort_settings *s = &o->settings;
+    size_t n = o->temp_prefixes ? s->n_temp_prefixes : 0;
+    if (n == MAX_TEMP_DIRS) {
+        diag_error("option -T can be given %d times at most", MAX_TEMP_DIRS);
+        return -1;
+    }
+    const char **grown = realloc(o->temp_prefixes, (n + 1) * sizeof *grown);
+    if (!grown) {
+        diag_error("out of memory");
+        return -1;
+    }
+    grown[n] = prefix;
+    o->temp_prefixes = grown;
+    s->temp_prefixes = grown;
+    s->n_temp_prefixes = n + 1;
+    return 0;
+}
+
+static int parse_input_size(const char *text, struct sort_settings *s)
+{
+    s->input_bytes = 0;
+    s->compaction = COMPACTION_ON;
+    if (strcmp(text, "auto") == 0)
+        s->compaction = COMPACTION_AUTO;
+    else if (strcmp(text, "off") == 0)
+        s->compaction = COMPACTION_OFF;
+    else if (size_option_parse(text, &s->input_bytes) < 0) {
+        diag_error("option -s takes a size such as 512G (K, M, G or T), auto or off, not '%s'",
+                   text);
+        return -1;
+    }
+    return 0;
+}
+
 /* Takes one option. Returns 0, or -1 after a message. */
 static int take_option(struct sort_options *o, int c, const char *text)
 {
@@ -286,11 +327,8 @@ static int take_option(struct sort_options *o, int c, const char *text)
     case 'u': s->level = 0; return 0;
     case 'o': o->output = text; return 0;
     case 'O': o->format_option = text; return 0;
-    case 'T': s->temp_prefix = text; return 0;
-    case 's':
-        if (size_option_parse(text, &s->input_bytes) == 0) return 0;
-        diag_error("option -s takes a size such as 512G (K, M, G or T), not '%s'", text);
-        return -1;
+    case 'T': return add_temp_prefix(o, text);
+    case 's': return parse_input_size(text, s);
     case 'k': s->keep_store = true; return 0;
     case 'f':
         if (o->dialect == DIALECT_SAMTOOLS_SORT) {
@@ -501,6 +539,7 @@ void sort_options_release(struct sort_options *o)
     hts_opt_free(o->settings.input_format.specific);
     hts_opt_free(o->settings.output_format.specific);
     hts_opt_free(o->output_options);
+    free(o->temp_prefixes);
     free(o->output_name);
     free(o->index_name);
 }

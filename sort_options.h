@@ -35,6 +35,7 @@ struct sort_options {
     bool write_index;
     hts_opt *output_options;            /* --output-fmt-option, --reference */
     char *output_name, *index_name;
+    const char **temp_prefixes;         /* of each -T */
 };
 
 void sort_options_init(struct sort_options *options, enum sort_dialect dialect);

@@ -19,24 +19,20 @@ Everything it writes goes to a directory of its own in --dir and is removed at t
 0 if all runs worked (whether or not a target was reached), 1 otherwise.
 """
 
-import argparse
 import collections
 import json
 import os
-import platform
-import re
 import shlex
 import shutil
-import signal
-import statistics
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-MIB = 1 << 20
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
+from measure import (INPUT_BYTES_A_RECORD, MIB, RUN_BYTES_A_RECORD, BenchError, check_paths,
+                     find_rocksort, find_upstream, machine, make_parser, medians_of, need_disk,
+                     need_memory, output_of, prepare, progress, run_main, run_measured,
+                     said_of_run, shared_libraries, simulate)
 
 # `targets`: at most so much of samtools' wall and CPU, and of peak RSS in MiB (None: no target).
 Point = collections.namedtuple("Point", "name title options wall cpu rss")
@@ -53,55 +49,15 @@ POINTS = [
 COPY = Point("copy", "plain copy: `samtools view -b -1 -@2`", ["-b", "-1", "-@2"],
              None, None, None)
 
-# Bytes a record, rounded up: the input (109 measured), and on top of it the largest output (-u,
-# 347) with the temporary files of a program that does not compress them (347).
-INPUT_BYTES_A_RECORD = 115
-RUN_BYTES_A_RECORD = 720
-
 # The largest point's program and output together.
 WARM_MEMORY_BYTES = 5 << 30
 
 
-class BenchError(Exception):
-    """A message for the user; no traceback."""
-
-
-def parse_records(text):
-    match = re.fullmatch(r"(\d+)([KMG]?)", text)
-    if not match or int(match[1]) == 0:
-        raise argparse.ArgumentTypeError("%r is not a number of records like 600K or 6M" % text)
-    return int(match[1]) * {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}[match[2]]
-
-
-def parse_positive(text):
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError("%r is not a positive number" % text)
-    return int(text)
-
-
 def parse_arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n")[0], epilog="\n\n".join(__doc__.split("\n\n")[1:]),
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dir", metavar="DIR", default=os.environ.get("TMPDIR") or "/var/tmp",
-                        help="where the scratch directory is made [$TMPDIR or /var/tmp]")
-    parser.add_argument("--records", metavar="N", type=parse_records, default=parse_records("6M"),
-                        help="records to simulate, K, M or G allowed [6M]")
-    parser.add_argument("--repeats", metavar="N", type=parse_positive, default=3,
-                        help="runs of each program at each point [3]")
+    parser = make_parser(__doc__, "6M")
     parser.add_argument("--points", metavar="LIST",
                         help="comma-separated names of --list [all]")
     parser.add_argument("--list", action="store_true", help="name the points and stop")
-    parser.add_argument("--json", metavar="FILE", help="also write every single run to FILE")
-    parser.add_argument("--cold-memory", action="store_true",
-                        help="do not touch memory before each run")
-    parser.add_argument("--rocksort", metavar="CMD",
-                        default=shlex.quote(os.path.join(ROOT, "samtools")) + " rocksort",
-                        help="command to measure [./samtools rocksort]")
-    parser.add_argument("--samtools", metavar="FILE",
-                        help="samtools to compare with [the first on PATH that is not ours]")
-    parser.add_argument("--input", metavar="BAM",
-                        help="an unsorted BAM to use instead of a simulated one")
     args = parser.parse_args()
     known = {p.name: p for p in POINTS + [COPY]}
     if args.list:
@@ -119,96 +75,6 @@ def parse_arguments():
 # ---- what is compared ----
 
 
-def find_upstream(wanted):
-    """The samtools to compare with, never the front end that `make` built."""
-    if wanted:
-        path = shutil.which(wanted)
-        if not path:
-            raise BenchError("no program %s" % wanted)
-        return path
-    ours = os.path.join(ROOT, "samtools")
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        path = os.path.join(folder, "samtools")
-        if not os.access(path, os.X_OK) or os.path.isdir(path):
-            continue
-        if os.path.exists(ours) and os.path.samefile(path, ours):
-            continue
-        return path
-    raise BenchError("no samtools on PATH to compare with: apt-get install samtools")
-
-
-def find_rocksort(command):
-    words = shlex.split(command)
-    if not words or not shutil.which(words[0]):
-        raise BenchError("no program %s: run `make` first" % (words[0] if words else "''"))
-    words[0] = shutil.which(words[0])
-    if os.path.dirname(words[0]):
-        words[0] = os.path.abspath(words[0])
-    return words
-
-
-def output_of(command):
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, check=False, universal_newlines=True,
-                              errors="replace", timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout
-
-
-def package_version(path):
-    """The Debian package and version that a file came with, or an empty string."""
-    # A merged /usr has the file under both names, dpkg knows one of them.
-    real = os.path.realpath(path)
-    for name in (path, real, "/usr" + path, re.sub("^/usr", "", real)):
-        match = re.match(r"([\w.+:-]+): /", output_of(["dpkg-query", "-S", name]))
-        if match:
-            return output_of(["dpkg-query", "-W", "-f", "${Package} ${Version}", match[1]]).strip()
-    return ""
-
-
-def shared_libraries(program):
-    """Path and package version of the libraries that decide the speed, by ldd."""
-    found = {}
-    for line in output_of(["ldd", program]).splitlines():
-        match = re.match(r"\s*lib(hts|deflate|rocksdb|isal|z)\.so\S* => (\S+)", line)
-        if match:
-            version = package_version(match[2])
-            found["lib" + match[1]] = match[2] + (" (%s)" % version if version else "")
-    return found
-
-
-def cpu_model():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as f:
-            for line in f:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
-def total_memory():
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, ValueError):
-        return 0
-
-
-def available_memory():
-    """Bytes that could be had without swapping; 0 if the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii", errors="replace") as f:
-            for line in f:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) << 10
-    except (OSError, ValueError):
-        pass
-    return 0
-
-
 def describe(rocksort, upstream):
     versions = output_of(rocksort + ["--version"]).strip().splitlines()
     # A stand-in such as `samtools sort` answers --version with an error; then say that instead.
@@ -221,84 +87,8 @@ def describe(rocksort, upstream):
     for name, program in (("rocksort", rocksort[0]), ("samtools", upstream)):
         for library, path in sorted(shared_libraries(program).items()):
             said["%s's %s" % (name, library)] = path
-    said["CPU"] = "%s, %d usable" % (cpu_model(), len(os.sched_getaffinity(0)))
-    said["memory"] = "%.1f GiB" % (total_memory() / (1 << 30))
-    said["system"] = platform.platform()
+    said.update(machine())
     return said
-
-
-# ---- one run ----
-
-
-def bytes_below(folder):
-    """Bytes of all files there, hard links once. Files may go while this looks."""
-    seen = {}
-    for path, _, names in os.walk(folder):
-        for name in names:
-            try:
-                st = os.lstat(os.path.join(path, name))
-            except OSError:
-                continue
-            seen[(st.st_dev, st.st_ino)] = st.st_size
-    return sum(seen.values())
-
-
-class PeakBytes(threading.Thread):
-    """Watches a directory until told to stop; `peak` is the most it held at one time."""
-
-    def __init__(self, folder):
-        super().__init__(daemon=True)
-        self.folder = folder
-        self.peak = 0
-        self.done = threading.Event()
-
-    def run(self):
-        while not self.done.wait(0.05):
-            self.peak = max(self.peak, bytes_below(self.folder))
-
-
-def tail_of(path, n_lines=6):
-    with open(path, encoding="utf-8", errors="replace") as f:
-        return "".join(collections.deque(f, n_lines)).rstrip()
-
-
-def run_measured(command, temp_dir, output, log_path):
-    """Runs the command to its end; its wall, CPU, peak RSS, temporary bytes and output size."""
-    watch = PeakBytes(temp_dir)
-    with open(log_path, "wb") as log:
-        watch.start()
-        start = time.monotonic()
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        try:
-            _, status, usage = os.wait4(child.pid, 0)
-            wall = time.monotonic() - start
-        except BaseException:
-            child.terminate()  # so that it can remove its temporary files
-            child.wait()
-            raise
-        finally:
-            watch.done.set()
-            watch.join()
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
-        raise BenchError("exit code %d from: %s\n%s" % (child.returncode, shlex.join(command),
-                                                        tail_of(log_path)))
-    rss = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return {"wall_s": wall, "cpu_s": usage.ru_utime + usage.ru_stime, "rss_bytes": rss,
-            "temp_bytes": watch.peak, "output_bytes": os.stat(output).st_size}
-
-
-def warm_file(path):
-    with open(path, "rb", buffering=0) as f:
-        while f.read(8 * MIB):
-            pass
-
-
-def warm_memory():
-    """Touches free memory, in a process of its own, so that it is free again but backed."""
-    size = min(WARM_MEMORY_BYTES, available_memory() // 2)
-    subprocess.run([sys.executable, "-c", "import sys; b'x' * int(sys.argv[1])", str(size)],
-                   stdin=subprocess.DEVNULL, check=False)
 
 
 def check_result(upstream, path, records):
@@ -331,10 +121,7 @@ def run_once(who, point, setting):
         command = setting.rocksort if who == "rocksort" else [setting.upstream, "sort"]
         command = command + point.options + ["-T", temp_dir]
     command = command + ["-o", output, setting.input]
-    os.sync()  # else the last run's writes would be done at this one's cost
-    warm_file(setting.input)
-    if not setting.cold_memory:
-        warm_memory()
+    prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
     try:
         result = run_measured(command, temp_dir, output, os.path.join(setting.scratch, "log"))
         if who == "rocksort":
@@ -356,39 +143,6 @@ def run_once(who, point, setting):
 Setting = collections.namedtuple("Setting", "rocksort upstream scratch input records cold_memory")
 
 
-def progress(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-def need_disk(folder, records, simulate):
-    need = records * (RUN_BYTES_A_RECORD + (INPUT_BYTES_A_RECORD if simulate else 0))
-    free = shutil.disk_usage(folder).free
-    if free < need:
-        raise BenchError("%s has %.1f GB free, %.1f GB may be needed: name a roomier directory "
-                         "with --dir, or use fewer --records" % (folder, free / 1e9, need / 1e9))
-
-
-def need_memory(points):
-    """Only warns: a machine short of memory swaps, and its numbers mean nothing."""
-    most = max([p.rss or 0 for p in points]) * MIB
-    if 0 < total_memory() < most * 1.2:
-        progress("bench: warning: this machine's %.1f GiB of memory are few for a point that uses "
-                 "%.1f GiB" % (total_memory() / (1 << 30), most / (1 << 30)))
-
-
-def simulate(args, scratch):
-    program = os.path.join(ROOT, "bench", "simulate-reads")
-    if not os.access(program, os.X_OK):
-        raise BenchError("%s is missing: run `make bench`" % program)
-    path = os.path.join(scratch, "in.bam")
-    progress("bench: simulating %d records" % args.records)
-    done = subprocess.run([program, "-n", str(args.records), "-@", "2", "-O", "bam", "-o", path],
-                          stdin=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        raise BenchError("simulate-reads failed")
-    return path
-
-
 def measure(args, setting):
     """Every run: point by point, and within a point the programs in turn, order swapped."""
     runs = []
@@ -399,18 +153,12 @@ def measure(args, setting):
                 result = run_once(who, point, setting)
                 result["repeat"] = repeat + 1
                 runs.append(result)
-                progress("bench: %-12s %d/%d  %-8s  wall %6.2f s  CPU %6.2f s  RSS %5.0f MiB  "
-                         "temp %5.0f MB" % (point.name, repeat + 1, args.repeats, who,
-                                            result["wall_s"], result["cpu_s"],
-                                            result["rss_bytes"] / MIB,
-                                            result["temp_bytes"] / 1e6))
+                progress("bench: " + said_of_run(result, args.repeats))
     return runs
 
 
 def medians(runs, point, who):
-    mine = [r for r in runs if r["point"] == point.name and r["who"] == who]
-    return {key: statistics.median(r[key] for r in mine)
-            for key in ("wall_s", "cpu_s", "rss_bytes", "temp_bytes", "output_bytes")}
+    return medians_of([r for r in runs if r["point"] == point.name and r["who"] == who])
 
 
 def verdict(value, target, form):
@@ -442,21 +190,18 @@ def table(runs, points):
 def bench(args):
     upstream = find_upstream(args.samtools)
     rocksort = find_rocksort(args.rocksort)
-    if args.input and not os.path.isfile(args.input):
-        raise BenchError("no file %s" % args.input)
-    if not os.path.isdir(args.dir):
-        raise BenchError("no directory %s" % args.dir)
+    check_paths(args)
     scratch = tempfile.mkdtemp(prefix="rocksort-bench-", dir=args.dir)
     try:
         if args.input:
             path = os.path.abspath(args.input)
             records = count_records(upstream, path)
         else:
-            need_disk(args.dir, args.records, True)
-            path = simulate(args, scratch)
+            need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
+            path = simulate("bench", args.records, scratch)
             records = args.records
-        need_disk(args.dir, records, False)
-        need_memory(args.points)
+        need_disk(args.dir, records * RUN_BYTES_A_RECORD)
+        need_memory("bench", max([p.rss or 0 for p in args.points]) * MIB)
         said = describe(rocksort, upstream)
         runs = measure(args, Setting(rocksort, upstream, scratch, path, records,
                                      args.cold_memory))
@@ -476,22 +221,5 @@ def bench(args):
             f.write("\n")
 
 
-def main():
-    # As Ctrl-C: the child is ended and the scratch directory removed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        bench(parse_arguments())
-    except BenchError as e:
-        print("bench: %s" % e, file=sys.stderr)
-        return 1
-    except OSError as e:
-        print("bench: %s" % e, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("bench: interrupted", file=sys.stderr)
-        return 130
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main("bench", lambda: bench(parse_arguments())))

@@ -1,10 +1,10 @@
 /*
- * test_run_store.c -- runs in RocksDB: what goes in comes back in key order through one scan, and
+ * test_run_db.c -- runs in RocksDB: what goes in comes back in key order through one scan, and
  * what went wrong on disk is an error, not a shorter result.
  */
 #include "random_records.h"
 
-#include "run_store.h"
+#include "run_db.h"
 #include "scratch_dir.h"
 
 #include <dirent.h>
@@ -68,18 +68,18 @@ static void release_blocks(struct block *blocks, size_t n)
     free(blocks);
 }
 
-static void store_run(struct rng *rng, struct run_store *store, const struct block *blocks,
+static void store_run(struct rng *rng, struct run_db *db, const struct block *blocks,
                       size_t n)
 {
-    CHECK(rng, run_store_begin_run(store) == 0);
+    CHECK(rng, run_db_begin_run(store) == 0);
     for (size_t i = 0; i < n; i++)
-        CHECK(rng, run_store_put(store, blocks[i].key, blocks[i].key_bytes, blocks[i].value,
+        CHECK(rng, run_db_put(store, blocks[i].key, blocks[i].key_bytes, blocks[i].value,
                                  blocks[i].value_bytes) == 0);
-    CHECK(rng, run_store_end_run(store) == 0);
+    CHECK(rng, run_db_end_run(store) == 0);
 }
 
 /* Scans and compares with sorted blocks. Returns the last code of run_scan_key: 0 or -1. */
-static int scan_all(struct rng *rng, struct run_store *store, const struct block *blocks, size_t n)
+static int scan_all(struct rng *rng, struct run_db *db, const struct block *blocks, size_t n)
 {
     struct run_scan *scan = run_scan_open(store);
     assert_non_null(scan);
@@ -104,7 +104,7 @@ static void test_runs_come_back_in_order(void **state)
 {
     enum { N_RUNS = 20, N_BLOCKS = 60 };
     struct rng rng = rng_start(91);
-    struct run_store *store = run_store_create(*state);
+    struct run_db *db = run_db_create(*state, 0);
     struct block *all = test_alloc(N_RUNS * N_BLOCKS * sizeof *all);
     size_t n = 0;
     uint64_t value_bytes = 0;
@@ -112,9 +112,9 @@ static void test_runs_come_back_in_order(void **state)
     for (uint8_t run = 0; run < N_RUNS; run++) {
         size_t n_blocks = run == 3 ? 1 : 1 + rng_below(&rng, N_BLOCKS);
         struct block *blocks = make_run(&rng, run, n_blocks, run % 4 < 2 ? 100 : 20000);
-        assert_int_equal(run_store_n_runs(store), run);
+        assert_int_equal(run_db_n_runs(store), run);
         store_run(&rng, store, blocks, n_blocks);
-        assert_int_equal(run_store_n_runs(store), run + 1);
+        assert_int_equal(run_db_n_runs(store), run + 1);
         memcpy(all + n, blocks, n_blocks * sizeof *blocks);
         for (size_t i = 0; i < n_blocks; i++) value_bytes += blocks[i].value_bytes;
         n += n_blocks;
@@ -123,24 +123,24 @@ static void test_runs_come_back_in_order(void **state)
     qsort(all, n, sizeof *all, compare_blocks);
     assert_int_equal(scan_all(&rng, store, all, n), 0);
     /* Files hold the values, uncompressed, and little else. */
-    assert_true(run_store_bytes(store) > value_bytes);
-    assert_true(run_store_bytes(store) < value_bytes + 60 * n + 4096 * N_RUNS);
+    assert_true(run_db_bytes(store) > value_bytes);
+    assert_true(run_db_bytes(store) < value_bytes + 60 * n + 4096 * N_RUNS);
     /* A second scan is as good. */
     assert_int_equal(scan_all(&rng, store, all, n), 0);
-    run_store_destroy(store);
+    run_db_destroy(store);
     release_blocks(all, n);
 }
 
 static void test_empty_store(void **state)
 {
     struct rng rng = rng_start(92);
-    struct run_store *store = run_store_create(*state);
+    struct run_db *db = run_db_create(*state, 0);
     assert_non_null(store);
-    assert_int_equal(run_store_n_runs(store), 0);
-    assert_int_equal(run_store_bytes(store), 0);
+    assert_int_equal(run_db_n_runs(store), 0);
+    assert_int_equal(run_db_bytes(store), 0);
     assert_int_equal(scan_all(&rng, store, NULL, 0), 0);
-    run_store_destroy(store);
-    run_store_destroy(NULL);
+    run_db_destroy(store);
+    run_db_destroy(NULL);
     run_scan_close(NULL);
 }
 
@@ -148,29 +148,29 @@ static void test_empty_store(void **state)
 static void test_destroyed_within_a_run(void **state)
 {
     struct rng rng = rng_start(93);
-    struct run_store *store = run_store_create(*state);
+    struct run_db *db = run_db_create(*state, 0);
     struct block *blocks = make_run(&rng, 0, 10, 5000);
     assert_non_null(store);
-    assert_int_equal(run_store_begin_run(store), 0);
-    assert_int_equal(run_store_put(store, blocks[0].key, blocks[0].key_bytes, blocks[0].value,
+    assert_int_equal(run_db_begin_run(store), 0);
+    assert_int_equal(run_db_put(store, blocks[0].key, blocks[0].key_bytes, blocks[0].value,
                                    blocks[0].value_bytes), 0);
-    assert_int_equal(run_store_n_runs(store), 0);
-    run_store_destroy(store);
+    assert_int_equal(run_db_n_runs(store), 0);
+    run_db_destroy(store);
     release_blocks(blocks, 10);
 }
 
 static void test_keys_out_of_order_are_refused(void **state)
 {
     struct rng rng = rng_start(94);
-    struct run_store *store = run_store_create(*state);
+    struct run_db *db = run_db_create(*state, 0);
     struct block *blocks = make_run(&rng, 0, 2, 100);
     assert_non_null(store);
-    assert_int_equal(run_store_begin_run(store), 0);
-    assert_int_equal(run_store_put(store, blocks[1].key, blocks[1].key_bytes, blocks[1].value,
+    assert_int_equal(run_db_begin_run(store), 0);
+    assert_int_equal(run_db_put(store, blocks[1].key, blocks[1].key_bytes, blocks[1].value,
                                    blocks[1].value_bytes), 0);
-    assert_int_equal(run_store_put(store, blocks[0].key, blocks[0].key_bytes, blocks[0].value,
+    assert_int_equal(run_db_put(store, blocks[0].key, blocks[0].key_bytes, blocks[0].value,
                                    blocks[0].value_bytes), -1);
-    run_store_destroy(store);
+    run_db_destroy(store);
     release_blocks(blocks, 2);
 }
 
@@ -178,23 +178,23 @@ static void test_impossible_directories(void **state)
 {
     char path[512];
     (void)snprintf(path, sizeof path, "%s/missing/deeper", (const char *)*state);
-    assert_null(run_store_create(path));
+    assert_null(run_db_create(path, 0));
     /* A directory in which there is a store already. */
-    struct run_store *store = run_store_create(*state), *second = run_store_create(*state);
+    struct run_db *db = run_db_create(*state, 0), *second = run_db_create(*state, 0);
     assert_non_null(store);
     assert_null(second);
-    run_store_destroy(store);
-    assert_null(run_store_create(*state));
+    run_db_destroy(store);
+    assert_null(run_db_create(*state, 0));
     /* A file. */
     (void)snprintf(path, sizeof path, "%s/db/CURRENT", (const char *)*state);
-    assert_null(run_store_create(path));
+    assert_null(run_db_create(path, 0));
 }
 
 /* A signal removes the directory while another thread is about to open the database in it. */
 static void test_removed_directory_does_not_come_back(void **state)
 {
     assert_int_equal(scratch_dir_remove(*state), 0);
-    assert_null(run_store_create(*state));
+    assert_null(run_db_create(*state, 0));
     assert_int_equal(access(*state, F_OK), -1);
     assert_int_equal(mkdir(*state, 0700), 0);           /* for the teardown */
 }
@@ -253,7 +253,7 @@ static void test_flipped_bytes_are_errors(void **state)
 {
     enum { N_BLOCKS = 12 };
     struct rng rng = rng_start(95);
-    struct run_store *store = run_store_create(*state);
+    struct run_db *db = run_db_create(*state, 0);
     struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
     char path[512];
     assert_non_null(store);
@@ -273,7 +273,7 @@ static void test_flipped_bytes_are_errors(void **state)
     }
     /* Undamaged again: it was the bytes. */
     assert_int_equal(scan_all(&rng, store, blocks, N_BLOCKS), 0);
-    run_store_destroy(store);
+    run_db_destroy(store);
     release_blocks(blocks, N_BLOCKS);
 }
 
@@ -281,7 +281,7 @@ static void test_truncated_file_is_an_error(void **state)
 {
     enum { N_BLOCKS = 30 };
     struct rng rng = rng_start(96);
-    struct run_store *store = run_store_create(*state);
+    struct run_db *db = run_db_create(*state, 0);
     struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
     char path[512];
     assert_non_null(store);
@@ -289,7 +289,7 @@ static void test_truncated_file_is_an_error(void **state)
     find_sst(*state, path, sizeof path);
     assert_int_equal(truncate(path, find_value(path, &blocks[N_BLOCKS / 2])), 0);
     assert_int_equal(scan_all(&rng, store, blocks, N_BLOCKS), -1);
-    run_store_destroy(store);
+    run_db_destroy(store);
     release_blocks(blocks, N_BLOCKS);
 }
 

@@ -1,0 +1,468 @@
+#!/usr/bin/env python3
+"""Compares `samtools rocksort` with the other programs that sort BAM: time, memory, disk.
+
+rocksort and every installed one of samtools, fgumi, sambamba, biobambam2's bamsort and picard sort
+the same input by position with the same total memory, threads and level, in turn, in another order
+each time, the input read into the page cache before each run. The table shows medians and how many
+times as long as rocksort each took. Levels mean different things (see the bytes written); fgumi is
+given the level of libdeflate that htslib's level stands for.
+
+    bench/compare.py --input in.bam --memory 1G --level 6
+    bench/compare.py --records 2M --settings 64M:1,512M:1,512M:default,all:1
+    bench/compare.py --programs samtools,fgumi --json x.json --markdown x.md --plot x.png
+
+SIZE takes K, M and G, powers of 1024. `all` is one and a half times the records' bytes: enough for
+some to keep all in memory. Programs that are not installed are named, with what installs them.
+
+Each result is checked with bench/bamcheck.py, which shares no code with any of them: whole, sorted,
+as many records, the same content; and the latter once more with `rocksort --checksum-only`. A
+result that is byte for byte one that passed is not looked through again. As in bench.py a helper
+process touches as much memory as a run may need before it (`--cold-memory` leaves this out).
+
+Everything it writes but the results goes to a directory of its own in --dir and is removed at the
+end. Exit code: 0 if all results are right, 1 if not, or if a program failed.
+"""
+
+import argparse
+import collections
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
+from measure import (INPUT_BYTES_A_RECORD, MIB, ROOT, RUN_BYTES_A_RECORD, BenchError, check_paths,
+                     machine, make_parser, medians_of, need_disk, need_memory, output_of,
+                     parse_positive, prepare, progress, run_main, run_measured, said_of_run,
+                     simulate)
+from peers import PROGRAMS, Job, codec_of, codec_said, find_program, version_of
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEFAULT_LEVEL = 6  # of rocksort, samtools and zlib
+
+# What is the same for all programs at a time. memory is in bytes.
+Setting = collections.namedtuple("Setting", "name title memory level")
+
+# A program that was found: `words` start it.
+Found = collections.namedtuple("Found", "program words")
+
+
+# ---- the command line ----
+
+
+def parse_memory(text):
+    """Bytes, or the word all."""
+    match = re.fullmatch(r"(\d+)([KMG]?)B?", text)
+    if text == "all":
+        return text
+    if not match or int(match[1]) == 0:
+        raise argparse.ArgumentTypeError("%r is not a size like 512M, nor `all`" % text)
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
+
+
+def parse_level(text):
+    """0 to 9, or the word default."""
+    if text != "default" and not re.fullmatch("[0-9]", text):
+        raise argparse.ArgumentTypeError("%r is not a level from 0 to 9, nor `default`" % text)
+    return text
+
+
+def parse_settings(text):
+    pairs = []
+    for pair in text.split(","):
+        memory, colon, level = pair.partition(":")
+        if not colon:
+            raise argparse.ArgumentTypeError("%r is not MEMORY:LEVEL" % pair)
+        pairs.append((parse_memory(memory), parse_level(level)))
+    return pairs
+
+
+def parse_arguments():
+    parser = make_parser(__doc__, "2M")
+    parser.add_argument("--memory", metavar="SIZE", type=parse_memory, default="512M",
+                        help="memory in all, or `all` [512M]")
+    parser.add_argument("--level", metavar="N", type=parse_level, default="1",
+                        help="compression level, 0 to 9, or `default` [1]")
+    parser.add_argument("--settings", metavar="LIST", type=parse_settings,
+                        help="several MEMORY:LEVEL instead, with commas between them")
+    parser.add_argument("--threads", metavar="N", type=parse_positive, default=2,
+                        help="threads of each program [2]")
+    known = [program.name for program in PROGRAMS]
+    parser.add_argument("--programs", metavar="LIST",
+                        help="comma-separated, of %s [all]; rocksort is always there"
+                        % ", ".join(known))
+    parser.add_argument("--markdown", metavar="FILE",
+                        help="also write the table and its notes to FILE")
+    parser.add_argument("--plot", metavar="FILE", help="also draw a PNG")
+    args = parser.parse_args()
+    args.settings = args.settings or [(args.memory, args.level)]
+    names = args.programs.split(",") if args.programs else known
+    for name in names:
+        if name not in known:
+            parser.error("no program %r; there are: %s" % (name, ", ".join(known)))
+    args.programs = [p for p in PROGRAMS if p.name in names or p.name == "rocksort"]
+    return args
+
+
+def make_setting(memory, level, raw_bytes):
+    where = "all"
+    if memory == "all":
+        memory = (raw_bytes * 3 // 2 // (64 * MIB) + 1) * 64 * MIB
+        title = "all in memory (%d MiB)" % (memory // MIB)
+    else:
+        where = title = "%d MiB" % (memory // MIB) if memory >= MIB else "%d bytes" % memory
+    return Setting("%s:%s" % (where.replace(" MiB", "M"), level),
+                   "%s, %s" % ("default level" if level == "default" else "level " + level, title),
+                   memory, DEFAULT_LEVEL if level == "default" else int(level))
+
+
+# ---- checking a result ----
+
+
+def scan(path):
+    """What bamcheck.py says of a BAM. In a process of its own: as long as a program is no larger
+    than this one it would be said to need as much memory as this one."""
+    done = subprocess.run([sys.executable, "-B", os.path.join(HERE, "bamcheck.py"), path],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+    try:
+        return json.loads(done.stdout)
+    except ValueError as e:
+        raise BenchError("bamcheck.py failed on %s" % path) from e
+
+
+def rocksort_checksum(rocksort, threads, path):
+    done = subprocess.run(rocksort + ["--checksum-only", "-@", str(threads), path],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False)
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else "unreadable"
+
+
+def compare_content(want, got, rewrites):
+    """(what is wrong or None, how the content was found to be the same)."""
+    if "error" in got:
+        return got["error"], None
+    if got["records"] != want["records"]:
+        return "%d records instead of %d" % (got["records"], want["records"]), None
+    if got["first_unsorted"] is not None:
+        return "not sorted: record %d comes before the one in front of it" % (
+            got["first_unsorted"] + 1), None
+    if got["sum"] == want["sum"]:
+        if got["checksum"] != want["checksum"]:
+            return "rocksort's checksum differs, bamcheck.py's does not", None
+        return None, "content"
+    if got["sum_less_bin"] == want["sum_less_bin"]:
+        return None, "content but for the field bin, which it computes anew"
+    if rewrites:
+        return None, "number of records: " + rewrites
+    return "as many records, but with other content", None
+
+
+class Checker:
+    """Compares outputs with the input; remembers the digests of those that were right."""
+
+    def __init__(self, rocksort, threads):
+        self.rocksort, self.threads = rocksort, threads
+        self.want = None
+        self.right = {}
+
+    def read_input(self, path):
+        self.want = self.look(path)
+        if "error" in self.want:
+            raise BenchError("%s %s" % (path, self.want["error"]))
+        return self.want
+
+    def look(self, path):
+        return dict(scan(path), checksum=rocksort_checksum(self.rocksort, self.threads, path))
+
+    def check(self, path, rewrites):
+        """{"wrong": a message or None, "compared": how}."""
+        with open(path, "rb") as f:
+            digest = hashlib.file_digest(f, "blake2b").hexdigest()
+        if digest not in self.right:
+            wrong, compared = compare_content(self.want, self.look(path), rewrites)
+            if wrong:
+                return {"wrong": wrong, "compared": None}
+            self.right[digest] = compared
+        return {"wrong": None, "compared": self.right[digest]}
+
+
+# ---- running ----
+
+
+class Comparison:
+    """The input, the programs and all that was measured so far."""
+
+    def __init__(self, args, scratch, source, programs, checker):
+        self.args, self.scratch, self.source = args, scratch, source
+        self.found, self.missing = programs
+        self.checker = checker
+        self.raw_bytes = checker.want["raw_bytes"]
+        self.settings = [make_setting(memory, level, self.raw_bytes)
+                         for memory, level in args.settings]
+        self.runs = []
+        self.codecs = {f.program.name: codec_of(f.program, f.words[0]) for f in self.found}
+
+    def run_all(self):
+        """Setting by setting; the programs in turn, from another one and to and fro."""
+        for setting in self.settings:
+            broken = set()
+            for repeat in range(self.args.repeats):
+                at = repeat % len(self.found)
+                turn = self.found[at:] + self.found[:at]
+                for found in turn[::-1] if repeat % 2 else turn:
+                    name = found.program.name
+                    if name in broken:
+                        continue  # the same would come of it
+                    run = {"who": name, "point": setting.name, "repeat": repeat + 1}
+                    run.update(self.run_once(found, setting))
+                    self.runs.append(run)
+                    if run["wrong"]:
+                        broken.add(name)
+                        progress("compare: %s: %s: WRONG: %s" % (setting.name, name, run["wrong"]))
+                    else:
+                        progress("compare: " + said_of_run(run, self.args.repeats))
+
+    def run_once(self, found, setting):
+        """Runs one program and checks its result; a failure is a result, too."""
+        temp_dir = os.path.join(self.scratch, "temp")
+        output = os.path.join(self.scratch, "out.bam")
+        log = os.path.join(self.scratch, "log")
+        os.mkdir(temp_dir)
+        level = found.program.level(setting.level)
+        job = Job(self.source, output, temp_dir, setting.memory, self.args.threads, level,
+                  self.raw_bytes // max(1, self.checker.want["records"]))
+        command = found.words + [str(word) for word in found.program.command(job)]
+        result = {"command": shlex.join(command), "level_given": level}
+        # Twice the files: output and temporary ones. Memory: some take a third more than they may.
+        touch = min(setting.memory, self.raw_bytes * 2) * 4 // 3 + 128 * MIB + \
+            2 * os.stat(self.source).st_size
+        try:
+            prepare(self.source, 0 if self.args.cold_memory else touch)
+            result.update(run_measured(command, temp_dir, output, log))
+            result.update(self.checker.check(output, found.program.rewrites))
+            result["left_files"] = len(os.listdir(temp_dir))
+            if result["left_files"] and found.program.name == "rocksort":
+                result["wrong"] = result["wrong"] or "left temporary files"
+            self.note_codec(found.program, log)
+        except BenchError as e:
+            result["wrong"] = "failed: %s" % e
+        finally:
+            shutil.rmtree(temp_dir, ignore_errors=True)
+            for name in os.listdir(self.scratch):
+                if name.startswith("out."):  # some write an index, too
+                    os.unlink(os.path.join(self.scratch, name))
+        return result
+
+    def note_codec(self, program, log):
+        with open(log, encoding="utf-8", errors="replace") as f:
+            said = codec_said(program, f.read())
+        if said:
+            self.codecs[program.name] = said
+
+    def measured(self, setting, name):
+        """The runs of a program that gave figures."""
+        return [r for r in self.runs
+                if r["who"] == name and r["point"] == setting.name and "wall_s" in r]
+
+    def wrong(self, setting, name):
+        """What was wrong with its runs, or None."""
+        return next((r["wrong"] for r in self.runs
+                     if r["who"] == name and r["point"] == setting.name and r["wrong"]), None)
+
+
+# ---- what is said of it ----
+
+
+def commit():
+    """The commit that the tree is of, with a mark if it has been changed, or an empty string."""
+    git = ["git", "-C", ROOT]
+    done = subprocess.run(git + ["rev-parse", "HEAD"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          check=False) if shutil.which("git") else None
+    if not done or done.returncode != 0:
+        return ""
+    changed = output_of(git + ["status", "--porcelain", "--untracked-files=no"]).strip()
+    return done.stdout.decode().strip() + (" and changes" if changed else "")
+
+
+def summary_of(comparison):
+    """Medians and ratios, a row for each setting and program."""
+    rows = []
+    for setting in comparison.settings:
+        base = comparison.measured(setting, "rocksort")
+        base = medians_of(base) if base else None
+        for found in comparison.found:
+            name = found.program.name
+            runs = comparison.measured(setting, name)
+            row = {"point": setting.name, "title": setting.title, "who": name,
+                   "wrong": comparison.wrong(setting, name), "repeats": len(runs),
+                   "level_given": found.program.level(setting.level),
+                   "memory_bytes": setting.memory}
+            if runs:
+                row.update(medians_of(runs), compared=runs[0].get("compared"),
+                           wall_range_s=[min(r["wall_s"] for r in runs),
+                                         max(r["wall_s"] for r in runs)])
+                row["wall_ratio"] = row["wall_s"] / base["wall_s"] if base else None
+                row["cpu_ratio"] = row["cpu_s"] / base["cpu_s"] if base else None
+            rows.append(row)
+    return rows
+
+
+def report_of(comparison, said):
+    """Everything, as it goes into the JSON file."""
+    return {
+        "commit": commit(),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "machine": machine(),
+        "input": said,
+        "threads": comparison.args.threads,
+        "repeats": comparison.args.repeats,
+        "cache": "input in the page cache",
+        "free_memory": "as it comes" if comparison.args.cold_memory else "touched before each run",
+        "programs": {f.program.name: {"command": shlex.join(f.words),
+                                      "version": version_of(f.program, f.words),
+                                      "codec": comparison.codecs[f.program.name],
+                                      "memory": f.program.memory} for f in comparison.found},
+        "missing": {p.name: p.install for p in comparison.missing},
+        "settings": [setting._asdict() for setting in comparison.settings],
+        "summary": summary_of(comparison),
+        "runs": comparison.runs,
+    }
+
+
+def cell(form, value):
+    return "-" if value is None else form % value
+
+
+def first_line(text):
+    return text.split("\n", 1)[0].replace("|", "\\|")
+
+
+def table_row(row):
+    if "wall_s" not in row:
+        figures = ["-"] * 7
+    else:
+        wall = "%.2f" % row["wall_s"]
+        if row["repeats"] > 1:
+            wall += " (%.2f-%.2f)" % tuple(row["wall_range_s"])
+        figures = [wall, cell("**%.2f**", row["wall_ratio"]), "%.2f" % row["cpu_s"],
+                   cell("%.2f", row["cpu_ratio"]), "%.0f" % (row["rss_bytes"] / MIB),
+                   "%.0f" % (row["temp_bytes"] / 1e6), "%.1f" % (row["output_bytes"] / 1e6)]
+    result = "**WRONG**: " + first_line(row["wrong"]) if row["wrong"] else "ok"
+    return "| %s |" % " | ".join([row["title"], row["who"], str(row["level_given"])] + figures
+                                 + [result])
+
+
+def markdown_of(report, folder):
+    """The lines of the Markdown file; folder is the scratch directory, which is called DIR here."""
+    yield ("Medians (and range) of %d runs each, the programs in turn, %d threads; ratios are to "
+           "rocksort. MB are 10^6 bytes. Programs mean different things by the same level: see the "
+           "output's size." % (report["repeats"], report["threads"]))
+    yield ""
+    yield ("| setting | program | level given | wall s | ratio | CPU s | ratio | peak RSS MiB "
+           "| temporary MB | output MB | result |")
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    yield from map(table_row, report["summary"])
+    yield ""
+    for name, program in report["programs"].items():
+        yield "- %s %s. Deflates with: %s. Memory: %s." % (
+            name, program["version"], program["codec"], program["memory"])
+    for name, install in report["missing"].items():
+        yield "- %s is not installed: `%s`" % (name, install)
+    notes = {(r["who"], r["compared"]) for r in report["summary"]
+             if r.get("compared") not in (None, "content")}
+    yield ("- Checked: every result is whole, sorted by position, and has the records of the input"
+           + (", byte for byte." if not notes else ", byte for byte but for these:"))
+    for who, how in sorted(notes):
+        yield "  - %s: compared %s" % (who, how)
+    for key, value in report["machine"].items():
+        yield "- %s: %s" % (key, value)
+    yield "- input: %s, in the page cache; free memory: %s" % (report["input"]["said"],
+                                                               report["free_memory"])
+    yield "- commit %s, %s" % (report["commit"] or "(unknown)", report["date"])
+    yield ""
+    yield "Commands of the first setting:"
+    yield ""
+    for name in report["programs"]:
+        command = next((r["command"] for r in report["runs"] if r["who"] == name), "")
+        yield "    " + command.replace(folder, "DIR")
+
+
+def write_report(report, folder, args):
+    text = "\n".join(markdown_of(report, folder)) + "\n"
+    print(text, end="")
+    if args.markdown:
+        with open(args.markdown, "w", encoding="utf-8") as f:
+            f.write(text)
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as f:
+            json.dump(report, f, indent=1)
+            f.write("\n")
+    if args.plot:
+        plot(report, args.plot)
+
+
+def plot(report, path):
+    """Draws with the first Python that has matplotlib: Debian's is not always the one on PATH."""
+    pythons = [sys.executable, "/usr/bin/python3", os.path.join(ROOT, "build/venv/bin/python")]
+    for python in pythons:
+        if output_of([python, "-c", "import matplotlib, PIL; print('there')"]).endswith("there\n"):
+            subprocess.run([python, "-B", os.path.join(HERE, "plot_peers.py"), path],
+                           input=json.dumps(report), check=True, universal_newlines=True)
+            return
+    progress("compare: no plot, since there is no matplotlib: apt-get install python3-matplotlib")
+
+
+# ---- the whole ----
+
+
+def find_all(args):
+    """(programs that are installed, programs that are not); says what installs the latter."""
+    found, missing = [], []
+    for program in args.programs:
+        words = find_program(program, args)
+        if words:
+            found.append(Found(program, words))
+        else:
+            missing.append(program)
+            progress("compare: %s is not installed: %s" % (program.name, program.install))
+    return found, missing
+
+
+def compare(args):
+    programs = find_all(args)
+    check_paths(args)
+    scratch = tempfile.mkdtemp(prefix="rocksort-compare-", dir=args.dir)
+    try:
+        if args.input:
+            source = os.path.abspath(args.input)
+        else:
+            need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
+            source = simulate("compare", args.records, scratch)
+        checker = Checker(programs[0][0].words, args.threads)
+        want = checker.read_input(source)
+        need_disk(args.dir, want["raw_bytes"] * 2)
+        comparison = Comparison(args, scratch, source, programs, checker)
+        need_memory("compare", max(setting.memory for setting in comparison.settings))
+        comparison.run_all()
+        said = "%s, %d records, %.1f MB (%.1f MB uncompressed)" % (
+            os.path.basename(args.input) if args.input else "simulated", want["records"],
+            os.stat(source).st_size / 1e6, want["raw_bytes"] / 1e6)
+        report = report_of(comparison, dict(want, said=said, bytes=os.stat(source).st_size))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    write_report(report, scratch, args)
+    wrong = sorted({r["who"] for r in report["runs"] if r["wrong"]})
+    if wrong:
+        progress("compare: wrong results, or none, from: %s" % ", ".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_main("compare", lambda: compare(parse_arguments())))

@@ -1,0 +1,370 @@
+"""What bench.py and compare.py share: programs and machine, the input, one measured run.
+
+A BenchError is a message for the user; run_main() prints it and makes it exit code 1. Progress goes
+to standard error.
+
+A run is measured from outside: wall clock; CPU by wait4(), that of the program and of all
+descendants it waited for; and by a thread that looks every 50 ms how much is in the temporary
+directory and, if the program has become several processes, how much memory all of them have.
+"""
+
+import argparse
+import collections
+import os
+import platform
+import re
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+MIB = 1 << 20
+
+# Bytes a record, rounded up: the input (109 measured), and on top of it the largest output (-u,
+# 347) with the temporary files of a program that does not compress them (347).
+INPUT_BYTES_A_RECORD = 115
+RUN_BYTES_A_RECORD = 720
+
+POLL_S = 0.05
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+MEASURES = ("wall_s", "cpu_s", "rss_bytes", "temp_bytes", "output_bytes")
+
+
+class BenchError(Exception):
+    """A message for the user; no traceback."""
+
+
+# ---- the command line ----
+
+
+def parse_records(text):
+    match = re.fullmatch(r"(\d+)([KMG]?)", text)
+    if not match or int(match[1]) == 0:
+        raise argparse.ArgumentTypeError("%r is not a number of records like 600K or 6M" % text)
+    return int(match[1]) * {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}[match[2]]
+
+
+def parse_positive(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError("%r is not a positive number" % text)
+    return int(text)
+
+
+def make_parser(doc, records):
+    """A parser with the options that both programs have; `records` is how many are the default."""
+    first, _, rest = doc.partition("\n\n")
+    parser = argparse.ArgumentParser(description=first, epilog=rest,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dir", metavar="DIR", default=os.environ.get("TMPDIR") or "/var/tmp",
+                        help="where the scratch directory is made [$TMPDIR or /var/tmp]")
+    parser.add_argument("--records", metavar="N", type=parse_records,
+                        default=parse_records(records),
+                        help="records to simulate, K, M or G allowed [%s]" % records)
+    parser.add_argument("--repeats", metavar="N", type=parse_positive, default=3,
+                        help="runs of each program at each point [3]")
+    parser.add_argument("--json", metavar="FILE", help="also write every single run to FILE")
+    parser.add_argument("--cold-memory", action="store_true",
+                        help="do not touch memory before each run")
+    parser.add_argument("--rocksort", metavar="CMD",
+                        default=shlex.quote(os.path.join(ROOT, "samtools")) + " rocksort",
+                        help="command to measure [./samtools rocksort]")
+    parser.add_argument("--samtools", metavar="FILE",
+                        help="samtools to compare with [the first on PATH that is not ours]")
+    parser.add_argument("--input", metavar="BAM",
+                        help="an unsorted BAM to use instead of a simulated one")
+    return parser
+
+
+def check_paths(args):
+    if args.input and not os.path.isfile(args.input):
+        raise BenchError("no file %s" % args.input)
+    if not os.path.isdir(args.dir):
+        raise BenchError("no directory %s" % args.dir)
+
+
+def run_main(name, bench):
+    """Calls bench(), which returns an exit code or None; returns the exit code of the program."""
+    # As Ctrl-C: the child is ended and the scratch directory removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return bench() or 0
+    except (BenchError, OSError) as e:
+        print("%s: %s" % (name, e), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("%s: interrupted" % name, file=sys.stderr)
+        return 130
+
+
+def progress(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+# ---- what is compared ----
+
+
+def find_upstream(wanted, must_exist=True):
+    """The samtools to compare with, never the front end that `make` built; None if it may be."""
+    if wanted:
+        path = shutil.which(wanted)
+        if not path:
+            raise BenchError("no program %s" % wanted)
+        return path
+    ours = os.path.join(ROOT, "samtools")
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, "samtools")
+        if not os.access(path, os.X_OK) or os.path.isdir(path):
+            continue
+        if os.path.exists(ours) and os.path.samefile(path, ours):
+            continue
+        return path
+    if must_exist:
+        raise BenchError("no samtools on PATH to compare with: apt-get install samtools")
+    return None
+
+
+def find_rocksort(command):
+    words = shlex.split(command)
+    if not words or not shutil.which(words[0]):
+        raise BenchError("no program %s: run `make` first" % (words[0] if words else "''"))
+    words[0] = shutil.which(words[0])
+    if os.path.dirname(words[0]):
+        words[0] = os.path.abspath(words[0])
+    return words
+
+
+def output_of(command):
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False, universal_newlines=True,
+                              errors="replace", timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
+
+
+def package_version(path):
+    """The Debian package and version that a file came with, or an empty string."""
+    # A merged /usr has the file under both names, dpkg knows one of them.
+    real = os.path.realpath(path)
+    for name in (path, real, "/usr" + path, re.sub("^/usr", "", real)):
+        match = re.match(r"([\w.+:-]+): /", output_of(["dpkg-query", "-S", name]))
+        if match:
+            return output_of(["dpkg-query", "-W", "-f", "${Package} ${Version}", match[1]]).strip()
+    return ""
+
+
+def shared_libraries(program):
+    """Path and package version of the libraries that decide the speed, by ldd."""
+    found = {}
+    for line in output_of(["ldd", program]).splitlines():
+        match = re.match(r"\s*lib(hts|deflate|rocksdb|isal|z)\.so\S* => (\S+)", line)
+        if match:
+            version = package_version(match[2])
+            found["lib" + match[1]] = match[2] + (" (%s)" % version if version else "")
+    return found
+
+
+def cpu_model():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as f:
+            for line in f:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def total_memory():
+    try:
+        return PAGE_BYTES * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return 0
+
+
+def available_memory():
+    """Bytes that could be had without swapping; 0 if the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii", errors="replace") as f:
+            for line in f:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) << 10
+    except (OSError, ValueError):
+        pass
+    return 0
+
+
+def machine():
+    """What the figures depend on besides the programs."""
+    return {"CPU": "%s, %d usable" % (cpu_model(), len(os.sched_getaffinity(0))),
+            "memory": "%.1f GiB" % (total_memory() / (1 << 30)),
+            "system": platform.platform()}
+
+
+# ---- one run ----
+
+
+def bytes_below(folder):
+    """Bytes of all files there, hard links once. Files may go while this looks."""
+    seen = {}
+    for path, _, names in os.walk(folder):
+        for name in names:
+            try:
+                st = os.lstat(os.path.join(path, name))
+            except OSError:
+                continue
+            seen[(st.st_dev, st.st_ino)] = st.st_size
+    return sum(seen.values())
+
+
+def tree_memory(root):
+    """(number of processes, their resident bytes) of a process and its descendants.
+
+    A page that two processes share counts twice. Processes may go while this looks.
+    """
+    n_processes = resident = 0
+    pids = [root]
+    while pids:
+        folder = "/proc/%s" % pids.pop()
+        try:
+            with open(folder + "/statm", encoding="ascii") as f:
+                resident += int(f.read().split()[1]) * PAGE_BYTES
+            n_processes += 1
+            for task in os.listdir(folder + "/task"):
+                with open("%s/task/%s/children" % (folder, task), encoding="ascii") as f:
+                    pids += f.read().split()
+        except (OSError, IndexError):
+            pass
+    return n_processes, resident
+
+
+class Watch(threading.Thread):
+    """Looks at a directory and at a program until told to stop.
+
+    `temp_bytes` is the most the directory held at one time; `tree_bytes` the most memory that the
+    processes of the program had together while they were several, for wait4() knows the largest of
+    them only.
+    """
+
+    def __init__(self, folder):
+        super().__init__(daemon=True)
+        self.folder = folder
+        self.pid = None
+        self.temp_bytes = self.tree_bytes = 0
+        self.done = threading.Event()
+
+    def run(self):
+        while not self.done.wait(POLL_S):
+            self.temp_bytes = max(self.temp_bytes, bytes_below(self.folder))
+            if self.pid:
+                n_processes, resident = tree_memory(self.pid)
+                if n_processes > 1:
+                    self.tree_bytes = max(self.tree_bytes, resident)
+
+
+def tail_of(path, n_lines=6):
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return "".join(collections.deque(f, n_lines)).rstrip()
+
+
+def run_measured(command, temp_dir, output, log_path):
+    """Runs the command to its end; its wall, CPU, peak RSS, temporary bytes and output size.
+
+    Linux counts what a child was before its exec, too, so that no peak is below this Python's size.
+    """
+    watch = Watch(temp_dir)
+    with open(log_path, "wb") as log:
+        watch.start()
+        start = time.monotonic()
+        try:
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                     env=dict(os.environ, TMPDIR=temp_dir))
+            watch.pid = child.pid
+            try:
+                _, status, usage = os.wait4(child.pid, 0)
+                wall = time.monotonic() - start
+            except BaseException:
+                child.terminate()  # so that it can remove its temporary files
+                child.wait()
+                raise
+        finally:
+            watch.done.set()
+            watch.join()
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise BenchError("exit code %d from: %s\n%s" % (child.returncode, shlex.join(command),
+                                                        tail_of(log_path)))
+    if not os.path.exists(output):
+        raise BenchError("no output from: %s\n%s" % (shlex.join(command), tail_of(log_path)))
+    rss = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return {"wall_s": wall, "cpu_s": usage.ru_utime + usage.ru_stime,
+            "rss_bytes": max(rss, watch.tree_bytes), "temp_bytes": watch.temp_bytes,
+            "output_bytes": os.stat(output).st_size}
+
+
+def prepare(source, memory_bytes):
+    """Makes runs alike: nothing left to write, the input in the page cache, memory backed.
+
+    memory_bytes is what the program and its files may take; 0 touches no memory.
+    """
+    os.sync()  # else the last run's writes would be done at this one's cost
+    with open(source, "rb", buffering=0) as f:
+        while f.read(8 * MIB):
+            pass
+    if memory_bytes:
+        warm_memory(memory_bytes)
+
+
+def warm_memory(size):
+    """Touches free memory, in a process of its own, so that it is free again but backed."""
+    size = min(size, available_memory() // 2)
+    subprocess.run([sys.executable, "-c", "import sys; b'x' * int(sys.argv[1])", str(size)],
+                   stdin=subprocess.DEVNULL, check=False)
+
+
+def medians_of(runs):
+    return {key: statistics.median(r[key] for r in runs) for key in MEASURES}
+
+
+def said_of_run(result, repeats):
+    """A finished run in one line."""
+    return "%-12s %d/%d  %-8s  wall %6.2f s  CPU %6.2f s  RSS %5.0f MiB  temp %5.0f MB" % (
+        result["point"], result["repeat"], repeats, result["who"], result["wall_s"],
+        result["cpu_s"], result["rss_bytes"] / MIB, result["temp_bytes"] / 1e6)
+
+
+# ---- the input ----
+
+
+def need_disk(folder, need):
+    free = shutil.disk_usage(folder).free
+    if free < need:
+        raise BenchError("%s has %.1f GB free, %.1f GB may be needed: name a roomier directory "
+                         "with --dir, or use fewer --records" % (folder, free / 1e9, need / 1e9))
+
+
+def need_memory(name, need):
+    """Only warns: a machine short of memory swaps, and its numbers mean nothing."""
+    if 0 < total_memory() < need * 1.2:
+        progress("%s: warning: this machine's %.1f GiB of memory are few for a point that uses "
+                 "%.1f GiB" % (name, total_memory() / (1 << 30), need / (1 << 30)))
+
+
+def simulate(name, records, scratch):
+    program = os.path.join(ROOT, "bench", "simulate-reads")
+    if not os.access(program, os.X_OK):
+        raise BenchError("%s is missing: run `make %s`" % (program, os.path.relpath(program, ROOT)))
+    path = os.path.join(scratch, "in.bam")
+    progress("%s: simulating %d records" % (name, records))
+    done = subprocess.run([program, "-n", str(records), "-@", "2", "-O", "bam", "-o", path],
+                          stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        raise BenchError("simulate-reads failed")
+    return path

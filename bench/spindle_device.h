@@ -1,0 +1,37 @@
+/*
+ * spindle_device.h -- what a modelled device can do, and the presets with the sources of their figures.
+ *
+ * Calls: device_find by name, or device_at for each preset; the caller copies the struct and changes
+ * what options say, then device_check. Nothing is allocated. Errors: NULL for no such preset, -1 after
+ * a message.
+ */
+#ifndef SPINDLE_DEVICE_H
+#define SPINDLE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAX_DRIVES 16
+
+struct device {
+    const char *name;
+    const char *title;
+    double read_rate, write_rate; /* bytes a second of one drive; 0: no limit */
+    double read_iops, write_iops; /* random 4 KiB accesses a second of one drive; 0: no limit */
+    unsigned n_drives;            /* RAID 0 when more than one */
+    uint64_t stripe_bytes;
+    /* Cloud volumes meter I/O: an operation is at most so long, and rate and IOPS are two limits
+     * beside each other. 0: a drive, where an access costs positioning and then the transfer. */
+    uint64_t io_cap_bytes;
+    bool rotates;
+};
+
+const struct device *device_find(const char *name);
+
+/* The presets in order; NULL behind the last. */
+const struct device *device_at(size_t i);
+
+int device_check(const struct device *device);
+
+#endif

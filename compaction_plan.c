@@ -1,0 +1,91 @@
+/* compaction_plan.c -- see compaction_plan.h. */
+#include "compaction_plan.h"
+
+#include <math.h>
+
+enum {
+    KIB = 1024,
+    MIN_WIDTH = 6,              /* so that compacted files and runs differ in size; rocksdb_opts.c */
+    RUNS_IF_UNKNOWN = 400,      /* a guess; with 100 or 1,600 it costs a quarter more seeks */
+    MIN_READ_BYTES = 64 * KIB,
+    MAX_READ_BYTES = 8192 * KIB,        /* beyond it seeks are under a fifth of the time of a disk */
+    SPARE_FILES = 8,            /* appear while a compaction runs */
+};
+
+/* Estimates of the number of runs are that far off: runs get smaller when compaction takes memory. */
+static const double estimate_slack = 1.1;
+
+/* A gain that is less than this share of the cost is not worth a risk. */
+static const double margin = 1.1;
+
+unsigned compaction_width(const struct compaction_facts *facts)
+{
+    double n = (double)(facts->n_runs_expected ? facts->n_runs_expected : RUNS_IF_UNKNOWN);
+    if (n < (double)facts->n_runs) n = (double)facts->n_runs;
+    double memory = (double)facts->compaction_bytes;
+    double width = floor(sqrt(n)) + 1;
+    double most = memory / MIN_READ_BYTES;
+    if (width > most) width = most;
+    if (width > facts->most_files / 3.0) width = facts->most_files / 3.0;
+    return width < MIN_WIDTH ? MIN_WIDTH : (unsigned)width;
+}
+
+size_t compaction_read_bytes(const struct compaction_facts *facts)
+{
+    size_t share = facts->compaction_bytes / compaction_width(facts);
+    if (share < MIN_READ_BYTES) return MIN_READ_BYTES;
+    return share > MAX_READ_BYTES ? MAX_READ_BYTES : share & ~(size_t)4095;
+}
+
+/* True if a scan of n files costs more seconds a byte than compacting and scanning fewer. */
+static bool pays(const struct compaction_facts *facts, double n, double width, double max_files)
+{
+    if (facts->seek_seconds <= 0 || facts->bytes_per_second <= 0) return false;
+    double scan = n / (double)facts->scan_bytes * facts->seek_seconds;
+    double seeks = width / (double)facts->compaction_bytes + max_files / (double)facts->scan_bytes;
+    double compacted = seeks * facts->seek_seconds + 2 / facts->bytes_per_second;
+    return scan > margin * compacted;
+}
+
+struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width)
+{
+    struct compaction_plan plan = {.width = width, .reason = COMPACTION_NO_NEED};
+    /* Of an unknown number of runs half have come: at any time the best guess. */
+    uint64_t n = facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
+                                                        : 2 * facts->n_runs;
+    unsigned limit = facts->most_files > width + 2 * SPARE_FILES
+                         ? facts->most_files - width - SPARE_FILES
+                         : SPARE_FILES;
+    uint64_t max_files = (uint64_t)(estimate_slack * (double)n / width) + width;
+    if (max_files > limit) max_files = limit;
+    plan.max_files = (unsigned)max_files;
+    bool too_many = facts->n_runs + SPARE_FILES >= limit;
+    double sure = (double)(facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
+                                                                  : facts->n_runs);
+    if (facts->mode == COMPACTION_ON)
+        plan.reason = facts->n_runs + 1 >= max_files ? COMPACTION_ASKED_FOR : COMPACTION_NO_NEED;
+    else if (facts->mode == COMPACTION_AUTO &&
+             pays(facts, sure, width, (double)max_files))
+        plan.reason = facts->n_runs + 1 >= max_files ? COMPACTION_SAVES_SEEKS : COMPACTION_NO_NEED;
+    else
+        plan.reason = facts->mode == COMPACTION_OFF ? COMPACTION_SWITCHED_OFF : COMPACTION_NO_GAIN;
+    if (plan.reason < COMPACTION_ASKED_FOR && too_many) {
+        plan.reason = COMPACTION_OPEN_FILES;
+        plan.max_files = limit;
+    }
+    plan.compact = plan.reason >= COMPACTION_ASKED_FOR;
+    return plan;
+}
+
+const char *compaction_reason_text(enum compaction_reason reason)
+{
+    switch (reason) {
+    case COMPACTION_NO_NEED: return "there are few runs";
+    case COMPACTION_NO_GAIN: return "seeks cost little here";
+    case COMPACTION_SWITCHED_OFF: return "-s off";
+    case COMPACTION_ASKED_FOR: return "-s was given";
+    case COMPACTION_SAVES_SEEKS: return "seeks cost much here";
+    case COMPACTION_OPEN_FILES: return "of the limit of open files";
+    }
+    return "";
+}

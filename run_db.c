@@ -1,0 +1,275 @@
+/*
+ * run_db.c -- see run_db.h.
+ *
+ * A run is written with an SstFileWriter: no memtable, no log, no second copy; and ingested by a
+ * hard link, which costs a manifest record. Ingested files overlap, so each becomes a file of level
+ * 0 with a sequence number of its own.
+ *
+ * The database lies one level down, in `db`: RocksDB makes the directory that it opens, and when a
+ * signal has just removed ours it must not come back behind the remover.
+ *
+ * A scan opens all files at once; the limit of open files is raised as far as it goes.
+ */
+#include "run_db.h"
+
+#include "diag.h"
+#include "rocksdb_opts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct run_db {
+    char *dir;
+    char *path;                         /* of the database, then of the run being written */
+    size_t path_room;
+    struct rocksdb_opts opts;
+    rocksdb_t *db;
+    rocksdb_sstfilewriter_t *writer;    /* not NULL between begin and end */
+    unsigned n_runs;
+    uint64_t n_bytes;
+    char *full_error;                   /* what RocksDB said when there was no space */
+};
+
+struct run_scan {
+    struct run_db *db;
+    rocksdb_iterator_t *iter;
+    rocksdb_readoptions_t *options;
+};
+
+static bool means_full(const char *error)
+{
+    return strstr(error, "No space left") || strstr(error, "NoSpace") ||
+           strstr(error, "Disk quota");
+}
+
+/* Turns RocksDB's error string into our message; returns -1 if there was one. */
+static int check_error(const struct run_db *db, const char *doing, char *error)
+{
+    if (!error) return 0;
+    const char *advice = "";
+    if (means_full(error)) advice = "; free space or choose another place with -T";
+    if (strstr(error, "Too many open files"))
+        advice = "; give more memory with -m, which makes fewer runs, or raise 'ulimit -n'";
+    diag_error("cannot %s the temporary data in '%s': %s%s", doing, db->dir, error, advice);
+    rocksdb_free(error);
+    return RUN_DB_ERROR;
+}
+
+/* The same while a run is written; a full disk is left to the caller. */
+static int check_write_error(struct run_db *db, char *error)
+{
+    if (!error || !means_full(error)) return check_error(db, "write", error);
+    if (!db->full_error) db->full_error = strdup(error);
+    rocksdb_free(error);
+    return RUN_DB_FULL;
+}
+
+const char *run_db_full_error(const struct run_db *db)
+{
+    return db->full_error ? db->full_error : "No space left on device";
+}
+
+struct run_db *run_db_create(const char *dir, size_t compaction_read_bytes)
+{
+    struct run_db *db = calloc(1, sizeof *db);
+    if (!db) goto no_memory;
+    db->dir = strdup(dir);
+    db->path_room = strlen(dir) + 32;
+    db->path = malloc(db->path_room);
+    if (!db->dir || !db->path) goto no_memory;
+    if (rocksdb_opts_init(&db->opts, compaction_read_bytes) < 0) goto err;
+    char *error = NULL;
+    (void)snprintf(db->path, db->path_room, "%s/db", dir);
+    db->db = rocksdb_open(db->opts.db, db->path, &error);
+    if (check_error(db, "create", error) < 0) goto err;
+    return db;
+no_memory:
+    diag_error("out of memory");
+err:
+    run_db_destroy(db);
+    return NULL;
+}
+
+void run_db_destroy(struct run_db *db)
+{
+    if (!db) return;
+    if (db->writer) rocksdb_sstfilewriter_destroy(db->writer);
+    if (db->db) {
+        rocksdb_cancel_all_background_work(db->db, 1);
+        rocksdb_close(db->db);
+    }
+    rocksdb_opts_release(&db->opts);
+    free(db->full_error);
+    free(db->path);
+    free(db->dir);
+    free(db);
+}
+
+int run_db_begin_run(struct run_db *db)
+{
+    char *error = NULL;
+    (void)snprintf(db->path, db->path_room, "%s/run-%06u.sst", db->dir, db->n_runs);
+    db->writer = rocksdb_sstfilewriter_create(db->opts.env, db->opts.db);
+    rocksdb_sstfilewriter_open(db->writer, db->path, &error);
+    return check_write_error(db, error);
+}
+
+int run_db_put(struct run_db *db, const uint8_t *key, size_t key_bytes, const uint8_t *value,
+               size_t value_bytes)
+{
+    char *error = NULL;
+    rocksdb_sstfilewriter_put(db->writer, (const char *)key, key_bytes, (const char *)value,
+                              value_bytes, &error);
+    return check_write_error(db, error);
+}
+
+int run_db_end_run(struct run_db *db)
+{
+    char *error = NULL;
+    uint64_t file_bytes = 0;
+    rocksdb_sstfilewriter_finish(db->writer, &error);
+    int r = check_write_error(db, error);
+    if (r < 0) return r;
+    rocksdb_sstfilewriter_file_size(db->writer, &file_bytes);
+    rocksdb_sstfilewriter_destroy(db->writer);
+    db->writer = NULL;
+    const char *path = db->path;
+    rocksdb_ingest_external_file(db->db, &path, 1, db->opts.ingest, &error);
+    r = check_write_error(db, error);
+    if (r < 0) return r;
+    db->n_runs++;
+    db->n_bytes += file_bytes;
+    return 0;
+}
+
+void run_db_abandon_run(struct run_db *db)
+{
+    if (db->writer) rocksdb_sstfilewriter_destroy(db->writer);
+    db->writer = NULL;
+    (void)unlink(db->path);             /* if it was made at all */
+}
+
+unsigned run_db_n_runs(const struct run_db *db)
+{
+    return db->n_runs;
+}
+
+uint64_t run_db_bytes(const struct run_db *db)
+{
+    return db->n_bytes;
+}
+
+char *run_db_last_file(const struct run_db *db)
+{
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(db->db);
+    const char *last = NULL;
+    /* Names are numbers of one length, behind a slash. */
+    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
+        const char *name = rocksdb_livefiles_name(files, i);
+        if (!last || strcmp(name, last) > 0) last = name;
+    }
+    size_t room = last ? strlen(db->dir) + strlen(last) + sizeof "/db" : 0;
+    char *path = last ? malloc(room) : NULL;
+    if (path) (void)snprintf(path, room, "%s/db%s", db->dir, last);
+    rocksdb_livefiles_destroy(files);
+    return path;
+}
+
+/* A whole number that RocksDB tells about itself; 0 if it does not. */
+static uint64_t property(const struct run_db *db, const char *name)
+{
+    char *text = rocksdb_property_value(db->db, name);
+    uint64_t value = text ? strtoull(text, NULL, 10) : 0;
+    rocksdb_free(text);
+    return value;
+}
+
+unsigned run_db_n_files(const struct run_db *db)
+{
+    return (unsigned)property(db, "rocksdb.num-files-at-level0");
+}
+
+uint64_t run_db_compacted_bytes(const struct run_db *db)
+{
+    static const char name[] = "rocksdb.compact.write.bytes COUNT : ";
+    char *all = rocksdb_options_statistics_get_string(db->opts.db);
+    const char *at = all ? strstr(all, name) : NULL;
+    uint64_t value = at ? strtoull(at + sizeof name - 1, NULL, 10) : 0;
+    rocksdb_free(all);
+    return value;
+}
+
+int run_db_compact(struct run_db *db, unsigned width, unsigned max_files)
+{
+    struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS];
+    const char *keys[ROCKSDB_N_COMPACTION_SETTINGS], *values[ROCKSDB_N_COMPACTION_SETTINGS];
+    char *error = NULL;
+    rocksdb_opts_compaction(settings, width, max_files);
+    for (size_t i = 0; i < ROCKSDB_N_COMPACTION_SETTINGS; i++) {
+        keys[i] = settings[i].name;
+        values[i] = settings[i].value;
+    }
+    rocksdb_set_options(db->db, ROCKSDB_N_COMPACTION_SETTINGS, keys, values, &error);
+    return check_error(db, "compact", error);
+}
+
+bool run_db_is_compacting(const struct run_db *db)
+{
+    return property(db, "rocksdb.num-running-compactions") > 0;
+}
+
+bool run_db_compact_failed(const struct run_db *db)
+{
+    return property(db, "rocksdb.background-errors") > 0;
+}
+
+struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes)
+{
+    struct run_scan *scan = calloc(1, sizeof *scan);
+    if (!scan) {
+        diag_error("out of memory");
+        return NULL;
+    }
+    scan->db = db;
+    scan->options = rocksdb_opts_scan(read_bytes);
+    scan->iter = rocksdb_create_iterator(db->db, scan->options);
+    rocksdb_iter_seek_to_first(scan->iter);
+    return scan;
+}
+
+int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes)
+{
+    if (rocksdb_iter_valid(scan->iter)) {
+        *key = (const uint8_t *)rocksdb_iter_key(scan->iter, key_bytes);
+        return 1;
+    }
+    char *error = NULL;
+    rocksdb_iter_get_error(scan->iter, &error);
+    return check_error(scan->db, "read", error);
+}
+
+void run_scan_value(struct run_scan *scan, const uint8_t **value, size_t *value_bytes)
+{
+    *value = (const uint8_t *)rocksdb_iter_value(scan->iter, value_bytes);
+}
+
+const char *run_scan_dir(const struct run_scan *scan)
+{
+    return scan->db->dir;
+}
+
+void run_scan_next(struct run_scan *scan)
+{
+    rocksdb_iter_next(scan->iter);
+}
+
+void run_scan_close(struct run_scan *scan)
+{
+    if (!scan) return;
+    rocksdb_iter_destroy(scan->iter);
+    rocksdb_readoptions_destroy(scan->options);
+    free(scan);
+}
