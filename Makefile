@@ -8,6 +8,7 @@
 #   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
 #                       with SCALE=small; RECORDS=6M simulates so many)
 #   make install        to PREFIX (/usr/local), below DESTDIR
+#   make bench/spindle  builds the disk model of the benchmarks, which needs libfuse 3
 #   make clean
 #
 # HTSDIR= and ROCKSDB_DIR= take htslib and RocksDB from their source or install directories instead of
@@ -84,6 +85,12 @@ $(BIN)/samtools-rocksort: $(BUILD)/samtools_rocksort.o $(OBJECTS)
 bench/simulate-reads: bench/simulate-reads.c
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) $< $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
 
+# The disk model; no part of `all`, for it needs libfuse 3 (scripts/install-deps.sh bench).
+SPINDLE_SOURCES = $(wildcard bench/spindle*.c) size_option.c
+bench/spindle: $(SPINDLE_SOURCES) $(wildcard bench/spindle*.h) size_option.h
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -I. $$($(PKG_CONFIG) --cflags fuse3) $(SPINDLE_SOURCES) \
+	    $(ALL_LDFLAGS) $$($(PKG_CONFIG) --libs fuse3) -lm -o $@
+
 # The phases of demo and check are separate makes, since the first may install what the second finds
 # with pkg-config.
 demo:
@@ -140,6 +147,6 @@ format:
 	clang-format -i *.c *.h test/unit/*.c bench/*.c
 
 clean:
-	rm -rf build demo samtools samtools-rocksort bench/simulate-reads
+	rm -rf build demo samtools samtools-rocksort bench/simulate-reads bench/spindle
 
 -include $(wildcard $(BUILD)/*.d)

@@ -455,6 +455,10 @@ int spill_to_fit(struct pipeline *p)
         if (left == 0 || batches_kept_bytes(p) + merge_bytes <= budget->total_bytes) break;
         if (spill_oldest(p, n) < 0) return -1;
     }
-    if (p->compacting) wait_for_compaction(p, false);
+    if (p->compacting) {
+        wait_for_compaction(p, false);
+        if (run_store_settle(p->store) < 0) return -1;
+        wait_for_compaction(p, false);
+    }
     return pipeline_failed(p) ? -1 : 0;
 }

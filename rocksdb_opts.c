@@ -113,7 +113,7 @@ rocksdb_readoptions_t *rocksdb_opts_scan(size_t read_bytes)
 }
 
 void rocksdb_opts_compaction(struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS],
-                             unsigned width, unsigned max_files)
+                             unsigned least_width, unsigned width, unsigned max_files)
 {
     settings[0].name = "level0_file_num_compaction_trigger";
     (void)snprintf(settings[0].value, sizeof settings[0].value, "%u", max_files + 1);
@@ -122,7 +122,7 @@ void rocksdb_opts_compaction(struct rocksdb_setting settings[ROCKSDB_N_COMPACTIO
                    "{size_ratio=%d;min_merge_width=%u;max_merge_width=%u;"
                    "max_size_amplification_percent=%d;compression_size_percent=-1;"
                    "stop_style=kCompactionStopStyleSimilarSize}",
-                   SIMILAR_PERCENT, width, width, NEVER);
+                   SIMILAR_PERCENT, least_width, width, NEVER);
     settings[2].name = "disable_auto_compactions";
     (void)snprintf(settings[2].value, sizeof settings[2].value, "false");
 }

@@ -34,10 +34,10 @@ struct rocksdb_setting {
 
 enum { ROCKSDB_N_COMPACTION_SETTINGS = 3 };
 
-/* The settings by which `width` files of about one size become one whenever there are more than
-   max_files files. */
+/* The settings by which least_width to width files of about one size become one whenever there are
+   more than max_files files. */
 void rocksdb_opts_compaction(struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS],
-                             unsigned width, unsigned max_files);
+                             unsigned least_width, unsigned width, unsigned max_files);
 
 /* Accepts {0} and half-made options. */
 void rocksdb_opts_release(struct rocksdb_opts *opts);

@@ -202,12 +202,12 @@ uint64_t run_db_compacted_bytes(const struct run_db *db)
     return value;
 }
 
-int run_db_compact(struct run_db *db, unsigned width, unsigned max_files)
+int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsigned max_files)
 {
     struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS];
     const char *keys[ROCKSDB_N_COMPACTION_SETTINGS], *values[ROCKSDB_N_COMPACTION_SETTINGS];
     char *error = NULL;
-    rocksdb_opts_compaction(settings, width, max_files);
+    rocksdb_opts_compaction(settings, least_width, width, max_files);
     for (size_t i = 0; i < ROCKSDB_N_COMPACTION_SETTINGS; i++) {
         keys[i] = settings[i].name;
         values[i] = settings[i].value;

@@ -55,10 +55,10 @@ unsigned run_db_n_files(const struct run_db *db);
 uint64_t run_db_compacted_bytes(const struct run_db *db);
 
 /*
- * From now on, whenever there are more than max_files files, `width` of the newest that are about
- * of one size become one, in the background. Returns 0, or -1 after a message.
+ * From now on, whenever there are more than max_files files, least_width to width of the newest that
+ * are about of one size become one, in the background. Returns 0, or -1 after a message.
  */
-int run_db_compact(struct run_db *db, unsigned width, unsigned max_files);
+int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsigned max_files);
 
 /* True while a compaction runs or is due. False after one has failed: see run_db_compact_failed. */
 bool run_db_is_compacting(const struct run_db *db);

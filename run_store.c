@@ -244,9 +244,22 @@ int run_store_compact(struct run_store *store)
         struct volume *volume = &store->volumes[i];
         const struct compaction_plan *plan = &volume->plan;
         if (!plan_has_changed(volume)) continue;
-        if (run_db_compact(volume->db, plan->width, plan->max_files) < 0) return RUN_STORE_ERROR;
+        if (run_db_compact(volume->db, plan->width, plan->width, plan->max_files) < 0) return RUN_STORE_ERROR;
         volume->applied_width = plan->width;
         volume->applied_max_files = plan->max_files;
+    }
+    return 0;
+}
+
+int run_store_settle(struct run_store *store)
+{
+    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+        struct volume *volume = &store->volumes[i];
+        unsigned width = volume->applied_width;
+        /* Runs that came after the last compaction: fewer than the width, but newest and in a row.
+           */
+        if (width == 0 || run_db_n_files(volume->db) <= 2 * width) continue;
+        if (run_db_compact(volume->db, 2, width, 2 * width) < 0) return RUN_STORE_ERROR;
     }
     return 0;
 }

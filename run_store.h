@@ -54,6 +54,9 @@ double run_store_write_seconds(const struct run_store *store);
 bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected);
 int run_store_compact(struct run_store *store);
 
+/* After the last run: lets what is left over be compacted, too, if there are many files. */
+int run_store_settle(struct run_store *store);
+
 /* True while a compaction is under way. */
 bool run_store_is_compacting(const struct run_store *store);
 

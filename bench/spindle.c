@@ -1,13 +1,14 @@
 /*
- * spindle.c -- a disk model for benchmarks: a FUSE file system that serves a directory at the speed of
- * a device that the machine does not have, to any program, and counts what the device had to do.
+ * spindle.c -- a disk model for benchmarks: a FUSE file system that serves a directory at the speed
+ * of a device that the machine does not have, to any program, and counts what the device had to do.
  *
- * spindle_device.c has the presets and the sources of their figures, spindle_model.c the model and its
- * reasons, spindle_space.c where files lie, spindle_fs.c what the kernel is told, spindle_run.c how a
- * program's page cache is bounded, spindle_selftest.c the proof. This file reads the command line.
+ * spindle_device.c has the presets and the sources of their figures, spindle_model.c the model and
+ * its reasons, spindle_space.c where files lie, spindle_fs.c what the kernel is told, spindle_run.c
+ * how a program's page cache is bounded, spindle_selftest.c the proof. This file reads the command
+ * line.
  *
- * Exit status: 0; 1 after a message; 77 where there is no FUSE, 78 where there is no cgroup, so that
- * scripts can go on without.
+ * Exit status: 0; 1 after a message; 77 where there is no FUSE, 78 where there is no cgroup, so
+ * that scripts can go on without.
  */
 #define _GNU_SOURCE
 #include "spindle_client.h"

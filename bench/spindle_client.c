@@ -1,6 +1,6 @@
 /*
- * spindle_client.c -- see spindle_client.h: report, reset, unmount. They need the mount point only and
- * speak to the server through its control files.
+ * spindle_client.c -- see spindle_client.h: report, reset, unmount. They need the mount point only
+ * and speak to the server through its control files.
  */
 #define _GNU_SOURCE
 #include "spindle_client.h"
@@ -153,14 +153,14 @@ static int unmount_as_user(const char *mount_point)
 /* Whether the process has ended, though its parent may not have been told. */
 static bool has_ended(pid_t pid)
 {
-    char path[64], state = 'Z';
+    char path[64], state;
     (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
     FILE *file = fopen(path, "r");
     if (!file) return true;
     /* The name in brackets is ours, without blanks. */
-    (void)fscanf(file, "%*s %*s %c", &state);
+    bool ended = fscanf(file, "%*s %*s %c", &state) != 1 || state == 'Z';
     (void)fclose(file);
-    return state == 'Z';
+    return ended;
 }
 
 int client_unmount(const char *mount_point)

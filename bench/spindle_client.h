@@ -15,7 +15,8 @@
 /* Prints the counters of each program. */
 int client_report(const char *mount_point, bool json);
 
-/* Writes all dirty data, waits for the device, drops the mount's page cache, begins a new record. */
+/* Writes all dirty data, waits for the device, drops the mount's page cache, begins a new record.
+ */
 int client_reset(const char *mount_point, const char *label);
 
 /* Unmounts and waits for the server's end. */

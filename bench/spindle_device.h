@@ -1,9 +1,10 @@
 /*
- * spindle_device.h -- what a modelled device can do, and the presets with the sources of their figures.
+ * spindle_device.h -- what a modelled device can do, and the presets with the sources of their
+ * figures.
  *
- * Calls: device_find by name, or device_at for each preset; the caller copies the struct and changes
- * what options say, then device_check. Nothing is allocated. Errors: NULL for no such preset, -1 after
- * a message.
+ * Calls: device_find by name, or device_at for each preset; the caller copies the struct and
+ * changes what options say, then device_check. Nothing is allocated. Errors: NULL for no such
+ * preset, -1 after a message.
  */
 #ifndef SPINDLE_DEVICE_H
 #define SPINDLE_DEVICE_H

@@ -1,13 +1,14 @@
 /*
- * spindle_fs.c -- see spindle_fs.h: mounting, the session, and the control files in .spindle, which no
- * listing shows: report.json (a new one at each open), reset (what is written begins a record with
- * that label; fsync waits until the write buffer is empty), rotational (0 or 1, as a block device's
- * queue/rotational), pid.
+ * spindle_fs.c -- see spindle_fs.h: mounting, the session, and the control files in .spindle, which
+ * no listing shows: report.json (a new one at each open), reset (what is written begins a record
+ * with that label; fsync waits until the write buffer is empty), rotational (0 or 1, as a block
+ * device's queue/rotational), pid.
  *
- * The kernel side is as on a local file system: page cache with write-back, read-ahead of 128 KiB (for
- * arrays two rows of stripes, as md sets it), names and attributes cached for good. Kernel and model
- * have room for 64 requests, as a disk's queue (nr_requests). With --size there is no write-back:
- * write() says ENOSPC then, as it does on file systems that reserve space for dirty pages.
+ * The kernel side is as on a local file system: page cache with write-back, read-ahead of 128 KiB
+ * (for arrays two rows of stripes, as md sets it), names and attributes cached for good. Kernel and
+ * model have room for 64 requests, as a disk's queue (nr_requests). With --size there is no
+ * write-back: write() says ENOSPC then, as it does on file systems that reserve space for dirty
+ * pages.
  */
 #define _GNU_SOURCE
 #include "spindle_fs_internal.h"
@@ -147,8 +148,8 @@ static void do_init(void *userdata, struct fuse_conn_info *conn)
     want(conn, FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_PARALLEL_DIROPS, true);
     want(conn, FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_CACHE_SYMLINKS, true);
     want(conn, FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_HANDLE_KILLPRIV, false);
-    /* Copying takes 0.34 to 0.38 s of CPU a GB, as splice does for writes; splice for reads takes 0.30,
-     * but twice as much for requests of 1 MiB, which do not fit its pipe. */
+    /* Copying takes 0.34 to 0.38 s of CPU a GB, as splice does for writes; splice for reads takes
+     * 0.30, but twice as much for requests of 1 MiB, which do not fit its pipe. */
     want(conn, FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE, false);
     conn->max_write = MAX_REQUEST_BYTES;
     conn->max_background = QUEUE_REQUESTS;
@@ -177,8 +178,8 @@ static void *readahead_main(void *options)
     return NULL;
 }
 
-/* A drive does not wait for a processor: these threads go before the programs that use it. They need
- * little time. Quiet on failure: not root. */
+/* A drive does not wait for a processor: these threads go before the programs that use it. They
+ * need little time. Quiet on failure: not root. */
 static void set_priority(void)
 {
     struct sched_param param = {.sched_priority = 1};

@@ -1,11 +1,12 @@
 /*
  * spindle_fs_data.c -- see spindle_fs_internal.h. Data are written to the backing file when the
- * request comes in, and read when its time has come, so that nothing is held in memory meanwhile; only
- * the replies wait for the model. The backing file is never synced: what the model says is durable
- * need not survive this process.
+ * request comes in, and read when its time has come, so that nothing is held in memory meanwhile;
+ * only the replies wait for the model. The backing file is never synced: what the model says is
+ * durable need not survive this process.
  *
  * A file's bytes have a place on the device from the moment they arrive here. What a file contained
- * before the mount gets one when it is first opened, in one piece. Holes have none and cost nothing.
+ * before the mount gets one when it is first opened, in one piece. Holes have none and cost
+ * nothing.
  */
 #define _GNU_SOURCE
 #include "spindle_fs_internal.h"

@@ -23,8 +23,8 @@
 #define CACHE_SECONDS 86400.0
 #define MAX_REQUEST_BYTES (1U << 20) /* what FUSE takes at most: 256 pages */
 
-/* A file of the backing directory, whatever its names. It stays in the table after the kernel forgot
- * it, without descriptor, as long as it has a place on the device. */
+/* A file of the backing directory, whatever its names. It stays in the table after the kernel
+ * forgot it, without descriptor, as long as it has a place on the device. */
 struct node {
     struct node *next;
     dev_t dev;

@@ -1,8 +1,8 @@
 /*
- * spindle_fs_names.c -- see spindle_fs_internal.h. A node is a file of the backing directory, found by
- * device and inode number, and held open with O_PATH: no path is ever composed, so that hard links,
- * renames and files without a name need no care. Changes of names cost no time on the device (a
- * journal takes them in passing) until something is synced.
+ * spindle_fs_names.c -- see spindle_fs_internal.h. A node is a file of the backing directory, found
+ * by device and inode number, and held open with O_PATH: no path is ever composed, so that hard
+ * links, renames and files without a name need no care. Changes of names cost no time on the device
+ * (a journal takes them in passing) until something is synced.
  */
 #define _GNU_SOURCE
 #include "spindle_fs_internal.h"
@@ -188,23 +188,22 @@ static void do_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
 }
 
 /* What was made belongs to who asked for it. */
-static void give_to_caller(fuse_req_t req, const struct node *parent, const char *name)
+static int give_to_caller(fuse_req_t req, const struct node *parent, const char *name)
 {
     const struct fuse_ctx *ctx = fuse_req_ctx(req);
-    if (geteuid() == 0 && (ctx->uid || ctx->gid))
-        (void)fchownat(parent->path_fd, name, ctx->uid, ctx->gid, AT_SYMLINK_NOFOLLOW);
     fs_of(req)->journal_dirty = true;
+    if (geteuid() || (!ctx->uid && !ctx->gid)) return 0;
+    return fchownat(parent->path_fd, name, ctx->uid, ctx->gid, AT_SYMLINK_NOFOLLOW) ? errno : 0;
 }
 
 /* Ends a request that made a name; status is that of the call. */
 static void reply_made(fuse_req_t req, struct node *parent, const char *name, int status)
 {
-    if (status) {
-        fuse_reply_err(req, errno);
-        return;
-    }
-    give_to_caller(req, parent, name);
-    reply_lookup(req, parent, name);
+    int error = status ? errno : give_to_caller(req, parent, name);
+    if (error)
+        fuse_reply_err(req, error);
+    else
+        reply_lookup(req, parent, name);
 }
 
 /* Ends a request that changed names; status is that of the call. */
@@ -290,10 +289,8 @@ static void do_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
     int flags = O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC | (info->flags & (O_EXCL | O_TRUNC));
     int fd = openat(dir->path_fd, name, flags, mode);
     int error = fd < 0 ? errno : 0;
-    if (!error) {
-        give_to_caller(req, dir, name);
-        error = node_lookup(fs, dir, name, &entry);
-    }
+    if (!error) error = give_to_caller(req, dir, name);
+    if (!error) error = node_lookup(fs, dir, name, &entry);
     if (!error) {
         struct node *node = node_of(fs, entry.ino);
         if (node->io_fd < 0 && !node->n_open) {

@@ -1,14 +1,15 @@
 /*
- * spindle_model.h -- the modelled device: how long requests take, in which order, and what is counted.
+ * spindle_model.h -- the modelled device: how long requests take, in which order, and what is
+ * counted.
  *
- * Calls: create; start (the thread that keeps the device's time; after fork); then requests, from any
- * thread; destroy when no request is under way. A request is a struct model_op of the caller's with
- * the places it touches; model_read, _write, _sync and _drain take it, and op->done(op) is called when
- * the device has done it: by the same thread before the call returns, or later by the clock's. No
- * lock is held then.
+ * Calls: create; start (the thread that keeps the device's time; after fork); then requests, from
+ * any thread; destroy when no request is under way. A request is a struct model_op of the caller's
+ * with the places it touches; model_read, _write, _sync and _drain take it, and op->done(op) is
+ * called when the device has done it: by the same thread before the call returns, or later by the
+ * clock's. No lock is held then.
  *
- * Errors: -1 if memory is short when created or started. A request for which memory is short is done
- * at once, without being modelled.
+ * Errors: -1 if memory is short when created or started. A request for which memory is short is
+ * done at once, without being modelled.
  */
 #ifndef SPINDLE_MODEL_H
 #define SPINDLE_MODEL_H
@@ -62,7 +63,8 @@ void model_read(struct model *model, struct model_op *op);
 /* Into the write buffer, done when it has room; or, if through, done when it is on the device. */
 void model_write(struct model *model, struct model_op *op, bool through);
 
-/* Done when what the write buffer has of the ranges is on the device and, if commit, the journal. */
+/* Done when what the write buffer has of the ranges is on the device and, if commit, the journal.
+ */
 void model_sync(struct model *model, struct model_op *op, bool commit);
 
 /* Done when the write buffer is empty. */

@@ -1,9 +1,9 @@
 /*
  * spindle_report.h -- the counters of each program, as JSON.
  *
- * A log has one record for each reset, labelled by the user, and the current one. Calls: report_init;
- * report_next at each reset; report_json at any time; report_release. One thread at a time. Errors:
- * -1 or NULL if memory is short.
+ * A log has one record for each reset, labelled by the user, and the current one. Calls:
+ * report_init; report_next at each reset; report_json at any time; report_release. One thread at a
+ * time. Errors: -1 or NULL if memory is short.
  */
 #ifndef SPINDLE_REPORT_H
 #define SPINDLE_REPORT_H

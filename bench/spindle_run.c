@@ -1,8 +1,8 @@
 /*
  * spindle_run.c -- client_run of spindle_client.h. The command and its page cache are bounded by a
- * memory cgroup: with version 1 one below our own, with version 2 one below ours or, as a cgroup that
- * has processes cannot have such children there, beside it. It is removed at the end; the page cache
- * goes with it.
+ * memory cgroup: with version 1 one below our own, with version 2 one below ours or, as a cgroup
+ * that has processes cannot have such children there, beside it. It is removed at the end; the page
+ * cache goes with it.
  */
 #define _GNU_SOURCE
 #include "spindle_client.h"

@@ -1,8 +1,8 @@
 /*
  * spindle_selftest.c -- see spindle_selftest.h. What a program would do is done to a mount: write a
- * file and fsync it; read it with the kernel's read-ahead; read and write 4 KiB at random places with
- * O_DIRECT. Slow devices get one random access at a time, fast ones 32, as their data sheets do. (A
- * request through FUSE takes some 25 us, which one at a time would measure instead.)
+ * file and fsync it; read it with the kernel's read-ahead; read and write 4 KiB at random places
+ * with O_DIRECT. Slow devices get one random access at a time, fast ones 32, as their data sheets
+ * do. (A request through FUSE takes some 50 us, which one at a time would measure instead.)
  */
 #define _GNU_SOURCE
 #include "spindle_selftest.h"
@@ -203,8 +203,8 @@ static int measure(struct bench *bench)
     return near == 4 ? 0 : 1;
 }
 
-/* The file is there before, as large as the preset needs: a virtual machine may get memory that it has
- * not used for a while more slowly (0.2 GB/s seen) than the device is. */
+/* The file is there before, as large as the preset needs: a virtual machine may get memory that it
+ * has not used for a while more slowly (0.2 GB/s seen) than the device is. */
 static int make_file(struct bench *bench)
 {
     struct stat attr;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ext4 preallocates up to 8 MiB at a time for a growing file (its groups are 128 MiB), XFS as much as
- * the file has by then. Twice and half of it were tried, see the sensitivity in spindle.c. */
+/* ext4 preallocates up to 8 MiB at a time for a growing file (its groups are 128 MiB), XFS as much
+ * as the file has by then. Twice and half of it were tried, see the sensitivity in spindle.c. */
 #define MAX_PIECE_BYTES (UINT64_C(32) << 20)
 #define MIN_PIECE_BYTES (UINT64_C(64) << 10)
 
@@ -86,7 +86,8 @@ static int give(struct space *space, struct range range)
     return 0;
 }
 
-/* A place of up to len bytes: at goal if that begins a free place, else the first that is as large. */
+/* A place of up to len bytes: at goal if that begins a free place, else the first that is as large.
+ */
 static struct range take(struct space *space, uint64_t goal, uint64_t len)
 {
     size_t i = 0;

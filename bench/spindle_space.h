@@ -2,11 +2,11 @@
  * spindle_space.h -- where on the modelled device the bytes of each file lie.
  *
  * A space is the device's addresses; a map says which of them a file has. Space is allocated when
- * data arrive from the page cache, as file systems with delayed allocation do: the first pieces of a
- * file are as large as what is written, later ones as large as the file is by then, up to 32 MiB. A
- * piece follows the file's last one if that place is free, else it is the first that fits. So small
- * files lie side by side, one file written alone is contiguous, and files written at the same time
- * interleave by pieces, not by requests (ext4 and XFS preallocate in the same way).
+ * data arrive from the page cache, as file systems with delayed allocation do: the first pieces of
+ * a file are as large as what is written, later ones as large as the file is by then, up to 32 MiB.
+ * A piece follows the file's last one if that place is free, else it is the first that fits. So
+ * small files lie side by side, one file written alone is contiguous, and files written at the same
+ * time interleave by pieces, not by requests (ext4 and XFS preallocate in the same way).
  *
  * All is counted in blocks of 4 KiB. One thread at a time. Errors: -1 if memory is short.
  */
@@ -49,7 +49,8 @@ int space_map(struct space *space, struct file_map *map, uint64_t offset, uint64
 int space_unmap(struct space *space, struct file_map *map, const struct range *part,
                 void (*freed)(void *arg, struct range range), void *arg);
 
-/* The places of the file's bytes, without holes: at most max of them; returns how many there are. */
+/* The places of the file's bytes, without holes: at most max of them; returns how many there are.
+ */
 size_t space_ranges(const struct file_map *map, uint64_t offset, uint64_t len, struct range *ranges,
                     size_t max);
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what rocksort needs, if it is missing, by Debian package name.
 #
-#     scripts/install-deps.sh [build|test|demo]      build is the default, test and demo contain it
+#     scripts/install-deps.sh [build|test|demo|bench]      build is the default; all contain it
 #
 # Quick when all is there: one dpkg-query, no `apt-get update`. Where packages cannot be installed
 # (no apt, or neither root nor sudo without a password) it says what to install by apt, conda or
@@ -31,8 +31,14 @@ demo)
     brew="$build_brew samtools"
     modules=$build_modules
     programs="samtools" ;;
+bench) # the disk model, with libfuse 3; where there is none, benchmarks run on the plain disk
+    apt="$build_apt python3 samtools libfuse3-dev fuse3"
+    conda="$build_conda python samtools libfuse"
+    brew="$build_brew python samtools"
+    modules="$build_modules fuse3"
+    programs="python3 samtools" ;;
 *)
-    echo "usage: scripts/install-deps.sh [build|test|demo]" >&2
+    echo "usage: scripts/install-deps.sh [build|test|demo|bench]" >&2
     exit 1 ;;
 esac
 
