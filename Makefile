@@ -7,6 +7,8 @@
 #   make bench          compares with the samtools on PATH (an hour on two cores)
 #   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
 #                       with SCALE=small; RECORDS=6M simulates so many)
+#   make bench-2014     the experiments of 2014 on modelled disks (an hour; a few minutes with
+#                       SCALE=small); results go to build/bench-2014
 #   make install        to PREFIX (/usr/local), below DESTDIR
 #   make bench/spindle  builds the disk model of the benchmarks, which needs libfuse 3
 #   make clean
@@ -53,8 +55,8 @@ LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 
 MODULES = bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_key_tag \
           bam_key_template bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
-          bam_writer bgzf_block compaction_plan diag disk_probe header_text header_union mem_budget minhash minhash_index \
-          output_path output_pump pipeline pipeline_feed pipeline_load pipeline_merge pipeline_segment \
+          bam_writer bgzf_block compaction_plan diag disk_probe header_text header_union machine_memory mem_budget minhash minhash_index \
+          output_path output_pump page_cache pipeline pipeline_feed pipeline_load pipeline_merge pipeline_segment \
           pipeline_spill rocksdb_opts run_db run_store sam_text scratch_dir size_option sort_options \
           temp_codec
 
@@ -67,7 +69,8 @@ PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 
 UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
 
-.PHONY: all demo check check-unit check-cli differential bench bench-peers install clean format
+.PHONY: all demo check check-unit check-cli differential bench bench-peers bench-2014 install \
+        clean format
 .SECONDARY:
 
 all: $(PROGRAMS)
@@ -137,6 +140,12 @@ bench-peers: all bench/simulate-reads
 	python3 bench/compare.py $(PEERS_$(SCALE)) $(if $(RECORDS),--records $(RECORDS)) \
 	    $(if $(PEERS),--programs $(PEERS)) --json build/peers/peers.json \
 	    --markdown build/peers/peers.md --plot build/peers/peers.png
+
+# Without libfuse 3 there is no disk model, and it says so. BENCH_2014='--experiment storage' and
+# others of bench-2014.py's options may be added.
+bench-2014: all bench/simulate-reads
+	@if $(PKG_CONFIG) --exists fuse3; then $(MAKE) --no-print-directory bench/spindle; fi
+	python3 bench/bench-2014.py --scale $(SCALE) $(BENCH_2014)
 
 install: all
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/man/man1"

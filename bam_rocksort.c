@@ -81,9 +81,9 @@ static void print_details(const struct sort_report *r)
     if (store->compacted)
         diag_note("compacted %u files at a time beyond %u, reading %zu KiB at a time",
                   store->width, store->max_files, store->compaction_read_bytes >> 10);
-    diag_note("the merge read %u files, %zu KiB at a time (0: as the kernel does), with about "
+    diag_note("the merge read %u files, %zu KiB at a time (0: as the kernel does)%s, with about "
               "%" PRIu64 " seeks in all", store->n_files, store->scan_read_bytes >> 10,
-              store->n_seeks);
+              store->direct ? " past the page cache" : "", store->n_seeks);
 }
 
 static void print_closing_line(const struct sort_report *r)

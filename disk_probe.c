@@ -16,8 +16,8 @@
 enum {
     ALIGNMENT = 4096,
     N_SEEKS = 12,
-    SEQUENTIAL_BYTES = 4 << 20,
-    MIN_FILE_BYTES = 1 << 20,
+    CHUNK_BYTES = 4 << 20,
+    N_CHUNKS = 4,               /* more than the cache of a disk takes for one place */
 };
 
 /* Between the 10 ms of a disk and the 0.1 ms of an SSD, nearer to the disk: network volumes under
@@ -57,7 +57,7 @@ static int rotating_flag(dev_t device)
     return -1;
 }
 
-void disk_probe_directory(const char *path, struct disk_traits *traits)
+static void look_at_file_system(const char *path, struct disk_traits *traits)
 {
     struct statfs fs;
     struct stat st;
@@ -94,50 +94,74 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /* The lower quartile: others use the disk, too. */
-static double measure_seek(int fd, void *buffer, off_t file_bytes)
+static double measure_seek(int fd, void *buffer)
 {
+    enum { N_PLACES = N_CHUNKS * (CHUNK_BYTES / ALIGNMENT) };
     double seconds[N_SEEKS];
-    uint64_t place = 0, n_places = (uint64_t)file_bytes / ALIGNMENT;
+    unsigned place = 0;
     for (int i = 0; i < N_SEEKS; i++) {
-        /* Golden-section steps: far apart, and never twice the same. */
-        place = (place + n_places * 618 / 1000 + 1) % n_places;
-        seconds[i] = time_read(fd, buffer, ALIGNMENT, (off_t)(place * ALIGNMENT));
+        /* Steps of the golden section: far apart, and never twice the same. */
+        place = (place + N_PLACES * 618 / 1000 + 1) % N_PLACES;
+        seconds[i] = time_read(fd, buffer, ALIGNMENT, (off_t)place * ALIGNMENT);
         if (seconds[i] < 0) return 0;
     }
     qsort(seconds, N_SEEKS, sizeof *seconds, compare_doubles);
     return seconds[N_SEEKS / 4];
 }
 
-/* Two reads: the first one pays for the seek. */
-static double measure_rate(int fd, void *buffer, off_t file_bytes)
+/* Of three reads in a row the first one pays for the seek. */
+static double measure_rate(int fd, void *buffer)
 {
-    off_t n_bytes = file_bytes / 2 & ~(off_t)(ALIGNMENT - 1);
-    if (n_bytes > SEQUENTIAL_BYTES) n_bytes = SEQUENTIAL_BYTES;
-    if (time_read(fd, buffer, (size_t)n_bytes, 0) < 0) return 0;
-    double seconds = time_read(fd, buffer, (size_t)n_bytes, n_bytes);
-    return seconds > 0 ? (double)n_bytes / seconds : 0;
+    double seconds = 0;
+    for (int i = 0; i < 3; i++) {
+        double s = time_read(fd, buffer, CHUNK_BYTES, (off_t)i * CHUNK_BYTES);
+        if (s < 0) return 0;
+        if (i > 0) seconds += s;
+    }
+    return seconds > 0 ? 2 * CHUNK_BYTES / seconds : 0;
 }
 
-bool disk_probe_file(const char *path, struct disk_traits *traits)
+/* Fills the file with what no disk or file system compresses. */
+static bool fill(int fd, uint64_t *buffer)
 {
-    struct stat st;
+    uint64_t x = 88172645463325252u;    /* xorshift64 */
+    for (int chunk = 0; chunk < N_CHUNKS; chunk++) {
+        for (size_t i = 0; i < CHUNK_BYTES / sizeof x; i++) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            buffer[i] = x;
+        }
+        if (pwrite(fd, buffer, CHUNK_BYTES, (off_t)chunk * CHUNK_BYTES) != CHUNK_BYTES)
+            return false;
+    }
+    return fsync(fd) == 0;
+}
+
+static void measure(const char *directory, struct disk_traits *traits)
+{
+    char path[4096];
     void *buffer = NULL;
-    bool done = false;
-    int fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
-    if (fd < 0) return false;
-    if (fstat(fd, &st) == 0 && st.st_size >= MIN_FILE_BYTES &&
-        posix_memalign(&buffer, ALIGNMENT, SEQUENTIAL_BYTES) == 0) {
-        traits->seek_seconds = measure_seek(fd, buffer, st.st_size);
-        traits->bytes_per_second = measure_rate(fd, buffer, st.st_size);
-        done = traits->seek_seconds > 0 && traits->bytes_per_second > 0;
+    int n = snprintf(path, sizeof path, "%s/probe", directory);
+    if (n < 0 || (size_t)n >= sizeof path) return;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0600);
+    if (fd < 0) return;
+    if (posix_memalign(&buffer, ALIGNMENT, CHUNK_BYTES) == 0 && fill(fd, buffer)) {
+        traits->seek_seconds = measure_seek(fd, buffer);
+        traits->bytes_per_second = measure_rate(fd, buffer);
     }
     free(buffer);
+    (void)unlink(path);
     (void)close(fd);
-    return done;
+}
+
+void disk_probe(const char *directory, struct disk_traits *traits)
+{
+    look_at_file_system(directory, traits);
+    if (!traits->is_memory) measure(directory, traits);
 }
 
 bool disk_is_slow_to_seek(const struct disk_traits *traits)
 {
-    if (traits->seek_seconds > 0) return traits->seek_seconds >= slow_seek_seconds;
-    return false;
+    return traits->seek_seconds >= slow_seek_seconds;
 }

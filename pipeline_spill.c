@@ -242,11 +242,17 @@ static int make_scratch_dirs(struct pipeline *p)
     return 0;
 }
 
+/* With the lock held: uncompressed size of the whole input; 0: unknown. */
+static uint64_t expected_bytes(const struct pipeline *p)
+{
+    return p->settings->input_bytes ? p->settings->input_bytes : p->expected_bytes;
+}
+
 /* How many runs there will be in all; 0: unknown. */
 static uint64_t expected_runs(struct pipeline *p)
 {
     pipeline_lock(p);
-    uint64_t n_bytes = p->settings->input_bytes ? p->settings->input_bytes : p->expected_bytes;
+    uint64_t n_bytes = expected_bytes(p);
     /* A quarter is entries and gaps; and compaction, for which this is asked, will take a quarter
        of the batches. */
     uint64_t run_bytes = p->budget.batch_bytes * p->budget.run_batches / 2;
@@ -260,7 +266,11 @@ static int open_store(struct pipeline *p)
 {
     if (p->store) return 0;
     if (make_scratch_dirs(p) < 0) return -1;
+    pipeline_lock(p);
+    uint64_t n_bytes = expected_bytes(p);
+    pipeline_unlock(p);
     struct run_store_settings settings = {
+        .input_bytes = n_bytes,
         .dirs = (const char *const *)p->scratch_paths,
         .n_dirs = p->n_scratch_paths,
         .compaction = p->settings->compaction,
@@ -413,8 +423,7 @@ static bool batches_crowd(const struct pipeline *p)
 {
     const struct mem_budget *budget = &p->budget;
     size_t n_waiting = p->sealed.n - p->sealed.n_spilled;
-    uint64_t n_bytes = p->settings->input_bytes ? p->settings->input_bytes : p->expected_bytes;
-    bool may_fit = p->sealed.n_spilled == 0 && n_bytes < budget->total_bytes;
+    bool may_fit = p->sealed.n_spilled == 0 && expected_bytes(p) < budget->total_bytes;
     size_t crowd = may_fit ? budget->first_full_batches : budget->full_batches;
     /* Large records fill the memory with fewer batches. */
     return n_waiting >= crowd ||

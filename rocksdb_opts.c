@@ -77,7 +77,7 @@ static void set_db_options(rocksdb_options_t *db)
     rocksdb_options_set_skip_stats_update_on_db_open(db, 1);
 }
 
-int rocksdb_opts_init(struct rocksdb_opts *opts, size_t compaction_read_bytes)
+int rocksdb_opts_init(struct rocksdb_opts *opts, size_t compaction_read_bytes, bool direct)
 {
     memset(opts, 0, sizeof *opts);
     char *error = NULL, text[sizeof options_format + 32];
@@ -90,6 +90,7 @@ int rocksdb_opts_init(struct rocksdb_opts *opts, size_t compaction_read_bytes)
     set_table_options(opts->table);
     rocksdb_options_set_block_based_table_factory(base, opts->table);
     set_db_options(base);
+    rocksdb_options_set_use_direct_reads(base, direct);
     rocksdb_get_options_from_string(base, text, opts->db, &error);
     rocksdb_options_destroy(base);
     if (error) {

@@ -8,6 +8,7 @@
 #define ROCKSORT_ROCKSDB_OPTS_H
 
 #include <rocksdb/c.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct rocksdb_opts {
@@ -19,9 +20,10 @@ struct rocksdb_opts {
 
 /*
  * Compactions read compaction_read_bytes of a file at a time; 0: as much as the kernel reads ahead.
+ * If `direct`, they and scans read past the page cache.
  * Returns 0, or -1 after a message; on failure nothing has to be released.
  */
-int rocksdb_opts_init(struct rocksdb_opts *opts, size_t compaction_read_bytes);
+int rocksdb_opts_init(struct rocksdb_opts *opts, size_t compaction_read_bytes, bool direct);
 
 /* For a scan that reads read_bytes of a file at a time, or 0; to be destroyed by the caller. */
 rocksdb_readoptions_t *rocksdb_opts_scan(size_t read_bytes);

@@ -72,7 +72,7 @@ const char *run_db_full_error(const struct run_db *db)
     return db->full_error ? db->full_error : "No space left on device";
 }
 
-struct run_db *run_db_create(const char *dir, size_t compaction_read_bytes)
+struct run_db *run_db_create(const char *dir, size_t compaction_read_bytes, bool direct)
 {
     struct run_db *db = calloc(1, sizeof *db);
     if (!db) goto no_memory;
@@ -80,7 +80,7 @@ struct run_db *run_db_create(const char *dir, size_t compaction_read_bytes)
     db->path_room = strlen(dir) + 32;
     db->path = malloc(db->path_room);
     if (!db->dir || !db->path) goto no_memory;
-    if (rocksdb_opts_init(&db->opts, compaction_read_bytes) < 0) goto err;
+    if (rocksdb_opts_init(&db->opts, compaction_read_bytes, direct) < 0) goto err;
     char *error = NULL;
     (void)snprintf(db->path, db->path_room, "%s/db", dir);
     db->db = rocksdb_open(db->opts.db, db->path, &error);

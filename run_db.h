@@ -25,9 +25,9 @@ enum { RUN_DB_ERROR = -1, RUN_DB_FULL = -2 };
 
 /*
  * Creates the database in an existing, empty directory. Compactions read compaction_read_bytes of a
- * file at a time (0: as the kernel does).
+ * file at a time (0: as the kernel does). If `direct`, reading goes past the page cache.
  */
-struct run_db *run_db_create(const char *dir, size_t compaction_read_bytes);
+struct run_db *run_db_create(const char *dir, size_t compaction_read_bytes, bool direct);
 
 /* Closes the database, which ends its compactions; the files stay. NULL is accepted. */
 void run_db_destroy(struct run_db *db);

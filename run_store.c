@@ -4,12 +4,17 @@
  * Read sizes. Without a request of ours the kernel reads ahead 128 KiB of each file, outside of our
  * memory, and on a disk without seeks that is best: what we read ahead is copied once more. Where
  * seeks are slow, as much is read at a time as the memory allows, once that is more than the
- * kernel would. Reading goes through the page cache: on a machine with memory to spare the
- * temporary data are still there, which direct reads would not see.
+ * kernel would.
+ *
+ * Where seeks are slow and the temporary data are much more than the memory of the machine, reading
+ * goes past the page cache: through it a read of a megabyte reaches the disk in steps of the
+ * kernel's readahead, between which the head goes elsewhere, and the pages push out those of others.
+ * Otherwise a good part of the data is still in the page cache, which direct reads would not see.
  */
 #include "run_store.h"
 
 #include "diag.h"
+#include "machine_memory.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -27,7 +32,6 @@ struct volume {                 /* a temporary directory */
     const char *dir;
     struct run_db *db;          /* NULL until the first run */
     bool full;
-    bool probed;
     struct disk_traits disk;
     double write_seconds;
     struct compaction_plan plan;
@@ -39,6 +43,8 @@ struct run_store {
     struct compaction_facts facts;
     unsigned width;             /* of compactions */
     size_t compaction_read_bytes, scan_read_bytes;
+    bool slow_to_seek;          /* one of the disks */
+    bool direct;                /* reading goes past the page cache */
     struct volume *volumes;
     struct volume *writing;     /* where the run goes that was begun */
     unsigned n_runs;
@@ -67,6 +73,14 @@ static unsigned raise_open_file_limit(void)
     return (unsigned)limit.rlim_cur - OTHER_FILES;
 }
 
+/* True if the temporary data will not fit the page cache. Half of them: the rest is on its way. */
+static bool exceeds_memory(const struct run_store_settings *settings)
+{
+    enum { RATIO = 3, SCANS = 4 };      /* of compression; and a sort spills for a reason */
+    uint64_t n_bytes = settings->input_bytes / RATIO, least = SCANS * settings->scan_bytes;
+    return machine_memory_available() < (n_bytes > least ? n_bytes : least);
+}
+
 struct run_store *run_store_create(const struct run_store_settings *settings)
 {
     struct run_store *store = calloc(1, sizeof *store);
@@ -79,7 +93,8 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
     store->settings = *settings;
     for (size_t i = 0; i < settings->n_dirs; i++) {
         store->volumes[i].dir = settings->dirs[i];
-        disk_probe_directory(settings->dirs[i], &store->volumes[i].disk);
+        disk_probe(settings->dirs[i], &store->volumes[i].disk);
+        if (disk_is_slow_to_seek(&store->volumes[i].disk)) store->slow_to_seek = true;
     }
     store->facts = (struct compaction_facts){
         .mode = settings->compaction,
@@ -88,6 +103,7 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
         .compaction_bytes = settings->compaction_bytes,
         .most_files = raise_open_file_limit(),
     };
+    store->direct = store->slow_to_seek && exceeds_memory(settings);
     store->width = compaction_width(&store->facts);
     store->compaction_read_bytes = compaction_read_bytes(&store->facts);
     return store;
@@ -170,8 +186,7 @@ int run_store_begin_run(struct run_store *store)
     double start = now_seconds();
     store->writing = volume;
     if (!volume->db) {
-        /* Its reading memory is spent only by compactions, should there be any. */
-        volume->db = run_db_create(volume->dir, store->compaction_read_bytes);
+        volume->db = run_db_create(volume->dir, store->compaction_read_bytes, store->direct);
         if (!volume->db) return RUN_STORE_ERROR;
     }
     return written(store, start, run_db_begin_run(volume->db));
@@ -185,21 +200,11 @@ int run_store_put(struct run_store *store, const uint8_t *key, size_t key_bytes,
                    run_db_put(store->writing->db, key, key_bytes, value, value_bytes));
 }
 
-/* Asks the disk, once there is a file that is large enough. */
-static void probe(struct volume *volume)
-{
-    if (volume->probed || volume->disk.is_memory) return;
-    char *path = run_db_last_file(volume->db);
-    if (path) volume->probed = disk_probe_file(path, &volume->disk);
-    free(path);
-}
-
 int run_store_end_run(struct run_store *store)
 {
     double start = now_seconds();
     int r = written(store, start, run_db_end_run(store->writing->db));
     if (r < 0) return r;
-    if (store->settings.compaction == COMPACTION_AUTO) probe(store->writing);
     store->n_runs++;
     return 0;
 }
@@ -255,11 +260,12 @@ int run_store_settle(struct run_store *store)
 {
     for (size_t i = 0; i < store->settings.n_dirs; i++) {
         struct volume *volume = &store->volumes[i];
-        unsigned width = volume->applied_width;
+        unsigned width = volume->applied_width, enough = volume->applied_max_files * 3 / 4;
+        if (enough < 2 * width) enough = 2 * width;
         /* Runs that came after the last compaction: fewer than the width, but newest and in a row.
            */
-        if (width == 0 || run_db_n_files(volume->db) <= 2 * width) continue;
-        if (run_db_compact(volume->db, 2, width, 2 * width) < 0) return RUN_STORE_ERROR;
+        if (width == 0 || run_db_n_files(volume->db) <= enough) continue;
+        if (run_db_compact(volume->db, 2, width, enough) < 0) return RUN_STORE_ERROR;
     }
     return 0;
 }
@@ -275,13 +281,16 @@ bool run_store_is_compacting(const struct run_store *store)
 
 bool run_store_is_crowded(const struct run_store *store)
 {
-    unsigned n_files = 0, width = 0;
+    unsigned n_files = 0;
+    bool behind = false;
     for (size_t i = 0; i < store->settings.n_dirs; i++) {
         const struct volume *volume = &store->volumes[i];
-        if (volume->db) n_files += run_db_n_files(volume->db);
-        if (volume->applied_width > width) width = volume->applied_width;
+        unsigned n = volume->db ? run_db_n_files(volume->db) : 0;
+        n_files += n;
+        if (volume->applied_width > 0 && n >= volume->applied_max_files + volume->applied_width)
+            behind = true;
     }
-    return width > 0 && n_files + 2 > store->facts.most_files;
+    return behind || n_files + 2 > store->facts.most_files;
 }
 
 /* ---- after loading ---- */
@@ -297,11 +306,9 @@ static unsigned count_files(const struct run_store *store)
 /* Bytes that the scan should read at a time of each of n_files files. */
 static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
 {
-    bool slow = false;
-    for (size_t i = 0; i < store->settings.n_dirs; i++)
-        slow = slow || disk_is_slow_to_seek(&store->volumes[i].disk);
     size_t share = n_files > 0 ? store->settings.scan_bytes / n_files : 0;
-    if (!slow || share < 2 * (size_t)KERNEL_READ_BYTES) return 0;
+    if (store->direct && share < KERNEL_READ_BYTES) return KERNEL_READ_BYTES;
+    if (!store->slow_to_seek || share < 2 * (size_t)KERNEL_READ_BYTES) return 0;
     return share > MAX_READ_BYTES ? MAX_READ_BYTES : share & ~(size_t)4095;
 }
 
@@ -353,6 +360,7 @@ void run_store_stats(const struct run_store *store, struct run_store_stats *stat
         .scan_read_bytes = store->scan_read_bytes,
         .compaction_read_bytes = store->compaction_read_bytes,
         .width = store->width,
+        .direct = store->direct,
         .disk = store->volumes[0].disk,
     };
     for (size_t i = 0; i < store->settings.n_dirs; i++) {

@@ -28,6 +28,7 @@ struct run_store_settings {
     const char *const *dirs;    /* existing and empty; outlive the store */
     size_t n_dirs;
     enum compaction_mode compaction;
+    uint64_t input_bytes;       /* uncompressed, about; 0: unknown */
     uint64_t n_runs_expected;   /* 0: unknown */
     size_t scan_bytes;          /* memory for the scans to read ahead */
     size_t compaction_bytes;    /* memory for compactions, once they are on */
@@ -60,7 +61,11 @@ int run_store_settle(struct run_store *store);
 /* True while a compaction is under way. */
 bool run_store_is_compacting(const struct run_store *store);
 
-/* True if there are so many files that the next run should wait until a compaction has ended. */
+/*
+ * True if the next run should wait until a compaction has ended: there are as many files as may be
+ * open, or a second compaction is due. More runs would only wait longer for theirs, and since the
+ * newest are compacted first, some of those between would be left alone.
+ */
 bool run_store_is_crowded(const struct run_store *store);
 
 struct run_store_stats {
@@ -70,6 +75,7 @@ struct run_store_stats {
     uint64_t compacted_bytes;   /* written by compactions */
     size_t compaction_read_bytes, scan_read_bytes;      /* at a time; 0: as the kernel does */
     uint64_t n_seeks;           /* of compactions and of the scans, about */
+    bool direct;                /* reading goes past the page cache */
     bool compacted;
     enum compaction_reason reason;
     unsigned width, max_files;  /* of compactions */

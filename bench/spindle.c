@@ -120,7 +120,8 @@ static int parse_number(const char *name, const char *text, double *value)
 
 static int parse_size(const char *name, const char *text, uint64_t *value)
 {
-    if (size_option_parse(text, value)) return complain(name, "a size like 4096, 512K or 2G is needed");
+    if (size_option_parse(text, value))
+        return complain(name, "a size like 4096, 512K or 2G is needed");
     return 0;
 }
 
@@ -200,8 +201,8 @@ static int serve(struct command *command, char **words)
 
 static int list(void)
 {
-    printf("%-16s %-30s %7s %7s %7s %7s %6s %7s %7s %s\n", "name", "device", "read", "write", "read",
-           "write", "drives", "stripe", "I/O cap", "rotates");
+    printf("%-16s %-30s %7s %7s %7s %7s %6s %7s %7s %s\n", "name", "device", "read",
+           "write", "read", "write", "drives", "stripe", "I/O cap", "rotates");
     printf("%-16s %-30s %7s %7s %7s %7s %6s %7s %7s\n", "", "", "MB/s", "MB/s", "IOPS", "IOPS", "",
            "KiB", "KiB");
     for (size_t i = 0; device_at(i); i++) {

@@ -77,8 +77,8 @@ static void print_table_row(const char *record)
 {
     char label[64] = "";
     (void)sscanf(record, "{\"label\": \"%63[^\"]", label);
-    printf("%-20s %8.1f %8.1f %5.1f %5.1f %7.0f %8.1f %7.1f %7.1f %7.0f %8.1f %7.1f %7.1f %7.0f %5.1f"
-           " %7.0f %7.2f\n",
+    printf("%-20s %8.1f %8.1f %5.1f %5.1f %7.0f %8.1f %7.1f %7.1f %7.0f %8.1f %7.1f %7.1f %7.0f"
+           " %5.1f %7.0f %7.2f\n",
            label, number_of(record, "elapsed_s"), number_of(record, "busy_s"),
            100 * number_of(record, "utilisation"), 100 * number_of(record, "bandwidth_utilisation"),
            number_of(record, "reads"), number_of(record, "read_bytes") / 1e6,

@@ -53,7 +53,8 @@ static const struct device presets[] = {
     {"ebs-magnetic", "EBS magnetic", 65 * MIB, 65 * MIB, 100, 100, 1, 0, 1024 * KIB, true},
     /* The same document: st1 has 40 MiB/s a TiB without its burst (left out as for gp2); I/O is
      * metered in MiB, a small random one counts as 1 MiB, so 40 of them a second. */
-    {"ebs-st1", "EBS st1, 1 TB, credit used up", 40 * MIB, 40 * MIB, 40, 40, 1, 0, 1024 * KIB, true},
+    {"ebs-st1", "EBS st1, 1 TB, credit used up", 40 * MIB, 40 * MIB, 40, 40, 1, 0, 1024 * KIB,
+     true},
     {"nvme", "NVMe: no delay, counts only", 0, 0, 0, 0, 1, 0, 0, false},
 };
 

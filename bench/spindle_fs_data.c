@@ -102,6 +102,7 @@ static int node_map_old(struct fs *fs, struct node *node)
     if (node->is_mapped) return 0;
     node->is_mapped = true;
     if (fstat(node->io_fd, &attr)) return errno;
+    node->end = (uint64_t)attr.st_size;
     if (attr.st_size == 0 || node->map.n_extents) return 0;
     return space_map(fs->space, &node->map, 0, (uint64_t)attr.st_size) ? ENOMEM : 0;
 }
@@ -148,7 +149,8 @@ int node_truncate(struct fs *fs, struct node *node, off_t size)
     if (!error) {
         node_unmap(fs, node, (uint64_t)size, UINT64_MAX);
         node_account(fs, node);
-        node->is_dirty = true;
+        node->end = (uint64_t)size;
+        node_changed(fs, node, true);
     }
     node_close(fs, node);
     return error;
@@ -254,12 +256,15 @@ static void do_write(fuse_req_t req, fuse_ino_t ino, struct fuse_bufvec *data, o
         if (n <= 0) error = n < 0 ? (int)-n : EIO;
         node_account(fs, node);
     }
+    uint64_t mapped = node->map.mapped_bytes;
     if (!error && space_map(fs->space, &node->map, (uint64_t)offset, (uint64_t)n)) error = ENOMEM;
     if (error) {
         fuse_reply_err(req, error);
         return;
     }
-    node->is_dirty = true;
+    bool grown = (uint64_t)offset + (uint64_t)n > node->end || node->map.mapped_bytes > mapped;
+    if ((uint64_t)offset + (uint64_t)n > node->end) node->end = (uint64_t)offset + (uint64_t)n;
+    node_changed(fs, node, grown);
     struct io *io = io_create(req, node, (uint64_t)offset, (uint64_t)n);
     if (!io) return;
     io->op.done = write_done;
@@ -275,31 +280,33 @@ static void sync_done(struct model_op *op)
     free(io);
 }
 
-static void start_sync(fuse_req_t req, struct node *node)
+/* A commit takes all that changed since the last one, as those of ext4 and XFS: what was changed
+ * before it needs none of its own. */
+static void start_sync(fuse_req_t req, const struct node *node, uint64_t changed_in)
 {
     struct fs *fs = fs_of(req);
-    bool commit = fs->journal_dirty || (node && node->is_dirty);
+    bool commit = changed_in == fs->commit;
     struct io *io = io_create(req, node, 0, UINT64_MAX);
     if (!io) return;
     io->op.done = sync_done;
-    fs->journal_dirty = false;
-    if (node) node->is_dirty = false;
+    if (commit) fs->commit++;
     model_sync(fs->model, &io->op, commit);
 }
 
-void journal_sync(fuse_req_t req)
+void names_sync(fuse_req_t req)
 {
-    start_sync(req, NULL);
+    start_sync(req, NULL, fs_of(req)->renamed_in);
 }
 
 static void do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *info)
 {
-    (void)datasync;
     (void)info;
-    if (control_is(ino))
+    if (control_is(ino)) {
         control_drain(req);
-    else
-        start_sync(req, node_of(fs_of(req), ino));
+        return;
+    }
+    const struct node *node = node_of(fs_of(req), ino);
+    start_sync(req, node, datasync ? node->grown_in : node->changed_in);
 }
 
 static void do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t len,
@@ -323,7 +330,7 @@ static void do_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset,
         space_map(fs->space, &node->map, (uint64_t)offset, (uint64_t)len))
         error = ENOMEM;
     node_account(fs, node);
-    if (!error) node->is_dirty = true;
+    if (!error) node_changed(fs, node, true);
     fuse_reply_err(req, error);
 }
 

@@ -35,7 +35,9 @@ struct node {
     bool io_writable;
     unsigned n_open;
     bool is_mapped; /* what it had before the mount has a place, too */
-    bool is_dirty;  /* changed since the last fsync */
+    uint64_t changed_in; /* the commit that will have its attributes: fs->commit of then */
+    uint64_t grown_in;   /* the same of its size or places, which fdatasync needs, too */
+    uint64_t end;        /* of what was written */
     struct file_map map;
     uint64_t used_bytes; /* of --size */
 };
@@ -50,7 +52,8 @@ struct fs {
     struct node **buckets;
     size_t n_buckets, n_nodes;
     uint64_t used_bytes;
-    bool journal_dirty; /* names changed since the last commit */
+    uint64_t commit;     /* the number of the journal's next one */
+    uint64_t renamed_in; /* the commit that will have the last change of names */
     pthread_t thread;   /* which takes requests */
     char *read_buffers[2]; /* MAX_REQUEST_BYTES: that thread's and the clock's */
 };
@@ -68,7 +71,8 @@ void names_ops(struct fuse_lowlevel_ops *ops);
 struct node *node_of(struct fs *fs, fuse_ino_t ino);
 
 /* Opens an entry of a directory and makes it known to the kernel. */
-int node_lookup(struct fs *fs, struct node *parent, const char *name, struct fuse_entry_param *entry);
+int node_lookup(struct fs *fs, struct node *parent, const char *name,
+                struct fuse_entry_param *entry);
 
 /* /proc/self/fd/N: works for whatever O_PATH has open. */
 #define PROC_PATH_BYTES 32
@@ -90,8 +94,14 @@ int node_truncate(struct fs *fs, struct node *node, off_t size);
 /* Gives back the places of a file's bytes; what was not written to the device never is. */
 void node_unmap(struct fs *fs, struct node *node, uint64_t offset, uint64_t len);
 
-/* Replies when an fsync of nothing but the journal is done. */
-void journal_sync(fuse_req_t req);
+/* Replies when the changes of names are in the journal. */
+void names_sync(fuse_req_t req);
+
+static inline void node_changed(const struct fs *fs, struct node *node, bool grown)
+{
+    node->changed_in = fs->commit;
+    if (grown) node->grown_in = fs->commit;
+}
 
 /* ---- spindle_fs.c: the control directory and its files ---- */
 

@@ -126,7 +126,8 @@ void node_table_release(struct fs *fs)
     fs->n_buckets = 0;
 }
 
-int node_lookup(struct fs *fs, struct node *parent, const char *name, struct fuse_entry_param *entry)
+int node_lookup(struct fs *fs, struct node *parent, const char *name,
+                struct fuse_entry_param *entry)
 {
     struct node *node;
 
@@ -191,7 +192,7 @@ static void do_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
 static int give_to_caller(fuse_req_t req, const struct node *parent, const char *name)
 {
     const struct fuse_ctx *ctx = fuse_req_ctx(req);
-    fs_of(req)->journal_dirty = true;
+    fs_of(req)->renamed_in = fs_of(req)->commit;
     if (geteuid() || (!ctx->uid && !ctx->gid)) return 0;
     return fchownat(parent->path_fd, name, ctx->uid, ctx->gid, AT_SYMLINK_NOFOLLOW) ? errno : 0;
 }
@@ -209,7 +210,7 @@ static void reply_made(fuse_req_t req, struct node *parent, const char *name, in
 /* Ends a request that changed names; status is that of the call. */
 static void reply_changed(fuse_req_t req, int status)
 {
-    if (!status) fs_of(req)->journal_dirty = true;
+    if (!status) fs_of(req)->renamed_in = fs_of(req)->commit;
     fuse_reply_err(req, status ? errno : 0);
 }
 
@@ -253,7 +254,8 @@ static void do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const cha
         fuse_reply_err(req, errno);
         return;
     }
-    fs->journal_dirty = true;
+    fs->renamed_in = fs->commit;
+    node_changed(fs, node_of(fs, ino), false);
     reply_lookup(req, dir, name);
 }
 
@@ -298,6 +300,7 @@ static void do_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
             node->io_writable = true;
             fd = -1;
         }
+        node_changed(fs, node, true);
         error = node_open(node, true);
         if (error) node_forget(fs, node, 1);
     }
@@ -351,6 +354,7 @@ static int set_attr(struct fs *fs, struct node *node, const struct stat *attr, i
     char path[PROC_PATH_BYTES];
 
     node_proc_path(node, path);
+    node_changed(fs, node, false);
     if (set & FUSE_SET_ATTR_MODE && chmod(path, attr->st_mode & 07777)) return errno;
     if (set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) {
         uid_t uid = set & FUSE_SET_ATTR_UID ? attr->st_uid : (uid_t)-1;
@@ -470,7 +474,7 @@ static void do_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
     (void)ino;
     (void)datasync;
     (void)info;
-    journal_sync(req);
+    names_sync(req);
 }
 
 void names_ops(struct fuse_lowlevel_ops *ops)

@@ -26,12 +26,20 @@
  * is never written; reading it back costs nothing. Without this, close() would wait for the disk:
  * FUSE flushes a file's dirty pages then, which no other file system does.
  *
+ * How much the choices matter: sorts of 1 GB of records in 160 MB of memory, temporary data on a
+ * barracuda, were within 2 % in seeks and busy seconds, as two runs of the same are, with a write
+ * buffer of 8 or 256 instead of 64 MiB, and with places of up to 8 instead of 32 MiB; without
+ * passing over gaps they had 0 to 2 % more busy seconds; with batches of 4 instead of 16 requests 1
+ * to 5 % more.
+ *
  * Locks: one for all. Functions whose name begins with a drive's or part's expect it.
  */
 #include "spindle_model.h"
+#include "spindle_queue.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -47,26 +55,9 @@
 #define BATCH_REQUESTS 16
 #define MAX_STARVED 2
 #define EXPIRE_NS {INT64_C(500000000), INT64_C(5000000000)}
-/* max_sectors_kb is 512 on kernels of 2014 and 1280 on those of today. */
-#define MAX_MERGED_BYTES (UINT64_C(1) << 20)
 #define COMMIT_BYTES 4096
 
 enum { QUEUE_SYNC, QUEUE_BUFFER, N_QUEUES };
-
-/* What a request has to do on one drive; addresses are the drive's. */
-struct part {
-    uint64_t addr, len;
-    int64_t arrival;
-    struct model_op *op; /* NULL: nobody waits */
-    bool is_write;
-    bool is_buffered; /* counts in the write buffer */
-    bool is_commit;
-};
-
-struct queue {
-    struct part **parts; /* by address; those of the write buffer do not overlap */
-    size_t n, room;
-};
 
 struct drive {
     struct queue queues[N_QUEUES];
@@ -102,72 +93,6 @@ int64_t model_now(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* ---- queues ---- */
-
-/* The first part that ends behind addr. */
-static size_t queue_find(const struct queue *queue, uint64_t addr)
-{
-    size_t low = 0, high = queue->n;
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        if (queue->parts[mid]->addr + queue->parts[mid]->len > addr)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
-}
-
-/* The first part that begins at addr or behind. */
-static size_t queue_find_begin(const struct queue *queue, uint64_t addr)
-{
-    size_t low = 0, high = queue->n;
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        if (queue->parts[mid]->addr >= addr)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
-}
-
-/* Takes the part over; 0, or -1 if memory is short. */
-static int queue_insert(struct queue *queue, struct part part)
-{
-    if (queue->n == queue->room) {
-        size_t room = queue->room ? queue->room * 2 : 64;
-        struct part **parts = realloc(queue->parts, room * sizeof(struct part *));
-        if (!parts) return -1;
-        queue->parts = parts;
-        queue->room = room;
-    }
-    struct part *copy = malloc(sizeof *copy);
-    if (!copy) return -1;
-    *copy = part;
-    size_t i = queue_find_begin(queue, part.addr);
-    memmove(queue->parts + i + 1, queue->parts + i, (queue->n - i) * sizeof(struct part *));
-    queue->parts[i] = copy;
-    queue->n++;
-    return 0;
-}
-
-static struct part *queue_remove(struct queue *queue, size_t i)
-{
-    struct part *part = queue->parts[i];
-    queue->n--;
-    memmove(queue->parts + i, queue->parts + i + 1, (queue->n - i) * sizeof(struct part *));
-    return part;
-}
-
-static size_t queue_oldest(const struct queue *queue)
-{
-    size_t oldest = 0;
-    for (size_t i = 1; i < queue->n; i++)
-        if (queue->parts[i]->arrival < queue->parts[oldest]->arrival) oldest = i;
-    return oldest;
 }
 
 /* ---- the device ---- */
@@ -247,7 +172,7 @@ static void drive_begin(struct model *m, struct drive *drive, struct part *part)
     c->reads++;
     c->read_bytes += part->len;
     c->read_busy_ns += service;
-    c->read_wait_ns += drive->finish - part->arrival;
+    if (drive->finish > part->arrival) c->read_wait_ns += drive->finish - part->arrival;
     if (part->len < SMALL_READ_BYTES) {
         c->small_reads++;
         c->small_read_busy_ns += service;
@@ -312,27 +237,6 @@ static void part_complete(struct model *m, struct part *part)
 
 /* ---- the write buffer ---- */
 
-/* Adds to a part that ends where this begins, or begins where it ends; false if there is none. */
-static bool buffer_merge(struct queue *queue, size_t i, uint64_t addr, uint64_t len)
-{
-    if (i > 0) {
-        struct part *last = queue->parts[i - 1];
-        if (last->addr + last->len == addr && last->len + len <= MAX_MERGED_BYTES) {
-            last->len += len;
-            return true;
-        }
-    }
-    if (i < queue->n) {
-        struct part *next = queue->parts[i];
-        if (addr + len == next->addr && next->len + len <= MAX_MERGED_BYTES) {
-            next->addr = addr;
-            next->len += len;
-            return true;
-        }
-    }
-    return false;
-}
-
 static void buffer_add(struct model *m, struct drive *drive, struct range range, int64_t now)
 {
     struct queue *queue = &drive->queues[QUEUE_BUFFER];
@@ -349,7 +253,7 @@ static void buffer_add(struct model *m, struct drive *drive, struct range range,
                 len = queue->parts[i]->addr - range.addr;
             struct part part = {.addr = range.addr, .len = len, .arrival = now};
             part.is_write = part.is_buffered = true;
-            if (!buffer_merge(queue, i, range.addr, len) && queue_insert(queue, part)) return;
+            if (!queue_merge(queue, i, range.addr, len) && queue_insert(queue, part)) return;
             m->buffered += len;
         }
         range.addr += len;
@@ -545,7 +449,12 @@ struct model *model_create(const struct device *device, uint64_t write_buffer_by
 
 int model_start(struct model *m)
 {
+    sigset_t all, old;
+    /* Signals are for the thread that serves. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
     m->has_clock = !pthread_create(&m->clock, NULL, clock_main, m);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
     return m->has_clock ? 0 : -1;
 }
 
@@ -560,12 +469,8 @@ void model_destroy(struct model *m)
         pthread_join(m->clock, NULL);
     }
     for (unsigned d = 0; d < m->device.n_drives; d++) {
-        for (int q = 0; q < N_QUEUES; q++) {
-            struct queue *queue = &m->drives[d].queues[q];
-            for (size_t i = 0; i < queue->n; i++)
-                free(queue->parts[i]);
-            free(queue->parts);
-        }
+        for (int q = 0; q < N_QUEUES; q++)
+            queue_release(&m->drives[d].queues[q]);
         free(m->drives[d].serving);
     }
     if (m->has_lock) {
@@ -575,7 +480,7 @@ void model_destroy(struct model *m)
     free(m);
 }
 
-/* Queues the ranges for the one who waits. skip: not what the write buffer has. */
+/* Queues the ranges for the one who waits; not what is read from the write buffer. */
 static void op_queue(struct model *m, struct model_op *op, bool is_write)
 {
     struct range parts[MAX_DRIVES];

@@ -104,8 +104,8 @@ static int make_in(struct cgroup *cgroup, uint64_t memory_bytes)
     if (cgroup->is_v2) (void)write_text(cgroup->path, "cgroup.subtree_control", "+memory");
     (void)snprintf(cgroup->path + n, sizeof cgroup->path - n, "/spindle-%ld", (long)getpid());
     if (mkdir(cgroup->path, 0755) == 0) {
-        if (!write_text(cgroup->path, cgroup->is_v2 ? "memory.max" : "memory.limit_in_bytes", limit))
-            return 0;
+        const char *name = cgroup->is_v2 ? "memory.max" : "memory.limit_in_bytes";
+        if (!write_text(cgroup->path, name, limit)) return 0;
         (void)rmdir(cgroup->path);
     }
     cgroup->path[n] = '\0';
@@ -120,6 +120,21 @@ static int make_cgroup(struct cgroup *cgroup, uint64_t memory_bytes)
     if (!cgroup->is_v2 || !slash || slash == cgroup->path) return -1;
     *slash = '\0';
     return make_in(cgroup, memory_bytes);
+}
+
+/* Says so if the kernel ended processes of the command for their memory. */
+static void report_kills(const struct cgroup *cgroup)
+{
+    char path[PATH_MAX + 64], name[64];
+    unsigned long n;
+    (void)snprintf(path, sizeof path, "%s/%s", cgroup->path,
+                   cgroup->is_v2 ? "memory.events" : "memory.oom_control");
+    FILE *file = fopen(path, "r");
+    if (!file) return;
+    while (fscanf(file, "%63s %lu", name, &n) == 2)
+        if (!strcmp(name, "oom_kill") && n)
+            fprintf(stderr, "spindle: the kernel killed %lu process(es): out of --memory\n", n);
+    (void)fclose(file);
 }
 
 static void remove_cgroup(const struct cgroup *cgroup)
@@ -171,6 +186,7 @@ int client_run(uint64_t memory_bytes, char *const *command)
         fprintf(stderr, "spindle: fork: %s\n", strerror(errno));
     else
         status = wait_for(child, &signals);
+    report_kills(&cgroup);
     remove_cgroup(&cgroup);
     return status;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* ext4 preallocates up to 8 MiB at a time for a growing file (its groups are 128 MiB), XFS as much
- * as the file has by then. Twice and half of it were tried, see the sensitivity in spindle.c. */
+ * as the file has by then. 8 MiB instead changed nothing, see spindle_model.c. */
 #define MAX_PIECE_BYTES (UINT64_C(32) << 20)
 #define MIN_PIECE_BYTES (UINT64_C(64) << 10)
 

@@ -104,7 +104,7 @@ static void test_runs_come_back_in_order(void **state)
 {
     enum { N_RUNS = 20, N_BLOCKS = 60 };
     struct rng rng = rng_start(91);
-    struct run_db *db = run_db_create(*state, 0);
+    struct run_db *db = run_db_create(*state, 0, false);
     struct block *all = test_alloc(N_RUNS * N_BLOCKS * sizeof *all);
     size_t n = 0;
     uint64_t value_bytes = 0;
@@ -134,7 +134,7 @@ static void test_runs_come_back_in_order(void **state)
 static void test_empty_store(void **state)
 {
     struct rng rng = rng_start(92);
-    struct run_db *db = run_db_create(*state, 0);
+    struct run_db *db = run_db_create(*state, 0, false);
     assert_non_null(store);
     assert_int_equal(run_db_n_runs(store), 0);
     assert_int_equal(run_db_bytes(store), 0);
@@ -148,7 +148,7 @@ static void test_empty_store(void **state)
 static void test_destroyed_within_a_run(void **state)
 {
     struct rng rng = rng_start(93);
-    struct run_db *db = run_db_create(*state, 0);
+    struct run_db *db = run_db_create(*state, 0, false);
     struct block *blocks = make_run(&rng, 0, 10, 5000);
     assert_non_null(store);
     assert_int_equal(run_db_begin_run(store), 0);
@@ -162,7 +162,7 @@ static void test_destroyed_within_a_run(void **state)
 static void test_keys_out_of_order_are_refused(void **state)
 {
     struct rng rng = rng_start(94);
-    struct run_db *db = run_db_create(*state, 0);
+    struct run_db *db = run_db_create(*state, 0, false);
     struct block *blocks = make_run(&rng, 0, 2, 100);
     assert_non_null(store);
     assert_int_equal(run_db_begin_run(store), 0);
@@ -178,23 +178,23 @@ static void test_impossible_directories(void **state)
 {
     char path[512];
     (void)snprintf(path, sizeof path, "%s/missing/deeper", (const char *)*state);
-    assert_null(run_db_create(path, 0));
+    assert_null(run_db_create(path, 0, false));
     /* A directory in which there is a store already. */
-    struct run_db *db = run_db_create(*state, 0), *second = run_db_create(*state, 0);
+    struct run_db *db = run_db_create(*state, 0, false), *second = run_db_create(*state, 0, false);
     assert_non_null(store);
     assert_null(second);
     run_db_destroy(store);
-    assert_null(run_db_create(*state, 0));
+    assert_null(run_db_create(*state, 0, false));
     /* A file. */
     (void)snprintf(path, sizeof path, "%s/db/CURRENT", (const char *)*state);
-    assert_null(run_db_create(path, 0));
+    assert_null(run_db_create(path, 0, false));
 }
 
 /* A signal removes the directory while another thread is about to open the database in it. */
 static void test_removed_directory_does_not_come_back(void **state)
 {
     assert_int_equal(scratch_dir_remove(*state), 0);
-    assert_null(run_db_create(*state, 0));
+    assert_null(run_db_create(*state, 0, false));
     assert_int_equal(access(*state, F_OK), -1);
     assert_int_equal(mkdir(*state, 0700), 0);           /* for the teardown */
 }
@@ -253,7 +253,7 @@ static void test_flipped_bytes_are_errors(void **state)
 {
     enum { N_BLOCKS = 12 };
     struct rng rng = rng_start(95);
-    struct run_db *db = run_db_create(*state, 0);
+    struct run_db *db = run_db_create(*state, 0, false);
     struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
     char path[512];
     assert_non_null(store);
@@ -281,7 +281,7 @@ static void test_truncated_file_is_an_error(void **state)
 {
     enum { N_BLOCKS = 30 };
     struct rng rng = rng_start(96);
-    struct run_db *db = run_db_create(*state, 0);
+    struct run_db *db = run_db_create(*state, 0, false);
     struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
     char path[512];
     assert_non_null(store);

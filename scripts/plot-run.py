@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Draws runs over time: CPU, memory, disk traffic and seeks.
+
+    scripts/plot-run.py -o run.png rocksort.json samtools.json
+
+A FILE is JSON: an object with `columns` or an object `series` with them: lists of the same length,
+of which only t_s (seconds since the start) must be there:
+
+    cpu_s, read_bytes, write_bytes, seeks    counted since the start; drawn as so many a second
+    rss_bytes                                at that time
+
+Besides, all optional: `label` and `title` (texts), `marks` (a list of {"t_s", "label"}: vertical
+lines) and `limits` ({"rss_bytes": what was given}). Whatever else is there is ignored, and a row
+of the figure for which no file has data is left out. Needs matplotlib.
+"""
+
+import argparse
+import io
+import json
+import os
+import sys
+
+COLORS = ["#c2410c", "#1d4ed8", "#15803d", "#7e22ce"]
+MIB = 1 << 20
+# Rates are means over at least this share of the time axis: a sample a second is noise in an hour.
+MIN_STEPS = 240
+INK_BYTES_COLORS = 64
+
+
+class Row:
+    """One row of the figure: columns with their signs, and what they are divided by."""
+
+    def __init__(self, title, columns, unit, is_rate):
+        self.title, self.columns, self.unit, self.is_rate = title, columns, unit, is_rate
+
+
+ROWS = [
+    Row("CPU, cores", [("cpu_s", 1)], 1, True),
+    Row("memory, MiB", [("rss_bytes", 1)], MIB, False),
+    Row("disk, MB/s\n(up: read, down: written)", [("read_bytes", 1), ("write_bytes", -1)], 1e6,
+        True),
+    Row("seeks a second", [("seeks", 1)], 1, True),
+]
+
+
+def load(path):
+    """The object of a file, its columns checked; ValueError with what is wrong."""
+    with open(path, encoding="utf-8") as f:
+        data = json.load(f)
+    if not isinstance(data, dict):
+        raise ValueError("is no JSON object")
+    if "columns" not in data and isinstance(data.get("series"), dict):
+        data = dict(data, **data["series"])
+    columns = data.get("columns")
+    if not isinstance(columns, dict) or not columns.get("t_s"):
+        raise ValueError("has no columns with t_s")
+    n = len(columns["t_s"])
+    for row in ROWS:
+        for name, _ in row.columns:
+            if name in columns and len(columns[name]) != n:
+                raise ValueError("has %d values of %s but %d of t_s" % (len(columns[name]), name,
+                                                                        n))
+    data.setdefault("label", os.path.splitext(os.path.basename(path))[0])
+    return data
+
+
+def rates(times, values, step_s):
+    """(times, values a second between them), each step at least step_s long."""
+    points_t, points_v = [0.0], []
+    last_t = last_v = 0.0
+    for at, (t, v) in enumerate(zip(times, values)):
+        if t - last_t < step_s and at + 1 < len(times) or t <= last_t:
+            continue
+        points_t.append(t)
+        points_v.append((v - last_v) / (t - last_t))
+        last_t, last_v = t, v
+    return points_t, points_v
+
+
+def draw_series(axes, row, run, color, step_s, scale):
+    columns = run["columns"]
+    for name, sign in row.columns:
+        if name not in columns:
+            continue
+        if row.is_rate:
+            times, values = rates(columns["t_s"], columns[name], step_s)
+            values = [sign * v / row.unit for v in values]
+            axes.stairs(values, [t / scale for t in times], color=color, linewidth=0.9,
+                        label=run["label"] if sign > 0 else None)
+            axes.stairs(values, [t / scale for t in times], color=color, alpha=0.18, fill=True)
+        else:
+            # The last row of a run is of a time when its processes are gone.
+            axes.plot([t / scale for t in columns["t_s"]], [v / row.unit for v in columns[name]],
+                      color=color, linewidth=1, label=run["label"])
+    for mark in run.get("marks", []):
+        axes.axvline(mark["t_s"] / scale, color=color, linewidth=0.7, linestyle=":")
+
+
+def has_row(row, runs):
+    return any(any(run["columns"].get(name, [])) for run in runs for name, _ in row.columns)
+
+
+def label_marks(axes, runs, scale):
+    for run, color in zip(runs, COLORS):
+        for mark in run.get("marks", []):
+            axes.annotate(" " + mark["label"], (mark["t_s"] / scale, 1), fontsize=6, color=color,
+                          xycoords=("data", "axes fraction"), va="bottom", rotation=0)
+
+
+def draw(pyplot, runs, title):
+    rows = [row for row in ROWS if has_row(row, runs)]
+    if not rows:
+        raise ValueError("nothing to draw")
+    end_s = max(run["columns"]["t_s"][-1] for run in runs)
+    scale, unit = (60, "minutes") if end_s > 600 else (1, "seconds")
+    figure, grid = pyplot.subplots(len(rows), 1, squeeze=False, sharex=True,
+                                   figsize=(8.4, 1.35 * len(rows) + 0.8))
+    for (axes,), row in zip(grid, rows):
+        for run, color in zip(runs, COLORS):
+            draw_series(axes, row, run, color, end_s / MIN_STEPS, scale)
+        limits = {run.get("limits", {}).get(row.columns[0][0]) for run in runs} - {None}
+        for limit in limits:
+            axes.axhline(limit / row.unit, color="black", linewidth=0.7, linestyle="--")
+        axes.set_ylabel(row.title, fontsize=7)
+        axes.tick_params(labelsize=7)
+        if len(row.columns) == 1:
+            axes.set_ylim(bottom=0)
+        else:
+            axes.axhline(0, color="black", linewidth=0.5)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    label_marks(grid[0][0], runs, scale)
+    grid[-1][0].set_xlabel(unit, fontsize=7)
+    grid[-1][0].set_xlim(0, end_s / scale)
+    handles = [pyplot.Line2D([], [], color=color) for _, color in zip(runs, COLORS)]
+    figure.legend(handles, [run["label"] for run in runs], loc="upper right", fontsize=7,
+                  ncol=len(runs), frameon=False)
+    figure.suptitle(title, fontsize=8, x=0.01, ha="left")
+    figure.align_ylabels()
+    figure.tight_layout()
+    return figure
+
+
+def save(figure, path):
+    """With a palette, if Pillow is there, the PNG is a third as large."""
+    full = io.BytesIO()
+    figure.savefig(full, dpi=110, format="png")
+    try:
+        from PIL import Image
+    except ImportError:
+        with open(path, "wb") as f:
+            f.write(full.getvalue())
+        return
+    Image.open(full).convert("P", palette=Image.Palette.ADAPTIVE, colors=INK_BYTES_COLORS).save(
+        path, "PNG", optimize=True)
+
+
+def main():
+    first, _, rest = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(description=first, epilog=rest,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", metavar="PNG", required=True)
+    parser.add_argument("--title", help="[the first file's]")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="up to %d" % len(COLORS))
+    args = parser.parse_args()
+    if len(args.files) > len(COLORS):
+        parser.error("more than %d files" % len(COLORS))
+    runs = []
+    for path in args.files:
+        try:
+            runs.append(load(path))
+        except (OSError, ValueError) as e:
+            return "plot-run.py: %s %s" % (path, e)
+    try:
+        import matplotlib
+    except ImportError:
+        return "plot-run.py: there is no matplotlib: apt-get install python3-matplotlib"
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    try:
+        save(draw(pyplot, runs, args.title or runs[0].get("title", "")), args.output)
+    except (OSError, ValueError) as e:
+        return "plot-run.py: %s: %s" % (args.output, e)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
