@@ -73,9 +73,9 @@ static void print_details(const struct sort_report *r)
               r->n_batches_kept, r->reader_wait_seconds);
     if (store->n_runs == 0) return;
     if (store->disk.seek_seconds > 0)
-        diag_note("temporary disk (%s): a seek takes %.2f ms, reading in order %.0f MB/s",
-                  store->disk.file_system, 1e3 * store->disk.seek_seconds,
-                  1e-6 * store->disk.bytes_per_second);
+        diag_note("temporary disk (%s): a seek takes %.2f ms, %.1f at a time, reading in order %.0f "
+                  "MB/s", store->disk.file_system, 1e3 * store->disk.seek_seconds,
+                  store->disk.parallel, 1e-6 * store->disk.bytes_per_second);
     diag_note("compaction %s, because %s", store->compacted ? "on" : "off",
               compaction_reason_text(store->reason));
     if (store->compacted)

@@ -39,6 +39,8 @@ struct compaction_facts {
     uint64_t n_runs_expected;   /* in all; 0: unknown */
     double seek_seconds;        /* of the disk; 0: unknown */
     double bytes_per_second;    /* ... reading in order */
+    double parallel;            /* ... and the seeks that it does in the time of one; at least 1 */
+    unsigned n_scans;           /* databases that are read at the same time */
     size_t scan_bytes;          /* memory for the final scan to read into */
     size_t compaction_bytes;    /* memory for compactions */
     unsigned most_files;        /* that may be open at once */

@@ -109,6 +109,23 @@ static double measure_seek(int fd, void *buffer)
     return seconds[N_SEEKS / 4];
 }
 
+/*
+ * Asks for blocks at random places all at once and waits for them; returns how many were read in
+ * the time of one. The kernel reads what it is told will be needed without making anybody wait. The
+ * file was written past the page cache, so none of it is there.
+ */
+static double measure_parallel(int fd, void *buffer, double seek_seconds)
+{
+    enum { STEP = N_CHUNKS * CHUNK_BYTES / N_SEEKS / ALIGNMENT * ALIGNMENT };
+    double start = now_seconds();
+    for (int i = 0; i < N_SEEKS; i++)
+        (void)posix_fadvise(fd, (off_t)i * STEP + STEP / 2, ALIGNMENT, POSIX_FADV_WILLNEED);
+    for (int i = 0; i < N_SEEKS; i++)
+        if (time_read(fd, buffer, ALIGNMENT, (off_t)i * STEP + STEP / 2) < 0) return 1;
+    double seconds = now_seconds() - start, parallel = N_SEEKS * seek_seconds / seconds;
+    return parallel < 1 ? 1 : parallel;
+}
+
 /* Of three reads in a row the first one pays for the seek. */
 static double measure_rate(int fd, void *buffer)
 {
@@ -149,6 +166,11 @@ static void measure(const char *directory, struct disk_traits *traits)
     if (posix_memalign(&buffer, ALIGNMENT, CHUNK_BYTES) == 0 && fill(fd, buffer)) {
         traits->seek_seconds = measure_seek(fd, buffer);
         traits->bytes_per_second = measure_rate(fd, buffer);
+        int cached = open(path, O_RDONLY | O_CLOEXEC);
+        if (cached >= 0) {
+            traits->parallel = measure_parallel(cached, buffer, traits->seek_seconds);
+            (void)close(cached);
+        }
     }
     free(buffer);
     (void)unlink(path);

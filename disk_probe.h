@@ -3,8 +3,8 @@
  *
  * The kernel's flag for rotating disks says 1 for most virtual disks, whatever they are, and nothing
  * for network, RAID and FUSE file systems. So a file of 16 MiB is written and read past the page
- * cache: a few blocks at random places, and a stretch in order. On a rotating disk this takes 0.3 s,
- * on others 0.03 s.
+ * cache: a few blocks at random places, one after the other and all at once, and a stretch in order.
+ * On a rotating disk this takes 0.4 s, on others 0.03 s.
  *
  * Any thread.
  */
@@ -20,6 +20,8 @@ struct disk_traits {
     int rotating;               /* the kernel's flag: 0, 1 or -1, unknown; for reports */
     double seek_seconds;        /* of a random read; 0: not measured */
     double bytes_per_second;    /* of a sequential read; 0: not measured */
+    double parallel;            /* random reads that it does in the time of one, if it has many to
+                                   choose from: the drives of an array, the nearest first */
 };
 
 /*

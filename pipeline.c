@@ -218,7 +218,7 @@ static void free_paths(char **paths)
 static void release_pipeline(struct pipeline *p)
 {
     release_batches(p);
-    run_store_destroy(p->store);
+    store_close(p);
     bam_inputs_close(p->inputs);
     if (p->jobs) hts_tpool_process_destroy(p->jobs);
     if (p->pool.pool) hts_tpool_destroy(p->pool.pool);

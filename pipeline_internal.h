@@ -4,6 +4,7 @@
  * pipeline.c        the pool, workers' state, signals, the two phases in turn
  * pipeline_load.c   reader: input to sorted batches
  * pipeline_spill.c  spiller: batches to runs in the store
+ * pipeline_store.c  the store while loading: its thread ends runs and has them compacted
  * pipeline_merge.c  dispatcher and writer: runs and batches to output, with pipeline_segment.c
  *
  * One lock and one condition guard everything that threads share; jobs last milliseconds, so that
@@ -84,10 +85,18 @@ struct pipeline {
     size_t n_scratch_paths;
     struct output_path output, index_output;    /* their temporary files likewise */
 
+    unsigned n_runs;            /* written, perhaps not ended yet */
+    uint64_t spilled_bytes;     /* ... their raw bytes */
+    struct stored_run **ending; /* runs that are to be ended */
+    size_t n_ending;
+    bool is_ending;             /* one is being ended */
+    bool store_closing;
+    bool compacting;            /* memory for it was made free */
+
     /* spiller; then dispatcher */
     struct run_store *store;
-    uint64_t spilled_bytes;     /* raw bytes in the store */
-    bool compacting;            /* memory for it was made free */
+    pthread_t ending_thread;
+    bool ending_thread_runs;
     size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
 
     bool lost_reader;           /* standard output was closed */
@@ -134,6 +143,29 @@ void retire_batches(struct pipeline *p, unsigned n);
 
 /* With the lock held: gives the memory of free batches back to the kernel. */
 void drop_free_batches(struct pipeline *p);
+
+/* pipeline_store.c */
+
+/* Opens the store if it is not open. */
+int store_open(struct pipeline *p);
+
+/* Closes it and ends its thread. */
+void store_close(struct pipeline *p);
+
+/* With the lock held: uncompressed size of the whole input; 0: unknown. */
+uint64_t store_expected_bytes(const struct pipeline *p);
+
+/* How many runs there will be in all; 0: unknown. */
+uint64_t store_expected_runs(struct pipeline *p);
+
+/* Lets the run be ended in the background; waits if others are waiting for that. Takes the run. */
+int store_end_run(struct pipeline *p, struct stored_run *run);
+
+/* Waits until all runs have ended. */
+int store_drain(struct pipeline *p);
+
+/* After the last run: waits until they have ended, and for compactions. */
+int store_settle(struct pipeline *p);
 
 /* pipeline_spill.c */
 

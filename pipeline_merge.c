@@ -268,7 +268,7 @@ static int dispatch_all(struct merger *m)
 static int prepare_kept(struct merger *m)
 {
     struct pipeline *p = m->p;
-    uint32_t n_runs = p->store ? run_store_n_runs(p->store) : 0;
+    uint32_t n_runs = p->n_runs;
     struct bam_batch **batches = p->sealed.batches + p->sealed.n_spilled;
     size_t n = p->sealed.n - p->sealed.n_spilled;
     size_t *raw_bytes = calloc(n + 1, sizeof *raw_bytes);

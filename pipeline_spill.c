@@ -12,10 +12,8 @@
 
 #include "bam_block.h"
 #include "diag.h"
-#include "scratch_dir.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 /* A block of a pack, as it lies in the pack's buffer: this, the key, the value. */
 struct packed_block {
@@ -36,6 +34,7 @@ struct pack {
 struct spill {
     struct pipeline *p;
     unsigned run;
+    struct stored_run *stored;
     size_t block_bytes;
     size_t max_block_bytes;     /* of the packs that are stored */
     size_t n_sources;
@@ -172,7 +171,7 @@ static int store_oldest_pack(struct spill *spill)
         struct packed_block block;
         memcpy(&block, at, sizeof block);
         at += sizeof block;
-        int r = run_store_put(p->store, at, block.key_bytes, at + block.key_bytes,
+        int r = run_store_put(spill->stored, at, block.key_bytes, at + block.key_bytes,
                               block.value_bytes);
         if (r < 0) return r;
         at += block.key_bytes + block.value_bytes;
@@ -225,86 +224,6 @@ static int spill_packs(struct spill *spill, const struct cut_place *places, size
     return r;
 }
 
-/* Makes a directory for each -T. */
-static int make_scratch_dirs(struct pipeline *p)
-{
-    const struct sort_settings *s = p->settings;
-    p->scratch_paths = calloc(s->n_temp_prefixes + 1, sizeof *p->scratch_paths);
-    if (!p->scratch_paths) return pipeline_no_memory(p);
-    for (size_t i = 0; i < s->n_temp_prefixes; i++) {
-        /* Under the lock: the signal thread must see every directory that exists. */
-        pipeline_lock(p);
-        char *path = scratch_dir_create(s->temp_prefixes[i], s->output);
-        if (path) p->scratch_paths[p->n_scratch_paths++] = path;
-        pipeline_unlock(p);
-        if (!path) return -1;
-    }
-    return 0;
-}
-
-/* With the lock held: uncompressed size of the whole input; 0: unknown. */
-static uint64_t expected_bytes(const struct pipeline *p)
-{
-    return p->settings->input_bytes ? p->settings->input_bytes : p->expected_bytes;
-}
-
-/* How many runs there will be in all; 0: unknown. */
-static uint64_t expected_runs(struct pipeline *p)
-{
-    pipeline_lock(p);
-    uint64_t n_bytes = expected_bytes(p);
-    /* A quarter is entries and gaps; and compaction, for which this is asked, will take a quarter
-       of the batches. */
-    uint64_t run_bytes = p->budget.batch_bytes * p->budget.run_batches / 2;
-    pipeline_unlock(p);
-    unsigned n_runs = p->store ? run_store_n_runs(p->store) : 0;
-    if (n_runs > 0) run_bytes = p->spilled_bytes / n_runs + 1;
-    return n_bytes / run_bytes;
-}
-
-static int open_store(struct pipeline *p)
-{
-    if (p->store) return 0;
-    if (make_scratch_dirs(p) < 0) return -1;
-    pipeline_lock(p);
-    uint64_t n_bytes = expected_bytes(p);
-    pipeline_unlock(p);
-    struct run_store_settings settings = {
-        .input_bytes = n_bytes,
-        .dirs = (const char *const *)p->scratch_paths,
-        .n_dirs = p->n_scratch_paths,
-        .compaction = p->settings->compaction,
-        .n_runs_expected = expected_runs(p),
-        .scan_bytes = mem_budget_scan_bytes(&p->budget),
-        .compaction_bytes = mem_budget_compaction_bytes(&p->budget),
-    };
-    p->store = run_store_create(&settings);
-    return p->store ? 0 : -1;
-}
-
-/* Between runs: lets the store compact what it wants to, once there is memory for that. */
-static int compact_runs(struct pipeline *p)
-{
-    if (!run_store_wants_compaction(p->store, expected_runs(p))) return 0;
-    pipeline_lock(p);
-    if (!p->compacting) retire_batches(p, mem_budget_compaction_batches(&p->budget));
-    p->compacting = true;
-    bool ready = p->n_to_retire == 0;
-    pipeline_unlock(p);
-    return ready ? run_store_compact(p->store) : 0;
-}
-
-/* Waits while a compaction is under way, or about to begin, if the store is `crowded` or at all. */
-static void wait_for_compaction(struct pipeline *p, bool only_if_crowded)
-{
-    enum { POLL_MICROSECONDS = 20000, IDLE_POLLS = 5 };
-    for (int idle = 0; idle < IDLE_POLLS && !pipeline_failed(p);) {
-        if (only_if_crowded && !run_store_is_crowded(p->store)) return;
-        idle = run_store_is_compacting(p->store) ? 0 : idle + 1;
-        (void)usleep(POLL_MICROSECONDS);
-    }
-}
-
 static int prepare_spill(struct spill *spill, struct bam_batch **batches, size_t n)
 {
     struct pipeline *p = spill->p;
@@ -340,16 +259,17 @@ static void release_spill(struct spill *spill)
     free(spill->sources);
 }
 
-/* Writes the places' packs as one run. Returns 0, -1, or RUN_STORE_AGAIN. */
+/* Writes the places' packs as one run, and leaves it to be ended. Returns 0, -1, or
+   RUN_STORE_AGAIN. */
 static int write_run(struct spill *spill, const struct cut_place *places, size_t n_places)
 {
     struct pipeline *p = spill->p;
-    int r = run_store_begin_run(p->store);
+    int r = run_store_begin_run(p->store, &spill->stored);
     if (r == 0) r = spill_packs(spill, places, n_places);
-    if (r == 0) r = run_store_end_run(p->store);
-    if (r == 0) return 0;
+    if (r == 0) return store_end_run(p, spill->stored);
     if (r != RUN_STORE_AGAIN) pipeline_fail(p);
-    /* They use the ring. */
+    run_store_abandon_run(spill->stored);
+    /* Packs that are on their way use the ring. */
     pipeline_lock(p);
     for (; spill->ring_used > 0; spill->ring_used--) {
         while (!spill->ring[spill->ring_at].done) pipeline_wait(p);
@@ -364,13 +284,12 @@ static int write_run(struct spill *spill, const struct cut_place *places, size_t
 /* Writes n sorted batches as one run. */
 static int spill_run(struct pipeline *p, struct bam_batch **batches, size_t n)
 {
-    struct spill spill = {.p = p};
+    struct spill spill = {.p = p, .run = p->n_runs};
     struct cut_place *places = NULL;
     int r = -1;
-    if (open_store(p) < 0) return -1;
-    spill.run = run_store_n_runs(p->store);
+    if (store_open(p) < 0) return -1;
     spill.block_bytes =
-        mem_budget_block_bytes(&p->budget, spill.run, (unsigned)expected_runs(p));
+        mem_budget_block_bytes(&p->budget, spill.run, (unsigned)store_expected_runs(p));
     ssize_t n_places = -1;
     if (prepare_spill(&spill, batches, n) == 0)
         n_places = find_cut_places(p->rules.order, spill.sources, spill.raw_bytes, n,
@@ -379,10 +298,13 @@ static int spill_run(struct pipeline *p, struct bam_batch **batches, size_t n)
         (void)pipeline_no_memory(p);
     else
         while ((r = write_run(&spill, places, (size_t)n_places)) == RUN_STORE_AGAIN) continue;
-    for (size_t i = 0; i < n && r == 0; i++) p->spilled_bytes += bam_batch_raw_bytes(batches[i]);
+    if (r == 0) {
+        pipeline_lock(p);
+        p->n_runs++;
+        for (size_t i = 0; i < n; i++) p->spilled_bytes += bam_batch_raw_bytes(batches[i]);
+        pipeline_unlock(p);
+    }
     p->open_bytes += spill.max_block_bytes;
-    if (r == 0) r = compact_runs(p);
-    if (r == 0 && p->compacting) wait_for_compaction(p, true);
     free(places);
     release_spill(&spill);
     return r;
@@ -423,7 +345,7 @@ static bool batches_crowd(const struct pipeline *p)
 {
     const struct mem_budget *budget = &p->budget;
     size_t n_waiting = p->sealed.n - p->sealed.n_spilled;
-    bool may_fit = p->sealed.n_spilled == 0 && expected_bytes(p) < budget->total_bytes;
+    bool may_fit = p->sealed.n_spilled == 0 && store_expected_bytes(p) < budget->total_bytes;
     size_t crowd = may_fit ? budget->first_full_batches : budget->full_batches;
     /* Large records fill the memory with fewer batches. */
     return n_waiting >= crowd ||
@@ -457,6 +379,7 @@ int spill_to_fit(struct pipeline *p)
 {
     const struct mem_budget *budget = &p->budget;
     for (;;) {
+        if (store_drain(p) < 0) return -1;
         size_t left = p->sealed.n - p->sealed.n_spilled;
         size_t n = left < budget->run_batches ? left : budget->run_batches;
         size_t scan_bytes = p->store ? run_store_scan_bytes(p->store) : 0;
@@ -464,10 +387,5 @@ int spill_to_fit(struct pipeline *p)
         if (left == 0 || batches_kept_bytes(p) + merge_bytes <= budget->total_bytes) break;
         if (spill_oldest(p, n) < 0) return -1;
     }
-    if (p->compacting) {
-        wait_for_compaction(p, false);
-        if (run_store_settle(p->store) < 0) return -1;
-        wait_for_compaction(p, false);
-    }
-    return pipeline_failed(p) ? -1 : 0;
+    return store_settle(p);
 }

@@ -77,11 +77,11 @@ static void set_db_options(rocksdb_options_t *db)
     rocksdb_options_set_skip_stats_update_on_db_open(db, 1);
 }
 
-int rocksdb_opts_init(struct rocksdb_opts *opts, size_t compaction_read_bytes, bool direct)
+int rocksdb_opts_init(struct rocksdb_opts *opts, const struct run_db_settings *settings)
 {
     memset(opts, 0, sizeof *opts);
     char *error = NULL, text[sizeof options_format + 32];
-    (void)snprintf(text, sizeof text, options_format, compaction_read_bytes);
+    (void)snprintf(text, sizeof text, options_format, settings->compaction_read_bytes);
     rocksdb_options_t *base = rocksdb_options_create();
     opts->db = rocksdb_options_create();
     opts->table = rocksdb_block_based_options_create();
@@ -90,7 +90,9 @@ int rocksdb_opts_init(struct rocksdb_opts *opts, size_t compaction_read_bytes, b
     set_table_options(opts->table);
     rocksdb_options_set_block_based_table_factory(base, opts->table);
     set_db_options(base);
-    rocksdb_options_set_use_direct_reads(base, direct);
+    opts->threads = rocksdb_create_default_env();
+    rocksdb_env_set_background_threads(opts->threads, (int)settings->n_compactions);
+    rocksdb_options_set_env(base, opts->threads);
     rocksdb_get_options_from_string(base, text, opts->db, &error);
     rocksdb_options_destroy(base);
     if (error) {
@@ -101,6 +103,14 @@ int rocksdb_opts_init(struct rocksdb_opts *opts, size_t compaction_read_bytes, b
     }
     rocksdb_ingestexternalfileoptions_set_move_files(opts->ingest, 1);
     return 0;
+}
+
+void rocksdb_opts_read_directly(struct rocksdb_opts *opts)
+{
+    rocksdb_options_set_create_if_missing(opts->db, 0);
+    rocksdb_options_set_error_if_exists(opts->db, 0);
+    rocksdb_options_set_disable_auto_compactions(opts->db, 1);
+    rocksdb_options_set_use_direct_reads(opts->db, 1);
 }
 
 rocksdb_readoptions_t *rocksdb_opts_scan(size_t read_bytes)
@@ -134,5 +144,6 @@ void rocksdb_opts_release(struct rocksdb_opts *opts)
     if (opts->env) rocksdb_envoptions_destroy(opts->env);
     if (opts->table) rocksdb_block_based_options_destroy(opts->table);
     if (opts->db) rocksdb_options_destroy(opts->db);
+    if (opts->threads) rocksdb_env_destroy(opts->threads);
     memset(opts, 0, sizeof *opts);
 }

@@ -7,6 +7,8 @@
 #ifndef ROCKSORT_ROCKSDB_OPTS_H
 #define ROCKSORT_ROCKSDB_OPTS_H
 
+#include "run_db.h"
+
 #include <rocksdb/c.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,16 +16,18 @@
 struct rocksdb_opts {
     rocksdb_options_t *db;                      /* database and SST writer */
     rocksdb_block_based_table_options_t *table;
+    rocksdb_env_t *threads;                     /* RocksDB's own threads and files */
     rocksdb_envoptions_t *env;
     rocksdb_ingestexternalfileoptions_t *ingest;
 };
 
 /*
- * Compactions read compaction_read_bytes of a file at a time; 0: as much as the kernel reads ahead.
- * If `direct`, they and scans read past the page cache.
  * Returns 0, or -1 after a message; on failure nothing has to be released.
  */
-int rocksdb_opts_init(struct rocksdb_opts *opts, size_t compaction_read_bytes, bool direct);
+int rocksdb_opts_init(struct rocksdb_opts *opts, const struct run_db_settings *settings);
+
+/* Changes the options for opening a database again that exists, to read it past the page cache. */
+void rocksdb_opts_read_directly(struct rocksdb_opts *opts);
 
 /* For a scan that reads read_bytes of a file at a time, or 0; to be destroyed by the caller. */
 rocksdb_readoptions_t *rocksdb_opts_scan(size_t read_bytes);

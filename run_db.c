@@ -5,7 +5,7 @@
  * hard link, which costs a manifest record. Ingested files overlap, so each becomes a file of level
  * 0 with a sequence number of its own.
  *
- * The database lies one level down, in `db`: RocksDB makes the directory that it opens, and when a
+ * The database lies one level down, in `db-N`: RocksDB makes the directory that it opens, and when a
  * signal has just removed ours it must not come back behind the remover.
  *
  * A scan opens all files at once; the limit of open files is raised as far as it goes.
@@ -23,14 +23,23 @@
 
 struct run_db {
     char *dir;
-    char *path;                         /* of the database, then of the run being written */
-    size_t path_room;
+    char *path;                         /* of the database */
+    unsigned number;
     struct rocksdb_opts opts;
     rocksdb_t *db;
-    rocksdb_sstfilewriter_t *writer;    /* not NULL between begin and end */
-    unsigned n_runs;
+    unsigned n_begun;                   /* names of runs */
+    unsigned n_runs;                    /* that have ended */
+    struct run_writer **ended;          /* ... and are not part of the database yet */
+    unsigned n_ended, n_admitted;
+    uint64_t compacted_bytes;           /* before the database was opened anew */
     uint64_t n_bytes;
     char *full_error;                   /* what RocksDB said when there was no space */
+};
+
+struct run_writer {
+    struct run_db *db;
+    rocksdb_sstfilewriter_t *sst;
+    char path[];
 };
 
 struct run_scan {
@@ -72,18 +81,21 @@ const char *run_db_full_error(const struct run_db *db)
     return db->full_error ? db->full_error : "No space left on device";
 }
 
-struct run_db *run_db_create(const char *dir, size_t compaction_read_bytes, bool direct)
+struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings)
 {
+    char *error = NULL, *path = NULL;
     struct run_db *db = calloc(1, sizeof *db);
     if (!db) goto no_memory;
+    db->n_admitted = settings->n_admitted;
+    db->ended = calloc(db->n_admitted, sizeof *db->ended);
+    if (!db->ended) goto no_memory;
     db->dir = strdup(dir);
-    db->path_room = strlen(dir) + 32;
-    db->path = malloc(db->path_room);
-    if (!db->dir || !db->path) goto no_memory;
-    if (rocksdb_opts_init(&db->opts, compaction_read_bytes, direct) < 0) goto err;
-    char *error = NULL;
-    (void)snprintf(db->path, db->path_room, "%s/db", dir);
-    db->db = rocksdb_open(db->opts.db, db->path, &error);
+    db->number = settings->number;
+    db->path = path = malloc(strlen(dir) + 32);
+    if (!db->dir || !path) goto no_memory;
+    if (rocksdb_opts_init(&db->opts, settings) < 0) goto err;
+    (void)sprintf(path, "%s/db-%u", dir, settings->number);
+    db->db = rocksdb_open(db->opts.db, path, &error);
     if (check_error(db, "create", error) < 0) goto err;
     return db;
 no_memory:
@@ -96,60 +108,88 @@ err:
 void run_db_destroy(struct run_db *db)
 {
     if (!db) return;
-    if (db->writer) rocksdb_sstfilewriter_destroy(db->writer);
     if (db->db) {
         rocksdb_cancel_all_background_work(db->db, 1);
         rocksdb_close(db->db);
     }
     rocksdb_opts_release(&db->opts);
+    while (db->n_ended > 0) free(db->ended[--db->n_ended]);
+    free(db->ended);
     free(db->full_error);
     free(db->path);
     free(db->dir);
     free(db);
 }
 
-int run_db_begin_run(struct run_db *db)
+int run_db_begin_run(struct run_db *db, struct run_writer **writer)
 {
     char *error = NULL;
-    (void)snprintf(db->path, db->path_room, "%s/run-%06u.sst", db->dir, db->n_runs);
-    db->writer = rocksdb_sstfilewriter_create(db->opts.env, db->opts.db);
-    rocksdb_sstfilewriter_open(db->writer, db->path, &error);
+    size_t room = strlen(db->dir) + 48;
+    struct run_writer *w = malloc(sizeof *w + room);
+    *writer = w;
+    if (!w) {
+        diag_error("out of memory");
+        return RUN_DB_ERROR;
+    }
+    w->db = db;
+    (void)snprintf(w->path, room, "%s/run-%u-%06u.sst", db->dir, db->number,
+                   db->n_begun++);
+    w->sst = rocksdb_sstfilewriter_create(db->opts.env, db->opts.db);
+    rocksdb_sstfilewriter_open(w->sst, w->path, &error);
     return check_write_error(db, error);
 }
 
-int run_db_put(struct run_db *db, const uint8_t *key, size_t key_bytes, const uint8_t *value,
+int run_db_put(struct run_writer *w, const uint8_t *key, size_t key_bytes, const uint8_t *value,
                size_t value_bytes)
 {
     char *error = NULL;
-    rocksdb_sstfilewriter_put(db->writer, (const char *)key, key_bytes, (const char *)value,
+    rocksdb_sstfilewriter_put(w->sst, (const char *)key, key_bytes, (const char *)value,
                               value_bytes, &error);
+    return check_write_error(w->db, error);
+}
+
+int run_db_end_run(struct run_writer *w)
+{
+    struct run_db *db = w->db;
+    char *error = NULL;
+    uint64_t file_bytes = 0;
+    rocksdb_sstfilewriter_finish(w->sst, &error);
+    int r = check_write_error(db, error);
+    if (r < 0) {
+        run_db_abandon_run(w);
+        return r;
+    }
+    rocksdb_sstfilewriter_file_size(w->sst, &file_bytes);
+    rocksdb_sstfilewriter_destroy(w->sst);
+    w->sst = NULL;
+    db->n_runs++;
+    db->n_bytes += file_bytes;
+    db->ended[db->n_ended++] = w;
+    return db->n_ended == db->n_admitted ? run_db_admit_runs(db) : 0;
+}
+
+int run_db_admit_runs(struct run_db *db)
+{
+    if (db->n_ended == 0) return 0;
+    char *error = NULL;
+    const char **paths = malloc(db->n_ended * sizeof *paths);
+    if (!paths) {
+        diag_error("out of memory");
+        return RUN_DB_ERROR;
+    }
+    for (unsigned i = 0; i < db->n_ended; i++) paths[i] = db->ended[i]->path;
+    rocksdb_ingest_external_file(db->db, paths, db->n_ended, db->opts.ingest, &error);
+    free(paths);
+    while (db->n_ended > 0) free(db->ended[--db->n_ended]);
     return check_write_error(db, error);
 }
 
-int run_db_end_run(struct run_db *db)
+void run_db_abandon_run(struct run_writer *w)
 {
-    char *error = NULL;
-    uint64_t file_bytes = 0;
-    rocksdb_sstfilewriter_finish(db->writer, &error);
-    int r = check_write_error(db, error);
-    if (r < 0) return r;
-    rocksdb_sstfilewriter_file_size(db->writer, &file_bytes);
-    rocksdb_sstfilewriter_destroy(db->writer);
-    db->writer = NULL;
-    const char *path = db->path;
-    rocksdb_ingest_external_file(db->db, &path, 1, db->opts.ingest, &error);
-    r = check_write_error(db, error);
-    if (r < 0) return r;
-    db->n_runs++;
-    db->n_bytes += file_bytes;
-    return 0;
-}
-
-void run_db_abandon_run(struct run_db *db)
-{
-    if (db->writer) rocksdb_sstfilewriter_destroy(db->writer);
-    db->writer = NULL;
-    (void)unlink(db->path);             /* if it was made at all */
+    if (!w) return;
+    rocksdb_sstfilewriter_destroy(w->sst);
+    (void)unlink(w->path);              /* if it was made at all */
+    free(w);
 }
 
 unsigned run_db_n_runs(const struct run_db *db)
@@ -162,20 +202,15 @@ uint64_t run_db_bytes(const struct run_db *db)
     return db->n_bytes;
 }
 
-char *run_db_last_file(const struct run_db *db)
+int run_db_reopen_direct(struct run_db *db)
 {
-    const rocksdb_livefiles_t *files = rocksdb_livefiles(db->db);
-    const char *last = NULL;
-    /* Names are numbers of one length, behind a slash. */
-    for (int i = 0; i < rocksdb_livefiles_count(files); i++) {
-        const char *name = rocksdb_livefiles_name(files, i);
-        if (!last || strcmp(name, last) > 0) last = name;
-    }
-    size_t room = last ? strlen(db->dir) + strlen(last) + sizeof "/db" : 0;
-    char *path = last ? malloc(room) : NULL;
-    if (path) (void)snprintf(path, room, "%s/db%s", db->dir, last);
-    rocksdb_livefiles_destroy(files);
-    return path;
+    char *error = NULL;
+    db->compacted_bytes = run_db_compacted_bytes(db);
+    rocksdb_cancel_all_background_work(db->db, 1);
+    rocksdb_close(db->db);
+    rocksdb_opts_read_directly(&db->opts);
+    db->db = rocksdb_open(db->opts.db, db->path, &error);
+    return check_error(db, "open", error);
 }
 
 /* A whole number that RocksDB tells about itself; 0 if it does not. */

@@ -2,13 +2,13 @@
  * run_db.h -- sorted runs in one temporary RocksDB.
  *
  * Order of calls: create; for each run begin, put its blocks in key order, end or abandon; compact
- * and settle where that is wanted; then scans over the blocks of all runs in key order; destroy at
- * any time. A run is an SST file until it ends and a part of the database from then on: RocksDB's
- * manifest lists every run that ended, durably.
+ * where that is wanted; then scans over the blocks of all runs in key order; destroy at any time. A
+ * run is an SST file until it ends and a part of the database from then on: RocksDB's manifest
+ * lists every run that ended, durably.
  *
  * Ownership: the database copies what it is given. Keys and values that a scan shows are valid
- * until its next call. Threads: one thread at a time for the runs, one for each scan; RocksDB's own
- * thread compacts. Errors: negative after a message that names the directory; RUN_DB_FULL without
+ * until its next call. Threads: one at a time begins runs, one ends them, one puts into each; one
+ * for each scan; RocksDB's own thread compacts. Errors: negative after a message that names the directory; RUN_DB_FULL without
  * one, since the caller may know another place.
  */
 #ifndef ROCKSORT_RUN_DB_H
@@ -19,36 +19,44 @@
 #include <stdint.h>
 
 struct run_db;
+struct run_writer;              /* a run that has begun */
 struct run_scan;
 
 enum { RUN_DB_ERROR = -1, RUN_DB_FULL = -2 };
 
-/*
- * Creates the database in an existing, empty directory. Compactions read compaction_read_bytes of a
- * file at a time (0: as the kernel does). If `direct`, reading goes past the page cache.
- */
-struct run_db *run_db_create(const char *dir, size_t compaction_read_bytes, bool direct);
+struct run_db_settings {
+    size_t compaction_read_bytes;       /* of a file at a time; 0: as the kernel does */
+    unsigned n_admitted;                /* runs that become part of the database together */
+    unsigned number;                    /* of the database, if there are several in the directory */
+    unsigned n_compactions;             /* that databases of the process may run at a time */
+};
+
+/* Creates the database in an existing, empty directory. */
+struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings);
 
 /* Closes the database, which ends its compactions; the files stay. NULL is accepted. */
 void run_db_destroy(struct run_db *db);
 
-int run_db_begin_run(struct run_db *db);
-int run_db_put(struct run_db *db, const uint8_t *key, size_t key_bytes, const uint8_t *value,
-               size_t value_bytes);
-int run_db_end_run(struct run_db *db);
+int run_db_begin_run(struct run_db *db, struct run_writer **writer);
+int run_db_put(struct run_writer *writer, const uint8_t *key, size_t key_bytes,
+               const uint8_t *value, size_t value_bytes);
+
+/* Writes the run to the end and to the disk. It becomes part of the database at once, or together
+   with those after it; see run_db_create. Frees the writer, also after an error. */
+int run_db_end_run(struct run_writer *writer);
+
+/* Makes all runs that have ended part of the database. */
+int run_db_admit_runs(struct run_db *db);
+
+/* Drops the run and frees the writer; NULL is accepted. */
+void run_db_abandon_run(struct run_writer *writer);
 
 /* After RUN_DB_FULL: what the system said. */
 const char *run_db_full_error(const struct run_db *db);
 
-/* Drops the run that was begun, if any. */
-void run_db_abandon_run(struct run_db *db);
-
 /* Runs that have ended, and the bytes of their files. */
 unsigned run_db_n_runs(const struct run_db *db);
 uint64_t run_db_bytes(const struct run_db *db);
-
-/* The path of the run that ended last, as a file of the database, or NULL; freed by the caller. */
-char *run_db_last_file(const struct run_db *db);
 
 /* Files that hold the runs now, and the bytes that compactions have written so far. */
 unsigned run_db_n_files(const struct run_db *db);
@@ -65,6 +73,12 @@ bool run_db_is_compacting(const struct run_db *db);
 
 /* True if compaction has stopped since one failed; the runs themselves are as they were. */
 bool run_db_compact_failed(const struct run_db *db);
+
+/*
+ * From now on reading goes past the page cache; no runs and no compactions after this. Not from the
+ * start, since RocksDB then reads the ends of each new file from the disk.
+ */
+int run_db_reopen_direct(struct run_db *db);
 
 /* Starts at the first block, reading read_bytes at a time (0: as the kernel does). Returns NULL
    after a message. */

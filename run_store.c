@@ -10,12 +10,17 @@
  * goes past the page cache: through it a read of a megabyte reaches the disk in steps of the
  * kernel's readahead, between which the head goes elsewhere, and the pages push out those of others.
  * Otherwise a good part of the data is still in the page cache, which direct reads would not see.
+ *
+ * Lanes. RocksDB's iterator reads one file after the other and waits for each. A directory on a disk
+ * that is slow to seek therefore has SLOW_LANES databases, with as many scans that read at the same
+ * time: the drives of an array all have something to do, and a single one can choose the nearest.
  */
 #include "run_store.h"
 
 #include "diag.h"
 #include "machine_memory.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -26,16 +31,34 @@ enum {
     MAX_READ_BYTES = 8 << 20,
     OTHER_FILES = 48,           /* inputs, outputs, logs and locks of the databases */
     MIN_FILES = 16,
+    /* RocksDB syncs its manifest twice and its directory once whenever runs are admitted: 90 ms on
+       a rotating disk. */
+    ADMITTED_WHEN_SLOW = 4,
+    SLOW_LANES = 4,
+    N_COMPACTIONS = 2,          /* at a time, in as many threads of RocksDB, if there are lanes */
+    REQUEST_BYTES = 1 << 20,    /* what the kernel asks of a disk at a time is about so much */
 };
 
-struct volume {                 /* a temporary directory */
+struct volume {                 /* a database in a temporary directory */
     const char *dir;
+    unsigned lane;              /* its number there */
     struct run_db *db;          /* NULL until the first run */
-    bool full;
     struct disk_traits disk;
+    /* under the lock */
+    bool full;
+    unsigned n_runs;
+    uint64_t n_bytes;
     double write_seconds;
+    /* who ends runs only */
     struct compaction_plan plan;
     unsigned applied_width, applied_max_files;  /* of the compaction that is on; 0: none */
+};
+
+struct stored_run {
+    struct run_store *store;
+    struct volume *volume;
+    struct run_writer *writer;
+    double seconds;             /* that begin and put have taken */
 };
 
 struct run_store {
@@ -46,9 +69,9 @@ struct run_store {
     bool slow_to_seek;          /* one of the disks */
     bool direct;                /* reading goes past the page cache */
     struct volume *volumes;
-    struct volume *writing;     /* where the run goes that was begun */
-    unsigned n_runs;
-    double write_seconds;
+    size_t n_volumes;
+    pthread_mutex_t lock;
+    unsigned n_runs;            /* that have ended; under the lock, as what volumes count */
 };
 
 static double now_seconds(void)
@@ -81,39 +104,63 @@ static bool exceeds_memory(const struct run_store_settings *settings)
     return machine_memory_available() < (n_bytes > least ? n_bytes : least);
 }
 
+/* Asks all disks what they are; returns how many databases each directory should have. */
+static size_t probe_disks(struct run_store *store)
+{
+    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+        struct volume *volume = &store->volumes[i];
+        volume->dir = store->settings.dirs[i];
+        disk_probe(volume->dir, &volume->disk);
+        if (disk_is_slow_to_seek(&volume->disk)) store->slow_to_seek = true;
+    }
+    return store->slow_to_seek ? SLOW_LANES : 1;
+}
+
+/* Reads are n_bytes and the block at their end together: that should not take one request more. */
+static size_t whole_requests(size_t n_bytes)
+{
+    size_t end_bytes = 64 << 10;
+    if (n_bytes < REQUEST_BYTES) return n_bytes;
+    return n_bytes / REQUEST_BYTES * REQUEST_BYTES - end_bytes;
+}
+
 struct run_store *run_store_create(const struct run_store_settings *settings)
 {
     struct run_store *store = calloc(1, sizeof *store);
-    if (store) store->volumes = calloc(settings->n_dirs, sizeof *store->volumes);
-    if (!store || !store->volumes) {
+    struct volume *volumes = calloc(settings->n_dirs * SLOW_LANES, sizeof *volumes);
+    if (!store || !volumes || pthread_mutex_init(&store->lock, NULL) != 0) {
         diag_error("out of memory");
-        run_store_destroy(store);
+        free(volumes);
+        free(store);
         return NULL;
     }
     store->settings = *settings;
-    for (size_t i = 0; i < settings->n_dirs; i++) {
-        store->volumes[i].dir = settings->dirs[i];
-        disk_probe(settings->dirs[i], &store->volumes[i].disk);
-        if (disk_is_slow_to_seek(&store->volumes[i].disk)) store->slow_to_seek = true;
+    store->volumes = volumes;
+    size_t n_lanes = probe_disks(store);
+    store->n_volumes = settings->n_dirs * n_lanes;
+    for (size_t i = store->n_volumes; i-- > 0;) {
+        volumes[i] = volumes[i / n_lanes];
+        volumes[i].lane = (unsigned)(i % n_lanes);
     }
+    store->direct = store->slow_to_seek && exceeds_memory(settings);
     store->facts = (struct compaction_facts){
         .mode = settings->compaction,
-        .n_runs_expected = settings->n_runs_expected,
-        .scan_bytes = settings->scan_bytes,
-        .compaction_bytes = settings->compaction_bytes,
-        .most_files = raise_open_file_limit(),
+        .n_runs_expected = settings->n_runs_expected / store->n_volumes,
+        .scan_bytes = settings->scan_bytes / store->n_volumes,
+        .compaction_bytes = settings->compaction_bytes / (n_lanes > 1 ? N_COMPACTIONS : 1),
+        .n_scans = (unsigned)store->n_volumes,
+        .most_files = raise_open_file_limit() / (unsigned)store->n_volumes,
     };
-    store->direct = store->slow_to_seek && exceeds_memory(settings);
     store->width = compaction_width(&store->facts);
-    store->compaction_read_bytes = compaction_read_bytes(&store->facts);
+    store->compaction_read_bytes = whole_requests(compaction_read_bytes(&store->facts));
     return store;
 }
 
 void run_store_destroy(struct run_store *store)
 {
     if (!store) return;
-    for (size_t i = 0; store->volumes && i < store->settings.n_dirs; i++)
-        run_db_destroy(store->volumes[i].db);
+    for (size_t i = 0; i < store->n_volumes; i++) run_db_destroy(store->volumes[i].db);
+    (void)pthread_mutex_destroy(&store->lock);
     free(store->volumes);
     free(store);
 }
@@ -128,23 +175,22 @@ static uint64_t free_bytes(const struct volume *volume)
 /* Seconds until a directory will have written what it got and one more run of n_bytes. */
 static double seconds_to_write(const struct volume *volume, double n_bytes)
 {
-    if (!volume->db || run_db_n_runs(volume->db) == 0) return 0;
-    double written = (double)run_db_bytes(volume->db);
-    return (written + n_bytes) * volume->write_seconds / written;
+    if (volume->n_runs == 0) return 0;
+    return ((double)volume->n_bytes + n_bytes) * volume->write_seconds / (double)volume->n_bytes;
 }
 
-/* The directory for the next run: where it is done first, if there is space; NULL: all are full. */
+/* With the lock held: the directory for the next run: where it is done first, if there is space;
+   NULL: all are full. */
 static struct volume *choose_volume(const struct run_store *store)
 {
     uint64_t n_bytes = 0;
-    for (size_t i = 0; i < store->settings.n_dirs; i++)
-        if (store->volumes[i].db) n_bytes += run_db_bytes(store->volumes[i].db);
+    for (size_t i = 0; i < store->n_volumes; i++) n_bytes += store->volumes[i].n_bytes;
     if (store->n_runs > 0) n_bytes /= store->n_runs;
     struct volume *best = NULL, *roomiest = NULL;
-    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+    for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
         if (volume->full) continue;
-        if (store->settings.n_dirs == 1) return volume;
+        if (store->n_volumes == 1) return volume;
         if (!roomiest || free_bytes(volume) > free_bytes(roomiest)) roomiest = volume;
         if (free_bytes(volume) < 2 * n_bytes) continue;
         if (!best || seconds_to_write(volume, (double)n_bytes) <
@@ -154,64 +200,99 @@ static struct volume *choose_volume(const struct run_store *store)
     return best ? best : roomiest;
 }
 
-/* The directory of the run is full. Returns RUN_STORE_AGAIN if there is another. */
-static int leave_full_volume(struct run_store *store)
+static int full_error(const struct volume *volume)
 {
-    struct volume *volume = store->writing;
-    run_db_abandon_run(volume->db);
-    volume->full = true;
-    store->writing = NULL;
-    if (choose_volume(store)) {
-        diag_warning("no space is left in '%s': temporary data go to the other directories",
-                     volume->dir);
-        return RUN_STORE_AGAIN;
-    }
     diag_error("cannot write the temporary data in '%s': %s; free space or choose another place "
                "with -T", volume->dir, run_db_full_error(volume->db));
     return RUN_STORE_ERROR;
 }
 
-/* Ends a step of writing that began at `start` and gave r. */
-static int written(struct run_store *store, double start, int r)
+/* What begin and put return for the code r of the database: of a full directory AGAIN, if there is
+   another. */
+static int began_or_put(struct stored_run *run, double start, int r)
 {
-    double seconds = now_seconds() - start;
-    store->write_seconds += seconds;
-    store->writing->write_seconds += seconds;
-    return r == RUN_DB_FULL ? leave_full_volume(store) : r;
+    struct run_store *store = run->store;
+    run->seconds += now_seconds() - start;
+    if (r != RUN_DB_FULL) return r;
+    (void)pthread_mutex_lock(&store->lock);
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].dir == run->volume->dir) store->volumes[i].full = true;
+    bool have_other = choose_volume(store) != NULL;
+    (void)pthread_mutex_unlock(&store->lock);
+    if (!have_other) return full_error(run->volume);
+    diag_warning("no space is left in '%s': temporary data go to the other directories",
+                 run->volume->dir);
+    return RUN_STORE_AGAIN;
 }
 
-int run_store_begin_run(struct run_store *store)
+int run_store_begin_run(struct run_store *store, struct stored_run **begun)
 {
-    struct volume *volume = choose_volume(store);
     double start = now_seconds();
-    store->writing = volume;
-    if (!volume->db) {
-        volume->db = run_db_create(volume->dir, store->compaction_read_bytes, store->direct);
-        if (!volume->db) return RUN_STORE_ERROR;
+    struct stored_run *run = calloc(1, sizeof *run);
+    *begun = run;
+    if (!run) {
+        diag_error("out of memory");
+        return RUN_STORE_ERROR;
     }
-    return written(store, start, run_db_begin_run(volume->db));
+    (void)pthread_mutex_lock(&store->lock);
+    struct volume *volume = choose_volume(store);
+    (void)pthread_mutex_unlock(&store->lock);
+    run->store = store;
+    run->volume = volume;
+    if (!volume->db) {
+        struct run_db_settings settings = {
+            .compaction_read_bytes = store->compaction_read_bytes,
+            .number = volume->lane,
+            .n_compactions = store->n_volumes > store->settings.n_dirs ? N_COMPACTIONS : 1,
+            .n_admitted = store->slow_to_seek ? ADMITTED_WHEN_SLOW : 1,
+        };
+        volume->db = run_db_create(volume->dir, &settings);
+    }
+    if (!volume->db) return RUN_STORE_ERROR;
+    return began_or_put(run, start, run_db_begin_run(volume->db, &run->writer));
 }
 
-int run_store_put(struct run_store *store, const uint8_t *key, size_t key_bytes,
+int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes)
 {
     double start = now_seconds();
-    return written(store, start,
-                   run_db_put(store->writing->db, key, key_bytes, value, value_bytes));
+    return began_or_put(run, start, run_db_put(run->writer, key, key_bytes, value, value_bytes));
 }
 
-int run_store_end_run(struct run_store *store)
+int run_store_end_run(struct stored_run *run)
 {
+    struct run_store *store = run->store;
+    struct volume *volume = run->volume;
     double start = now_seconds();
-    int r = written(store, start, run_db_end_run(store->writing->db));
-    if (r < 0) return r;
-    store->n_runs++;
-    return 0;
+    int r = run_db_end_run(run->writer);
+    run->writer = NULL;
+    if (r == RUN_DB_FULL) r = full_error(volume);
+    (void)pthread_mutex_lock(&store->lock);
+    volume->write_seconds += run->seconds + now_seconds() - start;
+    volume->n_runs = run_db_n_runs(volume->db);
+    volume->n_bytes = run_db_bytes(volume->db);
+    if (r == 0) store->n_runs++;
+    (void)pthread_mutex_unlock(&store->lock);
+    free(run);
+    return r;
 }
 
-double run_store_write_seconds(const struct run_store *store)
+void run_store_abandon_run(struct stored_run *run)
 {
-    return store->write_seconds;
+    if (!run) return;
+    run_db_abandon_run(run->writer);
+    free(run);
+}
+
+int run_store_flush(struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        struct volume *volume = &store->volumes[i];
+        int r = volume->n_runs > 0 ? run_db_admit_runs(volume->db) : 0;
+        if (r == RUN_DB_FULL) r = full_error(volume);
+        if (r < 0) return r;
+    }
+    return 0;
 }
 
 /* ---- compaction ---- */
@@ -226,17 +307,16 @@ static bool plan_has_changed(const struct volume *volume)
 bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected)
 {
     bool wanted = false;
-    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+    for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
-        if (!volume->db || run_db_n_runs(volume->db) == 0) continue;
+        uint64_t n_runs = volume->n_runs;
+        if (n_runs == 0) continue;
         struct compaction_facts facts = store->facts;
-        uint64_t n_runs = run_db_n_runs(volume->db);
         facts.n_runs = n_runs;
         facts.n_runs_expected = n_runs_expected * n_runs / store->n_runs;
-        facts.scan_bytes /= store->settings.n_dirs;
-        facts.most_files /= (unsigned)store->settings.n_dirs;
         facts.seek_seconds = volume->disk.seek_seconds;
         facts.bytes_per_second = volume->disk.bytes_per_second;
+        facts.parallel = volume->disk.parallel;
         volume->plan = compaction_decide(&facts, store->width);
         if (plan_has_changed(volume)) wanted = true;
     }
@@ -245,7 +325,7 @@ bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expecte
 
 int run_store_compact(struct run_store *store)
 {
-    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+    for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
         const struct compaction_plan *plan = &volume->plan;
         if (!plan_has_changed(volume)) continue;
@@ -258,7 +338,7 @@ int run_store_compact(struct run_store *store)
 
 int run_store_settle(struct run_store *store)
 {
-    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+    for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
         unsigned width = volume->applied_width, enough = volume->applied_max_files * 3 / 4;
         if (enough < 2 * width) enough = 2 * width;
@@ -272,7 +352,7 @@ int run_store_settle(struct run_store *store)
 
 bool run_store_is_compacting(const struct run_store *store)
 {
-    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+    for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
         if (volume->applied_width > 0 && run_db_is_compacting(volume->db)) return true;
     }
@@ -283,9 +363,9 @@ bool run_store_is_crowded(const struct run_store *store)
 {
     unsigned n_files = 0;
     bool behind = false;
-    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+    for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
-        unsigned n = volume->db ? run_db_n_files(volume->db) : 0;
+        unsigned n = volume->n_runs > 0 ? run_db_n_files(volume->db) : 0;
         n_files += n;
         if (volume->applied_width > 0 && n >= volume->applied_max_files + volume->applied_width)
             behind = true;
@@ -298,8 +378,8 @@ bool run_store_is_crowded(const struct run_store *store)
 static unsigned count_files(const struct run_store *store)
 {
     unsigned n_files = 0;
-    for (size_t i = 0; i < store->settings.n_dirs; i++)
-        if (store->volumes[i].db) n_files += run_db_n_files(store->volumes[i].db);
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].n_runs > 0) n_files += run_db_n_files(store->volumes[i].db);
     return n_files;
 }
 
@@ -309,7 +389,7 @@ static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
     size_t share = n_files > 0 ? store->settings.scan_bytes / n_files : 0;
     if (store->direct && share < KERNEL_READ_BYTES) return KERNEL_READ_BYTES;
     if (!store->slow_to_seek || share < 2 * (size_t)KERNEL_READ_BYTES) return 0;
-    return share > MAX_READ_BYTES ? MAX_READ_BYTES : share & ~(size_t)4095;
+    return whole_requests(share > MAX_READ_BYTES ? MAX_READ_BYTES : share & ~(size_t)4095);
 }
 
 size_t run_store_scan_bytes(const struct run_store *store)
@@ -318,18 +398,31 @@ size_t run_store_scan_bytes(const struct run_store *store)
     return n_files * choose_read_bytes(store, n_files);
 }
 
+static int reopen_direct(struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        struct volume *volume = &store->volumes[i];
+        if (volume->n_runs > 0 && run_db_reopen_direct(volume->db) < 0) return -1;
+    }
+    return 0;
+}
+
 int run_store_scan(struct run_store *store, struct run_scan ***scans)
 {
     int n = 0;
-    *scans = calloc(store->settings.n_dirs, sizeof **scans);
+    *scans = calloc(store->n_volumes, sizeof **scans);
     if (!*scans) {
         diag_error("out of memory");
         return RUN_STORE_ERROR;
     }
     store->scan_read_bytes = choose_read_bytes(store, count_files(store));
-    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+    if (store->direct && reopen_direct(store) < 0) {
+        free(*scans);
+        return RUN_STORE_ERROR;
+    }
+    for (size_t i = 0; i < store->n_volumes; i++) {
         struct run_db *db = store->volumes[i].db;
-        if (!db || run_db_n_runs(db) == 0) continue;
+        if (store->volumes[i].n_runs == 0) continue;
         (*scans)[n] = run_scan_open(db, store->scan_read_bytes);
         if ((*scans)[n]) {
             n++;
@@ -363,7 +456,7 @@ void run_store_stats(const struct run_store *store, struct run_store_stats *stat
         .direct = store->direct,
         .disk = store->volumes[0].disk,
     };
-    for (size_t i = 0; i < store->settings.n_dirs; i++) {
+    for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
         if (!volume->db) continue;
         stats->run_bytes += run_db_bytes(volume->db);

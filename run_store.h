@@ -9,9 +9,10 @@
  * Order of calls: create; for each run begin, put its blocks in key order, end; settle; one scan of
  * each database, whose blocks are in key order, to be merged by the caller; destroy at any time.
  *
- * Ownership and threads: as with run_db.h. Errors: RUN_STORE_ERROR after a message;
- * RUN_STORE_AGAIN after a warning when the directory of a run was found full: begin the run again,
- * it goes to another one.
+ * Ownership: as with run_db.h. Threads: one may begin a run and put into it while another ends the
+ * runs before, in their order, and calls what concerns compaction. Errors: RUN_STORE_ERROR after a
+ * message; RUN_STORE_AGAIN after a warning when the directory of a run was found full: begin the
+ * run again, it goes to another one.
  */
 #ifndef ROCKSORT_RUN_STORE_H
 #define ROCKSORT_RUN_STORE_H
@@ -39,13 +40,21 @@ struct run_store *run_store_create(const struct run_store_settings *settings);
 /* Closes the databases; the files stay. NULL is accepted. */
 void run_store_destroy(struct run_store *store);
 
-int run_store_begin_run(struct run_store *store);
-int run_store_put(struct run_store *store, const uint8_t *key, size_t key_bytes,
-                  const uint8_t *value, size_t value_bytes);
-int run_store_end_run(struct run_store *store);
+struct stored_run;              /* one that has begun */
 
-/* Seconds that begin, put and end have taken so far: waiting for the disk, nearly all. */
-double run_store_write_seconds(const struct run_store *store);
+int run_store_begin_run(struct run_store *store, struct stored_run **run);
+int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
+                  const uint8_t *value, size_t value_bytes);
+
+/* Makes the run durable: a matter of waiting for the disk. Frees it, also after an error; there is
+   no second chance then. */
+int run_store_end_run(struct stored_run *run);
+
+/* After some runs have ended, before compaction settles and before scans. */
+int run_store_flush(struct run_store *store);
+
+/* Drops the run and frees it; NULL is accepted. */
+void run_store_abandon_run(struct stored_run *run);
 
 /*
  * After a run has ended, with the runs that are expected in all by now (0: unknown): returns true

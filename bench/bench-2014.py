@@ -138,6 +138,8 @@ def make_parser():
     add("--unbounded", action="store_true", help="do not bound them")
     add("--write-buffer", metavar="SIZE", default="64M",
         help="dirty data that wait for the modelled disk [64M]")
+    add("--readahead", metavar="SIZE", default="128K",
+        help="of the kernel, for a file; Linux' own for the array of c1.xlarge is 4M [128K]")
     add("--check", choices=("full", "content", "none"), default="full",
         help="of outputs; content: by rocksort's checksum, not their order [full]")
     add("--rocksort-options", metavar="WORDS", default="",
@@ -280,7 +282,8 @@ class Bench:
         result = {"who": name, "level": level, "command": self.shown(command),
                   "limit_bytes": limit, "wrong": None, "load_before": os.getloadavg()[0]}
         log = os.path.join(self.scratch, "log")
-        options = experiment.disk[1] + ["--write-buffer", self.args.write_buffer]
+        options = experiment.disk[1] + ["--write-buffer", self.args.write_buffer,
+                                        "--readahead", self.args.readahead]
         with Disk(self.scratch, options, self.args.spindle) as disk:
             os.mkdir(os.path.join(disk.backing, "tmp"))
             if self.args.input_elsewhere:

@@ -333,9 +333,10 @@ def markdown_of(report):
     if s["plain"]:
         yield "- disk: **the machine's own, no modelled one**: " + s["plain"]
     else:
-        yield "- disk: modelled by bench/spindle; write buffer %s; %s" % (
-            s["write_buffer"], "the input lies elsewhere" if s["input_elsewhere"] else
-            "input, temporary data and output lie on it")
+        where = "the input lies elsewhere" if s["input_elsewhere"] else \
+            "input, temporary data and output lie on it"
+        yield "- disk: modelled by bench/spindle; %s; write buffer %s; kernel's readahead %s" % (
+            where, s["write_buffer"], s["readahead"])
     yield "- memory: %s" % s["memory"]
     yield ("- amplification: bytes written to the temporary directory by bytes spilled; own: as "
            "rocksort says; by the disk: bytes written less the output's")
@@ -368,7 +369,8 @@ def report_of(bench, args):
         "environment": {key: bench.shown(value) for key, value in
                         describe(bench.rocksort, bench.samtools).items()},
         "settings": {"scale": args.scale, "repeats": args.repeats, "threads": args.threads,
-                     "write_buffer": args.write_buffer, "input_elsewhere": args.input_elsewhere,
+                     "write_buffer": args.write_buffer, "readahead": args.readahead,
+                     "input_elsewhere": args.input_elsewhere,
                      "memory": bench.said_of_memory(), "plain": None, "check": args.check,
                      "rocksort_options": args.rocksort_options},
         "prices": {}, "experiments": [], "storage": [], "done": False,

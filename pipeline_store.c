@@ -1,0 +1,186 @@
+/*
+ * pipeline_store.c -- the store of runs while loading: where it lies, who ends runs, when they are
+ * compacted.
+ *
+ * A run that has been written still has to reach the disk and RocksDB's manifest: half a dozen
+ * syncs, 0.1 s on a rotating disk, in which as much as a run of 30 MB is read and sorted. So a
+ * thread of its own ends runs, while the spiller writes the next one. It also lets the store
+ * compact them.
+ */
+#include "pipeline_internal.h"
+
+#include "diag.h"
+#include "scratch_dir.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_ENDING = 2 };       /* runs that wait to be ended: dirty pages of the page cache */
+
+/* Makes a directory for each -T. */
+static int make_scratch_dirs(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    p->scratch_paths = calloc(s->n_temp_prefixes + 1, sizeof *p->scratch_paths);
+    if (!p->scratch_paths) return pipeline_no_memory(p);
+    for (size_t i = 0; i < s->n_temp_prefixes; i++) {
+        /* Under the lock: the signal thread must see every directory that exists. */
+        pipeline_lock(p);
+        char *path = scratch_dir_create(s->temp_prefixes[i], s->output);
+        if (path) p->scratch_paths[p->n_scratch_paths++] = path;
+        pipeline_unlock(p);
+        if (!path) return -1;
+    }
+    return 0;
+}
+
+uint64_t store_expected_bytes(const struct pipeline *p)
+{
+    return p->settings->input_bytes ? p->settings->input_bytes : p->expected_bytes;
+}
+
+uint64_t store_expected_runs(struct pipeline *p)
+{
+    pipeline_lock(p);
+    uint64_t n_bytes = store_expected_bytes(p);
+    /* A quarter is entries and gaps; and compaction, for which this is asked, will take a quarter
+       of the batches. */
+    uint64_t run_bytes = p->budget.batch_bytes * p->budget.run_batches / 2;
+    if (p->n_runs > 0) run_bytes = p->spilled_bytes / p->n_runs + 1;
+    pipeline_unlock(p);
+    return n_bytes / run_bytes;
+}
+
+/* ---- the thread that ends runs ---- */
+
+/* Between runs: lets the store compact what it wants to, once there is memory for that. */
+static int compact_runs(struct pipeline *p)
+{
+    if (!run_store_wants_compaction(p->store, store_expected_runs(p))) return 0;
+    pipeline_lock(p);
+    if (!p->compacting) retire_batches(p, mem_budget_compaction_batches(&p->budget));
+    p->compacting = true;
+    bool ready = p->n_to_retire == 0;
+    pipeline_unlock(p);
+    return ready ? run_store_compact(p->store) : 0;
+}
+
+/* Waits while a compaction is under way or about to begin; or only while there are too many files.
+   */
+static void wait_for_compaction(struct pipeline *p, bool only_if_crowded)
+{
+    enum { POLL_MICROSECONDS = 20000, IDLE_POLLS = 5 };
+    for (int idle = 0; idle < IDLE_POLLS && !pipeline_failed(p);) {
+        if (only_if_crowded && !run_store_is_crowded(p->store)) return;
+        idle = run_store_is_compacting(p->store) ? 0 : idle + 1;
+        (void)usleep(POLL_MICROSECONDS);
+    }
+}
+
+/* With the lock held: takes the oldest run that is to be ended. */
+static struct stored_run *take_ending_run(struct pipeline *p)
+{
+    struct stored_run *run = p->ending[0];
+    p->n_ending--;
+    memmove(p->ending, p->ending + 1, p->n_ending * sizeof *p->ending);
+    p->is_ending = true;
+    pipeline_announce(p);
+    return run;
+}
+
+static void *end_runs(void *arg)
+{
+    struct pipeline *p = arg;
+    pipeline_lock(p);
+    for (;;) {
+        while (p->n_ending == 0 && !p->store_closing) pipeline_wait(p);
+        if (p->n_ending == 0) break;
+        struct stored_run *run = take_ending_run(p);
+        pipeline_unlock(p);
+        int r = 0;
+        if (pipeline_failed(p))
+            run_store_abandon_run(run);
+        else
+            r = run_store_end_run(run);
+        if (r == 0 && !pipeline_failed(p)) r = compact_runs(p);
+        if (r == 0 && p->compacting) wait_for_compaction(p, true);
+        if (r < 0) pipeline_fail(p);
+        pipeline_lock(p);
+        p->is_ending = false;
+        pipeline_announce(p);
+    }
+    pipeline_unlock(p);
+    return NULL;
+}
+
+int store_open(struct pipeline *p)
+{
+    if (p->store) return 0;
+    if (make_scratch_dirs(p) < 0) return -1;
+    pipeline_lock(p);
+    uint64_t n_bytes = store_expected_bytes(p);
+    pipeline_unlock(p);
+    struct run_store_settings settings = {
+        .dirs = (const char *const *)p->scratch_paths,
+        .n_dirs = p->n_scratch_paths,
+        .compaction = p->settings->compaction,
+        .input_bytes = n_bytes,
+        .n_runs_expected = store_expected_runs(p),
+        .scan_bytes = mem_budget_scan_bytes(&p->budget),
+        .compaction_bytes = mem_budget_compaction_bytes(&p->budget),
+    };
+    p->ending = calloc(MOST_ENDING, sizeof *p->ending);
+    if (!p->ending) return pipeline_no_memory(p);
+    p->store = run_store_create(&settings);
+    if (!p->store) return -1;
+    int error = pthread_create(&p->ending_thread, NULL, end_runs, p);
+    if (error) diag_error("cannot start a thread: %s", strerror(error));
+    p->ending_thread_runs = error == 0;
+    return error ? -1 : 0;
+}
+
+int store_end_run(struct pipeline *p, struct stored_run *run)
+{
+    pipeline_lock(p);
+    while (p->n_ending == MOST_ENDING && !pipeline_failed(p)) pipeline_wait(p);
+    bool failed = pipeline_failed(p);
+    if (!failed) p->ending[p->n_ending++] = run;
+    pipeline_announce(p);
+    pipeline_unlock(p);
+    if (failed) run_store_abandon_run(run);
+    return failed ? -1 : 0;
+}
+
+int store_drain(struct pipeline *p)
+{
+    pipeline_lock(p);
+    while ((p->n_ending > 0 || p->is_ending) && !pipeline_failed(p)) pipeline_wait(p);
+    pipeline_unlock(p);
+    if (pipeline_failed(p)) return -1;
+    return p->store ? run_store_flush(p->store) : 0;
+}
+
+int store_settle(struct pipeline *p)
+{
+    if (store_drain(p) < 0) return -1;
+    if (!p->compacting) return 0;
+    wait_for_compaction(p, false);
+    if (run_store_settle(p->store) < 0) return -1;
+    wait_for_compaction(p, false);
+    return pipeline_failed(p) ? -1 : 0;
+}
+
+void store_close(struct pipeline *p)
+{
+    if (p->ending_thread_runs) {
+        pipeline_lock(p);
+        p->store_closing = true;
+        pipeline_announce(p);
+        pipeline_unlock(p);
+        (void)pthread_join(p->ending_thread, NULL);
+    }
+    free(p->ending);
+    run_store_destroy(p->store);
+    p->store = NULL;
+}
