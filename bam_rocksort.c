@@ -76,6 +76,10 @@ static void print_details(const struct sort_report *r)
         diag_note("temporary disk (%s): a seek takes %.2f ms, %.1f at a time, reading in order %.0f "
                   "MB/s", store->disk.file_system, 1e3 * store->disk.seek_seconds,
                   store->disk.parallel, 1e-6 * store->disk.bytes_per_second);
+    diag_note("codec: %u runs none, %u snappy, %u lz4, %u zstd; the last one because %s",
+              r->runs_of_codec[TEMP_CODEC_NONE], r->runs_of_codec[TEMP_CODEC_SNAPPY],
+              r->runs_of_codec[TEMP_CODEC_LZ4], r->runs_of_codec[TEMP_CODEC_ZSTD],
+              codec_reason_text(r->codec_reason));
     diag_note("compaction %s, because %s", store->compacted ? "on" : "off",
               compaction_reason_text(store->reason));
     if (store->compacted)

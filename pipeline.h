@@ -13,6 +13,7 @@
 #define ROCKSORT_PIPELINE_H
 
 #include "bam_sort_key.h"
+#include "codec_choice.h"
 #include "run_store.h"
 #include "temp_codec.h"
 
@@ -35,6 +36,7 @@ struct sort_settings {
     struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */
     const char *minhash_fasta;  /* -I, or NULL */
     int minhash_window;         /* -w */
+    bool codec_auto;            /* else: */
     enum temp_codec codec;
     unsigned n_threads;
     size_t memory_bytes;        /* the whole budget */
@@ -51,6 +53,8 @@ struct sort_report {
     uint64_t checksum;          /* sum over the records of their XXH3-64 (content_sum.h) */
     uint64_t output_bytes;
     struct run_store_stats store;       /* {0} if all fitted into memory */
+    unsigned runs_of_codec[TEMP_CODEC_COUNT];
+    enum codec_reason codec_reason;     /* of the last run's codec */
     unsigned n_batches_kept;    /* batches merged from memory */
     double load_seconds, merge_seconds;
     double reader_wait_seconds; /* the reader waited for memory: whoever feeds it stalled */

@@ -92,11 +92,16 @@ struct pipeline {
     bool is_ending;             /* one is being ended */
     bool store_closing;
     bool compacting;            /* memory for it was made free */
+    double write_seconds;       /* spent in ending runs */
+    double wait_seconds;        /* the spiller waited for that */
 
     /* spiller; then dispatcher */
     struct run_store *store;
     pthread_t ending_thread;
     bool ending_thread_runs;
+    struct codec_facts codec_facts;     /* when the last run was begun: */
+    double codec_seconds, codec_write_seconds, codec_wait_seconds;
+    uint64_t codec_raw_bytes, codec_stored_bytes;
     size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
 
     bool lost_reader;           /* standard output was closed */
@@ -157,6 +162,9 @@ uint64_t store_expected_bytes(const struct pipeline *p);
 
 /* How many runs there will be in all; 0: unknown. */
 uint64_t store_expected_runs(struct pipeline *p);
+
+/* The codec for the next run, which is about to begin. */
+enum temp_codec store_choose_codec(struct pipeline *p);
 
 /* Lets the run be ended in the background; waits if others are waiting for that. Takes the run. */
 int store_end_run(struct pipeline *p, struct stored_run *run);

@@ -35,6 +35,7 @@ struct spill {
     struct pipeline *p;
     unsigned run;
     struct stored_run *stored;
+    enum temp_codec codec;
     size_t block_bytes;
     size_t max_block_bytes;     /* of the packs that are stored */
     size_t n_sources;
@@ -96,16 +97,15 @@ static int encode_block(struct pack *pack, struct worker *worker, const struct m
                         size_t from, size_t to, size_t raw_bytes)
 {
     const struct spill *spill = pack->spill;
-    const struct sort_settings *s = spill->p->settings;
     enum sort_order order = spill->p->rules.order;
     struct merge_bound *last = &worker->bound;
     struct packed_block block;
     if (merge_bound_set(last, order, merged, to - 1) < 0) return -1;
     size_t key_bytes = merge_bound_bytes(order, &merged->entries[from]);
-    size_t most = sizeof block + key_bytes + bam_block_bound(s->codec, raw_bytes, last->n_bytes);
+    size_t most = sizeof block + key_bytes + bam_block_bound(spill->codec, raw_bytes, last->n_bytes);
     if (reserve_blocks(pack, most) < 0) return -1;
     uint8_t *at = pack->blocks + pack->n_bytes, *value = at + sizeof block + key_bytes;
-    ssize_t value_bytes = bam_block_encode(&worker->temp, s->codec, worker->raw, raw_bytes,
+    ssize_t value_bytes = bam_block_encode(&worker->temp, spill->codec, worker->raw, raw_bytes,
                                            (uint32_t)(to - from), last->key, last->n_bytes, value);
     if (value_bytes < 0) return -1;
     block.key_bytes = (uint32_t)merge_bound_store(order, merged, from, at + sizeof block);
@@ -288,6 +288,7 @@ static int spill_run(struct pipeline *p, struct bam_batch **batches, size_t n)
     struct cut_place *places = NULL;
     int r = -1;
     if (store_open(p) < 0) return -1;
+    spill.codec = store_choose_codec(p);
     spill.block_bytes =
         mem_budget_block_bytes(&p->budget, spill.run, (unsigned)store_expected_runs(p));
     ssize_t n_places = -1;

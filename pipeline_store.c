@@ -99,14 +99,17 @@ static void *end_runs(void *arg)
         struct stored_run *run = take_ending_run(p);
         pipeline_unlock(p);
         int r = 0;
+        double start = pipeline_seconds();
         if (pipeline_failed(p))
             run_store_abandon_run(run);
         else
             r = run_store_end_run(run);
+        double seconds = pipeline_seconds() - start;
         if (r == 0 && !pipeline_failed(p)) r = compact_runs(p);
         if (r == 0 && p->compacting) wait_for_compaction(p, true);
         if (r < 0) pipeline_fail(p);
         pipeline_lock(p);
+        p->write_seconds += seconds;
         p->is_ending = false;
         pipeline_announce(p);
     }
@@ -140,10 +143,48 @@ int store_open(struct pipeline *p)
     return error ? -1 : 0;
 }
 
+enum temp_codec store_choose_codec(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    struct sort_report *report = p->report;
+    enum temp_codec codec = s->codec;
+    if (s->codec_auto) {
+        struct run_store_disks disks;
+        struct codec_facts *facts = &p->codec_facts;
+        run_store_look(p->store, &disks);
+        double now = pipeline_seconds();
+        pipeline_lock(p);
+        uint64_t expected = store_expected_bytes(p), raw_bytes = p->spilled_bytes;
+        facts->seconds = p->codec_seconds > 0 ? now - p->codec_seconds : 0;
+        facts->write_seconds = p->write_seconds - p->codec_write_seconds;
+        facts->wait_seconds = p->wait_seconds - p->codec_wait_seconds;
+        p->codec_write_seconds = p->write_seconds;
+        p->codec_wait_seconds = p->wait_seconds;
+        pipeline_unlock(p);
+        p->codec_seconds = now;
+        facts->in_memory = disks.in_memory;
+        facts->slow_to_seek = disks.slow_to_seek;
+        facts->bytes_per_second = disks.bytes_per_second;
+        facts->n_threads = s->n_threads;
+        facts->free_bytes = (double)disks.free_bytes;
+        /* Of an unknown input a multiple of what came is still to come. */
+        if (expected < 4 * raw_bytes && !s->input_bytes && !p->expected_bytes)
+            expected = 10 * raw_bytes;
+        facts->raw_bytes_left = expected > raw_bytes ? (double)(expected - raw_bytes) : 0;
+        if (raw_bytes > 0) facts->stored_ratio = (double)disks.run_bytes / (double)raw_bytes;
+        codec = codec_choose(facts, &report->codec_reason);
+        facts->codec = codec;
+    }
+    report->runs_of_codec[codec]++;
+    return codec;
+}
+
 int store_end_run(struct pipeline *p, struct stored_run *run)
 {
+    double start = pipeline_seconds();
     pipeline_lock(p);
     while (p->n_ending == MOST_ENDING && !pipeline_failed(p)) pipeline_wait(p);
+    p->wait_seconds += pipeline_seconds() - start;
     bool failed = pipeline_failed(p);
     if (!failed) p->ending[p->n_ending++] = run;
     pipeline_announce(p);

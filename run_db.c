@@ -31,7 +31,6 @@ struct run_db {
     unsigned n_runs;                    /* that have ended */
     struct run_writer **ended;          /* ... and are not part of the database yet */
     unsigned n_ended, n_admitted;
-    uint64_t compacted_bytes;           /* before the database was opened anew */
     uint64_t n_bytes;
     char *full_error;                   /* what RocksDB said when there was no space */
 };
@@ -44,8 +43,9 @@ struct run_writer {
 
 struct run_scan {
     struct run_db *db;
-    rocksdb_iterator_t *iter;
+    bool direct;
     rocksdb_readoptions_t *options;
+    rocksdb_iterator_t *iter;   /* NULL until the first key is asked for */
 };
 
 static bool means_full(const char *error)
@@ -202,17 +202,6 @@ uint64_t run_db_bytes(const struct run_db *db)
     return db->n_bytes;
 }
 
-int run_db_reopen_direct(struct run_db *db)
-{
-    char *error = NULL;
-    db->compacted_bytes = run_db_compacted_bytes(db);
-    rocksdb_cancel_all_background_work(db->db, 1);
-    rocksdb_close(db->db);
-    rocksdb_opts_read_directly(&db->opts);
-    db->db = rocksdb_open(db->opts.db, db->path, &error);
-    return check_error(db, "open", error);
-}
-
 /* A whole number that RocksDB tells about itself; 0 if it does not. */
 static uint64_t property(const struct run_db *db, const char *name)
 {
@@ -261,7 +250,17 @@ bool run_db_compact_failed(const struct run_db *db)
     return property(db, "rocksdb.background-errors") > 0;
 }
 
-struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes)
+static int reopen_direct(struct run_db *db)
+{
+    char *error = NULL;
+    rocksdb_cancel_all_background_work(db->db, 1);
+    rocksdb_close(db->db);
+    rocksdb_opts_read_directly(&db->opts);
+    db->db = rocksdb_open(db->opts.db, db->path, &error);
+    return check_error(db, "open", error);
+}
+
+struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes, bool direct)
 {
     struct run_scan *scan = calloc(1, sizeof *scan);
     if (!scan) {
@@ -269,14 +268,23 @@ struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes)
         return NULL;
     }
     scan->db = db;
+    scan->direct = direct;
     scan->options = rocksdb_opts_scan(read_bytes);
-    scan->iter = rocksdb_create_iterator(db->db, scan->options);
-    rocksdb_iter_seek_to_first(scan->iter);
     return scan;
+}
+
+/* Returns 0, or -1 after a message. */
+static int start_scan(struct run_scan *scan)
+{
+    if (scan->direct && reopen_direct(scan->db) < 0) return -1;
+    scan->iter = rocksdb_create_iterator(scan->db->db, scan->options);
+    rocksdb_iter_seek_to_first(scan->iter);
+    return 0;
 }
 
 int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes)
 {
+    if (!scan->iter && start_scan(scan) < 0) return -1;
     if (rocksdb_iter_valid(scan->iter)) {
         *key = (const uint8_t *)rocksdb_iter_key(scan->iter, key_bytes);
         return 1;
@@ -304,7 +312,7 @@ void run_scan_next(struct run_scan *scan)
 void run_scan_close(struct run_scan *scan)
 {
     if (!scan) return;
-    rocksdb_iter_destroy(scan->iter);
+    if (scan->iter) rocksdb_iter_destroy(scan->iter);
     rocksdb_readoptions_destroy(scan->options);
     free(scan);
 }

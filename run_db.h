@@ -75,14 +75,13 @@ bool run_db_is_compacting(const struct run_db *db);
 bool run_db_compact_failed(const struct run_db *db);
 
 /*
- * From now on reading goes past the page cache; no runs and no compactions after this. Not from the
- * start, since RocksDB then reads the ends of each new file from the disk.
+ * A scan of all blocks, which begins, and reads, with the first run_scan_key, reading read_bytes at
+ * a time (0: as the kernel does). If `direct` it reads past the page cache; then it is the only one,
+ * and no runs or compactions come any more: the database is opened anew for it. (Were it open in
+ * this way from the start, RocksDB would read the ends of each new run from the disk.) Returns NULL
+ * after a message.
  */
-int run_db_reopen_direct(struct run_db *db);
-
-/* Starts at the first block, reading read_bytes at a time (0: as the kernel does). Returns NULL
-   after a message. */
-struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes);
+struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes, bool direct);
 
 /* Returns 1 and shows the key of the current block, 0 behind the last block, -1 on error. */
 int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes);

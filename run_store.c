@@ -398,15 +398,6 @@ size_t run_store_scan_bytes(const struct run_store *store)
     return n_files * choose_read_bytes(store, n_files);
 }
 
-static int reopen_direct(struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++) {
-        struct volume *volume = &store->volumes[i];
-        if (volume->n_runs > 0 && run_db_reopen_direct(volume->db) < 0) return -1;
-    }
-    return 0;
-}
-
 int run_store_scan(struct run_store *store, struct run_scan ***scans)
 {
     int n = 0;
@@ -416,14 +407,10 @@ int run_store_scan(struct run_store *store, struct run_scan ***scans)
         return RUN_STORE_ERROR;
     }
     store->scan_read_bytes = choose_read_bytes(store, count_files(store));
-    if (store->direct && reopen_direct(store) < 0) {
-        free(*scans);
-        return RUN_STORE_ERROR;
-    }
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct run_db *db = store->volumes[i].db;
         if (store->volumes[i].n_runs == 0) continue;
-        (*scans)[n] = run_scan_open(db, store->scan_read_bytes);
+        (*scans)[n] = run_scan_open(db, store->scan_read_bytes, store->direct);
         if ((*scans)[n]) {
             n++;
             continue;
@@ -445,6 +432,23 @@ static uint64_t n_reads(uint64_t n_bytes, size_t read_bytes)
     return n_bytes / (read_bytes > KERNEL_READ_BYTES ? read_bytes : KERNEL_READ_BYTES);
 }
 
+void run_store_look(struct run_store *store, struct run_store_disks *disks)
+{
+    *disks = (struct run_store_disks){.in_memory = true, .slow_to_seek = store->slow_to_seek};
+    (void)pthread_mutex_lock(&store->lock);
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        const struct volume *volume = &store->volumes[i];
+        double rate = volume->disk.bytes_per_second;
+        disks->run_bytes += volume->n_bytes;
+        if (!volume->disk.is_memory) disks->in_memory = false;
+        if (!volume->disk.is_memory && (disks->bytes_per_second <= 0 ||
+                                        rate < disks->bytes_per_second))
+            disks->bytes_per_second = rate;
+        if (volume->lane == 0 && !volume->full) disks->free_bytes += free_bytes(volume);
+    }
+    (void)pthread_mutex_unlock(&store->lock);
+}
+
 void run_store_stats(const struct run_store *store, struct run_store_stats *stats)
 {
     *stats = (struct run_store_stats){
@@ -453,6 +457,7 @@ void run_store_stats(const struct run_store *store, struct run_store_stats *stat
         .scan_read_bytes = store->scan_read_bytes,
         .compaction_read_bytes = store->compaction_read_bytes,
         .width = store->width,
+        .slow_to_seek = store->slow_to_seek,
         .direct = store->direct,
         .disk = store->volumes[0].disk,
     };

@@ -84,12 +84,24 @@ struct run_store_stats {
     uint64_t compacted_bytes;   /* written by compactions */
     size_t compaction_read_bytes, scan_read_bytes;      /* at a time; 0: as the kernel does */
     uint64_t n_seeks;           /* of compactions and of the scans, about */
+    bool slow_to_seek;
     bool direct;                /* reading goes past the page cache */
     bool compacted;
     enum compaction_reason reason;
     unsigned width, max_files;  /* of compactions */
     struct disk_traits disk;    /* of the first directory */
 };
+
+/* What the disks are like, at any time and in any thread. */
+struct run_store_disks {
+    bool in_memory;             /* all of them are none */
+    bool slow_to_seek;          /* one of them is */
+    double bytes_per_second;    /* of the slowest */
+    uint64_t free_bytes;        /* in all directories that are not full */
+    uint64_t run_bytes;         /* of the runs that have ended */
+};
+
+void run_store_look(struct run_store *store, struct run_store_disks *disks);
 
 void run_store_stats(const struct run_store *store, struct run_store_stats *stats);
 unsigned run_store_n_runs(const struct run_store *store);

@@ -68,7 +68,7 @@ void sort_options_init(struct sort_options *options, enum sort_dialect dialect)
             .temp_prefixes = no_prefix,
             .n_temp_prefixes = 1,
             .level = -1,
-            .codec = TEMP_CODEC_LZ4,
+            .codec_auto = true,
             .n_threads = 1,
             .add_pg = true,
             .minhash_window = MINHASH_WINDOW,
@@ -126,7 +126,8 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "  -s SIZE              estimated uncompressed size of the input, by which runs are compacted;\n"
 "                       auto: if that saves time; off: never [auto]\n"
 "  -k                   keep the temporary database\n"
-"  --temp-codec STR     compression of temporary data: none, snappy, lz4, zstd [lz4]\n"
+"  --temp-codec STR     compression of temporary data: none, snappy, lz4, zstd, or auto: by how fast\n"
+"                       the disk turns out to be [auto]\n"
 "Other:\n"
 "  --verbosity INT      1 errors, 2 and more also the closing line, 4 and more details [3]\n"
 "  -h, --help           this text\n"
@@ -352,8 +353,10 @@ static int take_option(struct sort_options *o, int c, const char *text)
         hts_verbose = (int)value;
         return 0;
     case OPTION_TEMP_CODEC:
-        if (temp_codec_parse(text, &s->codec) == 0) return 0;
-        diag_error("unknown codec '%s' for --temp-codec: it takes none, snappy, lz4 or zstd", text);
+        s->codec_auto = strcmp(text, "auto") == 0;
+        if (s->codec_auto || temp_codec_parse(text, &s->codec) == 0) return 0;
+        diag_error("unknown codec '%s' for --temp-codec: it takes auto, none, snappy, lz4 or zstd",
+                   text);
         return -1;
     case 'h':
     case OPTION_HELP: o->help = true; return 0;
