@@ -73,8 +73,8 @@ static void print_details(const struct sort_report *r)
               r->n_batches_kept, r->reader_wait_seconds);
     if (store->n_runs == 0) return;
     if (store->disk.seek_seconds > 0)
-        diag_note("temporary disk (%s): a seek takes %.2f ms, %.1f at a time, reading in order %.0f "
-                  "MB/s", store->disk.file_system, 1e3 * store->disk.seek_seconds,
+        diag_note("temporary disk (%s): a seek takes %.2f ms, %.1f at a time, reading in order "
+                  "%.0f MB/s", store->disk.file_system, 1e3 * store->disk.seek_seconds,
                   store->disk.parallel, 1e-6 * store->disk.bytes_per_second);
     diag_note("codec: %u runs none, %u snappy, %u lz4, %u zstd; the last one because %s",
               r->runs_of_codec[TEMP_CODEC_NONE], r->runs_of_codec[TEMP_CODEC_SNAPPY],
@@ -97,8 +97,8 @@ static void print_closing_line(const struct sort_report *r)
     double cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                  1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     double wall = r->load_seconds + r->merge_seconds;
-    diag_note("%" PRIu64 " records, %.1f MB; %u runs on disk, %.1f MB temporary, %.1f MB compacted; "
-              "%.1f s wall (load %.1f, merge %.1f), %.1f s CPU, %.1f MiB peak memory",
+    diag_note("%" PRIu64 " records, %.1f MB; %u runs on disk, %.1f MB temporary, %.1f MB compacted"
+              "; %.1f s wall (load %.1f, merge %.1f), %.1f s CPU, %.1f MiB peak memory",
               r->n_records, 1e-6 * (double)r->raw_bytes, r->store.n_runs,
               1e-6 * (double)r->store.run_bytes, 1e-6 * (double)r->store.compacted_bytes, wall,
               r->load_seconds, r->merge_seconds, cpu, peak_memory(&usage));

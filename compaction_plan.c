@@ -5,14 +5,15 @@
 
 enum {
     KIB = 1024,
-    MIN_WIDTH = 6,              /* so that compacted files and runs differ in size; rocksdb_opts.c */
+    MIN_WIDTH = 6,              /* compacted files and runs must differ in size; rocksdb_opts.c */
     RUNS_IF_UNKNOWN = 400,      /* a guess; with 100 or 1,600 it costs a quarter more seeks */
     MIN_READ_BYTES = 64 * KIB,
-    MAX_READ_BYTES = 8192 * KIB,        /* beyond it seeks are under a fifth of the time of a disk */
+    MAX_READ_BYTES = 8192 * KIB,        /* beyond it seeks are under a fifth of the time */
+    KERNEL_READ_BYTES = 128 * KIB,      /* Linux' readahead */
     SPARE_FILES = 8,            /* appear while a compaction runs */
 };
 
-/* Estimates of the number of runs are that far off: runs get smaller when compaction takes memory. */
+/* Estimates of the number of runs are so far off: runs get smaller when compaction takes memory. */
 static const double estimate_slack = 1.1;
 
 /* What a compaction takes was about twice the time of its own seeks and bytes on an array of four
@@ -38,6 +39,13 @@ size_t compaction_read_bytes(const struct compaction_facts *facts)
     return share > MAX_READ_BYTES ? MAX_READ_BYTES : share & ~(size_t)4095;
 }
 
+/* Seeks a byte when n files are read within `memory`. The kernel reads ahead without ours. */
+static double seeks_per_byte(double n, size_t memory)
+{
+    double read_bytes = (double)memory / n;
+    return 1 / (read_bytes > KERNEL_READ_BYTES ? read_bytes : KERNEL_READ_BYTES);
+}
+
 /* True if a scan of n files costs more seconds a byte than compacting and scanning fewer. */
 static bool pays(const struct compaction_facts *facts, double n, double width, double max_files)
 {
@@ -45,10 +53,18 @@ static bool pays(const struct compaction_facts *facts, double n, double width, d
     /* Each database has a scan of its own, which waits for the disk, and they wait together. */
     double parallel = facts->parallel < facts->n_scans ? facts->parallel : facts->n_scans;
     double scan_seek = facts->seek_seconds / (parallel > 1 ? parallel : 1);
-    double saved = (n - max_files) / (double)facts->scan_bytes * scan_seek;
-    double cost = width / (double)facts->compaction_bytes * facts->seek_seconds +
+    double saved = scan_seek * (seeks_per_byte(n, facts->scan_bytes) -
+                                seeks_per_byte(max_files, facts->scan_bytes));
+    double cost = facts->seek_seconds * seeks_per_byte(width, facts->compaction_bytes) +
                   2 / facts->bytes_per_second;
     return saved > disturbance * cost;
+}
+
+/* Files that there may be before a compaction of `width` of them begins. */
+static unsigned files_before(const struct compaction_facts *facts, unsigned width)
+{
+    return facts->most_files > width + 2 * SPARE_FILES ? facts->most_files - width - SPARE_FILES
+                                                       : SPARE_FILES;
 }
 
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width)
@@ -57,13 +73,11 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     /* Of an unknown number of runs half have come: at any time the best guess. */
     uint64_t n = facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
                                                         : 2 * facts->n_runs;
-    unsigned limit = facts->most_files > width + 2 * SPARE_FILES
-                         ? facts->most_files - width - SPARE_FILES
-                         : SPARE_FILES;
+    unsigned limit = files_before(facts, width);
     uint64_t max_files = (uint64_t)(estimate_slack * (double)n / width) + width;
     if (max_files > limit) max_files = limit;
     plan.max_files = (unsigned)max_files;
-    bool too_many = facts->n_runs + SPARE_FILES >= limit;
+    bool too_many = facts->n_runs + SPARE_FILES >= files_before(facts, facts->most_files / 4);
     double sure = (double)(facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
                                                                   : facts->n_runs);
     if (facts->mode == COMPACTION_ON)
@@ -74,8 +88,10 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     else
         plan.reason = facts->mode == COMPACTION_OFF ? COMPACTION_SWITCHED_OFF : COMPACTION_NO_GAIN;
     if (plan.reason < COMPACTION_ASKED_FOR && too_many) {
+        /* Of all widths this one takes most runs before compacted ones are compacted again. */
         plan.reason = COMPACTION_OPEN_FILES;
-        plan.max_files = limit;
+        plan.width = facts->most_files / 4 > width ? facts->most_files / 4 : width;
+        plan.max_files = files_before(facts, plan.width);
     }
     plan.compact = plan.reason >= COMPACTION_ASKED_FOR;
     return plan;

@@ -30,8 +30,8 @@ static uint64_t kernel_available(void)
     return kib << 10;
 }
 
-/* What a cgroup leaves, and those above it; the page cache in it can be used anew. */
-static uint64_t cgroup_available(const char *root, char *group, const char *limit_name)
+/* The least limit of a cgroup and those above it. */
+static uint64_t cgroup_limit(const char *root, char *group, const char *limit_name)
 {
     uint64_t least = UINT64_MAX;
     for (;;) {
@@ -58,9 +58,9 @@ uint64_t machine_memory_available(void)
         *group++ = '\0';
         uint64_t available = UINT64_MAX;
         if (strcmp(controllers + 1, "memory") == 0)
-            available = cgroup_available("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
+            available = cgroup_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
         else if (controllers[1] == '\0')
-            available = cgroup_available("/sys/fs/cgroup", group, "memory.max");
+            available = cgroup_limit("/sys/fs/cgroup", group, "memory.max");
         if (available < least) least = available;
     }
     if (file) (void)fclose(file);

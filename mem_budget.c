@@ -9,7 +9,8 @@ enum {
     MAX_BATCH_BYTES = 128 * KIB * KIB,  /* one job sorts a batch: 128 MiB take some 30 ms */
     MIN_BATCHES = 4,
     MANY_BATCHES = 16,                  /* wanted: 6 are spilled while 6 others fill */
-    MIN_BLOCK_BYTES = 8 * KIB,
+    MIN_BLOCK_BYTES = KIB,              /* a handful of short reads: for thousands of runs only */
+    MANY_RUNS = 256,
     MAX_BLOCK_BYTES = 256 * KIB,        /* raw block and compressed form stay in the L2 cache */
     MIN_PACK_BYTES = 256 * KIB,
     MAX_PACK_BYTES = 1024 * KIB,
@@ -85,7 +86,9 @@ size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
                               unsigned n_runs_expected)
 {
     size_t n = run + 1 > n_runs_expected ? run + 1 : n_runs_expected;
-    return clamp(budget->total_bytes / 8 / n, MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
+    size_t share = budget->total_bytes / 8 / n;
+    if (n > MANY_RUNS) share = share * MANY_RUNS / n;
+    return clamp(share, MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
 }
 
 size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes)

@@ -55,7 +55,7 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
 /*
  * Uncompressed size of the blocks of run number `run` (from 0), if n_runs_expected runs are
  * expected (0: unknown). Later runs get smaller blocks, so that the open blocks of all runs
- * together grow with the logarithm of their number only.
+ * together grow with the logarithm of their number only, and beyond some hundred not at all.
  */
 size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
                               unsigned n_runs_expected);

@@ -315,6 +315,14 @@ static int prepare_header(struct pipeline *p)
     return 0;
 }
 
+static void plan_memory(struct pipeline *p, size_t total_bytes)
+{
+    mem_budget_plan(&p->budget, total_bytes, p->settings->n_threads);
+    if (!p->settings->test_batch_bytes) return;
+    p->budget.batch_bytes = (size_t)p->settings->test_batch_bytes;
+    p->budget.run_batches = p->budget.full_batches = p->budget.first_full_batches = 1;
+}
+
 /* Makes the rules of the order: the settings', and what they need from header and files. */
 static int prepare_rules(struct pipeline *p)
 {
@@ -351,7 +359,7 @@ static int prepare_rules(struct pipeline *p)
                          "what may be used", s->minhash_fasta, index_bytes >> 20);
             index_bytes = total / 2;
         }
-        mem_budget_plan(&p->budget, total - index_bytes, s->n_threads);
+        plan_memory(p, total - index_bytes);
     }
     return 0;
 }
@@ -429,7 +437,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
 {
     struct pipeline p = {.settings = settings, .report = report};
     memset(report, 0, sizeof *report);
-    mem_budget_plan(&p.budget, settings->memory_bytes, settings->n_threads);
+    plan_memory(&p, settings->memory_bytes);
     sigset_t signals_before;
     struct sigaction pipe_before;
     pthread_t signal_thread;

@@ -6,8 +6,9 @@
  *     run store -> dispatcher -> [open blocks] -> [merge segment -> deflate] -> writer  merge phase
  *
  * What stands in brackets are jobs in one pool of worker threads, which htslib shares. Besides the
- * workers there are, while loading, the reader (the calling thread) and the spiller; while merging,
- * the dispatcher (the calling thread) and the writer; and a thread that waits for signals.
+ * workers there are, while loading, the reader (the calling thread), the spiller and, once there
+ * are runs, a thread that ends them; while merging, the dispatcher (the calling thread), a feeder for
+ * each database, and the writer; a thread that waits for signals; and RocksDB's for compaction.
  */
 #ifndef ROCKSORT_PIPELINE_H
 #define ROCKSORT_PIPELINE_H
@@ -40,6 +41,7 @@ struct sort_settings {
     enum temp_codec codec;
     unsigned n_threads;
     size_t memory_bytes;        /* the whole budget */
+    uint64_t test_batch_bytes;  /* for tests: such small batches, each of them a run; or 0 */
     enum compaction_mode compaction;
     uint64_t input_bytes;       /* -s: estimated uncompressed size; 0: unknown */
     bool keep_store;

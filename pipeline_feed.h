@@ -1,7 +1,7 @@
 /*
  * pipeline_feed.h -- feeders: threads that read the runs in the store ahead of the dispatcher.
  *
- * There is one for the database of each temporary directory, so that several disks are read at the
+ * There is one for each database, so that several disks are read at the
  * same time, and waiting for a disk does not keep the dispatcher from cutting segments. What they
  * have read waits in queues of bounded size; the dispatcher takes the block that is first of all.
  *

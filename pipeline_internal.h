@@ -81,7 +81,7 @@ struct pipeline {
     bool over;                  /* for the signal thread: nothing is left to clean up */
     struct content_sum sum_in, sum_out;
     bool any_placed;            /* some record has a reference; not kept for fixed orders */
-    char **scratch_paths;       /* of the settings' prefixes; to be removed on exit and on signals */
+    char **scratch_paths;       /* of all -T; to be removed on exit and on signals */
     size_t n_scratch_paths;
     struct output_path output, index_output;    /* their temporary files likewise */
 
@@ -101,7 +101,6 @@ struct pipeline {
     bool ending_thread_runs;
     struct codec_facts codec_facts;     /* when the last run was begun: */
     double codec_seconds, codec_write_seconds, codec_wait_seconds;
-    uint64_t codec_raw_bytes, codec_stored_bytes;
     size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
 
     bool lost_reader;           /* standard output was closed */

@@ -102,7 +102,8 @@ static int encode_block(struct pack *pack, struct worker *worker, const struct m
     struct packed_block block;
     if (merge_bound_set(last, order, merged, to - 1) < 0) return -1;
     size_t key_bytes = merge_bound_bytes(order, &merged->entries[from]);
-    size_t most = sizeof block + key_bytes + bam_block_bound(spill->codec, raw_bytes, last->n_bytes);
+    size_t most =
+        sizeof block + key_bytes + bam_block_bound(spill->codec, raw_bytes, last->n_bytes);
     if (reserve_blocks(pack, most) < 0) return -1;
     uint8_t *at = pack->blocks + pack->n_bytes, *value = at + sizeof block + key_bytes;
     ssize_t value_bytes = bam_block_encode(&worker->temp, spill->codec, worker->raw, raw_bytes,

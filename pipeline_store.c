@@ -16,6 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A codec is kept for so long at least: one run tells little, and runs of different codecs have
+   different sizes, by which compaction distinguishes them from compacted ones. */
+static const double codec_seconds_kept = 0.5;
+
 enum { MOST_ENDING = 2 };       /* runs that wait to be ended: dirty pages of the page cache */
 
 /* Makes a directory for each -T. */
@@ -59,20 +63,22 @@ static int compact_runs(struct pipeline *p)
 {
     if (!run_store_wants_compaction(p->store, store_expected_runs(p))) return 0;
     pipeline_lock(p);
-    if (!p->compacting) retire_batches(p, mem_budget_compaction_batches(&p->budget));
+    /* After a failure batches may be freed at any time. */
+    if (!p->compacting && !pipeline_failed(p))
+        retire_batches(p, mem_budget_compaction_batches(&p->budget));
     p->compacting = true;
     bool ready = p->n_to_retire == 0;
     pipeline_unlock(p);
     return ready ? run_store_compact(p->store) : 0;
 }
 
-/* Waits while a compaction is under way or about to begin; or only while there are too many files.
-   */
+/* Waits while a compaction is under way or about to begin; or only while there are too many files
+   and it helps. */
 static void wait_for_compaction(struct pipeline *p, bool only_if_crowded)
 {
     enum { POLL_MICROSECONDS = 20000, IDLE_POLLS = 5 };
     for (int idle = 0; idle < IDLE_POLLS && !pipeline_failed(p);) {
-        if (only_if_crowded && !run_store_is_crowded(p->store)) return;
+        if (only_if_crowded && (idle > 1 || !run_store_is_crowded(p->store))) return;
         idle = run_store_is_compacting(p->store) ? 0 : idle + 1;
         (void)usleep(POLL_MICROSECONDS);
     }
@@ -143,39 +149,44 @@ int store_open(struct pipeline *p)
     return error ? -1 : 0;
 }
 
-enum temp_codec store_choose_codec(struct pipeline *p)
+/* Chooses anew, by what was seen since the last time. */
+static enum temp_codec choose_codec(struct pipeline *p, double now)
 {
     const struct sort_settings *s = p->settings;
-    struct sort_report *report = p->report;
-    enum temp_codec codec = s->codec;
-    if (s->codec_auto) {
-        struct run_store_disks disks;
-        struct codec_facts *facts = &p->codec_facts;
-        run_store_look(p->store, &disks);
-        double now = pipeline_seconds();
-        pipeline_lock(p);
-        uint64_t expected = store_expected_bytes(p), raw_bytes = p->spilled_bytes;
-        facts->seconds = p->codec_seconds > 0 ? now - p->codec_seconds : 0;
-        facts->write_seconds = p->write_seconds - p->codec_write_seconds;
-        facts->wait_seconds = p->wait_seconds - p->codec_wait_seconds;
-        p->codec_write_seconds = p->write_seconds;
-        p->codec_wait_seconds = p->wait_seconds;
-        pipeline_unlock(p);
-        p->codec_seconds = now;
-        facts->in_memory = disks.in_memory;
-        facts->slow_to_seek = disks.slow_to_seek;
-        facts->bytes_per_second = disks.bytes_per_second;
-        facts->n_threads = s->n_threads;
-        facts->free_bytes = (double)disks.free_bytes;
-        /* Of an unknown input a multiple of what came is still to come. */
-        if (expected < 4 * raw_bytes && !s->input_bytes && !p->expected_bytes)
-            expected = 10 * raw_bytes;
-        facts->raw_bytes_left = expected > raw_bytes ? (double)(expected - raw_bytes) : 0;
-        if (raw_bytes > 0) facts->stored_ratio = (double)disks.run_bytes / (double)raw_bytes;
-        codec = codec_choose(facts, &report->codec_reason);
-        facts->codec = codec;
-    }
-    report->runs_of_codec[codec]++;
+    struct codec_facts *facts = &p->codec_facts;
+    struct run_store_disks disks;
+    run_store_look(p->store, &disks);
+    pipeline_lock(p);
+    uint64_t expected = store_expected_bytes(p), raw_bytes = p->spilled_bytes;
+    facts->seconds = p->codec_seconds > 0 ? now - p->codec_seconds : 0;
+    facts->write_seconds = p->write_seconds - p->codec_write_seconds;
+    facts->wait_seconds = p->wait_seconds - p->codec_wait_seconds;
+    p->codec_write_seconds = p->write_seconds;
+    p->codec_wait_seconds = p->wait_seconds;
+    pipeline_unlock(p);
+    p->codec_seconds = now;
+    facts->in_memory = disks.in_memory;
+    facts->slow_to_seek = disks.slow_to_seek;
+    facts->bytes_per_second = disks.bytes_per_second;
+    facts->n_threads = s->n_threads;
+    facts->free_bytes = (double)disks.free_bytes;
+    /* Of an unknown input a multiple of what came is still to come. */
+    if (expected == 0) expected = 10 * raw_bytes;
+    facts->raw_bytes_left = expected > raw_bytes ? (double)(expected - raw_bytes) : 0;
+    if (raw_bytes > 0) facts->stored_ratio = (double)disks.run_bytes / (double)raw_bytes;
+    facts->codec = codec_choose(facts, &p->report->codec_reason);
+    return facts->codec;
+}
+
+enum temp_codec store_choose_codec(struct pipeline *p)
+{
+    double now = pipeline_seconds();
+    enum temp_codec codec = p->codec_facts.codec;
+    if (!p->settings->codec_auto)
+        codec = p->settings->codec;
+    else if (p->codec_seconds <= 0 || now - p->codec_seconds > codec_seconds_kept)
+        codec = choose_codec(p, now);
+    p->report->runs_of_codec[codec]++;
     return codec;
 }
 

@@ -21,6 +21,7 @@ enum {
     TABLE_FORMAT_VERSION = 5,
     TABLE_CHECKSUM_XXH3 = 4,            /* rocksdb::kXXH3 */
     TABLE_BLOCK_BYTES = 4096,           /* below every value: a block of ours is one of its own */
+    INDEX_PART_BYTES = 16 << 10,
     INFO_LOG_FATAL = 4,
     WRITE_BUFFER_BYTES = 64 << 10,      /* nothing is ever put into a memtable */
     FILE_BUFFER_BYTES = 256 << 10,      /* what a file writer gathers before it calls write */
@@ -40,6 +41,11 @@ static void set_table_options(rocksdb_block_based_table_options_t *table)
     rocksdb_block_based_options_set_format_version(table, TABLE_FORMAT_VERSION);
     rocksdb_block_based_options_set_checksum(table, TABLE_CHECKSUM_XXH3);
     rocksdb_block_based_options_set_block_size(table, TABLE_BLOCK_BYTES);
+    /* The index of a file is read in parts, when they are needed: in one piece it would stay in
+       memory, 50 bytes for each of our blocks, as long as the file is open. */
+    rocksdb_block_based_options_set_index_type(
+        table, rocksdb_block_based_table_index_type_two_level_index_search);
+    rocksdb_block_based_options_set_metadata_block_size(table, INDEX_PART_BYTES);
     /* Every block is read once: a cache would only hold memory. */
     rocksdb_block_based_options_set_no_block_cache(table, 1);
 }

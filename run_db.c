@@ -5,8 +5,8 @@
  * hard link, which costs a manifest record. Ingested files overlap, so each becomes a file of level
  * 0 with a sequence number of its own.
  *
- * The database lies one level down, in `db-N`: RocksDB makes the directory that it opens, and when a
- * signal has just removed ours it must not come back behind the remover.
+ * The database lies one level down, in `db-N`: RocksDB makes the directory that it opens, and when
+ * a signal has just removed ours it must not come back behind the remover.
  *
  * A scan opens all files at once; the limit of open files is raised as far as it goes.
  */
@@ -38,6 +38,8 @@ struct run_db {
 struct run_writer {
     struct run_db *db;
     rocksdb_sstfilewriter_t *sst;
+    uint64_t file_bytes;
+    size_t pending_bytes;               /* put since the file grew */
     char path[];
 };
 
@@ -78,10 +80,10 @@ static int check_write_error(struct run_db *db, char *error)
 
 const char *run_db_full_error(const struct run_db *db)
 {
-    return db->full_error ? db->full_error : "No space left on device";
+    return db && db->full_error ? db->full_error : "No space left on device";
 }
 
-struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings)
+struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings, bool *full)
 {
     char *error = NULL, *path = NULL;
     struct run_db *db = calloc(1, sizeof *db);
@@ -96,6 +98,11 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     if (rocksdb_opts_init(&db->opts, settings) < 0) goto err;
     (void)sprintf(path, "%s/db-%u", dir, settings->number);
     db->db = rocksdb_open(db->opts.db, path, &error);
+    if (full && error && means_full(error)) {
+        *full = true;
+        rocksdb_free(error);
+        goto err;
+    }
     if (check_error(db, "create", error) < 0) goto err;
     return db;
 no_memory:
@@ -132,11 +139,27 @@ int run_db_begin_run(struct run_db *db, struct run_writer **writer)
         return RUN_DB_ERROR;
     }
     w->db = db;
+    w->file_bytes = w->pending_bytes = 0;
     (void)snprintf(w->path, room, "%s/run-%u-%06u.sst", db->dir, db->number,
                    db->n_begun++);
     w->sst = rocksdb_sstfilewriter_create(db->opts.env, db->opts.db);
     rocksdb_sstfilewriter_open(w->sst, w->path, &error);
     return check_write_error(db, error);
+}
+
+/*
+ * True if the file has stopped to grow. A put returns no error of the file: all puts after it do
+ * nothing, and only the end says why.
+ */
+static bool is_stuck(struct run_writer *w, size_t n_bytes)
+{
+    enum { MOST_PENDING = 8 << 10 };    /* twice a block of the table, rocksdb_opts.c */
+    uint64_t before = w->file_bytes;
+    rocksdb_sstfilewriter_file_size(w->sst, &w->file_bytes);
+    if (w->file_bytes > before) w->pending_bytes = 0;
+    bool stuck = w->pending_bytes >= MOST_PENDING;
+    w->pending_bytes += n_bytes;
+    return stuck;
 }
 
 int run_db_put(struct run_writer *w, const uint8_t *key, size_t key_bytes, const uint8_t *value,
@@ -145,6 +168,8 @@ int run_db_put(struct run_writer *w, const uint8_t *key, size_t key_bytes, const
     char *error = NULL;
     rocksdb_sstfilewriter_put(w->sst, (const char *)key, key_bytes, (const char *)value,
                               value_bytes, &error);
+    if (!error && is_stuck(w, key_bytes + value_bytes))
+        rocksdb_sstfilewriter_finish(w->sst, &error);
     return check_write_error(w->db, error);
 }
 
@@ -202,10 +227,10 @@ uint64_t run_db_bytes(const struct run_db *db)
     return db->n_bytes;
 }
 
-/* A whole number that RocksDB tells about itself; 0 if it does not. */
+/* A whole number that RocksDB tells about itself; 0 if it does not or could not be opened again. */
 static uint64_t property(const struct run_db *db, const char *name)
 {
-    char *text = rocksdb_property_value(db->db, name);
+    char *text = db->db ? rocksdb_property_value(db->db, name) : NULL;
     uint64_t value = text ? strtoull(text, NULL, 10) : 0;
     rocksdb_free(text);
     return value;
@@ -240,9 +265,17 @@ int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsi
     return check_error(db, "compact", error);
 }
 
+int run_db_stop_compactions(struct run_db *db)
+{
+    const char *const key = "disable_auto_compactions", *const value = "true";
+    char *error = NULL;
+    rocksdb_set_options(db->db, 1, &key, &value, &error);
+    return check_error(db, "compact", error);
+}
+
 bool run_db_is_compacting(const struct run_db *db)
 {
-    return property(db, "rocksdb.num-running-compactions") > 0;
+    return property(db, "rocksdb.num-running-compactions") > 0 && !run_db_compact_failed(db);
 }
 
 bool run_db_compact_failed(const struct run_db *db)

@@ -8,8 +8,8 @@
  *
  * Ownership: the database copies what it is given. Keys and values that a scan shows are valid
  * until its next call. Threads: one at a time begins runs, one ends them, one puts into each; one
- * for each scan; RocksDB's own thread compacts. Errors: negative after a message that names the directory; RUN_DB_FULL without
- * one, since the caller may know another place.
+ * for each scan; RocksDB's own thread compacts. Errors: negative after a message that names the
+ * directory; RUN_DB_FULL without one, since the caller may know another place.
  */
 #ifndef ROCKSORT_RUN_DB_H
 #define ROCKSORT_RUN_DB_H
@@ -31,8 +31,9 @@ struct run_db_settings {
     unsigned n_compactions;             /* that databases of the process may run at a time */
 };
 
-/* Creates the database in an existing, empty directory. */
-struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings);
+/* Creates the database in an existing, empty directory. Returns NULL after a message, or, unless
+   `full` is NULL, without one and with *full set, when there is no space for it. */
+struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings, bool *full);
 
 /* Closes the database, which ends its compactions; the files stay. NULL is accepted. */
 void run_db_destroy(struct run_db *db);
@@ -51,7 +52,7 @@ int run_db_admit_runs(struct run_db *db);
 /* Drops the run and frees the writer; NULL is accepted. */
 void run_db_abandon_run(struct run_writer *writer);
 
-/* After RUN_DB_FULL: what the system said. */
+/* After RUN_DB_FULL: what the system said; NULL is accepted. */
 const char *run_db_full_error(const struct run_db *db);
 
 /* Runs that have ended, and the bytes of their files. */
@@ -63,21 +64,23 @@ unsigned run_db_n_files(const struct run_db *db);
 uint64_t run_db_compacted_bytes(const struct run_db *db);
 
 /*
- * From now on, whenever there are more than max_files files, least_width to width of the newest that
- * are about of one size become one, in the background. Returns 0, or -1 after a message.
+ * From now on, whenever there are more than max_files files, least_width to width of the newest
+ * that are about of one size become one, in the background. Returns 0, or -1 after a message.
  */
 int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsigned max_files);
 
-/* True while a compaction runs or is due. False after one has failed: see run_db_compact_failed. */
+/* True while a compaction runs. False after one has failed: see run_db_compact_failed. */
 bool run_db_is_compacting(const struct run_db *db);
 
-/* True if compaction has stopped since one failed; the runs themselves are as they were. */
+/* True if a compaction has failed; the runs themselves are as they were. RocksDB tries again, until
+   run_db_stop_compactions, which returns 0, or -1 after a message. */
 bool run_db_compact_failed(const struct run_db *db);
+int run_db_stop_compactions(struct run_db *db);
 
 /*
  * A scan of all blocks, which begins, and reads, with the first run_scan_key, reading read_bytes at
- * a time (0: as the kernel does). If `direct` it reads past the page cache; then it is the only one,
- * and no runs or compactions come any more: the database is opened anew for it. (Were it open in
+ * a time (0: as the kernel does). If `direct` it reads past the page cache; then it is the only
+ * one, and no runs or compactions come any more: the database is opened anew for it. (Were it open in
  * this way from the start, RocksDB would read the ends of each new run from the disk.) Returns NULL
  * after a message.
  */

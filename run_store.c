@@ -8,12 +8,12 @@
  *
  * Where seeks are slow and the temporary data are much more than the memory of the machine, reading
  * goes past the page cache: through it a read of a megabyte reaches the disk in steps of the
- * kernel's readahead, between which the head goes elsewhere, and the pages push out those of others.
+ * kernel's readahead, between which the head goes elsewhere, and its pages push out those of others.
  * Otherwise a good part of the data is still in the page cache, which direct reads would not see.
  *
- * Lanes. RocksDB's iterator reads one file after the other and waits for each. A directory on a disk
- * that is slow to seek therefore has SLOW_LANES databases, with as many scans that read at the same
- * time: the drives of an array all have something to do, and a single one can choose the nearest.
+ * Lanes. RocksDB's iterator reads one file after the other and waits for each. Where a disk is slow
+ * to seek, each directory therefore has SLOW_LANES databases, with as many scans that read at the
+ * same time: all drives of an array have something to do, and a single one can choose the nearest.
  */
 #include "run_store.h"
 
@@ -36,6 +36,9 @@ enum {
     ADMITTED_WHEN_SLOW = 4,
     SLOW_LANES = 4,
     N_COMPACTIONS = 2,          /* at a time, in as many threads of RocksDB, if there are lanes */
+    /* Of each run that is on its way a quarter of a megabyte is not in its file yet, and what does
+       not fit when it ends has no second chance. */
+    RESERVE_BYTES = 4 << 20,
     REQUEST_BYTES = 1 << 20,    /* what the kernel asks of a disk at a time is about so much */
 };
 
@@ -45,13 +48,14 @@ struct volume {                 /* a database in a temporary directory */
     struct run_db *db;          /* NULL until the first run */
     struct disk_traits disk;
     /* under the lock */
-    bool full;
+    bool full;                  /* or nearly so, and another is not */
     unsigned n_runs;
     uint64_t n_bytes;
     double write_seconds;
     /* who ends runs only */
     struct compaction_plan plan;
     unsigned applied_width, applied_max_files;  /* of the compaction that is on; 0: none */
+    bool compact_failed;        /* and was switched off */
 };
 
 struct stored_run {
@@ -96,7 +100,8 @@ static unsigned raise_open_file_limit(void)
     return (unsigned)limit.rlim_cur - OTHER_FILES;
 }
 
-/* True if the temporary data will not fit the page cache. Half of them: the rest is on its way. */
+/* True if the temporary data will not fit the page cache; of an unknown input they will not if
+   there is not much more memory than this sort may take. */
 static bool exceeds_memory(const struct run_store_settings *settings)
 {
     enum { RATIO = 3, SCANS = 4 };      /* of compression; and a sort spills for a reason */
@@ -152,7 +157,8 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
         .most_files = raise_open_file_limit() / (unsigned)store->n_volumes,
     };
     store->width = compaction_width(&store->facts);
-    store->compaction_read_bytes = whole_requests(compaction_read_bytes(&store->facts));
+    if (store->slow_to_seek || settings->compaction == COMPACTION_ON)
+        store->compaction_read_bytes = whole_requests(compaction_read_bytes(&store->facts));
     return store;
 }
 
@@ -246,17 +252,36 @@ int run_store_begin_run(struct run_store *store, struct stored_run **begun)
             .n_compactions = store->n_volumes > store->settings.n_dirs ? N_COMPACTIONS : 1,
             .n_admitted = store->slow_to_seek ? ADMITTED_WHEN_SLOW : 1,
         };
-        volume->db = run_db_create(volume->dir, &settings);
+        bool full = false;
+        volume->db = run_db_create(volume->dir, &settings, &full);
+        if (full) return began_or_put(run, start, RUN_DB_FULL);
     }
     if (!volume->db) return RUN_STORE_ERROR;
     return began_or_put(run, start, run_db_begin_run(volume->db, &run->writer));
+}
+
+/* True if the directory of a run is nearly full and another one is not known to be. */
+static bool should_go_elsewhere(const struct stored_run *run)
+{
+    struct run_store *store = run->store;
+    bool have_other = false;
+    if (store->settings.n_dirs == 1 || free_bytes(run->volume) >= RESERVE_BYTES) return false;
+    (void)pthread_mutex_lock(&store->lock);
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        const struct volume *volume = &store->volumes[i];
+        if (volume->dir != run->volume->dir && !volume->full) have_other = true;
+    }
+    (void)pthread_mutex_unlock(&store->lock);
+    return have_other;
 }
 
 int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes)
 {
     double start = now_seconds();
-    return began_or_put(run, start, run_db_put(run->writer, key, key_bytes, value, value_bytes));
+    int r = run_db_put(run->writer, key, key_bytes, value, value_bytes);
+    if (r == 0 && should_go_elsewhere(run)) r = RUN_DB_FULL;
+    return began_or_put(run, start, r);
 }
 
 int run_store_end_run(struct stored_run *run)
@@ -304,13 +329,46 @@ static bool plan_has_changed(const struct volume *volume)
     return volume->plan.compact && volume->plan.max_files > applied + applied / 16;
 }
 
+/* True if a width of files more than planned are there, or nearly. With a whole one RocksDB takes
+   the newest files whatever their sizes, compacted ones among them, again and again. */
+static bool is_behind(const struct volume *volume)
+{
+    unsigned width = volume->applied_width;
+    unsigned margin = width > 2 * ADMITTED_WHEN_SLOW ? ADMITTED_WHEN_SLOW + 1 : 1;
+    return width > 0 && !volume->compact_failed &&
+           run_db_n_files(volume->db) + margin >= volume->applied_max_files + width;
+}
+
+/* Plans for more files where nothing is compacted although there are enough: among them are too few
+   of one size in a row. */
+static void leave_room(const struct run_store *store, struct volume *volume)
+{
+    if (!is_behind(volume) || run_db_is_compacting(volume->db)) return;
+    unsigned n = run_db_n_files(volume->db), width = volume->applied_width;
+    if (n + width + OTHER_FILES / 4 < store->facts.most_files && n > volume->plan.max_files)
+        volume->plan.max_files = n;
+}
+
+/* After a compaction has failed, mostly since there was no space for it, the database is left as
+   it is: the next attempts would take the space of runs. */
+static int stop_failed_compactions(struct volume *volume)
+{
+    if (volume->compact_failed || volume->applied_width == 0 || !run_db_compact_failed(volume->db))
+        return 0;
+    volume->compact_failed = true;
+    volume->plan.compact = false;
+    diag_warning("a compaction failed in '%s': there is little space, or the disk has errors; no "
+                 "more are done", volume->dir);
+    return run_db_stop_compactions(volume->db);
+}
+
 bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected)
 {
     bool wanted = false;
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
         uint64_t n_runs = volume->n_runs;
-        if (n_runs == 0) continue;
+        if (n_runs == 0 || volume->compact_failed) continue;
         struct compaction_facts facts = store->facts;
         facts.n_runs = n_runs;
         facts.n_runs_expected = n_runs_expected * n_runs / store->n_runs;
@@ -318,7 +376,9 @@ bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expecte
         facts.bytes_per_second = volume->disk.bytes_per_second;
         facts.parallel = volume->disk.parallel;
         volume->plan = compaction_decide(&facts, store->width);
+        leave_room(store, volume);
         if (plan_has_changed(volume)) wanted = true;
+        if (volume->applied_width > 0 && run_db_compact_failed(volume->db)) wanted = true;
     }
     return wanted;
 }
@@ -328,8 +388,10 @@ int run_store_compact(struct run_store *store)
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
         const struct compaction_plan *plan = &volume->plan;
+        if (stop_failed_compactions(volume) < 0) return RUN_STORE_ERROR;
         if (!plan_has_changed(volume)) continue;
-        if (run_db_compact(volume->db, plan->width, plan->width, plan->max_files) < 0) return RUN_STORE_ERROR;
+        if (run_db_compact(volume->db, plan->width, plan->width, plan->max_files) < 0)
+            return RUN_STORE_ERROR;
         volume->applied_width = plan->width;
         volume->applied_max_files = plan->max_files;
     }
@@ -341,6 +403,8 @@ int run_store_settle(struct run_store *store)
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
         unsigned width = volume->applied_width, enough = volume->applied_max_files * 3 / 4;
+        if (stop_failed_compactions(volume) < 0) return RUN_STORE_ERROR;
+        if (volume->compact_failed) continue;
         if (enough < 2 * width) enough = 2 * width;
         /* Runs that came after the last compaction: fewer than the width, but newest and in a row.
            */
@@ -361,16 +425,14 @@ bool run_store_is_compacting(const struct run_store *store)
 
 bool run_store_is_crowded(const struct run_store *store)
 {
-    unsigned n_files = 0;
-    bool behind = false;
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
         unsigned n = volume->n_runs > 0 ? run_db_n_files(volume->db) : 0;
-        n_files += n;
-        if (volume->applied_width > 0 && n >= volume->applied_max_files + volume->applied_width)
-            behind = true;
+        /* Of the files that may be open each database has its share. */
+        if (!volume->compact_failed && n + 2 > store->facts.most_files) return true;
+        if (is_behind(volume)) return true;
     }
-    return behind || n_files + 2 > store->facts.most_files;
+    return false;
 }
 
 /* ---- after loading ---- */
@@ -388,7 +450,7 @@ static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
 {
     size_t share = n_files > 0 ? store->settings.scan_bytes / n_files : 0;
     if (store->direct && share < KERNEL_READ_BYTES) return KERNEL_READ_BYTES;
-    if (!store->slow_to_seek || share < 2 * (size_t)KERNEL_READ_BYTES) return 0;
+    if (!store->direct && (!store->slow_to_seek || share < 2 * (size_t)KERNEL_READ_BYTES)) return 0;
     return whole_requests(share > MAX_READ_BYTES ? MAX_READ_BYTES : share & ~(size_t)4095);
 }
 
@@ -469,8 +531,12 @@ void run_store_stats(const struct run_store *store, struct run_store_stats *stat
         if (volume->plan.reason < stats->reason) continue;
         stats->reason = volume->plan.reason;
         stats->compacted = volume->applied_width > 0;
+        stats->width = volume->applied_width;
         stats->max_files = volume->applied_max_files;
     }
+    /* Wanted, but when the last runs came. */
+    if (!stats->compacted && stats->reason >= COMPACTION_ASKED_FOR)
+        stats->reason = COMPACTION_NO_NEED;
     stats->n_seeks = n_reads(stats->run_bytes, stats->scan_read_bytes) +
                      n_reads(stats->compacted_bytes, stats->compaction_read_bytes);
 }

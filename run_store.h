@@ -1,5 +1,6 @@
 /*
- * run_store.h -- all sorted runs of a sort: one database (run_db.h) in each temporary directory.
+ * run_store.h -- all sorted runs of a sort: databases (run_db.h) in the temporary directories, one
+ * in each, or several where seeks are slow.
  *
  * Each run goes to one directory: to where it is written soonest, by the speed of those before it,
  * and where there is space. A directory that is found full gets no more runs; those that it has

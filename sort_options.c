@@ -17,6 +17,7 @@
 #define DEFAULT_MEMORY "768M"           /* a thread, as samtools sort */
 #define MIN_MEMORY_BYTES ((uint64_t)1 << 20)
 #define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* whole budget in bytes; tests only */
+#define TEST_BATCH_VARIABLE "ROCKSORT_TEST_BATCH"       /* small batches, each a run; tests only */
 
 enum { MAX_THREADS = 1024, MAX_WINDOW = 1 << 20, MAX_TEMP_DIRS = 32 };
 
@@ -124,10 +125,9 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "  -T PREFIX            temporary data go into directory PREFIX, or beside it; given several\n"
 "                       times, for instance for several disks, they are spread\n"
 "  -s SIZE              estimated uncompressed size of the input, by which runs are compacted;\n"
-"                       auto: if that saves time; off: never [auto]\n"
-"  -k                   keep the temporary database\n"
-"  --temp-codec STR     compression of temporary data: none, snappy, lz4, zstd, or auto: by how fast\n"
-"                       the disk turns out to be [auto]\n"
+"                       auto: if that saves time; off: only if too many files are open [auto]\n"
+"  -k                   keep the temporary databases\n"
+"  --temp-codec STR     none, snappy, lz4, zstd, or auto: by how fast the disk is [auto]\n"
 "Other:\n"
 "  --verbosity INT      1 errors, 2 and more also the closing line, 4 and more details [3]\n"
 "  -h, --help           this text\n"
@@ -508,6 +508,11 @@ static int finish_memory(struct sort_options *o)
     const char *test_budget = getenv(TEST_BUDGET_VARIABLE);
     if (test_budget && size_option_parse(test_budget, &total) < 0) {
         diag_error(TEST_BUDGET_VARIABLE " is not a size: '%s'", test_budget);
+        return -1;
+    }
+    const char *test_batch = getenv(TEST_BATCH_VARIABLE);
+    if (test_batch && size_option_parse(test_batch, &s->test_batch_bytes) < 0) {
+        diag_error(TEST_BATCH_VARIABLE " is not a size: '%s'", test_batch);
         return -1;
     }
     if (total > SIZE_MAX / 2 || o->thread_memory_bytes > SIZE_MAX / 2 / s->n_threads) {
