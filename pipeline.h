@@ -7,8 +7,8 @@
  *
  * What stands in brackets are jobs in one pool of worker threads, which htslib shares. Besides the
  * workers there are, while loading, the reader (the calling thread), the spiller and, once there
- * are runs, a thread that ends them; while merging, the dispatcher (the calling thread), a feeder for
- * each database, and the writer; a thread that waits for signals; and RocksDB's for compaction.
+ * are runs, a thread that ends them; while merging, the dispatcher (the calling thread), a feeder
+ * for each database, and the writer; a thread that waits for signals; and RocksDB's for compaction.
  */
 #ifndef ROCKSORT_PIPELINE_H
 #define ROCKSORT_PIPELINE_H

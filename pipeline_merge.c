@@ -301,7 +301,7 @@ static int prepare_merge(struct merger *m)
     if (prepare_kept(m) < 0) return -1;
     size_t kept_bytes = batches_kept_bytes(p);
     size_t out_bytes = p->budget.n_segments * p->budget.segment_bytes;
-    size_t queue_bytes = p->budget.total_bytes / 8;
+    size_t queue_bytes = p->budget.total_bytes / 16;
     size_t read_bytes = p->store ? run_store_scan_bytes(p->store) + queue_bytes : 0;
     size_t fixed = kept_bytes + out_bytes + read_bytes + p->open_bytes / 2;
     size_t least = p->open_bytes + out_bytes;

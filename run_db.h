@@ -80,8 +80,8 @@ int run_db_stop_compactions(struct run_db *db);
 /*
  * A scan of all blocks, which begins, and reads, with the first run_scan_key, reading read_bytes at
  * a time (0: as the kernel does). If `direct` it reads past the page cache; then it is the only
- * one, and no runs or compactions come any more: the database is opened anew for it. (Were it open in
- * this way from the start, RocksDB would read the ends of each new run from the disk.) Returns NULL
+ * one, and no runs or compactions come any more: the database is opened anew for it. (Were it open
+ * in this way from the start, RocksDB would read the ends of each new run from the disk.) Returns NULL
  * after a message.
  */
 struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes, bool direct);

@@ -8,7 +8,7 @@
  *
  * Where seeks are slow and the temporary data are much more than the memory of the machine, reading
  * goes past the page cache: through it a read of a megabyte reaches the disk in steps of the
- * kernel's readahead, between which the head goes elsewhere, and its pages push out those of others.
+ * kernel's readahead, between which the head goes elsewhere, and its pages push out others.
  * Otherwise a good part of the data is still in the page cache, which direct reads would not see.
  *
  * Lanes. RocksDB's iterator reads one file after the other and waits for each. Where a disk is slow
@@ -29,6 +29,8 @@
 enum {
     KERNEL_READ_BYTES = 128 << 10,
     MAX_READ_BYTES = 8 << 20,
+    MIN_DIRECT_BYTES = 64 << 10,
+    FILE_BYTES = 64 << 10,      /* what a scan holds of a file besides: index, block */
     OTHER_FILES = 48,           /* inputs, outputs, logs and locks of the databases */
     MIN_FILES = 16,
     /* RocksDB syncs its manifest twice and its directory once whenever runs are admitted: 90 ms on
@@ -408,7 +410,10 @@ int run_store_settle(struct run_store *store)
         if (enough < 2 * width) enough = 2 * width;
         /* Runs that came after the last compaction: fewer than the width, but newest and in a row.
            */
-        if (width == 0 || run_db_n_files(volume->db) <= enough) continue;
+        unsigned n_files = run_db_n_files(volume->db);
+        if (width == 0 || n_files <= enough) continue;
+        /* No more than needed: they might be compacted ones. */
+        if (width > n_files - enough + 1) width = n_files - enough + 1;
         if (run_db_compact(volume->db, 2, width, enough) < 0) return RUN_STORE_ERROR;
     }
     return 0;
@@ -449,7 +454,8 @@ static unsigned count_files(const struct run_store *store)
 static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
 {
     size_t share = n_files > 0 ? store->settings.scan_bytes / n_files : 0;
-    if (store->direct && share < KERNEL_READ_BYTES) return KERNEL_READ_BYTES;
+    share = share > 2 * FILE_BYTES ? share - FILE_BYTES : share / 2;
+    if (store->direct && share < MIN_DIRECT_BYTES) return MIN_DIRECT_BYTES;
     if (!store->direct && (!store->slow_to_seek || share < 2 * (size_t)KERNEL_READ_BYTES)) return 0;
     return whole_requests(share > MAX_READ_BYTES ? MAX_READ_BYTES : share & ~(size_t)4095);
 }
@@ -457,7 +463,8 @@ static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
 size_t run_store_scan_bytes(const struct run_store *store)
 {
     unsigned n_files = count_files(store);
-    return n_files * choose_read_bytes(store, n_files);
+    size_t read_bytes = choose_read_bytes(store, n_files);
+    return read_bytes > 0 ? n_files * (read_bytes + FILE_BYTES) : 0;
 }
 
 int run_store_scan(struct run_store *store, struct run_scan ***scans)

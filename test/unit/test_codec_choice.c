@@ -5,7 +5,7 @@
 
 #include "codec_choice.h"
 
-/* An SSD that does 1 GB/s, half of a second of writing in two, nobody waits, space for everything. */
+/* An SSD that does 1 GB/s, writes a tenth of the time, nobody waits, space for everything. */
 static struct codec_facts usual_facts(void)
 {
     return (struct codec_facts){

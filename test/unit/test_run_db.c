@@ -1,6 +1,6 @@
 /*
- * test_run_db.c -- runs in RocksDB: what goes in comes back in key order through one scan, compacted
- * or not, and what went wrong on disk is an error, not a shorter result.
+ * test_run_db.c -- runs in RocksDB: what goes in comes back in key order through one scan,
+ * compacted or not, and what went wrong on disk is an error, not a shorter result.
  */
 #include "random_records.h"
 

@@ -291,7 +291,8 @@ static void test_impossible_directory(void **state)
 /* ---- full directories ---- */
 
 /* The one with space gets everything, and what the other one got before stays. */
-static void check_with_small_disk(size_t disk_bytes, bool is_full, size_t n_blocks, bool small_first)
+static void check_with_small_disk(size_t disk_bytes, bool is_full, size_t n_blocks,
+                                  bool small_first)
 {
     struct rng rng = rng_start(128);
     const char *const dirs[] = {small_first ? "small" : "a", small_first ? "a" : "small"};

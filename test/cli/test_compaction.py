@@ -1,0 +1,204 @@
+"""Compaction of runs: -s SIZE, auto and off, and the limit of open files.
+
+Compaction never changes what comes out. How much is rewritten, and how many files are left for the
+final scan, is measured with reads of bench/simulate-reads and a budget that makes a hundred runs.
+"""
+
+import gzip
+import hashlib
+import math
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import bamfile
+import generate
+from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, needs_pysam,
+                     reference_sort, sanitized)
+from test_memory import ALLOWANCE_BYTES, MIB
+
+SIMULATE = ROOT / "bench" / "simulate-reads"
+# About 69 MB uncompressed; with this budget 0.5 MB a run.
+N_READS, INPUT_SIZE, BUDGET = "200K", "69M", 6_000_000
+# Two threads, and runs of one codec, whose sizes are alike.
+USUAL = ["--no-PG", "-@", "2", "-l", "1", "--temp-codec", "lz4", "--verbosity", "4"]
+LINE = re.compile(r"(\d+) runs on disk, ([\d.]+) MB temporary, ([\d.]+) MB compacted")
+
+
+class Report:
+    """What the closing line and the details say."""
+
+    def __init__(self, err):
+        self.n_runs, self.temporary, self.compacted = (float(x) for x in LINE.search(err).groups())
+        found = re.search(r"compaction (on|off), because (.*)", err)
+        self.state, self.reason = found.groups() if found else (None, None)
+        found = re.search(r"the merge read (\d+) files", err)
+        self.n_files = int(found.group(1)) if found else 0
+        self.peak_bytes = float(re.search(r"([\d.]+) MiB peak", err).group(1)) * MIB
+
+    def amplification(self):
+        """Written bytes to those of the runs."""
+        return (self.temporary + self.compacted) / self.temporary
+
+
+def digest(path):
+    """A hash of what the BAM holds, however its blocks were cut."""
+    with gzip.open(path) as file:
+        return hashlib.file_digest(file, "sha1").hexdigest()
+
+
+class Orders(CliTest):
+    """Small inputs that spill many runs: the output is that without compaction."""
+
+    ORDERS = ([], ["-n"], ["-N"], ["-t", "NM"], ["-M"], ["--shuffle=7"])
+
+    def test_orders(self):
+        source = self.write("in.sam", generate.odd(30000, seed=61))
+        for order in self.ORDERS:
+            want = self.sort_bam("--no-PG", "-s", "off", *order, source)
+            for size in ("4M", "40K"):
+                with self.subTest(order=order, size=size):
+                    result = self.sort_ok("--no-PG", "-@", "2", "-s", size, "--verbosity", "4",
+                                          *order, source, budget=SPILL_BUDGET)
+                    self.assert_same_bam(bamfile.parse_file(result.out), want)
+                    self.assertGreater(Report(result.err).compacted, 0, result.err)
+
+    def test_equal_keys(self):
+        """Only run number and index order the records: compaction must keep both."""
+        source = self.write("in.sam", generate.ties(25000))
+        want = self.sort_bam("--no-PG", source)
+        got = self.sort_bam("--no-PG", "-s", "2M", source, budget=SPILL_BUDGET)
+        self.assert_same_records(got.records, want.records)
+
+    @needs_pysam
+    def test_against_samtools(self):
+        source = self.bam_of(generate.odd(30000, seed=62))
+        for order in ([], ["-n"], ["-N"]):
+            want = reference_sort(source, self.path("want.bam"), *order)
+            got = self.sort_bam("--no-PG", "-s", "4M", *order, source, budget=SPILL_BUDGET)
+            self.assert_same_bam(got, want, order)
+
+    def test_bad_values(self):
+        source = self.write("in.sam", generate.odd(20))
+        for value in ("AUTO", "on", "autos", "off ", "1.5G", "12X", "", "-1", "0x10", "G"):
+            with self.subTest(value=value):
+                result = self.rocksort("-s", value, "-o", self.path("out.bam"), source)
+                self.assert_error(result, "-s", f"'{value}'", "auto", "off")
+                self.assertFalse(os.path.exists(self.path("out.bam")))
+
+    def test_last_one_counts(self):
+        source = self.write("in.sam", generate.odd(12000, seed=63))
+        result = self.sort_ok("-s", "3M", "-s", "off", "--verbosity", "4", source,
+                              budget=SPILL_BUDGET)
+        self.assertEqual(Report(result.err).state, "off")
+        self.assertIn("because -s off", result.err)
+
+
+@unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it to measure compaction")
+class ManyRuns(CliTest):
+    """A hundred runs and more."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.mkdtemp(prefix="rocksort-cli-runs-")
+        cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
+        cls.source = os.path.join(cls.place, "in.bam")
+        subprocess.run([SIMULATE, "-n", N_READS, "-O", "bam", "-l", "1", "-o", cls.source],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       timeout=RUN_LIMIT_S)
+        cls.want = None
+
+    def sort(self, *args, **how):
+        """Sorts the reads and compares with one sort in memory; returns its Report."""
+        return self.check([SAMTOOLS, "rocksort", *USUAL, *args], args, **how)
+
+    def limited(self, limit, *args):
+        """The same under `ulimit -LIMIT`, n: hard and soft limit."""
+        script = f'ulimit -{limit} || exit 9; exec "$0" "$@"'
+        return self.check(["/bin/sh", "-c", script, SAMTOOLS, "rocksort", *USUAL, *args],
+                          (limit, args))
+
+    def check(self, command, what, budget=BUDGET, clean=True):
+        """Runs the command, which must give the right result; returns its Report."""
+        out = self.path("out.bam")
+        if ManyRuns.want is None:
+            self.sort_ok(*USUAL, "-s", "off", "-o", out, self.source)
+            ManyRuns.want = digest(out)
+        result = self.run_program([*command, "-o", out, self.source], budget=budget)
+        self.assertEqual(result.status, 0, f"{what}: {result.err}")
+        self.assertEqual(digest(out), ManyRuns.want, what)
+        if clean:
+            self.assertEqual(os.listdir(self.scratch), [])
+        return Report(result.err)
+
+    def test_size(self):
+        """Each byte is rewritten about once, and few files are left."""
+        report = self.sort("-s", INPUT_SIZE)
+        k = math.floor(math.sqrt(report.n_runs)) + 1
+        self.assertGreater(report.n_runs, 80)
+        self.assertEqual((report.state, report.reason), ("on", "-s was given"))
+        self.assertGreater(report.amplification(), 1.3)
+        self.assertLessEqual(report.amplification(), 2.2)
+        self.assertLessEqual(report.n_files, 2.5 * k)
+
+    def test_off(self):
+        report = self.sort("-s", "off")
+        self.assertEqual((report.state, report.reason), ("off", "-s off"))
+        self.assertEqual(report.compacted, 0)
+        self.assertEqual(report.n_files, report.n_runs)
+
+    def test_auto(self):
+        """Compaction is on where seeks cost much, and only there; auto is the default."""
+        for args in ([], ["-s", "auto"]):
+            report = self.sort(*args)
+            if report.state == "off":
+                self.assertEqual(report.reason, "seeks cost little here")
+                self.assertEqual(report.compacted, 0)
+                self.assertEqual(report.n_files, report.n_runs)
+            else:
+                self.assertEqual(report.reason, "seeks cost much here")
+
+    def test_several_directories(self):
+        for name in "ab":
+            os.mkdir(self.scratch / name)
+        args = ["-T", self.scratch / "a", "-T", self.scratch / "b"]
+        report = self.sort("-s", INPUT_SIZE, *args, clean=False)
+        self.assertEqual(report.state, "on")
+        self.assertLess(report.n_files, report.n_runs / 2)
+        for name in "ab":
+            self.assertEqual(os.listdir(self.scratch / name), [])
+
+    def test_keep(self):
+        report = self.sort("-k", "-s", INPUT_SIZE, "-T", self.scratch, clean=False)
+        kept = [os.path.join(folder, name) for folder, _, names in os.walk(self.scratch)
+                for name in names if name.endswith(".sst")]
+        self.assertEqual(len(kept), report.n_files)
+        shutil.rmtree(self.scratch)
+        os.mkdir(self.scratch)
+
+    def test_few_open_files(self):
+        """More runs than files that may be open: compacted, whatever -s says."""
+        for limit, args in (("n 64", []), ("n 100", ["-s", "off"]), ("n 100", ["-s", INPUT_SIZE]),
+                            ("n 128", ["-s", "auto"])):
+            with self.subTest(limit=limit, args=args):
+                report = self.limited(limit, *args)
+                self.assertEqual(report.state, "on")
+                self.assertLess(report.n_files, int(limit[2:]))
+                if INPUT_SIZE not in args:
+                    self.assertEqual(report.reason, "of the limit of open files")
+
+    def test_soft_limit_is_raised(self):
+        report = self.limited("Sn 64", "-s", "off")
+        self.assertEqual(report.state, "off")
+        self.assertGreater(report.n_files, 64)
+
+    @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory counts")
+    def test_memory(self):
+        for args, budget in ((["-s", INPUT_SIZE], 1_000_000), (["-s", INPUT_SIZE], 16 * MIB),
+                             (["-s", "10M"], BUDGET)):
+            report = self.sort(*args, budget=budget)
+            self.assertGreater(report.compacted, 0, (args, budget))
+            self.assertLessEqual(report.peak_bytes, budget + ALLOWANCE_BYTES, (args, budget))

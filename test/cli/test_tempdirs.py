@@ -1,0 +1,276 @@
+"""Several temporary directories (-T A -T B), full ones among them, and the codec that fits them."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+import bamfile
+import generate
+from harness import SAMTOOLS, SLOW, SPILL_BUDGET, CliTest, own_lines, wait_for
+
+APPEAR_LIMIT_S = 20 * SLOW
+
+
+class DirsTest(CliTest):
+    """Directories a and b."""
+
+    def setUp(self):
+        super().setUp()
+        self.dirs = [self.work / name for name in "ab"]
+        for path in self.dirs:
+            path.mkdir()
+        self.options = [word for path in self.dirs for word in ("-T", path)]
+
+    def mount(self, path, size):
+        """Mounts a tmpfs there; skips the test where that cannot be done."""
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            self.skipTest("cannot mount a small file system (not root)")
+        self.addCleanup(subprocess.run, ["umount", str(path)], check=False)
+
+    def assert_empty(self):
+        """Nothing is left in a and b."""
+        for path in self.dirs:
+            self.assertEqual(os.listdir(path), [], path)
+
+
+class Several(DirsTest):
+    """Two that have space."""
+
+    def test_both_are_used(self):
+        source = self.write("in.sam", generate.odd(15000, seed=71))
+        want = self.sort_bam("--no-PG", source)
+        for order in ([], ["-@", "3"]):
+            result = self.sort_ok("--no-PG", "-k", *order, *self.options, source,
+                                  budget=SPILL_BUDGET)
+            self.assert_same_bam(bamfile.parse_file(result.out), want)
+            for path in self.dirs:
+                kept = os.listdir(path)
+                self.assertEqual(len(kept), 1)
+                self.assertIn(kept[0], result.err, "-k says where all databases are")
+                files = [name for _, _, names in os.walk(path) for name in names]
+                self.assertTrue(any(name.endswith(".sst") for name in files), files)
+                shutil.rmtree(path / kept[0])
+
+    def test_nothing_is_left(self):
+        source = self.write("in.sam", generate.odd(9000, seed=72))
+        for order in ([], ["-n"], ["-s", "2M"], ["--shuffle=3", "-@", "2"]):
+            want = self.sort_bam("--no-PG", *order, source)
+            got = self.sort_bam("--no-PG", *order, *self.options, source, budget=SPILL_BUDGET)
+            self.assert_same_bam(got, want, order)
+            self.assert_empty()
+
+    def test_one_directory_twice(self):
+        source = self.write("in.sam", generate.odd(9000, seed=72))
+        want = self.sort_bam("--no-PG", source)
+        got = self.sort_bam("--no-PG", "-T", self.dirs[0], "-T", self.dirs[0], source,
+                            budget=SPILL_BUDGET)
+        self.assert_same_bam(got, want)
+        self.assert_empty()
+
+    def test_prefixes(self):
+        """Directories and prefixes may be mixed."""
+        source = self.write("in.sam", generate.odd(9000, seed=72))
+        self.sort_ok("-T", self.dirs[0] / "pre", "-T", self.dirs[1], "-o", self.path("out.bam"),
+                     source, budget=SPILL_BUDGET)
+        self.assert_empty()
+
+    def test_as_many_as_allowed(self):
+        """32, and with few open files: each database has some of its own."""
+        source = self.write("in.sam", generate.odd(15000, seed=73))
+        want = self.sort_bam("--no-PG", source)
+        options = []
+        for i in range(32):
+            os.mkdir(self.dirs[0] / str(i))
+            options += ["-T", self.dirs[0] / str(i)]
+        for limit in ("", "ulimit -n 256; "):
+            out = self.path("out.bam")
+            result = self.run_program(["/bin/sh", "-c", limit + 'exec "$0" "$@"', SAMTOOLS,
+                                       "rocksort", "--no-PG", *options, "-o", out, source],
+                                      budget=SPILL_BUDGET)
+            with self.subTest(limit=limit):
+                self.assertEqual(result.status, 0, result.err)
+                self.assert_same_bam(bamfile.read(out), want)
+        self.assertEqual([names for _, _, names in os.walk(self.dirs[0]) if names], [])
+
+    def test_too_many(self):
+        source = self.write("in.sam", generate.odd(20))
+        options = ["-T", self.dirs[0]] * 33
+        result = self.rocksort(*options, "-o", self.path("out.bam"), source)
+        self.assert_error(result, "-T", "32")
+        self.assertFalse(os.path.exists(self.path("out.bam")))
+
+    def test_one_is_missing(self):
+        """Found when temporary data are needed, as with one -T; before any is written."""
+        source = self.write("in.sam", generate.odd(9000, seed=72))
+        for i, options in enumerate((["-T", "/nowhere/x", "-T", self.dirs[0]],
+                                     ["-T", self.dirs[0], "-T", "/nowhere/x"])):
+            result = self.rocksort(*options, "-o", self.path("out.bam"), source,
+                                   budget=SPILL_BUDGET)
+            with self.subTest(missing=i):
+                self.assert_error(result, "/nowhere/x", "-T")
+                self.assertFalse(os.path.exists(self.path("out.bam")))
+                self.assert_empty()
+
+
+class Signals(DirsTest):
+    """A signal leaves neither directory behind."""
+
+    def test_signals(self):
+        sam = generate.odd(15000).encode()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for options in ([], ["-s", "2M"]):
+                process = self.start(*self.options, *options, "-o", self.path("out.bam"),
+                                     budget=SPILL_BUDGET)
+                writer = threading.Thread(target=self.feed, args=(process, sam), daemon=True)
+                writer.start()
+                self.addCleanup(writer.join, 5)
+                wait_for(lambda: all(os.listdir(path) for path in self.dirs), APPEAR_LIMIT_S,
+                         "temporary data")
+                time.sleep(0.2)
+                process.send_signal(number)
+                with self.subTest(signal=number.name, options=options):
+                    self.assert_died_of(process, number)
+                    self.assert_empty()
+                    self.assert_no_result(self.path("out.bam"))
+
+    @staticmethod
+    def feed(process, data):
+        """Writes data and leaves the pipe open."""
+        try:
+            process.stdin.write(data)
+            process.stdin.flush()
+        except OSError:
+            pass  # it died, as it should
+
+
+class Full(DirsTest):
+    """One of them, or both, with little space."""
+
+    # Runs of 0.2 MB and of 1.4 MB: what a file gathers before it is written is more than the
+    # former.
+    BUDGETS = (SPILL_BUDGET, 4_000_000)
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.write("in.sam", generate.incompressible(6000))
+
+    def check(self, budget, first, want):
+        """a has little space: it is named in a warning, b gets the rest."""
+        order = self.dirs if first else self.dirs[::-1]
+        options = [word for path in order for word in ("-T", path)]
+        for codec in ("none", "zstd"):
+            out = self.path("out.bam")
+            result = self.rocksort("--no-PG", "--temp-codec", codec, *options, "-o", out,
+                                   self.source, budget=budget)
+            with self.subTest(budget=budget, first=first, codec=codec):
+                self.assertEqual(result.status, 0, result.err)
+                warnings = [line for line in result.err.splitlines() if "warning" in line]
+                # Where it would come second it may be seen in time that it is too small.
+                self.assertIn(len(warnings), (1,) if first else (0, 1), result.err)
+                self.assertTrue(all(str(self.dirs[0]) in line for line in warnings), warnings)
+                self.assert_same_records(bamfile.read(out).records, want.records)
+                self.assertEqual([name for name in os.listdir(self.dirs[0]) if name != "filler"],
+                                 [])
+                self.assertEqual(os.listdir(self.dirs[1]), [])
+
+    def test_one_is_small(self):
+        self.mount(self.dirs[0], "1m")
+        want = self.sort_bam("--no-PG", self.source)
+        for budget in self.BUDGETS:
+            for first in (True, False):
+                self.check(budget, first, want)
+
+    def test_one_fills_up(self):
+        """It has runs when it is full."""
+        self.mount(self.dirs[0], "6500k")
+        want = self.sort_bam("--no-PG", self.source)
+        self.check(SPILL_BUDGET, True, want)
+
+    def test_one_is_full_from_the_start(self):
+        self.mount(self.dirs[0], "1m")
+        want = self.sort_bam("--no-PG", self.source)
+        with open(self.dirs[0] / "filler", "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+        for budget in self.BUDGETS:
+            self.check(budget, True, want)
+
+    def test_both_are_small(self):
+        for path in self.dirs:
+            self.mount(path, "1m")
+        for budget in self.BUDGETS:
+            for order in ([], ["-n", "-@", "3"], ["-s", "12M"]):
+                with self.subTest(budget=budget, order=order):
+                    result = self.rocksort("--temp-codec", "none", *order, *self.options, "-o",
+                                           self.path("out.bam"), self.source, budget=budget)
+                    self.assert_error(result, "No space left", "-T")
+                    self.assert_no_result(self.path("out.bam"))
+                    self.assert_empty()
+
+
+class Codec(DirsTest):
+    """--temp-codec."""
+
+    def runs_of_codecs(self, result):
+        """{codec: runs} and the reason, of the details."""
+        line = next(line for line in own_lines(result.err) if "codec:" in line)
+        counts = {name: int(n) for n, name in re.findall(r"(\d+) (?:runs )?(\w+)[,;]", line)}
+        return counts, line.split("because ")[1]
+
+    def test_auto_in_memory(self):
+        self.mount(self.dirs[0], "64m")
+        source = self.write("in.sam", generate.odd(9000, seed=74))
+        want = self.sort_bam("--no-PG", source)
+        for options in ([], ["--temp-codec", "auto"], ["--temp-codec", "zstd", "--temp-codec",
+                                                      "auto"]):
+            result = self.sort_ok("--no-PG", "--verbosity", "4", *options, "-T", self.dirs[0],
+                                  source, budget=SPILL_BUDGET)
+            self.assert_same_bam(bamfile.parse_file(result.out), want)
+            counts, reason = self.runs_of_codecs(result)
+            self.assertGreater(counts["none"], 5)
+            self.assertEqual(sum(counts.values()), counts["none"], counts)
+            self.assertIn("memory", reason)
+
+    def test_auto_in_little_memory(self):
+        """Uncompressed it would not fit."""
+        self.mount(self.dirs[0], "6m")
+        lines = generate.odd(9000, seed=74).splitlines(keepends=True)
+        source = self.write("in.sam", "".join(lines))
+        result = self.sort_ok("--verbosity", "4", "-s", "20M", "-T", self.dirs[0], source,
+                              budget=SPILL_BUDGET)
+        self.assertEqual(self.runs_of_codecs(result)[0]["none"], 0, result.err)
+
+    def test_named(self):
+        source = self.write("in.sam", generate.odd(9000, seed=74))
+        for codec in ("none", "snappy", "lz4", "zstd"):
+            result = self.sort_ok("--verbosity", "4", "--temp-codec", codec, source,
+                                  budget=SPILL_BUDGET)
+            counts, reason = self.runs_of_codecs(result)
+            self.assertEqual([name for name, n in counts.items() if n], [codec])
+            self.assertIn("--temp-codec", reason)
+
+    def test_auto_anywhere(self):
+        """Whatever it chooses here, the result is the same."""
+        source = self.write("in.sam", generate.odd(15000, seed=75))
+        want = self.sort_bam("--no-PG", source)
+        for options in ([], self.options, ["-@", "3"]):
+            got = self.sort_bam("--no-PG", "--temp-codec", "auto", *options, source,
+                                budget=SPILL_BUDGET)
+            self.assert_same_bam(got, want)
+
+    def test_bad_names(self):
+        source = self.write("in.sam", generate.odd(20))
+        for value in ("Auto", "autos", "AUTO", "", "lz", "bzip2", "none "):
+            result = self.rocksort("--temp-codec", value, "-o", self.path("out.bam"), source)
+            with self.subTest(value=value):
+                self.assert_error(result, "--temp-codec", f"'{value}'", "auto")
