@@ -107,16 +107,12 @@ int rocksdb_opts_init(struct rocksdb_opts *opts, const struct run_db_settings *s
         rocksdb_opts_release(opts);
         return -1;
     }
+    opts->direct_db = rocksdb_options_create_copy(opts->db);
+    rocksdb_options_set_create_if_missing(opts->direct_db, 0);
+    rocksdb_options_set_error_if_exists(opts->direct_db, 0);
+    rocksdb_options_set_use_direct_reads(opts->direct_db, 1);
     rocksdb_ingestexternalfileoptions_set_move_files(opts->ingest, 1);
     return 0;
-}
-
-void rocksdb_opts_read_directly(struct rocksdb_opts *opts)
-{
-    rocksdb_options_set_create_if_missing(opts->db, 0);
-    rocksdb_options_set_error_if_exists(opts->db, 0);
-    rocksdb_options_set_disable_auto_compactions(opts->db, 1);
-    rocksdb_options_set_use_direct_reads(opts->db, 1);
 }
 
 rocksdb_readoptions_t *rocksdb_opts_scan(size_t read_bytes)
@@ -150,6 +146,7 @@ void rocksdb_opts_release(struct rocksdb_opts *opts)
     if (opts->env) rocksdb_envoptions_destroy(opts->env);
     if (opts->table) rocksdb_block_based_options_destroy(opts->table);
     if (opts->db) rocksdb_options_destroy(opts->db);
+    if (opts->direct_db) rocksdb_options_destroy(opts->direct_db);
     if (opts->threads) rocksdb_env_destroy(opts->threads);
     memset(opts, 0, sizeof *opts);
 }

@@ -15,6 +15,7 @@
 
 struct rocksdb_opts {
     rocksdb_options_t *db;                      /* database and SST writer */
+    rocksdb_options_t *direct_db;               /* to open it again and read past the page cache */
     rocksdb_block_based_table_options_t *table;
     rocksdb_env_t *threads;                     /* RocksDB's own threads and files */
     rocksdb_envoptions_t *env;
@@ -25,9 +26,6 @@ struct rocksdb_opts {
  * Returns 0, or -1 after a message; on failure nothing has to be released.
  */
 int rocksdb_opts_init(struct rocksdb_opts *opts, const struct run_db_settings *settings);
-
-/* Changes the options for opening a database again that exists, to read it past the page cache. */
-void rocksdb_opts_read_directly(struct rocksdb_opts *opts);
 
 /* For a scan that reads read_bytes of a file at a time, or 0; to be destroyed by the caller. */
 rocksdb_readoptions_t *rocksdb_opts_scan(size_t read_bytes);

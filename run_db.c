@@ -24,13 +24,14 @@
 struct run_db {
     char *dir;
     char *path;                         /* of the database */
-    unsigned number;
     struct rocksdb_opts opts;
     rocksdb_t *db;
     unsigned n_begun;                   /* names of runs */
     unsigned n_runs;                    /* that have ended */
     struct run_writer **ended;          /* ... and are not part of the database yet */
-    unsigned n_ended, n_admitted;
+    unsigned n_ended;
+    struct run_db_settings settings;
+    bool is_direct;                     /* opened again */
     uint64_t n_bytes;
     char *full_error;                   /* what RocksDB said when there was no space */
 };
@@ -45,7 +46,6 @@ struct run_writer {
 
 struct run_scan {
     struct run_db *db;
-    bool direct;
     rocksdb_readoptions_t *options;
     rocksdb_iterator_t *iter;   /* NULL until the first key is asked for */
 };
@@ -88,11 +88,10 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     char *error = NULL, *path = NULL;
     struct run_db *db = calloc(1, sizeof *db);
     if (!db) goto no_memory;
-    db->n_admitted = settings->n_admitted;
-    db->ended = calloc(db->n_admitted, sizeof *db->ended);
+    db->settings = *settings;
+    db->ended = calloc(settings->n_admitted, sizeof *db->ended);
     if (!db->ended) goto no_memory;
     db->dir = strdup(dir);
-    db->number = settings->number;
     db->path = path = malloc(strlen(dir) + 32);
     if (!db->dir || !path) goto no_memory;
     if (rocksdb_opts_init(&db->opts, settings) < 0) goto err;
@@ -140,7 +139,7 @@ int run_db_begin_run(struct run_db *db, struct run_writer **writer)
     }
     w->db = db;
     w->file_bytes = w->pending_bytes = 0;
-    (void)snprintf(w->path, room, "%s/run-%u-%06u.sst", db->dir, db->number,
+    (void)snprintf(w->path, room, "%s/run-%u-%06u.sst", db->dir, db->settings.number,
                    db->n_begun++);
     w->sst = rocksdb_sstfilewriter_create(db->opts.env, db->opts.db);
     rocksdb_sstfilewriter_open(w->sst, w->path, &error);
@@ -190,7 +189,7 @@ int run_db_end_run(struct run_writer *w)
     db->n_runs++;
     db->n_bytes += file_bytes;
     db->ended[db->n_ended++] = w;
-    return db->n_ended == db->n_admitted ? run_db_admit_runs(db) : 0;
+    return db->n_ended == db->settings.n_admitted ? run_db_admit_runs(db) : 0;
 }
 
 int run_db_admit_runs(struct run_db *db)
@@ -251,11 +250,23 @@ uint64_t run_db_compacted_bytes(const struct run_db *db)
     return value;
 }
 
+/* Opens the database again, if that has not been done, to read past the page cache. */
+static int reopen_direct(struct run_db *db)
+{
+    char *error = NULL;
+    if (db->is_direct) return 0;
+    rocksdb_close(db->db);
+    db->db = rocksdb_open(db->opts.direct_db, db->path, &error);
+    db->is_direct = true;
+    return check_error(db, "open", error);
+}
+
 int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsigned max_files)
 {
     struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS];
     const char *keys[ROCKSDB_N_COMPACTION_SETTINGS], *values[ROCKSDB_N_COMPACTION_SETTINGS];
     char *error = NULL;
+    if (db->settings.direct && reopen_direct(db) < 0) return RUN_DB_ERROR;
     rocksdb_opts_compaction(settings, least_width, width, max_files);
     for (size_t i = 0; i < ROCKSDB_N_COMPACTION_SETTINGS; i++) {
         keys[i] = settings[i].name;
@@ -283,17 +294,7 @@ bool run_db_compact_failed(const struct run_db *db)
     return property(db, "rocksdb.background-errors") > 0;
 }
 
-static int reopen_direct(struct run_db *db)
-{
-    char *error = NULL;
-    rocksdb_cancel_all_background_work(db->db, 1);
-    rocksdb_close(db->db);
-    rocksdb_opts_read_directly(&db->opts);
-    db->db = rocksdb_open(db->opts.db, db->path, &error);
-    return check_error(db, "open", error);
-}
-
-struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes, bool direct)
+struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes)
 {
     struct run_scan *scan = calloc(1, sizeof *scan);
     if (!scan) {
@@ -301,7 +302,6 @@ struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes, bool direct
         return NULL;
     }
     scan->db = db;
-    scan->direct = direct;
     scan->options = rocksdb_opts_scan(read_bytes);
     return scan;
 }
@@ -309,7 +309,7 @@ struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes, bool direct
 /* Returns 0, or -1 after a message. */
 static int start_scan(struct run_scan *scan)
 {
-    if (scan->direct && reopen_direct(scan->db) < 0) return -1;
+    if (scan->db->settings.direct && reopen_direct(scan->db) < 0) return -1;
     scan->iter = rocksdb_create_iterator(scan->db->db, scan->options);
     rocksdb_iter_seek_to_first(scan->iter);
     return 0;

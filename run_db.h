@@ -26,6 +26,10 @@ enum { RUN_DB_ERROR = -1, RUN_DB_FULL = -2 };
 
 struct run_db_settings {
     size_t compaction_read_bytes;       /* of a file at a time; 0: as the kernel does */
+    /* Compactions and scans read past the page cache; a single scan then, and no runs after it. The
+       database is opened again for the first of them: were it open in this way from the start,
+       RocksDB would read the ends of each new run from the disk. */
+    bool direct;
     unsigned n_admitted;                /* runs that become part of the database together */
     unsigned number;                    /* of the database, if there are several in the directory */
     unsigned n_compactions;             /* that databases of the process may run at a time */
@@ -77,14 +81,9 @@ bool run_db_is_compacting(const struct run_db *db);
 bool run_db_compact_failed(const struct run_db *db);
 int run_db_stop_compactions(struct run_db *db);
 
-/*
- * A scan of all blocks, which begins, and reads, with the first run_scan_key, reading read_bytes at
- * a time (0: as the kernel does). If `direct` it reads past the page cache; then it is the only
- * one, and no runs or compactions come any more: the database is opened anew for it. (Were it open
- * in this way from the start, RocksDB would read the ends of each new run from the disk.) Returns NULL
- * after a message.
- */
-struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes, bool direct);
+/* A scan of all blocks, which begins, and reads, with the first run_scan_key, reading read_bytes at
+   a time (0: as the kernel does). Returns NULL after a message. */
+struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes);
 
 /* Returns 1 and shows the key of the current block, 0 behind the last block, -1 on error. */
 int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes);

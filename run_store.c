@@ -250,6 +250,7 @@ int run_store_begin_run(struct run_store *store, struct stored_run **begun)
     if (!volume->db) {
         struct run_db_settings settings = {
             .compaction_read_bytes = store->compaction_read_bytes,
+            .direct = store->direct,
             .number = volume->lane,
             .n_compactions = store->n_volumes > store->settings.n_dirs ? N_COMPACTIONS : 1,
             .n_admitted = store->slow_to_seek ? ADMITTED_WHEN_SLOW : 1,
@@ -410,8 +411,8 @@ int run_store_settle(struct run_store *store)
         if (enough < 2 * width) enough = 2 * width;
         /* Runs that came after the last compaction: fewer than the width, but newest and in a row.
            */
-        unsigned n_files = run_db_n_files(volume->db);
-        if (width == 0 || n_files <= enough) continue;
+        unsigned n_files = width > 0 ? run_db_n_files(volume->db) : 0;
+        if (n_files <= enough) continue;
         /* No more than needed: they might be compacted ones. */
         if (width > n_files - enough + 1) width = n_files - enough + 1;
         if (run_db_compact(volume->db, 2, width, enough) < 0) return RUN_STORE_ERROR;
@@ -479,7 +480,7 @@ int run_store_scan(struct run_store *store, struct run_scan ***scans)
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct run_db *db = store->volumes[i].db;
         if (store->volumes[i].n_runs == 0) continue;
-        (*scans)[n] = run_scan_open(db, store->scan_read_bytes, store->direct);
+        (*scans)[n] = run_scan_open(db, store->scan_read_bytes);
         if ((*scans)[n]) {
             n++;
             continue;

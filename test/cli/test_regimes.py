@@ -67,7 +67,7 @@ class Regimes(CliTest):
                          budget=SPILL_BUDGET, clean=False)
             kept = os.listdir(self.scratch)
             self.assertEqual(len(kept), 1, "-k keeps the temporary database")
-            files = os.listdir(self.scratch / kept[0] / "db")
+            files = os.listdir(self.scratch / kept[0] / "db-0")
             self.assertTrue(any(name.endswith(".sst") for name in files), files)
             for folder, _, names in os.walk(self.scratch, topdown=False):
                 for name in names:

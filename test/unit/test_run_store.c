@@ -122,9 +122,11 @@ static int check_scans(struct rng *rng, struct run_store *store, struct keys *al
     }
     free(scans);
     CHECK(rng, found.n == all->n);
-    qsort(found.keys, found.n, sizeof *found.keys, compare_keys);
-    qsort(all->keys, all->n, sizeof *all->keys, compare_keys);
-    CHECK(rng, memcmp(found.keys, all->keys, all->n * sizeof *all->keys) == 0);
+    if (all->n > 0) {
+        qsort(found.keys, found.n, sizeof *found.keys, compare_keys);
+        qsort(all->keys, all->n, sizeof *all->keys, compare_keys);
+        CHECK(rng, memcmp(found.keys, all->keys, all->n * sizeof *all->keys) == 0);
+    }
     free(found.keys);
     free(all->keys);
     *all = (struct keys){0};
