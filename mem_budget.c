@@ -68,7 +68,7 @@ void mem_budget_set_batches(struct mem_budget *budget, unsigned n)
 
 size_t mem_budget_scan_bytes(const struct mem_budget *budget)
 {
-    return budget->total_bytes * 3 / 8;
+    return budget->total_bytes / 2;
 }
 
 size_t mem_budget_compaction_bytes(const struct mem_budget *budget)

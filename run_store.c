@@ -30,8 +30,9 @@ enum {
     KERNEL_READ_BYTES = 128 << 10,
     MAX_READ_BYTES = 8 << 20,
     MIN_DIRECT_BYTES = 64 << 10,
-    FILE_BYTES = 64 << 10,      /* what a scan holds of a file besides: index, block */
-    OTHER_FILES = 48,           /* inputs, outputs, logs and locks of the databases */
+    FILE_BYTES = 48 << 10,      /* what a scan holds of a file besides: index, block */
+    OTHER_FILES = 42,           /* inputs, outputs, libraries, runs being written */
+    DATABASE_FILES = 6,         /* manifest, lock, logs, directories */
     MIN_FILES = 16,
     /* RocksDB syncs its manifest twice and its directory once whenever runs are admitted: 90 ms on
        a rotating disk. */
@@ -88,8 +89,9 @@ static double now_seconds(void)
 }
 
 /* Raises the limit of open files as far as it goes; returns how many runs may be open. */
-static unsigned raise_open_file_limit(void)
+static unsigned raise_open_file_limit(size_t n_databases)
 {
+    rlim_t others = OTHER_FILES + DATABASE_FILES * (rlim_t)n_databases;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return MIN_FILES;
     if (limit.rlim_cur < limit.rlim_max) {
@@ -98,8 +100,8 @@ static unsigned raise_open_file_limit(void)
         if (setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
     }
     if (limit.rlim_cur > 1 << 20) return 1 << 20;
-    if (limit.rlim_cur < OTHER_FILES + MIN_FILES) return MIN_FILES;
-    return (unsigned)limit.rlim_cur - OTHER_FILES;
+    if (limit.rlim_cur < others + MIN_FILES) return MIN_FILES;
+    return (unsigned)(limit.rlim_cur - others);
 }
 
 /* True if the temporary data will not fit the page cache; of an unknown input they will not if
@@ -156,7 +158,7 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
         .scan_bytes = settings->scan_bytes / store->n_volumes,
         .compaction_bytes = settings->compaction_bytes / (n_lanes > 1 ? N_COMPACTIONS : 1),
         .n_scans = (unsigned)store->n_volumes,
-        .most_files = raise_open_file_limit() / (unsigned)store->n_volumes,
+        .most_files = raise_open_file_limit(store->n_volumes) / (unsigned)store->n_volumes,
     };
     store->width = compaction_width(&store->facts);
     if (store->slow_to_seek || settings->compaction == COMPACTION_ON)

@@ -113,7 +113,7 @@ static void test_no_threads_is_one(void **state)
 }
 
 /* One block of each run is open while merging: together they may take an eighth of the memory times
-   the logarithm of the number of runs, and 8 KiB each. */
+   the logarithm of the number of runs, and 1 KiB each. */
 static void test_blocks_of_later_runs_are_smaller(void **state)
 {
     (void)state;
@@ -123,11 +123,11 @@ static void test_blocks_of_later_runs_are_smaller(void **state)
         size_t sum = 0, before = 256 * kib, allowed = total / 8;
         for (unsigned run = 0; run < 10000; run++) {
             size_t block = mem_budget_block_bytes(&b, run, 0);
-            assert_true(block >= 8 * kib && block <= before);
+            assert_true(block >= kib && block <= before);
             before = block;
             sum += block;
             if ((run & (run + 1)) == 0 && run > 0) allowed += total / 8;    /* runs doubled */
-            assert_true(sum <= allowed + (run + 1) * 8 * kib);
+            assert_true(sum <= allowed + (run + 1) * kib);
         }
         if (total <= 1024 * mib)
             assert_true(mem_budget_block_bytes(&b, 9999, 0) < mem_budget_block_bytes(&b, 0, 0));
@@ -146,7 +146,7 @@ static void test_expected_runs_share_an_eighth(void **state)
                 assert_true(mem_budget_block_bytes(&b, run, expected) == first);
                 sum += first;
             }
-            assert_true(sum <= total / 8 + expected * 8 * kib);
+            assert_true(sum <= total / 8 + expected * kib);
             /* More runs than were expected: as if that had been expected. */
             assert_true(mem_budget_block_bytes(&b, 2 * expected, expected) ==
                         mem_budget_block_bytes(&b, 2 * expected, 2 * expected + 1));
