@@ -58,7 +58,7 @@ enum compaction_reason {
 struct compaction_plan {
     bool compact;
     enum compaction_reason reason;
-    unsigned width;             /* files that become one */
+    unsigned least_width, width;        /* files that become one */
     unsigned max_files;         /* when there are more */
 };
 

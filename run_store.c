@@ -395,7 +395,7 @@ int run_store_compact(struct run_store *store)
         const struct compaction_plan *plan = &volume->plan;
         if (stop_failed_compactions(volume) < 0) return RUN_STORE_ERROR;
         if (!plan_has_changed(volume)) continue;
-        if (run_db_compact(volume->db, plan->width, plan->width, plan->max_files) < 0)
+        if (run_db_compact(volume->db, plan->least_width, plan->width, plan->max_files) < 0)
             return RUN_STORE_ERROR;
         volume->applied_width = plan->width;
         volume->applied_max_files = plan->max_files;

@@ -188,6 +188,18 @@ class ManyRuns(CliTest):
                 if INPUT_SIZE not in args:
                     self.assertEqual(report.reason, "of the limit of open files")
 
+    def test_hundreds_of_runs_in_little_memory(self):
+        """What 5,000 runs under `ulimit -n 256` are in small: compacted ones are many, too."""
+        script = 'ulimit -n 96 || exit 9; ROCKSORT_TEST_BATCH=64K exec "$0" "$@"'
+        report = self.check(["/bin/sh", "-c", script, SAMTOOLS, "rocksort", *USUAL], "small runs",
+                            budget=16 * MIB)
+        self.assertGreater(report.n_runs, 150)
+        self.assertLess(report.n_files, 96)
+        self.assertEqual(report.reason, "of the limit of open files")
+        self.assertLessEqual(report.amplification(), 5)
+        if not sanitized():
+            self.assertLessEqual(report.peak_bytes, 16 * MIB + ALLOWANCE_BYTES)
+
     def test_soft_limit_is_raised(self):
         report = self.limited("Sn 64", "-s", "off")
         self.assertEqual(report.state, "off")
