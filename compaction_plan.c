@@ -106,10 +106,10 @@ const char *compaction_reason_text(enum compaction_reason reason)
 {
     switch (reason) {
     case COMPACTION_NO_NEED: return "there are few runs";
-    case COMPACTION_NO_GAIN: return "seeks cost little here";
+    case COMPACTION_NO_GAIN: return "it would take longer than the seeks that it saves";
     case COMPACTION_SWITCHED_OFF: return "-s off";
     case COMPACTION_ASKED_FOR: return "-s was given";
-    case COMPACTION_SAVES_SEEKS: return "seeks cost much here";
+    case COMPACTION_SAVES_SEEKS: return "it takes less time than the seeks that it saves";
     case COMPACTION_OPEN_FILES: return "of the limit of open files";
     }
     return "";
