@@ -8,8 +8,6 @@ enum {
     MIN_WIDTH = 6,              /* compacted files and runs must differ in size; rocksdb_opts.c */
     RUNS_IF_UNKNOWN = 400,      /* a guess; with 100 or 1,600 it costs a quarter more seeks */
     MIN_READ_BYTES = 64 * KIB,
-    MAX_READ_BYTES = 8192 * KIB,        /* beyond it seeks are under a fifth of the time */
-    KERNEL_READ_BYTES = 128 * KIB,      /* Linux' readahead */
     SPARE_FILES = 8,            /* appear while a compaction runs */
 };
 

@@ -27,6 +27,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How much is read of a file at a time. */
+enum {
+    KERNEL_READ_BYTES = 128 << 10,      /* Linux' readahead, without ours */
+    MAX_READ_BYTES = 8 << 20,   /* beyond it seeks are under a fifth of the time */
+};
+
 enum compaction_mode {
     COMPACTION_AUTO,
     COMPACTION_OFF,             /* only for the limit of open files */

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE              /* O_DIRECT */
 #include "disk_probe.h"
 
+#include "monotonic.h"
+
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +12,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -72,19 +73,12 @@ static void look_at_file_system(const char *path, struct disk_traits *traits)
     }
 }
 
-static double now_seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Seconds that a read takes; negative if it fails. */
 static double time_read(int fd, void *buffer, size_t n_bytes, off_t at)
 {
-    double start = now_seconds();
+    double start = monotonic_seconds();
     if (pread(fd, buffer, n_bytes, at) != (ssize_t)n_bytes) return -1;
-    return now_seconds() - start;
+    return monotonic_seconds() - start;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -117,12 +111,12 @@ static double measure_seek(int fd, void *buffer)
 static double measure_parallel(int fd, void *buffer, double seek_seconds)
 {
     enum { STEP = N_CHUNKS * CHUNK_BYTES / N_SEEKS / ALIGNMENT * ALIGNMENT };
-    double start = now_seconds();
+    double start = monotonic_seconds();
     for (int i = 0; i < N_SEEKS; i++)
         (void)posix_fadvise(fd, (off_t)i * STEP + STEP / 2, ALIGNMENT, POSIX_FADV_WILLNEED);
     for (int i = 0; i < N_SEEKS; i++)
         if (time_read(fd, buffer, ALIGNMENT, (off_t)i * STEP + STEP / 2) < 0) return 1;
-    double seconds = now_seconds() - start, parallel = N_SEEKS * seek_seconds / seconds;
+    double seconds = monotonic_seconds() - start, parallel = N_SEEKS * seek_seconds / seconds;
     return parallel < 1 ? 1 : parallel;
 }
 

@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 void pipeline_lock(struct pipeline *p)
@@ -57,13 +56,6 @@ int pipeline_no_memory(struct pipeline *p)
     diag_error("out of memory");
     pipeline_fail(p);
     return -1;
-}
-
-double pipeline_seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 struct job {
@@ -407,7 +399,7 @@ static int run_phases(struct pipeline *p)
 {
     struct sort_report *report = p->report;
     const struct sort_settings *s = p->settings;
-    double start = pipeline_seconds();
+    double start = monotonic_seconds();
     if (choose_outputs(p) < 0 || start_pool(p) < 0) return -1;
     p->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format, &p->pool);
     if (!p->inputs || prepare_header(p) < 0 || prepare_rules(p) < 0 || prepare_index(p) < 0 ||
@@ -424,10 +416,10 @@ static int run_phases(struct pipeline *p)
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* merging allocates anew, in other sizes */
 #endif
-    double loaded = pipeline_seconds();
+    double loaded = monotonic_seconds();
     report->load_seconds = loaded - start;
     int r = merge_to_output(p);
-    report->merge_seconds = pipeline_seconds() - loaded;
+    report->merge_seconds = monotonic_seconds() - loaded;
     report->n_batches_kept = (unsigned)(p->sealed.n - p->sealed.n_spilled);
     if (p->store) run_store_stats(p->store, &report->store);
     return r;

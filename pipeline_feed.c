@@ -1,6 +1,7 @@
 /* pipeline_feed.c -- see pipeline_feed.h. */
 #include "pipeline_feed.h"
 
+#include "bam_merge.h"
 #include "diag.h"
 
 #include <stdlib.h>
@@ -158,20 +159,15 @@ static struct fed_block *first_block(struct feeder *feeder)
     return feeder->taken;
 }
 
-static int compare_keys(const struct fed_block *a, const struct fed_block *b)
-{
-    size_t n = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
-    int c = memcmp(a->key, b->key, n);
-    return c ? c : (a->key_bytes > b->key_bytes) - (a->key_bytes < b->key_bytes);
-}
-
 int feeders_next(struct feeders *all, struct fed_block **block)
 {
     all->shown = NULL;
     for (size_t i = 0; i < all->n; i++) {
         struct feeder *feeder = &all->feeders[i];
         struct fed_block *first = first_block(feeder);
-        if (first && (!all->shown || compare_keys(first, all->shown->taken) < 0))
+        const struct fed_block *best = all->shown ? all->shown->taken : NULL;
+        if (first && (!best || merge_bound_compare(first->key, first->key_bytes, best->key,
+                                                   best->key_bytes) < 0))
             all->shown = feeder;
     }
     if (pipeline_failed(all->p)) return -1;

@@ -20,6 +20,7 @@
 #include "bam_writer.h"
 #include "bgzf_block.h"
 #include "mem_budget.h"
+#include "monotonic.h"
 #include "pipeline.h"
 
 #include <htslib/kstring.h>
@@ -130,8 +131,6 @@ void pipeline_announce(struct pipeline *p);     /* with the lock held: something
 /* Grows an array: returns the new room, or 0 without memory. */
 int worker_reserve_raw(struct worker *worker, size_t n_bytes);
 int worker_reserve_slices(struct worker *worker, size_t n_slices);
-
-double pipeline_seconds(void);
 
 /* pipeline_load.c */
 int load_input(struct pipeline *p);

@@ -465,7 +465,7 @@ static struct bam_batch *take_free_batch(struct loader *ld)
             batch = p->n_free_batches > 0 ? p->free_batches[--p->n_free_batches] : make_batch(p);
         if (batch) break;
         if (start == 0) {
-            start = pipeline_seconds();
+            start = monotonic_seconds();
             p->reader_waits = true;
             pipeline_announce(p);
         }
@@ -473,7 +473,7 @@ static struct bam_batch *take_free_batch(struct loader *ld)
     }
     p->reader_waits = false;
     pipeline_unlock(p);
-    if (start != 0) p->report->reader_wait_seconds += pipeline_seconds() - start;
+    if (start != 0) p->report->reader_wait_seconds += monotonic_seconds() - start;
     return batch;
 }
 

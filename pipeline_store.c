@@ -105,12 +105,12 @@ static void *end_runs(void *arg)
         struct stored_run *run = take_ending_run(p);
         pipeline_unlock(p);
         int r = 0;
-        double start = pipeline_seconds();
+        double start = monotonic_seconds();
         if (pipeline_failed(p))
             run_store_abandon_run(run);
         else
             r = run_store_end_run(run);
-        double seconds = pipeline_seconds() - start;
+        double seconds = monotonic_seconds() - start;
         if (r == 0 && !pipeline_failed(p)) r = compact_runs(p);
         if (r == 0 && p->compacting) wait_for_compaction(p, true);
         if (r < 0) pipeline_fail(p);
@@ -180,7 +180,7 @@ static enum temp_codec choose_codec(struct pipeline *p, double now)
 
 enum temp_codec store_choose_codec(struct pipeline *p)
 {
-    double now = pipeline_seconds();
+    double now = monotonic_seconds();
     enum temp_codec codec = p->codec_facts.codec;
     if (!p->settings->codec_auto)
         codec = p->settings->codec;
@@ -192,10 +192,10 @@ enum temp_codec store_choose_codec(struct pipeline *p)
 
 int store_end_run(struct pipeline *p, struct stored_run *run)
 {
-    double start = pipeline_seconds();
+    double start = monotonic_seconds();
     pipeline_lock(p);
     while (p->n_ending == MOST_ENDING && !pipeline_failed(p)) pipeline_wait(p);
-    p->wait_seconds += pipeline_seconds() - start;
+    p->wait_seconds += monotonic_seconds() - start;
     bool failed = pipeline_failed(p);
     if (!failed) p->ending[p->n_ending++] = run;
     pipeline_announce(p);

@@ -19,16 +19,14 @@
 
 #include "diag.h"
 #include "machine_memory.h"
+#include "monotonic.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 enum {
-    KERNEL_READ_BYTES = 128 << 10,
-    MAX_READ_BYTES = 8 << 20,
     MIN_DIRECT_BYTES = 64 << 10,
     FILE_BYTES = 48 << 10,      /* what a scan holds of a file besides: index, block */
     OTHER_FILES = 42,           /* inputs, outputs, libraries, runs being written */
@@ -80,13 +78,6 @@ struct run_store {
     pthread_mutex_t lock;
     unsigned n_runs;            /* that have ended; under the lock, as what volumes count */
 };
-
-static double now_seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Raises the limit of open files as far as it goes; returns how many runs may be open. */
 static unsigned raise_open_file_limit(size_t n_databases)
@@ -197,12 +188,17 @@ static struct volume *choose_volume(const struct run_store *store)
     for (size_t i = 0; i < store->n_volumes; i++) n_bytes += store->volumes[i].n_bytes;
     if (store->n_runs > 0) n_bytes /= store->n_runs;
     struct volume *best = NULL, *roomiest = NULL;
+    uint64_t most_free = 0;
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
         if (volume->full) continue;
         if (store->n_volumes == 1) return volume;
-        if (!roomiest || free_bytes(volume) > free_bytes(roomiest)) roomiest = volume;
-        if (free_bytes(volume) < 2 * n_bytes) continue;
+        uint64_t n_free = free_bytes(volume);
+        if (!roomiest || n_free > most_free) {
+            roomiest = volume;
+            most_free = n_free;
+        }
+        if (n_free < 2 * n_bytes) continue;
         if (!best || seconds_to_write(volume, (double)n_bytes) <
                          seconds_to_write(best, (double)n_bytes))
             best = volume;
@@ -222,7 +218,7 @@ static int full_error(const struct volume *volume)
 static int began_or_put(struct stored_run *run, double start, int r)
 {
     struct run_store *store = run->store;
-    run->seconds += now_seconds() - start;
+    run->seconds += monotonic_seconds() - start;
     if (r != RUN_DB_FULL) return r;
     (void)pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->n_volumes; i++)
@@ -237,7 +233,7 @@ static int began_or_put(struct stored_run *run, double start, int r)
 
 int run_store_begin_run(struct run_store *store, struct stored_run **begun)
 {
-    double start = now_seconds();
+    double start = monotonic_seconds();
     struct stored_run *run = calloc(1, sizeof *run);
     *begun = run;
     if (!run) {
@@ -283,7 +279,7 @@ static bool should_go_elsewhere(const struct stored_run *run)
 int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes)
 {
-    double start = now_seconds();
+    double start = monotonic_seconds();
     int r = run_db_put(run->writer, key, key_bytes, value, value_bytes);
     if (r == 0 && should_go_elsewhere(run)) r = RUN_DB_FULL;
     return began_or_put(run, start, r);
@@ -293,12 +289,12 @@ int run_store_end_run(struct stored_run *run)
 {
     struct run_store *store = run->store;
     struct volume *volume = run->volume;
-    double start = now_seconds();
+    double start = monotonic_seconds();
     int r = run_db_end_run(run->writer);
     run->writer = NULL;
     if (r == RUN_DB_FULL) r = full_error(volume);
     (void)pthread_mutex_lock(&store->lock);
-    volume->write_seconds += run->seconds + now_seconds() - start;
+    volume->write_seconds += run->seconds + monotonic_seconds() - start;
     volume->n_runs = run_db_n_runs(volume->db);
     volume->n_bytes = run_db_bytes(volume->db);
     if (r == 0) store->n_runs++;
@@ -529,7 +525,6 @@ void run_store_stats(const struct run_store *store, struct run_store_stats *stat
         .scan_read_bytes = store->scan_read_bytes,
         .compaction_read_bytes = store->compaction_read_bytes,
         .width = store->width,
-        .slow_to_seek = store->slow_to_seek,
         .direct = store->direct,
         .disk = store->volumes[0].disk,
     };

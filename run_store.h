@@ -85,7 +85,6 @@ struct run_store_stats {
     uint64_t compacted_bytes;   /* written by compactions */
     size_t compaction_read_bytes, scan_read_bytes;      /* at a time; 0: as the kernel does */
     uint64_t n_seeks;           /* of compactions and of the scans, about */
-    bool slow_to_seek;
     bool direct;                /* reading goes past the page cache */
     bool compacted;
     enum compaction_reason reason;
