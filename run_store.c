@@ -411,9 +411,9 @@ int run_store_settle(struct run_store *store)
            */
         unsigned n_files = width > 0 ? run_db_n_files(volume->db) : 0;
         if (n_files <= enough) continue;
-        /* No more than needed: they might be compacted ones. */
+        /* No more than needed, and only once: they might be compacted ones. */
         if (width > n_files - enough + 1) width = n_files - enough + 1;
-        if (run_db_compact(volume->db, 2, width, enough) < 0) return RUN_STORE_ERROR;
+        if (run_db_compact(volume->db, 2, width, n_files - 1) < 0) return RUN_STORE_ERROR;
     }
     return 0;
 }

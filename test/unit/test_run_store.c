@@ -414,6 +414,36 @@ static void test_compaction(void **state)
     }
 }
 
+/* Two runs behind larger files, as compacted ones are, of which no row is wide enough: the last
+   compaction takes the two, and not the others after them because there are still too many. */
+static void test_settling_compacts_once(void **state)
+{
+    (void)state;
+    enum { N_LARGE = 31, N_RUNS = N_LARGE + 2, LARGE = 100, SMALL = 20 };
+    struct rng rng = rng_start(150);
+    struct run_store *store = create_in(1, COMPACTION_ON, 120);     /* 11 at a time, beyond 23 */
+    struct run_store_stats stats;
+    struct keys all = {0};
+    for (unsigned run = 0; run < N_LARGE; run++)
+        add_run(&rng, store, run, run % 11 == 10 ? 5 : LARGE, &all);
+    add_run(&rng, store, N_LARGE, SMALL, &all);
+    add_run(&rng, store, N_LARGE + 1, SMALL, &all);
+    assert_int_equal(run_store_flush(store), 0);
+    assert_true(run_store_wants_compaction(store, 120));
+    assert_int_equal(run_store_compact(store), 0);
+    wait_for_compactions(store);
+    run_store_stats(store, &stats);
+    assert_int_equal(stats.compacted_bytes, 0);
+    assert_int_equal(run_store_settle(store), 0);
+    wait_for_compactions(store);
+    run_store_stats(store, &stats);
+    CHECK(&rng, stats.compacted_bytes < 3 * SMALL * VALUE_BYTES);
+    if (run_store_scan_bytes(store) == 0) assert_int_equal(stats.n_files, N_RUNS - 1);
+    (void)check_scans(&rng, store, &all);
+    run_store_destroy(store);
+    remove_dirs(1);
+}
+
 /* A wrong number of expected runs costs time only. */
 static void test_compaction_with_wrong_numbers(void **state)
 {
@@ -490,6 +520,7 @@ int main(void)
         TEST_IN_PLACE(test_full_while_writing),
         TEST_IN_PLACE(test_all_full),
         TEST_IN_PLACE(test_compaction),
+        TEST_IN_PLACE(test_settling_compacts_once),
         TEST_IN_PLACE(test_compaction_with_wrong_numbers),
         TEST_IN_PLACE(test_switched_off),
         TEST_IN_PLACE(test_no_space_to_compact),
