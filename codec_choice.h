@@ -28,7 +28,7 @@ struct codec_facts {
     /* since the decision before; all 0 at first */
     enum temp_codec codec;      /* that was used */
     double seconds;
-    double write_seconds;       /* of which the disk was written to */
+    double write_seconds;       /* of which a thread wrote to the disk, or waited for it */
     double wait_seconds;        /* of which the next run waited for that */
     double stored_ratio;        /* stored bytes to raw bytes */
 };

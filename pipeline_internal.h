@@ -93,7 +93,8 @@ struct pipeline {
     bool is_ending;             /* one is being ended */
     bool store_closing;
     bool compacting;            /* memory for it was made free */
-    double write_seconds;       /* spent in ending runs */
+    double put_seconds;         /* spent in writing runs, and */
+    double write_seconds;       /* in ending them, each in its thread */
     double wait_seconds;        /* the spiller waited for that */
 
     /* spiller; then dispatcher */
@@ -101,7 +102,7 @@ struct pipeline {
     pthread_t ending_thread;
     bool ending_thread_runs;
     struct codec_facts codec_facts;     /* when the last run was begun: */
-    double codec_seconds, codec_write_seconds, codec_wait_seconds;
+    double codec_seconds, codec_put_seconds, codec_write_seconds, codec_wait_seconds;
     size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
 
     bool lost_reader;           /* standard output was closed */

@@ -159,8 +159,12 @@ static enum temp_codec choose_codec(struct pipeline *p, double now)
     pipeline_lock(p);
     uint64_t expected = store_expected_bytes(p), raw_bytes = p->spilled_bytes;
     facts->seconds = p->codec_seconds > 0 ? now - p->codec_seconds : 0;
+    double put_seconds = p->put_seconds - p->codec_put_seconds;
     facts->write_seconds = p->write_seconds - p->codec_write_seconds;
+    /* Two threads: what takes one of them all its time is the limit. */
+    if (facts->write_seconds < put_seconds) facts->write_seconds = put_seconds;
     facts->wait_seconds = p->wait_seconds - p->codec_wait_seconds;
+    p->codec_put_seconds = p->put_seconds;
     p->codec_write_seconds = p->write_seconds;
     p->codec_wait_seconds = p->wait_seconds;
     pipeline_unlock(p);
@@ -196,6 +200,7 @@ int store_end_run(struct pipeline *p, struct stored_run *run)
     pipeline_lock(p);
     while (p->n_ending == MOST_ENDING && !pipeline_failed(p)) pipeline_wait(p);
     p->wait_seconds += monotonic_seconds() - start;
+    p->put_seconds += run_store_put_seconds(run);
     bool failed = pipeline_failed(p);
     if (!failed) p->ending[p->n_ending++] = run;
     pipeline_announce(p);

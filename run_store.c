@@ -285,6 +285,11 @@ int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
     return began_or_put(run, start, r);
 }
 
+double run_store_put_seconds(const struct stored_run *run)
+{
+    return run->seconds;
+}
+
 int run_store_end_run(struct stored_run *run)
 {
     struct run_store *store = run->store;

@@ -47,6 +47,9 @@ int run_store_begin_run(struct run_store *store, struct stored_run **run);
 int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes);
 
+/* Seconds that beginning the run and putting blocks into it have taken. */
+double run_store_put_seconds(const struct stored_run *run);
+
 /* Makes the run durable: a matter of waiting for the disk. Frees it, also after an error; there is
    no second chance then. */
 int run_store_end_run(struct stored_run *run);
