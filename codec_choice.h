@@ -4,7 +4,8 @@
  * Compressing temporary data costs CPU and saves bytes. 2.1 GB of records in 64 MB, 2 cores, on a
  * disk of 1 GB/s: none 12.6 s, lz4 13.8, snappy 14.8, zstd 16.6; on four modelled rotating drives
  * zstd was 12 % faster than lz4. So
- *   - in memory (tmpfs), and on a disk that would have no trouble with three times the bytes, none;
+ *   - in memory (tmpfs), none; also where workers have no time for it, on a disk that would have no
+ *     trouble with three times the bytes;
  *   - where threads wait for the disk, or it is slow to seek, zstd;
  *   - otherwise lz4.
  * None needs space, too. Blocks say their codec, so that runs may differ.
@@ -30,7 +31,9 @@ struct codec_facts {
     double seconds;
     double write_seconds;       /* of which a thread wrote to the disk, or waited for it */
     double wait_seconds;        /* of which the next run waited for that */
+    double worker_seconds;      /* that all workers together had something to do */
     double stored_ratio;        /* stored bytes to raw bytes */
+    bool left_none;             /* none was tried before, and was too much: not again */
 };
 
 enum codec_reason {

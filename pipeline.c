@@ -78,8 +78,10 @@ static void *run_job(void *arg)
     struct job *job = arg;
     struct pipeline *p = job->pipeline;
     struct worker *worker = take_worker(p);
+    double start = monotonic_seconds();
     job->run(p, worker, job->arg);
     pipeline_lock(p);
+    p->job_seconds += monotonic_seconds() - start;
     worker->next = p->idle_workers;
     p->idle_workers = worker;
     p->n_jobs--;

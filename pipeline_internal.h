@@ -70,6 +70,7 @@ struct pipeline {
     /* under the lock */
     struct worker *idle_workers;
     size_t n_jobs;              /* submitted and not done */
+    double job_seconds;         /* that workers have spent on jobs */
     struct bam_batch **free_batches;
     size_t n_free_batches;
     size_t n_made_batches;      /* stretches of the arena that are batches, free or not */
@@ -103,6 +104,7 @@ struct pipeline {
     bool ending_thread_runs;
     struct codec_facts codec_facts;     /* when the last run was begun: */
     double codec_seconds, codec_put_seconds, codec_write_seconds, codec_wait_seconds;
+    double codec_job_seconds;
     size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
 
     bool lost_reader;           /* standard output was closed */

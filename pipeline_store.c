@@ -18,7 +18,7 @@
 
 /* A codec is kept for so long at least: one run tells little, and runs of different codecs have
    different sizes, by which compaction distinguishes them from compacted ones. */
-static const double codec_seconds_kept = 0.5;
+static const double codec_seconds_kept = 1;
 
 enum { MOST_ENDING = 2 };       /* runs that wait to be ended: dirty pages of the page cache */
 
@@ -164,9 +164,11 @@ static enum temp_codec choose_codec(struct pipeline *p, double now)
     /* Two threads: what takes one of them all its time is the limit. */
     if (facts->write_seconds < put_seconds) facts->write_seconds = put_seconds;
     facts->wait_seconds = p->wait_seconds - p->codec_wait_seconds;
+    facts->worker_seconds = p->job_seconds - p->codec_job_seconds;
     p->codec_put_seconds = p->put_seconds;
     p->codec_write_seconds = p->write_seconds;
     p->codec_wait_seconds = p->wait_seconds;
+    p->codec_job_seconds = p->job_seconds;
     pipeline_unlock(p);
     p->codec_seconds = now;
     facts->in_memory = disks.in_memory;
@@ -178,7 +180,10 @@ static enum temp_codec choose_codec(struct pipeline *p, double now)
     if (expected == 0) expected = 10 * raw_bytes;
     facts->raw_bytes_left = expected > raw_bytes ? (double)(expected - raw_bytes) : 0;
     if (raw_bytes > 0) facts->stored_ratio = (double)disks.run_bytes / (double)raw_bytes;
-    facts->codec = codec_choose(facts, &p->report->codec_reason);
+    enum temp_codec codec = codec_choose(facts, &p->report->codec_reason);
+    if (facts->codec == TEMP_CODEC_NONE && codec != TEMP_CODEC_NONE && facts->seconds > 0)
+        facts->left_none = true;
+    facts->codec = codec;
     return facts->codec;
 }
 

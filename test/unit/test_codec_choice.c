@@ -5,7 +5,8 @@
 
 #include "codec_choice.h"
 
-/* An SSD that does 1 GB/s, writes a tenth of the time, nobody waits, space for everything. */
+/* An SSD that does 1 GB/s, writes a tenth of the time; two workers are busy, nobody waits, and there
+   is space for everything. */
 static struct codec_facts usual_facts(void)
 {
     return (struct codec_facts){
@@ -16,6 +17,7 @@ static struct codec_facts usual_facts(void)
         .codec = TEMP_CODEC_LZ4,
         .seconds = 2,
         .write_seconds = 0.2,
+        .worker_seconds = 3.8,
         .stored_ratio = 0.4,
     };
 }
@@ -71,6 +73,10 @@ static void test_fast_disk(void **state)
     facts = usual_facts();
     facts.bytes_per_second = 0;
     check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
+    /* Workers have time to compress: they wait for the input, which the same disk may hold. */
+    facts = usual_facts();
+    facts.worker_seconds = 2.4;
+    check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
     facts = usual_facts();
     facts.free_bytes = facts.raw_bytes_left;
     check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
@@ -85,9 +91,17 @@ static void test_does_not_swing(void **state)
     struct codec_facts facts = usual_facts();
     facts.codec = TEMP_CODEC_NONE;
     facts.stored_ratio = 1;
-    facts.write_seconds = 0.7 * facts.seconds;
+    facts.write_seconds = 0.45 * facts.seconds;
+    facts.worker_seconds = 2.4;
     check(&facts, TEMP_CODEC_NONE, CODEC_FAST_DISK);
-    facts.write_seconds = 0.95 * facts.seconds;
+    facts.write_seconds = 0.6 * facts.seconds;
+    check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
+    facts.write_seconds = 0.45 * facts.seconds;
+    facts.worker_seconds = 1.8;
+    check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
+    /* It was tried before. */
+    facts = usual_facts();
+    facts.left_none = true;
     check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
     facts = usual_facts();
     facts.wait_seconds = 0.2 * facts.seconds;
@@ -130,7 +144,9 @@ static void test_any_facts(void **state)
             .seconds = (double)rng_below(&rng, 3),
             .write_seconds = (double)rng_below(&rng, 3),
             .wait_seconds = (double)rng_below(&rng, 3),
+            .worker_seconds = (double)rng_below(&rng, 3),
             .stored_ratio = (double)rng_below(&rng, 3) / 2,
+            .left_none = rng_one_in(&rng, 4),
         };
         enum codec_reason reason = CODEC_ASKED_FOR;
         enum temp_codec codec = codec_choose(&facts, &reason);
