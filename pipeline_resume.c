@@ -186,7 +186,9 @@ static int write_record(struct pipeline *p, enum store_state state)
     if (paths && record.header && (output || !s->output) && list_references(p, &record) == 0) {
         size_t n_written = write_to_all(p, &record);
         r = n_written > 0 ? 0 : -1;
-        if (n_written < p->n_scratch_paths && (r < 0 || (errno != ENOSPC && errno != EDQUOT)))
+        /* There was one before if the store is resumed: this one is for the leftovers' names. */
+        if (n_written < p->n_scratch_paths && !s->resumed &&
+            (r < 0 || (errno != ENOSPC && errno != EDQUOT)))
             diag_warning("cannot write '%s/" SCRATCH_RECORD_NAME "': %s; %s", p->scratch_paths[0],
                          strerror(errno), r < 0 ? "if this sort fails it cannot be resumed"
                                                 : "it is in the other directories");
@@ -276,7 +278,7 @@ void resume_tell(const struct pipeline *p, bool kept)
 
 /* ---- going on ---- */
 
-static int damaged(const struct pipeline *p, const char *problem)
+static int refuse(const struct pipeline *p, const char *problem)
 {
     diag_error("cannot resume '%s': %s", p->scratch_paths[0], problem);
     return -1;
@@ -328,7 +330,7 @@ static int take_label(void *arg, const uint8_t *bytes, size_t n_bytes)
         list->room = room;
     }
     if (run_label_decode(bytes, n_bytes, &list->labels[list->n++]) == 0) return 0;
-    return damaged(list->p, "what one of its runs says of itself is damaged");
+    return refuse(list->p, "what one of its runs says of itself is damaged");
 }
 
 /* Lets the runs of the chain count and the others be dropped. */
@@ -362,13 +364,13 @@ static int follow_labels(struct pipeline *p)
     struct label_list list = {.p = p};
     int r = run_store_labels(p->store, take_label, &list);
     ssize_t n_chain = r == 0 ? run_labels_chain(list.labels, list.n) : 0;
-    if (n_chain < 0) r = damaged(p, "its runs contradict each other");
+    if (n_chain < 0) r = refuse(p, "its runs contradict each other");
     if (r == 0) r = take_runs(p, list.labels, list.n, (size_t)n_chain);
     free(list.labels);
     if (r < 0) return -1;
     bool whole = p->n_runs == record->n_runs && content_sum_equal(&p->sum_in, &record->sum);
     if (record->state != STORE_LOADING && !whole)
-        return damaged(p, "it lacks some of its runs; sort the input again");
+        return refuse(p, "it lacks some of its runs; sort the input again");
     return 0;
 }
 
@@ -378,9 +380,9 @@ static int check_file(const struct pipeline *p, const struct store_input *was)
     struct store_input is;
     bool is_there = describe_file(was->path, &is);
     if (is_there && is.n_bytes == was->n_bytes && is.mtime_ns == was->mtime_ns) return 0;
-    diag_error("cannot resume '%s': its input '%s' %s; with --partial the %" PRIu64
-               " records that are there are written", p->scratch_paths[0], was->path,
-               is_there ? "has changed since" : "is not there any more", p->sum_in.n_records);
+    diag_error("cannot resume '%s': its input '%s' %s; --partial writes the records that are there",
+               p->scratch_paths[0], was->path,
+               is_there ? "has changed since" : "is not there any more");
     return -1;
 }
 
@@ -388,15 +390,9 @@ static int check_file(const struct pipeline *p, const struct store_input *was)
 static int check_inputs(const struct pipeline *p)
 {
     const struct store_record *record = &p->settings->resumed->record;
-    const char *path = p->scratch_paths[0];
-    uint64_t n_records = p->sum_in.n_records;
-    if (!record->can_read_again) {
-        diag_error("cannot resume '%s': its input was cut off and cannot be read on; with "
-                   "--partial the %" PRIu64 " records that are there are written", path, n_records);
-        return -1;
-    }
-    if (p->start.offset == INPUT_OFFSET_UNKNOWN || p->start.input >= record->n_inputs)
-        return damaged(p, "it does not say where reading is to go on");
+    if (!record->can_read_again)
+        return refuse(p, "its input was cut off and cannot be read on; --partial writes the "
+                          "records that are there");
     if (record->fasta.path && check_file(p, &record->fasta) < 0) return -1;
     for (size_t i = 0; i < record->n_inputs; i++)
         if (check_file(p, &record->inputs[i]) < 0) return -1;
@@ -446,12 +442,9 @@ static int accept_partial(const struct pipeline *p)
 {
     enum store_state state = p->settings->resumed->record.state;
     if (state == STORE_LOADED) return 0;
-    if (p->sum_in.n_records == 0) return damaged(p, "none of its input has come to disk");
-    if (state == STORE_PARTIAL && !p->settings->partial) {
-        diag_error("cannot resume '%s': its input was cut off; with --partial the %" PRIu64
-                   " records that came are written", p->scratch_paths[0], p->sum_in.n_records);
-        return -1;
-    }
+    if (p->sum_in.n_records == 0) return refuse(p, "none of its input has come to disk");
+    if (!p->settings->partial)
+        return refuse(p, "its input was cut off; --partial writes the records that came");
     diag_warning("the output will have the first %" PRIu64 " records of the input and not the "
                  "rest", p->sum_in.n_records);
     return 0;
@@ -464,28 +457,33 @@ int resume_store(struct pipeline *p)
     if (take_directories(p) < 0) return -1;
     memcpy(p->store_id, record->id, sizeof p->store_id);
     p->own_header = p->header = make_header(record);
-    if (!p->header) return damaged(p, "its header cannot be used");
+    if (!p->header) return refuse(p, "its header cannot be used");
     p->n_refs = sam_hdr_nref(p->header);
     p->header_text = record->header;
+    if (reads && check_inputs(p) < 0) return -1;
     for (size_t i = 0; i < p->n_scratch_paths; i++) scratch_dir_tidy(p->scratch_paths[i]);
     if (store_open(p) < 0 || follow_labels(p) < 0) return -1;
+    if (reads && (p->start.offset == INPUT_OFFSET_UNKNOWN || p->start.input >= record->n_inputs))
+        return refuse(p, "it does not say where reading is to go on");
     remove_leftover(record->output.temporary);
     remove_leftover(record->output.index_temporary);
     p->input_files = record->inputs;
     p->n_input_files = record->n_inputs;
-    if ((reads ? check_inputs(p) : accept_partial(p)) < 0) return -1;
+    if (!reads && accept_partial(p) < 0) return -1;
     pipeline_lock(p);
     p->is_recorded = true;
     p->is_loaded = record->state == STORE_LOADED;
     p->can_read_again = record->can_read_again;
     pipeline_unlock(p);
-    return 0;
+    /* Names what this process will leave if it is killed. */
+    (void)write_record(p, record->state);
+    return pipeline_failed(p) ? -1 : 0;
 }
 
 int resume_inputs(struct pipeline *p)
 {
     sam_hdr_t *header = bam_inputs_header(p->inputs);
-    if (sam_hdr_nref(header) != p->n_refs) return damaged(p, "its inputs have other references");
+    if (sam_hdr_nref(header) != p->n_refs) return refuse(p, "its inputs have other references");
     bam_inputs_start_at(p->inputs, &p->start);
     return 0;
 }

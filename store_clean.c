@@ -104,6 +104,36 @@ static void print_found(const char *path, const struct found *found, const char 
                  1e-6 * (double)found->n_bytes, path, part, done);
 }
 
+/* True if a process was killed just when it had made the directory: it has no lock yet. */
+static bool is_stillborn(const char *path, struct found *found)
+{
+    enum { LONG_SECONDS = 60 };         /* between mkdtemp and the lock: microseconds */
+    struct stat st;
+    bool empty = true;
+    if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & 077) != 0)
+        return false;
+    *found = (struct found){.state = "useless", .n_parts = 1};
+    found->age_seconds = difftime(time(NULL), st.st_ctime);
+    if (found->age_seconds < LONG_SECONDS) return false;
+    DIR *dir = opendir(path);
+    if (!dir) return false;
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                 strcmp(entry->d_name, SCRATCH_LOCK_NAME ".new") == 0;
+    (void)closedir(dir);
+    return empty;
+}
+
+/* Removes a directory and says what it was. Returns -1 after a message. */
+static int remove_and_print(const char *path, bool remove, const struct found *found)
+{
+    int r = remove ? scratch_dir_remove(path) : 0;
+    if (r < 0) diag_error("cannot remove '%s': %s", path, strerror(errno));
+    print_found(path, found, remove && r == 0 ? ", removed" : "");
+    return r;
+}
+
 /* Lists one directory, if it is ours, and removes it. Returns -1 after a message. */
 static int clean_one(const char *path, bool remove, unsigned *n_found)
 {
@@ -111,17 +141,16 @@ static int clean_one(const char *path, bool remove, unsigned *n_found)
     struct found found = {.state = "in use", .n_parts = 1};
     const char *problem;
     int r = store_dir_open(path, &dir, &problem);
-    if (r == STORE_DIR_FOREIGN) return 0;
+    if (r == STORE_DIR_FOREIGN && !is_stillborn(path, &found)) return 0;
     ++*n_found;
+    if (r == STORE_DIR_FOREIGN) return remove_and_print(path, remove, &found);
     if (r == STORE_DIR_BUSY) {
         (void)printf("%-10s %8s %12s     %s\n", found.state, "", "", path);
         return 0;
     }
     look_at(&dir, &found);
     /* It stays locked until it is gone: nobody can resume it meanwhile. */
-    r = remove ? scratch_dir_remove(dir.path) : 0;
-    if (r < 0) diag_error("cannot remove '%s': %s", path, strerror(errno));
-    print_found(path, &found, remove && r == 0 ? ", removed" : "");
+    r = remove_and_print(path, remove, &found);
     store_dir_close(&dir);
     return r;
 }
