@@ -4,6 +4,7 @@
 #   make demo           installs what is missing, builds, sorts simulated reads in a pipeline
 #   make check          installs what the tests need, builds and runs all tests
 #   make differential N=2000   compares with samtools 1.24 on random inputs and options
+#   make kill-sweep N=200      kills sorts at random moments, finishes them, compares
 #   make bench          compares with the samtools on PATH (an hour on two cores)
 #   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
 #                       with SCALE=small; RECORDS=6M simulates so many)
@@ -56,10 +57,11 @@ LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 MODULES = bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_key_tag \
           bam_key_template bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
           bam_writer bgzf_block codec_choice compaction_plan diag disk_probe header_text \
-          header_union machine_memory mem_budget minhash minhash_index output_path output_pump \
-          page_cache pipeline pipeline_feed pipeline_load pipeline_merge pipeline_segment \
-          pipeline_spill pipeline_store rocksdb_opts run_db run_store sam_text scratch_dir \
-          size_option sort_options temp_codec
+          header_union kept_store machine_memory mem_budget minhash minhash_index output_path \
+          output_pump page_cache pipeline pipeline_feed pipeline_load pipeline_merge \
+          pipeline_resume pipeline_segment pipeline_spill pipeline_store rocksdb_opts run_db \
+          run_label run_store sam_text scratch_dir size_option sort_options sort_options_resume \
+          store_clean store_dir store_record temp_codec
 
 comma := ,
 BUILD = build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)$(if $(WERROR),-werror)
@@ -70,8 +72,8 @@ PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 
 UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
 
-.PHONY: all demo check check-unit check-cli differential bench bench-peers bench-2014 install \
-        clean format
+.PHONY: all demo check check-unit check-cli differential kill-sweep bench bench-peers bench-2014 \
+        install clean format
 .SECONDARY:
 
 all: $(PROGRAMS)
@@ -126,6 +128,11 @@ check-cli: all build/venv/bin/python
 # Compares N random cases with samtools 1.24, with a new seed each time.
 differential: all build/venv/bin/python
 	build/venv/bin/python test/differential.py --program $(BIN)/samtools-rocksort --cases $(N)
+
+# Kills N sorts at random moments and finishes them.
+kill-sweep: N = 200
+kill-sweep: all bench/simulate-reads
+	python3 test/kill_sweep.py --program $(BIN)/samtools-rocksort -n $(N)
 
 bench: all bench/simulate-reads
 	python3 bench/bench.py

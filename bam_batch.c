@@ -67,6 +67,8 @@ void bam_batch_reset(struct bam_batch *batch, size_t gap_bytes)
     batch->n_records = 0;
     batch->entries = NULL;
     batch->sorted = false;
+    batch->sum = (struct content_sum){0};
+    batch->any_placed = false;
     atomic_store(&batch->top, batch->mem_bytes);
     atomic_store(&batch->unindexed_bytes, 0);
     atomic_store(&batch->result_bytes, 0);

@@ -21,6 +21,7 @@
 
 #include "bam_merge.h"
 #include "content_sum.h"
+#include "input_position.h"
 
 #include <stdatomic.h>
 
@@ -63,7 +64,11 @@ struct bam_batch {
     _Atomic size_t unindexed_bytes;     /* raw bytes whose entries are still to come */
     _Atomic size_t result_bytes;        /* room that sorting needs between the ends */
     atomic_uint n_pending;              /* for the owner: jobs that are not done yet */
-    bool sorted;                        /* for the owner, under its lock: sorting is done */
+    /* for the owner, under its lock */
+    bool sorted;                        /* sorting is done */
+    struct content_sum sum;             /* of the parts that are indexed */
+    bool any_placed;                    /* some record has a reference */
+    struct input_position end;          /* behind its last record */
     /* after sorting */
     struct sort_entry *entries;
 };

@@ -19,6 +19,8 @@ struct bam_inputs {
     size_t at;                          /* number of the next input */
     uint64_t n_bytes;                   /* of all of them; 0: unknown */
     uint64_t n_bytes_before;            /* ... of those that were read */
+    bool can_seek;
+    struct input_position start;        /* where reading begins */
 };
 
 static bool can_open_again(const char *path)
@@ -58,6 +60,7 @@ static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i, sam_hdr_t *first,
     struct bam_reader *reader = bam_reader_open(in->paths[i], in->options, in->pool);
     hts_set_log_level(level);
     if (!reader) return NULL;
+    if (!again || !bam_reader_can_seek(reader)) in->can_seek = false;
     names[i] = bam_reader_name(reader);         /* its path, or a constant */
     sam_hdr_t *header = bam_reader_header(reader), *copy = NULL;
     if (i == 0) {
@@ -124,7 +127,10 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
     in->options = options;
     in->pool = pool;
     in->n_bytes = sum_of_file_bytes(paths, n);
+    in->can_seek = true;
     if (n == 1) in->readers[0] = bam_reader_open(paths[0], options, pool);
+    if (n == 1 && in->readers[0])
+        in->can_seek = can_open_again(paths[0]) && bam_reader_can_seek(in->readers[0]);
     if (n == 1 ? !in->readers[0] : unite_headers(in) < 0) {
         bam_inputs_close(in);
         return NULL;
@@ -137,6 +143,40 @@ sam_hdr_t *bam_inputs_header(struct bam_inputs *in)
     return in->names ? header_union_header(in->names) : bam_reader_header(in->readers[0]);
 }
 
+bool bam_inputs_can_seek(const struct bam_inputs *in)
+{
+    return in->can_seek;
+}
+
+void bam_inputs_start_at(struct bam_inputs *in, const struct input_position *position)
+{
+    in->start = *position;
+    in->at = position->input;
+    for (size_t i = 1; i < in->at; i++)         /* the one before `at` is counted when it is left */
+        in->n_bytes_before += (uint64_t)file_bytes(in->paths[i - 1]);
+}
+
+uint32_t bam_inputs_number(const struct bam_inputs *in)
+{
+    return (uint32_t)(in->at - 1);
+}
+
+/* Opens input i and has it begin where reading begins. */
+static struct bam_reader *open_reader(struct bam_inputs *in, size_t i)
+{
+    struct bam_reader *reader = in->readers[i];
+    if (!reader) reader = bam_reader_open(in->paths[i], in->options, in->pool);
+    in->readers[i] = reader;
+    if (!reader) return NULL;
+    if (in->names && header_union_renames(in->names, i) &&
+        bam_reader_rename(reader, in->names, i, in->pool) < 0)
+        return NULL;
+    if (i == in->start.input && in->start.offset > 0 &&
+        bam_reader_seek(reader, in->start.offset, in->start.n_records) < 0)
+        return NULL;
+    return reader;
+}
+
 int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
 {
     if (in->at > 0 && in->n_bytes > 0)
@@ -147,14 +187,8 @@ int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
         in->readers[in->at - 1] = NULL;
     }
     if (in->at == in->n) return 0;
-    size_t i = in->at++;
-    if (!in->readers[i]) in->readers[i] = bam_reader_open(in->paths[i], in->options, in->pool);
-    *reader = in->readers[i];
-    if (!*reader) return -1;
-    if (in->names && header_union_renames(in->names, i) &&
-        bam_reader_rename(*reader, in->names, i, in->pool) < 0)
-        return -1;
-    return 1;
+    *reader = open_reader(in, in->at++);
+    return *reader ? 1 : -1;
 }
 
 uint64_t bam_inputs_bytes(const struct bam_inputs *in)

@@ -19,6 +19,15 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
 /* Owned by the inputs; the caller may change it before the first reader is used. */
 sam_hdr_t *bam_inputs_header(struct bam_inputs *inputs);
 
+/* True if reading can begin anywhere: all inputs are files of BGZF-compressed BAM. */
+bool bam_inputs_can_seek(const struct bam_inputs *inputs);
+
+/* Before the first bam_inputs_next: has reading begin at a position, which is remembered. */
+void bam_inputs_start_at(struct bam_inputs *inputs, const struct input_position *position);
+
+/* Number of the reader that was shown last. */
+uint32_t bam_inputs_number(const struct bam_inputs *inputs);
+
 /* Closes the reader before and shows the next one. Returns 1, 0 behind the last, -1 on error. */
 int bam_inputs_next(struct bam_inputs *inputs, struct bam_reader **reader);
 

@@ -50,6 +50,8 @@ struct bam_reader {
     size_t raw_room, renamed_room;
     const uint8_t *waiting;     /* one of the two, when it was read and not handed out, or NULL */
     uint64_t n_records;
+    uint64_t record_offset;     /* SOURCE_RENAMED: virtual offset behind the record in raw */
+    bool io_failed;             /* the file could not be read, which says nothing of its content */
     /* names that change, or NULL */
     const struct header_union *renames;
     size_t input;               /* number in the union */
@@ -181,6 +183,27 @@ int bam_reader_rename(struct bam_reader *reader, const struct header_union *name
     return 0;
 }
 
+bool bam_reader_can_seek(const struct bam_reader *reader)
+{
+    return reader->source == SOURCE_BGZF || (reader->source == SOURCE_RENAMED &&
+                                             bgzf_compression(reader->file->fp.bgzf) == 2);
+}
+
+int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_records)
+{
+    BGZF *bgzf = reader->file->fp.bgzf;
+    reader->n_records = n_records;
+    errno = 0;
+    int r = bgzf_seek(bgzf, (int64_t)offset, SEEK_SET) < 0 ? -1 : 0;
+    /* What is left of a block is taken as what follows the header in its block. */
+    if (r == 0 && reader->source == SOURCE_BGZF && (offset & 0xffff) != 0)
+        r = bgzf_read_block(bgzf);
+    if (r == 0) return 0;
+    diag_error("cannot read '%s' from byte %" PRIu64 " on: %s", reader->name, offset >> 16,
+               errno ? strerror(errno) : "it is truncated or damaged");
+    return -1;
+}
+
 sam_hdr_t *bam_reader_header(struct bam_reader *reader)
 {
     return reader->header;
@@ -201,8 +224,9 @@ size_t bam_reader_room_needed(const struct bam_reader *reader)
     return reader->waiting ? bam_record_bytes(reader->waiting) : BGZF_MAX_BYTES;
 }
 
-static int read_error(const struct bam_reader *reader)
+static int read_error(struct bam_reader *reader)
 {
+    reader->io_failed = errno != 0;
     diag_error("cannot read '%s' near byte %" PRIu64 ": %s", reader->name, reader->file_offset,
                errno ? strerror(errno) : "input is damaged");
     return BAM_READER_ERROR;
@@ -268,14 +292,18 @@ static int next_bgzf(struct bam_reader *reader, struct bam_piece *piece, uint8_t
     if (room < BGZF_MAX_BYTES) return BAM_READER_NO_ROOM;
     BGZF *bgzf = reader->file->fp.bgzf;
     if (bgzf->block_offset < bgzf->block_length) {      /* what follows the header in its block */
+        piece->file_offset = (uint64_t)bgzf->block_address;
+        piece->block_offset = (uint32_t)bgzf->block_offset;
         ssize_t n = bgzf_read(bgzf, raw, (size_t)(bgzf->block_length - bgzf->block_offset));
         if (n < 0) return read_error(reader);
         piece->raw_bytes = (size_t)n;
+        piece->end_offset = (uint64_t)htell(bgzf->fp) << 16;
         return BAM_READER_PIECE;
     }
     if (reader->file_offset == 0) reader->file_offset = (uint64_t)htell(bgzf->fp);
     if (piece_bytes > room) piece_bytes = room;
     piece->file_offset = reader->file_offset;
+    piece->block_offset = 0;
     int r = BAM_READER_PIECE;
     do {
         r = append_block(reader, piece);
@@ -287,6 +315,7 @@ static int next_bgzf(struct bam_reader *reader, struct bam_piece *piece, uint8_t
             diag_warning("'%s' ends without an EOF marker; it is probably truncated", reader->name);
         return r;
     }
+    piece->end_offset = reader->file_offset << 16;
     return BAM_READER_PIECE;
 }
 
@@ -352,6 +381,7 @@ static int read_next(struct bam_reader *reader)
                       ? bam_record_check(reader->raw, sam_hdr_nref(reader->header))
                       : "it is truncated";
     }
+    reader->record_offset = (uint64_t)bgzf_tell(bgzf);
     if (!problem) return BAM_READER_PIECE;
     if (bgzf_failed(reader->file)) return error_behind_record(reader);
     diag_error("record %" PRIu64 " of '%s' is damaged: %s", reader->n_records + 1, reader->name,
@@ -403,6 +433,7 @@ static int next_records(struct bam_reader *reader, struct bam_piece *piece, uint
             return piece->raw_bytes ? BAM_READER_PIECE : BAM_READER_NO_ROOM;
         memcpy(raw + piece->raw_bytes, reader->waiting, size);
         reader->waiting = NULL;
+        if (reader->source == SOURCE_RENAMED) piece->end_offset = reader->record_offset;
         piece->raw_bytes += size;
         if (piece->raw_bytes >= piece_bytes) return BAM_READER_PIECE;
     }
@@ -413,12 +444,18 @@ int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t 
 {
     piece->compressed_bytes = 0;
     piece->raw_bytes = 0;
+    piece->end_offset = INPUT_OFFSET_UNKNOWN;
     switch (reader->source) {
     case SOURCE_BGZF: return next_bgzf(reader, piece, raw, piece_bytes, room);
     case SOURCE_PLAIN: return next_plain(reader, piece, raw, piece_bytes, room);
     case SOURCE_TEXT: return next_lines(reader, piece, piece_bytes);
     default: return next_records(reader, piece, raw, piece_bytes, room);
     }
+}
+
+bool bam_reader_io_failed(const struct bam_reader *reader)
+{
+    return reader->io_failed;
 }
 
 uint64_t bam_reader_offset(const struct bam_reader *reader)
@@ -442,6 +479,23 @@ int bam_piece_inflate(struct bam_piece *piece, struct bgzf_coder *coder, uint8_t
         block += block_bytes;
     }
     return 0;
+}
+
+uint64_t bam_piece_offset(const struct bam_piece *piece, size_t raw_at)
+{
+    if (raw_at == piece->raw_bytes || piece->end_offset == INPUT_OFFSET_UNKNOWN)
+        return piece->end_offset;
+    if (piece->compressed_bytes == 0)
+        return piece->file_offset << 16 | (piece->block_offset + (uint32_t)raw_at);
+    const uint8_t *block = piece->compressed;
+    for (;;) {
+        size_t block_bytes = bgzf_block_bytes(block);
+        uint32_t raw_bytes = bgzf_block_raw_bytes(block, block_bytes);
+        if (raw_at < raw_bytes)
+            return (piece->file_offset + (uint64_t)(block - piece->compressed)) << 16 | raw_at;
+        raw_at -= raw_bytes;
+        block += block_bytes;
+    }
 }
 
 void bam_piece_release(struct bam_piece *piece)

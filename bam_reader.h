@@ -17,6 +17,7 @@
 #define ROCKSORT_BAM_READER_H
 
 #include "bgzf_block.h"
+#include "input_position.h"
 #include "sam_text.h"
 
 #include <htslib/sam.h>
@@ -29,7 +30,9 @@ struct bam_piece {              /* starts as {0} */
     size_t compressed_bytes;    /* 0: the raw bytes are in place already */
     size_t compressed_room;
     size_t raw_bytes;
-    uint64_t file_offset;       /* of the first compressed block, for messages */
+    uint64_t file_offset;       /* of the BGZF block that the raw bytes begin in */
+    uint32_t block_offset;      /* ... where in it; 0 for compressed pieces */
+    uint64_t end_offset;        /* BGZF virtual offset behind the piece; unknown of most sources */
     struct sam_chunk lines;     /* SAM only */
 };
 
@@ -73,14 +76,29 @@ const char *bam_reader_name(const struct bam_reader *reader);
 int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
                     size_t piece_bytes, size_t room);
 
+/*
+ * True if reading can begin at any record of a file: of BGZF-compressed BAM. bam_reader_seek,
+ * before the first piece and after bam_reader_rename, has it begin at a BGZF virtual offset at
+ * which a record begins; records are counted from n_records on. Returns 0, or -1 after a message.
+ */
+bool bam_reader_can_seek(const struct bam_reader *reader);
+int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_records);
+
 /* How far the file has been read, in bytes of it; 0: unknown. */
 uint64_t bam_reader_offset(const struct bam_reader *reader);
+
+/* After an error: true if the system could not read the file, which then may be whole. */
+bool bam_reader_io_failed(const struct bam_reader *reader);
 
 /* Room without which bam_reader_next cannot go on. */
 size_t bam_reader_room_needed(const struct bam_reader *reader);
 
 /* Returns 0, or -1 without a message if a block is damaged. */
 int bam_piece_inflate(struct bam_piece *piece, struct bgzf_coder *coder, uint8_t *raw);
+
+/* The BGZF virtual offset of a raw byte of the piece, or of the end, INPUT_OFFSET_UNKNOWN unless
+   the reader can seek. A piece whose records were read one by one knows only its end. */
+uint64_t bam_piece_offset(const struct bam_piece *piece, size_t raw_at);
 void bam_piece_release(struct bam_piece *piece);
 
 /* NULL is accepted. */

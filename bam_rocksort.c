@@ -7,6 +7,7 @@
 #include "bgzf_block.h"
 #include "diag.h"
 #include "sort_options.h"
+#include "store_clean.h"
 #include "version.h"
 
 #include <ctype.h>
@@ -137,6 +138,17 @@ static int run(struct sort_options *options)
     return r;
 }
 
+/* With --resume, goes on with the store, which is locked meanwhile. */
+static int run_or_resume(struct sort_options *options)
+{
+    if (!options->resume) return run(options);
+    struct kept_store *store = kept_store_open(options->resume);
+    int r = store ? sort_options_adopt(options, store) : -1;
+    if (r == 0) r = run(options);
+    kept_store_close(store);
+    return r;
+}
+
 int main_rocksort(int argc, char **argv)
 {
     struct sort_options options;
@@ -147,10 +159,12 @@ int main_rocksort(int argc, char **argv)
         print_version();
     } else if (r == 0 && (options.help || (options.nothing_given && isatty(STDIN_FILENO)))) {
         sort_options_print_usage(&options, stdout);
+    } else if (r == 0 && options.clean) {
+        r = store_clean(options.clean, options.yes);
     } else if (r == 0) {
         char *command_line = make_command_line(argc, argv);
         options.settings.command_line = command_line;
-        r = command_line ? run(&options) : -1;
+        r = command_line ? run_or_resume(&options) : -1;
         free(command_line);
     }
     sort_options_release(&options);

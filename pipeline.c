@@ -202,7 +202,7 @@ static void release_batches(struct pipeline *p)
     if (p->arena) (void)munmap(p->arena, p->arena_bytes);
 }
 
-static void free_paths(char **paths)
+void free_paths(char **paths)
 {
     for (size_t i = 0; paths && paths[i]; i++) free(paths[i]);
     free(paths);
@@ -221,10 +221,13 @@ static void release_pipeline(struct pipeline *p)
     minhash_index_destroy(p->minhash_index);
     bam_index_destroy(p->index);
     for (size_t i = 0; i < p->n_scratch_paths; i++) {
-        if (!p->report->store_paths && scratch_dir_remove(p->scratch_paths[i]) < 0)
+        if (!p->keeps_store && scratch_dir_remove(p->scratch_paths[i]) < 0)
             diag_warning("cannot remove the temporary directory '%s': %s", p->scratch_paths[i],
                          strerror(errno));
+        if (p->lock_fds && p->lock_fds[i] >= 0) (void)close(p->lock_fds[i]);
     }
+    free(p->lock_fds);
+    resume_release(p);
     if (!p->report->store_paths) free_paths(p->scratch_paths);
     output_path_release(&p->output);
     output_path_release(&p->index_output);
@@ -238,7 +241,7 @@ static void release_pipeline(struct pipeline *p)
  */
 static void list_signals(sigset_t *signals)
 {
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
     (void)sigemptyset(signals);
     (void)sigaddset(signals, SIGUSR2);
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
@@ -266,9 +269,12 @@ static void *wait_for_signal(void *arg)
     }
     atomic_store(&p->failed, true);
     diag_silence();             /* the other threads will miss their files: no news */
+    bool kept = resume_keeps_store(p, signal_number);
     if (p->output.temporary) (void)unlink(p->output.temporary);
     if (p->index_output.temporary) (void)unlink(p->index_output.temporary);
-    for (size_t i = 0; i < p->n_scratch_paths; i++) (void)scratch_dir_remove(p->scratch_paths[i]);
+    for (size_t i = 0; i < p->n_scratch_paths && !kept; i++)
+        (void)scratch_dir_remove(p->scratch_paths[i]);
+    if (kept || (signal_number != SIGINT && signal_number != SIGQUIT)) resume_tell(p, kept);
     struct sigaction action = {.sa_handler = SIG_DFL};
     (void)sigaction(signal_number, &action, NULL);
     (void)sigemptyset(&signals);
@@ -294,7 +300,8 @@ static int block_signals(sigset_t *before, struct sigaction *pipe_before)
 
 static int header_error(const struct pipeline *p)
 {
-    diag_error("cannot change the header of '%s'", p->settings->inputs[0]);
+    diag_error("cannot change the header of '%s'",
+               p->settings->resumed ? p->scratch_paths[0] : p->settings->inputs[0]);
     return -1;
 }
 
@@ -341,7 +348,8 @@ static int prepare_rules(struct pipeline *p)
         p->rules.template_ends = p->template_ends;
     }
     struct minhash_settings *m = &p->rules.minhash;
-    if (p->rules.order == SORT_MINHASH && s->minhash_fasta) {
+    /* Runs on disk have the values; only of new records they are still to be found. */
+    if (p->rules.order == SORT_MINHASH && s->minhash_fasta && resume_reads_input(p)) {
         p->minhash_index = minhash_index_load(s->minhash_fasta, m->k, s->minhash_window,
                                               m->squeeze);
         if (!p->minhash_index) return -1;
@@ -397,24 +405,34 @@ static int choose_outputs(struct pipeline *p)
     return -1;
 }
 
+static int open_inputs(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    p->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format, &p->pool);
+    if (!p->inputs) return -1;
+    if (s->resumed) return resume_inputs(p);
+    return prepare_header(p) < 0 ? -1 : resume_remember_inputs(p);
+}
+
 static int run_phases(struct pipeline *p)
 {
     struct sort_report *report = p->report;
     const struct sort_settings *s = p->settings;
     double start = monotonic_seconds();
     if (choose_outputs(p) < 0 || start_pool(p) < 0) return -1;
-    p->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format, &p->pool);
-    if (!p->inputs || prepare_header(p) < 0 || prepare_rules(p) < 0 || prepare_index(p) < 0 ||
-        map_arena(p) < 0)
-        return -1;
-    if (load_phase(p) < 0) return -1;
+    if (s->resumed && resume_store(p) < 0) return -1;
+    bool reads_input = resume_reads_input(p);
+    if (reads_input && open_inputs(p) < 0) return -1;
+    if (prepare_rules(p) < 0 || prepare_index(p) < 0) return -1;
+    if (reads_input && (map_arena(p) < 0 || load_phase(p) < 0)) return -1;
     report->n_records = p->sum_in.n_records;
     report->raw_bytes = p->sum_in.n_bytes;
     report->checksum = p->sum_in.hash;
     if (s->sum_only) return 0;
+    if (p->input_is_cut) return resume_save_part(p);
     /* Only now, since workers that parse SAM look into the header, too. */
     if (sort_rules_update_header(&p->rules, p->any_placed, p->header) < 0) return header_error(p);
-    if (spill_to_fit(p) < 0) return -1;
+    if (spill_to_fit(p) < 0 || resume_end_load(p) < 0) return -1;
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* merging allocates anew, in other sizes */
 #endif
@@ -429,7 +447,7 @@ static int run_phases(struct pipeline *p)
 
 int sort_run(const struct sort_settings *settings, struct sort_report *report)
 {
-    struct pipeline p = {.settings = settings, .report = report};
+    struct pipeline p = {.settings = settings, .report = report, .last_run = RUN_LABEL_NONE};
     memset(report, 0, sizeof *report);
     plan_memory(&p, settings->memory_bytes);
     sigset_t signals_before;
@@ -447,10 +465,12 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     if (r == 0 && settings->keep_store) report->store_paths = p.scratch_paths;
     pipeline_lock(&p);
     p.over = true;
+    p.keeps_store = r == 0 ? settings->keep_store : resume_keeps_store(&p, 0);
     pipeline_unlock(&p);
     (void)pthread_kill(signal_thread, SIGUSR2);
     (void)pthread_join(signal_thread, NULL);
     /* A signal from here on waits until everything is gone, then takes its default course. */
+    if (r < 0) resume_tell(&p, p.keeps_store);
     release_pipeline(&p);
     (void)pthread_sigmask(SIG_SETMASK, &signals_before, NULL);
     (void)sigaction(SIGPIPE, &pipe_before, NULL);

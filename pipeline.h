@@ -15,6 +15,7 @@
 
 #include "bam_sort_key.h"
 #include "codec_choice.h"
+#include "kept_store.h"
 #include "run_store.h"
 #include "temp_codec.h"
 
@@ -45,6 +46,11 @@ struct sort_settings {
     enum compaction_mode compaction;
     uint64_t input_bytes;       /* -s: estimated uncompressed size; 0: unknown */
     bool keep_store;
+    bool no_resume;             /* the store need not outlive the process */
+    const struct kept_store *resumed;   /* goes on with this store, or NULL; the inputs, order and
+                                           header are its own */
+    bool partial;               /* ... without what of its input is not there */
+    struct store_output asked_output;   /* the output as the options have it, for the store */
     bool add_pg;
     const char *command_line;   /* for @PG CL */
 };
@@ -65,9 +71,11 @@ struct sort_report {
 };
 
 /*
- * Sorts. Returns 0, or -1 after one message; then there is no output and no temporary data, except
- * that the output is there, complete, if only its index could not be written. If the
- * process gets SIGINT, SIGTERM or SIGHUP meanwhile it removes both and dies of the signal.
+ * Sorts. Returns 0, or -1 after one message; then there is no output, except that it is there,
+ * complete, if only its index could not be written. Temporary data are removed, unless they are a
+ * store with which the sort can be finished: a note says how. If the process gets SIGINT, SIGTERM,
+ * SIGHUP, SIGQUIT or SIGXCPU meanwhile it does the same and dies of the signal; after SIGINT and
+ * SIGQUIT the store stays only with keep_store or if it was there before.
  */
 int sort_run(const struct sort_settings *settings, struct sort_report *report);
 

@@ -99,6 +99,10 @@ static void *feed(void *arg)
     size_t key_bytes;
     int r;
     while ((r = run_scan_key(feeder->scan, &key, &key_bytes)) > 0) {
+        if (resume_drops_block(p, key, key_bytes)) {
+            run_scan_next(feeder->scan);
+            continue;
+        }
         struct fed_block *block = copy_block(feeder->scan, key, key_bytes);
         if (!block) (void)pipeline_no_memory(p);
         if (!block || !queue_block(feeder, block)) break;

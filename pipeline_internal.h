@@ -5,6 +5,7 @@
  * pipeline_load.c   reader: input to sorted batches
  * pipeline_spill.c  spiller: batches to runs in the store
  * pipeline_store.c  the store while loading: its thread ends runs and has them compacted
+ * pipeline_resume.c the store as something with which another process can go on
  * pipeline_merge.c  dispatcher and writer: runs and batches to output, with pipeline_segment.c
  *
  * One lock and one condition guard everything that threads share; jobs last milliseconds, so that
@@ -22,6 +23,7 @@
 #include "mem_budget.h"
 #include "monotonic.h"
 #include "pipeline.h"
+#include "run_label.h"
 
 #include <htslib/kstring.h>
 #include <pthread.h>
@@ -59,7 +61,15 @@ struct pipeline {
     hts_tpool_process *jobs;
     struct bam_inputs *inputs;
     sam_hdr_t *header;
+    sam_hdr_t *own_header;      /* of a store that is resumed, or NULL: it is the inputs' */
+    const char *header_text;    /* ... before the order was put into it */
     int32_t n_refs;
+    struct store_input *input_files;    /* for the store's record; NULL: none is written */
+    size_t n_input_files;
+    struct input_position start;        /* where reading begins */
+    char store_id[STORE_ID_BYTES + 1];
+    uint32_t *dropped_runs;     /* of a store that is resumed: not part of its chain */
+    size_t n_dropped_runs;
     uint8_t *arena;             /* memory of all ordinary batches */
     size_t arena_bytes;
 
@@ -85,9 +95,17 @@ struct pipeline {
     bool any_placed;            /* some record has a reference; not kept for fixed orders */
     char **scratch_paths;       /* of all -T; to be removed on exit and on signals */
     size_t n_scratch_paths;
+    int *lock_fds;              /* of those that were made here */
+    bool is_recorded;           /* the store says what it is */
+    bool can_read_again;        /* the inputs, from any record on */
+    bool is_loaded;             /* the store says that it has all records */
+    bool input_is_bad;          /* reading it again would fail again */
+    bool input_is_cut;          /* after an error; what came is to be kept */
+    unsigned n_durable;         /* runs that another process would find */
     struct output_path output, index_output;    /* their temporary files likewise */
 
     unsigned n_runs;            /* written, perhaps not ended yet */
+    uint32_t next_run, last_run;        /* numbers of runs */
     uint64_t spilled_bytes;     /* ... their raw bytes */
     struct stored_run **ending; /* runs that are to be ended */
     size_t n_ending;
@@ -108,10 +126,13 @@ struct pipeline {
     size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
 
     bool lost_reader;           /* standard output was closed */
+    bool keeps_store;           /* it stays behind */
     struct sort_report *report;
 };
 
 /* pipeline.c */
+
+void free_paths(char **paths);
 
 /* Marks the run as failed and wakes everybody. The caller has printed why. */
 void pipeline_fail(struct pipeline *p);
@@ -175,6 +196,57 @@ int store_drain(struct pipeline *p);
 
 /* After the last run: waits until they have ended, and for compactions. */
 int store_settle(struct pipeline *p);
+
+/* pipeline_resume.c */
+
+/* Before loading: remembers what the record will say of the inputs and their header. */
+int resume_remember_inputs(struct pipeline *p);
+
+/* When the store was made: writes its record. Failing to is no error: there is a warning. */
+int resume_begin_store(struct pipeline *p);
+
+/* True if all batches must be in runs before the merge. */
+bool resume_needs_all_runs(const struct pipeline *p);
+
+/* After loading and spilling: the record says so, if everything is in the store. */
+int resume_end_load(struct pipeline *p);
+
+/* True if what came is to be kept when the input ends with an error. */
+bool resume_saves_part(const struct pipeline *p);
+
+/* After such an end: puts all into the store. Returns -1, since the sort has failed. */
+int resume_save_part(struct pipeline *p);
+
+/* With the lock held, or all threads done: true if the store is to stay after a failure, or after a
+   signal (0: none). */
+bool resume_keeps_store(const struct pipeline *p, int signal_number);
+
+/* ... and tells the user what becomes of it. */
+void resume_tell(const struct pipeline *p, bool kept);
+
+/* Takes over the store that is resumed: its directories, header, runs. */
+int resume_store(struct pipeline *p);
+
+/* True if there is input to be read: always, but for a resumed store that has all. */
+bool resume_reads_input(const struct pipeline *p);
+
+/* Has reading go on where the store's runs end. */
+int resume_inputs(struct pipeline *p);
+
+/* True for a block of a run that does not count. */
+static inline bool resume_drops_block(const struct pipeline *p, const uint8_t *key,
+                                      size_t key_bytes)
+{
+    uint32_t run;
+    uint64_t index;
+    if (p->n_dropped_runs == 0 || key_bytes <= MERGE_BOUND_TAIL_BYTES) return false;
+    merge_bound_position(key, key_bytes, &run, &index);
+    for (size_t i = 0; i < p->n_dropped_runs; i++)
+        if (p->dropped_runs[i] == run) return true;
+    return false;
+}
+
+void resume_release(struct pipeline *p);
 
 /* pipeline_spill.c */
 

@@ -48,6 +48,7 @@ struct loader {
     size_t ring_text_bytes;     /* lines in the ring, as read */
     uint64_t n_records;         /* of the input at hand */
     uint64_t n_bytes;           /* of records of all inputs, so far */
+    struct input_position at;   /* behind the last whole record that was walked */
     size_t max_record_bytes;
 };
 
@@ -146,6 +147,15 @@ static void report_problem(const char *input, const struct bam_batch_problem *pr
                    problem->text);
 }
 
+/* After a message: reading the input again would end in the same way. */
+static void fail_of_input(struct pipeline *p)
+{
+    pipeline_lock(p);
+    p->input_is_bad = true;
+    pipeline_unlock(p);
+    pipeline_fail(p);
+}
+
 static void index_job(struct pipeline *p, struct worker *worker, void *arg)
 {
     (void)worker;
@@ -157,12 +167,14 @@ static void index_job(struct pipeline *p, struct worker *worker, void *arg)
     if (pipeline_failed(p)) return;
     if (bam_batch_index_part(part, p->n_refs, &sum, &problem) < 0) {
         report_problem(part->input, &problem);
-        pipeline_fail(p);
+        fail_of_input(p);
         return;
     }
     pipeline_lock(p);
     content_sum_join(&p->sum_in, &sum);
+    content_sum_join(&batch->sum, &sum);
     p->any_placed |= part->any_placed;
+    batch->any_placed |= part->any_placed;
     if (source) drop_lines(p, source);          /* run_job announces it */
     pipeline_unlock(p);
     batch_step_done(p, batch);
@@ -176,7 +188,7 @@ static void inflate_job(struct pipeline *p, struct worker *worker, void *arg)
         diag_error("'%s' is damaged: a BGZF block behind byte %" PRIu64
                    " cannot be inflated or fails its checksum",
                    bam_reader_name(piece->reader), piece->input.file_offset);
-        pipeline_fail(p);
+        fail_of_input(p);
     }
     pipeline_lock(p);
     piece->done = true;                         /* run_job announces it */
@@ -213,6 +225,7 @@ static int seal_batch(struct loader *ld, struct bam_batch *batch)
         list->batches = grown;
         list->room = room;
     }
+    batch->end = ld->at;
     list->batches[list->n++] = batch;
     pipeline_announce(p);
     pipeline_unlock(p);
@@ -257,6 +270,9 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
     if (n_records == 0) return 0;
     struct bam_batch_part *part = add_part(ld, batch, at, n_records);
     if (!part) return -1;
+    ld->at = (struct input_position){bam_inputs_number(ld->p->inputs),
+                                     bam_piece_offset(&piece->input, at - piece->raw_at),
+                                     ld->n_records};
     return pipeline_submit(ld->p, index_job, part);
 }
 
@@ -576,7 +592,7 @@ static int load_one_input(struct loader *ld)
 {
     struct pipeline *p = ld->p;
     ld->is_text = bam_reader_is_text(ld->reader);
-    ld->n_records = 0;
+    ld->n_records = bam_inputs_number(p->inputs) == p->start.input ? p->start.n_records : 0;
     for (;;) {
         if (pipeline_failed(p) || walk_what_is_there(ld) < 0) return -1;
         if (ld->ring_used == ld->most_used || ld->ring_text_bytes > p->budget.max_text_bytes) {
@@ -592,13 +608,50 @@ static int load_one_input(struct loader *ld)
     }
 }
 
+/*
+ * After an error in an input that is lost: lets the whole records before it be all that there are.
+ * What cannot be walked any more is dropped.
+ */
+static int end_early(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    struct bam_batch *last;
+    while (ld->ring_used > 0 && walk_oldest(ld) == 0) continue;
+    if (wait_for_ring(ld) < 0) return -1;
+    pipeline_lock(p);
+    for (unsigned i = 0; ld->is_text && i < ld->ring_used; i++)
+        drop_lines(p, &ld->ring[(ld->ring_at + i) % ld->n_ring]);
+    last = ld->walking;
+    if (ld->filling != last) free_batch(p, ld->filling);
+    p->input_is_cut = true;
+    pipeline_unlock(p);
+    ld->ring_used = 0;
+    ld->filling = last;
+    last->raw_end = last->walk_at;
+    return 0;
+}
+
+/* After an error while an input was read, which is its fault unless something else failed or the
+   system could not read it. */
+static int input_failed(struct loader *ld)
+{
+    struct pipeline *p = ld->p;
+    if (pipeline_failed(p)) return -1;
+    if (resume_saves_part(p)) return end_early(ld);
+    if (bam_reader_io_failed(ld->reader)) return -1;
+    pipeline_lock(p);
+    p->input_is_bad = true;
+    pipeline_unlock(p);
+    return -1;
+}
+
 static int load_all(struct loader *ld)
 {
     struct pipeline *p = ld->p;
     int r;
     if (fill_next_batch(ld, 0) < 0) return -1;
     while ((r = bam_inputs_next(p->inputs, &ld->reader)) > 0)
-        if (load_one_input(ld) < 0) return -1;
+        if (load_one_input(ld) < 0 && ((r = input_failed(ld)) < 0 || p->input_is_cut)) break;
     if (r < 0) return -1;
     if (ld->walking->n_records > 0) return seal_batch(ld, ld->walking);
     pipeline_lock(p);
@@ -609,7 +662,7 @@ static int load_all(struct loader *ld)
 
 int load_input(struct pipeline *p)
 {
-    struct loader ld = {.p = p};
+    struct loader ld = {.p = p, .at = p->start, .n_bytes = p->sum_in.n_bytes};
     int r = -1;
     /* Behind the pieces of SAM on their way there are those whose records are being copied. */
     ld.most_used = p->budget.n_pieces;

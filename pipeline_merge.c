@@ -268,7 +268,7 @@ static int dispatch_all(struct merger *m)
 static int prepare_kept(struct merger *m)
 {
     struct pipeline *p = m->p;
-    uint32_t n_runs = p->n_runs;
+    uint32_t next_run = p->next_run;
     struct bam_batch **batches = p->sealed.batches + p->sealed.n_spilled;
     size_t n = p->sealed.n - p->sealed.n_spilled;
     size_t *raw_bytes = calloc(n + 1, sizeof *raw_bytes);
@@ -280,7 +280,7 @@ static int prepare_kept(struct merger *m)
     m->n_kept = n;
     for (size_t i = 0; i < n; i++) {
         m->kept[i] = (struct merge_source){batches[i]->entries, batches[i]->n_records,
-                                           n_runs + (uint32_t)i, 0};
+                                           next_run + (uint32_t)i, 0};
         raw_bytes[i] = bam_batch_raw_bytes(batches[i]);
     }
     ssize_t n_places = find_cut_places(m->order, m->kept, raw_bytes, n,
@@ -408,6 +408,12 @@ static int dispatch_and_write(struct merger *m)
 static int check_content(const struct pipeline *p)
 {
     if (content_sum_equal(&p->sum_in, &p->sum_out)) return 0;
+    if (p->settings->resumed) {
+        diag_error("the store '%s' is damaged: of the %" PRIu64 " records that its runs should "
+                   "hold %" PRIu64 " were found, or others; sort the input again",
+                   p->scratch_paths[0], p->sum_in.n_records, p->sum_out.n_records);
+        return -1;
+    }
     diag_error("the output does not hold what the input held: %" PRIu64 " records in, %" PRIu64
                " out, checksums %016" PRIx64 " and %016" PRIx64 "; please report this",
                p->sum_in.n_records, p->sum_out.n_records, p->sum_in.hash, p->sum_out.hash);

@@ -12,6 +12,7 @@
 
 #include "bam_block.h"
 #include "diag.h"
+#include "run_label.h"
 
 #include <stdlib.h>
 
@@ -34,6 +35,7 @@ struct pack {
 struct spill {
     struct pipeline *p;
     unsigned run;
+    struct run_label label;
     struct stored_run *stored;
     enum temp_codec codec;
     size_t block_bytes;
@@ -260,6 +262,27 @@ static void release_spill(struct spill *spill)
     free(spill->sources);
 }
 
+/* What the run says of itself, from its batches. */
+static void make_label(struct spill *spill, struct bam_batch **batches, size_t n)
+{
+    struct run_label *label = &spill->label;
+    label->run = spill->run;
+    label->before = spill->p->last_run;
+    label->end = batches[n - 1]->end;
+    for (size_t i = 0; i < n; i++) {
+        content_sum_join(&label->sum, &batches[i]->sum);
+        label->any_placed |= batches[i]->any_placed;
+    }
+}
+
+static int label_run(struct spill *spill)
+{
+    uint8_t bytes[RUN_LABEL_BYTES];
+    spill->label.max_block_bytes = spill->max_block_bytes;
+    run_label_encode(&spill->label, bytes);
+    return run_store_label_run(spill->stored, spill->run, bytes, sizeof bytes);
+}
+
 /* Writes the places' packs as one run, and leaves it to be ended. Returns 0, -1, or
    RUN_STORE_AGAIN. */
 static int write_run(struct spill *spill, const struct cut_place *places, size_t n_places)
@@ -267,6 +290,7 @@ static int write_run(struct spill *spill, const struct cut_place *places, size_t
     struct pipeline *p = spill->p;
     int r = run_store_begin_run(p->store, &spill->stored);
     if (r == 0) r = spill_packs(spill, places, n_places);
+    if (r == 0) r = label_run(spill);
     if (r == 0) return store_end_run(p, spill->stored);
     if (r != RUN_STORE_AGAIN) pipeline_fail(p);
     run_store_abandon_run(spill->stored);
@@ -285,13 +309,14 @@ static int write_run(struct spill *spill, const struct cut_place *places, size_t
 /* Writes n sorted batches as one run. */
 static int spill_run(struct pipeline *p, struct bam_batch **batches, size_t n)
 {
-    struct spill spill = {.p = p, .run = p->n_runs};
+    struct spill spill = {.p = p, .run = p->next_run};
     struct cut_place *places = NULL;
     int r = -1;
     if (store_open(p) < 0) return -1;
+    make_label(&spill, batches, n);
     spill.codec = store_choose_codec(p);
     spill.block_bytes =
-        mem_budget_block_bytes(&p->budget, spill.run, (unsigned)store_expected_runs(p));
+        mem_budget_block_bytes(&p->budget, p->n_runs, (unsigned)store_expected_runs(p));
     ssize_t n_places = -1;
     if (prepare_spill(&spill, batches, n) == 0)
         n_places = find_cut_places(p->rules.order, spill.sources, spill.raw_bytes, n,
@@ -303,6 +328,7 @@ static int spill_run(struct pipeline *p, struct bam_batch **batches, size_t n)
     if (r == 0) {
         pipeline_lock(p);
         p->n_runs++;
+        p->last_run = p->next_run++;
         for (size_t i = 0; i < n; i++) p->spilled_bytes += bam_batch_raw_bytes(batches[i]);
         pipeline_unlock(p);
     }
@@ -386,7 +412,8 @@ int spill_to_fit(struct pipeline *p)
         size_t n = left < budget->run_batches ? left : budget->run_batches;
         size_t scan_bytes = p->store ? run_store_scan_bytes(p->store) : 0;
         size_t merge_bytes = mem_budget_merge_bytes(budget, p->open_bytes) + scan_bytes;
-        if (left == 0 || batches_kept_bytes(p) + merge_bytes <= budget->total_bytes) break;
+        bool fits = batches_kept_bytes(p) + merge_bytes <= budget->total_bytes;
+        if (left == 0 || (fits && !resume_needs_all_runs(p))) break;
         if (spill_oldest(p, n) < 0) return -1;
     }
     return store_settle(p);

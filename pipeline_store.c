@@ -11,7 +11,9 @@
 
 #include "diag.h"
 #include "scratch_dir.h"
+#include "store_dir.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,14 +29,21 @@ static int make_scratch_dirs(struct pipeline *p)
 {
     const struct sort_settings *s = p->settings;
     p->scratch_paths = calloc(s->n_temp_prefixes + 1, sizeof *p->scratch_paths);
-    if (!p->scratch_paths) return pipeline_no_memory(p);
+    p->lock_fds = calloc(s->n_temp_prefixes, sizeof *p->lock_fds);
+    if (!p->scratch_paths || !p->lock_fds) return pipeline_no_memory(p);
     for (size_t i = 0; i < s->n_temp_prefixes; i++) {
         /* Under the lock: the signal thread must see every directory that exists. */
         pipeline_lock(p);
         char *path = scratch_dir_create(s->temp_prefixes[i], s->output);
+        if (path) p->lock_fds[p->n_scratch_paths] = store_dir_claim(path);
+        int error = errno;
         if (path) p->scratch_paths[p->n_scratch_paths++] = path;
         pipeline_unlock(p);
         if (!path) return -1;
+        if (p->lock_fds[i] >= 0) continue;
+        diag_error("cannot make files in the temporary directory '%s': %s; choose another place "
+                   "with -T", path, strerror(error));
+        return -1;
     }
     return 0;
 }
@@ -114,7 +123,9 @@ static void *end_runs(void *arg)
         if (r == 0 && !pipeline_failed(p)) r = compact_runs(p);
         if (r == 0 && p->compacting) wait_for_compaction(p, true);
         if (r < 0) pipeline_fail(p);
+        unsigned n_durable = run_store_n_durable(p->store);
         pipeline_lock(p);
+        p->n_durable = n_durable;
         p->write_seconds += seconds;
         p->is_ending = false;
         pipeline_announce(p);
@@ -126,13 +137,17 @@ static void *end_runs(void *arg)
 int store_open(struct pipeline *p)
 {
     if (p->store) return 0;
-    if (make_scratch_dirs(p) < 0) return -1;
+    const struct kept_store *resumed = p->settings->resumed;
+    if (!resumed && make_scratch_dirs(p) < 0) return -1;
     pipeline_lock(p);
     uint64_t n_bytes = store_expected_bytes(p);
     pipeline_unlock(p);
     struct run_store_settings settings = {
         .dirs = (const char *const *)p->scratch_paths,
         .n_dirs = p->n_scratch_paths,
+        .n_lanes = resumed ? resumed->record.n_lanes : 0,
+        .existing = resumed != NULL,
+        .read_only = !resume_reads_input(p),
         .compaction = p->settings->compaction,
         .input_bytes = n_bytes,
         .n_runs_expected = store_expected_runs(p),
@@ -146,7 +161,8 @@ int store_open(struct pipeline *p)
     int error = pthread_create(&p->ending_thread, NULL, end_runs, p);
     if (error) diag_error("cannot start a thread: %s", strerror(error));
     p->ending_thread_runs = error == 0;
-    return error ? -1 : 0;
+    if (error) return -1;
+    return resumed ? 0 : resume_begin_store(p);
 }
 
 /* Chooses anew, by what was seen since the last time. */
@@ -242,6 +258,8 @@ void store_close(struct pipeline *p)
         pipeline_unlock(p);
         (void)pthread_join(p->ending_thread, NULL);
     }
+    /* What has ended may wait for others to be admitted with. */
+    if (p->store && p->keeps_store) (void)run_store_flush(p->store);
     free(p->ending);
     run_store_destroy(p->store);
     p->store = NULL;

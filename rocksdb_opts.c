@@ -50,10 +50,10 @@ static void set_table_options(rocksdb_block_based_table_options_t *table)
     rocksdb_block_based_options_set_no_block_cache(table, 1);
 }
 
-static void set_db_options(rocksdb_options_t *db)
+static void set_db_options(rocksdb_options_t *db, bool existing)
 {
-    rocksdb_options_set_create_if_missing(db, 1);
-    rocksdb_options_set_error_if_exists(db, 1);
+    rocksdb_options_set_create_if_missing(db, !existing);
+    rocksdb_options_set_error_if_exists(db, !existing);
     /* Without it a full disk during background work is no error. */
     rocksdb_options_set_paranoid_checks(db, 1);
     /* Blocks are compressed in our workers; also switches L0 write stalls off. */
@@ -95,7 +95,7 @@ int rocksdb_opts_init(struct rocksdb_opts *opts, const struct run_db_settings *s
     opts->ingest = rocksdb_ingestexternalfileoptions_create();
     set_table_options(opts->table);
     rocksdb_options_set_block_based_table_factory(base, opts->table);
-    set_db_options(base);
+    set_db_options(base, settings->existing);
     opts->threads = rocksdb_create_default_env();
     rocksdb_env_set_background_threads(opts->threads, (int)settings->n_compactions);
     rocksdb_options_set_env(base, opts->threads);

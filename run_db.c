@@ -8,6 +8,10 @@
  * The database lies one level down, in `db-N`: RocksDB makes the directory that it opens, and when
  * a signal has just removed ours it must not come back behind the remover.
  *
+ * Keys have a byte in front: `b` for blocks and `r` for labels, which are so behind all blocks. The
+ * labels are entries like others: RocksDB admits them with their runs, as one, and compactions keep
+ * them.
+ *
  * A scan opens all files at once; the limit of open files is raised as far as it goes.
  */
 #include "run_db.h"
@@ -20,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { BLOCK_KEY = 'b', LABEL_KEY = 'r', LABEL_KEY_BYTES = 5 };
 
 struct run_db {
     char *dir;
@@ -41,6 +47,8 @@ struct run_writer {
     rocksdb_sstfilewriter_t *sst;
     uint64_t file_bytes;
     size_t pending_bytes;               /* put since the file grew */
+    char *key;                          /* with the byte in front */
+    size_t key_room;
     char path[];
 };
 
@@ -83,6 +91,43 @@ const char *run_db_full_error(const struct run_db *db)
     return db && db->full_error ? db->full_error : "No space left on device";
 }
 
+/* A whole number that RocksDB tells about itself; 0 if it does not or could not be opened again. */
+static uint64_t property(const struct run_db *db, const char *name)
+{
+    char *text = db->db ? rocksdb_property_value(db->db, name) : NULL;
+    uint64_t value = text ? strtoull(text, NULL, 10) : 0;
+    rocksdb_free(text);
+    return value;
+}
+
+bool run_db_exists(const char *dir, unsigned number)
+{
+    /* RocksDB makes CURRENT when the database is complete. */
+    size_t room = strlen(dir) + 48;
+    char *path = malloc(room);
+    if (!path) return true;             /* opening it will say so */
+    (void)snprintf(path, room, "%s/db-%u/CURRENT", dir, number);
+    bool exists = access(path, F_OK) == 0;
+    free(path);
+    return exists;
+}
+
+static int count_run(void *arg, const uint8_t *label, size_t n_bytes)
+{
+    struct run_db *db = arg;
+    (void)label;
+    (void)n_bytes;
+    db->n_runs++;
+    return 0;
+}
+
+/* Of a database that another process made: its runs, and their bytes as they are now. */
+static int count_runs(struct run_db *db)
+{
+    db->n_bytes = property(db, "rocksdb.total-sst-files-size");
+    return run_db_labels(db, count_run, db);
+}
+
 struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings, bool *full)
 {
     char *error = NULL, *path = NULL;
@@ -96,13 +141,15 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     if (!db->dir || !path) goto no_memory;
     if (rocksdb_opts_init(&db->opts, settings) < 0) goto err;
     (void)sprintf(path, "%s/db-%u", dir, settings->number);
-    db->db = rocksdb_open(db->opts.db, path, &error);
+    db->db = settings->read_only ? rocksdb_open_for_read_only(db->opts.db, path, 0, &error)
+                                 : rocksdb_open(db->opts.db, path, &error);
     if (full && error && means_full(error)) {
         *full = true;
         rocksdb_free(error);
         goto err;
     }
-    if (check_error(db, "create", error) < 0) goto err;
+    if (check_error(db, settings->existing ? "open" : "create", error) < 0) goto err;
+    if (settings->existing && count_runs(db) < 0) goto err;
     return db;
 no_memory:
     diag_error("out of memory");
@@ -139,6 +186,8 @@ int run_db_begin_run(struct run_db *db, struct run_writer **writer)
     }
     w->db = db;
     w->file_bytes = w->pending_bytes = 0;
+    w->key = NULL;
+    w->key_room = 0;
     (void)snprintf(w->path, room, "%s/run-%u-%06u.sst", db->dir, db->settings.number,
                    db->n_begun++);
     w->sst = rocksdb_sstfilewriter_create(db->opts.env, db->opts.db);
@@ -161,12 +210,59 @@ static bool is_stuck(struct run_writer *w, size_t n_bytes)
     return stuck;
 }
 
+/* Makes room for a key. Returns 0, or -1 after a message. */
+static int reserve_key(struct run_writer *w, size_t n_bytes)
+{
+    if (n_bytes <= w->key_room) return 0;
+    char *grown = realloc(w->key, 2 * n_bytes);
+    if (!grown) {
+        diag_error("out of memory");
+        return -1;
+    }
+    w->key = grown;
+    w->key_room = 2 * n_bytes;
+    return 0;
+}
+
+int run_db_label_run(struct run_writer *w, uint32_t run, const uint8_t *label, size_t label_bytes)
+{
+    char *error = NULL;
+    char key[LABEL_KEY_BYTES] = {LABEL_KEY, (char)(run >> 24), (char)(run >> 16), (char)(run >> 8),
+                                 (char)run};
+    rocksdb_sstfilewriter_put(w->sst, key, sizeof key, (const char *)label, label_bytes, &error);
+    return check_write_error(w->db, error);
+}
+
+int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
+                  void *arg)
+{
+    const char first = LABEL_KEY;
+    char *error = NULL;
+    int r = 0;
+    rocksdb_readoptions_t *options = rocksdb_opts_scan(0);
+    rocksdb_iterator_t *iter = rocksdb_create_iterator(db->db, options);
+    rocksdb_iter_seek(iter, &first, 1);
+    for (; r == 0 && rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) {
+        size_t n_bytes;
+        const char *label = rocksdb_iter_value(iter, &n_bytes);
+        r = take(arg, (const uint8_t *)label, n_bytes);
+    }
+    rocksdb_iter_get_error(iter, &error);
+    if (check_error(db, "read", error) < 0) r = -1;
+    rocksdb_iter_destroy(iter);
+    rocksdb_readoptions_destroy(options);
+    return r;
+}
+
 int run_db_put(struct run_writer *w, const uint8_t *key, size_t key_bytes, const uint8_t *value,
                size_t value_bytes)
 {
     char *error = NULL;
-    rocksdb_sstfilewriter_put(w->sst, (const char *)key, key_bytes, (const char *)value,
-                              value_bytes, &error);
+    if (reserve_key(w, key_bytes + 1) < 0) return RUN_DB_ERROR;
+    w->key[0] = BLOCK_KEY;
+    memcpy(w->key + 1, key, key_bytes);
+    rocksdb_sstfilewriter_put(w->sst, w->key, key_bytes + 1, (const char *)value, value_bytes,
+                              &error);
     if (!error && is_stuck(w, key_bytes + value_bytes))
         rocksdb_sstfilewriter_finish(w->sst, &error);
     return check_write_error(w->db, error);
@@ -186,6 +282,8 @@ int run_db_end_run(struct run_writer *w)
     rocksdb_sstfilewriter_file_size(w->sst, &file_bytes);
     rocksdb_sstfilewriter_destroy(w->sst);
     w->sst = NULL;
+    free(w->key);
+    w->key = NULL;
     db->n_runs++;
     db->n_bytes += file_bytes;
     db->ended[db->n_ended++] = w;
@@ -213,6 +311,7 @@ void run_db_abandon_run(struct run_writer *w)
     if (!w) return;
     rocksdb_sstfilewriter_destroy(w->sst);
     (void)unlink(w->path);              /* if it was made at all */
+    free(w->key);
     free(w);
 }
 
@@ -221,18 +320,14 @@ unsigned run_db_n_runs(const struct run_db *db)
     return db->n_runs;
 }
 
+unsigned run_db_n_durable(const struct run_db *db)
+{
+    return db->n_runs - db->n_ended;
+}
+
 uint64_t run_db_bytes(const struct run_db *db)
 {
     return db->n_bytes;
-}
-
-/* A whole number that RocksDB tells about itself; 0 if it does not or could not be opened again. */
-static uint64_t property(const struct run_db *db, const char *name)
-{
-    char *text = db->db ? rocksdb_property_value(db->db, name) : NULL;
-    uint64_t value = text ? strtoull(text, NULL, 10) : 0;
-    rocksdb_free(text);
-    return value;
 }
 
 unsigned run_db_n_files(const struct run_db *db)
@@ -256,7 +351,9 @@ static int reopen_direct(struct run_db *db)
     char *error = NULL;
     if (db->is_direct) return 0;
     rocksdb_close(db->db);
-    db->db = rocksdb_open(db->opts.direct_db, db->path, &error);
+    db->db = db->settings.read_only
+                 ? rocksdb_open_for_read_only(db->opts.direct_db, db->path, 0, &error)
+                 : rocksdb_open(db->opts.direct_db, db->path, &error);
     db->is_direct = true;
     return check_error(db, "open", error);
 }
@@ -319,7 +416,10 @@ int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes)
 {
     if (!scan->iter && start_scan(scan) < 0) return -1;
     if (rocksdb_iter_valid(scan->iter)) {
-        *key = (const uint8_t *)rocksdb_iter_key(scan->iter, key_bytes);
+        const uint8_t *whole = (const uint8_t *)rocksdb_iter_key(scan->iter, key_bytes);
+        if (*key_bytes == 0 || *whole != BLOCK_KEY) return 0;   /* the labels follow */
+        *key = whole + 1;
+        --*key_bytes;
         return 1;
     }
     char *error = NULL;

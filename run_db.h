@@ -1,10 +1,11 @@
 /*
  * run_db.h -- sorted runs in one temporary RocksDB.
  *
- * Order of calls: create; for each run begin, put its blocks in key order, end or abandon; compact
- * where that is wanted; then scans over the blocks of all runs in key order; destroy at any time. A
- * run is an SST file until it ends and a part of the database from then on: RocksDB's manifest
- * lists every run that ended, durably.
+ * Order of calls: create; for each run begin, put its blocks in key order, label, end or abandon;
+ * compact where that is wanted; then scans over the blocks of all runs in key order; destroy at any
+ * time. A run is an SST file until it ends and a part of the database from then on: RocksDB's
+ * manifest lists every run that ended, durably, and the label, bytes of the caller's, with it.
+ * Another process can open the database then, and ask for the labels of all runs.
  *
  * Ownership: the database copies what it is given. Keys and values that a scan shows are valid
  * until its next call. Threads: one at a time begins runs, one ends them, one puts into each; one
@@ -30,14 +31,19 @@ struct run_db_settings {
        database is opened again for the first of them: were it open in this way from the start,
        RocksDB would read the ends of each new run from the disk. */
     bool direct;
+    bool existing;                      /* made by another process */
+    bool read_only;                     /* existing; no runs, no compactions, nothing is written */
     unsigned n_admitted;                /* runs that become part of the database together */
     unsigned number;                    /* of the database, if there are several in the directory */
     unsigned n_compactions;             /* that databases of the process may run at a time */
 };
 
-/* Creates the database in an existing, empty directory. Returns NULL after a message, or, unless
-   `full` is NULL, without one and with *full set, when there is no space for it. */
+/* Creates the database in a directory, or opens the existing one. Returns NULL after a message, or,
+   unless `full` is NULL, without one and with *full set, when there is no space for it. */
 struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings, bool *full);
+
+/* True if there is a database of that number in the directory. */
+bool run_db_exists(const char *dir, unsigned number);
 
 /* Closes the database, which ends its compactions; the files stay. NULL is accepted. */
 void run_db_destroy(struct run_db *db);
@@ -45,6 +51,15 @@ void run_db_destroy(struct run_db *db);
 int run_db_begin_run(struct run_db *db, struct run_writer **writer);
 int run_db_put(struct run_writer *writer, const uint8_t *key, size_t key_bytes,
                const uint8_t *value, size_t value_bytes);
+
+/* After the last block, once: what the run, which has this number, says of itself. */
+int run_db_label_run(struct run_writer *writer, uint32_t run, const uint8_t *label,
+                     size_t label_bytes);
+
+/* Shows the labels of all runs to take(arg, ...), which returns 0, or -1 after a message to stop.
+   Returns 0, or -1. */
+int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
+                  void *arg);
 
 /* Writes the run to the end and to the disk. It becomes part of the database at once, or together
    with those after it; see run_db_create. Frees the writer, also after an error. */
@@ -59,8 +74,9 @@ void run_db_abandon_run(struct run_writer *writer);
 /* After RUN_DB_FULL: what the system said; NULL is accepted. */
 const char *run_db_full_error(const struct run_db *db);
 
-/* Runs that have ended, and the bytes of their files. */
+/* Runs that have ended, those of them that are durable, and the bytes of their files. */
 unsigned run_db_n_runs(const struct run_db *db);
+unsigned run_db_n_durable(const struct run_db *db);
 uint64_t run_db_bytes(const struct run_db *db);
 
 /* Files that hold the runs now, and the bytes that compactions have written so far. */

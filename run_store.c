@@ -124,10 +124,42 @@ static size_t whole_requests(size_t n_bytes)
     return n_bytes / REQUEST_BYTES * REQUEST_BYTES - end_bytes;
 }
 
+/* As run_db_create. */
+static struct run_db *open_db(const struct run_store *store, const struct volume *volume,
+                              bool existing, bool *full)
+{
+    struct run_db_settings settings = {
+        .compaction_read_bytes = store->compaction_read_bytes,
+        .direct = store->direct,
+        .existing = existing,
+        .read_only = existing && store->settings.read_only,
+        .number = volume->lane,
+        .n_compactions = store->n_volumes > store->settings.n_dirs ? N_COMPACTIONS : 1,
+        .n_admitted = store->slow_to_seek ? ADMITTED_WHEN_SLOW : 1,
+    };
+    return run_db_create(volume->dir, &settings, full);
+}
+
+/* Opens the databases of another process that there are. */
+static int open_volumes(struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        struct volume *volume = &store->volumes[i];
+        if (!run_db_exists(volume->dir, volume->lane)) continue;
+        volume->db = open_db(store, volume, true, NULL);
+        if (!volume->db) return -1;
+        volume->n_runs = run_db_n_runs(volume->db);
+        volume->n_bytes = run_db_bytes(volume->db);
+        store->n_runs += volume->n_runs;
+    }
+    return 0;
+}
+
 struct run_store *run_store_create(const struct run_store_settings *settings)
 {
     struct run_store *store = calloc(1, sizeof *store);
-    struct volume *volumes = calloc(settings->n_dirs * SLOW_LANES, sizeof *volumes);
+    size_t most_lanes = settings->n_lanes > SLOW_LANES ? settings->n_lanes : SLOW_LANES;
+    struct volume *volumes = calloc(settings->n_dirs * most_lanes, sizeof *volumes);
     if (!store || !volumes || pthread_mutex_init(&store->lock, NULL) != 0) {
         diag_error("out of memory");
         free(volumes);
@@ -137,6 +169,7 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
     store->settings = *settings;
     store->volumes = volumes;
     size_t n_lanes = probe_disks(store);
+    if (settings->n_lanes > 0) n_lanes = settings->n_lanes;
     store->n_volumes = settings->n_dirs * n_lanes;
     for (size_t i = store->n_volumes; i-- > 0;) {
         volumes[i] = volumes[i / n_lanes];
@@ -154,7 +187,9 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
     store->width = compaction_width(&store->facts);
     if (store->slow_to_seek || settings->compaction == COMPACTION_ON)
         store->compaction_read_bytes = whole_requests(compaction_read_bytes(&store->facts));
-    return store;
+    if (!settings->existing || open_volumes(store) == 0) return store;
+    run_store_destroy(store);
+    return NULL;
 }
 
 void run_store_destroy(struct run_store *store)
@@ -246,15 +281,8 @@ int run_store_begin_run(struct run_store *store, struct stored_run **begun)
     run->store = store;
     run->volume = volume;
     if (!volume->db) {
-        struct run_db_settings settings = {
-            .compaction_read_bytes = store->compaction_read_bytes,
-            .direct = store->direct,
-            .number = volume->lane,
-            .n_compactions = store->n_volumes > store->settings.n_dirs ? N_COMPACTIONS : 1,
-            .n_admitted = store->slow_to_seek ? ADMITTED_WHEN_SLOW : 1,
-        };
         bool full = false;
-        volume->db = run_db_create(volume->dir, &settings, &full);
+        volume->db = open_db(store, volume, false, &full);
         if (full) return began_or_put(run, start, RUN_DB_FULL);
     }
     if (!volume->db) return RUN_STORE_ERROR;
@@ -288,6 +316,36 @@ int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
 double run_store_put_seconds(const struct stored_run *run)
 {
     return run->seconds;
+}
+
+int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *label,
+                        size_t label_bytes)
+{
+    double start = monotonic_seconds();
+    return began_or_put(run, start, run_db_label_run(run->writer, number, label, label_bytes));
+}
+
+int run_store_labels(struct run_store *store,
+                     int (*take)(void *arg, const uint8_t *label, size_t n_bytes), void *arg)
+{
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        struct run_db *db = store->volumes[i].db;
+        if (db && run_db_labels(db, take, arg) < 0) return RUN_STORE_ERROR;
+    }
+    return 0;
+}
+
+unsigned run_store_n_lanes(const struct run_store *store)
+{
+    return (unsigned)(store->n_volumes / store->settings.n_dirs);
+}
+
+unsigned run_store_n_durable(const struct run_store *store)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].n_runs > 0) n += run_db_n_durable(store->volumes[i].db);
+    return n;
 }
 
 int run_store_end_run(struct stored_run *run)

@@ -7,8 +7,10 @@
  * stay. What is compacted when is decided here, from what is known when a run ends
  * (compaction_plan.h).
  *
- * Order of calls: create; for each run begin, put its blocks in key order, end; settle; one scan of
- * each database, whose blocks are in key order, to be merged by the caller; destroy at any time.
+ * Order of calls: create; for each run begin, put its blocks in key order, label, end; settle; one
+ * scan of each database, whose blocks are in key order, to be merged by the caller; destroy at any
+ * time. The store of another process is opened by create, too, and its labels (run_db.h) tell what
+ * is in it.
  *
  * Ownership: as with run_db.h. Threads: one may begin a run and put into it while another ends the
  * runs before, in their order, and calls what concerns compaction. Errors: RUN_STORE_ERROR after a
@@ -29,6 +31,9 @@ enum { RUN_STORE_ERROR = -1, RUN_STORE_AGAIN = -2 };
 struct run_store_settings {
     const char *const *dirs;    /* existing and empty; outlive the store */
     size_t n_dirs;
+    unsigned n_lanes;           /* databases in each; 0: by what the disks are like */
+    bool existing;              /* the directories are another process's, with this many lanes */
+    bool read_only;             /* ... and stay as they are */
     enum compaction_mode compaction;
     uint64_t input_bytes;       /* uncompressed, about; 0: unknown */
     uint64_t n_runs_expected;   /* 0: unknown */
@@ -49,6 +54,20 @@ int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
 
 /* Seconds that beginning the run and putting blocks into it have taken. */
 double run_store_put_seconds(const struct stored_run *run);
+
+/* After the last block: what the run, which has this number, says of itself. As run_store_put. */
+int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *label,
+                        size_t label_bytes);
+
+/* Shows the labels of all runs, as run_db_labels. */
+int run_store_labels(struct run_store *store,
+                     int (*take)(void *arg, const uint8_t *label, size_t n_bytes), void *arg);
+
+/* Databases in each directory. */
+unsigned run_store_n_lanes(const struct run_store *store);
+
+/* Runs that another process would find. By the thread that ends runs. */
+unsigned run_store_n_durable(const struct run_store *store);
 
 /* Makes the run durable: a matter of waiting for the disk. Frees it, also after an error; there is
    no second chance then. */

@@ -61,8 +61,8 @@ char *scratch_dir_create(const char *prefix, const char *output)
     return path;
 }
 
-/* Unlinks every file of the directory that is open as dir_fd, which it closes, and, if `below`, of
-   its subdirectories. */
+/* Unlinks every file but the lock of the directory that is open as dir_fd, which it closes; if
+   `below`, also those of its subdirectories. */
 static void remove_files(int dir_fd, bool below)
 {
     DIR *dir = fdopendir(dir_fd);
@@ -73,6 +73,7 @@ static void remove_files(int dir_fd, bool below)
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+        if (below && strcmp(name, SCRATCH_LOCK_NAME) == 0) continue;
         /* What cannot be removed shows when the directory cannot be. */
         if (unlinkat(dirfd(dir), name, 0) == 0 || !below) continue;
         int fd = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -87,8 +88,31 @@ static int remove_once(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return -1;
-    remove_files(fd, true);
+    int files_fd = dup(fd);
+    /* What has no record any more is taken for no store; what is locked is left alone. */
+    (void)unlinkat(fd, SCRATCH_RECORD_NAME, 0);
+    if (files_fd >= 0) remove_files(files_fd, true);
+    (void)unlinkat(fd, SCRATCH_LOCK_NAME, 0);
+    (void)close(fd);
     return rmdir(path);
+}
+
+void scratch_dir_tidy(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir) {
+        if (fd >= 0) (void)close(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        /* A link to the file may be part of a database: it must not be written to again. */
+        const char *name = entry->d_name;
+        size_t n = strlen(name);
+        if ((n > 4 && strcmp(name + n - 4, ".sst") == 0) || strcmp(name, "probe") == 0)
+            (void)unlinkat(dirfd(dir), name, 0);
+    }
+    (void)closedir(dir);
 }
 
 int scratch_dir_remove(const char *path)

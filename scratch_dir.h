@@ -8,6 +8,10 @@
 #ifndef ROCKSORT_SCRATCH_DIR_H
 #define ROCKSORT_SCRATCH_DIR_H
 
+/* What else than databases is in it; see store_dir.h. */
+#define SCRATCH_LOCK_NAME "LOCK"
+#define SCRATCH_RECORD_NAME "STORE"
+
 /*
  * Creates the directory. `prefix` is the -T argument or NULL, `output` the output file or NULL for
  * standard output. Returns its path, to be freed by the caller, or NULL after a message.
@@ -16,8 +20,13 @@ char *scratch_dir_create(const char *prefix, const char *output);
 
 /*
  * Removes the directory and all that is in it; NULL is accepted. Tries again if files appear
- * meanwhile. Returns 0, or -1 (errno set, no message).
+ * meanwhile. What is left if that is interrupted is still locked, and no store any more. Returns 0,
+ * or -1 (errno set, no message).
  */
 int scratch_dir_remove(const char *path);
+
+/* Removes what a process that was killed left beside the databases: files on their way into one,
+   and that of disk_probe.h. */
+void scratch_dir_tidy(const char *path);
 
 #endif

@@ -5,6 +5,7 @@
 #include "bam_writer.h"
 #include "diag.h"
 #include "size_option.h"
+#include "sort_options_internal.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -34,6 +35,11 @@ enum long_option {                      /* beyond the characters of short option
     OPTION_WRITE_INDEX,
     OPTION_CHECKSUM,
     OPTION_CHECKSUM_ONLY,
+    OPTION_RESUME,
+    OPTION_NO_RESUME,
+    OPTION_PARTIAL,
+    OPTION_CLEAN,
+    OPTION_YES,
     OPTION_HELP,
     OPTION_VERSION,
 };
@@ -51,6 +57,12 @@ static const struct option long_options[] = {
     {"write-index", no_argument, NULL, OPTION_WRITE_INDEX},
     {"checksum", no_argument, NULL, OPTION_CHECKSUM},
     {"checksum-only", no_argument, NULL, OPTION_CHECKSUM_ONLY},
+    {"keep", no_argument, NULL, 'k'},
+    {"resume", required_argument, NULL, OPTION_RESUME},
+    {"no-resume", no_argument, NULL, OPTION_NO_RESUME},
+    {"partial", no_argument, NULL, OPTION_PARTIAL},
+    {"clean", required_argument, NULL, OPTION_CLEAN},
+    {"yes", no_argument, NULL, OPTION_YES},
     {"no-PG", no_argument, NULL, OPTION_NO_PG},
     {"verbosity", required_argument, NULL, OPTION_VERBOSITY},
     {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
@@ -86,7 +98,8 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
     (void)fprintf(to, "Usage: samtools %s [options] [in.bam]\n", command);
     if (own)
         (void)fprintf(to, "       samtools rocksort [options] -o out.bam in.bam [in.bam ...]\n"
-                          "       samtools rocksort [options] in.bam out.prefix\n");
+                          "       samtools rocksort [options] in.bam out.prefix\n"
+                          "       samtools rocksort [options] --resume STORE\n");
     (void)fprintf(to,
 "\n"
 "Sorts alignments (SAM, BAM, CRAM; - or nothing: standard input) in bounded memory.\n"
@@ -126,8 +139,14 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "                       times, for instance for several disks, they are spread\n"
 "  -s SIZE              estimated uncompressed size of the input, by which runs are compacted;\n"
 "                       auto: if that saves time; off: only if too many files are open [auto]\n"
-"  -k                   keep the temporary databases\n"
+"  -k, --keep           keep the temporary databases; --resume can merge them again\n"
 "  --temp-codec STR     none, snappy, lz4, zstd, or auto: by how fast the disk is [auto]\n"
+"After a failure:\n"
+"  --resume STORE       finish the sort whose temporary data are in directory STORE\n"
+"  --partial            with --resume: write what came of an input that was cut off\n"
+"  --no-resume          remove temporary data in any case, and save what it costs to keep them\n"
+"  --clean DIR          list the temporary data in DIR that no run uses any more\n"
+"  --yes                with --clean: and remove them\n"
 "Other:\n"
 "  --verbosity INT      1 errors, 2 and more also the closing line, 4 and more details [3]\n"
 "  -h, --help           this text\n"
@@ -204,8 +223,7 @@ static void drop_thread_options(hts_opt **list)
     }
 }
 
-/* Adds a format option of htslib, "name" or "name=value", to a list. */
-static int add_format_option(const char *option, const char *text, hts_opt **list)
+int sort_options_add_format(const char *option, const char *text, hts_opt **list)
 {
     if (hts_opt_add(list, text) < 0) {
         diag_error("option %s: htslib does not take '%s'", option, text);
@@ -213,6 +231,22 @@ static int add_format_option(const char *option, const char *text, hts_opt **lis
     }
     drop_thread_options(list);
     return 0;
+}
+
+/* Adds one for the output, and remembers its text. */
+static int add_output_option(struct sort_options *o, const char *option, const char *text)
+{
+    char **grown = realloc(o->output_texts, (o->n_output_texts + 1) * sizeof *grown);
+    if (grown) {
+        o->output_texts = grown;
+        grown[o->n_output_texts] = strdup(text);
+    }
+    if (!grown || !grown[o->n_output_texts]) {
+        diag_error("out of memory");
+        return -1;
+    }
+    o->n_output_texts++;
+    return sort_options_add_format(option, text, &o->output_options);
 }
 
 static int add_reference(struct sort_options *o, const char *fasta)
@@ -224,9 +258,17 @@ static int add_reference(struct sort_options *o, const char *fasta)
         return -1;
     }
     (void)snprintf(text, room, "reference=%s", fasta);
-    int r = add_format_option("--reference", text,
+    int r = sort_options_add_format("--reference", text,
                               (hts_opt **)&o->settings.input_format.specific);
-    if (r == 0) r = add_format_option("--reference", text, &o->output_options);
+    /* The store's record is read where the working directory may be another one. */
+    char *real = realpath(fasta, NULL);
+    if (r == 0 && real) {
+        char *grown = realloc(text, strlen(real) + sizeof "reference=");
+        if (grown) text = grown;
+        if (grown) (void)sprintf(text, "reference=%s", real);
+    }
+    free(real);
+    if (r == 0) r = add_output_option(o, "--reference", text);
     free(text);
     return r;
 }
@@ -246,6 +288,7 @@ static int take_order_option(struct sort_options *o, int c, const char *text)
 {
     struct sort_rules *rules = &o->settings.rules;
     long value;
+    o->order_given = true;
     switch (c) {
     case 'N': o->lexical_names = true; rules->order = SORT_NAME_NATURAL; return 0;
     case 'n': rules->order = SORT_NAME_NATURAL; return 0;
@@ -339,12 +382,17 @@ static int take_option(struct sort_options *o, int c, const char *text)
         o->whole_name = true;
         return 0;
     case OPTION_INPUT_OPTION:
-        return add_format_option("--input-fmt-option", text,
+        return sort_options_add_format("--input-fmt-option", text,
                                  (hts_opt **)&s->input_format.specific);
     case OPTION_OUTPUT_OPTION:
-        return add_format_option("--output-fmt-option", text, &o->output_options);
+        return add_output_option(o, "--output-fmt-option", text);
     case OPTION_REFERENCE: return add_reference(o, text);
     case OPTION_WRITE_INDEX: o->write_index = true; return 0;
+    case OPTION_RESUME: o->resume = text; return 0;
+    case OPTION_NO_RESUME: s->no_resume = true; return 0;
+    case OPTION_PARTIAL: s->partial = true; return 0;
+    case OPTION_CLEAN: o->clean = text; return 0;
+    case OPTION_YES: o->yes = true; return 0;
     case OPTION_CHECKSUM: o->print_checksum = true; return 0;
     case OPTION_CHECKSUM_ONLY: s->sum_only = true; return 0;
     case OPTION_NO_PG: s->add_pg = false; return 0;
@@ -523,6 +571,21 @@ static int finish_memory(struct sort_options *o)
     return 0;
 }
 
+int sort_options_choose_output(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    int level = s->level;
+    if (divide_output_name(o) < 0) return -1;
+    s->output = o->output && strcmp(o->output, "-") != 0 ? o->output : NULL;
+    s->asked_output = (struct store_output){
+        .format = o->format_option,
+        .level = level,
+        .n_options = o->n_output_texts,
+        .options = (const char **)o->output_texts,
+    };
+    return choose_format(o) < 0 ? -1 : choose_index(o);
+}
+
 int sort_options_parse(struct sort_options *o, int argc, char **argv)
 {
     int c;
@@ -533,13 +596,14 @@ int sort_options_parse(struct sort_options *o, int argc, char **argv)
             return -1;
         }
     }
-    o->nothing_given = optind == argc;
+    o->nothing_given = optind == argc && !o->resume && !o->clean;
     if (o->help || o->version) return 0;
     finish_order(o);
-    if (take_positionals(o, argc - optind, argv + optind) < 0 || divide_output_name(o) < 0)
-        return -1;
-    o->settings.output = o->output && strcmp(o->output, "-") != 0 ? o->output : NULL;
-    return choose_format(o) < 0 || choose_index(o) < 0 || finish_memory(o) < 0 ? -1 : 0;
+    if (sort_options_check_modes(o, argc - optind) < 0) return -1;
+    if (o->clean) return 0;
+    if (o->resume) return finish_memory(o);
+    if (take_positionals(o, argc - optind, argv + optind) < 0) return -1;
+    return sort_options_choose_output(o) < 0 || finish_memory(o) < 0 ? -1 : 0;
 }
 
 void sort_options_release(struct sort_options *o)
@@ -547,6 +611,9 @@ void sort_options_release(struct sort_options *o)
     hts_opt_free(o->settings.input_format.specific);
     hts_opt_free(o->settings.output_format.specific);
     hts_opt_free(o->output_options);
+    for (size_t i = 0; i < o->n_output_texts; i++) free(o->output_texts[i]);
+    free(o->output_texts);
+    free(o->resumed_inputs);
     free(o->temp_prefixes);
     free(o->output_name);
     free(o->index_name);

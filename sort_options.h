@@ -6,8 +6,8 @@
  * second argument without -o is the output prefix, as in the program of 2014, and that of
  * `samtools sort`, in which it is an error.
  *
- * Order of calls: init, parse, use the settings, release. The settings point into the options and
- * into argv, both of which must stay.
+ * Order of calls: init, parse; with --resume open that store and adopt it; use the settings,
+ * release. The settings point into the options and into argv, both of which must stay.
  */
 #ifndef ROCKSORT_SORT_OPTIONS_H
 #define ROCKSORT_SORT_OPTIONS_H
@@ -24,6 +24,9 @@ struct sort_options {
     bool help, version;
     bool print_checksum;                /* --checksum */
     bool nothing_given;                 /* no input: whoever is at a terminal wants help */
+    const char *resume;                 /* --resume: the store to go on with */
+    const char *clean;                  /* --clean: where to look for stores that nobody uses */
+    bool yes;                           /* --yes: and remove them */
     /* while parsing, and memory behind the settings */
     uint64_t thread_memory_bytes;
     uint64_t total_memory_bytes;        /* 0: not given */
@@ -36,12 +39,20 @@ struct sort_options {
     hts_opt *output_options;            /* --output-fmt-option, --reference */
     char *output_name, *index_name;
     const char **temp_prefixes;         /* of each -T */
+    bool order_given;                   /* some option of the order */
+    char **output_texts;                /* --output-fmt-option and --reference, for the store */
+    size_t n_output_texts;
+    const char **resumed_inputs;
 };
 
 void sort_options_init(struct sort_options *options, enum sort_dialect dialect);
 
 /* Returns 0, or -1 after a message, with the usage text where it helps. */
 int sort_options_parse(struct sort_options *options, int argc, char **argv);
+
+/* Takes from a store what was not given, and refuses what contradicts it. The store outlives the
+   options. Returns 0, or -1 after a message. */
+int sort_options_adopt(struct sort_options *options, const struct kept_store *store);
 void sort_options_release(struct sort_options *options);
 
 void sort_options_print_usage(const struct sort_options *options, FILE *to);

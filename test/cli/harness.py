@@ -66,6 +66,12 @@ def own_lines(err):
             if re.match("samtools|rocksort", line) and ": warning:" not in line]
 
 
+def kept_stores(err):
+    """The stores that a failed run says it keeps (test_resume.py)."""
+    return re.findall(r"^samtools rocksort: what was sorted so far is kept; .* --resume (\S+)", err,
+                      re.M)
+
+
 def without_pg(text):
     """The lines of a header less @PG."""
     return [line for line in text.splitlines() if not line.startswith("@PG")]
@@ -98,7 +104,7 @@ def wait_for(condition, limit_s, what):
 
 def default_signals():
     """Runs in a child: under nohup, or in the background of a shell, some would be ignored."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
 
@@ -193,8 +199,19 @@ class CliTest(unittest.TestCase):
 
     # Checks
 
+    def drop_kept(self, err):
+        """Removes the store that a failed run says it keeps, after a look at it. Of several
+        directories it names one; all belong to the store."""
+        for store in kept_stores(err):
+            with open(os.path.join(store, "STORE"), encoding="latin-1") as record:
+                for path in re.findall(r"^path (.*)$", record.read(), re.M):
+                    self.assertTrue(os.path.isdir(path), path)
+                    shutil.rmtree(path)
+
     def assert_clean(self, before, result):
-        """Nothing in scratch, and no new directory in work."""
+        """Nothing in scratch, and no new directory in work, but a store of which the run tells."""
+        if result.status:
+            self.drop_kept(result.err)
         left = os.listdir(self.scratch)
         self.assertEqual(left, [], f"left in the temporary directory; stderr: {result.err[-500:]}")
         self.assertEqual(self.directories(), before, "left in the working directory")
@@ -218,8 +235,9 @@ class CliTest(unittest.TestCase):
                           f"{bamfile.fields(theirs)} {theirs[-40:]!r}")
 
     def assert_one_message(self, result, *mentions):
-        """One line of ours on standard error that has all of the mentions."""
-        lines = own_lines(result.err)
+        """One line of ours on standard error that has all of the mentions; where the store is kept a
+        second one says so."""
+        lines = [line for line in own_lines(result.err) if not kept_stores(line)]
         self.assertEqual(len(lines), 1, f"one message expected, got: {result.err[-2000:]!r}")
         for mention in mentions:
             self.assertIn(str(mention), lines[0])

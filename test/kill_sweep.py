@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Kills sorts at random moments and finishes them: kill_sweep.py --program samtools-rocksort [-n N]
+
+Each case starts a spilling sort, kills it with SIGKILL after a random part of the time that it
+takes undisturbed, looks at what it left (--clean), and does what the program says: resumes the
+store, or, where it refuses to, starts again. A third of the resumed runs are killed, too, and
+resumed again. In the end the output must have the bytes of an undisturbed run, and nothing may be
+left.
+
+The kinds of sorts take turns: a file or a pipe as the input, several temporary directories,
+compaction, an index, several inputs, other orders. Prints what was killed when, and what became of
+it. Exit status 1 if any output is wrong.
+"""
+
+import argparse
+import collections
+import glob
+import gzip
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import pysam
+except ImportError:
+    pysam = None
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# Name, input, options. T1 and T2 are temporary directories.
+KINDS = [
+    ("file", "file", []),
+    ("pipe", "pipe", []),
+    ("two directories", "file", ["-T", "T1", "-T", "T2"]),
+    ("compaction", "file", ["-s", "SIZE"]),
+    ("index", "file", ["--write-index", "-T", "T1"]),
+    ("pipe, kept", "pipe", ["-k", "-T", "T1", "-T", "T2"]),
+    ("by name", "file", ["-n", "-@", "2"]),
+    ("two inputs", "files", ["-T", "T1"]),
+    ("pipe, compaction", "pipe", ["-s", "SIZE", "-@", "2"]),
+]
+
+
+class Wrong(Exception):
+    """A case that did not end as it should."""
+
+
+class Sweep:
+    """A working directory, inputs, and the undisturbed outputs."""
+
+    def __init__(self, args, work):
+        self.args, self.work = args, pathlib.Path(work)
+        self.rng = random.Random(args.seed)
+        self.counts = collections.Counter()
+        self.outcomes = collections.Counter()
+        self.env = {key: value for key, value in os.environ.items()
+                    if not key.startswith("ROCKSORT_")}
+        self.env.update(TMPDIR=str(self.work / "tmp"), LC_ALL="C",
+                        ROCKSORT_TEST_BUDGET=str(args.memory))
+        for name in ("tmp", "T1", "T2", "want"):
+            (self.work / name).mkdir()
+        self.make_inputs()
+        self.seconds = {}
+
+    def make_inputs(self):
+        """in.bam, and two others with half of the records each."""
+        n = self.args.records
+        for name, count, seed in (("in.bam", n, 1), ("a.bam", n // 2, 2), ("b.bam", n // 2, 3)):
+            subprocess.run([str(HERE.parent / "bench/simulate-reads"), "-n", str(count), "-s",
+                            str(seed), "-O", "bam", "-o", str(self.work / name)], check=True)
+
+    def command(self, kind, options):
+        """The sort's command line."""
+        size = str(400 * self.args.records)
+        words = [size if word == "SIZE" else word for word in options]
+        inputs = {"file": ["in.bam"], "pipe": ["-"], "files": ["a.bam", "b.bam"]}[kind]
+        return [self.args.program, *words, "-l", "1", "-o", "out.bam", *inputs]
+
+    def start(self, command):
+        """Starts a command; `-` as its input is a pipe."""
+        feeder = None
+        if command[-1] == "-":
+            feeder = subprocess.Popen(["cat", "in.bam"], cwd=self.work, stdout=subprocess.PIPE)
+        with open(self.work / "err", "wb") as err:
+            process = subprocess.Popen(command, cwd=self.work, env=self.env, stderr=err,
+                                       stdin=feeder.stdout if feeder else subprocess.DEVNULL)
+        if feeder:
+            feeder.stdout.close()
+        return process, feeder
+
+    def end(self, process, feeder):
+        """Waits for both; returns the status and what the sort said."""
+        status = process.wait(timeout=self.args.limit)
+        if feeder:
+            feeder.wait(timeout=self.args.limit)
+        return status, (self.work / "err").read_text(errors="replace")
+
+    def run(self, command):
+        """Runs a command to its end, which must be a good one."""
+        status, err = self.end(*self.start(command))
+        if status:
+            raise Wrong(f"exit {status}: {err}")
+
+    def outputs(self):
+        """The files that the sort is to make."""
+        return sorted(glob.glob("out.bam*", root_dir=self.work))
+
+    def prepare(self, number, kind, options):
+        """The undisturbed run."""
+        begin = time.monotonic()
+        self.run(self.command(kind, options))
+        self.seconds[number] = time.monotonic() - begin
+        (self.work / "want" / str(number)).mkdir()
+        for name in self.outputs():
+            shutil.move(self.work / name, self.work / "want" / str(number) / name)
+        self.clean()
+
+    def stores(self):
+        """{directory: state} of what is left, by --clean."""
+        found = {}
+        for place in ("tmp", "T1", "T2", "."):
+            done = subprocess.run([self.args.program, "--clean", place], cwd=self.work,
+                                  env=self.env, capture_output=True, text=True, check=True,
+                                  timeout=self.args.limit)
+            for line in done.stdout.splitlines():
+                if not line.startswith("no "):
+                    found[line.split(" MB ")[1].strip().split(" (")[0]] = line.split()[0]
+        return found
+
+    def clean(self):
+        """Removes the stores that are left."""
+        for place in ("tmp", "T1", "T2", "."):
+            subprocess.run([self.args.program, "--clean", place, "--yes"], cwd=self.work,
+                           env=self.env, stdout=subprocess.DEVNULL, check=True,
+                           timeout=self.args.limit)
+
+    def kill(self, command, seconds):
+        """Starts a command and kills it after a random part of the seconds; returns whether it had
+        ended by itself."""
+        process, feeder = self.start(command)
+        time.sleep(self.rng.random() * seconds * 1.05)
+        process.send_signal(signal.SIGKILL)
+        status, err = self.end(process, feeder)
+        if status not in (0, -signal.SIGKILL):
+            raise Wrong(f"exit {status}: {err}")
+        return status == 0
+
+    def refuses(self, store):
+        """Whether --resume refuses a store, as it should."""
+        done = subprocess.run([self.args.program, "--resume", store], cwd=self.work, env=self.env,
+                              capture_output=True, text=True, check=False,
+                              timeout=self.args.limit)
+        return done.returncode == 1 and "cannot resume" in done.stderr
+
+    def finish(self, number, kind, options):
+        """Does what is to be done after a kill; returns the state that was found."""
+        stores = self.stores()
+        states = set(stores.values())
+        for state in ("complete", "resumable", "partial", "useless"):
+            if state in states:
+                break
+        else:
+            state = "nothing left"
+        if state in ("complete", "resumable"):
+            store = sorted(path for path, found in stores.items() if found == state)[0]
+            resume = [self.args.program, "--resume", store]
+            if self.rng.random() < 0.33:
+                self.outcomes["resumed, killed again"] += 1
+                if not self.kill(resume, self.seconds[number]):
+                    return self.finish(number, kind, options) and state
+            else:
+                self.run(resume)
+            self.outcomes["resumed"] += 1
+        else:
+            for store in stores:
+                if not self.refuses(store):
+                    raise Wrong(f"{store} ({stores[store]}) was not refused")
+            # Killed after the output had its name.
+            if state != "nothing left" or not self.outputs():
+                self.run(self.command(kind, options))
+                self.outcomes["started again"] += 1
+        return state
+
+    def check(self, number, state):
+        """The output is that of an undisturbed run, and nothing else is there."""
+        want = self.work / "want" / str(number)
+        # Where BGZF blocks end, and with it the index, is a matter of moments.
+        with gzip.open(want / "out.bam") as a, gzip.open(self.work / "out.bam") as b:
+            same = True
+            while same and (piece := a.read(1 << 20)):
+                same = piece == b.read(1 << 20)
+            if not same or b.read(1):
+                raise Wrong("out.bam differs")
+        if "out.bam.csi" in os.listdir(want) and pysam:
+            pysam.index("-c", "-o", str(self.work / "csi"), str(self.work / "out.bam"))
+            with gzip.open(self.work / "csi") as a, gzip.open(self.work / "out.bam.csi") as b:
+                if a.read() != b.read():
+                    raise Wrong("out.bam.csi differs")
+        left = [path for place in ("tmp", "T1", "T2") for path in (self.work / place).iterdir()]
+        left += [self.work / name for name in self.outputs() if name not in os.listdir(want)]
+        for path in left:
+            # Killed before it had locked its directory: --clean removes that after a minute. And
+            # half an output stays if nothing was left to be resumed, which would have removed it.
+            if path.is_dir() and set(os.listdir(path)) <= {"LOCK.new"}:
+                shutil.rmtree(path)
+            elif path.name.endswith(".tmp") and state == "nothing left":
+                path.unlink()
+            else:
+                raise Wrong(f"left: {path}")
+
+    def case(self, i):
+        """One sort that is killed."""
+        number = i % len(KINDS)
+        name, kind, options = KINDS[number]
+        for old in self.outputs():
+            os.unlink(self.work / old)
+        if number not in self.seconds:
+            self.prepare(number, kind, options)
+        if self.kill(self.command(kind, options), self.seconds[number]):
+            state = "had ended"
+        else:
+            state = self.finish(number, kind, options)
+        self.clean()
+        self.check(number, state)
+        self.counts[name, state] += 1
+
+    def summary(self):
+        """Prints what was found after the kills."""
+        states = ["nothing left", "useless", "resumable", "partial", "complete", "had ended"]
+        print(f"{'killed':18}" + "".join(f"{state:>14}" for state in states))
+        for name, _, _ in KINDS:
+            row = [self.counts[name, state] for state in states]
+            if sum(row):
+                print(f"{name:18}" + "".join(f"{n:14}" for n in row))
+        total = [sum(self.counts[name, state] for name, _, _ in KINDS) for state in states]
+        print(f"{'all':18}" + "".join(f"{n:14}" for n in total))
+        print(", ".join(f"{n} {what}" for what, n in sorted(self.outcomes.items())))
+
+
+def main():
+    """Reads the command line, kills, prints."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", required=True, help="samtools-rocksort")
+    parser.add_argument("-n", "--cases", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--records", type=int, default=200000)
+    parser.add_argument("--memory", type=int, default=4 << 20, help="budget in bytes")
+    parser.add_argument("--limit", type=float, default=300, help="seconds for one run")
+    args = parser.parse_args()
+    args.program = str(pathlib.Path(args.program).resolve())
+    print(f"kill sweep: {args.cases} cases, seed {args.seed}, {args.records} records")
+    with tempfile.TemporaryDirectory(prefix="rocksort-kill-") as work:
+        sweep = Sweep(args, work)
+        for i in range(args.cases):
+            try:
+                sweep.case(i)
+            except Wrong as wrong:
+                print(f"case {i} ({KINDS[i % len(KINDS)][0]}, seed {args.seed}): {wrong}")
+                return 1
+        sweep.summary()
+    print(f"all {args.cases} outputs are right")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
