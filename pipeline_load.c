@@ -160,6 +160,7 @@ static void index_job(struct pipeline *p, struct worker *worker, void *arg)
         pipeline_fail(p);
         return;
     }
+    verify_part(p, part);
     pipeline_lock(p);
     content_sum_join(&p->sum_in, &sum);
     p->any_placed |= part->any_placed;
