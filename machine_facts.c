@@ -15,7 +15,7 @@
 /* CPUs that this process may run on. The kernel refuses a set that is smaller than its own. */
 static unsigned count_cpus(void)
 {
-    for (int room = 1024; room <= 1 << 20; room *= 4) {
+    for (size_t room = 1024; room <= 1 << 20; room *= 4) {
         cpu_set_t *set = CPU_ALLOC(room);
         if (!set) break;
         size_t n_bytes = CPU_ALLOC_SIZE(room);

@@ -157,7 +157,8 @@ static void describe_tag(const char *tag, const uint8_t *rec, char *text, size_t
 {
     struct bam_aux aux;
     kstring_t value = {0, 0, NULL};
-    int n = (int)room;
+    enum { IN_FRONT = 6 };      /* "CB:Z:" and the NUL */
+    int n = (int)room - IN_FRONT;
     if (bam_aux_find(rec, tag, &aux) <= 0)
         (void)snprintf(text, room, "no %.2s", tag);
     else if (aux.type == 'Z' || aux.type == 'H')

@@ -17,8 +17,8 @@ static struct order_candidate *add(struct order_claim *claim, enum sort_order or
 static struct order_candidate *add_looser(struct order_claim *claim, enum order_part part,
                                           const char *note)
 {
-    const struct order_candidate *stricter = &claim->candidates[claim->n_candidates - 1];
-    struct order_candidate *looser = add(claim, stricter->rules.order, stricter->words);
+    struct order_candidate *looser = &claim->candidates[claim->n_candidates++];
+    *looser = claim->candidates[claim->n_candidates - 2];
     looser->part = part;
     looser->note = note;
     return looser;

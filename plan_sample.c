@@ -43,9 +43,10 @@ static int no_memory(void)
     return -1;
 }
 
+/* CPU time, which does not depend on what else the machine does. */
 static double since(double start)
 {
-    return monotonic_seconds() - start;
+    return thread_cpu_seconds() - start;
 }
 
 static const char *format_name(const htsFormat *format)
@@ -70,7 +71,7 @@ static int index_records(struct sampler *s, size_t to, size_t n_records, const u
         bam_batch_add_part(s->batch, to, n_records, sample->n_records);
     if (!part) return no_memory();
     part->source = source;
-    double start = monotonic_seconds();
+    double start = thread_cpu_seconds();
     int n_refs = sam_hdr_nref(bam_reader_header(s->reader));
     if (bam_batch_index_part(part, n_refs, &sum, &problem) < 0) {
         diag_error("record %" PRIu64 " of '%s'%s%s%s %s", problem.record + 1,
@@ -103,7 +104,7 @@ static int take_raw(struct sampler *s)
 static int take_lines(struct sampler *s)
 {
     struct sam_chunk *lines = &s->piece.lines;
-    double start = monotonic_seconds();
+    double start = thread_cpu_seconds();
     sam_chunk_parse(lines, bam_reader_header(s->reader), s->record);
     s->sample->decode_seconds += since(start);
     size_t room = bam_batch_room(s->batch), n_bytes = 0, n_records = 0;
@@ -128,16 +129,16 @@ static int take_piece(struct sampler *s)
     struct bam_batch *batch = s->batch;
     uint8_t *raw = batch->mem + batch->raw_end;
     bool is_text = bam_reader_is_text(s->reader);
-    double start = monotonic_seconds();
+    double start = thread_cpu_seconds(), start_of_waiting = monotonic_seconds();
     int r = bam_reader_next(s->reader, &s->piece, raw, is_text ? TEXT_BYTES : PIECE_BYTES,
                             bam_batch_room(batch));
-    bool undecoded = is_text || s->piece.compressed_bytes > 0;
-    *(undecoded ? &sample->read_seconds : &sample->decode_seconds) += since(start);
+    sample->decode_seconds += since(start);
+    sample->read_seconds += monotonic_seconds() - start_of_waiting - since(start);
     sample->whole = r == BAM_READER_END;
     if (r == BAM_READER_ERROR) return -1;
     if (r != BAM_READER_PIECE) return 0;
     if (is_text) return take_lines(s) < 0 ? -1 : 1;
-    start = monotonic_seconds();
+    start = thread_cpu_seconds();
     if (s->piece.compressed_bytes > 0 && bam_piece_inflate(&s->piece, &s->bgzf, raw) < 0) {
         diag_error("'%s' is damaged: a BGZF block behind byte %" PRIu64 " cannot be inflated or "
                    "fails its checksum", bam_reader_name(s->reader), s->piece.file_offset);
@@ -160,13 +161,13 @@ static int read_sample(struct sampler *s)
 static int sort_sample(struct sampler *s)
 {
     struct plan_sample *sample = s->sample;
-    double start = monotonic_seconds();
+    double start = thread_cpu_seconds();
     sample->memory_ratio = (double)bam_batch_used_bytes(s->batch) / (double)sample->raw_bytes;
     if (bam_batch_sort(s->batch, &s->space) < 0) return no_memory();
     sample->sort_seconds += since(start);
     s->sorted = malloc(sample->raw_bytes);
     if (!s->sorted) return no_memory();
-    start = monotonic_seconds();
+    start = thread_cpu_seconds();
     uint8_t *at = s->sorted;
     for (size_t i = 0; i < s->batch->n_records; i++) {
         const uint8_t *rec = sort_entry_record(s->rules.order, &s->batch->entries[i]);
@@ -185,11 +186,11 @@ static int measure_codec(struct sampler *s, enum temp_codec codec)
     size_t packed_bytes = 0, room = temp_codec_bound(codec, BLOCK_BYTES);
     for (size_t at = 0; at < sample->raw_bytes; at += BLOCK_BYTES) {
         size_t left = sample->raw_bytes - at, n_bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES;
-        double start = monotonic_seconds();
+        double start = thread_cpu_seconds();
         ssize_t packed = temp_codec_compress(&s->temp, codec, s->sorted + at, n_bytes, s->packed,
                                              room);
         sample->pack_seconds[codec] += since(start);
-        start = monotonic_seconds();
+        start = thread_cpu_seconds();
         if (packed < 0 || temp_codec_decompress(&s->temp, codec, s->packed, (size_t)packed,
                                                 s->unpacked, n_bytes) < 0) {
             diag_error("cannot compress a sample with %s", temp_codec_name(codec));
@@ -222,7 +223,7 @@ static int measure_deflate(struct sampler *s)
 {
     struct plan_sample *sample = s->sample;
     size_t at = 0, deflated_bytes = 0;
-    double start = monotonic_seconds(), seconds = 0;
+    double start = thread_cpu_seconds(), seconds = 0;
     uint8_t *block = malloc(BGZF_MAX_BYTES);
     if (!block) return no_memory();
     while (at < sample->raw_bytes && seconds < most_deflate_seconds) {

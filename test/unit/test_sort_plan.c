@@ -60,6 +60,8 @@ static void test_compaction(void **state)
 {
     (void)state;
     struct sort_plan_facts facts = usual_facts(128 * MIB, 2, 64 * GIB);
+    assert_int_equal(plan_of(&facts).compaction.reason, COMPACTION_OPEN_FILES);
+    facts.most_files = 20000;
     assert_false(plan_of(&facts).compaction.compact);
     facts.compaction = COMPACTION_ON;
     struct sort_plan plan = plan_of(&facts);
