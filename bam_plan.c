@@ -21,6 +21,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+enum { TYPICAL_RUN = 16 };      /* the later, the smaller its blocks */
+
 struct place {                  /* a directory for temporary data or for the output */
     char *path;
     struct disk_traits disk;
@@ -63,9 +65,17 @@ static int look_at_input(struct planner *pl)
     struct sort_plan_facts *facts = &pl->facts;
     struct plan_sample *sample = &facts->sample;
     pl->file_bytes = input_bytes(s);
+    facts->said_bytes = facts->expected_bytes = s->input_bytes;
     facts->size_is_known = s->input_bytes > 0;
-    facts->expected_bytes = s->input_bytes;
-    struct plan_sample_settings settings = {s->inputs[0], &s->input_format, s->rules, s->level};
+    struct plan_sample_settings settings = {
+        .path = s->inputs[0],
+        .options = &s->input_format,
+        .rules = s->rules,
+        .level = s->level,
+        .block_bytes = mem_budget_block_bytes(&facts->budget, TYPICAL_RUN, 0),
+    };
+    if (settings.block_bytes > PLAN_SAMPLE_MOST_BLOCK_BYTES)
+        settings.block_bytes = PLAN_SAMPLE_MOST_BLOCK_BYTES;
     /* Standard input may be a file that is read behind its beginning. */
     bool may_read = !machine_is_pipe(s->inputs[0]) && strcmp(s->inputs[0], "-") != 0;
     if (may_read && plan_sample_take(&settings, sample) < 0) return -1;
@@ -73,7 +83,7 @@ static int look_at_input(struct planner *pl)
     double ratio = sample->file_bytes > 0
                        ? (double)sample->raw_bytes / (double)sample->file_bytes : 0;
     bool exact = sample->whole && s->n_inputs == 1;
-    if (exact || (pl->file_bytes > 0 && ratio > 0 && !facts->size_is_known)) {
+    if (exact || (pl->file_bytes > 0 && ratio > 0)) {
         double n = exact ? (double)sample->raw_bytes : ratio * (double)pl->file_bytes;
         facts->expected_bytes = (uint64_t)n;
         facts->size_is_known = true;
@@ -240,15 +250,16 @@ static void print_input(const struct planner *pl)
     else
         print_line("input", "%zu files, the first one %s, %s", s->n_inputs, sample->format,
                    pl->file_bytes ? size : "of unknown size");
+    double n_records = sample->n_records > 0
+                           ? (double)pl->facts.expected_bytes / (double)sample->raw_bytes *
+                                 (double)sample->n_records : 0;
+    const char *about = sample->whole && s->n_inputs == 1 ? "" : "about ";
     if (!pl->has_estimate)
         print_line("uncompressed", "unknown; give -s SIZE for a plan of all of it");
     else if (s->input_bytes > 0 && pl->facts.expected_bytes == s->input_bytes)
         print_line("uncompressed", "%s, by -s", raw);
-    else if (sample->n_records > 0)
-        print_line("uncompressed", "%s%s, %s%.0f records", sample->whole && s->n_inputs == 1
-                   ? "" : "about ", raw, sample->whole && s->n_inputs == 1 ? "" : "about ",
-                   (double)pl->facts.expected_bytes / (double)sample->raw_bytes *
-                       (double)sample->n_records);
+    else if (n_records > 0)
+        print_line("uncompressed", "%s%s, %s%.0f records", about, raw, about, n_records);
     else
         print_line("uncompressed", "nothing");
 }

@@ -15,7 +15,7 @@ enum {
     SAMPLE_BYTES = 8 << 20,     /* 25,000 short reads: ratios are right within a few percent */
     PIECE_BYTES = 256 << 10,
     TEXT_BYTES = 64 << 10,
-    BLOCK_BYTES = 128 << 10,    /* of temporary data */
+    BLOCK_BYTES = PLAN_SAMPLE_MOST_BLOCK_BYTES,
 };
 
 /* Deflating at level 9 takes so long that less must do. */
@@ -184,8 +184,9 @@ static int measure_codec(struct sampler *s, enum temp_codec codec)
 {
     struct plan_sample *sample = s->sample;
     size_t packed_bytes = 0, room = temp_codec_bound(codec, BLOCK_BYTES);
-    for (size_t at = 0; at < sample->raw_bytes; at += BLOCK_BYTES) {
-        size_t left = sample->raw_bytes - at, n_bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES;
+    size_t block_bytes = s->settings->block_bytes;
+    for (size_t at = 0; at < sample->raw_bytes; at += block_bytes) {
+        size_t left = sample->raw_bytes - at, n_bytes = left < block_bytes ? left : block_bytes;
         double start = thread_cpu_seconds();
         ssize_t packed = temp_codec_compress(&s->temp, codec, s->sorted + at, n_bytes, s->packed,
                                              room);
@@ -267,6 +268,8 @@ static int prepare(struct sampler *s)
     if (!s->reader) return -1;
     sam_hdr_t *header = bam_reader_header(s->reader);
     s->sample->format = format_name(bam_reader_format(s->reader));
+    s->sample->is_text = bam_reader_is_text(s->reader);
+    s->sample->by_blocks = bam_reader_format(s->reader)->format == bam;
     s->rules = settings->rules;
     s->rules.long_positions = bam_header_long_reference(header) >= 0;
     if (s->rules.long_positions && s->rules.order == SORT_COORDINATE)
@@ -276,6 +279,7 @@ static int prepare(struct sampler *s)
         if (!s->ends) return no_memory();
         s->rules.template_ends = s->ends;
     }
+    s->sample->memory_at_worst = bam_batch_memory_at_worst(s->rules.order);
     s->record = bam_init1();
     s->batch = bam_batch_create(&s->rules, NULL, BATCH_BYTES);
     return s->record && s->batch ? 0 : no_memory();

@@ -7,9 +7,13 @@
  */
 #include "sort_plan.h"
 
+#include "bgzf_block.h"
 #include "run_store.h"
 
 #include <math.h>
+
+/* Of a batch, for the beginning of a record, and what the end keeps free; bam_batch.c. */
+enum { GAP_BYTES = 4096 + 1024 };
 
 /* CPU time of a sort is more than the sum of the steps that were measured in the first-level and
    second-level caches and on touched memory: merging, the kernel's copies and page faults. 2.1 GB in
@@ -30,6 +34,7 @@ void sort_plan_usual_sample(struct plan_sample *sample)
     *sample = (struct plan_sample){
         .format = "unknown",
         .memory_ratio = 1.05,
+        .memory_at_worst = 1.5,
         .decode_seconds = 1.5e-9,
         .sort_seconds = 0.5e-9,
         .gather_seconds = 0.2e-9,
@@ -52,17 +57,37 @@ static double kept_bytes(const struct mem_budget *budget, uint64_t n_runs)
     return total > merge ? total - merge : 0;
 }
 
+/*
+ * Raw bytes that a batch takes. It is closed when there is no room for another BGZF block, whatever
+ * records this may hold; what was claimed but is not indexed yet counts at its worst, too: the
+ * pieces on their way. In small batches that is most of it.
+ */
+static double batch_raw_bytes(const struct sort_plan_facts *facts)
+{
+    const struct mem_budget *budget = &facts->budget;
+    const struct plan_sample *s = &facts->sample;
+    double lag = (double)budget->n_pieces * (double)budget->piece_bytes, worst = s->memory_at_worst;
+    if (!s->by_blocks)
+        lag = (double)budget->n_threads *
+              (double)(s->is_text ? budget->text_bytes : budget->piece_bytes);
+    double room = (double)budget->batch_bytes - GAP_BYTES;
+    if (s->by_blocks) room -= worst * BGZF_MAX_BYTES;
+    if (room < 0) room = 0;
+    double n = room < lag * worst ? room / worst : lag + (room - lag * worst) / s->memory_ratio;
+    return s->by_blocks ? (floor(n / BGZF_PAYLOAD_BYTES) + 1) * BGZF_PAYLOAD_BYTES : n;
+}
+
 static void plan_runs(const struct sort_plan_facts *facts, struct sort_plan *plan)
 {
     const struct mem_budget *budget = &facts->budget;
-    double batch_bytes = (double)budget->batch_bytes, memory_ratio = facts->sample.memory_ratio;
-    double used_bytes = (double)facts->expected_bytes * memory_ratio;
-    double n_batches = ceil(used_bytes / batch_bytes);
+    double batch_bytes = (double)budget->batch_bytes, batch_raw = batch_raw_bytes(facts);
+    double used_bytes = (double)facts->expected_bytes * facts->sample.memory_ratio;
+    double n_batches = ceil((double)facts->expected_bytes / batch_raw);
     bool may_fit = facts->size_is_known && facts->expected_bytes < budget->total_bytes;
     double crowd = may_fit ? budget->first_full_batches : budget->full_batches;
     plan->in_memory = n_batches <= crowd && used_bytes <= kept_bytes(budget, 0);
     if (plan->in_memory) return;
-    plan->run_bytes = (uint64_t)(batch_bytes * budget->run_batches / memory_ratio);
+    plan->run_bytes = (uint64_t)(batch_raw * budget->run_batches);
     /* How many batches wait when the input ends depends on when the last run was begun. */
     double waiting = budget->full_batches - 0.5 * budget->run_batches;
     plan->n_runs = 1;
@@ -77,11 +102,13 @@ static void plan_compaction(const struct sort_plan_facts *facts, struct sort_pla
 {
     const struct mem_budget *budget = &facts->budget;
     unsigned n_lanes = plan->n_databases / facts->n_dirs;
+    uint64_t n_expected = facts->size_is_known ? plan->n_runs : 0;
+    if (facts->said_bytes > 0) n_expected = facts->said_bytes / plan->run_bytes + 1;
     /* As run_store.c has it: of each database. */
     struct compaction_facts of_one = {
         .mode = facts->compaction,
         .n_runs = plan->n_runs / plan->n_databases,
-        .n_runs_expected = facts->size_is_known ? plan->n_runs / plan->n_databases : 0,
+        .n_runs_expected = n_expected / plan->n_databases,
         .seek_seconds = facts->seek_seconds,
         .bytes_per_second = facts->bytes_per_second,
         .parallel = facts->parallel,

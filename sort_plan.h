@@ -21,6 +21,7 @@ struct sort_plan_facts {
     struct mem_budget budget;
     uint64_t expected_bytes;    /* of all records, uncompressed; not 0 */
     bool size_is_known;         /* to the program: not a pipe, or -s was given */
+    uint64_t said_bytes;        /* -s; 0: not given */
     struct plan_sample sample;  /* if nothing could be read: the usual */
     unsigned n_cpus;
     enum compaction_mode compaction;
