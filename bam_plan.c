@@ -176,7 +176,8 @@ static int look_at_output(struct planner *pl)
     if (!output || strstr(output, "://") || (stat(output, &st) == 0 && !S_ISREG(st.st_mode)))
         return 0;
     const char *slash = strrchr(output, '/');
-    char *path = slash ? strndup(output, (size_t)(slash - output) + (slash == output)) : strdup(".");
+    size_t n_bytes = slash ? (size_t)(slash - output) + (slash == output) : 0;
+    char *path = slash ? strndup(output, n_bytes) : strdup(".");
     if (!path) {
         diag_error("out of memory");
         return -1;

@@ -8,8 +8,8 @@
  * run is written as the byte '0', the number of its significant digits (0 for zero) as one byte,
  * and those digits: more digits are a greater value, and as many digits compare as text. Against
  * any other byte the '0' decides, which lies with the other digits between '/' and ':'. Where zeros
- * count, as in samtools 1.16, 255 less their number stands behind the digits: of two equal values the
- * one with more zeros comes first, whatever follows.
+ * count, as in samtools 1.16, 255 less their number stands behind the digits: of two equal values
+ * the one with more zeros comes first, whatever follows.
  *
  * Keys that combine two orders, as those of -t, are the keys of both, one behind the other.
  */

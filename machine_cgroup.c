@@ -1,10 +1,10 @@
 /*
  * machine_cgroup.c -- see machine_cgroup.h.
  *
- * /proc/self/cgroup has a line "number:controllers:path" for each hierarchy; that of v2 is "0::path".
- * Inside a container the path may be that of the host while the hierarchy shows the container's own
- * groups. Then the directories of the path do not exist, and only the root is found, which is the
- * container's: it is looked at last.
+ * /proc/self/cgroup has a line "number:controllers:path" for each hierarchy; that of v2 is
+ * "0::path". Inside a container the path may be that of the host while the hierarchy shows the
+ * container's own groups. Then the directories of the path do not exist, and only the root is
+ * found, which is the container's: it is looked at last.
  */
 #include "machine_cgroup.h"
 

@@ -37,8 +37,8 @@ struct order_record {           /* what is told about a record */
 struct order_verdict {
     bool sorted;
     const struct order_candidate *candidate;    /* that holds, or, if none does, held longest */
-    bool has_pair;              /* the first violation: of that candidate, or, if it holds, of the */
-    struct order_record before, after;  /* ... strictest */
+    bool has_pair;              /* the first violation: of that candidate; if it holds, */
+    struct order_record before, after;  /* ... of the strictest */
 };
 
 /* NULL without memory. */

@@ -230,7 +230,8 @@ static int measure_deflate(struct sampler *s)
     while (at < sample->raw_bytes && seconds < most_deflate_seconds) {
         size_t left = sample->raw_bytes - at;
         size_t n_bytes = left < BGZF_PAYLOAD_BYTES ? left : BGZF_PAYLOAD_BYTES;
-        ssize_t n = bgzf_block_deflate(&s->bgzf, s->settings->level, s->sorted + at, n_bytes, block);
+        ssize_t n =
+            bgzf_block_deflate(&s->bgzf, s->settings->level, s->sorted + at, n_bytes, block);
         if (n < 0) break;
         deflated_bytes += (size_t)n;
         at += n_bytes;

@@ -3,8 +3,8 @@
  * what memory its records take, and how long each step of a sort takes with them on one core.
  *
  * Some megabytes are read, indexed and sorted in memory, compressed as temporary data and deflated
- * as output. This takes about a second, and up to 64 MiB of memory. Nothing is written; no thread is
- * started. Errors: -1 after a message.
+ * as output. This takes about a second, and up to 64 MiB of memory. Nothing is written; no thread
+ * is started. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_PLAN_SAMPLE_H
 #define ROCKSORT_PLAN_SAMPLE_H

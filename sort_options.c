@@ -613,7 +613,8 @@ int sort_options_parse(struct sort_options *o, int argc, char **argv)
     o->nothing_given = optind == argc;
     if (o->help || o->version) return 0;
     finish_order(o);
-    if (finish_verify(o) < 0 || take_positionals(o, argc - optind, argv + optind) < 0 || divide_output_name(o) < 0)
+    if (finish_verify(o) < 0 || take_positionals(o, argc - optind, argv + optind) < 0 ||
+        divide_output_name(o) < 0)
         return -1;
     o->settings.output = o->output && strcmp(o->output, "-") != 0 ? o->output : NULL;
     return choose_format(o) < 0 || choose_index(o) < 0 || finish_memory(o) < 0 ? -1 : 0;

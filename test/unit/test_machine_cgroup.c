@@ -46,8 +46,10 @@ static struct machine_cgroup limits_of(const char *list, const struct file *file
         assert_int_equal(fclose(out), 0);
     }
     machine_cgroup_read_at("list", "sys", &limits);
-    for (const struct file *file = files; file->path; file++) assert_int_equal(unlink(file->path), 0);
-    for (const struct file *file = files; file->path; file++) make_parents(file->path, true);
+    for (const struct file *file = files; file->path; file++) {
+        assert_int_equal(unlink(file->path), 0);
+        make_parents(file->path, true);
+    }
     assert_int_equal(unlink("list"), 0);
     return limits;
 }
