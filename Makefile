@@ -54,14 +54,7 @@ LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) \
              $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 
-MODULES = bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_key_tag \
-          bam_key_template bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
-          bam_writer bgzf_block codec_choice compaction_plan diag disk_probe header_text \
-          header_union kept_store machine_memory mem_budget minhash minhash_index output_path \
-          output_pump page_cache pipeline pipeline_feed pipeline_load pipeline_merge \
-          pipeline_resume pipeline_segment pipeline_spill pipeline_store rocksdb_opts run_db \
-          run_label run_store sam_text scratch_dir size_option sort_options sort_options_resume \
-          store_clean store_dir store_record temp_codec
+MODULES = $(filter-out samtools samtools_rocksort,$(basename $(wildcard *.c)))
 
 comma := ,
 BUILD = build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)$(if $(WERROR),-werror)

@@ -85,6 +85,11 @@ static size_t index_bytes_at_worst(enum sort_order order, size_t raw_bytes)
     return sort_order_is_fixed(order) ? raw_bytes / 2 : 2 * raw_bytes;
 }
 
+double bam_batch_memory_at_worst(enum sort_order order)
+{
+    return 1 + (double)index_bytes_at_worst(order, 1000) / 1000;
+}
+
 static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
 {
     return sort_order_is_fixed(order) ? free_bytes / 3 * 2 : free_bytes / 3;

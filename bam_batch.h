@@ -88,6 +88,9 @@ size_t bam_batch_room(const struct bam_batch *batch);
 /* Memory that a batch needs in which raw_bytes can be appended behind a gap. */
 size_t bam_batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes);
 
+/* Memory that a raw byte is counted with as long as it is not indexed. */
+double bam_batch_memory_at_worst(enum sort_order order);
+
 /* Claims the next raw_bytes. */
 void bam_batch_append(struct bam_batch *batch, size_t raw_bytes);
 

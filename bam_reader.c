@@ -83,6 +83,7 @@ static bool bgzf_failed(const samFile *file)
 /* Lets htslib decode in the pool what our own workers do not. */
 static int use_pool(samFile *file, htsThreadPool *pool)
 {
+    if (!pool) return 0;
     const htsFormat *format = &file->format;
     bool by_records = file->filter || (format->format != bam && format->format != sam);
     if (format->format == bam && !by_records) return 0;
@@ -212,6 +213,11 @@ sam_hdr_t *bam_reader_header(struct bam_reader *reader)
 bool bam_reader_is_text(const struct bam_reader *reader)
 {
     return reader->source == SOURCE_TEXT;
+}
+
+const htsFormat *bam_reader_format(const struct bam_reader *reader)
+{
+    return hts_get_format(reader->file);
 }
 
 const char *bam_reader_name(const struct bam_reader *reader)

@@ -45,7 +45,7 @@ enum {
 
 /*
  * Opens `path` ("-": standard input), with htslib's options for the format, and reads its header.
- * Path and pool outlive the reader.
+ * Path and pool outlive the reader. Without a pool (NULL) htslib decodes in the calling thread.
  */
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
                                    htsThreadPool *pool);
@@ -64,6 +64,9 @@ sam_hdr_t *bam_reader_header(struct bam_reader *reader);
 
 /* True if pieces are lines to be parsed; fixed from the start. */
 bool bam_reader_is_text(const struct bam_reader *reader);
+
+/* What the file is. Owned by the reader. */
+const htsFormat *bam_reader_format(const struct bam_reader *reader);
 
 /* How the input names itself in messages. */
 const char *bam_reader_name(const struct bam_reader *reader);

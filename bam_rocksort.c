@@ -4,6 +4,8 @@
  */
 #include "bam_rocksort.h"
 
+#include "bam_plan.h"
+#include "bam_verify.h"
 #include "bgzf_block.h"
 #include "diag.h"
 #include "sort_options.h"
@@ -60,19 +62,20 @@ static double peak_memory(const struct rusage *usage)
     return peak_kib / 1024;
 }
 
-/* See doc/samtools-rocksort.1, CHECKSUM, for what it means. */
-static void print_checksum(FILE *to, const struct sort_report *r)
-{
-    (void)fprintf(to, "xxh3sum:%016" PRIx64 " records:%" PRIu64 " bytes:%" PRIu64 "\n", r->checksum,
-                  r->n_records, r->raw_bytes);
-}
-
 static void print_details(const struct sort_report *r)
 {
     const struct run_store_stats *store = &r->store;
     diag_note("%u batches merged from memory, reader waited %.2f s for memory",
               r->n_batches_kept, r->reader_wait_seconds);
     if (store->n_runs == 0) return;
+    const struct disk_traits *disk = &store->disk;
+    diag_note("temporary disk: %s%s%s", disk->file_system,
+              disk->is_memory    ? ", which is memory"
+              : disk->is_network ? ", a network file system"
+                                 : "",
+              disk->rotating == 1   ? ", the kernel says that it rotates"
+              : disk->rotating == 0 ? ", the kernel says that it does not rotate"
+                                    : "");
     if (store->disk.seek_seconds > 0)
         diag_note("temporary disk (%s): a seek takes %.2f ms, %.1f at a time, reading in order "
                   "%.0f MB/s", store->disk.file_system, 1e3 * store->disk.seek_seconds,
@@ -108,6 +111,16 @@ static void print_closing_line(const struct sort_report *r)
         diag_note("the temporary database is kept in '%s'", *path);
 }
 
+/* What -@ auto and --max-memory auto chose. */
+static void print_fit(const struct sort_options *options)
+{
+    if (options->auto_threads)
+        diag_note("%u threads: %s", options->settings.n_threads, options->fit.threads_reason);
+    if (options->settings.memory_bytes == options->fit.memory_bytes)
+        diag_note("%zu MiB of memory: %s", options->settings.memory_bytes >> 20,
+                  options->fit.memory_reason);
+}
+
 /*
  * The allocator must not spoil the memory promise: few arenas, since buffers wander between
  * threads, and large buffers in the heap, where they are reused without page faults.
@@ -126,12 +139,16 @@ static int run(struct sort_options *options)
 {
     struct sort_report report = {0};
     tune_allocator();
-    int r = sort_run(&options->settings, &report);
-    if (r == 0 && options->settings.sum_only) print_checksum(stdout, &report);
-    if (r == 0 && options->print_checksum) print_checksum(stderr, &report);
+    if (options->fit.n_threads > 0 && hts_verbose >= 4) print_fit(options);
+    if (options->plan) return bam_plan_run(options);
+    int r = options->verify ? bam_verify_run(&options->settings)
+                            : sort_run(&options->settings, &report);
+    if (r == 0 && options->settings.sum_only && !options->verify)
+        bam_print_checksum(stdout, &report);
+    if (r == 0 && options->print_checksum && !options->verify) bam_print_checksum(stderr, &report);
     if (r == 0 && hts_verbose >= 2 && !options->settings.sum_only) print_closing_line(&report);
     sort_report_release(&report);
-    if (r == 0 && options->settings.sum_only && fflush(stdout) != 0) {
+    if (!diag_failed() && options->settings.sum_only && fflush(stdout) != 0) {
         diag_error("cannot write standard output: %s", strerror(errno));
         r = -1;
     }

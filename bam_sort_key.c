@@ -7,7 +7,9 @@
  * The natural order compares a maximal run of digits by value with leading zeros ignored. Such a
  * run is written as the byte '0', the number of its significant digits (0 for zero) as one byte,
  * and those digits: more digits are a greater value, and as many digits compare as text. Against
- * any other byte the '0' decides, which lies with the other digits between '/' and ':'.
+ * any other byte the '0' decides, which lies with the other digits between '/' and ':'. Where zeros
+ * count, as in samtools 1.16, 255 less their number stands behind the digits: of two equal values
+ * the one with more zeros comes first, whatever follows.
  *
  * Keys that combine two orders, as those of -t, are the keys of both, one behind the other.
  */
@@ -32,7 +34,7 @@ static uint32_t name_flag_key(uint32_t flag)
 }
 
 /* Encodes a name in natural order; out may be NULL to learn the size. */
-static size_t encode_natural(const char *name, uint8_t *out)
+static size_t encode_natural(const char *name, bool zeros_count, uint8_t *out)
 {
     size_t n = 0;
     const uint8_t *at = (const uint8_t *)name;
@@ -43,6 +45,7 @@ static size_t encode_natural(const char *name, uint8_t *out)
             at++;
             continue;
         }
+        const uint8_t *zeros = at;
         while (*at == '0') at++;
         const uint8_t *first = at;
         while (is_digit(*at)) at++;
@@ -53,16 +56,20 @@ static size_t encode_natural(const char *name, uint8_t *out)
             memcpy(out + n + 2, first, n_digits);
         }
         n += 2 + n_digits;
+        if (!zeros_count) continue;
+        if (out) out[n] = (uint8_t)(UINT8_MAX - (first - zeros));
+        n++;
     }
     return n;
 }
 
-static size_t encode_name(enum sort_order order, const uint8_t *rec, uint8_t *out)
+static size_t encode_name(const struct sort_rules *rules, enum sort_order order,
+                          const uint8_t *rec, uint8_t *out)
 {
     const char *name = (const char *)bam_record_name(rec);
     size_t n;
     if (order == SORT_NAME_NATURAL) {
-        n = encode_natural(name, out);
+        n = encode_natural(name, rules->zeros_count, out);
     } else {
         n = strlen(name);
         if (out) memcpy(out, name, n);
@@ -100,7 +107,7 @@ static size_t encode_tag(const struct sort_rules *rules, const uint8_t *rec, uin
     size_t n = bam_key_tag_encode(rules->tag, rec, out);
     uint8_t *rest = out ? out + n : NULL;
     return n + (rules->below == SORT_COORDINATE ? encode_coordinate(rules, rec, rest)
-                                                : encode_name(rules->below, rec, rest));
+                                                : encode_name(rules, rules->below, rec, rest));
 }
 
 static size_t encode_minhash(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
@@ -118,7 +125,7 @@ static size_t encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t
 {
     switch (rules->order) {
     case SORT_NAME_NATURAL:
-    case SORT_NAME_LEXICAL: return encode_name(rules->order, rec, out);
+    case SORT_NAME_LEXICAL: return encode_name(rules, rules->order, rec, out);
     case SORT_TAG: return encode_tag(rules, rec, out);
     case SORT_TEMPLATE: return bam_key_template_encode(rules->template_ends, rec, out, problem);
     case SORT_MINHASH: return encode_minhash(rules, rec, out);

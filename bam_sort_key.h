@@ -42,6 +42,7 @@ struct sort_rules {
     enum sort_order order;
     enum sort_order below;      /* SORT_TAG: what decides between equal values */
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
+    bool zeros_count;           /* SORT_NAME_NATURAL: as in samtools 1.16, to check its files */
     char tag[2];                /* SORT_TAG */
     const struct bam_key_template *template_ends;       /* SORT_TEMPLATE */
     struct minhash_settings minhash;                    /* SORT_MINHASH */

@@ -12,4 +12,7 @@
  */
 uint64_t machine_memory_available(void);
 
+/* MemAvailable alone, whatever the limits of this process. */
+uint64_t machine_memory_of_kernel(void);
+
 #endif

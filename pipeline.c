@@ -220,6 +220,7 @@ static void release_pipeline(struct pipeline *p)
     bam_key_template_destroy(p->template_ends);
     minhash_index_destroy(p->minhash_index);
     bam_index_destroy(p->index);
+    verify_release(p);
     for (size_t i = 0; i < p->n_scratch_paths; i++) {
         if (!p->keeps_store && scratch_dir_remove(p->scratch_paths[i]) < 0)
             diag_warning("cannot remove the temporary directory '%s': %s", p->scratch_paths[i],
@@ -316,40 +317,35 @@ static int prepare_header(struct pipeline *p)
     return 0;
 }
 
+/* What reading alone takes at the most, and in addition for each thread. */
+enum { SUM_BYTES = 32 << 20, SUM_THREAD_BYTES = 16 << 20 };
+
 static void plan_memory(struct pipeline *p, size_t total_bytes)
 {
+    /* Nothing is kept: batches that stay in the cache are better than many. */
+    size_t enough = SUM_BYTES + SUM_THREAD_BYTES * (size_t)p->settings->n_threads;
+    if (p->settings->sum_only && total_bytes > enough) total_bytes = enough;
     mem_budget_plan(&p->budget, total_bytes, p->settings->n_threads);
     if (!p->settings->test_batch_bytes) return;
     p->budget.batch_bytes = (size_t)p->settings->test_batch_bytes;
     p->budget.run_batches = p->budget.full_batches = p->budget.first_full_batches = 1;
 }
 
-/* Makes the rules of the order: the settings', and what they need from header and files. */
-static int prepare_rules(struct pipeline *p)
+int complete_rules(struct pipeline *p, struct sort_rules *rules)
 {
     const struct sort_settings *s = p->settings;
-    if (s->sum_only) return 0;  /* no order is the cheapest */
-    p->rules = s->rules;
-    int32_t long_ref = bam_header_long_reference(p->header);
-    if (long_ref >= 0) {
-        if (s->output_format.format != sam) {
-            diag_error("reference '%s' has %" PRId64 " bases, more than %s can hold: write SAM "
-                       "with -O sam", sam_hdr_tid2name(p->header, long_ref),
-                       (int64_t)sam_hdr_tid2len(p->header, long_ref),
-                       s->output_format.format == cram ? "CRAM" : "BAM");
-            return -1;
-        }
-        p->rules.long_positions = true;
-        if (p->rules.order == SORT_COORDINATE) p->rules.order = SORT_COORDINATE_LONG;
+    if (bam_header_long_reference(p->header) >= 0) {
+        rules->long_positions = true;
+        if (rules->order == SORT_COORDINATE) rules->order = SORT_COORDINATE_LONG;
     }
-    if (p->rules.order == SORT_TEMPLATE) {
+    if (rules->order == SORT_TEMPLATE) {
         p->template_ends = bam_key_template_create(p->header);
         if (!p->template_ends) return pipeline_no_memory(p);
-        p->rules.template_ends = p->template_ends;
+        rules->template_ends = p->template_ends;
     }
-    struct minhash_settings *m = &p->rules.minhash;
+    struct minhash_settings *m = &rules->minhash;
     /* Runs on disk have the values; only of new records they are still to be found. */
-    if (p->rules.order == SORT_MINHASH && s->minhash_fasta && resume_reads_input(p)) {
+    if (rules->order == SORT_MINHASH && s->minhash_fasta && resume_reads_input(p)) {
         p->minhash_index = minhash_index_load(s->minhash_fasta, m->k, s->minhash_window,
                                               m->squeeze);
         if (!p->minhash_index) return -1;
@@ -364,6 +360,23 @@ static int prepare_rules(struct pipeline *p)
         plan_memory(p, total - index_bytes);
     }
     return 0;
+}
+
+/* Makes the rules of the order: the settings', and what they need from header and files. */
+static int prepare_rules(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    if (s->sum_only) return 0;  /* no order is the cheapest */
+    p->rules = s->rules;
+    int32_t long_ref = bam_header_long_reference(p->header);
+    if (long_ref >= 0 && s->output_format.format != sam) {
+        diag_error("reference '%s' has %" PRId64 " bases, more than %s can hold: write SAM "
+                   "with -O sam", sam_hdr_tid2name(p->header, long_ref),
+                   (int64_t)sam_hdr_tid2len(p->header, long_ref),
+                   s->output_format.format == cram ? "CRAM" : "BAM");
+        return -1;
+    }
+    return complete_rules(p, &p->rules);
 }
 
 static int load_phase(struct pipeline *p)
@@ -421,10 +434,13 @@ static int run_phases(struct pipeline *p)
     double start = monotonic_seconds();
     if (choose_outputs(p) < 0 || start_pool(p) < 0) return -1;
     if (s->resumed && resume_store(p) < 0) return -1;
-    bool reads_input = resume_reads_input(p);
+    bool reads_input = resume_reads_input(p), nothing_to_check;
     if (reads_input && open_inputs(p) < 0) return -1;
     if (prepare_rules(p) < 0 || prepare_index(p) < 0) return -1;
-    if (reads_input && (map_arena(p) < 0 || load_phase(p) < 0)) return -1;
+    if (reads_input && map_arena(p) < 0) return -1;
+    if (verify_prepare(p, &nothing_to_check) < 0) return -1;
+    if (nothing_to_check) return 0;
+    if (reads_input && verify_finish(p, load_phase(p)) < 0) return -1;
     report->n_records = p->sum_in.n_records;
     report->raw_bytes = p->sum_in.n_bytes;
     report->checksum = p->sum_in.hash;

@@ -31,6 +31,8 @@ struct sort_settings {
     const char *output;         /* NULL: standard output */
     const char *index_path;     /* of the index to be written, or NULL */
     bool sum_only;              /* count and checksum the records of the input, write nothing */
+    bool verify;                /* and check that they are in order; with sum_only, one input */
+    bool verify_claim;          /* in that which the header claims, not in that of the rules */
     const char *const *temp_prefixes;   /* of each -T; one that is NULL without -T */
     size_t n_temp_prefixes;
     htsFormat output_format;
@@ -66,6 +68,8 @@ struct sort_report {
     unsigned n_batches_kept;    /* batches merged from memory */
     double load_seconds, merge_seconds;
     double reader_wait_seconds; /* the reader waited for memory: whoever feeds it stalled */
+    bool verified;              /* with verify, where the result is 0: the records are in order */
+    char order_words[96];       /* "sorted by coordinate": in this one */
     char **store_paths;         /* NULL-terminated: where the store is kept, or NULL; freed by
                                    sort_report_release */
 };
@@ -73,7 +77,8 @@ struct sort_report {
 /*
  * Sorts. Returns 0, or -1 after one message; then there is no output, except that it is there,
  * complete, if only its index could not be written. Temporary data are removed, unless they are a
- * store with which the sort can be finished: a note says how. If the process gets SIGINT, SIGTERM,
+ * store with which the sort can be finished: a note says how. With verify it returns 0 and says
+ * where, in one message, if records are not in order. If the process gets SIGINT, SIGTERM,
  * SIGHUP, SIGQUIT or SIGXCPU meanwhile it does the same and dies of the signal; after SIGINT and
  * SIGQUIT the store stays only with keep_store or if it was there before.
  */

@@ -6,6 +6,7 @@
  * pipeline_spill.c  spiller: batches to runs in the store
  * pipeline_store.c  the store while loading: its thread ends runs and has them compacted
  * pipeline_resume.c the store as something with which another process can go on
+ * pipeline_verify.c --verify: workers check parts of the input for their order
  * pipeline_merge.c  dispatcher and writer: runs and batches to output, with pipeline_segment.c
  *
  * One lock and one condition guard everything that threads share; jobs last milliseconds, so that
@@ -56,6 +57,7 @@ struct pipeline {
     struct bam_key_template *template_ends;
     struct minhash_index *minhash_index;
     struct bam_index *index;    /* of the output; NULL: none, or htslib makes it */
+    struct verification *verification;  /* NULL: no --verify */
     struct mem_budget budget;
     htsThreadPool pool;
     hts_tpool_process *jobs;
@@ -274,6 +276,24 @@ struct cut_place {
 ssize_t find_cut_places(enum sort_order order, const struct merge_source *sources,
                         const size_t *raw_bytes, size_t n_sources, size_t sample_bytes,
                         struct cut_place **places);
+
+/* pipeline.c: gives the rules what they need from header and files; they are part of the pipeline
+   or used until its end. Returns 0, or -1 after a message. */
+int complete_rules(struct pipeline *p, struct sort_rules *rules);
+
+/* pipeline_verify.c: does nothing without --verify */
+
+/* When the header is there: what is to be checked. Returns 0, also if the header claims no order:
+   then there is a message, and nothing need be read; or -1 after a message. */
+int verify_prepare(struct pipeline *p, bool *nothing_to_check);
+
+/* In a worker: checks a part that is indexed. Fails the pipeline when all is known. */
+void verify_part(struct pipeline *p, const struct bam_batch_part *part);
+
+/* After the load, whose result is passed: puts what was found into the report. Returns 0 if that
+   is known, else -1. */
+int verify_finish(struct pipeline *p, int loaded);
+void verify_release(struct pipeline *p);
 
 /* pipeline_merge.c */
 

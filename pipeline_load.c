@@ -170,6 +170,7 @@ static void index_job(struct pipeline *p, struct worker *worker, void *arg)
         fail_of_input(p);
         return;
     }
+    verify_part(p, part);
     pipeline_lock(p);
     content_sum_join(&p->sum_in, &sum);
     content_sum_join(&batch->sum, &sum);

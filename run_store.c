@@ -35,7 +35,7 @@ enum {
     /* RocksDB syncs its manifest twice and its directory once whenever runs are admitted: 90 ms on
        a rotating disk. */
     ADMITTED_WHEN_SLOW = 4,
-    SLOW_LANES = 4,
+    SLOW_LANES = RUN_STORE_SLOW_LANES,
     N_COMPACTIONS = 2,          /* at a time, in as many threads of RocksDB, if there are lanes */
     /* Of each run that is on its way a quarter of a megabyte is not in its file yet, and what does
        not fit when it ends has no second chance. */
@@ -93,6 +93,11 @@ static unsigned raise_open_file_limit(size_t n_databases)
     if (limit.rlim_cur > 1 << 20) return 1 << 20;
     if (limit.rlim_cur < others + MIN_FILES) return MIN_FILES;
     return (unsigned)(limit.rlim_cur - others);
+}
+
+unsigned run_store_most_files(size_t n_databases)
+{
+    return raise_open_file_limit(n_databases) / (unsigned)n_databases;
 }
 
 /* True if the temporary data will not fit the page cache; of an unknown input they will not if
@@ -182,7 +187,7 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
         .scan_bytes = settings->scan_bytes / store->n_volumes,
         .compaction_bytes = settings->compaction_bytes / (n_lanes > 1 ? N_COMPACTIONS : 1),
         .n_scans = (unsigned)store->n_volumes,
-        .most_files = raise_open_file_limit(store->n_volumes) / (unsigned)store->n_volumes,
+        .most_files = run_store_most_files(store->n_volumes),
     };
     store->width = compaction_width(&store->facts);
     if (store->slow_to_seek || settings->compaction == COMPACTION_ON)

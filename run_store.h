@@ -28,6 +28,8 @@ struct run_store;
 
 enum { RUN_STORE_ERROR = -1, RUN_STORE_AGAIN = -2 };
 
+enum { RUN_STORE_SLOW_LANES = 4 };      /* databases in a directory if a disk is slow to seek */
+
 struct run_store_settings {
     const char *const *dirs;    /* existing and empty; outlive the store */
     size_t n_dirs;
@@ -127,6 +129,10 @@ void run_store_look(struct run_store *store, struct run_store_disks *disks);
 
 void run_store_stats(const struct run_store *store, struct run_store_stats *stats);
 unsigned run_store_n_runs(const struct run_store *store);
+
+/* Files that each of n_databases may have open, once the limit is raised as far as it goes, which
+   this does. */
+unsigned run_store_most_files(size_t n_databases);
 
 /* Memory that the scans would take for reading ahead, if they began now. */
 size_t run_store_scan_bytes(const struct run_store *store);

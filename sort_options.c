@@ -4,6 +4,7 @@
 #include "bam_reader.h"
 #include "bam_writer.h"
 #include "diag.h"
+#include "machine_facts.h"
 #include "size_option.h"
 #include "sort_options_internal.h"
 
@@ -40,6 +41,8 @@ enum long_option {                      /* beyond the characters of short option
     OPTION_PARTIAL,
     OPTION_CLEAN,
     OPTION_YES,
+    OPTION_VERIFY,
+    OPTION_PLAN,
     OPTION_HELP,
     OPTION_VERSION,
 };
@@ -63,6 +66,8 @@ static const struct option long_options[] = {
     {"partial", no_argument, NULL, OPTION_PARTIAL},
     {"clean", required_argument, NULL, OPTION_CLEAN},
     {"yes", no_argument, NULL, OPTION_YES},
+    {"verify", optional_argument, NULL, OPTION_VERIFY},
+    {"plan", no_argument, NULL, OPTION_PLAN},
     {"no-PG", no_argument, NULL, OPTION_NO_PG},
     {"verbosity", required_argument, NULL, OPTION_VERBOSITY},
     {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
@@ -131,10 +136,13 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "  --output-fmt-option OPT[=VAL]   and for the output\n"
 "  --checksum           print the checksum of all records on standard error\n"
 "  --checksum-only      print the checksum of the inputs on standard output, sort nothing\n"
+"  --verify[=coordinate]   check that each input is in the order that its header claims, or in\n"
+"                       that of the options, sort nothing\n"
+"  --plan               print what a sort with these options would do and take, sort nothing\n"
 "Resources:\n"
-"  -@, --threads INT    worker threads; 0 and 1 mean one [0]\n"
+"  -@, --threads INT    worker threads; 0 and 1 mean one; auto: as many as may be used [0]\n"
 "  -m SIZE              memory a thread, with K, M, G or T [" DEFAULT_MEMORY "]\n"
-"  --max-memory SIZE    memory in all, whatever the number of threads\n"
+"  --max-memory SIZE    memory in all, whatever the number of threads; auto: by what is there\n"
 "  -T PREFIX            temporary data go into directory PREFIX, or beside it; given several\n"
 "                       times, for instance for several disks, they are spread\n"
 "  -s SIZE              estimated uncompressed size of the input, by which runs are compacted;\n"
@@ -178,7 +186,8 @@ static int parse_int(const char *option, const char *text, long low, long high, 
 static int parse_memory(const char *option, const char *text, uint64_t *n_bytes)
 {
     if (size_option_parse(text, n_bytes) < 0) {
-        diag_error("option %s takes a size such as 768M (K, M, G or T), not '%s'", option, text);
+        diag_error("option %s takes a size such as 768M (K, M, G or T)%s, not '%s'", option,
+                   strcmp(option, "--max-memory") == 0 ? " or auto" : "", text);
         return -1;
     }
     if (*n_bytes >= MIN_MEMORY_BYTES) return 0;
@@ -288,7 +297,10 @@ static int take_order_option(struct sort_options *o, int c, const char *text)
 {
     struct sort_rules *rules = &o->settings.rules;
     long value;
-    o->order_given = true;
+    if (strchr("KwRH", c))
+        o->minimiser_given = true;
+    else
+        o->order_given = true;
     switch (c) {
     case 'N': o->lexical_names = true; rules->order = SORT_NAME_NATURAL; return 0;
     case 'n': rules->order = SORT_NAME_NATURAL; return 0;
@@ -355,18 +367,49 @@ static int parse_input_size(const char *text, struct sort_settings *s)
     return 0;
 }
 
+static int take_verify(struct sort_options *o, const char *order)
+{
+    if (order && strcmp(order, "coordinate") != 0) {
+        diag_error("option --verify takes nothing or =coordinate, not '%s'; other orders are named "
+                   "by their options", order);
+        return -1;
+    }
+    if (order) o->order_given = true;
+    o->verify = o->settings.verify = o->settings.sum_only = true;
+    return 0;
+}
+
+static int take_threads(struct sort_options *o, const char *text)
+{
+    long value = 0;
+    o->auto_threads = strcmp(text, "auto") == 0;
+    if (o->auto_threads) return 0;
+    if (parse_number(text, &value) < 0 || value < 0 || value > MAX_THREADS) {
+        diag_error("option -@ takes a number from 0 to %d, or auto, not '%s'", MAX_THREADS, text);
+        return -1;
+    }
+    o->settings.n_threads = value > 1 ? (unsigned)value : 1;
+    return 0;
+}
+
+static int take_total_memory(struct sort_options *o, const char *text)
+{
+    o->auto_memory = strcmp(text, "auto") == 0;
+    o->total_memory_bytes = 0;
+    return o->auto_memory ? 0 : parse_memory("--max-memory", text, &o->total_memory_bytes);
+}
+
 /* Takes one option. Returns 0, or -1 after a message. */
 static int take_option(struct sort_options *o, int c, const char *text)
 {
     struct sort_settings *s = &o->settings;
     long value;
     switch (c) {
-    case '@':
-        if (parse_int("-@", text, 0, MAX_THREADS, &value) < 0) return -1;
-        s->n_threads = value > 1 ? (unsigned)value : 1;
-        return 0;
-    case 'm': return parse_memory("-m", text, &o->thread_memory_bytes);
-    case OPTION_MAX_MEMORY: return parse_memory("--max-memory", text, &o->total_memory_bytes);
+    case '@': return take_threads(o, text);
+    case 'm':
+        o->thread_memory_given = true;
+        return parse_memory("-m", text, &o->thread_memory_bytes);
+    case OPTION_MAX_MEMORY: return take_total_memory(o, text);
     case 'l': return parse_level(text, &s->level);
     case 'u': s->level = 0; return 0;
     case 'o': o->output = text; return 0;
@@ -395,6 +438,8 @@ static int take_option(struct sort_options *o, int c, const char *text)
     case OPTION_YES: o->yes = true; return 0;
     case OPTION_CHECKSUM: o->print_checksum = true; return 0;
     case OPTION_CHECKSUM_ONLY: s->sum_only = true; return 0;
+    case OPTION_VERIFY: return take_verify(o, text);
+    case OPTION_PLAN: o->plan = true; return 0;
     case OPTION_NO_PG: s->add_pg = false; return 0;
     case OPTION_VERBOSITY:
         if (parse_int("--verbosity", text, 0, 100, &value) < 0) return -1;
@@ -425,6 +470,19 @@ static void finish_order(struct sort_options *o)
     rules->below = by_name ? rules->order : SORT_COORDINATE;
     rules->order = SORT_TAG;
     memcpy(rules->tag, o->tag, 2);
+}
+
+/* What --verify checks, and that it can. */
+static int finish_verify(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    s->verify_claim = !o->order_given;
+    if (!o->verify || !s->minhash_fasta || s->rules.order != SORT_MINHASH ||
+        s->rules.minhash.forward_only)
+        return 0;
+    diag_error("--verify cannot check the order of -I without -R, since it depends on which reads "
+               "were turned around; without -M and -I it checks those that have a place");
+    return -1;
 }
 
 /* The output name of the classic form, from its second argument. */
@@ -548,9 +606,30 @@ static int choose_format(struct sort_options *o)
     return 0;
 }
 
+/* Settles what auto stands for. */
+static void fit_machine(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    if (!o->auto_threads && !o->auto_memory) return;
+    struct machine_facts facts;
+    machine_facts_gather(&facts);       /* without has_feeder */
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (machine_is_pipe(s->inputs[i])) facts.has_feeder = true;
+    machine_fit_choose(&facts, &o->fit);
+    if (o->auto_threads) s->n_threads = o->fit.n_threads;
+    if (o->auto_memory) {
+        o->total_memory_bytes = o->fit.memory_bytes;
+    } else if (!o->total_memory_bytes && !o->thread_memory_given &&
+               o->fit.memory_bytes < o->thread_memory_bytes * s->n_threads) {
+        /* Nobody gave memory for so many threads: what there is must do. */
+        o->total_memory_bytes = o->fit.memory_bytes;
+    }
+}
+
 static int finish_memory(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
+    fit_machine(o);
     uint64_t total = o->total_memory_bytes ? o->total_memory_bytes
                                            : o->thread_memory_bytes * s->n_threads;
     const char *test_budget = getenv(TEST_BUDGET_VARIABLE);
@@ -602,7 +681,7 @@ int sort_options_parse(struct sort_options *o, int argc, char **argv)
     if (sort_options_check_modes(o, argc - optind) < 0) return -1;
     if (o->clean) return 0;
     if (o->resume) return finish_memory(o);
-    if (take_positionals(o, argc - optind, argv + optind) < 0) return -1;
+    if (finish_verify(o) < 0 || take_positionals(o, argc - optind, argv + optind) < 0) return -1;
     return sort_options_choose_output(o) < 0 || finish_memory(o) < 0 ? -1 : 0;
 }
 

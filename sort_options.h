@@ -12,6 +12,7 @@
 #ifndef ROCKSORT_SORT_OPTIONS_H
 #define ROCKSORT_SORT_OPTIONS_H
 
+#include "machine_fit.h"
 #include "pipeline.h"
 
 #include <stdio.h>
@@ -23,11 +24,16 @@ struct sort_options {
     struct sort_settings settings;
     bool help, version;
     bool print_checksum;                /* --checksum */
+    bool verify;                        /* --verify, of each input by itself */
+    bool plan;                          /* --plan */
     bool nothing_given;                 /* no input: whoever is at a terminal wants help */
     const char *resume;                 /* --resume: the store to go on with */
     const char *clean;                  /* --clean: where to look for stores that nobody uses */
     bool yes;                           /* --yes: and remove them */
     /* while parsing, and memory behind the settings */
+    bool order_given, minimiser_given;  /* an option that names an order; that details one */
+    bool auto_threads, auto_memory;     /* -@ auto, --max-memory auto */
+    bool thread_memory_given;           /* -m */
     uint64_t thread_memory_bytes;
     uint64_t total_memory_bytes;        /* 0: not given */
     const char *format_option;
@@ -39,10 +45,10 @@ struct sort_options {
     hts_opt *output_options;            /* --output-fmt-option, --reference */
     char *output_name, *index_name;
     const char **temp_prefixes;         /* of each -T */
-    bool order_given;                   /* some option of the order */
     char **output_texts;                /* --output-fmt-option and --reference, for the store */
     size_t n_output_texts;
     const char **resumed_inputs;
+    struct machine_fit fit;             /* what auto chose; n_threads is 0 without it */
 };
 
 void sort_options_init(struct sort_options *options, enum sort_dialect dialect);

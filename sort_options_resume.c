@@ -18,8 +18,9 @@ int sort_options_check_modes(const struct sort_options *o, int n)
         problem = o->resume ? "with --resume no input is named: the store knows its inputs, and "
                               "the output is named with -o"
                             : "--clean takes one directory and nothing else";
-    else if (o->resume && (o->clean || s->no_resume || s->sum_only))
-        problem = "--resume cannot be used together with --clean, --no-resume or --checksum-only";
+    else if (o->resume && (o->clean || s->no_resume || s->sum_only || o->verify || o->plan))
+        problem = "--resume cannot be used together with --clean, --no-resume, --checksum-only, "
+                  "--verify or --plan";
     else if (o->resume && o->temp_prefixes)
         problem = "with --resume temporary data stay where they are: -T cannot be given";
     else if (s->partial && !o->resume)
@@ -55,7 +56,7 @@ int sort_options_adopt(struct sort_options *o, const struct kept_store *store)
     const struct store_record *record = &store->record;
     const struct store_output *output = &record->output;
     struct sort_settings *s = &o->settings;
-    if (o->order_given && !same_order(o, record)) {
+    if ((o->order_given || o->minimiser_given) && !same_order(o, record)) {
         diag_error("cannot resume '%s' in another order: its runs are sorted as they are",
                    o->resume);
         return -1;

@@ -1,0 +1,15 @@
+/*
+ * machine_facts.h -- finds out what machine_fit.h decides by. Any thread; never fails.
+ */
+#ifndef ROCKSORT_MACHINE_FACTS_H
+#define ROCKSORT_MACHINE_FACTS_H
+
+#include "machine_fit.h"
+
+/* All facts but has_feeder. */
+void machine_facts_gather(struct machine_facts *facts);
+
+/* True if an input, "-" for standard input, is a pipe or a socket. */
+bool machine_is_pipe(const char *path);
+
+#endif

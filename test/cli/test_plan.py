@@ -1,0 +1,235 @@
+"""--plan, -@ auto and --max-memory auto."""
+
+import os
+import re
+import stat
+import subprocess
+
+import bamfile
+import generate
+from harness import SAMTOOLS, CliTest, Result, environment, own_lines
+
+CLOSING = re.compile(r"(\d+) records, .*; (\d+) runs on disk, ([\d.]+) MB temporary")
+
+
+def plan_lines(result):
+    """{key: [values]} of a plan."""
+    found = {}
+    for line in result.out.decode().splitlines():
+        key, value = line.split(": ", 1)
+        found.setdefault(key, []).append(value)
+    return found
+
+
+class PlanTest(CliTest):
+    """Runs --plan, which leaves no file."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.bam_of(generate.reads(8000, generate.reference()))
+
+    def plan(self, *args, **how):
+        """The plan; nothing new is in work."""
+        before = sorted(os.listdir(self.work))
+        result = self.sort_ok("--plan", *args, **how)
+        self.assertEqual(sorted(os.listdir(self.work)), before)
+        return plan_lines(result)
+
+
+class Plans(PlanTest):
+    """What is planned is what happens."""
+
+    KEYS = ["input", "uncompressed", "order", "threads", "memory", "memory split", "runs on disk",
+            "output", "time"]
+
+    def test_in_memory(self):
+        plan = self.plan("-@", "1", "-o", self.path("out.bam"), self.source)
+        self.assertEqual([key for key in plan if key != "warning"], self.KEYS)
+        self.assertEqual(plan["runs on disk"], ["none: all fits into memory"])
+        self.assertRegex(plan["uncompressed"][0], r"^3\.\d MB, 16000 records$")
+        self.assertEqual(plan["memory"], ["768 MiB"])
+        self.assertFalse(os.path.exists(self.path("out.bam")))
+
+    def test_runs(self):
+        """The number of runs and what they take on disk, within a third or two."""
+        # So few reads at a place that temporary data are compressed as well in small runs.
+        source = self.bam_of(generate.reads(8000, generate.reference(n_bases=600000)))
+        for options in ([], ["-n"], ["-@", "3"]):
+            for budget in (400_000, 1_000_000, 3_000_000):
+                with self.subTest(options=options, budget=budget):
+                    how = {"budget": budget}
+                    args = (*options, "--temp-codec", "lz4", "-o", self.path("out.bam"))
+                    plan = self.plan(*args, source, **how)
+                    result = self.sort_ok(*args, source, **how)
+                    os.unlink(self.path("out.bam"))
+                    found = CLOSING.search(result.err)
+                    n_runs, temporary = int(found.group(2)), float(found.group(3))
+                    if "none" in plan["runs on disk"][0]:
+                        self.assertLessEqual(n_runs, 1)
+                        continue
+                    planned = int(plan["runs on disk"][0].split(",")[0])
+                    self.assertLessEqual(abs(planned - n_runs), max(2, n_runs / 3),
+                                         (planned, n_runs))
+                    space = float(plan["temporary space"][0].split(" MB")[0])
+                    self.assertLessEqual(abs(space - temporary), max(0.5, temporary * 0.4))
+
+    def test_large_input_by_its_beginning(self):
+        """Of 30 MB only 8 are read."""
+        raw = bamfile.record("r", 0, 0, 5, "100M", "ACGTA" * 20) * 150000
+        data = bamfile.bgzf(bamfile.bam_header(bamfile.sq_text(generate.ODD_REFS),
+                                               generate.ODD_REFS) + raw)
+        plan = self.plan(self.write("large.bam", data))
+        found = re.match(r"about ([\d.]+) MB, about (\d+) records", plan["uncompressed"][0])
+        self.assertLess(abs(float(found.group(1)) - len(raw) / 1e6), len(raw) / 1e7)
+        self.assertLess(abs(int(found.group(2)) - 150000), 15000)
+
+    def test_spilled_says_all(self):
+        plan = self.plan("-o", self.path("out.bam"), self.source, budget=400_000)
+        for key in ("temporary directory", "codec", "temporary space", "compaction", "merge"):
+            self.assertIn(key, plan)
+        self.assertRegex(plan["merge"][0], r"^[12] pass")
+        self.assertRegex(plan["time"][0], r"^about [\d.]+ s \(load [\d.]+, merge [\d.]+\)$")
+
+    def test_compaction(self):
+        """-s switches it on."""
+        plan = self.plan("-s", "4M", self.source, budget=400_000)
+        self.assertTrue(plan["compaction"][0].startswith("on, because -s was given"))
+        self.assertTrue(plan["merge"][0].startswith("2 passes"))
+        plan = self.plan("-s", "off", self.source, budget=400_000)
+        self.assertTrue(plan["compaction"][0].startswith("off"))
+
+    def test_several_directories(self):
+        for name in "ab":
+            (self.work / name).mkdir()
+        plan = self.plan("-T", self.path("a"), "-T", self.path("b") + "/", self.source,
+                         budget=400_000)
+        self.assertEqual([text.split(",")[0] for text in plan["temporary directory"]],
+                         [self.path("a"), self.path("b")])
+        for name in "ab":
+            self.assertEqual(os.listdir(self.work / name), [])
+
+    def test_inputs(self):
+        """Several files, SAM, CRAM, nothing at all."""
+        plan = self.plan("-o", "x.bam", self.source, self.source)
+        self.assertTrue(plan["input"][0].startswith("2 files"))
+        self.assertRegex(plan["uncompressed"][0], r"^about [67]\.\d MB, about 3\d{4} records$")
+        sam = self.write("in.sam", generate.reads(8000, generate.reference()))
+        self.assertIn("16000 records", self.plan(sam)["uncompressed"][0])
+        empty = self.write("empty.bam", bamfile.bgzf(bamfile.bam_header("", [])))
+        self.assertEqual(self.plan(empty)["uncompressed"], ["nothing"])
+
+    def test_pipe_is_not_read(self):
+        with open(self.source, "rb") as file:
+            data = file.read()
+        plan = self.plan("-", stdin=data)
+        self.assertIn("-s SIZE", plan["uncompressed"][0])
+        self.assertIn("assumed", plan)
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
+        self.assertIn("-s SIZE", self.plan(fifo)["uncompressed"][0])
+        self.assertEqual(self.plan("-s", "2G", "-", stdin=data)["uncompressed"],
+                         ["2147.5 MB, by -s"])
+
+    def test_errors(self):
+        self.assert_error(self.rocksort("--plan", self.path("nowhere.bam")), "nowhere.bam")
+        self.assert_error(self.rocksort("--plan", "-T", self.path("no/where"), self.source),
+                          "no/where")
+        self.assert_error(self.rocksort("--plan", self.write("x.bam", b"not a BAM")), "x.bam")
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([SAMTOOLS, "rocksort", "--plan", self.source], stdout=full,
+                                  stderr=subprocess.PIPE, check=False, timeout=60, cwd=self.work,
+                                  env=environment(self.scratch))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"standard output", done.stderr)
+
+
+class Warnings(PlanTest):
+    """What the plan warns of."""
+
+    def mount(self, size):
+        """A small tmpfs; skips the test where that cannot be done."""
+        path = self.work / "small"
+        path.mkdir()
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            self.skipTest("cannot mount a small file system (not root)")
+        self.addCleanup(subprocess.run, ["umount", str(path)], check=False)
+        return str(path)
+
+    def test_memory_and_space(self):
+        small = self.mount("1M")
+        plan = self.plan("-T", small, "-o", small + "/out.bam", self.source, budget=400_000)
+        warnings = "\n".join(plan["warning"])
+        self.assertIn(f"'{small}' is memory (tmpfs)", warnings)
+        self.assertRegex(warnings, r"temporary data need [\d.]+ MB, but only [\d.]+ MB are free")
+        self.assertRegex(warnings, r"the output and the temporary data need about [\d.]+ MB")
+
+    def test_threads_and_memory(self):
+        plan = self.plan("-@", "1000", "--max-memory", "900T", self.source)
+        warnings = "\n".join(plan["warning"])
+        self.assertIn("1000 threads share ", warnings)
+        self.assertIn("MiB of memory may be used, but there are only ", warnings)
+
+    def test_none(self):
+        self.assertNotIn("warning", self.plan("-@", "1", "--max-memory", "16M", self.source))
+
+
+class Auto(PlanTest):
+    """-@ auto and --max-memory auto."""
+
+    def one_cpu(self, *args):
+        """A plan of a process that may run on one CPU."""
+        cpu = min(os.sched_getaffinity(0))
+        done = subprocess.run([SAMTOOLS, "rocksort", "--plan", *args], capture_output=True,
+                              check=True, timeout=60, cwd=self.work,
+                              env=environment(self.scratch),
+                              preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+        return plan_lines(Result(done.returncode, done.stdout, done.stderr))
+
+    def test_affinity(self):
+        plan = self.one_cpu("-@", "auto", self.source)
+        self.assertTrue(plan["threads"][0].startswith("1 (auto: 1 CPU "), plan["threads"])
+
+    def test_batch_system(self):
+        slurm = {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "1", "SLURM_MEM_PER_NODE": "400"}
+        plan = self.plan("-@", "auto", "--max-memory", "auto", self.source, env=slurm)
+        self.assertTrue(plan["threads"][0].startswith("1 (auto: "))
+        self.assertEqual(plan["memory"], ["236 MiB (auto: three quarters of the 400 MiB by "
+                                          "SLURM_MEM_PER_NODE)"])
+
+    def test_memory_follows_threads_only_as_far_as_there_is_some(self):
+        """-@ auto without any option of memory takes no more than auto would give."""
+        slurm = {"SLURM_JOB_ID": "7", "SLURM_MEM_PER_NODE": "400"}
+        self.assertTrue(self.plan("-@", "auto", self.source, env=slurm)["memory"][0]
+                        .startswith("236 MiB"))
+        plan = self.plan("-@", "auto", "-m", "9M", self.source, env=slurm)
+        threads = int(plan["threads"][0].split()[0])
+        self.assertEqual(plan["memory"], [f"{9 * threads} MiB"])
+
+    def test_pipe_leaves_room(self):
+        with open(self.source, "rb") as file:
+            data = file.read()
+        plan = self.plan("-@", "auto", "--max-memory", "auto", "-", stdin=data)
+        self.assertIn("feeds the pipe", plan["memory"][0])
+
+    def test_sorts(self):
+        """A sort with both; --verbosity 4 says what was chosen."""
+        want = self.sort_bam("--no-PG", self.source)
+        result = self.sort_ok("--no-PG", "-@", "auto", "--max-memory", "auto", "--verbosity", "4",
+                              self.source)
+        self.assert_same_bam(bamfile.parse_file(result.out), want)
+        self.assertRegex(result.err, r"\d+ threads: \d+ CPU")
+        self.assertRegex(result.err, r"\d+ MiB of memory: ")
+
+    def test_arguments(self):
+        self.assert_error(self.rocksort("-@", "automatic", self.source), "-@", "auto")
+        self.assert_error(self.rocksort("--max-memory", "autos", self.source), "--max-memory",
+                          "auto")
+
+    def test_file_systems_in_the_details(self):
+        """--verbosity 4 says on what the temporary data were."""
+        result = self.sort_ok("--verbosity", "4", self.source, budget=400_000)
+        lines = [line for line in own_lines(result.err) if "temporary disk: " in line]
+        self.assertEqual(len(lines), 1)
