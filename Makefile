@@ -56,10 +56,11 @@ LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 MODULES = bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_key_tag \
           bam_key_template bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
           bam_writer bgzf_block codec_choice compaction_plan diag disk_probe header_text \
-          header_union machine_memory mem_budget minhash minhash_index output_path output_pump \
-          page_cache pipeline pipeline_feed pipeline_load pipeline_merge pipeline_segment \
-          pipeline_spill pipeline_store rocksdb_opts run_db run_store sam_text scratch_dir \
-          size_option sort_options temp_codec
+          header_union json_writer library_versions machine_memory mem_budget minhash \
+          minhash_index output_path output_pump page_cache pipeline pipeline_feed pipeline_load \
+          pipeline_merge pipeline_progress pipeline_segment pipeline_spill pipeline_store \
+          process_usage progress_line rocksdb_opts run_db run_store sam_text sample_series \
+          scratch_dir size_option sort_options sort_report sort_stats temp_codec
 
 comma := ,
 BUILD = build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)$(if $(WERROR),-werror)
@@ -94,6 +95,16 @@ SPINDLE_SOURCES = $(wildcard bench/spindle*.c) size_option.c
 bench/spindle: $(SPINDLE_SOURCES) $(wildcard bench/spindle*.h) size_option.h
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -I. $$($(PKG_CONFIG) --cflags fuse3) $(SPINDLE_SOURCES) \
 	    $(ALL_LDFLAGS) $$($(PKG_CONFIG) --libs fuse3) -lm -o $@
+
+# C interfaces do not tell these versions.
+$(BUILD)/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
+    --modversion snappy 2>/dev/null)"' -DROCKSDB_VERSION='"$(ROCKSDB_VERSION)"'
+ifdef ROCKSDB_DIR
+ROCKSDB_VERSION = $(shell sed -n 's/^.define ROCKSDB_\(MAJOR\|MINOR\|PATCH\) //p' \
+    $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null | paste -s -d .)
+else
+ROCKSDB_VERSION = $(shell $(PKG_CONFIG) --modversion rocksdb 2>/dev/null)
+endif
 
 # The phases of demo and check are separate makes, since the first may install what the second finds
 # with pkg-config.

@@ -8,15 +8,14 @@
  * What stands in brackets are jobs in one pool of worker threads, which htslib shares. Besides the
  * workers there are, while loading, the reader (the calling thread), the spiller and, once there
  * are runs, a thread that ends them; while merging, the dispatcher (the calling thread), a feeder
- * for each database, and the writer; a thread that waits for signals; and RocksDB's for compaction.
+ * for each database, and the writer; a thread that waits for signals; one that shows progress, if
+ * that is wanted; and RocksDB's for compaction.
  */
 #ifndef ROCKSORT_PIPELINE_H
 #define ROCKSORT_PIPELINE_H
 
 #include "bam_sort_key.h"
-#include "codec_choice.h"
-#include "run_store.h"
-#include "temp_codec.h"
+#include "sort_report.h"
 
 #include <htslib/hts.h>
 #include <stdbool.h>
@@ -47,30 +46,16 @@ struct sort_settings {
     bool keep_store;
     bool add_pg;
     const char *command_line;   /* for @PG CL */
-};
-
-struct sort_report {
-    uint64_t n_records;
-    uint64_t raw_bytes;         /* uncompressed BAM records */
-    uint64_t checksum;          /* sum over the records of their XXH3-64 (content_sum.h) */
-    uint64_t output_bytes;
-    struct run_store_stats store;       /* {0} if all fitted into memory */
-    unsigned runs_of_codec[TEMP_CODEC_COUNT];
-    enum codec_reason codec_reason;     /* of the last run's codec */
-    unsigned n_batches_kept;    /* batches merged from memory */
-    double load_seconds, merge_seconds;
-    double reader_wait_seconds; /* the reader waited for memory: whoever feeds it stalled */
-    char **store_paths;         /* NULL-terminated: where the store is kept, or NULL; freed by
-                                   sort_report_release */
+    bool progress;              /* where no terminal shows it, a line every progress_seconds */
+    double progress_seconds;
+    bool sample;                /* the report gets a series of samples */
 };
 
 /*
  * Sorts. Returns 0, or -1 after one message; then there is no output and no temporary data, except
- * that the output is there, complete, if only its index could not be written. If the
- * process gets SIGINT, SIGTERM or SIGHUP meanwhile it removes both and dies of the signal.
+ * that the output is there, complete, if only its index could not be written. The report, to be
+ * released by the caller in any case, says how far it came. If the process gets SIGINT, SIGTERM or SIGHUP meanwhile it removes both and dies of the signal.
  */
 int sort_run(const struct sort_settings *settings, struct sort_report *report);
-
-void sort_report_release(struct sort_report *report);
 
 #endif

@@ -6,6 +6,7 @@
  * pipeline_spill.c  spiller: batches to runs in the store
  * pipeline_store.c  the store while loading: its thread ends runs and has them compacted
  * pipeline_merge.c  dispatcher and writer: runs and batches to output, with pipeline_segment.c
+ * pipeline_progress.c   phases, waits, and the thread that shows how far the sort is
  *
  * One lock and one condition guard everything that threads share; jobs last milliseconds, so that
  * neither is contended. Whoever fails prints one message and calls pipeline_fail; all waits end
@@ -103,6 +104,17 @@ struct pipeline {
     struct codec_facts codec_facts;     /* when the last run was begun: */
     double codec_seconds, codec_write_seconds, codec_wait_seconds;
     size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
+
+    /* under the lock; for progress only */
+    enum sort_phase phase;
+    double phase_seconds;       /* when it began, by the monotonic clock */
+    uint64_t input_bytes;       /* of all inputs as they are stored; 0: unknown */
+    uint64_t input_bytes_read;  /* of them; 0: unknown */
+    uint64_t output_bytes;      /* written; 0: CRAM */
+
+    /* sort_run's thread only */
+    struct process_usage phase_began;
+    struct progress *progress;  /* NULL: nobody wants to know */
 
     bool lost_reader;           /* standard output was closed */
     struct sort_report *report;
@@ -207,5 +219,20 @@ ssize_t find_cut_places(enum sort_order order, const struct merge_source *source
 int prepare_index(struct pipeline *p);
 
 int merge_to_output(struct pipeline *p);
+
+/* pipeline_progress.c */
+
+/* By the thread of sort_run, in this order: the sort begins; it goes on to a phase, which may be the
+   one it is in; nothing is shown any more; all is done, also what the pipeline held. */
+void progress_start(struct pipeline *p);
+void progress_enter(struct pipeline *p, enum sort_phase phase);
+void progress_stop(struct pipeline *p);
+void progress_finish(struct pipeline *p);
+
+/* With the lock held: waits for a change, and adds how long that took to the report. */
+void pipeline_wait_for(struct pipeline *p, enum sort_wait what);
+
+/* Without it: adds seconds that were spent in waiting for something else. */
+void pipeline_add_wait(struct pipeline *p, enum sort_wait what, double seconds);
 
 #endif

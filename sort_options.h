@@ -23,6 +23,8 @@ struct sort_options {
     struct sort_settings settings;
     bool help, version;
     bool print_checksum;                /* --checksum */
+    bool quiet;
+    const char *stats;                  /* --stats, or NULL */
     bool nothing_given;                 /* no input: whoever is at a terminal wants help */
     /* while parsing, and memory behind the settings */
     uint64_t thread_memory_bytes;
