@@ -111,6 +111,7 @@ struct pipeline {
     uint64_t input_bytes;       /* of all inputs as they are stored; 0: unknown */
     uint64_t input_bytes_read;  /* of them; 0: unknown */
     uint64_t output_bytes;      /* written; 0: CRAM */
+    uint64_t records_written, raw_bytes_written;
 
     /* sort_run's thread only */
     struct process_usage phase_began;

@@ -61,6 +61,8 @@ static void *write_segments(void *arg)
         pipeline_lock(p);
         p->report->waits[WAIT_WRITER_OUTPUT] += monotonic_seconds() - start;
         if (bam_writer_takes_bytes(m->format)) p->output_bytes += segment->out_bytes;
+        p->records_written += segment->n_records;
+        p->raw_bytes_written += segment->raw_bytes;
         m->ring[m->n_written++ % p->budget.n_segments] = NULL;
         pipeline_announce(p);
         pipeline_unlock(p);

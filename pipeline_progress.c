@@ -97,8 +97,8 @@ static void look_at(struct progress *progress, struct look *look)
     sample->phase = facts->phase = p->phase;
     sample->records_in = facts->n_records = p->sum_in.n_records;
     sample->raw_bytes_in = p->sum_in.n_bytes;
-    sample->records_out = facts->n_records_merged = p->sum_out.n_records;
-    uint64_t raw_bytes_out = p->sum_out.n_bytes;
+    sample->records_out = facts->n_records_written = p->records_written;
+    uint64_t raw_bytes_out = p->raw_bytes_written;
     sample->output_bytes = p->output_bytes;
     sample->n_runs = facts->n_runs = p->n_runs;
     sample->spilled_bytes = p->spilled_bytes;

@@ -35,7 +35,7 @@ double progress_share(const struct progress_facts *facts)
         done = (double)facts->input_bytes_read;
         all = (double)facts->input_bytes;
     } else if (facts->phase == SORT_PHASE_MERGE) {
-        done = (double)facts->n_records_merged;
+        done = (double)facts->n_records_written;
         all = (double)facts->n_records;
     }
     if (all <= 0) return -1;

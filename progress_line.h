@@ -18,7 +18,7 @@ struct progress_facts {
     double seconds;             /* since the start */
     double phase_seconds;       /* since the phase began */
     uint64_t n_records;         /* read */
-    uint64_t n_records_merged;
+    uint64_t n_records_written;
     uint64_t input_bytes;       /* of all inputs, as they are stored; 0: unknown */
     uint64_t input_bytes_read;  /* of these; 0: unknown */
     unsigned n_runs;            /* on disk */

@@ -25,7 +25,7 @@ struct sample {
     double seconds;             /* since the start */
     enum sort_phase phase;
     uint64_t records_in, raw_bytes_in;
-    uint64_t records_out, output_bytes;
+    uint64_t records_out, output_bytes;         /* written */
     uint64_t n_runs, spilled_bytes;     /* uncompressed */
     uint64_t resident_bytes;
     double cpu_seconds;

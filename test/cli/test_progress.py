@@ -156,13 +156,14 @@ class OnTerminal(ProgressTest):
         process = self.start("-u", "--no-PG", stderr=terminal.follower, env={"TERM": "xterm"},
                              budget=SPILL_BUDGET)
         terminal.started()
-        process.stdin.write(self.sam)
+        sam = generate.odd(12000).encode()
+        process.stdin.write(sam)
         process.stdin.close()
         terminal.wait_for(r"\rmerging \d{1,2} %, .* runs?, ")
         got = bamfile.parse_file(process.stdout.read())
         terminal.read_all()
         self.assertEqual(process.wait(RUN_LIMIT_S), 0)
-        self.assertEqual(got, self.sort_bam("--no-PG", stdin=self.sam))
+        self.assertEqual(got, self.sort_bam("--no-PG", stdin=sam))
         self.assertEqual(len(terminal.screen.lines), 2)
 
     def test_width(self):

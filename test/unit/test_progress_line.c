@@ -28,7 +28,7 @@ static struct progress_facts merging(void)
         .seconds = 4000,
         .phase_seconds = 100,
         .n_records = 3000,
-        .n_records_merged = 2000,
+        .n_records_written = 2000,
         .n_runs = 1,
         .bytes_per_second = 2.34e6,
     };
@@ -87,7 +87,7 @@ static void test_share(void **state)
     facts.input_bytes_read = 0;
     assert_true(progress_share(&facts) < 0);
     facts = merging();
-    facts.n_records = facts.n_records_merged = 0;       /* an empty input */
+    facts.n_records = facts.n_records_written = 0;       /* an empty input */
     assert_true(progress_share(&facts) < 0);
     facts.phase = SORT_PHASE_CLOSE;
     assert_true(progress_share(&facts) < 0);
@@ -168,7 +168,7 @@ static void test_random_facts(void **state)
             .seconds = (double)rng_next(&rng),
             .phase_seconds = (double)(rng_next(&rng) >> rng_below(&rng, 64)),
             .n_records = rng_next(&rng) >> rng_below(&rng, 64),
-            .n_records_merged = rng_next(&rng) >> rng_below(&rng, 64),
+            .n_records_written = rng_next(&rng) >> rng_below(&rng, 64),
             .input_bytes = rng_next(&rng) >> rng_below(&rng, 64),
             .input_bytes_read = rng_next(&rng) >> rng_below(&rng, 64),
             .n_runs = (unsigned)rng_next(&rng),
