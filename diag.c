@@ -115,7 +115,7 @@ void diag_end_status(void)
 {
     static const char clear[] = "\r" CLEAR_TO_END;
     atomic_store(&status_ended, true);
-    /* Drawing takes no time. A message may have to wait for the terminal: it has cleared the line. */
+    /* Drawing takes no time. A message may have to wait for the terminal; it clears the line. */
     for (int tries = 0; pthread_mutex_trylock(&status_lock) != 0; tries++) {
         if (tries == MOST_TRIES) return;
         (void)usleep(1000);

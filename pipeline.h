@@ -53,8 +53,9 @@ struct sort_settings {
 
 /*
  * Sorts. Returns 0, or -1 after one message; then there is no output and no temporary data, except
- * that the output is there, complete, if only its index could not be written. The report, to be
- * released by the caller in any case, says how far it came. If the process gets SIGINT, SIGTERM or SIGHUP meanwhile it removes both and dies of the signal.
+ * that the output is there, complete, if only its index could not be written. The report, which the
+ * caller releases in any case, says how far it came. If the process gets SIGINT, SIGTERM or SIGHUP
+ * meanwhile it removes both and dies of the signal.
  */
 int sort_run(const struct sort_settings *settings, struct sort_report *report);
 

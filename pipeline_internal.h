@@ -223,8 +223,8 @@ int merge_to_output(struct pipeline *p);
 
 /* pipeline_progress.c */
 
-/* By the thread of sort_run, in this order: the sort begins; it goes on to a phase, which may be the
-   one it is in; nothing is shown any more; all is done, also what the pipeline held. */
+/* By the thread of sort_run, in this order: the sort begins; it goes on to a phase, which may be
+   the one it is in; nothing is shown any more; all is done, also what the pipeline held. */
 void progress_start(struct pipeline *p);
 void progress_enter(struct pipeline *p, enum sort_phase phase);
 void progress_stop(struct pipeline *p);

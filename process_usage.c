@@ -19,8 +19,8 @@ static void read_io(struct process_usage *usage)
     FILE *file = fopen("/proc/self/io", "r");
     if (!file) return;
     int n = fscanf(file,
-                   "rchar: %" SCNu64 " wchar: %" SCNu64 " syscr: %*u syscw: %*u read_bytes: %" SCNu64
-                   " write_bytes: %" SCNu64,
+                   "rchar: %" SCNu64 " wchar: %" SCNu64 " syscr: %*u syscw: %*u "
+                   "read_bytes: %" SCNu64 " write_bytes: %" SCNu64,
                    &usage->read_bytes, &usage->written_bytes, &usage->disk_read_bytes,
                    &usage->disk_written_bytes);
     usage->has_io = n == 4;

@@ -10,9 +10,10 @@ of which only t_s (seconds since the start) must be there:
     rss_bytes                                at that time
 
 Besides, all optional: `label` and `title` (texts), `marks` (a list of {"t_s", "label"}: vertical
-lines) and `limits` ({"rss_bytes": what was given}). What `samtools rocksort --stats FILE` writes can
-be drawn as it is: the marks are where its phases end. Whatever else is there is ignored, and a row
+lines) and `limits` ({"rss_bytes": what was given}). Whatever else is there is ignored, and a row
 of the figure for which no file has data is left out. Needs matplotlib.
+
+What `samtools rocksort --stats FILE` writes can be drawn as it is, with marks where its phases end.
 """
 
 import argparse
