@@ -28,6 +28,7 @@ MIB = 1 << 20
 MIN_STEPS = 240
 INK_BYTES_COLORS = 64
 STATS_SCHEMA = "samtools-rocksort-stats"
+MOST_TITLE = 120
 
 
 class Row:
@@ -57,7 +58,9 @@ def prepare_stats(data):
     data.setdefault("marks", marks)
     if "memory" in data:
         data.setdefault("limits", {"rss_bytes": data["memory"]["budget_bytes"]})
-    data.setdefault("title", data.get("command_line", ""))
+    # matplotlib takes what stands between dollar signs for a formula.
+    title = str(data.get("command_line") or "").replace("$", r"\$")
+    data.setdefault("title", title if len(title) <= MOST_TITLE else title[:MOST_TITLE] + " ...")
     if data.get("total", {}).get("disk_read_bytes") is None:
         for name in ("read_bytes", "write_bytes"):
             data["columns"].pop(name, None)

@@ -310,7 +310,7 @@ class Plot(StatsTest):
     def test_plot(self):
         if not find_matplotlib():
             raise unittest.SkipTest("there is no matplotlib")
-        source = self.write("in.sam", generate.odd(9000))
+        source = self.write("in $x^{ $.sam", generate.odd(9000))
         self.stats("-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
         shutil.copy(self.path("stats.json"), self.path("other.json"))
         result = self.plot("-o", self.path("run.png"), self.path("stats.json"),
