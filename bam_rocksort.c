@@ -9,17 +9,16 @@
 #include "bgzf_block.h"
 #include "diag.h"
 #include "sort_options.h"
+#include "sort_stats.h"
 #include "store_clean.h"
 #include "version.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 static void print_version(void)
@@ -44,71 +43,6 @@ static char *make_command_line(int argc, char **argv)
     }
     free(args);
     return line;
-}
-
-/*
- * Peak resident memory of this process in MiB. getrusage would also count what a large parent had
- * when it forked, so the kernel's own counter is asked first.
- */
-static double peak_memory(const struct rusage *usage)
-{
-    double peak_kib = (double)usage->ru_maxrss;
-    FILE *status = fopen("/proc/self/status", "r");
-    if (!status) return peak_kib / 1024;
-    char line[256];
-    while (fgets(line, sizeof line, status))
-        if (sscanf(line, "VmHWM: %lf", &peak_kib) == 1) break;
-    (void)fclose(status);
-    return peak_kib / 1024;
-}
-
-static void print_details(const struct sort_report *r)
-{
-    const struct run_store_stats *store = &r->store;
-    diag_note("%u batches merged from memory, reader waited %.2f s for memory",
-              r->n_batches_kept, r->reader_wait_seconds);
-    if (store->n_runs == 0) return;
-    const struct disk_traits *disk = &store->disk;
-    diag_note("temporary disk: %s%s%s", disk->file_system,
-              disk->is_memory    ? ", which is memory"
-              : disk->is_network ? ", a network file system"
-                                 : "",
-              disk->rotating == 1   ? ", the kernel says that it rotates"
-              : disk->rotating == 0 ? ", the kernel says that it does not rotate"
-                                    : "");
-    if (store->disk.seek_seconds > 0)
-        diag_note("temporary disk (%s): a seek takes %.2f ms, %.1f at a time, reading in order "
-                  "%.0f MB/s", store->disk.file_system, 1e3 * store->disk.seek_seconds,
-                  store->disk.parallel, 1e-6 * store->disk.bytes_per_second);
-    diag_note("codec: %u runs none, %u snappy, %u lz4, %u zstd; the last one because %s",
-              r->runs_of_codec[TEMP_CODEC_NONE], r->runs_of_codec[TEMP_CODEC_SNAPPY],
-              r->runs_of_codec[TEMP_CODEC_LZ4], r->runs_of_codec[TEMP_CODEC_ZSTD],
-              codec_reason_text(r->codec_reason));
-    diag_note("compaction %s, because %s", store->compacted ? "on" : "off",
-              compaction_reason_text(store->reason));
-    if (store->compacted)
-        diag_note("compacted %u files at a time beyond %u, reading %zu KiB at a time",
-                  store->width, store->max_files, store->compaction_read_bytes >> 10);
-    diag_note("the merge read %u files, %zu KiB at a time (0: as the kernel does)%s, with about "
-              "%" PRIu64 " seeks in all", store->n_files, store->scan_read_bytes >> 10,
-              store->direct ? " past the page cache" : "", store->n_seeks);
-}
-
-static void print_closing_line(const struct sort_report *r)
-{
-    struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) != 0) return;
-    double cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                 1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-    double wall = r->load_seconds + r->merge_seconds;
-    diag_note("%" PRIu64 " records, %.1f MB; %u runs on disk, %.1f MB temporary, %.1f MB compacted"
-              "; %.1f s wall (load %.1f, merge %.1f), %.1f s CPU, %.1f MiB peak memory",
-              r->n_records, 1e-6 * (double)r->raw_bytes, r->store.n_runs,
-              1e-6 * (double)r->store.run_bytes, 1e-6 * (double)r->store.compacted_bytes, wall,
-              r->load_seconds, r->merge_seconds, cpu, peak_memory(&usage));
-    if (hts_verbose >= 4) print_details(r);
-    for (char **path = r->store_paths; path && *path; path++)
-        diag_note("the temporary database is kept in '%s'", *path);
 }
 
 /* What -@ auto and --max-memory auto chose. */
@@ -137,21 +71,28 @@ static void tune_allocator(void)
 
 static int run(struct sort_options *options)
 {
+    const struct sort_settings *settings = &options->settings;
+    const char *stats = options->stats;
     struct sort_report report = {0};
+    struct output_path stats_path = {0};
+    if (stats && sort_stats_choose(&stats_path, stats, settings) < 0) return -1;
     tune_allocator();
     if (options->fit.n_threads > 0 && hts_verbose >= 4) print_fit(options);
     if (options->plan) return bam_plan_run(options);
-    int r = options->verify ? bam_verify_run(&options->settings)
-                            : sort_run(&options->settings, &report);
-    if (r == 0 && options->settings.sum_only && !options->verify)
-        bam_print_checksum(stdout, &report);
-    if (r == 0 && options->print_checksum && !options->verify) bam_print_checksum(stderr, &report);
-    if (r == 0 && hts_verbose >= 2 && !options->settings.sum_only) print_closing_line(&report);
-    sort_report_release(&report);
-    if (!diag_failed() && options->settings.sum_only && fflush(stdout) != 0) {
+    int r = options->verify ? bam_verify_run(settings) : sort_run(settings, &report);
+    if (r == 0 && settings->sum_only && !options->verify)
+        sort_report_print_checksum(&report, stdout);
+    if (r == 0 && options->print_checksum && !options->verify)
+        sort_report_print_checksum(&report, stderr);
+    if (r == 0 && hts_verbose >= 2 && !settings->sum_only)
+        sort_report_print(&report, hts_verbose >= 4);
+    if (!diag_failed() && settings->sum_only && fflush(stdout) != 0) {
         diag_error("cannot write standard output: %s", strerror(errno));
         r = -1;
     }
+    if (stats && sort_stats_write(&stats_path, settings, &report, r < 0) < 0) r = -1;
+    output_path_release(&stats_path);
+    sort_report_release(&report);
     return r;
 }
 

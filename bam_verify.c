@@ -1,14 +1,7 @@
 /* bam_verify.c -- see bam_verify.h. */
 #include "bam_verify.h"
 
-#include <inttypes.h>
-
-/* See doc/samtools-rocksort.1, CHECKSUM, for what it means. */
-void bam_print_checksum(FILE *to, const struct sort_report *r)
-{
-    (void)fprintf(to, "xxh3sum:%016" PRIx64 " records:%" PRIu64 " bytes:%" PRIu64 "\n", r->checksum,
-                  r->n_records, r->raw_bytes);
-}
+#include <stdio.h>
 
 int bam_verify_run(const struct sort_settings *settings)
 {
@@ -21,7 +14,7 @@ int bam_verify_run(const struct sort_settings *settings)
         int ended = sort_run(&one, &report);
         if (ended == 0 && report.verified) {
             (void)printf("%s: %s, ", one.inputs[0], report.order_words);
-            bam_print_checksum(stdout, &report);
+            sort_report_print_checksum(&report, stdout);
         }
         if (ended < 0 || !report.verified) r = -1;
         sort_report_release(&report);

@@ -6,16 +6,11 @@
 
 #include "pipeline.h"
 
-#include <stdio.h>
-
 /*
  * Verifies each input of the settings by itself. Prints a line on standard output for each that is
  * in order, with its checksum, and says on standard error where others are not. Returns 0 if all
  * are in order; -1 if one is not, or, after the message of an error, at once.
  */
 int bam_verify_run(const struct sort_settings *settings);
-
-/* The line of --checksum. */
-void bam_print_checksum(FILE *to, const struct sort_report *report);
 
 #endif

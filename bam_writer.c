@@ -37,7 +37,6 @@ struct bam_writer {
     samFile *file;
     sam_hdr_t *header;          /* borrowed */
     bam1_t *record;
-    uint64_t n_bytes;           /* BAM, SAM: written behind the header */
 };
 
 int bam_writer_choose_format(const char *option, const char *path, htsFormat *format)
@@ -247,7 +246,6 @@ int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size
     if (n_bytes == 0) return 0;
     errno = 0;
     if (hwrite(writer->raw, bytes, n_bytes) != (ssize_t)n_bytes) return write_error(writer);
-    writer->n_bytes += n_bytes;
     return 0;
 }
 
@@ -309,10 +307,10 @@ int bam_writer_close(struct bam_writer *writer, uint64_t *n_bytes)
 {
     errno = 0;
     if (writer->has_pump) output_pump_close(&writer->pump);
+    *n_bytes = (uint64_t)htell(writer->raw);
     int r = hclose(writer->raw);
     if (r < 0) (void)write_error(writer);
     struct stat st;
-    *n_bytes = writer->n_bytes;
     if (r == 0 && writer->file_exists) {
         if (stat(writer->settings.path->temporary, &st) == 0) *n_bytes = (uint64_t)st.st_size;
         r = output_path_commit(writer->settings.path);

@@ -62,7 +62,8 @@ int bam_writer_end(struct bam_writer *writer, bool complete);
 /* After the end: what was written has left the process. */
 int bam_writer_flush(struct bam_writer *writer);
 
-/* Closes the file, renames it and frees the writer, also on failure. *n_bytes: size, if known. */
+/* Closes the file, renames it and frees the writer, also on failure. *n_bytes: of all that was
+   written. */
 int bam_writer_close(struct bam_writer *writer, uint64_t *n_bytes);
 
 /* True if writing failed because nobody reads standard output any more. */

@@ -1,24 +1,39 @@
 /*
  * diag.c -- see diag.h. Each message is formatted into one buffer and written with one call, so
  * that messages of different threads and of other programs in a pipeline do not interleave.
+ *
+ * The cursor rests at the beginning of the status line, so that what libraries and other programs
+ * print begins there, too.
  */
 #include "diag.h"
 
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
-static atomic_bool error_printed;
+#define CLEAR_TO_END "\033[K"
 
-static void print_message(const char *kind, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
+enum { MOST_TRIES = 20 };
 
-static void print_message(const char *kind, const char *format, va_list args)
+static atomic_bool error_printed, quiet, status_ended;
+
+static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool status_shown;       /* under it */
+
+static char error_text[4096];   /* of the thread that printed it */
+
+static void print_message(const char *kind, const char *text)
 {
-    char text[4096];
-    if (vsnprintf(text, sizeof text, format, args) < 0) return;
+    (void)pthread_mutex_lock(&status_lock);
+    const char *clear = status_shown ? "\r" CLEAR_TO_END : "";
+    status_shown = false;
     /* Nothing useful can be done when standard error itself cannot be written. */
-    (void)fprintf(stderr, "samtools rocksort: %s%s\n", kind, text);
+    (void)fprintf(stderr, "%ssamtools rocksort: %s%s\n", clear, kind, text);
+    (void)pthread_mutex_unlock(&status_lock);
 }
 
 void diag_error(const char *format, ...)
@@ -26,24 +41,41 @@ void diag_error(const char *format, ...)
     if (atomic_exchange(&error_printed, true)) return;
     va_list args;
     va_start(args, format);
-    print_message("", format, args);
+    int n = vsnprintf(error_text, sizeof error_text, format, args);
     va_end(args);
+    if (n >= 0) print_message("", error_text);
 }
 
 void diag_warning(const char *format, ...)
 {
+    char text[4096];
+    if (atomic_load(&quiet)) return;
     va_list args;
     va_start(args, format);
-    print_message("warning: ", format, args);
+    int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    if (n >= 0) print_message("warning: ", text);
 }
 
 void diag_note(const char *format, ...)
 {
+    char text[4096];
+    if (atomic_load(&quiet)) return;
     va_list args;
     va_start(args, format);
-    print_message("", format, args);
+    int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    if (n >= 0) print_message("", text);
+}
+
+void diag_set_quiet(void)
+{
+    atomic_store(&quiet, true);
+}
+
+bool diag_is_quiet(void)
+{
+    return atomic_load(&quiet);
 }
 
 void diag_silence(void)
@@ -54,4 +86,41 @@ void diag_silence(void)
 bool diag_failed(void)
 {
     return atomic_load(&error_printed);
+}
+
+const char *diag_error_text(void)
+{
+    return error_text[0] ? error_text : NULL;
+}
+
+/* True if standard error would take some bytes at once: somebody may have pressed Ctrl-S. */
+static bool can_write(void)
+{
+    struct pollfd terminal = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&terminal, 1, 0) == 1 && (terminal.revents & POLLOUT);
+}
+
+void diag_status(const char *line)
+{
+    char text[1024];
+    int n = snprintf(text, sizeof text, "\r%s" CLEAR_TO_END "\r", line);
+    if (n < 0 || (size_t)n >= sizeof text) return;
+    (void)pthread_mutex_lock(&status_lock);
+    if (!atomic_load(&status_ended) && can_write())
+        status_shown = write(STDERR_FILENO, text, (size_t)n) > 0 || status_shown;
+    (void)pthread_mutex_unlock(&status_lock);
+}
+
+void diag_end_status(void)
+{
+    static const char clear[] = "\r" CLEAR_TO_END;
+    atomic_store(&status_ended, true);
+    /* Drawing takes no time. A message may have to wait for the terminal; it clears the line. */
+    for (int tries = 0; pthread_mutex_trylock(&status_lock) != 0; tries++) {
+        if (tries == MOST_TRIES) return;
+        (void)usleep(1000);
+    }
+    if (status_shown && can_write()) (void)!write(STDERR_FILENO, clear, sizeof clear - 1);
+    status_shown = false;
+    (void)pthread_mutex_unlock(&status_lock);
 }

@@ -5,6 +5,9 @@
  * consequences of one fault (a full disk fails the spill, which cancels the reader, ...); what
  * comes after the first message is noise and is dropped. Whoever knows the cause prints; callers
  * only pass -1 on. All functions may be called from any thread.
+ *
+ * Below the messages of a terminal there may be a status line, which is drawn anew again and again.
+ * A message takes its place; the next status comes below it.
  */
 #ifndef ROCKSORT_DIAG_H
 #define ROCKSORT_DIAG_H
@@ -14,16 +17,30 @@
 /* Prints "samtools rocksort: MESSAGE" to standard error if no error was printed before. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints "samtools rocksort: warning: MESSAGE"; any number of times. */
+/* Prints "samtools rocksort: warning: MESSAGE", unless quiet; any number of times. */
 void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints "samtools rocksort: MESSAGE"; any number of times. */
+/* Prints "samtools rocksort: MESSAGE", unless quiet; any number of times. */
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Only errors are printed from now on. */
+void diag_set_quiet(void);
+bool diag_is_quiet(void);
 
 /* No more errors are printed from now on. */
 void diag_silence(void);
 
 /* True once diag_error was called. */
 bool diag_failed(void);
+
+/* The error that was printed, or NULL. Only when no other thread can fail any more. */
+const char *diag_error_text(void);
+
+/* Draws the status line, which fits into a line of the terminal that standard error is. A terminal
+   that takes no bytes at the moment is not waited for. */
+void diag_status(const char *line);
+
+/* Removes it; none is drawn any more. Waits for nobody. */
+void diag_end_status(void);
 
 #endif

@@ -271,6 +271,7 @@ static void *wait_for_signal(void *arg)
     atomic_store(&p->failed, true);
     diag_silence();             /* the other threads will miss their files: no news */
     bool kept = resume_keeps_store(p, signal_number);
+    diag_end_status();
     if (p->output.temporary) (void)unlink(p->output.temporary);
     if (p->index_output.temporary) (void)unlink(p->index_output.temporary);
     for (size_t i = 0; i < p->n_scratch_paths && !kept; i++)
@@ -431,40 +432,50 @@ static int run_phases(struct pipeline *p)
 {
     struct sort_report *report = p->report;
     const struct sort_settings *s = p->settings;
-    double start = monotonic_seconds();
     if (choose_outputs(p) < 0 || start_pool(p) < 0) return -1;
     if (s->resumed && resume_store(p) < 0) return -1;
     bool reads_input = resume_reads_input(p), nothing_to_check;
     if (reads_input && open_inputs(p) < 0) return -1;
     if (prepare_rules(p) < 0 || prepare_index(p) < 0) return -1;
     if (reads_input && map_arena(p) < 0) return -1;
+    report->budget = p->budget;
     if (verify_prepare(p, &nothing_to_check) < 0) return -1;
     if (nothing_to_check) return 0;
     if (reads_input && verify_finish(p, load_phase(p)) < 0) return -1;
-    report->n_records = p->sum_in.n_records;
-    report->raw_bytes = p->sum_in.n_bytes;
-    report->checksum = p->sum_in.hash;
     if (s->sum_only) return 0;
     if (p->input_is_cut) return resume_save_part(p);
     /* Only now, since workers that parse SAM look into the header, too. */
     if (sort_rules_update_header(&p->rules, p->any_placed, p->header) < 0) return header_error(p);
+    progress_enter(p, SORT_PHASE_SETTLE);
     if (spill_to_fit(p) < 0 || resume_end_load(p) < 0) return -1;
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* merging allocates anew, in other sizes */
 #endif
-    double loaded = monotonic_seconds();
-    report->load_seconds = loaded - start;
+    progress_enter(p, SORT_PHASE_MERGE);
     int r = merge_to_output(p);
-    report->merge_seconds = monotonic_seconds() - loaded;
     report->n_batches_kept = (unsigned)(p->sealed.n - p->sealed.n_spilled);
     if (p->store) run_store_stats(p->store, &report->store);
     return r;
 }
 
+/* What was counted, with no thread left that counts. */
+static void fill_report(const struct pipeline *p)
+{
+    struct sort_report *report = p->report;
+    report->n_records = p->sum_in.n_records;
+    report->raw_bytes = p->sum_in.n_bytes;
+    report->checksum = p->sum_in.hash;
+    report->n_records_out = p->sum_out.n_records;
+    report->spilled_bytes = p->spilled_bytes;
+    report->input_bytes = p->input_bytes_read;
+    report->waits[WAIT_SPILLER_RUNS] = p->wait_seconds;
+    report->waits[WAIT_RUNS_DISK] = p->write_seconds;
+}
+
 int sort_run(const struct sort_settings *settings, struct sort_report *report)
 {
     struct pipeline p = {.settings = settings, .report = report, .last_run = RUN_LABEL_NONE};
-    memset(report, 0, sizeof *report);
+    *report = (struct sort_report){.begun = time(NULL)};
     plan_memory(&p, settings->memory_bytes);
     sigset_t signals_before;
     struct sigaction pipe_before;
@@ -477,7 +488,10 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
         diag_error("cannot start a thread: %s", strerror(error));
         return -1;
     }
+    progress_start(&p);
     int r = run_phases(&p);
+    progress_enter(&p, SORT_PHASE_CLOSE);
+    progress_stop(&p);
     if (r == 0 && settings->keep_store) report->store_paths = p.scratch_paths;
     pipeline_lock(&p);
     p.over = true;
@@ -488,16 +502,12 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     /* A signal from here on waits until everything is gone, then takes its default course. */
     if (r < 0) resume_tell(&p, p.keeps_store);
     release_pipeline(&p);
+    fill_report(&p);
+    progress_finish(&p);
     (void)pthread_sigmask(SIG_SETMASK, &signals_before, NULL);
     (void)sigaction(SIGPIPE, &pipe_before, NULL);
     /* Where the reader of standard output has gone, die as every filter does, now that all is
        clean; whoever ignores the signal gets the error. */
     if (p.lost_reader) (void)raise(SIGPIPE);
     return r;
-}
-
-void sort_report_release(struct sort_report *report)
-{
-    free_paths(report->store_paths);
-    report->store_paths = NULL;
 }

@@ -8,7 +8,8 @@
  * What stands in brackets are jobs in one pool of worker threads, which htslib shares. Besides the
  * workers there are, while loading, the reader (the calling thread), the spiller and, once there
  * are runs, a thread that ends them; while merging, the dispatcher (the calling thread), a feeder
- * for each database, and the writer; a thread that waits for signals; and RocksDB's for compaction.
+ * for each database, and the writer; a thread that waits for signals; one that shows progress, if
+ * that is wanted; and RocksDB's for compaction.
  */
 #ifndef ROCKSORT_PIPELINE_H
 #define ROCKSORT_PIPELINE_H
@@ -17,6 +18,7 @@
 #include "codec_choice.h"
 #include "kept_store.h"
 #include "run_store.h"
+#include "sort_report.h"
 #include "temp_codec.h"
 
 #include <htslib/hts.h>
@@ -55,23 +57,9 @@ struct sort_settings {
     struct store_output asked_output;   /* the output as the options have it, for the store */
     bool add_pg;
     const char *command_line;   /* for @PG CL */
-};
-
-struct sort_report {
-    uint64_t n_records;
-    uint64_t raw_bytes;         /* uncompressed BAM records */
-    uint64_t checksum;          /* sum over the records of their XXH3-64 (content_sum.h) */
-    uint64_t output_bytes;
-    struct run_store_stats store;       /* {0} if all fitted into memory */
-    unsigned runs_of_codec[TEMP_CODEC_COUNT];
-    enum codec_reason codec_reason;     /* of the last run's codec */
-    unsigned n_batches_kept;    /* batches merged from memory */
-    double load_seconds, merge_seconds;
-    double reader_wait_seconds; /* the reader waited for memory: whoever feeds it stalled */
-    bool verified;              /* with verify, where the result is 0: the records are in order */
-    char order_words[96];       /* "sorted by coordinate": in this one */
-    char **store_paths;         /* NULL-terminated: where the store is kept, or NULL; freed by
-                                   sort_report_release */
+    bool progress;              /* where no terminal shows it, a line every progress_seconds */
+    double progress_seconds;
+    bool sample;                /* the report gets a series of samples */
 };
 
 /*
@@ -83,7 +71,5 @@ struct sort_report {
  * SIGQUIT the store stays only with keep_store or if it was there before.
  */
 int sort_run(const struct sort_settings *settings, struct sort_report *report);
-
-void sort_report_release(struct sort_report *report);
 
 #endif

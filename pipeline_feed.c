@@ -75,7 +75,7 @@ static bool queue_block(struct feeder *feeder, struct fed_block *block)
     while (feeder->n_bytes > 0 && feeder->n_bytes + block->value_bytes > feeder->all->most_bytes &&
            !feeder->all->stopped && !pipeline_failed(p)) {
         feeder->waits = true;
-        pipeline_wait(p);
+        pipeline_wait_for(p, WAIT_FEEDERS_QUEUE);
     }
     feeder->waits = false;
     bool go_on = !feeder->all->stopped && !pipeline_failed(p);
@@ -155,7 +155,8 @@ static struct fed_block *first_block(struct feeder *feeder)
     struct pipeline *p = feeder->all->p;
     if (feeder->taken) return feeder->taken;
     pipeline_lock(p);
-    while (!feeder->first && !feeder->ended && !pipeline_failed(p)) pipeline_wait(p);
+    while (!feeder->first && !feeder->ended && !pipeline_failed(p))
+        pipeline_wait_for(p, WAIT_DISPATCHER_BLOCKS);
     feeder->taken = feeder->first;
     feeder->first = NULL;
     feeder->last = &feeder->first;

@@ -8,6 +8,7 @@
  * pipeline_resume.c the store as something with which another process can go on
  * pipeline_verify.c --verify: workers check parts of the input for their order
  * pipeline_merge.c  dispatcher and writer: runs and batches to output, with pipeline_segment.c
+ * pipeline_progress.c   phases, waits, and the thread that shows how far the sort is
  *
  * One lock and one condition guard everything that threads share; jobs last milliseconds, so that
  * neither is contended. Whoever fails prints one message and calls pipeline_fail; all waits end
@@ -126,6 +127,18 @@ struct pipeline {
     double codec_seconds, codec_put_seconds, codec_write_seconds, codec_wait_seconds;
     double codec_job_seconds;
     size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
+
+    /* under the lock; for progress only */
+    enum sort_phase phase;
+    double phase_seconds;       /* when it began, by the monotonic clock */
+    uint64_t input_bytes;       /* of all inputs as they are stored; 0: unknown */
+    uint64_t input_bytes_read;  /* of them; 0: unknown */
+    uint64_t output_bytes;      /* written; 0: CRAM */
+    uint64_t records_written, raw_bytes_written;
+
+    /* sort_run's thread only */
+    struct process_usage phase_began;
+    struct progress *progress;  /* NULL: nobody wants to know */
 
     bool lost_reader;           /* standard output was closed */
     bool keeps_store;           /* it stays behind */
@@ -302,5 +315,20 @@ void verify_release(struct pipeline *p);
 int prepare_index(struct pipeline *p);
 
 int merge_to_output(struct pipeline *p);
+
+/* pipeline_progress.c */
+
+/* By the thread of sort_run, in this order: the sort begins; it goes on to a phase, which may be
+   the one it is in; nothing is shown any more; all is done, also what the pipeline held. */
+void progress_start(struct pipeline *p);
+void progress_enter(struct pipeline *p, enum sort_phase phase);
+void progress_stop(struct pipeline *p);
+void progress_finish(struct pipeline *p);
+
+/* With the lock held: waits for a change, and adds how long that took to the report. */
+void pipeline_wait_for(struct pipeline *p, enum sort_wait what);
+
+/* Without it: adds seconds that were spent in waiting for something else. */
+void pipeline_add_wait(struct pipeline *p, enum sort_wait what, double seconds);
 
 #endif

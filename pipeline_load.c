@@ -49,6 +49,7 @@ struct loader {
     uint64_t n_records;         /* of the input at hand */
     uint64_t n_bytes;           /* of records of all inputs, so far */
     struct input_position at;   /* behind the last whole record that was walked */
+    double input_seconds;       /* spent in reading */
     size_t max_record_bytes;
 };
 
@@ -407,13 +408,25 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
     return -1;
 }
 
+/* With the lock held: tells how far the input has been read. */
+static void note_position(const struct loader *ld, bool all)
+{
+    struct pipeline *p = ld->p;
+    uint64_t n_bytes = bam_inputs_bytes(p->inputs);
+    p->input_bytes = n_bytes;
+    /* Of several inputs, one of them a pipe, only the position in the last one is known. */
+    if (n_bytes > 0 || p->settings->n_inputs == 1)
+        p->input_bytes_read = all && n_bytes > 0 ? n_bytes : bam_inputs_bytes_read(p->inputs);
+}
+
 /* Walks the oldest piece, once it is inflated or parsed. */
 static int walk_oldest(struct loader *ld)
 {
     struct pipeline *p = ld->p;
     struct load_piece *piece = oldest_piece(ld);
     pipeline_lock(p);
-    while (!piece->done && !pipeline_failed(p)) pipeline_wait(p);
+    note_position(ld, false);
+    while (!piece->done && !pipeline_failed(p)) pipeline_wait_for(p, WAIT_READER_WORKERS);
     pipeline_unlock(p);
     if (pipeline_failed(p)) return -1;
     if (ld->is_text) {
@@ -474,23 +487,20 @@ static struct bam_batch *take_free_batch(struct loader *ld)
 {
     struct pipeline *p = ld->p;
     struct bam_batch *batch = NULL;
-    double start = 0;
     pipeline_lock(p);
     for (;;) {
         if (pipeline_failed(p)) break;
         if (may_take_batch(p))
             batch = p->n_free_batches > 0 ? p->free_batches[--p->n_free_batches] : make_batch(p);
         if (batch) break;
-        if (start == 0) {
-            start = monotonic_seconds();
+        if (!p->reader_waits) {
             p->reader_waits = true;
             pipeline_announce(p);
         }
-        pipeline_wait(p);
+        pipeline_wait_for(p, WAIT_READER_MEMORY);
     }
     p->reader_waits = false;
     pipeline_unlock(p);
-    if (start != 0) p->report->reader_wait_seconds += monotonic_seconds() - start;
     return batch;
 }
 
@@ -548,7 +558,9 @@ static int fetch_lines(struct loader *ld)
     struct pipeline *p = ld->p;
     struct load_piece *piece = take_slot(ld);
     if (!piece) return BAM_READER_ERROR;
+    double start = monotonic_seconds();
     int r = bam_reader_next(ld->reader, &piece->input, NULL, p->budget.text_bytes, 0);
+    ld->input_seconds += monotonic_seconds() - start;
     if (r != BAM_READER_PIECE) return r;
     piece->done = false;
     piece->n_users = 1;
@@ -564,8 +576,10 @@ static int fetch_piece(struct loader *ld)
     struct bam_batch *batch = ld->filling;
     struct load_piece *piece = take_slot(ld);
     if (!piece) return BAM_READER_ERROR;
+    double start = monotonic_seconds();
     int r = bam_reader_next(ld->reader, &piece->input, batch->mem + batch->raw_end,
                             p->budget.piece_bytes, bam_batch_room(batch));
+    ld->input_seconds += monotonic_seconds() - start;
     if (r != BAM_READER_PIECE) return r;
     piece->batch = batch;
     piece->raw_at = batch->raw_end;
@@ -654,6 +668,9 @@ static int load_all(struct loader *ld)
     while ((r = bam_inputs_next(p->inputs, &ld->reader)) > 0)
         if (load_one_input(ld) < 0 && ((r = input_failed(ld)) < 0 || p->input_is_cut)) break;
     if (r < 0) return -1;
+    pipeline_lock(p);
+    note_position(ld, true);
+    pipeline_unlock(p);
     if (ld->walking->n_records > 0) return seal_batch(ld, ld->walking);
     pipeline_lock(p);
     free_batch(p, ld->walking);
@@ -677,6 +694,7 @@ int load_input(struct pipeline *p)
         (void)pipeline_no_memory(p);
     }
     if (r < 0) pipeline_fail(p);
+    pipeline_add_wait(p, WAIT_READER_INPUT, ld.input_seconds);
     /* Jobs hold pieces of the ring. */
     pipeline_lock(p);
     for (unsigned i = 0; ld.ring && i < ld.n_ring; i++)

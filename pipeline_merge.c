@@ -52,12 +52,17 @@ static void *write_segments(void *arg)
         while (!pipeline_failed(p)) {
             segment = m->n_written < m->n_cut ? m->ring[m->n_written % p->budget.n_segments] : NULL;
             if ((segment && segment->done) || (!segment && m->all_cut)) break;
-            pipeline_wait(p);
+            pipeline_wait_for(p, WAIT_WRITER_SEGMENTS);
         }
         pipeline_unlock(p);
         if (pipeline_failed(p) || !segment) return NULL;
+        double start = monotonic_seconds();
         if (write_segment(m, segment) < 0) pipeline_fail(p);
         pipeline_lock(p);
+        p->report->waits[WAIT_WRITER_OUTPUT] += monotonic_seconds() - start;
+        if (bam_writer_takes_bytes(m->format)) p->output_bytes += segment->out_bytes;
+        p->records_written += segment->n_records;
+        p->raw_bytes_written += segment->raw_bytes;
         m->ring[m->n_written++ % p->budget.n_segments] = NULL;
         pipeline_announce(p);
         pipeline_unlock(p);
@@ -144,7 +149,7 @@ static int wait_for_segment_slot(struct merger *m)
     struct pipeline *p = m->p;
     pipeline_lock(p);
     while (!pipeline_failed(p) && m->n_cut - m->n_written >= p->budget.n_segments)
-        pipeline_wait(p);
+        pipeline_wait_for(p, WAIT_DISPATCHER_SEGMENTS);
     pipeline_unlock(p);
     return pipeline_failed(p) ? -1 : 0;
 }
@@ -215,7 +220,7 @@ static int wait_for_memory(struct merger *m)
     struct pipeline *p = m->p;
     pipeline_lock(p);
     while (!pipeline_failed(p) && m->block_bytes > m->limit_bytes && m->n_written < m->n_cut)
-        pipeline_wait(p);
+        pipeline_wait_for(p, WAIT_DISPATCHER_MEMORY);
     pipeline_unlock(p);
     return pipeline_failed(p) ? -1 : 0;
 }
@@ -448,6 +453,7 @@ int merge_to_output(struct pipeline *p)
     m.last_waiting = &m.waiting;
     bool complete = prepare_merge(&m) == 0 && start_writer(&m) == 0 &&
                     dispatch_and_write(&m) == 0 && check_content(p) == 0;
+    progress_enter(p, SORT_PHASE_CLOSE);
     int r = end_output(&m, complete);
     if (r == 0) r = finish_index(p);
     if (r < 0 && p->index_output.temporary) (void)unlink(p->index_output.temporary);

@@ -52,6 +52,7 @@ struct segment {
     uint8_t *out;
     size_t out_bytes, out_room;
     struct bam_index_part part; /* of the index, if one is written */
+    uint64_t n_records, raw_bytes;      /* in it */
     bool done;                  /* under the lock */
 };
 

@@ -163,7 +163,7 @@ static int store_oldest_pack(struct spill *spill)
     struct pipeline *p = spill->p;
     struct pack *pack = &spill->ring[spill->ring_at];
     pipeline_lock(p);
-    while (!pack->done) pipeline_wait(p);
+    while (!pack->done) pipeline_wait_for(p, WAIT_SPILLER_WORKERS);
     pipeline_unlock(p);
     spill->ring_at = (spill->ring_at + 1) % spill->n_ring;
     spill->ring_used--;
@@ -352,7 +352,8 @@ static int spill_oldest(struct pipeline *p, size_t n)
     struct bam_batch **oldest = malloc(n * sizeof *oldest);
     if (!oldest) return pipeline_no_memory(p);
     pipeline_lock(p);
-    while (!oldest_are_sorted(p, n) && !pipeline_failed(p)) pipeline_wait(p);
+    while (!oldest_are_sorted(p, n) && !pipeline_failed(p))
+        pipeline_wait_for(p, WAIT_SPILLER_BATCHES);
     memcpy(oldest, p->sealed.batches + p->sealed.n_spilled, n * sizeof *oldest);
     pipeline_unlock(p);
     int r = pipeline_failed(p) ? -1 : spill_run(p, oldest, n);
@@ -385,7 +386,8 @@ void *spill_while_loading(void *pipeline)
     struct pipeline *p = pipeline;
     for (;;) {
         pipeline_lock(p);
-        while (p->loading && !pipeline_failed(p) && !batches_crowd(p)) pipeline_wait(p);
+        while (p->loading && !pipeline_failed(p) && !batches_crowd(p))
+            pipeline_wait_for(p, WAIT_SPILLER_BATCHES);
         bool go_on = p->loading && !pipeline_failed(p);
         size_t n = p->sealed.n - p->sealed.n_spilled, most = p->budget.run_batches;
         pipeline_unlock(p);

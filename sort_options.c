@@ -19,6 +19,7 @@
 #define DEFAULT_MEMORY "768M"           /* a thread, as samtools sort */
 #define MIN_MEMORY_BYTES ((uint64_t)1 << 20)
 #define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* whole budget in bytes; tests only */
+#define TEST_PROGRESS_VARIABLE "ROCKSORT_TEST_PROGRESS" /* seconds between lines; tests only */
 #define TEST_BATCH_VARIABLE "ROCKSORT_TEST_BATCH"       /* small batches, each a run; tests only */
 
 enum { MAX_THREADS = 1024, MAX_WINDOW = 1 << 20, MAX_TEMP_DIRS = 32 };
@@ -43,9 +44,14 @@ enum long_option {                      /* beyond the characters of short option
     OPTION_YES,
     OPTION_VERIFY,
     OPTION_PLAN,
+    OPTION_PROGRESS,
+    OPTION_QUIET,
+    OPTION_STATS,
     OPTION_HELP,
     OPTION_VERSION,
 };
+
+static const double progress_seconds = 10;      /* between lines of --progress */
 
 static const char short_options[] = "@:m:l:uo:O:T:nNt:MI:K:w:RHs:kfh";
 
@@ -72,6 +78,9 @@ static const struct option long_options[] = {
     {"verbosity", required_argument, NULL, OPTION_VERBOSITY},
     {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
     {"temp-codec", required_argument, NULL, OPTION_TEMP_CODEC},
+    {"progress", no_argument, NULL, OPTION_PROGRESS},
+    {"quiet", no_argument, NULL, OPTION_QUIET},
+    {"stats", required_argument, NULL, OPTION_STATS},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -89,6 +98,7 @@ void sort_options_init(struct sort_options *options, enum sort_dialect dialect)
             .codec_auto = true,
             .n_threads = 1,
             .add_pg = true,
+            .progress_seconds = progress_seconds,
             .minhash_window = MINHASH_WINDOW,
             .rules = {.minhash = {.k = MINHASH_K}},
         },
@@ -156,6 +166,9 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "  --clean DIR          list the temporary data in DIR that no run uses any more\n"
 "  --yes                with --clean: and remove them\n"
 "Other:\n"
+"  --progress           without a terminal: a line on standard error every 10 seconds\n"
+"  --quiet              nothing but errors on standard error\n"
+"  --stats FILE         write what was done and how long it took to FILE, as JSON\n"
 "  --verbosity INT      1 errors, 2 and more also the closing line, 4 and more details [3]\n"
 "  -h, --help           this text\n"
 "  --version            versions of rocksort and of its libraries\n",
@@ -451,6 +464,15 @@ static int take_option(struct sort_options *o, int c, const char *text)
         diag_error("unknown codec '%s' for --temp-codec: it takes auto, none, snappy, lz4 or zstd",
                    text);
         return -1;
+    case OPTION_PROGRESS: s->progress = true; return 0;
+    case OPTION_QUIET:
+        o->quiet = true;
+        diag_set_quiet();
+        return 0;
+    case OPTION_STATS:
+        o->stats = text;
+        s->sample = true;
+        return 0;
     case 'h':
     case OPTION_HELP: o->help = true; return 0;
     case OPTION_VERSION: o->version = true; return 0;
@@ -626,6 +648,15 @@ static void fit_machine(struct sort_options *o)
     }
 }
 
+/* --quiet counts wherever it stands: over --verbosity and --progress, too. */
+static void finish_messages(struct sort_options *o)
+{
+    const char *test_progress = getenv(TEST_PROGRESS_VARIABLE);
+    double seconds = test_progress ? strtod(test_progress, NULL) : 0;
+    if (seconds > 0) o->settings.progress_seconds = seconds;
+    if (o->quiet && hts_verbose > 1) hts_verbose = 1;
+}
+
 static int finish_memory(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
@@ -678,6 +709,7 @@ int sort_options_parse(struct sort_options *o, int argc, char **argv)
     o->nothing_given = optind == argc && !o->resume && !o->clean;
     if (o->help || o->version) return 0;
     finish_order(o);
+    finish_messages(o);
     if (sort_options_check_modes(o, argc - optind) < 0) return -1;
     if (o->clean) return 0;
     if (o->resume) return finish_memory(o);

@@ -26,6 +26,8 @@ struct sort_options {
     bool print_checksum;                /* --checksum */
     bool verify;                        /* --verify, of each input by itself */
     bool plan;                          /* --plan */
+    bool quiet;
+    const char *stats;                  /* --stats, or NULL */
     bool nothing_given;                 /* no input: whoever is at a terminal wants help */
     const char *resume;                 /* --resume: the store to go on with */
     const char *clean;                  /* --clean: where to look for stores that nobody uses */

@@ -25,6 +25,8 @@ int sort_options_check_modes(const struct sort_options *o, int n)
         problem = "with --resume temporary data stay where they are: -T cannot be given";
     else if (s->partial && !o->resume)
         problem = "--partial is of use with --resume only";
+    else if (o->stats && (o->clean || o->verify || o->plan))
+        problem = "--stats is of use with a sort only, not with --clean, --verify or --plan";
     else if (o->yes && !o->clean)
         problem = "--yes is of use with --clean only";
     if (problem) diag_error("%s", problem);

@@ -12,6 +12,8 @@ of which only t_s (seconds since the start) must be there:
 Besides, all optional: `label` and `title` (texts), `marks` (a list of {"t_s", "label"}: vertical
 lines) and `limits` ({"rss_bytes": what was given}). Whatever else is there is ignored, and a row
 of the figure for which no file has data is left out. Needs matplotlib.
+
+What `samtools rocksort --stats FILE` writes can be drawn as it is, with marks where its phases end.
 """
 
 import argparse
@@ -25,6 +27,8 @@ MIB = 1 << 20
 # Rates are means over at least this share of the time axis: a sample a second is noise in an hour.
 MIN_STEPS = 240
 INK_BYTES_COLORS = 64
+STATS_SCHEMA = "samtools-rocksort-stats"
+MOST_TITLE = 120
 
 
 class Row:
@@ -43,6 +47,25 @@ ROWS = [
 ]
 
 
+def prepare_stats(data):
+    """Marks, limit and title of what --stats wrote (doc/stats.md)."""
+    marks, t_s = [], 0.0
+    for name, phase in data.get("phases", {}).items():
+        # Those that took no time would stand on top of each other.
+        if t_s > 0 and phase["wall_s"] > 0.02 * data["total"]["wall_s"]:
+            marks.append({"t_s": t_s, "label": name})
+        t_s += phase["wall_s"]
+    data.setdefault("marks", marks)
+    if "memory" in data:
+        data.setdefault("limits", {"rss_bytes": data["memory"]["budget_bytes"]})
+    # matplotlib takes what stands between dollar signs for a formula.
+    title = str(data.get("command_line") or "").replace("$", r"\$")
+    data.setdefault("title", title if len(title) <= MOST_TITLE else title[:MOST_TITLE] + " ...")
+    if data.get("total", {}).get("disk_read_bytes") is None:
+        for name in ("read_bytes", "write_bytes"):
+            data["columns"].pop(name, None)
+
+
 def load(path):
     """The object of a file, its columns checked; ValueError with what is wrong."""
     with open(path, encoding="utf-8") as f:
@@ -51,6 +74,8 @@ def load(path):
         raise ValueError("is no JSON object")
     if "columns" not in data and isinstance(data.get("series"), dict):
         data = dict(data, **data["series"])
+    if data.get("schema") == STATS_SCHEMA and isinstance(data.get("columns"), dict):
+        prepare_stats(data)
     columns = data.get("columns")
     if not isinstance(columns, dict) or not columns.get("t_s"):
         raise ValueError("has no columns with t_s")

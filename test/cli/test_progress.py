@@ -1,0 +1,388 @@
+"""Progress, the closing line, --quiet: what stands on standard error, on a terminal and elsewhere.
+
+Nothing here depends on how long a sort takes: it is held by an input pipe that stays open until the
+line that is waited for has come.
+"""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+import unittest
+
+import bamfile
+import generate
+from harness import DIE_LIMIT_S, RUN_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, needs_pysam, own_lines
+
+CLOSING_LINE = re.compile(
+    r"samtools rocksort: sorted (?P<records>\d+) records, (?P<raw>[\d.]+) MB; "
+    r"(?P<input>[\d.]+|\?) MB in, (?P<output>[\d.]+) MB out; "
+    r"(?P<runs>\d+) runs on disk, (?P<temporary>[\d.]+) MB temporary, "
+    r"(?P<compacted>[\d.]+) MB compacted; "
+    r"(?P<wall>[\d.]+) s wall \(load (?P<load>[\d.]+), merge (?P<merge>[\d.]+)\), "
+    r"(?P<cpu>[\d.]+) s CPU, (?P<peak>[\d.]+) MiB peak memory, (?P<rate>[\d.]+) MB/s")
+CLEAR = "\x1b[K"
+WAIT_S = 20 * SLOW
+
+
+class Screen:
+    """What a terminal shows of what was written: lines, of which the last may be half a one."""
+
+    def __init__(self):
+        self.lines, self.column = [""], 0
+
+    def write(self, text):
+        for token in re.findall(r"\x1b\[K|\r\n|[\r\n]|[^\x1b\r\n]+|\x1b", text):
+            line = self.lines[-1]
+            if token == CLEAR:
+                self.lines[-1] = line[:self.column]
+            elif token == "\r":
+                self.column = 0
+            elif token in ("\n", "\r\n"):
+                self.lines.append("")
+                self.column = 0
+            else:
+                assert token != "\x1b", repr(text)
+                self.lines[-1] = line[:self.column] + token + line[self.column + len(token):]
+                self.column += len(token)
+
+
+class Terminal:
+    """A pseudo terminal that is a process's standard error; what came is in `text` and `screen`."""
+
+    def __init__(self, test, columns=100):
+        try:
+            self.leader, self.follower = pty.openpty()
+        except OSError as error:
+            test.skipTest(f"no terminal can be made here: {error}")
+        test.addCleanup(self.close)
+        self.resize(columns)
+        self.text, self.screen = "", Screen()
+
+    def resize(self, columns):
+        fcntl.ioctl(self.leader, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def close(self):
+        for fd in (self.leader, self.follower):
+            if fd is not None:
+                os.close(fd)
+        self.leader = self.follower = None
+
+    def started(self):
+        """The process has it: from now on the end of the process is its end."""
+        os.close(self.follower)
+        self.follower = None
+
+    def read(self, limit_s):
+        """Reads what is there; False at the end, None if nothing came in time."""
+        if not select.select([self.leader], [], [], limit_s)[0]:
+            return None
+        try:
+            data = os.read(self.leader, 65536)
+        except OSError:                 # the other side is closed
+            return False
+        text = data.decode()
+        self.text += text
+        self.screen.write(text)
+        return bool(data)
+
+    def wait_for(self, pattern):
+        end = time.monotonic() + WAIT_S
+        while not re.search(pattern, self.text):
+            if self.read(0.5) is False or time.monotonic() > end:
+                raise AssertionError(f"no {pattern!r} in {self.text!r}")
+
+    def read_all(self):
+        end = time.monotonic() + RUN_LIMIT_S
+        while self.read(0.5) is not False:
+            assert time.monotonic() < end, self.text
+
+
+class ProgressTest(CliTest):
+    """Runs that are held by their input."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.sam = generate.odd(6000).encode()
+
+    def held(self, *args, stderr=subprocess.PIPE, env=None, **how):
+        """Starts a sort and feeds it half of the records."""
+        process = self.start(*args, stderr=stderr, env={"TERM": "xterm", **(env or {})}, **how)
+        half = self.sam.index(b"\n", len(self.sam) // 2) + 1
+        process.stdin.write(self.sam[:half])
+        process.stdin.flush()
+        self.rest = self.sam[half:]
+        return process
+
+    def finish(self, process):
+        process.stdin.write(self.rest)
+        process.stdin.close()
+        self.assertEqual(process.wait(RUN_LIMIT_S), 0)
+
+    def on_terminal(self, *args, columns=100, **how):
+        terminal = Terminal(self, columns)
+        process = self.held("--no-PG", "-o", self.path("out.bam"), *args,
+                            stderr=terminal.follower, stdout=subprocess.DEVNULL, **how)
+        terminal.started()
+        return process, terminal
+
+
+class OnTerminal(ProgressTest):
+    """Standard error is a terminal."""
+
+    def test_line_is_drawn_and_removed(self):
+        for budget in (None, SPILL_BUDGET):
+            env = {"ROCKSORT_TEST_BATCH": "32K"} if budget else {}
+            process, terminal = self.on_terminal(budget=budget, env=env)
+            terminal.wait_for(r"\rreading, .* records.*" + re.escape(CLEAR))
+            if budget:
+                terminal.wait_for(r"[1-9]\d* runs?, ")
+            self.finish(process)
+            terminal.read_all()
+            lines = terminal.screen.lines
+            self.assertEqual(len(lines), 2, lines)      # the closing line, and nothing below it
+            self.assertRegex(lines[0], "^" + CLOSING_LINE.pattern + "$")
+            self.assertEqual(lines[1], "")
+
+    def test_merging(self):
+        """Nobody reads the output: the share that was merged stands still."""
+        terminal = Terminal(self)
+        process = self.start("-u", "--no-PG", stderr=terminal.follower, env={"TERM": "xterm"},
+                             budget=SPILL_BUDGET)
+        terminal.started()
+        sam = generate.odd(12000).encode()
+        process.stdin.write(sam)
+        process.stdin.close()
+        terminal.wait_for(r"\rmerging \d{1,2} %, .* runs?, ")
+        got = bamfile.parse_file(process.stdout.read())
+        terminal.read_all()
+        self.assertEqual(process.wait(RUN_LIMIT_S), 0)
+        self.assertEqual(got, self.sort_bam("--no-PG", stdin=sam))
+        self.assertEqual(len(terminal.screen.lines), 2)
+
+    def test_width(self):
+        for columns in (5, 24, 60, 200):
+            process, terminal = self.on_terminal(columns=columns)
+            terminal.wait_for(r"\rread[^\r]*" + re.escape(CLEAR))
+            self.finish(process)
+            terminal.read_all()
+            drawn = re.findall(r"\r([^\r\n\x1b]*)" + re.escape(CLEAR), terminal.text)
+            self.assertTrue(drawn)
+            for line in drawn:
+                self.assertLess(len(line), columns)
+
+    def test_no_room_at_all(self):
+        """A terminal that does not know its width has 80 columns."""
+        process, terminal = self.on_terminal(columns=0)
+        terminal.wait_for(r"\rreading, ")
+        self.finish(process)
+        terminal.read_all()
+
+    def test_messages_do_not_mix(self):
+        """A warning while the line is there, and an error, begin at the first column."""
+        os.mkdir(self.work / "t")
+        process, terminal = self.on_terminal("-T", str(self.work / "t"))
+        terminal.wait_for(r"\rreading, ")
+        process.stdin.write(b"damaged\n")
+        process.stdin.close()
+        self.assertEqual(process.wait(RUN_LIMIT_S), 1)
+        terminal.read_all()
+        lines = [line for line in terminal.screen.lines if not line.startswith("[")]
+        self.assertEqual(len(lines), 2, terminal.screen.lines)
+        self.assertRegex(lines[0], "^samtools rocksort: .*record")
+        self.assertEqual(lines[1], "")
+
+    def test_removed_after_a_signal(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process, terminal = self.on_terminal()
+            terminal.wait_for(r"\rreading, ")
+            process.send_signal(number)
+            self.assert_died_of(process, number)
+            terminal.read_all()
+            self.assertEqual(terminal.screen.lines, [""], terminal.text)
+
+    def test_a_stopped_terminal_holds_nobody(self):
+        """Somebody pressed Ctrl-S and went home: the signal still ends the run."""
+        process, terminal = self.on_terminal()
+        terminal.wait_for(r"\rreading, ")
+        os.write(terminal.leader, b"\x13")
+        time.sleep(0.6)
+        process.send_signal(signal.SIGTERM)
+        self.assert_died_of(process, signal.SIGTERM)
+
+    def test_when_there_is_none(self):
+        """A dumb terminal, --quiet, --verbosity 1, and records that go to the same terminal."""
+        cases = ((["--quiet"], {}, ""), (["--verbosity", "1"], {}, ""),
+                 ([], {"TERM": "dumb"}, "sorted"), ([], {"TERM": ""}, "sorted"))
+        for options, env, expected in cases:
+            with self.subTest(options=options, env=env):
+                process, terminal = self.on_terminal(*options, env=env)
+                self.finish(process)
+                terminal.read_all()
+                self.assertNotIn(CLEAR, terminal.text)
+                self.assertNotIn("reading", terminal.text)
+                if expected:
+                    self.assertIn(expected, terminal.text)
+                else:
+                    self.assertEqual(terminal.text, "")
+
+    def test_records_on_the_same_terminal(self):
+        terminal = Terminal(self)
+        process = self.held("-O", "sam", stdout=terminal.follower, stderr=terminal.follower)
+        terminal.started()
+        process.stdin.write(self.rest)
+        process.stdin.close()
+        terminal.read_all()
+        self.assertEqual(process.wait(RUN_LIMIT_S), 0)
+        self.assertNotIn(CLEAR, terminal.text)
+
+    def test_checksum_only(self):
+        terminal = Terminal(self)
+        process = self.held("--checksum-only", stderr=terminal.follower)
+        terminal.started()
+        terminal.wait_for(r"\rreading, ")
+        process.stdin.write(self.rest)
+        process.stdin.close()
+        out = process.stdout.read().decode()
+        terminal.read_all()
+        self.assertEqual(process.wait(RUN_LIMIT_S), 0)
+        self.assertRegex(out, r"^xxh3sum:[0-9a-f]{16} records:6000 bytes:\d+\n$")
+        self.assertEqual(terminal.screen.lines, [""])
+
+
+class Elsewhere(ProgressTest):
+    """Standard error is a pipe or a file."""
+
+    def test_silent_unasked(self):
+        result = self.sort_ok("-o", self.path("out.bam"), stdin=self.sam)
+        self.assertEqual(len(result.err.splitlines()), 1, result.err)
+        self.assertRegex(result.err, CLOSING_LINE)
+
+    def test_lines(self):
+        for budget in (None, SPILL_BUDGET):
+            process = self.held("--progress", "-o", self.path("out.bam"), budget=budget,
+                                env={"ROCKSORT_TEST_PROGRESS": "0.05"})
+            line = process.stderr.readline().decode()
+            self.assertRegex(line, r"^samtools rocksort: reading, .*records.* so far\n$")
+            process.stdin.write(self.rest)
+            process.stdin.close()
+            rest = process.stderr.read().decode()
+            self.assertEqual(process.wait(RUN_LIMIT_S), 0)
+            self.assertNotIn("\r", line + rest)
+            self.assertNotIn("\x1b", line + rest)
+            lines = rest.splitlines()
+            self.assertRegex(lines[-1], CLOSING_LINE)
+            for line in lines[:-1]:
+                self.assertRegex(line, "^samtools rocksort: (reading|finishing|merging|closing)")
+
+    def test_data_are_untouched(self):
+        process = self.held("--progress", "--no-PG", env={"ROCKSORT_TEST_PROGRESS": "0.05"})
+        process.stderr.readline()
+        process.stdin.write(self.rest)
+        process.stdin.close()
+        got = bamfile.parse_file(process.stdout.read())
+        process.stderr.read()
+        self.assertEqual(process.wait(RUN_LIMIT_S), 0)
+        self.assertEqual(got, self.sort_bam("--no-PG", stdin=self.sam))
+
+    def test_ends_at_once(self):
+        """A signal, or an error, does not wait for the next line, which is due in 10 s."""
+        process = self.held("--progress", "-o", self.path("out.bam"))
+        process.send_signal(signal.SIGTERM)
+        self.assert_died_of(process, signal.SIGTERM)
+        begin = time.monotonic()
+        result = self.rocksort("--progress", "-o", self.path("out.bam"), stdin=self.sam + b"x\n")
+        self.assertEqual(result.status, 1)
+        self.assertLess(time.monotonic() - begin, 8)    # SLOW or not: it is not for the timer
+
+
+class Quiet(CliTest):
+    """--quiet leaves errors alone on standard error."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.write("in.sam", generate.odd(200))
+
+    def test_nothing_but_errors(self):
+        for options in (["--quiet"], ["--quiet", "--verbosity", "4"], ["--verbosity", "4",
+                        "--quiet"], ["--quiet", "--progress"], ["--quiet", "-k"]):
+            result = self.sort_ok(*options, "-T", self.path("t."), "-o", self.path("out.bam"),
+                                  self.source, clean=False)
+            self.assertEqual(result.err, "", options)
+
+    def test_no_warnings(self):
+        """An index that is not written is worth a warning, but not one that was not wanted."""
+        result = self.sort_ok("-n", "--write-index", "-o", self.path("out.bam"), self.source)
+        self.assertIn("warning", result.err)
+        result = self.sort_ok("--quiet", "-n", "--write-index", "-o", self.path("out.bam"),
+                              self.source)
+        self.assertEqual(result.err, "")
+
+    def test_errors_stay(self):
+        result = self.rocksort("--quiet", "-o", self.path("out.bam"), self.path("absent.bam"))
+        self.assert_error(result, "absent.bam")
+        result = self.rocksort("--quiet", "-m", "x")
+        self.assertEqual(result.status, 1)
+        self.assertIn("-m", result.err)
+
+    def test_checksum_was_asked_for(self):
+        result = self.sort_ok("--quiet", "--checksum", "-o", self.path("out.bam"), self.source)
+        self.assertRegex(result.err, r"^xxh3sum:[0-9a-f]{16} records:200 bytes:\d+\n$")
+
+
+class ClosingLine(CliTest):
+    """One line, whose words scripts may rely on."""
+
+    def line_of(self, result):
+        lines = [line for line in own_lines(result.err) if " s wall " in line]
+        self.assertEqual(len(lines), 1, result.err)
+        found = CLOSING_LINE.fullmatch(lines[0])
+        self.assertTrue(found, lines[0])
+        return {name: value if value == "?" else float(value)
+                for name, value in found.groupdict().items()}
+
+    def test_in_memory_and_spilling(self):
+        source, out = self.write("in.sam", generate.odd(9000)), self.path("out.bam")
+        for budget in (None, SPILL_BUDGET):
+            said = self.line_of(self.sort_ok("-o", out, source, budget=budget))
+            self.assertEqual(said["records"], 9000)
+            self.assertAlmostEqual(said["input"], os.path.getsize(source) / 1e6, delta=0.051)
+            self.assertAlmostEqual(said["output"], os.path.getsize(out) / 1e6, delta=0.051)
+            self.assertAlmostEqual(said["load"] + said["merge"], said["wall"], delta=0.16)
+            self.assertGreater(said["peak"], 1)
+            self.assertEqual(said["runs"] > 0, bool(budget))
+            self.assertEqual(said["temporary"] > 0, bool(budget))
+
+    def test_pipes(self):
+        """Bytes are counted there, too, but for what htslib decodes."""
+        sam = generate.odd(9000).encode()
+        said = self.line_of(self.sort_ok("-u", stdin=sam))
+        self.assertAlmostEqual(said["input"], len(sam) / 1e6, delta=0.1)
+        bam = self.sort_ok("-u", "--no-PG", stdin=sam)
+        again = self.line_of(self.sort_ok("-u", "--no-PG", stdin=bam.out))
+        self.assertAlmostEqual(again["input"], len(bam.out) / 1e6, delta=0.06)
+        self.assertAlmostEqual(again["output"], len(bam.out) / 1e6, delta=0.051)
+
+    @needs_pysam
+    def test_several_inputs(self):
+        names = [self.bam_of(generate.odd(3000, seed=i), name=f"in{i}.bam") for i in range(3)]
+        said = self.line_of(self.sort_ok("-o", self.path("out.bam"), *names))
+        size = sum(os.path.getsize(name) for name in names)
+        self.assertAlmostEqual(said["input"], size / 1e6, delta=0.051)
+        self.assertEqual(said["records"], 9000)
+
+    def test_verbosity(self):
+        source = self.write("in.sam", generate.odd(50))
+        for level, n_lines in (("0", 0), ("1", 0), ("2", 1), ("3", 1), ("4", 2)):
+            result = self.sort_ok("--verbosity", level, "-o", self.path("out.bam"), source)
+            self.assertEqual(len(own_lines(result.err)), n_lines, result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

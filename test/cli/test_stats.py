@@ -1,0 +1,330 @@
+"""--stats FILE: every field is documented and every documented field is there; what they say."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+import bamfile
+import generate
+from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, needs_pysam,
+                     own_lines)
+from test_bench_2014 import PNG_MAGIC, find_matplotlib
+
+PHASES = ["load", "settle", "merge", "close"]
+CHECKS = {
+    "string": lambda value: isinstance(value, str),
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+}
+
+
+def documented():
+    """{field: type} of doc/stats.md, with PHASE written out."""
+    fields = {}
+    text = (ROOT / "doc" / "stats.md").read_text(encoding="utf-8")
+    for name, kind in re.findall(r"^\| `([\w.]+)` \| ([a-z ]+) \|", text, re.M):
+        for phase in PHASES if ".PHASE." in name else [""]:
+            field = name.replace("PHASE", phase)
+            assert field not in fields, f"{field} is there twice"
+            fields[field] = kind
+    return fields
+
+
+def flatten(value, name=""):
+    """{field: value} of all that is no object."""
+    if not isinstance(value, dict):
+        return {name: value}
+    fields = {}
+    for key, inner in value.items():
+        fields.update(flatten(inner, f"{name}.{key}" if name else key))
+    return fields
+
+
+def fits(value, kind):
+    """Whether a value is of a type as the document writes it."""
+    if kind.startswith("array of "):
+        one = kind[len("array of "):].rstrip("s")
+        return isinstance(value, list) and all(CHECKS[one](item) for item in value)
+    return any(CHECKS[one](value) for one in kind.split(" or "))
+
+
+class StatsTest(CliTest):
+    """Runs with --stats."""
+
+    def stats(self, *args, status=0, **how):
+        """Runs with --stats and returns what it wrote, its fields checked, and the Result."""
+        path = self.path("stats.json")
+        result = self.rocksort("--stats", path, *args, **how)
+        self.assertEqual(result.status, status, result.err)
+        return self.checked(path), result
+
+    def checked(self, path):
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+        fields, wanted = flatten(data), documented()
+        self.assertEqual(set(fields) ^ set(wanted), set(), "in doc/stats.md or in the file only")
+        for name, value in fields.items():
+            self.assertTrue(fits(value, wanted[name]), f"{name} is {value!r:.80}, {wanted[name]}")
+        columns = data["series"]["columns"]
+        self.assertEqual({len(column) for column in columns.values()}, {len(columns["t_s"])})
+        self.assertLessEqual(len(columns["t_s"]), 1024)
+        for name, column in columns.items():
+            if name not in ("phase", "rss_bytes"):
+                self.assertEqual(column, sorted(column), name)
+        order = [PHASES.index(phase) for phase in columns["phase"]]
+        self.assertEqual(order, sorted(order))
+        left = [name for name in os.listdir(self.work) if name.endswith(".tmp")]
+        self.assertEqual(left, [])
+        return data
+
+
+class Fields(StatsTest):
+    """What the fields say."""
+
+    def test_in_memory(self):
+        source, out = self.write("in.sam", generate.odd(5000)), self.path("out.bam")
+        data, _ = self.stats("-@", "2", "-l", "1", "-o", out, source)
+        self.assertEqual(data["status"], "ok")
+        self.assertIsNone(data["error"])
+        self.assertEqual(data["input"]["records"], 5000)
+        self.assertEqual(data["output"]["records"], 5000)
+        self.assertEqual(data["input"]["files"], [source])
+        self.assertEqual(data["input"]["bytes"], os.path.getsize(source))
+        self.assertEqual(data["output"]["bytes"], os.path.getsize(out))
+        self.assertEqual(data["output"]["file"], out)
+        self.assertEqual(data["runs"]["runs"], 0)
+        self.assertIsNone(data["disk"]["file_system"])
+        self.assertEqual(data["options"]["threads"], 2)
+        self.assertEqual(data["options"]["level"], 1)
+        self.assertEqual(data["options"]["memory_bytes"], 2 * 768 << 20)
+        self.assertEqual(data["options"]["order"], "coordinate")
+        self.assertEqual(data["options"]["temp_prefixes"], [])
+        self.assertIn("--stats", data["command_line"])
+        self.assertRegex(data["begun"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        for name in ("htslib", "rocksdb", "lz4", "zstd"):
+            self.assertRegex(data["versions"][name], r"^\d+\.\d+")
+        said = self.sort_ok("--checksum-only", source).out.decode()
+        self.assertIn(f"xxh3sum:{data['input']['checksum']} records:5000 "
+                      f"bytes:{data['input']['raw_bytes']}", said)
+
+    def test_spilling(self):
+        source, out = self.write("in.sam", generate.odd(12000)), self.path("out.bam")
+        data, result = self.stats("-@", "2", "-o", out, "-T", self.path("t."), "-s", "4M", source,
+                                  budget=SPILL_BUDGET)
+        runs = data["runs"]
+        self.assertGreater(runs["runs"], 3)
+        self.assertEqual(sum(runs["runs_by_codec"].values()), runs["runs"])
+        self.assertTrue(runs["codec_reason"])
+        self.assertLessEqual(runs["raw_bytes"], data["input"]["raw_bytes"])
+        self.assertTrue(data["compaction"]["reason"])
+        self.assertGreater(data["scan"]["files"], 0)
+        self.assertTrue(data["disk"]["file_system"])
+        self.assertEqual(data["options"]["compaction"], "on")
+        self.assertEqual(data["options"]["expected_raw_bytes"], 4 << 20)
+        self.assertEqual(data["options"]["temp_prefixes"], [self.path("t.")])
+        said = re.search(r"; (\d+) runs on disk", result.err)
+        self.assertEqual(int(said.group(1)), runs["runs"])
+
+    def test_times(self):
+        """Phases add up; nobody waited longer than the whole took; CPU is counted once."""
+        source = self.write("in.sam", generate.odd(12000))
+        data, _ = self.stats("-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
+        for name, total in data["total"].items():
+            phases = [data["phases"][phase][name] for phase in PHASES]
+            if total is not None:
+                self.assertAlmostEqual(total, sum(phases), delta=1e-5)
+        wall = data["total"]["wall_s"]
+        for name, seconds in data["waits"].items():
+            if not name.startswith("feeders"):          # there may be several
+                self.assertLessEqual(seconds, wall + 0.01, name)
+        self.assertGreater(data["waits"]["reader_for_input_s"], 0)
+        self.assertGreater(data["phases"]["load"]["wall_s"], 0)
+        self.assertGreater(data["phases"]["merge"]["wall_s"], 0)
+        if data["total"]["read_bytes"] is not None:
+            self.assertGreaterEqual(data["total"]["read_bytes"], os.path.getsize(source))
+        columns = data["series"]["columns"]
+        self.assertLessEqual(columns["t_s"][-1], wall)
+        self.assertEqual(columns["records_in"][-1], 12000)
+        self.assertEqual(columns["records_out"][-1], 12000)
+        self.assertEqual(columns["phase"][-1], "close")
+        self.assertLessEqual(max(columns["rss_bytes"]), data["memory"]["peak_resident_bytes"]
+                             + (1 << 20))       # the kernel adds up its counters now and then
+
+    def test_orders_and_formats(self):
+        source = self.write("in.sam", generate.odd(300))
+        for options, order, form in (
+                (["-n"], "queryname:natural", "bam"), (["-N", "-u"], "queryname:lexicographical",
+                                                       "bam"),
+                (["-t", "NM", "-O", "sam"], "tag", "sam"), (["-M"], "minhash", "bam"),
+                (["--shuffle=3"], "shuffle", "bam")):
+            data, _ = self.stats(*options, "-o", self.path("out"), source)
+            self.assertEqual(data["options"]["order"], order)
+            self.assertEqual(data["options"]["output_format"], form)
+            self.assertEqual(data["options"]["tag"], "NM" if "-t" in options else None)
+        data, _ = self.stats("--write-index", "-o", self.path("out.sam.gz"), source)
+        self.assertEqual(data["options"]["output_format"], "sam.gz")
+        self.assertEqual(data["output"]["index"], self.path("out.sam.gz.csi"))
+
+    @needs_pysam
+    def test_cram(self):
+        source = self.write("in.sam", generate.odd(300))
+        out = self.path("out.cram")
+        data, _ = self.stats("-o", out, "-O", "cram", "--output-fmt-option", "no_ref", source)
+        self.assertEqual(data["output"]["bytes"], os.path.getsize(out))
+        data, _ = self.stats("-o", self.path("again.bam"), out)
+        self.assertEqual(data["input"]["bytes"], os.path.getsize(out))
+        with open(out, "rb") as file:
+            data, _ = self.stats("-o", self.path("again.bam"), stdin=file)
+        self.assertEqual(data["input"]["bytes"], os.path.getsize(out))
+
+    def test_checksum_only(self):
+        data, result = self.stats("--checksum-only", stdin=generate.odd(500).encode())
+        self.assertRegex(result.out.decode(), f"^xxh3sum:{data['input']['checksum']} ")
+        self.assertTrue(data["options"]["checksum_only"])
+        self.assertIsNone(data["options"]["order"])
+        self.assertIsNone(data["output"]["file"])
+        self.assertEqual(data["output"]["records"], 0)
+
+    def test_pipes(self):
+        data, result = self.stats(stdin=generate.odd(500).encode())
+        self.assertEqual(data["output"]["file"], "-")
+        self.assertEqual(data["input"]["files"], ["-"])
+        self.assertEqual(data["output"]["bytes"], len(result.out))
+
+    def test_names(self):
+        """Quotes, tabs and what is no UTF-8 in the names of files."""
+        for name, said in ((b'a "b" \\c.sam', 'a "b" \\c.sam'), (b"a\tb.sam", "a\tb.sam"),
+                           (b"\xff\xe4.sam", "\ufffd\ufffd.sam"), ("é.sam".encode(), "é.sam")):
+            path = os.path.join(os.fsencode(self.work), name)
+            with open(path, "wb") as file:
+                file.write(generate.odd(20).encode())
+            done = subprocess.run([SAMTOOLS, "rocksort", "--stats", self.path("s.json"), "-o",
+                                   self.path("out.bam"), path], env=environment(self.scratch),
+                                  capture_output=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            data = self.checked(self.path("s.json"))
+            self.assertEqual(data["input"]["files"], [f"{self.work}/{said}"])
+
+
+class Failures(StatsTest):
+    """A sort that fails, and places where nothing can be written."""
+
+    def test_failed_sort(self):
+        sam = generate.odd(3000) + "damaged\n"
+        for budget in (None, SPILL_BUDGET):
+            data, result = self.stats("-o", self.path("out.bam"), stdin=sam.encode(), status=1,
+                                      budget=budget)
+            self.assertEqual(data["status"], "failed")
+            self.assertEqual(own_lines(result.err), ["samtools rocksort: " + data["error"]])
+            self.assertIn("record 3001", data["error"])
+            self.assertEqual(data["output"]["records"], 0)
+            self.assertIsNone(data["output"]["bytes"])
+
+    def test_missing_input(self):
+        data, _ = self.stats("-o", self.path("out.bam"), self.path("absent.bam"), status=1)
+        self.assertIn("absent.bam", data["error"])
+        self.assertEqual(data["input"]["records"], 0)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full here")
+    def test_failed_output(self):
+        source = self.write("in.sam", generate.odd(3000))
+        data, _ = self.stats("-o", "/dev/full", source, status=1)
+        self.assertEqual(data["status"], "failed")
+        self.assertEqual(data["input"]["records"], 3000)
+
+    def test_nowhere_to_write(self):
+        """Found out before the work is done."""
+        source = self.write("in.sam", generate.odd(20))
+        out = self.path("out.bam")
+        for name in (self.path("no/such/dir.json"), str(self.work), "", "https://x/y.json"):
+            with self.subTest(name=name):
+                result = self.rocksort("--stats", name, "-o", out, source)
+                self.assert_error(result, name)
+                self.assertFalse(os.path.exists(out))
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full here")
+    def test_full(self):
+        """The sorted file is complete and stays; the message names the statistics."""
+        source, out = self.write("in.sam", generate.odd(20)), self.path("out.bam")
+        result = self.rocksort("--stats", "/dev/full", "--quiet", "-o", out, source)
+        self.assert_error(result, "/dev/full", "No space left")
+        self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 20)
+
+    def test_same_file(self):
+        """Nothing that is read or written is overwritten by the statistics."""
+        sam = generate.odd(20)
+        source, out = self.write("in.sam", sam), self.path("out.bam")
+        os.symlink(source, self.path("link"))
+        index = out + ".csi"
+        for name in (source, self.path("link"), out, index, self.path("./out.bam")):
+            with self.subTest(name=name):
+                result = self.rocksort("--stats", name, "--write-index", "-o", out, source)
+                self.assert_error(result, "--stats", name)
+                self.assertFalse(os.path.exists(out))
+                self.assertEqual((self.work / "in.sam").read_text(), sam)
+
+    def test_standard_output(self):
+        source, out = self.write("in.sam", generate.odd(20)), self.path("out.bam")
+        result = self.sort_ok("--stats", "-", "-o", out, source)
+        self.assertEqual(json.loads(result.out)["status"], "ok")
+        for options in ([], ["-o", "-"], ["--checksum-only"]):
+            result = self.rocksort("--stats", "-", *options, source)
+            self.assert_error(result, "--stats -")
+            self.assertEqual(result.out, b"")
+
+    def test_replaced_as_a_whole(self):
+        """A file that is there keeps its permissions and is not seen half written."""
+        source = self.write("in.sam", generate.odd(20))
+        path = self.write("stats.json", "old")
+        os.chmod(path, 0o600)
+        before = os.stat(path)
+        self.stats("-o", self.path("out.bam"), source)
+        after = os.stat(path)
+        self.assertNotEqual(before.st_ino, after.st_ino)
+        self.assertEqual(after.st_mode, before.st_mode)
+
+    def test_signal(self):
+        """Nothing is left beside it."""
+        process = self.start("--stats", self.path("stats.json"), "-o", self.path("out.bam"))
+        process.stdin.write(generate.odd(2000).encode())
+        process.stdin.flush()
+        process.terminate()
+        self.assert_died_of(process, 15)
+        self.assertEqual(os.listdir(self.work), [])
+        self.assertEqual(os.listdir(self.scratch), [])
+
+
+class Plot(StatsTest):
+    """scripts/plot-run.py draws it."""
+
+    def plot(self, *words):
+        return self.run_program([find_matplotlib() or sys.executable, "-B",
+                                 ROOT / "scripts" / "plot-run.py", *words])
+
+    def test_plot(self):
+        if not find_matplotlib():
+            raise unittest.SkipTest("there is no matplotlib")
+        source = self.write("in $x^{ $.sam", generate.odd(9000))
+        self.stats("-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
+        shutil.copy(self.path("stats.json"), self.path("other.json"))
+        result = self.plot("-o", self.path("run.png"), self.path("stats.json"),
+                           self.path("other.json"))
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual((self.work / "run.png").read_bytes()[:8], PNG_MAGIC)
+
+    def test_without_samples(self):
+        path = self.write("stats.json", json.dumps(
+            {"schema": "samtools-rocksort-stats", "series": {"columns": {"t_s": []}}}))
+        result = self.plot("-o", self.path("run.png"), path)
+        self.assertEqual(result.status, 1)
+        self.assertIn("stats.json has no columns with t_s", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
