@@ -4,6 +4,7 @@
 #   make demo           installs what is missing, builds, sorts simulated reads in a pipeline
 #   make check          installs what the tests need, builds and runs all tests
 #   make differential N=2000   compares with samtools 1.24 on random inputs and options
+#   make fault-sweep    fails every system call of small sorts, one at a time (an hour or two)
 #   make bench          compares with the samtools on PATH (an hour on two cores)
 #   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
 #                       with SCALE=small; RECORDS=6M simulates so many)
@@ -51,15 +52,15 @@ endif
 # Asked for when something is compiled, not when make starts: install-deps.sh may run in between.
 LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) \
              $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
-LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
+LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm -ldl
 
 MODULES = bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_key_tag \
           bam_key_template bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
-          bam_writer bgzf_block codec_choice compaction_plan diag disk_probe header_text \
-          header_union machine_memory mem_budget minhash minhash_index output_path output_pump \
+          bam_writer bgzf_block codec_choice compaction_plan diag disk_probe disk_space \
+          exception_guard header_text header_union machine_memory mem_budget minhash minhash_index output_path output_pump \
           page_cache pipeline pipeline_feed pipeline_load pipeline_merge pipeline_segment \
-          pipeline_spill pipeline_store rocksdb_opts run_db run_store sam_text scratch_dir \
-          size_option sort_options temp_codec
+          pipeline_space pipeline_spill pipeline_store rocksdb_opts run_db run_store sam_text \
+          scratch_dir size_option sort_options temp_codec
 
 comma := ,
 BUILD = build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)$(if $(WERROR),-werror)
@@ -70,8 +71,8 @@ PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 
 UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
 
-.PHONY: all demo check check-unit check-cli differential bench bench-peers bench-2014 install \
-        clean format
+.PHONY: all demo check check-unit check-cli differential fault-sweep bench bench-peers bench-2014 \
+        install clean format
 .SECONDARY:
 
 all: $(PROGRAMS)
@@ -117,7 +118,17 @@ check-unit: $(UNIT_TESTS:%=$(BUILD)/%)
 build/venv/bin/python:
 	@sh scripts/make-venv.sh build/venv
 
-check-cli: all build/venv/bin/python
+# Preloaded into rocksort by tests; never with sanitizers, for it stands in front of theirs.
+build/fault_inject.so: test/fault/fault_inject.c
+	@mkdir -p build
+	$(CC) -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -O2 -g -fPIC -shared -pthread $< -ldl -o $@
+
+# Fails every call of small sorts, one at a time (an hour or two; SWEEP='--most 100' is shorter).
+SWEEP ?=
+fault-sweep: all build/fault_inject.so build/venv/bin/python
+	build/venv/bin/python test/fault_sweep.py --program $(BIN)/samtools-rocksort $(SWEEP)
+
+check-cli: all build/venv/bin/python build/fault_inject.so
 	@bash scripts/fetch-real-bams.sh build/real-bams
 	build/venv/bin/python test/cli/run.py --build-dir $(BIN)
 	build/venv/bin/python test/differential.py --program $(BIN)/samtools-rocksort --cases 200 \

@@ -121,6 +121,15 @@ static void tune_allocator(void)
 #endif
 }
 
+/* What was printed on standard output has arrived. Returns 0, or -1 after a message. */
+static int flush_output(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+    diag_error("cannot write standard output: %s", strerror(errno ? errno : EIO));
+    return -1;
+}
+
 static int run(struct sort_options *options)
 {
     struct sort_report report = {0};
@@ -130,11 +139,7 @@ static int run(struct sort_options *options)
     if (r == 0 && options->print_checksum) print_checksum(stderr, &report);
     if (r == 0 && hts_verbose >= 2 && !options->settings.sum_only) print_closing_line(&report);
     sort_report_release(&report);
-    if (r == 0 && options->settings.sum_only && fflush(stdout) != 0) {
-        diag_error("cannot write standard output: %s", strerror(errno));
-        r = -1;
-    }
-    return r;
+    return r == 0 && options->settings.sum_only ? flush_output() : r;
 }
 
 int main_rocksort(int argc, char **argv)
@@ -145,8 +150,10 @@ int main_rocksort(int argc, char **argv)
     int r = sort_options_parse(&options, argc, argv);
     if (r == 0 && options.version) {
         print_version();
+        r = flush_output();
     } else if (r == 0 && (options.help || (options.nothing_given && isatty(STDIN_FILENO)))) {
         sort_options_print_usage(&options, stdout);
+        r = flush_output();
     } else if (r == 0) {
         char *command_line = make_command_line(argc, argv);
         options.settings.command_line = command_line;

@@ -8,6 +8,7 @@
 #include "pipeline_internal.h"
 
 #include "diag.h"
+#include "exception_guard.h"
 #include "scratch_dir.h"
 #include "version.h"
 
@@ -246,6 +247,29 @@ static void list_signals(sigset_t *signals)
     }
 }
 
+/* Removes what a run that ends at once would leave. With the lock held, for good: nobody makes
+   another file or directory meanwhile. */
+static void remove_temporaries(struct pipeline *p)
+{
+    atomic_store(&p->failed, true);
+    diag_silence();             /* the other threads will miss their files: no news */
+    if (p->output.temporary) (void)unlink(p->output.temporary);
+    if (p->index_output.temporary) (void)unlink(p->index_output.temporary);
+    for (size_t i = 0; i < p->n_scratch_paths; i++) (void)scratch_dir_remove(p->scratch_paths[i]);
+}
+
+/* After an exception in RocksDB, in whatever thread, which may hold the lock itself. */
+static void clean_up_after_exception(void *arg)
+{
+    enum { LOCK_SECONDS = 5 };
+    struct pipeline *p = arg;
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += LOCK_SECONDS;
+    (void)pthread_mutex_timedlock(&p->lock, &until);
+    remove_temporaries(p);
+}
+
 /* Thread that waits for a signal, cleans up and lets the process die of it. */
 static void *wait_for_signal(void *arg)
 {
@@ -255,18 +279,13 @@ static void *wait_for_signal(void *arg)
     list_signals(&signals);
     for (;;) {
         (void)sigwait(&signals, &signal_number);
-        /* Holding the lock to the end: nobody creates a temporary directory meanwhile. */
         pipeline_lock(p);
         if (signal_number != SIGUSR2) break;
         bool over = p->over;
         pipeline_unlock(p);
         if (over) return NULL;
     }
-    atomic_store(&p->failed, true);
-    diag_silence();             /* the other threads will miss their files: no news */
-    if (p->output.temporary) (void)unlink(p->output.temporary);
-    if (p->index_output.temporary) (void)unlink(p->index_output.temporary);
-    for (size_t i = 0; i < p->n_scratch_paths; i++) (void)scratch_dir_remove(p->scratch_paths[i]);
+    remove_temporaries(p);
     struct sigaction action = {.sa_handler = SIG_DFL};
     (void)sigaction(signal_number, &action, NULL);
     (void)sigemptyset(&signals);
@@ -386,6 +405,8 @@ static int choose_outputs(struct pipeline *p)
         output_path_release(&output);
         return -1;
     }
+    output.lock = index.lock = &p->lock;
+    output.durable = index.durable = s->durable;
     pipeline_lock(p);           /* the signal thread looks at them */
     p->output = output;
     p->index_output = index;
@@ -441,6 +462,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
         diag_error("cannot start a thread: %s", strerror(error));
         return -1;
     }
+    exception_guard_begin(clean_up_after_exception, &p);
     int r = run_phases(&p);
     if (r == 0 && settings->keep_store) report->store_paths = p.scratch_paths;
     pipeline_lock(&p);
@@ -450,6 +472,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     (void)pthread_join(signal_thread, NULL);
     /* A signal from here on waits until everything is gone, then takes its default course. */
     release_pipeline(&p);
+    exception_guard_end();
     (void)pthread_sigmask(SIG_SETMASK, &signals_before, NULL);
     (void)sigaction(SIGPIPE, &pipe_before, NULL);
     /* Where the reader of standard output has gone, die as every filter does, now that all is

@@ -29,6 +29,7 @@ struct sort_settings {
     htsFormat input_format;     /* only its options are looked at */
     const char *output;         /* NULL: standard output */
     const char *index_path;     /* of the index to be written, or NULL */
+    bool durable;               /* regular files are on the disk when the sort ends (fsync) */
     bool sum_only;              /* count and checksum the records of the input, write nothing */
     const char *const *temp_prefixes;   /* of each -T; one that is NULL without -T */
     size_t n_temp_prefixes;

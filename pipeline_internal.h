@@ -5,6 +5,7 @@
  * pipeline_load.c   reader: input to sorted batches
  * pipeline_spill.c  spiller: batches to runs in the store
  * pipeline_store.c  the store while loading: its thread ends runs and has them compacted
+ * pipeline_space.c  warnings about disks that are too small
  * pipeline_merge.c  dispatcher and writer: runs and batches to output, with pipeline_segment.c
  *
  * One lock and one condition guard everything that threads share; jobs last milliseconds, so that
@@ -199,6 +200,11 @@ struct cut_place {
 ssize_t find_cut_places(enum sort_order order, const struct merge_source *sources,
                         const size_t *raw_bytes, size_t n_sources, size_t sample_bytes,
                         struct cut_place **places);
+
+/* pipeline_space.c */
+
+/* Warns if temporary data or output of so many bytes of records will not fit their disks. */
+void warn_about_space(struct pipeline *p, uint64_t raw_bytes);
 
 /* pipeline_merge.c */
 

@@ -49,6 +49,7 @@ struct loader {
     uint64_t n_records;         /* of the input at hand */
     uint64_t n_bytes;           /* of records of all inputs, so far */
     size_t max_record_bytes;
+    bool space_checked;         /* somebody was warned, if need be */
 };
 
 static void retire_batch(struct pipeline *p, struct bam_batch *batch)
@@ -487,6 +488,9 @@ static void estimate_input(struct loader *ld)
     pipeline_lock(p);
     p->expected_bytes = (uint64_t)expected;
     pipeline_unlock(p);
+    if (ld->space_checked || ld->n_bytes == 0) return;
+    warn_about_space(p, store_expected_bytes(p));
+    ld->space_checked = true;
 }
 
 /* Closes the batch being filled and starts the next, with room for room_bytes at least. */
@@ -596,10 +600,15 @@ static int load_all(struct loader *ld)
 {
     struct pipeline *p = ld->p;
     int r;
+    if (p->settings->input_bytes > 0) {
+        warn_about_space(p, p->settings->input_bytes);
+        ld->space_checked = true;
+    }
     if (fill_next_batch(ld, 0) < 0) return -1;
     while ((r = bam_inputs_next(p->inputs, &ld->reader)) > 0)
         if (load_one_input(ld) < 0) return -1;
     if (r < 0) return -1;
+    if (!ld->space_checked) warn_about_space(p, ld->n_bytes);
     if (ld->walking->n_records > 0) return seal_batch(ld, ld->walking);
     pipeline_lock(p);
     free_batch(p, ld->walking);

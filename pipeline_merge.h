@@ -51,6 +51,7 @@ struct segment {
     size_t n_blocks;
     uint8_t *out;
     size_t out_bytes, out_room;
+    uint64_t raw_bytes;         /* of its records */
     struct bam_index_part part; /* of the index, if one is written */
     bool done;                  /* under the lock */
 };

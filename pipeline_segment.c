@@ -352,6 +352,7 @@ static void segment_job(struct pipeline *p, struct worker *worker, void *arg)
     if (!pipeline_failed(p) && merge_segment(segment, worker, &sum) < 0)
         (void)pipeline_no_memory(p);
     remember_out_bytes(segment);
+    segment->raw_bytes = sum.n_bytes;
     pipeline_lock(p);
     for (size_t i = 0; i < segment->n_blocks; i++) drop_block(m, segment->blocks[i]);
     segment->n_blocks = 0;

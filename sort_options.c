@@ -34,6 +34,7 @@ enum long_option {                      /* beyond the characters of short option
     OPTION_WRITE_INDEX,
     OPTION_CHECKSUM,
     OPTION_CHECKSUM_ONLY,
+    OPTION_FSYNC,
     OPTION_HELP,
     OPTION_VERSION,
 };
@@ -49,6 +50,7 @@ static const struct option long_options[] = {
     {"output-fmt-option", required_argument, NULL, OPTION_OUTPUT_OPTION},
     {"reference", required_argument, NULL, OPTION_REFERENCE},
     {"write-index", no_argument, NULL, OPTION_WRITE_INDEX},
+    {"fsync", no_argument, NULL, OPTION_FSYNC},
     {"checksum", no_argument, NULL, OPTION_CHECKSUM},
     {"checksum-only", no_argument, NULL, OPTION_CHECKSUM_ONLY},
     {"no-PG", no_argument, NULL, OPTION_NO_PG},
@@ -112,6 +114,7 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "  -u                   uncompressed, the same as -l 0\n"
 "  --write-index        write an index, too: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"
 "%s"
+"  --fsync              wait until output and index are on the disk (safe from power failures)\n"
 "  --no-PG              add no @PG line to the header\n"
 "  --reference FASTA    reference of CRAM, in and out\n"
 "  --input-fmt-option OPT[=VAL]    an option of htslib for the input\n"
@@ -345,6 +348,7 @@ static int take_option(struct sort_options *o, int c, const char *text)
         return add_format_option("--output-fmt-option", text, &o->output_options);
     case OPTION_REFERENCE: return add_reference(o, text);
     case OPTION_WRITE_INDEX: o->write_index = true; return 0;
+    case OPTION_FSYNC: s->durable = true; return 0;
     case OPTION_CHECKSUM: o->print_checksum = true; return 0;
     case OPTION_CHECKSUM_ONLY: s->sum_only = true; return 0;
     case OPTION_NO_PG: s->add_pg = false; return 0;

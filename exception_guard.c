@@ -1,0 +1,95 @@
+/*
+ * exception_guard.c -- see exception_guard.h.
+ *
+ * Without a handler in any frame, C++ calls the terminate handler at the place of the throw,
+ * before anything is unwound. Ours is set through the dynamic linker: this is a C program, and the
+ * C++ library is there only because RocksDB needs it. What was thrown is told by the name of its
+ * type, which all C++ compilers of this platform mangle in the same way (Itanium C++ ABI).
+ */
+#define _GNU_SOURCE             /* RTLD_DEFAULT */
+#include "exception_guard.h"
+
+#include "diag.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Freed before cleaning up, which opens directories and needs some memory for that. */
+enum { RESERVE_BYTES = 256 << 10 };
+
+typedef void (*terminate_handler)(void);
+
+static struct {
+    terminate_handler before;
+    void (*clean_up)(void *arg);
+    void *arg;
+    void *reserve;
+    atomic_flag entered;
+} guard = {.entered = ATOMIC_FLAG_INIT};
+
+/* Finds a function of the C++ library. */
+static void find(const char *symbol, void *function)
+{
+    void *address = dlsym(RTLD_DEFAULT, symbol);
+    memcpy(function, &address, sizeof address);
+}
+
+static terminate_handler set_handler(terminate_handler handler)
+{
+    terminate_handler (*set_terminate)(terminate_handler);
+    find("_ZSt13set_terminatePFvvE", &set_terminate);
+    return set_terminate ? set_terminate(handler) : NULL;
+}
+
+/* The mangled name of the type that was thrown; "" if nobody knows. */
+static const char *thrown_type(void)
+{
+    struct type_info {          /* std::type_info */
+        void *functions;
+        const char *name;
+    };
+    const struct type_info *(*current_type)(void);
+    find("__cxa_current_exception_type", &current_type);
+    const struct type_info *type = current_type ? current_type() : NULL;
+    return type ? type->name : "";
+}
+
+static void report(const char *type)
+{
+    if (strstr(type, "bad_alloc"))
+        diag_error("out of memory; give less of it with -m, or raise the limit (ulimit -v)");
+    else if (strstr(type, "system_error"))
+        diag_error("cannot start a thread of RocksDB's: lower -@, or raise the limit (ulimit -u)");
+    else
+        diag_error("RocksDB ended with an exception (%s); please report this", type);
+}
+
+static void on_terminate(void)
+{
+    /* Whoever comes second waits for the end. */
+    while (atomic_flag_test_and_set(&guard.entered)) (void)pause();
+    free(guard.reserve);
+    guard.reserve = NULL;
+    report(thrown_type());
+    if (guard.clean_up) guard.clean_up(guard.arg);
+    _exit(EXIT_FAILURE);
+}
+
+void exception_guard_begin(void (*clean_up)(void *arg), void *arg)
+{
+    guard.clean_up = clean_up;
+    guard.arg = arg;
+    guard.reserve = malloc(RESERVE_BYTES);      /* without it there is less hope, but some */
+    guard.before = set_handler(on_terminate);
+}
+
+void exception_guard_end(void)
+{
+    if (guard.before) (void)set_handler(guard.before);
+    free(guard.reserve);
+    guard.reserve = NULL;
+    guard.clean_up = NULL;
+}
