@@ -54,7 +54,7 @@ LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) \
              $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm -ldl
 
-MODULES = bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_key_tag \
+MODULES = allocation bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_key_tag \
           bam_key_template bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
           bam_writer bgzf_block codec_choice compaction_plan diag disk_probe disk_space \
           exception_guard header_text header_union machine_memory mem_budget minhash minhash_index output_path output_pump \

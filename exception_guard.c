@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,8 +28,11 @@ static struct {
     void (*clean_up)(void *arg);
     void *arg;
     void *reserve;
+    atomic_bool active;
     atomic_flag entered;
 } guard = {.entered = ATOMIC_FLAG_INIT};
+
+static _Thread_local bool cleaning_up;
 
 /* Finds a function of the C++ library. */
 static void find(const char *symbol, void *function)
@@ -60,22 +64,34 @@ static const char *thrown_type(void)
 static void report(const char *type)
 {
     if (strstr(type, "bad_alloc"))
-        diag_error("out of memory; give less of it with -m, or raise the limit (ulimit -v)");
+        diag_error("out of memory; give less with -m, or raise the limit (ulimit -v, cgroup)");
     else if (strstr(type, "system_error"))
-        diag_error("cannot start a thread of RocksDB's: lower -@, or raise the limit (ulimit -u)");
+        diag_error("cannot start a thread of RocksDB's; give less with -m, or raise the limit "
+                   "(ulimit -u, -v)");
     else
         diag_error("RocksDB ended with an exception (%s); please report this", type);
 }
 
-static void on_terminate(void)
+static _Noreturn void end_process(const char *type)
 {
     /* Whoever comes second waits for the end. */
     while (atomic_flag_test_and_set(&guard.entered)) (void)pause();
+    cleaning_up = true;
     free(guard.reserve);
     guard.reserve = NULL;
-    report(thrown_type());
+    report(type);
     if (guard.clean_up) guard.clean_up(guard.arg);
     _exit(EXIT_FAILURE);
+}
+
+static void on_terminate(void)
+{
+    end_process(thrown_type());
+}
+
+void exception_guard_no_memory(void)
+{
+    if (atomic_load(&guard.active) && !cleaning_up) end_process("bad_alloc");
 }
 
 void exception_guard_begin(void (*clean_up)(void *arg), void *arg)
@@ -84,10 +100,12 @@ void exception_guard_begin(void (*clean_up)(void *arg), void *arg)
     guard.arg = arg;
     guard.reserve = malloc(RESERVE_BYTES);      /* without it there is less hope, but some */
     guard.before = set_handler(on_terminate);
+    atomic_store(&guard.active, true);
 }
 
 void exception_guard_end(void)
 {
+    atomic_store(&guard.active, false);
     if (guard.before) (void)set_handler(guard.before);
     free(guard.reserve);
     guard.reserve = NULL;

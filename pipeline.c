@@ -258,10 +258,10 @@ static void remove_temporaries(struct pipeline *p)
     for (size_t i = 0; i < p->n_scratch_paths; i++) (void)scratch_dir_remove(p->scratch_paths[i]);
 }
 
-/* After an exception in RocksDB, in whatever thread, which may hold the lock itself. */
+/* After an exception, or without memory, in whatever thread; it may hold the lock already. */
 static void clean_up_after_exception(void *arg)
 {
-    enum { LOCK_SECONDS = 5 };
+    enum { LOCK_SECONDS = 5 };  /* who has it may be waiting for a lock of ours, in RocksDB */
     struct pipeline *p = arg;
     struct timespec until;
     (void)clock_gettime(CLOCK_REALTIME, &until);
@@ -454,7 +454,10 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     sigset_t signals_before;
     struct sigaction pipe_before;
     pthread_t signal_thread;
-    int error = pthread_mutex_init(&p.lock, NULL);
+    pthread_mutexattr_t checked;        /* the guard asks whether the thread has the lock itself */
+    int error = pthread_mutexattr_init(&checked);
+    if (!error) error = pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
+    if (!error) error = pthread_mutex_init(&p.lock, &checked);
     if (!error) error = pthread_cond_init(&p.changed, NULL);
     if (!error) error = block_signals(&signals_before, &pipe_before);
     if (!error) error = pthread_create(&signal_thread, NULL, wait_for_signal, &p);

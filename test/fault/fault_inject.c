@@ -162,6 +162,8 @@ static void write_report(void)
 
 /* ---- striking ---- */
 
+static int (*real_fstat)(int fd, struct stat *st);
+
 static void wait_milliseconds(unsigned n)
 {
     struct timespec left = {n / 1000, (long)(n % 1000) * 1000000};
@@ -181,6 +183,15 @@ static bool has_part(const struct fault *fault, const char *path, int fd)
     return strstr(target, fault->part) != NULL;
 }
 
+/* A pipe has no disk behind it. */
+static bool cannot_happen(const struct fault *fault, int fd)
+{
+    struct stat st;
+    bool of_disk = fault->action == FAIL && (fault->error == ENOSPC || fault->error == EIO);
+    return of_disk && fault->kind == KIND_write && real_fstat(fd, &st) == 0 &&
+           S_ISFIFO(st.st_mode);
+}
+
 /* Counts a call. Returns what is to happen to it, or NULL: nothing, or it has happened already. */
 static const struct fault *strike(enum kind kind, const char *path, int fd)
 {
@@ -188,7 +199,7 @@ static const struct fault *strike(enum kind kind, const char *path, int fd)
     if (reporting) (void)atomic_fetch_add(&n_calls[kind], 1);
     for (size_t i = 0; i < n_faults; i++) {
         struct fault *fault = &faults[i];
-        if (fault->kind != kind || !has_part(fault, path, fd)) continue;
+        if (fault->kind != kind || !has_part(fault, path, fd) || cannot_happen(fault, fd)) continue;
         unsigned long n = atomic_fetch_add(&fault->n_calls, 1) + 1;
         if (n != fault->n && !(fault->onwards && n > fault->n)) continue;
         switch (fault->action) {
@@ -450,6 +461,7 @@ static int watched_main(int argc, char **argv, char **environment)
 {
     const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
     if (strncmp(name, "samtools", 8) != 0) return real_main(argc, argv, environment);
+    *(void **)&real_fstat = dlsym(RTLD_NEXT, "fstat");
     read_settings();
     atomic_store(&armed, true);
     int status = real_main(argc, argv, environment);
