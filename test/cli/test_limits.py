@@ -62,17 +62,16 @@ class AddressSpace(LimitTest):
 
     def test_sweep(self):
         self.want = self.sort_bam("--no-PG", self.source)
-        sizes = [n * MIB for n in (40, 60, 80, 100, 110, 120, 130, 140, 150, 160, 170, 180, 200,
-                                   240, 280, 320, 400, 500, 700, 1000)]
-        ends = {}
+        sizes = [n * MIB for n in (40, 60, 80, 100, 120, 140, 160, 200, 240, 300, 400, 700)]
+        ends = set()
         for size in sizes:
             if not self.can_start(resource.RLIMIT_AS, size):
                 continue
-            for options in (["-@", "2"], ["-@", "8", "-s", "2M"]):
-                for budget in (SPILL_BUDGET, None):
-                    status, _ = self.check(resource.RLIMIT_AS, size, *options, budget=budget)
-                    ends[size] = max(ends.get(size, 0), status)
-        self.assertEqual(ends.get(40 * MIB, 1), 1)
+            for options, budget in ((["-@", "2"], None), (["-@", "2"], SPILL_BUDGET),
+                                    (["-@", "8", "-s", "2M"], SPILL_BUDGET)):
+                status, _ = self.check(resource.RLIMIT_AS, size, *options, budget=budget)
+                ends.add(status)
+        self.assertEqual(ends, {0, 1})
 
     def test_message(self):
         """It says how much memory was asked for."""
@@ -89,7 +88,7 @@ class OpenFiles(LimitTest):
     def test_sweep(self):
         self.want = self.sort_bam("--no-PG", self.source)
         ends = [self.check(resource.RLIMIT_NOFILE, n, "-@", "2")[0]
-                for n in (4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 100)]
+                for n in (4, 6, 8, 12, 16, 24, 32, 48, 100)]
         self.assertEqual(ends[0], 1)
         self.assertEqual(ends[-1], 0)
 
@@ -145,14 +144,14 @@ class ControlGroup(CliTest):
             self.skipTest("cannot make a control group with a limit of memory")
         self.addCleanup(group.rmdir)
         source = self.path("in.bam")
-        subprocess.run([SIMULATE, "-n", "600K", "-O", "bam", "-o", source], check=True,
+        subprocess.run([SIMULATE, "-n", "300K", "-O", "bam", "-o", source], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=RUN_LIMIT_S)
         want = self.run_program([SAMTOOLS, "rocksort", "--checksum-only", source]).out
 
         def join():
             (group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
 
-        for options in (["-l", "1", "--write-index"], ["-n", "-u"], ["-s", "300M", "-l", "1"]):
+        for options in (["-l", "1", "--write-index"], ["-n", "-s", "300M", "-l", "1"]):
             out = self.path("out.bam")
             done = subprocess.run(
                 [SAMTOOLS, "rocksort", "-@", "2", "-m", "16M", *options, "-T", str(self.scratch),
