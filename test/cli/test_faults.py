@@ -86,7 +86,10 @@ class Flips(FaultTest):
                 self.assert_same_records(bamfile.read(out).records, self.want.records)
                 os.unlink(out)
             else:
-                self.assert_error(result)
+                # A RocksDB with asserts may say something of its own.
+                err = "".join(line for line in result.err.splitlines(keepends=True)
+                              if "Assertion" not in line)
+                self.assert_error(result._replace(err=err))
                 self.assertFalse(os.path.exists(out))
         return result
 
@@ -194,6 +197,22 @@ class LittleThings(FaultTest):
         left = [name for name in os.listdir(self.work) if name.endswith(".tmp")]
         self.assertEqual(len(left), 1)
         self.assertIn(left[0], result.err)
+
+    def test_read_errors(self):
+        """No read of the input that fails may look like its end."""
+        bam = self.path("in.bam")
+        self.sort_ok("--no-PG", "-n", "-o", bam, self.source)
+        self.source = bam
+        want = self.sort_bam("--no-PG", bam)
+        out = self.path("out.bam")
+        for number in range(1, self.calls("-o", "/dev/null")["read"] + 1):
+            result = self.with_fault(f"read:{number}:EIO:in.bam", "--no-PG", "-o", out)
+            with self.subTest(number=number):
+                if result.status:
+                    self.assert_error(result)
+                    self.assertFalse(os.path.exists(out))
+                else:
+                    self.assertEqual(bamfile.read(out), want)
 
     def test_no_direct_access(self):
         """Some file systems make the file and refuse it then: the probe leaves nothing."""

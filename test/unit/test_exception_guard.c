@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum thrown { BAD_ALLOC, SYSTEM_ERROR, LOGIC_ERROR };
+enum thrown { BAD_ALLOC, SYSTEM_ERROR, LOGIC_ERROR, ABORT };
 
 static void *find(const char *symbol)
 {
@@ -46,6 +46,7 @@ static void throw_it(enum thrown what)
         function.address = find("_ZSt19__throw_logic_errorPKc");
         function.text("logic");
         break;
+    case ABORT: abort();
     }
 }
 
@@ -87,7 +88,8 @@ static void check(enum thrown what, bool in_thread, const char *part)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 1);
-    const char *message = strstr(text, "samtools rocksort: "), *end = strstr(text, "cleaned up the");
+    const char *message = strstr(text, "samtools rocksort: ");
+    const char *end = strstr(text, "cleaned up the");
     if (!message || !end || end < message || !strstr(text, part)) fail_msg("printed: %s", text);
 }
 
@@ -99,6 +101,7 @@ static void test_what_is_thrown(void **state)
         check(BAD_ALLOC, in_thread, "out of memory");
         check(SYSTEM_ERROR, in_thread, "thread");
         check(LOGIC_ERROR, in_thread, "logic_error");
+        check(ABORT, in_thread, "given up");
     }
 }
 
