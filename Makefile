@@ -5,6 +5,7 @@
 #   make check          installs what the tests need, builds and runs all tests
 #   make differential N=2000   compares with samtools 1.24 on random inputs and options
 #   make kill-sweep N=200      kills sorts at random moments, finishes them, compares
+#   make fault-sweep    fails every system call of small sorts, one at a time (an hour or two)
 #   make bench          compares with the samtools on PATH (an hour on two cores)
 #   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
 #                       with SCALE=small; RECORDS=6M simulates so many)
@@ -52,7 +53,7 @@ endif
 # Asked for when something is compiled, not when make starts: install-deps.sh may run in between.
 LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) \
              $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
-LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
+LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm -ldl
 
 MODULES = $(filter-out samtools samtools_rocksort,$(basename $(wildcard *.c)))
 
@@ -65,8 +66,8 @@ PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 
 UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
 
-.PHONY: all demo check check-unit check-cli differential kill-sweep bench bench-peers bench-2014 \
-        install clean format
+.PHONY: all demo check check-unit check-cli differential kill-sweep fault-sweep bench \
+        bench-peers bench-2014 install clean format
 .SECONDARY:
 
 all: $(PROGRAMS)
@@ -122,7 +123,17 @@ check-unit: $(UNIT_TESTS:%=$(BUILD)/%)
 build/venv/bin/python:
 	@sh scripts/make-venv.sh build/venv
 
-check-cli: all build/venv/bin/python
+# Preloaded into rocksort by tests; never with sanitizers, for it stands in front of theirs.
+build/fault_inject.so: test/fault/fault_inject.c
+	@mkdir -p build
+	$(CC) -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -O2 -g -fPIC -shared -pthread $< -ldl -o $@
+
+# Fails every call of small sorts, one at a time (an hour or two; SWEEP='--most 100' is shorter).
+SWEEP ?=
+fault-sweep: all build/fault_inject.so build/venv/bin/python
+	build/venv/bin/python test/fault_sweep.py --program $(BIN)/samtools-rocksort $(SWEEP)
+
+check-cli: all build/venv/bin/python build/fault_inject.so
 	@bash scripts/fetch-real-bams.sh build/real-bams
 	build/venv/bin/python test/cli/run.py --build-dir $(BIN)
 	build/venv/bin/python test/differential.py --program $(BIN)/samtools-rocksort --cases 200 \

@@ -26,14 +26,12 @@
 #include "bgzf_block.h"
 #include "byte_order.h"
 #include "diag.h"
+#include "disk_space.h"
 
 #include <errno.h>
-#include <htslib/hfile.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -487,33 +485,40 @@ static int write_bytes(hFILE *file, const uint8_t *bytes, size_t n)
     return n == 0 || hwrite(file, bytes, n) == (ssize_t)n ? 0 : -1;
 }
 
-static int write_file(const struct bam_index *index, const char *path)
+static int write_file(const struct bam_index *index, const struct output_path *path)
 {
     /* The empty block that ends a BGZF file (SAM specification, section 4.1.2). */
     static const uint8_t last_block[28] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2,
                                            0, 27, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    hFILE *file = hopen(path, "w");
+    hFILE *file = output_path_open(path);
     if (!file) return -1;
     int r = write_bytes(file, index->packed, index->packed_bytes);
     if (r == 0) r = write_bytes(file, index->out, index->out_bytes);
     if (r == 0 && index->format == BAM_INDEX_CSI)
         r = write_bytes(file, last_block, sizeof last_block);
-    int saved = errno;
-    if (hclose(file) < 0 && r == 0) return -1;
-    errno = saved;
+    int error = errno;
+    if (hclose(file) < 0 && r == 0) {
+        error = errno;
+        r = -1;
+    }
+    if (r < 0) output_path_drop(path);
+    errno = error;
     return r;
 }
 
-int bam_index_write(struct bam_index *index, const char *path)
+int bam_index_write(struct bam_index *index, const struct output_path *path)
 {
     if (end_file(index) < 0) {
         diag_error("out of memory");
         return -1;
     }
     errno = 0;
-    if (write_file(index, path) == 0) return 0;
-    diag_error("cannot write '%s': %s", path, errno ? strerror(errno) : "htslib reports an error");
-    struct stat st;
-    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) (void)unlink(path);
+    if (write_file(index, path) == 0) return output_path_commit(path);
+    int error = errno;
+    char space[DISK_SPACE_TEXT_BYTES] = "";
+    if (disk_space_is_short(error) && path->final)
+        (void)disk_space_describe(path->final, index->packed_bytes + index->out_bytes, space);
+    diag_error("cannot write '%s': %s%s", path->name,
+               error ? strerror(error) : "htslib reports an error", space);
     return -1;
 }

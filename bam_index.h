@@ -26,6 +26,7 @@
 #define ROCKSORT_BAM_INDEX_H
 
 #include "bam_index_part.h"
+#include "output_path.h"
 
 #include <htslib/sam.h>
 
@@ -49,10 +50,10 @@ int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
                      uint64_t file_offset);
 
 /*
- * Writes the index file, after the last append. Readers warn if the index is older than the file,
- * so this comes last. A regular file that could not be completed is removed.
+ * Writes the index file, after the last append, and gives it its name. Readers warn if the index is
+ * older than the file, so this comes last. A file that could not be completed is removed.
  */
-int bam_index_write(struct bam_index *index, const char *path);
+int bam_index_write(struct bam_index *index, const struct output_path *path);
 
 /* NULL is accepted. */
 void bam_index_destroy(struct bam_index *index);

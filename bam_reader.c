@@ -93,6 +93,30 @@ static int use_pool(samFile *file, htsThreadPool *pool)
                                        : 0;
 }
 
+/*
+ * Looks for the marker at the end of a file that can be sought; else BAM's last block will be looked
+ * at when it comes. Who fails to read there does not return to where it was: reading on would find
+ * the end of the file at once.
+ */
+static int look_at_end(struct bam_reader *reader)
+{
+    enum { MISSING = 0, NO_SEEK = 2 };
+    const htsFormat *format = &reader->file->format;
+    if (format->format != bam && format->format != cram) return 0;
+    errno = 0;
+    int end = hts_check_EOF(reader->file);
+    if (end < 0) {
+        diag_error("cannot read the end of '%s': %s", reader->name,
+                   errno ? strerror(errno) : "htslib reports an error");
+        return -1;
+    }
+    if (format->format == bam)  /* the header's reader has warned */
+        reader->check_end = end == NO_SEEK;
+    else if (end == MISSING && hts_get_log_level() >= HTS_LOG_WARNING)
+        diag_warning("'%s' ends without an EOF marker; it is probably truncated", reader->name);
+    return 0;
+}
+
 int bam_reader_check_reference(const htsFormat *options)
 {
     for (const hts_opt *option = options->specific; option; option = option->next) {
@@ -143,10 +167,7 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
                    reader->name);
         goto err;
     }
-    /* For BAM the header's reader has looked. */
-    if (reader->file->format.format == cram && hts_get_log_level() >= HTS_LOG_WARNING &&
-        hts_check_EOF(reader->file) == 0)
-        diag_warning("'%s' ends without an EOF marker; it is probably truncated", reader->name);
+    if (look_at_end(reader) < 0) goto err;
     reader->source = choose_source(reader->file);
     reader->long_positions = bam_header_long_reference(reader->header) >= 0;
     if (reader->source == SOURCE_RECORDS) {
@@ -160,8 +181,6 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
             diag_error("out of memory");
             goto err;
         }
-    } else {
-        reader->check_end = bgzf_check_EOF(reader->file->fp.bgzf) == 2;
     }
     return reader;
 err:

@@ -69,6 +69,15 @@ static void tune_allocator(void)
 #endif
 }
 
+/* What was printed on standard output has arrived. Returns 0, or -1 after a message. */
+static int flush_output(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+    diag_error("cannot write standard output: %s", strerror(errno ? errno : EIO));
+    return -1;
+}
+
 static int run(struct sort_options *options)
 {
     const struct sort_settings *settings = &options->settings;
@@ -86,10 +95,7 @@ static int run(struct sort_options *options)
         sort_report_print_checksum(&report, stderr);
     if (r == 0 && hts_verbose >= 2 && !settings->sum_only)
         sort_report_print(&report, hts_verbose >= 4);
-    if (!diag_failed() && settings->sum_only && fflush(stdout) != 0) {
-        diag_error("cannot write standard output: %s", strerror(errno));
-        r = -1;
-    }
+    if (!diag_failed() && settings->sum_only && flush_output() < 0) r = -1;
     if (stats && sort_stats_write(&stats_path, settings, &report, r < 0) < 0) r = -1;
     output_path_release(&stats_path);
     sort_report_release(&report);
@@ -115,10 +121,12 @@ int main_rocksort(int argc, char **argv)
     int r = sort_options_parse(&options, argc, argv);
     if (r == 0 && options.version) {
         print_version();
+        r = flush_output();
     } else if (r == 0 && (options.help || (options.nothing_given && isatty(STDIN_FILENO)))) {
         sort_options_print_usage(&options, stdout);
     } else if (r == 0 && options.clean) {
         r = store_clean(options.clean, options.yes);
+        r = flush_output();
     } else if (r == 0) {
         char *command_line = make_command_line(argc, argv);
         options.settings.command_line = command_line;

@@ -13,16 +13,15 @@
 #include "bgzf_block.h"
 #include "byte_order.h"
 #include "diag.h"
+#include "disk_space.h"
 #include "output_pump.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <htslib/hfile.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 struct bam_writer {
     struct bam_writer_settings settings;
@@ -37,6 +36,7 @@ struct bam_writer {
     samFile *file;
     sam_hdr_t *header;          /* borrowed */
     bam1_t *record;
+    uint64_t raw_written, raw_writing;  /* before what is being written, and with it */
 };
 
 int bam_writer_choose_format(const char *option, const char *path, htsFormat *format)
@@ -97,15 +97,8 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
 static int open_file(struct bam_writer *writer)
 {
     const struct output_path *path = writer->settings.path;
-    if (!path || !path->temporary) {
-        writer->raw = hopen(path ? path->name : "-", "w");
-        return writer->raw ? 0 : -1;
-    }
-    int fd = open(path->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, path->mode);
-    if (fd < 0) return -1;
-    writer->file_exists = true;
-    writer->raw = hdopen(fd, "w");
-    if (!writer->raw) (void)close(fd);
+    writer->raw = path ? output_path_open(path) : hopen("-", "w");
+    writer->file_exists = writer->raw && path && path->temporary;
     return writer->raw ? 0 : -1;
 }
 
@@ -183,6 +176,14 @@ static int write_end(struct bam_writer *writer)
     return hwrite(writer->raw, eof_block, sizeof eof_block) == sizeof eof_block ? 0 : -1;
 }
 
+/* htslib opens the index by its name. */
+static int start_cram_index(void *arg)
+{
+    struct bam_writer *writer = arg;
+    return sam_idx_init(writer->file, writer->header, 0,
+                        output_path_to_write(writer->settings.index_path));
+}
+
 static int start_cram(struct bam_writer *writer)
 {
     const struct bam_writer_settings *settings = &writer->settings;
@@ -199,9 +200,9 @@ static int start_cram(struct bam_writer *writer)
     if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) return -1;
     if (sam_hdr_write(writer->file, writer->header) < 0) return -1;
     if (!settings->index_path ||
-        sam_idx_init(writer->file, writer->header, 0, settings->index_path) == 0)
+        output_path_make(settings->index_path, start_cram_index, writer) == 0)
         return 0;
-    diag_error("cannot create the index '%s': %s", settings->index_path, strerror(errno));
+    diag_error("cannot create the index '%s': %s", settings->index_path->name, strerror(errno));
     return -1;
 }
 
@@ -215,16 +216,31 @@ void bam_writer_pump(struct bam_writer *writer)
     output_pump_run(&writer->pump);
 }
 
-bool bam_writer_lost_reader(const struct bam_writer *writer)
+void bam_writer_expect(struct bam_writer *writer, uint64_t raw_bytes)
 {
-    return writer->lost_reader;
+    writer->raw_written = writer->raw_writing;
+    writer->raw_writing += raw_bytes;
+}
+
+/* Bytes of output that are still to come, by what the records before took; 0: unknown. */
+static uint64_t bytes_to_come(const struct bam_writer *writer)
+{
+    uint64_t all = writer->settings.raw_bytes, done = writer->raw_written;
+    if (done == 0 || done > all) return 0;
+    double written = (double)htell(writer->raw);
+    return (uint64_t)(written * ((double)(all - done) / (double)done));
 }
 
 static int write_error(struct bam_writer *writer)
 {
-    writer->lost_reader = errno == EPIPE && !writer->settings.path;
-    diag_error("cannot write '%s': %s", writer->name,
-               errno ? strerror(errno) : "htslib reports an error");
+    const struct output_path *path = writer->settings.path;
+    char space[DISK_SPACE_TEXT_BYTES] = "";
+    int error = errno;
+    writer->lost_reader = error == EPIPE && !path;
+    if (disk_space_is_short(error) && path && path->temporary)
+        (void)disk_space_describe(path->temporary, bytes_to_come(writer), space);
+    diag_error("cannot write '%s': %s%s", writer->name,
+               error ? strerror(error) : "htslib reports an error", space);
     return -1;
 }
 
@@ -290,41 +306,42 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
     return r < 0 && complete ? write_error(writer) : 0;
 }
 
-int bam_writer_flush(struct bam_writer *writer)
-{
-    if (writer->has_pump && check_pump(writer) < 0) return -1;
-    errno = 0;
-    return hflush(writer->raw) < 0 ? write_error(writer) : 0;
-}
-
 static void free_writer(struct bam_writer *writer)
 {
     bam_destroy1(writer->record);
     free(writer);
 }
 
-int bam_writer_close(struct bam_writer *writer, uint64_t *n_bytes)
+int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result)
 {
+    struct stat st;
+    if (writer->has_pump && check_pump(writer) < 0) {
+        bam_writer_abort(writer, result);
+        return -1;
+    }
+    const struct output_path *path = writer->settings.path;
     errno = 0;
     if (writer->has_pump) output_pump_close(&writer->pump);
-    *n_bytes = (uint64_t)htell(writer->raw);
-    int r = hclose(writer->raw);
+    uint64_t n_bytes = (uint64_t)htell(writer->raw);
+    int r = hclose(writer->raw);        /* writes what is buffered */
     if (r < 0) (void)write_error(writer);
-    struct stat st;
+    *result = (struct bam_writer_result){n_bytes, writer->lost_reader};
     if (r == 0 && writer->file_exists) {
-        if (stat(writer->settings.path->temporary, &st) == 0) *n_bytes = (uint64_t)st.st_size;
-        r = output_path_commit(writer->settings.path);
+        if (stat(path->temporary, &st) == 0) result->n_bytes = (uint64_t)st.st_size;
+        r = output_path_commit(path);
     }
-    if (r < 0 && writer->file_exists) (void)unlink(writer->settings.path->temporary);
+    if (r < 0 && writer->file_exists) output_path_drop(path);
     free_writer(writer);
     return r < 0 ? -1 : 0;
 }
 
-void bam_writer_abort(struct bam_writer *writer)
+void bam_writer_abort(struct bam_writer *writer, struct bam_writer_result *result)
 {
+    *result = (struct bam_writer_result){0};
     if (!writer) return;
+    result->lost_reader = writer->lost_reader;
     if (writer->has_pump) output_pump_close(&writer->pump);
     if (writer->raw) hclose_abruptly(writer->raw);
-    if (writer->file_exists) (void)unlink(writer->settings.path->temporary);
+    if (writer->file_exists) output_path_drop(writer->settings.path);
     free_writer(writer);
 }

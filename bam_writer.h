@@ -3,10 +3,9 @@
  *
  * The file gets its name (output_path.h) when it is complete.
  *
- * Order of calls: create, start, write in sorted order, end, flush, then close, or abort, which
- * removes what was written. CRAM needs a thread of its own from create to end, in which
- * bam_writer_pump runs (output_pump.h), and which has ended before flush, close or abort. Otherwise
- * one thread at a time.
+ * Order of calls: create, start, write in sorted order, end, then close, or abort, which removes
+ * what was written. CRAM needs a thread of its own from create to end, in which bam_writer_pump
+ * runs (output_pump.h), and which has ended before close or abort. Otherwise one thread at a time.
  * Errors: -1 after a message that names the file.
  */
 #ifndef ROCKSORT_BAM_WRITER_H
@@ -22,10 +21,11 @@ struct bam_writer;
 
 struct bam_writer_settings {
     const struct output_path *path;     /* NULL: standard output */
-    const char *index_path;     /* CRAM: also write an index there; or NULL */
+    const struct output_path *index_path;       /* CRAM: also write an index there; or NULL */
     htsThreadPool *pool;        /* CRAM is encoded there */
     htsFormat format;           /* from bam_writer_choose_format */
     int level;                  /* 0-9, -1: default of the format */
+    uint64_t raw_bytes;         /* of all records, uncompressed: tells how much is to come */
 };
 
 /*
@@ -50,6 +50,9 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header);
 /* Writes BGZF blocks or, for uncompressed SAM, text. */
 int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n_bytes);
 
+/* What is written next holds so many bytes of raw records; for messages about a full disk. */
+void bam_writer_expect(struct bam_writer *writer, uint64_t raw_bytes);
+
 /* BAM and SAM: offset in the file of what will be written next. */
 uint64_t bam_writer_position(const struct bam_writer *writer);
 
@@ -59,17 +62,17 @@ int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, 
 /* Nothing more will be written. Unless it is complete nothing is written that looks like an end. */
 int bam_writer_end(struct bam_writer *writer, bool complete);
 
-/* After the end: what was written has left the process. */
-int bam_writer_flush(struct bam_writer *writer);
+/* What a writer's file came to be. */
+struct bam_writer_result {
+    uint64_t n_bytes;           /* size of the file, if known */
+    bool lost_reader;           /* writing failed because nobody reads standard output any more */
+};
 
-/* Closes the file, renames it and frees the writer, also on failure. *n_bytes: of all that was
-   written. */
-int bam_writer_close(struct bam_writer *writer, uint64_t *n_bytes);
-
-/* True if writing failed because nobody reads standard output any more. */
-bool bam_writer_lost_reader(const struct bam_writer *writer);
+/* Closes the file, renames it and frees the writer, also on failure, after which no file is
+   left. */
+int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result);
 
 /* Gives up; NULL is accepted. */
-void bam_writer_abort(struct bam_writer *writer);
+void bam_writer_abort(struct bam_writer *writer, struct bam_writer_result *result);
 
 #endif

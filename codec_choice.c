@@ -33,7 +33,8 @@ static bool takes_everything(const struct codec_facts *facts)
     bool is_chosen = facts->codec == TEMP_CODEC_NONE;
     double ratio = !is_chosen && facts->stored_ratio > 0 ? facts->stored_ratio : 1;
     double busy = facts->worker_seconds / (facts->n_threads * facts->seconds);
-    return has_space(facts) && !facts->left_none && busy >= (is_chosen ? busy_no_more : busy_enough) &&
+    return has_space(facts) && !facts->left_none &&
+           busy >= (is_chosen ? busy_no_more : busy_enough) &&
            facts->bytes_per_second >= worker_bytes_per_second * facts->n_threads &&
            facts->write_seconds / ratio <
                (is_chosen ? writes_too_long : writes_foreseen) * facts->seconds;

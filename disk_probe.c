@@ -4,6 +4,7 @@
 
 #include "monotonic.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -156,7 +157,11 @@ static void measure(const char *directory, struct disk_traits *traits)
     int n = snprintf(path, sizeof path, "%s/probe", directory);
     if (n < 0 || (size_t)n >= sizeof path) return;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0600);
-    if (fd < 0) return;
+    if (fd < 0) {
+        /* The file may be there although the file system knows no direct access. */
+        if (errno == EINVAL) (void)unlink(path);
+        return;
+    }
     if (posix_memalign(&buffer, ALIGNMENT, CHUNK_BYTES) == 0 && fill(fd, buffer)) {
         traits->seek_seconds = measure_seek(fd, buffer);
         traits->bytes_per_second = measure_rate(fd, buffer);

@@ -4,6 +4,7 @@
 #include "diag.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,11 +89,102 @@ bool output_path_same(const struct output_path *a, const struct output_path *b)
     return a->final && b->final && strcmp(a->final, b->final) == 0;
 }
 
+/* Makes the temporary file, which nobody else may have made; returns it open, or -1 with errno. */
+static int make_file(const struct output_path *path)
+{
+    return open(path->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, path->mode);
+}
+
+static void lock_path(const struct output_path *path)
+{
+    if (path->lock) (void)pthread_mutex_lock(path->lock);
+}
+
+static void unlock_path(const struct output_path *path)
+{
+    if (path->lock) (void)pthread_mutex_unlock(path->lock);
+}
+
+hFILE *output_path_open(const struct output_path *path)
+{
+    if (!path->temporary) return hopen(path->name, "w");
+    lock_path(path);
+    int fd = make_file(path);
+    int error = errno;
+    unlock_path(path);
+    errno = error;
+    hFILE *file = fd >= 0 ? hdopen(fd, "w") : NULL;
+    if (file || fd < 0) return file;
+    error = errno;
+    (void)close(fd);
+    output_path_drop(path);
+    errno = error;
+    return NULL;
+}
+
+int output_path_make(const struct output_path *path, int (*make)(void *arg), void *arg)
+{
+    if (!path->temporary) return make(arg);
+    lock_path(path);
+    int fd = make_file(path);
+    int r = fd >= 0 ? make(arg) : -1;
+    int error = errno;
+    unlock_path(path);
+    if (fd >= 0) (void)close(fd);       /* nothing was written here */
+    if (fd >= 0 && r < 0) output_path_drop(path);
+    errno = error;
+    return r;
+}
+
+/* Waits until a file, or the names in a directory, are on the disk. File systems that cannot tell
+   say EINVAL. Returns 0, or -1 with errno set. */
+static int sync_path(const char *path, int flags)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    if (fd < 0) return -1;
+    int r;
+    do r = fsync(fd);
+    while (r < 0 && errno == EINTR);
+    int error = errno;
+    if (close(fd) < 0 && r == 0) return -1;
+    errno = error;
+    return r < 0 && error != EINVAL ? -1 : 0;
+}
+
+static int sync_directory(const struct output_path *path)
+{
+    char *dir = strdup(path->final);
+    if (!dir) return -1;
+    char *slash = strrchr(dir, '/');
+    slash[slash == dir] = '\0';
+    int r = sync_path(dir, O_DIRECTORY), error = errno;
+    free(dir);
+    errno = error;
+    return r;
+}
+
 int output_path_commit(const struct output_path *path)
 {
-    if (!path->temporary || rename(path->temporary, path->final) == 0) return 0;
-    diag_error("cannot rename '%s' to '%s': %s", path->temporary, path->final, strerror(errno));
+    if (!path->temporary) return 0;
+    if (path->durable && sync_path(path->temporary, 0) < 0) {
+        diag_error("cannot write '%s' to the disk: %s", path->name, strerror(errno));
+        return -1;
+    }
+    if (rename(path->temporary, path->final) < 0) {
+        diag_error("cannot rename '%s' to '%s': %s", path->temporary, path->final,
+                   strerror(errno));
+        return -1;
+    }
+    if (!path->durable || sync_directory(path) == 0) return 0;
+    diag_error("'%s' is complete, but its name may not be on the disk yet: %s", path->name,
+               strerror(errno));
     return -1;
+}
+
+void output_path_drop(const struct output_path *path)
+{
+    if (!path->temporary || unlink(path->temporary) == 0 || errno == ENOENT) return;
+    diag_warning("cannot remove the incomplete file '%s': %s", path->temporary, strerror(errno));
 }
 
 void output_path_release(struct output_path *path)

@@ -6,12 +6,18 @@
  * Devices, pipes, URLs, and files in directories in which nothing can be made are written as they
  * stand.
  *
- * Order of calls: choose, before hours of work; write to output_path_to_write; commit; release at
- * any time. Whoever gives up unlinks `temporary`. Errors: -1 after a message.
+ * Order of calls: choose, before hours of work; open, write, close; commit, or drop; release at any
+ * time. Errors: -1 after a message, unless said otherwise.
+ *
+ * A signal may end the process at any moment, and the thread that takes it removes the temporary
+ * file. A file that is made behind its back would stay. So files are made with `lock` held, and
+ * that thread takes the lock before it removes them and never gives it back.
  */
 #ifndef ROCKSORT_OUTPUT_PATH_H
 #define ROCKSORT_OUTPUT_PATH_H
 
+#include <htslib/hfile.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -20,6 +26,9 @@ struct output_path {            /* starts as {0} */
     char *final;                /* the regular file; NULL: written as it stands */
     char *temporary;            /* NULL likewise */
     mode_t mode;                /* permissions for the file; the umask applies to new ones */
+    /* set by the caller after choosing */
+    pthread_mutex_t *lock;      /* held while the temporary file is made; NULL: nobody removes it */
+    bool durable;               /* commit waits until file and name are on the disk */
 };
 
 /* Also checks that the file can probably be made. */
@@ -30,11 +39,21 @@ static inline const char *output_path_to_write(const struct output_path *path)
     return path->temporary ? path->temporary : path->name;
 }
 
+/* Opens the file; the temporary one must not exist. NULL on failure, with errno set. */
+hFILE *output_path_open(const struct output_path *path);
+
+/* The same for who opens it by its name and makes it so: call `make`, which returns 0 or -1, between
+   making an empty file and letting go of the lock. Returns -1 with errno set, or what `make` does. */
+int output_path_make(const struct output_path *path, int (*make)(void *arg), void *arg);
+
 /* True if both stand for the same regular file. */
 bool output_path_same(const struct output_path *a, const struct output_path *b);
 
-/* Gives the complete file its name. */
+/* Gives the complete, closed file its name. */
 int output_path_commit(const struct output_path *path);
+
+/* Removes the temporary file, if there is one; warns if that fails. */
+void output_path_drop(const struct output_path *path);
 
 void output_path_release(struct output_path *path);
 

@@ -8,6 +8,7 @@
 #include "pipeline_internal.h"
 
 #include "diag.h"
+#include "exception_guard.h"
 #include "scratch_dir.h"
 #include "version.h"
 
@@ -252,6 +253,33 @@ static void list_signals(sigset_t *signals)
     }
 }
 
+/* Removes what a run that ends at once would leave. With the lock held, for good: nobody makes
+   another file or directory meanwhile. */
+static void remove_temporaries(struct pipeline *p, bool keep_store)
+{
+    atomic_store(&p->failed, true);
+    diag_silence();             /* the other threads will miss their files: no news */
+    diag_end_status();
+    if (p->output.temporary) (void)unlink(p->output.temporary);
+    if (p->index_output.temporary) (void)unlink(p->index_output.temporary);
+    for (size_t i = 0; i < p->n_scratch_paths && !keep_store; i++)
+        (void)scratch_dir_remove(p->scratch_paths[i]);
+}
+
+/* After an exception, or without memory, in whatever thread; it may hold the lock already. */
+static void clean_up_after_exception(void *arg)
+{
+    enum { LOCK_SECONDS = 5 };  /* who has it may be waiting for a lock of ours, in RocksDB */
+    struct pipeline *p = arg;
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += LOCK_SECONDS;
+    (void)pthread_mutex_timedlock(&p->lock, &until);
+    bool kept = resume_keeps_store(p, 0);
+    remove_temporaries(p, kept);
+    resume_tell(p, kept);
+}
+
 /* Thread that waits for a signal, cleans up and lets the process die of it. */
 static void *wait_for_signal(void *arg)
 {
@@ -261,21 +289,14 @@ static void *wait_for_signal(void *arg)
     list_signals(&signals);
     for (;;) {
         (void)sigwait(&signals, &signal_number);
-        /* Holding the lock to the end: nobody creates a temporary directory meanwhile. */
         pipeline_lock(p);
         if (signal_number != SIGUSR2) break;
         bool over = p->over;
         pipeline_unlock(p);
         if (over) return NULL;
     }
-    atomic_store(&p->failed, true);
-    diag_silence();             /* the other threads will miss their files: no news */
     bool kept = resume_keeps_store(p, signal_number);
-    diag_end_status();
-    if (p->output.temporary) (void)unlink(p->output.temporary);
-    if (p->index_output.temporary) (void)unlink(p->index_output.temporary);
-    for (size_t i = 0; i < p->n_scratch_paths && !kept; i++)
-        (void)scratch_dir_remove(p->scratch_paths[i]);
+    remove_temporaries(p, kept);
     if (kept || (signal_number != SIGINT && signal_number != SIGQUIT)) resume_tell(p, kept);
     struct sigaction action = {.sa_handler = SIG_DFL};
     (void)sigaction(signal_number, &action, NULL);
@@ -410,6 +431,8 @@ static int choose_outputs(struct pipeline *p)
         output_path_release(&output);
         return -1;
     }
+    output.lock = index.lock = &p->lock;
+    output.durable = index.durable = s->durable;
     pipeline_lock(p);           /* the signal thread looks at them */
     p->output = output;
     p->index_output = index;
@@ -480,7 +503,10 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     sigset_t signals_before;
     struct sigaction pipe_before;
     pthread_t signal_thread;
-    int error = pthread_mutex_init(&p.lock, NULL);
+    pthread_mutexattr_t checked;        /* the guard asks whether the thread has the lock itself */
+    int error = pthread_mutexattr_init(&checked);
+    if (!error) error = pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
+    if (!error) error = pthread_mutex_init(&p.lock, &checked);
     if (!error) error = pthread_cond_init(&p.changed, NULL);
     if (!error) error = block_signals(&signals_before, &pipe_before);
     if (!error) error = pthread_create(&signal_thread, NULL, wait_for_signal, &p);
@@ -488,6 +514,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
         diag_error("cannot start a thread: %s", strerror(error));
         return -1;
     }
+    exception_guard_begin(clean_up_after_exception, &p);
     progress_start(&p);
     int r = run_phases(&p);
     progress_enter(&p, SORT_PHASE_CLOSE);
@@ -504,6 +531,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     release_pipeline(&p);
     fill_report(&p);
     progress_finish(&p);
+    exception_guard_end();
     (void)pthread_sigmask(SIG_SETMASK, &signals_before, NULL);
     (void)sigaction(SIGPIPE, &pipe_before, NULL);
     /* Where the reader of standard output has gone, die as every filter does, now that all is

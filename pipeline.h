@@ -32,6 +32,7 @@ struct sort_settings {
     htsFormat input_format;     /* only its options are looked at */
     const char *output;         /* NULL: standard output */
     const char *index_path;     /* of the index to be written, or NULL */
+    bool durable;               /* regular files are on the disk when the sort ends (fsync) */
     bool sum_only;              /* count and checksum the records of the input, write nothing */
     bool verify;                /* and check that they are in order; with sum_only, one input */
     bool verify_claim;          /* in that which the header claims, not in that of the rules */

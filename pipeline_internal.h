@@ -7,6 +7,7 @@
  * pipeline_store.c  the store while loading: its thread ends runs and has them compacted
  * pipeline_resume.c the store as something with which another process can go on
  * pipeline_verify.c --verify: workers check parts of the input for their order
+ * pipeline_space.c  warnings about disks that are too small
  * pipeline_merge.c  dispatcher and writer: runs and batches to output, with pipeline_segment.c
  * pipeline_progress.c   phases, waits, and the thread that shows how far the sort is
  *
@@ -307,6 +308,10 @@ void verify_part(struct pipeline *p, const struct bam_batch_part *part);
    is known, else -1. */
 int verify_finish(struct pipeline *p, int loaded);
 void verify_release(struct pipeline *p);
+/* pipeline_space.c */
+
+/* Warns if temporary data or output of so many bytes of records will not fit their disks. */
+void warn_about_space(struct pipeline *p, uint64_t raw_bytes);
 
 /* pipeline_merge.c */
 

@@ -51,6 +51,7 @@ struct loader {
     struct input_position at;   /* behind the last whole record that was walked */
     double input_seconds;       /* spent in reading */
     size_t max_record_bytes;
+    bool space_checked;         /* somebody was warned, if need be */
 };
 
 static void retire_batch(struct pipeline *p, struct bam_batch *batch)
@@ -514,6 +515,9 @@ static void estimate_input(struct loader *ld)
     pipeline_lock(p);
     p->expected_bytes = (uint64_t)expected;
     pipeline_unlock(p);
+    if (ld->space_checked || ld->n_bytes == 0) return;
+    warn_about_space(p, store_expected_bytes(p));
+    ld->space_checked = true;
 }
 
 /* Closes the batch being filled and starts the next, with room for room_bytes at least. */
@@ -664,6 +668,10 @@ static int load_all(struct loader *ld)
 {
     struct pipeline *p = ld->p;
     int r;
+    if (p->settings->input_bytes > 0) {
+        warn_about_space(p, p->settings->input_bytes);
+        ld->space_checked = true;
+    }
     if (fill_next_batch(ld, 0) < 0) return -1;
     while ((r = bam_inputs_next(p->inputs, &ld->reader)) > 0)
         if (load_one_input(ld) < 0 && ((r = input_failed(ld)) < 0 || p->input_is_cut)) break;
@@ -671,6 +679,7 @@ static int load_all(struct loader *ld)
     pipeline_lock(p);
     note_position(ld, true);
     pipeline_unlock(p);
+    if (!ld->space_checked) warn_about_space(p, ld->n_bytes);
     if (ld->walking->n_records > 0) return seal_batch(ld, ld->walking);
     pipeline_lock(p);
     free_batch(p, ld->walking);

@@ -34,6 +34,7 @@ static int copy_bound(struct bound *bound, const uint8_t *key, size_t n_bytes)
 
 static int write_segment(struct merger *m, const struct segment *segment)
 {
+    bam_writer_expect(m->writer, segment->raw_bytes);
     if (!bam_writer_takes_bytes(m->format))
         return bam_writer_write_records(m->writer, segment->out, segment->out_bytes);
     if (m->p->index &&
@@ -333,11 +334,13 @@ static int finish_index(struct pipeline *p)
 {
     const struct output_path *path = &p->index_output;
     int r = 0;
-    if (p->index)
-        r = bam_index_write(p->index, output_path_to_write(path));
-    else if (path->temporary)   /* CRAM's was closed before the end went through the pump */
+    if (p->index) {
+        r = bam_index_write(p->index, path);
+    } else if (path->temporary) {
+        /* CRAM's was closed before the end went through the pump. */
         (void)utimensat(AT_FDCWD, path->temporary, NULL, 0);
-    if (r == 0) r = output_path_commit(path);
+        r = output_path_commit(path);
+    }
     /* An older index would be one of what the output was before. */
     if (r < 0 && path->final) (void)unlink(path->final);
     return r;
@@ -365,11 +368,15 @@ static int end_output(struct merger *m, bool complete)
     if (!m->writer) return -1;
     if (bam_writer_end(m->writer, complete) < 0) complete = false;
     if (m->pump_runs) (void)pthread_join(m->pump_thread, NULL);
-    if (complete && bam_writer_flush(m->writer) < 0) complete = false;
-    if (complete) return bam_writer_close(m->writer, &p->report->output_bytes);
-    p->lost_reader = bam_writer_lost_reader(m->writer);
-    bam_writer_abort(m->writer);
-    return -1;
+    struct bam_writer_result result;
+    int r = -1;
+    if (complete)
+        r = bam_writer_close(m->writer, &result);
+    else
+        bam_writer_abort(m->writer, &result);
+    p->report->output_bytes = result.n_bytes;
+    p->lost_reader = result.lost_reader;
+    return r;
 }
 
 static int start_writer(struct merger *m)
@@ -377,10 +384,11 @@ static int start_writer(struct merger *m)
     struct pipeline *p = m->p;
     struct bam_writer_settings settings = {
         .path = p->settings->output ? &p->output : NULL,
-        .index_path = p->settings->index_path ? output_path_to_write(&p->index_output) : NULL,
+        .index_path = p->settings->index_path ? &p->index_output : NULL,
         .pool = &p->pool,
         .format = p->settings->output_format,
         .level = p->settings->level,
+        .raw_bytes = p->sum_in.n_bytes,
     };
     m->writer = bam_writer_create(&settings);
     if (!m->writer) return -1;
@@ -456,7 +464,7 @@ int merge_to_output(struct pipeline *p)
     progress_enter(p, SORT_PHASE_CLOSE);
     int r = end_output(&m, complete);
     if (r == 0) r = finish_index(p);
-    if (r < 0 && p->index_output.temporary) (void)unlink(p->index_output.temporary);
+    if (r < 0) output_path_drop(&p->index_output);
     release_merger(&m);
     return r;
 }

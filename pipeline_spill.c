@@ -315,6 +315,10 @@ static int spill_run(struct pipeline *p, struct bam_batch **batches, size_t n)
     if (store_open(p) < 0) return -1;
     make_label(&spill, batches, n);
     spill.codec = store_choose_codec(p);
+    pipeline_lock(p);
+    uint64_t expected = store_expected_bytes(p), done = p->spilled_bytes;
+    pipeline_unlock(p);
+    run_store_expect(p->store, done, expected > done ? expected - done : 0);
     spill.block_bytes =
         mem_budget_block_bytes(&p->budget, p->n_runs, (unsigned)store_expected_runs(p));
     ssize_t n_places = -1;

@@ -17,9 +17,11 @@
 #include "run_db.h"
 
 #include "diag.h"
+#include "disk_space.h"
 #include "rocksdb_opts.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ struct run_db {
     struct run_db_settings settings;
     bool is_direct;                     /* opened again */
     uint64_t n_bytes;
-    char *full_error;                   /* what RocksDB said when there was no space */
+    char *_Atomic full_error;           /* what RocksDB said when there was no space */
 };
 
 struct run_writer {
@@ -69,10 +71,15 @@ static int check_error(const struct run_db *db, const char *doing, char *error)
 {
     if (!error) return 0;
     const char *advice = "";
-    if (means_full(error)) advice = "; free space or choose another place with -T";
+    char space[DISK_SPACE_TEXT_BYTES] = "";
+    if (means_full(error)) {
+        (void)disk_space_describe(db->dir, 0, space);
+        advice = "; free space or choose another place with -T";
+    }
     if (strstr(error, "Too many open files"))
         advice = "; give more memory with -m, which makes fewer runs, or raise 'ulimit -n'";
-    diag_error("cannot %s the temporary data in '%s': %s%s", doing, db->dir, error, advice);
+    diag_error("cannot %s the temporary data in '%s': %s%s%s", doing, db->dir, error, space,
+               advice);
     rocksdb_free(error);
     return RUN_DB_ERROR;
 }
@@ -81,14 +88,17 @@ static int check_error(const struct run_db *db, const char *doing, char *error)
 static int check_write_error(struct run_db *db, char *error)
 {
     if (!error || !means_full(error)) return check_error(db, "write", error);
-    if (!db->full_error) db->full_error = strdup(error);
+    /* Who puts and who ends runs may both meet the end of the disk: the first is kept. */
+    char *none = NULL, *copy = strdup(error);
+    if (!atomic_compare_exchange_strong(&db->full_error, &none, copy)) free(copy);
     rocksdb_free(error);
     return RUN_DB_FULL;
 }
 
 const char *run_db_full_error(const struct run_db *db)
 {
-    return db && db->full_error ? db->full_error : "No space left on device";
+    const char *error = db ? atomic_load(&db->full_error) : NULL;
+    return error ? error : "No space left on device";
 }
 
 /* A whole number that RocksDB tells about itself; 0 if it does not or could not be opened again. */

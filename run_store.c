@@ -18,6 +18,7 @@
 #include "run_store.h"
 
 #include "diag.h"
+#include "disk_space.h"
 #include "machine_memory.h"
 #include "monotonic.h"
 
@@ -40,6 +41,7 @@ enum {
     /* Of each run that is on its way a quarter of a megabyte is not in its file yet, and what does
        not fit when it ends has no second chance. */
     RESERVE_BYTES = 4 << 20,
+    CHECK_BYTES = 1 << 20,      /* free space is asked for whenever so much was put */
     REQUEST_BYTES = 1 << 20,    /* what the kernel asks of a disk at a time is about so much */
 };
 
@@ -48,6 +50,7 @@ struct volume {                 /* a database in a temporary directory */
     unsigned lane;              /* its number there */
     struct run_db *db;          /* NULL until the first run */
     struct disk_traits disk;
+    bool shares_space;          /* an earlier directory is on the same file system */
     /* under the lock */
     bool full;                  /* or nearly so, and another is not */
     unsigned n_runs;
@@ -64,6 +67,7 @@ struct stored_run {
     struct volume *volume;
     struct run_writer *writer;
     double seconds;             /* that begin and put have taken */
+    size_t unchecked_bytes;     /* put since free space was asked for */
 };
 
 struct run_store {
@@ -77,6 +81,7 @@ struct run_store {
     size_t n_volumes;
     pthread_mutex_t lock;
     unsigned n_runs;            /* that have ended; under the lock, as what volumes count */
+    uint64_t raw_done, raw_left;        /* of the input; likewise */
 };
 
 /* Raises the limit of open files as far as it goes; returns how many runs may be open. */
@@ -109,6 +114,17 @@ static bool exceeds_memory(const struct run_store_settings *settings)
     return machine_memory_available() < (n_bytes > least ? n_bytes : least);
 }
 
+/* True if a directory is on the same file system as one before it. */
+static bool shares_space(const struct run_store *store, size_t number)
+{
+    struct disk_space mine, other;
+    if (!disk_space_look(store->settings.dirs[number], &mine)) return false;
+    for (size_t i = 0; i < number; i++)
+        if (disk_space_look(store->settings.dirs[i], &other) && other.device == mine.device)
+            return true;
+    return false;
+}
+
 /* Asks all disks what they are; returns how many databases each directory should have. */
 static size_t probe_disks(struct run_store *store)
 {
@@ -117,6 +133,7 @@ static size_t probe_disks(struct run_store *store)
         volume->dir = store->settings.dirs[i];
         disk_probe(volume->dir, &volume->disk);
         if (disk_is_slow_to_seek(&volume->disk)) store->slow_to_seek = true;
+        volume->shares_space = shares_space(store, i);
     }
     return store->slow_to_seek ? SLOW_LANES : 1;
 }
@@ -246,10 +263,34 @@ static struct volume *choose_volume(const struct run_store *store)
     return best ? best : roomiest;
 }
 
-static int full_error(const struct volume *volume)
+void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left)
 {
-    diag_error("cannot write the temporary data in '%s': %s; free space or choose another place "
-               "with -T", volume->dir, run_db_full_error(volume->db));
+    (void)pthread_mutex_lock(&store->lock);
+    store->raw_done = raw_done;
+    store->raw_left = raw_left;
+    (void)pthread_mutex_unlock(&store->lock);
+}
+
+/* Temporary bytes that are still to come, about; 0: unknown. */
+static uint64_t bytes_to_come(struct run_store *store)
+{
+    uint64_t n_bytes = 0;
+    (void)pthread_mutex_lock(&store->lock);
+    for (size_t i = 0; i < store->n_volumes; i++) n_bytes += store->volumes[i].n_bytes;
+    /* Before the first run: half, which is what lz4 makes of it. */
+    double ratio = store->raw_done > 0 && n_bytes > 0 ? (double)n_bytes / (double)store->raw_done
+                                                      : 0.5;
+    uint64_t left = (uint64_t)(ratio * (double)store->raw_left);
+    (void)pthread_mutex_unlock(&store->lock);
+    return left;
+}
+
+static int full_error(struct run_store *store, const struct volume *volume)
+{
+    char space[DISK_SPACE_TEXT_BYTES];
+    diag_error("cannot write the temporary data in '%s': %s%s; free space or choose another place "
+               "with -T", volume->dir, run_db_full_error(volume->db),
+               disk_space_describe(volume->dir, bytes_to_come(store), space));
     return RUN_STORE_ERROR;
 }
 
@@ -265,7 +306,7 @@ static int began_or_put(struct stored_run *run, double start, int r)
         if (store->volumes[i].dir == run->volume->dir) store->volumes[i].full = true;
     bool have_other = choose_volume(store) != NULL;
     (void)pthread_mutex_unlock(&store->lock);
-    if (!have_other) return full_error(run->volume);
+    if (!have_other) return full_error(store, run->volume);
     diag_warning("no space is left in '%s': temporary data go to the other directories",
                  run->volume->dir);
     return RUN_STORE_AGAIN;
@@ -295,11 +336,14 @@ int run_store_begin_run(struct run_store *store, struct stored_run **begun)
 }
 
 /* True if the directory of a run is nearly full and another one is not known to be. */
-static bool should_go_elsewhere(const struct stored_run *run)
+static bool should_go_elsewhere(struct stored_run *run, size_t n_bytes)
 {
     struct run_store *store = run->store;
     bool have_other = false;
-    if (store->settings.n_dirs == 1 || free_bytes(run->volume) >= RESERVE_BYTES) return false;
+    if (store->settings.n_dirs == 1) return false;
+    bool check = run->unchecked_bytes == 0 || run->unchecked_bytes >= CHECK_BYTES;
+    run->unchecked_bytes = (check ? 0 : run->unchecked_bytes) + n_bytes;
+    if (!check || free_bytes(run->volume) >= RESERVE_BYTES) return false;
     (void)pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
@@ -314,7 +358,7 @@ int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
 {
     double start = monotonic_seconds();
     int r = run_db_put(run->writer, key, key_bytes, value, value_bytes);
-    if (r == 0 && should_go_elsewhere(run)) r = RUN_DB_FULL;
+    if (r == 0 && should_go_elsewhere(run, key_bytes + value_bytes)) r = RUN_DB_FULL;
     return began_or_put(run, start, r);
 }
 
@@ -360,7 +404,7 @@ int run_store_end_run(struct stored_run *run)
     double start = monotonic_seconds();
     int r = run_db_end_run(run->writer);
     run->writer = NULL;
-    if (r == RUN_DB_FULL) r = full_error(volume);
+    if (r == RUN_DB_FULL) r = full_error(store, volume);
     (void)pthread_mutex_lock(&store->lock);
     volume->write_seconds += run->seconds + monotonic_seconds() - start;
     volume->n_runs = run_db_n_runs(volume->db);
@@ -383,7 +427,7 @@ int run_store_flush(struct run_store *store)
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
         int r = volume->n_runs > 0 ? run_db_admit_runs(volume->db) : 0;
-        if (r == RUN_DB_FULL) r = full_error(volume);
+        if (r == RUN_DB_FULL) r = full_error(store, volume);
         if (r < 0) return r;
     }
     return 0;
@@ -580,7 +624,8 @@ void run_store_look(struct run_store *store, struct run_store_disks *disks)
         if (!volume->disk.is_memory && (disks->bytes_per_second <= 0 ||
                                         rate < disks->bytes_per_second))
             disks->bytes_per_second = rate;
-        if (volume->lane == 0 && !volume->full) disks->free_bytes += free_bytes(volume);
+        if (volume->lane == 0 && !volume->full && !volume->shares_space)
+            disks->free_bytes += free_bytes(volume);
     }
     (void)pthread_mutex_unlock(&store->lock);
 }

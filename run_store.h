@@ -71,6 +71,10 @@ unsigned run_store_n_lanes(const struct run_store *store);
 /* Runs that another process would find. By the thread that ends runs. */
 unsigned run_store_n_durable(const struct run_store *store);
 
+/* Before a run begins: of the input raw_done bytes are in runs and raw_left, about, are to come; for
+   messages about a full disk. */
+void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left);
+
 /* Makes the run durable: a matter of waiting for the disk. Frees it, also after an error; there is
    no second chance then. */
 int run_store_end_run(struct stored_run *run);

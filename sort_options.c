@@ -47,6 +47,7 @@ enum long_option {                      /* beyond the characters of short option
     OPTION_PROGRESS,
     OPTION_QUIET,
     OPTION_STATS,
+    OPTION_FSYNC,
     OPTION_HELP,
     OPTION_VERSION,
 };
@@ -64,6 +65,7 @@ static const struct option long_options[] = {
     {"output-fmt-option", required_argument, NULL, OPTION_OUTPUT_OPTION},
     {"reference", required_argument, NULL, OPTION_REFERENCE},
     {"write-index", no_argument, NULL, OPTION_WRITE_INDEX},
+    {"fsync", no_argument, NULL, OPTION_FSYNC},
     {"checksum", no_argument, NULL, OPTION_CHECKSUM},
     {"checksum-only", no_argument, NULL, OPTION_CHECKSUM_ONLY},
     {"keep", no_argument, NULL, 'k'},
@@ -140,6 +142,7 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "  -u                   uncompressed, the same as -l 0\n"
 "  --write-index        write an index, too: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"
 "%s"
+"  --fsync              wait until output and index are on the disk (safe from power failures)\n"
 "  --no-PG              add no @PG line to the header\n"
 "  --reference FASTA    reference of CRAM, in and out\n"
 "  --input-fmt-option OPT[=VAL]    an option of htslib for the input\n"
@@ -449,6 +452,7 @@ static int take_option(struct sort_options *o, int c, const char *text)
     case OPTION_PARTIAL: s->partial = true; return 0;
     case OPTION_CLEAN: o->clean = text; return 0;
     case OPTION_YES: o->yes = true; return 0;
+    case OPTION_FSYNC: s->durable = true; return 0;
     case OPTION_CHECKSUM: o->print_checksum = true; return 0;
     case OPTION_CHECKSUM_ONLY: s->sum_only = true; return 0;
     case OPTION_VERIFY: return take_verify(o, text);

@@ -432,9 +432,41 @@ class FullDisk(ErrorTest):
                     out = self.path("out.bam")
                     result = self.rocksort("--temp-codec", codec, *options, "-T", self.disk / "t",
                                            "-o", out, self.source, budget=SPILL_BUDGET)
-                    self.assert_error(result, "No space left")
+                    self.assert_error(result, "No space left", f"'{self.disk}' has ", " free",
+                                      "more are needed", "-T")
                     self.assert_no_result(out)
                     self.assertEqual(os.listdir(self.disk), [])
+
+    def test_of_the_index(self):
+        """The sorted file is complete, and stays."""
+        small = self.work / "small"
+        small.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=10", "none", small],
+                          check=False).returncode:
+            self.skipTest("cannot mount a small file system")
+        self.addCleanup(subprocess.run, ["umount", str(small)], check=False)
+        out = self.path("out.bam")
+        result = self.rocksort("--write-index", "-o", f"{out}##idx##{small}/o.bai", self.source)
+        self.assert_error(result, "o.bai", "No space left", f"'{small}' has ", "are needed")
+        self.assertTrue(bamfile.looks_complete(out))
+        self.assertEqual(os.listdir(small), [])
+
+    def test_warned_at_the_start(self):
+        """Where a file is being read, its size tells; -s tells it of a pipe."""
+        for budget, options, words in (
+                (SPILL_BUDGET, ["-T", self.disk, "--temp-codec", "none"], ["temporary data will"]),
+                (SPILL_BUDGET, ["-T", self.disk, "-s", "100M"], ["temporary data will need 15"]),
+                (None, ["-u", "-o", self.disk / "out.bam"], ["the output will need"]),
+                (SPILL_BUDGET, ["-u", "-o", self.disk / "out.bam"], ["temporary data and output"])):
+            with self.subTest(options=options):
+                result = self.rocksort(*options, *([] if "-o" in options else ["-o", "/dev/null"]),
+                                       self.source, budget=budget)
+                warnings = [line for line in result.err.splitlines() if "will need" in line]
+                self.assertEqual(len(warnings), 1, result.err)
+                for word in [*words, f"'{self.disk}' has"]:
+                    self.assertIn(word, warnings[0])
+        result = self.sort_ok("-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET)
+        self.assertNotIn("will need", result.err)
 
     def test_while_writing(self):
         for budget in BUDGETS:
@@ -444,7 +476,7 @@ class FullDisk(ErrorTest):
                     out = self.disk / "out.bam"
                     result = self.rocksort(*options, "-T", self.scratch, "-o", out, self.source,
                                            budget=budget)
-                    self.assert_error(result, "out.bam", "No space left")
+                    self.assert_error(result, "out.bam", "No space left", f"'{self.disk}' has ")
                     self.assert_no_result(out)
                     if out.exists():
                         out.unlink()

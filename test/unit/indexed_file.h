@@ -308,8 +308,8 @@ static void close_output(struct output *out)
     assert_int_equal(fclose(out->file), 0);
     for (int i = 0; i < 2; i++) {
         bam_index_part_release(&out->parts[i]);
-        if (out->indexes[i])
-            assert_int_equal(bam_index_write(out->indexes[i], kinds[i].ours), 0);
+        struct output_path path = {.name = kinds[i].ours, .mode = 0666};
+        if (out->indexes[i]) assert_int_equal(bam_index_write(out->indexes[i], &path), 0);
         bam_index_destroy(out->indexes[i]);
     }
     bgzf_coder_release(&out->coder);

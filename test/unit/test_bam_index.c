@@ -369,12 +369,14 @@ static void test_refusals(void **state)
         index = bam_index_create(BAM_INDEX_BAI, header);
         assert_non_null(index);
     }
-    assert_int_equal(bam_index_write(index, "no-directory/index.bai"), -1);
+    struct output_path path = {.name = "no-directory/index.bai", .mode = 0666};
+    assert_int_equal(bam_index_write(index, &path), -1);
     bam_index_destroy(index);
     index = bam_index_create(BAM_INDEX_CSI, header);
     assert_non_null(index);
     if (access("/dev/full", W_OK) == 0) {
-        assert_int_equal(bam_index_write(index, "/dev/full"), -1);
+        path.name = "/dev/full";
+        assert_int_equal(bam_index_write(index, &path), -1);
         assert_int_equal(access("/dev/full", W_OK), 0);
     }
     bam_index_destroy(index);

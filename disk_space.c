@@ -1,0 +1,89 @@
+/*
+ * disk_space.c -- see disk_space.h.
+ *
+ * The mount point is found by going up from the path until the device changes. A bind mount of a
+ * directory of the same file system is not seen in this way, but its space is the same.
+ */
+#include "disk_space.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+/* Cuts off the last part of a path; false if there is none left. */
+static bool go_up(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (!slash || strcmp(path, "/") == 0) return false;
+    slash[slash == path] = '\0';
+    return true;
+}
+
+/* The path without links, or that of its directory; false: neither exists. */
+static bool resolve(const char *path, char resolved[PATH_MAX])
+{
+    char dir[PATH_MAX];
+    if (realpath(path, resolved)) return true;
+    int n = snprintf(dir, sizeof dir, "%s", path);
+    if (n < 0 || (size_t)n >= sizeof dir) return false;
+    if (!strchr(dir, '/')) return realpath(".", resolved) != NULL;
+    return go_up(dir) && realpath(dir, resolved) != NULL;
+}
+
+bool disk_space_look(const char *path, struct disk_space *space)
+{
+    struct statvfs fs;
+    struct stat st;
+    char up[PATH_MAX];
+    *space = (struct disk_space){.known = false};
+    if (!resolve(path, space->mount) || statvfs(space->mount, &fs) != 0 ||
+        stat(space->mount, &st) != 0)
+        return false;
+    space->device = st.st_dev;
+    space->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    memcpy(up, space->mount, sizeof up);
+    while (go_up(up) && stat(up, &st) == 0 && st.st_dev == space->device)
+        memcpy(space->mount, up, sizeof up);
+    space->known = true;
+    return true;
+}
+
+bool disk_space_is_short(int error)
+{
+    return error == ENOSPC || error == EDQUOT;
+}
+
+const char *disk_space_size(uint64_t n_bytes, char text[DISK_SPACE_SIZE_BYTES])
+{
+    static const struct {
+        double bytes;
+        const char *name;
+    } units[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}};
+    (void)snprintf(text, DISK_SPACE_SIZE_BYTES, "%" PRIu64 " bytes", n_bytes);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if ((double)n_bytes < units[i].bytes) continue;
+        (void)snprintf(text, DISK_SPACE_SIZE_BYTES, "%.1f %s", (double)n_bytes / units[i].bytes,
+                       units[i].name);
+        break;
+    }
+    return text;
+}
+
+const char *disk_space_describe(const char *path, uint64_t needed_bytes,
+                                char text[DISK_SPACE_TEXT_BYTES])
+{
+    struct disk_space space;
+    char size[DISK_SPACE_SIZE_BYTES];
+    text[0] = '\0';
+    if (!disk_space_look(path, &space)) return text;
+    int n = snprintf(text, DISK_SPACE_TEXT_BYTES, "; file system '%s' has %s free", space.mount,
+                     disk_space_size(space.free_bytes, size));
+    if (needed_bytes > 0 && n > 0 && n < DISK_SPACE_TEXT_BYTES)
+        (void)snprintf(text + n, DISK_SPACE_TEXT_BYTES - (size_t)n,
+                       ", about %s more are needed", disk_space_size(needed_bytes, size));
+    return text;
+}

@@ -1,0 +1,241 @@
+"""Calls that fail, one at a time, bytes that change, and signals at the worst moment.
+
+Needs build/fault_inject.so (test/fault/fault_inject.c), which `make check` builds. The sweep is a
+short one of what `make fault-sweep` does at length.
+"""
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+import bamfile
+import generate
+from harness import (DIE_LIMIT_S, ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest,
+                     own_lines, sanitized)
+
+sys.path.insert(0, str(ROOT / "test"))
+import fault_sweep  # noqa: E402
+
+LIBRARY = ROOT / "build" / "fault_inject.so"
+
+
+@unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
+class FaultTest(CliTest):
+    """A source, and runs of which some call goes wrong."""
+
+    sam = None
+
+    def setUp(self):
+        super().setUp()
+        if FaultTest.sam is None:
+            FaultTest.sam = generate.odd(6000, seed=11)
+        self.source = self.write("in.sam", self.sam)
+
+    def faulty(self, fault, **more):
+        """The environment of a run with a fault."""
+        return {"LD_PRELOAD": str(LIBRARY), "FAULT": fault, **more,
+                "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+
+    def with_fault(self, fault, *args, budget=SPILL_BUDGET, clean=True):
+        """Runs rocksort on the source with a fault."""
+        return self.rocksort(*args, self.source, budget=budget, env=self.faulty(fault), clean=clean)
+
+    def calls(self, *args, budget=SPILL_BUDGET):
+        """{kind: calls} of a run without faults."""
+        report = self.path("report")
+        env = dict(self.faulty(""), FAULT_REPORT=report)
+        del env["FAULT"]
+        self.sort_ok(*args, self.source, budget=budget, env=env)
+        with open(report, encoding="ascii") as file:
+            counts = dict(line.split() for line in file)
+        os.unlink(report)
+        return {kind: int(n) for kind, n in counts.items()}
+
+
+class Sweep(FaultTest):
+    """Some calls of each kind fail."""
+
+    def test_sweep(self):
+        few = ["--most", "1", "--scenarios", "spill"] if sanitized() else \
+              ["--most", "2", "--scenarios", "memory,spill,compact"]
+        args = fault_sweep.parse_args(["--program", SAMTOOLS_ROCKSORT, "--library", str(LIBRARY),
+                                       "--limit", str(60 * SLOW), "--quiet", *few])
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            sweep, good = fault_sweep.run(args)
+        self.assertTrue(good, out.getvalue())
+        # Each kind of call that matters was met.
+        met = {kind for _, kind in sweep.tally}
+        for kind in ("read", "write", "open", "rename", "malloc", "pthread_create", "mmap", "fsync"):
+            self.assertIn(kind, met)
+        self.assertGreater(sweep.ends["refused"], 20)
+
+
+class Flips(FaultTest):
+    """Bytes of the temporary data that change are noticed."""
+
+    def check(self, fault, *args):
+        """Exit 1 and no output, or, where the byte does not matter, the right one."""
+        out = self.path("out.bam")
+        result = self.with_fault(fault, "--no-PG", *args, "-o", out)
+        with self.subTest(fault=fault, args=args):
+            if result.status == 0:
+                self.assert_same_records(bamfile.read(out).records, self.want.records)
+                os.unlink(out)
+            else:
+                # A RocksDB with asserts may say something of its own.
+                err = "".join(line for line in result.err.splitlines(keepends=True)
+                              if "Assertion" not in line)
+                self.assert_error(result._replace(err=err))
+                self.assertFalse(os.path.exists(out))
+        return result
+
+    def test_on_disk(self):
+        """Read from the disk: the checksums of blocks and of RocksDB see it."""
+        self.want = self.sort_bam("--no-PG", self.source)
+        n_reads = self.calls("--no-PG", "-o", self.path("out.bam"))["pread"]
+        os.unlink(self.path("out.bam"))
+        n_failed = 0
+        step = max(1, n_reads // (3 if sanitized() else 7))
+        for number in range(1, n_reads, step):
+            for codec in ("none", "lz4"):
+                result = self.check(f"pread:{number}:flip:.sst", "--temp-codec", codec)
+                n_failed += result.status
+        self.assertGreater(n_failed, 2)
+
+    def test_behind_all_checksums(self):
+        """In memory, when all blocks have been verified: records in are not records out."""
+        self.want = self.sort_bam("--no-PG", self.source)
+        told = [self.check(f"LZ4_decompress_safe:{number}:flip", "--temp-codec", "lz4")
+                for number in (1, 2, 3, 5, 8)]
+        self.assertEqual([result.status for result in told], [1] * 5)
+        self.assertTrue(any("does not hold what the input held" in result.err for result in told),
+                        told)
+
+
+class Signals(FaultTest):
+    """SIGTERM while a file is being made, and the thread that removes it is slow: the file must not
+    appear behind its back."""
+
+    def check(self, fault, *args):
+        """The run dies of the signal and leaves nothing."""
+        before = set(os.listdir(self.work))
+        process = self.start(*args, self.source, budget=SPILL_BUDGET, stdin=subprocess.DEVNULL,
+                             env=self.faulty(fault + ",rmdir:1:800ms"))
+        process.communicate(timeout=DIE_LIMIT_S + 10)
+        with self.subTest(fault=fault, args=args):
+            self.assertIn(process.returncode, (-signal.SIGTERM, 128 + signal.SIGTERM))
+            self.assertEqual(set(os.listdir(self.work)) - before, set())
+            self.assertEqual(os.listdir(self.scratch), [])
+
+    def test_output(self):
+        self.check("open:1:term:.bam.rocksort", "-T", self.scratch, "-o", self.path("out.bam"))
+
+    def test_index(self):
+        """Its file is made when the sorted one is complete, so that one may stay."""
+        out = self.path("out.bam")
+        for index in ("csi", "bai"):
+            process = self.start("--write-index", "-T", self.scratch, "-o",
+                                 f"{out}##idx##{out}.{index}", self.source, budget=SPILL_BUDGET,
+                                 env=self.faulty(f"open:1:term:.{index},rmdir:1:800ms"),
+                                 stdin=subprocess.DEVNULL)
+            process.communicate(timeout=DIE_LIMIT_S + 10)
+            self.assertIn(process.returncode, (-signal.SIGTERM, 128 + signal.SIGTERM))
+            self.assertEqual(set(os.listdir(self.work)), {"in.sam", "out.bam"})
+            self.assertTrue(bamfile.looks_complete(out))
+            os.unlink(out)
+
+    def test_cram(self):
+        """htslib opens the index itself, by its name."""
+        args = ["-O", "cram,no_ref=1", "--write-index", "-T", self.scratch, "-o",
+                self.path("out.cram")]
+        self.check("open:1:term:.cram.rocksort", *args)
+        for number in (1, 2):
+            self.check(f"open:{number}:term:.crai", *args)
+
+
+class Fsync(FaultTest):
+    """--fsync: the file, then its name."""
+
+    def test_calls(self):
+        """Two files and their directory, each; without the option, and for what is no file, none."""
+        def syncs(*args):
+            return self.calls(*args, budget=None)["fsync"]
+
+        out = ["--write-index", "-o", self.path("out.bam")]
+        self.assertEqual(syncs(*out), 0)
+        self.assertEqual(syncs("--fsync", *out), 4)
+        self.assertEqual(syncs("--fsync", "-o", "/dev/null"), 0)
+        self.assertEqual(syncs("--fsync"), 0)
+
+    def test_file_fails(self):
+        out = self.path("out.bam")
+        result = self.with_fault("fsync:1:EIO:out.bam", "--fsync", "-o", out, budget=None)
+        self.assert_error(result, "out.bam", "disk")
+        self.assertEqual(os.listdir(self.work), ["in.sam"])
+
+    def test_directory_fails(self):
+        """The file is complete then, and stays."""
+        out = self.path("out.bam")
+        result = self.with_fault("fsync:2:EIO", "--fsync", "-o", out, budget=None)
+        self.assert_error(result, "out.bam", "complete")
+        self.assertTrue(bamfile.looks_complete(out))
+
+
+class LittleThings(FaultTest):
+    """Single calls."""
+
+    def test_file_cannot_be_removed(self):
+        """Whoever cannot clean up says what is left."""
+        out = self.path("out.bam")
+        result = self.with_fault("write:1+:ENOSPC:.tmp,unlink:1:EPERM:.tmp", "-T", self.scratch,
+                                 "-o", out)
+        self.assert_error(result, "out.bam")
+        left = [name for name in os.listdir(self.work) if name.endswith(".tmp")]
+        self.assertEqual(len(left), 1)
+        self.assertIn(left[0], result.err)
+
+    def test_read_errors(self):
+        """No read of the input that fails may look like its end."""
+        bam = self.path("in.bam")
+        self.sort_ok("--no-PG", "-n", "-o", bam, self.source)
+        self.source = bam
+        want = self.sort_bam("--no-PG", bam)
+        out = self.path("out.bam")
+        for number in range(1, self.calls("-o", "/dev/null")["read"] + 1):
+            result = self.with_fault(f"read:{number}:EIO:in.bam", "--no-PG", "-o", out)
+            with self.subTest(number=number):
+                if result.status:
+                    self.assert_error(result)
+                    self.assertFalse(os.path.exists(out))
+                else:
+                    self.assertEqual(bamfile.read(out), want)
+
+    def test_no_direct_access(self):
+        """Some file systems make the file and refuse it then: the probe leaves nothing."""
+        self.with_fault("open:1:EINVAL:/probe", "-k", "-T", self.scratch, "-o",
+                        self.path("out.bam"), clean=False)
+        for _, _, names in os.walk(self.scratch):
+            self.assertNotIn("probe", names)
+
+    def test_full_standard_output(self):
+        """Also of what needs no sort."""
+        for words in (["--version"], ["--help"], ["--checksum-only", self.source]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([SAMTOOLS, "rocksort", *words], stdout=full, check=False,
+                                      stderr=subprocess.PIPE, text=True)
+            with self.subTest(words=words):
+                self.assertEqual(done.returncode, 1)
+                self.assertEqual(len(own_lines(done.stderr)), 1, done.stderr)
+
+    def test_exceptions(self):
+        """RocksDB throws where it gets no thread or no memory."""
+        out = self.path("out.bam")
+        for fault in ("pthread_create:5+:EAGAIN", "pthread_create:7+:EAGAIN"):
+            result = self.with_fault(fault, "-T", self.scratch, "-o", out)
+            with self.subTest(fault=fault):
+                self.assert_error(result, "thread")
+                self.assertFalse(os.path.exists(out))

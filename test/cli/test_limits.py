@@ -1,0 +1,163 @@
+"""Limits of the system: address space, open files, size of files, memory of a control group.
+
+A run works within them, or ends with one message and leaves nothing.
+"""
+
+import os
+import pathlib
+import resource
+import subprocess
+import unittest
+
+import bamfile
+import generate
+from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, environment, own_lines,
+                     sanitized)
+
+SIMULATE = ROOT / "bench" / "simulate-reads"
+MIB = 1 << 20
+
+
+class LimitTest(CliTest):
+    """Runs under a limit."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.write("in.sam", generate.odd(6000, seed=21))
+
+    def run_limited(self, which, limit, words, budget=None):
+        """Runs rocksort with a soft and hard limit."""
+        def set_limit():
+            resource.setrlimit(which, (limit, limit))
+        done = subprocess.run([SAMTOOLS, "rocksort", *map(str, words)], cwd=self.work, check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, preexec_fn=set_limit, timeout=RUN_LIMIT_S,
+                              env=environment(self.scratch, budget))
+        return done.returncode, done.stderr.decode(errors="replace")
+
+    def check(self, which, limit, *options, budget=SPILL_BUDGET):
+        """The right output or one message; returns the exit status."""
+        out = self.path("out.bam")
+        status, err = self.run_limited(which, limit, ["--no-PG", *options, "-T", self.scratch, "-o",
+                                                      out, self.source], budget)
+        with self.subTest(limit=limit, options=options, budget=budget):
+            self.assertIn(status, (0, 1), err)
+            if status == 0:
+                self.assert_same_records(bamfile.read(out).records, self.want.records)
+                os.unlink(out)
+            else:
+                self.assertEqual(len(own_lines(err)), 1, err)
+            self.assertEqual(os.listdir(self.scratch), [], err)
+            self.assertEqual(os.listdir(self.work), ["in.sam"], err)
+        return status, err
+
+    def can_start(self, which, limit):
+        """Whether the program gets as far as its own main."""
+        return self.run_limited(which, limit, ["--version"])[0] == 0
+
+
+@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "sanitizers need address space")
+class AddressSpace(LimitTest):
+    """ulimit -v"""
+
+    def test_sweep(self):
+        self.want = self.sort_bam("--no-PG", self.source)
+        sizes = [n * MIB for n in (40, 60, 80, 100, 120, 140, 160, 200, 240, 300, 400, 700)]
+        ends = set()
+        for size in sizes:
+            if not self.can_start(resource.RLIMIT_AS, size):
+                continue
+            for options, budget in ((["-@", "2"], None), (["-@", "2"], SPILL_BUDGET),
+                                    (["-@", "8", "-s", "2M"], SPILL_BUDGET)):
+                status, _ = self.check(resource.RLIMIT_AS, size, *options, budget=budget)
+                ends.add(status)
+        self.assertEqual(ends, {0, 1})
+
+    def test_message(self):
+        """It says how much memory was asked for."""
+        status, err = self.run_limited(resource.RLIMIT_AS, 600 * MIB,
+                                       ["-m", "4G", "-o", self.path("out.bam"), self.source])
+        self.assertEqual(status, 1)
+        self.assertEqual(len(own_lines(err)), 1, err)
+        self.assertIn("-m", err)
+
+
+class OpenFiles(LimitTest):
+    """ulimit -n"""
+
+    def test_sweep(self):
+        self.want = self.sort_bam("--no-PG", self.source)
+        ends = [self.check(resource.RLIMIT_NOFILE, n, "-@", "2")[0]
+                for n in (4, 6, 8, 12, 16, 24, 32, 48, 100)]
+        self.assertEqual(ends[0], 1)
+        self.assertEqual(ends[-1], 0)
+
+
+class FileSize(LimitTest):
+    """ulimit -f, whose signal would kill the process."""
+
+    def test_output(self):
+        for options in ([], ["-O", "sam"], ["-u", "--write-index"], ["--fsync"]):
+            for budget in (SPILL_BUDGET, None):
+                status, err = self.check(resource.RLIMIT_FSIZE, 100_000, *options, budget=budget)
+                self.assertEqual(status, 1)
+                self.assertIn("File too large", err)
+
+    def test_runs(self):
+        """A run of temporary data that is too large."""
+        status, err = self.check(resource.RLIMIT_FSIZE, 20_000, "--temp-codec", "none")
+        self.assertEqual(status, 1)
+        self.assertIn("File too large", err)
+
+
+def make_control_group(n_bytes):
+    """A control group below ours with a limit of memory; returns its directory, or None."""
+    for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "memory":
+            top, limit = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        elif controllers == "":
+            top, limit = "/sys/fs/cgroup", "memory.max"
+        else:
+            continue
+        group = pathlib.Path(f"{top}{path}") / f"rocksort-test-{os.getpid()}"
+        try:
+            group.mkdir()
+            try:
+                (group / limit).write_text(str(n_bytes), encoding="ascii")
+                return group
+            except OSError:
+                group.rmdir()
+        except OSError:
+            continue
+    return None
+
+
+@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+@unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it to measure memory")
+class ControlGroup(CliTest):
+    """A container of the budget and 128 MiB: page cache and all that libraries take included."""
+
+    def test_budget_and_128_mib(self):
+        group = make_control_group((32 + 128) * MIB)
+        if not group:
+            self.skipTest("cannot make a control group with a limit of memory")
+        self.addCleanup(group.rmdir)
+        source = self.path("in.bam")
+        subprocess.run([SIMULATE, "-n", "300K", "-O", "bam", "-o", source], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=RUN_LIMIT_S)
+        want = self.run_program([SAMTOOLS, "rocksort", "--checksum-only", source]).out
+
+        def join():
+            (group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
+
+        for options in (["-l", "1", "--write-index"], ["-n", "-s", "300M", "-l", "1"]):
+            out = self.path("out.bam")
+            done = subprocess.run(
+                [SAMTOOLS, "rocksort", "-@", "2", "-m", "16M", *options, "-T", str(self.scratch),
+                 "-o", out, source], preexec_fn=join, stdin=subprocess.DEVNULL, check=False,
+                stderr=subprocess.PIPE, env=environment(self.scratch), timeout=RUN_LIMIT_S)
+            with self.subTest(options=options):
+                self.assertEqual(done.returncode, 0, done.stderr.decode())
+                got = self.run_program([SAMTOOLS, "rocksort", "--checksum-only", out]).out
+                self.assertEqual(got, want)

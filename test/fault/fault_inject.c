@@ -1,0 +1,486 @@
+/*
+ * fault_inject.c -- a library that is preloaded into a test's rocksort and makes system calls fail.
+ *
+ *     FAULT='KIND:N:ACTION[:PART][,...]'   e.g. pwrite:3:ENOSPC  malloc:100+:ENOMEM
+ *                                               pread:7:flip:.sst  open:1:term:.tmp,rmdir:1:500ms
+ *     FAULT_REPORT=FILE                    how often each kind was called, written when main returns
+ *
+ * KIND is a function below. N is the number of the call, from 1; N+ that and all that follow. With
+ * PART only those calls count whose path has the part in it (of descriptors, the path that /proc
+ * tells). ACTION is
+ *     an errno       the call fails with it (malloc and its like return NULL, whatever it is)
+ *     short          reads and writes do half of what they were asked for
+ *     flip           one bit of what is read, or of what LZ4 decompresses, is changed
+ *     term           SIGTERM is sent to the process, and the call made 200 ms later
+ *     kill           likewise SIGKILL, at once
+ *     500ms          the call is made so much later
+ *
+ * Calls are counted in the whole process, of C, of RocksDB and of htslib, but only while main runs
+ * and only in programs whose name begins with `samtools`. Calls within the C library (what fopen
+ * does, say) are not seen, but fopen itself is.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KINDS(K)                                                                                   \
+    K(read) K(pread) K(write) K(pwrite) K(writev) K(open) K(openat) K(fopen) K(fdopen) K(close)    \
+    K(fsync) K(fdatasync) K(sync_file_range) K(ftruncate) K(fallocate) K(posix_fallocate)          \
+    K(rename) K(link) K(unlink) K(unlinkat) K(mkdir) K(mkdtemp) K(rmdir) K(opendir) K(fdopendir)   \
+    K(readdir) K(stat) K(fstat) K(lstat) K(statvfs) K(fcntl) K(pipe2) K(realpath) K(mmap)          \
+    K(malloc) K(calloc) K(realloc) K(posix_memalign) K(aligned_alloc) K(strdup) K(strndup)         \
+    K(pthread_create) K(LZ4_decompress_safe)
+
+#define AS_ENUM(name) KIND_##name,
+#define AS_NAME(name) #name,
+enum kind { KINDS(AS_ENUM) N_KINDS };
+static const char *const kind_names[] = {KINDS(AS_NAME)};
+
+enum action { FAIL, SHORT, FLIP, TERM, KILL, DELAY };
+
+struct fault {
+    enum kind kind;
+    unsigned long n;
+    bool onwards;
+    enum action action;
+    int error;
+    unsigned milliseconds;
+    char part[64];
+    atomic_ulong n_calls;
+};
+
+enum { MOST_FAULTS = 8 };
+
+static struct fault faults[MOST_FAULTS];
+static size_t n_faults;
+static bool reporting;
+static atomic_bool armed;
+static atomic_ulong n_calls[N_KINDS];
+
+/* ---- reading the settings ---- */
+
+static void give_up(const char *problem)
+{
+    (void)fprintf(stderr, "fault_inject: %s in FAULT\n", problem);
+    _exit(99);
+}
+
+static int errno_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        int value;
+    } names[] = {
+        {"ENOSPC", ENOSPC}, {"EIO", EIO},       {"ENOMEM", ENOMEM}, {"EMFILE", EMFILE},
+        {"EINTR", EINTR},   {"EAGAIN", EAGAIN}, {"EACCES", EACCES}, {"EDQUOT", EDQUOT},
+        {"EFBIG", EFBIG},   {"EPERM", EPERM},   {"EROFS", EROFS},   {"ENOENT", ENOENT},
+        {"EEXIST", EEXIST}, {"EINVAL", EINVAL}, {"EXDEV", EXDEV},   {"ENOTSUP", ENOTSUP},
+        {"EPIPE", EPIPE},   {"EBUSY", EBUSY},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].name, name) == 0) return names[i].value;
+    give_up("unknown action");
+    return 0;
+}
+
+static void parse_action(struct fault *fault, const char *text)
+{
+    char *end;
+    unsigned long number = strtoul(text, &end, 10);
+    if (strcmp(text, "short") == 0) {
+        fault->action = SHORT;
+    } else if (strcmp(text, "flip") == 0) {
+        fault->action = FLIP;
+    } else if (strcmp(text, "term") == 0) {
+        fault->action = TERM;
+    } else if (strcmp(text, "kill") == 0) {
+        fault->action = KILL;
+    } else if (end > text && strcmp(end, "ms") == 0) {
+        fault->action = DELAY;
+        fault->milliseconds = (unsigned)number;
+    } else {
+        fault->action = FAIL;
+        fault->error = errno_of(text);
+    }
+}
+
+static void parse_fault(struct fault *fault, char *text)
+{
+    char *rest = text, *kind = strsep(&rest, ":"), *n = strsep(&rest, ":");
+    char *action = strsep(&rest, ":"), *end;
+    if (!action) give_up("too few parts");
+    for (fault->kind = 0; fault->kind < N_KINDS; fault->kind++)
+        if (strcmp(kind_names[fault->kind], kind) == 0) break;
+    if (fault->kind == N_KINDS) give_up("unknown kind");
+    fault->n = strtoul(n, &end, 10);
+    fault->onwards = *end == '+';
+    if (end == n || fault->n == 0) give_up("no number");
+    parse_action(fault, action);
+    (void)snprintf(fault->part, sizeof fault->part, "%s", rest ? rest : "");
+}
+
+static void read_settings(void)
+{
+    static char text[1024];
+    const char *value = getenv("FAULT");
+    reporting = getenv("FAULT_REPORT") != NULL;
+    if (!value) return;
+    (void)snprintf(text, sizeof text, "%s", value);
+    for (char *rest = text, *one; (one = strsep(&rest, ",")) != NULL;) {
+        if (n_faults == MOST_FAULTS) give_up("too many");
+        parse_fault(&faults[n_faults++], one);
+    }
+}
+
+static void write_report(void)
+{
+    const char *path = getenv("FAULT_REPORT");
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (!file) return;
+    for (int i = 0; i < N_KINDS; i++)
+        (void)fprintf(file, "%s %lu\n", kind_names[i], atomic_load(&n_calls[i]));
+    (void)fclose(file);
+}
+
+/* ---- striking ---- */
+
+static int (*real_fstat)(int fd, struct stat *st);
+
+static void wait_milliseconds(unsigned n)
+{
+    struct timespec left = {n / 1000, (long)(n % 1000) * 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) continue;
+}
+
+static bool has_part(const struct fault *fault, const char *path, int fd)
+{
+    char link[64], target[PATH_MAX];
+    if (!fault->part[0]) return true;
+    if (path) return strstr(path, fault->part) != NULL;
+    if (fd < 0) return false;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, target, sizeof target - 1);
+    if (n < 0) return false;
+    target[n] = '\0';
+    return strstr(target, fault->part) != NULL;
+}
+
+/* A pipe has no disk behind it. */
+static bool cannot_happen(const struct fault *fault, int fd)
+{
+    struct stat st;
+    bool of_disk = fault->action == FAIL && (fault->error == ENOSPC || fault->error == EIO);
+    return of_disk && fault->kind == KIND_write && real_fstat(fd, &st) == 0 &&
+           S_ISFIFO(st.st_mode);
+}
+
+/* Counts a call. Returns what is to happen to it, or NULL: nothing, or it has happened already. */
+static const struct fault *strike(enum kind kind, const char *path, int fd)
+{
+    if (!atomic_load_explicit(&armed, memory_order_relaxed)) return NULL;
+    if (reporting) (void)atomic_fetch_add(&n_calls[kind], 1);
+    for (size_t i = 0; i < n_faults; i++) {
+        struct fault *fault = &faults[i];
+        if (fault->kind != kind || !has_part(fault, path, fd) || cannot_happen(fault, fd)) continue;
+        unsigned long n = atomic_fetch_add(&fault->n_calls, 1) + 1;
+        if (n != fault->n && !(fault->onwards && n > fault->n)) continue;
+        switch (fault->action) {
+        case TERM:
+            (void)kill(getpid(), SIGTERM);
+            wait_milliseconds(200);
+            break;
+        case KILL: (void)kill(getpid(), SIGKILL); break;
+        case DELAY: wait_milliseconds(fault->milliseconds); break;
+        case FAIL: errno = fault->error; return fault;
+        default: return fault;
+        }
+    }
+    return NULL;
+}
+
+/* True if the call is to fail; errno is set then. */
+static bool fails(enum kind kind, const char *path, int fd)
+{
+    const struct fault *fault = strike(kind, path, fd);
+    return fault && fault->action == FAIL;
+}
+
+/* ---- the real functions ---- */
+
+#define REAL(name) real_##name
+#define FIND(name)                                                                                 \
+    do {                                                                                           \
+        if (!REAL(name)) *(void **)&REAL(name) = dlsym(RTLD_NEXT, #name);                          \
+    } while (0)
+
+/* Calls that only fail or do not. */
+#define PLAIN(result, failed, name, parameters, arguments, path, fd)                               \
+    static result (*REAL(name)) parameters;                                                        \
+    result name parameters                                                                         \
+    {                                                                                              \
+        FIND(name);                                                                                \
+        if (fails(KIND_##name, path, fd)) return failed;                                           \
+        return REAL(name) arguments;                                                               \
+    }
+
+/* Those that return an error number. */
+#define NUMBERED(name, parameters, arguments, fd)                                                  \
+    static int(*REAL(name)) parameters;                                                            \
+    int name parameters                                                                            \
+    {                                                                                              \
+        FIND(name);                                                                                \
+        int before = errno;                                                                        \
+        if (fails(KIND_##name, NULL, fd)) {                                                        \
+            int error = errno;                                                                     \
+            errno = before;                                                                        \
+            return error;                                                                          \
+        }                                                                                          \
+        return REAL(name) arguments;                                                               \
+    }
+
+PLAIN(FILE *, NULL, fopen, (const char *path, const char *mode), (path, mode), path, -1)
+PLAIN(FILE *, NULL, fdopen, (int fd, const char *mode), (fd, mode), NULL, fd)
+PLAIN(int, -1, fsync, (int fd), (fd), NULL, fd)
+PLAIN(int, -1, fdatasync, (int fd), (fd), NULL, fd)
+PLAIN(int, -1, sync_file_range, (int fd, off_t at, off_t n, unsigned flags), (fd, at, n, flags),
+      NULL, fd)
+PLAIN(int, -1, ftruncate, (int fd, off_t n), (fd, n), NULL, fd)
+PLAIN(int, -1, fallocate, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n), NULL, fd)
+PLAIN(int, -1, rename, (const char *from, const char *to), (from, to), to, -1)
+PLAIN(int, -1, link, (const char *from, const char *to), (from, to), to, -1)
+PLAIN(int, -1, unlink, (const char *path), (path), path, -1)
+PLAIN(int, -1, unlinkat, (int fd, const char *path, int flags), (fd, path, flags), path, -1)
+PLAIN(int, -1, mkdir, (const char *path, mode_t mode), (path, mode), path, -1)
+PLAIN(char *, NULL, mkdtemp, (char *path), (path), path, -1)
+PLAIN(int, -1, rmdir, (const char *path), (path), path, -1)
+PLAIN(DIR *, NULL, opendir, (const char *path), (path), path, -1)
+PLAIN(DIR *, NULL, fdopendir, (int fd), (fd), NULL, fd)
+PLAIN(struct dirent *, NULL, readdir, (DIR * dir), (dir), NULL, -1)
+PLAIN(int, -1, stat, (const char *path, struct stat *st), (path, st), path, -1)
+PLAIN(int, -1, fstat, (int fd, struct stat *st), (fd, st), NULL, fd)
+PLAIN(int, -1, lstat, (const char *path, struct stat *st), (path, st), path, -1)
+PLAIN(int, -1, statvfs, (const char *path, struct statvfs *fs), (path, fs), path, -1)
+PLAIN(int, -1, pipe2, (int fds[2], int flags), (fds, flags), NULL, -1)
+PLAIN(char *, NULL, realpath, (const char *path, char *out), (path, out), path, -1)
+PLAIN(void *, MAP_FAILED, mmap, (void *at, size_t n, int prot, int flags, int fd, off_t offset),
+      (at, n, prot, flags, fd, offset), NULL, fd)
+NUMBERED(posix_fallocate, (int fd, off_t at, off_t n), (fd, at, n), fd)
+NUMBERED(pthread_create,
+         (pthread_t * thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
+         (thread, attr, run, arg), -1)
+
+/* The descriptor is closed all the same: Linux does so, too. */
+static int (*REAL(close))(int fd);
+
+int close(int fd)
+{
+    FIND(close);
+    bool fail = fails(KIND_close, NULL, fd);
+    int error = errno, r = REAL(close)(fd);
+    if (!fail) return r;
+    errno = error;
+    return -1;
+}
+
+static int (*REAL(open))(const char *path, int flags, ...);
+static int (*REAL(openat))(int dir, const char *path, int flags, ...);
+static int (*REAL(fcntl))(int fd, int command, ...);
+
+int open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, unsigned) : 0;
+    va_end(args);
+    FIND(open);
+    return fails(KIND_open, path, -1) ? -1 : REAL(open)(path, flags, mode);
+}
+
+int openat(int dir, const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, unsigned) : 0;
+    va_end(args);
+    FIND(openat);
+    return fails(KIND_openat, path, -1) ? -1 : REAL(openat)(dir, path, flags, mode);
+}
+
+int fcntl(int fd, int command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    void *arg = va_arg(args, void *);
+    va_end(args);
+    FIND(fcntl);
+    return fails(KIND_fcntl, NULL, fd) ? -1 : REAL(fcntl)(fd, command, arg);
+}
+
+/* ---- reading and writing ---- */
+
+static size_t shorter(const struct fault *fault, size_t n_bytes)
+{
+    return fault && fault->action == SHORT && n_bytes > 1 ? n_bytes / 2 : n_bytes;
+}
+
+static ssize_t flip(const struct fault *fault, void *bytes, ssize_t n)
+{
+    if (fault && fault->action == FLIP && n > 0) ((uint8_t *)bytes)[n / 2] ^= 4;
+    return n;
+}
+
+#define READER(name, parameters, arguments)                                                        \
+    static ssize_t(*REAL(name)) parameters;                                                        \
+    ssize_t name parameters                                                                        \
+    {                                                                                              \
+        FIND(name);                                                                                \
+        const struct fault *fault = strike(KIND_##name, NULL, fd);                                 \
+        if (fault && fault->action == FAIL) return -1;                                             \
+        n = shorter(fault, n);                                                                     \
+        return flip(fault, bytes, REAL(name) arguments);                                           \
+    }
+
+#define WRITER(name, parameters, arguments)                                                        \
+    static ssize_t(*REAL(name)) parameters;                                                        \
+    ssize_t name parameters                                                                        \
+    {                                                                                              \
+        FIND(name);                                                                                \
+        const struct fault *fault = strike(KIND_##name, NULL, fd);                                 \
+        if (fault && fault->action == FAIL) return -1;                                             \
+        n = shorter(fault, n);                                                                     \
+        return REAL(name) arguments;                                                               \
+    }
+
+READER(read, (int fd, void *bytes, size_t n), (fd, bytes, n))
+READER(pread, (int fd, void *bytes, size_t n, off_t at), (fd, bytes, n, at))
+WRITER(write, (int fd, const void *bytes, size_t n), (fd, bytes, n))
+WRITER(pwrite, (int fd, const void *bytes, size_t n, off_t at), (fd, bytes, n, at))
+PLAIN(ssize_t, -1, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n), NULL, fd)
+
+/* What is changed here has passed all checksums of what was stored. */
+static int (*REAL(LZ4_decompress_safe))(const char *from, char *to, int n_from, int room);
+int LZ4_decompress_safe(const char *from, char *to, int n_from, int room);
+
+int LZ4_decompress_safe(const char *from, char *to, int n_from, int room)
+{
+    FIND(LZ4_decompress_safe);
+    const struct fault *fault = strike(KIND_LZ4_decompress_safe, NULL, -1);
+    if (fault && fault->action == FAIL) return -1;
+    return (int)flip(fault, to, REAL(LZ4_decompress_safe)(from, to, n_from, room));
+}
+
+/* ---- memory ---- */
+
+/* What the dynamic linker asks for while the real functions are looked up; never given back. */
+static char early[1 << 16];
+static size_t early_used;
+
+static void *take_early(size_t n_bytes)
+{
+    size_t at = (early_used + 15) & ~(size_t)15;
+    if (n_bytes > sizeof early - at) return NULL;
+    early_used = at + n_bytes;
+    return early + at;
+}
+
+static bool is_early(const void *mem)
+{
+    return (const char *)mem >= early && (const char *)mem < early + sizeof early;
+}
+
+static void *(*REAL(malloc))(size_t);
+static void *(*REAL(calloc))(size_t, size_t);
+static void *(*REAL(realloc))(void *, size_t);
+static void (*REAL(free))(void *);
+
+static bool find_allocator(void)
+{
+    static atomic_flag looking = ATOMIC_FLAG_INIT;
+    if (REAL(free)) return true;
+    /* A second call comes from within the first: the program has one thread so far. */
+    if (atomic_flag_test_and_set(&looking)) return false;
+    FIND(malloc);
+    FIND(calloc);
+    FIND(realloc);
+    FIND(free);
+    return true;
+}
+
+void *malloc(size_t n_bytes)
+{
+    if (!find_allocator()) return take_early(n_bytes);
+    return fails(KIND_malloc, NULL, -1) ? NULL : REAL(malloc)(n_bytes);
+}
+
+void *calloc(size_t n, size_t n_bytes)
+{
+    if (!find_allocator()) return take_early(n * n_bytes);
+    return fails(KIND_calloc, NULL, -1) ? NULL : REAL(calloc)(n, n_bytes);
+}
+
+void *realloc(void *mem, size_t n_bytes)
+{
+    if (!find_allocator()) return take_early(n_bytes);
+    if (is_early(mem)) return NULL;
+    return fails(KIND_realloc, NULL, -1) ? NULL : REAL(realloc)(mem, n_bytes);
+}
+
+void free(void *mem)
+{
+    if (mem && !is_early(mem) && find_allocator()) REAL(free)(mem);
+}
+
+PLAIN(void *, NULL, aligned_alloc, (size_t alignment, size_t n), (alignment, n), NULL, -1)
+NUMBERED(posix_memalign, (void **mem, size_t alignment, size_t n), (mem, alignment, n), -1)
+PLAIN(char *, NULL, strdup, (const char *text), (text), NULL, -1)
+PLAIN(char *, NULL, strndup, (const char *text, size_t n), (text, n), NULL, -1)
+
+/* ---- main ---- */
+
+static int (*real_main)(int, char **, char **);
+
+static int watched_main(int argc, char **argv, char **environment)
+{
+    const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
+    if (strncmp(name, "samtools", 8) != 0) return real_main(argc, argv, environment);
+    *(void **)&real_fstat = dlsym(RTLD_NEXT, "fstat");
+    read_settings();
+    atomic_store(&armed, true);
+    int status = real_main(argc, argv, environment);
+    atomic_store(&armed, false);
+    write_report();
+    return status;
+}
+
+int __libc_start_main(int (*main_function)(int, char **, char **), int argc, char **argv,
+                      void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
+                      void *stack_end);
+
+int __libc_start_main(int (*main_function)(int, char **, char **), int argc, char **argv,
+                      void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
+                      void *stack_end)
+{
+    int (*start)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
+                 void (*)(void), void *);
+    *(void **)&start = dlsym(RTLD_NEXT, "__libc_start_main");
+    real_main = main_function;
+    return start(watched_main, argc, argv, init, fini, rtld_fini, stack_end);
+}

@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""Fails every call of a small sort, one at a time, and looks at how the sort ends.
+
+    build/venv/bin/python test/fault_sweep.py [--program PATH] [--library PATH] [--most N]
+        [--kinds LIST] [--scenarios LIST] [--jobs J] [--keep-going]
+
+A preloaded library (test/fault/fault_inject.c) fails the n-th call of a kind: n goes over all calls
+that a run makes, or, if these are more than --most, over so many of them at equal distances. Each
+run must end in one of two ways:
+
+ - exit status 0, the right output (and index), nothing left behind;
+ - exit status 1, one message of ours, no output under the final name unless it is complete, and
+   nothing left behind but what a message names. If the message names a store that can be resumed,
+   resuming it must give the right output.
+
+No crash, no other status, no run of more than --limit seconds. Prints how many points were swept,
+and every run that ended otherwise with the command that repeats it. Exit status 1 if there was any.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "cli"))
+
+import bamfile  # noqa: E402
+import generate  # noqa: E402
+
+N_RECORDS = 6000
+BUDGET = "300K"
+
+# Kind of call: what goes wrong with it.
+ACTIONS = {
+    "read": ("EIO", "short", "EINTR"), "pread": ("EIO", "short"),
+    "write": ("ENOSPC", "EIO", "short", "EINTR"), "pwrite": ("ENOSPC",), "writev": ("ENOSPC",),
+    "open": ("EMFILE", "EACCES"), "openat": ("EMFILE",), "fopen": ("EMFILE",),
+    "fdopen": ("ENOMEM",),
+    "close": ("EIO",), "fsync": ("EIO", "ENOSPC"), "fdatasync": ("EIO", "ENOSPC"),
+    "sync_file_range": ("EIO",), "ftruncate": ("EIO",), "fallocate": ("ENOSPC",),
+    "posix_fallocate": ("ENOSPC",), "rename": ("EIO",), "link": ("EIO", "EXDEV"),
+    "unlink": ("EIO",), "unlinkat": ("EIO",), "mkdir": ("ENOSPC",), "mkdtemp": ("ENOSPC",),
+    "rmdir": ("EIO",), "opendir": ("EMFILE",), "fdopendir": ("ENOMEM",), "readdir": ("EIO",),
+    "stat": ("EIO",), "fstat": ("EIO",), "lstat": ("EIO",), "statvfs": ("EIO",),
+    "fcntl": ("EIO",), "pipe2": ("EMFILE",), "realpath": ("ENOMEM",), "mmap": ("ENOMEM",),
+    "malloc": ("ENOMEM",), "calloc": ("ENOMEM",), "realloc": ("ENOMEM",),
+    "posix_memalign": ("ENOMEM",), "aligned_alloc": ("ENOMEM",), "strdup": ("ENOMEM",),
+    "strndup": ("ENOMEM",), "pthread_create": ("EAGAIN",),
+}
+
+Scenario = collections.namedtuple("Scenario", "name source options budget")
+SCENARIOS = (
+    Scenario("memory", "in.bam", ("-@", "2", "--write-index"), None),
+    Scenario("spill", "in.bam", ("-@", "2", "--write-index", "-T", "{temp}"), BUDGET),
+    Scenario("compact", "in.bam", ("-n", "-s", "1M", "-T", "{temp}", "-T", "{temp2}"), BUDGET),
+    Scenario("fsync", "in.bam", ("--fsync", "--write-index", "-l", "1", "-T", "{temp}"), "1M"),
+    Scenario("text", "in.sam", ("-O", "sam", "--temp-codec", "zstd", "-T", "{temp}"), BUDGET),
+    Scenario("cram", "in.bam", ("-O", "cram,no_ref=1", "--write-index", "-T", "{temp}"), BUDGET),
+)
+
+
+class Sweep:
+    """What all runs share."""
+
+    def __init__(self, args, folder):
+        self.args, self.folder = args, pathlib.Path(folder)
+        self.can_resume = "--resume" in subprocess.run(
+            [args.program, "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
+        self.tally = collections.Counter()  # (scenario, kind) -> points
+        self.ends = collections.Counter()   # "right", "refused", "resumed", "bad"
+        self.bad = []
+        source = self.folder / "in.sam"
+        source.write_text(generate.odd(N_RECORDS, seed=5))
+        self.run_plain("--no-PG", "--shuffle", "-o", self.folder / "in.bam", source)
+        self.wanted = {}
+
+    def run_plain(self, *words):
+        """A run without faults, which must succeed."""
+        subprocess.run([self.args.program, "--verbosity", "1", *map(str, words)], check=True,
+                       env=self.environment(None))
+
+    def environment(self, scenario, fault=None, report=None):
+        """What a run of the scenario gets."""
+        env = {key: value for key, value in os.environ.items()
+               if not key.startswith(("ROCKSORT_", "FAULT"))}
+        env.update(LC_ALL="C", TMPDIR=str(self.folder), REF_PATH=":", REF_CACHE=":")
+        if fault or report:
+            env["LD_PRELOAD"] = self.args.library
+            asan = "verify_asan_link_order=0:exitcode=77:allocator_may_return_null=1"
+            env["ASAN_OPTIONS"] = asan + ":" + env.get("ASAN_OPTIONS", "")
+        if fault:
+            env["FAULT"] = fault
+        if report:
+            env["FAULT_REPORT"] = str(report)
+        if scenario:
+            env["ROCKSORT_TEST_BUDGET"] = scenario.budget or "100M"
+        return env
+
+    def words(self, scenario, work):
+        """The command line of a run in the folder `work`."""
+        places = {"temp": str(work / "temp"), "temp2": str(work / "temp2")}
+        options = [word.format(**places) for word in scenario.options]
+        return [self.args.program, "--no-PG", "--verbosity", "1", *options, "-o",
+                str(work / "out" / self.output_name(scenario)), str(self.folder / scenario.source)]
+
+    @staticmethod
+    def output_name(scenario):
+        """out.bam, out.cram or out.sam."""
+        formats = [word for word in scenario.options if word.startswith(("cram", "sam"))]
+        return "out." + (formats[0].split(",")[0] if formats else "bam")
+
+    def make_folder(self):
+        """A folder for one run."""
+        work = pathlib.Path(tempfile.mkdtemp(dir=self.folder, prefix="run-"))
+        for name in ("temp", "temp2", "out"):
+            (work / name).mkdir()
+        return work
+
+    def content(self, scenario, path):
+        """What two right outputs have in common, whatever their blocks."""
+        if path.suffix == ".bam":
+            return bamfile.read(str(path))
+        if path.suffix == ".sam":
+            return path.read_bytes()
+        plain = path.with_suffix(".again.bam")
+        self.run_plain("--no-PG", "-n", "-O", "bam", "-o", plain, path)
+        try:
+            return bamfile.read(str(plain))
+        finally:
+            plain.unlink()
+
+    def count_calls(self, scenario):
+        """Runs it without faults; returns the calls of each kind, and keeps what is right."""
+        work = self.make_folder()
+        report = work / "report"
+        done = subprocess.run(self.words(scenario, work), stderr=subprocess.PIPE, text=True,
+                              env=self.environment(scenario, report=report), check=False)
+        if done.returncode:
+            raise SystemExit(f"fault_sweep: without faults: exit {done.returncode}: {done.stderr}")
+        self.wanted[scenario.name] = self.content(
+            scenario, work / "out" / self.output_name(scenario))
+        counts = dict(line.split() for line in report.read_text().splitlines())
+        shutil.rmtree(work)
+        return {kind: int(n) for kind, n in counts.items()}
+
+    def run_with(self, scenario, kind, number, action):
+        """One run with one fault; returns how it ended, and what was wrong or None."""
+        work = self.make_folder()
+        fault = f"{kind}:{number}:{action}"
+        try:
+            done = subprocess.run(self.words(scenario, work), stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=self.args.limit, check=False,
+                                  env=self.environment(scenario, fault))
+            err = done.stderr.decode(errors="replace")
+            return self.judge(scenario, work, done.returncode, err)
+        except subprocess.TimeoutExpired as late:
+            return "bad", f"no end within {late.timeout:g} s"
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def judge(self, scenario, work, status, err):
+        """How a run ended: "right", "refused", "resumed", or "bad" and why."""
+        out = work / "out" / self.output_name(scenario)
+        own = [line for line in err.splitlines()
+               if re.match("samtools|rocksort", line) and ": warning:" not in line
+               and "Assertion" not in line]  # what RocksDB says before it aborts
+        store = re.search(r"--resume '?([^\s';]+)", err) if self.can_resume else None
+        whole = out.exists() and self.is_right(scenario, out)
+        if out.exists() and not whole:
+            return "bad", f"exit {status}, the output is not the right one; {err[-600:]}"
+        if status not in (0, 1):
+            return "bad", f"exit {status}: {err[-600:]}"
+        if status == 0 and not whole:
+            return "bad", f"exit 0 without output; {err[-600:]}"
+        if status == 0 and own or status == 1 and len(own) != 1:
+            return "bad", f"exit {status}, {len(own)} messages: {err[-600:]}"
+        if status == 0 and "--write-index" in scenario.options and not self.has_index(work, out):
+            return "bad", f"exit 0 without index; {err[-600:]}"
+        left = [path for name in ("temp", "temp2", "out") for path in (work / name).iterdir()
+                if not path.name.startswith("out.") or path.name.endswith(".tmp")]
+        left = [path for path in left if path.name not in err]
+        if left:
+            return "bad", f"exit {status}, left behind: {left}; {err[-600:]}"
+        if status == 1 and store:
+            return self.resume(scenario, store.group(1), work)
+        return ("right" if status == 0 else "refused"), None
+
+    def is_right(self, scenario, out):
+        """Whether the output is what it should be."""
+        try:
+            return self.content(scenario, out) == self.wanted[scenario.name]
+        except (OSError, EOFError, ValueError, subprocess.SubprocessError, ArithmeticError):
+            return False
+
+    @staticmethod
+    def has_index(work, out):
+        """Whether an index that is not empty stands beside the output."""
+        return any(path.stat().st_size for path in (work / "out").iterdir()
+                   if path != out and path.name.startswith(out.name + "."))
+
+    def resume(self, scenario, store, work):
+        """Finishes what a failed run left."""
+        out = work / "out" / ("again." + self.output_name(scenario))
+        done = subprocess.run([self.args.program, "--verbosity", "1", "--resume", store, "-o",
+                               str(out)], stderr=subprocess.PIPE, check=False, text=True,
+                              env=self.environment(None), timeout=self.args.limit)
+        if done.returncode or not self.is_right(scenario, out):
+            return "bad", f"--resume: exit {done.returncode}: {done.stderr[-600:]}"
+        return "resumed", None
+
+    def points(self, scenario, counts):
+        """The faults of a scenario: (scenario, kind, number, action)."""
+        for kind, actions in ACTIONS.items():
+            n_calls = counts.get(kind, 0)
+            if self.args.kinds and kind not in self.args.kinds:
+                continue
+            for action in actions:
+                n = min(n_calls, self.args.most)
+                # Beyond the last, too: threads make the number differ a little from run to run.
+                for i in range(n):
+                    yield scenario, kind, 1 + i * n_calls // n, action
+
+    def sweep(self, scenarios):
+        """Runs all points; returns whether all was well."""
+        with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
+            for scenario in scenarios:
+                counts = self.count_calls(scenario)
+                jobs = {pool.submit(self.run_with, *point): point
+                        for point in self.points(scenario, counts)}
+                for job in concurrent.futures.as_completed(jobs):
+                    self.add(jobs[job], *job.result())
+                    if len(self.bad) >= self.args.most_bad:
+                        pool.shutdown(cancel_futures=True)
+                        print(f"{len(self.bad)} runs ended badly: giving up")
+                        return False
+                if self.args.verbose:
+                    self.print_scenario(scenario, counts)
+        return not self.bad
+
+    def add(self, point, end, problem):
+        """Counts one run."""
+        scenario, kind, number, action = point
+        self.tally[scenario.name, kind] += 1
+        self.ends[end] += 1
+        if problem is None:
+            return
+        self.bad.append(point)
+        words = self.words(scenario, pathlib.Path("DIR"))
+        budget = f"ROCKSORT_TEST_BUDGET={scenario.budget or '100M'} "
+        print(f"BAD {scenario.name} {kind}:{number}:{action}: {problem}\n"
+              f"    LD_PRELOAD={self.args.library} FAULT={kind}:{number}:{action} "
+              f"{budget}{shlex.join(words)}", flush=True)
+
+    def print_scenario(self, scenario, counts):
+        """Points and calls of each kind."""
+        kinds = [f"{kind} {self.tally[scenario.name, kind]}/{counts[kind]}"
+                 for kind in ACTIONS if self.tally[scenario.name, kind]]
+        print(f"{scenario.name}: runs/calls: {', '.join(kinds)}", flush=True)
+
+    def summary(self):
+        """One line."""
+        ends = ", ".join(f"{n} {end}" for end, n in sorted(self.ends.items()))
+        return f"{sum(self.ends.values())} faults injected: {ends}"
+
+
+def parse_args(words=None):
+    """The command line."""
+    build = pathlib.Path(os.environ.get("ROCKSORT_BUILD_DIR", "."))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", default=str(build / "samtools-rocksort"))
+    parser.add_argument("--library", default="build/fault_inject.so")
+    parser.add_argument("--most", type=int, default=2000, metavar="N",
+                        help="points of a kind, an action and a scenario")
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--scenarios", type=lambda text: text.split(","),
+                        default=[scenario.name for scenario in SCENARIOS])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=60, metavar="SECONDS", help="for one run")
+    parser.add_argument("--most-bad", type=int, default=40, metavar="N", help="then it gives up")
+    parser.add_argument("--quiet", dest="verbose", action="store_false")
+    args = parser.parse_args(words)
+    args.program = str(pathlib.Path(args.program).resolve())
+    args.library = str(pathlib.Path(args.library).resolve())
+    return args
+
+
+def run(args, base=None):
+    """Sweeps; returns the Sweep and whether all was well."""
+    base = base or ("/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+    with tempfile.TemporaryDirectory(prefix="rocksort-fault-", dir=base) as folder:
+        sweep = Sweep(args, folder)
+        good = sweep.sweep([scenario for scenario in SCENARIOS if scenario.name in args.scenarios])
+    return sweep, good
+
+
+def main():
+    """Reads the command line, sweeps, prints."""
+    sweep, good = run(parse_args())
+    print(sweep.summary())
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
