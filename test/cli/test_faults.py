@@ -213,6 +213,7 @@ class LittleThings(FaultTest):
                     self.assertFalse(os.path.exists(out))
                 else:
                     self.assertEqual(bamfile.read(out), want)
+                    os.unlink(out)
 
     def test_no_direct_access(self):
         """Some file systems make the file and refuse it then: the probe leaves nothing."""
