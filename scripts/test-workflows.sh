@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# test-workflows.sh [snakemake] [nextflow] -- runs the Snakemake wrapper and the Nextflow module
+# (both, if none is named) as parts of small pipelines: real aligners read simulated reads of two
+# samples in two lanes, rocksort sorts in their pipes, and unites the lanes.
+#
+# Needs the built ./samtools-rocksort, samtools, bwa, minimap2 and Python. Snakemake comes from the
+# Python package index into build/workflows-venv unless it is on PATH. Nextflow must be on PATH, or
+# NEXTFLOW names it; without it that part is skipped and says so.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+top=$PWD
+[ $# -gt 0 ] || set -- snakemake nextflow
+
+fail() {
+    echo "test-workflows: $1" >&2
+    exit 1
+}
+
+[ -x samtools-rocksort ] || fail "no ./samtools-rocksort: run make"
+for tool in samtools bwa minimap2 python3; do
+    command -v "$tool" >/dev/null || fail "no $tool: apt-get install samtools bwa minimap2 python3"
+done
+export PATH=$top:$PATH
+# ./samtools is our front end, and runs the other one.
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# check_bam FILE INDEX N_READS: whole, sorted by coordinate, N_READS primary records, both read
+# groups, and the index finds what a scan finds.
+check_bam() {
+    local n_indexed n_scanned
+    samtools quickcheck "$1" || fail "$1 is not whole"
+    [ -s "$2" ] || fail "no index $2"
+    [ "$(samtools view -c -F 0x900 "$1")" -eq "$3" ] || fail "$1 has not $3 reads"
+    samtools view -H "$1" | grep '^@HD.*SO:coordinate' >/dev/null || fail "$1 does not say its order"
+    [ "$(samtools view -H "$1" | grep -c '^@RG')" -eq 2 ] || fail "$1 has not two read groups"
+    # chrM is the last sequence; reads without one come behind it.
+    samtools view "$1" | awk -F '\t' '
+        { chr = $3 == "*" ? 9 : $3 == "chrM" ? 8 : substr($3, 4) }
+        chr < last || (chr == last && chr < 9 && $4 < pos) { exit 1 }
+        { last = chr; pos = $4 }' || fail "$1 is not sorted"
+    n_indexed=$(samtools view -c -X "$1" "$2" chr2:5000-9000)
+    n_scanned=$(samtools view -c -e 'rname=="chr2" && pos<=9000 && endpos>=5000' "$1")
+    if [ "$n_indexed" -ne "$n_scanned" ] || [ "$n_scanned" -eq 0 ]; then
+        fail "$2 finds $n_indexed records of $n_scanned"
+    fi
+}
+
+run_snakemake() {
+    local snakemake dir=$work/snakemake sample
+    snakemake=$(command -v snakemake || true)
+    if [ -z "$snakemake" ]; then
+        [ -x build/workflows-venv/bin/snakemake ] || {
+            rm -rf build/workflows-venv
+            python3 -m venv build/workflows-venv
+            build/workflows-venv/bin/pip install --quiet --disable-pip-version-check \
+                'snakemake>=8,<10' || fail "Snakemake cannot be installed"
+        }
+        snakemake=$top/build/workflows-venv/bin/snakemake
+    fi
+    echo "== Snakemake $("$snakemake" --version)"
+    python3 scripts/make-reads.py "$dir"
+    "$snakemake" --snakefile packaging/snakemake/test/Snakefile --directory "$dir" --cores 2 \
+        --config wrapper="file://$top/packaging/snakemake" >"$work/snakemake.log" 2>&1 || {
+        cat "$work/snakemake.log" "$dir"/logs/*/*.log >&2
+        fail "Snakemake failed"
+    }
+    for sample in tumour normal; do
+        check_bam "$dir/samples/$sample.bam" "$dir/samples/$sample.bam.csi" 6000
+        for lane in L1 L2; do
+            [ -s "$dir/lanes/$sample-$lane.bam.bai" ] || fail "no BAI of $sample-$lane"
+        done
+        grep 'xxh3sum:.* records:' "$dir/logs/unite_lanes/$sample.log" >/dev/null ||
+            fail "params.extra did not reach rocksort"
+    done
+    samtools view -H "$dir/long/normal.cram" | grep 'SO:queryname' >/dev/null ||
+        fail "the CRAM is not sorted by name"
+    # What rocksort was given: threads, and memory from the job's.
+    samtools view -H "$dir/samples/normal.bam" | grep '^@PG.*-@ 2 --max-memory 3[0-9][0-9]M' \
+        >/dev/null || fail "threads or memory did not reach rocksort"
+    [ -z "$(find "$dir" -name '*.rocksort')" ] || fail "temporary directories are left"
+    echo "Snakemake: 2 samples of 2 lanes, and one by name: sorted and indexed"
+}
+
+run_nextflow() {
+    local nextflow=${NEXTFLOW:-nextflow} dir=$work/nextflow sample
+    command -v "$nextflow" >/dev/null || {
+        echo "== Nextflow: skipped, there is no nextflow on PATH"
+        return 0
+    }
+    python3 scripts/make-reads.py "$dir"
+    echo "== Nextflow"
+    (cd "$dir" && NXF_OFFLINE=true NXF_HOME="$work/nxf" NXF_ANSI_LOG=false "$nextflow" run \
+        "$top/packaging/nextflow/tests/pipeline.nf" -c "$top/packaging/nextflow/tests/nextflow.config" \
+        --genome "$dir/genome.fasta" --reads "$dir/reads/*_{1,2}.fastq" --outdir "$dir/results") \
+        >"$work/nextflow.log" 2>&1 || {
+        cat "$work/nextflow.log" >&2
+        fail "Nextflow failed"
+    }
+    for sample in tumour normal; do
+        check_bam "$dir/results/$sample.bam" "$dir/results/$sample.bam.csi" 6000
+        samtools view -H "$dir/results/$sample.bam" | grep '^@PG.*-@ 2 --max-memory 372M' \
+            >/dev/null || fail "threads or memory did not reach rocksort"
+    done
+    echo "Nextflow: 2 samples of 2 lanes: sorted and indexed"
+}
+
+for engine in "$@"; do
+    case $engine in
+    snakemake | nextflow) "run_$engine" ;;
+    *) fail "snakemake or nextflow, not '$engine'" ;;
+    esac
+done
