@@ -166,7 +166,7 @@ function zsh_argument(i,    shown)
 {
     if (argument[i] == "-") return ""
     if (argument[i] == "FILE") return ":file:_files"
-    if (argument[i] == "DIR") return ":directory:_files -/"
+    if (argument[i] == "DIR") return ":directory:_path_files -/"
     shown = tolower(argument[i])
     gsub(/\[|\]/, "", shown)
     if (is_optional(i)) return "::" shown ": "

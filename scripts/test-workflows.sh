@@ -39,7 +39,7 @@ check_bam() {
     [ "$(samtools view -H "$1" | grep -c '^@RG')" -eq 2 ] || fail "$1 has not two read groups"
     # chrM is the last sequence; reads without one come behind it.
     samtools view "$1" | awk -F '\t' '
-        { chr = $3 == "*" ? 9 : $3 == "chrM" ? 8 : substr($3, 4) }
+        { chr = $3 == "*" ? 9 : $3 == "chrM" ? 8 : substr($3, 4) + 0 }
         chr < last || (chr == last && chr < 9 && $4 < pos) { exit 1 }
         { last = chr; pos = $4 }' || fail "$1 is not sorted"
     n_indexed=$(samtools view -c -X "$1" "$2" chr2:5000-9000)

@@ -179,7 +179,7 @@ class Shells(CliTest):
         self.script("zsh", "_samtools-rocksort")
         self.write(".zshrc", f"fpath=('{self.work}' $fpath)\nautoload -Uz compinit\n"
                    f"compinit -u -d '{self.scratch}/dump'\nbindkey -e\n"
-                   "unsetopt prompt_cr prompt_sp beep\nPS1=READY\n")
+                   "unset zle_bracketed_paste\nunsetopt prompt_cr prompt_sp beep auto_remove_slash\nPS1=READY\n")
         start = ["zsh", "-d", "-i"]
         place = {"ZDOTDIR": str(self.work)}
         self.check_terminal(self.terminal(start, **place), CASES)
