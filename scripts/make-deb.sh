@@ -24,7 +24,7 @@ tar -C "$dir" -xzf "$tarball"
 cp -R "$dir/$name/packaging/debian" "$dir/$name/debian"
 
 # One package of a small program; whoever needs its symbols builds it with -g.
-DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-} noautodbgsym"
+DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:+$DEB_BUILD_OPTIONS }noautodbgsym"
 export DEB_BUILD_OPTIONS
 # A `make` above us would hand its settings (PREFIX=, MAKEFLAGS) down to that of the package.
 (cd "$dir/$name" && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u PREFIX -u DESTDIR \

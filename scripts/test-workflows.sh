@@ -3,9 +3,9 @@
 # (both, if none is named) as parts of small pipelines: real aligners read simulated reads of two
 # samples in two lanes, rocksort sorts in their pipes, and unites the lanes.
 #
-# Needs the built ./samtools-rocksort, samtools, bwa, minimap2 and Python. Snakemake comes from the
-# Python package index into build/workflows-venv unless it is on PATH. Nextflow must be on PATH, or
-# NEXTFLOW names it; without it that part is skipped and says so.
+# Needs the built ./samtools-rocksort, samtools, bwa, minimap2 and Python. What is not on PATH is
+# fetched: Snakemake from the Python package index into build/workflows-venv, Nextflow, which needs
+# Java 17, by Maven into build/nextflow (the launcher that one downloads elsewhere is not there).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 top=$PWD
@@ -85,14 +85,36 @@ run_snakemake() {
     echo "Snakemake: 2 samples of 2 lanes, and one by name: sorted and indexed"
 }
 
+# The launcher of Nextflow opens these packages of Java to its libraries, and so do we.
+java_packages="java.io java.lang java.net java.nio java.util java.util.concurrent.atomic
+    java.util.concurrent.locks java.util.regex jdk.internal.misc jdk.internal.vm sun.nio.ch sun.nio.fs
+    sun.net.www.protocol.file sun.net.www.protocol.ftp sun.net.www.protocol.http
+    sun.net.www.protocol.https"
+
+nextflow_from_maven() {
+    local opens=() package
+    for tool in java mvn; do
+        command -v "$tool" >/dev/null ||
+            fail "neither nextflow nor $tool: apt-get install openjdk-17-jre-headless maven"
+    done
+    if [ ! -s build/nextflow/run ]; then
+        mvn --quiet --batch-mode --file packaging/nextflow/tests/pom.xml \
+            dependency:copy-dependencies -DincludeScope=runtime \
+            -DoutputDirectory="$top/build/nextflow/lib" || fail "Nextflow cannot be fetched"
+        for package in $java_packages; do opens+=("--add-opens=java.base/$package=ALL-UNNAMED"); done
+        printf '#!/bin/sh\nexec java %s -cp "%s/*" nextflow.cli.Launcher "$@"\n' \
+            "${opens[*]}" "$top/build/nextflow/lib" >build/nextflow/run
+        chmod +x build/nextflow/run
+    fi
+    nextflow=$top/build/nextflow/run
+}
+
 run_nextflow() {
-    local nextflow=${NEXTFLOW:-nextflow} dir=$work/nextflow sample
-    command -v "$nextflow" >/dev/null || {
-        echo "== Nextflow: skipped, there is no nextflow on PATH"
-        return 0
-    }
+    local nextflow dir=$work/nextflow sample
+    nextflow=$(command -v nextflow || true)
+    [ -n "$nextflow" ] || nextflow_from_maven
     python3 scripts/make-reads.py "$dir"
-    echo "== Nextflow"
+    echo "== Nextflow $(NXF_HOME="$work/nxf" "$nextflow" -version | sed -n 's/^ *version //p')"
     (cd "$dir" && NXF_OFFLINE=true NXF_HOME="$work/nxf" NXF_ANSI_LOG=false "$nextflow" run \
         "$top/packaging/nextflow/tests/pipeline.nf" -c "$top/packaging/nextflow/tests/nextflow.config" \
         --genome "$dir/genome.fasta" --reads "$dir/reads/*_{1,2}.fastq" --outdir "$dir/results") \

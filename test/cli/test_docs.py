@@ -89,6 +89,14 @@ class Documents(CliTest):
             self.assertEqual((done.status, done.err), (0, ""))
             self.assertIn(b"SYNOPSIS", done.out)
 
+    def test_whatis_finds_the_man_page(self):
+        """The index of whatis and apropos takes names without blanks only."""
+        if not shutil.which("lexgrog"):
+            self.skipTest("lexgrog is not installed")
+        done = self.run_program(["lexgrog", MAN_PAGE])
+        self.assertEqual((done.status, done.err), (0, ""), done.out)
+        self.assertIn(b'"samtools-rocksort - ', done.out)
+
     def test_mandoc_has_no_warnings(self):
         if not shutil.which("mandoc"):
             self.skipTest("mandoc is not installed")
