@@ -4,7 +4,7 @@
 # samples in two lanes, rocksort sorts in their pipes, and unites the lanes.
 #
 # Needs the built ./samtools-rocksort, samtools, bwa, minimap2 and Python. What is not on PATH is
-# fetched: Snakemake from the Python package index into build/workflows-venv, Nextflow, which needs
+# fetched (PROGRAMS names another directory of programs than this one): Snakemake from the Python package index into build/workflows-venv, Nextflow, which needs
 # Java 17, by Maven into build/nextflow (the launcher that one downloads elsewhere is not there).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,12 +16,13 @@ fail() {
     exit 1
 }
 
-[ -x samtools-rocksort ] || fail "no ./samtools-rocksort: run make"
+programs=$(cd "${PROGRAMS:-.}" && pwd)
+[ -x "$programs/samtools-rocksort" ] || fail "no $programs/samtools-rocksort: run make"
 for tool in samtools bwa minimap2 python3; do
     command -v "$tool" >/dev/null || fail "no $tool: apt-get install samtools bwa minimap2 python3"
 done
-export PATH=$top:$PATH
-# ./samtools is our front end, and runs the other one.
+# The `samtools` there is our front end, and runs the other one.
+export PATH=$programs:$PATH
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -83,6 +84,46 @@ run_snakemake() {
         >/dev/null || fail "threads or memory did not reach rocksort"
     [ -z "$(find "$dir" -name '*.rocksort')" ] || fail "temporary directories are left"
     echo "Snakemake: 2 samples of 2 lanes, and one by name: sorted and indexed"
+    resume_in_snakemake "$snakemake" "$dir"
+}
+
+# A job that dies while it merges is retried by Snakemake, and the wrapper resumes it.
+resume_in_snakemake() {
+    local snakemake=$1 dir=$2
+    samtools-rocksort --help | grep -e '--resume' >/dev/null || {
+        echo "Snakemake: this rocksort cannot resume"
+        return 0
+    }
+    mkdir "$work/dies"
+    cat >"$work/dies/samtools-rocksort" <<END
+#!/bin/sh
+# The first sort leaves its temporary data, no output, and dies.
+case \$* in
+*--help* | *--resume*) ;;
+*) mkdir "$work/died" 2>/dev/null && {
+    "$programs/samtools-rocksort" "\$@" --max-memory 1M -k
+    rm samples/normal.bam*
+    kill -9 \$\$
+} ;;
+esac
+exec "$programs/samtools-rocksort" "\$@"
+END
+    chmod +x "$work/dies/samtools-rocksort"
+    rm "$dir"/samples/normal.bam*
+    touch "$dir"/lanes/*
+    PATH=$work/dies:$PATH "$snakemake" samples/normal.bam --retries 1 --allowed-rules unite_lanes \
+        --snakefile packaging/snakemake/test/Snakefile --directory "$dir" --cores 2 \
+        --config wrapper="file://$top/packaging/snakemake" >"$work/snakemake.log" 2>&1 || {
+        cat "$work/snakemake.log" "$dir/logs/unite_lanes/normal.log" >&2
+        fail "Snakemake failed to resume"
+    }
+    [ -d "$work/died" ] || fail "nothing died"
+    check_bam "$dir/samples/normal.bam" "$dir/samples/normal.bam.csi" 6000
+    # The header tells how the data were read: with -k. A new sort would not.
+    samtools view -H "$dir/samples/normal.bam" | grep '^@PG.*rocksort .* --max-memory 1M -k' \
+        >/dev/null || fail "the job was not resumed"
+    [ ! -e "$dir/samples/normal.bam.rocksort" ] || fail "the temporary directory is left"
+    echo "Snakemake: a job that died was resumed"
 }
 
 # The launcher of Nextflow opens these packages of Java to its libraries, and so do we.

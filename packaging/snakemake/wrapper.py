@@ -3,6 +3,7 @@
 __author__ = "the samtools rocksort authors"
 __license__ = "MIT"
 
+import json
 import shlex
 import shutil
 import stat
@@ -14,6 +15,8 @@ from snakemake.shell import shell
 PROGRAM = "samtools-rocksort"
 # For Snakemake's process in the job and for what rocksort takes beyond its budget.
 OTHER_MIB = 256
+# In tmpdir: what the temporary data are of.
+NOTE = "job.json"
 
 
 def memory_options(resources):
@@ -31,10 +34,12 @@ def can_resume():
     return "--resume" in done.stdout
 
 
-def left_store(tmpdir, inputs):
-    """What an earlier attempt left in tmpdir, if it was made of these very inputs; else None."""
-    stores = [path for path in Path(tmpdir).glob("rocksort.*/STORE") if path.is_file()]
-    if len(stores) != 1:
+def left_store(tmpdir, job, inputs):
+    """What an earlier attempt of this very job left in tmpdir, if no input is newer; else None."""
+    stores = [path for path in tmpdir.glob("rocksort.*/STORE") if path.is_file()]
+    note = tmpdir / NOTE
+    # A rule whose order of sorting was changed must not get what was sorted by another one.
+    if len(stores) != 1 or not note.is_file() or note.read_text() != job:
         return None
     made = stores[0].stat().st_mtime
     for name in inputs:
@@ -57,7 +62,8 @@ def main():
     inputs = [str(name) for name in snakemake.input if name != reference]
     output = snakemake.output.get("bam", snakemake.output[0])
     index = snakemake.output.get("idx")
-    tmpdir = snakemake.params.get("tmpdir", f"{output}.rocksort")
+    tmpdir = Path(snakemake.params.get("tmpdir", f"{output}.rocksort"))
+    job = json.dumps([inputs, str(reference), str(snakemake.params.get("extra", ""))])
 
     options = ["-@", str(snakemake.threads), *memory_options(snakemake.resources)]
     if reference:
@@ -67,8 +73,8 @@ def main():
     else:
         options += ["-o", str(output)]
 
-    if Path(tmpdir).is_dir():
-        store = left_store(tmpdir, inputs) if can_resume() else None
+    if tmpdir.is_dir():
+        store = left_store(tmpdir, job, inputs) if can_resume() else None
         if store:
             try:
                 run(["--resume", str(store), *options])
@@ -77,8 +83,9 @@ def main():
             except subprocess.CalledProcessError:
                 pass  # it has said why; the input is still there
         shutil.rmtree(tmpdir)
-    Path(tmpdir).mkdir(parents=True)
-    run([*options, "-T", tmpdir, *inputs])
+    tmpdir.mkdir(parents=True)
+    (tmpdir / NOTE).write_text(job)
+    run([*options, "-T", str(tmpdir), *inputs])
     shutil.rmtree(tmpdir)
 
 
