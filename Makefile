@@ -11,7 +11,12 @@
 #                       with SCALE=small; RECORDS=6M simulates so many)
 #   make bench-2014     the experiments of 2014 on modelled disks (an hour; a few minutes with
 #                       SCALE=small); results go to build/bench-2014
-#   make install        to PREFIX (/usr/local), below DESTDIR
+#   make install        to PREFIX (/usr/local), below DESTDIR; SAMTOOLS_DIR= is where the `samtools`
+#                       front end goes if not to PREFIX/bin, ZSH_DIR= where zsh looks for completions
+#   make dist           the source tarball of HEAD, build/dist/samtools-rocksort-VERSION.tar.gz
+#   make deb            a Debian package, build/deb/*.deb (packaging/README.md)
+#   make test-deb       installs, runs and removes it in a fresh Debian (root, debootstrap)
+#   make test-workflows runs the Snakemake wrapper and the Nextflow module behind an aligner
 #   make bench/spindle  builds the disk model of the benchmarks, which needs libfuse 3
 #   make clean
 #
@@ -67,7 +72,8 @@ PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
 
 .PHONY: all demo check check-unit check-cli differential kill-sweep fault-sweep bench \
-        bench-peers bench-2014 install clean format
+        bench-peers bench-2014 install clean format completions dist deb test-deb \
+        test-workflows
 .SECONDARY:
 
 all: $(PROGRAMS)
@@ -169,10 +175,64 @@ bench-2014: all bench/simulate-reads
 	@if $(PKG_CONFIG) --exists fuse3; then $(MAKE) --no-print-directory bench/spindle; fi
 	python3 bench/bench-2014.py --scale $(SCALE) $(BENCH_2014)
 
-install: all
-	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/man/man1"
-	install $(PROGRAMS) "$(DESTDIR)$(PREFIX)/bin"
+# Packages. The version is written in version.h alone; test_packages.py holds the rest to it.
+VERSION := $(shell sed -n 's/^.define ROCKSORT_VERSION "\(.*\)"$$/\1/p' version.h)
+COMPLETIONS = build/completions
+SHELLS = bash zsh fish
+SAMTOOLS_DIR ?= $(PREFIX)/bin
+ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
+DIST_DIR ?= build/dist
+DIST_NAME = samtools-rocksort-$(VERSION)
+
+# C interfaces do not tell these versions.
+$(BUILD)/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
+    --modversion snappy 2>/dev/null)"' -DROCKSDB_VERSION='"$(ROCKSDB_VERSION)"'
+ifdef ROCKSDB_DIR
+ROCKSDB_VERSION = $(shell sed -n 's/^.define ROCKSDB_\(MAJOR\|MINOR\|PATCH\) //p' \
+    $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null | paste -s -d .)
+else
+ROCKSDB_VERSION = $(shell $(PKG_CONFIG) --modversion rocksdb 2>/dev/null)
+endif
+
+completions: $(SHELLS:%=$(COMPLETIONS)/%)
+
+$(COMPLETIONS)/%: completions/generate.awk completions/options.tsv
+	@mkdir -p $(COMPLETIONS)
+	awk -v shell=$* -f $^ >$@.new && mv $@.new $@
+
+# bash-completion looks for _samtools last, fish reads vendor_conf.d beside its completions: so the
+# names that a samtools of others would take stay free.
+install: all completions
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(SAMTOOLS_DIR)" \
+	    "$(DESTDIR)$(PREFIX)/share/man/man1" "$(DESTDIR)$(ZSH_DIR)" \
+	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" \
+	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d" \
+	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_conf.d"
+	install $(BIN)/samtools-rocksort "$(DESTDIR)$(PREFIX)/bin"
+	install $(BIN)/samtools "$(DESTDIR)$(SAMTOOLS_DIR)"
 	install -m 644 doc/samtools-rocksort.1 "$(DESTDIR)$(PREFIX)/share/man/man1"
+	cd "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" && ln -sf samtools-rocksort _samtools
+	install -m 644 $(COMPLETIONS)/bash \
+	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/samtools-rocksort"
+	install -m 644 $(COMPLETIONS)/zsh "$(DESTDIR)$(ZSH_DIR)/_samtools-rocksort"
+	install -m 644 $(COMPLETIONS)/fish \
+	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/samtools-rocksort.fish"
+	install -m 644 completions/samtools.fish \
+	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_conf.d/samtools-rocksort.fish"
+
+dist:
+	sh scripts/make-dist.sh $(DIST_NAME) $(DIST_DIR)
+
+deb: dist
+	@sh scripts/install-deps.sh deb
+	sh scripts/make-deb.sh $(DIST_DIR)/$(DIST_NAME).tar.gz build/deb
+
+test-deb: deb
+	@sh scripts/install-deps.sh test-deb
+	bash scripts/test-deb.sh build/deb
+
+test-workflows: all
+	bash scripts/test-workflows.sh $(WORKFLOWS)
 
 format:
 	clang-format -i *.c *.h test/unit/*.c bench/*.c

@@ -6,8 +6,8 @@
 
 #include "bam_plan.h"
 #include "bam_verify.h"
-#include "bgzf_block.h"
 #include "diag.h"
+#include "library_versions.h"
 #include "sort_options.h"
 #include "sort_stats.h"
 #include "store_clean.h"
@@ -23,8 +23,11 @@
 
 static void print_version(void)
 {
-    (void)printf("samtools rocksort %s\nUsing htslib %s, %s\n", ROCKSORT_VERSION, hts_version(),
-                 bgzf_deflate_library());
+    char text[LIBRARY_VERSION_BYTES];
+    (void)printf("samtools rocksort %s\nUsing ", ROCKSORT_VERSION);
+    for (int i = 0; i < LIBRARY_COUNT; i++)
+        (void)printf("%s%s", i > 0 ? ", " : "", library_version((enum library)i, text));
+    (void)printf("\n");
 }
 
 /* "samtools rocksort ..." for the @PG line; NULL after a message. */

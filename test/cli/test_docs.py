@@ -1,9 +1,14 @@
 """Usage text, man page and README say the same: every option, and every default in brackets."""
 
 import re
+import shutil
 import subprocess
 
-from harness import ROOT, SAMTOOLS, CliTest
+from harness import ROOT, SAMTOOLS, CliTest, environment
+
+MAN_PAGE = ROOT / "doc/samtools-rocksort.1"
+SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "ORDERING RULES", "MEMORY",
+            "TEMPORARY FILES", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"]
 
 
 def usage():
@@ -63,3 +68,37 @@ class Documents(CliTest):
                      if re.search(rf"(?<![\w-]){option}(?![\w-])", text.split("\n", 1)[0])]
             self.assertEqual(len(found), 1, option)
             self.assertRegex(found[0], rf"(?<!\w){value}(?!\w)", option)
+
+    # How the man page looks
+
+    def test_sections_of_the_man_page(self):
+        found = re.findall(r"^\.SH (.*)$", MAN_PAGE.read_text(), re.M)
+        self.assertEqual([name for name in SECTIONS if name not in found], [])
+        self.assertEqual(len(found), len(set(found)))
+
+    def test_man_has_no_warnings(self):
+        """As a user sees it, in a narrow and in a wide terminal."""
+        # On small installations `man` is a script that says so.
+        if not shutil.which("man") or not self.run_program(["man", "--version"]).out.startswith(
+                b"man "):
+            self.skipTest("man is not installed")
+        for width in ("60", "80", "200"):
+            done = self.run_program(
+                ["man", "--warnings", "--local-file", MAN_PAGE],
+                env_only={**environment(self.scratch), "LC_ALL": "C.UTF-8", "MANWIDTH": width})
+            self.assertEqual((done.status, done.err), (0, ""))
+            self.assertIn(b"SYNOPSIS", done.out)
+
+    def test_whatis_finds_the_man_page(self):
+        """The index of whatis and apropos takes names without blanks only."""
+        if not shutil.which("lexgrog"):
+            self.skipTest("lexgrog is not installed")
+        done = self.run_program(["lexgrog", MAN_PAGE])
+        self.assertEqual((done.status, done.err), (0, ""), done.out)
+        self.assertIn(b'"samtools-rocksort - ', done.out)
+
+    def test_mandoc_has_no_warnings(self):
+        if not shutil.which("mandoc"):
+            self.skipTest("mandoc is not installed")
+        done = self.run_program(["mandoc", "-T", "lint", MAN_PAGE])
+        self.assertEqual((done.status, done.out.decode() + done.err), (0, ""))

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Build script of the conda recipe. conda-build sets PREFIX, CC, CFLAGS, CPPFLAGS, LDFLAGS and
+# CPU_COUNT; all libraries are in PREFIX, also those that come without a .pc file.
+set -euo pipefail
+
+export PKG_CONFIG_PATH="$PREFIX/lib/pkgconfig:$PREFIX/share/pkgconfig"
+settings=(CC="$CC" CPPFLAGS="${CPPFLAGS:-} -I$PREFIX/include"
+    LDFLAGS="${LDFLAGS:-} -L$PREFIX/lib -Wl,-rpath,$PREFIX/lib")
+
+make -j"${CPU_COUNT:-1}" "${settings[@]}" all completions
+make "${settings[@]}" install PREFIX="$PREFIX" SAMTOOLS_DIR="$PREFIX/libexec/rocksort"

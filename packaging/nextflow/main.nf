@@ -1,0 +1,55 @@
+process SAMTOOLS_ROCKSORT {
+    tag "${meta.id}"
+    label 'process_medium'
+
+    conda "${moduleDir}/environment.yml"
+    container 'samtools-rocksort:0.1.0' // packaging/docker
+
+    input:
+    tuple val(meta), path(inputs, stageAs: 'inputs/?/*')
+    tuple val(meta2), path(fasta)
+
+    output:
+    tuple val(meta), path("${prefix}.{bam,cram,sam.gz}")             , emit: sorted
+    tuple val(meta), path("${prefix}.*.{bai,csi,crai}"), optional: true, emit: index
+    path 'versions.yml'                                              , emit: versions
+
+    when:
+    task.ext.when == null || task.ext.when
+
+    script:
+    def args = task.ext.args ?: ''
+    prefix = task.ext.prefix ?: "${meta.id}"
+    def format = args =~ /(?:-O|--output-fmt)[ =]?(cram|sam|bam)/
+    def extension = !format ? 'bam' : format[0][1] == 'sam' ? 'sam.gz' : format[0][1]
+    def reference = fasta ? "--reference ${fasta}" : ''
+    // rocksort stays within its budget and 64 MiB; the rest is for the shell and the page cache.
+    def mib = task.memory ? task.memory.toMega() : 0
+    def memory = mib ? "--max-memory ${Math.max(mib - 128, mib.intdiv(2))}M" : ''
+    """
+    samtools-rocksort \\
+        -@ ${task.cpus} \\
+        ${memory} \\
+        -T . \\
+        ${reference} \\
+        ${args} \\
+        -o ${prefix}.${extension} \\
+        ${inputs}
+
+    cat <<-END_VERSIONS > versions.yml
+    "${task.process}":
+        samtools-rocksort: \$(samtools-rocksort --version | sed -n 's/^samtools rocksort //p')
+    END_VERSIONS
+    """
+
+    stub:
+    prefix = task.ext.prefix ?: "${meta.id}"
+    """
+    touch ${prefix}.bam ${prefix}.bam.csi
+
+    cat <<-END_VERSIONS > versions.yml
+    "${task.process}":
+        samtools-rocksort: \$(samtools-rocksort --version | sed -n 's/^samtools rocksort //p')
+    END_VERSIONS
+    """
+}

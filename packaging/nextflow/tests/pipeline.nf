@@ -1,0 +1,45 @@
+// A small pipeline around the module, run by scripts/test-workflows.sh: the lanes of each sample are
+// aligned by bwa mem, one behind the other with rocksort in its pipe, and united by the module.
+nextflow.enable.dsl = 2
+
+include { SAMTOOLS_ROCKSORT } from '../main.nf'
+
+params.genome = 'genome.fasta'
+params.reads = 'reads/*_{1,2}.fastq'
+params.outdir = 'results'
+params.rocksort_args = '--write-index'
+
+process BWA_MEM_ROCKSORT {
+    tag "${meta.lane}"
+
+    input:
+    tuple val(meta), path(reads)
+    path genome
+
+    output:
+    tuple val(meta), path("${meta.lane}.bam"), emit: bam
+
+    script:
+    def mib = task.memory.toMega()
+    """
+    set -o pipefail
+    bwa index ${genome}
+    bwa mem -t ${task.cpus} -R '@RG\\tID:${meta.lane}\\tSM:${meta.id}' ${genome} ${reads} |
+        samtools-rocksort -@ ${task.cpus} --max-memory ${mib.intdiv(2)}M -T . -o ${meta.lane}.bam -
+    """
+}
+
+workflow {
+    lanes = Channel.fromFilePairs(params.reads, checkIfExists: true)
+        .map { lane, files -> [[id: lane.tokenize('-')[0], lane: lane], files] }
+    BWA_MEM_ROCKSORT(lanes, file(params.genome, checkIfExists: true))
+    samples = BWA_MEM_ROCKSORT.out.bam
+        .map { meta, bam -> [meta.subMap('id'), bam] }
+        .groupTuple()
+    SAMTOOLS_ROCKSORT(samples, [[:], []])
+    SAMTOOLS_ROCKSORT.out.sorted
+        .join(SAMTOOLS_ROCKSORT.out.index)
+        .subscribe { meta, bam, index ->
+            [bam, index].each { file(params.outdir).mkdirs(); it.copyTo("${params.outdir}/") }
+        }
+}

@@ -1,0 +1,92 @@
+"""Snakemake wrapper of samtools rocksort; meta.yaml says what it takes."""
+
+__author__ = "the samtools rocksort authors"
+__license__ = "MIT"
+
+import json
+import shlex
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+from snakemake.shell import shell
+
+PROGRAM = "samtools-rocksort"
+# For Snakemake's process in the job and for what rocksort takes beyond its budget.
+OTHER_MIB = 256
+# In tmpdir: what the temporary data are of.
+NOTE = "job.json"
+
+
+def memory_options(resources):
+    """--max-memory by the job's memory, or nothing where it has no limit."""
+    mib = resources.get("mem_mib") or resources.get("mem_mb")
+    if not isinstance(mib, (int, float)) or mib <= 0:
+        return []
+    return ["--max-memory", f"{int(max(mib - OTHER_MIB, mib // 2, 1))}M"]
+
+
+def can_resume():
+    """Whether the installed rocksort is new enough."""
+    done = subprocess.run([PROGRAM, "--help"], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, check=True)
+    return "--resume" in done.stdout
+
+
+def left_store(tmpdir, job, inputs):
+    """What an earlier attempt of this very job left in tmpdir, if no input is newer; else None."""
+    stores = [path for path in tmpdir.glob("rocksort.*/STORE") if path.is_file()]
+    note = tmpdir / NOTE
+    # A rule whose order of sorting was changed must not get what was sorted by another one.
+    if len(stores) != 1 or not note.is_file() or note.read_text() != job:
+        return None
+    made = stores[0].stat().st_mtime
+    for name in inputs:
+        status = Path(name).stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_mtime > made:
+            return None
+    return stores[0].parent
+
+
+def run(arguments):
+    """Runs rocksort with the arguments, and what is in params.extra before them."""
+    log = snakemake.log_fmt_shell(stdout=True, stderr=True, append=True)
+    command = f"{PROGRAM} {snakemake.params.get('extra', '')} {shlex.join(arguments)}"
+    shell("{command} {log}")
+
+
+def main():
+    """Resumes what an earlier attempt of the job left, or sorts."""
+    reference = snakemake.input.get("ref")
+    inputs = [str(name) for name in snakemake.input if name != reference]
+    output = snakemake.output.get("bam", snakemake.output[0])
+    index = snakemake.output.get("idx")
+    tmpdir = Path(snakemake.params.get("tmpdir", f"{output}.rocksort"))
+    job = json.dumps([inputs, str(reference), str(snakemake.params.get("extra", ""))])
+
+    options = ["-@", str(snakemake.threads), *memory_options(snakemake.resources)]
+    if reference:
+        options += ["--reference", str(reference)]
+    if index:
+        options += ["--write-index", "-o", f"{output}##idx##{index}"]
+    else:
+        options += ["-o", str(output)]
+
+    if tmpdir.is_dir():
+        store = left_store(tmpdir, job, inputs) if can_resume() else None
+        if store:
+            try:
+                run(["--resume", str(store), *options])
+                shutil.rmtree(tmpdir)
+                return
+            except subprocess.CalledProcessError:
+                pass  # it has said why; the input is still there
+        shutil.rmtree(tmpdir)
+    tmpdir.mkdir(parents=True)
+    (tmpdir / NOTE).write_text(job)
+    run([*options, "-T", str(tmpdir), *inputs])
+    shutil.rmtree(tmpdir)
+
+
+main()

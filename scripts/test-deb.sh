@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# test-deb.sh DIR -- checks the Debian package in DIR (made by make-deb.sh) as its users meet it.
+#
+# Lintian must have nothing to say. In a fresh Debian, made by debootstrap, the package is installed
+# beside Debian's samtools, runs (packaging/debian/tests/sort), and is purged; no file may remain,
+# and Debian's samtools must be what it was. Needs root, debootstrap, lintian, and packages of
+# Debian to install from.
+#
+#     TEST_DEB_BUILD=TARBALL   builds that source tarball in there first and tests that package: do
+#                              Build-Depends name all that is needed?
+#     TEST_DEB_DIR=DIR         place of the Debian (default: a temporary directory; some 400 MB, 1 GB
+#                              with TEST_DEB_BUILD)
+#     MIRROR=URL               where debootstrap gets it from, if not from its default
+set -euo pipefail
+cd "$(dirname "$0")/.."
+packages=$(cd "$1" && pwd)
+
+fail() {
+    echo "test-deb: $1" >&2
+    exit 1
+}
+
+[ "$(id -u)" -eq 0 ] || fail "debootstrap needs root"
+for tool in debootstrap lintian chroot; do
+    command -v "$tool" >/dev/null || fail "no $tool: sh scripts/install-deps.sh test-deb"
+done
+shopt -s nullglob
+debs=("$packages"/samtools-rocksort_*.deb)
+[ "${#debs[@]}" -eq 1 ] || fail "not one samtools-rocksort_*.deb in $packages, but ${#debs[@]}"
+deb=${debs[0]}
+
+echo "== lintian"
+lintian --allow-root --display-info --pedantic --fail-on error,warning,info \
+    "$packages"/samtools-rocksort_*.changes
+
+# shellcheck disable=SC1091 # not of this repository
+suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
+top=${TEST_DEB_DIR:-$(mktemp -d)}
+root=$top/root
+clean_up() {
+    # A mount that is still there must not be removed through.
+    if mountpoint -q "$root/proc"; then umount "$root/proc" || return; fi
+    rm -rf --one-file-system "$root"
+    [ -n "${TEST_DEB_DIR:-}" ] || rmdir "$top"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+echo "== debootstrap $suite"
+mkdir -p "$root"
+debootstrap --variant=minbase "$suite" "$root" ${MIRROR:+"$MIRROR"} >"$top/debootstrap.log" ||
+    fail "debootstrap failed: $(tail -n 3 "$top/debootstrap.log")"
+rm -f "$top/debootstrap.log"
+mount -t proc proc "$root/proc"
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+# Services must not start, documents must be unpacked as on a user's machine.
+printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+chmod +x "$root/usr/sbin/policy-rc.d"
+
+inside() {
+    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+        DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"
+}
+
+apt_get() {
+    inside apt-get -y -qq --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >"$top/apt.log" 2>&1 || {
+        cat "$top/apt.log" >&2
+        fail "apt-get $* failed"
+    }
+    rm -f "$top/apt.log"
+}
+
+# All names but those of data that change by themselves.
+names() {
+    inside find / -xdev \( -path /proc -o -path /var/cache -o -path /var/lib/apt \
+        -o -path /var/log -o -path /tmp -o -path /var/lib/dpkg \) -prune -o -print | sort
+}
+
+apt_get update
+if [ -n "${TEST_DEB_BUILD:-}" ]; then
+    echo "== build with Build-Depends alone"
+    name=$(basename "$TEST_DEB_BUILD" .tar.gz)
+    mkdir "$root/build"
+    tar -C "$root/build" -xzf "$TEST_DEB_BUILD"
+    cp "$TEST_DEB_BUILD" "$root/build/"
+    cp -R "$root/build/$name/packaging/debian" "$root/build/$name/debian"
+    apt_get install build-essential
+    apt_get build-dep "/build/$name"
+    inside sh "/build/$name/scripts/make-deb.sh" "/build/$name.tar.gz" /build/deb >"$top/build.log" 2>&1 ||
+        fail "the build failed: $(tail -n 20 "$top/build.log")"
+    grep -E 'PASSED|^[0-9]+ passed' "$top/build.log" | tail -n 1 || true
+    rm -f "$top/build.log"
+    cp "$root"/build/deb/samtools-rocksort_*.deb "$root/tmp/"
+    rm -rf "$root/build"
+else
+    cp "$deb" "$root/tmp/"
+fi
+
+echo "== install"
+apt_get install samtools
+names >"$top/before"
+samtools_sum=$(inside sha256sum /usr/bin/samtools)
+apt_get install "/tmp/$(basename "$deb")"
+inside dpkg --verify samtools-rocksort
+
+echo "== run"
+cp packaging/debian/tests/sort "$root/tmp/test"
+inside sh /tmp/test
+for file in /usr/bin/samtools-rocksort /usr/lib/rocksort/bin/samtools \
+    /usr/share/man/man1/samtools-rocksort.1.gz \
+    /usr/share/bash-completion/completions/samtools-rocksort \
+    /usr/share/zsh/vendor-completions/_samtools-rocksort \
+    /usr/share/fish/vendor_completions.d/samtools-rocksort.fish; do
+    # minbase may be set up without manual pages; the package has them all the same.
+    inside dpkg -L samtools-rocksort | grep -Fx "$file" >/dev/null || fail "no $file in the package"
+done
+
+echo "== remove"
+apt_get autoremove --purge samtools-rocksort
+names >"$top/after"
+diff "$top/before" "$top/after" || fail "these files came or went"
+rm -f "$top/before" "$top/after"
+[ "$(inside sha256sum /usr/bin/samtools)" = "$samtools_sum" ] || fail "Debian's samtools changed"
+inside samtools --version | head -n 1
+echo "test-deb: the package installs, runs and leaves nothing"

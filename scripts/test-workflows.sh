@@ -1,0 +1,179 @@
+#!/usr/bin/env bash
+# test-workflows.sh [snakemake] [nextflow] -- runs the Snakemake wrapper and the Nextflow module
+# (both, if none is named) as parts of small pipelines: real aligners read simulated reads of two
+# samples in two lanes, rocksort sorts in their pipes, and unites the lanes.
+#
+# Needs the built ./samtools-rocksort, samtools, bwa, minimap2 and Python. What is not on PATH is
+# fetched (PROGRAMS names another directory of programs than this one): Snakemake from the Python package index into build/workflows-venv, Nextflow, which needs
+# Java 17, by Maven into build/nextflow (the launcher that one downloads elsewhere is not there).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+top=$PWD
+[ $# -gt 0 ] || set -- snakemake nextflow
+
+fail() {
+    echo "test-workflows: $1" >&2
+    exit 1
+}
+
+programs=$(cd "${PROGRAMS:-.}" && pwd)
+[ -x "$programs/samtools-rocksort" ] || fail "no $programs/samtools-rocksort: run make"
+for tool in samtools bwa minimap2 python3; do
+    command -v "$tool" >/dev/null || fail "no $tool: apt-get install samtools bwa minimap2 python3"
+done
+# The `samtools` there is our front end, and runs the other one.
+export PATH=$programs:$PATH
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# check_bam FILE INDEX N_READS: whole, sorted by coordinate, N_READS primary records, both read
+# groups, and the index finds what a scan finds.
+check_bam() {
+    local n_indexed n_scanned
+    samtools quickcheck "$1" || fail "$1 is not whole"
+    [ -s "$2" ] || fail "no index $2"
+    [ "$(samtools view -c -F 0x900 "$1")" -eq "$3" ] || fail "$1 has not $3 reads"
+    samtools view -H "$1" | grep '^@HD.*SO:coordinate' >/dev/null || fail "$1 does not say its order"
+    [ "$(samtools view -H "$1" | grep -c '^@RG')" -eq 2 ] || fail "$1 has not two read groups"
+    # chrM is the last sequence; reads without one come behind it.
+    samtools view "$1" | awk -F '\t' '
+        { chr = $3 == "*" ? 9 : $3 == "chrM" ? 8 : substr($3, 4) + 0 }
+        chr < last || (chr == last && chr < 9 && $4 < pos) { exit 1 }
+        { last = chr; pos = $4 }' || fail "$1 is not sorted"
+    n_indexed=$(samtools view -c -X "$1" "$2" chr2:5000-9000)
+    n_scanned=$(samtools view -c -e 'rname=="chr2" && pos<=9000 && endpos>=5000' "$1")
+    if [ "$n_indexed" -ne "$n_scanned" ] || [ "$n_scanned" -eq 0 ]; then
+        fail "$2 finds $n_indexed records of $n_scanned"
+    fi
+}
+
+run_snakemake() {
+    local snakemake dir=$work/snakemake sample
+    snakemake=$(command -v snakemake || true)
+    if [ -z "$snakemake" ]; then
+        [ -x build/workflows-venv/bin/snakemake ] || {
+            rm -rf build/workflows-venv
+            python3 -m venv build/workflows-venv
+            build/workflows-venv/bin/pip install --quiet --disable-pip-version-check \
+                'snakemake>=8,<10' || fail "Snakemake cannot be installed"
+        }
+        snakemake=$top/build/workflows-venv/bin/snakemake
+    fi
+    echo "== Snakemake $("$snakemake" --version)"
+    python3 scripts/make-reads.py "$dir"
+    "$snakemake" --snakefile packaging/snakemake/test/Snakefile --directory "$dir" --cores 2 \
+        --config wrapper="file://$top/packaging/snakemake" >"$work/snakemake.log" 2>&1 || {
+        cat "$work/snakemake.log" "$dir"/logs/*/*.log >&2
+        fail "Snakemake failed"
+    }
+    for sample in tumour normal; do
+        check_bam "$dir/samples/$sample.bam" "$dir/samples/$sample.bam.csi" 6000
+        for lane in L1 L2; do
+            [ -s "$dir/lanes/$sample-$lane.bam.bai" ] || fail "no BAI of $sample-$lane"
+        done
+        grep 'xxh3sum:.* records:' "$dir/logs/unite_lanes/$sample.log" >/dev/null ||
+            fail "params.extra did not reach rocksort"
+    done
+    samtools view -H "$dir/long/normal.cram" | grep 'SO:queryname' >/dev/null ||
+        fail "the CRAM is not sorted by name"
+    # What rocksort was given: threads, and memory from the job's.
+    samtools view -H "$dir/samples/normal.bam" | grep '^@PG.*-@ 2 --max-memory 3[0-9][0-9]M' \
+        >/dev/null || fail "threads or memory did not reach rocksort"
+    [ -z "$(find "$dir" -name '*.rocksort')" ] || fail "temporary directories are left"
+    echo "Snakemake: 2 samples of 2 lanes, and one by name: sorted and indexed"
+    resume_in_snakemake "$snakemake" "$dir"
+}
+
+# A job that dies while it merges is retried by Snakemake, and the wrapper resumes it.
+resume_in_snakemake() {
+    local snakemake=$1 dir=$2
+    samtools-rocksort --help | grep -e '--resume' >/dev/null || {
+        echo "Snakemake: this rocksort cannot resume"
+        return 0
+    }
+    mkdir "$work/dies"
+    cat >"$work/dies/samtools-rocksort" <<END
+#!/bin/sh
+# The first sort leaves its temporary data, no output, and dies.
+case \$* in
+*--help* | *--resume*) ;;
+*) mkdir "$work/died" 2>/dev/null && {
+    "$programs/samtools-rocksort" "\$@" --max-memory 1M -k
+    rm samples/normal.bam*
+    kill -9 \$\$
+} ;;
+esac
+exec "$programs/samtools-rocksort" "\$@"
+END
+    chmod +x "$work/dies/samtools-rocksort"
+    rm "$dir"/samples/normal.bam*
+    touch "$dir"/lanes/*
+    PATH=$work/dies:$PATH "$snakemake" samples/normal.bam --retries 1 --allowed-rules unite_lanes \
+        --snakefile packaging/snakemake/test/Snakefile --directory "$dir" --cores 2 \
+        --config wrapper="file://$top/packaging/snakemake" >"$work/snakemake.log" 2>&1 || {
+        cat "$work/snakemake.log" "$dir/logs/unite_lanes/normal.log" >&2
+        fail "Snakemake failed to resume"
+    }
+    [ -d "$work/died" ] || fail "nothing died"
+    check_bam "$dir/samples/normal.bam" "$dir/samples/normal.bam.csi" 6000
+    # The header tells how the data were read: with -k. A new sort would not.
+    samtools view -H "$dir/samples/normal.bam" | grep '^@PG.*rocksort .* --max-memory 1M -k' \
+        >/dev/null || fail "the job was not resumed"
+    [ ! -e "$dir/samples/normal.bam.rocksort" ] || fail "the temporary directory is left"
+    echo "Snakemake: a job that died was resumed"
+}
+
+# The launcher of Nextflow opens these packages of Java to its libraries, and so do we.
+java_packages="java.io java.lang java.net java.nio java.util java.util.concurrent.atomic
+    java.util.concurrent.locks java.util.regex jdk.internal.misc jdk.internal.vm sun.nio.ch sun.nio.fs
+    sun.net.www.protocol.file sun.net.www.protocol.ftp sun.net.www.protocol.http
+    sun.net.www.protocol.https"
+
+nextflow_from_maven() {
+    local opens=() package
+    for tool in java mvn; do
+        command -v "$tool" >/dev/null ||
+            fail "neither nextflow nor $tool: apt-get install openjdk-17-jre-headless maven"
+    done
+    if [ ! -s build/nextflow/run ]; then
+        mvn --quiet --batch-mode --file packaging/nextflow/tests/pom.xml \
+            dependency:copy-dependencies -DincludeScope=runtime \
+            -DoutputDirectory="$top/build/nextflow/lib" || fail "Nextflow cannot be fetched"
+        for package in $java_packages; do opens+=("--add-opens=java.base/$package=ALL-UNNAMED"); done
+        printf '#!/bin/sh\nexec java %s -cp "%s/*" nextflow.cli.Launcher "$@"\n' \
+            "${opens[*]}" "$top/build/nextflow/lib" >build/nextflow/run
+        chmod +x build/nextflow/run
+    fi
+    nextflow=$top/build/nextflow/run
+}
+
+run_nextflow() {
+    local nextflow dir=$work/nextflow sample
+    nextflow=$(command -v nextflow || true)
+    [ -n "$nextflow" ] || nextflow_from_maven
+    python3 scripts/make-reads.py "$dir"
+    echo "== Nextflow $(NXF_HOME="$work/nxf" "$nextflow" -version | sed -n 's/^ *version //p')"
+    (cd "$dir" && NXF_OFFLINE=true NXF_HOME="$work/nxf" NXF_ANSI_LOG=false "$nextflow" run \
+        "$top/packaging/nextflow/tests/pipeline.nf" -c "$top/packaging/nextflow/tests/nextflow.config" \
+        --genome "$dir/genome.fasta" --reads "$dir/reads/*_{1,2}.fastq" --outdir "$dir/results") \
+        >"$work/nextflow.log" 2>&1 || {
+        cat "$work/nextflow.log" >&2
+        fail "Nextflow failed"
+    }
+    for sample in tumour normal; do
+        check_bam "$dir/results/$sample.bam" "$dir/results/$sample.bam.csi" 6000
+        samtools view -H "$dir/results/$sample.bam" | grep '^@PG.*-@ 2 --max-memory 372M' \
+            >/dev/null || fail "threads or memory did not reach rocksort"
+    done
+    echo "Nextflow: 2 samples of 2 lanes: sorted and indexed"
+}
+
+for engine in "$@"; do
+    case $engine in
+    snakemake | nextflow) "run_$engine" ;;
+    *) fail "snakemake or nextflow, not '$engine'" ;;
+    esac
+done

@@ -1,0 +1,122 @@
+"""Versions, the installation and the source tarball. The packages themselves are tested by
+`make test-deb` and `make test-workflows`, which take minutes and the network."""
+
+import gzip
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tarfile
+import unittest
+
+from harness import BUILD, ROOT, SAMTOOLS, CliTest, environment
+
+# Where the version stands besides version.h, each with the text around it.
+VERSIONED = {
+    "doc/samtools-rocksort.1": r'^\.TH SAMTOOLS-ROCKSORT 1 "[\d-]+" "rocksort ([\d.]+)"',
+    "NEWS.md": r"^## ([\d.]+)",
+    "packaging/conda/meta.yaml": r'{% set version = "([\d.]+)" %}',
+    "packaging/debian/changelog": r"^samtools-rocksort \(([\d.]+)-\w+\)",
+    "packaging/docker/Dockerfile": r'image\.version="([\d.]+)"',
+    "packaging/nextflow/environment.yml": r"samtools-rocksort=([\d.]+)$",
+    "packaging/nextflow/main.nf": r"container 'samtools-rocksort:([\d.]+)'",
+    "packaging/snakemake/environment.yaml": r"samtools-rocksort =([\d.]+)$",
+}
+INSTALLED = {
+    "bin/samtools", "bin/samtools-rocksort", "share/man/man1/samtools-rocksort.1",
+    "share/bash-completion/completions/_samtools",
+    "share/bash-completion/completions/samtools-rocksort",
+    "share/fish/vendor_completions.d/samtools-rocksort.fish",
+    "share/fish/vendor_conf.d/samtools-rocksort.fish",
+    "share/zsh/site-functions/_samtools-rocksort",
+}
+
+
+def version():
+    """The version of version.h."""
+    return re.search(r'ROCKSORT_VERSION "([^"]+)"', (ROOT / "version.h").read_text()).group(1)
+
+
+def is_checkout():
+    """Whether git can tell what is committed here."""
+    try:
+        done = subprocess.run(["git", "rev-parse", "--verify", "--quiet", "HEAD"], cwd=ROOT,
+                              capture_output=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0 and (ROOT / ".git").exists()
+
+
+class Packages(CliTest):
+    """Without any network."""
+
+    def make(self, *args, umask=0o022):
+        """Runs make in the source tree, apart from a make that runs these tests."""
+        env = environment(self.scratch)
+        for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PREFIX", "DESTDIR", "SAN", "WERROR"):
+            env.pop(name, None)
+        done = subprocess.run(["make", "-s", *args], cwd=ROOT, env=env, umask=umask, check=False,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        return done.stdout
+
+    def test_one_version(self):
+        for name, pattern in VERSIONED.items():
+            found = re.search(pattern, (ROOT / name).read_text(), re.M)
+            self.assertIsNotNone(found, f"no version in {name}")
+            self.assertEqual(found.group(1), version(), f"{name} is behind version.h")
+
+    def test_version_of_libraries(self):
+        result = self.run_program([SAMTOOLS, "rocksort", "--version"])
+        self.assertEqual((result.status, result.err), (0, ""))
+        first, second = result.out.decode().splitlines()
+        self.assertEqual(first, f"samtools rocksort {version()}")
+        self.assertRegex(second, r"^Using htslib \d+\.\d+\S*, (libdeflate|zlib) \d+\.\d+\S*, "
+                                 r"RocksDB \d+\.\d+\.\d+, snappy \d+\.\d+\S*, lz4 \d+\.\d+\S*, "
+                                 r"zstd \d+\.\d+\S*, xxHash 0\.\d+\.\d+$")
+
+    def test_install(self):
+        """All files, with modes for everyone; the front end where it is wanted."""
+        for extra, moved in (([], {}),
+                             (["SAMTOOLS_DIR=/usr/lib/rocksort/bin"],
+                              {"bin/samtools": "lib/rocksort/bin/samtools"})):
+            top = self.work / f"install{len(moved)}"
+            # `all` is what this test runs on already.
+            self.make("-o", "all", f"BIN={BUILD}", "install", "PREFIX=/usr", f"DESTDIR={top}",
+                      *extra, umask=0o077 if moved else 0o022)
+            found = {str(path.relative_to(top / "usr")) for path in top.rglob("*")
+                     if not path.is_dir()}
+            self.assertEqual(found, {moved.get(name, name) for name in INSTALLED})
+            for name in found:
+                mode = (top / "usr" / name).stat().st_mode & 0o777
+                self.assertEqual(mode, 0o755 if "bin/" in name else 0o644, name)
+            done = self.run_program([top / "usr/bin/samtools-rocksort", "--version"])
+            self.assertEqual(done.status, 0, done.err)
+        shutil.rmtree(self.work / "install0")
+        shutil.rmtree(self.work / "install1")
+
+    @unittest.skipUnless(is_checkout(), "this is no git checkout: there is no `make dist`")
+    def test_dist(self):
+        """The same bytes, whoever makes them and when."""
+        name = f"samtools-rocksort-{version()}"
+        sums = set()
+        for folder, umask in (("first", 0o022), ("second", 0o077)):
+            printed = self.make("dist", f"DIST_DIR={self.work / folder}", umask=umask)
+            made = os.listdir(self.work / folder)
+            self.assertEqual(made, [f"{name}.tar.gz"])
+            path = self.work / folder / made[0]
+            sums.add(hashlib.sha256(path.read_bytes()).hexdigest())
+            self.assertIn(sorted(sums)[0], printed)
+        self.assertEqual(len(sums), 1)
+        with gzip.open(path) as data, tarfile.open(fileobj=data) as tar:
+            members = {member.name: member for member in tar.getmembers()}
+            source = tar.extractfile(f"{name}/version.h").read()
+        self.assertEqual(source, (ROOT / "version.h").read_bytes())
+        self.assertEqual({pathlib.Path(member).parts[0] for member in members}, {name})
+        self.assertEqual({member.mode for member in members.values()} - {0o755, 0o644}, set())
+        for needed in ("Makefile", "packaging/debian/control", "completions/options.tsv", ".ci/run"):
+            self.assertIn(f"{name}/{needed}", members)
+        for product in ("samtools", "build"):
+            self.assertNotIn(f"{name}/{product}", members)
