@@ -4,6 +4,8 @@
 #   make demo           installs what is missing, builds, sorts simulated reads in a pipeline
 #   make check          installs what the tests need, builds and runs all tests
 #   make differential N=2000   compares with samtools 1.24 on random inputs and options
+#   make hostile N=5000        damages so many files and compares with samtools 1.24
+#   make fuzz MINUTES=60       runs each fuzz target for so long (clang); fuzz-quick for SECONDS=10
 #   make bench          compares with the samtools on PATH (an hour on two cores)
 #   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
 #                       with SCALE=small; RECORDS=6M simulates so many)
@@ -24,11 +26,15 @@ CFLAGS ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 N ?= 2000
 
-WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+           -Wformat=2 -Wformat-security
 HARDENING = -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)
 ALL_CFLAGS = -std=gnu11 -pthread $(WARNINGS) $(HARDENING) $(if $(WERROR),-Werror) \
-             $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) $(CFLAGS)
-ALL_LDFLAGS = -pthread -pie $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+             $(if $(SAN),-fsanitize=$(SAN) $(SAN_FLAGS)) $(CFLAGS)
+# What a sanitizer finds ends the program; UndefinedBehaviorSanitizer would go on.
+SAN_FLAGS = -fno-omit-frame-pointer -fno-sanitize-recover=all
+ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SAN),-fsanitize=$(SAN)) \
+              $(LDFLAGS)
 
 PACKAGES = snappy liblz4 libzstd zlib libxxhash
 ifdef HTSDIR
@@ -59,7 +65,7 @@ MODULES = bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_ke
           header_union machine_memory mem_budget minhash minhash_index output_path output_pump \
           page_cache pipeline pipeline_feed pipeline_load pipeline_merge pipeline_segment \
           pipeline_spill pipeline_store rocksdb_opts run_db run_store sam_text scratch_dir \
-          size_option sort_options temp_codec
+          size_option sort_options temp_codec terminal_text
 
 comma := ,
 BUILD = build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)$(if $(WERROR),-werror)
@@ -68,10 +74,23 @@ OBJECTS = $(MODULES:%=$(BUILD)/%.o)
 BIN = $(if $(SAN)$(WERROR),$(BUILD),.)
 PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 
-UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
+# VALGRIND=1 runs the unit tests, the fuzz targets' inputs and some of the CLI tests under memcheck,
+# which takes 20 to 50 times as long; whatever it finds is a failure.
+ifdef VALGRIND
+MEMCHECK = valgrind --quiet --error-exitcode=99 --leak-check=full --fair-sched=yes \
+           --suppressions=$(CURDIR)/test/valgrind.supp
+CLI_OPTIONS = --only $(VALGRIND_CLI)
+export ROCKSORT_TEST_WRAPPER = $(MEMCHECK)
+export ROCKSORT_TEST_SLOW_FACTOR = 50
+endif
+VALGRIND_CLI = test_errors.Input,test_headers
 
-.PHONY: all demo check check-unit check-cli differential bench bench-peers bench-2014 install \
-        clean format
+UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
+FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
+               $(basename $(notdir $(wildcard test/fuzz/fuzz_*.c))))
+
+.PHONY: all demo check check-unit check-fuzz check-cli differential hostile fuzz fuzz-quick \
+        fuzz-targets bench bench-peers bench-2014 install clean format
 .SECONDARY:
 
 all: $(PROGRAMS)
@@ -105,27 +124,77 @@ demo:
 check:
 	@sh scripts/install-deps.sh test
 	@$(MAKE) --no-print-directory all bench/simulate-reads
-	@$(MAKE) --no-print-directory check-unit check-cli
+	@$(MAKE) --no-print-directory check-unit check-fuzz check-cli
 
 $(BUILD)/test_%: test/unit/test_%.c $(OBJECTS)
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -I. $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) $(ALL_LDFLAGS) \
 	    $(LIB_LIBS) $$($(PKG_CONFIG) --libs cmocka) -o $@
 
 check-unit: $(UNIT_TESTS:%=$(BUILD)/%)
-	@for t in $^; do echo "== $$t"; ./$$t || exit 1; done
+	@for t in $^; do echo "== $$t"; $(MEMCHECK) ./$$t || exit 1; done
+
+# Fuzz targets, with messages of their own instead of diag.c. Two ways to link them: on files, as
+# part of check, with the compiler and sanitizers of everything else; and with libFuzzer.
+FUZZ_SHARED = test/fuzz/fuzz_diag.c test/fuzz/fuzz_file.c test/fuzz/fuzz_record.c
+FUZZ_HEADERS = $(wildcard test/fuzz/*.h)
+
+$(BUILD)/replay_%: test/fuzz/fuzz_%.c test/fuzz/replay.c $(FUZZ_SHARED) $(FUZZ_HEADERS) $(OBJECTS)
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE -I. -Itest/fuzz $(LIB_CFLAGS) \
+	    $(filter-out %.h %/diag.o,$^) $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
+
+check-fuzz: $(FUZZ_TARGETS:fuzz_%=$(BUILD)/replay_%)
+	@python3 test/fuzz/make_seeds.py build/fuzz-seeds
+	@python3 test/fuzz/run.py replay --programs $(BUILD) --seeds build/fuzz-seeds
+
+FUZZ_BUILD = build/fuzz
+FUZZ_CC ?= clang
+FUZZ_CFLAGS = -std=gnu11 -pthread -O1 -g -fno-omit-frame-pointer -Wall -Wextra \
+              -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+FUZZ_OBJECTS = $(patsubst %,$(FUZZ_BUILD)/%.o,$(filter-out diag,$(MODULES)))
+MINUTES ?= 60
+SECONDS ?= 10
+
+$(FUZZ_BUILD)/%.o: %.c
+	@mkdir -p $(FUZZ_BUILD)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
+
+$(FUZZ_BUILD)/fuzz_%: test/fuzz/fuzz_%.c $(FUZZ_SHARED) $(FUZZ_HEADERS) $(FUZZ_OBJECTS)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(CPPFLAGS) -D_GNU_SOURCE -I. -Itest/fuzz \
+	    $(LIB_CFLAGS) $(filter-out %.h,$^) $(LDFLAGS) $(LIB_LIBS) -o $@
+
+fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ_BUILD)/%)
+
+# Where there is no clang with libFuzzer, this says so and is no failure.
+fuzz-quick:
+	@python3 test/fuzz/run.py fuzz --make "$(MAKE)" --cc "$(FUZZ_CC)" --programs $(FUZZ_BUILD) \
+	    --seeds build/fuzz-seeds --seconds $(SECONDS)
+
+fuzz:
+	@sh scripts/install-deps.sh fuzz
+	@python3 test/fuzz/run.py fuzz --make "$(MAKE)" --cc "$(FUZZ_CC)" --programs $(FUZZ_BUILD) \
+	    --seeds build/fuzz-seeds --seconds $$(($(MINUTES) * 60))
 
 build/venv/bin/python:
 	@sh scripts/make-venv.sh build/venv
 
-check-cli: all build/venv/bin/python
+# Runs rocksort thousands of times for the tests of damaged files.
+$(BUILD)/fork-server: test/tools/fork-server.c $(OBJECTS)
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -I. $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) $(ALL_LDFLAGS) \
+	    $(LIB_LIBS) -o $@
+
+check-cli: all $(BUILD)/fork-server build/venv/bin/python
 	@bash scripts/fetch-real-bams.sh build/real-bams
-	build/venv/bin/python test/cli/run.py --build-dir $(BIN)
-	build/venv/bin/python test/differential.py --program $(BIN)/samtools-rocksort --cases 200 \
-	    --seed 71
+	build/venv/bin/python test/cli/run.py --build-dir $(BIN) $(CLI_OPTIONS)
+	$(if $(VALGRIND),@:,build/venv/bin/python test/differential.py \
+	    --program $(BIN)/samtools-rocksort --cases 200 --seed 71)
 
 # Compares N random cases with samtools 1.24, with a new seed each time.
 differential: all build/venv/bin/python
 	build/venv/bin/python test/differential.py --program $(BIN)/samtools-rocksort --cases $(N)
+
+# Damages files at random, N of them, and compares with samtools 1.24.
+hostile: all $(BUILD)/fork-server build/venv/bin/python
+	build/venv/bin/python test/hostile.py --build-dir $(BIN) --cases $(N)
 
 bench: all bench/simulate-reads
 	python3 bench/bench.py
@@ -159,4 +228,4 @@ format:
 clean:
 	rm -rf build demo samtools samtools-rocksort bench/simulate-reads bench/spindle
 
--include $(wildcard $(BUILD)/*.d)
+-include $(wildcard $(BUILD)/*.d $(FUZZ_BUILD)/*.d)

@@ -5,6 +5,9 @@
  * consequences of one fault (a full disk fails the spill, which cancels the reader, ...); what
  * comes after the first message is noise and is dropped. Whoever knows the cause prints; callers
  * only pass -1 on. All functions may be called from any thread.
+ *
+ * A message is one line. Names out of files may hold control characters, which are printed as \xNN
+ * (terminal_text.h); callers pass names as they are.
  */
 #ifndef ROCKSORT_DIAG_H
 #define ROCKSORT_DIAG_H
@@ -19,6 +22,13 @@ void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)))
 
 /* Prints "samtools rocksort: MESSAGE"; any number of times. */
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * From now on what libraries print on the stream stderr, htslib above all, which quotes lines of
+ * headers, is made fit for a terminal, too. Once, before any other thread is started. (With the GNU C
+ * library; elsewhere it does nothing.)
+ */
+void diag_guard_stderr(void);
 
 /* No more errors are printed from now on. */
 void diag_silence(void);

@@ -319,9 +319,12 @@ static void plan_memory(struct pipeline *p, size_t total_bytes)
 static int prepare_rules(struct pipeline *p)
 {
     const struct sort_settings *s = p->settings;
-    if (s->sum_only) return 0;  /* no order is the cheapest */
-    p->rules = s->rules;
     int32_t long_ref = bam_header_long_reference(p->header);
+    if (s->sum_only) {          /* no order is the cheapest */
+        p->rules.long_positions = long_ref >= 0;
+        return 0;
+    }
+    p->rules = s->rules;
     if (long_ref >= 0) {
         if (s->output_format.format != sam) {
             diag_error("reference '%s' has %" PRId64 " bases, more than %s can hold: write SAM "

@@ -81,7 +81,8 @@ static int take_block(struct merger *m, struct fed_block *fed)
     fed->value = NULL;
     struct bound last;
     if (key_bytes <= MERGE_BOUND_TAIL_BYTES ||
-        bam_block_parse(block->value, value_bytes, &block->block) < 0) {
+        bam_block_parse(block->value, value_bytes, &block->block) < 0 ||
+        !bam_block_is_plausible(&block->block)) {
         diag_error("the temporary data in '%s' are damaged: not a block", block->dir);
         free_block(block);
         return -1;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what rocksort needs, if it is missing, by Debian package name.
 #
-#     scripts/install-deps.sh [build|test|demo|bench]      build is the default; all contain it
+#     scripts/install-deps.sh [build|test|demo|bench|fuzz]    build is the default; all contain it
 #
 # Quick when all is there: one dpkg-query, no `apt-get update`. Where packages cannot be installed
 # (no apt, or neither root nor sudo without a password) it says what to install by apt, conda or
@@ -37,8 +37,14 @@ bench) # the disk model, with libfuse 3; where there is none, benchmarks run on 
     brew="$build_brew python samtools"
     modules="$build_modules fuse3"
     programs="python3 samtools" ;;
+fuzz) # clang with libFuzzer
+    apt="$build_apt python3 clang libclang-rt-dev"
+    conda="$build_conda python clang compiler-rt"
+    brew="$build_brew python llvm"
+    modules="$build_modules"
+    programs="python3 clang" ;;
 *)
-    echo "usage: scripts/install-deps.sh [build|test|demo|bench]" >&2
+    echo "usage: scripts/install-deps.sh [build|test|demo|bench|fuzz]" >&2
     exit 1 ;;
 esac
 
