@@ -91,6 +91,31 @@ static uint64_t cigar_query_length(const uint8_t *cigar, size_t n_bytes)
     return length;
 }
 
+/*
+ * Compares CIGAR and sequence of a mapped read with both, whose fields agree with its size. As htslib
+ * does, where the CIGAR only holds the place of a long one, that one is looked at.
+ */
+static const char *check_cigar(const uint8_t *rec, uint32_t l_seq)
+{
+    const uint8_t *cigar = rec + BAM_RECORD_FIXED_BYTES + bam_record_name_bytes(rec);
+    size_t n_ops = bam_record_u16(rec + 16);
+    uint32_t first = bam_record_u32(cigar);
+    if (bam_cigar_op(first) == BAM_CSOFT_CLIP && bam_cigar_oplen(first) == l_seq &&
+        bam_record_tid(rec) >= 0 && bam_record_pos(rec) >= 0) {
+        struct bam_aux cg;
+        int r = bam_aux_find(rec, "CG", &cg);
+        if (r < 0) return "its tags are damaged";
+        bool holds_cigar = r > 0 && cg.type == 'B' && (cg.value[0] == 'I' || cg.value[0] == 'i');
+        uint32_t n_long = holds_cigar ? bam_record_u32(cg.value + 1) : 0;
+        if (n_long >= n_ops && n_long < 1u << 29) {
+            cigar = cg.value + 5;
+            n_ops = n_long;
+        }
+    }
+    return cigar_query_length(cigar, 4 * n_ops) == l_seq
+               ? NULL : "its CIGAR and its sequence differ in length";
+}
+
 const char *bam_record_check(const uint8_t *rec, int32_t n_refs)
 {
     uint64_t size = bam_record_bytes(rec);
@@ -108,10 +133,10 @@ const char *bam_record_check(const uint8_t *rec, int32_t n_refs)
     if (BAM_RECORD_FIXED_BYTES + name_bytes + cigar_bytes + seq_bytes > size)
         return "its fields are longer than the record";
     if (rec[BAM_RECORD_FIXED_BYTES + name_bytes - 1] != 0) return "its read name does not end";
-    const uint8_t *cigar = rec + BAM_RECORD_FIXED_BYTES + name_bytes;
-    if (l_seq > 0 && cigar_bytes > 0 && !(bam_record_flag(rec) & BAM_FUNMAP) &&
-        cigar_query_length(cigar, cigar_bytes) != (uint64_t)l_seq)
-        return "its CIGAR and its sequence differ in length";
+    if (l_seq > 0 && cigar_bytes > 0 && !(bam_record_flag(rec) & BAM_FUNMAP)) {
+        const char *problem = check_cigar(rec, (uint32_t)l_seq);
+        if (problem) return problem;
+    }
     const uint8_t *long_values = find_long_values(rec);
     if (long_values && !long_values_are_sound(long_values)) return "its positions are impossible";
     return NULL;

@@ -292,7 +292,8 @@ static int block_signals(sigset_t *before, struct sigaction *pipe_before)
 
 static int header_error(const struct pipeline *p)
 {
-    diag_error("cannot change the header of '%s'", p->settings->inputs[0]);
+    diag_error("cannot change the header of '%s': it is damaged, or memory is short",
+               p->settings->inputs[0]);
     return -1;
 }
 
@@ -337,6 +338,8 @@ static int prepare_rules(struct pipeline *p)
         if (p->rules.order == SORT_COORDINATE) p->rules.order = SORT_COORDINATE_LONG;
     }
     if (p->rules.order == SORT_TEMPLATE) {
+        /* htslib takes a header apart when it is first asked for a line. */
+        if (sam_hdr_count_lines(p->header, "RG") < 0) return header_error(p);
         p->template_ends = bam_key_template_create(p->header);
         if (!p->template_ends) return pipeline_no_memory(p);
         p->rules.template_ends = p->template_ends;

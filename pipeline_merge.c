@@ -270,8 +270,7 @@ static int prepare_kept(struct merger *m)
 {
     struct pipeline *p = m->p;
     uint32_t n_runs = p->n_runs;
-    struct bam_batch **batches = p->sealed.batches + p->sealed.n_spilled;
-    size_t n = p->sealed.n - p->sealed.n_spilled;
+    size_t first = p->sealed.n_spilled, n = p->sealed.n - first;
     size_t *raw_bytes = calloc(n + 1, sizeof *raw_bytes);
     m->kept = calloc(n + 1, sizeof *m->kept);
     if (!raw_bytes || !m->kept) {
@@ -280,9 +279,10 @@ static int prepare_kept(struct merger *m)
     }
     m->n_kept = n;
     for (size_t i = 0; i < n; i++) {
-        m->kept[i] = (struct merge_source){batches[i]->entries, batches[i]->n_records,
+        const struct bam_batch *batch = p->sealed.batches[first + i];
+        m->kept[i] = (struct merge_source){batch->entries, batch->n_records,
                                            n_runs + (uint32_t)i, 0};
-        raw_bytes[i] = bam_batch_raw_bytes(batches[i]);
+        raw_bytes[i] = bam_batch_raw_bytes(batch);
     }
     ssize_t n_places = find_cut_places(m->order, m->kept, raw_bytes, n,
                                        p->budget.segment_bytes / 8, &m->places);

@@ -9,6 +9,7 @@ For every file and every way to sort it:
     we refuse and samtools takes has one of the reasons in STRICTER.
 """
 
+import gzip
 import os
 import pathlib
 import re
@@ -17,6 +18,7 @@ import signal
 import struct
 import subprocess
 import tempfile
+import zlib
 from collections import Counter, namedtuple
 
 import bamfile
@@ -50,12 +52,20 @@ STRICTER = {
     "it has a tag of a name that no file can have": "reserved for our own use, not printable",
     "its line contains a NUL byte": "samtools ends the line there and loses the rest",
     "its line is empty": "samtools ends the file there, or skips the line",
-    "cannot be indexed": "",
+    "failed to read header": "htslib 1.16 does not know a file whose first block is empty",
+    "cannot be inflated or fails its checksum": "samtools does not compare the size of a block",
+    "the BGZF block at byte": "the same",
+    "no BGZF block at byte": "BGZF's extra field is to be the first, as all writers have it",
 }
 
-# What samtools refuses and we take. Each has its reason.
-DEVIATIONS = [
-]
+# Cases that samtools 1.24 refuses and we take, with the reason.
+DEVIATIONS = {
+    "SAM line: flag too large": "htslib parses SAM, and 1.16 takes the lower 16 bits",
+    "SAM header: LN:0": "htslib 1.16 takes a reference without bases",
+    "SAM header: LN:0, and a record": "the same",
+    "header text: LN negative": "htslib 1.16 believes the reference's length in the binary header",
+    "header text: LN of text": "htslib 1.16 believes the reference's length in the binary header",
+}
 
 
 class ForkServer:
@@ -118,6 +128,19 @@ def comparable(record):
     return record[:14] + b"\0\0" + record[16:]
 
 
+def records_of(data):
+    """The records of a BAM file, whatever the bytes of its header are; None if it is not whole."""
+    try:
+        raw = gzip.decompress(data)
+        at = 8 + struct.unpack_from("<I", raw, 4)[0]
+        n_refs, at = struct.unpack_from("<I", raw, at)[0], at + 4
+        for _ in range(n_refs):
+            at += 8 + struct.unpack_from("<I", raw, at)[0]
+    except (EOFError, OSError, zlib.error, struct.error):
+        return None
+    return raw[at:]
+
+
 class Judge:
     """Judges files; problems are returned as text, deviations counted."""
 
@@ -162,7 +185,7 @@ class Judge:
         errors = [line for line in errors if line not in closing]
         if run.status == 1 and len(errors) != 1:
             found.append(f"{len(errors)} messages: {err[-1000:]!r}")
-        if run.status == 1 and errors and source.name not in errors[0]:
+        if run.status == 1 and errors and not self.names_the_fault(errors[0], source):
             found.append(f"does not name the file: {errors[0]!r}")
         if run.status == 0 and errors:
             found.append(f"a message without a failure: {errors[0]!r}")
@@ -177,15 +200,19 @@ class Judge:
             found.append(f"left behind: {left}")
         return found
 
+    @staticmethod
+    def names_the_fault(message, source):
+        """Whether the message has the file's name, with its control characters spelled out; what is
+        found while writing has only the read's."""
+        return (source.name.replace("\x1b", "\\x1b") in message or
+                re.search("(read|reference) '.*' (cannot be (written|indexed)|has .* bases)", message))
+
     def content(self, way, out):
         """What the output says, without its header; None if it is no whole file."""
         data = out.read_bytes()
         if way.output.endswith(".sam"):
             return b"".join(line for line in data.splitlines(True) if not line.startswith(b"@"))
-        try:
-            return bamfile.parse_file(data).records
-        except Exception:  # noqa: BLE001 (whatever it is, the file is not whole)
-            return None
+        return records_of(data) if data.endswith(bamfile.EOF_BLOCK) else None
 
     def clean(self, source):
         """Removes outputs and whatever else is there."""
@@ -222,14 +249,15 @@ class Judge:
         self.clean(source)
         return content
 
-    def compare(self, way, message, content, want):
+    def compare(self, case, way, message, content, want):
         """Our result against samtools'. Returns problems."""
         if want is None and content is None:
             self.counts["both refuse"] += 1
             return []
         if want is None:
-            self.counts["only samtools refuses"] += 1
-            return [f"{way.name}: samtools refuses this file"]
+            reason = DEVIATIONS.get(case.name)
+            self.counts[f"only samtools refuses: {reason}"] += 1
+            return [] if reason else [f"{way.name}: samtools refuses this file"]
         if content is None:
             reason = next((text for text in STRICTER if text in message), None)
             self.counts[f"stricter: {reason or message}"] += 1
@@ -240,6 +268,11 @@ class Judge:
                          for records in (content, want))
         else:
             got, want = content.splitlines(), want.splitlines()
+        if way.name == "template":
+            # samtools' order of unmapped reads is none: it may part from that of a plain sort by its
+            # own rules. Orders are compared in differential.py.
+            got.sort()
+            want.sort()
         if got == want:
             return []
         if len(got) != len(want):
@@ -264,6 +297,7 @@ class Judge:
             if content != other:
                 found.append(f"{way.name}: in memory and spilled differ: {message} {other_message}")
             elif self.with_reference:
-                found += self.compare(way, message or "", content, self.reference(source, way))
+                found += self.compare(case, way, message or "", content,
+                                      self.reference(source, way))
         source.unlink()
         return [re.sub(r"\s+", " ", f"{case.name}: {problem}")[:1500] for problem in found]

@@ -14,9 +14,10 @@
 
 #include <htslib/hts_log.h>
 
-enum { MAX_STREAM = 1 << 22 };
+enum { MAX_STREAM = 1 << 20 };
 
 static struct fuzz_file file;
+static uint8_t stream_bytes[MAX_STREAM];
 static htsThreadPool pool;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -120,7 +121,7 @@ static void read_file(size_t piece_bytes)
     FUZZ_CHECK(reader || fuzz_n_errors() > 0);
     if (!reader) return;
     bool is_text = bam_reader_is_text(reader);
-    struct stream s = {.bytes = fuzz_alloc(MAX_STREAM)};
+    struct stream s = {.bytes = stream_bytes};
     while (!is_text && take_piece(reader, &piece, piece_bytes, &s)) continue;
     if (!is_text && !s.failed && !s.too_long) {
         bool sound;
@@ -128,7 +129,6 @@ static void read_file(size_t piece_bytes)
         if (sound) compare_with_htslib(&s, n);
     }
     bam_piece_release(&piece);
-    free(s.bytes);
     bam_reader_close(reader);
 }
 

@@ -46,7 +46,8 @@ def inputs_of(target, seeds):
 def environment():
     """RocksDB keeps a few objects to the end on purpose; htslib is not instrumented."""
     env = dict(os.environ, REF_PATH=":", REF_CACHE=":", LC_ALL="C")
-    env.setdefault("ASAN_OPTIONS", "allocator_may_return_null=1:detect_odr_violation=0")
+    env.setdefault("ASAN_OPTIONS", "allocator_may_return_null=1:detect_odr_violation=0:"
+                   "quarantine_size_mb=16")
     env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
     return env
 
@@ -81,7 +82,7 @@ def fuzz(target, args):
         folder.mkdir(parents=True, exist_ok=True)
     command = [str(pathlib.Path(args.programs).resolve() / f"fuzz_{target}"),
                f"-max_total_time={args.seconds}", f"-timeout={INPUT_LIMIT_S}",
-               f"-rss_limit_mb={MEMORY_LIMIT_MB}", f"-artifact_prefix={found}/", "-max_len=16384",
+               f"-rss_limit_mb={MEMORY_LIMIT_MB}", "-malloc_limit_mb=100000", f"-artifact_prefix={found}/", "-max_len=16384",
                "-print_final_stats=1", "-close_fd_mask=1", str(corpus),
                *inputs_of(target, args.seeds)]
     words = pathlib.Path(args.seeds).resolve() / f"{target}.dict"
