@@ -553,6 +553,35 @@ static void test_lying_records_are_refused(void **state)
     }
 }
 
+/* A long CIGAR is compared with the sequence, too, and not only the operations that hold its place:
+   htslib refuses such records, and they were written. */
+static void test_long_cigar_against_sequence(void **state)
+{
+    (void)state;
+    enum { L_SEQ = 5, TAG = 8 + 2 * 4 };
+    struct record_fields f = {.name = "r", .tid = 0, .pos = 7, .n_cigar = 2, .l_seq = L_SEQ,
+                              .tag_bytes = TAG};
+    uint8_t rec[128];
+    size_t size = put_record(rec, &f, 0);
+    uint8_t *cigar = rec + 38, *tag = rec + size - TAG;
+    test_put_u32(cigar, L_SEQ << 4 | BAM_CSOFT_CLIP);
+    test_put_u32(cigar + 4, 9 << 4 | BAM_CREF_SKIP);
+    memcpy(tag, "CGBI\2\0\0\0", 8);
+    test_put_u32(tag + 8, 3 << 4 | BAM_CMATCH);
+    for (uint32_t n = 0; n < 5; n++) {
+        test_put_u32(tag + 12, n << 4 | BAM_CINS);
+        assert_true((bam_record_check(rec, 1) == NULL) == (n == L_SEQ - 3));
+    }
+    /* htslib finds no CIGAR in these. */
+    tag[3] = 'c';
+    test_put_u32(tag + 4, 8);
+    assert_null(bam_record_check(rec, 1));
+    test_put_u32(tag + 4, 9);           /* longer than the record: no tag */
+    assert_non_null(bam_record_check(rec, 1));
+    test_put_u16(rec + 18, BAM_FUNMAP);
+    assert_null(bam_record_check(rec, 1));
+}
+
 /*
  * Whether CIGAR and sequence agree is judged as by htslib, which reads all these records: random
  * operations, even such as there are none, and random flags and places. Those that pass unpack as
@@ -722,6 +751,7 @@ int main(void)
         cmocka_unit_test(test_what_bam_cannot_hold),
         cmocka_unit_test(test_long_coordinates),
         cmocka_unit_test(test_forged_long_coordinates),
+        cmocka_unit_test(test_long_cigar_against_sequence),
         cmocka_unit_test(test_long_cigar_that_covers_too_much),
         cmocka_unit_test(test_lying_records_are_refused),
         cmocka_unit_test(test_cigar_is_judged_as_by_htslib),
