@@ -26,7 +26,7 @@ def work(job):
     import hostile_check
     import hostile_files
     seed, first, step, n_cases, found = job
-    base = hostile_files.Base(400)
+    base = hostile_files.Base(1500)
     named = list(hostile_files.named_cases(base))
     judge = hostile_check.Judge()
     ways, problems = hostile_check.WAYS, []

@@ -22,8 +22,7 @@ EDGES = (0, 1, 2, 31, 32, 33, 36, 127, 128, 255, 256, 65535, 65536, (1 << 28), (
 
 
 def base_record(rng, number):
-    """A record like those of a library of pairs, with tags. All of its read groups are in the header:
-    where others go with --template-coordinate samtools 1.24 does not decide by their library."""
+    """A record like those of a library of pairs, with tags."""
     tid, pos = rng.randrange(2), rng.randrange(40000)
     flag = rng.choice((99, 147, 83, 163, 0, 16, 4, 77, 1024))
     aux = (b"RGZg%d\0" % rng.randrange(2) + b"MCZ50M\0" + b"MIZ%d/A\0" % rng.randrange(50) +
@@ -33,8 +32,8 @@ def base_record(rng, number):
     if flag & 4:
         place = (-1, -1) if rng.random() < 0.5 else (tid, pos)
         return bamfile.record(f"u{number}", flag, *place, "", seq, aux, 0, (*place, 0))
-    return bamfile.record(f"run:{rng.randrange(9)}:{number}", flag, tid, pos,
-                          rng.choice(("50M", "5S45M", "20M2D30M", "10H50M", "40M10S")), seq, aux, 30,
+    cigar = rng.choice(("50M", "5S45M", "20M2D30M", "10H50M", "40M10S"))
+    return bamfile.record(f"run:{rng.randrange(9)}:{number}", flag, tid, pos, cigar, seq, aux, 30,
                           (tid, rng.randrange(40000), 200))
 
 
@@ -145,7 +144,8 @@ def header_cases(base):
         "fewer @SQ": "".join(sq.splitlines(True)[:1]),
         "more @SQ": sq + "@SQ\tSN:more\tLN:9\n", "@SQ twice": sq + sq,
         "duplicate names": sq.replace("chr2", "chr1"), "no LN": sq.replace("\tLN:50000", ""),
-        "LN negative": sq.replace("LN:50000", "LN:-5"), "LN of text": sq.replace("LN:50000", "LN:x"),
+        "LN negative": sq.replace("LN:50000", "LN:-5"),
+        "LN of text": sq.replace("LN:50000", "LN:x"),
         "LN beyond 32 bits": sq.replace("LN:50000", "LN:99999999999"),
         "no SN": sq.replace("SN:chr2\t", ""), "name of nothing": sq.replace("SN:chr2", "SN:"),
         "no tabs": TEXT.replace("\t", " "), "no newline at the end": TEXT.rstrip("\n"),
@@ -184,7 +184,8 @@ def block_cases(base):
     yield Case("blocks swapped", "bam", base.with_blocks([*first, *rest[:1], second, *rest[1:]]))
     yield Case("block missing", "bam", base.with_blocks([*first, *rest]))
     yield Case("block twice", "bam", base.with_blocks([*first, second, second, *rest]))
-    yield Case("empty blocks", "bam", base.with_blocks([empty] * 3 + first + [empty, second] + rest))
+    yield Case("empty blocks", "bam",
+               base.with_blocks([empty] * 3 + first + [empty, second] + rest))
     yield Case("EOF block in the middle", "bam",
                base.with_blocks([*first, bamfile.EOF_BLOCK, second, *rest]))
     yield Case("no EOF block", "bam", b"".join(blocks))
@@ -240,7 +241,8 @@ def sam_cases():
         "integer too large": "r" + unmapped + "\tXX:i:99999999999",
         "long name": "n" * 255 + unmapped, "no name": unmapped,
         "escape sequence": "\x1b[2Jr\t4", "NUL": "r" + unmapped + "\tXX:Z:a\0b",
-        "empty line": "", "header line": "@CO\tlate", "formats": "%s%n%s\tx", "only tabs": "\t" * 20,
+        "empty line": "", "header line": "@CO\tlate", "formats": "%s%n%s\tx",
+        "only tabs": "\t" * 20,
     }
     head, records = good.split("\n", 5)[:5], good.split("\n", 5)[5]
     cut = records.find("\n", len(records) // 2) + 1

@@ -64,8 +64,8 @@ class Collector(unittest.TestResult):
 
 
 def select(suite, pattern):
-    """The tests of a suite whose id has one of the patterns, between commas, in it, as a word or with
-    wildcards."""
+    """The tests of a suite whose id has one of the patterns, which commas divide, in it, as a word
+    or with wildcards."""
     for item in suite:
         if isinstance(item, unittest.TestSuite):
             yield from select(item, pattern)

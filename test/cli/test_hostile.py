@@ -1,5 +1,5 @@
-"""Damaged and malicious files: never a crash, a loop or a result that looks whole and is not. What is
-checked is in hostile_check.py; `make hostile N=5000` does it for more files."""
+"""Damaged and malicious files: never a crash, a loop or a result that looks whole and is not. What
+is checked is in hostile_check.py; `make hostile N=5000` does it for more files."""
 
 import os
 import random
@@ -37,8 +37,8 @@ class Hostile(unittest.TestCase):
         self.check(hostile_files.field_cases(BASE), 1)
 
     def test_tags(self):
-        cases = [case._replace(data=BASE.with_record(case.data)) for case in hostile_files.tag_cases()]
-        self.check(cases, 3)
+        self.check([case._replace(data=BASE.with_record(case.data))
+                    for case in hostile_files.tag_cases()], 3)
 
     def test_headers(self):
         self.check(hostile_files.header_cases(BASE), 1)
@@ -125,7 +125,8 @@ class Terminal(CliTest):
 
     def test_file_name(self):
         name = self.path("no" + self.ESCAPE + "such\nfile.bam")
-        self.check(self.rocksort("-o", self.path("out.bam"), name), r"no\x1b[2J", r"such\x0afile.bam")
+        result = self.rocksort("-o", self.path("out.bam"), name)
+        self.check(result, r"no\x1b[2J", r"such\x0afile.bam")
 
     def test_utf8_stays(self):
         result = self.rocksort("-o", self.path("out.bam"), self.path("gr\u00f6\u00dfe.bam"))
@@ -134,7 +135,8 @@ class Terminal(CliTest):
     def test_sam_name(self):
         """Of a record that does not fit BAM; htslib's own messages have no name of it."""
         line = f"s{self.ESCAPE}\t0\ta\t4294967296\t9\t*\t*\t0\t0\t*\t*\n"
-        result = self.rocksort("-o", self.path("out.bam"), stdin=("@SQ\tSN:a\tLN:9\n" + line).encode())
+        sam = "@SQ\tSN:a\tLN:9\n" + line
+        result = self.rocksort("-o", self.path("out.bam"), stdin=sam.encode())
         self.check(result, r"s\x1b[2J")
 
 

@@ -1,7 +1,7 @@
 /*
  * fuzz_block.c -- blocks of the temporary database, damaged or made by somebody else: parsing,
- * checksum, codecs, and the records inside. The first byte of the input says whether the checksum is
- * made to fit, without which nearly no input would come past it, and how the value comes to be:
+ * checksum, codecs, and the records inside. The first byte of the input says whether the checksum
+ * is made to fit, without which nearly no input would come past it, and how the value comes to be:
  *   - the input is the value;
  *   - the input is what the payload holds, compressed by one of the codecs;
  *   - as that, but it is the records that are made of the input.
@@ -60,7 +60,8 @@ static uint8_t *make_value(enum temp_codec codec, const uint8_t *raw, size_t raw
     static const uint8_t bound[SORT_KEY_FIXED_BYTES + MERGE_BOUND_TAIL_BYTES] = {0};
     struct temp_coder coder = {0};
     uint8_t *out = fuzz_alloc(bam_block_bound(codec, raw_bytes, sizeof bound));
-    ssize_t n = bam_block_encode(&coder, codec, raw, raw_bytes, n_records, bound, sizeof bound, out);
+    ssize_t n = bam_block_encode(&coder, codec, raw, raw_bytes, n_records, bound, sizeof bound,
+                                 out);
     FUZZ_CHECK(n > 0);
     uint8_t *value = fuzz_copy(out, (size_t)n);
     *value_bytes = (size_t)n;

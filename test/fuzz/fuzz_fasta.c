@@ -1,6 +1,7 @@
 /*
- * fuzz_fasta.c -- the FASTA of option -I: any text, plain or compressed, any k and window. The index
- * has at most one k-mer a window, all of them within their bits and their places within the bases.
+ * fuzz_fasta.c -- the FASTA of option -I: any text, plain or compressed, any k and window. The
+ * index has at most one k-mer a window, all of them within their bits and their places within the
+ * bases.
  */
 #include "fuzz_file.h"
 

@@ -54,7 +54,8 @@ static size_t put_header(uint8_t *out)
 }
 
 /* Cuts the content into stored blocks; the fuzzer chooses sizes, empty ones among them. */
-static uint8_t *make_blocks(struct fuzz_input *in, const uint8_t *content, size_t n, size_t *n_bytes)
+static uint8_t *make_blocks(struct fuzz_input *in, const uint8_t *content, size_t n,
+                            size_t *n_bytes)
 {
     static const uint8_t eof_block[28] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2, 0,
                                           27, 0, 3};

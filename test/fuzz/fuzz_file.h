@@ -1,6 +1,6 @@
 /*
- * fuzz_file.h -- input files for the fuzz targets: in memory, but with a path that can be opened; and
- * BAM files whose blocks are whole although the fuzzer knows nothing of BGZF.
+ * fuzz_file.h -- input files for the fuzz targets: in memory, but with a path that can be opened;
+ * and BAM files whose blocks are whole although the fuzzer knows nothing of BGZF.
  */
 #ifndef ROCKSORT_FUZZ_FILE_H
 #define ROCKSORT_FUZZ_FILE_H

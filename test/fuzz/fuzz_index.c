@@ -1,7 +1,7 @@
 /*
  * fuzz_index.c -- indexes of sorted records with whatever fields, byte for byte those that htslib
- * makes of the same places in a file. The input says how records lie in blocks and segments; no file
- * is written, for an index needs to know only where records begin.
+ * makes of the same places in a file. The input says how records lie in blocks and segments; no
+ * file is written, for an index needs to know only where records begin.
  */
 #include "fuzz_file.h"
 #include "fuzz_record.h"

@@ -6,8 +6,8 @@
  * with libFuzzer (make fuzz), or with replay.c, which runs it on files (make check). It must not
  * depend on anything but the input, and must leave nothing behind.
  *
- * What a target cannot decide from the input, such as the sizes of pieces, it takes from the input's
- * bytes with the functions below. Behind the end of the input all numbers are 0.
+ * What a target cannot decide from the input, such as the sizes of pieces, it takes from the
+ * input's bytes with the functions below. Behind the end of the input all numbers are 0.
  */
 #ifndef ROCKSORT_FUZZ_INPUT_H
 #define ROCKSORT_FUZZ_INPUT_H

@@ -2,10 +2,10 @@
  * fuzz_keys.c -- the keys of arbitrary records in all orders.
  *
  * Every record that passes bam_record_check has a key or a reason why not, of the size that was
- * announced and within the room that batches count on; nothing is read or written beyond. Keys of an
- * order are prefix-free: so memcmp orders them totally, and run and index can be appended. A record
- * goes through unpacking and packing unchanged in what counts, and what the minimiser order does to
- * a record is undone before it is written.
+ * announced and within the room that batches count on; nothing is read or written beyond. Keys of
+ * an order are prefix-free: so memcmp orders them totally, and run and index can be appended. A
+ * record goes through unpacking and packing unchanged in what counts, and what the minimiser order
+ * does to a record is undone before it is written.
  */
 #include "fuzz_record.h"
 
@@ -30,7 +30,7 @@ static struct minhash_index *minhash_index;
 /* An index of a reference whose k-mers reads of few bases may hit. */
 static struct minhash_index *make_index(int k)
 {
-    static const char fasta[] = ">a\nACGTACGTAAAACCCCGGGGTTTTACGATCGATCAGCTAGCATCGACTAGCATCAGCATCAGCATG\n";
+    static const char fasta[] = ">a\nACGTACGTAAAACCCCGGGGTTTTACGATCGATCAGCTAGCATCGACTAGCATCAGCATG\n";
     char path[64];
     int fd = memfd_create("fasta", MFD_CLOEXEC);
     FUZZ_CHECK(fd >= 0 && write(fd, fasta, sizeof fasta - 1) == sizeof fasta - 1);

@@ -19,7 +19,6 @@ struct stream {
     size_t starts[MAX_RECORDS + 1];
 };
 
-static sam_hdr_t *header;
 static struct bam_key_template *template_ends;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -28,10 +27,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    header = sam_hdr_parse(strlen(fuzz_header_text), fuzz_header_text);
+    sam_hdr_t *header = sam_hdr_parse(strlen(fuzz_header_text), fuzz_header_text);
     FUZZ_CHECK(header);
     template_ends = bam_key_template_create(header);
     FUZZ_CHECK(template_ends);
+    sam_hdr_destroy(header);
     return 0;
 }
 

@@ -67,11 +67,12 @@ static void put_name(struct fuzz_input *in, struct output *out, size_t n)
 
 static void put_operations(struct fuzz_input *in, struct output *out, unsigned n, uint32_t n_bases)
 {
+    static const uint8_t others[] = {BAM_CDEL, BAM_CREF_SKIP, BAM_CHARD_CLIP, BAM_CPAD, BAM_CBACK};
     for (unsigned i = 0; i < n; i++) {
         uint32_t length = i == 0 ? n_bases : fuzz_u32(in) >> fuzz_below(in, 32);
         unsigned op = i == 0 ? BAM_CMATCH : fuzz_below(in, 16);
         /* Most records are to pass the check of CIGAR against sequence. */
-        if (i > 0 && !fuzz_one_in(in, 8)) op = "\x02\x03\x05\x06\x09"[op % 5];
+        if (i > 0 && !fuzz_one_in(in, 8)) op = others[op % 5];
         if (i == 0 && fuzz_one_in(in, 8)) op = BAM_CSOFT_CLIP;
         put_number(out, length << BAM_CIGAR_SHIFT | op);
     }

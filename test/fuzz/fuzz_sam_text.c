@@ -1,9 +1,9 @@
 /*
- * fuzz_sam_text.c -- SAM text: the same records as htslib's own reader, however the text is cut into
- * chunks. The first byte of the input says how large chunks are; the rest is the file.
+ * fuzz_sam_text.c -- SAM text: the same records as htslib's own reader, however the text is cut
+ * into chunks. The first byte of the input says how large chunks are; the rest is the file.
  *
- * Where htslib finds an error so do we, behind the same records. We are stricter only in what htslib
- * reads as something that the line does not say: see is_stricter.
+ * Where htslib finds an error so do we, behind the same records. We are stricter only in what
+ * htslib reads as something that the line does not say: see is_stricter.
  */
 #include "fuzz_input.h"
 

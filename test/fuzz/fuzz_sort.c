@@ -1,7 +1,7 @@
 /*
  * fuzz_sort.c -- whole sorts in one process: any file, in memory and in so little memory that it is
- * spilled to many runs, with one thread and with several. All of them succeed with the same bytes, or
- * all fail, each with a message, and nothing is left behind. The slowest of the targets: some
+ * spilled to many runs, with one thread and with several. All of them succeed with the same bytes,
+ * or all fail, each with a message, and nothing is left behind. The slowest of the targets: some
  * thousand threads a second, and a database for each input that spills.
  */
 #include "fuzz_file.h"

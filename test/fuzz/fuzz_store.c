@@ -1,10 +1,10 @@
 /*
- * fuzz_store.c -- temporary databases whose files somebody has changed: the input says how many runs
- * there are, and then which bytes of which files change, or that files are cut short, lost or traded.
- * The database is opened again and scanned.
+ * fuzz_store.c -- temporary databases whose files somebody has changed: the input says how many
+ * runs there are, and then which bytes of which files change, or that files are cut short, lost or
+ * traded. The database is opened again and scanned.
  *
- * RocksDB must not crash over what it finds, an error has a message, and a block that a scan shows is
- * one that was put, unchanged: every byte has a checksum. That none are missing is not for the
+ * RocksDB must not crash over what it finds, an error has a message, and a block that a scan shows
+ * is one that was put, unchanged: every byte has a checksum. That none are missing is not for the
  * database to know (a manifest that ends early is one of a run that never ended), but for the sums
  * over all records at the end.
  */
@@ -138,7 +138,8 @@ static void change_files(struct fuzz_input *in)
     }
 }
 
-/* Shows what is there, each block against what was put. Returns their number, or -1 after a message. */
+/* Compares each block that is there with what was put. Returns their number, or -1 after a
+   message. */
 static int scan_all(struct run_db *db)
 {
     uint8_t wanted_key[4], wanted[VALUE_BYTES];

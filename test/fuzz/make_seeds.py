@@ -21,9 +21,9 @@ REFS = [("a", 1000), ("b", 1 << 29), ("c", (1 << 31) - 1)]
 # The places of the forms in enum fuzz_form.
 AS_IT_IS, BLOCKS, RECORDS, MADE = range(4)
 
-SAM_WORDS = ["@HD", "@SQ", "@RG", "@PG", "@CO", "\t", "\n", "\r\n", "SN:", "LN:", "ID:", "PP:", "LB:",
-             "PG:", "SO:coordinate", "VN:1.6", "*", "=", "4M", "65535", "2147483647", "2147483648",
-             "4294967296", "RG:Z:", "MC:Z:", "CG:B:I,", "XX:B:c,", "XF:f:", "XA:A:"]
+SAM_WORDS = ["@HD", "@SQ", "@RG", "@PG", "@CO", "\t", "\n", "\r\n", "SN:", "LN:", "ID:", "PP:",
+             "LB:", "PG:", "SO:coordinate", "VN:1.6", "*", "=", "4M", "65535", "2147483647",
+             "2147483648", "4294967296", "RG:Z:", "MC:Z:", "CG:B:I,", "XX:B:c,", "XF:f:", "XA:A:"]
 
 
 def noise(rng, sizes):

@@ -82,7 +82,8 @@ def fuzz(target, args):
         folder.mkdir(parents=True, exist_ok=True)
     command = [str(pathlib.Path(args.programs).resolve() / f"fuzz_{target}"),
                f"-max_total_time={args.seconds}", f"-timeout={INPUT_LIMIT_S}",
-               f"-rss_limit_mb={MEMORY_LIMIT_MB}", "-malloc_limit_mb=100000", f"-artifact_prefix={found}/", "-max_len=16384",
+               f"-rss_limit_mb={MEMORY_LIMIT_MB}", "-malloc_limit_mb=100000",
+               f"-artifact_prefix={found}/", "-max_len=16384",
                "-print_final_stats=1", "-close_fd_mask=1", str(corpus),
                *inputs_of(target, args.seeds)]
     words = pathlib.Path(args.seeds).resolve() / f"{target}.dict"
@@ -96,8 +97,9 @@ def fuzz(target, args):
         text = log.read().decode(errors="replace")
     n_runs = statistic("number_of_executed_units", text)
     cover = re.findall(r"cov: (\d+)", text)
-    line = (f"{target}: {n_runs} executions in {args.seconds} s, {statistic('new_units_added', text)} "
-            f"new inputs, coverage {cover[-1] if cover else '?'}, "
+    line = (f"{target}: {n_runs} executions in {args.seconds} s, "
+            f"{statistic('new_units_added', text)} new inputs, "
+            f"coverage {cover[-1] if cover else '?'}, "
             f"{statistic('peak_rss_mb', text)} MB")
     if done.returncode == 0:
         return True, line, ""

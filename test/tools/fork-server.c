@@ -1,16 +1,16 @@
 /*
  * fork-server.c -- runs `samtools rocksort` again and again without loading it anew: for tests that
- * run it on thousands of files. Each run is a child of its own, forked before anything has happened,
- * so that it is as if it had just been started; it ends in the normal way, with all that sanitizers
- * do at the end of a program.
+ * run it on thousands of files. Each run is a child of its own, forked before anything has
+ * happened, so that it is as if it had just been started; it ends in the normal way, with all that
+ * sanitizers do at the end of a program.
  *
  * On standard input come requests, on standard output go answers, one for each, until the input
  * ends. All numbers are 32 bits as they are in memory. A request is the number of its strings, then
  * each string as its length and bytes:
  *     limit in seconds; NAME=VALUE to be set in the environment, any number of them; "--"; argv
- * An answer is: wait status; 1 if the limit was exceeded, and the child killed, else 0; peak resident
- * memory in KiB; length of what was written to standard error, of which the first MAX_ERROR_BYTES
- * are kept; these bytes. Standard input and output of the child are /dev/null.
+ * An answer is: wait status; 1 if the limit was exceeded, and the child killed, else 0; peak
+ * resident memory in KiB; length of what was written to standard error, of which the first
+ * MAX_ERROR_BYTES are kept; these bytes. Standard input and output of the child are /dev/null.
  */
 #define _GNU_SOURCE
 #include "bam_rocksort.h"
