@@ -6,6 +6,8 @@
 #   make differential N=2000   compares with samtools 1.24 on random inputs and options
 #   make kill-sweep N=200      kills sorts at random moments, finishes them, compares
 #   make fault-sweep    fails every system call of small sorts, one at a time (an hour or two)
+#   make hostile N=5000        damages so many files and compares with samtools 1.24
+#   make fuzz MINUTES=60       runs each fuzz target for so long (clang); fuzz-quick for SECONDS=10
 #   make bench          compares with the samtools on PATH (an hour on two cores)
 #   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
 #                       with SCALE=small; RECORDS=6M simulates so many)
@@ -31,11 +33,15 @@ CFLAGS ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 N ?= 2000
 
-WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+           -Wformat=2 -Wformat-security
 HARDENING = -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)
 ALL_CFLAGS = -std=gnu11 -pthread $(WARNINGS) $(HARDENING) $(if $(WERROR),-Werror) \
-             $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) $(CFLAGS)
-ALL_LDFLAGS = -pthread -pie $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+             $(if $(SAN),-fsanitize=$(SAN) $(SAN_FLAGS)) $(CFLAGS)
+# What a sanitizer finds ends the program; UndefinedBehaviorSanitizer would go on.
+SAN_FLAGS = -fno-omit-frame-pointer -fno-sanitize-recover=all
+ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SAN),-fsanitize=$(SAN)) \
+              $(LDFLAGS)
 
 PACKAGES = snappy liblz4 libzstd zlib libxxhash
 ifdef HTSDIR
@@ -69,10 +75,23 @@ OBJECTS = $(MODULES:%=$(BUILD)/%.o)
 BIN = $(if $(SAN)$(WERROR),$(BUILD),.)
 PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 
-UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
+# VALGRIND=1 runs the unit tests, the fuzz targets' inputs and some of the CLI tests under memcheck,
+# which takes 20 to 50 times as long; whatever it finds is a failure.
+ifdef VALGRIND
+MEMCHECK = valgrind --quiet --error-exitcode=99 --leak-check=full --fair-sched=yes \
+           --suppressions=$(CURDIR)/test/valgrind.supp
+CLI_OPTIONS = --only $(VALGRIND_CLI)
+export ROCKSORT_TEST_WRAPPER = $(MEMCHECK)
+export ROCKSORT_TEST_SLOW_FACTOR = 50
+endif
+VALGRIND_CLI = test_errors.Input,test_headers
 
-.PHONY: all demo check check-unit check-cli differential kill-sweep fault-sweep bench \
-        bench-peers bench-2014 install clean format completions dist deb test-deb \
+UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
+FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
+               $(basename $(notdir $(wildcard test/fuzz/fuzz_*.c))))
+
+.PHONY: all demo check check-unit check-fuzz check-cli differential hostile kill-sweep fault-sweep \
+        fuzz fuzz-quick fuzz-targets bench bench-peers bench-2014 install clean format completions dist deb test-deb \
         test-workflows
 .SECONDARY:
 
@@ -117,14 +136,55 @@ demo:
 check:
 	@sh scripts/install-deps.sh test
 	@$(MAKE) --no-print-directory all bench/simulate-reads
-	@$(MAKE) --no-print-directory check-unit check-cli
+	@$(MAKE) --no-print-directory check-unit check-fuzz check-cli
 
 $(BUILD)/test_%: test/unit/test_%.c $(OBJECTS)
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -I. $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) $(ALL_LDFLAGS) \
 	    $(LIB_LIBS) $$($(PKG_CONFIG) --libs cmocka) -o $@
 
 check-unit: $(UNIT_TESTS:%=$(BUILD)/%)
-	@for t in $^; do echo "== $$t"; ./$$t || exit 1; done
+	@for t in $^; do echo "== $$t"; $(MEMCHECK) ./$$t || exit 1; done
+
+# Fuzz targets, with messages of their own instead of diag.c. Two ways to link them: on files, as
+# part of check, with the compiler and sanitizers of everything else; and with libFuzzer.
+FUZZ_SHARED = test/fuzz/fuzz_diag.c test/fuzz/fuzz_file.c test/fuzz/fuzz_record.c
+FUZZ_HEADERS = $(wildcard test/fuzz/*.h)
+
+$(BUILD)/replay_%: test/fuzz/fuzz_%.c test/fuzz/replay.c $(FUZZ_SHARED) $(FUZZ_HEADERS) $(OBJECTS)
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE -I. -Itest/fuzz $(LIB_CFLAGS) \
+	    $(filter-out %.h %/diag.o,$^) $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
+
+check-fuzz: $(FUZZ_TARGETS:fuzz_%=$(BUILD)/replay_%)
+	@python3 test/fuzz/make_seeds.py build/fuzz-seeds
+	@python3 test/fuzz/run.py replay --programs $(BUILD) --seeds build/fuzz-seeds
+
+FUZZ_BUILD = build/fuzz
+FUZZ_CC ?= clang
+FUZZ_CFLAGS = -std=gnu11 -pthread -O1 -g -fno-omit-frame-pointer -Wall -Wextra \
+              -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+FUZZ_OBJECTS = $(patsubst %,$(FUZZ_BUILD)/%.o,$(filter-out diag,$(MODULES)))
+MINUTES ?= 60
+SECONDS ?= 10
+
+$(FUZZ_BUILD)/%.o: %.c
+	@mkdir -p $(FUZZ_BUILD)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
+
+$(FUZZ_BUILD)/fuzz_%: test/fuzz/fuzz_%.c $(FUZZ_SHARED) $(FUZZ_HEADERS) $(FUZZ_OBJECTS)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(CPPFLAGS) -D_GNU_SOURCE -I. -Itest/fuzz \
+	    $(LIB_CFLAGS) $(filter-out %.h,$^) $(LDFLAGS) $(LIB_LIBS) -o $@
+
+fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ_BUILD)/%)
+
+# Where there is no clang with libFuzzer, this says so and is no failure.
+fuzz-quick:
+	@python3 test/fuzz/run.py fuzz --make "$(MAKE)" --cc "$(FUZZ_CC)" --programs $(FUZZ_BUILD) \
+	    --seeds build/fuzz-seeds --seconds $(SECONDS)
+
+fuzz:
+	@sh scripts/install-deps.sh fuzz
+	@python3 test/fuzz/run.py fuzz --make "$(MAKE)" --cc "$(FUZZ_CC)" --programs $(FUZZ_BUILD) \
+	    --seeds build/fuzz-seeds --seconds $$(($(MINUTES) * 60))
 
 build/venv/bin/python:
 	@sh scripts/make-venv.sh build/venv
@@ -139,11 +199,16 @@ SWEEP ?=
 fault-sweep: all build/fault_inject.so build/venv/bin/python
 	build/venv/bin/python test/fault_sweep.py --program $(BIN)/samtools-rocksort $(SWEEP)
 
-check-cli: all build/venv/bin/python build/fault_inject.so
+# Runs rocksort thousands of times for the tests of damaged files.
+$(BUILD)/fork-server: test/tools/fork-server.c $(OBJECTS)
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -I. $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) $(ALL_LDFLAGS) \
+	    $(LIB_LIBS) -o $@
+
+check-cli: all $(BUILD)/fork-server build/venv/bin/python build/fault_inject.so
 	@bash scripts/fetch-real-bams.sh build/real-bams
-	build/venv/bin/python test/cli/run.py --build-dir $(BIN)
-	build/venv/bin/python test/differential.py --program $(BIN)/samtools-rocksort --cases 200 \
-	    --seed 71
+	build/venv/bin/python test/cli/run.py --build-dir $(BIN) $(CLI_OPTIONS)
+	$(if $(VALGRIND),@:,build/venv/bin/python test/differential.py \
+	    --program $(BIN)/samtools-rocksort --cases 200 --seed 71)
 
 # Compares N random cases with samtools 1.24, with a new seed each time.
 differential: all build/venv/bin/python
@@ -153,6 +218,10 @@ differential: all build/venv/bin/python
 kill-sweep: N = 200
 kill-sweep: all bench/simulate-reads
 	python3 test/kill_sweep.py --program $(BIN)/samtools-rocksort -n $(N)
+
+# Damages files at random, N of them, and compares with samtools 1.24.
+hostile: all $(BUILD)/fork-server build/venv/bin/python
+	build/venv/bin/python test/hostile.py --build-dir $(BIN) --cases $(N)
 
 bench: all bench/simulate-reads
 	python3 bench/bench.py
@@ -240,4 +309,4 @@ format:
 clean:
 	rm -rf build demo samtools samtools-rocksort bench/simulate-reads bench/spindle
 
--include $(wildcard $(BUILD)/*.d)
+-include $(wildcard $(BUILD)/*.d $(FUZZ_BUILD)/*.d)

@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* More than the index of one record: the one that straddles two batches is not counted before its
-   beginning is prepended. Also covers the alignment of what lies between the ends. */
-enum { STRADDLER_BYTES = 1024 };
+/* More than an entry of 16 bytes and the alignment of what lies between the ends. */
+enum { MARGIN_BYTES = 1024 };
 
 static size_t align_up(size_t n, size_t alignment)
 {
@@ -63,6 +62,7 @@ void bam_batch_reset(struct bam_batch *batch, size_t gap_bytes)
     free_parts(batch);
     batch->last_part = &batch->parts;
     batch->gap_bytes = gap_bytes;
+    batch->gap_is_open = true;
     batch->raw_begin = batch->raw_end = batch->walk_at = gap_bytes;
     batch->n_records = 0;
     batch->entries = NULL;
@@ -95,9 +95,17 @@ static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
     return sort_order_is_fixed(order) ? free_bytes / 3 * 2 : free_bytes / 3;
 }
 
+/* The same of the part of the straddler that the gap takes: an entry, which the margin covers, or a
+   key, which may be nearly as long as the record (a tag's value). */
+static size_t gap_index_bytes(enum sort_order order, size_t gap_bytes)
+{
+    return sort_order_is_fixed(order) ? 0 : index_bytes_at_worst(order, gap_bytes);
+}
+
 size_t bam_batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes)
 {
-    return gap_bytes + raw_bytes + index_bytes_at_worst(order, raw_bytes) + 4096;
+    return gap_bytes + gap_index_bytes(order, gap_bytes) + raw_bytes +
+           index_bytes_at_worst(order, raw_bytes) + 4096;
 }
 
 size_t bam_batch_room(const struct bam_batch *batch)
@@ -105,8 +113,9 @@ size_t bam_batch_room(const struct bam_batch *batch)
     /* Workers first take from the top and then count bytes as indexed; reading in the opposite
        order errs on the safe side. */
     size_t unindexed = atomic_load(&batch->unindexed_bytes);
-    size_t taken = batch->raw_end + atomic_load(&batch->result_bytes) + STRADDLER_BYTES +
+    size_t taken = batch->raw_end + atomic_load(&batch->result_bytes) + MARGIN_BYTES +
                    index_bytes_at_worst(batch->rules->order, unindexed);
+    if (batch->gap_is_open) taken += gap_index_bytes(batch->rules->order, batch->gap_bytes);
     size_t top = atomic_load(&batch->top);
     return top > taken ? raw_bytes_at_worst(batch->rules->order, top - taken) : 0;
 }
@@ -119,9 +128,10 @@ void bam_batch_append(struct bam_batch *batch, size_t raw_bytes)
 
 void bam_batch_prepend(struct bam_batch *batch, const uint8_t *bytes, size_t n_bytes)
 {
+    batch->gap_is_open = false;
     batch->raw_begin -= n_bytes;
     batch->walk_at = batch->raw_begin;
-    memcpy(batch->mem + batch->raw_begin, bytes, n_bytes);
+    if (n_bytes > 0) memcpy(batch->mem + batch->raw_begin, bytes, n_bytes);
     atomic_fetch_add(&batch->unindexed_bytes, n_bytes);
 }
 
@@ -199,6 +209,8 @@ int bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs, struct con
     if (part->source) memcpy(part->from, part->source, (size_t)(part->to - part->from));
     for (const uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
         problem->text = bam_record_check(rec, n_refs);
+        if (!problem->text && !part->batch->rules->long_positions && bam_record_is_long(rec))
+            problem->text = "it has a tag of a name that no file can have";
         if (problem->text) return -1;
         problem->record++;
     }

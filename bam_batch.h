@@ -12,7 +12,8 @@
  * indexed the batch is sorted, after which it is read-only.
  *
  * The gap takes the beginning of a record whose end is in this batch but whose beginning was in the
- * previous one.
+ * previous one: the straddler. How long that is shows only when the walk gets there, after bytes
+ * were appended behind the gap, so that there must be room for the index of a gap full of record.
  *
  * Ownership: the batch owns its parts, and its memory if it was allocated by bam_batch_create.
  */
@@ -55,6 +56,7 @@ struct bam_batch {
     const struct sort_rules *rules;
     /* filler only, until the batch is sorted */
     size_t gap_bytes;
+    bool gap_is_open;                   /* bam_batch_prepend is still to come */
     size_t raw_begin, raw_end;
     size_t walk_at;                     /* end of the last part */
     size_t n_records;
@@ -95,7 +97,8 @@ double bam_batch_memory_at_worst(enum sort_order order);
 void bam_batch_append(struct bam_batch *batch, size_t raw_bytes);
 
 /*
- * Moves bytes to just below raw_begin, which must be untouched: at most gap_bytes of them.
+ * Moves bytes to just below raw_begin, which must be untouched: at most gap_bytes of them. Once for
+ * each batch, before its first part, with no bytes if no record lies across its beginning.
  */
 void bam_batch_prepend(struct bam_batch *batch, const uint8_t *bytes, size_t n_bytes);
 

@@ -3,9 +3,6 @@
 
 #include "bam_merge.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 static const uint8_t magic[4] = {'R', 'S', 'B', 2};
 
 size_t bam_block_bound(enum temp_codec codec, size_t raw_bytes, size_t last_bound_bytes)
@@ -60,4 +57,31 @@ bool bam_block_verify(const uint8_t *value, size_t value_bytes)
     if (value_bytes < BAM_BLOCK_HEADER_BYTES) return false;
     memcpy(&checksum, value, 8);
     return checksum == XXH3_64bits(value + 8, value_bytes - 8);
+}
+
+bool bam_block_is_plausible(const struct bam_block *block)
+{
+    /* One record of nearly 2^31 bytes and what stands with it in a block. */
+    return block->raw_bytes <= UINT32_MAX &&
+           block->n_records <= block->raw_bytes / BAM_RECORD_MIN_BYTES;
+}
+
+ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block *block,
+                          const uint8_t *raw, int32_t n_refs)
+{
+    const uint8_t *rec = raw, *end = raw + block->raw_bytes;
+    size_t n_records = 0, keyed_bytes = 0;
+    const char *problem;
+    while (end - rec >= BAM_RECORD_MIN_BYTES) {
+        size_t rec_bytes = bam_record_bytes(rec);
+        if (rec_bytes > (size_t)(end - rec) || bam_record_check(rec, n_refs)) return -1;
+        if (!sort_order_is_fixed(rules->order)) {
+            size_t key_bytes = sort_key_bytes(rules, rec, &problem);
+            if (key_bytes == 0) return -1;      /* it had one when it was read */
+            keyed_bytes += keyed_record_bytes(key_bytes);
+        }
+        rec += rec_bytes;
+        n_records++;
+    }
+    return rec == end && n_records == block->n_records ? (ssize_t)keyed_bytes : -1;
 }

@@ -19,6 +19,7 @@
 #ifndef ROCKSORT_BAM_BLOCK_H
 #define ROCKSORT_BAM_BLOCK_H
 
+#include "bam_sort_key.h"
 #include "temp_codec.h"
 
 #include <stdbool.h>
@@ -52,7 +53,18 @@ ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec, const 
  */
 int bam_block_parse(const uint8_t *value, size_t value_bytes, struct bam_block *block);
 
+/* False if no block has such sizes: before anybody counts on them. */
+bool bam_block_is_plausible(const struct bam_block *block);
+
 /* Verifies the checksum of the whole value. */
 bool bam_block_verify(const uint8_t *value, size_t value_bytes);
+
+/*
+ * Checks that raw, what the payload holds, is n_records whole records that are sound for a header
+ * of n_refs references. The checksum says that the block is as it was written, not who wrote it.
+ * Returns the bytes that their keyed_records take (bam_sort.h), which is 0 in a fixed order, or -1.
+ */
+ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block *block,
+                          const uint8_t *raw, int32_t n_refs);
 
 #endif

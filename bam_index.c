@@ -113,7 +113,8 @@ static uint32_t pseudo_bin(const struct bam_index *index)
 static struct bam_index_shape csi_shape(int64_t longest)
 {
     struct bam_index_shape shape = {.min_shift = BAI_MIN_SHIFT, .depth = 0};
-    while (longest + 256 > shape_limit(&shape)) {
+    /* Positions have 62 bits at most, which a header's LN may exceed. */
+    while (shape.min_shift + 3 * shape.depth < 62 && longest > shape_limit(&shape) - 256) {
         if (shape.depth < BAM_INDEX_MAX_DEPTH)
             shape.depth++;
         else

@@ -178,7 +178,10 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
         }
     } else if (reader->source == SOURCE_TEXT) {
         if (sam_text_open(&reader->text, reader->file, reader->header) < 0) {
-            diag_error("out of memory");
+            if (errno == ENOMEM)
+                diag_error("out of memory");
+            else
+                diag_error("the header of '%s' is damaged: htslib cannot parse it", reader->name);
             goto err;
         }
     }

@@ -7,9 +7,9 @@
  */
 #include "bam_record.h"
 
+#include "bam_aux.h"
 #include "byte_order.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -22,6 +22,64 @@ enum {
     MAX_CIGAR_LENGTH = 1 << 28,         /* what follows the operation code has 28 bits */
 };
 
+/* ---- coordinates beyond 2^31 - 1 ---- */
+
+/* No file has a tag of this name: letters are printable there. Six 32-bit numbers follow. */
+static const uint8_t long_tag[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
+
+enum { LONG_POS, LONG_MATE_POS, LONG_LENGTH };  /* what the tag holds */
+
+/* The values at the end of a record whose fields agree with its size, or NULL. */
+static const uint8_t *find_long_values(const uint8_t *rec)
+{
+    size_t n = bam_record_bytes(rec);
+    if (n < BAM_RECORD_MIN_BYTES + LONG_TAG_BYTES) return NULL;
+    const uint8_t *tag = rec + n - LONG_TAG_BYTES, *at = bam_record_tags(rec);
+    if (memcmp(tag, long_tag, sizeof long_tag) != 0) return NULL;
+    /* The same bytes may be qualities or stand in a tag of the file's. */
+    struct bam_aux aux;
+    while (at < tag)
+        if (bam_aux_next(rec, &at, &aux) <= 0) return NULL;
+    return at == tag ? tag + sizeof long_tag : NULL;
+}
+
+bool bam_record_is_long(const uint8_t *rec)
+{
+    return find_long_values(rec) != NULL;
+}
+
+/* SAM has positions of 62 bits: sums with lengths of CIGARs do not overflow. */
+static bool long_values_are_sound(const uint8_t *values)
+{
+    int64_t pos, mate_pos;
+    memcpy(&pos, values + 8 * LONG_POS, sizeof pos);
+    memcpy(&mate_pos, values + 8 * LONG_MATE_POS, sizeof mate_pos);
+    return pos >= -1 && pos < INT64_C(1) << 62 && mate_pos >= -1 && mate_pos < INT64_C(1) << 62;
+}
+
+/* The value of a 32-bit field, which the tag has if the field says so. */
+static int64_t true_value(const uint8_t *rec, size_t field, int which)
+{
+    int32_t value = (int32_t)bam_record_u32(rec + field);
+    const uint8_t *values = value == INT32_MAX ? find_long_values(rec) : NULL;
+    if (!values) return value;
+    int64_t long_value;
+    memcpy(&long_value, values + 8 * which, sizeof long_value);
+    return long_value;
+}
+
+int64_t bam_record_true_pos(const uint8_t *rec)
+{
+    return true_value(rec, 8, LONG_POS);
+}
+
+int64_t bam_record_true_mate_pos(const uint8_t *rec)
+{
+    return true_value(rec, 28, LONG_MATE_POS);
+}
+
+/* ---- checking ---- */
+
 /* Read bases that the operations of a CIGAR cover. */
 static uint64_t cigar_query_length(const uint8_t *cigar, size_t n_bytes)
 {
@@ -31,6 +89,31 @@ static uint64_t cigar_query_length(const uint8_t *cigar, size_t n_bytes)
         if (bam_cigar_type(bam_cigar_op(op)) & 1) length += bam_cigar_oplen(op);
     }
     return length;
+}
+
+/*
+ * Compares CIGAR and sequence of a mapped read with both, whose fields agree with its size. As htslib
+ * does, where the CIGAR only holds the place of a long one, that one is looked at.
+ */
+static const char *check_cigar(const uint8_t *rec, uint32_t l_seq)
+{
+    const uint8_t *cigar = rec + BAM_RECORD_FIXED_BYTES + bam_record_name_bytes(rec);
+    size_t n_ops = bam_record_u16(rec + 16);
+    uint32_t first = bam_record_u32(cigar);
+    if (bam_cigar_op(first) == BAM_CSOFT_CLIP && bam_cigar_oplen(first) == l_seq &&
+        bam_record_tid(rec) >= 0 && bam_record_pos(rec) >= 0) {
+        struct bam_aux cg;
+        int r = bam_aux_find(rec, "CG", &cg);
+        if (r < 0) return "its tags are damaged";
+        bool holds_cigar = r > 0 && cg.type == 'B' && (cg.value[0] == 'I' || cg.value[0] == 'i');
+        uint32_t n_long = holds_cigar ? bam_record_u32(cg.value + 1) : 0;
+        if (n_long >= n_ops && n_long < 1u << 29) {
+            cigar = cg.value + 5;
+            n_ops = n_long;
+        }
+    }
+    return cigar_query_length(cigar, 4 * n_ops) == l_seq
+               ? NULL : "its CIGAR and its sequence differ in length";
 }
 
 const char *bam_record_check(const uint8_t *rec, int32_t n_refs)
@@ -50,12 +133,16 @@ const char *bam_record_check(const uint8_t *rec, int32_t n_refs)
     if (BAM_RECORD_FIXED_BYTES + name_bytes + cigar_bytes + seq_bytes > size)
         return "its fields are longer than the record";
     if (rec[BAM_RECORD_FIXED_BYTES + name_bytes - 1] != 0) return "its read name does not end";
-    const uint8_t *cigar = rec + BAM_RECORD_FIXED_BYTES + name_bytes;
-    if (l_seq > 0 && cigar_bytes > 0 && !(bam_record_flag(rec) & BAM_FUNMAP) &&
-        cigar_query_length(cigar, cigar_bytes) != (uint64_t)l_seq)
-        return "its CIGAR and its sequence differ in length";
+    if (l_seq > 0 && cigar_bytes > 0 && !(bam_record_flag(rec) & BAM_FUNMAP)) {
+        const char *problem = check_cigar(rec, (uint32_t)l_seq);
+        if (problem) return problem;
+    }
+    const uint8_t *long_values = find_long_values(rec);
+    if (long_values && !long_values_are_sound(long_values)) return "its positions are impossible";
     return NULL;
 }
+
+/* ---- to raw form ---- */
 
 /* The record's data without the padding that bam1_t has behind the read name. */
 static size_t unpadded_data_bytes(const bam1_t *b)
@@ -112,7 +199,7 @@ void bam_record_pack(const bam1_t *b, uint8_t *out)
     }
 }
 
-/* ---- coordinates beyond 2^31 - 1 ---- */
+/* ---- to raw form, with coordinates beyond 2^31 - 1 ---- */
 
 int32_t bam_header_long_reference(const sam_hdr_t *header)
 {
@@ -121,11 +208,6 @@ int32_t bam_header_long_reference(const sam_hdr_t *header)
         if (sam_hdr_tid2len(header, i) > INT32_MAX) return i;
     return -1;
 }
-
-/* No file has a tag of this name: letters are printable there. Six 32-bit numbers follow. */
-static const uint8_t long_tag[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
-
-enum { LONG_POS, LONG_MATE_POS, LONG_LENGTH };  /* what the tag holds */
 
 static int64_t clamp_to_32(int64_t value)
 {
@@ -161,36 +243,6 @@ void bam_record_pack_long(const bam1_t *b, uint8_t *out)
     put_u32(out, (uint32_t)(n + LONG_TAG_BYTES - 4));
     memcpy(out + n, long_tag, sizeof long_tag);
     memcpy(out + n + sizeof long_tag, values, sizeof values);
-}
-
-/* The values at the end of the record, or NULL. */
-static const uint8_t *find_long_values(const uint8_t *rec)
-{
-    size_t n = bam_record_bytes(rec);
-    if (n < BAM_RECORD_MIN_BYTES + LONG_TAG_BYTES) return NULL;
-    const uint8_t *tag = rec + n - LONG_TAG_BYTES;
-    return memcmp(tag, long_tag, sizeof long_tag) == 0 ? tag + sizeof long_tag : NULL;
-}
-
-/* The value of a 32-bit field, which the tag has if the field says so. */
-static int64_t true_value(const uint8_t *rec, size_t field, int which)
-{
-    int32_t value = (int32_t)bam_record_u32(rec + field);
-    const uint8_t *values = value == INT32_MAX ? find_long_values(rec) : NULL;
-    if (!values) return value;
-    int64_t long_value;
-    memcpy(&long_value, values + 8 * which, sizeof long_value);
-    return long_value;
-}
-
-int64_t bam_record_true_pos(const uint8_t *rec)
-{
-    return true_value(rec, 8, LONG_POS);
-}
-
-int64_t bam_record_true_mate_pos(const uint8_t *rec)
-{
-    return true_value(rec, 28, LONG_MATE_POS);
 }
 
 /* ---- from raw form ---- */

@@ -13,6 +13,7 @@
 #define ROCKSORT_BAM_RECORD_H
 
 #include <htslib/sam.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -89,6 +90,9 @@ void bam_record_pack(const bam1_t *b, uint8_t *out);
  */
 size_t bam_record_long_bytes(const bam1_t *b);
 void bam_record_pack_long(const bam1_t *b, uint8_t *out);
+
+/* True if the record ends in that tag: a file that has it was made to deceive. */
+bool bam_record_is_long(const uint8_t *rec);
 
 /* Index of the first reference that is longer than BAM can say, 2^31 - 1; -1 if there is none. */
 int32_t bam_header_long_reference(const sam_hdr_t *header);

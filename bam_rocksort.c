@@ -119,6 +119,7 @@ static int run_or_resume(struct sort_options *options)
 int main_rocksort(int argc, char **argv)
 {
     struct sort_options options;
+    diag_guard_stderr();
     sort_options_init(&options, strcmp(argv[0], "sort") == 0 ? DIALECT_SAMTOOLS_SORT
                                                              : DIALECT_ROCKSORT);
     int r = sort_options_parse(&options, argc, argv);

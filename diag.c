@@ -5,7 +5,10 @@
  * The cursor rests at the beginning of the status line, so that what libraries and other programs
  * print begins there, too.
  */
+#define _GNU_SOURCE             /* fopencookie */
 #include "diag.h"
+
+#include "terminal_text.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -19,6 +22,13 @@
 
 enum { MOST_TRIES = 20 };
 
+static FILE *unguarded;         /* standard error itself; NULL: it is stderr */
+
+static FILE *standard_error(void)
+{
+    return unguarded ? unguarded : stderr;
+}
+
 static atomic_bool error_printed, quiet, status_ended;
 
 static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -28,13 +38,62 @@ static char error_text[4096];   /* of the thread that printed it */
 
 static void print_message(const char *kind, const char *text)
 {
+    char shown[TERMINAL_TEXT_GROWTH * sizeof error_text];
+    (void)terminal_text(text, shown, sizeof shown);
     (void)pthread_mutex_lock(&status_lock);
     const char *clear = status_shown ? "\r" CLEAR_TO_END : "";
     status_shown = false;
     /* Nothing useful can be done when standard error itself cannot be written. */
-    (void)fprintf(stderr, "%ssamtools rocksort: %s%s\n", clear, kind, text);
+    (void)fprintf(standard_error(), "%ssamtools rocksort: %s%s\n", clear, kind, shown);
     (void)pthread_mutex_unlock(&status_lock);
 }
+
+#ifdef __GLIBC__
+
+/* Prints a piece of a line without anything that a terminal acts on. */
+static void print_piece(const char *bytes, size_t n, const char *end)
+{
+    char piece[1024], shown[TERMINAL_TEXT_GROWTH * sizeof piece];
+    memcpy(piece, bytes, n);
+    piece[n] = '\0';
+    (void)terminal_text(piece, shown, sizeof shown);
+    (void)fprintf(standard_error(), "%s%s", shown, end);
+}
+
+/* What the stream that took the place of stderr does with its buffer. */
+static ssize_t write_guarded(void *cookie, const char *bytes, size_t n_bytes)
+{
+    enum { MOST = 1000 };
+    (void)cookie;
+    for (size_t at = 0; at < n_bytes;) {
+        const char *newline = memchr(bytes + at, '\n', n_bytes - at);
+        size_t n = newline ? (size_t)(newline - (bytes + at)) : n_bytes - at;
+        bool whole = n <= MOST;
+        if (!whole) n = MOST;
+        print_piece(bytes + at, n, newline && whole ? "\n" : "");
+        at += n + (newline && whole);
+    }
+    return (ssize_t)n_bytes;
+}
+
+void diag_guard_stderr(void)
+{
+    cookie_io_functions_t functions = {.write = write_guarded};
+    FILE *guarded = unguarded ? NULL : fopencookie(NULL, "w", functions);
+    if (!guarded) return;
+    /* By lines, so that those of different threads do not mix. */
+    (void)setvbuf(guarded, NULL, _IOLBF, BUFSIZ);
+    unguarded = stderr;
+    stderr = guarded;
+}
+
+#else
+
+void diag_guard_stderr(void)
+{
+}
+
+#endif
 
 void diag_error(const char *format, ...)
 {

@@ -8,6 +8,9 @@
  *
  * Below the messages of a terminal there may be a status line, which is drawn anew again and again.
  * A message takes its place; the next status comes below it.
+ *
+ * A message is one line. Names out of files may hold control characters, which are printed as \xNN
+ * (terminal_text.h); callers pass names as they are.
  */
 #ifndef ROCKSORT_DIAG_H
 #define ROCKSORT_DIAG_H
@@ -26,6 +29,13 @@ void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Only errors are printed from now on. */
 void diag_set_quiet(void);
 bool diag_is_quiet(void);
+
+/*
+ * From now on what libraries print on the stream stderr, htslib above all, which quotes lines of
+ * headers, is made fit for a terminal, too. Once, before any other thread is started. (With the GNU C
+ * library; elsewhere it does nothing.)
+ */
+void diag_guard_stderr(void);
 
 /* No more errors are printed from now on. */
 void diag_silence(void);

@@ -17,12 +17,13 @@ enum { TYPE_BYTES = 3, TAG_BYTES = 3, FIRST_ROOM = 16 };
 
 bool text_equal(struct text a, struct text b)
 {
-    return a.n == b.n && memcmp(a.at, b.at, a.n) == 0;
+    return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n) == 0);
 }
 
 int text_compare(struct text a, struct text b)
 {
-    int c = memcmp(a.at, b.at, a.n < b.n ? a.n : b.n);
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n > 0 ? memcmp(a.at, b.at, n) : 0;
     return c ? c : (a.n > b.n) - (a.n < b.n);
 }
 

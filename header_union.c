@@ -125,7 +125,7 @@ static int keep(struct builder *b, struct text *t)
     b->kept = array;
     char *copy = malloc(t->n + 1);
     if (!copy) return no_memory();
-    memcpy(copy, t->at, t->n);
+    if (t->n > 0) memcpy(copy, t->at, t->n);
     t->at = copy;
     b->kept[b->n_kept++] = *t;
     return 0;

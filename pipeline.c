@@ -323,7 +323,7 @@ static int block_signals(sigset_t *before, struct sigaction *pipe_before)
 
 static int header_error(const struct pipeline *p)
 {
-    diag_error("cannot change the header of '%s'",
+    diag_error("cannot change the header of '%s': it is damaged, or memory is short",
                p->settings->resumed ? p->scratch_paths[0] : p->settings->inputs[0]);
     return -1;
 }
@@ -361,6 +361,8 @@ int complete_rules(struct pipeline *p, struct sort_rules *rules)
         if (rules->order == SORT_COORDINATE) rules->order = SORT_COORDINATE_LONG;
     }
     if (rules->order == SORT_TEMPLATE) {
+        /* htslib takes a header apart when it is first asked for a line. */
+        if (sam_hdr_count_lines(p->header, "RG") < 0) return header_error(p);
         p->template_ends = bam_key_template_create(p->header);
         if (!p->template_ends) return pipeline_no_memory(p);
         rules->template_ends = p->template_ends;
@@ -388,9 +390,12 @@ int complete_rules(struct pipeline *p, struct sort_rules *rules)
 static int prepare_rules(struct pipeline *p)
 {
     const struct sort_settings *s = p->settings;
-    if (s->sum_only) return 0;  /* no order is the cheapest */
-    p->rules = s->rules;
     int32_t long_ref = bam_header_long_reference(p->header);
+    if (s->sum_only) {          /* no order is the cheapest */
+        p->rules.long_positions = long_ref >= 0;
+        return 0;
+    }
+    p->rules = s->rules;
     if (long_ref >= 0 && s->output_format.format != sam) {
         diag_error("reference '%s' has %" PRId64 " bases, more than %s can hold: write SAM "
                    "with -O sam", sam_hdr_tid2name(p->header, long_ref),

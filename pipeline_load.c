@@ -349,7 +349,7 @@ static int walk_next_batch(struct loader *ld)
         if (move_to_larger_batch(ld, tail_bytes, record_bytes) < 0) return -1;
     }
     ld->walking = ld->filling;
-    if (tail_bytes > 0) bam_batch_prepend(ld->walking, tail, tail_bytes);
+    bam_batch_prepend(ld->walking, tail, tail_bytes);
     left->raw_end = left->walk_at;
     if (left->n_records > 0) return seal_batch(ld, left);
     /* Not one whole record fitted: the batch never was. */
@@ -535,11 +535,17 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes)
     if (gap_bytes < MIN_GAP_BYTES) gap_bytes = MIN_GAP_BYTES;
     bam_batch_reset(next, (gap_bytes < most ? gap_bytes : most) & ~(size_t)15);
     ld->filling = next;
-    if (!ld->walking) ld->walking = next;
+    if (!ld->walking) {
+        ld->walking = next;
+        bam_batch_prepend(next, NULL, 0);       /* the first of all */
+    }
     if (bam_batch_room(next) >= room_bytes) return 0;
     bool walked_here = ld->walking == next;
     if (move_to_larger_batch(ld, next->gap_bytes, room_bytes) < 0) return -1;
-    if (walked_here) ld->walking = ld->filling;
+    if (walked_here) {
+        ld->walking = ld->filling;
+        bam_batch_prepend(ld->filling, NULL, 0);
+    }
     if (bam_batch_room(ld->filling) >= room_bytes) return 0;
     return pipeline_no_memory(p);
 }

@@ -87,7 +87,8 @@ static int take_block(struct merger *m, struct fed_block *fed)
     fed->value = NULL;
     struct bound last;
     if (key_bytes <= MERGE_BOUND_TAIL_BYTES ||
-        bam_block_parse(block->value, value_bytes, &block->block) < 0) {
+        bam_block_parse(block->value, value_bytes, &block->block) < 0 ||
+        !bam_block_is_plausible(&block->block)) {
         diag_error("the temporary data in '%s' are damaged: not a block", block->dir);
         free_block(block);
         return -1;
@@ -275,8 +276,7 @@ static int prepare_kept(struct merger *m)
 {
     struct pipeline *p = m->p;
     uint32_t next_run = p->next_run;
-    struct bam_batch **batches = p->sealed.batches + p->sealed.n_spilled;
-    size_t n = p->sealed.n - p->sealed.n_spilled;
+    size_t first = p->sealed.n_spilled, n = p->sealed.n - first;
     size_t *raw_bytes = calloc(n + 1, sizeof *raw_bytes);
     m->kept = calloc(n + 1, sizeof *m->kept);
     if (!raw_bytes || !m->kept) {
@@ -285,9 +285,10 @@ static int prepare_kept(struct merger *m)
     }
     m->n_kept = n;
     for (size_t i = 0; i < n; i++) {
-        m->kept[i] = (struct merge_source){batches[i]->entries, batches[i]->n_records,
+        const struct bam_batch *batch = p->sealed.batches[first + i];
+        m->kept[i] = (struct merge_source){batch->entries, batch->n_records,
                                            next_run + (uint32_t)i, 0};
-        raw_bytes[i] = bam_batch_raw_bytes(batches[i]);
+        raw_bytes[i] = bam_batch_raw_bytes(batch);
     }
     ssize_t n_places = find_cut_places(m->order, m->kept, raw_bytes, n,
                                        p->budget.segment_bytes / 8, &m->places);

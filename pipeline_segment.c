@@ -41,23 +41,6 @@ void free_segment(struct segment *segment)
 
 /* ---- opening blocks ---- */
 
-/* Checks that the records of a block fill it exactly, and returns the bytes of their keys. */
-static ssize_t measure_block(const struct merger *m, const struct open_block *block)
-{
-    const uint8_t *rec = block->raw, *end = rec + block->raw_bytes;
-    size_t n_records = 0, keyed_bytes = 0;
-    const char *problem;        /* none: the record had a key when it was read */
-    while (end - rec >= BAM_RECORD_FIXED_BYTES) {
-        size_t rec_bytes = bam_record_bytes(rec);
-        if (rec_bytes > (size_t)(end - rec)) return -1;
-        if (!sort_order_is_fixed(m->order))
-            keyed_bytes += keyed_record_bytes(sort_key_bytes(&m->p->rules, rec, &problem));
-        rec += rec_bytes;
-        n_records++;
-    }
-    return rec == end && n_records == block->source.n_entries ? (ssize_t)keyed_bytes : -1;
-}
-
 /* Verifies, decompresses and indexes a block. Returns 0, or -1 after a message. */
 static int open_block(struct merger *m, struct worker *worker, struct open_block *block)
 {
@@ -72,7 +55,7 @@ static int open_block(struct merger *m, struct worker *worker, struct open_block
     if (bam_block_verify(block->value, block->value_bytes) &&
         temp_codec_decompress(&worker->temp, block->block.codec, block->block.payload,
                               block->block.payload_bytes, block->raw, raw_bytes) == 0)
-        keyed_bytes = measure_block(m, block);
+        keyed_bytes = bam_block_measure(&m->p->rules, &block->block, block->raw, m->p->n_refs);
     if (keyed_bytes < 0) {
         diag_error("the temporary data in '%s' are damaged: a block of run %" PRIu32
                    " fails its checksum", block->dir, block->source.run);

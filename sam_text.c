@@ -25,13 +25,17 @@ int sam_text_open(struct sam_text *text, samFile *file, sam_hdr_t *header)
 {
     *text = (struct sam_text){.file = file};
     /* The dictionary of reference names is built at its first use: before threads share it. */
+    errno = 0;
     if (sam_hdr_name2tid(header, "*") < -1) {
-        errno = ENOMEM;
+        if (errno != ENOMEM) errno = EBADMSG;
         return -1;
     }
     /* htslib knows the header's end by having read the first line behind it. */
     if (file->line.l == 0) return 0;
-    if (reserve(&text->tail, &text->tail_room, file->line.l + 1) < 0) return -1;
+    if (reserve(&text->tail, &text->tail_room, file->line.l + 1) < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
     memcpy(text->tail, file->line.s, file->line.l);
     text->tail[file->line.l] = '\n';
     text->tail_bytes = file->line.l + 1;

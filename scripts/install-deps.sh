@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what rocksort needs, if it is missing, by Debian package name.
 #
-#     scripts/install-deps.sh [build|test|demo|bench|deb|test-deb]      build is the default; all contain it
+#     scripts/install-deps.sh [build|test|demo|bench|fuzz|deb|test-deb]      build is the default; all
+#     contain it
 #
 # Quick when all is there: one dpkg-query, no `apt-get update`. Where packages cannot be installed
 # (no apt, or neither root nor sudo without a password) it says what to install by apt, conda or
@@ -38,13 +39,19 @@ bench) # the disk model, with libfuse 3; where there is none, benchmarks run on 
     brew="$build_brew python samtools"
     modules="$build_modules fuse3"
     programs="python3 samtools" ;;
+fuzz) # clang with libFuzzer
+    apt="$build_apt python3 clang libclang-rt-dev"
+    conda="$build_conda python clang compiler-rt"
+    brew="$build_brew python llvm"
+    modules="$build_modules"
+    programs="python3 clang" ;;
 deb | test-deb) # Debian's own tools: there is nothing to install elsewhere
     apt="$build_apt dpkg-dev debhelper libcmocka-dev"
     [ "$what" = deb ] || apt="$apt debootstrap lintian"
     conda=$build_conda brew=$build_brew modules="$build_modules cmocka"
     programs="dpkg-buildpackage dh" ;;
 *)
-    echo "usage: scripts/install-deps.sh [build|test|demo|bench|deb|test-deb]" >&2
+    echo "usage: scripts/install-deps.sh [build|test|demo|bench|fuzz|deb|test-deb]" >&2
     exit 1 ;;
 esac
 

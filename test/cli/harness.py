@@ -35,6 +35,8 @@ SLOW = float(os.environ.get("ROCKSORT_TEST_SLOW_FACTOR", "1"))
 RUN_LIMIT_S = 60 * SLOW
 # The issue asks for 5 seconds after a signal; that is for a normal build.
 DIE_LIMIT_S = 5 * SLOW
+# Words before the program, those of valgrind (make check VALGRIND=1).
+WRAPPER = os.environ.get("ROCKSORT_TEST_WRAPPER", "").split()
 SPILL_BUDGET = 400_000
 ORDERS = {"coordinate": [], "natural": ["-n"], "lexicographical": ["-N"]}
 
@@ -46,6 +48,12 @@ def sanitized():
     """Whether the program is built with AddressSanitizer, whose memory use says nothing."""
     with open(SAMTOOLS, "rb") as file:
         return b"__asan_init" in file.read()
+
+
+def wrapped(argv):
+    """The command, run by the wrapper if there is one and the program is ours."""
+    words = [str(word) for word in argv]
+    return WRAPPER + words if words[0] in (SAMTOOLS, SAMTOOLS_ROCKSORT) else words
 
 
 def environment(scratch, budget=None, extra=None):
@@ -152,7 +160,7 @@ class CliTest(unittest.TestCase):
         source = {"input": stdin} if isinstance(stdin, bytes) else {
             "stdin": stdin if stdin is not None else subprocess.DEVNULL}
         done = subprocess.run(
-            [str(word) for word in argv], **source, capture_output=True, cwd=cwd or self.work,
+            wrapped(argv), **source, capture_output=True, cwd=cwd or self.work,
             env=env_only if env_only is not None else environment(self.scratch, budget, env),
             timeout=limit_s or RUN_LIMIT_S, check=False)
         return Result(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
@@ -180,7 +188,7 @@ class CliTest(unittest.TestCase):
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         how = {**pipes, "preexec_fn": default_signals, **how}
         process = subprocess.Popen(
-            [SAMTOOLS, "rocksort", *[str(word) for word in args]], cwd=cwd or self.work,
+            wrapped([SAMTOOLS, "rocksort", *args]), cwd=cwd or self.work,
             env=environment(self.scratch, budget, env), **how)
 
         def stop():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the CLI tests: run.py [--build-dir DIR] [--only PATTERN] [--jobs N] [--list]
+"""Runs the CLI tests: run.py [--build-dir DIR] [--only PATTERNS] [--jobs N] [--list]
 
 Every test_*.py here is one job, run in a process of its own, two at a time: most tests wait for
 something. Prints a line for each failure (its whole story above it) and each reason to skip, and
@@ -64,11 +64,13 @@ class Collector(unittest.TestResult):
 
 
 def select(suite, pattern):
-    """The tests of a suite whose id has the pattern in it, as a word or with wildcards."""
+    """The tests of a suite whose id has one of the patterns, which commas divide, in it, as a word
+    or with wildcards."""
     for item in suite:
         if isinstance(item, unittest.TestSuite):
             yield from select(item, pattern)
-        elif not pattern or pattern in item.id() or fnmatch.fnmatch(item.id(), pattern):
+        elif any(word in item.id() or fnmatch.fnmatch(item.id(), word)
+                 for word in pattern.split(",")):
             yield item
 
 
@@ -100,7 +102,7 @@ def main():
     """Reads the command line, runs all, prints the summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", default=".", help="where samtools was built")
-    parser.add_argument("--only", default="", metavar="PATTERN", help="part of a test's id")
+    parser.add_argument("--only", default="", metavar="PATTERNS", help="parts of tests' ids")
     parser.add_argument("--jobs", type=int, default=2, help="modules at a time")
     parser.add_argument("--list", action="store_true", help="name the tests with their times")
     parser.add_argument("--module", help=argparse.SUPPRESS)

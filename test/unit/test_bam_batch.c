@@ -353,6 +353,52 @@ static void test_ends_never_meet(void **state)
                                      (enum index_when)when);
 }
 
+/*
+ * A record that straddles two batches may have a key nearly as long as itself, of which nothing is
+ * known while its beginning is still in the other batch: the index once ran into the records.
+ */
+static void test_straddler_with_a_long_key(void **state)
+{
+    (void)state;
+    static const struct sort_rules rules = {.order = SORT_TAG, .below = SORT_NAME_NATURAL,
+                                            .tag = "ZZ"};
+    enum { GAP = MIN_BATCH_BYTES / 8, TAG = GAP - 100, STREAM = MIN_BATCH_BYTES };
+    struct rng rng = rng_start(85);
+    char name[TEST_MAX_NAME + 1] = "a";
+    struct record_fields f = {.name = name, .tid = -1, .pos = -1, .tag_bytes = TAG};
+    uint8_t *stream = test_alloc(STREAM + MAX_RECORD);
+    size_t first_bytes = put_record(stream, &f, 'x'), n_bytes = first_bytes;
+    memcpy(stream + first_bytes - TAG, "ZZZ", 3);
+    stream[first_bytes - 1] = '\0';
+    f.tag_bytes = 0;
+    alternating_name(name, TEST_MAX_NAME, true);
+    while (n_bytes < STREAM) n_bytes += put_record(stream + n_bytes, &f, 0);
+    struct bam_batch *b = bam_batch_create(&rules, NULL, MIN_BATCH_BYTES);
+    assert_non_null(b);
+    bam_batch_reset(b, GAP);
+    size_t at = first_bytes - 1, room;
+    while ((room = bam_batch_room(b)) > 0) {
+        memcpy(b->mem + b->raw_end, stream + at, room);
+        bam_batch_append(b, room);
+        at += room;
+    }
+    assert_true(at < n_bytes);
+    bam_batch_prepend(b, stream, first_bytes - 1);
+    size_t end = b->raw_begin, n_records = 0;
+    while (b->raw_end - end >= 4 && bam_record_bytes(b->mem + end) <= b->raw_end - end) {
+        end += bam_record_bytes(b->mem + end);
+        n_records++;
+    }
+    struct bam_batch_part *part = bam_batch_add_part(b, end, n_records, 0);
+    struct content_sum sum = {0};
+    struct bam_batch_problem problem;
+    assert_non_null(part);
+    CHECK(&rng, bam_batch_index_part(part, N_REFS, &sum, &problem) == 0);
+    CHECK(&rng, b->raw_end + atomic_load(&b->result_bytes) <= atomic_load(&b->top));
+    bam_batch_destroy(b);
+    free(stream);
+}
+
 static void test_memory_for_given_bytes(void **state)
 {
     (void)state;
@@ -404,6 +450,29 @@ static void test_damaged_record_is_numbered(void **state)
         }
     }
     release_stream(&stream);
+}
+
+/* Who forges the tag of long coordinates would have records sorted by it, and written without. */
+static void test_forged_long_coordinates_are_refused(void **state)
+{
+    (void)state;
+    static const uint8_t tag[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
+    struct record_fields f = {.name = "r", .tid = 0, .pos = INT32_MAX, .tag_bytes = 32};
+    const struct sort_rules rules[] = {{.order = SORT_COORDINATE},
+                                       {.order = SORT_COORDINATE_LONG, .long_positions = true}};
+    for (int i = 0; i < 2; i++) {
+        struct bam_batch *batch = bam_batch_create(&rules[i], NULL, MIN_BATCH_BYTES);
+        assert_non_null(batch);
+        size_t n = put_record(batch->mem, &f, 0);
+        memcpy(batch->mem + n - 32, tag, sizeof tag);
+        bam_batch_append(batch, n);
+        struct bam_batch_part *part = bam_batch_add_part(batch, n, 1, 0);
+        assert_non_null(part);
+        struct content_sum sum = {0};
+        struct bam_batch_problem problem;
+        assert_int_equal(bam_batch_index_part(part, N_REFS, &sum, &problem), i == 0 ? -1 : 0);
+        bam_batch_destroy(batch);
+    }
 }
 
 struct index_crew {
@@ -520,8 +589,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stream_through_batches),
         cmocka_unit_test(test_ends_never_meet),
+        cmocka_unit_test(test_straddler_with_a_long_key),
         cmocka_unit_test(test_memory_for_given_bytes),
         cmocka_unit_test(test_damaged_record_is_numbered),
+        cmocka_unit_test(test_forged_long_coordinates_are_refused),
         cmocka_unit_test(test_parts_indexed_by_threads),
         cmocka_unit_test(test_empty_batch),
         cmocka_unit_test(test_content_sum),

@@ -216,6 +216,61 @@ static void test_lying_headers_are_refused(void **state)
     release_block(&made);
 }
 
+/* Counts and sizes that no block can have, before memory is taken for them. */
+static void test_implausible_sizes(void **state)
+{
+    (void)state;
+    const struct {
+        uint32_t n_records;
+        uint64_t raw_bytes;
+        bool plausible;
+    } cases[] = {
+        {1, 37, true}, {1, 36, false}, {2, 74, true}, {2, 73, false}, {1, UINT32_MAX, true},
+        {1, (uint64_t)UINT32_MAX + 1, false}, {1, UINT64_MAX, false}, {UINT32_MAX, 1000, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bam_block block = {.n_records = cases[i].n_records, .raw_bytes = cases[i].raw_bytes};
+        assert_int_equal(bam_block_is_plausible(&block), cases[i].plausible);
+    }
+}
+
+/* The records of a block whose checksum somebody has made fit. */
+static void test_records_are_measured_and_checked(void **state)
+{
+    (void)state;
+    enum { N = 5, N_REFS = 3 };
+    struct rng rng = rng_start(56);
+    char name[TEST_MAX_NAME + 1];
+    uint8_t raw[N * 400];
+    size_t starts[N + 1] = {0}, keyed_bytes = 0;
+    const struct sort_rules *by_name = test_rules(SORT_NAME_NATURAL);
+    for (size_t i = 0; i < N; i++) {
+        tricky_name(&rng, name);
+        struct record_fields f = {.name = name, .tid = 0, .pos = 5, .l_seq = 20};
+        starts[i + 1] = starts[i] + put_record(raw + starts[i], &f, 0);
+        keyed_bytes += keyed_record_bytes(test_key_bytes(SORT_NAME_NATURAL, raw + starts[i]));
+    }
+    struct bam_block block = {.n_records = N, .raw_bytes = starts[N]};
+    assert_int_equal(bam_block_measure(by_name, &block, raw, N_REFS), keyed_bytes);
+    assert_int_equal(bam_block_measure(test_rules(SORT_COORDINATE), &block, raw, N_REFS), 0);
+    for (block.n_records = 0; block.n_records < 2 * N; block.n_records++)
+        if (block.n_records != N)
+            assert_int_equal(bam_block_measure(by_name, &block, raw, N_REFS), -1);
+    block.n_records = N;
+    for (block.raw_bytes = 0; block.raw_bytes < starts[N]; block.raw_bytes++)
+        assert_int_equal(bam_block_measure(by_name, &block, raw, N_REFS), -1);
+    /* Any damage in memory of exactly its size: nothing is read beyond it. */
+    block.raw_bytes = starts[N];
+    uint8_t *damaged = test_alloc(starts[N]);
+    for (int round = 0; round < 20000; round++) {
+        memcpy(damaged, raw, starts[N]);
+        size_t at = starts[rng_below(&rng, N)] + rng_below(&rng, 36);
+        damaged[at] = (uint8_t)rng_next(&rng);
+        (void)bam_block_measure(by_name, &block, damaged, N_REFS);
+    }
+    free(damaged);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +279,8 @@ int main(void)
         cmocka_unit_test(test_every_flipped_byte_is_detected),
         cmocka_unit_test(test_truncation_to_every_length_is_detected),
         cmocka_unit_test(test_lying_headers_are_refused),
+        cmocka_unit_test(test_implausible_sizes),
+        cmocka_unit_test(test_records_are_measured_and_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -428,6 +428,46 @@ static void test_long_coordinates(void **state)
     bam_destroy1(back);
 }
 
+/* The tag that holds long coordinates is ours alone: only at the end, and with what SAM can have. */
+static void test_forged_long_coordinates(void **state)
+{
+    (void)state;
+    static const uint8_t tag[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
+    struct rng rng = rng_start(72);
+    struct record_fields f = {.name = "r", .tid = 0, .pos = INT32_MAX, .tag_bytes = 32 + 8};
+    uint8_t rec[128];
+    size_t size = put_record(rec, &f, 0);
+    uint8_t *values = rec + size - 24, *before = rec + size - 40;
+    int64_t sound[3] = {INT64_C(1) << 40, -1, INT64_MIN};
+    memcpy(before, "XZZ1234", 8);
+    memcpy(values - 8, tag, sizeof tag);
+    memcpy(values, sound, sizeof sound);
+    assert_true(bam_record_is_long(rec) && !bam_record_check(rec, 1));
+    assert_true(bam_record_true_pos(rec) == sound[0]);
+    for (int i = 0; i < 2; i++) {
+        static const int64_t impossible[] = {-2, INT64_MIN, INT64_MAX, INT64_C(1) << 62};
+        for (size_t k = 0; k < 4; k++) {
+            memcpy(values + 8 * i, &impossible[k], 8);
+            assert_non_null(bam_record_check(rec, 1));
+        }
+        memcpy(values, sound, sizeof sound);
+    }
+    /* The same bytes within another tag, or behind what is no tag. */
+    memcpy(before, "XZBC\x20\0\0", 8);
+    assert_true(!bam_record_is_long(rec) && !bam_record_check(rec, 1));
+    assert_true(bam_record_true_pos(rec) == INT32_MAX);
+    for (int round = 0; round < 1000; round++) {
+        rng_fill(&rng, before, 8);
+        (void)bam_record_is_long(rec);
+        (void)bam_record_check(rec, 1);
+    }
+    /* Or as qualities. */
+    f = (struct record_fields){.name = "r", .tid = 0, .pos = INT32_MAX, .l_seq = 60};
+    size = put_record(rec, &f, 0);
+    memcpy(rec + size - 32, tag, sizeof tag);
+    assert_true(!bam_record_is_long(rec) && !bam_record_check(rec, 1));
+}
+
 /* In place of a long CIGAR stands one operation as long as what it covers: less than 2^28. */
 static void test_long_cigar_that_covers_too_much(void **state)
 {
@@ -511,6 +551,35 @@ static void test_lying_records_are_refused(void **state)
         assert_non_null(bam_record_check(stump, N_REFS));
         free(stump);
     }
+}
+
+/* A long CIGAR is compared with the sequence, too, and not only the operations that hold its place:
+   htslib refuses such records, and they were written. */
+static void test_long_cigar_against_sequence(void **state)
+{
+    (void)state;
+    enum { L_SEQ = 5, TAG = 8 + 2 * 4 };
+    struct record_fields f = {.name = "r", .tid = 0, .pos = 7, .n_cigar = 2, .l_seq = L_SEQ,
+                              .tag_bytes = TAG};
+    uint8_t rec[128];
+    size_t size = put_record(rec, &f, 0);
+    uint8_t *cigar = rec + 38, *tag = rec + size - TAG;
+    test_put_u32(cigar, L_SEQ << 4 | BAM_CSOFT_CLIP);
+    test_put_u32(cigar + 4, 9 << 4 | BAM_CREF_SKIP);
+    memcpy(tag, "CGBI\2\0\0\0", 8);
+    test_put_u32(tag + 8, 3 << 4 | BAM_CMATCH);
+    for (uint32_t n = 0; n < 5; n++) {
+        test_put_u32(tag + 12, n << 4 | BAM_CINS);
+        assert_true((bam_record_check(rec, 1) == NULL) == (n == L_SEQ - 3));
+    }
+    /* htslib finds no CIGAR in these. */
+    tag[3] = 'c';
+    test_put_u32(tag + 4, 8);
+    assert_null(bam_record_check(rec, 1));
+    test_put_u32(tag + 4, 9);           /* longer than the record: no tag */
+    assert_non_null(bam_record_check(rec, 1));
+    test_put_u16(rec + 18, BAM_FUNMAP);
+    assert_null(bam_record_check(rec, 1));
 }
 
 /*
@@ -681,6 +750,8 @@ int main(void)
         cmocka_unit_test(test_unpacks_cg_tags_as_htslib_reads),
         cmocka_unit_test(test_what_bam_cannot_hold),
         cmocka_unit_test(test_long_coordinates),
+        cmocka_unit_test(test_forged_long_coordinates),
+        cmocka_unit_test(test_long_cigar_against_sequence),
         cmocka_unit_test(test_long_cigar_that_covers_too_much),
         cmocka_unit_test(test_lying_records_are_refused),
         cmocka_unit_test(test_cigar_is_judged_as_by_htslib),

@@ -1,0 +1,304 @@
+"""Runs rocksort on damaged files and judges what came of it; samtools 1.24 is the other opinion.
+
+For every file and every way to sort it:
+  - rocksort ends, in time, with status 0 or 1, in bounded memory;
+  - with status 1 there is one message, which names the file and has no control characters, no
+    output and no temporary file; with status 0 there is a whole output and no error;
+  - in memory and spilled, with one thread and with three, it comes to the same result;
+  - what samtools refuses we refuse, but for DEVIATIONS; what both take gives the same records. What
+    we refuse and samtools takes has one of the reasons in STRICTER.
+"""
+
+import gzip
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import zlib
+from collections import Counter, namedtuple
+
+import bamfile
+import harness
+
+Run = namedtuple("Run", "status signal timed_out peak_kib err")
+Way = namedtuple("Way", "name options output")
+
+BUDGET = 24 << 20
+SPILL = {"ROCKSORT_TEST_BUDGET": "400000", "ROCKSORT_TEST_BATCH": "16K"}
+# The promise is the budget and 64 MiB; single records and headers may be as large as they claim to
+# be if their bytes are there, which in these files they are not.
+MEMORY_LIMIT_KIB = (BUDGET >> 10) + (64 << 10)
+LIMIT_S = 30
+
+WAYS = [
+    Way("coordinate", [], "out.bam"), Way("natural", ["-n"], "out.bam"),
+    Way("lexicographical", ["-N"], "out.bam"), Way("tag", ["-t", "CB"], "out.bam"),
+    Way("tag, name", ["-n", "-t", "XB"], "out.bam"),
+    Way("template", ["--template-coordinate"], "out.bam"), Way("minimiser", ["-M"], "out.bam"),
+    Way("index", ["--write-index"], "out.bam"), Way("SAM", ["-O", "sam"], "out.sam"),
+]
+
+# What we refuse and samtools takes: it reads past what the specification forbids, or mends it, and
+# what it writes is not what it was given.
+STRICTER = {
+    "its position is negative": "samtools sorts positions below -1 as if they were very large",
+    "its read name does not end": "samtools overwrites the last character with a NUL",
+    "it has no read name": "samtools makes up a name of NULs",
+    "its mate's reference is not in the header": "samtools 1.24 looks at the read's reference only",
+    "it has a tag of a name that no file can have": "reserved for our own use, not printable",
+    "its line contains a NUL byte": "samtools ends the line there and loses the rest",
+    "its line is empty": "samtools ends the file there, or skips the line",
+    "failed to read header": "htslib 1.16 does not know a file whose first block is empty",
+    "cannot be inflated or fails its checksum": "samtools does not compare the size of a block",
+    "the BGZF block at byte": "the same",
+    "no BGZF block at byte": "BGZF's extra field is to be the first, as all writers have it",
+}
+
+# Cases that samtools 1.24 refuses and we take, with the reason.
+DEVIATIONS = {
+    "SAM line: flag too large": "htslib parses SAM, and 1.16 takes the lower 16 bits",
+    "SAM header: LN:0": "htslib 1.16 takes a reference without bases",
+    "SAM header: LN:0, and a record": "the same",
+    "header text: LN negative": "htslib 1.16 believes the reference's length in the binary header",
+    "header text: LN of text": "htslib 1.16 believes the reference's length in the binary header",
+}
+
+
+class ForkServer:
+    """test/tools/fork-server, started when it is first needed and again if it has died."""
+
+    def __init__(self):
+        self.process = None
+
+    @staticmethod
+    def path():
+        """Where the build has put it, or None."""
+        for folder in (harness.BUILD, harness.BUILD / "build/plain"):
+            if os.access(folder / "fork-server", os.X_OK):
+                return str(folder / "fork-server")
+        return None
+
+    def start(self):
+        """Starts it with an environment in which only requests set what is ours."""
+        env = {key: value for key, value in os.environ.items() if not key.startswith("ROCKSORT_")}
+        env.update(LC_ALL="C", REF_PATH=":", REF_CACHE=":")
+        self.process = subprocess.Popen([self.path()], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, env=env)
+
+    def read(self, size):
+        """Exactly size bytes of an answer."""
+        data = self.process.stdout.read(size)
+        if len(data) != size:
+            raise RuntimeError("the fork server died")
+        return data
+
+    def run(self, argv, env, limit_s):
+        """Runs `samtools rocksort argv`; returns a Run."""
+        if self.process is None:
+            self.start()
+        words = [str(limit_s), *[f"{key}={value}" for key, value in env.items()], "--", "rocksort",
+                 *[str(word) for word in argv]]
+        request = [struct.pack("I", len(words))]
+        for word in words:
+            data = os.fsencode(word)
+            request += [struct.pack("I", len(data)), data]
+        self.process.stdin.write(b"".join(request))
+        self.process.stdin.flush()
+        status, timed_out, peak_kib, n_error = struct.unpack("iIII", self.read(16))
+        err = self.read(n_error)
+        killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        return Run(os.WEXITSTATUS(status) if not killed else None, killed, bool(timed_out),
+                   peak_kib, err)
+
+    def stop(self):
+        """Ends it."""
+        if self.process:
+            self.process.stdin.close()
+            self.process.stdout.close()
+            self.process.wait()
+            self.process = None
+
+
+def comparable(record):
+    """A raw record without its bin, which samtools works out anew."""
+    return record[:14] + b"\0\0" + record[16:]
+
+
+def records_of(data):
+    """The records of a BAM file, whatever the bytes of its header are; None if it is not whole."""
+    try:
+        raw = gzip.decompress(data)
+        at = 8 + struct.unpack_from("<I", raw, 4)[0]
+        n_refs, at = struct.unpack_from("<I", raw, at)[0], at + 4
+        for _ in range(n_refs):
+            at += 8 + struct.unpack_from("<I", raw, at)[0]
+    except (EOFError, OSError, zlib.error, struct.error):
+        return None
+    return raw[at:]
+
+
+class Judge:
+    """Judges files; problems are returned as text, deviations counted."""
+
+    def __init__(self, with_reference=True):
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.top = pathlib.Path(tempfile.mkdtemp(prefix="rocksort-hostile-", dir=memory))
+        self.work, self.scratch = self.top / "work", self.top / "scratch"
+        self.work.mkdir()
+        self.scratch.mkdir()
+        self.server = ForkServer()
+        self.with_reference = with_reference and harness.pysam is not None
+        self.counts = Counter()
+        self.memory_counts = not harness.sanitized()
+
+    def close(self):
+        """Removes everything."""
+        self.server.stop()
+        shutil.rmtree(self.top, ignore_errors=True)
+
+    def run(self, source, way, spill, n_threads):
+        """One run; returns (Run, path of the output)."""
+        out = self.work / way.output
+        env = {"TMPDIR": str(self.scratch), **(SPILL if spill else {})}
+        argv = [*way.options, "--no-PG", "-@", n_threads, "--max-memory", BUDGET, "-l", 1,
+                "-o", out, source]
+        return self.server.run(argv, env, LIMIT_S * harness.SLOW), out
+
+    def problems_of_run(self, run, out, source):
+        """What is wrong with one run, whatever the file."""
+        err = run.err.decode(errors="replace")
+        if run.timed_out:
+            return ["does not end"]
+        if run.signal:
+            return [f"died of {signal.Signals(run.signal).name}: {err[-3000:]}"]
+        found = []
+        if run.status not in (0, 1):
+            found.append(f"status {run.status}: {err[-3000:]}")
+        if self.memory_counts and run.peak_kib > MEMORY_LIMIT_KIB:
+            found.append(f"peak memory of {run.peak_kib >> 10} MiB")
+        errors = harness.own_lines(err)
+        closing = [line for line in errors if " records, " in line]
+        errors = [line for line in errors if line not in closing]
+        if run.status == 1 and len(errors) != 1:
+            found.append(f"{len(errors)} messages: {err[-1000:]!r}")
+        if run.status == 1 and errors and not self.names_the_fault(errors[0], source):
+            found.append(f"does not name the file: {errors[0]!r}")
+        if run.status == 0 and errors:
+            found.append(f"a message without a failure: {errors[0]!r}")
+        for line in run.err.decode("latin-1").split("\n"):
+            if any(ord(char) < 32 or ord(char) == 127 for char in line):
+                found.append(f"control characters in {line!r}")
+        left = sorted(os.listdir(self.scratch)) + sorted(
+            name for name in os.listdir(self.work)
+            if name != source.name and not (run.status == 0 and name.startswith(out.name)))
+        if left and not (run.status == 1 and all(name == out.name for name in left)
+                         and "cannot be indexed" in err):
+            found.append(f"left behind: {left}")
+        return found
+
+    @staticmethod
+    def names_the_fault(message, source):
+        """Whether the message has the file's name, with its control characters spelled out; what is
+        found while writing has only the read's."""
+        return (source.name.replace("\x1b", "\\x1b") in message or
+                re.search("(read|reference) '.*' (cannot be (written|indexed)|has .* bases)",
+                          message))
+
+    def content(self, way, out):
+        """What the output says, without its header; None if it is no whole file."""
+        data = out.read_bytes()
+        if way.output.endswith(".sam"):
+            return b"".join(line for line in data.splitlines(True) if not line.startswith(b"@"))
+        return records_of(data) if data.endswith(bamfile.EOF_BLOCK) else None
+
+    def clean(self, source):
+        """Removes outputs and whatever else is there."""
+        for folder in (self.work, self.scratch):
+            for path in folder.iterdir():
+                if path.is_dir():
+                    shutil.rmtree(path)
+                elif path != source:
+                    path.unlink()
+
+    def run_and_check(self, source, way, spill, n_threads):
+        """Returns (problems, message or None, content or None)."""
+        run, out = self.run(source, way, spill, n_threads)
+        self.counts["runs"] += 1
+        where = f"{way.name}, {'spilled' if spill else 'in memory'}, {n_threads} threads: "
+        found = [where + problem for problem in self.problems_of_run(run, out, source)]
+        content = message = None
+        if run.status == 0 and not found:
+            content = self.content(way, out)
+            if content is None:
+                found.append(where + "the output is not whole")
+        elif run.status == 1:
+            errors = harness.own_lines(run.err.decode(errors="replace"))
+            message = errors[0] if errors else ""
+        self.clean(source)
+        return found, message, content
+
+    def reference(self, source, way):
+        """samtools' records, or None if it fails."""
+        out = self.work / ("want." + way.output)
+        options = [option for option in way.options if option != "--write-index"]
+        accepted = harness.reference("sort", "--no-PG", *options, "-o", out, source)
+        content = self.content(way, out) if accepted else None
+        self.clean(source)
+        return content
+
+    def compare(self, case, way, message, content, want):
+        """Our result against samtools'. Returns problems."""
+        if want is None and content is None:
+            self.counts["both refuse"] += 1
+            return []
+        if want is None:
+            reason = DEVIATIONS.get(case.name)
+            self.counts[f"only samtools refuses: {reason}"] += 1
+            return [] if reason else [f"{way.name}: samtools refuses this file"]
+        if content is None:
+            reason = next((text for text in STRICTER if text in message), None)
+            self.counts[f"stricter: {reason or message}"] += 1
+            return [] if reason else [f"{way.name}: samtools takes this file: {message}"]
+        self.counts["both take"] += 1
+        if way.output.endswith(".bam"):
+            got, want = ([comparable(raw) for raw in bamfile.split(records)]
+                         for records in (content, want))
+        else:
+            got, want = content.splitlines(), want.splitlines()
+        if way.name == "template":
+            # samtools' order of many unmapped reads follows no rule that we know. Orders are
+            # compared in differential.py.
+            got.sort()
+            want.sort()
+        if got == want:
+            return []
+        if len(got) != len(want):
+            return [f"{way.name}: {len(got)} records, samtools has {len(want)}"]
+        first = next(i for i, pair in enumerate(zip(got, want)) if pair[0] != pair[1])
+        return [f"{way.name}: record {first} is {got[first][:80]!r}, samtools has "
+                f"{want[first][:80]!r}"]
+
+    def judge(self, case, ways):
+        """Sorts one file in these ways, each in memory and spilled. Returns the problems."""
+        # A name with control characters is one more thing that must not reach a terminal.
+        source = self.work / f"in\x1b[31m{len(case.name)}.{case.extension}"
+        source.write_bytes(case.data)
+        self.counts["files"] += 1
+        found = []
+        for way in ways:
+            whole, message, content = self.run_and_check(source, way, False, 1)
+            spilled, other_message, other = self.run_and_check(source, way, True, 3)
+            found += whole + spilled
+            if whole or spilled:
+                continue
+            if content != other:
+                found.append(f"{way.name}: in memory and spilled differ: {message} {other_message}")
+            elif self.with_reference:
+                found += self.compare(case, way, message or "", content,
+                                      self.reference(source, way))
+        source.unlink()
+        return [re.sub(r"\s+", " ", f"{case.name}: {problem}")[:1500] for problem in found]

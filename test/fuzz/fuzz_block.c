@@ -1,0 +1,115 @@
+/*
+ * fuzz_block.c -- blocks of the temporary database, damaged or made by somebody else: parsing,
+ * checksum, codecs, and the records inside. The first byte of the input says whether the checksum
+ * is made to fit, without which nearly no input would come past it, and how the value comes to be:
+ *   - the input is the value;
+ *   - the input is what the payload holds, compressed by one of the codecs;
+ *   - as that, but it is the records that are made of the input.
+ */
+#include "fuzz_record.h"
+
+#include "bam_block.h"
+#include "bam_merge.h"
+#include "bam_sort.h"
+
+enum { MAX_RAW_BYTES = 1 << 20 };
+
+/* A decoded block, as pipeline_segment.c opens it. */
+static void open_records(const struct bam_block *block, const uint8_t *raw)
+{
+    static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_TAG};
+    struct sort_rules rules = {.tag = {'R', 'G'}};
+    for (int i = 0; i < 3; i++) {
+        rules.order = orders[i];
+        ssize_t keyed_bytes = bam_block_measure(&rules, block, raw, FUZZ_N_REFS);
+        if (keyed_bytes < 0) return;
+        const uint8_t *rec = raw;
+        uint8_t *keyed = fuzz_alloc((size_t)keyed_bytes), *at = keyed;
+        for (uint32_t k = 0; k < block->n_records; k++, rec += bam_record_bytes(rec)) {
+            if (sort_order_is_fixed(rules.order)) continue;
+            struct keyed_record *kr = (struct keyed_record *)at;
+            kr->key_bytes = (uint32_t)sort_key_encode(&rules, rec, kr->key);
+            at += keyed_record_bytes(kr->key_bytes);
+        }
+        FUZZ_CHECK(at == keyed + keyed_bytes && rec == raw + block->raw_bytes);
+        free(keyed);
+    }
+}
+
+static void open_value(const uint8_t *value, size_t n_bytes)
+{
+    struct bam_block block;
+    struct temp_coder coder = {0};
+    bool verified = bam_block_verify(value, n_bytes);
+    if (bam_block_parse(value, n_bytes, &block) < 0) return;
+    FUZZ_CHECK(block.last_bound_bytes > MERGE_BOUND_TAIL_BYTES);
+    FUZZ_CHECK(block.payload + block.payload_bytes == value + n_bytes);
+    if (!verified || !bam_block_is_plausible(&block) || block.raw_bytes > MAX_RAW_BYTES) return;
+    uint8_t *raw = fuzz_alloc(block.raw_bytes);
+    if (temp_codec_decompress(&coder, block.codec, block.payload, block.payload_bytes, raw,
+                              block.raw_bytes) == 0)
+        open_records(&block, raw);
+    free(raw);
+    temp_coder_release(&coder);
+}
+
+/* Makes a block of raw bytes; returns the value, of exactly *value_bytes. */
+static uint8_t *make_value(enum temp_codec codec, const uint8_t *raw, size_t raw_bytes,
+                           uint32_t n_records, size_t *value_bytes)
+{
+    static const uint8_t bound[SORT_KEY_FIXED_BYTES + MERGE_BOUND_TAIL_BYTES] = {0};
+    struct temp_coder coder = {0};
+    uint8_t *out = fuzz_alloc(bam_block_bound(codec, raw_bytes, sizeof bound));
+    ssize_t n = bam_block_encode(&coder, codec, raw, raw_bytes, n_records, bound, sizeof bound,
+                                 out);
+    FUZZ_CHECK(n > 0);
+    uint8_t *value = fuzz_copy(out, (size_t)n);
+    *value_bytes = (size_t)n;
+    free(out);
+    temp_coder_release(&coder);
+    return value;
+}
+
+static uint8_t *make_records(struct fuzz_input *in, size_t *n_bytes, uint32_t *n_records)
+{
+    enum { MAX_RECORDS = 8 };
+    uint8_t *raw = fuzz_alloc(MAX_RECORDS * FUZZ_MAX_RECORD);
+    *n_bytes = 0;
+    for (*n_records = 0; *n_records < MAX_RECORDS && fuzz_left(in) > 0; ++*n_records)
+        *n_bytes += fuzz_make_record(in, raw + *n_bytes);
+    return raw;
+}
+
+/* As if whoever changed the value knew how to make its checksum. */
+static void fit_checksum(uint8_t *value, size_t n_bytes)
+{
+    if (n_bytes < BAM_BLOCK_HEADER_BYTES) return;
+    uint64_t checksum = XXH3_64bits(value + 8, n_bytes - 8);
+    memcpy(value, &checksum, sizeof checksum);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    struct fuzz_input in = {data, data + n_bytes};
+    unsigned mode = fuzz_u8(&in);
+    enum temp_codec codec = (enum temp_codec)(mode >> 4 & 3);
+    size_t value_bytes = fuzz_left(&in), flips = mode >> 6;
+    uint8_t *value;
+    if (mode % 4 == 0) {
+        value = fuzz_copy(in.at, value_bytes);
+    } else if (mode % 4 == 1) {
+        uint32_t n_records = fuzz_u8(&in);
+        value = make_value(codec, in.at, fuzz_left(&in), n_records, &value_bytes);
+    } else {
+        size_t raw_bytes;
+        uint32_t n_records;
+        uint8_t *raw = make_records(&in, &raw_bytes, &n_records);
+        value = make_value(codec, raw, raw_bytes, n_records, &value_bytes);
+        free(raw);
+        for (; flips > 0; flips--) value[fuzz_u16(&in) % value_bytes] ^= fuzz_u8(&in);
+    }
+    if (mode & 8) fit_checksum(value, value_bytes);
+    open_value(value, value_bytes);
+    free(value);
+    return 0;
+}

@@ -1,0 +1,91 @@
+/*
+ * fuzz_diag.c -- messages (diag.h) in the fuzz targets: written out, so that a format that does not
+ * fit its arguments shows, and counted. The program's own prints its first error only, once and for
+ * all; a target runs millions of times.
+ */
+#include "fuzz_input.h"
+
+#include "diag.h"
+#include "terminal_text.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char first_error[4096];
+static unsigned n_errors;
+
+/* A message as diag.c prints it: one line that no terminal acts on. */
+static void format_message(char text[4096], const char *format, va_list args)
+{
+    char plain[4096], shown[TERMINAL_TEXT_GROWTH * sizeof plain];
+    FUZZ_CHECK(vsnprintf(plain, sizeof plain, format, args) >= 0);
+    (void)terminal_text(plain, shown, sizeof shown);
+    for (const char *at = shown; *at; at++)
+        FUZZ_CHECK((unsigned char)*at >= 0x20 && *at != 0x7f);
+    (void)snprintf(text, 4096, "%s", shown);
+}
+
+void diag_error(const char *format, ...)
+{
+    char text[4096];
+    va_list args;
+    va_start(args, format);
+    format_message(text, format, args);
+    va_end(args);
+    (void)pthread_mutex_lock(&lock);
+    if (n_errors++ == 0) memcpy(first_error, text, sizeof text);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void diag_warning(const char *format, ...)
+{
+    char text[4096];
+    va_list args;
+    va_start(args, format);
+    format_message(text, format, args);
+    va_end(args);
+}
+
+void diag_note(const char *format, ...)
+{
+    char text[4096];
+    va_list args;
+    va_start(args, format);
+    format_message(text, format, args);
+    va_end(args);
+}
+
+void diag_guard_stderr(void)
+{
+}
+
+void diag_silence(void)
+{
+}
+
+bool diag_failed(void)
+{
+    return fuzz_n_errors() > 0;
+}
+
+void fuzz_forget_messages(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    n_errors = 0;
+    first_error[0] = '\0';
+    (void)pthread_mutex_unlock(&lock);
+}
+
+unsigned fuzz_n_errors(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    unsigned n = n_errors;
+    (void)pthread_mutex_unlock(&lock);
+    return n;
+}
+
+const char *fuzz_first_error(void)
+{
+    return first_error;
+}

@@ -1,0 +1,102 @@
+/*
+ * fuzz_input.h -- what all fuzz targets share: numbers and bytes taken from the input, a check that
+ * ends the program, and memory of exactly the size asked for.
+ *
+ * A target is a file fuzz_NAME.c with LLVMFuzzerTestOneInput (libFuzzer's interface). It is linked
+ * with libFuzzer (make fuzz), or with replay.c, which runs it on files (make check). It must not
+ * depend on anything but the input, and must leave nothing behind.
+ *
+ * What a target cannot decide from the input, such as the sizes of pieces, it takes from the
+ * input's bytes with the functions below. Behind the end of the input all numbers are 0.
+ */
+#ifndef ROCKSORT_FUZZ_INPUT_H
+#define ROCKSORT_FUZZ_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+
+/* Ends the program unless the condition holds: the fuzzer then keeps the input. */
+#define FUZZ_CHECK(condition)                                                              \
+    do {                                                                                   \
+        if (!(condition)) {                                                                \
+            (void)fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
+            abort();                                                                       \
+        }                                                                                  \
+    } while (0)
+
+struct fuzz_input {
+    const uint8_t *at, *end;
+};
+
+static inline size_t fuzz_left(const struct fuzz_input *in)
+{
+    return (size_t)(in->end - in->at);
+}
+
+static inline uint8_t fuzz_u8(struct fuzz_input *in)
+{
+    return in->at < in->end ? *in->at++ : 0;
+}
+
+static inline uint16_t fuzz_u16(struct fuzz_input *in)
+{
+    uint32_t low = fuzz_u8(in);
+    return (uint16_t)(low | (uint32_t)fuzz_u8(in) << 8);
+}
+
+static inline uint32_t fuzz_u32(struct fuzz_input *in)
+{
+    uint32_t low = fuzz_u16(in);
+    return low | (uint32_t)fuzz_u16(in) << 16;
+}
+
+/* 0 .. n - 1, of at most 256 values. */
+static inline unsigned fuzz_below(struct fuzz_input *in, unsigned n)
+{
+    return fuzz_u8(in) % n;
+}
+
+static inline bool fuzz_one_in(struct fuzz_input *in, unsigned n)
+{
+    return fuzz_below(in, n) == n - 1;
+}
+
+/* Copies bytes of the input; zeros behind its end. */
+static inline void fuzz_fill(struct fuzz_input *in, uint8_t *out, size_t n)
+{
+    size_t have = fuzz_left(in) < n ? fuzz_left(in) : n;
+    if (have > 0) memcpy(out, in->at, have);
+    if (n > have) memset(out + have, 0, n - have);
+    in->at += have;
+}
+
+/* Exactly n bytes (1 for 0), so that AddressSanitizer sees every byte too many. */
+static inline void *fuzz_alloc(size_t n)
+{
+    void *mem = malloc(n ? n : 1);
+    FUZZ_CHECK(mem);
+    return mem;
+}
+
+static inline void *fuzz_copy(const void *bytes, size_t n)
+{
+    void *mem = fuzz_alloc(n);
+    if (n > 0) memcpy(mem, bytes, n);
+    return mem;
+}
+
+/*
+ * Messages of the program under test (fuzz_diag.c takes the place of diag.c): counted, not printed.
+ * What failed has printed one message at least, and what succeeded none.
+ */
+void fuzz_forget_messages(void);
+unsigned fuzz_n_errors(void);
+const char *fuzz_first_error(void);
+
+#endif

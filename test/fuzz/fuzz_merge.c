@@ -1,0 +1,246 @@
+/*
+ * fuzz_merge.c -- batches, cuts and merges of arbitrary records: what comes out is a stable sort of
+ * what went in, however it was divided, and the ends of a batch's memory never meet.
+ *
+ * Records go through the memory of batches as the loader fills it: in pieces of any size, with a
+ * record that straddles two batches. The batches are the sources of a merge, cut at some of their
+ * records' bounds.
+ */
+#include "fuzz_record.h"
+
+#include "bam_batch.h"
+#include "bam_merge.h"
+
+enum { MAX_BATCHES = 4, MAX_RECORDS = 200, BATCH_BYTES = 64 << 10, STREAM_BYTES = 96 << 10 };
+
+struct stream {
+    uint8_t *bytes;
+    size_t n_bytes, n_records;
+    size_t starts[MAX_RECORDS + 1];
+};
+
+static struct bam_key_template *template_ends;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    sam_hdr_t *header = sam_hdr_parse(strlen(fuzz_header_text), fuzz_header_text);
+    FUZZ_CHECK(header);
+    template_ends = bam_key_template_create(header);
+    FUZZ_CHECK(template_ends);
+    sam_hdr_destroy(header);
+    return 0;
+}
+
+static struct sort_rules choose_rules(struct fuzz_input *in)
+{
+    static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL,
+                                             SORT_TAG, SORT_TEMPLATE, SORT_MINHASH,
+                                             SORT_COORDINATE_LONG, SORT_SHUFFLE};
+    struct sort_rules rules = {.order = orders[fuzz_below(in, 8)], .template_ends = template_ends,
+                               .minhash = {.k = MINHASH_K}};
+    rules.below = fuzz_below(in, 3);
+    rules.long_positions = rules.order == SORT_COORDINATE_LONG;
+    memcpy(rules.tag, &"RGMICGCB"[2 * fuzz_below(in, 4)], 2);
+    return rules;
+}
+
+/* Records that have a key. Some come twice or more, for ties. */
+static void make_stream(struct fuzz_input *in, const struct sort_rules *rules, struct stream *s)
+{
+    uint8_t *made = fuzz_alloc(FUZZ_MAX_RECORD);
+    const char *problem;
+    *s = (struct stream){.bytes = fuzz_alloc(STREAM_BYTES + FUZZ_MAX_RECORD)};
+    while (s->n_bytes < STREAM_BYTES && fuzz_left(in) > 0 && s->n_records < MAX_RECORDS) {
+        size_t size = fuzz_make_record(in, made);
+        if (bam_record_check(made, FUZZ_N_REFS) || bam_record_is_long(made)) continue;
+        if (!sort_order_is_fixed(rules->order) && !sort_key_bytes(rules, made, &problem)) continue;
+        for (unsigned times = 1 + fuzz_below(in, 8); times > 0; times--) {
+            if (s->n_records == MAX_RECORDS || s->n_bytes >= STREAM_BYTES) break;
+            memcpy(s->bytes + s->n_bytes, made, size);
+            s->n_bytes += size;
+            s->starts[++s->n_records] = s->n_bytes;
+        }
+    }
+    free(made);
+}
+
+static void check_ends(const struct bam_batch *b)
+{
+    FUZZ_CHECK(b->raw_begin <= b->walk_at && b->walk_at <= b->raw_end);
+    FUZZ_CHECK(b->raw_end + atomic_load(&b->result_bytes) <= atomic_load(&b->top));
+    FUZZ_CHECK(atomic_load(&b->top) <= b->mem_bytes);
+}
+
+/* Appends pieces of the stream while there is room. */
+static size_t fill_batch(struct fuzz_input *in, struct bam_batch *b, const struct stream *s,
+                         size_t at)
+{
+    for (;;) {
+        size_t n = 1 + (size_t)fuzz_u16(in), room = bam_batch_room(b);
+        if (n > s->n_bytes - at) n = s->n_bytes - at;
+        if (n > room) n = room;
+        if (n == 0) return at;
+        memcpy(b->mem + b->raw_end, s->bytes + at, n);
+        bam_batch_append(b, n);
+        check_ends(b);
+        at += n;
+    }
+}
+
+/* Adds and indexes the whole records that are there, some at a time. */
+static void walk_batch(struct fuzz_input *in, struct bam_batch *b, struct content_sum *sum,
+                       size_t *n_before)
+{
+    for (size_t at = b->walk_at, n = 0;;) {
+        bool whole = b->raw_end - at >= 4 && bam_record_bytes(b->mem + at) <= b->raw_end - at;
+        if (whole) {
+            at += bam_record_bytes(b->mem + at);
+            n++;
+        }
+        if (whole && !fuzz_one_in(in, 16)) continue;
+        if (n > 0) {
+            struct bam_batch_problem problem;
+            struct bam_batch_part *part = bam_batch_add_part(b, at, n, *n_before);
+            FUZZ_CHECK(part && bam_batch_index_part(part, FUZZ_N_REFS, sum, &problem) == 0);
+            check_ends(b);
+            *n_before += n;
+            n = 0;
+        }
+        if (!whole) return;
+    }
+}
+
+/* Divides the stream into sorted batches; returns their number. */
+static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules,
+                           const struct stream *s, struct bam_batch *batches[MAX_BATCHES])
+{
+    struct content_sum sum = {0}, wanted = {0};
+    struct merge_space space = {0};
+    size_t at = 0, n_batches = 0, n_records = 0, tail_bytes = 0;
+    const uint8_t *tail = NULL;
+    for (; n_batches < MAX_BATCHES && (at < s->n_bytes || tail_bytes > 0); n_batches++) {
+        size_t gap = tail_bytes + fuzz_below(in, 200);
+        struct bam_batch *b = bam_batch_create(rules, NULL, BATCH_BYTES + 4 * gap);
+        FUZZ_CHECK(b);
+        bam_batch_reset(b, gap);
+        /* As the loader does, which does not know the tail yet. */
+        at = fill_batch(in, b, s, at);
+        bam_batch_prepend(b, tail, tail_bytes);
+        check_ends(b);
+        walk_batch(in, b, &sum, &n_records);
+        tail = b->mem + b->walk_at;
+        tail_bytes = b->raw_end - b->walk_at;
+        batches[n_batches] = b;
+    }
+    for (size_t i = 0; i < n_records; i++) {
+        uint8_t *rec = fuzz_copy(s->bytes + s->starts[i], s->starts[i + 1] - s->starts[i]);
+        sort_rules_admit(rules, rec, &wanted);
+        free(rec);
+    }
+    FUZZ_CHECK(content_sum_equal(&sum, &wanted));
+    for (size_t i = 0; i < n_batches; i++) {
+        batches[i]->raw_end = batches[i]->walk_at;
+        FUZZ_CHECK(bam_batch_sort(batches[i], &space) == 0);
+    }
+    merge_space_release(&space);
+    return n_batches;
+}
+
+/* The bound of some record, or of none. */
+static bool choose_bound(struct fuzz_input *in, const struct sort_rules *rules,
+                         const struct merge_source *sources, size_t n, struct merge_bound *bound)
+{
+    const struct merge_source *source = &sources[fuzz_below(in, (unsigned)n)];
+    if (source->n_entries == 0) return false;
+    FUZZ_CHECK(merge_bound_set(bound, rules->order, source,
+                               fuzz_u16(in) % source->n_entries) == 0);
+    return true;
+}
+
+struct place {                  /* a record in the sources */
+    uint8_t *bound;
+    size_t bound_bytes;
+    const void *ref;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return merge_bound_compare(x->bound, x->bound_bytes, y->bound, y->bound_bytes);
+}
+
+/* All records in the order of their bounds: what merging them must give. */
+static struct place *sort_places(const struct sort_rules *rules, const struct merge_source *sources,
+                                 size_t n_sources, size_t *n_places)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_sources; i++) n += sources[i].n_entries;
+    struct place *places = fuzz_alloc(n * sizeof *places), *at = places;
+    for (size_t i = 0; i < n_sources; i++) {
+        for (size_t k = 0; k < sources[i].n_entries; k++, at++) {
+            const struct sort_entry *entry = &sources[i].entries[k];
+            at->bound_bytes = merge_bound_bytes(rules->order, entry);
+            at->bound = fuzz_alloc(at->bound_bytes);
+            at->ref = entry->ref;
+            FUZZ_CHECK(merge_bound_store(rules->order, &sources[i], k, at->bound) ==
+                       at->bound_bytes);
+        }
+    }
+    qsort(places, n, sizeof *places, compare_places);
+    *n_places = n;
+    return places;
+}
+
+/* Merges all sources segment by segment: each record comes out once, in its place. */
+static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
+                      const struct merge_source *sources, size_t n)
+{
+    struct merge_slice slices[MAX_BATCHES];
+    struct merge_bound bound = {0};
+    struct merge_space space = {0};
+    size_t from[MAX_BATCHES] = {0}, n_out = 0, n_places;
+    const struct sort_entry *merged;
+    struct place *places = sort_places(rules, sources, n, &n_places);
+    while (n_out < n_places) {
+        bool have = fuzz_left(in) > 0 && choose_bound(in, rules, sources, n, &bound);
+        size_t n_wanted = 0;
+        for (size_t i = 0; i < n; i++) {
+            size_t to = merge_cut(rules->order, &sources[i], have ? bound.key : NULL,
+                                  bound.n_bytes);
+            FUZZ_CHECK(to <= sources[i].n_entries);
+            if (to < from[i]) to = from[i];
+            slices[i] = (struct merge_slice){sources[i].entries + from[i], to - from[i]};
+            n_wanted += to - from[i];
+            from[i] = to;
+        }
+        ssize_t n_merged = merge_slices(rules->order, slices, n, &space, &merged);
+        FUZZ_CHECK(n_merged >= 0 && (size_t)n_merged == n_wanted);
+        for (size_t i = 0; i < n_wanted; i++) FUZZ_CHECK(merged[i].ref == places[n_out++].ref);
+    }
+    for (size_t i = 0; i < n_places; i++) free(places[i].bound);
+    free(places);
+    merge_space_release(&space);
+    merge_bound_release(&bound);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    struct fuzz_input in = {data, data + n_bytes};
+    struct sort_rules rules = choose_rules(&in);
+    struct stream stream;
+    struct bam_batch *batches[MAX_BATCHES];
+    struct merge_source sources[MAX_BATCHES];
+    make_stream(&in, &rules, &stream);
+    size_t n = make_batches(&in, &rules, &stream, batches);
+    for (size_t i = 0; i < n; i++)
+        sources[i] = (struct merge_source){batches[i]->entries, batches[i]->n_records,
+                                           (uint32_t)i, 0};
+    if (n > 0) merge_all(&in, &rules, sources, n);
+    for (size_t i = 0; i < n; i++) bam_batch_destroy(batches[i]);
+    free(stream.bytes);
+    return 0;
+}

@@ -1,0 +1,155 @@
+/*
+ * fuzz_reader.c -- the reader of BAM files: whole bytes, blocks and records are told from damaged
+ * ones as htslib tells them. The first two bytes of the input say how the rest becomes a file
+ * (fuzz_file.h) and how large pieces are.
+ *
+ * What we take for a whole file htslib does, too, with the same records. Of files that htslib takes
+ * we refuse some: those whose records break the specification in ways that it mends or overlooks.
+ */
+#include "fuzz_file.h"
+#include "fuzz_record.h"
+
+#include "bam_reader.h"
+#include "bam_record.h"
+
+#include <htslib/hts_log.h>
+
+enum { MAX_STREAM = 1 << 20 };
+
+static struct fuzz_file file;
+static uint8_t stream_bytes[MAX_STREAM];
+static htsThreadPool pool;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    hts_set_log_level(HTS_LOG_OFF);
+    fuzz_file_create(&file);
+    pool.pool = hts_tpool_init(1);
+    FUZZ_CHECK(pool.pool);
+    return 0;
+}
+
+struct stream {
+    uint8_t *bytes;             /* uncompressed, behind the header */
+    size_t n_bytes;
+    bool failed, too_long;
+};
+
+/* Takes one piece; false behind the last. */
+static bool take_piece(struct bam_reader *reader, struct bam_piece *piece, size_t piece_bytes,
+                       struct stream *s)
+{
+    struct bgzf_coder coder = {0};
+    uint8_t *at = s->bytes + s->n_bytes;
+    size_t room = MAX_STREAM - s->n_bytes;
+    s->too_long = room < 2 * BGZF_MAX_BYTES;
+    if (s->too_long) return false;
+    /* Less room than there is: what is written beyond it is for AddressSanitizer to find. */
+    if (room > piece_bytes + BGZF_MAX_BYTES) room = piece_bytes + BGZF_MAX_BYTES;
+    uint8_t *exact = fuzz_alloc(room);
+    int r = bam_reader_next(reader, piece, exact, piece_bytes, room);
+    FUZZ_CHECK(r != BAM_READER_PIECE || piece->raw_bytes <= room);
+    if (r == BAM_READER_PIECE && piece->compressed_bytes > 0 &&
+        bam_piece_inflate(piece, &coder, exact) < 0)
+        s->failed = true;
+    if (r == BAM_READER_PIECE && !s->failed) {
+        memcpy(at, exact, piece->raw_bytes);
+        s->n_bytes += piece->raw_bytes;
+    }
+    if (r == BAM_READER_ERROR) {
+        s->failed = true;
+        FUZZ_CHECK(fuzz_n_errors() > 0);
+    }
+    if (r == BAM_READER_NO_ROOM) {
+        s->too_long = true;
+        FUZZ_CHECK(bam_reader_room_needed(reader) > room);
+    }
+    free(exact);
+    bgzf_coder_release(&coder);
+    return r == BAM_READER_PIECE && !s->failed;
+}
+
+/* The records up to the first that is damaged; returns their number, and whether all are sound. */
+static size_t walk(const struct stream *s, int32_t n_refs, bool *sound)
+{
+    size_t at = 0, n = 0;
+    *sound = false;
+    while (s->n_bytes - at >= 4) {
+        size_t size = bam_record_bytes(s->bytes + at);
+        if (size < BAM_RECORD_FIXED_BYTES || size > s->n_bytes - at) return n;
+        uint8_t *exact = fuzz_copy(s->bytes + at, size);
+        bool refused = bam_record_check(exact, n_refs) || bam_record_is_long(exact);
+        free(exact);
+        if (refused) return n;
+        at += size;
+        n++;
+    }
+    *sound = at == s->n_bytes;
+    return n;
+}
+
+/* Reads the same with htslib; each record must be ours. */
+static void compare_with_htslib(const struct stream *s, size_t n_records)
+{
+    samFile *theirs = sam_open(file.path, "r");
+    FUZZ_CHECK(theirs);
+    sam_hdr_t *header = sam_hdr_read(theirs);
+    FUZZ_CHECK(header);
+    bam1_t *b = bam_init1();
+    const uint8_t *rec = s->bytes;
+    for (size_t i = 0; i < n_records; i++, rec += bam_record_bytes(rec)) {
+        FUZZ_CHECK(b && sam_read1(theirs, header, b) >= 0);
+        FUZZ_CHECK(b->core.tid == bam_record_tid(rec) && b->core.pos == bam_record_pos(rec));
+        FUZZ_CHECK(b->core.flag == bam_record_flag(rec));
+        FUZZ_CHECK(strcmp(bam_get_qname(b), (const char *)bam_record_name(rec)) == 0);
+    }
+    FUZZ_CHECK(sam_read1(theirs, header, b) == -1);
+    bam_destroy1(b);
+    sam_hdr_destroy(header);
+    (void)sam_close(theirs);
+}
+
+static void read_file(size_t piece_bytes)
+{
+    static const htsFormat no_options;
+    struct bam_piece piece = {0};
+    struct bam_reader *reader = bam_reader_open(file.path, &no_options, &pool);
+    FUZZ_CHECK(reader || fuzz_n_errors() > 0);
+    if (!reader) return;
+    bool is_text = bam_reader_is_text(reader);
+    struct stream s = {.bytes = stream_bytes};
+    while (!is_text && take_piece(reader, &piece, piece_bytes, &s)) continue;
+    if (!is_text && !s.failed && !s.too_long) {
+        bool sound;
+        size_t n = walk(&s, sam_hdr_nref(bam_reader_header(reader)), &sound);
+        if (sound) compare_with_htslib(&s, n);
+    }
+    bam_piece_release(&piece);
+    bam_reader_close(reader);
+}
+
+/* htslib 1.16 is not tested here, least of all what it does with a damaged CRAM. */
+static bool is_for_htslib(const uint8_t *bytes, size_t n)
+{
+    return n >= 4 && (memcmp(bytes, "CRAM", 4) == 0 || memcmp(bytes, "BZh", 3) == 0 ||
+                      memcmp(bytes, "\xfd" "7zX", 4) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    struct fuzz_input in = {data, data + n_bytes};
+    enum fuzz_form form = (enum fuzz_form)fuzz_below(&in, FUZZ_N_FORMS);
+    size_t piece_bytes = (size_t)(1 + fuzz_u8(&in)) << 9, file_bytes;
+    uint8_t *bytes = fuzz_make_file(&in, form, &file_bytes);
+    fuzz_forget_messages();
+    if (!is_for_htslib(bytes, file_bytes)) {
+        fuzz_file_write(&file, bytes, file_bytes);
+        read_file(piece_bytes);
+    }
+    free(bytes);
+    return 0;
+}

@@ -1,0 +1,21 @@
+/*
+ * fuzz_record.h -- raw BAM records out of the fuzzer's bytes: mostly whole ones, with the tags and
+ * texts that keys look at, so that the fuzzer need not first find out what a record is; and some
+ * with a field that lies.
+ */
+#ifndef ROCKSORT_FUZZ_RECORD_H
+#define ROCKSORT_FUZZ_RECORD_H
+
+#include "fuzz_input.h"
+
+#include <htslib/sam.h>
+
+enum { FUZZ_N_REFS = 3, FUZZ_MAX_RECORD = 1 << 15 };
+
+/* References a (1000), b (2^29), c (2^31 - 1 bases), two libraries, programs. */
+extern const char fuzz_header_text[];
+
+/* Makes a record of at most FUZZ_MAX_RECORD bytes at out; returns its size. */
+size_t fuzz_make_record(struct fuzz_input *in, uint8_t *out);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * fuzz_sam_text.c -- SAM text: the same records as htslib's own reader, however the text is cut
+ * into chunks. The first byte of the input says how large chunks are; the rest is the file.
+ *
+ * Where htslib finds an error so do we, behind the same records. We are stricter only in what
+ * htslib reads as something that the line does not say: see is_stricter.
+ */
+#include "fuzz_input.h"
+
+#include "bam_record.h"
+#include "sam_text.h"
+
+#include <errno.h>
+#include <htslib/hfile.h>
+#include <htslib/hts_log.h>
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    hts_set_log_level(HTS_LOG_OFF);
+    return 0;
+}
+
+/* Opens the bytes as a SAM file and reads its header; NULL if they are none. */
+static samFile *open_sam(const uint8_t *bytes, size_t n, sam_hdr_t **header)
+{
+    *header = NULL;
+    hFILE *hfile = hopen("mem:", "r:", fuzz_copy(bytes, n), n);
+    if (!hfile) return NULL;
+    samFile *file = hts_hopen(hfile, "fuzz", "r");
+    if (!file) {
+        hclose_abruptly(hfile);
+        return NULL;
+    }
+    if (file->format.format == sam && file->format.compression == no_compression)
+        *header = sam_hdr_read(file);
+    if (*header) return file;
+    (void)sam_close(file);
+    return NULL;
+}
+
+struct records {
+    uint8_t *bytes;
+    size_t n_bytes, n_records;
+    const char *problem;        /* behind them, or NULL */
+};
+
+static void append_bytes(struct records *r, const uint8_t *bytes, size_t n)
+{
+    r->bytes = realloc(r->bytes, r->n_bytes + n + 1);
+    FUZZ_CHECK(r->bytes);
+    if (n > 0) memcpy(r->bytes + r->n_bytes, bytes, n);
+    r->n_bytes += n;
+}
+
+static void read_ours(samFile *file, sam_hdr_t *header, size_t chunk_bytes, struct records *out)
+{
+    struct sam_text text;
+    struct sam_chunk chunk = {0};
+    bam1_t *record = bam_init1();
+    int r = 0;
+    FUZZ_CHECK(record);
+    if (sam_text_open(&text, file, header) < 0) {
+        FUZZ_CHECK(errno == EBADMSG && sam_hdr_name2tid(header, "*") < -1);
+        out->problem = "the header";
+    }
+    chunk.long_positions = bam_header_long_reference(header) >= 0;
+    while (!out->problem && (r = sam_text_next(&text, &chunk, chunk_bytes)) > 0) {
+        sam_chunk_parse(&chunk, header, record);
+        append_bytes(out, chunk.raw, chunk.raw_bytes);
+        out->n_records += chunk.n_records;
+        out->problem = chunk.problem;
+    }
+    FUZZ_CHECK(out->problem || r == 0);
+    sam_text_release(&text);
+    sam_chunk_release(&chunk);
+    bam_destroy1(record);
+}
+
+static void read_theirs(samFile *file, sam_hdr_t *header, struct records *out)
+{
+    bool long_positions = bam_header_long_reference(header) >= 0;
+    bam1_t *record = bam_init1();
+    int r;
+    FUZZ_CHECK(record);
+    while ((r = sam_read1(file, header, record)) >= 0) {
+        size_t n = bam_record_packed_bytes(record);
+        bool is_long = n == 0 && long_positions;
+        if (is_long) n = bam_record_long_bytes(record);
+        if (n == 0) {
+            out->problem = "cannot be packed";
+            break;
+        }
+        uint8_t *raw = fuzz_alloc(n);
+        if (is_long)
+            bam_record_pack_long(record, raw);
+        else
+            bam_record_pack(record, raw);
+        append_bytes(out, raw, n);
+        out->n_records++;
+        free(raw);
+    }
+    if (r < -1) out->problem = "htslib's error";
+    bam_destroy1(record);
+}
+
+/* A NUL ends the line for htslib, and an empty line may end the file. */
+static bool is_stricter(const char *problem)
+{
+    return strstr(problem, "NUL") || strstr(problem, "empty") || strstr(problem, "header");
+}
+
+/* What both take for records passes the check that all records pass. */
+static void check_records(const struct records *r, int32_t n_refs)
+{
+    size_t at = 0, n = 0;
+    for (; at < r->n_bytes; at += bam_record_bytes(r->bytes + at), n++)
+        (void)bam_record_check(r->bytes + at, n_refs);
+    FUZZ_CHECK(at == r->n_bytes && n == r->n_records);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    struct fuzz_input in = {data, data + n_bytes};
+    size_t chunk_bytes = 1 + fuzz_u8(&in);
+    sam_hdr_t *header, *other_header;
+    samFile *file = open_sam(in.at, fuzz_left(&in), &header);
+    if (!file) return 0;
+    samFile *other = open_sam(in.at, fuzz_left(&in), &other_header);
+    FUZZ_CHECK(other);
+    struct records ours = {0}, theirs = {0};
+    if (chunk_bytes > 200) chunk_bytes *= 100;
+    read_ours(file, header, chunk_bytes, &ours);
+    read_theirs(other, other_header, &theirs);
+    check_records(&ours, sam_hdr_nref(header));
+    bool stricter = ours.problem && is_stricter(ours.problem);
+    FUZZ_CHECK(stricter || (ours.problem != NULL) == (theirs.problem != NULL));
+    FUZZ_CHECK(ours.n_records == theirs.n_records ||
+               (stricter && ours.n_records < theirs.n_records));
+    FUZZ_CHECK(ours.n_bytes <= theirs.n_bytes);
+    FUZZ_CHECK(ours.n_bytes == 0 || memcmp(ours.bytes, theirs.bytes, ours.n_bytes) == 0);
+    free(ours.bytes);
+    free(theirs.bytes);
+    sam_hdr_destroy(header);
+    sam_hdr_destroy(other_header);
+    (void)sam_close(file);
+    (void)sam_close(other);
+    return 0;
+}

@@ -1,0 +1,182 @@
+/*
+ * fuzz_store.c -- temporary databases whose files somebody has changed: the input says how many
+ * runs there are, and then which bytes of which files change, or that files are cut short, lost or
+ * traded. The database is opened again and scanned.
+ *
+ * RocksDB must not crash over what it finds, an error has a message, and a block that a scan shows
+ * is one that was put, unchanged: every byte has a checksum. That none are missing is not for the
+ * database to know (a manifest that ends early is one of a run that never ended), but for the sums
+ * over all records at the end.
+ */
+#include "fuzz_input.h"
+
+#include "run_db.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_RUNS = 3, MAX_BLOCKS = 12, VALUE_BYTES = 700, MAX_FILES = 64 };
+
+static char place[64], db_place[96];
+
+static void remove_all(const char *path)
+{
+    struct stat st;
+    DIR *dir = lstat(path, &st) == 0 && S_ISDIR(st.st_mode) ? opendir(path) : NULL;
+    if (!dir) {
+        (void)unlink(path);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char inner[512];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        if (snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name) < (int)sizeof inner)
+            remove_all(inner);
+    }
+    (void)closedir(dir);
+    (void)rmdir(path);
+}
+
+static void remove_place(void)
+{
+    remove_all(place);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    /* Opening again reads past the page cache, which a file system in memory may not know. */
+    const char *top = getenv("TMPDIR");
+    (void)snprintf(place, sizeof place, "%s/rocksort-fuzz-XXXXXX",
+                   top && strlen(top) < 32 ? top : "/tmp");
+    FUZZ_CHECK(mkdtemp(place) && atexit(remove_place) == 0);
+    (void)snprintf(db_place, sizeof db_place, "%s/db", place);
+    return 0;
+}
+
+/* Block `number` of a run: keys of different runs alternate. */
+static void make_block(unsigned run, unsigned number, uint8_t key[4], uint8_t value[VALUE_BYTES])
+{
+    key[0] = 'k';
+    key[1] = (uint8_t)number;
+    key[2] = (uint8_t)run;
+    key[3] = 0;
+    for (unsigned i = 0; i < VALUE_BYTES; i++)
+        value[i] = (uint8_t)(i * 2654435761u >> 13 ^ run * 31 ^ number * 7);
+}
+
+static void put_run(struct run_db *db, unsigned run, unsigned n_blocks)
+{
+    uint8_t key[4], value[VALUE_BYTES];
+    struct run_writer *writer;
+    FUZZ_CHECK(run_db_begin_run(db, &writer) == 0);
+    for (unsigned i = 0; i < n_blocks; i++) {
+        make_block(run, i, key, value);
+        FUZZ_CHECK(run_db_put(writer, key, sizeof key, value, sizeof value) == 0);
+    }
+    FUZZ_CHECK(run_db_end_run(writer) == 0);
+}
+
+/* The regular files below a directory, in the order of their names; returns their number. */
+static unsigned list_files(const char *path, char files[MAX_FILES][256])
+{
+    struct dirent **entries;
+    unsigned n = 0;
+    int n_entries = scandir(path, &entries, NULL, alphasort);
+    for (int i = 0; i < n_entries; i++) {
+        char inner[256];
+        struct stat st;
+        bool fits = snprintf(inner, sizeof inner, "%s/%s", path, entries[i]->d_name) <
+                    (int)sizeof inner;
+        if (fits && n < MAX_FILES && stat(inner, &st) == 0 && S_ISREG(st.st_mode) &&
+            strcmp(entries[i]->d_name, "LOCK") != 0)
+            memcpy(files[n++], inner, sizeof inner);
+        free(entries[i]);
+    }
+    if (n_entries >= 0) free(entries);
+    return n;
+}
+
+static void change_file(struct fuzz_input *in, const char *path, const char *other)
+{
+    struct stat st;
+    uint8_t byte;
+    unsigned kind = fuzz_below(in, 16);
+    size_t at = fuzz_u16(in);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return;                 /* removed before */
+    FUZZ_CHECK(fstat(fd, &st) == 0);
+    size_t size = (size_t)st.st_size;
+    if (size > 0 && (kind & 8)) at = size - 1 - at % (size < 80 ? size : 80);
+    if (size > 0) at %= size;
+    switch (kind & 7) {
+    case 0: FUZZ_CHECK(ftruncate(fd, (off_t)at) == 0); break;
+    case 1: FUZZ_CHECK(unlink(path) == 0); break;
+    case 2: FUZZ_CHECK(pwrite(fd, "garbage", 7, (off_t)size) == 7); break;
+    case 3: (void)rename(other, path); break;
+    default:
+        if (pread(fd, &byte, 1, (off_t)at) != 1) break;
+        byte ^= (uint8_t)(fuzz_u8(in) | 1);
+        FUZZ_CHECK(pwrite(fd, &byte, 1, (off_t)at) == 1);
+    }
+    (void)close(fd);
+}
+
+static void change_files(struct fuzz_input *in)
+{
+    static char files[MAX_FILES][256];
+    char inner[128];
+    (void)snprintf(inner, sizeof inner, "%s/db-0", db_place);
+    for (int i = 0; i < 4 && fuzz_left(in) > 0; i++) {
+        unsigned n = list_files(inner, files);
+        if (n > 0) change_file(in, files[fuzz_below(in, n)], files[fuzz_below(in, n)]);
+    }
+}
+
+/* Compares each block that is there with what was put. Returns their number, or -1 after a
+   message. */
+static int scan_all(struct run_db *db)
+{
+    uint8_t wanted_key[4], wanted[VALUE_BYTES];
+    const uint8_t *key, *value;
+    size_t key_bytes, value_bytes;
+    int n = 0, r;
+    struct run_scan *scan = run_scan_open(db, 0);
+    FUZZ_CHECK(scan);
+    for (; (r = run_scan_key(scan, &key, &key_bytes)) > 0; n++) {
+        run_scan_value(scan, &value, &value_bytes);
+        FUZZ_CHECK(key_bytes == sizeof wanted_key && value_bytes == VALUE_BYTES);
+        make_block(key[2], key[1], wanted_key, wanted);
+        FUZZ_CHECK(memcmp(key, wanted_key, sizeof wanted_key) == 0);
+        FUZZ_CHECK(memcmp(value, wanted, sizeof wanted) == 0);
+        run_scan_next(scan);
+    }
+    run_scan_close(scan);
+    return r < 0 ? -1 : n;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    struct fuzz_input in = {data, data + n_bytes};
+    struct run_db_settings settings = {.direct = true, .n_admitted = 1, .n_compactions = 1};
+    unsigned n_runs = 1 + fuzz_below(&in, MAX_RUNS), n_blocks = 1 + fuzz_below(&in, MAX_BLOCKS);
+    fuzz_forget_messages();
+    FUZZ_CHECK(mkdir(db_place, 0700) == 0);
+    struct run_db *db = run_db_create(db_place, &settings, NULL);
+    FUZZ_CHECK(db);
+    for (unsigned i = 0; i < n_runs; i++) put_run(db, i, n_blocks);
+    bool unchanged = fuzz_left(&in) == 0;
+    change_files(&in);
+    int n = scan_all(db);
+    FUZZ_CHECK((n < 0) == (fuzz_n_errors() > 0));
+    FUZZ_CHECK(n <= (int)(n_runs * n_blocks));
+    FUZZ_CHECK(!unchanged || n == (int)(n_runs * n_blocks));
+    run_db_destroy(db);
+    remove_all(db_place);
+    return 0;
+}
