@@ -137,7 +137,6 @@ static int look_at_disks(struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
     struct sort_plan_facts *facts = &pl->facts;
-    facts->n_dirs = (unsigned)s->n_temp_prefixes;
     facts->in_memory = true;
     facts->parallel = 1;
     pl->places = calloc(s->n_temp_prefixes, sizeof *pl->places);
@@ -208,7 +207,12 @@ static int gather(struct planner *pl)
     facts->compaction = s->compaction;
     facts->codec_auto = s->codec_auto;
     facts->codec = s->codec;
-    if (look_at_input(pl) < 0 || look_at_disks(pl) < 0 || look_at_output(pl) < 0) return -1;
+    facts->n_dirs = (unsigned)s->n_temp_prefixes;
+    if (look_at_input(pl) < 0) return -1;
+    sort_plan_make(facts, &pl->plan);
+    /* What fits into memory needs no disk: not even one that can be written to. */
+    if (!pl->plan.in_memory && look_at_disks(pl) < 0) return -1;
+    if (look_at_output(pl) < 0) return -1;
     sort_plan_make(facts, &pl->plan);
     return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * bam_plan.h -- `samtools rocksort --plan`: prints what a sort with these options would do, from
- * the beginning of the input, the machine and the temporary disks. Sorts nothing, and leaves no
- * file: what is needed to look at a disk is removed again.
+ * the beginning of the input, the machine and, unless all fits into memory, the temporary disks.
+ * Sorts nothing, and leaves no file: what is needed to look at a disk is removed again.
  */
 #ifndef ROCKSORT_BAM_PLAN_H
 #define ROCKSORT_BAM_PLAN_H

@@ -104,7 +104,7 @@ static void tell_pair(const struct pipeline *p, const struct order_verdict *verd
 int verify_finish(struct pipeline *p, int loaded)
 {
     struct verification *v = p->verification;
-    if (!v || (loaded < 0 && !v->disproved)) return loaded;
+    if (!v || (loaded < 0 && (!v->disproved || diag_failed()))) return loaded;
     struct order_verdict verdict;
     order_check_verdict(v->check, &verdict);
     p->report->verified = verdict.sorted;

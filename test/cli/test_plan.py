@@ -133,8 +133,9 @@ class Plans(PlanTest):
 
     def test_errors(self):
         self.assert_error(self.rocksort("--plan", self.path("nowhere.bam")), "nowhere.bam")
-        self.assert_error(self.rocksort("--plan", "-T", self.path("no/where"), self.source),
-                          "no/where")
+        self.assert_error(self.rocksort("--plan", "-T", self.path("no/where"), self.source,
+                                        budget=400_000), "no/where")
+        self.plan("-T", self.path("no/where"), self.source)
         self.assert_error(self.rocksort("--plan", self.write("x.bam", b"not a BAM")), "x.bam")
         with open("/dev/full", "wb") as full:
             done = subprocess.run([SAMTOOLS, "rocksort", "--plan", self.source], stdout=full,
