@@ -267,9 +267,11 @@ void resume_tell(const struct pipeline *p, bool kept)
     if (kept && !p->is_recorded) return;        /* refused: nothing has changed */
     if (kept) {
         bool partial = p->input_is_cut || (!p->is_loaded && !p->can_read_again);
+        char *real = realpath(p->scratch_paths[0], NULL);
         diag_note("what was sorted so far is kept; to %s: samtools rocksort --resume %s%s%s",
-                  partial ? "write what there is" : "finish", p->scratch_paths[0],
+                  partial ? "write what there is" : "finish", real ? real : p->scratch_paths[0],
                   partial ? " --partial" : "", s->output ? "" : " -o FILE");
+        free(real);
     } else if (p->is_recorded && p->n_durable > 0 && !p->can_read_again) {
         diag_warning("what was sorted so far is removed: an input that is no BGZF-compressed BAM "
                      "file cannot be read on from where it stopped; -k would keep it");

@@ -9,8 +9,8 @@ import subprocess
 
 import bamfile
 import generate
-from harness import (RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, environment, needs_pysam,
-                     own_lines, reference, reference_sort)
+from harness import (RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, Result, environment,
+                     kept_stores, needs_pysam, own_lines, reference, reference_sort)
 
 REFS = [("a", 100000), ("b", 50000)]
 HEADER = bamfile.bam_header(bamfile.sq_text(REFS), REFS)
@@ -393,7 +393,10 @@ class Output(ErrorTest):
                         stderr=subprocess.PIPE, text=True, check=False, timeout=RUN_LIMIT_S,
                         env=environment(self.scratch, budget))
                     self.assertEqual(done.returncode, 1, done.stderr)
-                    self.assertEqual(len(own_lines(done.stderr)), 1, done.stderr)
+                    result = Result(done.returncode, b"", done.stderr)
+                    self.assert_one_message(result, "standard output")
+                    self.assertEqual(len(kept_stores(done.stderr)), budget == SPILL_BUDGET)
+                    self.drop_kept(done.stderr)
                     self.assertEqual(os.listdir(self.scratch), [])
 
     def test_closed_standard_output(self):

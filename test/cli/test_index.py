@@ -737,11 +737,12 @@ class Failures(IndexTest):
                 for file in set(os.listdir(self.work)) - before:
                     os.unlink(self.path(file))
                 process = self.start(*words, budget=SPILL_BUDGET, stdin=subprocess.DEVNULL,
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                     stdout=subprocess.DEVNULL)
                 time.sleep(whole_s * (0.55 + moment / 8))
                 if process.poll() is None:
                     process.send_signal(signal.SIGTERM)
                 status = process.wait(DIE_LIMIT_S)
+                self.drop_kept(process.stderr.read().decode())
                 with self.subTest(name=name, moment=moment, status=status):
                     self.assertIn(status, (0, -signal.SIGTERM, 128 + signal.SIGTERM))
                     self.assert_whole_or_nothing(name.split("##")[0], index, before, status)
@@ -770,6 +771,7 @@ class Failures(IndexTest):
             time.sleep(0.2)
             process.send_signal(signal.SIGTERM)
             self.assert_died_of(process, signal.SIGTERM)
+        self.drop_kept(process.stderr.read().decode())
         self.assert_files("in.bam", "pipe")
         self.assertEqual(os.listdir(self.scratch), [])
 

@@ -9,7 +9,8 @@ import time
 
 import bamfile
 import generate
-from harness import DIE_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, own_lines, wait_for
+from harness import (DIE_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, kept_stores, own_lines,
+                     wait_for)
 
 APPEAR_LIMIT_S = 20 * SLOW
 
@@ -148,14 +149,19 @@ class Place(TempTest):
 
 
 class Signals(TempTest):
-    """A signal ends the run within seconds, with the signal's status, and nothing stays."""
+    """A signal ends the run within seconds, with the signal's status, and nothing stays, but a store
+    of which the run tells when it has all records (test_resume.py)."""
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-    def check_gone(self, process, number, *out):
+    def check_gone(self, process, number, *out, merging=False):
         """The run dies of the signal and leaves nothing."""
         process.send_signal(number)
         self.assert_died_of(process, number)
+        err = process.stderr.read().decode()
+        kept = merging and number != signal.SIGINT
+        self.assertEqual(len(kept_stores(err)), kept, err)
+        self.drop_kept(err)
         self.assertEqual(os.listdir(self.where), [])
         self.assertEqual(os.listdir(self.scratch), [])
         for path in out:
@@ -208,7 +214,7 @@ class Signals(TempTest):
                         process = self.start("-u", "-T", self.where, *options, budget=budget)
                         self.feed(process, self.sam, close=True)
                         self.wait_for_output(process)
-                        self.check_gone(process, number)
+                        self.check_gone(process, number, merging=budget is not None)
 
     def wait_for_output(self, process):
         """Waits until the pipe holds output, then long enough that it is full."""
@@ -254,6 +260,7 @@ class Signals(TempTest):
             status = process.wait(DIE_LIMIT_S)
             with self.subTest(moment=i, status=status):
                 self.assertIn(status, (0, -signal.SIGTERM, 128 + signal.SIGTERM))
+                self.drop_kept(process.stderr.read().decode())
                 self.assertEqual(os.listdir(self.where), [])
                 # A signal may come when the output is whole and only the cleaning up remains.
                 if status == 0 or bamfile.looks_complete(out):
@@ -277,9 +284,12 @@ class ClosedOutput(TempTest):
         os.read(process.stdout.fileno(), 100)
         process.stdout.close()
         status = process.wait(DIE_LIMIT_S * 2)
+        err = process.stderr.read().decode()
+        self.assertEqual(len(kept_stores(err)), budget is not None, err)
+        self.drop_kept(err)
         self.assertEqual(os.listdir(self.where), [])
         self.assertEqual(os.listdir(self.scratch), [])
-        return status, process.stderr.read().decode()
+        return status, err
 
     def test_sigpipe(self):
         for budget in (SPILL_BUDGET, None):
@@ -293,4 +303,5 @@ class ClosedOutput(TempTest):
             with self.subTest(budget=budget):
                 status, err = self.run_closed(budget, signal.SIG_IGN)
                 self.assertEqual(status, 1, err)
-                self.assertEqual(len(own_lines(err)), 1, err)
+                lines = [line for line in own_lines(err) if not kept_stores(line)]
+                self.assertEqual(len(lines), 1, err)
