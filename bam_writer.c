@@ -37,7 +37,8 @@ struct bam_writer {
     sam_hdr_t *header;          /* borrowed */
     bam1_t *record;
     uint64_t n_bytes;           /* BAM, SAM: written behind the header */
-    uint64_t raw_written, raw_writing;  /* of the records, before what is being written and with it */
+    uint64_t raw_written;       /* of the records, without what is being written */
+    uint64_t raw_writing;       /* ... and with it */
 };
 
 int bam_writer_choose_format(const char *option, const char *path, htsFormat *format)

@@ -47,8 +47,8 @@ int run_store_begin_run(struct run_store *store, struct stored_run **run);
 int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes);
 
-/* Before a run begins: of the input raw_done bytes are in runs and raw_left, about, are to come; for
-   messages about a full disk. */
+/* Before a run begins: of the input raw_done bytes are in runs and raw_left, about, are to come.
+   For messages about a full disk. */
 void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left);
 
 /* Makes the run durable: a matter of waiting for the disk. Frees it, also after an error; there is
