@@ -94,9 +94,9 @@ static int use_pool(samFile *file, htsThreadPool *pool)
 }
 
 /*
- * Looks for the marker at the end of a file that can be sought; else BAM's last block will be looked
- * at when it comes. Who fails to read there does not return to where it was: reading on would find
- * the end of the file at once.
+ * Looks for the marker at the end of a file that can be sought; else BAM's last block will be
+ * looked at when it comes. Who fails to read there does not return to where it was: reading on
+ * would find the end of the file at once.
  */
 static int look_at_end(struct bam_reader *reader)
 {
@@ -105,7 +105,7 @@ static int look_at_end(struct bam_reader *reader)
     if (format->format != bam && format->format != cram) return 0;
     errno = 0;
     int end = hts_check_EOF(reader->file);
-    if (end < 0) {
+    if (end < 0 && errno != EINVAL) {   /* that is a file too short for the marker */
         diag_error("cannot read the end of '%s': %s", reader->name,
                    errno ? strerror(errno) : "htslib reports an error");
         return -1;

@@ -68,8 +68,7 @@ struct bam_writer_result {
     bool lost_reader;           /* writing failed because nobody reads standard output any more */
 };
 
-/* Closes the file, renames it and frees the writer, also on failure, after which no file is
-   left. */
+/* Closes the file, renames it and frees the writer, also on failure; no file is left then. */
 int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result);
 
 /* Gives up; NULL is accepted. */

@@ -6,10 +6,10 @@
  * C++ library is there only because RocksDB needs it. What was thrown is told by the name of its
  * type, which all C++ compilers of this platform mangle in the same way (Itanium C++ ABI).
  *
- * Where RocksDB is built with asserts, as in Debian, some disk errors end in one (7.8.3: a read that
- * fails while a file is ingested). It calls abort in the thread that failed, with no lock of the C
- * library held. Abort is also what that calls when it finds its heap damaged, and then cleaning up
- * may wait for ever: hence the alarm.
+ * Where RocksDB is built with asserts, as in Debian, some disk errors end in one (7.8.3: a read
+ * that fails while a file is ingested). It calls abort in the thread that failed, with no lock of
+ * the C library held. Abort is also what that calls when it finds its heap damaged, and then
+ * cleaning up may wait for ever: hence the alarm.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT */
 #include "exception_guard.h"

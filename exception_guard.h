@@ -1,10 +1,11 @@
 /*
- * exception_guard.h -- a clean end where libraries know none: exceptions, and no memory.
+ * exception_guard.h -- a clean end where libraries know none: exceptions, no memory, aborts.
  *
  * RocksDB throws std::system_error when it cannot start a thread and std::bad_alloc without memory,
  * in our threads or in its own. No frame above it catches that, so that C++ would call abort. And
  * some of its allocations, and of htslib's (in its CRAM encoder), are used unchecked. Where asserts
- * are compiled into it, it aborts after some disk errors. The guard prints one message, lets its owner clean up, and ends the process with status 1.
+ * are compiled into it, it aborts after some disk errors. The guard prints one message, lets its
+ * owner clean up, and ends the process with status 1.
  *
  * Order of calls: begin; end. One guard at a time; neither is called while other threads run.
  */

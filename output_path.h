@@ -42,8 +42,8 @@ static inline const char *output_path_to_write(const struct output_path *path)
 /* Opens the file; the temporary one must not exist. NULL on failure, with errno set. */
 hFILE *output_path_open(const struct output_path *path);
 
-/* The same for who opens it by its name and makes it so: call `make`, which returns 0 or -1, between
-   making an empty file and letting go of the lock. Returns -1 with errno set, or what `make` does. */
+/* The same for a library that opens the file by its name: calls `make`, which returns 0 or -1, when
+   an empty file is there and before the lock is let go. Returns -1 with errno set, or 0. */
 int output_path_make(const struct output_path *path, int (*make)(void *arg), void *arg);
 
 /* True if both stand for the same regular file. */

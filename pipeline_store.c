@@ -85,10 +85,14 @@ static int compact_runs(struct pipeline *p)
    and it helps. */
 static void wait_for_compaction(struct pipeline *p, bool only_if_crowded)
 {
-    enum { POLL_MICROSECONDS = 20000, IDLE_POLLS = 5 };
-    for (int idle = 0; idle < IDLE_POLLS && !pipeline_failed(p);) {
-        if (only_if_crowded && (idle > 1 || !run_store_is_crowded(p->store))) return;
+    /* One that is due begins at once, if RocksDB's thread gets a CPU; or never, if there is no row
+       of files for it. */
+    enum { POLL_MICROSECONDS = 20000, IDLE_POLLS = 25, CROWDED_IDLE_POLLS = 5 };
+    int most_idle = only_if_crowded ? CROWDED_IDLE_POLLS : IDLE_POLLS;
+    for (int idle = 0; idle < most_idle && !pipeline_failed(p);) {
+        if (only_if_crowded && !run_store_is_crowded(p->store)) return;
         idle = run_store_is_compacting(p->store) ? 0 : idle + 1;
+        if (idle > 2 && !run_store_compaction_is_due(p->store)) return;
         (void)usleep(POLL_MICROSECONDS);
     }
 }

@@ -396,6 +396,11 @@ bool run_db_is_compacting(const struct run_db *db)
     return property(db, "rocksdb.num-running-compactions") > 0 && !run_db_compact_failed(db);
 }
 
+bool run_db_compaction_is_due(const struct run_db *db)
+{
+    return property(db, "rocksdb.compaction-pending") > 0 && !run_db_compact_failed(db);
+}
+
 bool run_db_compact_failed(const struct run_db *db)
 {
     return property(db, "rocksdb.background-errors") > 0;

@@ -92,6 +92,10 @@ int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsi
 /* True while a compaction runs. False after one has failed: see run_db_compact_failed. */
 bool run_db_is_compacting(const struct run_db *db);
 
+/* True if there are more than max_files files that no compaction has taken: the next one will begin
+   soon, unless there is no row of files for it. */
+bool run_db_compaction_is_due(const struct run_db *db);
+
 /* True if a compaction has failed; the runs themselves are as they were. RocksDB tries again, until
    run_db_stop_compactions, which returns 0, or -1 after a message. */
 bool run_db_compact_failed(const struct run_db *db);

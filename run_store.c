@@ -539,6 +539,15 @@ bool run_store_is_compacting(const struct run_store *store)
     return false;
 }
 
+bool run_store_compaction_is_due(const struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        const struct volume *volume = &store->volumes[i];
+        if (volume->applied_width > 0 && run_db_compaction_is_due(volume->db)) return true;
+    }
+    return false;
+}
+
 bool run_store_is_crowded(const struct run_store *store)
 {
     for (size_t i = 0; i < store->n_volumes; i++) {

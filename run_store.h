@@ -71,8 +71,8 @@ unsigned run_store_n_lanes(const struct run_store *store);
 /* Runs that another process would find. By the thread that ends runs. */
 unsigned run_store_n_durable(const struct run_store *store);
 
-/* Before a run begins: of the input raw_done bytes are in runs and raw_left, about, are to come; for
-   messages about a full disk. */
+/* Before a run begins: of the input raw_done bytes are in runs and raw_left, about, are to come.
+   For messages about a full disk. */
 void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left);
 
 /* Makes the run durable: a matter of waiting for the disk. Frees it, also after an error; there is
@@ -98,6 +98,9 @@ int run_store_settle(struct run_store *store);
 
 /* True while a compaction is under way. */
 bool run_store_is_compacting(const struct run_store *store);
+
+/* True if one should begin; it may need a moment, or find no files to take. */
+bool run_store_compaction_is_due(const struct run_store *store);
 
 /*
  * True if the next run should wait until a compaction has ended: there are as many files as may be

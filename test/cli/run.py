@@ -21,7 +21,8 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The longest first, so that the two processes end together.
-LONGEST_FIRST = ["test_memory", "test_faults", "test_errors", "test_regimes", "test_real", "test_orders"]
+LONGEST_FIRST = ["test_memory", "test_faults", "test_errors", "test_regimes", "test_real",
+                 "test_orders"]
 
 
 class Collector(unittest.TestResult):

@@ -60,8 +60,9 @@ class Sweep(FaultTest):
     """Some calls of each kind fail."""
 
     def test_sweep(self):
-        few = ["--most", "1", "--scenarios", "spill"] if sanitized() else \
-              ["--most", "2", "--scenarios", "memory,spill,compact"]
+        few = ["--most", "2", "--scenarios", "memory,spill,compact"]
+        if sanitized():     # where allocations do not end in our guard
+            few = ["--most", "1", "--scenarios", "spill", "--without", "realloc,posix_memalign"]
         args = fault_sweep.parse_args(["--program", SAMTOOLS_ROCKSORT, "--library", str(LIBRARY),
                                        "--limit", str(60 * SLOW), "--quiet", *few])
         with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -69,8 +70,8 @@ class Sweep(FaultTest):
         self.assertTrue(good, out.getvalue())
         # Each kind of call that matters was met.
         met = {kind for _, kind in sweep.tally}
-        for kind in ("read", "write", "open", "rename", "malloc", "pthread_create", "mmap", "fsync"):
-            self.assertIn(kind, met)
+        self.assertLessEqual({"read", "write", "open", "rename", "malloc", "pthread_create", "mmap",
+                              "fsync"}, met)
         self.assertGreater(sweep.ends["refused"], 20)
 
 
@@ -161,7 +162,7 @@ class Fsync(FaultTest):
     """--fsync: the file, then its name."""
 
     def test_calls(self):
-        """Two files and their directory, each; without the option, and for what is no file, none."""
+        """Two files and their directory, each; without the option, or a file, none."""
         def syncs(*args):
             return self.calls(*args, budget=None)["fsync"]
 
@@ -214,6 +215,11 @@ class LittleThings(FaultTest):
                 else:
                     self.assertEqual(bamfile.read(out), want)
                     os.unlink(out)
+
+    def test_file_shorter_than_its_end_marker(self):
+        """That its end cannot be read is no fault."""
+        tiny = self.write("tiny.bam", b"BAM\1" + bytes(8))
+        self.assertEqual(self.sort_bam("--no-PG", tiny).records, b"")
 
     def test_no_direct_access(self):
         """Some file systems make the file and refuse it then: the probe leaves nothing."""

@@ -1,9 +1,9 @@
 /*
  * fault_inject.c -- a library that is preloaded into a test's rocksort and makes system calls fail.
  *
- *     FAULT='KIND:N:ACTION[:PART][,...]'   e.g. pwrite:3:ENOSPC  malloc:100+:ENOMEM
- *                                               pread:7:flip:.sst  open:1:term:.tmp,rmdir:1:500ms
- *     FAULT_REPORT=FILE                    how often each kind was called, written when main returns
+ *     FAULT='KIND:N:ACTION[:PART][,...]'    pwrite:3:ENOSPC    malloc:100+:ENOMEM
+ *                                           pread:7:flip:.sst  open:1:term:.tmp,rmdir:1:500ms
+ *     FAULT_REPORT=FILE                     calls of each kind, written when main returns
  *
  * KIND is a function below. N is the number of the call, from 1; N+ that and all that follow. With
  * PART only those calls count whose path has the part in it (of descriptors, the path that /proc

@@ -64,6 +64,30 @@ void diag_silence(void)
 {
 }
 
+const char *diag_error_text(void)
+{
+    return first_error[0] ? first_error : NULL;
+}
+
+void diag_set_quiet(void)
+{
+}
+
+bool diag_is_quiet(void)
+{
+    return false;
+}
+
+/* There is no terminal. */
+void diag_status(const char *line)
+{
+    (void)line;
+}
+
+void diag_end_status(void)
+{
+}
+
 bool diag_failed(void)
 {
     return fuzz_n_errors() > 0;

@@ -1,6 +1,6 @@
 /*
- * test_output_path.c -- names under which outputs are written; that the lock keeps a file from being
- * made behind the back of the thread that removes it.
+ * test_output_path.c -- names under which outputs are written; that the lock keeps a file from
+ * being made behind the back of the thread that removes it.
  */
 #include "random_records.h"
 #include "test_place.h"
