@@ -10,7 +10,7 @@
 #   make bench-2014     the experiments of 2014 on modelled disks (an hour; a few minutes with
 #                       SCALE=small); results go to build/bench-2014
 #   make install        to PREFIX (/usr/local), below DESTDIR; SAMTOOLS_DIR= is where the `samtools`
-#                       front end goes if not to PREFIX/bin, ZSH_DIR= where zsh looks for completions
+#                       front end goes if not to PREFIX/bin, ZSH_DIR= where zsh finds completions
 #   make dist           the source tarball of HEAD, build/dist/samtools-rocksort-VERSION.tar.gz
 #   make deb            a Debian package, build/deb/*.deb (packaging/README.md)
 #   make test-deb       installs, runs and removes it in a fresh Debian (root, debootstrap)
@@ -61,7 +61,8 @@ LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 MODULES = bam_aux bam_batch bam_block bam_index bam_index_part bam_inputs bam_key_tag \
           bam_key_template bam_merge bam_reader bam_record bam_rocksort bam_sort bam_sort_key \
           bam_writer bgzf_block codec_choice compaction_plan diag disk_probe header_text \
-          header_union library_versions machine_memory mem_budget minhash minhash_index output_path output_pump \
+          header_union library_versions machine_memory mem_budget minhash minhash_index \
+          output_path output_pump \
           page_cache pipeline pipeline_feed pipeline_load pipeline_merge pipeline_segment \
           pipeline_spill pipeline_store rocksdb_opts run_db run_store sam_text scratch_dir \
           size_option sort_options temp_codec
@@ -166,8 +167,8 @@ DIST_NAME = samtools-rocksort-$(VERSION)
 $(BUILD)/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
     --modversion snappy 2>/dev/null)"' -DROCKSDB_VERSION='"$(ROCKSDB_VERSION)"'
 ifdef ROCKSDB_DIR
-ROCKSDB_VERSION = $(shell sed -n 's/^.define ROCKSDB_\(MAJOR\|MINOR\|PATCH\) //p' \
-    $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null | paste -s -d .)
+ROCKSDB_VERSION = $(shell awk '/^.define ROCKSDB_(MAJOR|MINOR|PATCH) / { v = v dot $$3; dot = "." } \
+    END { print v }' $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null)
 else
 ROCKSDB_VERSION = $(shell $(PKG_CONFIG) --modversion rocksdb 2>/dev/null)
 endif
