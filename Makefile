@@ -167,8 +167,9 @@ DIST_NAME = samtools-rocksort-$(VERSION)
 $(BUILD)/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
     --modversion snappy 2>/dev/null)"' -DROCKSDB_VERSION='"$(ROCKSDB_VERSION)"'
 ifdef ROCKSDB_DIR
-ROCKSDB_VERSION = $(shell awk '/^.define ROCKSDB_(MAJOR|MINOR|PATCH) / { v = v dot $$3; dot = "." } \
-    END { print v }' $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null)
+ROCKSDB_VERSION = $(shell awk \
+    '/^.define ROCKSDB_(MAJOR|MINOR|PATCH) / { v = v dot $$3; dot = "." } END { print v }' \
+    $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null)
 else
 ROCKSDB_VERSION = $(shell $(PKG_CONFIG) --modversion rocksdb 2>/dev/null)
 endif
