@@ -14,7 +14,7 @@
 #   make bench-2014     the experiments of 2014 on modelled disks (an hour; a few minutes with
 #                       SCALE=small); results go to build/bench-2014
 #   make install        to PREFIX (/usr/local), below DESTDIR; SAMTOOLS_DIR= is where the `samtools`
-#                       front end goes if not to PREFIX/bin, ZSH_DIR= where zsh looks for completions
+#                       front end goes if not to PREFIX/bin, ZSH_DIR= where zsh finds completions
 #   make dist           the source tarball of HEAD, build/dist/samtools-rocksort-VERSION.tar.gz
 #   make deb            a Debian package, build/deb/*.deb (packaging/README.md)
 #   make test-deb       installs, runs and removes it in a fresh Debian (root, debootstrap)
@@ -257,8 +257,9 @@ DIST_NAME = samtools-rocksort-$(VERSION)
 $(BUILD)/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
     --modversion snappy 2>/dev/null)"' -DROCKSDB_VERSION='"$(ROCKSDB_VERSION)"'
 ifdef ROCKSDB_DIR
-ROCKSDB_VERSION = $(shell sed -n 's/^.define ROCKSDB_\(MAJOR\|MINOR\|PATCH\) //p' \
-    $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null | paste -s -d .)
+ROCKSDB_VERSION = $(shell awk \
+    '/^.define ROCKSDB_(MAJOR|MINOR|PATCH) / { v = v dot $$3; dot = "." } END { print v }' \
+    $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null)
 else
 ROCKSDB_VERSION = $(shell $(PKG_CONFIG) --modversion rocksdb 2>/dev/null)
 endif

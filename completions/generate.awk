@@ -64,7 +64,8 @@ function print_bash(    i, all, pattern, of_kind)
         gsub(/ /, " | ", pattern)
         if (argument[i] == "-" || is_optional(i) || choices[i] != "") continue
         if (argument[i] != "FILE" && argument[i] != "DIR") argument[i] = "TEXT"
-        of_kind[argument[i]] = of_kind[argument[i]] (of_kind[argument[i]] == "" ? "" : " | ") pattern
+        if (of_kind[argument[i]] != "") pattern = of_kind[argument[i]] " | " pattern
+        of_kind[argument[i]] = pattern
     }
     print "# bash completion of samtools-rocksort and samtools rocksort; made by generate.awk"
     print "_samtools_rocksort()"
@@ -131,7 +132,8 @@ function print_zsh(    i, j, n_names, name, described)
     print "            _files"
     print "            return"
     print "        fi"
-    print "        if [[ $words[2] != rocksort && $words[2]:$SAMTOOLS_SORT != sort:rocksort ]]; then"
+    print "        if [[ $words[2] != rocksort &&"
+    print "              $words[2]:$SAMTOOLS_SORT != sort:rocksort ]]; then"
     print "            _files"
     print "            return"
     print "        fi"

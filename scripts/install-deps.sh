@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs what rocksort needs, if it is missing, by Debian package name.
 #
-#     scripts/install-deps.sh [build|test|demo|bench|fuzz|deb|test-deb]      build is the default; all
-#     contain it
+#     scripts/install-deps.sh [build|test|demo|bench|fuzz|deb|test-deb]
+#
+# build is the default; all contain it.
 #
 # Quick when all is there: one dpkg-query, no `apt-get update`. Where packages cannot be installed
 # (no apt, or neither root nor sudo without a password) it says what to install by apt, conda or

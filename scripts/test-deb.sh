@@ -8,8 +8,8 @@
 #
 #     TEST_DEB_BUILD=TARBALL   builds that source tarball in there first and tests that package: do
 #                              Build-Depends name all that is needed?
-#     TEST_DEB_DIR=DIR         place of the Debian (default: a temporary directory; some 400 MB, 1 GB
-#                              with TEST_DEB_BUILD)
+#     TEST_DEB_DIR=DIR         place of the Debian (default: a temporary directory; some 400 MB, or
+#                              1 GB with TEST_DEB_BUILD)
 #     MIRROR=URL               where debootstrap gets it from, if not from its default
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -87,8 +87,8 @@ if [ -n "${TEST_DEB_BUILD:-}" ]; then
     cp -R "$root/build/$name/packaging/debian" "$root/build/$name/debian"
     apt_get install build-essential
     apt_get build-dep "/build/$name"
-    inside sh "/build/$name/scripts/make-deb.sh" "/build/$name.tar.gz" /build/deb >"$top/build.log" 2>&1 ||
-        fail "the build failed: $(tail -n 20 "$top/build.log")"
+    inside sh "/build/$name/scripts/make-deb.sh" "/build/$name.tar.gz" /build/deb \
+        >"$top/build.log" 2>&1 || fail "the build failed: $(tail -n 20 "$top/build.log")"
     grep -E 'PASSED|^[0-9]+ passed' "$top/build.log" | tail -n 1 || true
     rm -f "$top/build.log"
     cp "$root"/build/deb/samtools-rocksort_*.deb "$root/tmp/"

@@ -4,8 +4,9 @@
 # samples in two lanes, rocksort sorts in their pipes, and unites the lanes.
 #
 # Needs the built ./samtools-rocksort, samtools, bwa, minimap2 and Python. What is not on PATH is
-# fetched (PROGRAMS names another directory of programs than this one): Snakemake from the Python package index into build/workflows-venv, Nextflow, which needs
+# fetched: Snakemake from the Python package index into build/workflows-venv, Nextflow, which needs
 # Java 17, by Maven into build/nextflow (the launcher that one downloads elsewhere is not there).
+# PROGRAMS=DIR tests the programs of another directory.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 top=$PWD
@@ -36,7 +37,7 @@ check_bam() {
     samtools quickcheck "$1" || fail "$1 is not whole"
     [ -s "$2" ] || fail "no index $2"
     [ "$(samtools view -c -F 0x900 "$1")" -eq "$3" ] || fail "$1 has not $3 reads"
-    samtools view -H "$1" | grep '^@HD.*SO:coordinate' >/dev/null || fail "$1 does not say its order"
+    samtools view -H "$1" | grep '^@HD.*SO:coordinate' >/dev/null || fail "$1 has no order"
     [ "$(samtools view -H "$1" | grep -c '^@RG')" -eq 2 ] || fail "$1 has not two read groups"
     # chrM is the last sequence; reads without one come behind it.
     samtools view "$1" | awk -F '\t' '
@@ -128,8 +129,8 @@ END
 
 # The launcher of Nextflow opens these packages of Java to its libraries, and so do we.
 java_packages="java.io java.lang java.net java.nio java.util java.util.concurrent.atomic
-    java.util.concurrent.locks java.util.regex jdk.internal.misc jdk.internal.vm sun.nio.ch sun.nio.fs
-    sun.net.www.protocol.file sun.net.www.protocol.ftp sun.net.www.protocol.http
+    java.util.concurrent.locks java.util.regex jdk.internal.misc jdk.internal.vm sun.nio.ch
+    sun.nio.fs sun.net.www.protocol.file sun.net.www.protocol.ftp sun.net.www.protocol.http
     sun.net.www.protocol.https"
 
 nextflow_from_maven() {
@@ -142,7 +143,9 @@ nextflow_from_maven() {
         mvn --quiet --batch-mode --file packaging/nextflow/tests/pom.xml \
             dependency:copy-dependencies -DincludeScope=runtime \
             -DoutputDirectory="$top/build/nextflow/lib" || fail "Nextflow cannot be fetched"
-        for package in $java_packages; do opens+=("--add-opens=java.base/$package=ALL-UNNAMED"); done
+        for package in $java_packages; do
+            opens+=("--add-opens=java.base/$package=ALL-UNNAMED")
+        done
         printf '#!/bin/sh\nexec java %s -cp "%s/*" nextflow.cli.Launcher "$@"\n' \
             "${opens[*]}" "$top/build/nextflow/lib" >build/nextflow/run
         chmod +x build/nextflow/run
@@ -157,7 +160,8 @@ run_nextflow() {
     python3 scripts/make-reads.py "$dir"
     echo "== Nextflow $(NXF_HOME="$work/nxf" "$nextflow" -version | sed -n 's/^ *version //p')"
     (cd "$dir" && NXF_OFFLINE=true NXF_HOME="$work/nxf" NXF_ANSI_LOG=false "$nextflow" run \
-        "$top/packaging/nextflow/tests/pipeline.nf" -c "$top/packaging/nextflow/tests/nextflow.config" \
+        "$top/packaging/nextflow/tests/pipeline.nf" \
+        -c "$top/packaging/nextflow/tests/nextflow.config" \
         --genome "$dir/genome.fasta" --reads "$dir/reads/*_{1,2}.fastq" --outdir "$dir/results") \
         >"$work/nextflow.log" 2>&1 || {
         cat "$work/nextflow.log" >&2

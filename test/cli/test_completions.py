@@ -50,8 +50,7 @@ def usage_arguments():
     """{option: whether the usage text shows an argument for it}."""
     shown = {}
     for line in usage().splitlines():
-        match = re.match(r"  +((?:-{1,2}[\w@-]+)(?:, --[\w-]+)?)((?:\[=| )[A-Z]+\S*)?(?:  | *$)",
-                         line)
+        match = re.match(r"  +(-{1,2}[\w@-]+(?:, --[\w-]+)?)(\[=\S+| [A-Z]+\S*)?(?:  | *$)", line)
         if match:
             shown.update(dict.fromkeys(match.group(1).split(", "), bool(match.group(2))))
     return shown
@@ -165,8 +164,9 @@ class Shells(CliTest):
         for line in ("samtools-rocksort -", "samtools rocksort -"):
             words = line.split()
             done = self.run_program(
-                ["bash", "--norc", "-c", 'source "$1"; COMP_WORDS=("${@:2}"); COMP_CWORD=$(($# - 2))'
-                 '; _samtools_rocksort; printf "%s\n" "${COMPREPLY[@]}"', "bash", script, *words])
+                ["bash", "--norc", "-c", 'source "$1"; COMP_WORDS=("${@:2}"); '
+                 'COMP_CWORD=$(($# - 2)); _samtools_rocksort; printf "%s\n" "${COMPREPLY[@]}"',
+                 "bash", script, *words])
             self.assertEqual(done.status, 0, done.err)
             self.assertEqual(set(done.out.decode().split()), set(table()), done.err)
         start = ["bash", "--noprofile", "--rcfile", self.write("rc", f"source '{script}'\n"
@@ -179,7 +179,8 @@ class Shells(CliTest):
         self.script("zsh", "_samtools-rocksort")
         self.write(".zshrc", f"fpath=('{self.work}' $fpath)\nautoload -Uz compinit\n"
                    f"compinit -u -d '{self.scratch}/dump'\nbindkey -e\n"
-                   "unset zle_bracketed_paste\nunsetopt prompt_cr prompt_sp beep auto_remove_slash\nPS1=READY\n")
+                   "unset zle_bracketed_paste\nunsetopt prompt_cr prompt_sp beep\n"
+                   "unsetopt auto_remove_slash\nPS1=READY\n")
         start = ["zsh", "-d", "-i"]
         place = {"ZDOTDIR": str(self.work)}
         self.check_terminal(self.terminal(start, **place), CASES)

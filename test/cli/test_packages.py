@@ -116,7 +116,7 @@ class Packages(CliTest):
         self.assertEqual(source, (ROOT / "version.h").read_bytes())
         self.assertEqual({pathlib.Path(member).parts[0] for member in members}, {name})
         self.assertEqual({member.mode for member in members.values()} - {0o755, 0o644}, set())
-        for needed in ("Makefile", "packaging/debian/control", "completions/options.tsv", ".ci/run"):
+        for needed in ("Makefile", "packaging/debian/control", "completions/options.tsv"):
             self.assertIn(f"{name}/{needed}", members)
         for product in ("samtools", "build"):
             self.assertNotIn(f"{name}/{product}", members)
