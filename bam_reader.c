@@ -145,7 +145,6 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
         hts_check_EOF(reader->file) == 0)
         diag_warning("'%s' ends without an EOF marker; it is probably truncated", reader->name);
     reader->source = choose_source(reader->file);
-    reader->long_positions = bam_header_long_reference(reader->header) >= 0;
     if (reader->source == SOURCE_RECORDS) {
         reader->record = bam_init1();
         if (!reader->record) {
@@ -163,6 +162,8 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
     } else {
         reader->check_end = bgzf_check_EOF(reader->file->fp.bgzf) == 2;
     }
+    /* Only now: the header of SAM has been taken apart, which may change what it is. */
+    reader->long_positions = bam_header_long_reference(reader->header) >= 0;
     return reader;
 err:
     bam_reader_close(reader);
