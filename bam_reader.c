@@ -169,7 +169,6 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
     }
     if (look_at_end(reader) < 0) goto err;
     reader->source = choose_source(reader->file);
-    reader->long_positions = bam_header_long_reference(reader->header) >= 0;
     if (reader->source == SOURCE_RECORDS) {
         reader->record = bam_init1();
         if (!reader->record) {
@@ -185,6 +184,8 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
             goto err;
         }
     }
+    /* Only now: the header of SAM has been taken apart, which may change what it is. */
+    reader->long_positions = bam_header_long_reference(reader->header) >= 0;
     return reader;
 err:
     bam_reader_close(reader);

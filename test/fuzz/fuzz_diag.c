@@ -23,7 +23,9 @@ static void format_message(char text[4096], const char *format, va_list args)
     (void)terminal_text(plain, shown, sizeof shown);
     for (const char *at = shown; *at; at++)
         FUZZ_CHECK((unsigned char)*at >= 0x20 && *at != 0x7f);
-    (void)snprintf(text, 4096, "%s", shown);
+    size_t n = strlen(shown) < 4095 ? strlen(shown) : 4095;
+    memcpy(text, shown, n);
+    text[n] = '\0';
 }
 
 void diag_error(const char *format, ...)

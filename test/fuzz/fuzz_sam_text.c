@@ -82,7 +82,8 @@ static void read_ours(samFile *file, sam_hdr_t *header, size_t chunk_bytes, stru
 
 static void read_theirs(samFile *file, sam_hdr_t *header, struct records *out)
 {
-    bool long_positions = bam_header_long_reference(header) >= 0;
+    bool parsed = sam_hdr_name2tid(header, "*") >= -1;
+    bool long_positions = parsed && bam_header_long_reference(header) >= 0;
     bam1_t *record = bam_init1();
     int r;
     FUZZ_CHECK(record);

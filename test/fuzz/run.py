@@ -47,7 +47,7 @@ def environment():
     """RocksDB keeps a few objects to the end on purpose; htslib is not instrumented."""
     env = dict(os.environ, REF_PATH=":", REF_CACHE=":", LC_ALL="C")
     env.setdefault("ASAN_OPTIONS", "allocator_may_return_null=1:detect_odr_violation=0:"
-                   "quarantine_size_mb=16")
+                   "quarantine_size_mb=16:max_allocation_size_mb=2000")
     env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
     return env
 
