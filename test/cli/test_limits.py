@@ -144,14 +144,14 @@ class ControlGroup(CliTest):
             self.skipTest("cannot make a control group with a limit of memory")
         self.addCleanup(group.rmdir)
         source = self.path("in.bam")
-        subprocess.run([SIMULATE, "-n", "300K", "-O", "bam", "-o", source], check=True,
+        subprocess.run([SIMULATE, "-n", "150K", "-O", "bam", "-o", source], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=RUN_LIMIT_S)
         want = self.run_program([SAMTOOLS, "rocksort", "--checksum-only", source]).out
 
         def join():
             (group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
 
-        for options in (["-l", "1", "--write-index"], ["-n", "-s", "300M", "-l", "1"]):
+        for options in (["-l", "1", "--write-index"], ["-n", "-s", "60M", "-l", "1"]):
             out = self.path("out.bam")
             done = subprocess.run(
                 [SAMTOOLS, "rocksort", "-@", "2", "-m", "16M", *options, "-T", str(self.scratch),
