@@ -89,7 +89,8 @@ if [ -n "${TEST_DEB_BUILD:-}" ]; then
     apt_get install build-essential
     apt_get build-dep "/build/$name"
     inside env DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-}" sh "/build/$name/scripts/make-deb.sh" \
-        "/build/$name.tar.gz" /build/deb >"$top/build.log" 2>&1 || fail "the build failed: $(tail -n 20 "$top/build.log")"
+        "/build/$name.tar.gz" /build/deb >"$top/build.log" 2>&1 ||
+        fail "the build failed: $(tail -n 20 "$top/build.log")"
     grep -E 'PASSED|^[0-9]+ passed' "$top/build.log" | tail -n 1 || true
     rm -f "$top/build.log"
     cp "$root"/build/deb/samtools-rocksort_*.deb "$root/tmp/"
