@@ -41,6 +41,7 @@ clean_up() {
     # A mount that is still there must not be removed through.
     if mountpoint -q "$root/proc"; then umount "$root/proc" || return; fi
     rm -rf --one-file-system "$root"
+    rm -f "$top"/{debootstrap,apt,build}.log "$top"/{before,after}
     [ -n "${TEST_DEB_DIR:-}" ] || rmdir "$top"
 }
 trap clean_up EXIT
@@ -87,8 +88,9 @@ if [ -n "${TEST_DEB_BUILD:-}" ]; then
     cp -R "$root/build/$name/packaging/debian" "$root/build/$name/debian"
     apt_get install build-essential
     apt_get build-dep "/build/$name"
-    inside sh "/build/$name/scripts/make-deb.sh" "/build/$name.tar.gz" /build/deb \
-        >"$top/build.log" 2>&1 || fail "the build failed: $(tail -n 20 "$top/build.log")"
+    inside env DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-}" sh "/build/$name/scripts/make-deb.sh" \
+        "/build/$name.tar.gz" /build/deb >"$top/build.log" 2>&1 ||
+        fail "the build failed: $(tail -n 20 "$top/build.log")"
     grep -E 'PASSED|^[0-9]+ passed' "$top/build.log" | tail -n 1 || true
     rm -f "$top/build.log"
     cp "$root"/build/deb/samtools-rocksort_*.deb "$root/tmp/"
