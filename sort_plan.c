@@ -140,11 +140,12 @@ static void plan_codec(const struct sort_plan_facts *facts, struct sort_plan *pl
     if (!facts->codec_auto) return;
     plan->codec = codec_choose(&at_first, &plan->codec_reason);
     if (plan->codec != TEMP_CODEC_LZ4) return;
-    /* What it would say if the disk took the first runs without delay. */
+    /* What it would say if the disk took the first runs without delay, and workers were busy. */
     struct codec_facts later = at_first;
     enum codec_reason reason;
     later.codec = plan->codec;
     later.seconds = 1;
+    later.worker_seconds = at_first.n_threads;  /* busy all the time */
     later.stored_ratio = facts->sample.pack_ratio[plan->codec];
     plan->codec_may_change = codec_choose(&later, &reason) == TEMP_CODEC_NONE;
 }

@@ -8,7 +8,7 @@ from harness import ROOT, SAMTOOLS, CliTest, environment
 
 MAN_PAGE = ROOT / "doc/samtools-rocksort.1"
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "ORDERING RULES", "MEMORY",
-            "TEMPORARY FILES", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"]
+            "TEMPORARY FILES", "RESUMING", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"]
 
 
 def usage():

@@ -112,7 +112,8 @@ static int write_ours(enum bam_index_format format, const struct placed *records
         uint64_t stop = next < n ? bam_index_voffset(records[next].segment, 0) : end;
         r = append_segment(index, &part, records + i, next - i, stop);
     }
-    if (r == 0) r = bam_index_write(index, ours.path);
+    struct output_path path = {.name = ours.path, .mode = 0600};
+    if (r == 0) r = bam_index_write(index, &path);
     bam_index_part_release(&part);
     bam_index_destroy(index);
     return r;
