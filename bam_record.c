@@ -92,8 +92,9 @@ static uint64_t cigar_query_length(const uint8_t *cigar, size_t n_bytes)
 }
 
 /*
- * Compares CIGAR and sequence of a mapped read with both, whose fields agree with its size. As htslib
- * does, where the CIGAR only holds the place of a long one, that one is looked at.
+ * Compares the CIGAR with the sequence of a mapped read, in a record that has a CIGAR and whose
+ * fields agree with its size. As htslib does, where the CIGAR only holds the place of a long one,
+ * that one is looked for, whatever the flags and the sequence.
  */
 static const char *check_cigar(const uint8_t *rec, uint32_t l_seq)
 {
@@ -112,6 +113,7 @@ static const char *check_cigar(const uint8_t *rec, uint32_t l_seq)
             n_ops = n_long;
         }
     }
+    if (l_seq == 0 || bam_record_flag(rec) & BAM_FUNMAP) return NULL;
     return cigar_query_length(cigar, 4 * n_ops) == l_seq
                ? NULL : "its CIGAR and its sequence differ in length";
 }
@@ -133,7 +135,7 @@ const char *bam_record_check(const uint8_t *rec, int32_t n_refs)
     if (BAM_RECORD_FIXED_BYTES + name_bytes + cigar_bytes + seq_bytes > size)
         return "its fields are longer than the record";
     if (rec[BAM_RECORD_FIXED_BYTES + name_bytes - 1] != 0) return "its read name does not end";
-    if (l_seq > 0 && cigar_bytes > 0 && !(bam_record_flag(rec) & BAM_FUNMAP)) {
+    if (cigar_bytes > 0) {
         const char *problem = check_cigar(rec, (uint32_t)l_seq);
         if (problem) return problem;
     }

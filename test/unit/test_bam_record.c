@@ -578,7 +578,11 @@ static void test_long_cigar_against_sequence(void **state)
     assert_null(bam_record_check(rec, 1));
     test_put_u32(tag + 4, 9);           /* longer than the record: no tag */
     assert_non_null(bam_record_check(rec, 1));
+    /* It looks for it in unmapped reads, too, and compares nothing there. */
     test_put_u16(rec + 18, BAM_FUNMAP);
+    assert_non_null(bam_record_check(rec, 1));
+    test_put_u32(tag + 4, 8);
+    test_put_u32(cigar + 4, 9 << 4 | BAM_CINS);
     assert_null(bam_record_check(rec, 1));
 }
 
