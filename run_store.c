@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 enum {
     MIN_DIRECT_BYTES = 64 << 10,
@@ -42,6 +43,8 @@ enum {
        not fit when it ends has no second chance. */
     RESERVE_BYTES = 4 << 20,
     CHECK_BYTES = 1 << 20,      /* free space is asked for whenever so much was put */
+    MOST_RETRIES = 15,
+    RETRY_MICROSECONDS = 200000,
     REQUEST_BYTES = 1 << 20,    /* what the kernel asks of a disk at a time is about so much */
 };
 
@@ -79,6 +82,7 @@ struct run_store {
     bool direct;                /* reading goes past the page cache */
     struct volume *volumes;
     size_t n_volumes;
+    unsigned n_retries;         /* of runs that had no space; who writes runs only */
     pthread_mutex_t lock;
     unsigned n_runs;            /* that have ended; under the lock, as what volumes count */
     uint64_t raw_done, raw_left;        /* of the input; likewise */
@@ -294,6 +298,19 @@ static int full_error(struct run_store *store, const struct volume *volume)
     return RUN_STORE_ERROR;
 }
 
+/* True a few times if a compaction into the directory is under way or has failed: half of a file
+   that it made takes space until it is given up, in a moment. */
+static bool compaction_has_the_space(struct run_store *store, const struct volume *full)
+{
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        const struct volume *volume = &store->volumes[i];
+        if (!volume->db || volume->dir != full->dir) continue;
+        if (run_db_is_compacting(volume->db) || run_db_compact_failed(volume->db))
+            return store->n_retries++ < MOST_RETRIES;
+    }
+    return false;
+}
+
 /* What begin and put return for the code r of the database: of a full directory AGAIN, if there is
    another. */
 static int began_or_put(struct stored_run *run, double start, int r)
@@ -301,6 +318,10 @@ static int began_or_put(struct stored_run *run, double start, int r)
     struct run_store *store = run->store;
     run->seconds += monotonic_seconds() - start;
     if (r != RUN_DB_FULL) return r;
+    if (compaction_has_the_space(store, run->volume)) {
+        (void)usleep(RETRY_MICROSECONDS);
+        return RUN_STORE_AGAIN;
+    }
     (void)pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->n_volumes; i++)
         if (store->volumes[i].dir == run->volume->dir) store->volumes[i].full = true;

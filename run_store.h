@@ -15,7 +15,7 @@
  * Ownership: as with run_db.h. Threads: one may begin a run and put into it while another ends the
  * runs before, in their order, and calls what concerns compaction. Errors: RUN_STORE_ERROR after a
  * message; RUN_STORE_AGAIN after a warning when the directory of a run was found full: begin the
- * run again, it goes to another one.
+ * run again, it goes to another one; or without a warning if space may come back in the same one.
  */
 #ifndef ROCKSORT_RUN_STORE_H
 #define ROCKSORT_RUN_STORE_H

@@ -357,7 +357,7 @@ static void add_runs(struct rng *rng, struct run_db *db, unsigned n_runs, size_t
 /* A compaction that is due begins within milliseconds: what is idle for long has no more. */
 static void wait_for_compactions(struct run_db *db)
 {
-    for (int idle = 0; idle < 12; idle++) {
+    for (int idle = 0; idle < (run_db_compaction_is_due(db) ? 200 : 5); idle++) {
         if (run_db_is_compacting(db)) idle = 0;
         (void)usleep(10000);
     }
@@ -368,9 +368,11 @@ enum { MANY_RUNS = 120, EVEN_BLOCKS = 20, MANY_WIDTH = 11, MANY_MOST = 23 };
 /* As the ending thread does: not many more files than wanted. */
 static void wait_if_crowded(struct run_db *db)
 {
-    for (int i = 0; i < 1000 && run_db_n_files(db) >= MANY_MOST + MANY_WIDTH - 2 &&
-                    run_db_is_compacting(db); i++)
+    for (int idle = 0; idle < (run_db_compaction_is_due(db) ? 50 : 1) &&
+                       run_db_n_files(db) >= MANY_MOST + MANY_WIDTH - 2; idle++) {
+        if (run_db_is_compacting(db)) idle = 0;
         (void)usleep(10000);
+    }
 }
 
 /* Each byte is rewritten about once, and few files are left, as the plan says: 120 runs, 11 at a

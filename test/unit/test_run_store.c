@@ -360,7 +360,7 @@ static void test_all_full(void **state)
 
 static void wait_for_compactions(struct run_store *store)
 {
-    for (int idle = 0; idle < 12; idle++) {
+    for (int idle = 0; idle < (run_store_compaction_is_due(store) ? 200 : 5); idle++) {
         if (run_store_is_compacting(store)) idle = 0;
         (void)usleep(10000);
     }
@@ -368,8 +368,11 @@ static void wait_for_compactions(struct run_store *store)
 
 static void wait_if_crowded(struct run_store *store)
 {
-    for (int i = 0; i < 1000 && run_store_is_crowded(store) && run_store_is_compacting(store); i++)
+    for (int idle = 0; idle < (run_store_compaction_is_due(store) ? 50 : 1) &&
+                       run_store_is_crowded(store); idle++) {
+        if (run_store_is_compacting(store)) idle = 0;
         (void)usleep(10000);
+    }
 }
 
 /* As the pipeline does it. */
