@@ -32,8 +32,8 @@ bool diag_is_quiet(void);
 
 /*
  * From now on what libraries print on the stream stderr, htslib above all, which quotes lines of
- * headers, is made fit for a terminal, too. Once, before any other thread is started. (With the GNU C
- * library; elsewhere it does nothing.)
+ * headers, is made fit for a terminal, too. Once, before any other thread is started. (With the GNU
+ * C library; elsewhere it does nothing.)
  */
 void diag_guard_stderr(void);
 

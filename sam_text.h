@@ -38,8 +38,8 @@ struct sam_text {
     bool ended;
 };
 
-/* Prepares to read the lines behind the header, which htslib has just read from the file. Returns 0,
-   or -1 with errno: EBADMSG if htslib cannot take the header apart, ENOMEM. */
+/* Prepares to read the lines behind the header, which htslib has just read from the file. Returns
+   0, or -1 with errno: EBADMSG if htslib cannot take the header apart, ENOMEM. */
 int sam_text_open(struct sam_text *text, samFile *file, sam_hdr_t *header);
 
 /*

@@ -30,7 +30,8 @@ static struct minhash_index *minhash_index;
 /* An index of a reference whose k-mers reads of few bases may hit. */
 static struct minhash_index *make_index(int k)
 {
-    static const char fasta[] = ">a\nACGTACGTAAAACCCCGGGGTTTTACGATCGATCAGCTAGCATCGACTAGCATCAGCATG\n";
+    static const char fasta[] =
+        ">a\nACGTACGTAAAACCCCGGGGTTTTACGATCGATCAGCTAGCATCGACTAGCATCAGCATG\n";
     char path[64];
     int fd = memfd_create("fasta", MFD_CLOEXEC);
     FUZZ_CHECK(fd >= 0 && write(fd, fasta, sizeof fasta - 1) == sizeof fasta - 1);

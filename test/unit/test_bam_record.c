@@ -428,7 +428,7 @@ static void test_long_coordinates(void **state)
     bam_destroy1(back);
 }
 
-/* The tag that holds long coordinates is ours alone: only at the end, and with what SAM can have. */
+/* The tag that holds long coordinates is ours alone: only at the end, with what SAM can have. */
 static void test_forged_long_coordinates(void **state)
 {
     (void)state;

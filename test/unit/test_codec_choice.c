@@ -5,8 +5,8 @@
 
 #include "codec_choice.h"
 
-/* An SSD that does 1 GB/s, writes a tenth of the time; two workers are busy, nobody waits, and there
-   is space for everything. */
+/* An SSD that does 1 GB/s, writes a tenth of the time; two workers are busy, nobody waits, there is
+   space for everything. */
 static struct codec_facts usual_facts(void)
 {
     return (struct codec_facts){
