@@ -128,9 +128,10 @@ int main_rocksort(int argc, char **argv)
         r = flush_output();
     } else if (r == 0 && (options.help || (options.nothing_given && isatty(STDIN_FILENO)))) {
         sort_options_print_usage(&options, stdout);
+        r = flush_output();
     } else if (r == 0 && options.clean) {
         r = store_clean(options.clean, options.yes);
-        r = flush_output();
+        if (r == 0) r = flush_output();
     } else if (r == 0) {
         char *command_line = make_command_line(argc, argv);
         options.settings.command_line = command_line;

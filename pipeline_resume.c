@@ -40,6 +40,20 @@ static bool describe_file(const char *path, struct store_input *input)
     return true;
 }
 
+/* The text of the header, which htslib may have to put together; NULL after a message. */
+static const char *header_text(struct pipeline *p)
+{
+    static const char *const types[] = {"HD", "SQ", "RG", "PG", "CO"};
+    const char *text = sam_hdr_str(p->header);
+    if (text) return text;
+    int n_lines = 0;            /* FASTQ has none, and then htslib has no text */
+    for (size_t i = 0; i < sizeof types / sizeof *types && n_lines == 0; i++)
+        n_lines = sam_hdr_count_lines(p->header, types[i]);
+    if (n_lines == 0) return "";
+    diag_error("the header of '%s' is damaged, or memory is short", p->settings->inputs[0]);
+    return NULL;
+}
+
 int resume_remember_inputs(struct pipeline *p)
 {
     const struct sort_settings *s = p->settings;
@@ -55,9 +69,9 @@ int resume_remember_inputs(struct pipeline *p)
         input->path = is_file ? realpath(s->inputs[i], NULL) : strdup(s->inputs[i]);
         if (!input->path) return pipeline_no_memory(p);
     }
-    /* As it is before threads look at it; it may have to be put together. */
-    p->header_text = sam_hdr_str(p->header);
-    return p->header_text ? 0 : pipeline_no_memory(p);
+    /* As it is before threads look at it. */
+    p->header_text = header_text(p);
+    return p->header_text ? 0 : -1;
 }
 
 /* Describes the FASTA file of -I; its path is to be freed. */
@@ -171,7 +185,7 @@ static int write_record(struct pipeline *p, enum store_state state)
         .n_inputs = p->n_input_files,
         .inputs = p->input_files,
         .output = s->asked_output,
-        .header = state == STORE_LOADING ? p->header_text : sam_hdr_str(p->header),
+        .header = state == STORE_LOADING ? p->header_text : header_text(p),
     };
     record.output.path = output;
     record.output.temporary = p->output.temporary;

@@ -182,7 +182,9 @@ class Judge:
             found.append(f"peak memory of {run.peak_kib >> 10} MiB")
         errors = harness.own_lines(err)
         closing = [line for line in errors if " records, " in line]
-        errors = [line for line in errors if line not in closing]
+        errors = [line for line in errors if line not in closing and not harness.kept_stores(line)]
+        for store in harness.kept_stores(err):  # a record that cannot be written, mostly
+            shutil.rmtree(os.path.join(self.work, store))
         if run.status == 1 and len(errors) != 1:
             found.append(f"{len(errors)} messages: {err[-1000:]!r}")
         if run.status == 1 and errors and not self.names_the_fault(errors[0], source):
