@@ -61,7 +61,7 @@ static void check_chain(struct rng *rng, const struct run_label *labels, size_t 
                         const uint32_t *chain, ssize_t n_chain)
 {
     struct run_label mixed[64];
-    memcpy(mixed, labels, n * sizeof *labels);
+    if (n > 0) memcpy(mixed, labels, n * sizeof *labels);
     for (size_t i = n; i-- > 1;) {
         size_t k = rng_below(rng, i + 1);
         struct run_label other = mixed[i];
