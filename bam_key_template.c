@@ -3,8 +3,8 @@
  *
  * The key is, most significant first: the references of both ends (4 bytes each, sign bit
  * flipped), their positions (8 bytes each, likewise), a byte with their strands, the rank of the
- * library (4 bytes), the MI text and a NUL, the read name and a NUL, and a byte that is 1 if the
- * read is not the lower end.
+ * library (4 bytes), the CB text and a NUL, the MI text and a NUL, the read name and a NUL, and a
+ * byte that is 1 if the read is not the lower end.
  *
  * Details that were found out by sorting random records with samtools 1.24:
  *
@@ -19,10 +19,11 @@
  *   either. The read's own end counts the clipping at the very end of the CIGAR. The mate's counts
  *   every soft clip behind its first base on the reference. A read without bases on the reference
  *   counts as one base long, such a mate as of no length.
- * - MC must be there if the mate is mapped, MI need not; either may be of type Z or H, but RG only
- *   of type Z. Of an MI a last "/" and one more character are left out.
+ * - MC must be there if the mate is mapped, CB and MI need not; each may be of type Z or H, but RG
+ *   only of type Z. Of an MI a last "/" and one more character are left out, of a CB nothing.
  * - MI compares as the characters of the reference platform do, which are signed: bytes from 0x80
- *   come before all others. Libraries and read names compare by strcmp.
+ *   come before all others. Libraries, cell barcodes (CB; none is as an empty one) and read names
+ *   compare by strcmp.
  */
 #include "bam_key_template.h"
 
@@ -32,8 +33,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* All but the MI text and the read name with its NUL. */
-enum { FIXED_BYTES = 2 * 4 + 2 * 8 + 1 + 4 + 1 + 1 };
+/* All but the CB and MI texts and the read name with its NUL. */
+enum { FIXED_BYTES = 2 * 4 + 2 * 8 + 1 + 4 + 1 + 1 + 1 };
 
 struct read_group {
     const char *id;
@@ -55,7 +56,7 @@ struct end {
 
 /* What is taken out of a record's tags; type 0 is a tag that is not there. */
 struct tags {
-    struct bam_aux rg, mc, mi, cg;
+    struct bam_aux rg, mc, mi, cb, cg;
 };
 
 /* The operations of a CIGAR in a record. */
@@ -151,6 +152,7 @@ static void find_tags(const uint8_t *rec, struct tags *tags)
         case 'R' << 8 | 'G': to = &tags->rg; break;
         case 'M' << 8 | 'C': to = &tags->mc; break;
         case 'M' << 8 | 'I': to = &tags->mi; break;
+        case 'C' << 8 | 'B': to = &tags->cb; break;
         case 'C' << 8 | 'G': to = &tags->cg; break;
         default: continue;
         }
@@ -291,26 +293,33 @@ size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *
                                const char **problem)
 {
     const char *name = (const char *)bam_record_name(rec);
-    size_t name_bytes = strlen(name) + 1, mi_bytes = 0;
+    size_t name_bytes = strlen(name) + 1, cb_bytes = 0, mi_bytes = 0;
     struct tags tags;
     struct end ends[2];
     find_tags(rec, &tags);
     int is_upper = find_ends(rec, &tags, ends, problem);
     if (is_upper < 0) return 0;
+    if (tags.cb.type && !is_text(&tags.cb)) {
+        *problem = "has a CB tag that is no text; a cell barcode has type Z";
+        return 0;
+    }
     if (tags.mi.type && !is_text(&tags.mi)) {
         *problem = "has an MI tag that is no text; run 'samtools fixmate -m', then group again";
         return 0;
     }
+    if (tags.cb.type) cb_bytes = tags.cb.value_bytes - 1;
     if (tags.mi.type) mi_bytes = tags.mi.value_bytes - 1;
     if (mi_bytes >= 2 && tags.mi.value[mi_bytes - 2] == '/') mi_bytes -= 2;
-    size_t size = FIXED_BYTES + mi_bytes + name_bytes;
+    size_t size = FIXED_BYTES + cb_bytes + mi_bytes + name_bytes;
     if (!out) return size;
     for (int i = 0; i < 2; i++) out = put_big_endian(out, (uint32_t)ends[i].tid ^ 1u << 31, 4);
     for (int i = 0; i < 2; i++)
         out = put_big_endian(out, (uint64_t)ends[i].pos ^ UINT64_C(1) << 63, 8);
     *out++ = (uint8_t)(!ends[0].reverse << 1 | !ends[1].reverse);
     out = put_big_endian(out, library_rank(t, &tags.rg), 4);
-    out = put_signed_text(out, tags.mi.value, mi_bytes);
+    if (cb_bytes > 0) memcpy(out, tags.cb.value, cb_bytes);
+    out[cb_bytes] = 0;
+    out = put_signed_text(out + cb_bytes + 1, tags.mi.value, mi_bytes);
     *out++ = 0;
     memcpy(out, name, name_bytes);
     out[name_bytes] = (uint8_t)is_upper;

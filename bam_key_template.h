@@ -5,7 +5,8 @@
  * other, as tools that collapse duplicates or unique molecular identifiers want them. An end is a
  * reference, a position (the read's 5' end with its soft-clipped bases) and a strand; the mate's
  * comes from its position and the tag MC. Records are ordered by both ends, the lower one first,
- * then by library, molecular identifier (MI) and read name, then the read at the lower end first.
+ * then by library, cell barcode (CB), molecular identifier (MI) and read name, then the read at the
+ * lower end first.
  * bam_key_template.c has the rules.
  *
  *     t = bam_key_template_create(header);

@@ -66,7 +66,7 @@ struct pipeline {
     struct bam_inputs *inputs;
     sam_hdr_t *header;
     sam_hdr_t *own_header;      /* of a store that is resumed, or NULL: it is the inputs' */
-    const char *header_text;    /* ... before the order was put into it */
+    const char *header_text;    /* a copy, before the order was put into it; resumed: borrowed */
     int32_t n_refs;
     struct store_input *input_files;    /* for the store's record; NULL: none is written */
     size_t n_input_files;

@@ -69,9 +69,11 @@ int resume_remember_inputs(struct pipeline *p)
         input->path = is_file ? realpath(s->inputs[i], NULL) : strdup(s->inputs[i]);
         if (!input->path) return pipeline_no_memory(p);
     }
-    /* As it is before threads look at it. */
-    p->header_text = header_text(p);
-    return p->header_text ? 0 : -1;
+    /* As it is before threads look at it, in a copy: htslib frees its text when a line changes. */
+    const char *text = header_text(p);
+    if (!text) return -1;
+    p->header_text = strdup(text);
+    return p->header_text ? 0 : pipeline_no_memory(p);
 }
 
 /* Describes the FASTA file of -I; its path is to be freed. */
@@ -510,6 +512,7 @@ void resume_release(struct pipeline *p)
         for (size_t i = 0; p->input_files && i < p->n_input_files; i++)
             free((char *)(uintptr_t)p->input_files[i].path);
         free(p->input_files);
+        free((char *)(uintptr_t)p->header_text);
     }
     free(p->dropped_runs);
     sam_hdr_destroy(p->own_header);

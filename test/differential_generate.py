@@ -412,6 +412,8 @@ def make_templates(rng, data, shape):
         if molecules and not one_in(rng, 5):
             number = rng.choice((str(rng.randrange(molecules)), rng.choice(("", "a b", "x/"))))
             common.append(("MI", "Z", number + rng.choice(("", "", "/A", "/B", "/AB", "/"))))
+        if one_in(rng, 3):
+            common.append(("CB", "Z", rng.choice(("", "A", "AC", "AC-1", "C", "a"))))
         records = make_template(rng, data, hot, common)
         name = rng.choice(names)
         for record in records:

@@ -23,7 +23,7 @@ struct fields {                 /* what a record is made of; NULL is a tag that 
     char cigar[MAX_CIGAR];
     char mc_text[MAX_CIGAR];
     char mi_text[8];
-    const char *mc, *mi;
+    const char *mc, *mi, *cb;
     int group;                  /* 1 to 7; 0 for none */
     const char *more;           /* bytes behind these tags */
     size_t n_more;
@@ -85,6 +85,7 @@ static uint8_t *make_record(const struct fields *f)
     char group[2] = {(char)('0' + f->group), '\0'};
     size_t n = 0, n_cigar = put_cigar(cigar, f->cigar);
     if (f->mi) n += put_text_tag(tags + n, "MI", f->mi);
+    if (f->cb) n += put_text_tag(tags + n, "CB", f->cb);
     if (f->group) n += put_text_tag(tags + n, "RG", group);
     if (f->mc) n += put_text_tag(tags + n, "MC", f->mc);
     if (f->n_more) memcpy(tags + n, f->more, f->n_more);
@@ -203,6 +204,7 @@ static int compare_by_rules(const struct fields *a, const struct fields *b)
         sign(b1.reverse, a1.reverse),       /* reverse first */
         sign(b2.reverse, a2.reverse),
         sign(strcmp(library_of(a), library_of(b)), 0),
+        sign(strcmp(a->cb ? a->cb : "", b->cb ? b->cb : ""), 0),
         compare_mi(a->mi, b->mi),
         sign(strcmp(a->name, b->name), 0),
         sign(a_upper, b_upper),
@@ -247,6 +249,8 @@ static void random_fields(struct rng *rng, struct fields *f)
         strcpy(f->mi_text, identifiers[rng_below(rng, sizeof identifiers / sizeof *identifiers)]);
         f->mi = f->mi_text;
     }
+    static const char *const barcodes[] = {"", "A", "AA", "A-1", "B", "/A", "A/A", "\x80", "a"};
+    if (rng_one_in(rng, 2)) f->cb = barcodes[rng_below(rng, sizeof barcodes / sizeof *barcodes)];
     f->group = (int)rng_below(rng, 8);
 }
 
@@ -265,7 +269,10 @@ static void change_a_little(struct rng *rng, struct fields *f, const struct fiel
         memcpy(f->mi_text, random.mi_text, sizeof f->mi_text);
         f->mi = f->mi_text;
         break;
-    case 4: f->group = random.group; break;
+    case 4:
+        f->group = random.group;
+        if (rng_one_in(rng, 2)) f->cb = random.cb;
+        break;
     case 5: memcpy(f->cigar, random.cigar, sizeof f->cigar); break;
     case 6:                     /* its mate */
         f->flag = (other->flag & ~(uint32_t)0x3c) | (other->flag & 0x14) << 1 |
@@ -578,6 +585,9 @@ static void test_problems(void **state)
         {0, TAGS("MIH1A\0"), NULL},
         {0, TAGS("XXx1MIA1"), NULL},
         {0, TAGS("RGA1"), NULL},
+        {0, TAGS("CBA1"), "CB"},
+        {4, TAGS("CBBc\1\0\0\0x"), "CB"},
+        {0, TAGS("CBH1A\0"), NULL},
     };
     struct bam_key_template *t = create_from(header_text);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
