@@ -173,7 +173,8 @@ class Sampler(threading.Thread):
 
     def end(self):
         self.done.set()
-        self.join()
+        if self.ident is not None:      # interrupted before it was started
+            self.join()
 
     def run(self):
         due = 0.0
