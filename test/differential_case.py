@@ -449,7 +449,8 @@ def last_words(err):
 def n_messages(err):
     """How many errors rocksort reported. They need not begin a line: htslib prints its warnings in
     pieces, from several threads."""
-    return len(re.findall(r"samtools rocksort: (?!warning:|\d+ records)", err))
+    return len(re.findall(r"samtools rocksort: (?!warning:|sorted \d+ records|what was sorted so far)",
+                          err))
 
 
 def compare_status(ours, their_status, their_err):
