@@ -223,10 +223,12 @@ static void release_pipeline(struct pipeline *p)
     bam_index_destroy(p->index);
     verify_release(p);
     for (size_t i = 0; i < p->n_scratch_paths; i++) {
-        if (!p->keeps_store && scratch_dir_remove(p->scratch_paths[i]) < 0)
-            diag_warning("cannot remove the temporary directory '%s': %s", p->scratch_paths[i],
-                         strerror(errno));
+        const char *path = p->scratch_paths[i];
+        bool removed = p->keeps_store || scratch_dir_remove(path) == 0;
         if (p->lock_fds && p->lock_fds[i] >= 0) (void)close(p->lock_fds[i]);
+        /* With so few open files (ulimit -n 6) that this one was missing. */
+        if (!removed && scratch_dir_remove(path) < 0)
+            diag_warning("cannot remove the temporary directory '%s': %s", path, strerror(errno));
     }
     free(p->lock_fds);
     resume_release(p);

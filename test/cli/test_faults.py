@@ -72,8 +72,9 @@ class Sweep(FaultTest):
         met = {kind for _, kind in sweep.tally}
         self.assertLessEqual({"read", "write", "open", "rename", "malloc", "pthread_create", "mmap",
                               "fsync"}, met)
-        # Those that could be resumed were refused before.
-        self.assertGreater(sweep.ends["refused"] + sweep.ends["resumed"], 20)
+        # Those that could be resumed were refused before. Sanitizers meet the failures of some kinds
+        # of allocation themselves, which are left out with them.
+        self.assertGreater(sweep.ends["refused"] + sweep.ends["resumed"], 15 if sanitized() else 20)
 
 
 class Flips(FaultTest):
