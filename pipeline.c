@@ -264,8 +264,10 @@ static void remove_temporaries(struct pipeline *p, bool keep_store)
     diag_end_status();
     if (p->output.temporary) (void)unlink(p->output.temporary);
     if (p->index_output.temporary) (void)unlink(p->index_output.temporary);
+    enum { MOST_TRIES = 50 };   /* without memory: other threads give some back */
     for (size_t i = 0; i < p->n_scratch_paths && !keep_store; i++)
-        (void)scratch_dir_remove(p->scratch_paths[i]);
+        for (int n = 0; scratch_dir_remove(p->scratch_paths[i]) < 0 && n < MOST_TRIES; n++)
+            (void)usleep(10000);
 }
 
 /* After an exception, or without memory, in whatever thread; it may hold the lock already. */
