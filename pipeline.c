@@ -209,6 +209,17 @@ void free_paths(char **paths)
     free(paths);
 }
 
+/* Removes a temporary directory; then its lock, without which other runs let it be no longer. */
+static void remove_scratch(struct pipeline *p, size_t i)
+{
+    const char *path = p->scratch_paths[i];
+    bool removed = scratch_dir_remove(path) == 0;
+    if (p->lock_fds && p->lock_fds[i] >= 0) (void)close(p->lock_fds[i]);
+    /* With so few open files (ulimit -n 6) that this one was missing. */
+    if (!removed && scratch_dir_remove(path) < 0)
+        diag_warning("cannot remove the temporary directory '%s': %s", path, strerror(errno));
+}
+
 /* Every way out of a run leads here, with all jobs done. */
 static void release_pipeline(struct pipeline *p)
 {
@@ -222,14 +233,9 @@ static void release_pipeline(struct pipeline *p)
     minhash_index_destroy(p->minhash_index);
     bam_index_destroy(p->index);
     verify_release(p);
-    for (size_t i = 0; i < p->n_scratch_paths; i++) {
-        const char *path = p->scratch_paths[i];
-        bool removed = p->keeps_store || scratch_dir_remove(path) == 0;
-        if (p->lock_fds && p->lock_fds[i] >= 0) (void)close(p->lock_fds[i]);
-        /* With so few open files (ulimit -n 6) that this one was missing. */
-        if (!removed && scratch_dir_remove(path) < 0)
-            diag_warning("cannot remove the temporary directory '%s': %s", path, strerror(errno));
-    }
+    for (size_t i = 0; i < p->n_scratch_paths; i++)
+        if (!p->keeps_store) remove_scratch(p, i);
+        else if (p->lock_fds && p->lock_fds[i] >= 0) (void)close(p->lock_fds[i]);
     free(p->lock_fds);
     resume_release(p);
     if (!p->report->store_paths) free_paths(p->scratch_paths);
@@ -264,10 +270,7 @@ static void remove_temporaries(struct pipeline *p, bool keep_store)
     diag_end_status();
     if (p->output.temporary) (void)unlink(p->output.temporary);
     if (p->index_output.temporary) (void)unlink(p->index_output.temporary);
-    enum { MOST_TRIES = 50 };   /* without memory: other threads give some back */
-    for (size_t i = 0; i < p->n_scratch_paths && !keep_store; i++)
-        for (int n = 0; scratch_dir_remove(p->scratch_paths[i]) < 0 && n < MOST_TRIES; n++)
-            (void)usleep(10000);
+    for (size_t i = 0; i < p->n_scratch_paths && !keep_store; i++) remove_scratch(p, i);
 }
 
 /* After an exception, or without memory, in whatever thread; it may hold the lock already. */

@@ -1,4 +1,5 @@
 /* scratch_dir.c -- see scratch_dir.h. */
+#define _GNU_SOURCE             /* getdents64 */
 #include "scratch_dir.h"
 
 #include "diag.h"
@@ -61,26 +62,37 @@ char *scratch_dir_create(const char *prefix, const char *output)
     return path;
 }
 
-/* Unlinks every file but the lock of the directory that is open as dir_fd, which it closes; if
-   `below`, also those of its subdirectories. */
-static void remove_files(int dir_fd, bool below)
+/* Calls visit for each name in the directory that is open, but . and .. ; not opendir, which takes
+   memory from the heap: there may be none when this is called to clean up. */
+static void for_each_name(int dir_fd, void (*visit)(int dir_fd, const char *name))
 {
-    DIR *dir = fdopendir(dir_fd);
-    if (!dir) {
-        (void)close(dir_fd);
-        return;
+    _Alignas(struct dirent64) char entries[4096];
+    ssize_t n_bytes;
+    while ((n_bytes = getdents64(dir_fd, entries, sizeof entries)) > 0) {
+        for (ssize_t at = 0; at < n_bytes;) {
+            const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+            at += entry->d_reclen;
+            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                visit(dir_fd, entry->d_name);
+        }
     }
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        const char *name = entry->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
-        if (below && strcmp(name, SCRATCH_LOCK_NAME) == 0) continue;
-        /* What cannot be removed shows when the directory cannot be. */
-        if (unlinkat(dirfd(dir), name, 0) == 0 || !below) continue;
-        int fd = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0) remove_files(fd, false);
-        (void)unlinkat(dirfd(dir), name, AT_REMOVEDIR);
-    }
-    (void)closedir(dir);
+}
+
+/* What cannot be removed shows when the directory cannot be. */
+static void remove_file(int dir_fd, const char *name)
+{
+    (void)unlinkat(dir_fd, name, 0);
+}
+
+/* Removes what is not the lock: a file, or a directory of files. */
+static void remove_below(int dir_fd, const char *name)
+{
+    if (strcmp(name, SCRATCH_LOCK_NAME) == 0 || unlinkat(dir_fd, name, 0) == 0) return;
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return;
+    for_each_name(fd, remove_file);
+    (void)close(fd);
+    (void)unlinkat(dir_fd, name, AT_REMOVEDIR);
 }
 
 /* One sweep over the directory, its files and its subdirectories', which have none. */
@@ -88,31 +100,28 @@ static int remove_once(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return -1;
-    int files_fd = dup(fd);
     /* What has no record any more is taken for no store; what is locked is left alone. */
     (void)unlinkat(fd, SCRATCH_RECORD_NAME, 0);
-    if (files_fd >= 0) remove_files(files_fd, true);
+    for_each_name(fd, remove_below);
     (void)unlinkat(fd, SCRATCH_LOCK_NAME, 0);
     (void)close(fd);
     return rmdir(path);
 }
 
+/* A link to the file may be part of a database: it must not be written to again. */
+static void remove_leftover(int dir_fd, const char *name)
+{
+    size_t n = strlen(name);
+    if ((n > 4 && strcmp(name + n - 4, ".sst") == 0) || strcmp(name, "probe") == 0)
+        (void)unlinkat(dir_fd, name, 0);
+}
+
 void scratch_dir_tidy(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!dir) {
-        if (fd >= 0) (void)close(fd);
-        return;
-    }
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        /* A link to the file may be part of a database: it must not be written to again. */
-        const char *name = entry->d_name;
-        size_t n = strlen(name);
-        if ((n > 4 && strcmp(name + n - 4, ".sst") == 0) || strcmp(name, "probe") == 0)
-            (void)unlinkat(dirfd(dir), name, 0);
-    }
-    (void)closedir(dir);
+    if (fd < 0) return;
+    for_each_name(fd, remove_leftover);
+    (void)close(fd);
 }
 
 int scratch_dir_remove(const char *path)

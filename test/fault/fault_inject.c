@@ -3,7 +3,8 @@
  *
  *     FAULT='KIND:N:ACTION[:PART][,...]'    pwrite:3:ENOSPC    malloc:100+:ENOMEM
  *                                           pread:7:flip:.sst  open:1:term:.tmp,rmdir:1:500ms
- *     FAULT_REPORT=FILE                     calls of each kind, written when main returns
+ *     FAULT_REPORT=FILE                     calls of each kind, and of those that each fault counts,
+ *                                           written when main returns
  *
  * KIND is a function below. N is the number of the call, from 1; N+ that and all that follow. With
  * PART only those calls count whose path has the part in it (of descriptors, the path that /proc
@@ -157,6 +158,8 @@ static void write_report(void)
     if (!file) return;
     for (int i = 0; i < N_KINDS; i++)
         (void)fprintf(file, "%s %lu\n", kind_names[i], atomic_load(&n_calls[i]));
+    for (size_t i = 0; i < n_faults; i++)
+        (void)fprintf(file, "fault%zu %lu\n", i, atomic_load(&faults[i].n_calls));
     (void)fclose(file);
 }
 
