@@ -287,17 +287,50 @@ static void clean_up_after_exception(void *arg)
     resume_tell(p, kept);
 }
 
+/*
+ * With -k, and of an input that cannot be read again, what memory holds is worth a moment: lets the
+ * reader end, and what came be written. Returns false if that has been tried before. With the lock
+ * held.
+ */
+static bool stop_reading(struct pipeline *p, int signal_number)
+{
+    bool is_early = (p->loading || p->input_is_cut) && !p->is_loaded;
+    if (!is_early || !resume_saves_part(p) || p->stop_signal) return false;
+    diag_note("ends because of a signal; what has arrived is being saved (another one ends at once)");
+    atomic_store(&p->stop_signal, signal_number);
+    return true;
+}
+
+/* True if reading has been told to end, and waits, as far as one knows, for the input. With the
+   lock held. */
+static bool hangs_on_input(const struct pipeline *p)
+{
+    return p->stop_signal && p->loading && !p->input_is_cut && !p->reader_waits;
+}
+
+/* Returns the next signal with the lock held; 0 if it is none to die of. */
+static int next_signal(struct pipeline *p, const sigset_t *signals)
+{
+    /* Schedulers kill some 10 to 30 seconds after the first signal. */
+    static const struct timespec patience = {.tv_sec = 3};
+    bool told = atomic_load(&p->stop_signal) != 0;
+    int number = told ? sigtimedwait(signals, NULL, &patience) : sigwaitinfo(signals, NULL);
+    bool is_late = number < 0 && errno == EAGAIN;
+    pipeline_lock(p);
+    if (is_late && hangs_on_input(p)) return p->stop_signal;
+    return number < 0 || number == SIGUSR2 || stop_reading(p, number) ? 0 : number;
+}
+
 /* Thread that waits for a signal, cleans up and lets the process die of it. */
 static void *wait_for_signal(void *arg)
 {
     struct pipeline *p = arg;
     sigset_t signals;
-    int signal_number = 0;
+    int signal_number;
     list_signals(&signals);
     for (;;) {
-        (void)sigwait(&signals, &signal_number);
-        pipeline_lock(p);
-        if (signal_number != SIGUSR2) break;
+        signal_number = next_signal(p, &signals);
+        if (signal_number) break;
         bool over = p->over;
         pipeline_unlock(p);
         if (over) return NULL;
@@ -417,7 +450,9 @@ static int load_phase(struct pipeline *p)
 {
     pthread_t spiller;
     bool may_spill = !p->settings->sum_only;
+    pipeline_lock(p);           /* the signal thread looks at it */
     p->loading = true;
+    pipeline_unlock(p);
     int error = may_spill ? pthread_create(&spiller, NULL, spill_while_loading, p) : 0;
     if (error) {
         diag_error("cannot start a thread: %s", strerror(error));
@@ -478,7 +513,7 @@ static int run_phases(struct pipeline *p)
     if (nothing_to_check) return 0;
     if (reads_input && verify_finish(p, load_phase(p)) < 0) return -1;
     if (s->sum_only) return 0;
-    if (p->input_is_cut) return resume_save_part(p);
+    if (p->input_is_cut || atomic_load(&p->stop_signal)) return resume_save_part(p);
     /* Only now, since workers that parse SAM look into the header, too. */
     if (sort_rules_update_header(&p->rules, p->any_placed, p->header) < 0) return header_error(p);
     progress_enter(p, SORT_PHASE_SETTLE);
@@ -549,5 +584,6 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     /* Where the reader of standard output has gone, die as every filter does, now that all is
        clean; whoever ignores the signal gets the error. */
     if (p.lost_reader) (void)raise(SIGPIPE);
+    if (p.stop_signal) (void)raise(p.stop_signal);
     return r;
 }

@@ -80,6 +80,7 @@ struct pipeline {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     atomic_bool failed;
+    atomic_int stop_signal;     /* reading ends because of it, and what came is to be kept */
 
     /* under the lock */
     struct worker *idle_workers;
@@ -104,7 +105,7 @@ struct pipeline {
     bool can_read_again;        /* the inputs, from any record on */
     bool is_loaded;             /* the store says that it has all records */
     bool input_is_bad;          /* reading it again would fail again */
-    bool input_is_cut;          /* after an error; what came is to be kept */
+    bool input_is_cut;          /* after an error or a signal; what came is to be kept */
     unsigned n_durable;         /* runs that another process would find */
     struct output_path output, index_output;    /* their temporary files likewise */
 

@@ -620,6 +620,7 @@ static int load_one_input(struct loader *ld)
     ld->n_records = bam_inputs_number(p->inputs) == p->start.input ? p->start.n_records : 0;
     for (;;) {
         if (pipeline_failed(p) || walk_what_is_there(ld) < 0) return -1;
+        if (atomic_load_explicit(&p->stop_signal, memory_order_relaxed)) return -1;
         if (ld->ring_used == ld->most_used || ld->ring_text_bytes > p->budget.max_text_bytes) {
             if (walk_oldest(ld) < 0) return -1;
             continue;
@@ -634,7 +635,7 @@ static int load_one_input(struct loader *ld)
 }
 
 /*
- * After an error in an input that is lost: lets the whole records before it be all that there are.
+ * After an error in an input that is lost, or a signal: lets the whole records before it be all that there are.
  * What cannot be walked any more is dropped.
  */
 static int end_early(struct loader *ld)
@@ -656,8 +657,8 @@ static int end_early(struct loader *ld)
     return 0;
 }
 
-/* After an error while an input was read, which is its fault unless something else failed or the
-   system could not read it. */
+/* After an error while an input was read, which is its fault unless something else failed, the
+   system could not read it, or a signal ended it. */
 static int input_failed(struct loader *ld)
 {
     struct pipeline *p = ld->p;

@@ -235,7 +235,7 @@ int resume_begin_store(struct pipeline *p)
 
 bool resume_needs_all_runs(const struct pipeline *p)
 {
-    return p->input_is_cut ||
+    return p->input_is_cut || atomic_load(&p->stop_signal) ||
            (p->store && p->is_recorded && (!p->can_read_again || p->settings->keep_store));
 }
 
@@ -258,7 +258,7 @@ bool resume_saves_part(const struct pipeline *p)
 int resume_save_part(struct pipeline *p)
 {
     if (spill_to_fit(p) < 0 || !p->store || !p->is_recorded) return -1;
-    int r = write_record(p, STORE_PARTIAL);
+    int r = write_record(p, p->input_is_cut ? STORE_PARTIAL : STORE_LOADED);
     pipeline_lock(p);
     p->is_loaded = r == 0;
     pipeline_unlock(p);

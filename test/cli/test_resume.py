@@ -482,6 +482,53 @@ class Load(ResumeTest):
         except OSError:
             pass  # it died, as it should
 
+    def test_pipe_in_memory(self):
+        """With -k what is still in memory when a signal comes is saved before the process ends."""
+        lines = generate.odd(40000, seed=99).encode().splitlines(keepends=True)
+        header = [line for line in lines if line.startswith(b"@")]
+        n_sent = (len(lines) - len(header)) // 2
+        sent, rest = lines[:len(header) + n_sent], lines[len(header) + n_sent:]
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = self.start("--no-PG", "-T", self.where, "-k", "-o", self.path("out.bam"))
+            self.feed(process, b"".join(sent))      # all but what the pipe holds has been read
+            process.send_signal(number)
+            writer = threading.Thread(target=self.drip, args=(process, rest), daemon=True)
+            writer.start()
+            self.assert_died_of(process, number)
+            writer.join(5)
+            self.assertIn("--partial", process.stderr.read().decode())
+            store, = self.stores()
+            result = self.resume(store, "--partial", "-o", self.path("part.bam"))
+            count = int(re.search(r"the first (\d+) records", result.err).group(1))
+            self.assertGreater(count, n_sent // 2)
+            first = b"".join(lines[:len(header) + count])
+            self.assert_same_bam(bamfile.read(self.path("part.bam")),
+                                 self.sort_bam("--no-PG", stdin=first))
+
+    def test_pipe_second_signal(self):
+        """Does not wait for an input that gives nothing: ends at once, and with the first one soon."""
+        head = b"@HD\tVN:1.6\n@SQ\tSN:1\tLN:1000\n"
+        for n_signals, most_seconds in ((2, 3 * SLOW), (1, 20 * SLOW)):
+            process = self.start("-T", self.where, "-k", "-o", self.path("out.bam"))
+            self.feed(process, head + b"r\t0\t1\t5\t9\t*\t*\t0\t0\tA\t*\n" * 9000)
+            for _ in range(n_signals):
+                process.send_signal(signal.SIGTERM)
+                time.sleep(0.3)
+            process.wait(most_seconds)
+            self.assert_died_of(process, signal.SIGTERM)
+            self.assertEqual(self.stores(), [])
+
+    @staticmethod
+    def drip(process, lines):
+        """Writes lines, slowly, until nobody reads them."""
+        try:
+            for line in lines:
+                process.stdin.write(line)
+                process.stdin.flush()
+                time.sleep(0.001)
+        except OSError:
+            pass
+
     def test_damaged_input(self):
         """Would be no better a second time: nothing is kept."""
         with open(self.source(9000), "rb") as file:
