@@ -11,6 +11,7 @@
 #   make bench          compares with the samtools on PATH (an hour on two cores)
 #   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
 #                       with SCALE=small; RECORDS=6M simulates so many)
+#   make bench-options  what options cost or save, durability and reports among them (40 minutes)
 #   make bench-2014     the experiments of 2014 on modelled disks (an hour; a few minutes with
 #                       SCALE=small); results go to build/bench-2014
 #   make install        to PREFIX (/usr/local), below DESTDIR; SAMTOOLS_DIR= is where the `samtools`
@@ -91,7 +92,8 @@ FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
                $(basename $(notdir $(wildcard test/fuzz/fuzz_*.c))))
 
 .PHONY: all demo check check-unit check-fuzz check-cli differential hostile kill-sweep fault-sweep \
-        fuzz fuzz-quick fuzz-targets bench bench-peers bench-2014 install clean format completions dist deb test-deb \
+        fuzz fuzz-quick fuzz-targets bench bench-peers bench-options bench-2014 \
+        install clean format completions dist deb test-deb \
         test-workflows
 .SECONDARY:
 
@@ -237,6 +239,9 @@ bench-peers: all bench/simulate-reads
 	python3 bench/compare.py $(PEERS_$(SCALE)) $(if $(RECORDS),--records $(RECORDS)) \
 	    $(if $(PEERS),--programs $(PEERS)) --json build/peers/peers.json \
 	    --markdown build/peers/peers.md --plot build/peers/peers.png
+
+bench-options: all bench/simulate-reads build/fault_inject.so
+	python3 bench/options.py
 
 # Without libfuse 3 there is no disk model, and it says so. BENCH_2014='--experiment storage' and
 # others of bench-2014.py's options may be added.

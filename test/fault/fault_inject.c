@@ -11,6 +11,7 @@
  * tells). ACTION is
  *     an errno       the call fails with it (malloc and its like return NULL, whatever it is)
  *     short          reads and writes do half of what they were asked for
+ *     skip           the call is not made, and is said to have worked: fsync and its like
  *     flip           one bit of what is read, or of what LZ4 decompresses, is changed
  *     term           SIGTERM is sent to the process, and the call made 200 ms later
  *     kill           likewise SIGKILL, at once
@@ -55,7 +56,7 @@
 enum kind { KINDS(AS_ENUM) N_KINDS };
 static const char *const kind_names[] = {KINDS(AS_NAME)};
 
-enum action { FAIL, SHORT, FLIP, TERM, KILL, DELAY };
+enum action { FAIL, SHORT, SKIP, FLIP, TERM, KILL, DELAY };
 
 struct fault {
     enum kind kind;
@@ -108,6 +109,8 @@ static void parse_action(struct fault *fault, const char *text)
     unsigned long number = strtoul(text, &end, 10);
     if (strcmp(text, "short") == 0) {
         fault->action = SHORT;
+    } else if (strcmp(text, "skip") == 0) {
+        fault->action = SKIP;
     } else if (strcmp(text, "flip") == 0) {
         fault->action = FLIP;
     } else if (strcmp(text, "term") == 0) {
@@ -261,8 +264,6 @@ static bool fails(enum kind kind, const char *path, int fd)
 
 PLAIN(FILE *, NULL, fopen, (const char *path, const char *mode), (path, mode), path, -1)
 PLAIN(FILE *, NULL, fdopen, (int fd, const char *mode), (fd, mode), NULL, fd)
-PLAIN(int, -1, fsync, (int fd), (fd), NULL, fd)
-PLAIN(int, -1, fdatasync, (int fd), (fd), NULL, fd)
 PLAIN(int, -1, sync_file_range, (int fd, off_t at, off_t n, unsigned flags), (fd, at, n, flags),
       NULL, fd)
 PLAIN(int, -1, ftruncate, (int fd, off_t n), (fd, n), NULL, fd)
@@ -289,6 +290,20 @@ NUMBERED(posix_fallocate, (int fd, off_t at, off_t n), (fd, at, n), fd)
 NUMBERED(pthread_create,
          (pthread_t * thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
          (thread, attr, run, arg), -1)
+
+/* Calls that may also be left out. */
+#define SYNC(name)                                                                                 \
+    static int (*REAL(name))(int fd);                                                              \
+    int name(int fd)                                                                               \
+    {                                                                                              \
+        FIND(name);                                                                                \
+        const struct fault *fault = strike(KIND_##name, NULL, fd);                                 \
+        if (fault && fault->action == SKIP) return 0;                                              \
+        return fault && fault->action == FAIL ? -1 : REAL(name)(fd);                               \
+    }
+
+SYNC(fsync)
+SYNC(fdatasync)
 
 /* The descriptor is closed all the same: Linux does so, too. */
 static int (*REAL(close))(int fd);

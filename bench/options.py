@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""What options of `samtools rocksort` cost or save: time and CPU against the same sort without them.
+
+All ways of an experiment run in turn on the same input, the order swapped from repeat to repeat.
+The table shows medians, and the median of the ratios to the first way, repeat by repeat.
+
+    bench/options.py                          all experiments, 6 M records, 5 repeats
+    bench/options.py --experiments codec      some
+    bench/options.py --list                   which there are
+
+The price of being resumable has two parts: the syncs of RocksDB, which no option avoids (the way
+`no syncs` leaves them out by build/fault_inject.so, as no user should), and, of a pipe, the records
+that would fit into memory but are written as well, which --no-resume avoids.
+
+Everything it writes goes to a directory of its own in --dir and is removed at the end. Exit code:
+0 if all runs worked, 1 otherwise.
+"""
+
+import collections
+import json
+import os
+import shlex
+import shutil
+import statistics
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
+from measure import (INPUT_BYTES_A_RECORD, MIB, ROOT, RUN_BYTES_A_RECORD, BenchError, check_paths,
+                     find_rocksort, machine, make_parser, medians_of, need_disk, prepare, progress,
+                     run_main, run_measured, said_of_run, simulate)
+
+FAULTS = os.path.join(ROOT, "build", "fault_inject.so")
+# The same library in both, for it costs something itself.
+COUNTED = "fsync:1000000000:skip"
+SKIPPED = "fsync:1+:skip,fdatasync:1+:skip"
+
+WARM_MEMORY_BYTES = 3 << 30
+
+# `ways`: {name: options}; the first is what others are compared with. `faults`: {name: faults}.
+Experiment = collections.namedtuple("Experiment", "title options ways pipe faults",
+                                    defaults=[False, {}])
+
+SMALL = ["-l", "1", "-@2", "-m32M"]
+LARGE = ["-l", "1", "-@2", "-m256M"]
+DURABLE = {"as it is": [], "--no-resume": ["--no-resume"], "no syncs": ["--no-resume"]}
+NO_SYNCS = {"as it is": COUNTED, "--no-resume": COUNTED, "no syncs": SKIPPED}
+CODECS = {codec: ["--temp-codec", codec] for codec in ("auto", "none", "snappy", "lz4", "zstd")}
+COMPACTION = {"-s off": ["-s", "off"], "-s auto": ["-s", "auto"]}
+
+EXPERIMENTS = {
+    "durable": Experiment("resumable, 64 MB", SMALL, DURABLE, False, NO_SYNCS),
+    "durable-512M": Experiment("resumable, 512 MB", LARGE, DURABLE, False, NO_SYNCS),
+    "durable-pipe": Experiment("resumable, a pipe, 512 MB", LARGE, DURABLE, True, NO_SYNCS),
+    "reports": Experiment("reports, 64 MB", SMALL,
+                          {"--quiet": ["--quiet"],
+                           "--progress --stats": ["--progress", "--stats", "{temp}/stats"]}),
+    "codec": Experiment("codec, 64 MB", SMALL, CODECS),
+    "codec-512M": Experiment("codec, 512 MB", LARGE, CODECS),
+    "compaction": Experiment("compaction, 64 MB", SMALL, COMPACTION),
+    "compaction-pipe": Experiment("compaction, a pipe, 64 MB", SMALL, COMPACTION, True),
+}
+
+
+def parse_arguments():
+    parser = make_parser(__doc__, "6M")
+    parser.set_defaults(repeats=5)
+    parser.add_argument("--experiments", metavar="LIST",
+                        help="comma-separated names of --list [all]")
+    parser.add_argument("--list", action="store_true", help="name the experiments and stop")
+    args = parser.parse_args()
+    if args.list:
+        for name, experiment in EXPERIMENTS.items():
+            print("%-16s %s: %s" % (name, experiment.title, ", ".join(experiment.ways)))
+        sys.exit(0)
+    names = args.experiments.split(",") if args.experiments else list(EXPERIMENTS)
+    for name in names:
+        if name not in EXPERIMENTS:
+            parser.error("no experiment %r: see --list" % name)
+    args.experiments = names
+    return args
+
+
+Setting = collections.namedtuple("Setting", "rocksort scratch input cold_memory")
+
+
+def run_once(name, way, setting):
+    """One run of an experiment in one of its ways."""
+    experiment = EXPERIMENTS[name]
+    temp_dir, log = (os.path.join(setting.scratch, part) for part in ("temp", "log"))
+    output = os.path.join(setting.scratch, "out.bam")
+    os.mkdir(temp_dir)
+    words = [word.format(temp=setting.scratch) for word in experiment.ways[way]]
+    command = setting.rocksort + experiment.options + words + ["-T", temp_dir, "-o", output]
+    faults = experiment.faults.get(way)
+    if faults:
+        command = ["env", "LD_PRELOAD=" + FAULTS, "FAULT=" + faults] + command
+    if experiment.pipe:
+        command = ["sh", "-c", "cat %s | exec %s -" % (shlex.quote(setting.input),
+                                                       shlex.join(command))]
+    else:
+        command = command + [setting.input]
+    prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
+    try:
+        result = run_measured(command, temp_dir, output, log)
+    finally:
+        shutil.rmtree(temp_dir, ignore_errors=True)
+        if os.path.exists(output):
+            os.unlink(output)
+    result.update(who=way, point=name, command=shlex.join(command))
+    return result
+
+
+def measure(args, setting):
+    """Every run: experiment by experiment, and within one the ways in turn, order swapped."""
+    runs = []
+    for name in args.experiments:
+        ways = list(EXPERIMENTS[name].ways)
+        for repeat in range(args.repeats):
+            for way in ways[::-1] if repeat % 2 else ways:
+                result = run_once(name, way, setting)
+                result["repeat"] = repeat + 1
+                runs.append(result)
+                progress("options: " + said_of_run(result, args.repeats))
+    return runs
+
+
+def ratio(runs, others, key):
+    """Median, least and most of the ratios, repeat by repeat."""
+    ratios = sorted(a[key] / b[key] for a, b in zip(runs, others))
+    return "%.3f (%.2f-%.2f)" % (statistics.median(ratios), ratios[0], ratios[-1])
+
+
+def table(runs, names):
+    yield "| experiment | way | wall s | ratio (least-most) | CPU s | ratio | RSS MiB | temp MB |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for name in names:
+        first = None
+        for way in EXPERIMENTS[name].ways:
+            mine = [r for r in runs if r["point"] == name and r["who"] == way]
+            first = first or mine
+            m = medians_of(mine)
+            yield "| %s | %s | %.2f | %s | %.2f | %s | %.0f | %.0f |" % (
+                EXPERIMENTS[name].title, way, m["wall_s"], ratio(mine, first, "wall_s"),
+                m["cpu_s"], ratio(mine, first, "cpu_s"), m["rss_bytes"] / MIB,
+                m["temp_bytes"] / 1e6)
+
+
+def bench(args):
+    rocksort = find_rocksort(args.rocksort)
+    check_paths(args)
+    if any(EXPERIMENTS[name].faults for name in args.experiments) and not os.path.exists(FAULTS):
+        raise BenchError("%s is missing: run `make %s`" % (FAULTS, os.path.relpath(FAULTS, ROOT)))
+    scratch = tempfile.mkdtemp(prefix="rocksort-bench-", dir=args.dir)
+    try:
+        if args.input:
+            path = os.path.abspath(args.input)
+        else:
+            need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
+            path = simulate("options", args.records, scratch)
+        need_disk(args.dir, 4 * os.stat(path).st_size)
+        size = os.stat(path).st_size
+        runs = measure(args, Setting(rocksort, scratch, path, args.cold_memory))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    said = dict(machine(), input="%.1f MB" % (size / 1e6), command="bench/options.py")
+    print("Medians of %d runs each, in turn, 2 threads.\n" % args.repeats)
+    print("\n".join(table(runs, args.experiments)) + "\n")
+    for key, value in said.items():
+        print("- %s: %s" % (key, value))
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as f:
+            json.dump({"environment": said, "runs": runs}, f, indent=1)
+            f.write("\n")
+
+
+if __name__ == "__main__":
+    sys.exit(run_main("options", lambda: bench(parse_arguments())))
