@@ -61,7 +61,8 @@ class Disk:
             # What a killed program was writing may keep the mount busy for a moment.
             for _ in range(20):
                 done = call([self.spindle, "--unmount", self.folder])
-                if done.returncode == 0:
+                # Or it is unmounted, and only its process takes longer than that waits.
+                if done.returncode == 0 or not os.path.ismount(self.folder):
                     break
                 time.sleep(0.5)
             else:

@@ -63,6 +63,22 @@ def find_matplotlib():
     return None
 
 
+class Unmount(CliTest):
+    """The end of a disk whose server takes its time."""
+
+    def test_server_that_lingers(self):
+        """spindle has unmounted, but said that its process has not ended: no error."""
+        sys.path.insert(0, str(ROOT / "bench"))
+        self.addCleanup(sys.path.remove, str(ROOT / "bench"))
+        import modelled_run
+        spindle = self.write("spindle", "#!/bin/sh\necho spindle: process 1 has not ended\nexit 1\n")
+        os.chmod(spindle, 0o700)
+        with modelled_run.Disk(self.path(""), [], spindle) as disk:
+            os.mkdir(disk.folder)
+            self.assertTrue(disk.is_modelled())
+        self.assertEqual(os.listdir(self.work), ["spindle"])
+
+
 class Bench2014(CliTest):
     """Runs bench-2014.py on a small input."""
 
