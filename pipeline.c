@@ -225,6 +225,7 @@ static void release_pipeline(struct pipeline *p)
 {
     release_batches(p);
     store_close(p);
+    durable_end(p);
     bam_inputs_close(p->inputs);
     if (p->jobs) hts_tpool_process_destroy(p->jobs);
     if (p->pool.pool) hts_tpool_destroy(p->pool.pool);

@@ -30,6 +30,7 @@
 
 #include <htslib/kstring.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 /* Working state of one job; handed out to a job and taken back, so there are as many as workers. */
 struct worker {
@@ -141,6 +142,12 @@ struct pipeline {
     /* sort_run's thread only */
     struct process_usage phase_began;
     struct progress *progress;  /* NULL: nobody wants to know */
+
+    char **real_scratch_paths;  /* whose syncs may be left out */
+    sem_t sort_is_over;
+    pthread_t sync_thread;
+    bool sync_thread_runs;
+    atomic_bool stop_syncing;
 
     bool lost_reader;           /* standard output was closed */
     bool keeps_store;           /* it stays behind */
@@ -263,7 +270,19 @@ static inline bool resume_drops_block(const struct pipeline *p, const uint8_t *k
     return false;
 }
 
+/* The directories' names for whoever works in another one; for free_paths. NULL without memory. */
+char **resume_absolute_paths(const struct pipeline *p);
+
 void resume_release(struct pipeline *p);
+
+/* pipeline_durable.c */
+
+/* When the store was made: lets its data be durable from some time on. Returns 0, or -1 after a
+   message. */
+int durable_begin(struct pipeline *p);
+
+/* When the store is closed: makes it durable if it stays. */
+void durable_end(struct pipeline *p);
 
 /* pipeline_spill.c */
 

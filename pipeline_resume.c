@@ -158,8 +158,7 @@ static size_t write_to_all(struct pipeline *p, struct store_record *record)
     return n_written;
 }
 
-/* The directories' names for whoever works in another one. */
-static char **absolute_paths(const struct pipeline *p)
+char **resume_absolute_paths(const struct pipeline *p)
 {
     char **paths = calloc(p->n_scratch_paths + 1, sizeof *paths);
     for (size_t i = 0; paths && i < p->n_scratch_paths; i++) {
@@ -172,7 +171,7 @@ static char **absolute_paths(const struct pipeline *p)
 static int write_record(struct pipeline *p, enum store_state state)
 {
     const struct sort_settings *s = p->settings;
-    char *output = s->output ? output_name(p) : NULL, **paths = absolute_paths(p);
+    char *output = s->output ? output_name(p) : NULL, **paths = resume_absolute_paths(p);
     struct store_record record = {
         .program = ROCKSORT_VERSION,
         .id = p->store_id,

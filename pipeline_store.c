@@ -166,7 +166,8 @@ int store_open(struct pipeline *p)
     if (error) diag_error("cannot start a thread: %s", strerror(error));
     p->ending_thread_runs = error == 0;
     if (error) return -1;
-    return resumed ? 0 : resume_begin_store(p);
+    if (resumed) return 0;
+    return durable_begin(p) < 0 || resume_begin_store(p) < 0 ? -1 : 0;
 }
 
 /* Chooses anew, by what was seen since the last time. */

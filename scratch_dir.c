@@ -64,7 +64,8 @@ char *scratch_dir_create(const char *prefix, const char *output)
 
 /* Calls visit for each name in the directory that is open, but . and .. ; not opendir, which takes
    memory from the heap: there may be none when this is called to clean up. */
-static void for_each_name(int dir_fd, void (*visit)(int dir_fd, const char *name))
+static void for_each_name(int dir_fd, void (*visit)(int dir_fd, const char *name, void *arg),
+                          void *arg)
 {
     _Alignas(struct dirent64) char entries[4096];
     ssize_t n_bytes;
@@ -73,24 +74,26 @@ static void for_each_name(int dir_fd, void (*visit)(int dir_fd, const char *name
             const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
             at += entry->d_reclen;
             if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                visit(dir_fd, entry->d_name);
+                visit(dir_fd, entry->d_name, arg);
         }
     }
 }
 
 /* What cannot be removed shows when the directory cannot be. */
-static void remove_file(int dir_fd, const char *name)
+static void remove_file(int dir_fd, const char *name, void *arg)
 {
+    (void)arg;
     (void)unlinkat(dir_fd, name, 0);
 }
 
 /* Removes what is not the lock: a file, or a directory of files. */
-static void remove_below(int dir_fd, const char *name)
+static void remove_below(int dir_fd, const char *name, void *arg)
 {
+    (void)arg;
     if (strcmp(name, SCRATCH_LOCK_NAME) == 0 || unlinkat(dir_fd, name, 0) == 0) return;
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return;
-    for_each_name(fd, remove_file);
+    for_each_name(fd, remove_file, NULL);
     (void)close(fd);
     (void)unlinkat(dir_fd, name, AT_REMOVEDIR);
 }
@@ -102,15 +105,16 @@ static int remove_once(const char *path)
     if (fd < 0) return -1;
     /* What has no record any more is taken for no store; what is locked is left alone. */
     (void)unlinkat(fd, SCRATCH_RECORD_NAME, 0);
-    for_each_name(fd, remove_below);
+    for_each_name(fd, remove_below, NULL);
     (void)unlinkat(fd, SCRATCH_LOCK_NAME, 0);
     (void)close(fd);
     return rmdir(path);
 }
 
 /* A link to the file may be part of a database: it must not be written to again. */
-static void remove_leftover(int dir_fd, const char *name)
+static void remove_leftover(int dir_fd, const char *name, void *arg)
 {
+    (void)arg;
     size_t n = strlen(name);
     if ((n > 4 && strcmp(name + n - 4, ".sst") == 0) || strcmp(name, "probe") == 0)
         (void)unlinkat(dir_fd, name, 0);
@@ -120,8 +124,45 @@ void scratch_dir_tidy(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return;
-    for_each_name(fd, remove_leftover);
+    for_each_name(fd, remove_leftover, NULL);
     (void)close(fd);
+}
+
+struct syncing {
+    const atomic_bool *stop;
+    int error;                  /* the first one, or 0 */
+};
+
+static void sync_fd(int fd, struct syncing *syncing)
+{
+    if (fsync(fd) < 0 && !syncing->error) syncing->error = errno;
+}
+
+static void sync_below(int dir_fd, const char *name, void *arg)
+{
+    struct syncing *syncing = arg;
+    struct stat st;
+    if (atomic_load(syncing->stop) || syncing->error) return;
+    int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        if (errno != ENOENT) syncing->error = errno;
+        return;
+    }
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) for_each_name(fd, sync_below, syncing);
+    sync_fd(fd, syncing);
+    (void)close(fd);
+}
+
+int scratch_dir_sync(const char *path, const atomic_bool *stop)
+{
+    struct syncing syncing = {.stop = stop};
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT ? 0 : -1;
+    for_each_name(fd, sync_below, &syncing);
+    sync_fd(fd, &syncing);
+    (void)close(fd);
+    errno = syncing.error;
+    return errno ? -1 : 0;
 }
 
 int scratch_dir_remove(const char *path)

@@ -8,6 +8,8 @@
 #ifndef ROCKSORT_SCRATCH_DIR_H
 #define ROCKSORT_SCRATCH_DIR_H
 
+#include <stdatomic.h>
+
 /* What else than databases is in it; see store_dir.h. */
 #define SCRATCH_LOCK_NAME "LOCK"
 #define SCRATCH_RECORD_NAME "STORE"
@@ -24,6 +26,10 @@ char *scratch_dir_create(const char *prefix, const char *output);
  * or -1 (errno set, no message).
  */
 int scratch_dir_remove(const char *path);
+
+/* Waits until the directory and all that is in it are on the disk, or until *stop. What is removed
+   meanwhile need not be. Returns 0, or -1 with errno. */
+int scratch_dir_sync(const char *path, const atomic_bool *stop);
 
 /* Removes what a process that was killed left beside the databases: files on their way into one,
    and that of disk_probe.h. */

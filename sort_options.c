@@ -20,7 +20,11 @@
 #define MIN_MEMORY_BYTES ((uint64_t)1 << 20)
 #define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* whole budget in bytes; tests only */
 #define TEST_PROGRESS_VARIABLE "ROCKSORT_TEST_PROGRESS" /* seconds between lines; tests only */
+#define TEST_DURABLE_VARIABLE "ROCKSORT_TEST_DURABLE"   /* seconds before syncs; tests only */
 #define TEST_BATCH_VARIABLE "ROCKSORT_TEST_BATCH"       /* small batches, each a run; tests only */
+
+/* See pipeline_durable.c. A machine needs longer than that to boot. */
+enum { DURABLE_AFTER_SECONDS = 30 };
 
 enum { MAX_THREADS = 1024, MAX_WINDOW = 1 << 20, MAX_TEMP_DIRS = 32 };
 
@@ -101,6 +105,7 @@ void sort_options_init(struct sort_options *options, enum sort_dialect dialect)
             .n_threads = 1,
             .add_pg = true,
             .progress_seconds = progress_seconds,
+            .durable_after_seconds = DURABLE_AFTER_SECONDS,
             .minhash_window = MINHASH_WINDOW,
             .rules = {.minhash = {.k = MINHASH_K}},
         },
@@ -658,6 +663,9 @@ static void finish_messages(struct sort_options *o)
     const char *test_progress = getenv(TEST_PROGRESS_VARIABLE);
     double seconds = test_progress ? strtod(test_progress, NULL) : 0;
     if (seconds > 0) o->settings.progress_seconds = seconds;
+    const char *test_durable = getenv(TEST_DURABLE_VARIABLE);
+    if (test_durable)
+        o->settings.durable_after_seconds = (unsigned)strtoul(test_durable, NULL, 10);
     if (o->quiet && hts_verbose > 1) hts_verbose = 1;
 }
 
