@@ -20,7 +20,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 void pipeline_lock(struct pipeline *p)
@@ -171,36 +170,6 @@ static int start_pool(struct pipeline *p)
         return -1;
     }
     return 0;
-}
-
-static int map_arena(struct pipeline *p)
-{
-    /* Only address space so far: memory is taken as batches fill, so that a budget beyond what the
-       machine has does no harm to a small input. */
-    size_t huge = (size_t)2 << 20;
-    p->arena_bytes = p->budget.batch_bytes * p->budget.n_batches + huge;
-    void *mem = mmap(NULL, p->arena_bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mem == MAP_FAILED) {
-        diag_error("cannot get %zu MiB of memory: %s; give less with -m", p->arena_bytes >> 20,
-                   strerror(errno));
-        return -1;
-    }
-    p->arena = mem;
-    /* Records are gathered from all over the arena: huge pages save most of the TLB misses and
-       nearly all page faults. Where the kernel has none, nothing is lost. */
-    (void)madvise(mem, p->arena_bytes, MADV_HUGEPAGE);
-    return 0;
-}
-
-static void release_batches(struct pipeline *p)
-{
-    for (size_t i = p->sealed.n_spilled; i < p->sealed.n; i++)
-        bam_batch_destroy(p->sealed.batches[i]);
-    for (size_t i = 0; i < p->n_free_batches; i++) bam_batch_destroy(p->free_batches[i]);
-    free(p->sealed.batches);
-    free(p->free_batches);
-    if (p->arena) (void)munmap(p->arena, p->arena_bytes);
 }
 
 void free_paths(char **paths)
@@ -472,7 +441,7 @@ static int run_phases(struct pipeline *p)
     bool reads_input = resume_reads_input(p), nothing_to_check;
     if (reads_input && open_inputs(p) < 0) return -1;
     if (prepare_rules(p) < 0 || prepare_index(p) < 0) return -1;
-    if (reads_input && map_arena(p) < 0) return -1;
+    if (reads_input && prepare_batches(p) < 0) return -1;
     report->budget = p->budget;
     if (verify_prepare(p, &nothing_to_check) < 0) return -1;
     if (nothing_to_check) return 0;

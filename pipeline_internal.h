@@ -1,15 +1,17 @@
 /*
  * pipeline_internal.h -- what the files of the pipeline share; see pipeline.h for the whole.
  *
- * pipeline.c        the pool, workers' state, signals, the two phases in turn
- * pipeline_load.c   reader: input to sorted batches
- * pipeline_spill.c  spiller: batches to runs in the store
- * pipeline_store.c  the store while loading: its thread ends runs and has them compacted
- * pipeline_resume.c the store as something with which another process can go on
- * pipeline_verify.c --verify: workers check parts of the input for their order
- * pipeline_space.c  warnings about disks that are too small
- * pipeline_merge.c  dispatcher and writer: runs and batches to output, with pipeline_segment.c
- * pipeline_progress.c   phases, waits, and the thread that shows how far the sort is
+ * pipeline.c           the pool, workers' state, signals, the two phases in turn
+ * pipeline_batches.c   the memory of batches
+ * pipeline_load.c      reader: input to sorted batches, with pipeline_load_jobs.c
+ * pipeline_spill.c     spiller: batches to runs in the store
+ * pipeline_store.c     the store while loading: its thread ends runs and has them compacted
+ * pipeline_resume.c    the store as something with which another process can go on
+ * pipeline_verify.c    --verify: workers check parts of the input for their order
+ * pipeline_space.c     warnings about disks that are too small
+ * pipeline_merge.c     dispatcher and writer: runs and batches to output, with pipeline_feed.c and
+ *                      pipeline_segment.c
+ * pipeline_progress.c  phases, waits, and the thread that shows how far the sort is
  *
  * One lock and one condition guard everything that threads share; jobs last milliseconds, so that
  * neither is contended. Whoever fails prints one message and calls pipeline_fail; all waits end
@@ -172,8 +174,16 @@ void pipeline_announce(struct pipeline *p);     /* with the lock held: something
 int worker_reserve_raw(struct worker *worker, size_t n_bytes);
 int worker_reserve_slices(struct worker *worker, size_t n_slices);
 
-/* pipeline_load.c */
-int load_input(struct pipeline *p);
+/* pipeline_batches.c */
+
+/* Before loading: makes the arena, which is only address space so far. */
+int prepare_batches(struct pipeline *p);
+
+/* With all threads and jobs done. */
+void release_batches(struct pipeline *p);
+
+/* Waits for a batch to fill; NULL if the pipeline has failed. */
+struct bam_batch *take_batch(struct pipeline *p);
 
 /* With the lock held: true if the budget has room for another batch. */
 bool may_take_batch(const struct pipeline *p);
@@ -186,6 +196,10 @@ void retire_batches(struct pipeline *p, unsigned n);
 
 /* With the lock held: gives the memory of free batches back to the kernel. */
 void drop_free_batches(struct pipeline *p);
+
+/* pipeline_load.c */
+
+int load_input(struct pipeline *p);
 
 /* pipeline_store.c */
 
