@@ -1,7 +1,7 @@
 /*
  * pipeline_load.h -- what the reader and the workers of the load phase share.
  *
- * pipeline_load.c       the reader: fetches pieces of input, finds the records in them, fills batches
+ * pipeline_load.c       the reader: fetches pieces of input, finds their records, fills batches
  * pipeline_load_jobs.c  jobs: inflate or parse a piece, check and index records, sort a batch
  *
  * A piece is inflated or parsed; then the records in it are indexed in parts, a job each; when the
