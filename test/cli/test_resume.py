@@ -8,7 +8,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import threading
 import time
 import unittest
 
@@ -452,8 +451,7 @@ class Load(ResumeTest):
         for keep in ([], ["-k"]):
             process = self.start("--no-PG", "-T", self.where, *keep, "-o", self.path("out.bam"),
                                  budget=SPILL_BUDGET)
-            writer = threading.Thread(target=self.feed, args=(process, data[:-3000]), daemon=True)
-            writer.start()
+            writer = self.feed(process, data[:-3000])
             wait_for(lambda: len(glob.glob(f"{self.where}/*/db-*/*.sst")) > 3, APPEAR_LIMIT_S,
                      "runs")
             process.send_signal(signal.SIGTERM)
@@ -472,15 +470,6 @@ class Load(ResumeTest):
             self.assertGreater(count, 0)
             got = bamfile.read(self.path("part.bam"))
             self.assertEqual(len(bamfile.split(got.records)), count)
-
-    @staticmethod
-    def feed(process, data):
-        """Writes data and leaves the pipe open."""
-        try:
-            process.stdin.write(data)
-            process.stdin.flush()
-        except OSError:
-            pass  # it died, as it should
 
     def test_damaged_input(self):
         """Would be no better a second time: nothing is kept."""
@@ -655,8 +644,7 @@ class Clean(ResumeTest):
         (foreign / "mine").write_text("x")
         os.symlink(store, self.where / "rocksort.2.abcdef")
         process = self.start("-T", self.where, budget=SPILL_BUDGET)
-        writer = threading.Thread(target=Load.feed, args=(process, sam), daemon=True)
-        writer.start()
+        writer = self.feed(process, sam)
         busy, = wait_for(lambda: [path for path in self.stores()
                                   if path not in (store, str(foreign), str(self.where /
                                                                            "rocksort.2.abcdef"))
