@@ -122,8 +122,9 @@ bench/spindle: $(SPINDLE_SOURCES) $(wildcard bench/spindle*.h) size_option.h
 $(BUILD)/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
     --modversion snappy 2>/dev/null)"' -DROCKSDB_VERSION='"$(ROCKSDB_VERSION)"'
 ifdef ROCKSDB_DIR
-ROCKSDB_VERSION = $(shell sed -n 's/^.define ROCKSDB_\(MAJOR\|MINOR\|PATCH\) //p' \
-    $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null | paste -s -d .)
+ROCKSDB_VERSION = $(shell awk \
+    '/^.define ROCKSDB_(MAJOR|MINOR|PATCH) / { v = v dot $$3; dot = "." } END { print v }' \
+    $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null)
 else
 ROCKSDB_VERSION = $(shell $(PKG_CONFIG) --modversion rocksdb 2>/dev/null)
 endif
@@ -257,17 +258,6 @@ SAMTOOLS_DIR ?= $(PREFIX)/bin
 ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
 DIST_DIR ?= build/dist
 DIST_NAME = samtools-rocksort-$(VERSION)
-
-# C interfaces do not tell these versions.
-$(BUILD)/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
-    --modversion snappy 2>/dev/null)"' -DROCKSDB_VERSION='"$(ROCKSDB_VERSION)"'
-ifdef ROCKSDB_DIR
-ROCKSDB_VERSION = $(shell awk \
-    '/^.define ROCKSDB_(MAJOR|MINOR|PATCH) / { v = v dot $$3; dot = "." } END { print v }' \
-    $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null)
-else
-ROCKSDB_VERSION = $(shell $(PKG_CONFIG) --modversion rocksdb 2>/dev/null)
-endif
 
 completions: $(SHELLS:%=$(COMPLETIONS)/%)
 

@@ -17,35 +17,25 @@
  */
 #include "header_union.h"
 
-#include "bam_aux.h"
 #include "diag.h"
 #include "header_text.h"
+#include "id_renames.h"
 
 #include <htslib/kstring.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum kind { GROUP, PROGRAM, OTHER, N_KINDS, N_ID_KINDS = OTHER };
+enum kind { GROUP = ID_GROUP, PROGRAM = ID_PROGRAM, OTHER = N_ID_KINDS, N_KINDS };
 
 enum { TYPE_BYTES = 3, TAG_BYTES = 3 };     /* "@RG", "ID:" */
 
 static const char *const line_types[N_ID_KINDS] = {"@RG", "@PG"};
 static const char *const ref_tags[N_ID_KINDS] = {"PG:", "PP:"};
 
-struct rename {
-    char *old_id, *new_id;              /* one allocation, which begins with old_id */
-};
-
-struct renames {                        /* IDs of one input that have changed, sorted */
-    struct rename *at;
-    size_t n;
-    size_t growth;                      /* by so many bytes at most an ID becomes longer */
-};
-
 struct header_union {
     sam_hdr_t *header;
     size_t n_inputs;
-    struct renames (*renames)[N_ID_KINDS];      /* of each input */
+    struct id_renames (*renames)[N_ID_KINDS];   /* of each input */
 };
 
 struct line {                           /* an ID of an input */
@@ -378,41 +368,16 @@ static int unite_input(struct builder *b, size_t i)
 
 /* The result. */
 
-static int compare_renames(const void *a, const void *b)
-{
-    const struct rename *x = a, *y = b;
-    return strcmp(x->old_id, y->old_id);
-}
-
-static int add_rename(struct renames *renames, const struct line *line)
-{
-    struct rename *r = &renames->at[renames->n];
-    size_t old_bytes = line->id.n + 1;
-    r->old_id = malloc(old_bytes + line->new_id.n + 1);
-    if (!r->old_id) return no_memory();
-    r->new_id = r->old_id + old_bytes;
-    memcpy(r->old_id, line->id.at, line->id.n);
-    r->old_id[line->id.n] = '\0';
-    memcpy(r->new_id, line->new_id.at, line->new_id.n);
-    r->new_id[line->new_id.n] = '\0';
-    renames->n++;
-    size_t growth = line->new_id.n > line->id.n ? line->new_id.n - line->id.n : 0;
-    if (growth > renames->growth) renames->growth = growth;
-    return 0;
-}
-
-static int make_renames(struct renames *renames, const struct lines *lines)
+static int make_renames(struct id_renames *renames, const struct lines *lines)
 {
     size_t n = 0;
     for (size_t k = 0; k < lines->n; k++) n += !text_equal(lines->at[k].id, lines->at[k].new_id);
-    if (n == 0) return 0;
-    renames->at = malloc(n * sizeof *renames->at);
-    if (!renames->at) return no_memory();
+    if (id_renames_init(renames, n) < 0) return -1;
     for (size_t k = 0; k < lines->n; k++)
         if (!text_equal(lines->at[k].id, lines->at[k].new_id) &&
-            add_rename(renames, &lines->at[k]) < 0)
+            id_renames_add(renames, lines->at[k].id, lines->at[k].new_id) < 0)
             return -1;
-    qsort(renames->at, renames->n, sizeof *renames->at, compare_renames);
+    id_renames_sort(renames);
     return 0;
 }
 
@@ -547,13 +512,8 @@ struct header_union *header_union_create(sam_hdr_t *const *headers, const char *
 void header_union_destroy(struct header_union *u)
 {
     if (!u) return;
-    for (size_t i = 0; u->renames && i < u->n_inputs; i++) {
-        for (enum kind kind = GROUP; kind < OTHER; kind++) {
-            struct renames *renames = &u->renames[i][kind];
-            for (size_t k = 0; k < renames->n; k++) free(renames->at[k].old_id);
-            free(renames->at);
-        }
-    }
+    for (size_t i = 0; u->renames && i < u->n_inputs; i++)
+        for (enum kind kind = GROUP; kind < OTHER; kind++) id_renames_release(&u->renames[i][kind]);
     free(u->renames);
     sam_hdr_destroy(u->header);
     free(u);
@@ -573,44 +533,11 @@ bool header_union_renames(const struct header_union *u, size_t i)
 
 size_t header_union_rewrite_bound(const struct header_union *u, size_t i, const uint8_t *rec)
 {
-    return bam_record_bytes(rec) + u->renames[i][GROUP].growth + u->renames[i][PROGRAM].growth;
-}
-
-/* The new ID for the value of a tag, or NULL if it stays. */
-static const char *new_id(const struct renames *renames, const struct bam_aux *aux)
-{
-    if (aux->type != 'Z') return NULL;
-    /* Only compared. */
-    struct rename wanted = {.old_id = (char *)(uintptr_t)aux->value};
-    const struct rename *found =
-        bsearch(&wanted, renames->at, renames->n, sizeof wanted, compare_renames);
-    return found ? found->new_id : NULL;
+    return id_renames_rewrite_bound(u->renames[i], rec);
 }
 
 size_t header_union_rewrite(const struct header_union *u, size_t i, const uint8_t *rec,
                             uint8_t *out)
 {
-    const uint8_t *copied = rec, *at = bam_record_tags(rec), *end = rec + bam_record_bytes(rec);
-    uint8_t *put_at = out;
-    bool seen[N_ID_KINDS];
-    for (enum kind kind = GROUP; kind < OTHER; kind++) seen[kind] = u->renames[i][kind].n == 0;
-    struct bam_aux aux;
-    while (!(seen[GROUP] && seen[PROGRAM]) && bam_aux_next(rec, &at, &aux) > 0) {
-        enum kind kind = GROUP;
-        while (kind < OTHER && memcmp(aux.start, line_types[kind] + 1, 2) != 0) kind++;
-        if (kind == OTHER || seen[kind]) continue;
-        seen[kind] = true;
-        const char *id = new_id(&u->renames[i][kind], &aux);
-        if (!id) continue;
-        size_t n_before = (size_t)(aux.value - copied), id_bytes = strlen(id) + 1;
-        memcpy(put_at, copied, n_before);
-        memcpy(put_at + n_before, id, id_bytes);
-        put_at += n_before + id_bytes;
-        copied = at;
-    }
-    memcpy(put_at, copied, (size_t)(end - copied));
-    size_t size = (size_t)(put_at - out) + (size_t)(end - copied);
-    uint32_t block_size = (uint32_t)(size - 4);
-    for (int k = 0; k < 4; k++) out[k] = (uint8_t)(block_size >> 8 * k);
-    return size;
+    return id_renames_rewrite(u->renames[i], rec, out);
 }

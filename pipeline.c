@@ -1,18 +1,10 @@
-/*
- * pipeline.c -- the frame of a sort: pool, signals, header, the phases in turn. See pipeline.h.
- *
- * Signals are taken by a thread of their own with sigwait: htslib restarts interrupted reads and
- * writes, so that a flag set by a handler would not be seen while the aligner, or whoever reads our
- * output, pauses. The thread removes the temporary files and lets the process die of the signal.
- */
+/* pipeline.c -- the frame of a sort: header, rules, the phases in turn. See pipeline.h. */
 #include "pipeline_internal.h"
 
 #include "diag.h"
 #include "exception_guard.h"
-#include "scratch_dir.h"
 #include "version.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -20,7 +12,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 void pipeline_lock(struct pipeline *p)
@@ -59,165 +50,10 @@ int pipeline_no_memory(struct pipeline *p)
     return -1;
 }
 
-struct job {
-    struct pipeline *pipeline;
-    void (*run)(struct pipeline *, struct worker *, void *);
-    void *arg;
-};
-
-static struct worker *take_worker(struct pipeline *p)
-{
-    pipeline_lock(p);
-    struct worker *worker = p->idle_workers;
-    if (worker) p->idle_workers = worker->next;
-    pipeline_unlock(p);
-    return worker;
-}
-
-static void *run_job(void *arg)
-{
-    struct job *job = arg;
-    struct pipeline *p = job->pipeline;
-    struct worker *worker = take_worker(p);
-    double start = monotonic_seconds();
-    job->run(p, worker, job->arg);
-    pipeline_lock(p);
-    p->job_seconds += monotonic_seconds() - start;
-    worker->next = p->idle_workers;
-    p->idle_workers = worker;
-    p->n_jobs--;
-    pipeline_announce(p);
-    pipeline_unlock(p);
-    free(job);
-    return NULL;
-}
-
-int pipeline_submit(struct pipeline *p, void (*run)(struct pipeline *, struct worker *, void *),
-                    void *arg)
-{
-    struct job *job = malloc(sizeof *job);
-    if (!job) return pipeline_no_memory(p);
-    *job = (struct job){p, run, arg};
-    pipeline_lock(p);
-    p->n_jobs++;
-    pipeline_unlock(p);
-    /* Never blocks: whoever submits bounds what is in flight. */
-    if (hts_tpool_dispatch2(p->pool.pool, p->jobs, run_job, job, -1) < 0) {
-        diag_error("cannot hand work to the thread pool: %s", strerror(errno));
-        free(job);
-        pipeline_lock(p);
-        p->n_jobs--;
-        pipeline_unlock(p);
-        pipeline_fail(p);
-        return -1;
-    }
-    return 0;
-}
-
-int worker_reserve_raw(struct worker *worker, size_t n_bytes)
-{
-    if (n_bytes <= worker->raw_room) return 0;
-    size_t room = n_bytes + n_bytes / 4;
-    uint8_t *grown = realloc(worker->raw, room);
-    if (!grown) return -1;
-    worker->raw = grown;
-    worker->raw_room = room;
-    return 0;
-}
-
-int worker_reserve_slices(struct worker *worker, size_t n_slices)
-{
-    if (n_slices <= worker->n_slices) return 0;
-    size_t room = 2 * n_slices;
-    struct merge_slice *grown = realloc(worker->slices, room * sizeof *grown);
-    if (!grown) return -1;
-    worker->slices = grown;
-    worker->n_slices = room;
-    return 0;
-}
-
-static void free_workers(struct pipeline *p)
-{
-    while (p->idle_workers) {
-        struct worker *worker = p->idle_workers;
-        p->idle_workers = worker->next;
-        merge_space_release(&worker->space);
-        bgzf_coder_release(&worker->bgzf);
-        temp_coder_release(&worker->temp);
-        merge_bound_release(&worker->bound);
-        bam_destroy1(worker->record);
-        ks_free(&worker->line);
-        free(worker->slices);
-        free(worker->raw);
-        free(worker);
-    }
-}
-
-static int start_pool(struct pipeline *p)
-{
-    int n = (int)p->budget.n_threads;
-    for (int i = 0; i < n; i++) {
-        struct worker *worker = calloc(1, sizeof *worker);
-        if (!worker) return pipeline_no_memory(p);
-        worker->next = p->idle_workers;
-        p->idle_workers = worker;
-    }
-    p->pool.pool = hts_tpool_init(n);
-    /* htslib keeps up to 1,000 parsed records, or a CRAM slice, for each place in its queue. */
-    p->pool.qsize = n;
-    if (p->pool.pool) p->jobs = hts_tpool_process_init(p->pool.pool, 4 * n + 16, 1);
-    if (!p->jobs) {
-        diag_error("cannot start %d threads: %s", n, strerror(errno));
-        return -1;
-    }
-    return 0;
-}
-
-static int map_arena(struct pipeline *p)
-{
-    /* Only address space so far: memory is taken as batches fill, so that a budget beyond what the
-       machine has does no harm to a small input. */
-    size_t huge = (size_t)2 << 20;
-    p->arena_bytes = p->budget.batch_bytes * p->budget.n_batches + huge;
-    void *mem = mmap(NULL, p->arena_bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mem == MAP_FAILED) {
-        diag_error("cannot get %zu MiB of memory: %s; give less with -m", p->arena_bytes >> 20,
-                   strerror(errno));
-        return -1;
-    }
-    p->arena = mem;
-    /* Records are gathered from all over the arena: huge pages save most of the TLB misses and
-       nearly all page faults. Where the kernel has none, nothing is lost. */
-    (void)madvise(mem, p->arena_bytes, MADV_HUGEPAGE);
-    return 0;
-}
-
-static void release_batches(struct pipeline *p)
-{
-    for (size_t i = p->sealed.n_spilled; i < p->sealed.n; i++)
-        bam_batch_destroy(p->sealed.batches[i]);
-    for (size_t i = 0; i < p->n_free_batches; i++) bam_batch_destroy(p->free_batches[i]);
-    free(p->sealed.batches);
-    free(p->free_batches);
-    if (p->arena) (void)munmap(p->arena, p->arena_bytes);
-}
-
 void free_paths(char **paths)
 {
     for (size_t i = 0; paths && paths[i]; i++) free(paths[i]);
     free(paths);
-}
-
-/* Removes a temporary directory; then its lock, without which other runs let it be no longer. */
-static void remove_scratch(struct pipeline *p, size_t i)
-{
-    const char *path = p->scratch_paths[i];
-    bool removed = scratch_dir_remove(path) == 0;
-    if (p->lock_fds && p->lock_fds[i] >= 0) (void)close(p->lock_fds[i]);
-    /* With so few open files (ulimit -n 6) that this one was missing. */
-    if (!removed && scratch_dir_remove(path) < 0)
-        diag_warning("cannot remove the temporary directory '%s': %s", path, strerror(errno));
 }
 
 /* Every way out of a run leads here, with all jobs done. */
@@ -235,7 +71,7 @@ static void release_pipeline(struct pipeline *p)
     bam_index_destroy(p->index);
     verify_release(p);
     for (size_t i = 0; i < p->n_scratch_paths; i++)
-        if (!p->keeps_store) remove_scratch(p, i);
+        if (!p->keeps_store) store_remove_directory(p, i);
         else if (p->lock_fds && p->lock_fds[i] >= 0) (void)close(p->lock_fds[i]);
     free(p->lock_fds);
     resume_release(p);
@@ -244,122 +80,6 @@ static void release_pipeline(struct pipeline *p)
     output_path_release(&p->index_output);
     (void)pthread_cond_destroy(&p->changed);
     (void)pthread_mutex_destroy(&p->lock);
-}
-
-/*
- * The signals that end a run, and SIGUSR2, which ends the thread below. One that is ignored, as
- * SIGHUP under nohup, stays ignored.
- */
-static void list_signals(sigset_t *signals)
-{
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
-    (void)sigemptyset(signals);
-    (void)sigaddset(signals, SIGUSR2);
-    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
-        struct sigaction action;
-        if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            (void)sigaddset(signals, ending[i]);
-    }
-}
-
-/* Removes what a run that ends at once would leave. With the lock held, for good: nobody makes
-   another file or directory meanwhile. */
-static void remove_temporaries(struct pipeline *p, bool keep_store)
-{
-    atomic_store(&p->failed, true);
-    diag_silence();             /* the other threads will miss their files: no news */
-    diag_end_status();
-    if (p->output.temporary) (void)unlink(p->output.temporary);
-    if (p->index_output.temporary) (void)unlink(p->index_output.temporary);
-    for (size_t i = 0; i < p->n_scratch_paths && !keep_store; i++) remove_scratch(p, i);
-}
-
-/* After an exception, or without memory, in whatever thread; it may hold the lock already. */
-static void clean_up_after_exception(void *arg)
-{
-    enum { LOCK_SECONDS = 5 };  /* who has it may be waiting for a lock of ours, in RocksDB */
-    struct pipeline *p = arg;
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += LOCK_SECONDS;
-    (void)pthread_mutex_timedlock(&p->lock, &until);
-    bool kept = resume_keeps_store(p, 0);
-    remove_temporaries(p, kept);
-    resume_tell(p, kept);
-}
-
-/*
- * With -k, and of an input that cannot be read again, what memory holds is worth a moment: lets the
- * reader end, and what came be written. Returns false if that has been tried before. With the lock
- * held.
- */
-static bool stop_reading(struct pipeline *p, int signal_number)
-{
-    bool is_early = (p->loading || p->input_is_cut) && !p->is_loaded;
-    if (!is_early || !resume_saves_part(p) || p->stop_signal) return false;
-    diag_note("ends because of a signal; what has arrived is being saved (another one ends at once)");
-    atomic_store(&p->stop_signal, signal_number);
-    return true;
-}
-
-/* True if reading has been told to end, and waits, as far as one knows, for the input. With the
-   lock held. */
-static bool hangs_on_input(const struct pipeline *p)
-{
-    return p->stop_signal && p->loading && !p->input_is_cut && !p->reader_waits;
-}
-
-/* Returns the next signal with the lock held; 0 if it is none to die of. */
-static int next_signal(struct pipeline *p, const sigset_t *signals)
-{
-    /* Schedulers kill some 10 to 30 seconds after the first signal. */
-    static const struct timespec patience = {.tv_sec = 3};
-    bool told = atomic_load(&p->stop_signal) != 0;
-    int number = told ? sigtimedwait(signals, NULL, &patience) : sigwaitinfo(signals, NULL);
-    bool is_late = number < 0 && errno == EAGAIN;
-    pipeline_lock(p);
-    if (is_late && hangs_on_input(p)) return p->stop_signal;
-    return number < 0 || number == SIGUSR2 || stop_reading(p, number) ? 0 : number;
-}
-
-/* Thread that waits for a signal, cleans up and lets the process die of it. */
-static void *wait_for_signal(void *arg)
-{
-    struct pipeline *p = arg;
-    sigset_t signals;
-    int signal_number;
-    list_signals(&signals);
-    for (;;) {
-        signal_number = next_signal(p, &signals);
-        if (signal_number) break;
-        bool over = p->over;
-        pipeline_unlock(p);
-        if (over) return NULL;
-    }
-    bool kept = resume_keeps_store(p, signal_number);
-    remove_temporaries(p, kept);
-    if (kept || (signal_number != SIGINT && signal_number != SIGQUIT)) resume_tell(p, kept);
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    (void)sigaction(signal_number, &action, NULL);
-    (void)sigemptyset(&signals);
-    (void)sigaddset(&signals, signal_number);
-    (void)pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
-    (void)raise(signal_number);
-    _exit(128 + signal_number);
-}
-
-/* Blocks the signals in this thread, and so in all that it starts. A broken pipe
-   is a write error, and so is a file beyond ulimit -f.
-   */
-static int block_signals(sigset_t *before, struct sigaction *pipe_before)
-{
-    sigset_t signals;
-    list_signals(&signals);
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    if (sigaction(SIGPIPE, &ignore, pipe_before) != 0 ||
-        sigaction(SIGXFSZ, &ignore, NULL) != 0)
-        return -1;
-    return pthread_sigmask(SIG_BLOCK, &signals, before);
 }
 
 static int header_error(const struct pipeline *p)
@@ -508,7 +228,7 @@ static int run_phases(struct pipeline *p)
     bool reads_input = resume_reads_input(p), nothing_to_check;
     if (reads_input && open_inputs(p) < 0) return -1;
     if (prepare_rules(p) < 0 || prepare_index(p) < 0) return -1;
-    if (reads_input && map_arena(p) < 0) return -1;
+    if (reads_input && prepare_batches(p) < 0) return -1;
     report->budget = p->budget;
     if (verify_prepare(p, &nothing_to_check) < 0) return -1;
     if (nothing_to_check) return 0;
@@ -548,16 +268,13 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     struct pipeline p = {.settings = settings, .report = report, .last_run = RUN_LABEL_NONE};
     *report = (struct sort_report){.begun = time(NULL)};
     plan_memory(&p, settings->memory_bytes);
-    sigset_t signals_before;
-    struct sigaction pipe_before;
-    pthread_t signal_thread;
+    struct signal_watch signals;
     pthread_mutexattr_t checked;        /* the guard asks whether the thread has the lock itself */
     int error = pthread_mutexattr_init(&checked);
     if (!error) error = pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
     if (!error) error = pthread_mutex_init(&p.lock, &checked);
     if (!error) error = pthread_cond_init(&p.changed, NULL);
-    if (!error) error = block_signals(&signals_before, &pipe_before);
-    if (!error) error = pthread_create(&signal_thread, NULL, wait_for_signal, &p);
+    if (!error) error = signals_watch(&p, &signals);
     if (error) {
         diag_error("cannot start a thread: %s", strerror(error));
         return -1;
@@ -572,16 +289,14 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     p.over = true;
     p.keeps_store = r == 0 ? settings->keep_store : resume_keeps_store(&p, 0);
     pipeline_unlock(&p);
-    (void)pthread_kill(signal_thread, SIGUSR2);
-    (void)pthread_join(signal_thread, NULL);
+    signals_hold(&signals);
     /* A signal from here on waits until everything is gone, then takes its default course. */
     if (r < 0) resume_tell(&p, p.keeps_store);
     release_pipeline(&p);
     fill_report(&p);
     progress_finish(&p);
     exception_guard_end();
-    (void)pthread_sigmask(SIG_SETMASK, &signals_before, NULL);
-    (void)sigaction(SIGPIPE, &pipe_before, NULL);
+    signals_restore(&signals);
     /* Where the reader of standard output has gone, die as every filter does, now that all is
        clean; whoever ignores the signal gets the error. */
     if (p.lost_reader) (void)raise(SIGPIPE);

@@ -52,7 +52,7 @@ struct sort_settings {
     uint64_t input_bytes;       /* -s: estimated uncompressed size; 0: unknown */
     bool keep_store;
     bool no_resume;             /* the store need not outlive the process */
-    unsigned durable_after_seconds;     /* ... nor a power failure before it is so old; 0: at once */
+    unsigned durable_after_seconds;     /* nor a power failure before it is so old; 0: at once */
     const struct kept_store *resumed;   /* goes on with this store, or NULL; the inputs, order and
                                            header are its own */
     bool partial;               /* ... without what of its input is not there */

@@ -1,11 +1,12 @@
 /*
  * pipeline_durable.c -- from when on temporary data survive a power failure.
  *
- * That of a process they survive in any case: what was written is the kernel's. For the rest RocksDB
- * syncs half a dozen times a run. Together that is a tenth of the wall time of a sort of 2 GB
- * (bench/options.py), for a result that is had again as quickly as a machine boots. So the syncs of
- * a sort's first half minute are left out; then all that is there is synced, in a thread of its own,
- * and from then on whatever RocksDB says is durable is. With --no-resume nothing is synced at all.
+ * The end of a process they survive in any case: what was written is the kernel's. For the rest
+ * RocksDB syncs half a dozen times a run. Together that is a tenth of the wall time of a sort of
+ * 2 GB (bench/options.py), for a result that is had again as quickly as a machine boots. So the
+ * syncs of a sort's first half minute are left out; then all that is there is synced, in a thread
+ * of its own, and from then on whatever RocksDB says is durable is. With --no-resume nothing is
+ * synced at all.
  *
  * After a power failure within that time the store may be damaged; --resume then says so.
  */

@@ -1,15 +1,19 @@
 /*
  * pipeline_internal.h -- what the files of the pipeline share; see pipeline.h for the whole.
  *
- * pipeline.c        the pool, workers' state, signals, the two phases in turn
- * pipeline_load.c   reader: input to sorted batches
- * pipeline_spill.c  spiller: batches to runs in the store
- * pipeline_store.c  the store while loading: its thread ends runs and has them compacted
- * pipeline_resume.c the store as something with which another process can go on
- * pipeline_verify.c --verify: workers check parts of the input for their order
- * pipeline_space.c  warnings about disks that are too small
- * pipeline_merge.c  dispatcher and writer: runs and batches to output, with pipeline_segment.c
- * pipeline_progress.c   phases, waits, and the thread that shows how far the sort is
+ * pipeline.c           the frame: header, rules, the two phases in turn
+ * pipeline_pool.c      jobs and the workers' state
+ * pipeline_signals.c   signals and exceptions: what a sort that they end leaves behind
+ * pipeline_batches.c   the memory of batches
+ * pipeline_load.c      reader: input to sorted batches, with pipeline_load_jobs.c
+ * pipeline_spill.c     spiller: batches to runs in the store
+ * pipeline_store.c     the store while loading: its thread ends runs and has them compacted
+ * pipeline_resume.c    the store as something with which another process can go on
+ * pipeline_verify.c    --verify: workers check parts of the input for their order
+ * pipeline_space.c     warnings about disks that are too small
+ * pipeline_merge.c     dispatcher and writer: runs and batches to output, with pipeline_feed.c and
+ *                      pipeline_segment.c
+ * pipeline_progress.c  phases, waits, and the thread that shows how far the sort is
  *
  * One lock and one condition guard everything that threads share; jobs last milliseconds, so that
  * neither is contended. Whoever fails prints one message and calls pipeline_fail; all waits end
@@ -31,6 +35,7 @@
 #include <htslib/kstring.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 
 /* Working state of one job; handed out to a job and taken back, so there are as many as workers. */
 struct worker {
@@ -166,22 +171,62 @@ static inline bool pipeline_failed(const struct pipeline *p)
 }
 int pipeline_no_memory(struct pipeline *p);     /* message, fail; returns -1 */
 
-/* Runs job(arg) in the pool. Returns 0, or -1 after a message. */
-int pipeline_submit(struct pipeline *p, void (*job)(struct pipeline *, struct worker *, void *),
-                    void *arg);
-
 /* With the lock held: waits for a change. */
 void pipeline_wait(struct pipeline *p);
 void pipeline_lock(struct pipeline *p);
 void pipeline_unlock(struct pipeline *p);
 void pipeline_announce(struct pipeline *p);     /* with the lock held: something changed */
 
-/* Grows an array: returns the new room, or 0 without memory. */
+/* Gives the rules what they need from header and files; they are part of the pipeline
+   or used until its end. Returns 0, or -1 after a message. */
+int complete_rules(struct pipeline *p, struct sort_rules *rules);
+
+/* pipeline_pool.c */
+
+/* Makes the pool and its workers. Returns 0, or -1 after a message. */
+int start_pool(struct pipeline *p);
+
+/* With all jobs done. */
+void free_workers(struct pipeline *p);
+
+/* Runs job(arg) in the pool. Returns 0, or -1 after a message. */
+int pipeline_submit(struct pipeline *p, void (*job)(struct pipeline *, struct worker *, void *),
+                    void *arg);
+
+/* Make room in a worker's arrays. Return 0, or -1 without memory. */
 int worker_reserve_raw(struct worker *worker, size_t n_bytes);
 int worker_reserve_slices(struct worker *worker, size_t n_slices);
 
-/* pipeline_load.c */
-int load_input(struct pipeline *p);
+/* pipeline_signals.c */
+
+struct signal_watch {
+    sigset_t before;
+    struct sigaction pipe_before;
+    pthread_t thread;
+};
+
+/* Has the signals that end a run cleaned up after. Returns 0 or an errno. */
+int signals_watch(struct pipeline *p, struct signal_watch *watch);
+
+/* With p->over set: from here on signals wait. */
+void signals_hold(struct signal_watch *watch);
+
+/* They take their former course, those that have waited, too. */
+void signals_restore(const struct signal_watch *watch);
+
+/* After an exception, or without memory, in whatever thread; it may hold the lock already. */
+void clean_up_after_exception(void *pipeline);
+
+/* pipeline_batches.c */
+
+/* Before loading: makes the arena, which is only address space so far. */
+int prepare_batches(struct pipeline *p);
+
+/* With all threads and jobs done. */
+void release_batches(struct pipeline *p);
+
+/* Waits for a batch to fill; NULL if the pipeline has failed. */
+struct bam_batch *take_batch(struct pipeline *p);
 
 /* With the lock held: true if the budget has room for another batch. */
 bool may_take_batch(const struct pipeline *p);
@@ -195,6 +240,10 @@ void retire_batches(struct pipeline *p, unsigned n);
 /* With the lock held: gives the memory of free batches back to the kernel. */
 void drop_free_batches(struct pipeline *p);
 
+/* pipeline_load.c */
+
+int load_input(struct pipeline *p);
+
 /* pipeline_store.c */
 
 /* Opens the store if it is not open. */
@@ -202,6 +251,9 @@ int store_open(struct pipeline *p);
 
 /* Closes it and ends its thread. */
 void store_close(struct pipeline *p);
+
+/* Removes a temporary directory; then its lock, without which other runs let it be no longer. */
+void store_remove_directory(struct pipeline *p, size_t i);
 
 /* With the lock held: uncompressed size of the whole input; 0: unknown. */
 uint64_t store_expected_bytes(const struct pipeline *p);
@@ -311,10 +363,6 @@ ssize_t find_cut_places(enum sort_order order, const struct merge_source *source
                         const size_t *raw_bytes, size_t n_sources, size_t sample_bytes,
                         struct cut_place **places);
 
-/* pipeline.c: gives the rules what they need from header and files; they are part of the pipeline
-   or used until its end. Returns 0, or -1 after a message. */
-int complete_rules(struct pipeline *p, struct sort_rules *rules);
-
 /* pipeline_verify.c: does nothing without --verify */
 
 /* When the header is there: what is to be checked. Returns 0, also if the header claims no order:
@@ -328,6 +376,7 @@ void verify_part(struct pipeline *p, const struct bam_batch_part *part);
    is known, else -1. */
 int verify_finish(struct pipeline *p, int loaded);
 void verify_release(struct pipeline *p);
+
 /* pipeline_space.c */
 
 /* Warns if temporary data or output of so many bytes of records will not fit their disks. */

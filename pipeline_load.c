@@ -16,25 +16,15 @@
  *
  * The reader waits only for input, and for memory when batches are filled faster than spilled.
  */
-#include "pipeline_internal.h"
+#include "pipeline_load.h"
 
 #include "diag.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 enum {
     MIN_GAP_BYTES = 4096,       /* several short reads */
-};
-
-struct load_piece {
-    struct bam_piece input;
-    struct bam_reader *reader;
-    struct bam_batch *batch;    /* not for SAM */
-    size_t raw_at;              /* place in the batch */
-    bool done;                  /* under the lock: the raw bytes are there */
-    unsigned n_users;           /* under the lock, SAM: the walk, and jobs that copy records */
 };
 
 struct loader {
@@ -53,164 +43,6 @@ struct loader {
     size_t max_record_bytes;
     bool space_checked;         /* somebody was warned, if need be */
 };
-
-static void retire_batch(struct pipeline *p, struct bam_batch *batch)
-{
-    (void)madvise(batch->mem, batch->mem_bytes, MADV_DONTNEED);
-    bam_batch_destroy(batch);
-    p->n_made_batches--;
-    p->n_to_retire--;
-    mem_budget_set_batches(&p->budget, p->budget.n_batches - 1);
-}
-
-void retire_batches(struct pipeline *p, unsigned n)
-{
-    p->n_to_retire += n;
-    /* Those that were never made need no waiting. */
-    while (p->n_to_retire > 0 && p->n_made_batches < p->budget.n_batches) {
-        p->n_to_retire--;
-        mem_budget_set_batches(&p->budget, p->budget.n_batches - 1);
-    }
-    while (p->n_to_retire > 0 && p->n_free_batches > 0)
-        retire_batch(p, p->free_batches[--p->n_free_batches]);
-}
-
-void free_batch(struct pipeline *p, struct bam_batch *batch)
-{
-    if (batch->owns_mem) {
-        p->large_bytes -= batch->mem_bytes;
-        bam_batch_destroy(batch);
-    } else if (p->n_to_retire > 0) {
-        retire_batch(p, batch);
-    } else {
-        p->free_batches[p->n_free_batches++] = batch;
-    }
-    pipeline_announce(p);
-}
-
-void drop_free_batches(struct pipeline *p)
-{
-    for (size_t i = 0; i < p->n_free_batches; i++)
-        (void)madvise(p->free_batches[i]->mem, p->free_batches[i]->mem_bytes, MADV_DONTNEED);
-}
-
-/* Its records are in the sum, and that was all. */
-static void drop_summed_batch(struct pipeline *p, struct bam_batch *batch)
-{
-    struct batch_list *list = &p->sealed;
-    pipeline_lock(p);
-    for (size_t i = 0; i < list->n; i++) {
-        if (list->batches[i] != batch) continue;
-        list->batches[i] = list->batches[--list->n];
-        break;
-    }
-    free_batch(p, batch);
-    pipeline_unlock(p);
-}
-
-static void sort_job(struct pipeline *p, struct worker *worker, void *arg)
-{
-    struct bam_batch *batch = arg;
-    if (pipeline_failed(p)) return;
-    if (p->settings->sum_only) {
-        drop_summed_batch(p, batch);
-        return;
-    }
-    if (bam_batch_sort(batch, &worker->space) < 0) {
-        (void)pipeline_no_memory(p);
-        return;
-    }
-    pipeline_lock(p);
-    batch->sorted = true;                       /* run_job announces it */
-    pipeline_unlock(p);
-}
-
-/* One of a batch's jobs is done, or the reader will add no more; after the last the batch is
-   sorted. */
-static void batch_step_done(struct pipeline *p, struct bam_batch *batch)
-{
-    if (atomic_fetch_sub(&batch->n_pending, 1) == 1) (void)pipeline_submit(p, sort_job, batch);
-}
-
-/* With the lock held. A line of a million bases should not hold memory in all the ring. */
-static void drop_lines(const struct pipeline *p, struct load_piece *piece)
-{
-    if (--piece->n_users == 0)
-        sam_chunk_shrink_raw(&piece->input.lines, 4 * p->budget.text_bytes);
-}
-
-static void report_problem(const char *input, const struct bam_batch_problem *problem)
-{
-    if (problem->read_name)
-        diag_error("record %" PRIu64 " of '%s': read '%s' %s", problem->record + 1, input,
-                   problem->read_name, problem->text);
-    else
-        diag_error("record %" PRIu64 " of '%s' is damaged: %s", problem->record + 1, input,
-                   problem->text);
-}
-
-/* After a message: reading the input again would end in the same way. */
-static void fail_of_input(struct pipeline *p)
-{
-    pipeline_lock(p);
-    p->input_is_bad = true;
-    pipeline_unlock(p);
-    pipeline_fail(p);
-}
-
-static void index_job(struct pipeline *p, struct worker *worker, void *arg)
-{
-    (void)worker;
-    struct bam_batch_part *part = arg;
-    struct bam_batch *batch = part->batch;      /* the part is gone after sorting */
-    struct load_piece *source = part->source_owner;
-    struct content_sum sum = {0};
-    struct bam_batch_problem problem;
-    if (pipeline_failed(p)) return;
-    if (bam_batch_index_part(part, p->n_refs, &sum, &problem) < 0) {
-        report_problem(part->input, &problem);
-        fail_of_input(p);
-        return;
-    }
-    verify_part(p, part);
-    pipeline_lock(p);
-    content_sum_join(&p->sum_in, &sum);
-    content_sum_join(&batch->sum, &sum);
-    p->any_placed |= part->any_placed;
-    batch->any_placed |= part->any_placed;
-    if (source) drop_lines(p, source);          /* run_job announces it */
-    pipeline_unlock(p);
-    batch_step_done(p, batch);
-}
-
-static void inflate_job(struct pipeline *p, struct worker *worker, void *arg)
-{
-    struct load_piece *piece = arg;
-    if (!pipeline_failed(p) &&
-        bam_piece_inflate(&piece->input, &worker->bgzf, piece->batch->mem + piece->raw_at) < 0) {
-        diag_error("'%s' is damaged: a BGZF block behind byte %" PRIu64
-                   " cannot be inflated or fails its checksum",
-                   bam_reader_name(piece->reader), piece->input.file_offset);
-        fail_of_input(p);
-    }
-    pipeline_lock(p);
-    piece->done = true;                         /* run_job announces it */
-    pipeline_unlock(p);
-}
-
-static void parse_job(struct pipeline *p, struct worker *worker, void *arg)
-{
-    struct load_piece *piece = arg;
-    if (!worker->record) worker->record = bam_init1();
-    if (!worker->record)
-        (void)pipeline_no_memory(p);
-    else if (!pipeline_failed(p))
-        sam_chunk_parse(&piece->input.lines, bam_reader_header(piece->reader), worker->record);
-    sam_chunk_shrink_text(&piece->input.lines, 4 * p->budget.text_bytes);
-    pipeline_lock(p);
-    piece->done = true;                         /* run_job announces it */
-    pipeline_unlock(p);
-}
 
 /* Appends a batch to the list of those that may be spilled, and lets it be sorted. */
 static int seal_batch(struct loader *ld, struct bam_batch *batch)
@@ -459,52 +291,6 @@ static int walk_what_is_there(struct loader *ld)
     return 0;
 }
 
-/* With the lock held: a batch on a fresh stretch of the arena, or NULL. */
-static struct bam_batch *make_batch(struct pipeline *p)
-{
-    if (p->n_made_batches == p->budget.n_batches) return NULL;
-    size_t huge = (size_t)2 << 20;
-    uint8_t *base = (uint8_t *)(((uintptr_t)p->arena + huge - 1) & ~(uintptr_t)(huge - 1));
-    struct bam_batch *batch =
-        bam_batch_create(&p->rules, base + p->n_made_batches * p->budget.batch_bytes,
-                         p->budget.batch_bytes);
-    if (batch) p->n_made_batches++;
-    return batch;
-}
-
-/* If nothing is left that could be spilled, there is no point in waiting: records larger than the
-   budget are sorted beyond it. */
-bool may_take_batch(const struct pipeline *p)
-{
-    const struct mem_budget *budget = &p->budget;
-    size_t n_used = p->n_made_batches - p->n_free_batches;
-    size_t used_bytes = (n_used + 1) * budget->batch_bytes + p->large_bytes;
-    return used_bytes <= budget->n_batches * budget->batch_bytes ||
-           (n_used < budget->n_batches && p->sealed.n == p->sealed.n_spilled);
-}
-
-/* Waits for a batch to fill. */
-static struct bam_batch *take_free_batch(struct loader *ld)
-{
-    struct pipeline *p = ld->p;
-    struct bam_batch *batch = NULL;
-    pipeline_lock(p);
-    for (;;) {
-        if (pipeline_failed(p)) break;
-        if (may_take_batch(p))
-            batch = p->n_free_batches > 0 ? p->free_batches[--p->n_free_batches] : make_batch(p);
-        if (batch) break;
-        if (!p->reader_waits) {
-            p->reader_waits = true;
-            pipeline_announce(p);
-        }
-        pipeline_wait_for(p, WAIT_READER_MEMORY);
-    }
-    p->reader_waits = false;
-    pipeline_unlock(p);
-    return batch;
-}
-
 /* Estimates the whole input from how well what was read of it is compressed. */
 static void estimate_input(struct loader *ld)
 {
@@ -529,7 +315,7 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes)
         if (walk_oldest(ld) < 0) return -1;
     if (ld->walking != ld->filling && walk_next_batch(ld) < 0) return -1;
     estimate_input(ld);
-    struct bam_batch *next = take_free_batch(ld);
+    struct bam_batch *next = take_batch(p);
     if (!next) return -1;
     size_t gap_bytes = 2 * ld->max_record_bytes, most = next->mem_bytes / 8;
     if (gap_bytes < MIN_GAP_BYTES) gap_bytes = MIN_GAP_BYTES;
@@ -635,8 +421,8 @@ static int load_one_input(struct loader *ld)
 }
 
 /*
- * After an error in an input that is lost, or a signal: lets the whole records before it be all that there are.
- * What cannot be walked any more is dropped.
+ * After an error in an input that is lost, or a signal: lets the whole records before it be all that
+ * there are. What cannot be walked any more is dropped.
  */
 static int end_early(struct loader *ld)
 {
@@ -697,18 +483,11 @@ static int load_all(struct loader *ld)
 int load_input(struct pipeline *p)
 {
     struct loader ld = {.p = p, .at = p->start, .n_bytes = p->sum_in.n_bytes};
-    int r = -1;
     /* Behind the pieces of SAM on their way there are those whose records are being copied. */
     ld.most_used = p->budget.n_pieces;
     ld.n_ring = 2 * ld.most_used;
     ld.ring = calloc(ld.n_ring, sizeof *ld.ring);
-    /* One more: a batch may be freed that was not made from the arena's budget. */
-    p->free_batches = calloc(p->budget.n_batches + 1, sizeof *p->free_batches);
-    if (ld.ring && p->free_batches) {
-        r = load_all(&ld);
-    } else {
-        (void)pipeline_no_memory(p);
-    }
+    int r = ld.ring ? load_all(&ld) : pipeline_no_memory(p);
     if (r < 0) pipeline_fail(p);
     pipeline_add_wait(p, WAIT_READER_INPUT, ld.input_seconds);
     /* Jobs hold pieces of the ring. */

@@ -48,6 +48,16 @@ static int make_scratch_dirs(struct pipeline *p)
     return 0;
 }
 
+void store_remove_directory(struct pipeline *p, size_t i)
+{
+    const char *path = p->scratch_paths[i];
+    bool removed = scratch_dir_remove(path) == 0;
+    if (p->lock_fds && p->lock_fds[i] >= 0) (void)close(p->lock_fds[i]);
+    /* With so few open files (ulimit -n 6) that this one was missing. */
+    if (!removed && scratch_dir_remove(path) < 0)
+        diag_warning("cannot remove the temporary directory '%s': %s", path, strerror(errno));
+}
+
 uint64_t store_expected_bytes(const struct pipeline *p)
 {
     return p->settings->input_bytes ? p->settings->input_bytes : p->expected_bytes;

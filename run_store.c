@@ -1,16 +1,6 @@
 /*
  * run_store.c -- see run_store.h.
  *
- * Read sizes. Without a request of ours the kernel reads ahead 128 KiB of each file, outside of our
- * memory, and on a disk without seeks that is best: what we read ahead is copied once more. Where
- * seeks are slow, as much is read at a time as the memory allows, once that is more than the
- * kernel would.
- *
- * Where seeks are slow and the temporary data are much more than the memory of the machine, reading
- * goes past the page cache: through it a read of a megabyte reaches the disk in steps of the
- * kernel's readahead, between which the head goes elsewhere, and its pages push out others.
- * Otherwise a good part of the data is still in the page cache, which direct reads would not see.
- *
  * Lanes. RocksDB's iterator reads one file after the other and waits for each. Where a disk is slow
  * to seek, each directory therefore has SLOW_LANES databases, with as many scans that read at the
  * same time: all drives of an array have something to do, and a single one can choose the nearest.
@@ -19,24 +9,17 @@
 
 #include "diag.h"
 #include "disk_space.h"
-#include "machine_memory.h"
 #include "monotonic.h"
+#include "run_store_internal.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 enum {
-    MIN_DIRECT_BYTES = 64 << 10,
-    FILE_BYTES = 48 << 10,      /* what a scan holds of a file besides: index, block */
-    OTHER_FILES = 42,           /* inputs, outputs, libraries, runs being written */
     DATABASE_FILES = 6,         /* manifest, lock, logs, directories */
     MIN_FILES = 16,
-    /* RocksDB syncs its manifest twice and its directory once whenever runs are admitted: 90 ms on
-       a rotating disk. */
-    ADMITTED_WHEN_SLOW = 4,
     SLOW_LANES = RUN_STORE_SLOW_LANES,
     N_COMPACTIONS = 2,          /* at a time, in as many threads of RocksDB, if there are lanes */
     /* Of each run that is on its way a quarter of a megabyte is not in its file yet, and what does
@@ -45,24 +28,6 @@ enum {
     CHECK_BYTES = 1 << 20,      /* free space is asked for whenever so much was put */
     MOST_RETRIES = 15,
     RETRY_MICROSECONDS = 200000,
-    REQUEST_BYTES = 1 << 20,    /* what the kernel asks of a disk at a time is about so much */
-};
-
-struct volume {                 /* a database in a temporary directory */
-    const char *dir;
-    unsigned lane;              /* its number there */
-    struct run_db *db;          /* NULL until the first run */
-    struct disk_traits disk;
-    bool shares_space;          /* an earlier directory is on the same file system */
-    /* under the lock */
-    bool full;                  /* or nearly so, and another is not */
-    unsigned n_runs;
-    uint64_t n_bytes;
-    double write_seconds;
-    /* who ends runs only */
-    struct compaction_plan plan;
-    unsigned applied_width, applied_max_files;  /* of the compaction that is on; 0: none */
-    bool compact_failed;        /* and was switched off */
 };
 
 struct stored_run {
@@ -71,21 +36,6 @@ struct stored_run {
     struct run_writer *writer;
     double seconds;             /* that begin and put have taken */
     size_t unchecked_bytes;     /* put since free space was asked for */
-};
-
-struct run_store {
-    struct run_store_settings settings;
-    struct compaction_facts facts;
-    unsigned width;             /* of compactions */
-    size_t compaction_read_bytes, scan_read_bytes;
-    bool slow_to_seek;          /* one of the disks */
-    bool direct;                /* reading goes past the page cache */
-    struct volume *volumes;
-    size_t n_volumes;
-    unsigned n_retries;         /* of runs that had no space; who writes runs only */
-    pthread_mutex_t lock;
-    unsigned n_runs;            /* that have ended; under the lock, as what volumes count */
-    uint64_t raw_done, raw_left;        /* of the input; likewise */
 };
 
 /* Raises the limit of open files as far as it goes; returns how many runs may be open. */
@@ -107,15 +57,6 @@ static unsigned raise_open_file_limit(size_t n_databases)
 unsigned run_store_most_files(size_t n_databases)
 {
     return raise_open_file_limit(n_databases) / (unsigned)n_databases;
-}
-
-/* True if the temporary data will not fit the page cache; of an unknown input they will not if
-   there is not much more memory than this sort may take. */
-static bool exceeds_memory(const struct run_store_settings *settings)
-{
-    enum { RATIO = 3, SCANS = 4 };      /* of compression; and a sort spills for a reason */
-    uint64_t n_bytes = settings->input_bytes / RATIO, least = SCANS * settings->scan_bytes;
-    return machine_memory_available() < (n_bytes > least ? n_bytes : least);
 }
 
 /* True if a directory is on the same file system as one before it. */
@@ -140,14 +81,6 @@ static size_t probe_disks(struct run_store *store)
         volume->shares_space = shares_space(store, i);
     }
     return store->slow_to_seek ? SLOW_LANES : 1;
-}
-
-/* Reads are n_bytes and the block at their end together: that should not take one request more. */
-static size_t whole_requests(size_t n_bytes)
-{
-    size_t end_bytes = 64 << 10;
-    if (n_bytes < REQUEST_BYTES) return n_bytes;
-    return n_bytes / REQUEST_BYTES * REQUEST_BYTES - end_bytes;
 }
 
 /* As run_db_create. */
@@ -201,7 +134,7 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
         volumes[i] = volumes[i / n_lanes];
         volumes[i].lane = (unsigned)(i % n_lanes);
     }
-    store->direct = store->slow_to_seek && exceeds_memory(settings);
+    store->direct = store->slow_to_seek && run_store_exceeds_memory(settings);
     store->facts = (struct compaction_facts){
         .mode = settings->compaction,
         .n_runs_expected = settings->n_runs_expected / store->n_volumes,
@@ -212,7 +145,8 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
     };
     store->width = compaction_width(&store->facts);
     if (store->slow_to_seek || settings->compaction == COMPACTION_ON)
-        store->compaction_read_bytes = whole_requests(compaction_read_bytes(&store->facts));
+        store->compaction_read_bytes =
+            run_store_whole_requests(compaction_read_bytes(&store->facts));
     if (!settings->existing || open_volumes(store) == 0) return store;
     run_store_destroy(store);
     return NULL;
@@ -454,192 +388,9 @@ int run_store_flush(struct run_store *store)
     return 0;
 }
 
-/* ---- compaction ---- */
-
-/* Settings are a file that is written and synced, so they are not changed for every run. */
-static bool plan_has_changed(const struct volume *volume)
-{
-    unsigned applied = volume->applied_max_files;
-    return volume->plan.compact && volume->plan.max_files > applied + applied / 16;
-}
-
-/* True if a width of files more than planned are there, or nearly. With a whole one RocksDB takes
-   the newest files whatever their sizes, compacted ones among them, again and again. */
-static bool is_behind(const struct volume *volume)
-{
-    unsigned width = volume->applied_width;
-    unsigned margin = width > 2 * ADMITTED_WHEN_SLOW ? ADMITTED_WHEN_SLOW + 1 : 1;
-    return width > 0 && !volume->compact_failed &&
-           run_db_n_files(volume->db) + margin >= volume->applied_max_files + width;
-}
-
-/* Plans for more files where nothing is compacted although there are enough: among them are too few
-   of one size in a row. */
-static void leave_room(const struct run_store *store, struct volume *volume)
-{
-    if (!is_behind(volume) || run_db_is_compacting(volume->db)) return;
-    unsigned n = run_db_n_files(volume->db), width = volume->applied_width;
-    if (n + width + OTHER_FILES / 4 < store->facts.most_files && n > volume->plan.max_files)
-        volume->plan.max_files = n;
-}
-
-/* After a compaction has failed, mostly since there was no space for it, the database is left as
-   it is: the next attempts would take the space of runs. */
-static int stop_failed_compactions(struct volume *volume)
-{
-    if (volume->compact_failed || volume->applied_width == 0 || !run_db_compact_failed(volume->db))
-        return 0;
-    volume->compact_failed = true;
-    volume->plan.compact = false;
-    diag_warning("a compaction failed in '%s': there is little space, or the disk has errors; no "
-                 "more are done", volume->dir);
-    return run_db_stop_compactions(volume->db);
-}
-
-bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected)
-{
-    bool wanted = false;
-    for (size_t i = 0; i < store->n_volumes; i++) {
-        struct volume *volume = &store->volumes[i];
-        uint64_t n_runs = volume->n_runs;
-        if (n_runs == 0 || volume->compact_failed) continue;
-        struct compaction_facts facts = store->facts;
-        facts.n_runs = n_runs;
-        facts.n_runs_expected = n_runs_expected * n_runs / store->n_runs;
-        facts.seek_seconds = volume->disk.seek_seconds;
-        facts.bytes_per_second = volume->disk.bytes_per_second;
-        facts.parallel = volume->disk.parallel;
-        volume->plan = compaction_decide(&facts, store->width);
-        leave_room(store, volume);
-        if (plan_has_changed(volume)) wanted = true;
-        if (volume->applied_width > 0 && run_db_compact_failed(volume->db)) wanted = true;
-    }
-    return wanted;
-}
-
-int run_store_compact(struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++) {
-        struct volume *volume = &store->volumes[i];
-        const struct compaction_plan *plan = &volume->plan;
-        if (stop_failed_compactions(volume) < 0) return RUN_STORE_ERROR;
-        if (!plan_has_changed(volume)) continue;
-        if (run_db_compact(volume->db, plan->least_width, plan->width, plan->max_files) < 0)
-            return RUN_STORE_ERROR;
-        volume->applied_width = plan->width;
-        volume->applied_max_files = plan->max_files;
-    }
-    return 0;
-}
-
-int run_store_settle(struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++) {
-        struct volume *volume = &store->volumes[i];
-        unsigned width = volume->applied_width, enough = volume->applied_max_files * 3 / 4;
-        if (stop_failed_compactions(volume) < 0) return RUN_STORE_ERROR;
-        if (volume->compact_failed) continue;
-        if (enough < 2 * width) enough = 2 * width;
-        /* Runs that came after the last compaction: fewer than the width, but newest and in a row.
-           */
-        unsigned n_files = width > 0 ? run_db_n_files(volume->db) : 0;
-        if (n_files <= enough) continue;
-        /* No more than needed, and only once: they might be compacted ones. */
-        if (width > n_files - enough + 1) width = n_files - enough + 1;
-        if (run_db_compact(volume->db, 2, width, n_files - 1) < 0) return RUN_STORE_ERROR;
-    }
-    return 0;
-}
-
-bool run_store_is_compacting(const struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++) {
-        const struct volume *volume = &store->volumes[i];
-        if (volume->applied_width > 0 && run_db_is_compacting(volume->db)) return true;
-    }
-    return false;
-}
-
-bool run_store_compaction_is_due(const struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++) {
-        const struct volume *volume = &store->volumes[i];
-        if (volume->applied_width > 0 && run_db_compaction_is_due(volume->db)) return true;
-    }
-    return false;
-}
-
-bool run_store_is_crowded(const struct run_store *store)
-{
-    for (size_t i = 0; i < store->n_volumes; i++) {
-        const struct volume *volume = &store->volumes[i];
-        unsigned n = volume->n_runs > 0 ? run_db_n_files(volume->db) : 0;
-        /* Of the files that may be open each database has its share. */
-        if (!volume->compact_failed && n + 2 > store->facts.most_files) return true;
-        if (is_behind(volume)) return true;
-    }
-    return false;
-}
-
-/* ---- after loading ---- */
-
-static unsigned count_files(const struct run_store *store)
-{
-    unsigned n_files = 0;
-    for (size_t i = 0; i < store->n_volumes; i++)
-        if (store->volumes[i].n_runs > 0) n_files += run_db_n_files(store->volumes[i].db);
-    return n_files;
-}
-
-/* Bytes that the scan should read at a time of each of n_files files. */
-static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
-{
-    size_t share = n_files > 0 ? store->settings.scan_bytes / n_files : 0;
-    share = share > 2 * FILE_BYTES ? share - FILE_BYTES : share / 2;
-    if (store->direct && share < MIN_DIRECT_BYTES) return MIN_DIRECT_BYTES;
-    if (!store->direct && (!store->slow_to_seek || share < 2 * (size_t)KERNEL_READ_BYTES)) return 0;
-    return whole_requests(share > MAX_READ_BYTES ? MAX_READ_BYTES : share & ~(size_t)4095);
-}
-
-size_t run_store_scan_bytes(const struct run_store *store)
-{
-    unsigned n_files = count_files(store);
-    size_t read_bytes = choose_read_bytes(store, n_files);
-    return read_bytes > 0 ? n_files * (read_bytes + FILE_BYTES) : 0;
-}
-
-int run_store_scan(struct run_store *store, struct run_scan ***scans)
-{
-    int n = 0;
-    *scans = calloc(store->n_volumes, sizeof **scans);
-    if (!*scans) {
-        diag_error("out of memory");
-        return RUN_STORE_ERROR;
-    }
-    store->scan_read_bytes = choose_read_bytes(store, count_files(store));
-    for (size_t i = 0; i < store->n_volumes; i++) {
-        struct run_db *db = store->volumes[i].db;
-        if (store->volumes[i].n_runs == 0) continue;
-        (*scans)[n] = run_scan_open(db, store->scan_read_bytes);
-        if ((*scans)[n]) {
-            n++;
-            continue;
-        }
-        while (n > 0) run_scan_close((*scans)[--n]);
-        free(*scans);
-        return RUN_STORE_ERROR;
-    }
-    return n;
-}
-
 unsigned run_store_n_runs(const struct run_store *store)
 {
     return store->n_runs;
-}
-
-static uint64_t n_reads(uint64_t n_bytes, size_t read_bytes)
-{
-    return n_bytes / (read_bytes > KERNEL_READ_BYTES ? read_bytes : KERNEL_READ_BYTES);
 }
 
 void run_store_look(struct run_store *store, struct run_store_disks *disks)
@@ -658,33 +409,4 @@ void run_store_look(struct run_store *store, struct run_store_disks *disks)
             disks->free_bytes += free_bytes(volume);
     }
     (void)pthread_mutex_unlock(&store->lock);
-}
-
-void run_store_stats(const struct run_store *store, struct run_store_stats *stats)
-{
-    *stats = (struct run_store_stats){
-        .n_runs = store->n_runs,
-        .n_files = count_files(store),
-        .scan_read_bytes = store->scan_read_bytes,
-        .compaction_read_bytes = store->compaction_read_bytes,
-        .width = store->width,
-        .direct = store->direct,
-        .disk = store->volumes[0].disk,
-    };
-    for (size_t i = 0; i < store->n_volumes; i++) {
-        const struct volume *volume = &store->volumes[i];
-        if (!volume->db) continue;
-        stats->run_bytes += run_db_bytes(volume->db);
-        stats->compacted_bytes += run_db_compacted_bytes(volume->db);
-        if (volume->plan.reason < stats->reason) continue;
-        stats->reason = volume->plan.reason;
-        stats->compacted = volume->applied_width > 0;
-        stats->width = volume->applied_width;
-        stats->max_files = volume->applied_max_files;
-    }
-    /* Wanted, but when the last runs came. */
-    if (!stats->compacted && stats->reason >= COMPACTION_ASKED_FOR)
-        stats->reason = COMPACTION_NO_NEED;
-    stats->n_seeks = n_reads(stats->run_bytes, stats->scan_read_bytes) +
-                     n_reads(stats->compacted_bytes, stats->compaction_read_bytes);
 }

@@ -1,8 +1,6 @@
 /* sort_options.c -- see sort_options.h. */
 #include "sort_options.h"
 
-#include "bam_reader.h"
-#include "bam_writer.h"
 #include "diag.h"
 #include "machine_facts.h"
 #include "size_option.h"
@@ -16,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DEFAULT_MEMORY "768M"           /* a thread, as samtools sort */
 #define MIN_MEMORY_BYTES ((uint64_t)1 << 20)
 #define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* whole budget in bytes; tests only */
 #define TEST_PROGRESS_VARIABLE "ROCKSORT_TEST_PROGRESS" /* seconds between lines; tests only */
@@ -113,81 +110,6 @@ void sort_options_init(struct sort_options *options, enum sort_dialect dialect)
     (void)size_option_parse(DEFAULT_MEMORY, &options->thread_memory_bytes);
 }
 
-void sort_options_print_usage(const struct sort_options *options, FILE *to)
-{
-    bool own = options->dialect == DIALECT_ROCKSORT;
-    const char *command = own ? "rocksort" : "sort";
-    (void)fprintf(to, "Usage: samtools %s [options] [in.bam]\n", command);
-    if (own)
-        (void)fprintf(to, "       samtools rocksort [options] -o out.bam in.bam [in.bam ...]\n"
-                          "       samtools rocksort [options] in.bam out.prefix\n"
-                          "       samtools rocksort [options] --resume STORE\n");
-    (void)fprintf(to,
-"\n"
-"Sorts alignments (SAM, BAM, CRAM; - or nothing: standard input) in bounded memory.\n"
-"%s"
-"\n"
-"Order:\n"
-"  (none)               by reference and position\n"
-"  -n                   by read name, numbers in it by value\n"
-"  -N                   by read name, character by character\n"
-"  -t TAG               by the value of a tag, then as above\n"
-"  --template-coordinate   by both ends of the template, for grouping by molecule\n"
-"  -M                   as by position, but reads without one by minimiser: they compress better\n"
-"  -K INT               length of the minimiser's k-mer, 1 to 31 [20]\n"
-"  -I FASTA             order minimisers by their place in FASTA; implies -M\n"
-"  -w INT               window of the index of FASTA [100]\n"
-"  -R                   with -M: do not reverse-complement reads\n"
-"  -H                   with -M: a run of equal bases counts as one base\n"
-"  --shuffle[=SEED]     in random order, always the same one for a seed\n"
-"Input and output:\n"
-"  -o FILE              write to FILE, not to standard output\n"
-"  -O, --output-fmt FORMAT   bam, sam or cram; else by the extension of FILE, else bam\n"
-"  -l INT               compression level, 0 to 9 [6]\n"
-"  -u                   uncompressed, the same as -l 0\n"
-"  --write-index        write an index, too: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"
-"%s"
-"  --fsync              wait until output and index are on the disk (safe from power failures)\n"
-"  --no-PG              add no @PG line to the header\n"
-"  --reference FASTA    reference of CRAM, in and out\n"
-"  --input-fmt-option OPT[=VAL]    an option of htslib for the input\n"
-"  --output-fmt-option OPT[=VAL]   and for the output\n"
-"  --checksum           print the checksum of all records on standard error\n"
-"  --checksum-only      print the checksum of the inputs on standard output, sort nothing\n"
-"  --verify[=coordinate]   check that each input is in the order that its header claims, or in\n"
-"                       that of the options, sort nothing\n"
-"  --plan               print what a sort with these options would do and take, sort nothing\n"
-"Resources:\n"
-"  -@, --threads INT    worker threads; 0 and 1 mean one; auto: as many as may be used [0]\n"
-"  -m SIZE              memory a thread, with K, M, G or T [" DEFAULT_MEMORY "]\n"
-"  --max-memory SIZE    memory in all, whatever the number of threads; auto: by what is there\n"
-"  -T PREFIX            temporary data go into directory PREFIX, or beside it; given several\n"
-"                       times, for instance for several disks, they are spread\n"
-"  -s SIZE              estimated uncompressed size of the input, by which runs are compacted;\n"
-"                       auto: if that saves time; off: only if too many files are open [auto]\n"
-"  -k, --keep           keep the temporary databases; --resume can merge them again\n"
-"  --temp-codec STR     none, snappy, lz4, zstd, or auto: by how fast the disk is [auto]\n"
-"After a failure:\n"
-"  --resume STORE       finish the sort whose temporary data are in directory STORE\n"
-"  --partial            with --resume: write what came of an input that was cut off\n"
-"  --no-resume          remove temporary data in any case, and save what it costs to keep them\n"
-"  --clean DIR          list the temporary data in DIR that no run uses any more\n"
-"  --yes                with --clean: and remove them\n"
-"Other:\n"
-"  --progress           without a terminal: a line on standard error every 10 seconds\n"
-"  --quiet              nothing but errors on standard error\n"
-"  --stats FILE         write what was done and how long it took to FILE, as JSON\n"
-"  --verbosity INT      1 errors, 2 and more also the closing line, 4 and more details [3]\n"
-"  -h, --help           this text\n"
-"  --version            versions of rocksort and of its libraries\n",
-                  own ? "With -o every other argument is an input; all must have the same @SQ "
-                        "lines. Without -o a\nsecond argument is the output's name without .bam.\n"
-                      : "",
-                  own ? "  -f                   the second argument is the whole output name, not "
-                        "a prefix\n"
-                      : "");
-}
-
 /* Parses a whole decimal number; what does not fit a long is the nearest that does. */
 static int parse_number(const char *text, long *value)
 {
@@ -235,72 +157,6 @@ static int parse_seed(const char *text, uint64_t *seed)
     if (isdigit((unsigned char)*text) && *end == 0 && errno == 0) return 0;
     diag_error("option --shuffle takes a whole number as its seed, not '%s'", text);
     return -1;
-}
-
-/* Takes nthreads out of a list: threads of htslib's own would read and write behind our back. */
-static void drop_thread_options(hts_opt **list)
-{
-    while (*list) {
-        hts_opt *option = *list;
-        if (option->opt != HTS_OPT_NTHREADS) {
-            list = &option->next;
-            continue;
-        }
-        diag_warning("the format option nthreads is ignored: threads are given with -@");
-        *list = option->next;
-        option->next = NULL;
-        hts_opt_free(option);
-    }
-}
-
-int sort_options_add_format(const char *option, const char *text, hts_opt **list)
-{
-    if (hts_opt_add(list, text) < 0) {
-        diag_error("option %s: htslib does not take '%s'", option, text);
-        return -1;
-    }
-    drop_thread_options(list);
-    return 0;
-}
-
-/* Adds one for the output, and remembers its text. */
-static int add_output_option(struct sort_options *o, const char *option, const char *text)
-{
-    char **grown = realloc(o->output_texts, (o->n_output_texts + 1) * sizeof *grown);
-    if (grown) {
-        o->output_texts = grown;
-        grown[o->n_output_texts] = strdup(text);
-    }
-    if (!grown || !grown[o->n_output_texts]) {
-        diag_error("out of memory");
-        return -1;
-    }
-    o->n_output_texts++;
-    return sort_options_add_format(option, text, &o->output_options);
-}
-
-static int add_reference(struct sort_options *o, const char *fasta)
-{
-    size_t room = strlen(fasta) + sizeof "reference=";
-    char *text = malloc(room);
-    if (!text) {
-        diag_error("out of memory");
-        return -1;
-    }
-    (void)snprintf(text, room, "reference=%s", fasta);
-    int r = sort_options_add_format("--reference", text,
-                              (hts_opt **)&o->settings.input_format.specific);
-    /* The store's record is read where the working directory may be another one. */
-    char *real = realpath(fasta, NULL);
-    if (r == 0 && real) {
-        char *grown = realloc(text, strlen(real) + sizeof "reference=");
-        if (grown) text = grown;
-        if (grown) (void)sprintf(text, "reference=%s", real);
-    }
-    free(real);
-    if (r == 0) r = add_output_option(o, "--reference", text);
-    free(text);
-    return r;
 }
 
 static int take_tag(struct sort_options *o, const char *text)
@@ -449,8 +305,8 @@ static int take_option(struct sort_options *o, int c, const char *text)
         return sort_options_add_format("--input-fmt-option", text,
                                  (hts_opt **)&s->input_format.specific);
     case OPTION_OUTPUT_OPTION:
-        return add_output_option(o, "--output-fmt-option", text);
-    case OPTION_REFERENCE: return add_reference(o, text);
+        return sort_options_add_output_format(o, "--output-fmt-option", text);
+    case OPTION_REFERENCE: return sort_options_add_reference(o, text);
     case OPTION_WRITE_INDEX: o->write_index = true; return 0;
     case OPTION_RESUME: o->resume = text; return 0;
     case OPTION_NO_RESUME: s->no_resume = true; return 0;
@@ -562,81 +418,6 @@ static int take_positionals(struct sort_options *o, int n, char **args)
     return 0;
 }
 
-/* Divides FILE##idx##INDEX, and names the index where only the file is named. */
-static int choose_index(struct sort_options *o)
-{
-    struct sort_settings *s = &o->settings;
-    enum sort_order order = s->rules.order;
-    if (!o->write_index) return 0;
-    if (order != SORT_COORDINATE && order != SORT_MINHASH) {
-        diag_warning("no index is written: the output is not in coordinate order");
-        return 0;
-    }
-    if (!s->output) {
-        diag_warning("no index is written: the output has no name");
-        return 0;
-    }
-    if (s->output_format.format == sam && s->output_format.compression != bgzf) {
-        diag_error("--write-index cannot index uncompressed SAM; write sam.gz, bam or cram");
-        return -1;
-    }
-    if (!o->index_name) {
-        size_t room = strlen(s->output) + sizeof ".crai";
-        o->index_name = malloc(room);
-        if (!o->index_name) {
-            diag_error("out of memory");
-            return -1;
-        }
-        (void)snprintf(o->index_name, room, "%s%s", s->output,
-                       s->output_format.format == cram ? ".crai" : ".csi");
-    }
-    s->index_path = o->index_name;
-    return 0;
-}
-
-/* Takes the index's name out of FILE##idx##INDEX. */
-static int divide_output_name(struct sort_options *o)
-{
-    const char *delimiter = o->output ? strstr(o->output, HTS_IDX_DELIM) : NULL;
-    if (!delimiter) return 0;
-    char *file = strndup(o->output, (size_t)(delimiter - o->output));
-    o->index_name = strdup(delimiter + strlen(HTS_IDX_DELIM));
-    if (!file || !o->index_name) {
-        free(file);
-        diag_error("out of memory");
-        return -1;
-    }
-    free(o->output_name);
-    o->output = o->output_name = file;
-    return 0;
-}
-
-/* The output's format, with the options given for it behind those in -O. */
-static int choose_format(struct sort_options *o)
-{
-    struct sort_settings *s = &o->settings;
-    if (bam_writer_choose_format(o->format_option, s->output, &s->output_format) < 0) return -1;
-    hts_opt **last = (hts_opt **)&s->output_format.specific;
-    drop_thread_options(last);
-    while (*last) last = &(*last)->next;
-    *last = o->output_options;
-    o->output_options = NULL;
-    if (s->output_format.format == cram && bam_reader_check_reference(&s->output_format) < 0)
-        return -1;
-    /* For CRAM htslib applies the options itself. */
-    for (const hts_opt *option = s->output_format.specific; option; option = option->next) {
-        if (option->opt != HTS_OPT_COMPRESSION_LEVEL) continue;
-        if (option->val.i < 0 || option->val.i > 9) {
-            diag_error("the output option level takes a number from 0 to 9, not %d",
-                       option->val.i);
-            return -1;
-        }
-        s->level = option->val.i;
-        if (s->output_format.format == sam) s->output_format.compression = bgzf;
-    }
-    return 0;
-}
-
 /* Settles what auto stands for. */
 static void fit_machine(struct sort_options *o)
 {
@@ -691,21 +472,6 @@ static int finish_memory(struct sort_options *o)
     }
     s->memory_bytes = (size_t)total;
     return 0;
-}
-
-int sort_options_choose_output(struct sort_options *o)
-{
-    struct sort_settings *s = &o->settings;
-    int level = s->level;
-    if (divide_output_name(o) < 0) return -1;
-    s->output = o->output && strcmp(o->output, "-") != 0 ? o->output : NULL;
-    s->asked_output = (struct store_output){
-        .format = o->format_option,
-        .level = level,
-        .n_options = o->n_output_texts,
-        .options = (const char **)o->output_texts,
-    };
-    return choose_format(o) < 0 ? -1 : choose_index(o);
 }
 
 int sort_options_parse(struct sort_options *o, int argc, char **argv)

@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 from collections import namedtuple
@@ -204,6 +205,21 @@ class CliTest(unittest.TestCase):
 
         self.addCleanup(stop)
         return process
+
+    def feed(self, process, data, close=False):
+        """Writes data from a thread, since the pipe may fill; then closes or holds the pipe."""
+        def write():
+            try:
+                process.stdin.write(data)
+                process.stdin.flush()
+                if close:
+                    process.stdin.close()
+            except OSError:
+                pass  # the process died, as tests of signals want
+        thread = threading.Thread(target=write, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join, 5)
+        return thread
 
     # Checks
 

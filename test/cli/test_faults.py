@@ -191,6 +191,51 @@ class Fsync(FaultTest):
         self.assertTrue(bamfile.looks_complete(out))
 
 
+class Durable(FaultTest):
+    """When temporary data are synced. ROCKSORT_TEST_DURABLE says after how many seconds."""
+
+    DELAY = "open:1:2500ms:.tmp"     # before the merge: the time comes meanwhile
+
+    def n_syncs(self, *args, seconds=None, fault=None):
+        """How many syncs of runs a sort makes, given a fault, too."""
+        report = self.path("report")
+        counted = "fsync:1000000:EIO:.sst,fdatasync:1000000:EIO:.sst"
+        env = self.faulty(f"{counted},{fault}" if fault else counted, FAULT_REPORT=report)
+        if seconds is not None:
+            env["ROCKSORT_TEST_DURABLE"] = str(seconds)
+        self.sort_ok("--no-PG", "-o", self.path("out.bam"), *args, self.source,
+                     budget=SPILL_BUDGET, env=env, clean="-k" not in args)
+        with open(report, encoding="ascii") as file:
+            counts = dict(line.split() for line in file)
+        return int(counts["fault0"]) + int(counts["fault1"])
+
+    def test_when(self):
+        """Not at once, unless the store is to stay."""
+        self.assertEqual(self.n_syncs(), 0)
+        self.assertEqual(self.n_syncs("-@", "3", "-s", "2M"), 0)
+        at_once = self.n_syncs(seconds=0)
+        self.assertGreater(at_once, 4)
+        later = self.n_syncs(seconds=1, fault=self.DELAY)
+        self.assertGreater(later, 1)
+        self.assertLess(later, at_once / 2 + 1)
+        self.assertEqual(self.n_syncs("--no-resume", seconds=1, fault=self.DELAY), 0)
+        self.assertGreater(self.n_syncs("-k", "-T", self.path("kept")), 1)
+
+    def test_file_goes(self):
+        """Syncing does not mind that the sort ends and removes everything meanwhile."""
+        self.assertEqual(self.n_syncs(seconds=1, fault=self.DELAY + ",openat:1+:ENOENT:.sst"), 0)
+
+    def test_sync_fails(self):
+        """The data are lost, perhaps: an error."""
+        result = self.rocksort("-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET,
+                               clean=False, env=dict(self.faulty(f"{self.DELAY},fsync:1:EIO:.sst"),
+                                                     ROCKSORT_TEST_DURABLE="1"))
+        self.assertEqual(result.status, 1)
+        self.assertIn("cannot write temporary data", result.err)
+        self.assertFalse(os.path.exists(self.path("out.bam")))
+        self.drop_kept(result.err)
+
+
 class LittleThings(FaultTest):
     """Single calls."""
 

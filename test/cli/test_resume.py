@@ -452,8 +452,7 @@ class Load(ResumeTest):
         for keep in ([], ["-k"]):
             process = self.start("--no-PG", "-T", self.where, *keep, "-o", self.path("out.bam"),
                                  budget=SPILL_BUDGET)
-            writer = threading.Thread(target=self.feed, args=(process, data[:-3000]), daemon=True)
-            writer.start()
+            writer = self.feed(process, data[:-3000])
             wait_for(lambda: len(glob.glob(f"{self.where}/*/db-*/*.sst")) > 3, APPEAR_LIMIT_S,
                      "runs")
             process.send_signal(signal.SIGTERM)
@@ -473,15 +472,6 @@ class Load(ResumeTest):
             got = bamfile.read(self.path("part.bam"))
             self.assertEqual(len(bamfile.split(got.records)), count)
 
-    @staticmethod
-    def feed(process, data):
-        """Writes data and leaves the pipe open."""
-        try:
-            process.stdin.write(data)
-            process.stdin.flush()
-        except OSError:
-            pass  # it died, as it should
-
     def test_pipe_in_memory(self):
         """With -k what is still in memory when a signal comes is saved before the process ends."""
         lines = generate.odd(40000, seed=99).encode().splitlines(keepends=True)
@@ -490,7 +480,7 @@ class Load(ResumeTest):
         sent, rest = lines[:len(header) + n_sent], lines[len(header) + n_sent:]
         for number in (signal.SIGTERM, signal.SIGINT):
             process = self.start("--no-PG", "-T", self.where, "-k", "-o", self.path("out.bam"))
-            self.feed(process, b"".join(sent))      # all but what the pipe holds has been read
+            self.feed(process, b"".join(sent)).join(APPEAR_LIMIT_S)
             process.send_signal(number)
             writer = threading.Thread(target=self.drip, args=(process, rest), daemon=True)
             writer.start()
@@ -506,17 +496,21 @@ class Load(ResumeTest):
                                  self.sort_bam("--no-PG", stdin=first))
 
     def test_pipe_second_signal(self):
-        """Does not wait for an input that gives nothing: ends at once, and with the first one soon."""
+        """Does not wait for an input that gives nothing; and the first one not for long."""
         head = b"@HD\tVN:1.6\n@SQ\tSN:1\tLN:1000\n"
         for n_signals, most_seconds in ((2, 3 * SLOW), (1, 20 * SLOW)):
             process = self.start("-T", self.where, "-k", "-o", self.path("out.bam"))
-            self.feed(process, head + b"r\t0\t1\t5\t9\t*\t*\t0\t0\tA\t*\n" * 9000)
+            records = b"r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\n" * 9000
+            self.feed(process, head + records).join(APPEAR_LIMIT_S)
             for _ in range(n_signals):
                 process.send_signal(signal.SIGTERM)
                 time.sleep(0.3)
             process.wait(most_seconds)
             self.assert_died_of(process, signal.SIGTERM)
-            self.assertEqual(self.stores(), [])
+            # The signal may have come when the reader was just not waiting: then all is saved.
+            for store in self.stores():
+                self.assertEqual(self.state(store), "partial")
+                shutil.rmtree(store)
 
     @staticmethod
     def drip(process, lines):
@@ -702,8 +696,7 @@ class Clean(ResumeTest):
         (foreign / "mine").write_text("x")
         os.symlink(store, self.where / "rocksort.2.abcdef")
         process = self.start("-T", self.where, budget=SPILL_BUDGET)
-        writer = threading.Thread(target=Load.feed, args=(process, sam), daemon=True)
-        writer.start()
+        writer = self.feed(process, sam)
         busy, = wait_for(lambda: [path for path in self.stores()
                                   if path not in (store, str(foreign), str(self.where /
                                                                            "rocksort.2.abcdef"))

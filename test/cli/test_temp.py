@@ -4,7 +4,6 @@ import os
 import signal
 import stat
 import subprocess
-import threading
 import time
 
 import bamfile
@@ -27,27 +26,12 @@ class TempTest(CliTest):
         self.where = self.work / "where"
         self.where.mkdir()
 
-    def feed(self, process, data, close):
-        """Writes data from a thread, since the pipe may fill; then closes or holds the pipe."""
-        def write():
-            try:
-                process.stdin.write(data)
-                process.stdin.flush()
-                if close:
-                    process.stdin.close()
-            except OSError:
-                pass  # the process died, as most tests here want
-        thread = threading.Thread(target=write, daemon=True)
-        thread.start()
-        self.addCleanup(thread.join, 5)
-        return thread
-
     def held(self, *args, folder=None, **how):
         """Starts a run that has spilled and waits for input; returns it and its temporary names."""
         folder = folder or self.where
         before = set(os.listdir(folder))
         process = self.start(*args, budget=SPILL_BUDGET, **how)
-        self.feed(process, self.sam, close=False)
+        self.feed(process, self.sam)
         wait_for(lambda: set(os.listdir(folder)) - before or process.poll() is not None,
                  APPEAR_LIMIT_S, f"temporary data in {folder}")
         self.assertIsNone(process.poll(), "the run ended early")
@@ -193,7 +177,7 @@ class Signals(TempTest):
         for number in self.NUMBERS:
             with self.subTest(signal=number.name):
                 process = self.start("-T", self.where, "-o", self.path("out.bam"))
-                self.feed(process, self.sam[: len(self.sam) // 2], close=False)
+                self.feed(process, self.sam[: len(self.sam) // 2])
                 time.sleep(0.5)
                 self.check_gone(process, number, self.path("out.bam"))
 

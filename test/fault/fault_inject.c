@@ -365,7 +365,7 @@ static ssize_t flip(const struct fault *fault, void *bytes, ssize_t n)
     return n;
 }
 
-#define READER(name, parameters, arguments)                                                        \
+#define TRANSFER(name, parameters, result)                                                         \
     static ssize_t(*REAL(name)) parameters;                                                        \
     ssize_t name parameters                                                                        \
     {                                                                                              \
@@ -373,19 +373,13 @@ static ssize_t flip(const struct fault *fault, void *bytes, ssize_t n)
         const struct fault *fault = strike(KIND_##name, NULL, fd);                                 \
         if (fault && fault->action == FAIL) return -1;                                             \
         n = shorter(fault, n);                                                                     \
-        return flip(fault, bytes, REAL(name) arguments);                                           \
+        return result;                                                                             \
     }
 
-#define WRITER(name, parameters, arguments)                                                        \
-    static ssize_t(*REAL(name)) parameters;                                                        \
-    ssize_t name parameters                                                                        \
-    {                                                                                              \
-        FIND(name);                                                                                \
-        const struct fault *fault = strike(KIND_##name, NULL, fd);                                 \
-        if (fault && fault->action == FAIL) return -1;                                             \
-        n = shorter(fault, n);                                                                     \
-        return REAL(name) arguments;                                                               \
-    }
+#define READER(name, parameters, arguments)                                                        \
+    TRANSFER(name, parameters, flip(fault, bytes, REAL(name) arguments))
+
+#define WRITER(name, parameters, arguments) TRANSFER(name, parameters, REAL(name) arguments)
 
 READER(read, (int fd, void *bytes, size_t n), (fd, bytes, n))
 READER(pread, (int fd, void *bytes, size_t n, off_t at), (fd, bytes, n, at))

@@ -1,0 +1,168 @@
+/*
+ * sort_options_output.c -- options of what is written: htslib's format options, and output, index
+ * and their formats from all that were given. See sort_options.h.
+ */
+#include "sort_options.h"
+
+#include "bam_reader.h"
+#include "bam_writer.h"
+#include "diag.h"
+#include "sort_options_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Takes nthreads out of a list: threads of htslib's own would read and write behind our back. */
+static void drop_thread_options(hts_opt **list)
+{
+    while (*list) {
+        hts_opt *option = *list;
+        if (option->opt != HTS_OPT_NTHREADS) {
+            list = &option->next;
+            continue;
+        }
+        diag_warning("the format option nthreads is ignored: threads are given with -@");
+        *list = option->next;
+        option->next = NULL;
+        hts_opt_free(option);
+    }
+}
+
+int sort_options_add_format(const char *option, const char *text, hts_opt **list)
+{
+    if (hts_opt_add(list, text) < 0) {
+        diag_error("option %s: htslib does not take '%s'", option, text);
+        return -1;
+    }
+    drop_thread_options(list);
+    return 0;
+}
+
+int sort_options_add_output_format(struct sort_options *o, const char *option, const char *text)
+{
+    char **grown = realloc(o->output_texts, (o->n_output_texts + 1) * sizeof *grown);
+    if (grown) {
+        o->output_texts = grown;
+        grown[o->n_output_texts] = strdup(text);
+    }
+    if (!grown || !grown[o->n_output_texts]) {
+        diag_error("out of memory");
+        return -1;
+    }
+    o->n_output_texts++;
+    return sort_options_add_format(option, text, &o->output_options);
+}
+
+int sort_options_add_reference(struct sort_options *o, const char *fasta)
+{
+    size_t room = strlen(fasta) + sizeof "reference=";
+    char *text = malloc(room);
+    if (!text) {
+        diag_error("out of memory");
+        return -1;
+    }
+    (void)snprintf(text, room, "reference=%s", fasta);
+    int r = sort_options_add_format("--reference", text,
+                              (hts_opt **)&o->settings.input_format.specific);
+    /* The store's record is read where the working directory may be another one. */
+    char *real = realpath(fasta, NULL);
+    if (r == 0 && real) {
+        char *grown = realloc(text, strlen(real) + sizeof "reference=");
+        if (grown) text = grown;
+        if (grown) (void)sprintf(text, "reference=%s", real);
+    }
+    free(real);
+    if (r == 0) r = sort_options_add_output_format(o, "--reference", text);
+    free(text);
+    return r;
+}
+
+/* Divides FILE##idx##INDEX, and names the index where only the file is named. */
+static int choose_index(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    enum sort_order order = s->rules.order;
+    if (!o->write_index) return 0;
+    if (order != SORT_COORDINATE && order != SORT_MINHASH) {
+        diag_warning("no index is written: the output is not in coordinate order");
+        return 0;
+    }
+    if (!s->output) {
+        diag_warning("no index is written: the output has no name");
+        return 0;
+    }
+    if (s->output_format.format == sam && s->output_format.compression != bgzf) {
+        diag_error("--write-index cannot index uncompressed SAM; write sam.gz, bam or cram");
+        return -1;
+    }
+    if (!o->index_name) {
+        size_t room = strlen(s->output) + sizeof ".crai";
+        o->index_name = malloc(room);
+        if (!o->index_name) {
+            diag_error("out of memory");
+            return -1;
+        }
+        (void)snprintf(o->index_name, room, "%s%s", s->output,
+                       s->output_format.format == cram ? ".crai" : ".csi");
+    }
+    s->index_path = o->index_name;
+    return 0;
+}
+
+/* Takes the index's name out of FILE##idx##INDEX. */
+static int divide_output_name(struct sort_options *o)
+{
+    const char *delimiter = o->output ? strstr(o->output, HTS_IDX_DELIM) : NULL;
+    if (!delimiter) return 0;
+    char *file = strndup(o->output, (size_t)(delimiter - o->output));
+    o->index_name = strdup(delimiter + strlen(HTS_IDX_DELIM));
+    if (!file || !o->index_name) {
+        free(file);
+        diag_error("out of memory");
+        return -1;
+    }
+    free(o->output_name);
+    o->output = o->output_name = file;
+    return 0;
+}
+
+/* The output's format, with the options given for it behind those in -O. */
+static int choose_format(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    if (bam_writer_choose_format(o->format_option, s->output, &s->output_format) < 0) return -1;
+    hts_opt **last = (hts_opt **)&s->output_format.specific;
+    drop_thread_options(last);
+    while (*last) last = &(*last)->next;
+    *last = o->output_options;
+    o->output_options = NULL;
+    if (s->output_format.format == cram && bam_reader_check_reference(&s->output_format) < 0)
+        return -1;
+    /* For CRAM htslib applies the options itself. */
+    for (const hts_opt *option = s->output_format.specific; option; option = option->next) {
+        if (option->opt != HTS_OPT_COMPRESSION_LEVEL) continue;
+        if (option->val.i < 0 || option->val.i > 9) {
+            diag_error("the output option level takes a number from 0 to 9, not %d",
+                       option->val.i);
+            return -1;
+        }
+        s->level = option->val.i;
+        if (s->output_format.format == sam) s->output_format.compression = bgzf;
+    }
+    return 0;
+}
+
+int sort_options_choose_output(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    int level = s->level;
+    if (divide_output_name(o) < 0) return -1;
+    s->output = o->output && strcmp(o->output, "-") != 0 ? o->output : NULL;
+    s->asked_output = (struct store_output){
+        .format = o->format_option,
+        .level = level,
+        .n_options = o->n_output_texts,
+        .options = (const char **)o->output_texts,
+    };
+    return choose_format(o) < 0 ? -1 : choose_index(o);
+}
