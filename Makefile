@@ -118,16 +118,6 @@ bench/spindle: $(SPINDLE_SOURCES) $(wildcard bench/spindle*.h) size_option.h
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -I. $$($(PKG_CONFIG) --cflags fuse3) $(SPINDLE_SOURCES) \
 	    $(ALL_LDFLAGS) $$($(PKG_CONFIG) --libs fuse3) -lm -o $@
 
-# C interfaces do not tell these versions.
-$(BUILD)/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
-    --modversion snappy 2>/dev/null)"' -DROCKSDB_VERSION='"$(ROCKSDB_VERSION)"'
-ifdef ROCKSDB_DIR
-ROCKSDB_VERSION = $(shell sed -n 's/^.define ROCKSDB_\(MAJOR\|MINOR\|PATCH\) //p' \
-    $(ROCKSDB_DIR)/include/rocksdb/version.h 2>/dev/null | paste -s -d .)
-else
-ROCKSDB_VERSION = $(shell $(PKG_CONFIG) --modversion rocksdb 2>/dev/null)
-endif
-
 # The phases of demo and check are separate makes, since the first may install what the second finds
 # with pkg-config.
 demo:
