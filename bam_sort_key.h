@@ -7,7 +7,7 @@
  * without disturbing the order.
  *
  * Coordinate and shuffle keys always have 8 bytes and are handled as one integer; the key of any
- * other order has a variable length. Orders are those of samtools sort 1.20 to 1.24 (doc/design.md
+ * other order has a variable length. Orders are those of samtools sort 1.24 (doc/design.md
  * has the rules). Which order it is, and what its keys depend on, is in the sort_rules, which never
  * change once records are read.
  *

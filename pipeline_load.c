@@ -421,8 +421,8 @@ static int load_one_input(struct loader *ld)
 }
 
 /*
- * After an error in an input that is lost, or a signal: lets the whole records before it be all that
- * there are. What cannot be walked any more is dropped.
+ * After an error in an input that is lost, or a signal: lets the whole records before it be all
+ * that there are. What cannot be walked any more is dropped.
  */
 static int end_early(struct loader *ld)
 {

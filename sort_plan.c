@@ -16,7 +16,7 @@
 enum { GAP_BYTES = 4096 + 1024 };
 
 /* CPU time of a sort to the sum of the steps that were measured: the rest is merging, the checksum
-   and the kernel's copies. 1.07 to 1.1 by the table of README and the rates of single steps. */
+   and the kernel's copies. 1.07 to 1.1 by doc/benchmarks.md and the rates of single steps. */
 static const double overhead = 1.1;
 
 /* Some threads end later than others: 1.8 of 2 CPUs were used. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws runs over time: CPU, memory, disk traffic and seeks.
+"""Draws runs over time: CPU, memory, disk traffic and seeks; and when each of them ended.
 
-    scripts/plot-run.py -o run.png rocksort.json samtools.json
+    scripts/plot-run.py -o run.png [--rows cpu,memory] rocksort.json samtools.json
 
 A FILE is JSON: an object with `columns` or an object `series` with them: lists of the same length,
 of which only t_s (seconds since the start) must be there:
@@ -34,16 +34,17 @@ MOST_TITLE = 120
 class Row:
     """One row of the figure: columns with their signs, and what they are divided by."""
 
-    def __init__(self, title, columns, unit, is_rate):
-        self.title, self.columns, self.unit, self.is_rate = title, columns, unit, is_rate
+    def __init__(self, name, title, columns, unit, is_rate):
+        self.name, self.title, self.columns = name, title, columns
+        self.unit, self.is_rate = unit, is_rate
 
 
 ROWS = [
-    Row("CPU, cores", [("cpu_s", 1)], 1, True),
-    Row("memory, MiB", [("rss_bytes", 1)], MIB, False),
-    Row("disk, MB/s\n(up: read, down: written)", [("read_bytes", 1), ("write_bytes", -1)], 1e6,
-        True),
-    Row("seeks a second", [("seeks", 1)], 1, True),
+    Row("cpu", "CPU, cores", [("cpu_s", 1)], 1, True),
+    Row("memory", "memory, MiB", [("rss_bytes", 1)], MIB, False),
+    Row("disk", "disk, MB/s\n(up: read, down: written)", [("read_bytes", 1), ("write_bytes", -1)],
+        1e6, True),
+    Row("seeks", "seeks a second", [("seeks", 1)], 1, True),
 ]
 
 
@@ -132,8 +133,19 @@ def label_marks(axes, runs, scale):
                           xycoords=("data", "axes fraction"), va="bottom", rotation=0)
 
 
-def draw(pyplot, runs, title):
-    rows = [row for row in ROWS if has_row(row, runs)]
+def label_ends(axes, runs, scale):
+    """How long each run took, where it ends in the first row. Above each other: ends may be near."""
+    for at, (run, color) in enumerate(zip(runs, COLORS)):
+        end_s = run["columns"]["t_s"][-1]
+        said = "%.1f min" % (end_s / 60) if scale > 1 else "%.0f s" % end_s
+        axes.axvline(end_s / scale, color=color, linewidth=1)
+        axes.annotate("%s: %s " % (run["label"], said), (end_s / scale, 0.05 + 0.17 * at),
+                      fontsize=8, color=color, xycoords=("data", "axes fraction"), va="bottom",
+                      ha="right", weight="bold")
+
+
+def draw(pyplot, runs, title, rows):
+    rows = [row for row in rows if has_row(row, runs)]
     if not rows:
         raise ValueError("nothing to draw")
     end_s = max(run["columns"]["t_s"][-1] for run in runs)
@@ -155,6 +167,7 @@ def draw(pyplot, runs, title):
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     label_marks(grid[0][0], runs, scale)
+    label_ends(grid[0][0], runs, scale)
     grid[-1][0].set_xlabel(unit, fontsize=7)
     grid[-1][0].set_xlim(0, end_s / scale)
     handles = [pyplot.Line2D([], [], color=color) for _, color in zip(runs, COLORS)]
@@ -186,10 +199,16 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", metavar="PNG", required=True)
     parser.add_argument("--title", help="[the first file's]")
+    names = [row.name for row in ROWS]
+    parser.add_argument("--rows", metavar="NAME,...", default=",".join(names),
+                        help="which rows to draw [%(default)s]")
     parser.add_argument("files", metavar="FILE", nargs="+", help="up to %d" % len(COLORS))
     args = parser.parse_args()
     if len(args.files) > len(COLORS):
         parser.error("more than %d files" % len(COLORS))
+    asked = args.rows.split(",")
+    if set(asked) - set(names):
+        parser.error("--rows: %s is none of %s" % (min(set(asked) - set(names)), ", ".join(names)))
     runs = []
     for path in args.files:
         try:
@@ -203,7 +222,8 @@ def main():
     matplotlib.use("Agg")
     from matplotlib import pyplot
     try:
-        save(draw(pyplot, runs, args.title or runs[0].get("title", "")), args.output)
+        rows = [row for row in ROWS if row.name in asked]
+        save(draw(pyplot, runs, args.title or runs[0].get("title", ""), rows), args.output)
     except (OSError, ValueError) as e:
         return "plot-run.py: %s: %s" % (args.output, e)
     return 0

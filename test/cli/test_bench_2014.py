@@ -288,6 +288,21 @@ class PlotRun(CliTest):
         self.check_png(self.plot("-o", self.path("out.png"), self.series("rocksort", 400),
                                  self.series("samtools", 3000)))
 
+    def test_rows(self):
+        """Fewer rows make a smaller figure; the name of no row is refused."""
+        self.need_matplotlib()
+        heights = []
+        for rows in ("cpu", "memory,cpu", "cpu,memory,disk,seeks"):
+            self.check_png(self.plot("-o", self.path("out.png"), "--rows", rows,
+                                     self.series("rocksort", 20)))
+            with open(self.path("out.png"), "rb") as file:
+                heights.append(int.from_bytes(file.read(24)[20:], "big"))
+        self.assertEqual(heights, sorted(set(heights)))
+        result = self.plot("-o", self.path("out.png"), "--rows", "cpu,heat",
+                           self.series("rocksort", 20))
+        self.assertEqual(result.status, 2)
+        self.assertIn("heat is none of cpu, memory, disk, seeks", result.err)
+
     def test_one_row_below_series(self):
         self.need_matplotlib()
         path = self.write("stats.json", json.dumps(

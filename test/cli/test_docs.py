@@ -1,14 +1,24 @@
-"""Usage text, man page and README say the same: every option, and every default in brackets."""
+"""Usage text, man page and README say the same: every option and default; and README is true: its
+commands work, its links lead somewhere, its figures are those of doc/benchmarks.md."""
 
+import os
 import re
+import shlex
 import shutil
 import subprocess
 
-from harness import ROOT, SAMTOOLS, CliTest, environment
+import generate
+from harness import BUILD, ROOT, SAMTOOLS, CliTest, environment, kept_stores, needs_pysam
 
 MAN_PAGE = ROOT / "doc/samtools-rocksort.1"
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "ORDERING RULES", "MEMORY",
             "TEMPORARY FILES", "RESUMING", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"]
+OPTION = r"(?<![\w-])-{1,2}[\w@][\w-]*"
+# What README calls the settings and programs of doc/benchmarks.md.
+COLUMNS = {"`-l 1`, 64 MiB": "level 1, 64 MiB", "`-l 1`, 512 MiB": "level 1, 512 MiB",
+           "default level, 512 MiB": "default level, 512 MiB",
+           "`-l 1`, in memory": "level 1, all in memory (1024 MiB)"}
+PEAKS = ("level 1, 64 MiB", "level 1, 512 MiB")
 
 
 def usage():
@@ -25,6 +35,39 @@ def usage_options():
         if match:
             options.update(re.findall(r"-{1,2}[\w@][\w-]*", match.group(1)))
     return options
+
+
+def commands(path):
+    """The commands of a document: lines of its blocks of code, less comments, joined where they go
+    on; each with the options of rocksort in it."""
+    text = "\n".join(re.findall(r"^    (.*)$", path.read_text(), re.M))
+    text = re.sub(r"(?<!\S)#.*", "", text)
+    for command in re.sub(r"(\\|(\|))\n", r"\2 ", text).splitlines():
+        words = []
+        for part in re.split(r"[|;&]+", command):
+            words += re.findall(OPTION, part.split("rocksort ", 1)[1]) if re.search(
+                r"(?:^|\s|/)samtools[ -]rocksort ", part) else []
+        yield command.strip(), words
+
+
+def documents():
+    """All that is written for users and developers in Markdown."""
+    return [ROOT / "README.md", ROOT / "NEWS.md", ROOT / "packaging/README.md",
+            *sorted((ROOT / "doc").glob("*.md"))]
+
+
+def anchors(path):
+    """The names of a document's headings in links, as GitHub and others make them."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            for heading in re.findall(r"^#+ (.*)$", path.read_text(), re.M)}
+
+
+def table(text, first):
+    """The rows of the table whose first heading this is, each a dict by heading, in plain words."""
+    lines = text[text.index(f"| {first} |"):].split("\n\n", 1)[0].splitlines()
+    rows = [[cell.strip().replace("**", "") for cell in line.strip("|").split("|")]
+            for line in lines]
+    return [dict(zip(rows[0], row)) for row in rows[2:]]
 
 
 def man_page_entries():
@@ -44,9 +87,10 @@ class Documents(CliTest):
         entries = re.findall(r"(?<![\w-])-{1,2}[\w@][\w-]*", page)
         self.assertEqual(usage_options() - set(entries), set())
 
-    def test_every_option_is_in_the_readme(self):
-        rows = re.findall(r"^\| (.*?) \|", (ROOT / "README.md").read_text(), re.M)
-        entries = re.findall(r"(?<![\w-])-{1,2}[\w@][\w-]*", "\n".join(rows))
+    def test_the_man_page_explains_no_other_option(self):
+        section = re.search(r"^\.SH OPTIONS\n(.*?)^\.SH ", MAN_PAGE.read_text(), re.M | re.S).group(1)
+        headings = re.findall(r"^\.TP\n(.*)$", section.replace("\\-", "-"), re.M)
+        entries = re.findall(r"(?<![\w-])-{1,2}[\w@][\w-]*", "\n".join(headings))
         self.assertEqual(usage_options() ^ set(entries), set())
 
     def test_defaults_agree(self):
@@ -57,17 +101,55 @@ class Documents(CliTest):
                 defaults[match.group(1)] = match.group(2)
         self.assertEqual(set(defaults), {"-K", "-w", "-l", "--threads", "-m", "--temp-codec",
                                          "--verbosity"})
-        readme = (ROOT / "README.md").read_text()
-        for option, value in defaults.items():
-            row = re.search(rf"^\|[^|\n]*{re.escape(option)}\b.*$", readme, re.M)
-            if value != "0":
-                self.assertIn(f"[{value}]", row.group(0), option)
         entries = man_page_entries()
         for option, value in defaults.items():
             found = [text for text in entries
                      if re.search(rf"(?<![\w-]){option}(?![\w-])", text.split("\n", 1)[0])]
             self.assertEqual(len(found), 1, option)
             self.assertRegex(found[0], rf"(?<!\w){value}(?!\w)", option)
+
+    # README and the other documents
+
+    def test_commands_have_real_options(self):
+        n_options = 0
+        for path in documents():
+            for command, options in commands(path):
+                n_options += len(options)
+                self.assertEqual(set(options) - usage_options(), set(), f"{path.name}: {command}")
+        self.assertGreaterEqual(n_options, 60)
+
+    def test_options_in_the_text_of_the_readme(self):
+        """`-x` and `--word` anywhere in it; in its table levels follow."""
+        text = (ROOT / "README.md").read_text()
+        found = set(re.findall(rf"`({OPTION})", text))
+        self.assertGreaterEqual(len(found), 10)
+        self.assertEqual(found - usage_options(), set())
+
+    def test_links(self):
+        for path in documents():
+            for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+                if re.match(r"\w+:", target):
+                    continue
+                name, _, anchor = target.partition("#")
+                file = (path.parent / name) if name else path
+                self.assertTrue(file.exists(), f"{path.name}: {target}")
+                if anchor:
+                    self.assertIn(anchor, anchors(file), f"{path.name}: {target}")
+
+    def test_figures_of_the_readme(self):
+        """Each program's seconds and memory are those that were measured, rounded."""
+        benchmarks = table((ROOT / "doc/benchmarks.md").read_text(), "setting")
+        measured = {(row["setting"], row["program"]): row for row in benchmarks}
+        rows = table((ROOT / "README.md").read_text(), "program")
+        self.assertEqual([row["program"].split()[0] for row in rows],
+                         list(dict.fromkeys(row["program"] for row in benchmarks)))
+        for row in rows:
+            program = row["program"].split()[0]
+            for column, setting in COLUMNS.items():
+                wall = float(measured[setting, program]["wall s"].split()[0])
+                self.assertLess(abs(float(row[column]) - wall), 0.0501, (program, column))
+            self.assertEqual(row["peak MiB"],
+                             ", ".join(measured[s, program]["peak RSS MiB"] for s in PEAKS))
 
     # How the man page looks
 
@@ -102,3 +184,72 @@ class Documents(CliTest):
             self.skipTest("mandoc is not installed")
         done = self.run_program(["mandoc", "-T", "lint", MAN_PAGE])
         self.assertEqual((done.status, done.out.decode() + done.err), (0, ""))
+
+
+@needs_pysam
+class Commands(CliTest):
+    """Runs the commands of README on small files, with aligners that only print records."""
+
+    ALIGNERS = ("bwa", "minimap2", "STAR")
+
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("samtools"):
+            self.skipTest("there is no samtools to which the front end could hand fixmate")
+        refs = generate.reference()
+        self.write("ref.fa", generate.fasta(refs))
+        sam = generate.reads(300, refs)
+        self.bam_of(sam)
+        for lane in (1, 2, 3):
+            self.bam_of(sam, name=f"lane{lane}.bam")
+        self.write("aligned.sam", sam)
+        programs = self.work / "bin"
+        programs.mkdir()
+        for name in self.ALIGNERS:
+            (programs / name).write_text(f"#!/bin/sh\nexec cat '{self.path('aligned.sam')}'\n")
+            (programs / name).chmod(0o755)
+        # Programs of a special build lie elsewhere than what is named `samtools` in README.
+        self.env = environment(self.scratch, extra={
+            "PATH": f"{programs}:{BUILD}:{os.environ['PATH']}", "USER": "user"})
+
+    def shell(self, command):
+        """Runs a command of README as a user's shell does, after `set -o pipefail`."""
+        return self.run_program(["bash", "-c", f"set -o pipefail; {command}"], env_only=self.env)
+
+    def interrupted(self):
+        """A store as a killed sort leaves it behind."""
+        full = self.rocksort("-o", "/dev/full", self.path("in.bam"), budget=100_000, clean=False,
+                             env={"TMPDIR": str(self.work)})
+        stores = kept_stores(full.err)
+        self.assertEqual(len(stores), 1, full.err)
+        return stores[0]
+
+    def outputs(self):
+        """{path: time of its last change} of the sorted files."""
+        return {path: path.stat().st_mtime_ns for path in self.work.iterdir()
+                if path.suffix in (".bam", ".cram")}
+
+    def test_commands_of_the_readme(self):
+        found = [command for command, _ in commands(ROOT / "README.md") if "rocksort " in command]
+        self.assertGreaterEqual(len(found), 13)
+        self.assertEqual([name for name in self.ALIGNERS if name not in " ".join(found)], [])
+        for command in found:
+            if "--resume" in command:
+                store = shlex.quote(self.interrupted())
+                command = re.sub(r"(?<=--resume )\S+", f"{store} -o resumed.bam", command)
+            before = self.outputs()
+            done = self.shell(command.replace("/scratch/$USER", str(self.scratch)))
+            self.assertEqual(done.status, 0, f"{command}: {done.err}")
+            self.assertEqual(os.listdir(self.scratch), [], command)
+            written = [path for path, time in self.outputs().items() if before.get(path) != time]
+            sorts = not re.search("--(clean|plan|verify|checksum-only) ", command)
+            self.assertEqual(len(written), int(sorts), command)
+            if sorts:
+                self.check_output(written[0], command)
+
+    def check_output(self, path, command):
+        """It has the 600 records of each input, in order."""
+        n_inputs = len(re.findall(r"lane\d", command)) or 1
+        done = self.rocksort("--verify", "--reference", self.path("ref.fa"), path)
+        self.assertEqual(done.status, 0, f"{command}: {done.err}")
+        self.assertIn(f"records:{600 * n_inputs} ", done.out.decode(), command)
