@@ -7,6 +7,7 @@
  * the disk is full. CRAM: records are unpacked and handed to sam_write1, which encodes them in the
  * pool; what it writes goes through a pipe (output_pump.h says why).
  */
+#define _GNU_SOURCE             /* sync_file_range */
 #include "bam_writer.h"
 
 #include "bam_record.h"
@@ -17,11 +18,13 @@
 #include "output_pump.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <htslib/hfile.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct bam_writer {
     struct bam_writer_settings settings;
@@ -29,6 +32,8 @@ struct bam_writer {
     bool file_exists;           /* under its temporary name */
     bool lost_reader;           /* standard output is a pipe that was closed */
     hFILE *raw;                 /* the output */
+    int raw_fd;                 /* ... once more; -1: no regular file */
+    uint64_t writing_back;      /* bytes that the kernel has been told to write */
     /* CRAM */
     struct output_pump pump;
     hFILE *pump_in;             /* until `file` takes it over */
@@ -84,6 +89,7 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
         return NULL;
     }
     writer->settings = *settings;
+    writer->raw_fd = -1;
     writer->has_pump = !bam_writer_takes_bytes(&settings->format);
     if (writer->has_pump && output_pump_open(&writer->pump, &writer->pump_in) < 0) {
         diag_error("cannot make a pipe: %s", strerror(errno));
@@ -99,6 +105,7 @@ static int open_file(struct bam_writer *writer)
     const struct output_path *path = writer->settings.path;
     writer->raw = path ? output_path_open(path) : hopen("-", "w");
     writer->file_exists = writer->raw && path && path->temporary;
+    if (writer->file_exists) writer->raw_fd = open(path->temporary, O_WRONLY | O_CLOEXEC);
     return writer->raw ? 0 : -1;
 }
 
@@ -257,11 +264,26 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
     return r < 0 ? write_error(writer) : 0;
 }
 
+/* htslib waits until the file is on the disk when it closes it, 0.4 s for 670 MB here. Unless the
+   kernel was told, none of it may have been written then. So much at a time that a disk which also
+   reads seeks for a fraction of the time. */
+static void write_back(struct bam_writer *writer)
+{
+    enum { WRITE_BACK_BYTES = 32 << 20 };
+    if (writer->raw_fd < 0) return;
+    uint64_t end = (uint64_t)htell(writer->raw), begin = writer->writing_back;
+    if (end < begin + WRITE_BACK_BYTES) return;
+    (void)sync_file_range(writer->raw_fd, (off_t)begin, (off_t)(end - begin),
+                          SYNC_FILE_RANGE_WRITE);
+    writer->writing_back = end;
+}
+
 int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n_bytes)
 {
     if (n_bytes == 0) return 0;
     errno = 0;
     if (hwrite(writer->raw, bytes, n_bytes) != (ssize_t)n_bytes) return write_error(writer);
+    write_back(writer);
     return 0;
 }
 
@@ -308,6 +330,7 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
 
 static void free_writer(struct bam_writer *writer)
 {
+    if (writer->raw_fd >= 0) (void)close(writer->raw_fd);
     bam_destroy1(writer->record);
     free(writer);
 }
