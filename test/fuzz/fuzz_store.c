@@ -1,9 +1,9 @@
 /*
  * fuzz_store.c -- temporary databases whose files somebody has changed: the input says how many
  * runs there are, and then which bytes of which files change, or that files are cut short, lost or
- * traded. Then it is either gone on with by who wrote it, or opened by another process in the way in
- * which --resume does (pipeline_resume.c): tidied, opened, to be read only or to be written to, its
- * labels followed, the runs scanned.
+ * traded. Then it is either gone on with by who wrote it, or opened by another process in the way
+ * in which --resume does (pipeline_resume.c): tidied, opened, to be read only or to be written to,
+ * its labels followed, the runs scanned.
  *
  * RocksDB must not crash over what it finds, an error has a message, and what a label or a scan
  * shows is what was put, unchanged: every byte has a checksum. That none are missing is not for the
@@ -48,19 +48,14 @@ static void remove_place(void)
     remove_all(place);
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+void fuzz_begin(void)
 {
-    (void)argc;
-    (void)argv;
     /* Opening again reads past the page cache, which a file system in memory may not know. */
     const char *top = getenv("TMPDIR");
     (void)snprintf(place, sizeof place, "%s/rocksort-fuzz-XXXXXX",
                    top && strlen(top) < 32 ? top : "/tmp");
     FUZZ_CHECK(mkdtemp(place) && atexit(remove_place) == 0);
     (void)snprintf(db_place, sizeof db_place, "%s/db", place);
-    return 0;
 }
 
 /* Block `number` of a run: keys of different runs alternate. */
