@@ -40,18 +40,13 @@ static bool describe_file(const char *path, struct store_input *input)
     return true;
 }
 
-/* The text of the header, which htslib may have to put together; NULL after a message. */
-static const char *header_text(struct pipeline *p)
+/* NULL after a message. */
+static const char *header_text(const struct pipeline *p)
 {
-    static const char *const types[] = {"HD", "SQ", "RG", "PG", "CO"};
-    const char *text = sam_hdr_str(p->header);
-    if (text) return text;
-    int n_lines = 0;            /* FASTQ has none, and then htslib has no text */
-    for (size_t i = 0; i < sizeof types / sizeof *types && n_lines == 0; i++)
-        n_lines = sam_hdr_count_lines(p->header, types[i]);
-    if (n_lines == 0) return "";
-    diag_error("the header of '%s' is damaged, or memory is short", p->settings->inputs[0]);
-    return NULL;
+    const char *text = header_whole_text(p->header);
+    if (!text)
+        diag_error("the header of '%s' is damaged, or memory is short", p->settings->inputs[0]);
+    return text;
 }
 
 int resume_remember_inputs(struct pipeline *p)
