@@ -25,7 +25,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- what is written down ---- */
 
@@ -412,19 +411,6 @@ static int check_inputs(const struct pipeline *p)
     return 0;
 }
 
-/* Removes half an output, which the process that is dead could not. */
-static void remove_leftover(const char *path)
-{
-    static const char ending[] = ".tmp";
-    struct stat st;
-    size_t n = path ? strlen(path) : 0;
-    if (n < sizeof ending || strcmp(path + n - sizeof ending + 1, ending) != 0 ||
-        !strstr(path, ".rocksort.") || lstat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-        st.st_uid != geteuid())
-        return;
-    (void)unlink(path);
-}
-
 static int take_directories(struct pipeline *p)
 {
     const struct kept_store *kept = p->settings->resumed;
@@ -478,8 +464,8 @@ int resume_store(struct pipeline *p)
     if (store_open(p) < 0 || follow_labels(p) < 0) return -1;
     if (reads && (p->start.offset == INPUT_OFFSET_UNKNOWN || p->start.input >= record->n_inputs))
         return refuse(p, "it does not say where reading is to go on");
-    remove_leftover(record->output.temporary);
-    remove_leftover(record->output.index_temporary);
+    output_path_remove_leftover(record->output.temporary);
+    output_path_remove_leftover(record->output.index_temporary);
     p->input_files = record->inputs;
     p->n_input_files = record->n_inputs;
     if (!reads && accept_partial(p) < 0) return -1;
