@@ -13,6 +13,7 @@
 #include "pipeline_internal.h"
 
 #include "diag.h"
+#include "disk_space.h"
 #include "header_text.h"
 #include "scratch_dir.h"
 #include "store_dir.h"
@@ -198,7 +199,7 @@ static int write_record(struct pipeline *p, enum store_state state)
         r = n_written > 0 ? 0 : -1;
         /* There was one before if the store is resumed: this one is for the leftovers' names. */
         if (n_written < p->n_scratch_paths && !s->resumed &&
-            (r < 0 || (errno != ENOSPC && errno != EDQUOT)))
+            (r < 0 || !disk_space_is_short(errno)))
             diag_warning("cannot write '%s/" SCRATCH_RECORD_NAME "': %s; %s", p->scratch_paths[0],
                          strerror(errno), r < 0 ? "if this sort fails it cannot be resumed"
                                                 : "it is in the other directories");
