@@ -2,6 +2,7 @@
 #include "bam_inputs.h"
 
 #include "diag.h"
+#include "header_text.h"
 
 #include <htslib/hts_log.h>
 #include <stdlib.h>
@@ -32,10 +33,10 @@ static bool can_open_again(const char *path)
 /* A copy of a header without its @SQ lines. */
 static sam_hdr_t *copy_without_references(sam_hdr_t *header)
 {
-    const char *line = sam_hdr_str(header);
+    const char *line = header_whole_text(header);
     kstring_t text = {0, 0, NULL};
-    int r = kputs("", &text);
-    while (r >= 0 && line && *line) {           /* FASTQ has no text */
+    int r = line ? kputs("", &text) : -1;
+    while (r >= 0 && *line) {
         const char *newline = strchr(line, '\n');
         size_t n = newline ? (size_t)(newline + 1 - line) : strlen(line);
         if (strncmp(line, "@SQ\t", 4) != 0) r = kputsn(line, n, &text);

@@ -411,9 +411,5 @@ int bam_plan_run(const struct sort_options *options)
     for (size_t i = 0; i < pl.n_places; i++) free(pl.places[i].path);
     free(pl.places);
     free(pl.output.path);
-    if (r == 0 && fflush(stdout) != 0) {
-        diag_error("cannot write standard output: %s", strerror(errno));
-        r = -1;
-    }
     return r;
 }

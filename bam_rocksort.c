@@ -90,7 +90,7 @@ static int run(struct sort_options *options)
     if (stats && sort_stats_choose(&stats_path, stats, settings) < 0) return -1;
     tune_allocator();
     if (options->fit.n_threads > 0 && hts_verbose >= 4) print_fit(options);
-    if (options->plan) return bam_plan_run(options);
+    if (options->plan) return bam_plan_run(options) < 0 ? -1 : flush_output();
     int r = options->verify ? bam_verify_run(settings) : sort_run(settings, &report);
     if (r == 0 && settings->sum_only && !options->verify)
         sort_report_print_checksum(&report, stdout);
@@ -131,7 +131,7 @@ int main_rocksort(int argc, char **argv)
         r = flush_output();
     } else if (r == 0 && options.clean) {
         r = store_clean(options.clean, options.yes);
-        if (r == 0) r = flush_output();
+        if (flush_output() < 0) r = -1;
     } else if (r == 0) {
         char *command_line = make_command_line(argc, argv);
         options.settings.command_line = command_line;

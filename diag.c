@@ -105,26 +105,30 @@ void diag_error(const char *format, ...)
     if (n >= 0) print_message("", error_text);
 }
 
-void diag_warning(const char *format, ...)
+static void print_unless_quiet(const char *kind, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void print_unless_quiet(const char *kind, const char *format, va_list args)
 {
     char text[4096];
     if (atomic_load(&quiet)) return;
+    if (vsnprintf(text, sizeof text, format, args) >= 0) print_message(kind, text);
+}
+
+void diag_warning(const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(text, sizeof text, format, args);
+    print_unless_quiet("warning: ", format, args);
     va_end(args);
-    if (n >= 0) print_message("warning: ", text);
 }
 
 void diag_note(const char *format, ...)
 {
-    char text[4096];
-    if (atomic_load(&quiet)) return;
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(text, sizeof text, format, args);
+    print_unless_quiet("", format, args);
     va_end(args);
-    if (n >= 0) print_message("", text);
 }
 
 void diag_set_quiet(void)

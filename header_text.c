@@ -27,6 +27,16 @@ int text_compare(struct text a, struct text b)
     return c ? c : (a.n > b.n) - (a.n < b.n);
 }
 
+const char *header_whole_text(sam_hdr_t *header)
+{
+    static const char *const types[] = {"HD", "SQ", "RG", "PG", "CO"};
+    const char *text = sam_hdr_str(header);
+    int n_lines = 0;
+    for (size_t i = 0; !text && i < sizeof types / sizeof *types && n_lines == 0; i++)
+        n_lines = sam_hdr_count_lines(header, types[i]);
+    return text || n_lines != 0 ? text : "";
+}
+
 bool header_next_line(const char **at, struct text *line)
 {
     *at += strspn(*at, "\n");

@@ -2,12 +2,13 @@
  * header_text.h -- pieces of SAM header text: lines, their fields, and a map with pieces as keys.
  *
  * Pieces point into text that belongs to somebody else and must outlive them; nothing is copied.
- * All functions but those that change a map are pure. Only text_map_put can fail, without memory,
- * after a message. A map is used by one thread at a time.
+ * All functions but header_whole_text and those that change a map are pure. Besides it only
+ * text_map_put can fail, without memory, after a message. A map is used by one thread at a time.
  */
 #ifndef ROCKSORT_HEADER_TEXT_H
 #define ROCKSORT_HEADER_TEXT_H
 
+#include <htslib/sam.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,6 +21,11 @@ bool text_equal(struct text a, struct text b);
 
 /* As strcmp. */
 int text_compare(struct text a, struct text b);
+
+/* The text of a header, which htslib may have to put together: it stays until the header changes.
+   htslib has none for a header without lines, that of FASTQ; this is "" then. NULL without memory,
+   without a message. */
+const char *header_whole_text(sam_hdr_t *header);
 
 /* Takes the next line that is not empty, without its end, from the terminated text at *at. */
 bool header_next_line(const char **at, struct text *line);

@@ -121,20 +121,6 @@ static int keep(struct builder *b, struct text *t)
     return 0;
 }
 
-/* The text of a header. htslib has none for one that is empty, but also without the memory to write
-   it. Returns NULL after a message. */
-static const char *header_text(const struct builder *b, size_t i)
-{
-    sam_hdr_t *header = b->headers[i];
-    const char *text = sam_hdr_str(header);
-    if (text) return text;
-    if (sam_hdr_count_lines(header, "RG") <= 0 && sam_hdr_count_lines(header, "PG") <= 0 &&
-        sam_hdr_count_lines(header, "CO") <= 0)
-        return "";
-    (void)no_memory();
-    return NULL;
-}
-
 /* Reading the headers. */
 
 /* Adds a line unless there is one with its ID; *place is then that one's. */
@@ -208,8 +194,8 @@ static int link_lines(struct lines lines[N_ID_KINDS])
 static int read_header(struct builder *b, size_t i)
 {
     struct lines *lines = b->lines[i];
-    const char *at = header_text(b, i);
-    if (!at) return -1;
+    const char *at = header_whole_text(b->headers[i]);
+    if (!at) return no_memory();
     struct text text;
     while (header_next_line(&at, &text))
         if (read_line(b, i, text) < 0) return -1;
@@ -390,9 +376,9 @@ static int put_added(const struct builder *b, enum kind kind, kstring_t *out)
 /* Writes the first input's header with the added lines behind its own of their kind. */
 static int put_united_text(const struct builder *b, kstring_t *out)
 {
-    const char *at = header_text(b, 0);
+    const char *at = header_whole_text(b->headers[0]);
     struct text line;
-    if (!at) return -1;
+    if (!at) return no_memory();
     while (header_next_line(&at, &line)) {
         if (put(out, line) < 0 || put_char(out, '\n') < 0) return -1;
         for (enum kind kind = GROUP; kind < N_KINDS; kind++)

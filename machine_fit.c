@@ -20,19 +20,16 @@
  */
 #include "machine_fit.h"
 
+#include "mem_budget.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { MAX_THREADS = 1024 };
 
 static const uint64_t mib = 1 << 20;
 
 /* Below this there is no point in saving. */
 static const uint64_t least_bytes = 64 << 20;
-
-/* What peak memory is above the budget; see mem_budget.h. */
-static const uint64_t allowance_bytes = 64 << 20;
 
 /* Address space that is never touched: libraries, stacks and the heaps of threads. */
 static const uint64_t address_bytes_unused = 256 << 20, thread_address_bytes = 16 << 20;
@@ -67,7 +64,7 @@ void machine_grant_read(const char *(*look_up)(const char *name, void *arg), voi
     for (size_t i = 0; i < n && grant->n_cpus == 0; i++) {
         if (cpu_variables[i].job && !look_up(cpu_variables[i].job, arg)) continue;
         uint64_t value = leading_number(look_up(cpu_variables[i].cpus, arg));
-        grant->n_cpus = value < MAX_THREADS ? (unsigned)value : MAX_THREADS;
+        grant->n_cpus = value < MACHINE_MAX_THREADS ? (unsigned)value : MACHINE_MAX_THREADS;
         grant->cpus_variable = cpu_variables[i].cpus;
     }
     if (grant->n_cpus == 0) grant->cpus_variable = NULL;
@@ -94,7 +91,7 @@ static void choose_threads(const struct machine_facts *facts, struct machine_fit
         n = facts->grant.n_cpus;
         source = facts->grant.cpus_variable;
     }
-    if (n > MAX_THREADS) n = MAX_THREADS;
+    if (n > MACHINE_MAX_THREADS) n = MACHINE_MAX_THREADS;
     unsigned n_left = facts->has_feeder ? n / 4 : 0;
     bool is_variable = facts->grant.cpus_variable == source;
     int used = snprintf(fit->threads_reason, sizeof fit->threads_reason, "%u CPU%s %s%s", n,
@@ -144,7 +141,7 @@ static void choose_memory(const struct machine_facts *facts, struct machine_fit 
         return;
     }
     if (facts->has_feeder) best /= 2;
-    best = best > allowance_bytes ? best - allowance_bytes : 0;
+    best = best > MEM_ALLOWANCE_BYTES ? best - MEM_ALLOWANCE_BYTES : 0;
     if (best < least_bytes) best = least_bytes;
     fit->memory_bytes = best & ~(mib - 1);
     const char *share = least->quarters == 2 ? facts->has_feeder ? "a quarter" : "half"

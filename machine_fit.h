@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { MACHINE_MAX_THREADS = 1024 };   /* of -@ */
+
 struct machine_grant {          /* what a batch system says that the job may use on this node */
     unsigned n_cpus;            /* 0: nothing said */
     const char *cpus_variable;  /* that said so; a static string */

@@ -13,6 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Of the names of temporary files. */
+#define WORD ".rocksort."
+#define ENDING ".tmp"
+
 /* The name of a file that is not there yet, the links to its directory followed; NULL: errno. */
 static char *resolve_new(const char *name)
 {
@@ -45,8 +49,7 @@ static char *make_temporary(const char *final)
     /* In a container every run has the same process id; the time tells them apart. */
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    int n_tail = snprintf(tail, sizeof tail, ".rocksort.%ld.%09ld.tmp", (long)getpid(),
-                          now.tv_nsec);
+    int n_tail = snprintf(tail, sizeof tail, WORD "%ld.%09ld" ENDING, (long)getpid(), now.tv_nsec);
     size_t dir_bytes = (size_t)(strrchr(final, '/') + 1 - final), n = strlen(final);
     size_t most = dir_bytes + NAME_MAX - (size_t)n_tail;
     if (n > most) n = most;
@@ -185,6 +188,17 @@ void output_path_drop(const struct output_path *path)
 {
     if (!path->temporary || unlink(path->temporary) == 0 || errno == ENOENT) return;
     diag_warning("cannot remove the incomplete file '%s': %s", path->temporary, strerror(errno));
+}
+
+void output_path_remove_leftover(const char *path)
+{
+    struct stat st;
+    size_t n = path ? strlen(path) : 0;
+    if (n < sizeof ENDING || strcmp(path + n - sizeof ENDING + 1, ENDING) != 0 ||
+        !strstr(path, WORD) || lstat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        st.st_uid != geteuid())
+        return;
+    (void)unlink(path);
 }
 
 void output_path_release(struct output_path *path)

@@ -55,6 +55,10 @@ int output_path_commit(const struct output_path *path);
 /* Removes the temporary file, if there is one; warns if that fails. */
 void output_path_drop(const struct output_path *path);
 
+/* Removes the temporary file of a process that is dead and could not, if the name looks like one
+   and the file is ours; NULL is accepted. */
+void output_path_remove_leftover(const char *temporary);
+
 void output_path_release(struct output_path *path);
 
 #endif

@@ -13,6 +13,7 @@
 #include "pipeline_internal.h"
 
 #include "diag.h"
+#include "disk_space.h"
 #include "header_text.h"
 #include "scratch_dir.h"
 #include "store_dir.h"
@@ -25,7 +26,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- what is written down ---- */
 
@@ -40,18 +40,13 @@ static bool describe_file(const char *path, struct store_input *input)
     return true;
 }
 
-/* The text of the header, which htslib may have to put together; NULL after a message. */
-static const char *header_text(struct pipeline *p)
+/* NULL after a message. */
+static const char *header_text(const struct pipeline *p)
 {
-    static const char *const types[] = {"HD", "SQ", "RG", "PG", "CO"};
-    const char *text = sam_hdr_str(p->header);
-    if (text) return text;
-    int n_lines = 0;            /* FASTQ has none, and then htslib has no text */
-    for (size_t i = 0; i < sizeof types / sizeof *types && n_lines == 0; i++)
-        n_lines = sam_hdr_count_lines(p->header, types[i]);
-    if (n_lines == 0) return "";
-    diag_error("the header of '%s' is damaged, or memory is short", p->settings->inputs[0]);
-    return NULL;
+    const char *text = header_whole_text(p->header);
+    if (!text)
+        diag_error("the header of '%s' is damaged, or memory is short", p->settings->inputs[0]);
+    return text;
 }
 
 int resume_remember_inputs(struct pipeline *p)
@@ -203,7 +198,7 @@ static int write_record(struct pipeline *p, enum store_state state)
         r = n_written > 0 ? 0 : -1;
         /* There was one before if the store is resumed: this one is for the leftovers' names. */
         if (n_written < p->n_scratch_paths && !s->resumed &&
-            (r < 0 || (errno != ENOSPC && errno != EDQUOT)))
+            (r < 0 || !disk_space_is_short(errno)))
             diag_warning("cannot write '%s/" SCRATCH_RECORD_NAME "': %s; %s", p->scratch_paths[0],
                          strerror(errno), r < 0 ? "if this sort fails it cannot be resumed"
                                                 : "it is in the other directories");
@@ -416,19 +411,6 @@ static int check_inputs(const struct pipeline *p)
     return 0;
 }
 
-/* Removes half an output, which the process that is dead could not. */
-static void remove_leftover(const char *path)
-{
-    static const char ending[] = ".tmp";
-    struct stat st;
-    size_t n = path ? strlen(path) : 0;
-    if (n < sizeof ending || strcmp(path + n - sizeof ending + 1, ending) != 0 ||
-        !strstr(path, ".rocksort.") || lstat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-        st.st_uid != geteuid())
-        return;
-    (void)unlink(path);
-}
-
 static int take_directories(struct pipeline *p)
 {
     const struct kept_store *kept = p->settings->resumed;
@@ -482,8 +464,8 @@ int resume_store(struct pipeline *p)
     if (store_open(p) < 0 || follow_labels(p) < 0) return -1;
     if (reads && (p->start.offset == INPUT_OFFSET_UNKNOWN || p->start.input >= record->n_inputs))
         return refuse(p, "it does not say where reading is to go on");
-    remove_leftover(record->output.temporary);
-    remove_leftover(record->output.index_temporary);
+    output_path_remove_leftover(record->output.temporary);
+    output_path_remove_leftover(record->output.index_temporary);
     p->input_files = record->inputs;
     p->n_input_files = record->n_inputs;
     if (!reads && accept_partial(p) < 0) return -1;

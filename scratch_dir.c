@@ -7,7 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +60,21 @@ char *scratch_dir_create(const char *prefix, const char *output)
         return NULL;
     }
     return path;
+}
+
+bool scratch_dir_is_name(const char *name)
+{
+    static const char word[] = "rocksort.";
+    enum { RANDOM_CHARACTERS = 6 };
+    size_t n = strlen(name);
+    if (n < sizeof word + 1 + RANDOM_CHARACTERS) return false;
+    const char *at = name + n - RANDOM_CHARACTERS - 1, *number_end = at;
+    if (*at != '.') return false;
+    while (at > name && at[-1] >= '0' && at[-1] <= '9') at--;
+    size_t n_before = (size_t)(at - name), n_word = sizeof word - 1;
+    if (at == number_end || n_before < n_word || memcmp(at - n_word, word, n_word) != 0)
+        return false;
+    return n_before == n_word || at[-(ptrdiff_t)n_word - 1] == '.';
 }
 
 /* Calls visit for each name in the directory that is open, but . and .. ; not opendir, which takes

@@ -9,6 +9,7 @@
 #define ROCKSORT_SCRATCH_DIR_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* What else than databases is in it; see store_dir.h. */
 #define SCRATCH_LOCK_NAME "LOCK"
@@ -19,6 +20,9 @@
  * standard output. Returns its path, to be freed by the caller, or NULL after a message.
  */
 char *scratch_dir_create(const char *prefix, const char *output);
+
+/* True if a name, without its directory, ends as those that are created: rocksort.NUMBER.XXXXXX */
+bool scratch_dir_is_name(const char *name);
 
 /*
  * Removes the directory and all that is in it; NULL is accepted. Tries again if files appear

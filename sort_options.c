@@ -23,7 +23,7 @@
 /* See pipeline_durable.c. A machine needs longer than that to boot. */
 enum { DURABLE_AFTER_SECONDS = 30 };
 
-enum { MAX_THREADS = 1024, MAX_WINDOW = 1 << 20, MAX_TEMP_DIRS = 32 };
+enum { MAX_WINDOW = 1 << 20, MAX_TEMP_DIRS = 32 };
 
 enum long_option {                      /* beyond the characters of short options */
     OPTION_NO_PG = 256,
@@ -261,8 +261,9 @@ static int take_threads(struct sort_options *o, const char *text)
     long value = 0;
     o->auto_threads = strcmp(text, "auto") == 0;
     if (o->auto_threads) return 0;
-    if (parse_number(text, &value) < 0 || value < 0 || value > MAX_THREADS) {
-        diag_error("option -@ takes a number from 0 to %d, or auto, not '%s'", MAX_THREADS, text);
+    if (parse_number(text, &value) < 0 || value < 0 || value > MACHINE_MAX_THREADS) {
+        diag_error("option -@ takes a number from 0 to %d, or auto, not '%s'",
+                   MACHINE_MAX_THREADS, text);
         return -1;
     }
     o->settings.n_threads = value > 1 ? (unsigned)value : 1;

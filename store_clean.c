@@ -22,22 +22,6 @@ struct found {
     size_t part, n_parts;       /* of a store in several directories */
 };
 
-/* True if a name ends as scratch_dir_create's do: rocksort.NUMBER.XXXXXX */
-static bool is_scratch_name(const char *name)
-{
-    static const char word[] = "rocksort.";
-    enum { RANDOM_CHARACTERS = 6 };
-    size_t n = strlen(name);
-    if (n < sizeof word + 1 + RANDOM_CHARACTERS) return false;
-    const char *at = name + n - RANDOM_CHARACTERS - 1, *number_end = at;
-    if (*at != '.') return false;
-    while (at > name && at[-1] >= '0' && at[-1] <= '9') at--;
-    size_t n_before = (size_t)(at - name), n_word = sizeof word - 1;
-    if (at == number_end || n_before < n_word || memcmp(at - n_word, word, n_word) != 0)
-        return false;
-    return n_before == n_word || at[-(ptrdiff_t)n_word - 1] == '.';
-}
-
 /* Bytes on disk of the files in an open directory, which it closes, and in those below. */
 static uint64_t count_bytes(int dir_fd, bool below)
 {
@@ -172,7 +156,7 @@ static ssize_t list_names(const char *path, char ***names)
     }
     bool whole = true;
     for (struct dirent *entry; whole && (entry = readdir(dir)) != NULL;) {
-        if (!is_scratch_name(entry->d_name)) continue;
+        if (!scratch_dir_is_name(entry->d_name)) continue;
         if (n == room) {
             room = 2 * room + 16;
             char **grown = realloc(*names, room * sizeof *grown);
@@ -225,10 +209,8 @@ int store_clean(const char *path, bool remove)
         diag_error("--clean takes a directory");
         return -1;
     }
-    int r = is_scratch_name(slash ? slash + 1 : path) ? clean_one(path, remove, &n_found) : 0;
+    int r = scratch_dir_is_name(slash ? slash + 1 : path) ? clean_one(path, remove, &n_found) : 0;
     if (r == 0 && n_found == 0) r = clean_below(path, remove, &n_found);
     if (r == 0 && n_found == 0) (void)printf("no temporary data of rocksort in '%s'\n", path);
-    if (fflush(stdout) == 0 && !ferror(stdout)) return r;
-    diag_error("cannot write standard output: %s", strerror(errno));
-    return -1;
+    return r;
 }

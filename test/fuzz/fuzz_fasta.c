@@ -7,19 +7,11 @@
 
 #include "minhash_index.h"
 
-#include <htslib/hts_log.h>
-
 static struct fuzz_file file;
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+void fuzz_begin(void)
 {
-    (void)argc;
-    (void)argv;
-    hts_set_log_level(HTS_LOG_OFF);
     fuzz_file_create(&file);
-    return 0;
 }
 
 static void check_index(const struct minhash_index *index, int k, size_t n_bases)

@@ -14,22 +14,11 @@
 #include "header_text.h"
 #include "header_union.h"
 
-#include <htslib/hts_log.h>
 #include <htslib/kstring.h>
 
 enum { MAX_HEADERS = 3, SEPARATOR = 0x1e };
 
 static const char references[] = "@SQ\tSN:a\tLN:1000\n@SQ\tSN:b\tLN:70\n@SQ\tSN:c\tLN:5\n";
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    hts_set_log_level(HTS_LOG_OFF);
-    return 0;
-}
 
 /* Lines and fields lie in the text, one behind the other, and are not empty. */
 static void check_lines(const char *text)

@@ -26,18 +26,13 @@ static const char bai_header_text[] = "@SQ\tSN:a\tLN:1000\n@SQ\tSN:b\tLN:5368709
 static sam_hdr_t *csi_header, *bai_header;
 static struct fuzz_file ours, theirs;
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+void fuzz_begin(void)
 {
-    (void)argc;
-    (void)argv;
     csi_header = sam_hdr_parse(strlen(fuzz_header_text), fuzz_header_text);
     bai_header = sam_hdr_parse(strlen(bai_header_text), bai_header_text);
     FUZZ_CHECK(csi_header && bai_header);
     fuzz_file_create(&ours);
     fuzz_file_create(&theirs);
-    return 0;
 }
 
 static int compare_places(const void *a, const void *b)

@@ -19,7 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);      /* fuzz_diag.c */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+
+/* What a target may define: called once, before the first input. */
+void fuzz_begin(void) __attribute__((weak));
 
 /* Ends the program unless the condition holds: the fuzzer then keeps the input. */
 #define FUZZ_CHECK(condition)                                                              \

@@ -42,19 +42,10 @@ static struct minhash_index *make_index(int k)
     return index;
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+void fuzz_begin(void)
 {
-    (void)argc;
-    (void)argv;
-    sam_hdr_t *header = sam_hdr_parse(strlen(fuzz_header_text), fuzz_header_text);
-    FUZZ_CHECK(header);
-    template_ends = bam_key_template_create(header);
-    FUZZ_CHECK(template_ends);
-    sam_hdr_destroy(header);
+    template_ends = fuzz_template_ends();
     minhash_index = make_index(4);
-    return 0;
 }
 
 static void check_aux(const uint8_t *rec)
@@ -128,7 +119,7 @@ static void check_order(const struct sort_rules *rules, const struct record *rec
 static void check_minhash(struct fuzz_input *in, const struct record *records, size_t n)
 {
     struct sort_rules rules = {.order = SORT_MINHASH};
-    struct record changed[MAX_RECORDS];
+    struct record changed[MAX_RECORDS] = {{NULL, 0}};   /* GCC warns else */
     struct content_sum before = {0}, after = {0};
     unsigned flags = fuzz_u8(in);
     rules.minhash.k = 1 + (int)fuzz_below(in, 31);

@@ -21,18 +21,9 @@ struct stream {
 
 static struct bam_key_template *template_ends;
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+void fuzz_begin(void)
 {
-    (void)argc;
-    (void)argv;
-    sam_hdr_t *header = sam_hdr_parse(strlen(fuzz_header_text), fuzz_header_text);
-    FUZZ_CHECK(header);
-    template_ends = bam_key_template_create(header);
-    FUZZ_CHECK(template_ends);
-    sam_hdr_destroy(header);
-    return 0;
+    template_ends = fuzz_template_ends();
 }
 
 static struct sort_rules choose_rules(struct fuzz_input *in)

@@ -12,25 +12,17 @@
 #include "bam_reader.h"
 #include "bam_record.h"
 
-#include <htslib/hts_log.h>
-
 enum { MAX_STREAM = 1 << 20 };
 
 static struct fuzz_file file;
 static uint8_t stream_bytes[MAX_STREAM];
 static htsThreadPool pool;
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+void fuzz_begin(void)
 {
-    (void)argc;
-    (void)argv;
-    hts_set_log_level(HTS_LOG_OFF);
     fuzz_file_create(&file);
     pool.pool = hts_tpool_init(1);
     FUZZ_CHECK(pool.pool);
-    return 0;
 }
 
 struct stream {

@@ -144,6 +144,16 @@ static void put_fixed_fields(struct fuzz_input *in, uint8_t *rec, size_t name_by
     (void)put_u32(rec + 32, fuzz_one_in(in, 4) ? fuzz_u32(in) : 0);
 }
 
+struct bam_key_template *fuzz_template_ends(void)
+{
+    sam_hdr_t *header = sam_hdr_parse(strlen(fuzz_header_text), fuzz_header_text);
+    FUZZ_CHECK(header);
+    struct bam_key_template *ends = bam_key_template_create(header);
+    FUZZ_CHECK(ends);
+    sam_hdr_destroy(header);
+    return ends;
+}
+
 size_t fuzz_make_record(struct fuzz_input *in, uint8_t *rec)
 {
     struct output out = {rec + 36, rec + FUZZ_MAX_RECORD};

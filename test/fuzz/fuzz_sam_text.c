@@ -12,17 +12,6 @@
 
 #include <errno.h>
 #include <htslib/hfile.h>
-#include <htslib/hts_log.h>
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    hts_set_log_level(HTS_LOG_OFF);
-    return 0;
-}
 
 /* Opens the bytes as a SAM file and reads its header; NULL if they are none. */
 static samFile *open_sam(const uint8_t *bytes, size_t n, sam_hdr_t **header)

@@ -11,7 +11,6 @@
 
 #include <dirent.h>
 #include <htslib/bgzf.h>
-#include <htslib/hts_log.h>
 #include <unistd.h>
 
 /* Each small batch is a run; what the batches of the inputs need beyond them they get. */
@@ -26,18 +25,12 @@ static void remove_place(void)
     (void)rmdir(place);
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+void fuzz_begin(void)
 {
-    (void)argc;
-    (void)argv;
-    hts_set_log_level(HTS_LOG_OFF);
     fuzz_file_create(&input);
     (void)snprintf(place, sizeof place, "%s/rocksort-fuzz-XXXXXX",
                    access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     FUZZ_CHECK(mkdtemp(place) && atexit(remove_place) == 0);
-    return 0;
 }
 
 /* A run leaves its output, if it succeeded, and nothing else. */

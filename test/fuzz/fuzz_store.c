@@ -1,16 +1,20 @@
 /*
  * fuzz_store.c -- temporary databases whose files somebody has changed: the input says how many
  * runs there are, and then which bytes of which files change, or that files are cut short, lost or
- * traded. The database is opened again and scanned.
+ * traded. Then it is either gone on with by who wrote it, or opened by another process in the way
+ * in which --resume does (pipeline_resume.c): tidied, opened, to be read only or to be written to,
+ * its labels followed, the runs scanned.
  *
- * RocksDB must not crash over what it finds, an error has a message, and a block that a scan shows
- * is one that was put, unchanged: every byte has a checksum. That none are missing is not for the
+ * RocksDB must not crash over what it finds, an error has a message, and what a label or a scan
+ * shows is what was put, unchanged: every byte has a checksum. That none are missing is not for the
  * database to know (a manifest that ends early is one of a run that never ended), but for the sums
  * over all records at the end.
  */
 #include "fuzz_input.h"
 
 #include "run_db.h"
+#include "run_label.h"
+#include "scratch_dir.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -44,19 +48,14 @@ static void remove_place(void)
     remove_all(place);
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+void fuzz_begin(void)
 {
-    (void)argc;
-    (void)argv;
     /* Opening again reads past the page cache, which a file system in memory may not know. */
     const char *top = getenv("TMPDIR");
     (void)snprintf(place, sizeof place, "%s/rocksort-fuzz-XXXXXX",
                    top && strlen(top) < 32 ? top : "/tmp");
     FUZZ_CHECK(mkdtemp(place) && atexit(remove_place) == 0);
     (void)snprintf(db_place, sizeof db_place, "%s/db", place);
-    return 0;
 }
 
 /* Block `number` of a run: keys of different runs alternate. */
@@ -70,15 +69,30 @@ static void make_block(unsigned run, unsigned number, uint8_t key[4], uint8_t va
         value[i] = (uint8_t)(i * 2654435761u >> 13 ^ run * 31 ^ number * 7);
 }
 
+/* What a run says of itself; of the others only that they are in a chain. */
+static void make_label(unsigned run, uint8_t label[RUN_LABEL_BYTES])
+{
+    struct run_label made = {
+        .run = run,
+        .before = run > 0 ? run - 1 : RUN_LABEL_NONE,
+        .sum = {.n_records = 10 + run, .n_bytes = 1000, .hash = 0x9e3779b97f4a7c15u * (run + 1)},
+        .max_block_bytes = VALUE_BYTES,
+        .end = {.offset = 70 * run, .n_records = 10 * run},
+    };
+    run_label_encode(&made, label);
+}
+
 static void put_run(struct run_db *db, unsigned run, unsigned n_blocks)
 {
-    uint8_t key[4], value[VALUE_BYTES];
+    uint8_t key[4], value[VALUE_BYTES], label[RUN_LABEL_BYTES];
     struct run_writer *writer;
     FUZZ_CHECK(run_db_begin_run(db, &writer) == 0);
     for (unsigned i = 0; i < n_blocks; i++) {
         make_block(run, i, key, value);
         FUZZ_CHECK(run_db_put(writer, key, sizeof key, value, sizeof value) == 0);
     }
+    make_label(run, label);
+    FUZZ_CHECK(run_db_label_run(writer, run, label, sizeof label) == 0);
     FUZZ_CHECK(run_db_end_run(writer) == 0);
 }
 
@@ -160,23 +174,84 @@ static int scan_all(struct run_db *db)
     return r < 0 ? -1 : n;
 }
 
+struct labels {
+    struct run_label at[MAX_RUNS];
+    unsigned n;
+    bool damaged;
+};
+
+static int take_label(void *arg, const uint8_t *bytes, size_t n_bytes)
+{
+    struct labels *labels = arg;
+    uint8_t put[RUN_LABEL_BYTES];
+    FUZZ_CHECK(labels->n < MAX_RUNS);
+    struct run_label *label = &labels->at[labels->n];
+    labels->damaged = run_label_decode(bytes, n_bytes, label) < 0;
+    if (labels->damaged) return -1;     /* the caller says so */
+    FUZZ_CHECK(label->run < MAX_RUNS);
+    make_label(label->run, put);
+    FUZZ_CHECK(memcmp(bytes, put, sizeof put) == 0);
+    labels->n++;
+    return 0;
+}
+
+/* Opens what is there as another process; NULL after a message or if there is no database. */
+static struct run_db *open_again(const struct run_db_settings *settings, bool *is_there)
+{
+    scratch_dir_tidy(db_place);
+    *is_there = run_db_exists(db_place, 0);
+    struct run_db *db = *is_there ? run_db_create(db_place, settings, NULL) : NULL;
+    FUZZ_CHECK(!*is_there || !db == (fuzz_n_errors() > 0));
+    return db;
+}
+
+/* Returns the number of blocks, or -1 if what is there cannot be gone on with. */
+static int resume(struct fuzz_input *in, unsigned how)
+{
+    struct run_db_settings settings = {.direct = how & 1, .existing = true, .read_only = how & 2,
+                                       .n_admitted = 1, .n_compactions = 1};
+    struct labels labels = {.n = 0};
+    bool is_there;
+    change_files(in);
+    struct run_db *db = open_again(&settings, &is_there);
+    if (!db) return is_there ? -1 : 0;
+    int n = -1, r = run_db_labels(db, take_label, &labels);
+    FUZZ_CHECK((r < 0) == (labels.damaged || fuzz_n_errors() > 0));
+    if (r == 0 && run_labels_chain(labels.at, labels.n) >= 0) {
+        n = scan_all(db);
+        FUZZ_CHECK((n < 0) == (fuzz_n_errors() > 0));
+    }
+    run_db_destroy(db);
+    return n;
+}
+
+/* Goes on in the same process. */
+static int go_on(struct fuzz_input *in, struct run_db *db)
+{
+    change_files(in);
+    int n = scan_all(db);
+    FUZZ_CHECK((n < 0) == (fuzz_n_errors() > 0));
+    run_db_destroy(db);
+    return n;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     struct fuzz_input in = {data, data + n_bytes};
     struct run_db_settings settings = {.direct = true, .n_admitted = 1, .n_compactions = 1};
-    unsigned n_runs = 1 + fuzz_below(&in, MAX_RUNS), n_blocks = 1 + fuzz_below(&in, MAX_BLOCKS);
+    unsigned n_runs = fuzz_u8(&in), how = n_runs / MAX_RUNS;
+    unsigned n_blocks = 1 + fuzz_below(&in, MAX_BLOCKS);
+    n_runs = 1 + n_runs % MAX_RUNS;
     fuzz_forget_messages();
     FUZZ_CHECK(mkdir(db_place, 0700) == 0);
     struct run_db *db = run_db_create(db_place, &settings, NULL);
     FUZZ_CHECK(db);
     for (unsigned i = 0; i < n_runs; i++) put_run(db, i, n_blocks);
-    bool unchanged = fuzz_left(&in) == 0;
-    change_files(&in);
-    int n = scan_all(db);
-    FUZZ_CHECK((n < 0) == (fuzz_n_errors() > 0));
+    bool unchanged = fuzz_left(&in) == 0, same_process = how % 2 == 0;
+    if (!same_process) run_db_destroy(db);
+    int n = same_process ? go_on(&in, db) : resume(&in, how / 2);
     FUZZ_CHECK(n <= (int)(n_runs * n_blocks));
     FUZZ_CHECK(!unchanged || n == (int)(n_runs * n_blocks));
-    run_db_destroy(db);
     remove_all(db_place);
     return 0;
 }

@@ -115,7 +115,8 @@ def all_seeds():
         "options": option_seeds(),
         "fasta": [bytes((9, window, squeeze)) + body for window in (0, 12, 100)
                   for squeeze in (0, 1) for body in (refs, gzip.compress(refs, mtime=0), b">\n")],
-        "store": noise(rng, (8, 30)),
+        "store": [bytes((3 * how + 2, 6)) + body for how in (0, 1, 3, 5, 7)
+                  for body in [b""] + noise(rng, (8, 30))],
     }
 
 

@@ -12,8 +12,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
-
 static int cannot(const char *what, const char *path)
 {
     (void)fprintf(stderr, "replay: cannot %s '%s': %s\n", what, path, strerror(errno));
@@ -65,7 +63,7 @@ static int run_path(const char *path, unsigned *n_run)
 int main(int argc, char **argv)
 {
     unsigned n_run = 0;
-    if (LLVMFuzzerInitialize) (void)LLVMFuzzerInitialize(&argc, &argv);
+    (void)LLVMFuzzerInitialize(&argc, &argv);
     for (int i = 1; i < argc; i++)
         if (run_path(argv[i], &n_run) < 0) return EXIT_FAILURE;
     (void)printf("%s: %u inputs\n", argv[0], n_run);
