@@ -98,23 +98,25 @@ static void look_at(struct progress *progress, struct look *look)
     sample->records_in = facts->n_records = p->sum_in.n_records;
     sample->raw_bytes_in = p->sum_in.n_bytes;
     sample->records_out = facts->n_records_written = p->records_written;
-    uint64_t raw_bytes_out = p->raw_bytes_written;
     sample->output_bytes = p->output_bytes;
     sample->n_runs = facts->n_runs = p->n_runs;
     sample->spilled_bytes = p->spilled_bytes;
     facts->input_bytes = p->input_bytes;
     facts->input_bytes_read = p->input_bytes_read;
+    facts->input_bytes_before = p->input_bytes_before;
+    uint64_t raw_bytes = facts->phase == SORT_PHASE_LOAD
+                             ? p->sum_in.n_bytes - p->raw_bytes_before : p->raw_bytes_written;
     double phase_began = p->phase_seconds;
     pipeline_unlock(p);
     double now = monotonic_seconds();
     sample->seconds = facts->seconds = now - progress->start_seconds;
     facts->phase_seconds = now - phase_began;
     facts->writes_index = p->settings->index_path != NULL;
-    if (progress->rate_phase != facts->phase) progress->rate = (struct progress_rate){0};
+    if (progress->rate_phase != facts->phase)
+        progress->rate = (struct progress_rate){.seconds = phase_began};
     progress->rate_phase = facts->phase;
     if (facts->phase == SORT_PHASE_LOAD || facts->phase == SORT_PHASE_MERGE) {
-        progress_rate_update(&progress->rate, now, facts->phase == SORT_PHASE_LOAD
-                                                       ? sample->raw_bytes_in : raw_bytes_out);
+        progress_rate_update(&progress->rate, now, raw_bytes);
         facts->bytes_per_second = progress->rate.bytes_per_second;
     }
 }
@@ -245,6 +247,7 @@ void progress_start(struct pipeline *p)
             .start_seconds = p->phase_seconds,
             .draws = draws,
             .prints = prints,
+            .rate = {.seconds = p->phase_seconds},
             .cpu_before = p->phase_began.user_seconds + p->phase_began.system_seconds,
             .disk_read_before = p->phase_began.disk_read_bytes,
             .disk_written_before = p->phase_began.disk_written_bytes,

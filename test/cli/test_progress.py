@@ -281,6 +281,14 @@ class Elsewhere(ProgressTest):
             for line in lines[:-1]:
                 self.assertRegex(line, "^samtools rocksort: (reading|finishing|merging|closing)")
 
+    def test_rate_in_the_first_line(self):
+        """It counts from the beginning of the phase: nobody waits for a second line to see it."""
+        process = self.held("--progress", "-o", self.path("out.bam"),
+                            env={"ROCKSORT_TEST_PROGRESS": str(2 * SLOW)})
+        self.assertRegex(process.stderr.readline().decode(), r"reading, [\d.]+ MB/s, ")
+        self.finish(process)
+        process.stderr.read()
+
     def test_data_are_untouched(self):
         process = self.held("--progress", "--no-PG", env={"ROCKSORT_TEST_PROGRESS": "0.05"})
         process.stderr.readline()
