@@ -283,7 +283,7 @@ class Elsewhere(ProgressTest):
 
     def test_rate_in_the_first_line(self):
         """It counts from the beginning of the phase: nobody waits for a second line to see it."""
-        process = self.held("--progress", "-o", self.path("out.bam"),
+        process = self.held("--progress", "-o", self.path("out.bam"), budget=SPILL_BUDGET,
                             env={"ROCKSORT_TEST_PROGRESS": str(2 * SLOW)})
         self.assertRegex(process.stderr.readline().decode(), r"reading, [\d.]+ MB/s, ")
         self.finish(process)
