@@ -8,13 +8,16 @@
  * wake it.
  *
  * The line on a terminal is drawn while this process is in its foreground: one in the background
- * that writes may be stopped for it.
+ * that writes may be stopped for it. Of two sorts in one pipe the first that draws goes on until it
+ * ends, then the other: a lock of the terminal says whose the line is.
  */
 #include "pipeline_internal.h"
 
 #include "diag.h"
 #include "progress_line.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -140,10 +143,21 @@ static size_t terminal_width(void)
     return known ? (size_t)size.ws_col : USUAL_WIDTH;
 }
 
+/* Whether another sort of this pipe draws already. One of another job does not count: if it is
+   stopped it keeps its lock. */
+static bool other_draws(void)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(STDERR_FILENO, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))
+        return false;
+    return fcntl(STDERR_FILENO, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK &&
+           lock.l_pid > 0 && getpgid(lock.l_pid) == getpgrp();
+}
+
 static void draw(const struct progress_facts *facts)
 {
     pid_t foreground = tcgetpgrp(STDERR_FILENO);
-    if (foreground >= 0 && foreground != getpgrp()) return;
+    if ((foreground >= 0 && foreground != getpgrp()) || other_draws()) return;
     char line[512];
     /* In the last column some terminals go on to the next line. */
     (void)progress_line(line, sizeof line, terminal_width() - 1, facts);

@@ -177,6 +177,26 @@ class OnTerminal(ProgressTest):
             for line in drawn:
                 self.assertLess(len(line), columns)
 
+    def test_two_of_one_pipe(self):
+        """They share the terminal: the line is that of the first, and of the other after it."""
+        terminal = Terminal(self)
+        first = self.held("--no-PG", "-o", self.path("a.bam"), stderr=terminal.follower,
+                          stdout=subprocess.DEVNULL)
+        terminal.wait_for(r"\rreading, ")
+        second = self.held("--no-PG", "-o", self.path("b.bam"), stderr=terminal.follower,
+                           stdout=subprocess.DEVNULL, budget=SPILL_BUDGET,
+                           env={"ROCKSORT_TEST_BATCH": "32K"})
+        terminal.started()
+        end = time.monotonic() + 1.5 * SLOW
+        while time.monotonic() < end:
+            terminal.read(0.1)
+        self.assertNotIn(" run", terminal.text)         # only the second one has runs
+        self.finish(first)
+        terminal.wait_for(r"\rreading, .* runs?, ")
+        self.finish(second)
+        terminal.read_all()
+        self.assertEqual(len(terminal.screen.lines), 3, terminal.screen.lines)
+
     def test_no_room_at_all(self):
         """A terminal that does not know its width has 80 columns."""
         process, terminal = self.on_terminal(columns=0)
