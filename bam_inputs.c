@@ -149,12 +149,14 @@ bool bam_inputs_can_seek(const struct bam_inputs *in)
     return in->can_seek;
 }
 
-void bam_inputs_start_at(struct bam_inputs *in, const struct input_position *position)
+uint64_t bam_inputs_start_at(struct bam_inputs *in, const struct input_position *position)
 {
     in->start = *position;
     in->at = position->input;
     for (size_t i = 1; i < in->at; i++)         /* the one before `at` is counted when it is left */
         in->n_bytes_before += (uint64_t)file_bytes(in->paths[i - 1]);
+    uint64_t last = in->at > 0 ? (uint64_t)file_bytes(in->paths[in->at - 1]) : 0;
+    return in->n_bytes_before + last + (position->offset >> 16);
 }
 
 uint32_t bam_inputs_number(const struct bam_inputs *in)

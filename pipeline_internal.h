@@ -141,6 +141,7 @@ struct pipeline {
     double phase_seconds;       /* when it began, by the monotonic clock */
     uint64_t input_bytes;       /* of all inputs as they are stored; 0: unknown */
     uint64_t input_bytes_read;  /* of them; 0: unknown */
+    uint64_t input_bytes_before, raw_bytes_before;      /* that an earlier process has read */
     uint64_t output_bytes;      /* written; 0: CRAM */
     uint64_t records_written, raw_bytes_written;
 

@@ -8,13 +8,16 @@
  * wake it.
  *
  * The line on a terminal is drawn while this process is in its foreground: one in the background
- * that writes may be stopped for it.
+ * that writes may be stopped for it. Of two sorts in one pipe the first that draws goes on until it
+ * ends, then the other: a lock of the terminal says whose the line is.
  */
 #include "pipeline_internal.h"
 
 #include "diag.h"
 #include "progress_line.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -98,23 +101,25 @@ static void look_at(struct progress *progress, struct look *look)
     sample->records_in = facts->n_records = p->sum_in.n_records;
     sample->raw_bytes_in = p->sum_in.n_bytes;
     sample->records_out = facts->n_records_written = p->records_written;
-    uint64_t raw_bytes_out = p->raw_bytes_written;
     sample->output_bytes = p->output_bytes;
     sample->n_runs = facts->n_runs = p->n_runs;
     sample->spilled_bytes = p->spilled_bytes;
     facts->input_bytes = p->input_bytes;
     facts->input_bytes_read = p->input_bytes_read;
+    facts->input_bytes_before = p->input_bytes_before;
+    uint64_t raw_bytes = facts->phase == SORT_PHASE_LOAD
+                             ? p->sum_in.n_bytes - p->raw_bytes_before : p->raw_bytes_written;
     double phase_began = p->phase_seconds;
     pipeline_unlock(p);
     double now = monotonic_seconds();
     sample->seconds = facts->seconds = now - progress->start_seconds;
     facts->phase_seconds = now - phase_began;
     facts->writes_index = p->settings->index_path != NULL;
-    if (progress->rate_phase != facts->phase) progress->rate = (struct progress_rate){0};
+    if (progress->rate_phase != facts->phase)
+        progress->rate = (struct progress_rate){.seconds = phase_began};
     progress->rate_phase = facts->phase;
     if (facts->phase == SORT_PHASE_LOAD || facts->phase == SORT_PHASE_MERGE) {
-        progress_rate_update(&progress->rate, now, facts->phase == SORT_PHASE_LOAD
-                                                       ? sample->raw_bytes_in : raw_bytes_out);
+        progress_rate_update(&progress->rate, now, raw_bytes);
         facts->bytes_per_second = progress->rate.bytes_per_second;
     }
 }
@@ -138,10 +143,21 @@ static size_t terminal_width(void)
     return known ? (size_t)size.ws_col : USUAL_WIDTH;
 }
 
+/* Whether another sort of this pipe draws already. One of another job does not count: if it is
+   stopped it keeps its lock. */
+static bool other_draws(void)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(STDERR_FILENO, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))
+        return false;
+    return fcntl(STDERR_FILENO, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK &&
+           lock.l_pid > 0 && getpgid(lock.l_pid) == getpgrp();
+}
+
 static void draw(const struct progress_facts *facts)
 {
     pid_t foreground = tcgetpgrp(STDERR_FILENO);
-    if (foreground >= 0 && foreground != getpgrp()) return;
+    if ((foreground >= 0 && foreground != getpgrp()) || other_draws()) return;
     char line[512];
     /* In the last column some terminals go on to the next line. */
     (void)progress_line(line, sizeof line, terminal_width() - 1, facts);
@@ -245,6 +261,7 @@ void progress_start(struct pipeline *p)
             .start_seconds = p->phase_seconds,
             .draws = draws,
             .prints = prints,
+            .rate = {.seconds = p->phase_seconds},
             .cpu_before = p->phase_began.user_seconds + p->phase_began.system_seconds,
             .disk_read_before = p->phase_began.disk_read_bytes,
             .disk_written_before = p->phase_began.disk_written_bytes,

@@ -350,6 +350,7 @@ static int take_runs(struct pipeline *p, const struct run_label *labels, size_t 
 {
     p->dropped_runs = calloc(n - n_chain + 1, sizeof *p->dropped_runs);
     if (!p->dropped_runs) return pipeline_no_memory(p);
+    pipeline_lock(p);           /* progress looks already */
     for (size_t i = 0; i < n; i++) {
         const struct run_label *label = &labels[i];
         if (label->run >= p->next_run) p->next_run = label->run + 1;
@@ -366,6 +367,8 @@ static int take_runs(struct pipeline *p, const struct run_label *labels, size_t 
     }
     p->n_runs = (unsigned)n_chain;
     p->n_durable = (unsigned)n_chain;
+    p->raw_bytes_before = p->sum_in.n_bytes;
+    pipeline_unlock(p);
     return 0;
 }
 
@@ -483,7 +486,10 @@ int resume_inputs(struct pipeline *p)
 {
     sam_hdr_t *header = bam_inputs_header(p->inputs);
     if (sam_hdr_nref(header) != p->n_refs) return refuse(p, "its inputs have other references");
-    bam_inputs_start_at(p->inputs, &p->start);
+    uint64_t n_bytes = bam_inputs_start_at(p->inputs, &p->start);
+    pipeline_lock(p);
+    p->input_bytes_before = n_bytes;
+    pipeline_unlock(p);
     return 0;
 }
 

@@ -28,23 +28,30 @@ void progress_rate_update(struct progress_rate *rate, double seconds, uint64_t n
     rate->n_bytes = n_bytes;
 }
 
+/* done / all, from 0 to 1; negative if `all` is not known. */
+static double share_of(uint64_t done, uint64_t all)
+{
+    if (all == 0) return -1;
+    return done < all ? (double)done / (double)all : 1;     /* a file may grow while it is read */
+}
+
 double progress_share(const struct progress_facts *facts)
 {
-    double done = 0, all = 0;
-    if (facts->phase == SORT_PHASE_LOAD && facts->input_bytes_read > 0) {
-        done = (double)facts->input_bytes_read;
-        all = (double)facts->input_bytes;
-    } else if (facts->phase == SORT_PHASE_MERGE) {
-        done = (double)facts->n_records_written;
-        all = (double)facts->n_records;
-    }
-    if (all <= 0) return -1;
-    return done < all ? done / all : 1;         /* a file may grow while it is read */
+    if (facts->phase == SORT_PHASE_LOAD && facts->input_bytes_read > 0)
+        return share_of(facts->input_bytes_read, facts->input_bytes);
+    if (facts->phase == SORT_PHASE_MERGE)
+        return share_of(facts->n_records_written, facts->n_records);
+    return -1;
 }
 
 double progress_seconds_left(const struct progress_facts *facts)
 {
-    double share = progress_share(facts);
+    /* What an earlier process has read says nothing about the time that the rest takes. */
+    uint64_t before = facts->phase == SORT_PHASE_LOAD ? facts->input_bytes_before : 0;
+    struct progress_facts own = *facts;
+    own.input_bytes -= before < own.input_bytes ? before : own.input_bytes;
+    own.input_bytes_read -= before < own.input_bytes_read ? before : own.input_bytes_read;
+    double share = progress_share(&own);
     if (share < first_share || facts->phase_seconds < first_seconds) return -1;
     return facts->phase_seconds * (1 - share) / share;
 }

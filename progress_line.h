@@ -21,15 +21,16 @@ struct progress_facts {
     uint64_t n_records_written;
     uint64_t input_bytes;       /* of all inputs, as they are stored; 0: unknown */
     uint64_t input_bytes_read;  /* of these; 0: unknown */
+    uint64_t input_bytes_before;        /* of these: an earlier process has read them */
     unsigned n_runs;            /* on disk */
     bool writes_index;
     double bytes_per_second;    /* uncompressed, lately: read or merged; 0: unknown */
 };
 
-/* Uncompressed bytes a second, lately: a mean in which what is past counts less and less. Starts as
-   {0}, and again with each phase. */
+/* Uncompressed bytes a second, lately: a mean in which what is past counts less and less. Starts
+   with each phase, as of its beginning. */
 struct progress_rate {
-    double seconds;             /* of the last look */
+    double seconds;             /* of the last look; 0: there was none */
     uint64_t n_bytes;
     double weight;              /* of all looks so far: 0 to 1 */
     double bytes_per_second;

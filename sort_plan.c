@@ -15,12 +15,13 @@
 /* Of a batch, for the beginning of a record, and what the end keeps free; bam_batch.c. */
 enum { GAP_BYTES = 4096 + 1024 };
 
-/* CPU time of a sort to the sum of the steps that were measured: the rest is merging, the checksum
-   and the kernel's copies. 1.07 to 1.1 by doc/benchmarks.md and the rates of single steps. */
-static const double overhead = 1.1;
-
-/* Some threads end later than others: 1.8 of 2 CPUs were used. */
-static const double thread_efficiency = 0.9;
+/*
+ * What no step of the sample tells, from the phases of --stats: the kernel takes about so long for
+ * each byte that it copies to the output, and to or from temporary files. Reading and writing are
+ * threads of their own, with a quarter of a core; and some threads end later than others.
+ */
+static const double write_seconds = 0.8e-9, temp_copy_seconds = 0.4e-9;
+static const double cores_besides_workers = 0.25, cpu_efficiency = 0.92;
 
 static double at_most(double value, double most)
 {
@@ -34,14 +35,14 @@ void sort_plan_usual_sample(struct plan_sample *sample)
         .format = "unknown",
         .memory_ratio = 1.05,
         .memory_at_worst = 1.5,
-        .decode_seconds = 1.5e-9,
-        .sort_seconds = 0.5e-9,
-        .gather_seconds = 0.2e-9,
-        .deflate_seconds = 26e-9,
+        .decode_seconds = 2.0e-9,
+        .sort_seconds = 0.3e-9,
+        .gather_seconds = 1.0e-9,       /* into memory that is touched for the first time */
+        .deflate_seconds = 25e-9,
         .deflate_ratio = 0.31,
-        .pack_seconds = {0, 2.0e-9, 1.31e-9, 3.8e-9},
-        .unpack_seconds = {0, 1.13e-9, 0.37e-9, 1.4e-9},
-        .pack_ratio = {1, 0.45, 0.50, 0.32},
+        .pack_seconds = {0.1e-9, 2.0e-9, 1.3e-9, 3.0e-9},
+        .unpack_seconds = {0, 1.2e-9, 0.38e-9, 1.0e-9},
+        .pack_ratio = {1, 0.46, 0.50, 0.33},
     };
 }
 
@@ -181,20 +182,24 @@ static void plan_times(const struct sort_plan_facts *facts, struct sort_plan *pl
     double n = (double)facts->expected_bytes;
     double share = plan->in_memory ? 0
                    : at_most((double)plan->n_runs * (double)plan->run_bytes / n, 1);
-    double cores = at_most(facts->budget.n_threads, facts->n_cpus > 0 ? facts->n_cpus : 1);
-    cores = cores > 1 ? cores * thread_efficiency : 1;
+    double usable = fmax(1, facts->n_cpus * cpu_efficiency);
+    double workers = at_most(facts->budget.n_threads, usable);
+    double cores = at_most(facts->budget.n_threads + cores_besides_workers, usable);
+    double temp_copy = s->pack_ratio[plan->codec] * temp_copy_seconds;
     double load = s->decode_seconds + s->sort_seconds +
-                  share * (s->gather_seconds + s->pack_seconds[plan->codec]);
+                  share * (s->gather_seconds + s->pack_seconds[plan->codec] + temp_copy);
     double merge = s->gather_seconds + s->deflate_seconds + share * s->unpack_seconds[plan->codec];
+    double copies = s->deflate_ratio * write_seconds + share * temp_copy;
     double transfer = transfer_seconds(facts, plan);
     double seeks = facts->slow_to_seek
                        ? plan->n_seeks * facts->seek_seconds /
                              (facts->parallel > 1 ? at_most(facts->parallel, plan->n_databases) : 1)
                        : 0;
     /* Reading, working and the temporary disk go on at the same time. */
-    plan->load_seconds = fmax(fmax(n * load * overhead / cores, n * s->read_seconds),
+    plan->load_seconds = fmax(fmax(n * load / cores, n * s->read_seconds),
                               plan->compaction.compact ? 3 * transfer : transfer);
-    plan->merge_seconds = fmax(n * merge * overhead / cores, transfer + seeks);
+    plan->merge_seconds = fmax(n * fmax(merge / workers, (merge + copies) / cores),
+                               transfer + seeks);
 }
 
 void sort_plan_make(const struct sort_plan_facts *facts, struct sort_plan *plan)

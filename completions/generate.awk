@@ -32,10 +32,11 @@ BEGIN {
     choices[n] = words_of(argument[n])
 }
 
-# The lower-case words of a|b, with blanks between.
+# The lower-case words of a|b or [a|b], with blanks between.
 function words_of(kind,    word, n_words, i, list)
 {
-    if (kind !~ /\|/) return ""
+    if (kind !~ /\||^\[/) return ""
+    gsub(/[][]/, "", kind)
     n_words = split(kind, word, "|")
     for (i = 1; i <= n_words; i++)
         if (word[i] !~ /[A-Z]/) list = list (list == "" ? "" : " ") word[i]
@@ -71,6 +72,7 @@ function print_bash(    i, all, pattern, of_kind)
     print "_samtools_rocksort()"
     print "{"
     print "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} prefix=\"\""
+    print "    local equals=\"\""
     print "    COMPREPLY=()"
     print "    if [[ ${COMP_WORDS[0]##*/} == samtools ]]; then"
     print "        if ((COMP_CWORD == 1)); then"
@@ -84,11 +86,11 @@ function print_bash(    i, all, pattern, of_kind)
     print "    fi"
     print "    # --option=value is one word, or three where readline breaks words at =."
     print "    if [[ $cur == --*=* ]]; then"
-    print "        prev=${cur%%=*} prefix=${cur%%=*}= cur=${cur#*=}"
+    print "        prev=${cur%%=*} prefix=${cur%%=*}= cur=${cur#*=} equals=1"
     print "    elif [[ $cur == = ]]; then"
-    print "        cur=\"\""
+    print "        cur=\"\" equals=1"
     print "    elif [[ $prev == = ]]; then"
-    print "        prev=${COMP_WORDS[COMP_CWORD - 2]}"
+    print "        prev=${COMP_WORDS[COMP_CWORD - 2]} equals=1"
     print "    fi"
     print "    case $prev in"
     print "    " of_kind["FILE"] ") return ;;"
@@ -105,9 +107,12 @@ function print_bash(    i, all, pattern, of_kind)
         pattern = names[i]
         gsub(/ /, " | ", pattern)
         print "    " pattern ")"
+        # Without the = what follows is another argument of the command.
+        if (is_optional(i)) print "        if [[ $equals ]]; then"
         print "        compopt +o default"
         print "        COMPREPLY=($(compgen -P \"$prefix\" -W \"" choices[i] "\" -- \"$cur\"))"
         print "        return"
+        if (is_optional(i)) print "        fi"
         print "        ;;"
     }
     print "    esac"
@@ -171,7 +176,7 @@ function zsh_argument(i,    shown)
     if (argument[i] == "DIR") return ":directory:_path_files -/"
     shown = tolower(argument[i])
     gsub(/\[|\]/, "", shown)
-    if (is_optional(i)) return "::" shown ": "
+    if (is_optional(i)) return "::" shown ":" (choices[i] == "" ? " " : "(" choices[i] ")")
     if (choices[i] == "") return ":" shown ": "
     return ":value:(" choices[i] ")"
 }
@@ -188,7 +193,7 @@ function print_fish(    i, j, n_names, name, line)
             line = line (name[j] ~ /^--/ ? " -l " substr(name[j], 3) : " -s " substr(name[j], 2))
         if (argument[i] == "FILE") line = line " -r -F"
         else if (argument[i] == "DIR") line = line " -x -a '(__fish_complete_directories)'"
-        else if (choices[i] != "") line = line " -x -a '" choices[i] "'"
+        else if (choices[i] != "") line = line (is_optional(i) ? "" : " -x") " -a '" choices[i] "'"
         else if (argument[i] != "-" && !is_optional(i)) line = line " -x"
         print line " -d '" text[i] "'"
     }

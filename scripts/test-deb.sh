@@ -113,7 +113,9 @@ for file in /usr/bin/samtools-rocksort /usr/lib/rocksort/bin/samtools \
     /usr/share/man/man1/samtools-rocksort.1.gz \
     /usr/share/bash-completion/completions/samtools-rocksort \
     /usr/share/zsh/vendor-completions/_samtools-rocksort \
-    /usr/share/fish/vendor_completions.d/samtools-rocksort.fish; do
+    /usr/share/fish/vendor_completions.d/samtools-rocksort.fish \
+    /usr/share/doc/samtools-rocksort/stats.md.gz \
+    /usr/share/doc/samtools-rocksort/examples/plot-run.py; do
     # minbase may be set up without manual pages; the package has them all the same.
     inside dpkg -L samtools-rocksort | grep -Fx "$file" >/dev/null || fail "no $file in the package"
 done

@@ -73,6 +73,12 @@ class Plans(PlanTest):
                     space = float(plan["temporary space"][0].split(" MB")[0])
                     self.assertLessEqual(abs(space - temporary), max(0.5, temporary * 0.4))
 
+    def test_order(self):
+        for options, order in (([], "coordinate"), (["-N"], "read name, character by character"),
+                               (["-t", "RG"], "tag RG, then coordinate"),
+                               (["-t", "RG", "-n"], "tag RG, then read name, numbers by value")):
+            self.assertEqual(self.plan(*options, self.source)["order"], [order])
+
     def test_large_input_by_its_beginning(self):
         """Of 30 MB only 8 are read."""
         raw = bamfile.record("r", 0, 0, 5, "100M", "ACGTA" * 20) * 150000

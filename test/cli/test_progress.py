@@ -177,6 +177,26 @@ class OnTerminal(ProgressTest):
             for line in drawn:
                 self.assertLess(len(line), columns)
 
+    def test_two_of_one_pipe(self):
+        """They share the terminal: the line is that of the first, and of the other after it."""
+        terminal = Terminal(self)
+        first = self.held("--no-PG", "-o", self.path("a.bam"), stderr=terminal.follower,
+                          stdout=subprocess.DEVNULL)
+        terminal.wait_for(r"\rreading, ")
+        second = self.held("--no-PG", "-o", self.path("b.bam"), stderr=terminal.follower,
+                           stdout=subprocess.DEVNULL, budget=SPILL_BUDGET,
+                           env={"ROCKSORT_TEST_BATCH": "32K"})
+        terminal.started()
+        end = time.monotonic() + 1.5 * SLOW
+        while time.monotonic() < end:
+            terminal.read(0.1)
+        self.assertNotIn(" run", terminal.text)         # only the second one has runs
+        self.finish(first)
+        terminal.wait_for(r"\rreading, .* runs?, ")
+        self.finish(second)
+        terminal.read_all()
+        self.assertEqual(len(terminal.screen.lines), 3, terminal.screen.lines)
+
     def test_no_room_at_all(self):
         """A terminal that does not know its width has 80 columns."""
         process, terminal = self.on_terminal(columns=0)
@@ -280,6 +300,14 @@ class Elsewhere(ProgressTest):
             self.assertRegex(lines[-1], CLOSING_LINE)
             for line in lines[:-1]:
                 self.assertRegex(line, "^samtools rocksort: (reading|finishing|merging|closing)")
+
+    def test_rate_in_the_first_line(self):
+        """It counts from the beginning of the phase: nobody waits for a second line to see it."""
+        process = self.held("--progress", "-o", self.path("out.bam"), budget=SPILL_BUDGET,
+                            env={"ROCKSORT_TEST_PROGRESS": str(2 * SLOW)})
+        self.assertRegex(process.stderr.readline().decode(), r"reading, [\d.]+ MB/s, ")
+        self.finish(process)
+        process.stderr.read()
 
     def test_data_are_untouched(self):
         process = self.held("--progress", "--no-PG", env={"ROCKSORT_TEST_PROGRESS": "0.05"})

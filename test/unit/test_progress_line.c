@@ -55,6 +55,24 @@ static void test_reading(void **state)
     check_line(&facts, 200, "reading, 0 records, 0:00 so far");
 }
 
+/* --resume reads on at 80 %: what is left takes as long as its own share says. */
+static void test_reading_on(void **state)
+{
+    (void)state;
+    struct progress_facts facts = reading();
+    facts.input_bytes_before = 800000;
+    facts.input_bytes_read = 850000;
+    facts.phase_seconds = 10;
+    assert_true(fabs(progress_share(&facts) - 0.85) < 1e-9);
+    assert_true(fabs(progress_seconds_left(&facts) - 30) < 1e-9);
+    facts.input_bytes_read = 800000;            /* nothing of its own yet */
+    assert_true(progress_seconds_left(&facts) < 0);
+    facts.input_bytes_read = 1000000;
+    assert_true(progress_seconds_left(&facts) == 0);
+    facts.input_bytes = 700000;                 /* the file has shrunk */
+    assert_true(progress_seconds_left(&facts) < 0);
+}
+
 static void test_merging(void **state)
 {
     (void)state;
@@ -211,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reading),
+        cmocka_unit_test(test_reading_on),
         cmocka_unit_test(test_merging),
         cmocka_unit_test(test_other_phases),
         cmocka_unit_test(test_share),
