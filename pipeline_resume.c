@@ -241,6 +241,8 @@ bool resume_needs_all_runs(const struct pipeline *p)
 int resume_end_load(struct pipeline *p)
 {
     if (!p->store || !p->is_recorded || p->sealed.n > p->sealed.n_spilled || p->is_loaded) return 0;
+    /* Of a part that is written the store must not say that it is all. */
+    if (!resume_reads_input(p)) return 0;
     int r = write_record(p, STORE_LOADED);
     pipeline_lock(p);
     p->is_loaded = r == 0;
