@@ -502,6 +502,9 @@ int resume_store(struct pipeline *p)
 int resume_inputs(struct pipeline *p)
 {
     sam_hdr_t *header = bam_inputs_header(p->inputs);
+    /* Size and time of change do not tell everything. */
+    if (!bam_inputs_can_seek(p->inputs))
+        return refuse(p, "its inputs are not the BGZF-compressed BAM files that they were");
     if (sam_hdr_nref(header) != p->n_refs) return refuse(p, "its inputs have other references");
     bam_inputs_start_at(p->inputs, &p->start);
     return 0;

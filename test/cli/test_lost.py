@@ -2,6 +2,7 @@
 
 Loads are cut off by a library that kills at a certain call (test_faults.py)."""
 
+import gzip
 import os
 import signal
 import unittest
@@ -56,3 +57,31 @@ class Resumed(LostTest):
                 self.assertEqual(self.state(store), "loading")
                 self.resume(store, "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_filter(self):
+        """A filter, which applies to inputs, dropped all records of the rest and of nothing else."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        store = self.cut_load(source)
+        for option in ("filter=mapq>100", "required_fields=3"):
+            self.refused(store, "--input-fmt-option", options=["--input-fmt-option", option])
+        self.resume(store)
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_input_of_another_kind(self):
+        """With the same size and time of change: SAM was read as if it were BAM, a crash."""
+        source = self.source()
+        store = self.cut_load(source)
+        was = os.stat(source)
+        sam = bamfile.read(source).text.encode() + b"@CO\t"
+        sam += b"x" * (was.st_size - len(sam) - 1) + b"\n"
+        for name, data in (("SAM", sam), ("gzip", gzip.compress(sam, 0)), ("zeros", bytes(len(sam)))):
+            with open(source, "wb") as file:
+                file.write(data)
+            os.truncate(source, was.st_size)
+            os.utime(source, ns=(was.st_atime_ns, was.st_mtime_ns))
+            with self.subTest(name=name):
+                result = self.rocksort("--resume", store, clean=False, budget=SPILL_BUDGET)
+                self.assert_error(result)
+                self.assertNotIn("free()", result.err)
+                self.assertFalse(os.path.exists(self.path("out.bam")))
