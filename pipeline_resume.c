@@ -64,9 +64,11 @@ int resume_remember_inputs(struct pipeline *p)
     p->can_read_again = bam_inputs_can_seek(p->inputs);
     for (size_t i = 0; i < s->n_inputs; i++) {
         struct store_input *input = &p->input_files[i];
-        bool is_file = describe_file(s->inputs[i], input);
-        if (!is_file) p->can_read_again = false;
-        input->path = is_file ? realpath(s->inputs[i], NULL) : strdup(s->inputs[i]);
+        if (describe_file(s->inputs[i], input)) input->path = realpath(s->inputs[i], NULL);
+        if (input->path) continue;
+        /* A pipe; or a file that has lost its name, and is /dev/stdin. */
+        p->can_read_again = false;
+        input->path = strdup(s->inputs[i]);
         if (!input->path) return pipeline_no_memory(p);
     }
     /* As it is before threads look at it, in a copy: htslib frees its text when a line changes. */

@@ -87,6 +87,88 @@ class Resumed(LostTest):
                 self.assertNotIn("free()", result.err)
                 self.assertFalse(os.path.exists(self.path("out.bam")))
 
+    def test_input_without_a_name(self):
+        """A file that was removed, as /dev/stdin: realpath finds none, which was "out of memory"."""
+        sam = generate.odd(9000, seed=81).encode()
+        want = self.sort_bam("--no-PG", stdin=sam)
+        for source in (self.source(), self.write("in.sam", sam)):
+            with open(source, "rb") as file:
+                os.unlink(source)
+                for budget in (None, SPILL_BUDGET):
+                    with self.subTest(source=source, budget=budget):
+                        self.assert_same_bam(self.sort_bam("--no-PG", "-o", "-", "/dev/stdin",
+                                                           stdin=file, budget=budget), want)
+
+
+class Early(ResumeTest):
+    """With -k what came before an error of an input that cannot be read again is kept."""
+
+    def setUp(self):
+        super().setUp()
+        sam = generate.odd(9000, seed=81)
+        self.lines = sam.splitlines(keepends=True)
+        self.n_header = sum(line.startswith("@") for line in self.lines)
+        bam = bamfile.read(self.bam_of(sam))
+        self.head, self.records = bamfile.bam_header(bam.text, bam.refs), bamfile.split(bam.records)
+
+    def first(self, count):
+        """The first records as BAM, uncompressed."""
+        return self.head + b"".join(self.records[:count])
+
+    def check(self, data, count, *options, budget=None):
+        """The sort fails, and its store gives the first `count` records."""
+        out = self.path("out.bam")
+        result = self.rocksort("--no-PG", "-k", "-T", self.where, *options, "-o", out, stdin=data,
+                               budget=budget, clean=False)
+        self.assert_error(result, "standard input")
+        self.assertFalse(os.path.exists(out))
+        store, = self.stores()
+        self.assertIn(f"--resume {store} --partial", result.err)
+        self.assertEqual(self.state(store), "partial")
+        self.refused(store, "--partial")
+        for i in (0, 1):        # the first fails
+            to = "/dev/full" if i == 0 else out
+            result = self.rocksort("--resume", store, "--partial", "-o", to, clean=False)
+            self.assertEqual(result.status, 1 - i, result.err)
+            self.assertIn(f"the first {count} records", result.err)
+            self.assertEqual(self.state(store), None if i else "partial")
+        want = self.sort_bam("--no-PG", *options, stdin=bamfile.bgzf(self.first(count)))
+        self.assert_same_bam(bamfile.read(out), want)
+        os.unlink(out)
+
+    def test_truncated(self):
+        """Within a record; within a BGZF block: of the blocks before, nothing is lost."""
+        for count in (2, 3000, 7000):
+            for options, budget in (([], None), (["-n"], SPILL_BUDGET), (["-@", "3"], SPILL_BUDGET)):
+                with self.subTest(count=count, options=options, budget=budget):
+                    cut = self.first(count) + self.records[count][:30]
+                    self.check(bamfile.bgzf(cut), count, *options, budget=budget)
+                    blocks = b"".join(bamfile.bgzf_blocks(cut))
+                    self.check(blocks + bamfile.bgzf(os.urandom(1000))[:40], count, *options,
+                               budget=budget)
+                    self.check(cut, count, *options, budget=budget)
+
+    def test_damaged(self):
+        """Those in front of a damaged one in the same piece were lost."""
+        for count in (2, 3000, 7000):
+            for budget in (None, SPILL_BUDGET):
+                with self.subTest(count=count, budget=budget):
+                    self.check(bamfile.bgzf(self.first(count) + b"\3\0\0\0" + bytes(90000)), count,
+                               budget=budget)
+
+    def test_text(self):
+        for count in (2, 3000, 7000):
+            for options, budget in (([], None), (["-@", "3"], SPILL_BUDGET)):
+                with self.subTest(count=count, options=options, budget=budget):
+                    lines = self.lines[: self.n_header + count] + ["no record\n"] + self.lines[-99:]
+                    self.check("".join(lines).encode(), count, *options, budget=budget)
+
+    def test_filtered(self):
+        """htslib reads the records: those before the end of its last whole block, at least."""
+        cut = self.first(7000) + self.records[7000][:30]
+        self.check(bamfile.bgzf(cut), 7000, "--input-fmt-option", "filter=mapq>=0",
+                   budget=SPILL_BUDGET)
+
 
 class Closed(CliTest):
     """Standard streams that are closed when the program starts: files got their numbers."""
