@@ -170,6 +170,48 @@ class Early(ResumeTest):
                    budget=SPILL_BUDGET)
 
 
+class Clean(LostTest):
+    """--clean"""
+
+    def clean(self, *args, **how):
+        """Runs it."""
+        return self.run_program([SAMTOOLS, "rocksort", "--clean", *args], **how)
+
+    def test_without_locks(self):
+        """On a file system that has none a store that was in use was removed."""
+        source = self.source()
+        store = self.fails_in_merge(source)
+        for errno in ("ENOLCK", "ENOTSUP", "EINVAL"):
+            with self.subTest(errno=errno):
+                result = self.clean(self.where, "--yes", env=self.faulty(f"flock:1+:{errno}"))
+                self.assert_error(result, store, "locks")
+                self.assertIn(f"{store}\n", result.out.decode())
+                result = self.clean(self.where, env=self.faulty(f"flock:1+:{errno}"))
+                self.assertEqual((result.status, result.err), (0, ""))
+        want = self.sort_bam("--no-PG", source)
+        self.resume(store, "-o", self.path("out.bam"), env=self.faulty("flock:1+:ENOLCK"))
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_slash(self):
+        """As shells complete it."""
+        store = self.fails_in_merge(self.source())
+        self.assertIn(store, self.clean(store + "/").out.decode())
+        self.assertIn("removed", self.clean(store + "//", "--yes").out.decode())
+        self.assertEqual(self.stores(), [])
+
+    def test_names(self):
+        """One line each, without what a terminal acts on."""
+        store = self.fails_in_merge(self.source())
+        os.rename(store, self.where / ("a\nb\033[31m" + "c.rocksort.1.abcdef"))
+        out = self.clean(self.where).out.decode()
+        self.assertEqual(out.count("\n"), 1)
+        self.assertNotIn("\033", out)
+        out = self.clean(self.where, "--yes").out.decode()
+        self.assertRegex(out, "c.rocksort.1.abcdef, removed\n")
+        self.assertEqual(self.stores(), [])
+        self.assertEqual(self.clean(f"{self.where}/a\nb").err.count("\n"), 1)
+
+
 class Closed(CliTest):
     """Standard streams that are closed when the program starts: files got their numbers."""
 
