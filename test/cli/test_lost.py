@@ -212,6 +212,28 @@ class Clean(LostTest):
         self.assertEqual(self.clean(f"{self.where}/a\nb").err.count("\n"), 1)
 
 
+class Index(LostTest):
+    """Outputs with an index."""
+
+    def test_killed_before_the_index(self):
+        """The index of what the file was before stayed beside the new output."""
+        for words, index in ((["out.bam"], "out.bam.csi"), (["out.bam##idx##out.bai"], "out.bai"),
+                             (["out.cram", "-O", "cram,no_ref=1"], "out.cram.crai")):
+            out = self.path(words[0].split("##")[0])
+            words = ["--write-index", "--no-PG", "-o", *words]
+            self.sort_ok(*words, stdin=generate.odd(100, seed=1).encode())
+            with open(out, "rb") as file:
+                before = file.read()
+            self.assertTrue(os.path.exists(self.path(index)))
+            result = self.rocksort(*words, stdin=generate.odd(200, seed=2).encode(),
+                                   env=self.faulty(f"rename:1:kill:{index}"))
+            with self.subTest(index=index):
+                self.assertEqual(result.status, -signal.SIGKILL)
+                with open(out, "rb") as file:
+                    self.assertTrue(file.read() != before)
+                self.assertFalse(os.path.exists(self.path(index)))
+
+
 class Closed(CliTest):
     """Standard streams that are closed when the program starts: files got their numbers."""
 

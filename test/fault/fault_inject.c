@@ -46,7 +46,8 @@
 
 #define KINDS(K)                                                                                   \
     K(read) K(pread) K(write) K(pwrite) K(writev) K(open) K(openat) K(fopen) K(fdopen) K(close)    \
-    K(flock) K(fsync) K(fdatasync) K(sync_file_range) K(ftruncate) K(fallocate) K(posix_fallocate)          \
+    K(flock) K(fsync) K(fdatasync) K(sync_file_range) K(ftruncate) K(fallocate)                    \
+    K(posix_fallocate)                                                                             \
     K(rename) K(link) K(unlink) K(unlinkat) K(mkdir) K(mkdtemp) K(rmdir) K(opendir) K(fdopendir)   \
     K(readdir) K(stat) K(fstat) K(lstat) K(statvfs) K(fcntl) K(pipe2) K(realpath) K(mmap)          \
     K(malloc) K(calloc) K(realloc) K(posix_memalign) K(aligned_alloc) K(strdup) K(strndup)         \
