@@ -284,6 +284,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     int r = run_phases(&p);
     progress_enter(&p, SORT_PHASE_CLOSE);
     progress_stop(&p);
+    if (r < 0) resume_try_record_again(&p);
     if (r == 0 && settings->keep_store) report->store_paths = p.scratch_paths;
     pipeline_lock(&p);
     p.over = true;

@@ -109,7 +109,8 @@ struct pipeline {
     int *lock_fds;              /* of those that were made here */
     bool is_recorded;           /* the store says what it is */
     bool can_read_again;        /* the inputs, from any record on */
-    bool is_loaded;             /* the store says that it has all records */
+    bool has_all_runs;          /* the store has all records, */
+    bool is_loaded;             /* and says so */
     bool input_is_bad;          /* reading it again would fail again */
     bool input_is_cut;          /* after an error or a signal; what came is to be kept */
     unsigned n_durable;         /* runs that another process would find */
@@ -286,6 +287,9 @@ bool resume_needs_all_runs(const struct pipeline *p);
 
 /* After loading and spilling: the record says so, if everything is in the store. */
 int resume_end_load(struct pipeline *p);
+
+/* After a failure: if it could not say so, mostly for lack of space, it may now. */
+void resume_try_record_again(struct pipeline *p);
 
 /* True if what came is to be kept when the input ends with an error. */
 bool resume_saves_part(const struct pipeline *p);

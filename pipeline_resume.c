@@ -204,11 +204,13 @@ static int write_record(struct pipeline *p, enum store_state state)
         size_t n_written = write_to_all(p, &record);
         r = n_written > 0 ? 0 : -1;
         /* There was one before if the store is resumed: this one is for the leftovers' names. */
-        if (n_written < p->n_scratch_paths && !s->resumed &&
+        if (n_written < p->n_scratch_paths && !s->resumed && !pipeline_failed(p) &&
             (r < 0 || (errno != ENOSPC && errno != EDQUOT)))
             diag_warning("cannot write '%s/" SCRATCH_RECORD_NAME "': %s; %s", p->scratch_paths[0],
-                         strerror(errno), r < 0 ? "if this sort fails it cannot be resumed"
-                                                : "it is in the other directories");
+                         strerror(errno),
+                         r == 0                   ? "it is in the other directories"
+                         : state == STORE_LOADING ? "if this sort fails it cannot be resumed"
+                                                  : "if this sort fails it is tried again");
     } else {
         (void)pipeline_no_memory(p);
     }
@@ -247,9 +249,16 @@ int resume_end_load(struct pipeline *p)
     if (!resume_reads_input(p)) return 0;
     int r = write_record(p, STORE_LOADED);
     pipeline_lock(p);
+    p->has_all_runs = true;
     p->is_loaded = r == 0;
     pipeline_unlock(p);
     return pipeline_failed(p) ? -1 : 0;
+}
+
+void resume_try_record_again(struct pipeline *p)
+{
+    pipeline_fail(p);           /* there is news enough */
+    if (p->has_all_runs && !p->is_loaded) (void)resume_end_load(p);
 }
 
 bool resume_saves_part(const struct pipeline *p)
@@ -276,7 +285,7 @@ bool resume_keeps_store(const struct pipeline *p, int signal_number)
     bool is_wish = signal_number == SIGINT || signal_number == SIGQUIT;
     if (s->resumed) return true;
     if (!p->is_recorded || (is_wish && !s->keep_store)) return false;
-    if (p->is_loaded) return true;
+    if (p->is_loaded || p->has_all_runs) return true;
     return p->n_durable > 0 && ((p->can_read_again && !p->input_is_bad) || s->keep_store);
 }
 

@@ -59,6 +59,24 @@ class Resumed(LostTest):
                 self.resume(store, "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
+    def test_no_space_for_the_record(self):
+        """All of a pipe was on disk but could not be called complete: when the merge failed, too, it
+        was removed."""
+        sam = generate.odd(9000, seed=81).encode()
+        want = self.sort_bam("--no-PG", stdin=sam)
+        for n, state, options in (("2", "loaded", []), ("2+", "loading", ["--partial"])):
+            with self.subTest(n=n):
+                result = self.rocksort("--no-PG", "-T", self.where, "-o", "/dev/full", stdin=sam,
+                                       env=self.faulty(f"openat:{n}:ENOSPC:STORE.new"),
+                                       budget=SPILL_BUDGET, clean=False)
+                self.assert_error(result, "/dev/full")
+                self.assertEqual(result.err.count("tried again"), 1, result.err)
+                store, = self.stores()
+                self.assertIn(" ".join(["--resume", store, *options]) + "\n", result.err)
+                self.assertEqual(self.state(store), state)
+                self.resume(store, *options, "-o", self.path("out.bam"))
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
     def test_filter(self):
         """A filter, which applies to inputs, dropped all records of the rest and of nothing else."""
         source = self.source()
