@@ -60,7 +60,7 @@ class Resumed(LostTest):
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_no_space_for_the_record(self):
-        """All of a pipe was on disk but could not be called complete: when the merge failed, too, it
+        """All of a pipe was on disk but could not be called complete: when the merge failed, too, all
         was removed."""
         sam = generate.odd(9000, seed=81).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
