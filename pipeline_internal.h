@@ -156,6 +156,7 @@ struct pipeline {
     atomic_bool stop_syncing;
 
     bool lost_reader;           /* standard output was closed */
+    bool overwrites_input;      /* the output is an input and is written as it stands */
     bool keeps_store;           /* it stays behind */
     struct sort_report *report;
 };
@@ -276,6 +277,9 @@ int store_settle(struct pipeline *p);
 
 /* pipeline_resume.c */
 
+/* When the outputs are chosen: looks whether one of them would destroy an input. */
+void resume_look_at_output(struct pipeline *p);
+
 /* Before loading: remembers what the record will say of the inputs and their header. */
 int resume_remember_inputs(struct pipeline *p);
 
@@ -287,6 +291,9 @@ bool resume_needs_all_runs(const struct pipeline *p);
 
 /* After loading and spilling: the record says so, if everything is in the store. */
 int resume_end_load(struct pipeline *p);
+
+/* Before the merge: true if the output may be written. False after a message. */
+bool resume_may_write(const struct pipeline *p);
 
 /* After a failure: if it could not say so, mostly for lack of space, it may now. */
 void resume_try_record_again(struct pipeline *p);

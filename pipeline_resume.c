@@ -236,8 +236,32 @@ int resume_begin_store(struct pipeline *p)
     return pipeline_failed(p) ? -1 : 0;
 }
 
+void resume_look_at_output(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    struct stat out, in;
+    if (!s->output || p->output.final || s->no_resume || stat(p->output.name, &out) != 0 ||
+        !S_ISREG(out.st_mode))
+        return;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        const char *path = s->inputs[i];
+        int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(path, &in);
+        bool same = r == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+        p->overwrites_input = p->overwrites_input || same;
+    }
+}
+
+bool resume_may_write(const struct pipeline *p)
+{
+    if (!p->overwrites_input || p->is_loaded || p->sum_in.n_records == 0) return true;
+    diag_error("'%s' is an input, nothing can be written beside it, and there is no place for its "
+               "records meanwhile: name another output", p->settings->output);
+    return false;
+}
+
 bool resume_needs_all_runs(const struct pipeline *p)
 {
+    if (p->overwrites_input) return true;
     return p->input_is_cut || atomic_load(&p->stop_signal) ||
            (p->store && p->is_recorded && (!p->can_read_again || p->settings->keep_store));
 }
@@ -283,7 +307,7 @@ bool resume_keeps_store(const struct pipeline *p, int signal_number)
 {
     const struct sort_settings *s = p->settings;
     bool is_wish = signal_number == SIGINT || signal_number == SIGQUIT;
-    if (s->resumed) return true;
+    if (s->resumed || (p->overwrites_input && p->is_loaded)) return true;
     if (!p->is_recorded || (is_wish && !s->keep_store)) return false;
     if (p->is_loaded || p->has_all_runs) return true;
     return p->n_durable > 0 && ((p->can_read_again && !p->input_is_bad) || s->keep_store);

@@ -4,6 +4,7 @@ Loads are cut off by a library that kills at a certain call (test_faults.py)."""
 
 import gzip
 import os
+import shutil
 import signal
 import unittest
 
@@ -34,7 +35,8 @@ class LostTest(ResumeTest):
 
     def cut_load(self, *args, n_runs=3, **how):
         """A sort of a file that is killed when so many runs are durable."""
-        store = self.killed(f"link:{n_runs + 1}:kill:.sst", *args, "-o", self.path("out.bam"), **how)
+        store = self.killed(f"link:{n_runs + 1}:kill:.sst", *args, "-o", self.path("out.bam"),
+                            **how)
         self.assertEqual(self.state(store), "loading")
         return store
 
@@ -43,8 +45,8 @@ class Resumed(LostTest):
     """Stores that are resumed."""
 
     def test_part_and_then_all(self):
-        """--partial let the store pass as one that has all: resumed again it gave the same part, with
-        exit status 0."""
+        """--partial let the store pass as one that has all: resumed again it gave the same part,
+        with exit status 0."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         for fault in (False, True):
@@ -60,8 +62,8 @@ class Resumed(LostTest):
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_no_space_for_the_record(self):
-        """All of a pipe was on disk but could not be called complete: when the merge failed, too, all
-        was removed."""
+        """All of a pipe was on disk but could not be called complete: when the merge failed, too,
+        all was removed."""
         sam = generate.odd(9000, seed=81).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
         for n, state, options in (("2", "loaded", []), ("2+", "loading", ["--partial"])):
@@ -78,7 +80,7 @@ class Resumed(LostTest):
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_filter(self):
-        """A filter, which applies to inputs, dropped all records of the rest and of nothing else."""
+        """A filter, which is of inputs, dropped records of the rest and of nothing else."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         store = self.cut_load(source)
@@ -94,7 +96,8 @@ class Resumed(LostTest):
         was = os.stat(source)
         sam = bamfile.read(source).text.encode() + b"@CO\t"
         sam += b"x" * (was.st_size - len(sam) - 1) + b"\n"
-        for name, data in (("SAM", sam), ("gzip", gzip.compress(sam, 0)), ("zeros", bytes(len(sam)))):
+        for name, data in (("SAM", sam), ("gzip", gzip.compress(sam, 0)),
+                           ("zeros", bytes(len(sam)))):
             with open(source, "wb") as file:
                 file.write(data)
             os.truncate(source, was.st_size)
@@ -106,7 +109,7 @@ class Resumed(LostTest):
                 self.assertFalse(os.path.exists(self.path("out.bam")))
 
     def test_input_without_a_name(self):
-        """A file that was removed, as /dev/stdin: realpath finds none, which was "out of memory"."""
+        """A removed file, as /dev/stdin: realpath finds none, which was "out of memory"."""
         sam = generate.odd(9000, seed=81).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
         for source in (self.source(), self.write("in.sam", sam)):
@@ -157,7 +160,8 @@ class Early(ResumeTest):
     def test_truncated(self):
         """Within a record; within a BGZF block: of the blocks before, nothing is lost."""
         for count in (2, 3000, 7000):
-            for options, budget in (([], None), (["-n"], SPILL_BUDGET), (["-@", "3"], SPILL_BUDGET)):
+            for options, budget in (([], None), (["-n"], SPILL_BUDGET),
+                                    (["-@", "3"], SPILL_BUDGET)):
                 with self.subTest(count=count, options=options, budget=budget):
                     cut = self.first(count) + self.records[count][:30]
                     self.check(bamfile.bgzf(cut), count, *options, budget=budget)
@@ -230,6 +234,65 @@ class Clean(LostTest):
         self.assertEqual(self.clean(f"{self.where}/a\nb").err.count("\n"), 1)
 
 
+class OntoItself(LostTest):
+    """An input that is the output, where nothing can be made beside it: it is written as it
+    stands. What was in memory, or in a store that said to read the input again, was lost."""
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.source()
+        self.want = self.sort_bam("--no-PG", self.file)
+        for path, mode in ((self.work.parent, 0o711), (self.work, 0o555), (self.where, 0o777),
+                           (self.scratch, 0o777), (self.file, 0o666)):
+            os.chmod(path, mode)
+        self.addCleanup(os.chmod, self.work, 0o755)
+        self.user = []
+        if os.geteuid() == 0:
+            self.user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+            if not shutil.which("setpriv"):
+                self.skipTest("root may write everywhere")
+
+    def as_user(self, *args, **how):
+        """Runs rocksort as somebody who may not write in work."""
+        return self.run_program([*self.user, SAMTOOLS, "rocksort", "--no-PG", *args], **how)
+
+    def test_good(self):
+        for place in (["-T", self.where], []):
+            for budget in (None, SPILL_BUDGET):
+                result = self.as_user(*place, "-o", self.file, self.file, budget=budget)
+                self.assertEqual(result.status, 0, result.err)
+                self.assert_same_bam(bamfile.read(self.file), self.want)
+                self.assertEqual((self.stores(), os.listdir(self.scratch)), ([], []))
+
+    def test_killed(self):
+        with open(self.file, "rb") as file:
+            before = file.read()
+        for budget in (None, SPILL_BUDGET):
+            for action in ("EIO", "kill", "term"):
+                with open(self.file, "wb") as file:
+                    file.write(before)
+                with self.subTest(budget=budget, action=action):
+                    result = self.as_user("-T", self.where, "-o", self.file, self.file,
+                                          budget=budget,
+                                          env=self.faulty(f"write:2:{action}:{self.file}"))
+                    self.assertNotEqual(result.status, 0)
+                    store, = self.stores()
+                    result = self.as_user("--resume", store)
+                    self.assertEqual(result.status, 0, result.err)
+                    self.assert_same_bam(bamfile.read(self.file), self.want)
+
+    def test_no_place(self):
+        """Then it is left alone."""
+        with open(self.file, "rb") as file:
+            before = file.read()
+        for budget in (None, SPILL_BUDGET):
+            result = self.as_user("-T", self.where, "-o", self.file, self.file, budget=budget,
+                                  env=self.faulty("openat:1+:ENOSPC:STORE.new"))
+            self.assert_error(result, self.file, "another output")
+            with open(self.file, "rb") as file:
+                self.assertTrue(file.read() == before)
+
+
 class Index(LostTest):
     """Outputs with an index."""
 
@@ -258,8 +321,8 @@ class Closed(CliTest):
     def with_closed(self, streams, *args, budget=SPILL_BUDGET):
         """Runs rocksort without these streams."""
         shell = " ".join({0: "<&-", 1: ">&-", 2: "2>&-"}[number] for number in streams)
-        return self.run_program(["sh", "-c", f'exec "$0" "$@" {shell}', SAMTOOLS, "rocksort", *args],
-                                budget=budget)
+        return self.run_program(["sh", "-c", f'exec "$0" "$@" {shell}', SAMTOOLS, "rocksort",
+                                 *args], budget=budget)
 
     def test_output(self):
         """The output went into a temporary file, with exit status 0."""
@@ -267,7 +330,8 @@ class Closed(CliTest):
         with open(source, "rb") as file:
             before = file.read()
         for streams in ((1,), (0, 1), (1, 2), (0, 1, 2)):
-            for args in (("--no-resume",), ("--no-resume", "-o", "/dev/stdout"), ("--checksum-only",)):
+            for args in (("--no-resume",), ("--no-resume", "-o", "/dev/stdout"),
+                         ("--checksum-only",)):
                 with self.subTest(streams=streams, args=args):
                     result = self.with_closed(streams, *args, source)
                     self.assertEqual(result.status, 1, result.err)
