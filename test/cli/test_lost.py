@@ -281,6 +281,16 @@ class OntoItself(LostTest):
                     self.assertEqual(result.status, 0, result.err)
                     self.assert_same_bam(bamfile.read(self.file), self.want)
 
+    def test_durable(self):
+        """What nothing else has is on the disk from the beginning."""
+        report = self.scratch / "report"
+        self.as_user("-T", self.where, "-o", self.file, self.file,
+                     env={**self.faulty("fsync:9999:EIO:.sst,fdatasync:9999:EIO:.sst"),
+                          "FAULT_REPORT": str(report)})
+        with open(report, encoding="ascii") as file:
+            counts = dict(line.split() for line in file)
+        self.assertGreater(int(counts["fault0"]) + int(counts["fault1"]), 0)
+
     def test_no_place(self):
         """Then it is left alone."""
         with open(self.file, "rb") as file:
