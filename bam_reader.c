@@ -51,6 +51,7 @@ struct bam_reader {
     const uint8_t *waiting;     /* one of the two, when it was read and not handed out, or NULL */
     uint64_t n_records;
     uint64_t record_offset;     /* SOURCE_RENAMED: virtual offset behind the record in raw */
+    bool failed;                /* there was a message, and a piece of what came before */
     bool io_failed;             /* the file could not be read, which says nothing of its content */
     /* names that change, or NULL */
     const struct header_union *renames;
@@ -338,7 +339,8 @@ static int next_bgzf(struct bam_reader *reader, struct bam_piece *piece, uint8_t
         r = append_block(reader, piece);
     } while (r == BAM_READER_PIECE && piece->raw_bytes + BGZF_MAX_BYTES <= piece_bytes &&
              piece->compressed_bytes < piece_bytes);
-    if (r == BAM_READER_ERROR) return r;
+    reader->failed = r == BAM_READER_ERROR;
+    if (reader->failed && piece->compressed_bytes == 0) return r;
     if (r == BAM_READER_END && piece->compressed_bytes == 0) {
         if (reader->check_end && !reader->last_block_empty)
             diag_warning("'%s' ends without an EOF marker; it is probably truncated", reader->name);
@@ -455,8 +457,8 @@ static int next_records(struct bam_reader *reader, struct bam_piece *piece, uint
 {
     for (;;) {
         int r = fetch_record(reader);
-        if (r == BAM_READER_ERROR) return r;
-        if (r == BAM_READER_END) return piece->raw_bytes ? BAM_READER_PIECE : BAM_READER_END;
+        reader->failed = r == BAM_READER_ERROR;
+        if (r != BAM_READER_PIECE) return piece->raw_bytes ? BAM_READER_PIECE : r;
         size_t size = bam_record_bytes(reader->waiting);
         if (size > room - piece->raw_bytes)
             return piece->raw_bytes ? BAM_READER_PIECE : BAM_READER_NO_ROOM;
@@ -474,6 +476,7 @@ int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t 
     piece->compressed_bytes = 0;
     piece->raw_bytes = 0;
     piece->end_offset = INPUT_OFFSET_UNKNOWN;
+    if (reader->failed) return BAM_READER_ERROR;
     switch (reader->source) {
     case SOURCE_BGZF: return next_bgzf(reader, piece, raw, piece_bytes, room);
     case SOURCE_PLAIN: return next_plain(reader, piece, raw, piece_bytes, room);

@@ -2,6 +2,7 @@
  * bam_rocksort.c -- the command `samtools rocksort`: from options to the sort, to the closing line
  * and the exit status.
  */
+#define _GNU_SOURCE             /* O_PATH */
 #include "bam_rocksort.h"
 
 #include "bam_plan.h"
@@ -15,11 +16,28 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/*
+ * A file that is opened gets the lowest number that is free: with standard output closed (>&-) it
+ * would get that, and the output be written into it. So what is closed is held by something that
+ * can neither be read nor written, nor be opened again by /dev/stdout.
+ */
+static int hold_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+        if (open("/", O_PATH) == fd) continue;
+        diag_error("standard input, output or error is closed, and '/' cannot be opened");
+        return -1;
+    }
+    return 0;
+}
 
 static void print_version(void)
 {
@@ -119,6 +137,7 @@ static int run_or_resume(struct sort_options *options)
 int main_rocksort(int argc, char **argv)
 {
     struct sort_options options;
+    if (hold_closed_streams() < 0) return EXIT_FAILURE;
     diag_guard_stderr();
     sort_options_init(&options, strcmp(argv[0], "sort") == 0 ? DIALECT_SAMTOOLS_SORT
                                                              : DIALECT_ROCKSORT);

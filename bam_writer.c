@@ -328,6 +328,14 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
     return r < 0 && complete ? write_error(writer) : 0;
 }
 
+/* An older index would be one of what the output was before; should the process die before the new
+   one has its name there is none. */
+static void drop_old_index(const struct bam_writer *writer)
+{
+    const struct output_path *index = writer->settings.index_path;
+    if (index && index->final) (void)unlink(index->final);
+}
+
 static void free_writer(struct bam_writer *writer)
 {
     if (writer->raw_fd >= 0) (void)close(writer->raw_fd);
@@ -351,6 +359,7 @@ int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result
     *result = (struct bam_writer_result){n_bytes, writer->lost_reader};
     if (r == 0 && writer->file_exists) {
         if (stat(path->temporary, &st) == 0) result->n_bytes = (uint64_t)st.st_size;
+        drop_old_index(writer);
         r = output_path_commit(path);
     }
     if (r < 0 && writer->file_exists) output_path_drop(path);

@@ -77,7 +77,8 @@ struct kept_store *kept_store_open(const char *path)
         return NULL;
     }
     store->n_dirs = store->record.n_directories;
-    for (size_t i = 0; i < store->n_dirs; i++) store->dirs[i] = (struct store_dir){NULL, -1, -1};
+    for (size_t i = 0; i < store->n_dirs; i++)
+        store->dirs[i] = (struct store_dir){NULL, -1, -1, false};
     store->dirs[store->record.directory] = dir;
     if (open_others(store, path) == 0) return store;
     kept_store_close(store);

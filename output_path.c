@@ -17,8 +17,8 @@
 #define WORD ".rocksort."
 #define ENDING ".tmp"
 
-/* The name of a file that is not there yet, the links to its directory followed; NULL: errno. */
-static char *resolve_new(const char *name)
+/* The name with the links to its directory followed; NULL: errno. */
+static char *resolve_directory(const char *name)
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
     char *dir = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
@@ -29,6 +29,42 @@ static char *resolve_new(const char *name)
     free(dir);
     free(real);
     return path;
+}
+
+/* Where the link at `path` leads, seen from its directory; NULL with errno 0 if it is none. */
+static char *follow_link(const char *path)
+{
+    char target[PATH_MAX];
+    struct stat st;
+    errno = 0;
+    if (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode)) {
+        errno = 0;
+        return NULL;
+    }
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n < 0) return NULL;
+    target[n] = '\0';
+    int n_dir = target[0] == '/' ? 0 : (int)(strrchr(path, '/') + 1 - path);
+    size_t room = (size_t)n_dir + (size_t)n + 1;
+    char *next = malloc(room);
+    if (next) (void)snprintf(next, room, "%.*s%s", n_dir, path, target);
+    return next;
+}
+
+/* The name of a file that is not there yet, all links followed; NULL: errno. */
+static char *resolve_new(const char *name)
+{
+    enum { MOST_LINKS = 40 };           /* as in the kernel */
+    char *path = resolve_directory(name);
+    for (int i = 0; path; i++) {
+        char *next = follow_link(path);
+        if (!next && errno == 0) return path;
+        free(path);
+        path = next && i < MOST_LINKS ? resolve_directory(next) : NULL;
+        if (i == MOST_LINKS) errno = ELOOP;
+        free(next);
+    }
+    return NULL;
 }
 
 static bool can_write_beside(const char *path)
@@ -61,17 +97,21 @@ static char *make_temporary(const char *final)
 int output_path_choose(struct output_path *path, const char *name)
 {
     struct stat st;
-    *path = (struct output_path){.name = name, .mode = 0666};
+    *path = (struct output_path){.name = name};
     if (strncmp(name, "file:", 5) == 0) name += strncmp(name, "file://", 7) == 0 ? 7 : 5;
     if (strstr(name, "://")) return 0;
     path->name = name;
-    bool is_link = lstat(name, &st) == 0 && S_ISLNK(st.st_mode), exists = stat(name, &st) == 0;
+    bool exists = stat(name, &st) == 0;
     if (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return 0;
-    if (!exists && is_link) return 0;           /* what it leads to will be made */
     size_t n = strlen(name);
     errno = exists ? EISDIR : ENOENT;
     if (n > 0 && name[n - 1] != '/' && !(exists && S_ISDIR(st.st_mode))) {
-        if (exists) path->mode = st.st_mode & 07777;
+        path->replaces = exists;
+        if (exists) {
+            path->mode = st.st_mode & 07777;
+            path->uid = st.st_uid;
+            path->gid = st.st_gid;
+        }
         path->final = exists ? realpath(name, NULL) : resolve_new(name);
         bool beside = path->final && can_write_beside(path->final);
         if (!beside && exists && access(name, W_OK) == 0) {
@@ -92,10 +132,23 @@ bool output_path_same(const struct output_path *a, const struct output_path *b)
     return a->final && b->final && strcmp(a->final, b->final) == 0;
 }
 
+/* Gives a new file the owner and permissions of the one that it will replace, if that can be. */
+static void inherit(const struct output_path *path, int fd)
+{
+    mode_t mode = path->mode;
+    /* What a program may do as its owner or group it may not do as another one. */
+    if (fchown(fd, path->uid, path->gid) < 0 && fchown(fd, (uid_t)-1, path->gid) < 0)
+        mode &= (mode_t)~(S_ISUID | S_ISGID);
+    (void)fchmod(fd, mode);
+}
+
 /* Makes the temporary file, which nobody else may have made; returns it open, or -1 with errno. */
 static int make_file(const struct output_path *path)
 {
-    return open(path->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, path->mode);
+    int fd = open(path->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                  path->replaces ? 0600 : 0666);
+    if (fd >= 0 && path->replaces) inherit(path, fd);
+    return fd;
 }
 
 static void lock_path(const struct output_path *path)
@@ -108,17 +161,24 @@ static void unlock_path(const struct output_path *path)
     if (path->lock) (void)pthread_mutex_unlock(path->lock);
 }
 
-hFILE *output_path_open(const struct output_path *path)
+int output_path_create(const struct output_path *path)
 {
-    if (!path->temporary) return hopen(path->name, "w");
+    if (!path->temporary) return open(path->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     lock_path(path);
     int fd = make_file(path);
     int error = errno;
     unlock_path(path);
     errno = error;
+    return fd;
+}
+
+hFILE *output_path_open(const struct output_path *path)
+{
+    if (!path->temporary) return hopen(path->name, "w");
+    int fd = output_path_create(path);
     hFILE *file = fd >= 0 ? hdopen(fd, "w") : NULL;
     if (file || fd < 0) return file;
-    error = errno;
+    int error = errno;
     (void)close(fd);
     output_path_drop(path);
     errno = error;

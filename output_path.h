@@ -2,9 +2,9 @@
  * output_path.h -- under which name a file is written, and which it gets when it is complete.
  *
  * A regular file is written under a temporary name beside it and renamed, so that its name never
- * stands for half a result, and a file can be sorted onto itself. A link is followed first.
- * Devices, pipes, URLs, and files in directories in which nothing can be made are written as they
- * stand.
+ * stands for half a result, and a file can be sorted onto itself. A symbolic link is followed
+ * first, also to a file that is not there; other hard links stay what they are. Devices,
+ * pipes, URLs, and files in directories in which nothing can be made are written as they stand.
  *
  * Order of calls: choose, before hours of work; open, write, close; commit, or drop; release at any
  * time. Errors: -1 after a message, unless said otherwise.
@@ -25,7 +25,10 @@ struct output_path {            /* starts as {0} */
     const char *name;           /* as it was given, borrowed */
     char *final;                /* the regular file; NULL: written as it stands */
     char *temporary;            /* NULL likewise */
-    mode_t mode;                /* permissions for the file; the umask applies to new ones */
+    bool replaces;              /* a file that is there: the new one gets its permissions, and, */
+    mode_t mode;
+    uid_t uid;                  /* as far as that is allowed, its owner and group */
+    gid_t gid;
     /* set by the caller after choosing */
     pthread_mutex_t *lock;      /* held while the temporary file is made; NULL: nobody removes it */
     bool durable;               /* commit waits until file and name are on the disk */
@@ -41,6 +44,9 @@ static inline const char *output_path_to_write(const struct output_path *path)
 
 /* Opens the file; the temporary one must not exist. NULL on failure, with errno set. */
 hFILE *output_path_open(const struct output_path *path);
+
+/* The same as a descriptor; not for URLs. -1 on failure, with errno set. */
+int output_path_create(const struct output_path *path);
 
 /* The same for a library that opens the file by its name: calls `make`, which returns 0 or -1, when
    an empty file is there and before the lock is let go. Returns -1 with errno set, or 0. */

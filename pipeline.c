@@ -224,6 +224,7 @@ static int run_phases(struct pipeline *p)
     struct sort_report *report = p->report;
     const struct sort_settings *s = p->settings;
     if (choose_outputs(p) < 0 || start_pool(p) < 0) return -1;
+    resume_look_at_output(p);
     if (s->resumed && resume_store(p) < 0) return -1;
     bool reads_input = resume_reads_input(p), nothing_to_check;
     if (reads_input && open_inputs(p) < 0) return -1;
@@ -238,7 +239,7 @@ static int run_phases(struct pipeline *p)
     /* Only now, since workers that parse SAM look into the header, too. */
     if (sort_rules_update_header(&p->rules, p->any_placed, p->header) < 0) return header_error(p);
     progress_enter(p, SORT_PHASE_SETTLE);
-    if (spill_to_fit(p) < 0 || resume_end_load(p) < 0) return -1;
+    if (spill_to_fit(p) < 0 || resume_end_load(p) < 0 || !resume_may_write(p)) return -1;
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* merging allocates anew, in other sizes */
 #endif
@@ -284,6 +285,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     int r = run_phases(&p);
     progress_enter(&p, SORT_PHASE_CLOSE);
     progress_stop(&p);
+    if (r < 0) resume_try_record_again(&p);
     if (r == 0 && settings->keep_store) report->store_paths = p.scratch_paths;
     pipeline_lock(&p);
     p.over = true;

@@ -50,7 +50,8 @@ static void *sync_later(void *arg)
 int durable_begin(struct pipeline *p)
 {
     const struct sort_settings *s = p->settings;
-    if (s->durable_after_seconds == 0) return 0;
+    /* Of an input that is overwritten there will be nothing else. */
+    if (s->durable_after_seconds == 0 || p->overwrites_input) return 0;
     p->real_scratch_paths = resume_absolute_paths(p);
     if (!p->real_scratch_paths) return pipeline_no_memory(p);
     sync_policy_leave_out(p->real_scratch_paths);

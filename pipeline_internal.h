@@ -109,7 +109,8 @@ struct pipeline {
     int *lock_fds;              /* of those that were made here */
     bool is_recorded;           /* the store says what it is */
     bool can_read_again;        /* the inputs, from any record on */
-    bool is_loaded;             /* the store says that it has all records */
+    bool has_all_runs;          /* the store has all records, */
+    bool is_loaded;             /* and says so */
     bool input_is_bad;          /* reading it again would fail again */
     bool input_is_cut;          /* after an error or a signal; what came is to be kept */
     unsigned n_durable;         /* runs that another process would find */
@@ -156,6 +157,7 @@ struct pipeline {
     atomic_bool stop_syncing;
 
     bool lost_reader;           /* standard output was closed */
+    bool overwrites_input;      /* the output is an input and is written as it stands */
     bool keeps_store;           /* it stays behind */
     struct sort_report *report;
 };
@@ -276,6 +278,9 @@ int store_settle(struct pipeline *p);
 
 /* pipeline_resume.c */
 
+/* When the outputs are chosen: looks whether one of them would destroy an input. */
+void resume_look_at_output(struct pipeline *p);
+
 /* Before loading: remembers what the record will say of the inputs and their header. */
 int resume_remember_inputs(struct pipeline *p);
 
@@ -287,6 +292,12 @@ bool resume_needs_all_runs(const struct pipeline *p);
 
 /* After loading and spilling: the record says so, if everything is in the store. */
 int resume_end_load(struct pipeline *p);
+
+/* Before the merge: true if the output may be written. False after a message. */
+bool resume_may_write(const struct pipeline *p);
+
+/* After a failure: if it could not say so, mostly for lack of space, it may now. */
+void resume_try_record_again(struct pipeline *p);
 
 /* True if what came is to be kept when the input ends with an error. */
 bool resume_saves_part(const struct pipeline *p);

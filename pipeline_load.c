@@ -90,25 +90,30 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
 {
     struct bam_batch *batch = piece->batch;
     size_t end = piece->raw_at + piece->input.raw_bytes, at = batch->walk_at, n_records = 0;
+    size_t rec_bytes = 0;
+    bool is_damaged = false;
     while (end - at >= 4) {
-        size_t rec_bytes = bam_record_bytes(batch->mem + at);
-        if (rec_bytes < BAM_RECORD_FIXED_BYTES || rec_bytes > INT32_MAX) {
-            diag_error("record %" PRIu64 " of '%s' is damaged: it claims a size of %zu bytes",
-                       ld->n_records + n_records + 1, bam_reader_name(ld->reader), rec_bytes);
-            return -1;
-        }
+        rec_bytes = bam_record_bytes(batch->mem + at);
+        is_damaged = rec_bytes < BAM_RECORD_FIXED_BYTES || rec_bytes > INT32_MAX;
+        if (is_damaged) break;
         if (rec_bytes > ld->max_record_bytes) ld->max_record_bytes = rec_bytes;
         if (rec_bytes > end - at) break;
         at += rec_bytes;
         n_records++;
     }
-    if (n_records == 0) return 0;
-    struct bam_batch_part *part = add_part(ld, batch, at, n_records);
-    if (!part) return -1;
-    ld->at = (struct input_position){bam_inputs_number(ld->p->inputs),
-                                     bam_piece_offset(&piece->input, at - piece->raw_at),
-                                     ld->n_records};
-    return pipeline_submit(ld->p, index_job, part);
+    if (n_records > 0) {
+        struct bam_batch_part *part = add_part(ld, batch, at, n_records);
+        if (!part) return -1;
+        ld->at = (struct input_position){bam_inputs_number(ld->p->inputs),
+                                         bam_piece_offset(&piece->input, at - piece->raw_at),
+                                         ld->n_records};
+        if (pipeline_submit(ld->p, index_job, part) < 0) return -1;
+    }
+    if (!is_damaged) return 0;
+    /* Those before it may be wanted (end_early). */
+    diag_error("record %" PRIu64 " of '%s' is damaged: it claims a size of %zu bytes",
+               ld->n_records + 1, bam_reader_name(ld->reader), rec_bytes);
+    return -1;
 }
 
 static struct load_piece *oldest_piece(const struct loader *ld)
@@ -214,9 +219,10 @@ static int place_records(struct loader *ld, struct load_piece *piece, const uint
 /* Hands out the records of a piece of SAM, whose lines are parsed. */
 static int place_lines(struct loader *ld, struct load_piece *piece)
 {
-    const struct sam_chunk *lines = &piece->input.lines;
+    struct sam_chunk *lines = &piece->input.lines;
     const uint8_t *at = lines->raw, *end = at + lines->raw_bytes;
     size_t n_left = lines->n_records;
+    lines->n_records = 0;       /* nobody hands them out again (end_early) */
     while (n_left > 0) {
         size_t room = bam_batch_room(ld->filling), n_bytes = (size_t)(end - at), n = n_left;
         if (n_bytes > room) {

@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- what is written down ---- */
 
@@ -59,9 +60,11 @@ int resume_remember_inputs(struct pipeline *p)
     p->can_read_again = bam_inputs_can_seek(p->inputs);
     for (size_t i = 0; i < s->n_inputs; i++) {
         struct store_input *input = &p->input_files[i];
-        bool is_file = describe_file(s->inputs[i], input);
-        if (!is_file) p->can_read_again = false;
-        input->path = is_file ? realpath(s->inputs[i], NULL) : strdup(s->inputs[i]);
+        if (describe_file(s->inputs[i], input)) input->path = realpath(s->inputs[i], NULL);
+        if (input->path) continue;
+        /* A pipe; or a file that has lost its name, and is /dev/stdin. */
+        p->can_read_again = false;
+        input->path = strdup(s->inputs[i]);
         if (!input->path) return pipeline_no_memory(p);
     }
     /* As it is before threads look at it, in a copy: htslib frees its text when a line changes. */
@@ -197,11 +200,13 @@ static int write_record(struct pipeline *p, enum store_state state)
         size_t n_written = write_to_all(p, &record);
         r = n_written > 0 ? 0 : -1;
         /* There was one before if the store is resumed: this one is for the leftovers' names. */
-        if (n_written < p->n_scratch_paths && !s->resumed &&
+        if (n_written < p->n_scratch_paths && !s->resumed && !pipeline_failed(p) &&
             (r < 0 || !disk_space_is_short(errno)))
             diag_warning("cannot write '%s/" SCRATCH_RECORD_NAME "': %s; %s", p->scratch_paths[0],
-                         strerror(errno), r < 0 ? "if this sort fails it cannot be resumed"
-                                                : "it is in the other directories");
+                         strerror(errno),
+                         r == 0                   ? "it is in the other directories"
+                         : state == STORE_LOADING ? "if this sort fails it cannot be resumed"
+                                                  : "if this sort fails it is tried again");
     } else {
         (void)pipeline_no_memory(p);
     }
@@ -227,8 +232,32 @@ int resume_begin_store(struct pipeline *p)
     return pipeline_failed(p) ? -1 : 0;
 }
 
+void resume_look_at_output(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    struct stat out, in;
+    if (!s->output || p->output.final || s->no_resume || stat(p->output.name, &out) != 0 ||
+        !S_ISREG(out.st_mode))
+        return;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        const char *path = s->inputs[i];
+        int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(path, &in);
+        bool same = r == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+        p->overwrites_input = p->overwrites_input || same;
+    }
+}
+
+bool resume_may_write(const struct pipeline *p)
+{
+    if (!p->overwrites_input || p->is_loaded || p->sum_in.n_records == 0) return true;
+    diag_error("'%s' is an input, nothing can be written beside it, and there is no place for its "
+               "records meanwhile: name another output", p->settings->output);
+    return false;
+}
+
 bool resume_needs_all_runs(const struct pipeline *p)
 {
+    if (p->overwrites_input) return true;
     return p->input_is_cut || atomic_load(&p->stop_signal) ||
            (p->store && p->is_recorded && (!p->can_read_again || p->settings->keep_store));
 }
@@ -236,11 +265,20 @@ bool resume_needs_all_runs(const struct pipeline *p)
 int resume_end_load(struct pipeline *p)
 {
     if (!p->store || !p->is_recorded || p->sealed.n > p->sealed.n_spilled || p->is_loaded) return 0;
+    /* Of a part that is written the store must not say that it is all. */
+    if (!resume_reads_input(p)) return 0;
     int r = write_record(p, STORE_LOADED);
     pipeline_lock(p);
+    p->has_all_runs = true;
     p->is_loaded = r == 0;
     pipeline_unlock(p);
     return pipeline_failed(p) ? -1 : 0;
+}
+
+void resume_try_record_again(struct pipeline *p)
+{
+    pipeline_fail(p);           /* there is news enough */
+    if (p->has_all_runs && !p->is_loaded) (void)resume_end_load(p);
 }
 
 bool resume_saves_part(const struct pipeline *p)
@@ -265,9 +303,9 @@ bool resume_keeps_store(const struct pipeline *p, int signal_number)
 {
     const struct sort_settings *s = p->settings;
     bool is_wish = signal_number == SIGINT || signal_number == SIGQUIT;
-    if (s->resumed) return true;
+    if (s->resumed || (p->overwrites_input && p->is_loaded)) return true;
     if (!p->is_recorded || (is_wish && !s->keep_store)) return false;
-    if (p->is_loaded) return true;
+    if (p->is_loaded || p->has_all_runs) return true;
     return p->n_durable > 0 && ((p->can_read_again && !p->input_is_bad) || s->keep_store);
 }
 
@@ -485,6 +523,9 @@ int resume_store(struct pipeline *p)
 int resume_inputs(struct pipeline *p)
 {
     sam_hdr_t *header = bam_inputs_header(p->inputs);
+    /* Size and time of change do not tell everything. */
+    if (!bam_inputs_can_seek(p->inputs))
+        return refuse(p, "its inputs are not the BGZF-compressed BAM files that they were");
     if (sam_hdr_nref(header) != p->n_refs) return refuse(p, "its inputs have other references");
     uint64_t n_bytes = bam_inputs_start_at(p->inputs, &p->start);
     pipeline_lock(p);

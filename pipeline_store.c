@@ -34,7 +34,8 @@ static int make_scratch_dirs(struct pipeline *p)
     for (size_t i = 0; i < s->n_temp_prefixes; i++) {
         /* Under the lock: the signal thread must see every directory that exists. */
         pipeline_lock(p);
-        char *path = scratch_dir_create(s->temp_prefixes[i], s->output);
+        const char *output = p->overwrites_input ? NULL : s->output;    /* no place beside it */
+        char *path = scratch_dir_create(s->temp_prefixes[i], output);
         if (path) p->lock_fds[p->n_scratch_paths] = store_dir_claim(path);
         int error = errno;
         if (path) p->scratch_paths[p->n_scratch_paths++] = path;

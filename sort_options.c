@@ -303,6 +303,7 @@ static int take_option(struct sort_options *o, int c, const char *text)
         o->whole_name = true;
         return 0;
     case OPTION_INPUT_OPTION:
+        o->input_option_given = true;
         return sort_options_add_format("--input-fmt-option", text,
                                  (hts_opt **)&s->input_format.specific);
     case OPTION_OUTPUT_OPTION:

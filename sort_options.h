@@ -43,6 +43,7 @@ struct sort_options {
     bool whole_name;                    /* -f */
     bool lexical_names;                 /* -N */
     const char *tag;                    /* -t */
+    bool input_option_given;            /* --input-fmt-option */
     bool write_index;
     hts_opt *output_options;            /* --output-fmt-option, --reference */
     char *output_name, *index_name;

@@ -21,6 +21,9 @@ int sort_options_check_modes(const struct sort_options *o, int n)
     else if (o->resume && (o->clean || s->no_resume || s->sum_only || o->verify || o->plan))
         problem = "--resume cannot be used together with --clean, --no-resume, --checksum-only, "
                   "--verify or --plan";
+    else if (o->resume && o->input_option_given)
+        problem = "with --resume the input is read on as it was begun: --input-fmt-option cannot "
+                  "be given";
     else if (o->resume && o->temp_prefixes)
         problem = "with --resume temporary data stay where they are: -T cannot be given";
     else if (s->partial && !o->resume)

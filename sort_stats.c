@@ -444,8 +444,7 @@ static int write_file(const struct output_path *path, const char *text, size_t n
     bool is_file = path->name != NULL;
     int fd = STDOUT_FILENO;
     if (is_file) {
-        int how = path->temporary ? O_CREAT | O_EXCL : O_CREAT | O_TRUNC;
-        fd = open(output_path_to_write(path), O_WRONLY | O_CLOEXEC | how, path->mode);
+        fd = output_path_create(path);
         if (fd < 0) return write_error(name, errno);
     }
     int error = 0;

@@ -4,10 +4,12 @@
 #include "diag.h"
 #include "scratch_dir.h"
 #include "store_dir.h"
+#include "terminal_text.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +74,14 @@ static void look_at(const struct store_dir *dir, struct found *found)
     if (fd >= 0) found->n_bytes = count_bytes(fd, true);
 }
 
+/* Prints a path as it may be shown: a name can have newlines and what terminals act on. */
+static void print_path(const char *path)
+{
+    char shown[TERMINAL_TEXT_GROWTH * PATH_MAX];
+    (void)terminal_text(path, shown, sizeof shown);
+    (void)fputs(shown, stdout);
+}
+
 static void print_found(const char *path, const struct found *found, const char *done)
 {
     char age[32], part[48] = "";
@@ -84,8 +94,9 @@ static void print_found(const char *path, const struct found *found, const char 
         (void)snprintf(age, sizeof age, "%.0f min", hours * 60);
     if (found->n_parts > 1)
         (void)snprintf(part, sizeof part, " (part %zu of %zu)", found->part, found->n_parts);
-    (void)printf("%-10s %8s %12.1f MB  %s%s%s\n", found->state, age,
-                 1e-6 * (double)found->n_bytes, path, part, done);
+    (void)printf("%-10s %8s %12.1f MB  ", found->state, age, 1e-6 * (double)found->n_bytes);
+    print_path(path);
+    (void)printf("%s%s\n", part, done);
 }
 
 /* True if a process was killed just when it had made the directory: it has no lock yet. */
@@ -124,19 +135,28 @@ static int clean_one(const char *path, bool remove, unsigned *n_found)
     struct store_dir dir;
     struct found found = {.state = "in use", .n_parts = 1};
     const char *problem;
+    bool is_left = false;
     int r = store_dir_open(path, &dir, &problem);
     if (r == STORE_DIR_FOREIGN && !is_stillborn(path, &found)) return 0;
     ++*n_found;
     if (r == STORE_DIR_FOREIGN) return remove_and_print(path, remove, &found);
     if (r == STORE_DIR_BUSY) {
-        (void)printf("%-10s %8s %12s     %s\n", found.state, "", "", path);
+        (void)printf("%-10s %8s %12s     ", found.state, "", "");
+        print_path(path);
+        (void)putchar('\n');
         return 0;
     }
     look_at(&dir, &found);
+    if (remove && !dir.is_locked) {
+        diag_error("'%s' is left alone: its file system has no locks, which would tell whether a "
+                   "sort uses it; remove it yourself if none does", path);
+        remove = false;
+        is_left = true;
+    }
     /* It stays locked until it is gone: nobody can resume it meanwhile. */
     r = remove_and_print(path, remove, &found);
     store_dir_close(&dir);
-    return r;
+    return is_left ? -1 : r;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -204,13 +224,26 @@ static int clean_below(const char *path, bool remove, unsigned *n_found)
 int store_clean(const char *path, bool remove)
 {
     unsigned n_found = 0;
-    const char *slash = strrchr(path, '/');
     if (!*path) {
         diag_error("--clean takes a directory");
         return -1;
     }
-    int r = scratch_dir_is_name(slash ? slash + 1 : path) ? clean_one(path, remove, &n_found) : 0;
+    /* A shell that completes the name of a store ends it with a slash. */
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/') n--;
+    char *name = strndup(path, n);
+    if (!name) {
+        diag_error("out of memory");
+        return -1;
+    }
+    const char *slash = strrchr(name, '/');
+    int r = scratch_dir_is_name(slash ? slash + 1 : name) ? clean_one(name, remove, &n_found) : 0;
     if (r == 0 && n_found == 0) r = clean_below(path, remove, &n_found);
-    if (r == 0 && n_found == 0) (void)printf("no temporary data of rocksort in '%s'\n", path);
+    if (r == 0 && n_found == 0) {
+        (void)printf("no temporary data of rocksort in '");
+        print_path(path);
+        (void)printf("'\n");
+    }
+    free(name);
     return r;
 }

@@ -111,7 +111,8 @@ static int lock_dir(struct store_dir *dir, const char **problem)
         *problem = "is no store of rocksort";
         return STORE_DIR_FOREIGN;
     }
-    if (flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0 && !cannot_lock()) {
+    dir->is_locked = flock(dir->lock_fd, LOCK_EX | LOCK_NB) == 0;
+    if (!dir->is_locked && !cannot_lock()) {
         *problem = "is in use by another rocksort";
         return STORE_DIR_BUSY;
     }
@@ -128,7 +129,7 @@ int store_dir_open(const char *path, struct store_dir *dir, const char **problem
 {
     struct stat st, named;
     int r = STORE_DIR_FOREIGN;
-    *dir = (struct store_dir){NULL, -1, -1};
+    *dir = (struct store_dir){NULL, -1, -1, false};
     dir->fd = open(path, OPEN_DIR);
     if (dir->fd < 0) {
         *problem = errno == ENOENT ? "does not exist" : errno == ENOTDIR || errno == ELOOP
@@ -198,5 +199,5 @@ void store_dir_close(struct store_dir *dir)
     close_quietly(dir->lock_fd);
     close_quietly(dir->fd);
     free(dir->path);
-    *dir = (struct store_dir){NULL, -1, -1};
+    *dir = (struct store_dir){NULL, -1, -1, false};
 }

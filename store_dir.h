@@ -24,6 +24,7 @@ struct store_dir {
     char *path;                 /* absolute */
     int fd;
     int lock_fd;
+    bool is_locked;             /* else the file system has no locks: somebody may work there */
 };
 
 enum {
@@ -50,7 +51,7 @@ int store_dir_read(const struct store_dir *dir, struct store_record *record, con
 /* True if there is a file that looks like a record. */
 bool store_dir_has_record(const struct store_dir *dir);
 
-/* Accepts {0, -1, -1}. */
+/* Accepts {0, -1, -1, false}. */
 void store_dir_close(struct store_dir *dir);
 
 #endif

@@ -36,6 +36,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -45,7 +46,8 @@
 
 #define KINDS(K)                                                                                   \
     K(read) K(pread) K(write) K(pwrite) K(writev) K(open) K(openat) K(fopen) K(fdopen) K(close)    \
-    K(fsync) K(fdatasync) K(sync_file_range) K(ftruncate) K(fallocate) K(posix_fallocate)          \
+    K(flock) K(fsync) K(fdatasync) K(sync_file_range) K(ftruncate) K(fallocate)                    \
+    K(posix_fallocate)                                                                             \
     K(rename) K(link) K(unlink) K(unlinkat) K(mkdir) K(mkdtemp) K(rmdir) K(opendir) K(fdopendir)   \
     K(readdir) K(stat) K(fstat) K(lstat) K(statvfs) K(fcntl) K(pipe2) K(realpath) K(mmap)          \
     K(malloc) K(calloc) K(realloc) K(posix_memalign) K(aligned_alloc) K(strdup) K(strndup)         \
@@ -95,7 +97,7 @@ static int errno_of(const char *name)
         {"EINTR", EINTR},   {"EAGAIN", EAGAIN}, {"EACCES", EACCES}, {"EDQUOT", EDQUOT},
         {"EFBIG", EFBIG},   {"EPERM", EPERM},   {"EROFS", EROFS},   {"ENOENT", ENOENT},
         {"EEXIST", EEXIST}, {"EINVAL", EINVAL}, {"EXDEV", EXDEV},   {"ENOTSUP", ENOTSUP},
-        {"EPIPE", EPIPE},   {"EBUSY", EBUSY},
+        {"EPIPE", EPIPE},   {"EBUSY", EBUSY},   {"ENOLCK", ENOLCK},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i].name, name) == 0) return names[i].value;
@@ -264,6 +266,7 @@ static bool fails(enum kind kind, const char *path, int fd)
 
 PLAIN(FILE *, NULL, fopen, (const char *path, const char *mode), (path, mode), path, -1)
 PLAIN(FILE *, NULL, fdopen, (int fd, const char *mode), (fd, mode), NULL, fd)
+PLAIN(int, -1, flock, (int fd, int operation), (fd, operation), NULL, fd)
 PLAIN(int, -1, sync_file_range, (int fd, off_t at, off_t n, unsigned flags), (fd, at, n, flags),
       NULL, fd)
 PLAIN(int, -1, ftruncate, (int fd, off_t n), (fd, n), NULL, fd)

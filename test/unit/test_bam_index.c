@@ -369,7 +369,7 @@ static void test_refusals(void **state)
         index = bam_index_create(BAM_INDEX_BAI, header);
         assert_non_null(index);
     }
-    struct output_path path = {.name = "no-directory/index.bai", .mode = 0666};
+    struct output_path path = {.name = "no-directory/index.bai"};
     assert_int_equal(bam_index_write(index, &path), -1);
     bam_index_destroy(index);
     index = bam_index_create(BAM_INDEX_CSI, header);
@@ -384,6 +384,30 @@ static void test_refusals(void **state)
     bam_index_part_release(&part);
     bam_index_part_release(&part);
     sam_hdr_destroy(header);
+}
+
+/* Positions have 62 bits; LN may claim more. A shape with more of them would never be enough. */
+static void test_impossible_lengths(void **state)
+{
+    (void)state;
+    static const int64_t most = INT64_C(1) << 62;
+    static const int64_t lengths[] = {(INT64_C(1) << 59) - 256, most - 256, most - 255, most,
+                                      INT64_MAX - 256, INT64_MAX};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        sam_hdr_t *header = make_header(lengths + i, 1, 1);
+        assert_true(sam_hdr_tid2len(header, 0) == lengths[i]);
+        (void)alarm(60);
+        struct bam_index *index = bam_index_create(BAM_INDEX_CSI, header);
+        (void)alarm(0);
+        assert_non_null(index);
+        const struct bam_index_shape *shape = bam_index_shape(index);
+        int bits = shape->min_shift + 3 * shape->depth;
+        assert_in_range(bits, 1, 62);
+        /* Those that can be hold the reference and what htslib adds. */
+        if (lengths[i] <= most - 256) assert_true(lengths[i] + 256 <= INT64_C(1) << bits);
+        bam_index_destroy(index);
+        sam_hdr_destroy(header);
+    }
 }
 
 int main(void)
@@ -401,6 +425,7 @@ int main(void)
         IN_PLACE(test_one_record_a_segment),
         IN_PLACE(test_cigar_in_tag),
         IN_PLACE(test_refusals),
+        IN_PLACE(test_impossible_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

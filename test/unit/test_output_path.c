@@ -70,6 +70,89 @@ static void test_as_it_stands(void **state)
     output_path_release(&path);
 }
 
+/* Makes a file of so many bytes with these permissions. */
+static void write_file(const char *name, const char *bytes, mode_t mode)
+{
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    assert_true(fputs(bytes, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(name, mode), 0);
+}
+
+/* Writes to a name as an output; returns what the file is then. */
+static struct stat write_output(const char *name)
+{
+    struct output_path path;
+    struct stat st;
+    assert_int_equal(output_path_choose(&path, name), 0);
+    hFILE *file = output_path_open(&path);
+    assert_non_null(file);
+    assert_int_equal(hwrite(file, "abc", 3), 3);
+    assert_int_equal(hclose(file), 0);
+    assert_int_equal(output_path_commit(&path), 0);
+    output_path_release(&path);
+    assert_int_equal(stat(name, &st), 0);
+    assert_int_equal(st.st_size, 3);
+    return st;
+}
+
+/* The umask says what new files get; those that are replaced keep what they had, and their owner if
+   we may give files away. */
+static void test_permissions(void **state)
+{
+    (void)state;
+    static const mode_t modes[] = {0664, 0600, 0646};
+    mode_t before = umask(0027);
+    assert_int_equal(write_output("new").st_mode & 07777, 0640);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        write_file("old", "", modes[i]);
+        bool given = chown("old", 12345, 12346) == 0;
+        struct stat st = write_output("old");
+        assert_int_equal(st.st_mode & 07777, modes[i]);
+        assert_int_equal(st.st_uid, given ? 12345 : geteuid());
+        assert_int_equal(st.st_gid, given ? 12346 : getegid());
+        assert_int_equal(unlink("old"), 0);
+    }
+    (void)umask(before);
+    assert_int_equal(unlink("new"), 0);
+}
+
+/* A symbolic link leads to the file whether that is there or not; other hard links stay. */
+static void test_links(void **state)
+{
+    (void)state;
+    struct stat st;
+    struct output_path path;
+    assert_int_equal(mkdir("sub", 0700), 0);
+    assert_int_equal(symlink("sub/second", "first"), 0);
+    assert_int_equal(symlink("../file", "sub/second"), 0);
+    for (int there = 0; there < 2; there++) {
+        assert_int_equal(output_path_choose(&path, "first"), 0);
+        assert_string_equal(strrchr(path.final, '/'), "/file");
+        assert_null(strstr(path.final, "sub"));
+        assert_non_null(path.temporary);
+        output_path_release(&path);
+        (void)write_output("first");
+        assert_int_equal(lstat("file", &st), 0);
+        assert_true(S_ISREG(st.st_mode));
+    }
+    assert_int_equal(link("file", "other"), 0);
+    write_file("file", "abcd", 0644);
+    (void)write_output("first");
+    assert_int_equal(stat("other", &st), 0);
+    assert_int_equal(st.st_size, 4);
+    assert_int_equal(unlink("file"), 0);
+    assert_int_equal(symlink("first", "file"), 0);      /* round and round */
+    diag_silence();
+    assert_int_equal(output_path_choose(&path, "first"), -1);
+    assert_int_equal(symlink("nowhere/file", "lost"), 0);
+    assert_int_equal(output_path_choose(&path, "lost"), -1);
+    static const char *const made[] = {"first", "sub/second", "file", "other", "lost"};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) assert_int_equal(unlink(made[i]), 0);
+    assert_int_equal(rmdir("sub"), 0);
+}
+
 static int make(void *arg)
 {
     const struct output_path *path = arg;
@@ -181,6 +264,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_IN_PLACE(test_open_commit),
         cmocka_unit_test(test_as_it_stands),
+        TEST_IN_PLACE(test_permissions),
+        TEST_IN_PLACE(test_links),
         TEST_IN_PLACE(test_make),
         TEST_IN_PLACE(test_nothing_is_made_behind_the_remover),
         TEST_IN_PLACE(test_same),
