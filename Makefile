@@ -4,7 +4,7 @@
 #   make demo           installs what is missing, builds, sorts simulated reads in a pipeline
 #   make check          installs what the tests need, builds and runs all tests
 #   make differential N=2000   compares with samtools 1.24 on random inputs and options
-#   make kill-sweep N=200      kills sorts at random moments, finishes them, compares (SEED= repeats)
+#   make kill-sweep N=200      kills sorts at random moments, finishes them, compares (SEED= again)
 #   make fault-sweep    fails every system call of small sorts, one at a time (an hour or two)
 #   make hostile N=5000        damages so many files and compares with samtools 1.24 (SEED= repeats)
 #   make fuzz MINUTES=60       runs each fuzz target for so long (clang); fuzz-quick for SECONDS=10
@@ -84,6 +84,11 @@ MEMCHECK = valgrind --quiet --error-exitcode=99 --leak-check=full --fair-sched=y
 CLI_OPTIONS = --only $(VALGRIND_CLI)
 export ROCKSORT_TEST_WRAPPER = $(MEMCHECK)
 export ROCKSORT_TEST_SLOW_FACTOR = 50
+endif
+# ThreadSanitizer's first report ends the program, with status 66.
+ifneq ($(findstring thread,$(SAN)),)
+export TSAN_OPTIONS ?= halt_on_error=1:suppressions=$(CURDIR)/test/tsan.supp
+export ROCKSORT_TEST_SLOW_FACTOR ?= 10
 endif
 VALGRIND_CLI = test_errors.Input,test_headers
 
