@@ -4,9 +4,9 @@
 #   make demo           installs what is missing, builds, sorts simulated reads in a pipeline
 #   make check          installs what the tests need, builds and runs all tests
 #   make differential N=2000   compares with samtools 1.24 on random inputs and options
-#   make kill-sweep N=200      kills sorts at random moments, finishes them, compares
+#   make kill-sweep N=200      kills sorts at random moments, finishes them, compares (SEED= again)
 #   make fault-sweep    fails every system call of small sorts, one at a time (an hour or two)
-#   make hostile N=5000        damages so many files and compares with samtools 1.24
+#   make hostile N=5000        damages so many files and compares with samtools 1.24 (SEED= repeats)
 #   make fuzz MINUTES=60       runs each fuzz target for so long (clang); fuzz-quick for SECONDS=10
 #   make bench          compares with the samtools on PATH (an hour on two cores)
 #   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
@@ -84,6 +84,11 @@ MEMCHECK = valgrind --quiet --error-exitcode=99 --leak-check=full --fair-sched=y
 CLI_OPTIONS = --only $(VALGRIND_CLI)
 export ROCKSORT_TEST_WRAPPER = $(MEMCHECK)
 export ROCKSORT_TEST_SLOW_FACTOR = 50
+endif
+# ThreadSanitizer's first report ends the program, with status 66.
+ifneq ($(findstring thread,$(SAN)),)
+export TSAN_OPTIONS ?= halt_on_error=1:suppressions=$(CURDIR)/test/tsan.supp
+export ROCKSORT_TEST_SLOW_FACTOR ?= 10
 endif
 VALGRIND_CLI = test_errors.Input,test_headers
 
@@ -197,7 +202,8 @@ build/fault_inject.so: test/fault/fault_inject.c
 	@mkdir -p build
 	$(CC) -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -O2 -g -fPIC -shared -pthread $< -ldl -o $@
 
-# Fails every call of small sorts, one at a time (an hour or two; SWEEP='--most 100' is shorter).
+# Fails every call of small sorts, one at a time (an hour or two; SWEEP='--most 100' is shorter,
+# SWEEP='--part 1/8' takes an eighth of it: the eight parts make the whole).
 SWEEP ?=
 fault-sweep: all build/fault_inject.so build/venv/bin/python
 	build/venv/bin/python test/fault_sweep.py --program $(BIN)/samtools-rocksort $(SWEEP)
@@ -220,11 +226,13 @@ differential: all build/venv/bin/python
 # Kills N sorts at random moments and finishes them.
 kill-sweep: N = 200
 kill-sweep: all bench/simulate-reads
-	python3 test/kill_sweep.py --program $(BIN)/samtools-rocksort -n $(N)
+	python3 test/kill_sweep.py --program $(BIN)/samtools-rocksort -n $(N) \
+	    $(if $(SEED),--seed $(SEED))
 
 # Damages files at random, N of them, and compares with samtools 1.24.
 hostile: all $(BUILD)/fork-server build/venv/bin/python
-	build/venv/bin/python test/hostile.py --build-dir $(BIN) --cases $(N)
+	build/venv/bin/python test/hostile.py --build-dir $(BIN) --cases $(N) \
+	    $(if $(SEED),--seed $(SEED))
 
 bench: all bench/simulate-reads
 	python3 bench/bench.py

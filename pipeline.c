@@ -293,7 +293,9 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     pipeline_unlock(&p);
     signals_hold(&signals);
     /* A signal from here on waits until everything is gone, then takes its default course. */
+    pipeline_lock(&p);          /* the thread that ends runs counts on until it is released */
     if (r < 0) resume_tell(&p, p.keeps_store);
+    pipeline_unlock(&p);
     release_pipeline(&p);
     fill_report(&p);
     progress_finish(&p);

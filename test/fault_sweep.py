@@ -2,7 +2,7 @@
 """Fails every call of a small sort, one at a time, and looks at how the sort ends.
 
     build/venv/bin/python test/fault_sweep.py [--program PATH] [--library PATH] [--most N]
-        [--kinds LIST] [--without LIST] [--scenarios LIST] [--jobs J]
+        [--kinds LIST] [--without LIST] [--scenarios LIST] [--part I/N] [--jobs J]
 
 A preloaded library (test/fault/fault_inject.c) fails the n-th call of a kind: n goes over all calls
 that a run makes, or, if these are more than --most, over so many of them at equal distances. Each
@@ -28,6 +28,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "cli"))
@@ -233,8 +234,11 @@ class Sweep:
                 continue
             for action in actions:
                 n = min(n_calls, self.args.most)
-                # Beyond the last, too: threads make the number differ a little from run to run.
-                for i in range(n):
+                # Where a part begins differs from action to action, so that those with few calls
+                # spread over the parts, too.
+                part, parts = self.args.part
+                begins = zlib.crc32(f"{scenario.name} {kind} {action}".encode()) + part - 1
+                for i in range(begins % parts, n, parts):
                     yield scenario, kind, 1 + i * n_calls // n, action
 
     def sweep(self, scenarios):
@@ -280,6 +284,14 @@ class Sweep:
         return f"{sum(self.ends.values())} faults injected: {ends}"
 
 
+def part_of(text):
+    """(I, N) of I/N, the I-th of N parts."""
+    part, parts = map(int, text.split("/"))
+    if not 1 <= part <= parts:
+        raise ValueError(text)
+    return part, parts
+
+
 def parse_args(words=None):
     """The command line."""
     build = pathlib.Path(os.environ.get("ROCKSORT_BUILD_DIR", "."))
@@ -293,6 +305,8 @@ def parse_args(words=None):
     parser.add_argument("--without", type=lambda text: text.split(","), default=[])
     parser.add_argument("--scenarios", type=lambda text: text.split(","),
                         default=[scenario.name for scenario in SCENARIOS])
+    parser.add_argument("--part", type=part_of, default=(1, 1), metavar="I/N",
+                        help="every N-th point; the N parts make the whole sweep")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=float, default=60, metavar="SECONDS", help="for one run")
     parser.add_argument("--most-bad", type=int, default=40, metavar="N", help="then it gives up")

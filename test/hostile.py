@@ -2,7 +2,8 @@
 """Damages files at random and compares rocksort with samtools 1.24: hostile.py [--cases N]
 
 The long version of test/cli/test_hostile.py: the named cases in all the ways to sort that it knows,
-then N random ones, with a new seed each time unless --seed names one. Files that show a problem are
+then N random ones, with a new seed each time unless --seed names one; --random leaves the named
+ones out, for a sweep in pieces. Files that show a problem are
 kept below build/hostile-found. Prints a count of what came of the files; exit status 1 if there was
 a problem. As many processes as --jobs share the work.
 """
@@ -25,13 +26,13 @@ def work(job):
     """Judges one share of the cases; returns (problems, counts)."""
     import hostile_check
     import hostile_files
-    seed, first, step, n_cases, found = job
+    seed, first, step, n_cases, random_only, found = job
     base = hostile_files.Base(1500)
     named = list(hostile_files.named_cases(base))
     judge = hostile_check.Judge()
     ways, problems = hostile_check.WAYS, []
     try:
-        for number in range(first, len(named) + n_cases, step):
+        for number in range(first + len(named) * random_only, len(named) + n_cases, step):
             is_named = number < len(named)
             rng = random.Random(seed * 1000003 + number)
             case = named[number] if is_named else hostile_files.random_case(rng, base)
@@ -54,6 +55,7 @@ def main():
     parser.add_argument("--build-dir", default=".", help="where samtools was built")
     parser.add_argument("--cases", type=int, default=2000, help="random cases")
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--random", action="store_true", help="random cases alone")
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args()
     os.environ["ROCKSORT_BUILD_DIR"] = str(pathlib.Path(args.build_dir).resolve())
@@ -64,7 +66,7 @@ def main():
     found = str(HERE.parent / "build/hostile-found")
     print(f"seed {args.seed}", flush=True)
     start, problems, counts = time.monotonic(), [], Counter()
-    jobs = [(args.seed, i, args.jobs, args.cases, found) for i in range(args.jobs)]
+    jobs = [(args.seed, i, args.jobs, args.cases, args.random, found) for i in range(args.jobs)]
     with multiprocessing.get_context("spawn").Pool(args.jobs) as pool:
         for some, count in pool.imap_unordered(work, jobs):
             problems += some

@@ -46,9 +46,11 @@ Result = namedtuple("Result", "status out err")
 
 
 def sanitized():
-    """Whether the program is built with AddressSanitizer, whose memory use says nothing."""
+    """Whether the program is built with AddressSanitizer or ThreadSanitizer, whose memory use says
+    nothing."""
     with open(SAMTOOLS, "rb") as file:
-        return b"__asan_init" in file.read()
+        program = file.read()
+    return b"__asan_init" in program or b"__tsan_init" in program
 
 
 def wrapped(argv):

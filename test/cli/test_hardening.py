@@ -23,7 +23,7 @@ class Hardening(CliTest):
 
     def setUp(self):
         super().setUp()
-        if sanitized() or b"__tsan_init" in open(SAMTOOLS, "rb").read():
+        if sanitized():
             self.skipTest("a build with sanitizers")
 
     def test_position_independent(self):
