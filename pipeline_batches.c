@@ -47,10 +47,9 @@ void release_batches(struct pipeline *p)
     if (p->arena) (void)munmap(p->arena, p->arena_bytes);
 }
 
-/* With the lock held: a batch on a fresh stretch of the arena, or NULL. */
+/* With the lock held: a batch on a fresh stretch of the arena; NULL without memory. */
 static struct bam_batch *make_batch(struct pipeline *p)
 {
-    if (p->n_made_batches == p->budget.n_batches) return NULL;
     size_t huge = (size_t)2 << 20;
     uint8_t *base = (uint8_t *)(((uintptr_t)p->arena + huge - 1) & ~(uintptr_t)(huge - 1));
     struct bam_batch *batch =
@@ -75,19 +74,20 @@ struct bam_batch *take_batch(struct pipeline *p)
 {
     struct bam_batch *batch = NULL;
     pipeline_lock(p);
-    for (;;) {
-        if (pipeline_failed(p)) break;
-        if (may_take_batch(p))
-            batch = p->n_free_batches > 0 ? p->free_batches[--p->n_free_batches] : make_batch(p);
-        if (batch) break;
+    while (!pipeline_failed(p) && !may_take_batch(p)) {
         if (!p->reader_waits) {
             p->reader_waits = true;
             pipeline_announce(p);
         }
         pipeline_wait_for(p, WAIT_READER_MEMORY);
     }
+    bool failed = pipeline_failed(p);
+    /* There is one that is free or a stretch for another. */
+    if (!failed)
+        batch = p->n_free_batches > 0 ? p->free_batches[--p->n_free_batches] : make_batch(p);
     p->reader_waits = false;
     pipeline_unlock(p);
+    if (!failed && !batch) (void)pipeline_no_memory(p);
     return batch;
 }
 
