@@ -148,8 +148,8 @@ static int clean_one(const char *path, bool remove, unsigned *n_found)
     }
     look_at(&dir, &found);
     if (remove && !dir.is_locked) {
-        diag_error("'%s' is left alone: its file system cannot lock, so a sort may use it; remove it "
-                   "yourself if none does", path);
+        diag_error("'%s' is left alone: its file system has no locks, so a sort may use it; remove "
+                   "it yourself if none does", path);
         remove = false;
         is_left = true;
     }
