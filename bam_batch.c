@@ -210,7 +210,7 @@ int bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs, struct con
     for (const uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
         problem->text = bam_record_check(rec, n_refs);
         if (!problem->text && !part->batch->rules->long_positions && bam_record_is_long(rec))
-            problem->text = "it has a tag of a name that no file can have";
+            problem->text = "it has a tag whose name is not two letters or digits";
         if (problem->text) return -1;
         problem->record++;
     }

@@ -183,7 +183,7 @@ struct bam_index *bam_index_create(enum bam_index_format format, const sam_hdr_t
 {
     struct bam_index *index = calloc(1, sizeof *index);
     if (!index) {
-        diag_error("out of memory");
+        diag_no_memory();
         return NULL;
     }
     int64_t longest = 0;
@@ -195,14 +195,14 @@ struct bam_index *bam_index_create(enum bam_index_format format, const sam_hdr_t
         if (length > longest) longest = length;
         if (format != BAM_INDEX_BAI || length <= shape_limit(&index->shape)) continue;
         diag_error("reference '%s' has %" PRId64 " bases, and a BAI index ends at %" PRId64
-                   ": choose a CSI index",
+                   ": name the index FILE.csi",
                    sam_hdr_tid2name(header, i), length, shape_limit(&index->shape));
         bam_index_destroy(index);
         return NULL;
     }
     if (format == BAM_INDEX_CSI) index->shape = csi_shape(longest);
     if (put_file_head(index) < 0) {
-        diag_error("out of memory");
+        diag_no_memory();
         bam_index_destroy(index);
         return NULL;
     }
@@ -452,7 +452,8 @@ int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
         const struct bam_index_ref *ref = &part->refs[i];
         bool goes_on = i == 0 && index->ref_open && ref->tid == index->n_finished;
         if (index->n_unplaced > 0 || (!goes_on && ref->tid < index->n_finished + index->ref_open)) {
-            diag_error("the records to be indexed are not in coordinate order");
+            diag_error("cannot write the index: its records are not in coordinate order; please "
+                       "report this");
             return -1;
         }
         if (!goes_on && begin_ref(index, ref->tid, base + ref->begin) < 0) return -1;
@@ -510,7 +511,7 @@ static int write_file(const struct bam_index *index, const struct output_path *p
 int bam_index_write(struct bam_index *index, const struct output_path *path)
 {
     if (end_file(index) < 0) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     errno = 0;

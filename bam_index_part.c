@@ -139,8 +139,8 @@ static int add_windows(struct bam_index_part *part, int64_t first, int64_t last,
 
 static int too_far(const uint8_t *rec, int64_t end, int64_t limit)
 {
-    diag_error("read '%s' cannot be indexed: its alignment ends at %" PRId64 ", and the index of"
-               " this header's references ends at %" PRId64,
+    diag_error("cannot index read '%s': it ends at %" PRId64 ", the index at %" PRId64
+               "; correct LN, or leave --write-index out",
                (const char *)bam_record_name(rec), end, limit);
     return -1;
 }

@@ -45,7 +45,7 @@ static sam_hdr_t *copy_without_references(sam_hdr_t *header)
     sam_hdr_t *copy = NULL;
     if (r >= 0) copy = text.l > 0 ? sam_hdr_parse(text.l, text.s) : sam_hdr_init();
     ks_free(&text);
-    if (!copy) diag_error("out of memory");
+    if (!copy) diag_no_memory();
     return copy;
 }
 
@@ -66,7 +66,7 @@ static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i, sam_hdr_t *first,
     sam_hdr_t *header = bam_reader_header(reader), *copy = NULL;
     if (i == 0) {
         copy = sam_hdr_dup(header);
-        if (!copy) diag_error("out of memory");
+        if (!copy) diag_no_memory();
     } else if (header_union_check_references(first, names[0], header, names[i]) == 0) {
         copy = copy_without_references(header);
     }
@@ -83,7 +83,7 @@ static int unite_headers(struct bam_inputs *in)
     const char **names = calloc(in->n, sizeof *names);
     size_t n = 0;
     if (!headers || !names) {
-        diag_error("out of memory");
+        diag_no_memory();
     } else {
         while (n < in->n && (headers[n] = copy_header(in, n, headers[0], names)) != NULL) n++;
         if (n == in->n) in->names = header_union_create(headers, names, n);
@@ -119,7 +119,7 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
     struct bam_inputs *in = calloc(1, sizeof *in);
     if (in) in->readers = calloc(n, sizeof *in->readers);
     if (!in || !in->readers) {
-        diag_error("out of memory");
+        diag_no_memory();
         free(in);
         return NULL;
     }

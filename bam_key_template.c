@@ -264,7 +264,7 @@ static int find_ends(const uint8_t *rec, const struct tags *tags, struct end end
     if ((flag & BAM_FPAIRED) && !(flag & BAM_FMUNMAP)) {
         if (!is_text(&tags->mc)) {
             *problem = tags->mc.type
-                           ? "has an MC tag that is no text; run 'samtools fixmate -m' first"
+                           ? "has an MC tag that is not text; run 'samtools fixmate -m' first"
                            : "has a mapped mate but no MC tag; run 'samtools fixmate -m' first";
             return -1;
         }
@@ -300,11 +300,11 @@ size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *
     int is_upper = find_ends(rec, &tags, ends, problem);
     if (is_upper < 0) return 0;
     if (tags.cb.type && !is_text(&tags.cb)) {
-        *problem = "has a CB tag that is no text; a cell barcode has type Z";
+        *problem = "has a CB tag that is not text; write cell barcodes as CB:Z";
         return 0;
     }
     if (tags.mi.type && !is_text(&tags.mi)) {
-        *problem = "has an MI tag that is no text; run 'samtools fixmate -m', then group again";
+        *problem = "has an MI tag that is not text; run 'samtools fixmate -m', then group again";
         return 0;
     }
     if (tags.cb.type) cb_bytes = tags.cb.value_bytes - 1;

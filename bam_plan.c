@@ -141,7 +141,7 @@ static int look_at_disks(struct planner *pl)
     facts->parallel = 1;
     pl->places = calloc(s->n_temp_prefixes, sizeof *pl->places);
     if (!pl->places) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     for (size_t i = 0; i < s->n_temp_prefixes; i++) {
@@ -178,7 +178,7 @@ static int look_at_output(struct planner *pl)
     size_t n_bytes = slash ? (size_t)(slash - output) + (slash == output) : 0;
     char *path = slash ? strndup(output, n_bytes) : strdup(".");
     if (!path) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     struct statvfs fs;
@@ -336,32 +336,34 @@ static void print_warnings(const struct planner *pl)
     uint64_t available = machine_memory_available();
     char need[32], have[32];
     if (available < s->memory_bytes)
-        print_line("warning", "%zu MiB of memory may be used, but there are only %" PRIu64,
-                   s->memory_bytes >> 20, available >> 20);
+        print_line("warning", "%zu MiB of memory may be used, but only %" PRIu64 " are free: give "
+                   "less with -m", s->memory_bytes >> 20, available >> 20);
     if (pl->facts.n_cpus > 0 && s->n_threads > pl->facts.n_cpus)
-        print_line("warning", "%u threads share %u CPU%s", s->n_threads, pl->facts.n_cpus,
-                   pl->facts.n_cpus == 1 ? "" : "s");
+        print_line("warning", "%u threads share %u CPU%s: give fewer with -@", s->n_threads,
+                   pl->facts.n_cpus, pl->facts.n_cpus == 1 ? "" : "s");
     for (size_t i = 0; i < pl->n_places && !plan->in_memory; i++) {
         const struct place *place = &pl->places[i];
         if (place->disk.is_memory)
-            print_line("warning", "'%s' is memory (%s): temporary data there take memory beyond "
-                       "that of -m", place->path, place->disk.file_system);
+            print_line("warning", "'%s' is memory (%s), beyond that of -m: choose another place "
+                       "with -T", place->path, place->disk.file_system);
         else if (place->disk.is_network)
-            print_line("warning", "'%s' is on a network file system (%s): a local disk for -T is "
-                       "mostly faster", place->path, place->disk.file_system);
+            print_line("warning", "'%s' is on a network file system (%s): choose a local disk with "
+                       "-T", place->path, place->disk.file_system);
         else if (strcmp(place->disk.file_system, "fuse") == 0)
-            print_line("warning", "'%s' is on a FUSE file system, behind which may be a network",
-                       place->path);
+            print_line("warning", "'%s' is on a FUSE file system, maybe on a network: choose a "
+                       "local disk with -T", place->path);
     }
     bool unsure = plan->codec_may_change;      /* none is chosen only if there is space */
     double space = unsure ? plan->temp_bytes : plan->space_bytes, output = plan->output_bytes;
     if (!plan->in_memory && space > (double)pl->facts.free_bytes)
-        print_line("warning", "temporary data need %s, but only %s are free",
+        print_line("warning", "temporary data need %s, but only %s are free: choose other places "
+                   "with -T",
                    size_text(space, need), size_text((double)pl->facts.free_bytes, have));
     if (!pl->output.path || !pl->has_estimate) return;
     if (pl->output.shared && !plan->in_memory) output += space;
     if (output > (double)pl->output.free_bytes)
-        print_line("warning", "the output%s need%s about %s, but only %s are free in '%s'",
+        print_line("warning", "the output%s need%s about %s, but only %s are free in '%s': free "
+                   "space",
                    output > plan->output_bytes ? " and the temporary data" : "",
                    output > plan->output_bytes ? "" : "s", size_text(output, need),
                    size_text((double)pl->output.free_bytes, have), pl->output.path);

@@ -135,7 +135,7 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
 {
     struct bam_reader *reader = calloc(1, sizeof *reader);
     if (!reader) {
-        diag_error("out of memory");
+        diag_no_memory();
         return NULL;
     }
     reader->name = strcmp(path, "-") == 0 ? "standard input" : path;
@@ -150,16 +150,20 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
         goto err;
     }
     if (!is_alignment_file(hts_get_format(reader->file))) {
-        diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM and CRAM",
+        diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM, CRAM and FASTQ",
                    reader->name);
         goto err;
     }
-    if (hts_set_opt(reader->file, HTS_OPT_BLOCK_SIZE, READ_BYTES) < 0) {
-        diag_error("cannot set the block size of '%s'", reader->name);
+    /* Of an empty file htslib would say that it cannot. */
+    if (hts_get_format(reader->file)->format != empty_format &&
+        hts_set_opt(reader->file, HTS_OPT_BLOCK_SIZE, READ_BYTES) < 0) {
+        diag_error("cannot read '%s': there is no memory for a buffer; give less with -m",
+                   reader->name);
         goto err;
     }
     if (use_pool(reader->file, pool) < 0) {
-        diag_error("cannot read '%s' with threads", reader->name);
+        diag_error("cannot read '%s' with threads: htslib reports an error; give fewer with -@",
+                   reader->name);
         goto err;
     }
     reader->header = sam_hdr_read(reader->file);
@@ -173,15 +177,16 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
     if (reader->source == SOURCE_RECORDS) {
         reader->record = bam_init1();
         if (!reader->record) {
-            diag_error("out of memory");
+            diag_no_memory();
             goto err;
         }
     } else if (reader->source == SOURCE_TEXT) {
         if (sam_text_open(&reader->text, reader->file, reader->header) < 0) {
             if (errno == ENOMEM)
-                diag_error("out of memory");
+                diag_no_memory();
             else
-                diag_error("the header of '%s' is damaged: htslib cannot parse it", reader->name);
+                diag_error("the header of '%s' is damaged: htslib cannot take it apart, see its "
+                           "words above", reader->name);
             goto err;
         }
     }
@@ -201,7 +206,8 @@ int bam_reader_rename(struct bam_reader *reader, const struct header_union *name
     if (reader->source != SOURCE_BGZF && reader->source != SOURCE_PLAIN) return 0;
     BGZF *bgzf = reader->file->fp.bgzf;
     if (reader->source == SOURCE_BGZF && bgzf_thread_pool(bgzf, pool->pool, pool->qsize) < 0) {
-        diag_error("cannot read '%s' with threads", reader->name);
+        diag_error("cannot read '%s' with threads: htslib reports an error; give fewer with -@",
+                   reader->name);
         return -1;
     }
     reader->source = SOURCE_RENAMED;
@@ -258,7 +264,7 @@ static int read_error(struct bam_reader *reader)
 {
     reader->io_failed = errno != 0;
     diag_error("cannot read '%s' near byte %" PRIu64 ": %s", reader->name, reader->file_offset,
-               errno ? strerror(errno) : "input is damaged");
+               errno ? strerror(errno) : "it is damaged");
     return BAM_READER_ERROR;
 }
 
@@ -269,7 +275,7 @@ static int reserve(uint8_t **buffer, size_t *room, size_t n_bytes)
     size_t wanted = n_bytes + n_bytes / 2;
     uint8_t *grown = realloc(*buffer, wanted);
     if (!grown) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     *buffer = grown;
@@ -365,7 +371,7 @@ static int next_plain(struct bam_reader *reader, struct bam_piece *piece, uint8_
 /* htslib decodes ahead and reports an error before the records in front of it. */
 static int error_behind_record(const struct bam_reader *reader)
 {
-    diag_error("cannot read '%s' behind record %" PRIu64 ": it is truncated or damaged",
+    diag_error("cannot read '%s' after record %" PRIu64 ": it is truncated or damaged",
                reader->name, reader->n_records);
     return BAM_READER_ERROR;
 }
@@ -380,9 +386,9 @@ static int unpack_next(struct bam_reader *reader)
     bool is_long = n_bytes == 0 && reader->long_positions;
     if (is_long) n_bytes = bam_record_long_bytes(reader->record);
     if (n_bytes == 0) {
-        diag_error("record %" PRIu64 " ('%s') of '%s' does not fit BAM: it lies beyond position "
-                   "2^31 or its CIGAR is too long", reader->n_records + 1,
-                   bam_get_qname(reader->record), reader->name);
+        diag_error("record %" PRIu64 " of '%s' (read '%s') is damaged: it lies beyond 2^31 or "
+                   "its CIGAR is too long", reader->n_records + 1, reader->name,
+                   bam_get_qname(reader->record));
         return BAM_READER_ERROR;
     }
     if (reserve(&reader->raw, &reader->raw_room, n_bytes) < 0) return BAM_READER_ERROR;

@@ -134,7 +134,7 @@ const char *bam_record_check(const uint8_t *rec, int32_t n_refs)
     uint64_t seq_bytes = ((uint64_t)l_seq + 1) / 2 + (uint64_t)l_seq;
     if (BAM_RECORD_FIXED_BYTES + name_bytes + cigar_bytes + seq_bytes > size)
         return "its fields are longer than the record";
-    if (rec[BAM_RECORD_FIXED_BYTES + name_bytes - 1] != 0) return "its read name does not end";
+    if (rec[BAM_RECORD_FIXED_BYTES + name_bytes - 1] != 0) return "its read name has no end";
     if (cigar_bytes > 0) {
         const char *problem = check_cigar(rec, (uint32_t)l_seq);
         if (problem) return problem;

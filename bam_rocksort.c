@@ -60,7 +60,7 @@ static char *make_command_line(int argc, char **argv)
         for (char *at = line; *at; at++)
             if (iscntrl((unsigned char)*at)) *at = ' ';
     } else {
-        diag_error("out of memory");
+        diag_no_memory();
     }
     free(args);
     return line;
@@ -95,7 +95,7 @@ static int flush_output(void)
 {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-    diag_error("cannot write standard output: %s", strerror(errno ? errno : EIO));
+    diag_error("cannot write 'standard output': %s", strerror(errno ? errno : EIO));
     return -1;
 }
 

@@ -50,7 +50,7 @@ int bam_writer_choose_format(const char *option, const char *path, htsFormat *fo
     if (option) {
         if (hts_parse_format(format, option) < 0 ||
             (format->format != bam && format->format != sam && format->format != cram)) {
-            diag_error("unknown output format '%s'; rocksort writes bam, sam and cram", option);
+            diag_error("option -O takes bam, sam or cram as output format, not '%s'", option);
             return -1;
         }
         return 0;
@@ -85,14 +85,14 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
 {
     struct bam_writer *writer = calloc(1, sizeof *writer);
     if (!writer) {
-        diag_error("out of memory");
+        diag_no_memory();
         return NULL;
     }
     writer->settings = *settings;
     writer->raw_fd = -1;
     writer->has_pump = !bam_writer_takes_bytes(&settings->format);
     if (writer->has_pump && output_pump_open(&writer->pump, &writer->pump_in) < 0) {
-        diag_error("cannot make a pipe: %s", strerror(errno));
+        diag_error("cannot make a pipe for the CRAM output: %s", strerror(errno));
         free(writer);
         return NULL;
     }
@@ -121,8 +121,8 @@ static size_t make_bam_header(sam_hdr_t *header, uint8_t **out)
     if (!text || n_refs < 0) return 0;
     for (int i = 0; i < n_refs; i++) {
         if (sam_hdr_tid2len(header, i) <= INT32_MAX) continue;
-        diag_error("reference '%s' is too long for BAM: choose SAM with -O sam",
-                   sam_hdr_tid2name(header, i));
+        diag_error("reference '%s' has %" PRId64 " bases, more than BAM can hold: write SAM with "
+                   "-O sam", sam_hdr_tid2name(header, i), (int64_t)sam_hdr_tid2len(header, i));
         return 0;
     }
     size_t n = 12 + strlen(text);
@@ -306,7 +306,7 @@ int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, 
     for (const uint8_t *rec = records; rec < end; rec += bam_record_bytes(rec)) {
         errno = 0;
         if (bam_record_unpack(rec, writer->record) < 0) {
-            diag_error("out of memory");
+            diag_no_memory();
             return -1;
         }
         if (sam_write1(writer->file, writer->header, writer->record) < 0)

@@ -105,6 +105,17 @@ void diag_error(const char *format, ...)
     if (n >= 0) print_message("", error_text);
 }
 
+void diag_no_memory(void)
+{
+    diag_error("out of memory; give less with -m, or raise the limit (ulimit -v, cgroup)");
+}
+
+void diag_no_thread(int error)
+{
+    diag_error("cannot start a thread: %s; give fewer with -@, or raise the limit (ulimit -u, -v)",
+               strerror(error));
+}
+
 static void print_unless_quiet(const char *kind, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 

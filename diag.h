@@ -20,6 +20,11 @@
 /* Prints "samtools rocksort: MESSAGE" to standard error if no error was printed before. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The errors that can happen anywhere, in the same words everywhere: no memory; and no thread, for
+   what pthread_create or pthread_mutex_init returned. */
+void diag_no_memory(void);
+void diag_no_thread(int error);
+
 /* Prints "samtools rocksort: warning: MESSAGE", unless quiet; any number of times. */
 void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -80,10 +80,10 @@ const char *disk_space_describe(const char *path, uint64_t needed_bytes,
     char size[DISK_SPACE_SIZE_BYTES];
     text[0] = '\0';
     if (!disk_space_look(path, &space)) return text;
-    int n = snprintf(text, DISK_SPACE_TEXT_BYTES, "; file system '%s' has %s free", space.mount,
+    int n = snprintf(text, DISK_SPACE_TEXT_BYTES, "; '%s' has %s free", space.mount,
                      disk_space_size(space.free_bytes, size));
     if (needed_bytes > 0 && n > 0 && n < DISK_SPACE_TEXT_BYTES)
         (void)snprintf(text + n, DISK_SPACE_TEXT_BYTES - (size_t)n,
-                       ", about %s more are needed", disk_space_size(needed_bytes, size));
+                       ", %s more are needed", disk_space_size(needed_bytes, size));
     return text;
 }

@@ -17,6 +17,7 @@
 #include "diag.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -71,12 +72,12 @@ static const char *thrown_type(void)
 static void report(const char *type)
 {
     if (strstr(type, "bad_alloc"))
-        diag_error("out of memory; give less with -m, or raise the limit (ulimit -v, cgroup)");
+        diag_no_memory();
     else if (strstr(type, "system_error"))
-        diag_error("cannot start a thread of RocksDB's; give less with -m, or raise the limit "
-                   "(ulimit -u, -v)");
+        diag_no_thread(EAGAIN);
     else if (strcmp(type, "abort") == 0)
-        diag_error("RocksDB has given up, its words are above; the temporary disk may be faulty");
+        diag_error("RocksDB has given up, its words are above; the disk of the temporary data may "
+                   "be faulty");
     else
         diag_error("RocksDB ended with an exception (%s); please report this", type);
 }

@@ -89,7 +89,7 @@ static int grow(struct text_map *map)
     size_t room = map->room > 0 ? 2 * map->room : FIRST_ROOM;
     struct text_map_entry *entries = calloc(room, sizeof *entries);
     if (!entries) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     for (size_t k = 0; k < map->room; k++)

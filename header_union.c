@@ -81,7 +81,7 @@ struct builder {
 
 static int no_memory(void)
 {
-    diag_error("out of memory");
+    diag_no_memory();
     return -1;
 }
 
@@ -144,8 +144,8 @@ static int read_id_line(struct builder *b, size_t i, enum kind kind, struct text
         if (!line.ref.at) line.ref = header_field_value(field, ref_tags[kind]);
     }
     if (!line.id.at) {
-        diag_error("the header of '%s' has an %s line without ID", b->file_names[i],
-                   line_types[kind]);
+        diag_error("the header of '%s' has an %s line without ID; mend it with 'samtools reheader'",
+                   b->file_names[i], line_types[kind]);
         return -1;
     }
     size_t place;
@@ -410,8 +410,8 @@ static sam_hdr_t *make_header(struct builder *b)
         header = NULL;
     }
     if (!header)
-        diag_error("cannot unite the header of '%s' with those of the other inputs; one of them "
-                   "may be malformed",
+        diag_error("cannot unite the header of '%s' with those of the other inputs: one of them is "
+                   "damaged, or memory is short",
                    b->file_names[0]);
 out:
     free(text.s);
@@ -441,23 +441,23 @@ static void builder_release(struct builder *b)
 int header_union_check_references(const sam_hdr_t *x, const char *x_file, const sam_hdr_t *y,
                                   const char *y_file)
 {
-    static const char advice[] = "inputs must have the same @SQ lines in the same order";
+    static const char advice[] = "inputs need the same @SQ lines, in one order";
     int n_x = sam_hdr_nref(x), n_y = sam_hdr_nref(y), n = n_x < n_y ? n_x : n_y;
     for (int k = 0; k < n; k++) {
         const char *x_name = sam_hdr_tid2name(x, k), *y_name = sam_hdr_tid2name(y, k);
         int64_t x_length = sam_hdr_tid2len(x, k), y_length = sam_hdr_tid2len(y, k);
         if (x_length == y_length && strcmp(x_name, y_name) == 0) continue;
-        diag_error("'%s' and '%s' disagree on reference %d: '%s' of %" PRId64
-                   " bases against '%s' of %" PRId64 " bases; %s",
-                   x_file, y_file, k + 1, x_name, x_length, y_name, y_length, advice);
+        diag_error("reference %d is '%s' of %" PRId64 " bases in '%s' and '%s' of %" PRId64
+                   " in '%s'; %s",
+                   k + 1, x_name, x_length, x_file, y_name, y_length, y_file, advice);
         return -1;
     }
     if (n_x == n_y) return 0;
     const sam_hdr_t *longer = n_x > n_y ? x : y;
-    diag_error("'%s' has %d references and '%s' has %d: only '%s' has reference %d, '%s' of "
-               "%" PRId64 " bases; %s",
-               x_file, n_x, y_file, n_y, n_x > n_y ? x_file : y_file, n + 1,
-               sam_hdr_tid2name(longer, n), (int64_t)sam_hdr_tid2len(longer, n), advice);
+    diag_error("'%s' has %d references, '%s' only %d: it lacks reference %d, '%s' of %" PRId64
+               " bases; %s",
+               longer == x ? x_file : y_file, n_x > n_y ? n_x : n_y, longer == x ? y_file : x_file,
+               n, n + 1, sam_hdr_tid2name(longer, n), (int64_t)sam_hdr_tid2len(longer, n), advice);
     return -1;
 }
 

@@ -11,7 +11,7 @@ static const char *const tags[N_ID_KINDS] = {"RG", "PG"};
 
 static int no_memory(void)
 {
-    diag_error("out of memory");
+    diag_no_memory();
     return -1;
 }
 

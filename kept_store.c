@@ -25,7 +25,7 @@ static int compare_records(struct kept_store *store, size_t i)
     if (strcmp(other.id, record->id) != 0 || other.directory != i ||
         other.n_directories != record->n_directories) {
         store_record_release(&other);
-        return refuse(store->dirs[i].path, "belongs to another sort");
+        return refuse(store->dirs[i].path, "belongs to another sort; sort the input again");
     }
     if (other.state > record->state) {
         struct store_record less = *record;
@@ -45,7 +45,7 @@ static int open_others(struct kept_store *store, const char *path)
         /* The name may go with a record that is exchanged for another one. */
         char *name = strdup(store->record.directories[i]);
         if (!name) {
-            diag_error("out of memory");
+            diag_no_memory();
             return -1;
         }
         int r = store_dir_open(name, &store->dirs[i], &problem);
@@ -69,7 +69,7 @@ struct kept_store *kept_store_open(const char *path)
     int r = store ? store_dir_read(&dir, &store->record, &problem) : -1;
     if (store && r < 0) (void)refuse(path, problem);
     if (r == 0) store->dirs = calloc(store->record.n_directories, sizeof *store->dirs);
-    if (!store || (r == 0 && !store->dirs)) diag_error("out of memory");
+    if (!store || (r == 0 && !store->dirs)) diag_no_memory();
     if (r < 0 || !store->dirs) {
         if (r == 0) store_record_release(&store->record);
         free(store);

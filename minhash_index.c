@@ -267,7 +267,7 @@ static int add_text(struct loader *ld, size_t n)
 
 static int no_memory(const char *fasta)
 {
-    diag_error("not enough memory for the k-mers of '%s'", fasta);
+    diag_error("no memory for the k-mers of '%s'; give less with -m, or a larger -w", fasta);
     return -1;
 }
 
@@ -284,12 +284,12 @@ static int read_fasta(struct loader *ld, BGZF *file, const char *fasta)
         return -1;
     }
     if (!ld->any_sequence) {
-        diag_error("'%s' is no FASTA file: it does not begin with '>'", fasta);
+        diag_error("'%s' is not a FASTA file: it does not begin with '>'", fasta);
         return -1;
     }
     if (end_sequence(ld) < 0 || add_waiting(ld) < 0) return no_memory(fasta);
     if (bgzf_compression(file) == BGZF_FORMAT && bgzf_check_EOF(file) == 0)
-        diag_warning("'%s' has no BGZF end-of-file block: it may be truncated", fasta);
+        diag_warning("'%s' ends without an EOF marker; it is probably truncated", fasta);
     return 0;
 }
 

@@ -45,7 +45,7 @@ void pipeline_fail(struct pipeline *p)
 
 int pipeline_no_memory(struct pipeline *p)
 {
-    diag_error("out of memory");
+    diag_no_memory();
     pipeline_fail(p);
     return -1;
 }
@@ -138,8 +138,9 @@ int complete_rules(struct pipeline *p, struct sort_rules *rules)
         /* It counts, but a sort in less than half of the memory would help nobody. */
         size_t index_bytes = minhash_index_bytes(m->index), total = s->memory_bytes;
         if (index_bytes > total / 2) {
-            diag_warning("the index of '%s' takes %zu MiB of memory, which is more than half of "
-                         "what may be used", s->minhash_fasta, index_bytes >> 20);
+            diag_warning("the index of '%s' takes %zu MiB of memory, more than half of what may be "
+                         "used: give more with -m, or a larger -w", s->minhash_fasta,
+                         index_bytes >> 20);
             index_bytes = total / 2;
         }
         plan_memory(p, total - index_bytes);
@@ -176,7 +177,7 @@ static int load_phase(struct pipeline *p)
     pipeline_unlock(p);
     int error = may_spill ? pthread_create(&spiller, NULL, spill_while_loading, p) : 0;
     if (error) {
-        diag_error("cannot start a thread: %s", strerror(error));
+        diag_no_thread(error);
         return -1;
     }
     if (load_input(p) < 0) pipeline_fail(p);
@@ -206,7 +207,8 @@ static int choose_outputs(struct pipeline *p)
     p->index_output = index;
     pipeline_unlock(p);
     if (!output_path_same(&output, &index)) return 0;
-    diag_error("'%s' cannot be the name of both the output and its index", s->index_path);
+    diag_error("'%s' cannot be both the output and its index: give another name to one of them",
+               s->index_path);
     return -1;
 }
 
@@ -277,7 +279,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     if (!error) error = pthread_cond_init(&p.changed, NULL);
     if (!error) error = signals_watch(&p, &signals);
     if (error) {
-        diag_error("cannot start a thread: %s", strerror(error));
+        diag_no_thread(error);
         return -1;
     }
     exception_guard_begin(clean_up_after_exception, &p);

@@ -59,7 +59,7 @@ int durable_begin(struct pipeline *p)
     int error = sem_init(&p->sort_is_over, 0, 0) < 0 ? errno : 0;
     if (!error) error = pthread_create(&p->sync_thread, NULL, sync_later, p);
     p->sync_thread_runs = !error;
-    if (error) diag_error("cannot start a thread: %s", strerror(error));
+    if (error) diag_no_thread(error);
     return error ? -1 : 0;
 }
 

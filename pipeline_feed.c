@@ -142,7 +142,7 @@ struct feeders *feeders_start(struct pipeline *p, size_t queue_bytes)
         int error = pthread_create(&all->feeders[i].thread, NULL, feed, &all->feeders[i]);
         all->feeders[i].started = error == 0;
         if (!error) continue;
-        diag_error("cannot start a thread: %s", strerror(error));
+        diag_no_thread(error);
         feeders_stop(all);
         return NULL;
     }

@@ -240,9 +240,10 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
         n_left -= n;
     }
     if (!lines->problem) return 0;
-    const char *name = lines->problem_name, *quote = *name ? "'" : "";
-    diag_error("record %" PRIu64 "%s%s%s%s of '%s' is damaged: %s", ld->n_records + 1,
-               *name ? " " : "", quote, name, quote, bam_reader_name(ld->reader),
+    if (lines->problem == sam_chunk_no_memory) return pipeline_no_memory(ld->p);
+    const char *name = lines->problem_name;
+    diag_error("record %" PRIu64 " of '%s'%s%s%s is damaged: %s", ld->n_records + 1,
+               bam_reader_name(ld->reader), *name ? " (read '" : "", name, *name ? "')" : "",
                lines->problem);
     return -1;
 }

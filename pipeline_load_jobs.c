@@ -51,7 +51,7 @@ void drop_lines(const struct pipeline *p, struct load_piece *piece)
 static void report_problem(const char *input, const struct bam_batch_problem *problem)
 {
     if (problem->read_name)
-        diag_error("record %" PRIu64 " of '%s': read '%s' %s", problem->record + 1, input,
+        diag_error("record %" PRIu64 " of '%s' (read '%s') %s", problem->record + 1, input,
                    problem->read_name, problem->text);
     else
         diag_error("record %" PRIu64 " of '%s' is damaged: %s", problem->record + 1, input,
@@ -97,7 +97,7 @@ void inflate_job(struct pipeline *p, struct worker *worker, void *arg)
     struct load_piece *piece = arg;
     if (!pipeline_failed(p) &&
         bam_piece_inflate(&piece->input, &worker->bgzf, piece->batch->mem + piece->raw_at) < 0) {
-        diag_error("'%s' is damaged: a BGZF block behind byte %" PRIu64
+        diag_error("'%s' is damaged: a BGZF block after byte %" PRIu64
                    " cannot be inflated or fails its checksum",
                    bam_reader_name(piece->reader), piece->input.file_offset);
         fail_of_input(p);

@@ -89,7 +89,8 @@ static int take_block(struct merger *m, struct fed_block *fed)
     if (key_bytes <= MERGE_BOUND_TAIL_BYTES ||
         bam_block_parse(block->value, value_bytes, &block->block) < 0 ||
         !bam_block_is_plausible(&block->block)) {
-        diag_error("the temporary data in '%s' are damaged: not a block", block->dir);
+        diag_error("the temporary data in '%s' are damaged: an entry is not a block; sort again on "
+                   "another disk", block->dir);
         free_block(block);
         return -1;
     }
@@ -357,7 +358,7 @@ static int start_pump(struct merger *m)
 {
     if (!bam_writer_needs_pump(m->writer)) return 0;
     int error = pthread_create(&m->pump_thread, NULL, run_pump, m->writer);
-    if (error) diag_error("cannot start a thread: %s", strerror(error));
+    if (error) diag_no_thread(error);
     m->pump_runs = error == 0;
     return error ? -1 : 0;
 }
@@ -402,7 +403,7 @@ static int dispatch_and_write(struct merger *m)
     pthread_t writer_thread;
     int error = pthread_create(&writer_thread, NULL, write_segments, m);
     if (error) {
-        diag_error("cannot start a thread: %s", strerror(error));
+        diag_no_thread(error);
         return -1;
     }
     if (dispatch_all(m) < 0) pipeline_fail(p);
@@ -423,12 +424,12 @@ static int check_content(const struct pipeline *p)
 {
     if (content_sum_equal(&p->sum_in, &p->sum_out)) return 0;
     if (p->settings->resumed) {
-        diag_error("the store '%s' is damaged: of the %" PRIu64 " records that its runs should "
-                   "hold %" PRIu64 " were found, or others; sort the input again",
+        diag_error("the temporary data in '%s' are damaged: of %" PRIu64 " records %" PRIu64
+                   " were found, or others; sort the input again",
                    p->scratch_paths[0], p->sum_in.n_records, p->sum_out.n_records);
         return -1;
     }
-    diag_error("the output does not hold what the input held: %" PRIu64 " records in, %" PRIu64
+    diag_error("the output is not what was read: %" PRIu64 " records in, %" PRIu64
                " out, checksums %016" PRIx64 " and %016" PRIx64 "; please report this",
                p->sum_in.n_records, p->sum_out.n_records, p->sum_in.hash, p->sum_out.hash);
     return -1;

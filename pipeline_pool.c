@@ -51,7 +51,7 @@ int pipeline_submit(struct pipeline *p, void (*run)(struct pipeline *, struct wo
     pipeline_unlock(p);
     /* Never blocks: whoever submits bounds what is in flight. */
     if (hts_tpool_dispatch2(p->pool.pool, p->jobs, run_job, job, -1) < 0) {
-        diag_error("cannot hand work to the thread pool: %s", strerror(errno));
+        diag_error("cannot hand work to a thread: %s; give less with -m", strerror(errno));
         free(job);
         pipeline_lock(p);
         p->n_jobs--;
@@ -115,7 +115,8 @@ int start_pool(struct pipeline *p)
     p->pool.qsize = n;
     if (p->pool.pool) p->jobs = hts_tpool_process_init(p->pool.pool, 4 * n + 16, 1);
     if (!p->jobs) {
-        diag_error("cannot start %d threads: %s", n, strerror(errno));
+        diag_error("cannot start %d threads: %s; give fewer with -@, or raise the limit "
+                   "(ulimit -u, -v)", n, strerror(errno));
         return -1;
     }
     return 0;

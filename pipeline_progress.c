@@ -275,7 +275,7 @@ void progress_start(struct pipeline *p)
     free(progress);
     sample_series_release(&p->report->series);
     /* The sort itself can do without. */
-    diag_warning("progress cannot be shown: there is no memory or no thread for it");
+    diag_warning("cannot show progress: there is no memory or no thread for it");
 }
 
 void progress_stop(struct pipeline *p)

@@ -250,8 +250,8 @@ void resume_look_at_output(struct pipeline *p)
 bool resume_may_write(const struct pipeline *p)
 {
     if (!p->overwrites_input || p->is_loaded || p->sum_in.n_records == 0) return true;
-    diag_error("'%s' is an input, nothing can be written beside it, and there is no place for its "
-               "records meanwhile: name another output", p->settings->output);
+    diag_error("'%s' is an input, and there is no place for its records while it is written: name "
+               "another output", p->settings->output);
     return false;
 }
 
@@ -321,8 +321,8 @@ void resume_tell(const struct pipeline *p, bool kept)
                   partial ? " --partial" : "", s->output ? "" : " -o FILE");
         free(real);
     } else if (p->is_recorded && p->n_durable > 0 && !p->can_read_again) {
-        diag_warning("what was sorted so far is removed: an input that is no BGZF-compressed BAM "
-                     "file cannot be read on from where it stopped; -k would keep it");
+        diag_warning("what was sorted so far is removed: only a BAM file can be read on from "
+                     "where it stopped; -k would have kept it");
     }
 }
 
@@ -373,14 +373,14 @@ static int take_label(void *arg, const uint8_t *bytes, size_t n_bytes)
         size_t room = 2 * list->room + 64;
         struct run_label *grown = realloc(list->labels, room * sizeof *grown);
         if (!grown) {
-            diag_error("out of memory");
+            diag_no_memory();
             return -1;
         }
         list->labels = grown;
         list->room = room;
     }
     if (run_label_decode(bytes, n_bytes, &list->labels[list->n++]) == 0) return 0;
-    return refuse(list->p, "what one of its runs says of itself is damaged");
+    return refuse(list->p, "the label of one of its runs is damaged; sort the input again");
 }
 
 /* Lets the runs of the chain count and the others be dropped. */
@@ -417,7 +417,7 @@ static int follow_labels(struct pipeline *p)
     struct label_list list = {.p = p};
     int r = run_store_labels(p->store, take_label, &list);
     ssize_t n_chain = r == 0 ? run_labels_chain(list.labels, list.n) : 0;
-    if (n_chain < 0) r = refuse(p, "its runs contradict each other");
+    if (n_chain < 0) r = refuse(p, "its runs contradict each other; sort the input again");
     if (r == 0) r = take_runs(p, list.labels, list.n, (size_t)n_chain);
     free(list.labels);
     if (r < 0) return -1;
@@ -433,7 +433,7 @@ static int check_file(const struct pipeline *p, const struct store_input *was)
     struct store_input is;
     bool is_there = describe_file(was->path, &is);
     if (is_there && is.n_bytes == was->n_bytes && is.mtime_ns == was->mtime_ns) return 0;
-    diag_error("cannot resume '%s': its input '%s' %s; --partial writes the records that are there",
+    diag_error("cannot resume '%s': its input '%s' %s; sort it again, or give --partial",
                p->scratch_paths[0], was->path,
                is_there ? "has changed since" : "is not there any more");
     return -1;
@@ -444,8 +444,7 @@ static int check_inputs(const struct pipeline *p)
 {
     const struct store_record *record = &p->settings->resumed->record;
     if (!record->can_read_again)
-        return refuse(p, "its input was cut off and cannot be read on; --partial writes the "
-                          "records that are there");
+        return refuse(p, "its input was cut off and cannot be read on; --partial writes what came");
     if (record->fasta.path && check_file(p, &record->fasta) < 0) return -1;
     for (size_t i = 0; i < record->n_inputs; i++)
         if (check_file(p, &record->inputs[i]) < 0) return -1;
@@ -482,9 +481,10 @@ static int accept_partial(const struct pipeline *p)
 {
     enum store_state state = p->settings->resumed->record.state;
     if (state == STORE_LOADED) return 0;
-    if (p->sum_in.n_records == 0) return refuse(p, "none of its input has come to disk");
+    if (p->sum_in.n_records == 0)
+        return refuse(p, "none of its input has come to disk; sort the input again");
     if (!p->settings->partial)
-        return refuse(p, "its input was cut off; --partial writes the records that came");
+        return refuse(p, "its input was cut off; --partial writes what came");
     diag_warning("the output will have the first %" PRIu64 " records of the input and not the "
                  "rest", p->sum_in.n_records);
     return 0;
@@ -497,14 +497,15 @@ int resume_store(struct pipeline *p)
     if (take_directories(p) < 0) return -1;
     memcpy(p->store_id, record->id, sizeof p->store_id);
     p->own_header = p->header = make_header(record);
-    if (!p->header) return refuse(p, "its header cannot be used");
+    if (!p->header)
+        return refuse(p, "its header is damaged, or memory is short; sort the input again");
     p->n_refs = sam_hdr_nref(p->header);
     p->header_text = record->header;
     if (reads && check_inputs(p) < 0) return -1;
     for (size_t i = 0; i < p->n_scratch_paths; i++) scratch_dir_tidy(p->scratch_paths[i]);
     if (store_open(p) < 0 || follow_labels(p) < 0) return -1;
     if (reads && (p->start.offset == INPUT_OFFSET_UNKNOWN || p->start.input >= record->n_inputs))
-        return refuse(p, "it does not say where reading is to go on");
+        return refuse(p, "it does not say where reading is to go on; sort the input again");
     output_path_remove_leftover(record->output.temporary);
     output_path_remove_leftover(record->output.index_temporary);
     p->input_files = record->inputs;
@@ -525,8 +526,9 @@ int resume_inputs(struct pipeline *p)
     sam_hdr_t *header = bam_inputs_header(p->inputs);
     /* Size and time of change do not tell everything. */
     if (!bam_inputs_can_seek(p->inputs))
-        return refuse(p, "its inputs are not the BGZF-compressed BAM files that they were");
-    if (sam_hdr_nref(header) != p->n_refs) return refuse(p, "its inputs have other references");
+        return refuse(p, "its inputs are not the BAM files that they were; sort them again");
+    if (sam_hdr_nref(header) != p->n_refs)
+        return refuse(p, "its inputs have other references now; sort them again");
     uint64_t n_bytes = bam_inputs_start_at(p->inputs, &p->start);
     pipeline_lock(p);
     p->input_bytes_before = n_bytes;

@@ -92,7 +92,7 @@ void warn_about_space(struct pipeline *p, uint64_t raw_bytes)
     uint64_t temp_bytes = temporary_bytes(p, raw_bytes);
     bool shared = sum_temporary_space(p, &output, &first, &free_bytes);
     if (output.known && !(shared && temp_bytes > 0))
-        compare("the output", "", &output, output.free_bytes, out_bytes);
+        compare("the output", "; free space there", &output, output.free_bytes, out_bytes);
     if (first.known && temp_bytes > 0 && shared)
         compare("temporary data and output", "; choose other places with -T", &first, free_bytes,
                 temp_bytes + out_bytes);

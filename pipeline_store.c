@@ -174,7 +174,7 @@ int store_open(struct pipeline *p)
     p->store = run_store_create(&settings);
     if (!p->store) return -1;
     int error = pthread_create(&p->ending_thread, NULL, end_runs, p);
-    if (error) diag_error("cannot start a thread: %s", strerror(error));
+    if (error) diag_no_thread(error);
     p->ending_thread_runs = error == 0;
     if (error) return -1;
     if (resumed) return 0;

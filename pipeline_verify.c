@@ -39,7 +39,7 @@ int verify_prepare(struct pipeline *p, bool *nothing_to_check)
         order_claim_of_rules(&s->rules, &v->claim);
     if (v->claim.n_candidates == 0) {
         *nothing_to_check = true;
-        diag_note("'%s' claims no order that can be verified (%s); say which one: -n, -N, -t TAG, "
+        diag_note("'%s' claims no order that can be verified (%s); give one: -n, -N, -t TAG, "
                   "--template-coordinate, -M or --verify=coordinate", input_name(p),
                   v->claim.header_says);
         return 0;
@@ -53,10 +53,10 @@ int verify_prepare(struct pipeline *p, bool *nothing_to_check)
 static void report_problem(struct pipeline *p, const struct order_problem *problem)
 {
     if (problem->text)
-        diag_error("record %" PRIu64 " of '%s': read '%s' %s", problem->record + 1, input_name(p),
+        diag_error("record %" PRIu64 " of '%s' (read '%s') %s", problem->record + 1, input_name(p),
                    problem->read_name, problem->text);
     else
-        diag_error("out of memory");
+        diag_no_memory();
     pipeline_fail(p);
 }
 

@@ -39,7 +39,7 @@ struct sampler {
 
 static int no_memory(void)
 {
-    diag_error("out of memory");
+    diag_no_memory();
     return -1;
 }
 
@@ -75,8 +75,8 @@ static int index_records(struct sampler *s, size_t to, size_t n_records, const u
     int n_refs = sam_hdr_nref(bam_reader_header(s->reader));
     if (bam_batch_index_part(part, n_refs, &sum, &problem) < 0) {
         diag_error("record %" PRIu64 " of '%s'%s%s%s %s", problem.record + 1,
-                   bam_reader_name(s->reader), problem.read_name ? ": read '" : " is damaged:",
-                   problem.read_name ? problem.read_name : "", problem.read_name ? "'" : "",
+                   bam_reader_name(s->reader), problem.read_name ? " (read '" : " is damaged:",
+                   problem.read_name ? problem.read_name : "", problem.read_name ? "')" : "",
                    problem.text);
         return -1;
     }
@@ -117,6 +117,7 @@ static int take_lines(struct sampler *s)
     bam_batch_append(s->batch, n_bytes);
     if (index_records(s, s->batch->raw_end, n_records, lines->raw) < 0) return -1;
     if (n_records < lines->n_records || !lines->problem) return 0;
+    if (lines->problem == sam_chunk_no_memory) return no_memory();
     diag_error("record %" PRIu64 " of '%s' is damaged: %s", s->sample->n_records + 1,
                bam_reader_name(s->reader), lines->problem);
     return -1;
@@ -140,7 +141,7 @@ static int take_piece(struct sampler *s)
     if (is_text) return take_lines(s) < 0 ? -1 : 1;
     start = thread_cpu_seconds();
     if (s->piece.compressed_bytes > 0 && bam_piece_inflate(&s->piece, &s->bgzf, raw) < 0) {
-        diag_error("'%s' is damaged: a BGZF block behind byte %" PRIu64 " cannot be inflated or "
+        diag_error("'%s' is damaged: a BGZF block after byte %" PRIu64 " cannot be inflated or "
                    "fails its checksum", bam_reader_name(s->reader), s->piece.file_offset);
         return -1;
     }
@@ -194,7 +195,8 @@ static int measure_codec(struct sampler *s, enum temp_codec codec)
         start = thread_cpu_seconds();
         if (packed < 0 || temp_codec_decompress(&s->temp, codec, s->packed, (size_t)packed,
                                                 s->unpacked, n_bytes) < 0) {
-            diag_error("cannot compress a sample with %s", temp_codec_name(codec));
+            diag_error("cannot compress a sample of the input with %s; choose another "
+                       "--temp-codec", temp_codec_name(codec));
             return -1;
         }
         sample->unpack_seconds[codec] += since(start);
@@ -239,7 +241,7 @@ static int measure_deflate(struct sampler *s)
     }
     free(block);
     if (at == 0) {
-        diag_error("cannot deflate a sample");
+        diag_error("cannot deflate a sample of the input; please report this");
         return -1;
     }
     sample->deflate_seconds = seconds / (double)at;

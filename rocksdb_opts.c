@@ -102,7 +102,8 @@ int rocksdb_opts_init(struct rocksdb_opts *opts, const struct run_db_settings *s
     rocksdb_get_options_from_string(base, text, opts->db, &error);
     rocksdb_options_destroy(base);
     if (error) {
-        diag_error("RocksDB does not take an option: %s", error);
+        diag_error("this RocksDB does not take an option of rocksort's: %s; please report this",
+                   error);
         rocksdb_free(error);
         rocksdb_opts_release(opts);
         return -1;

@@ -66,20 +66,52 @@ static bool means_full(const char *error)
            strstr(error, "Disk quota");
 }
 
+/* What the system said of a full disk; RocksDB's words around it name files at length. */
+static const char *full_reason(const char *error)
+{
+    return strstr(error, "Disk quota") ? "Disk quota exceeded" : "No space left on device";
+}
+
+static void cut_out(char *from, const char *to)
+{
+    memmove(from, to, strlen(to) + 1);
+}
+
+/* Takes out of RocksDB's words what our message says, too, the kind of error, what was being done
+   and the directory of each file, and the numbers around a wrong checksum. */
+static const char *shorten(char *error, const char *dir)
+{
+    size_t n = strlen(dir);
+    for (char *at = error; n > 0 && (at = strstr(at, dir)) != NULL;)
+        cut_out(at, at + n + (at[n] == '/'));
+    char *stored = strstr(error, ": stored = "), *in = stored ? strstr(stored, " in ") : NULL;
+    if (in) cut_out(stored, in);
+    char *more = strstr(error, stored ? " offset " : " in file ");
+    if (more) *more = '\0';
+    const char *doing = strstr(error, "While "), *end = strstr(doing ? doing : error, ": ");
+    return end ? end + strlen(": ") : error;
+}
+
 /* Turns RocksDB's error string into our message; returns -1 if there was one. */
 static int check_error(const struct run_db *db, const char *doing, char *error)
 {
     if (!error) return 0;
-    const char *advice = "";
     char space[DISK_SPACE_TEXT_BYTES] = "";
     if (means_full(error)) {
-        (void)disk_space_describe(db->dir, 0, space);
-        advice = "; free space or choose another place with -T";
+        diag_error("cannot write in '%s': %s%s; free space or change -T", db->dir,
+                   full_reason(error), disk_space_describe(db->dir, 0, space));
+    } else {
+        bool damaged = strncmp(error, "Corruption", strlen("Corruption")) == 0;
+        const char *words = shorten(error, db->dir);
+        if (damaged)
+            diag_error("the temporary data in '%s' are damaged: %s; sort again on another "
+                       "disk", db->dir, words);
+        else
+            diag_error("cannot %s the temporary data in '%s': %s%s", doing, db->dir, words,
+                       strstr(words, "Too many open files")
+                           ? "; raise 'ulimit -n', or give more with -m"
+                           : "");
     }
-    if (strstr(error, "Too many open files"))
-        advice = "; give more memory with -m, which makes fewer runs, or raise 'ulimit -n'";
-    diag_error("cannot %s the temporary data in '%s': %s%s%s", doing, db->dir, error, space,
-               advice);
     rocksdb_free(error);
     return RUN_DB_ERROR;
 }
@@ -98,7 +130,7 @@ static int check_write_error(struct run_db *db, char *error)
 const char *run_db_full_error(const struct run_db *db)
 {
     const char *error = db ? atomic_load(&db->full_error) : NULL;
-    return error ? error : "No space left on device";
+    return full_reason(error ? error : "");
 }
 
 /* A whole number that RocksDB tells about itself; 0 if it does not or could not be opened again. */
@@ -162,7 +194,7 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     if (settings->existing && count_runs(db) < 0) goto err;
     return db;
 no_memory:
-    diag_error("out of memory");
+    diag_no_memory();
 err:
     run_db_destroy(db);
     return NULL;
@@ -191,7 +223,7 @@ int run_db_begin_run(struct run_db *db, struct run_writer **writer)
     struct run_writer *w = malloc(sizeof *w + room);
     *writer = w;
     if (!w) {
-        diag_error("out of memory");
+        diag_no_memory();
         return RUN_DB_ERROR;
     }
     w->db = db;
@@ -226,7 +258,7 @@ static int reserve_key(struct run_writer *w, size_t n_bytes)
     if (n_bytes <= w->key_room) return 0;
     char *grown = realloc(w->key, 2 * n_bytes);
     if (!grown) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     w->key = grown;
@@ -306,7 +338,7 @@ int run_db_admit_runs(struct run_db *db)
     char *error = NULL;
     const char **paths = malloc(db->n_ended * sizeof *paths);
     if (!paths) {
-        diag_error("out of memory");
+        diag_no_memory();
         return RUN_DB_ERROR;
     }
     for (unsigned i = 0; i < db->n_ended; i++) paths[i] = db->ended[i]->path;
@@ -410,7 +442,7 @@ struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes)
 {
     struct run_scan *scan = calloc(1, sizeof *scan);
     if (!scan) {
-        diag_error("out of memory");
+        diag_no_memory();
         return NULL;
     }
     scan->db = db;

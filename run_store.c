@@ -120,7 +120,7 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
     size_t most_lanes = settings->n_lanes > SLOW_LANES ? settings->n_lanes : SLOW_LANES;
     struct volume *volumes = calloc(settings->n_dirs * most_lanes, sizeof *volumes);
     if (!store || !volumes || pthread_mutex_init(&store->lock, NULL) != 0) {
-        diag_error("out of memory");
+        diag_no_memory();
         free(volumes);
         free(store);
         return NULL;
@@ -226,8 +226,8 @@ static uint64_t bytes_to_come(struct run_store *store)
 static int full_error(struct run_store *store, const struct volume *volume)
 {
     char space[DISK_SPACE_TEXT_BYTES];
-    diag_error("cannot write the temporary data in '%s': %s%s; free space or choose another place "
-               "with -T", volume->dir, run_db_full_error(volume->db),
+    diag_error("cannot write in '%s': %s%s; free space or change -T", volume->dir,
+               run_db_full_error(volume->db),
                disk_space_describe(volume->dir, bytes_to_come(store), space));
     return RUN_STORE_ERROR;
 }
@@ -273,7 +273,7 @@ int run_store_begin_run(struct run_store *store, struct stored_run **begun)
     struct stored_run *run = calloc(1, sizeof *run);
     *begun = run;
     if (!run) {
-        diag_error("out of memory");
+        diag_no_memory();
         return RUN_STORE_ERROR;
     }
     (void)pthread_mutex_lock(&store->lock);

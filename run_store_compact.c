@@ -39,7 +39,7 @@ static int stop_failed_compactions(struct volume *volume)
         return 0;
     volume->compact_failed = true;
     volume->plan.compact = false;
-    diag_warning("a compaction failed in '%s': there is little space, or the disk has errors; no "
+    diag_warning("a compaction failed in '%s': there is little space, or the disk is faulty; no "
                  "more are done", volume->dir);
     return run_db_stop_compactions(volume->db);
 }

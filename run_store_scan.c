@@ -71,7 +71,7 @@ int run_store_scan(struct run_store *store, struct run_scan ***scans)
     int n = 0;
     *scans = calloc(store->n_volumes, sizeof **scans);
     if (!*scans) {
-        diag_error("out of memory");
+        diag_no_memory();
         return RUN_STORE_ERROR;
     }
     store->scan_read_bytes = choose_read_bytes(store, count_files(store));

@@ -99,6 +99,8 @@ int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_b
     return 1;
 }
 
+const char sam_chunk_no_memory[] = "out of memory";
+
 /* Makes room for n_bytes more. */
 static int reserve_raw(struct sam_chunk *chunk, size_t n_bytes)
 {
@@ -117,9 +119,9 @@ static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
     if (size == 0) {
         (void)snprintf(chunk->problem_name, sizeof chunk->problem_name, "%s",
                        bam_get_qname(record));
-        return "it lies beyond position 2^31 or its CIGAR is too long for BAM";
+        return "it lies beyond 2^31 or its CIGAR is too long";
     }
-    if (reserve_raw(chunk, size) < 0) return "out of memory";
+    if (reserve_raw(chunk, size) < 0) return sam_chunk_no_memory;
     uint8_t *raw = chunk->raw + chunk->raw_bytes;
     if (is_long)
         bam_record_pack_long(record, raw);
@@ -128,7 +130,7 @@ static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
     if (chunk->renames) {
         /* Behind the record there is room for the renamed one, which then takes its place. */
         size_t bound = header_union_rewrite_bound(chunk->renames, chunk->input, raw);
-        if (reserve_raw(chunk, size + bound) < 0) return "out of memory";
+        if (reserve_raw(chunk, size + bound) < 0) return sam_chunk_no_memory;
         raw = chunk->raw + chunk->raw_bytes;
         size_t renamed = header_union_rewrite(chunk->renames, chunk->input, raw, raw + size);
         memmove(raw, raw + size, renamed);
@@ -152,7 +154,7 @@ static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length
     kstring_t s = {length, length + 1, line};
     errno = 0;
     if (sam_parse1(&s, header, record) < 0)
-        return errno == ENOMEM ? "out of memory" : "its line is no SAM record";
+        return errno == ENOMEM ? sam_chunk_no_memory : "its line is not a SAM record";
     return append_record(chunk, record);
 }
 

@@ -18,6 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The problem of a chunk for whose records there is no memory: this very pointer. */
+extern const char sam_chunk_no_memory[];
+
 struct sam_chunk {
     char *text;                 /* whole lines */
     size_t text_bytes, text_room;

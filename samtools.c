@@ -127,10 +127,12 @@ static void hand_over_to_named(const char *name, char *const argv[])
         (void)run_upstream(path, argv); /* it returns only to say in errno why it failed */
     }
     if (errno == ELOOP)
-        fprintf(stderr, "samtools: " UPSTREAM_ENV "=%s is this program itself, or runs it again\n",
+        fprintf(stderr,
+                "samtools: " UPSTREAM_ENV "='%s' is this program itself, or runs it again; name "
+                "the upstream samtools\n",
                 name);
     else
-        fprintf(stderr, "samtools: cannot run " UPSTREAM_ENV "=%s: %s\n", name, strerror(errno));
+        fprintf(stderr, "samtools: cannot run " UPSTREAM_ENV "='%s': %s\n", name, strerror(errno));
 }
 
 /* Hands over to the first samtools on PATH that is not us and can be run. Comes back only when
@@ -160,12 +162,9 @@ static void hand_over_to_path(char *const argv[])
 static void print_how_to_install(const char *command)
 {
     fprintf(stderr,
-            "samtools: no upstream samtools found to run%s%s; install one with\n"
-            "    apt-get install samtools\n"
-            "    conda install -c bioconda samtools\n"
-            "    brew install samtools\n"
-            "or set " UPSTREAM_ENV " to its path ('samtools rocksort' works without)\n",
-            command ? " " : "", command ? command : " it");
+            "samtools: no upstream samtools found%s%s%s: set " UPSTREAM_ENV " to one, or "
+            "apt-get, brew or conda (-c bioconda) install samtools\n",
+            command ? " to run '" : "", command ? command : "", command ? "'" : "");
 }
 
 /* Prints our own lines above those of the upstream. No line starts with "samtools ", since scripts
@@ -183,7 +182,7 @@ static int print_about(FILE *out, int is_version)
                 ROCKSORT_VERSION);
     /* The upstream writes to the same stream through a buffer of its own. */
     if (fflush(out) != 0 || ferror(out)) {
-        fprintf(stderr, "samtools: cannot write standard output: %s\n", strerror(errno));
+        fprintf(stderr, "samtools: cannot write 'standard output': %s\n", strerror(errno));
         return -1;
     }
     return 0;

@@ -48,7 +48,7 @@ char *scratch_dir_create(const char *prefix, const char *output)
     size_t room = n + 64;
     char *path = malloc(room);
     if (!path) {
-        diag_error("out of memory");
+        diag_no_memory();
         return NULL;
     }
     if (strcmp(joint, "/") == 0 && base[n - 1] == '/') joint = "";

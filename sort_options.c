@@ -218,7 +218,7 @@ static int add_temp_prefix(struct sort_options *o, const char *prefix)
     }
     const char **grown = realloc(o->temp_prefixes, (n + 1) * sizeof *grown);
     if (!grown) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     grown[n] = prefix;
@@ -328,8 +328,7 @@ static int take_option(struct sort_options *o, int c, const char *text)
     case OPTION_TEMP_CODEC:
         s->codec_auto = strcmp(text, "auto") == 0;
         if (s->codec_auto || temp_codec_parse(text, &s->codec) == 0) return 0;
-        diag_error("unknown codec '%s' for --temp-codec: it takes auto, none, snappy, lz4 or zstd",
-                   text);
+        diag_error("option --temp-codec takes auto, none, snappy, lz4 or zstd, not '%s'", text);
         return -1;
     case OPTION_PROGRESS: s->progress = true; return 0;
     case OPTION_QUIET:
@@ -369,8 +368,8 @@ static int finish_verify(struct sort_options *o)
     if (!o->verify || !s->minhash_fasta || s->rules.order != SORT_MINHASH ||
         s->rules.minhash.forward_only)
         return 0;
-    diag_error("--verify cannot check the order of -I without -R, since it depends on which reads "
-               "were turned around; without -M and -I it checks those that have a place");
+    diag_error("--verify cannot check the order of -I without -R, as it turns reads around; "
+               "without -M and -I it checks the reads that have a place");
     return -1;
 }
 
@@ -380,15 +379,14 @@ static int take_output_prefix(struct sort_options *o, const char *prefix)
     struct stat st;
     bool is_name = o->whole_name || strcmp(prefix, "-") == 0;
     if (!is_name && stat(prefix, &st) == 0 && !S_ISDIR(st.st_mode)) {
-        diag_error("'%s' exists, but without -o the second argument is the prefix of the output's "
-                   "name: to sort several files into one name the output with -o, to write to "
-                   "'%s' itself add -f", prefix, prefix);
+        diag_error("'%s' exists, and a second argument is the output's prefix: to sort both give "
+                   "-o FILE, to overwrite it give -f", prefix);
         return -1;
     }
     size_t room = strlen(prefix) + sizeof ".bam";
     o->output_name = malloc(room);
     if (!o->output_name) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     (void)snprintf(o->output_name, room, "%s%s", prefix, is_name ? "" : ".bam");
@@ -460,32 +458,48 @@ static int finish_memory(struct sort_options *o)
                                            : o->thread_memory_bytes * s->n_threads;
     const char *test_budget = getenv(TEST_BUDGET_VARIABLE);
     if (test_budget && size_option_parse(test_budget, &total) < 0) {
-        diag_error(TEST_BUDGET_VARIABLE " is not a size: '%s'", test_budget);
+        diag_error(TEST_BUDGET_VARIABLE " takes a size such as 1M, not '%s'", test_budget);
         return -1;
     }
     const char *test_batch = getenv(TEST_BATCH_VARIABLE);
     if (test_batch && size_option_parse(test_batch, &s->test_batch_bytes) < 0) {
-        diag_error(TEST_BATCH_VARIABLE " is not a size: '%s'", test_batch);
+        diag_error(TEST_BATCH_VARIABLE " takes a size such as 1M, not '%s'", test_batch);
         return -1;
     }
     if (total > SIZE_MAX / 2 || o->thread_memory_bytes > SIZE_MAX / 2 / s->n_threads) {
-        diag_error("so much memory cannot be addressed: %" PRIu64 " GiB", total >> 30);
+        diag_error("so much memory cannot be addressed; give less with -m");
         return -1;
     }
     s->memory_bytes = (size_t)total;
     return 0;
 }
 
+/* Behind what getopt_long has said: one line, for the whole usage text would push that away. */
+static void print_how_to_call(const struct sort_options *o)
+{
+    const char *command = o->dialect == DIALECT_ROCKSORT ? "rocksort" : "sort";
+    (void)fprintf(stderr, "Usage: samtools %s [options] [in.bam]; --help lists all options\n",
+                  command);
+}
+
+/* Takes all options. Returns 0, or -1 after a message. */
+static int take_options(struct sort_options *o, int argc, char **argv)
+{
+    static char said_by[] = "samtools rocksort";    /* getopt_long's messages begin with argv[0] */
+    char *called = argv[0];
+    int c, r = 0;
+    argv[0] = said_by;
+    optind = 1;
+    while (r == 0 && (c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1)
+        r = take_option(o, c, optarg);
+    argv[0] = called;
+    if (r < 0 && !diag_failed()) print_how_to_call(o);
+    return r;
+}
+
 int sort_options_parse(struct sort_options *o, int argc, char **argv)
 {
-    int c;
-    optind = 1;
-    while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
-        if (take_option(o, c, optarg) < 0) {
-            if (!diag_failed()) sort_options_print_usage(o, stderr);
-            return -1;
-        }
-    }
+    if (take_options(o, argc, argv) < 0) return -1;
     o->nothing_given = optind == argc && !o->resume && !o->clean;
     if (o->help || o->version) return 0;
     finish_order(o);

@@ -21,7 +21,7 @@ static void drop_thread_options(hts_opt **list)
             list = &option->next;
             continue;
         }
-        diag_warning("the format option nthreads is ignored: threads are given with -@");
+        diag_warning("format option nthreads is ignored: give threads with -@");
         *list = option->next;
         option->next = NULL;
         hts_opt_free(option);
@@ -31,7 +31,8 @@ static void drop_thread_options(hts_opt **list)
 int sort_options_add_format(const char *option, const char *text, hts_opt **list)
 {
     if (hts_opt_add(list, text) < 0) {
-        diag_error("option %s: htslib does not take '%s'", option, text);
+        diag_error("option %s: htslib does not know '%s'; 'man samtools' lists what it takes",
+                   option, text);
         return -1;
     }
     drop_thread_options(list);
@@ -46,7 +47,7 @@ int sort_options_add_output_format(struct sort_options *o, const char *option, c
         grown[o->n_output_texts] = strdup(text);
     }
     if (!grown || !grown[o->n_output_texts]) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     o->n_output_texts++;
@@ -58,7 +59,7 @@ int sort_options_add_reference(struct sort_options *o, const char *fasta)
     size_t room = strlen(fasta) + sizeof "reference=";
     char *text = malloc(room);
     if (!text) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     (void)snprintf(text, room, "reference=%s", fasta);
@@ -88,7 +89,7 @@ static int choose_index(struct sort_options *o)
         return 0;
     }
     if (!s->output) {
-        diag_warning("no index is written: the output has no name");
+        diag_warning("no index is written: the output has no name; give one with -o");
         return 0;
     }
     if (s->output_format.format == sam && s->output_format.compression != bgzf) {
@@ -99,7 +100,7 @@ static int choose_index(struct sort_options *o)
         size_t room = strlen(s->output) + sizeof ".crai";
         o->index_name = malloc(room);
         if (!o->index_name) {
-            diag_error("out of memory");
+            diag_no_memory();
             return -1;
         }
         (void)snprintf(o->index_name, room, "%s%s", s->output,
@@ -118,7 +119,7 @@ static int divide_output_name(struct sort_options *o)
     o->index_name = strdup(delimiter + strlen(HTS_IDX_DELIM));
     if (!file || !o->index_name) {
         free(file);
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     free(o->output_name);
@@ -142,7 +143,7 @@ static int choose_format(struct sort_options *o)
     for (const hts_opt *option = s->output_format.specific; option; option = option->next) {
         if (option->opt != HTS_OPT_COMPRESSION_LEVEL) continue;
         if (option->val.i < 0 || option->val.i > 9) {
-            diag_error("the output option level takes a number from 0 to 9, not %d",
+            diag_error("output option level takes a number from 0 to 9, not '%d'",
                        option->val.i);
             return -1;
         }

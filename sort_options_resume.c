@@ -27,11 +27,11 @@ int sort_options_check_modes(const struct sort_options *o, int n)
     else if (o->resume && o->temp_prefixes)
         problem = "with --resume temporary data stay where they are: -T cannot be given";
     else if (s->partial && !o->resume)
-        problem = "--partial is of use with --resume only";
+        problem = "--partial can be used with --resume only";
     else if (o->stats && (o->clean || o->verify || o->plan))
-        problem = "--stats is of use with a sort only, not with --clean, --verify or --plan";
+        problem = "--stats can be used with a sort only, not with --clean, --verify or --plan";
     else if (o->yes && !o->clean)
-        problem = "--yes is of use with --clean only";
+        problem = "--yes can be used with --clean only";
     if (problem) diag_error("%s", problem);
     return problem ? -1 : 0;
 }
@@ -62,7 +62,7 @@ int sort_options_adopt(struct sort_options *o, const struct kept_store *store)
     const struct store_output *output = &record->output;
     struct sort_settings *s = &o->settings;
     if ((o->order_given || o->minimiser_given) && !same_order(o, record)) {
-        diag_error("cannot resume '%s' in another order: its runs are sorted as they are",
+        diag_error("cannot resume '%s' in another order: its runs are sorted; leave the order out",
                    o->resume);
         return -1;
     }
@@ -72,7 +72,7 @@ int sort_options_adopt(struct sort_options *o, const struct kept_store *store)
     s->minhash_window = record->minhash_window;
     o->resumed_inputs = calloc(record->n_inputs + 1, sizeof *o->resumed_inputs);
     if (!o->resumed_inputs) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     for (size_t i = 0; i < record->n_inputs; i++) o->resumed_inputs[i] = record->inputs[i].path;

@@ -61,10 +61,12 @@ static void print_store_details(const struct sort_report *r)
         diag_note("temporary disk (%s): a seek takes %.2f ms, %.1f at a time, reading in order "
                   "%.0f MB/s", disk->file_system, 1e3 * disk->seek_seconds, disk->parallel,
                   1e-6 * disk->bytes_per_second);
-    diag_note("codec: %u runs none, %u snappy, %u lz4, %u zstd; the last one because %s",
-              r->runs_of_codec[TEMP_CODEC_NONE], r->runs_of_codec[TEMP_CODEC_SNAPPY],
-              r->runs_of_codec[TEMP_CODEC_LZ4], r->runs_of_codec[TEMP_CODEC_ZSTD],
-              codec_reason_text(r->codec_reason));
+    const unsigned *n = r->runs_of_codec;
+    /* All runs of a store that is resumed may have been there. */
+    if (n[TEMP_CODEC_NONE] + n[TEMP_CODEC_SNAPPY] + n[TEMP_CODEC_LZ4] + n[TEMP_CODEC_ZSTD] > 0)
+        diag_note("codec: %u runs none, %u snappy, %u lz4, %u zstd; the last one because %s",
+                  n[TEMP_CODEC_NONE], n[TEMP_CODEC_SNAPPY], n[TEMP_CODEC_LZ4],
+                  n[TEMP_CODEC_ZSTD], codec_reason_text(r->codec_reason));
     diag_note("compaction %s, because %s", store->compacted ? "on" : "off",
               compaction_reason_text(store->reason));
     if (store->compacted)
@@ -84,7 +86,7 @@ void sort_report_print(const struct sort_report *report, bool details)
         if (report->store.n_runs > 0) print_store_details(report);
     }
     for (char **path = report->store_paths; path && *path; path++)
-        diag_note("the temporary database is kept in '%s'", *path);
+        diag_note("the temporary data are kept in '%s'", *path);
 }
 
 void sort_report_release(struct sort_report *report)

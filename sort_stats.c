@@ -58,7 +58,7 @@ int sort_stats_choose(struct output_path *path, const char *name,
         return -1;
     }
     if (strstr(name, "://")) {
-        diag_error("--stats takes the name of a file, not '%s'", name);
+        diag_error("option --stats takes the name of a file, not '%s'", name);
         return -1;
     }
     if (output_path_choose(path, name) < 0) return -1;
@@ -484,7 +484,7 @@ int sort_stats_write(const struct output_path *path, const struct sort_settings 
         r = write_file(path, text, n_bytes);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     } else {
-        diag_error("out of memory");
+        diag_no_memory();
     }
     free(text);
     return r;

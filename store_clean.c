@@ -148,8 +148,8 @@ static int clean_one(const char *path, bool remove, unsigned *n_found)
     }
     look_at(&dir, &found);
     if (remove && !dir.is_locked) {
-        diag_error("'%s' is left alone: its file system has no locks, which would tell whether a "
-                   "sort uses it; remove it yourself if none does", path);
+        diag_error("'%s' is left alone: its file system has no locks, so a sort may use it; remove "
+                   "it yourself if none does", path);
         remove = false;
         is_left = true;
     }
@@ -191,7 +191,7 @@ static ssize_t list_names(const char *path, char ***names)
         if (n > 0) qsort(*names, n, sizeof **names, compare_names);
         return (ssize_t)n;
     }
-    diag_error("out of memory");
+    diag_no_memory();
     while (n > 0) free((*names)[--n]);
     free(*names);
     return -1;
@@ -211,7 +211,7 @@ static int clean_below(const char *path, bool remove, unsigned *n_found)
                            path[strlen(path) - 1] == '/' ? "" : "/", names[i]);
             if (clean_one(each, remove, n_found) < 0) r = -1;
         } else {
-            diag_error("out of memory");
+            diag_no_memory();
             r = -1;
         }
         free(each);
@@ -225,7 +225,7 @@ int store_clean(const char *path, bool remove)
 {
     unsigned n_found = 0;
     if (!*path) {
-        diag_error("--clean takes a directory");
+        diag_error("option --clean takes a directory, not ''");
         return -1;
     }
     /* A shell that completes the name of a store ends it with a slash. */
@@ -233,7 +233,7 @@ int store_clean(const char *path, bool remove)
     while (n > 1 && path[n - 1] == '/') n--;
     char *name = strndup(path, n);
     if (!name) {
-        diag_error("out of memory");
+        diag_no_memory();
         return -1;
     }
     const char *slash = strrchr(name, '/');

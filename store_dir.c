@@ -108,18 +108,18 @@ static int lock_dir(struct store_dir *dir, const char **problem)
     dir->lock_fd = openat(dir->fd, SCRATCH_LOCK_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (dir->lock_fd < 0 || fstat(dir->lock_fd, &held) < 0 || !S_ISREG(held.st_mode) ||
         !is_private(&held)) {
-        *problem = "is no store of rocksort";
+        *problem = "is not a store of rocksort; --clean DIR lists those in DIR";
         return STORE_DIR_FOREIGN;
     }
     dir->is_locked = flock(dir->lock_fd, LOCK_EX | LOCK_NB) == 0;
     if (!dir->is_locked && !cannot_lock()) {
-        *problem = "is in use by another rocksort";
+        *problem = "is in use by another rocksort; wait until that has ended";
         return STORE_DIR_BUSY;
     }
     /* Whoever held it may have removed everything meanwhile. */
     if (fstatat(dir->fd, SCRATCH_LOCK_NAME, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
         there.st_ino != held.st_ino || there.st_dev != held.st_dev) {
-        *problem = "has just been removed";
+        *problem = "has just been removed; sort the input again";
         return STORE_DIR_BUSY;
     }
     return STORE_DIR_OK;
@@ -132,16 +132,18 @@ int store_dir_open(const char *path, struct store_dir *dir, const char **problem
     *dir = (struct store_dir){NULL, -1, -1, false};
     dir->fd = open(path, OPEN_DIR);
     if (dir->fd < 0) {
-        *problem = errno == ENOENT ? "does not exist" : errno == ENOTDIR || errno == ELOOP
-                       ? "is no directory, or a symbolic link" : "cannot be opened";
+        *problem = errno == ENOENT ? "does not exist; --clean DIR lists the stores in DIR"
+                   : errno == ENOTDIR || errno == ELOOP
+                       ? "is not a directory, or is a symbolic link; name the directory itself"
+                       : "cannot be opened; look at its permissions and 'ulimit -n'";
     } else if (fstat(dir->fd, &st) < 0 || !is_private(&st)) {
-        *problem = "is not a directory of yours that others cannot enter";
+        *problem = "must belong to you and be closed to others (chmod 700)";
     } else {
         /* The way there may change; what was opened must be what is named. */
         dir->path = realpath(path, NULL);
         if (!dir->path || stat(dir->path, &named) < 0 || named.st_ino != st.st_ino ||
             named.st_dev != st.st_dev)
-            *problem = "has just been moved";
+            *problem = "has just been moved; give its new name";
         else
             r = lock_dir(dir, problem);
     }
@@ -159,12 +161,12 @@ bool store_dir_has_record(const struct store_dir *dir)
 static char *read_record(int fd, size_t *n_bytes, const char **problem)
 {
     struct stat st;
-    *problem = "has a record that is not ours";
+    *problem = "has a STORE file that rocksort did not write; sort the input again";
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !is_private(&st) ||
         st.st_size > MAX_RECORD_BYTES)
         return NULL;
     char *text = malloc((size_t)st.st_size + 1);
-    *problem = "has a record that does not fit into memory";
+    *problem = "has a STORE file that does not fit into memory";
     if (!text) return NULL;
     for (*n_bytes = 0; *n_bytes < (size_t)st.st_size;) {
         ssize_t n = read(fd, text + *n_bytes, (size_t)st.st_size - *n_bytes);
@@ -173,7 +175,7 @@ static char *read_record(int fd, size_t *n_bytes, const char **problem)
         *n_bytes += (size_t)n;
     }
     if (*n_bytes == (size_t)st.st_size) return text;
-    *problem = "has a record that cannot be read";
+    *problem = "has a STORE file that cannot be read; the disk may be faulty";
     free(text);
     return NULL;
 }
@@ -182,7 +184,8 @@ int store_dir_read(const struct store_dir *dir, struct store_record *record, con
 {
     int fd = openat(dir->fd, SCRATCH_RECORD_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
-        *problem = "has no record: the sort ran with --no-resume or ended as it began";
+        *problem = "has no STORE file: it began with --no-resume or ended early; sort the input "
+                   "again";
         return STORE_DIR_BAD;
     }
     size_t n_bytes;

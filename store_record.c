@@ -396,10 +396,10 @@ static const char *check_version(const char *text, size_t n_bytes)
 {
     const size_t n = sizeof first_word - 1;
     if (n_bytes <= n || memcmp(text, first_word, n) != 0)
-        return "has a record that is none of rocksort's";
+        return "has a STORE file that rocksort did not write; sort the input again";
     if (n_bytes > n + 1 && text[n] == '0' + STORE_RECORD_VERSION && text[n + 1] == '\n')
         return NULL;
-    return "was written by another version of rocksort";
+    return "was written by another version of rocksort; resume it with that one";
 }
 
 /* True if the text ends with the checksum of what is before. */
@@ -418,11 +418,11 @@ int store_record_parse(const char *text, size_t n_bytes, struct store_record *re
     *record = (struct store_record){0};
     *problem = check_version(text, n_bytes);
     if (*problem) return -1;
-    *problem = "has a damaged record";
+    *problem = "has a damaged STORE file; sort the input again";
     if (!verify_end(text, n_bytes)) return -1;
     record->memory = malloc(n_bytes);
     if (!record->memory) {
-        *problem = "has a record that does not fit into memory";
+        *problem = "has a STORE file that does not fit into memory";
         return -1;
     }
     memcpy(record->memory, text, n_bytes);

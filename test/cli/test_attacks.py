@@ -126,7 +126,7 @@ class Readers(CliTest):
         for n_threads in ("1", "4"):
             result = self.rocksort("-@", n_threads, "--input-fmt-option", "filter=mapq>=0",
                                    "-o", self.path("out.bam"), cut)
-            self.assert_error(result, "cut.bam", "behind record")
+            self.assert_error(result, "cut.bam", "after record")
             self.assert_no_result(self.path("out.bam"))
 
     def test_output_name_as_long_as_can_be(self):

@@ -545,7 +545,7 @@ class Refused(ResumeTest):
         (self.work / "empty").mkdir(mode=0o700)
         (self.work / "file").write_text("x")
         os.symlink(self.store, self.work / "link")
-        for name, mention in (("empty", "no store"), ("file", "no directory"),
+        for name, mention in (("empty", "not a store"), ("file", "not a directory"),
                               ("nothing", "does not exist"), ("link", "link")):
             self.refused(self.path(name), self.path(name), mention)
 
@@ -582,7 +582,7 @@ class Refused(ResumeTest):
         path = os.path.join(self.store, "STORE")
         with open(path, "rb") as file:
             good = file.read()
-        cases = [(b"", "record"), (b"hello\n", "record"), (good[:-1], "damaged"),
+        cases = [(b"", "STORE file"), (b"hello\n", "STORE file"), (good[:-1], "damaged"),
                  (good[: len(good) // 2], "damaged"), (good + b"x", "damaged"),
                  (good.replace(b"loaded", b"loadet"), "damaged"),
                  (good.replace(b"rocksort-store 1", b"rocksort-store 2"), "version")]
@@ -591,12 +591,12 @@ class Refused(ResumeTest):
                 file.write(data)
             self.refused(self.store, self.store, mention)
         os.unlink(path)
-        self.refused(self.store, self.store, "no record")
+        self.refused(self.store, self.store, "no STORE file")
         os.mkfifo(path, 0o600)
-        self.refused(self.store, self.store, "record")
+        self.refused(self.store, self.store, "STORE file")
         os.unlink(path)
         os.symlink("/etc/passwd", path)
-        self.refused(self.store, self.store, "no record")
+        self.refused(self.store, self.store, "no STORE file")
         os.unlink(path)
         with open(path, "wb") as file:
             os.fchmod(file.fileno(), 0o600)
@@ -669,7 +669,7 @@ class Refused(ResumeTest):
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
         with open(path, "wb") as file:
             file.write(b"x")
-        self.refused(second, first, "record")
+        self.refused(second, first, "STORE file")
         shutil.rmtree(first)
         os.rename(self.path("away"), first)
         self.resume(second, "-o", self.path("out.bam"))

@@ -50,6 +50,16 @@ void diag_error(const char *format, ...)
     (void)pthread_mutex_unlock(&lock);
 }
 
+void diag_no_memory(void)
+{
+    diag_error("out of memory");
+}
+
+void diag_no_thread(int error)
+{
+    diag_error("cannot start a thread: %s", strerror(error));
+}
+
 void diag_warning(const char *format, ...)
 {
     char text[4096];

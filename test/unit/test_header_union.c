@@ -70,28 +70,26 @@ static void message_of(const char *a, const char *b, char *out, size_t room)
     assert_int_equal(status, 0);
 }
 
-#define SAME_LINES "; inputs must have the same @SQ lines in the same order\n"
+#define SAME_LINES "; inputs need the same @SQ lines, in one order\n"
 
 static const struct {
     const char *a, *b, *message;
 } disagreements[] = {
     {SQ, "@SQ\tSN:c1\tLN:100\n@SQ\tSN:c2\tLN:51\n",
-     "'a.bam' and 'b.bam' disagree on reference 2: 'c2' of 50 bases against 'c2' of 51 bases"},
+     "reference 2 is 'c2' of 50 bases in 'a.bam' and 'c2' of 51 in 'b.bam'"},
     {SQ, "@SQ\tSN:c1\tLN:100\n@SQ\tSN:C2\tLN:50\n",
-     "'a.bam' and 'b.bam' disagree on reference 2: 'c2' of 50 bases against 'C2' of 50 bases"},
+     "reference 2 is 'c2' of 50 bases in 'a.bam' and 'C2' of 50 in 'b.bam'"},
     {SQ, "@SQ\tSN:c2\tLN:50\n@SQ\tSN:c1\tLN:100\n",
-     "'a.bam' and 'b.bam' disagree on reference 1: 'c1' of 100 bases against 'c2' of 50 bases"},
+     "reference 1 is 'c1' of 100 bases in 'a.bam' and 'c2' of 50 in 'b.bam'"},
     {SQ, "@SQ\tSN:c1\tLN:100\n@RG\tID:r\n",
-     "'a.bam' has 2 references and 'b.bam' has 1: only 'a.bam' has reference 2, 'c2' of 50 bases"},
+     "'a.bam' has 2 references, 'b.bam' only 1: it lacks reference 2, 'c2' of 50 bases"},
     {SQ, SQ "@SQ\tSN:c3\tLN:7\n",
-     "'a.bam' has 2 references and 'b.bam' has 3: only 'b.bam' has reference 3, 'c3' of 7 bases"},
-    {SQ, "", "'a.bam' has 2 references and 'b.bam' has 0: only 'a.bam' has reference 1, 'c1' of "
-             "100 bases"},
-    {"@CO\tnone\n", SQ, "'a.bam' has 0 references and 'b.bam' has 2: only 'b.bam' has reference 1, "
-                        "'c1' of 100 bases"},
+     "'b.bam' has 3 references, 'a.bam' only 2: it lacks reference 3, 'c3' of 7 bases"},
+    {SQ, "", "'a.bam' has 2 references, 'b.bam' only 0: it lacks reference 1, 'c1' of 100 bases"},
+    {"@CO\tnone\n", SQ,
+     "'b.bam' has 2 references, 'a.bam' only 0: it lacks reference 1, 'c1' of 100 bases"},
     {"@SQ\tSN:c1\tLN:10000000000\n", "@SQ\tSN:c1\tLN:10000000001\n",
-     "'a.bam' and 'b.bam' disagree on reference 1: 'c1' of 10000000000 bases against 'c1' of "
-     "10000000001 bases"},
+     "reference 1 is 'c1' of 10000000000 bases in 'a.bam' and 'c1' of 10000000001 in 'b.bam'"},
 };
 
 static void test_disagreeing_references(void **state)

@@ -360,7 +360,7 @@ static void test_bad_files(void **state)
     static const char *const texts[] = {"", "\n", "ACGT\n", "@r\nACGT\n+\nIIII\n", " >a\nACGT\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         write_file(dir->fasta, PLAIN, texts[i], strlen(texts[i]));
-        check_fails(dir->fasta, "no FASTA file");
+        check_fails(dir->fasta, "not a FASTA file");
     }
     struct rng rng = rng_start(7);
     struct reference ref = {.sequences = {random_sequence(&rng, 200000)}, .n = 1};

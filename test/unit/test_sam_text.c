@@ -398,13 +398,14 @@ static const struct {
     size_t n;                           /* bytes; 0: up to the NUL */
     const char *problem;
 } bad_lines[] = {
-    {"r\t0\tc1\n", 0, "its line is no SAM record"},
-    {"\t\n", 0, "its line is no SAM record"},
-    {"@CO\tbehind the header\n", 0, "its line is no SAM record"},
-    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACG\tFFF\n", 0, "its line is no SAM record"},
-    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFFF\n", 0, "its line is no SAM record"},
-    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tXX\n", 0, "its line is no SAM record"},
-    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tXi:i:99999999999\n", 0, "its line is no SAM record"},
+    {"r\t0\tc1\n", 0, "its line is not a SAM record"},
+    {"\t\n", 0, "its line is not a SAM record"},
+    {"@CO\tbehind the header\n", 0, "its line is not a SAM record"},
+    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACG\tFFF\n", 0, "its line is not a SAM record"},
+    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFFF\n", 0, "its line is not a SAM record"},
+    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tXX\n", 0, "its line is not a SAM record"},
+    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tXi:i:99999999999\n", 0,
+     "its line is not a SAM record"},
     {"\n", 0, "its line is empty"},
     {"\r\n", 0, "its line is empty"},
     {"r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\0XZ:Z:x\n", 29, "its line contains a NUL byte"},

@@ -1,0 +1,366 @@
+"""Messages as a whole, by the rules of doc/messages.md: those in the sources, and those that a user
+meets."""
+
+import os
+import random
+import re
+import unittest
+
+import bamfile
+import generate
+from harness import ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, own_lines
+
+TWO_LINES = 160
+PREFIX = "samtools rocksort: "
+# What stands for a conversion where the length is measured: a path of a usual length in quotes,
+# other words, and numbers.
+PATH, WORD, NUMBER = "/scratch/lane1/sample7.bam", "w" * 16, "1234567"
+# These fill a line with what they quote: both records; two file names and two references; an
+# advice that names six options.
+LONG = (" comes before ", "reference %d is ", "it lacks reference", "claims no order")
+# A report, to be searched for by programs: one line whatever its length.
+REPORTS = ("sorted % records",)
+
+
+def code_of(name):
+    """A source file without comments and preprocessor lines."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    tokens = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])\'|/\*.*?\*/|//[^\n]*', re.S)
+    text = tokens.sub(lambda m: " " if m.group(0).startswith("/") else m.group(0), text)
+    return re.sub(r"^#(?:.*\\\n)*.*$", "", text, flags=re.M)
+
+
+def literals_of(code):
+    """All string literals: [(place in the code, text)]; neighbours are one, and macros between them
+    are part of it."""
+    literal = r'"(?:\\.|[^"\\\n])*"'
+    piece = rf'(?:{literal}|PRI\w+|[A-Z_]{{4,}}(?=\s*"))'
+    found = []
+    for match in re.finditer(rf"{piece}(?:\s*{piece})*", code):
+        words = (one[1:-1] if one.startswith('"') else "" if one.startswith("PRI") else "MACRO"
+                 for one in re.findall(piece, match.group(0)))
+        found.append((match.start(), "".join(words)))
+    return found
+
+
+def messages():
+    """[(file, function, format)] of all messages in the sources."""
+    found = []
+    for path in sorted(ROOT.glob("*.c")):
+        code = code_of(path.name)
+        for place, text in literals_of(code):
+            before = re.sub(r"\s+", " ", code[max(0, place - 200) : place])
+            call = re.search(r"\b(?:(diag_error|diag_warning|diag_note)\("
+                             r"|(refuse)\([^;(]+, |(print_line)\(\"warning\", "
+                             r"|(fprintf)\(stderr, )$", before)
+            if call:
+                found.append((path.name, call.group(call.lastindex), text))
+    return found
+
+
+def problems():
+    """[(file, text)]: what ends "cannot resume 'STORE': it ..." or "record N is damaged: ..."."""
+    found = []
+    for name in ("bam_batch.c", "bam_key_template.c", "bam_record.c", "sam_text.c",
+                 "sort_options_resume.c", "store_dir.c", "store_record.c"):
+        code = code_of(name)
+        for place, text in literals_of(code):
+            before = re.sub(r"\s+", " ", code[max(0, place - 300) : place])
+            statement = re.split(r"[;{}]", before)[-1]
+            if " " in text and re.search(r"\bproblem\b[^=]*=[^=]|\breturn\b", statement):
+                found.append((name, text))
+    return found
+
+
+def length_of(function, text):
+    """How long a message gets with usual names."""
+    if function.startswith(("diag", "refuse")):
+        text = PREFIX + text
+    if function == "refuse":
+        text = "cannot resume '%s': " + text
+    text = text.replace("'%s'", f"'{PATH}'").replace("\\n", "")
+    text = re.sub(r"%[-+ #0]*\d*(?:\.[\d*]+)?(?:l|ll|z|h)*s", WORD, text)
+    return len(re.sub(r"%[-+ #0]*\d*(?:\.[\d*]+)?(?:l|ll|z|h)*[diuxXgf]?", NUMBER, text))
+
+
+class Sources(unittest.TestCase):
+    """What can be seen without running anything."""
+
+    def test_found(self):
+        """The other tests look at something."""
+        self.assertGreater(len(messages()), 160)
+        self.assertGreater(len(problems()), 40)
+
+    def each(self, wrong):
+        """No message and no problem for which wrong() is true."""
+        bad = [one for one in messages() + problems() if wrong(one[-1])]
+        self.assertEqual(bad, [])
+
+    def test_form(self):
+        """Lower case, no full stop, no exclamation, nothing that a terminal acts on."""
+        self.each(lambda text: re.search(r"[.!]\s*(?:\\n)?$|\\[tarefv0x]", text))
+        self.each(lambda text: re.match(r"(?!RocksDB|MACRO|CIGAR|Usage)[A-Z]", text))
+
+    def test_words(self):
+        """One word for one thing. "failed to read header" is samtools' own, which scripts know."""
+        words = (r"unable to|can't|couldn't|could not|won't|doesn't|\binvalid|\billegal|\bsorry|"
+                 r"\bfailed to (?!read header from)|(?<!there )\bis no |\bbehind (?:record|byte)|"
+                 r"corrupt|malformed|temp(?:orary)? (?:database|file)s?\b|tmp dir|scratch|"
+                 r"\bplease (?!report this)|\bfilename|EOF (?!marker)|`")
+        self.each(lambda text: re.search(words, text, re.I))
+
+    def test_one_place_for_what_happens_anywhere(self):
+        self.assertEqual([name for name, _, text in messages()
+                          if re.match("out of memory|cannot start a thread", text)],
+                         ["diag.c", "diag.c"])
+
+    def test_quotes(self):
+        """'like this', around every name that stands behind what is done to it."""
+        self.each(lambda text: '\\"' in text)
+        self.each(lambda text: re.search(
+            r"(?<!kept; )(?<!--)\b(?:open|read|write|create|remove|rename|resume|into|of|in|at|to|"
+            r"reference|directory|store|file) %s", text))
+        self.each(lambda text: re.sub(r"\b(?:rocksort|mate|output)'s", "", text).count("'") % 2)
+
+    def test_file_record_or_option(self):
+        """Every error names what it is about, or says what to do."""
+        named = re.compile(r"'|%s|option|-\w|MACRO|standard input|CRAM|please report|above")
+        self.assertEqual([one for one in messages() if one[1] == "diag_error" and one[2] != "%s"
+                          and not named.search(re.sub(": %s$", "", one[2]))], [])
+
+    def test_length(self):
+        """Two lines of a terminal, with usual names."""
+        self.assertEqual([one for one in messages() if length_of(*one[1:]) > TWO_LINES
+                          and not one[2].startswith(REPORTS)
+                          and not any(part in one[2] for part in LONG)], [])
+        self.assertEqual([one for one in problems() if length_of("refuse", one[1]) > TWO_LINES], [])
+
+
+class MessagesTest(CliTest):
+    """The shape of what a user gets to see."""
+
+    def told(self, result, *mentions, most=TWO_LINES):
+        """One message of at most two lines that has all of the mentions."""
+        self.assertEqual(result.status, 1, result.err)
+        lines = [line for line in own_lines(result.err) if " is kept; to " not in line]
+        self.assertEqual(len(lines), 1, result.err)
+        self.assertLessEqual(len(lines[0].replace(str(self.work), "/data")), most, lines[0])
+        self.assertNotRegex(lines[0], r"\.$|failed to (?!read header)|unable|\bbehind\b")
+        for mention in mentions:
+            self.assertIn(mention, lines[0])
+
+    def says(self, *mentions, args, **how):
+        """What a failing run in the working directory says."""
+        with self.subTest(args=args):
+            self.told(self.rocksort(*args, **how), *mentions)
+
+
+class Options(MessagesTest):
+    """Mistakes on the command line: the message names the option and what it takes."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("in.sam", generate.odd(20))
+        self.write("other.sam", generate.odd(20))
+
+    def test_values(self):
+        for args, *mentions in (
+                (["-m", "1Q"], "-m", "768M", "'1Q'"), (["-m", "10"], "-m", "at least 1M"),
+                (["--max-memory", "much"], "--max-memory", "auto", "'much'"),
+                (["-@", "many"], "-@", "auto", "'many'"), (["-l", "best"], "-l", "0 to 9"),
+                (["-K", "x"], "-K", "1 to 31"), (["-w", "0"], "-w", "from 1 to"),
+                (["-t", "ABC"], "-t", "two characters"), (["-s", "big"], "-s", "auto or off"),
+                (["--shuffle=x"], "--shuffle", "whole number"),
+                (["--temp-codec", "gzip"], "--temp-codec", "zstd", "'gzip'"),
+                (["--verbosity", "loud"], "--verbosity", "from 0 to 100"),
+                (["-O", "vcf"], "-O", "bam, sam or cram", "'vcf'"),
+                (["--output-fmt-option", "level=11"], "level", "0 to 9", "'11'"),
+                (["--verify=size"], "--verify", "=coordinate", "'size'"),
+                (["--input-fmt-option", "nonsense=1"], "--input-fmt-option", "'nonsense=1'", "man"),
+                (["-T", "x"] * 33, "-T", "32 times"),
+                (["--stats", "http://a/b"], "--stats", "name of a file"),
+                (["-@", "4", "-m", "5000000T"], "so much memory", "-m")):
+            self.says(*mentions, args=[*args, "in.sam"])
+
+    def test_what_does_not_go_together(self):
+        for args, *mentions in (
+                (["in.sam", "in.sam", "other.sam"], "3 input files", "-o"),
+                (["in.sam", "other.sam"], "'other.sam' exists", "give -o", "-f"),
+                (["-o", "x.bam", "-", "-"], "standard input", "once"),
+                (["--write-index", "-o", "x.sam", "in.sam"], "--write-index", "sam.gz"),
+                (["--write-index", "-o", "x.bam##idx##x.bam", "in.sam"], "'x.bam'", "another name"),
+                (["--partial", "in.sam"], "--partial", "--resume"),
+                (["--yes", "in.sam"], "--yes", "--clean"),
+                (["--clean", ".", "in.sam"], "--clean", "one directory"),
+                (["--clean", ""], "--clean", "takes a directory"),
+                (["--stats", "-", "in.sam"], "--stats", "name a file"),
+                (["--stats", "in.sam", "-o", "x.bam", "in.sam"], "'in.sam'", "another file"),
+                (["--stats", "x.json", "--plan", "in.sam"], "--stats", "--plan"),
+                (["--resume", "x", "in.sam"], "--resume", "no input", "-o"),
+                (["--resume", "x", "-T", "y"], "--resume", "-T"),
+                (["--resume", "x", "--clean", "y"], "--resume", "--clean"),
+                (["--verify", "-I", "a.fa", "in.sam"], "--verify", "-R", "without -M and -I")):
+            self.says(*mentions, args=args)
+
+    def test_unknown_option(self):
+        """getopt's own words, under our name, and where to look: two lines in all."""
+        for args, mention in ((["--nonsense"], "'--nonsense'"), (["-Z"], "'Z'"), (["-m"], "'m'"),
+                              (["--max-memory"], "'--max-memory'"), (["--ver"], "'--verify'"),
+                              (["--plan=x"], "'--plan'")):
+            with self.subTest(args=args):
+                result = self.rocksort(*args)
+                lines = result.err.splitlines()
+                self.assertEqual((result.status, result.out, len(lines)), (1, b"", 2), result.err)
+                self.assertTrue(lines[0].startswith(PREFIX), result.err)
+                self.assertIn(mention, lines[0])
+                self.assertRegex(lines[1], "^Usage: samtools rocksort .*--help")
+
+    def test_command_line_of_the_header(self):
+        """getopt is told another name of the program than the header."""
+        text = self.sort_ok("-O", "sam", "in.sam").out.decode("latin-1")
+        self.assertRegex(text, r"\tCL:samtools rocksort -O sam in\.sam\n")
+
+
+class Files(MessagesTest):
+    """Files that are not there, not what they should be, or not to be written."""
+
+    def setUp(self):
+        super().setUp()
+        self.refs = [("a", 100000), ("b", 50000)]
+        self.write("in.bam", self.bam([]))
+
+    def bam(self, others, refs=None):
+        """A BAM of 2,000 good records and others behind the tenth."""
+        refs = refs or self.refs
+        rng = random.Random(5)
+        good = [bamfile.record(f"r{i}", 0, 0, rng.randrange(40000), "30M",
+                               "".join(rng.choices("ACGT", k=30))) for i in range(2000)]
+        return bamfile.bgzf(bamfile.bam_header(bamfile.sq_text(refs), refs)
+                            + b"".join(good[:10] + others + good[10:]))
+
+    def test_inputs(self):
+        whole = self.bam([])
+        self.write("empty.bam", b"")
+        self.write("diary.txt", "Dear diary,\n" * 50)
+        self.write("cut.bam", whole[: len(whole) // 2])
+        self.write("flipped.bam", whole[:5000] + bytes([whole[5000] ^ 255]) + whole[5001:])
+        lie = bytearray(bamfile.record("liar", 0, 0, 5, "4M", "ACGT"))
+        lie[4] = 77
+        self.write("lie.bam", self.bam([bytes(lie)]))
+        sam = generate.odd(3)
+        self.write("bad.sam", sam + "r\tx\tchr10\t5\t9\t*\t*\t0\t0\t*\t*\n")
+        self.write("other.bam", self.bam([], [("a", 100000), ("c", 50000)]))
+        self.write("fewer.bam", self.bam([], [("a", 100000)]))
+        self.write("mates.sam", "@SQ\tSN:a\tLN:900\nq\t99\ta\t5\t9\t4M\t=\t50\t0\tACGT\t*\n")
+        for args, *mentions in (
+                (["absent.bam"], "cannot open 'absent.bam'", "No such file"),
+                (["empty.bam"], "failed to read header", "'empty.bam'"),
+                (["diary.txt"], "'diary.txt'", "not an alignment file"),
+                (["cut.bam"], "'cut.bam'", "truncated"),
+                (["flipped.bam"], "'flipped.bam'", "damaged"),
+                (["lie.bam"], "record 11 of 'lie.bam' is damaged", "its reference"),
+                (["bad.sam"], "record 4 of 'bad.sam' is damaged", "not a SAM record"),
+                (["-o", "x.bam", "in.bam", "other.bam"], "'in.bam'", "'other.bam'", "@SQ"),
+                (["-o", "x.bam", "in.bam", "fewer.bam"], "'in.bam'", "'fewer.bam'", "@SQ"),
+                (["--template-coordinate", "mates.sam"], "record 1 of 'mates.sam' (read 'q')",
+                 "'samtools fixmate -m'"),
+                (["-M", "-I", "absent.fa", "in.bam"], "'absent.fa'", "No such file"),
+                (["-M", "-I", "diary.txt", "in.bam"], "'diary.txt'", "not a FASTA file"),
+                (["-O", "cram", "--reference", "absent.fa", "in.bam"], "'absent.fa'", "No such")):
+            self.says(*mentions, args=args)
+
+    def test_long_references(self):
+        refs = [("long", 3_000_000_000)]
+        self.write("long.sam", bamfile.sq_text(refs) + "r\t0\tlong\t5\t9\t*\t*\t0\t0\t*\t*\n")
+        self.says("'long'", "-O sam", args=["-o", "x.bam", "long.sam"])
+        self.write("wide.sam", bamfile.sq_text([("wide", 1 << 30)]))
+        self.says("'wide'", "FILE.csi",
+                  args=["--write-index", "-o", "x.bam##idx##x.bam.bai", "wide.sam"])
+
+    def test_outputs(self):
+        (self.work / "folder").mkdir()
+        for args, *mentions in (
+                (["-o", "nowhere/x.bam", "in.bam"], "cannot create 'nowhere/x.bam'", "No such"),
+                (["-o", "folder", "in.bam"], "cannot create 'folder'", "directory"),
+                (["-o", "/dev/full", "in.bam"], "cannot write '/dev/full'", "No space left"),
+                (["--stats", "nowhere/x", "-o", "x.bam", "in.bam"], "'nowhere/x'", "No such"),
+                (["--clean", "nowhere"], "'nowhere'", "No such")):
+            self.says(*mentions, args=args)
+        self.write("more.sam", generate.odd(4000))
+        self.says("'nowhere/t/", "No such", "choose another place with -T",
+                  args=["-T", "nowhere/t/", "more.sam"], budget=SPILL_BUDGET)
+
+    def test_front_end(self):
+        for env, *mentions in (
+                ({"PATH": "/nowhere"}, "'view'", "SAMTOOLS_UPSTREAM", "apt-get"),
+                ({"SAMTOOLS_UPSTREAM": "/nowhere/s"}, "SAMTOOLS_UPSTREAM='/nowhere/s'", "No such"),
+                ({"SAMTOOLS_UPSTREAM": SAMTOOLS}, "SAMTOOLS_UPSTREAM=", "upstream samtools")):
+            result = self.run_program([SAMTOOLS, "view"],
+                                      env_only={**environment(self.scratch), **env})
+            self.told(result, *mentions, most=TWO_LINES + len(SAMTOOLS))
+
+
+class Stores(MessagesTest):
+    """What cannot be resumed: why, and what to do instead."""
+
+    def setUp(self):
+        super().setUp()
+        where = self.work / "t"
+        where.mkdir()
+        self.write("in.bam", bamfile.bgzf(generate_bam()))
+        self.rocksort("-T", "t/", "-o", "/dev/full", "in.bam", budget=SPILL_BUDGET, clean=False)
+        (name,) = os.listdir(where)
+        self.store = f"t/{name}"
+
+    def refused(self, *mentions, options=()):
+        """The store stays as it is."""
+        before = sorted(os.listdir(self.work / self.store))
+        result = self.rocksort("--resume", self.store, "-o", "out.bam", *options, clean=False)
+        self.told(result, f"cannot resume '{self.store}'", *mentions)
+        self.assertEqual(sorted(os.listdir(self.work / self.store)), before)
+
+    def test_not_a_store(self):
+        (self.work / "empty").mkdir(mode=0o700)
+        (self.work / "open").mkdir(mode=0o755)
+        for name, *mentions in (("nowhere", "does not exist", "--clean"),
+                                ("empty", "not a store", "--clean"),
+                                ("in.bam", "not a directory"), ("open", "chmod 700")):
+            with self.subTest(name=name):
+                result = self.rocksort("--resume", name)
+                self.told(result, f"cannot resume '{name}': it ", *mentions)
+
+    def test_order(self):
+        self.refused("another order", "leave the order out", options=["-n"])
+
+    def test_store_file(self):
+        path = self.work / self.store / "STORE"
+        good = path.read_bytes()
+        for data, *mentions in (
+                (good[:-1], "damaged STORE file", "sort the input again"),
+                (b"hello\n", "STORE file", "sort the input again"),
+                (good.replace(b"rocksort-store 1", b"rocksort-store 9"), "another version",
+                 "resume it with that")):
+            with self.subTest(mentions=mentions):
+                path.write_bytes(data)
+                self.refused(*mentions)
+        path.unlink()
+        self.refused("no STORE file", "--no-resume", "sort the input again")
+
+    def test_damaged_data(self):
+        for path in (self.work / self.store).rglob("*.sst"):
+            data = bytearray(path.read_bytes())
+            for place in range(len(data) // 4, len(data) // 2, 1000):
+                data[place] ^= 255
+            path.write_bytes(bytes(data))
+        result = self.rocksort("--resume", self.store, "-o", "out.bam", clean=False)
+        self.told(result, "the temporary data in '", self.store, "are damaged: ", "checksum",
+                  "sort again on another disk")
+
+
+def generate_bam():
+    """BAM bytes that spill."""
+    refs = [("a", 100000)]
+    rng = random.Random(6)
+    return bamfile.bam_header(bamfile.sq_text(refs), refs) + b"".join(
+        bamfile.record(f"r{i}", 0, 0, rng.randrange(90000), "150M",
+                       "".join(rng.choices("ACGT", k=150))) for i in range(9000))
