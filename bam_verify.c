@@ -1,6 +1,8 @@
 /* bam_verify.c -- see bam_verify.h. */
 #include "bam_verify.h"
 
+#include "diag.h"
+
 #include <stdio.h>
 
 int bam_verify_run(const struct sort_settings *settings)
@@ -11,6 +13,7 @@ int bam_verify_run(const struct sort_settings *settings)
         struct sort_report report;
         one.inputs = settings->inputs + i;
         one.n_inputs = 1;
+        if (i > 0) diag_renew();
         int ended = sort_run(&one, &report);
         if (ended == 0 && report.verified) {
             (void)printf("%s: %s, ", one.inputs[0], report.order_words);
@@ -18,7 +21,6 @@ int bam_verify_run(const struct sort_settings *settings)
         }
         if (ended < 0 || !report.verified) r = -1;
         sort_report_release(&report);
-        if (ended < 0) return -1;
     }
     return r;
 }

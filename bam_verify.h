@@ -8,8 +8,8 @@
 
 /*
  * Verifies each input of the settings by itself. Prints a line on standard output for each that is
- * in order, with its checksum, and says on standard error where others are not. Returns 0 if all
- * are in order; -1 if one is not, or, after the message of an error, at once.
+ * in order, with its checksum, and says on standard error where others are not, or why they cannot
+ * be read. Returns 0 if all are in order, else -1.
  */
 int bam_verify_run(const struct sort_settings *settings);
 

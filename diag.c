@@ -152,6 +152,13 @@ bool diag_is_quiet(void)
     return atomic_load(&quiet);
 }
 
+void diag_renew(void)
+{
+    error_text[0] = '\0';
+    atomic_store(&error_printed, false);
+    atomic_store(&status_ended, false);
+}
+
 void diag_silence(void)
 {
     atomic_store(&error_printed, true);

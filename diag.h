@@ -42,6 +42,10 @@ bool diag_is_quiet(void);
  */
 void diag_guard_stderr(void);
 
+/* As at the start: an error is printed again, and the status line is drawn. Between runs, when no
+   other thread is left. */
+void diag_renew(void);
+
 /* No more errors are printed from now on. */
 void diag_silence(void);
 

@@ -94,9 +94,11 @@ static void tell_pair(const struct pipeline *p, const struct order_verdict *verd
     const char *words = verdict->sorted ? verdict->candidate->note : verdict->candidate->words;
     write_record(p, &verdict->before, &before);
     write_record(p, &verdict->after, &after);
-    diag_note("'%s' %s%s: %s comes before %s", input_name(p),
-              verdict->sorted ? "is sorted, but " : "is not ", words,
-              before.s ? before.s : "?", after.s ? after.s : "?");
+    /* --quiet leaves out the note, not that the file is not in order. */
+    (verdict->sorted ? diag_note : diag_error)(
+        "'%s' %s%s: %s comes before %s", input_name(p),
+        verdict->sorted ? "is sorted, but " : "is not ", words,
+        before.s ? before.s : "?", after.s ? after.s : "?");
     ks_free(&before);
     ks_free(&after);
 }

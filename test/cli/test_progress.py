@@ -262,6 +262,21 @@ class OnTerminal(ProgressTest):
         self.assertEqual(process.wait(RUN_LIMIT_S), 0)
         self.assertNotIn(CLEAR, terminal.text)
 
+    def test_each_file_that_is_verified(self):
+        """The line comes again with the next file."""
+        first = self.path("first.sam")
+        self.sort_ok("-o", first, stdin=self.sam)
+        with open(first, "rb") as file:
+            self.sam = file.read()
+        terminal = Terminal(self)
+        process = self.held("--verify", first, "-", stderr=terminal.follower,
+                            stdout=subprocess.DEVNULL)
+        terminal.started()
+        terminal.wait_for(r"\rreading, ")
+        self.finish(process)
+        terminal.read_all()
+        self.assertEqual(terminal.screen.lines, [""])
+
     def test_checksum_only(self):
         terminal = Terminal(self)
         process = self.held("--checksum-only", stderr=terminal.follower)

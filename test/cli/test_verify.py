@@ -183,6 +183,22 @@ class Violations(VerifyTest):
         self.assertIn("bad.bam' is not sorted by coordinate: record 8 (read 'r00070', flag 0, a:141)"
                       " comes before record 9 (read 'r00008', flag 0, a:17)", result.err)
 
+    def test_the_others_are_verified(self):
+        """What one file is like does not keep the others from being looked at; --quiet says it."""
+        good = bam(self.records()[:100])
+        bad = bam([bamfile.record("x"), bamfile.record("y", 0, 0, 5, "4M", "ACGT")])
+        paths = [self.write(f"{name}.bam", data) for name, data in
+                 (("cut", good[:len(good) // 2]), ("good", good), ("bad", bad), ("other", good))]
+        for options in ([], ["--quiet"]):
+            result = self.verify(*options, self.path("absent.bam"), *paths)
+            self.assertEqual(result.status, 1)
+            self.assertEqual([line.split(":")[0] for line in result.out.decode().splitlines()],
+                             [paths[1], paths[3]])
+            said = own_lines(result.err)
+            self.assertEqual(len(said), 3, result.err)
+            for line, name in zip(said, ("absent.bam", "cut.bam", "bad.bam")):
+                self.assertIn(name, line)
+
     def test_strands_at_one_place(self):
         """The claim of the header is kept, as the specification has it; samtools' order is not."""
         records = [bamfile.record("x", 16, 0, 5, "4M", "ACGT"), bamfile.record("y", 0, 0, 5, "4M",
