@@ -55,7 +55,7 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "                       times, for instance for several disks, they are spread\n"
 "  -s SIZE              estimated uncompressed size of the input, by which runs are compacted;\n"
 "                       auto: if that saves time; off: only if too many files are open [auto]\n"
-"  -k, --keep           keep the temporary databases; --resume can merge them again\n"
+"  -k, --keep           keep the temporary data; --resume can merge them again\n"
 "  --temp-codec STR     none, snappy, lz4, zstd, or auto: by how fast the disk is [auto]\n"
 "After a failure:\n"
 "  --resume STORE       finish the sort whose temporary data are in directory STORE\n"
