@@ -70,7 +70,8 @@ static char *make_command_line(int argc, char **argv)
 static void print_fit(const struct sort_options *options)
 {
     if (options->auto_threads)
-        diag_note("%u threads: %s", options->settings.n_threads, options->fit.threads_reason);
+        diag_note("%u thread%s: %s", options->settings.n_threads,
+                  options->settings.n_threads == 1 ? "" : "s", options->fit.threads_reason);
     if (options->settings.memory_bytes == options->fit.memory_bytes)
         diag_note("%zu MiB of memory: %s", options->settings.memory_bytes >> 20,
                   options->fit.memory_reason);

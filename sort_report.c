@@ -72,9 +72,11 @@ static void print_store_details(const struct sort_report *r)
     if (store->compacted)
         diag_note("compacted %u files at a time beyond %u, reading %zu KiB at a time",
                   store->width, store->max_files, store->compaction_read_bytes >> 10);
-    diag_note("the merge read %u files, %zu KiB at a time (0: as the kernel does)%s, with about "
-              "%" PRIu64 " seeks in all", store->n_files, store->scan_read_bytes >> 10,
-              store->direct ? " past the page cache" : "", store->n_seeks);
+    char size[32] = "read ahead by the kernel";
+    if (store->scan_read_bytes > 0)
+        (void)snprintf(size, sizeof size, "%zu KiB at a time", store->scan_read_bytes >> 10);
+    diag_note("the merge read %u files, %s%s, with about %" PRIu64 " seeks in all", store->n_files,
+              size, store->direct ? " past the page cache" : "", store->n_seeks);
 }
 
 void sort_report_print(const struct sort_report *report, bool details)

@@ -227,7 +227,7 @@ class Auto(PlanTest):
         result = self.sort_ok("--no-PG", "-@", "auto", "--max-memory", "auto", "--verbosity", "4",
                               self.source)
         self.assert_same_bam(bamfile.parse_file(result.out), want)
-        self.assertRegex(result.err, r"\d+ threads: \d+ CPU")
+        self.assertRegex(result.err, r"(1 thread|\d+ threads): \d+ CPU")
         self.assertRegex(result.err, r"\d+ MiB of memory: ")
 
     def test_arguments(self):
