@@ -170,6 +170,30 @@ static int count_runs(struct run_db *db)
     return run_db_labels(db, count_run, db);
 }
 
+/*
+ * Opens a database that others may have left. When a sync fails while a file is ingested, RocksDB
+ * removes the file, and the manifest may name it all the same. Where the input is read again from
+ * the first run that is not there, what else is there is opened without it.
+ */
+static rocksdb_t *open_db(const struct run_db *db, char **error)
+{
+    const struct run_db_settings *settings = &db->settings;
+    if (settings->read_only)
+        return rocksdb_open_for_read_only(db->opts.db, db->path, 0, error);
+    rocksdb_t *opened = rocksdb_open(db->opts.db, db->path, error);
+    if (opened || !settings->existing || !*error || !strstr(*error, "No such file")) return opened;
+    rocksdb_options_t *best_efforts = rocksdb_options_create_copy(db->opts.db);
+    char *ignored = NULL;
+    rocksdb_get_options_from_string(db->opts.db, "best_efforts_recovery=true", best_efforts,
+                                    &ignored);
+    rocksdb_free(*error);
+    *error = NULL;
+    opened = rocksdb_open(best_efforts, db->path, error);
+    rocksdb_free(ignored);
+    rocksdb_options_destroy(best_efforts);
+    return opened;
+}
+
 struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings, bool *full)
 {
     char *error = NULL, *path = NULL;
@@ -183,8 +207,7 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     if (!db->dir || !path) goto no_memory;
     if (rocksdb_opts_init(&db->opts, settings) < 0) goto err;
     (void)sprintf(path, "%s/db-%u", dir, settings->number);
-    db->db = settings->read_only ? rocksdb_open_for_read_only(db->opts.db, path, 0, &error)
-                                 : rocksdb_open(db->opts.db, path, &error);
+    db->db = open_db(db, &error);
     if (full && error && means_full(error)) {
         *full = true;
         rocksdb_free(error);

@@ -4,6 +4,7 @@
  */
 #include "sort_options.h"
 
+#include "bam_writer.h"
 #include "diag.h"
 #include "sort_options_internal.h"
 
@@ -56,6 +57,21 @@ static bool same_order(const struct sort_options *o, const struct store_record *
            same_file(o->settings.minhash_fasta, record->fasta.path);
 }
 
+/* Whether a new name for the output says nothing against the format that was given by -O, with
+   options perhaps, for the old one. */
+static bool may_have_format(const char *name, const char *option)
+{
+    char mode[8] = "";
+    htsFormat by_name, by_option;
+    if (!option || sam_open_mode(mode, name, NULL) != 0) return true;
+    if (bam_writer_choose_format(NULL, name, &by_name) < 0 ||
+        bam_writer_choose_format(option, NULL, &by_option) < 0)
+        return false;
+    hts_opt_free(by_option.specific);
+    return by_name.format == by_option.format &&
+           (by_name.format != sam || by_name.compression == by_option.compression);
+}
+
 int sort_options_adopt(struct sort_options *o, const struct kept_store *store)
 {
     const struct store_record *record = &store->record;
@@ -78,10 +94,10 @@ int sort_options_adopt(struct sort_options *o, const struct kept_store *store)
     for (size_t i = 0; i < record->n_inputs; i++) o->resumed_inputs[i] = record->inputs[i].path;
     s->inputs = o->resumed_inputs;
     s->n_inputs = record->n_inputs;
-    if (!o->output) {
-        o->output = output->path;
-        if (!o->format_option) o->format_option = output->format;
-    }
+    bool is_new_name = o->output != NULL;
+    if (!is_new_name) o->output = output->path;
+    if (!o->format_option && (!is_new_name || may_have_format(o->output, output->format)))
+        o->format_option = output->format;
     if (s->level < 0) s->level = output->level;
     if (output->write_index) o->write_index = true;
     for (size_t i = 0; o->n_output_texts == 0 && i < output->n_options; i++)

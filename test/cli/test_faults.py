@@ -15,7 +15,7 @@ import unittest
 import bamfile
 import generate
 from harness import (DIE_LIMIT_S, ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest,
-                     own_lines, sanitized)
+                     kept_stores, own_lines, sanitized)
 
 sys.path.insert(0, str(ROOT / "test"))
 import fault_sweep  # noqa: E402
@@ -234,6 +234,24 @@ class Durable(FaultTest):
         self.assertIn("cannot write temporary data", result.err)
         self.assertFalse(os.path.exists(self.path("out.bam")))
         self.drop_kept(result.err)
+
+
+    def test_sync_of_manifest_fails(self):
+        """RocksDB removes the run that it was to take, though its manifest may name it: the run's
+        records are read again."""
+        want = self.sort_bam("--no-PG", self.source)
+        source, out = self.bam_of(self.sam), self.path("out.bam")
+        n_kept = 0
+        for number in range(1, 9):
+            env = dict(self.faulty(f"fdatasync:{number}:EIO:MANIFEST"), ROCKSORT_TEST_DURABLE="0")
+            result = self.rocksort("--no-PG", "-o", out, source, budget=SPILL_BUDGET, env=env,
+                                   clean=False)
+            for store in kept_stores(result.err):
+                n_kept += 1
+                with self.subTest(number=number):
+                    self.sort_ok("--resume", store, "-o", out, clean=False)
+                    self.assert_same_records(bamfile.read(out).records, want.records)
+        self.assertGreater(n_kept, 1)
 
 
 class LittleThings(FaultTest):

@@ -176,6 +176,17 @@ class Merge(ResumeTest):
         self.resume(store, "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
+    def test_format_under_new_name(self):
+        """What -O said of the first output holds for another name of that format, or of none."""
+        source = self.source()
+        for name, first in (("o.sam", b"@HD"), ("o.x", b"@HD"), ("o.bam", b"\x1f\x8b"),
+                            ("o.sam.gz", b"\x1f\x8b")):
+            with self.subTest(name=name):
+                store = self.fails_in_merge("-O", "sam", source)
+                self.resume(store, "-o", self.path(name))
+                with open(self.path(name), "rb") as file:
+                    self.assertTrue(file.read(3).startswith(first))
+
     def test_same_output(self):
         """Without options the output is what it was to be: name, format, level, index, header. What
         the dead run left of it goes."""

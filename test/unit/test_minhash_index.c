@@ -327,7 +327,10 @@ static bool load_fails(const char *fasta, char *message, size_t room)
     assert_true(child >= 0);
     if (child == 0) {
         if (dup2(ends[1], STDERR_FILENO) < 0) _exit(2);
-        _exit(minhash_index_load(fasta, 20, 100, false) ? 0 : 1);
+        struct minhash_index *index = minhash_index_load(fasta, 20, 100, false);
+        bool loaded = index != NULL;
+        minhash_index_destroy(index);       /* memcheck looks at the end of the child, too */
+        _exit(loaded ? 0 : 1);
     }
     (void)close(ends[1]);
     size_t n = 0;
