@@ -49,7 +49,7 @@ STRICTER = {
     "its read name does not end": "samtools overwrites the last character with a NUL",
     "it has no read name": "samtools makes up a name of NULs",
     "its mate's reference is not in the header": "samtools 1.24 looks at the read's reference only",
-    "it has a tag of a name that no file can have": "reserved for our own use, not printable",
+    "it has a tag whose name is not two letters or digits": "reserved for our own use, not printable",
     "its line contains a NUL byte": "samtools ends the line there and loses the rest",
     "its line is empty": "samtools ends the file there, or skips the line",
     "failed to read header": "htslib 1.16 does not know a file whose first block is empty",

@@ -189,5 +189,5 @@ class LongReferences(CliTest):
         for options in ([], ["-O", "sam"]):
             result = self.rocksort(*options, "-o", self.path("out"),
                                    stdin=("@SQ\tSN:c\tLN:1000\n" + line).encode())
-            self.assert_error(result, "record 1 'far'")
+            self.assert_error(result, "record 1 of 'standard input' (read 'far')")
             self.assert_no_result(self.path("out"))

@@ -405,7 +405,7 @@ class Edges(IndexTest):
                 for name in ("out.bam", "out.bai", "want.bai"):
                     os.unlink(self.path(name))
             else:
-                self.assert_error(result, "long", "BAI", "CSI")
+                self.assert_error(result, "long", "BAI", ".csi")
                 self.assert_files("in.bam")
 
     def test_alignment_beyond_the_index(self):

@@ -177,7 +177,7 @@ class Warnings(PlanTest):
         plan = self.plan("-@", "1000", "--max-memory", "900T", self.source)
         warnings = "\n".join(plan["warning"])
         self.assertIn("1000 threads share ", warnings)
-        self.assertIn("MiB of memory may be used, but there are only ", warnings)
+        self.assertIn("MiB of memory may be used, but only ", warnings)
 
     def test_none(self):
         self.assertNotIn("warning", self.plan("-@", "1", "--max-memory", "16M", self.source))

@@ -472,7 +472,7 @@ class Load(ResumeTest):
             writer.join(5)
             if not keep:
                 self.assertEqual(self.stores(), [])
-                self.assertIn("-k would keep it", err)
+                self.assertIn("-k would have kept it", err)
                 continue
             store, = self.stores()
             self.assertIn("--partial", err)
