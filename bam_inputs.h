@@ -22,8 +22,8 @@ sam_hdr_t *bam_inputs_header(struct bam_inputs *inputs);
 /* True if reading can begin anywhere: all inputs are files of BGZF-compressed BAM. */
 bool bam_inputs_can_seek(const struct bam_inputs *inputs);
 
-/* Before the first bam_inputs_next: has reading begin at a position, which is remembered. Returns how
-   many bytes of the files lie before it. */
+/* Before the first bam_inputs_next: has reading begin at a position, which is remembered. Returns
+   how many bytes of the files lie before it. */
 uint64_t bam_inputs_start_at(struct bam_inputs *inputs, const struct input_position *position);
 
 /* Number of the reader that was shown last. */

@@ -46,7 +46,7 @@ WAYS = [
 # what it writes is not what it was given.
 STRICTER = {
     "its position is negative": "samtools sorts positions below -1 as if they were very large",
-    "its read name does not end": "samtools overwrites the last character with a NUL",
+    "its read name has no end": "samtools overwrites the last character with a NUL",
     "it has no read name": "samtools makes up a name of NULs",
     "its mate's reference is not in the header": "samtools 1.24 looks at the read's reference only",
     "it has a tag whose name is not two letters or digits": "reserved for our own use, not printable",

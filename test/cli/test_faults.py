@@ -75,8 +75,8 @@ class Sweep(FaultTest):
         met = {kind for _, kind in sweep.tally}
         self.assertLessEqual({"read", "write", "open", "rename", "malloc", "pthread_create", "mmap",
                               "fsync"}, met)
-        # Those that could be resumed were refused before. Sanitizers meet the failures of some kinds
-        # of allocation themselves, which are left out with them.
+        # Those that could be resumed were refused before. Sanitizers meet the failures of some
+        # kinds of allocation themselves, which are left out with them.
         self.assertGreater(sweep.ends["refused"] + sweep.ends["resumed"], 15 if sanitized() else 20)
 
 
@@ -109,7 +109,8 @@ class Flips(FaultTest):
             n_reads = self.calls(*options, "-o", out, of="pread:.sst")["fault0"]
             os.unlink(out)
             # The last half is read by the merge, with few bytes that nobody needs among them.
-            for part in (0.01, 0.5, 0.6, 0.7) if sanitized() else (0.01, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8):
+            parts = (0.01, 0.5, 0.6, 0.7) if sanitized() else (0.01, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8)
+            for part in parts:
                 result = self.check(f"pread:{int(n_reads * part) + 1}:flip:.sst", *options[1:])
                 n_failed += result.status
         self.assertGreater(n_failed, 2)
