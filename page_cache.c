@@ -13,12 +13,11 @@
  * RocksDB asks once for each file whether sync_file_range works there, and where asserts are
  * compiled in, as in Debian, it aborts at any error but ENOSYS (7.8.3). So it gets no other.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
+#define _GNU_SOURCE             /* RTLD_NEXT */
+#include "interposed.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,13 +33,9 @@ int posix_fadvise(int fd, off_t offset, off_t n_bytes, int advice)
 
 int sync_file_range(int fd, off_t offset, off_t n_bytes, unsigned flags)
 {
-    static int (*_Atomic next)(int, off_t, off_t, unsigned);
-    int (*sync_range)(int, off_t, off_t, unsigned) = atomic_load(&next);
-    if (!sync_range) {
-        void *address = dlsym(RTLD_NEXT, "sync_file_range");
-        memcpy(&sync_range, &address, sizeof address);
-        atomic_store(&next, sync_range);
-    }
+    static void *_Atomic known;
+    int (*sync_range)(int, off_t, off_t, unsigned);
+    interposed_next(&known, "sync_file_range", &sync_range);
     int r = sync_range(fd, offset, n_bytes, flags);
     if (r < 0 && n_bytes == 0 && flags == 0) errno = ENOSYS;
     return r;

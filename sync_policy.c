@@ -2,7 +2,8 @@
 #define _GNU_SOURCE             /* RTLD_NEXT */
 #include "sync_policy.h"
 
-#include <dlfcn.h>
+#include "interposed.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -44,17 +45,12 @@ static bool is_left_out(int fd)
     return false;
 }
 
-/* Those that would have been called without these: the C library's, or ones that were preloaded. */
 #define PASSED_ON(name)                                                                            \
     int name(int fd)                                                                               \
     {                                                                                              \
-        static int (*_Atomic next)(int);                                                           \
-        int (*sync_fd)(int) = atomic_load(&next);                                                  \
-        if (!sync_fd) {                                                                            \
-            void *address = dlsym(RTLD_NEXT, #name);                                               \
-            memcpy(&sync_fd, &address, sizeof address);                                            \
-            atomic_store(&next, sync_fd);                                                          \
-        }                                                                                          \
+        static void *_Atomic known;                                                                \
+        int (*sync_fd)(int);                                                                       \
+        interposed_next(&known, #name, &sync_fd);                                                  \
         return is_left_out(fd) ? 0 : sync_fd(fd);                                                  \
     }
 

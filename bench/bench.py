@@ -29,10 +29,10 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from measure import (INPUT_BYTES_A_RECORD, MIB, RUN_BYTES_A_RECORD, BenchError, check_paths,
-                     find_rocksort, find_upstream, machine, make_parser, medians_of, need_disk,
-                     need_memory, output_of, prepare, progress, run_main, run_measured,
-                     said_of_run, shared_libraries, simulate)
+from measure import (MIB, RUN_BYTES_A_RECORD, BenchError, check_paths, choose_input,
+                     find_rocksort, find_upstream, in_turn, machine, make_parser, medians_of,
+                     need_disk, need_memory, output_of, prepare, progress, run_main,
+                     run_measured, said_of_run, shared_libraries)
 
 # `targets`: at most so much of samtools' wall and CPU, and of peak RSS in MiB (None: no target).
 Point = collections.namedtuple("Point", "name title options wall cpu rss")
@@ -147,13 +147,12 @@ def measure(args, setting):
     """Every run: point by point, and within a point the programs in turn, order swapped."""
     runs = []
     for point in args.points:
-        for repeat in range(args.repeats):
-            order = ["copy"] if point is COPY else ["rocksort", "samtools"]
-            for who in order[::-1] if repeat % 2 else order:
-                result = run_once(who, point, setting)
-                result["repeat"] = repeat + 1
-                runs.append(result)
-                progress("bench: " + said_of_run(result, args.repeats))
+        programs = ["copy"] if point is COPY else ["rocksort", "samtools"]
+        for repeat, who in in_turn(programs, args.repeats):
+            result = run_once(who, point, setting)
+            result["repeat"] = repeat
+            runs.append(result)
+            progress("bench: " + said_of_run(result, args.repeats))
     return runs
 
 
@@ -193,13 +192,8 @@ def bench(args):
     check_paths(args)
     scratch = tempfile.mkdtemp(prefix="rocksort-bench-", dir=args.dir)
     try:
-        if args.input:
-            path = os.path.abspath(args.input)
-            records = count_records(upstream, path)
-        else:
-            need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
-            path = simulate("bench", args.records, scratch)
-            records = args.records
+        path = choose_input("bench", args, scratch)
+        records = count_records(upstream, path) if args.input else args.records
         need_disk(args.dir, records * RUN_BYTES_A_RECORD)
         need_memory("bench", max([p.rss or 0 for p in args.points]) * MIB)
         said = describe(rocksort, upstream)

@@ -37,10 +37,9 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from measure import (INPUT_BYTES_A_RECORD, MIB, ROOT, RUN_BYTES_A_RECORD, BenchError, check_paths,
-                     machine, make_parser, medians_of, need_disk, need_memory, output_of,
-                     parse_positive, prepare, progress, run_main, run_measured, said_of_run,
-                     simulate)
+from measure import (MIB, ROOT, BenchError, check_paths, choose_input, machine, make_parser,
+                     medians_of, need_disk, need_memory, output_of, parse_positive, prepare,
+                     progress, run_main, run_measured, said_of_run)
 from peers import PROGRAMS, Job, codec_of, codec_said, find_program, version_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -440,11 +439,7 @@ def compare(args):
     check_paths(args)
     scratch = tempfile.mkdtemp(prefix="rocksort-compare-", dir=args.dir)
     try:
-        if args.input:
-            source = os.path.abspath(args.input)
-        else:
-            need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
-            source = simulate("compare", args.records, scratch)
+        source = choose_input("compare", args, scratch)
         checker = Checker(programs[0][0].words, args.threads)
         want = checker.read_input(source)
         need_disk(args.dir, want["raw_bytes"] * 2)

@@ -333,6 +333,14 @@ def medians_of(runs):
     return {key: statistics.median(r[key] for r in runs) for key in MEASURES}
 
 
+def in_turn(names, repeats):
+    """(repeat from 1, name) of every run: the names in turn, the order swapped from one repeat to
+    the next."""
+    for repeat in range(repeats):
+        for name in names[::-1] if repeat % 2 else names:
+            yield repeat + 1, name
+
+
 def said_of_run(result, repeats):
     """A finished run in one line."""
     return "%-12s %d/%d  %-8s  wall %6.2f s  CPU %6.2f s  RSS %5.0f MiB  temp %5.0f MB" % (
@@ -355,6 +363,14 @@ def need_memory(name, need):
     if 0 < total_memory() < need * 1.2:
         progress("%s: warning: this machine's %.1f GiB of memory are few for a point that uses "
                  "%.1f GiB" % (name, total_memory() / (1 << 30), need / (1 << 30)))
+
+
+def choose_input(name, args, scratch):
+    """The path of the input that was named, or of a simulated one, for which there is space."""
+    if args.input:
+        return os.path.abspath(args.input)
+    need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
+    return simulate(name, args.records, scratch)
 
 
 def simulate(name, records, scratch):

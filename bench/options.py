@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What options of `samtools rocksort` cost or save: time and CPU against the same sort without them.
+"""What options of `samtools rocksort` cost or save, against the same sort without them.
 
 All ways of an experiment run in turn on the same input, the order swapped from repeat to repeat.
 The table shows medians, and the median of the ratios to the first way, repeat by repeat.
@@ -8,9 +8,9 @@ The table shows medians, and the median of the ratios to the first way, repeat b
     bench/options.py --experiments codec      some
     bench/options.py --list                   which there are
 
-The price of being resumable has two parts: the syncs of RocksDB, which no option avoids (the way
-`no syncs` leaves them out by build/fault_inject.so, as no user should), and, of a pipe, the records
-that would fit into memory but are written as well, which --no-resume avoids.
+The price of being resumable has two parts, which --no-resume avoids: the syncs of RocksDB after the
+first half minute, and, of a pipe, the records that would fit into memory but are written as well.
+The way `no syncs` leaves out those of the output, too, by build/fault_inject.so.
 
 Everything it writes goes to a directory of its own in --dir and is removed at the end. Exit code:
 0 if all runs worked, 1 otherwise.
@@ -26,9 +26,9 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from measure import (INPUT_BYTES_A_RECORD, MIB, ROOT, RUN_BYTES_A_RECORD, BenchError, check_paths,
-                     find_rocksort, machine, make_parser, medians_of, need_disk, prepare, progress,
-                     run_main, run_measured, said_of_run, simulate)
+from measure import (MIB, ROOT, BenchError, check_paths, choose_input, find_rocksort, in_turn,
+                     machine, make_parser, medians_of, need_disk, prepare, progress, run_main,
+                     run_measured, said_of_run)
 
 FAULTS = os.path.join(ROOT, "build", "fault_inject.so")
 # The same library in both, for it costs something itself.
@@ -115,13 +115,11 @@ def measure(args, setting):
     """Every run: experiment by experiment, and within one the ways in turn, order swapped."""
     runs = []
     for name in args.experiments:
-        ways = list(EXPERIMENTS[name].ways)
-        for repeat in range(args.repeats):
-            for way in ways[::-1] if repeat % 2 else ways:
-                result = run_once(name, way, setting)
-                result["repeat"] = repeat + 1
-                runs.append(result)
-                progress("options: " + said_of_run(result, args.repeats))
+        for repeat, way in in_turn(list(EXPERIMENTS[name].ways), args.repeats):
+            result = run_once(name, way, setting)
+            result["repeat"] = repeat
+            runs.append(result)
+            progress("options: " + said_of_run(result, args.repeats))
     return runs
 
 
@@ -153,11 +151,7 @@ def bench(args):
         raise BenchError("%s is missing: run `make %s`" % (FAULTS, os.path.relpath(FAULTS, ROOT)))
     scratch = tempfile.mkdtemp(prefix="rocksort-bench-", dir=args.dir)
     try:
-        if args.input:
-            path = os.path.abspath(args.input)
-        else:
-            need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
-            path = simulate("options", args.records, scratch)
+        path = choose_input("options", args, scratch)
         need_disk(args.dir, 4 * os.stat(path).st_size)
         size = os.stat(path).st_size
         runs = measure(args, Setting(rocksort, scratch, path, args.cold_memory))
