@@ -220,11 +220,11 @@ static int place_records(struct loader *ld, struct load_piece *piece, const uint
 static int place_lines(struct loader *ld, struct load_piece *piece)
 {
     struct sam_chunk *lines = &piece->input.lines;
-    const uint8_t *at = lines->raw, *end = at + lines->raw_bytes;
-    size_t n_left = lines->n_records;
+    const uint8_t *at = lines->raw;         /* NULL where the first line is damaged */
+    size_t bytes_left = lines->raw_bytes, n_left = lines->n_records;
     lines->n_records = 0;       /* nobody hands them out again (end_early) */
     while (n_left > 0) {
-        size_t room = bam_batch_room(ld->filling), n_bytes = (size_t)(end - at), n = n_left;
+        size_t room = bam_batch_room(ld->filling), n_bytes = bytes_left, n = n_left;
         if (n_bytes > room) {
             /* As many as fit, which is none when the batch is full. */
             for (n_bytes = n = 0; n_bytes + bam_record_bytes(at + n_bytes) <= room; n++)
@@ -237,6 +237,7 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
             return -1;
         }
         at += n_bytes;
+        bytes_left -= n_bytes;
         n_left -= n;
     }
     if (!lines->problem) return 0;
