@@ -424,7 +424,11 @@ def main():
     args = parse_arguments()
     os.makedirs(args.data_dir, exist_ok=True)
     os.makedirs(args.out, exist_ok=True)
-    args.dir = args.dir or args.data_dir
+    if args.input:
+        args.input = os.path.abspath(args.input)
+    # Programs run on the modelled disk, from which a relative path leads elsewhere.
+    args.data_dir = os.path.abspath(args.data_dir)
+    args.dir = os.path.abspath(args.dir or args.data_dir)
     if not os.path.isdir(args.dir):
         raise BenchError("no directory %s" % args.dir)
     scratch = tempfile.mkdtemp(prefix="bench-2014-", dir=args.dir)

@@ -86,6 +86,7 @@ def check_paths(args):
         raise BenchError("no file %s" % args.input)
     if not os.path.isdir(args.dir):
         raise BenchError("no directory %s" % args.dir)
+    args.dir = os.path.abspath(args.dir)
 
 
 def run_main(name, bench):

@@ -90,8 +90,10 @@ class Bench2014(CliTest):
         self.out = self.work / "out"
 
     def words(self, *options):
-        return [sys.executable, "-B", str(ROOT / "bench" / "bench-2014.py"), "--input", self.input,
-                "--memory-mib", "4", "--data-dir", str(self.scratch), "--out", str(self.out),
+        # Relative paths: programs run elsewhere, and once found neither input nor rocksort.
+        return [sys.executable, "-B", str(ROOT / "bench" / "bench-2014.py"),
+                "--input", os.path.relpath(self.input, self.work), "--memory-mib", "4",
+                "--data-dir", os.path.relpath(self.scratch, self.work), "--out", str(self.out),
                 "--rocksort", SAMTOOLS + " rocksort", *options]
 
     def bench(self, *options):
@@ -228,8 +230,9 @@ class Bench2014(CliTest):
     def test_interrupted(self):
         command = self.words("--spindle", "/no/spindle", "--experiment", "low-coverage",
                              "--rocksort", self.fake_rocksort("exec sleep 60"))
-        with subprocess.Popen(command, env=environment(self.scratch), stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        with subprocess.Popen(command, env=environment(self.scratch), cwd=self.work,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE) as process:
             wait_for(lambda: list(self.scratch.glob("*/log")), 30 * SLOW, "the run")
             process.send_signal(signal.SIGTERM)
             _, err = process.communicate(timeout=30 * SLOW)

@@ -20,6 +20,14 @@ enum { SPILL_BATCH_BYTES = 16 << 10, SPILL_BUDGET = 400000, BUDGET = 32 << 20,
 static struct fuzz_file input;
 static char place[64];                  /* a directory for outputs and temporary data */
 
+/* htslib 1.16's threads leak 32 bytes for each damaged block of compressed SAM; the function has no
+   name in the library. What we fail to free of htslib's objects other targets and CLI tests show. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libhts.so";
+}
+
 static void remove_place(void)
 {
     (void)rmdir(place);
@@ -41,6 +49,11 @@ static void check_place(bool have_output)
     FUZZ_CHECK(dir);
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) n++;
+    if (n != have_output) {
+        rewinddir(dir);
+        for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+            (void)fprintf(stderr, "there is %s\n", entry->d_name);
+    }
     (void)closedir(dir);
     FUZZ_CHECK(n == have_output);
 }
@@ -93,6 +106,7 @@ static struct sort_settings choose_settings(struct fuzz_input *in)
         .memory_bytes = BUDGET,
         .rules = {.order = orders[fuzz_below(in, 7)], .minhash = {.k = MINHASH_K}},
         .compaction = COMPACTION_OFF,
+        .no_resume = true,      /* or a store stays for what cannot be written as SAM */
     };
     s.output_format.category = sequence_data;
     s.output_format.format = fuzz_one_in(in, 4) ? sam : bam;
