@@ -131,28 +131,21 @@ int bam_reader_check_reference(const htsFormat *options)
     return 0;
 }
 
-/* An @SQ line of SAM with two lengths, of which htslib 1.16 takes one without a word. */
+/* htslib 1.16 takes @SQ lines that 1.24 refuses, and with them any length. */
 static int check_lengths(struct bam_reader *reader)
 {
+    enum { MOST_SHOWN = 100 };
     const char *text = header_whole_text(reader->header);
     if (!text) {
         diag_no_memory();
         return -1;
     }
-    for (struct text line; header_next_line(&text, &line);) {
-        struct text rest = header_line_rest(line), first = {0}, field;
-        while (header_line_is(line, "@SQ") && header_next_field(&rest, &field)) {
-            struct text length = header_field_value(field, "LN:");
-            if (first.at && length.at && !text_equal(first, length)) {
-                diag_error("the header of '%s' is damaged: an @SQ line has two lengths, LN:%.*s "
-                           "and LN:%.*s", reader->name, (int)first.n, first.at, (int)length.n,
-                           length.at);
-                return -1;
-            }
-            if (length.at) first = length;
-        }
-    }
-    return 0;
+    struct text line;
+    const char *problem = header_find_bad_length(text, &line);
+    if (!problem) return 0;
+    diag_error("the header of '%s' is damaged: the line '%.*s' %s", reader->name,
+               line.n < MOST_SHOWN ? (int)line.n : MOST_SHOWN, line.at, problem);
+    return -1;
 }
 
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
@@ -197,7 +190,7 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
                    reader->name);
         goto err;
     }
-    if (hts_get_format(reader->file)->format == sam && check_lengths(reader) < 0) goto err;
+    if (check_lengths(reader) < 0) goto err;
     if (look_at_end(reader) < 0) goto err;
     reader->source = choose_source(reader->file);
     if (reader->source == SOURCE_RECORDS) {

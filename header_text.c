@@ -75,6 +75,36 @@ struct text header_field_value(struct text field, const char *tag)
     return (struct text){field.at + TAG_BYTES, field.n - TAG_BYTES};
 }
 
+/* True if the text begins with a number above zero, which is all that htslib asks. */
+static bool is_length(struct text text)
+{
+    size_t i = 0;
+    while (i < text.n && text.at[i] == '0') i++;
+    return i < text.n && text.at[i] >= '1' && text.at[i] <= '9';
+}
+
+/* The one length in the rest of an @SQ line; else returns what is wrong. */
+static const char *check_length(struct text rest)
+{
+    struct text first = {0}, field;
+    while (header_next_field(&rest, &field)) {
+        struct text length = header_field_value(field, "LN:");
+        if (first.at && length.at && !text_equal(first, length)) return "has two lengths (LN)";
+        if (length.at) first = length;
+    }
+    return is_length(first) ? NULL : "has no length above 0 (LN)";
+}
+
+const char *header_find_bad_length(const char *text, struct text *line)
+{
+    while (header_next_line(&text, line)) {
+        const char *problem = NULL;
+        if (header_line_is(*line, "@SQ")) problem = check_length(header_line_rest(*line));
+        if (problem) return problem;
+    }
+    return NULL;
+}
+
 /* The entry of the key, or the free one that it would get; there must be a free one. */
 static struct text_map_entry *find_place(struct text_map_entry *entries, size_t room,
                                          struct text key)

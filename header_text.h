@@ -42,6 +42,10 @@ bool header_next_field(struct text *rest, struct text *field);
 /* The value of a field if it has this tag, two letters and a colon; else none. */
 struct text header_field_value(struct text field, const char *tag);
 
+/* Finds the first @SQ line of the text without a length above 0, or with two that differ. Returns
+   what is wrong with it and shows it, or NULL. */
+const char *header_find_bad_length(const char *text, struct text *line);
+
 struct text_map_entry {
     struct text key;
     size_t value;

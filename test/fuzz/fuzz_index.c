@@ -155,8 +155,12 @@ static bool has_long_cigar(const struct placed *records, size_t n)
     bool found = false;
     bam1_t *b = bam_init1();
     for (size_t i = 0; i < n && !found; i++) {
-        FUZZ_CHECK(b && bam_record_unpack(records[i].bytes, b) == 0);
-        found = b->core.n_cigar != bam_record_u16(records[i].bytes + 16);
+        const uint8_t *rec = records[i].bytes;
+        FUZZ_CHECK(b && bam_record_unpack(rec, b) == 0);
+        size_t n_bytes = 4 * (size_t)b->core.n_cigar;
+        found = b->core.n_cigar != bam_record_u16(rec + 16) ||
+                (n_bytes > 0 && memcmp(bam_get_cigar(b), bam_record_name(rec) +
+                                       bam_record_name_bytes(rec), n_bytes) != 0);
     }
     bam_destroy1(b);
     return found;

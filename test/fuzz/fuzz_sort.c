@@ -20,8 +20,8 @@ enum { SPILL_BATCH_BYTES = 16 << 10, SPILL_BUDGET = 400000, BUDGET = 32 << 20,
 static struct fuzz_file input;
 static char place[64];                  /* a directory for outputs and temporary data */
 
-/* htslib 1.16's threads leak 32 bytes for each damaged block of compressed SAM; the function has no
-   name in the library. What we fail to free of htslib's objects other targets and CLI tests show. */
+/* htslib 1.16's threads leak 32 bytes for each damaged block of compressed SAM, in a function that
+   has no name in the library. What we leak of htslib's objects other targets and CLI tests show. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
