@@ -162,6 +162,7 @@ static int look_at_disks(struct planner *pl)
             (disk->bytes_per_second > 0 && disk->bytes_per_second < facts->bytes_per_second))
             facts->bytes_per_second = disk->bytes_per_second;
     }
+    if (facts->slow_to_seek) mem_budget_lengthen_runs(&facts->budget);
     size_t n_databases = s->n_temp_prefixes * (facts->slow_to_seek ? RUN_STORE_SLOW_LANES : 1);
     facts->most_files = run_store_most_files(n_databases) * (unsigned)n_databases;
     return 0;

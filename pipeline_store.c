@@ -64,16 +64,22 @@ uint64_t store_expected_bytes(const struct pipeline *p)
     return p->settings->input_bytes ? p->settings->input_bytes : p->expected_bytes;
 }
 
-uint64_t store_expected_runs(struct pipeline *p)
+/* About; of what they will have, if there are none yet, with this budget. */
+static uint64_t expect_runs(struct pipeline *p, const struct mem_budget *budget)
 {
     pipeline_lock(p);
     uint64_t n_bytes = store_expected_bytes(p);
     /* A quarter is entries and gaps; and compaction, for which this is asked, will take a quarter
        of the batches. */
-    uint64_t run_bytes = p->budget.batch_bytes * p->budget.run_batches / 2;
+    uint64_t run_bytes = budget->batch_bytes * budget->run_batches / 2;
     if (p->n_runs > 0) run_bytes = p->spilled_bytes / p->n_runs + 1;
     pipeline_unlock(p);
     return n_bytes / run_bytes;
+}
+
+uint64_t store_expected_runs(struct pipeline *p)
+{
+    return expect_runs(p, &p->budget);
 }
 
 /* ---- the thread that ends runs ---- */
@@ -149,6 +155,25 @@ static void *end_runs(void *arg)
     return NULL;
 }
 
+static void plan_means(struct pipeline *p, const struct mem_budget *budget,
+                       struct run_store_means *means)
+{
+    means->n_runs_expected = expect_runs(p, budget);
+    means->scan_bytes = mem_budget_scan_bytes(budget);
+    means->compaction_bytes = mem_budget_compaction_bytes(budget);
+}
+
+/* Seeks grow with the number of runs. */
+static void lengthen_runs(struct pipeline *p)
+{
+    struct run_store_disks disks;
+    run_store_look(p->store, &disks);
+    if (!disks.slow_to_seek) return;
+    pipeline_lock(p);
+    mem_budget_lengthen_runs(&p->budget);
+    pipeline_unlock(p);
+}
+
 int store_open(struct pipeline *p)
 {
     if (p->store) return 0;
@@ -165,14 +190,16 @@ int store_open(struct pipeline *p)
         .read_only = !resume_reads_input(p),
         .compaction = p->settings->compaction,
         .input_bytes = n_bytes,
-        .n_runs_expected = store_expected_runs(p),
-        .scan_bytes = mem_budget_scan_bytes(&p->budget),
-        .compaction_bytes = mem_budget_compaction_bytes(&p->budget),
     };
+    struct mem_budget long_runs = p->budget;
+    mem_budget_lengthen_runs(&long_runs);
+    plan_means(p, &p->budget, &settings.means);
+    plan_means(p, &long_runs, &settings.slow_means);
     p->ending = calloc(MOST_ENDING, sizeof *p->ending);
     if (!p->ending) return pipeline_no_memory(p);
     p->store = run_store_create(&settings);
     if (!p->store) return -1;
+    lengthen_runs(p);
     int error = pthread_create(&p->ending_thread, NULL, end_runs, p);
     if (error) diag_no_thread(error);
     p->ending_thread_runs = error == 0;

@@ -134,12 +134,16 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
         volumes[i] = volumes[i / n_lanes];
         volumes[i].lane = (unsigned)(i % n_lanes);
     }
-    store->direct = store->slow_to_seek && run_store_exceeds_memory(settings);
+    const struct run_store_means *means =
+        store->slow_to_seek ? &settings->slow_means : &settings->means;
+    store->scan_bytes = means->scan_bytes;
+    store->direct = store->slow_to_seek &&
+                    run_store_exceeds_memory(settings->input_bytes, means->scan_bytes);
     store->facts = (struct compaction_facts){
         .mode = settings->compaction,
-        .n_runs_expected = settings->n_runs_expected / store->n_volumes,
-        .scan_bytes = settings->scan_bytes / store->n_volumes,
-        .compaction_bytes = settings->compaction_bytes / (n_lanes > 1 ? N_COMPACTIONS : 1),
+        .n_runs_expected = means->n_runs_expected / store->n_volumes,
+        .scan_bytes = means->scan_bytes / store->n_volumes,
+        .compaction_bytes = means->compaction_bytes / (n_lanes > 1 ? N_COMPACTIONS : 1),
         .n_scans = (unsigned)store->n_volumes,
         .most_files = run_store_most_files(store->n_volumes),
     };

@@ -30,6 +30,13 @@ enum { RUN_STORE_ERROR = -1, RUN_STORE_AGAIN = -2 };
 
 enum { RUN_STORE_SLOW_LANES = 4 };      /* databases in a directory if a disk is slow to seek */
 
+/* What there is to plan with. */
+struct run_store_means {
+    uint64_t n_runs_expected;   /* 0: unknown */
+    size_t scan_bytes;          /* memory for the scans to read ahead */
+    size_t compaction_bytes;    /* memory for compactions, once they are on */
+};
+
 struct run_store_settings {
     const char *const *dirs;    /* existing and empty; outlive the store */
     size_t n_dirs;
@@ -38,9 +45,8 @@ struct run_store_settings {
     bool read_only;             /* ... and stay as they are */
     enum compaction_mode compaction;
     uint64_t input_bytes;       /* uncompressed, about; 0: unknown */
-    uint64_t n_runs_expected;   /* 0: unknown */
-    size_t scan_bytes;          /* memory for the scans to read ahead */
-    size_t compaction_bytes;    /* memory for compactions, once they are on */
+    struct run_store_means means;
+    struct run_store_means slow_means;  /* if a disk is slow to seek */
 };
 
 struct run_store *run_store_create(const struct run_store_settings *settings);

@@ -42,6 +42,7 @@ struct run_store {
     unsigned width;             /* of compactions */
     size_t compaction_read_bytes, scan_read_bytes;
     bool slow_to_seek;          /* one of the disks */
+    size_t scan_bytes;          /* memory for the scans to read ahead */
     bool direct;                /* reading goes past the page cache */
     struct volume *volumes;
     size_t n_volumes;
@@ -55,7 +56,7 @@ struct run_store {
 
 /* True if the temporary data will not fit the page cache; of an unknown input they will not if
    there is not much more memory than this sort may take. */
-bool run_store_exceeds_memory(const struct run_store_settings *settings);
+bool run_store_exceeds_memory(uint64_t input_bytes, size_t scan_bytes);
 
 /* Reads are n_bytes and the block at their end together: that should not take one request more. */
 size_t run_store_whole_requests(size_t n_bytes);

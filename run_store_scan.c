@@ -26,10 +26,10 @@ enum {
     REQUEST_BYTES = 1 << 20,    /* what the kernel asks of a disk at a time is about so much */
 };
 
-bool run_store_exceeds_memory(const struct run_store_settings *settings)
+bool run_store_exceeds_memory(uint64_t input_bytes, size_t scan_bytes)
 {
     enum { RATIO = 3, SCANS = 4 };      /* of compression; and a sort spills for a reason */
-    uint64_t n_bytes = settings->input_bytes / RATIO, least = SCANS * settings->scan_bytes;
+    uint64_t n_bytes = input_bytes / RATIO, least = SCANS * scan_bytes;
     return machine_memory_available() < (n_bytes > least ? n_bytes : least);
 }
 
@@ -51,7 +51,7 @@ static unsigned count_files(const struct run_store *store)
 /* Bytes that the scan should read at a time of each of n_files files. */
 static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
 {
-    size_t share = n_files > 0 ? store->settings.scan_bytes / n_files : 0;
+    size_t share = n_files > 0 ? store->scan_bytes / n_files : 0;
     share = share > 2 * FILE_BYTES ? share - FILE_BYTES : share / 2;
     if (store->direct && share < MIN_DIRECT_BYTES) return MIN_DIRECT_BYTES;
     if (!store->direct && (!store->slow_to_seek || share < 2 * (size_t)KERNEL_READ_BYTES)) return 0;

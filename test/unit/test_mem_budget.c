@@ -99,6 +99,29 @@ static void test_more_memory_is_never_worse(void **state)
     }
 }
 
+/* Twice as many batches a run, and one to fill while they are spilled, also of those that
+   compaction leaves. */
+static void test_long_runs(void **state)
+{
+    (void)state;
+    for (size_t total = mib; total <= 1024 * 1024 * mib; total *= 4) {
+        struct mem_budget usual, b;
+        mem_budget_plan(&usual, total, 2);
+        b = usual;
+        mem_budget_lengthen_runs(&b);
+        assert_int_equal(b.n_batches, usual.n_batches);
+        assert_true(b.run_batches >= 2 * usual.run_batches);
+        assert_true(mem_budget_scan_bytes(&b) > mem_budget_scan_bytes(&usual));
+        assert_true(mem_budget_block_bytes(&b, 0, 100) <= mem_budget_block_bytes(&usual, 0, 100));
+        for (unsigned n = usual.n_batches; n >= usual.n_batches - usual.n_batches / 4; n--) {
+            mem_budget_set_batches(&b, n);
+            assert_true(b.run_batches >= 1 && b.full_batches >= b.run_batches);
+            assert_true(b.full_batches < n);
+            assert_true(b.first_full_batches >= b.full_batches && b.first_full_batches < n);
+        }
+    }
+}
+
 static void test_no_threads_is_one(void **state)
 {
     (void)state;
@@ -171,6 +194,7 @@ int main(void)
         cmocka_unit_test(test_parts_fit_the_total),
         cmocka_unit_test(test_batches_get_the_bulk),
         cmocka_unit_test(test_more_memory_is_never_worse),
+        cmocka_unit_test(test_long_runs),
         cmocka_unit_test(test_no_threads_is_one),
         cmocka_unit_test(test_blocks_of_later_runs_are_smaller),
         cmocka_unit_test(test_expected_runs_share_an_eighth),

@@ -136,9 +136,9 @@ static int check_scans(struct rng *rng, struct run_store *store, struct keys *al
 static struct run_store_settings settings_of(const char *const *dirs, size_t n_dirs,
                                              enum compaction_mode mode, uint64_t n_runs)
 {
+    struct run_store_means means = {n_runs, 8 * MIB, 4 * MIB};
     return (struct run_store_settings){
-        .dirs = dirs, .n_dirs = n_dirs, .compaction = mode, .n_runs_expected = n_runs,
-        .scan_bytes = 8 * MIB, .compaction_bytes = 4 * MIB,
+        .dirs = dirs, .n_dirs = n_dirs, .compaction = mode, .means = means, .slow_means = means,
     };
 }
 
