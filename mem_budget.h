@@ -73,11 +73,11 @@ unsigned mem_budget_compaction_batches(const struct mem_budget *budget);
 void mem_budget_set_batches(struct mem_budget *budget, unsigned n_batches);
 
 /*
- * Runs of three quarters of the batches, where three eighths are usual, so that half as many files
- * are merged and twice as much is read of each at a time. While one is written, a fifth of the
- * memory is left to be filled, not a third: for disks that are slow to seek. Blocks are smaller, and
- * more is read ahead. Measured (12.8 GB in 128 MiB, four rotating drives): 173 runs, not 345; 424
- * KiB a read, not 140; 20,200 seeks, not 38,200; the drives busy for 84 s, not 141.
+ * For disks that are slow to seek: runs of three quarters of the batches, where three eighths are
+ * usual, so that half as many files are merged. While one is written a fifth of the memory is left
+ * to be filled, not a third. Blocks are smaller, and more is read ahead. Measured (12.8 GB in 128
+ * MiB, four rotating drives): 173 runs, not 345; 424 KiB a read, not 140; 20,200 seeks, not 38,200;
+ * the drives busy for 84 s, not 141.
  */
 void mem_budget_lengthen_runs(struct mem_budget *budget);
 

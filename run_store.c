@@ -236,17 +236,26 @@ static int full_error(struct run_store *store, const struct volume *volume)
     return RUN_STORE_ERROR;
 }
 
-/* True a few times if a compaction into the directory is under way or has failed: half of a file
-   that it made takes space until it is given up, in a moment. */
-static bool compaction_has_the_space(struct run_store *store, const struct volume *full)
+/* True if a compaction into the directory is under way or has failed: half of a file that it made
+   takes space until it is given up, in a moment. */
+static bool compaction_has_space(const struct run_store *store, const struct volume *full)
 {
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
         if (!volume->db || volume->dir != full->dir) continue;
-        if (run_db_is_compacting(volume->db) || run_db_compact_failed(volume->db))
-            return store->n_retries++ < MOST_RETRIES;
+        if (run_db_is_compacting(volume->db) || run_db_compact_failed(volume->db)) return true;
     }
     return false;
+}
+
+/* Waits a moment for what a compaction has, not for long in all. Returns false if it did not. */
+static bool wait_for_space(const struct run_store *store, const struct volume *full,
+                           unsigned *n_waits)
+{
+    if (*n_waits >= MOST_RETRIES || !compaction_has_space(store, full)) return false;
+    ++*n_waits;
+    (void)usleep(RETRY_MICROSECONDS);
+    return true;
 }
 
 /* What begin and put return for the code r of the database: of a full directory AGAIN, if there is
@@ -256,10 +265,7 @@ static int began_or_put(struct stored_run *run, double start, int r)
     struct run_store *store = run->store;
     run->seconds += monotonic_seconds() - start;
     if (r != RUN_DB_FULL) return r;
-    if (compaction_has_the_space(store, run->volume)) {
-        (void)usleep(RETRY_MICROSECONDS);
-        return RUN_STORE_AGAIN;
-    }
+    if (wait_for_space(store, run->volume, &store->n_retries)) return RUN_STORE_AGAIN;
     (void)pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->n_volumes; i++)
         if (store->volumes[i].dir == run->volume->dir) store->volumes[i].full = true;
@@ -361,6 +367,9 @@ int run_store_end_run(struct stored_run *run)
     struct run_store *store = run->store;
     struct volume *volume = run->volume;
     double start = monotonic_seconds();
+    /* What is written now cannot be written again: the batches may be gone. */
+    while (free_bytes(volume) < RESERVE_BYTES &&
+           wait_for_space(store, volume, &store->n_end_waits)) continue;
     int r = run_db_end_run(run->writer);
     run->writer = NULL;
     if (r == RUN_DB_FULL) r = full_error(store, volume);

@@ -47,6 +47,7 @@ struct run_store {
     struct volume *volumes;
     size_t n_volumes;
     unsigned n_retries;         /* of runs that had no space; who writes runs only */
+    unsigned n_end_waits;       /* the same at the end of a run; who ends runs only */
     pthread_mutex_t lock;
     unsigned n_runs;            /* that have ended; under the lock, as what volumes count */
     uint64_t raw_done, raw_left;        /* of the input; likewise */
