@@ -5,6 +5,7 @@
 
 #include "diag.h"
 #include "disk_probe.h"
+#include "disk_space.h"
 #include "machine_facts.h"
 #include "machine_memory.h"
 #include "run_store.h"
@@ -18,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { TYPICAL_RUN = 16 };      /* the later, the smaller its blocks */
@@ -94,14 +94,12 @@ static int look_at_input(struct planner *pl)
     return 0;
 }
 
-static void look_at_place(struct place *place)
+/* Returns 0, or -1 with errno set. */
+static int look_at_space(struct place *place)
 {
-    struct statvfs fs;
     struct stat st;
-    disk_probe(place->path, &place->disk);
-    if (statvfs(place->path, &fs) == 0)
-        place->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (stat(place->path, &st) == 0) place->device = st.st_dev;
+    return disk_space_free(place->path, &place->free_bytes);
 }
 
 /* Makes a temporary directory as a sort would, looks at the disk, and removes it. */
@@ -117,7 +115,8 @@ static int look_at_directory(const char *prefix, const char *output, struct plac
     int r = -1;
     place->path = scratch_dir_create(prefix, output);
     if (place->path) {
-        look_at_place(place);
+        disk_probe(place->path, &place->disk);
+        (void)look_at_space(place);
         r = scratch_dir_remove(place->path);
         if (r < 0)
             diag_error("cannot remove the temporary directory '%s': %s", place->path,
@@ -181,14 +180,11 @@ static int look_at_output(struct planner *pl)
         diag_no_memory();
         return -1;
     }
-    struct statvfs fs;
     pl->output.path = path;
-    if (stat(path, &st) == 0) pl->output.device = st.st_dev;
-    if (statvfs(path, &fs) != 0) {
+    if (look_at_space(&pl->output) < 0) {
         diag_error("cannot look at '%s', where the output would go: %s", path, strerror(errno));
         return -1;
     }
-    pl->output.free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     for (size_t i = 0; i < pl->n_places; i++)
         if (pl->places[i].device == pl->output.device) pl->output.shared = true;
     return 0;

@@ -34,17 +34,24 @@ static bool resolve(const char *path, char resolved[PATH_MAX])
     return go_up(dir) && realpath(dir, resolved) != NULL;
 }
 
-bool disk_space_look(const char *path, struct disk_space *space)
+int disk_space_free(const char *path, uint64_t *free_bytes)
 {
     struct statvfs fs;
+    *free_bytes = 0;
+    if (statvfs(path, &fs) != 0) return -1;
+    *free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    return 0;
+}
+
+bool disk_space_look(const char *path, struct disk_space *space)
+{
     struct stat st;
     char up[PATH_MAX];
     *space = (struct disk_space){.known = false};
-    if (!resolve(path, space->mount) || statvfs(space->mount, &fs) != 0 ||
+    if (!resolve(path, space->mount) || disk_space_free(space->mount, &space->free_bytes) < 0 ||
         stat(space->mount, &st) != 0)
         return false;
     space->device = st.st_dev;
-    space->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     memcpy(up, space->mount, sizeof up);
     while (go_up(up) && stat(up, &st) == 0 && st.st_dev == space->device)
         memcpy(space->mount, up, sizeof up);
