@@ -300,6 +300,24 @@ class Files(MessagesTest):
             self.told(result, *mentions, most=TWO_LINES + len(SAMTOOLS))
 
 
+class Verbosity(CliTest):
+    """What each level of --verbosity shows of our own messages and of htslib's."""
+
+    def test_levels(self):
+        self.write("odd.sam", bamfile.sq_text([("a", 1000)])
+                   + "q\t0\telsewhere\t5\t9\t4M\t*\t0\t0\tACGT\t*\n")
+        for level in range(6):
+            with self.subTest(level=level):
+                result = self.sort_ok("--verbosity", str(level), "--output-fmt-option",
+                                      "nthreads=2", "-o", "out.bam", "odd.sam")
+                shown = [mark in result.err for mark in
+                         (": warning: ", ": sorted 1 records", "[W::", "reader waited")]
+                self.assertEqual(shown, [True, level >= 2, level >= 3, level >= 4], result.err)
+        quiet = self.sort_ok("--quiet", "--verbosity", "5", "--output-fmt-option", "nthreads=2",
+                             "-o", "out.bam", "odd.sam")
+        self.assertEqual(quiet.err, "")
+
+
 class Stores(MessagesTest):
     """What cannot be resumed: why, and what to do instead."""
 
