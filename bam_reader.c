@@ -15,6 +15,7 @@
 
 #include "bam_record.h"
 #include "diag.h"
+#include "input_damage.h"
 
 #include <errno.h>
 #include <htslib/bgzf.h>
@@ -386,9 +387,8 @@ static int unpack_next(struct bam_reader *reader)
     bool is_long = n_bytes == 0 && reader->long_positions;
     if (is_long) n_bytes = bam_record_long_bytes(reader->record);
     if (n_bytes == 0) {
-        diag_error("record %" PRIu64 " of '%s' (read '%s') is damaged: it lies beyond 2^31 or "
-                   "its CIGAR is too long", reader->n_records + 1, reader->name,
-                   bam_get_qname(reader->record));
+        input_damage_record(reader->name, reader->n_records + 1, bam_get_qname(reader->record),
+                            "it lies beyond 2^31 or its CIGAR is too long");
         return BAM_READER_ERROR;
     }
     if (reserve(&reader->raw, &reader->raw_room, n_bytes) < 0) return BAM_READER_ERROR;
@@ -421,8 +421,7 @@ static int read_next(struct bam_reader *reader)
     reader->record_offset = (uint64_t)bgzf_tell(bgzf);
     if (!problem) return BAM_READER_PIECE;
     if (bgzf_failed(reader->file)) return error_behind_record(reader);
-    diag_error("record %" PRIu64 " of '%s' is damaged: %s", reader->n_records + 1, reader->name,
-               problem);
+    input_damage_record(reader->name, reader->n_records + 1, NULL, problem);
     return BAM_READER_ERROR;
 }
 

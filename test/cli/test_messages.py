@@ -61,7 +61,7 @@ def messages():
 def problems():
     """[(file, text)]: what ends "cannot resume 'STORE': it ..." or "record N is damaged: ..."."""
     found = []
-    for name in ("bam_batch.c", "bam_key_template.c", "bam_record.c", "sam_text.c",
+    for name in ("bam_batch.c", "bam_key_template.c", "bam_reader.c", "bam_record.c", "sam_text.c",
                  "sort_options_resume.c", "store_dir.c", "store_record.c"):
         code = code_of(name)
         for place, text in literals_of(code):
@@ -113,6 +113,8 @@ class Sources(unittest.TestCase):
         self.assertEqual([name for name, _, text in messages()
                           if re.match("out of memory|cannot start a thread", text)],
                          ["diag.c", "diag.c"])
+        self.assertEqual([name for name, _, text in messages() if text.startswith("record %")],
+                         ["input_damage.c"])
 
     def test_quotes(self):
         """'like this', around every name that stands behind what is done to it."""
