@@ -196,9 +196,7 @@ static int gather(struct planner *pl)
     struct sort_plan_facts *facts = &pl->facts;
     struct machine_facts machine;
     machine_facts_gather(&machine);
-    facts->n_cpus = machine.n_cpus;
-    if (machine.cgroup_cpus > 0 && machine.cgroup_cpus < facts->n_cpus)
-        facts->n_cpus = machine.cgroup_cpus < 1 ? 1 : (unsigned)machine.cgroup_cpus;
+    facts->n_cpus = machine_fit_cpus(&machine);
     mem_budget_plan(&facts->budget, s->memory_bytes, s->n_threads);
     facts->compaction = s->compaction;
     facts->codec_auto = s->codec_auto;
