@@ -8,6 +8,7 @@
 #include "disk_space.h"
 #include "machine_facts.h"
 #include "machine_memory.h"
+#include "path_parent.h"
 #include "run_store.h"
 #include "scratch_dir.h"
 #include "sort_plan.h"
@@ -122,11 +123,7 @@ static int look_at_directory(const char *prefix, const char *output, struct plac
             diag_error("cannot remove the temporary directory '%s': %s", place->path,
                        strerror(errno));
         /* What matters to people is where it was. */
-        char *slash = strrchr(place->path, '/');
-        if (slash)
-            slash[slash == place->path] = '\0';
-        else
-            (void)strcpy(place->path, ".");
+        if (!path_go_up(place->path)) (void)strcpy(place->path, ".");
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     return r;
@@ -173,16 +170,14 @@ static int look_at_output(struct planner *pl)
     struct stat st;
     if (!output || strstr(output, "://") || (stat(output, &st) == 0 && !S_ISREG(st.st_mode)))
         return 0;
-    const char *slash = strrchr(output, '/');
-    size_t n_bytes = slash ? (size_t)(slash - output) + (slash == output) : 0;
-    char *path = slash ? strndup(output, n_bytes) : strdup(".");
-    if (!path) {
+    pl->output.path = path_parent(output);
+    if (!pl->output.path) {
         diag_no_memory();
         return -1;
     }
-    pl->output.path = path;
     if (look_at_space(&pl->output) < 0) {
-        diag_error("cannot look at '%s', where the output would go: %s", path, strerror(errno));
+        diag_error("cannot look at '%s', where the output would go: %s", pl->output.path,
+                   strerror(errno));
         return -1;
     }
     for (size_t i = 0; i < pl->n_places; i++)
