@@ -273,6 +273,17 @@ class CliTest(unittest.TestCase):
         self.assertEqual(result.status, 1, result.err[-2000:])
         self.assert_one_message(result, *mentions)
 
+    def assert_refused(self, *args, source, mention=()):
+        """One message, exit status 1, no output; nothing else appears."""
+        before = set(os.listdir(self.work))
+        with self.subTest(args=args):
+            result = self.rocksort(*args, "-o", self.path("out.bam"), source)
+            after = set(os.listdir(self.work))
+            if os.path.exists(self.path("out.bam")):
+                os.unlink(self.path("out.bam"))
+            self.assert_error(result, *mention)
+            self.assertEqual(after, before)
+
     def assert_no_result(self, path):
         """Nothing at path that a reader, or samtools quickcheck, takes for a whole BAM."""
         self.assertFalse(bamfile.looks_complete(path), f"{path} looks complete")
