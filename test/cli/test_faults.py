@@ -298,6 +298,8 @@ class LittleThings(FaultTest):
             told = []
             for number in range(first, self.calls(*args, budget=None)["realloc"] + 1):
                 result = self.with_fault(f"realloc:{number}:ENOMEM", *args, budget=None)
+                if sanitized() and "Sanitizer: CHECK failed" in result.err:
+                    continue    # a thread that starts: the sanitizer asks for its stack
                 with self.subTest(args=args, number=number):
                     self.assertNotRegex(result.err, r"record \d+ .* is damaged")
                     if result.status:
