@@ -15,6 +15,7 @@
 
 #include "bam_record.h"
 #include "diag.h"
+#include "grow.h"
 #include "input_damage.h"
 
 #include <errno.h>
@@ -272,16 +273,9 @@ static int read_error(struct bam_reader *reader)
 /* Makes room for n_bytes in a buffer. Returns 0, or -1 after a message. */
 static int reserve(uint8_t **buffer, size_t *room, size_t n_bytes)
 {
-    if (n_bytes <= *room) return 0;
-    size_t wanted = n_bytes + n_bytes / 2;
-    uint8_t *grown = realloc(*buffer, wanted);
-    if (!grown) {
-        diag_no_memory();
-        return -1;
-    }
-    *buffer = grown;
-    *room = wanted;
-    return 0;
+    if (grow_array(buffer, room, n_bytes, n_bytes / 2, 1) == 0) return 0;
+    diag_no_memory();
+    return -1;
 }
 
 /* Appends the next BGZF block to the piece. Returns one of the reader's codes. */

@@ -19,6 +19,7 @@
 #include "pipeline_load.h"
 
 #include "diag.h"
+#include "grow.h"
 #include "input_damage.h"
 
 #include <inttypes.h>
@@ -51,15 +52,10 @@ static int seal_batch(struct loader *ld, struct bam_batch *batch)
     struct pipeline *p = ld->p;
     struct batch_list *list = &p->sealed;
     pipeline_lock(p);
-    if (list->n == list->room) {
-        size_t room = 2 * list->room + 64;
-        struct bam_batch **grown = realloc(list->batches, room * sizeof *grown);
-        if (!grown) {
-            pipeline_unlock(p);
-            return pipeline_no_memory(p);
-        }
-        list->batches = grown;
-        list->room = room;
+    if (grow_array(&list->batches, &list->room, list->n + 1, list->n + 63,
+                   sizeof *list->batches) < 0) {
+        pipeline_unlock(p);
+        return pipeline_no_memory(p);
     }
     batch->end = ld->at;
     list->batches[list->n++] = batch;

@@ -14,6 +14,7 @@
 
 #include "diag.h"
 #include "disk_space.h"
+#include "grow.h"
 #include "header_text.h"
 #include "scratch_dir.h"
 #include "store_dir.h"
@@ -371,15 +372,10 @@ struct label_list {
 static int take_label(void *arg, const uint8_t *bytes, size_t n_bytes)
 {
     struct label_list *list = arg;
-    if (list->n == list->room) {
-        size_t room = 2 * list->room + 64;
-        struct run_label *grown = realloc(list->labels, room * sizeof *grown);
-        if (!grown) {
-            diag_no_memory();
-            return -1;
-        }
-        list->labels = grown;
-        list->room = room;
+    if (grow_array(&list->labels, &list->room, list->n + 1, list->n + 63,
+                   sizeof *list->labels) < 0) {
+        diag_no_memory();
+        return -1;
     }
     if (run_label_decode(bytes, n_bytes, &list->labels[list->n++]) == 0) return 0;
     return refuse(list->p, "the label of one of its runs is damaged; sort the input again");
