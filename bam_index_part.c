@@ -14,6 +14,7 @@
 #include "bam_index_part.h"
 
 #include "diag.h"
+#include "grow.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,18 +24,10 @@ static const size_t no_chunk = SIZE_MAX;
 
 int bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes)
 {
-    if (n <= *room) return 0;
     size_t want = *room + *room / 2;
     if (want < n) want = n;
     if (want < 16) want = 16;
-    if (want > SIZE_MAX / item_bytes) return -1;
-    void *old, *grown;
-    memcpy(&old, array, sizeof old);
-    grown = realloc(old, want * item_bytes);
-    if (!grown) return -1;
-    memcpy(array, &grown, sizeof grown);
-    *room = want;
-    return 0;
+    return grow_array(array, room, n, want - n, item_bytes);
 }
 
 void bam_index_part_init(struct bam_index_part *part, const struct bam_index_shape *shape)

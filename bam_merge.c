@@ -10,6 +10,7 @@
 #include "bam_merge.h"
 
 #include "byte_order.h"
+#include "grow.h"
 
 #include <stdlib.h>
 
@@ -42,13 +43,7 @@ int merge_bound_set(struct merge_bound *bound, enum sort_order order,
                     const struct merge_source *source, size_t i)
 {
     size_t n_bytes = merge_bound_bytes(order, &source->entries[i]);
-    if (n_bytes > bound->room) {
-        size_t room = n_bytes + n_bytes / 2;
-        uint8_t *grown = realloc(bound->key, room);
-        if (!grown) return -1;
-        bound->key = grown;
-        bound->room = room;
-    }
+    if (grow_array(&bound->key, &bound->room, n_bytes, n_bytes / 2, 1) < 0) return -1;
     bound->n_bytes = merge_bound_store(order, source, i, bound->key);
     return 0;
 }

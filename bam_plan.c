@@ -5,8 +5,10 @@
 
 #include "diag.h"
 #include "disk_probe.h"
+#include "disk_space.h"
 #include "machine_facts.h"
 #include "machine_memory.h"
+#include "path_parent.h"
 #include "run_store.h"
 #include "scratch_dir.h"
 #include "sort_plan.h"
@@ -18,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { TYPICAL_RUN = 16 };      /* the later, the smaller its blocks */
@@ -94,14 +95,12 @@ static int look_at_input(struct planner *pl)
     return 0;
 }
 
-static void look_at_place(struct place *place)
+/* Returns 0, or -1 with errno set. */
+static int look_at_space(struct place *place)
 {
-    struct statvfs fs;
     struct stat st;
-    disk_probe(place->path, &place->disk);
-    if (statvfs(place->path, &fs) == 0)
-        place->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (stat(place->path, &st) == 0) place->device = st.st_dev;
+    return disk_space_free(place->path, &place->free_bytes);
 }
 
 /* Makes a temporary directory as a sort would, looks at the disk, and removes it. */
@@ -117,17 +116,14 @@ static int look_at_directory(const char *prefix, const char *output, struct plac
     int r = -1;
     place->path = scratch_dir_create(prefix, output);
     if (place->path) {
-        look_at_place(place);
+        disk_probe(place->path, &place->disk);
+        (void)look_at_space(place);
         r = scratch_dir_remove(place->path);
         if (r < 0)
             diag_error("cannot remove the temporary directory '%s': %s", place->path,
                        strerror(errno));
         /* What matters to people is where it was. */
-        char *slash = strrchr(place->path, '/');
-        if (slash)
-            slash[slash == place->path] = '\0';
-        else
-            (void)strcpy(place->path, ".");
+        if (!path_go_up(place->path)) (void)strcpy(place->path, ".");
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     return r;
@@ -175,21 +171,16 @@ static int look_at_output(struct planner *pl)
     struct stat st;
     if (!output || strstr(output, "://") || (stat(output, &st) == 0 && !S_ISREG(st.st_mode)))
         return 0;
-    const char *slash = strrchr(output, '/');
-    size_t n_bytes = slash ? (size_t)(slash - output) + (slash == output) : 0;
-    char *path = slash ? strndup(output, n_bytes) : strdup(".");
-    if (!path) {
+    pl->output.path = path_parent(output);
+    if (!pl->output.path) {
         diag_no_memory();
         return -1;
     }
-    struct statvfs fs;
-    pl->output.path = path;
-    if (stat(path, &st) == 0) pl->output.device = st.st_dev;
-    if (statvfs(path, &fs) != 0) {
-        diag_error("cannot look at '%s', where the output would go: %s", path, strerror(errno));
+    if (look_at_space(&pl->output) < 0) {
+        diag_error("cannot look at '%s', where the output would go: %s", pl->output.path,
+                   strerror(errno));
         return -1;
     }
-    pl->output.free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     for (size_t i = 0; i < pl->n_places; i++)
         if (pl->places[i].device == pl->output.device) pl->output.shared = true;
     return 0;
@@ -201,9 +192,7 @@ static int gather(struct planner *pl)
     struct sort_plan_facts *facts = &pl->facts;
     struct machine_facts machine;
     machine_facts_gather(&machine);
-    facts->n_cpus = machine.n_cpus;
-    if (machine.cgroup_cpus > 0 && machine.cgroup_cpus < facts->n_cpus)
-        facts->n_cpus = machine.cgroup_cpus < 1 ? 1 : (unsigned)machine.cgroup_cpus;
+    facts->n_cpus = machine_fit_cpus(&machine);
     mem_budget_plan(&facts->budget, s->memory_bytes, s->n_threads);
     facts->compaction = s->compaction;
     facts->codec_auto = s->codec_auto;

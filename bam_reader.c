@@ -15,7 +15,9 @@
 
 #include "bam_record.h"
 #include "diag.h"
+#include "grow.h"
 #include "header_text.h"
+#include "input_damage.h"
 
 #include <errno.h>
 #include <htslib/bgzf.h>
@@ -290,16 +292,9 @@ static int read_error(struct bam_reader *reader)
 /* Makes room for n_bytes in a buffer. Returns 0, or -1 after a message. */
 static int reserve(uint8_t **buffer, size_t *room, size_t n_bytes)
 {
-    if (n_bytes <= *room) return 0;
-    size_t wanted = n_bytes + n_bytes / 2;
-    uint8_t *grown = realloc(*buffer, wanted);
-    if (!grown) {
-        diag_no_memory();
-        return -1;
-    }
-    *buffer = grown;
-    *room = wanted;
-    return 0;
+    if (grow_array(buffer, room, n_bytes, n_bytes / 2, 1) == 0) return 0;
+    diag_no_memory();
+    return -1;
 }
 
 /* Appends the next BGZF block to the piece. Returns one of the reader's codes. */
@@ -405,9 +400,8 @@ static int unpack_next(struct bam_reader *reader)
     bool is_long = n_bytes == 0 && reader->long_positions;
     if (is_long) n_bytes = bam_record_long_bytes(reader->record);
     if (n_bytes == 0) {
-        diag_error("record %" PRIu64 " of '%s' (read '%s') is damaged: it lies beyond 2^31 or "
-                   "its CIGAR is too long", reader->n_records + 1, reader->name,
-                   bam_get_qname(reader->record));
+        input_damage_record(reader->name, reader->n_records + 1, bam_get_qname(reader->record),
+                            "it lies beyond 2^31 or its CIGAR is too long");
         return BAM_READER_ERROR;
     }
     if (reserve(&reader->raw, &reader->raw_room, n_bytes) < 0) return BAM_READER_ERROR;
@@ -440,8 +434,7 @@ static int read_next(struct bam_reader *reader)
     reader->record_offset = (uint64_t)bgzf_tell(bgzf);
     if (!problem) return BAM_READER_PIECE;
     if (bgzf_failed(reader->file)) return error_behind_record(reader);
-    diag_error("record %" PRIu64 " of '%s' is damaged: %s", reader->n_records + 1, reader->name,
-               problem);
+    input_damage_record(reader->name, reader->n_records + 1, NULL, problem);
     return BAM_READER_ERROR;
 }
 

@@ -6,6 +6,8 @@
  */
 #include "disk_space.h"
 
+#include "path_parent.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,15 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-
-/* Cuts off the last part of a path; false if there is none left. */
-static bool go_up(char *path)
-{
-    char *slash = strrchr(path, '/');
-    if (!slash || strcmp(path, "/") == 0) return false;
-    slash[slash == path] = '\0';
-    return true;
-}
 
 /* The path without links, or that of its directory; false: neither exists. */
 static bool resolve(const char *path, char resolved[PATH_MAX])
@@ -31,22 +24,29 @@ static bool resolve(const char *path, char resolved[PATH_MAX])
     int n = snprintf(dir, sizeof dir, "%s", path);
     if (n < 0 || (size_t)n >= sizeof dir) return false;
     if (!strchr(dir, '/')) return realpath(".", resolved) != NULL;
-    return go_up(dir) && realpath(dir, resolved) != NULL;
+    return path_go_up(dir) && realpath(dir, resolved) != NULL;
+}
+
+int disk_space_free(const char *path, uint64_t *free_bytes)
+{
+    struct statvfs fs;
+    *free_bytes = 0;
+    if (statvfs(path, &fs) != 0) return -1;
+    *free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    return 0;
 }
 
 bool disk_space_look(const char *path, struct disk_space *space)
 {
-    struct statvfs fs;
     struct stat st;
     char up[PATH_MAX];
     *space = (struct disk_space){.known = false};
-    if (!resolve(path, space->mount) || statvfs(space->mount, &fs) != 0 ||
+    if (!resolve(path, space->mount) || disk_space_free(space->mount, &space->free_bytes) < 0 ||
         stat(space->mount, &st) != 0)
         return false;
     space->device = st.st_dev;
-    space->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
     memcpy(up, space->mount, sizeof up);
-    while (go_up(up) && stat(up, &st) == 0 && st.st_dev == space->device)
+    while (path_go_up(up) && stat(up, &st) == 0 && st.st_dev == space->device)
         memcpy(space->mount, up, sizeof up);
     space->known = true;
     return true;

@@ -24,6 +24,10 @@ struct disk_space {
    would be in. Returns true if something is known. */
 bool disk_space_look(const char *path, struct disk_space *space);
 
+/* What is free for this user on the file system of a path that exists. Returns 0, or -1 with errno
+   set and *free_bytes 0. */
+int disk_space_free(const char *path, uint64_t *free_bytes);
+
 /* True if the errno says that there is no space. */
 bool disk_space_is_short(int error);
 

@@ -18,6 +18,7 @@
 #include "header_union.h"
 
 #include "diag.h"
+#include "grow.h"
 #include "header_text.h"
 #include "id_renames.h"
 
@@ -88,13 +89,8 @@ static int no_memory(void)
 /* Makes room for one more element behind n in an array of *room. */
 static int grow(void **array, size_t n, size_t *room, size_t element_bytes)
 {
-    if (n < *room) return 0;
-    size_t wanted = n < 4 ? 8 : 2 * n;
-    void *mem = wanted > SIZE_MAX / element_bytes ? NULL : realloc(*array, wanted * element_bytes);
-    if (!mem) return no_memory();
-    *array = mem;
-    *room = wanted;
-    return 0;
+    return grow_array(array, room, n + 1, n < 4 ? 7 - n : n - 1, element_bytes) < 0 ? no_memory()
+                                                                                    : 0;
 }
 
 static int put(kstring_t *out, struct text t)

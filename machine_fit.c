@@ -79,14 +79,23 @@ void machine_grant_read(const char *(*look_up)(const char *name, void *arg), voi
     grant->bytes_variable = of_node > 0 ? "SLURM_MEM_PER_NODE" : "SLURM_MEM_PER_CPU";
 }
 
+static bool cgroup_has_fewer(const struct machine_facts *facts)
+{
+    return facts->cgroup_cpus > 0 && facts->cgroup_cpus < facts->n_cpus;
+}
+
+unsigned machine_fit_cpus(const struct machine_facts *facts)
+{
+    if (!cgroup_has_fewer(facts)) return facts->n_cpus;
+    return facts->cgroup_cpus < 1 ? 1 : (unsigned)facts->cgroup_cpus;
+}
+
 static void choose_threads(const struct machine_facts *facts, struct machine_fit *fit)
 {
-    unsigned n = facts->n_cpus > 0 ? facts->n_cpus : 1;
-    const char *source = facts->n_cpus > 0 ? "that this process may run on" : "(unknown)";
-    if (facts->cgroup_cpus > 0 && facts->cgroup_cpus < n) {
-        n = facts->cgroup_cpus < 1 ? 1 : (unsigned)facts->cgroup_cpus;
-        source = "of the control group";
-    }
+    unsigned n = facts->n_cpus > 0 ? machine_fit_cpus(facts) : 1;
+    const char *source = facts->n_cpus == 0        ? "(unknown)"
+                         : cgroup_has_fewer(facts) ? "of the control group"
+                                                   : "that this process may run on";
     if (facts->grant.n_cpus > 0 && facts->grant.n_cpus < n) {
         n = facts->grant.n_cpus;
         source = facts->grant.cpus_variable;

@@ -52,6 +52,9 @@ struct machine_fit {
 void machine_grant_read(const char *(*look_up)(const char *name, void *arg), void *arg,
                         struct machine_grant *grant);
 
+/* CPUs that the process can keep busy, by affinity and control groups; 0: unknown. */
+unsigned machine_fit_cpus(const struct machine_facts *facts);
+
 void machine_fit_choose(const struct machine_facts *facts, struct machine_fit *fit);
 
 #endif

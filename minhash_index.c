@@ -21,6 +21,7 @@
 #include "minhash_index.h"
 
 #include "diag.h"
+#include "grow.h"
 
 #include <errno.h>
 #include <htslib/bgzf.h>
@@ -222,14 +223,8 @@ static int end_sequence(struct loader *ld)
 
 static int reserve_bases(struct loader *ld, size_t n_more)
 {
-    size_t room = ld->n_bases + n_more;
-    if (room <= ld->bases_room) return 0;
-    room += room / 2;
-    uint8_t *bases = realloc(ld->bases, room);
-    if (!bases) return -1;
-    ld->bases = bases;
-    ld->bases_room = room;
-    return 0;
+    size_t n = ld->n_bases + n_more;
+    return grow_array(&ld->bases, &ld->bases_room, n, n / 2, 1);
 }
 
 /* Takes a line or a piece of one, without its end. */

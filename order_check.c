@@ -9,6 +9,7 @@
 #include "order_check.h"
 
 #include "bam_aux.h"
+#include "grow.h"
 
 #include <htslib/kstring.h>
 #include <stdatomic.h>
@@ -80,13 +81,7 @@ void order_check_destroy(struct order_check *check)
 
 static int reserve_key(struct order_key *key, size_t n_bytes)
 {
-    if (n_bytes <= key->room) return 0;
-    size_t room = n_bytes + n_bytes / 2 + 32;
-    uint8_t *grown = realloc(key->bytes, room);
-    if (!grown) return -1;
-    key->bytes = grown;
-    key->room = room;
-    return 0;
+    return grow_array(&key->bytes, &key->room, n_bytes, n_bytes / 2 + 32, 1);
 }
 
 static int copy_key(struct order_key *to, const struct order_key *from)

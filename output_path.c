@@ -2,6 +2,7 @@
 #include "output_path.h"
 
 #include "diag.h"
+#include "path_parent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,11 +70,8 @@ static char *resolve_new(const char *name)
 
 static bool can_write_beside(const char *path)
 {
-    char *dir = strdup(path);
-    if (!dir) return false;
-    char *slash = strrchr(dir, '/');
-    slash[slash == dir] = '\0';
-    bool can = access(dir, W_OK | X_OK) == 0;
+    char *dir = path_parent(path);
+    bool can = dir && access(dir, W_OK | X_OK) == 0;
     free(dir);
     return can;
 }
@@ -216,11 +214,8 @@ static int sync_path(const char *path, int flags)
 
 static int sync_directory(const struct output_path *path)
 {
-    char *dir = strdup(path->final);
-    if (!dir) return -1;
-    char *slash = strrchr(dir, '/');
-    slash[slash == dir] = '\0';
-    int r = sync_path(dir, O_DIRECTORY), error = errno;
+    char *dir = path_parent(path->final);
+    int r = dir ? sync_path(dir, O_DIRECTORY) : -1, error = errno;
     free(dir);
     errno = error;
     return r;

@@ -19,6 +19,8 @@
 #include "pipeline_load.h"
 
 #include "diag.h"
+#include "grow.h"
+#include "input_damage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,15 +52,10 @@ static int seal_batch(struct loader *ld, struct bam_batch *batch)
     struct pipeline *p = ld->p;
     struct batch_list *list = &p->sealed;
     pipeline_lock(p);
-    if (list->n == list->room) {
-        size_t room = 2 * list->room + 64;
-        struct bam_batch **grown = realloc(list->batches, room * sizeof *grown);
-        if (!grown) {
-            pipeline_unlock(p);
-            return pipeline_no_memory(p);
-        }
-        list->batches = grown;
-        list->room = room;
+    if (grow_array(&list->batches, &list->room, list->n + 1, list->n + 63,
+                   sizeof *list->batches) < 0) {
+        pipeline_unlock(p);
+        return pipeline_no_memory(p);
     }
     batch->end = ld->at;
     list->batches[list->n++] = batch;
@@ -111,8 +108,9 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
     }
     if (!is_damaged) return 0;
     /* Those before it may be wanted (end_early). */
-    diag_error("record %" PRIu64 " of '%s' is damaged: it claims a size of %zu bytes",
-               ld->n_records + 1, bam_reader_name(ld->reader), rec_bytes);
+    char problem[64];
+    (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes", rec_bytes);
+    input_damage_record(bam_reader_name(ld->reader), ld->n_records + 1, NULL, problem);
     return -1;
 }
 
@@ -242,10 +240,8 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
     }
     if (!lines->problem) return 0;
     if (lines->problem == sam_chunk_no_memory) return pipeline_no_memory(ld->p);
-    const char *name = lines->problem_name;
-    diag_error("record %" PRIu64 " of '%s'%s%s%s is damaged: %s", ld->n_records + 1,
-               bam_reader_name(ld->reader), *name ? " (read '" : "", name, *name ? "')" : "",
-               lines->problem);
+    input_damage_record(bam_reader_name(ld->reader), ld->n_records + 1, lines->problem_name,
+                        lines->problem);
     return -1;
 }
 

@@ -1,9 +1,7 @@
 /* pipeline_load_jobs.c -- what workers do while the input is loaded. See pipeline_load.h. */
 #include "pipeline_load.h"
 
-#include "diag.h"
-
-#include <inttypes.h>
+#include "input_damage.h"
 
 /* Its records are in the sum, and that was all. */
 static void drop_summed_batch(struct pipeline *p, struct bam_batch *batch)
@@ -48,16 +46,6 @@ void drop_lines(const struct pipeline *p, struct load_piece *piece)
         sam_chunk_shrink_raw(&piece->input.lines, 4 * p->budget.text_bytes);
 }
 
-static void report_problem(const char *input, const struct bam_batch_problem *problem)
-{
-    if (problem->read_name)
-        diag_error("record %" PRIu64 " of '%s' (read '%s') %s", problem->record + 1, input,
-                   problem->read_name, problem->text);
-    else
-        diag_error("record %" PRIu64 " of '%s' is damaged: %s", problem->record + 1, input,
-                   problem->text);
-}
-
 /* After a message: reading the input again would end in the same way. */
 static void fail_of_input(struct pipeline *p)
 {
@@ -77,7 +65,7 @@ void index_job(struct pipeline *p, struct worker *worker, void *arg)
     struct bam_batch_problem problem;
     if (pipeline_failed(p)) return;
     if (bam_batch_index_part(part, p->n_refs, &sum, &problem) < 0) {
-        report_problem(part->input, &problem);
+        input_damage_refused(part->input, &problem);
         fail_of_input(p);
         return;
     }
@@ -97,9 +85,7 @@ void inflate_job(struct pipeline *p, struct worker *worker, void *arg)
     struct load_piece *piece = arg;
     if (!pipeline_failed(p) &&
         bam_piece_inflate(&piece->input, &worker->bgzf, piece->batch->mem + piece->raw_at) < 0) {
-        diag_error("'%s' is damaged: a BGZF block after byte %" PRIu64
-                   " cannot be inflated or fails its checksum",
-                   bam_reader_name(piece->reader), piece->input.file_offset);
+        input_damage_piece(bam_reader_name(piece->reader), &piece->input);
         fail_of_input(p);
     }
     pipeline_lock(p);

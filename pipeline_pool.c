@@ -2,6 +2,7 @@
 #include "pipeline_internal.h"
 
 #include "diag.h"
+#include "grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -64,24 +65,13 @@ int pipeline_submit(struct pipeline *p, void (*run)(struct pipeline *, struct wo
 
 int worker_reserve_raw(struct worker *worker, size_t n_bytes)
 {
-    if (n_bytes <= worker->raw_room) return 0;
-    size_t room = n_bytes + n_bytes / 4;
-    uint8_t *grown = realloc(worker->raw, room);
-    if (!grown) return -1;
-    worker->raw = grown;
-    worker->raw_room = room;
-    return 0;
+    return grow_array(&worker->raw, &worker->raw_room, n_bytes, n_bytes / 4, 1);
 }
 
 int worker_reserve_slices(struct worker *worker, size_t n_slices)
 {
-    if (n_slices <= worker->n_slices) return 0;
-    size_t room = 2 * n_slices;
-    struct merge_slice *grown = realloc(worker->slices, room * sizeof *grown);
-    if (!grown) return -1;
-    worker->slices = grown;
-    worker->n_slices = room;
-    return 0;
+    return grow_array(&worker->slices, &worker->n_slices, n_slices, n_slices,
+                      sizeof *worker->slices);
 }
 
 void free_workers(struct pipeline *p)

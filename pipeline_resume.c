@@ -14,6 +14,7 @@
 
 #include "diag.h"
 #include "disk_space.h"
+#include "grow.h"
 #include "header_text.h"
 #include "scratch_dir.h"
 #include "store_dir.h"
@@ -218,6 +219,15 @@ static int write_record(struct pipeline *p, enum store_state state)
     return r;
 }
 
+/* Writes the record; *written, which other threads look at, tells whether that worked. */
+static void note_record(struct pipeline *p, enum store_state state, bool *written)
+{
+    int r = write_record(p, state);
+    pipeline_lock(p);
+    *written = r == 0;
+    pipeline_unlock(p);
+}
+
 int resume_begin_store(struct pipeline *p)
 {
     if (p->settings->no_resume) return 0;
@@ -225,10 +235,7 @@ int resume_begin_store(struct pipeline *p)
         diag_warning("the system has no random numbers: if this sort fails it cannot be resumed");
         return 0;
     }
-    int r = write_record(p, STORE_LOADING);
-    pipeline_lock(p);
-    p->is_recorded = r == 0;
-    pipeline_unlock(p);
+    note_record(p, STORE_LOADING, &p->is_recorded);
     return pipeline_failed(p) ? -1 : 0;
 }
 
@@ -267,10 +274,9 @@ int resume_end_load(struct pipeline *p)
     if (!p->store || !p->is_recorded || p->sealed.n > p->sealed.n_spilled || p->is_loaded) return 0;
     /* Of a part that is written the store must not say that it is all. */
     if (!resume_reads_input(p)) return 0;
-    int r = write_record(p, STORE_LOADED);
+    note_record(p, STORE_LOADED, &p->is_loaded);
     pipeline_lock(p);
     p->has_all_runs = true;
-    p->is_loaded = r == 0;
     pipeline_unlock(p);
     return pipeline_failed(p) ? -1 : 0;
 }
@@ -290,10 +296,7 @@ bool resume_saves_part(const struct pipeline *p)
 int resume_save_part(struct pipeline *p)
 {
     if (spill_to_fit(p) < 0 || !p->store || !p->is_recorded) return -1;
-    int r = write_record(p, p->input_is_cut ? STORE_PARTIAL : STORE_LOADED);
-    pipeline_lock(p);
-    p->is_loaded = r == 0;
-    pipeline_unlock(p);
+    note_record(p, p->input_is_cut ? STORE_PARTIAL : STORE_LOADED, &p->is_loaded);
     return -1;
 }
 
@@ -369,15 +372,10 @@ struct label_list {
 static int take_label(void *arg, const uint8_t *bytes, size_t n_bytes)
 {
     struct label_list *list = arg;
-    if (list->n == list->room) {
-        size_t room = 2 * list->room + 64;
-        struct run_label *grown = realloc(list->labels, room * sizeof *grown);
-        if (!grown) {
-            diag_no_memory();
-            return -1;
-        }
-        list->labels = grown;
-        list->room = room;
+    if (grow_array(&list->labels, &list->room, list->n + 1, list->n + 63,
+                   sizeof *list->labels) < 0) {
+        diag_no_memory();
+        return -1;
     }
     if (run_label_decode(bytes, n_bytes, &list->labels[list->n++]) == 0) return 0;
     return refuse(list->p, "the label of one of its runs is damaged; sort the input again");

@@ -9,6 +9,7 @@
 #include "pipeline_merge.h"
 
 #include "diag.h"
+#include "grow.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -131,11 +132,7 @@ static int reserve_out(struct segment *segment, size_t n_bytes)
     size_t hint = atomic_load_explicit(&segment->merger->out_bytes_hint, memory_order_relaxed);
     size_t room = segment->out_bytes + n_bytes + segment->out_room / 2;
     if (room < hint) room = hint;
-    uint8_t *grown = realloc(segment->out, room);
-    if (!grown) return -1;
-    segment->out = grown;
-    segment->out_room = room;
-    return 0;
+    return grow_array(&segment->out, &segment->out_room, room, 0, 1);
 }
 
 static void remember_out_bytes(const struct segment *segment)

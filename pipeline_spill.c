@@ -12,6 +12,7 @@
 
 #include "bam_block.h"
 #include "diag.h"
+#include "grow.h"
 #include "run_label.h"
 
 #include <stdlib.h>
@@ -85,13 +86,7 @@ ssize_t find_cut_places(enum sort_order order, const struct merge_source *source
 /* Makes room for n_bytes more in a pack's buffer. */
 static int reserve_blocks(struct pack *pack, size_t n_bytes)
 {
-    if (pack->room - pack->n_bytes >= n_bytes) return 0;
-    size_t room = pack->n_bytes + n_bytes + pack->room / 2;
-    uint8_t *grown = realloc(pack->blocks, room);
-    if (!grown) return -1;
-    pack->blocks = grown;
-    pack->room = room;
-    return 0;
+    return grow_array(&pack->blocks, &pack->room, pack->n_bytes + n_bytes, pack->room / 2, 1);
 }
 
 /* Encodes the records [from, to) of a merged pack, gathered in worker->raw, as one block. */

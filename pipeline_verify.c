@@ -8,6 +8,7 @@
 #include "pipeline_internal.h"
 
 #include "diag.h"
+#include "input_damage.h"
 #include "order_check.h"
 
 #include <inttypes.h>
@@ -53,8 +54,7 @@ int verify_prepare(struct pipeline *p, bool *nothing_to_check)
 static void report_problem(struct pipeline *p, const struct order_problem *problem)
 {
     if (problem->text)
-        diag_error("record %" PRIu64 " of '%s' (read '%s') %s", problem->record + 1, input_name(p),
-                   problem->read_name, problem->text);
+        input_damage_unfit(input_name(p), problem->record + 1, problem->read_name, problem->text);
     else
         diag_no_memory();
     pipeline_fail(p);

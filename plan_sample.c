@@ -5,9 +5,9 @@
 #include "bam_reader.h"
 #include "bgzf_block.h"
 #include "diag.h"
+#include "input_damage.h"
 #include "monotonic.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 enum {
@@ -74,10 +74,7 @@ static int index_records(struct sampler *s, size_t to, size_t n_records, const u
     double start = thread_cpu_seconds();
     int n_refs = sam_hdr_nref(bam_reader_header(s->reader));
     if (bam_batch_index_part(part, n_refs, &sum, &problem) < 0) {
-        diag_error("record %" PRIu64 " of '%s'%s%s%s %s", problem.record + 1,
-                   bam_reader_name(s->reader), problem.read_name ? " (read '" : " is damaged:",
-                   problem.read_name ? problem.read_name : "", problem.read_name ? "')" : "",
-                   problem.text);
+        input_damage_refused(bam_reader_name(s->reader), &problem);
         return -1;
     }
     sample->sort_seconds += since(start);
@@ -118,8 +115,8 @@ static int take_lines(struct sampler *s)
     if (index_records(s, s->batch->raw_end, n_records, lines->raw) < 0) return -1;
     if (n_records < lines->n_records || !lines->problem) return 0;
     if (lines->problem == sam_chunk_no_memory) return no_memory();
-    diag_error("record %" PRIu64 " of '%s' is damaged: %s", s->sample->n_records + 1,
-               bam_reader_name(s->reader), lines->problem);
+    input_damage_record(bam_reader_name(s->reader), s->sample->n_records + 1, lines->problem_name,
+                        lines->problem);
     return -1;
 }
 
@@ -141,8 +138,7 @@ static int take_piece(struct sampler *s)
     if (is_text) return take_lines(s) < 0 ? -1 : 1;
     start = thread_cpu_seconds();
     if (s->piece.compressed_bytes > 0 && bam_piece_inflate(&s->piece, &s->bgzf, raw) < 0) {
-        diag_error("'%s' is damaged: a BGZF block after byte %" PRIu64 " cannot be inflated or "
-                   "fails its checksum", bam_reader_name(s->reader), s->piece.file_offset);
+        input_damage_piece(bam_reader_name(s->reader), &s->piece);
         return -1;
     }
     sample->decode_seconds += since(start);

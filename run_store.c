@@ -14,7 +14,6 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum {
@@ -165,11 +164,12 @@ void run_store_destroy(struct run_store *store)
     free(store);
 }
 
+/* Unknown counts as none. */
 static uint64_t free_bytes(const struct volume *volume)
 {
-    struct statvfs fs;
-    if (statvfs(volume->dir, &fs) != 0) return 0;
-    return (uint64_t)fs.f_bavail * fs.f_frsize;
+    uint64_t n_bytes;
+    (void)disk_space_free(volume->dir, &n_bytes);
+    return n_bytes;
 }
 
 /* Seconds until a directory will have written what it got and one more run of n_bytes. */

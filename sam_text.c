@@ -3,6 +3,7 @@
 #include "sam_text.h"
 
 #include "bam_record.h"
+#include "grow.h"
 
 #include <errno.h>
 #include <htslib/bgzf.h>
@@ -10,15 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int reserve(char **buffer, size_t *room, size_t n_bytes)
+/* Makes room for n_bytes in a buffer of some type of bytes. */
+static int reserve(void *buffer, size_t *room, size_t n_bytes)
 {
-    if (n_bytes <= *room) return 0;
-    size_t wanted = n_bytes + n_bytes / 4;
-    char *grown = realloc(*buffer, wanted);
-    if (!grown) return -1;
-    *buffer = grown;
-    *room = wanted;
-    return 0;
+    return grow_array(buffer, room, n_bytes, n_bytes / 4, 1);
 }
 
 int sam_text_open(struct sam_text *text, samFile *file, sam_hdr_t *header)
@@ -104,10 +100,7 @@ const char sam_chunk_no_memory[] = "out of memory";
 /* Makes room for n_bytes more. */
 static int reserve_raw(struct sam_chunk *chunk, size_t n_bytes)
 {
-    char *raw = (char *)chunk->raw;
-    int r = reserve(&raw, &chunk->raw_room, chunk->raw_bytes + n_bytes);
-    chunk->raw = (uint8_t *)raw;
-    return r;
+    return reserve(&chunk->raw, &chunk->raw_room, chunk->raw_bytes + n_bytes);
 }
 
 /* Packs a record behind the others. Returns NULL or what is wrong. */

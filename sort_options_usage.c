@@ -67,7 +67,7 @@ void sort_options_print_usage(const struct sort_options *options, FILE *to)
 "  --progress           without a terminal: a line on standard error every 10 seconds\n"
 "  --quiet              nothing but errors on standard error\n"
 "  --stats FILE         write what was done and how long it took to FILE, as JSON\n"
-"  --verbosity INT      1 errors, 2 and more also the closing line, 4 and more details [3]\n"
+"  --verbosity INT      1 errors, warnings; 2 also the closing line; 4 also details [3]\n"
 "  -h, --help           this text\n"
 "  --version            versions of rocksort and of its libraries\n",
                   own ? "With -o every other argument is an input; all must have the same @SQ "

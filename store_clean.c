@@ -2,6 +2,7 @@
 #include "store_clean.h"
 
 #include "diag.h"
+#include "grow.h"
 #include "scratch_dir.h"
 #include "store_dir.h"
 #include "terminal_text.h"
@@ -177,13 +178,8 @@ static ssize_t list_names(const char *path, char ***names)
     bool whole = true;
     for (struct dirent *entry; whole && (entry = readdir(dir)) != NULL;) {
         if (!scratch_dir_is_name(entry->d_name)) continue;
-        if (n == room) {
-            room = 2 * room + 16;
-            char **grown = realloc(*names, room * sizeof *grown);
-            whole = grown != NULL;
-            if (whole) *names = grown;
-        }
-        if (whole) whole = ((*names)[n] = strdup(entry->d_name)) != NULL;
+        whole = grow_array(names, &room, n + 1, n + 15, sizeof **names) == 0 &&
+                ((*names)[n] = strdup(entry->d_name)) != NULL;
         if (whole) n++;
     }
     (void)closedir(dir);

@@ -2,8 +2,8 @@
 
 `odd` is made to break sorters: names that differ only in zeros or digits, every flag, a few places
 that hold most of the records, unplaced records with a position, empty sequences, all tag types.
-`reads` is plain sequencing, for CRAM and for size. Every record carries its number in the XI tag,
-which tells stability apart from luck.
+`reads` is plain sequencing, for CRAM and for size; `pairs` is what every order takes. Every record
+carries its number in the XI tag, which tells stability apart from luck.
 """
 
 import random
@@ -12,6 +12,8 @@ from bamfile import sq_text
 
 # Not in the order of names; one of one base; one that needs all 29 bits of a BAI.
 ODD_REFS = [("chr10", 100000), ("chr2", 500000000), ("x", 1), ("chr1", 70000), ("HLA*01=x", 3000)]
+
+PAIR_REFS = [("b", 20000), ("a", 9000)]
 
 SHORT_NAMES = ["a01", "a1", "a001", "0", "00", "000", "1x", "x1", "x01", "x10", "x9", "x", "01x",
                "1", "10", "9", "a", "a-", "a-1", "A", "a0", "a00", "a0b1", "a00b01", "a0b01", "!",
@@ -172,3 +174,27 @@ def incompressible(n_records, seed=6):
         qual = bytes(33 + byte % 90 for byte in rng.randbytes(1000)).decode()
         lines.append(f"u{i}\t4\tchr2\t{rng.randint(1, 10**8)}\t0\t*\t*\t0\t0\t{bases}\t{qual}")
     return sq_text(ODD_REFS) + "\n".join(lines) + "\n"
+
+
+def pair(rng, number):
+    """Two lines of SAM: a pair that samtools fixmate has seen, or one that lies nowhere."""
+    name = rng.choice(("q%d", "q0%d", "Q%d:x")) % rng.randrange(60)
+    tags = f"\tXI:i:{number}\tXS:Z:{rng.choice('xyz')}\tMI:Z:{rng.randrange(9)}/A"
+    tags += rng.choice(("\tRG:Z:g", "\tRG:Z:h", ""))
+    bases = ["".join(rng.choices("ACGT", k=60)) for _ in range(2)]
+    if rng.random() < 0.4:
+        return [f"{name}\t{flag}\t*\t0\t0\t*\t*\t0\t0\t{seq}\t*{tags}"
+                for flag, seq in zip((77, 141), bases)]
+    ref, length = rng.choice(PAIR_REFS)
+    places = sorted(rng.choices(range(1, length - 100), k=2))
+    return [f"{name}\t{flag}\t{ref}\t{pos}\t9\t60M\t=\t{mate}\t0\t{seq}\t*\tMC:Z:60M{tags}"
+            for flag, pos, mate, seq in zip((99, 147), places, places[::-1], bases)]
+
+
+def pairs(n_pairs, seed=1, head=""):
+    """Pairs in random order, which every order of samtools takes."""
+    rng = random.Random(seed)
+    lines = [line for i in range(n_pairs) for line in pair(rng, i)]
+    rng.shuffle(lines)
+    groups = "@RG\tID:g\tSM:s\tLB:two\n@RG\tID:h\tSM:s\tLB:one\n"
+    return head + sq_text(PAIR_REFS) + groups + "\n".join(lines) + "\n"

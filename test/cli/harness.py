@@ -45,12 +45,12 @@ needs_pysam = unittest.skipUnless(pysam, "pysam (the reference samtools) is not 
 Result = namedtuple("Result", "status out err")
 
 
-def sanitized():
-    """Whether the program is built with AddressSanitizer or ThreadSanitizer, whose memory use says
-    nothing."""
+def sanitized(*kinds):
+    """Whether the program is built with AddressSanitizer ("asan") or ThreadSanitizer ("tsan"),
+    whose memory use says nothing; with one of some kinds, if they are given."""
     with open(SAMTOOLS, "rb") as file:
         program = file.read()
-    return b"__asan_init" in program or b"__tsan_init" in program
+    return any(f"__{kind}_init".encode() in program for kind in kinds or ("asan", "tsan"))
 
 
 def wrapped(argv):
@@ -272,6 +272,17 @@ class CliTest(unittest.TestCase):
         """Exit status 1 and one message."""
         self.assertEqual(result.status, 1, result.err[-2000:])
         self.assert_one_message(result, *mentions)
+
+    def assert_refused(self, *args, source, mention=()):
+        """One message, exit status 1, no output; nothing else appears."""
+        before = set(os.listdir(self.work))
+        with self.subTest(args=args):
+            result = self.rocksort(*args, "-o", self.path("out.bam"), source)
+            after = set(os.listdir(self.work))
+            if os.path.exists(self.path("out.bam")):
+                os.unlink(self.path("out.bam"))
+            self.assert_error(result, *mention)
+            self.assertEqual(after, before)
 
     def assert_no_result(self, path):
         """Nothing at path that a reader, or samtools quickcheck, takes for a whole BAM."""

@@ -2,10 +2,11 @@
 
 import os
 import resource
+import unittest
 
 import bamfile
 import generate
-from harness import SAMTOOLS, SPILL_BUDGET, CliTest, own_lines
+from harness import SAMTOOLS, SPILL_BUDGET, CliTest, own_lines, sanitized
 
 
 class Attacks(CliTest):
@@ -15,6 +16,8 @@ class Attacks(CliTest):
         super().setUp()
         self.sam = generate.reads(20000, generate.reference())
 
+    @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized("tsan"),
+                     "ThreadSanitizer's address space has no room for 4T")
     def test_memory_beyond_the_machine(self):
         """The budget is a bound, not a demand."""
         self.sort_ok("--max-memory", "4T", "-o", self.path("out.bam"), stdin=self.sam.encode())

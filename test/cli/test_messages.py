@@ -61,7 +61,7 @@ def messages():
 def problems():
     """[(file, text)]: what ends "cannot resume 'STORE': it ..." or "record N is damaged: ..."."""
     found = []
-    for name in ("bam_batch.c", "bam_key_template.c", "bam_record.c", "sam_text.c",
+    for name in ("bam_batch.c", "bam_key_template.c", "bam_reader.c", "bam_record.c", "sam_text.c",
                  "sort_options_resume.c", "store_dir.c", "store_record.c"):
         code = code_of(name)
         for place, text in literals_of(code):
@@ -113,6 +113,8 @@ class Sources(unittest.TestCase):
         self.assertEqual([name for name, _, text in messages()
                           if re.match("out of memory|cannot start a thread", text)],
                          ["diag.c", "diag.c"])
+        self.assertEqual([name for name, _, text in messages() if text.startswith("record %")],
+                         ["input_damage.c"])
 
     def test_quotes(self):
         """'like this', around every name that stands behind what is done to it."""
@@ -298,6 +300,24 @@ class Files(MessagesTest):
             result = self.run_program([SAMTOOLS, "view"],
                                       env_only={**environment(self.scratch), **env})
             self.told(result, *mentions, most=TWO_LINES + len(SAMTOOLS))
+
+
+class Verbosity(CliTest):
+    """What each level of --verbosity shows of our own messages and of htslib's."""
+
+    def test_levels(self):
+        self.write("odd.sam", bamfile.sq_text([("a", 1000)])
+                   + "q\t0\telsewhere\t5\t9\t4M\t*\t0\t0\tACGT\t*\n")
+        for level in range(6):
+            with self.subTest(level=level):
+                result = self.sort_ok("--verbosity", str(level), "--output-fmt-option",
+                                      "nthreads=2", "-o", "out.bam", "odd.sam")
+                shown = [mark in result.err for mark in
+                         (": warning: ", ": sorted 1 records", "[W::", "reader waited")]
+                self.assertEqual(shown, [True, level >= 2, level >= 3, level >= 4], result.err)
+        quiet = self.sort_ok("--quiet", "--verbosity", "5", "--output-fmt-option", "nthreads=2",
+                             "-o", "out.bam", "odd.sam")
+        self.assertEqual(quiet.err, "")
 
 
 class Stores(MessagesTest):

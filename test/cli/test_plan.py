@@ -150,6 +150,29 @@ class Plans(PlanTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"standard output", done.stderr)
 
+    def test_damaged_inputs(self):
+        """In the words of the sort."""
+        with open(self.source, "rb") as file:
+            data = bytearray(file.read())
+        data[len(data) // 2] ^= 255
+        lines = bamfile.sq_text([("a", 900)]) + "q\t99\ta\t5\t9\t4M\t=\t50\t0\tACGT\t*\n"
+        lie = bytearray(bamfile.record("liar", 0, 0, 5, "4M", "ACGT"))
+        lie[4] = 77
+        refs = [("a", 900)]
+        self.write("block.bam", bytes(data))
+        self.write("lie.bam", bamfile.bgzf(bamfile.bam_header(bamfile.sq_text(refs), refs)
+                                           + bytes(lie)))
+        self.write("line.sam", lines + "far\t0\ta\t3000000000\t9\t*\t*\t0\t0\t*\t*\n")
+        self.write("mates.sam", lines)
+        for args, mention in ((["block.bam"], "damaged: a BGZF block"),
+                              (["lie.bam"], "record 1 of 'lie.bam' is damaged"),
+                              (["line.sam"], "record 2 of 'line.sam' (read 'far') is damaged"),
+                              (["--template-coordinate", "mates.sam"], "(read 'q')")):
+            with self.subTest(args=args):
+                told = [self.rocksort(*args), self.rocksort("--plan", *args)]
+                self.assert_error(told[0], mention)
+                self.assertEqual(*[own_lines(result.err) for result in told])
+
 
 class Warnings(PlanTest):
     """What the plan warns of."""

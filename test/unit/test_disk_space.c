@@ -41,6 +41,11 @@ static void test_here(void **state)
     assert_string_equal(file.mount, "/");
     assert_false(disk_space_look("/nowhere/at/all", &none));
     assert_false(none.known);
+    uint64_t n_bytes = 1;
+    assert_int_equal(disk_space_free("not-there-yet", &n_bytes), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(n_bytes, 0);
+    assert_int_equal(disk_space_free("/", &n_bytes), 0);
 }
 
 static void test_small_disk(void **state)
