@@ -6,6 +6,7 @@
 #include "diag.h"
 #include "disk_probe.h"
 #include "disk_space.h"
+#include "exception_guard.h"
 #include "machine_facts.h"
 #include "machine_memory.h"
 #include "path_parent.h"
@@ -400,8 +401,10 @@ static void print_plan(const struct planner *pl)
 int bam_plan_run(const struct sort_options *options)
 {
     struct planner pl = {.options = options};
+    exception_guard_begin(NULL, NULL);
     int r = gather(&pl);
     if (r == 0) print_plan(&pl);
+    exception_guard_end();
     for (size_t i = 0; i < pl.n_places; i++) free(pl.places[i].path);
     free(pl.places);
     free(pl.output.path);

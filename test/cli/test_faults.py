@@ -285,6 +285,18 @@ class LittleThings(FaultTest):
                     self.assertEqual(bamfile.read(out), want)
                     os.unlink(out)
 
+    @unittest.skipIf(sanitized(), "its own allocator is asked first")
+    def test_no_memory_to_plan(self):
+        """--plan ends in one of two ways, too; it once died of an exception of RocksDB."""
+        n_refused = 0
+        for number in range(1, 200, 3):
+            result = self.with_fault(f"malloc:{number}:ENOMEM", "--plan", "-T", self.scratch)
+            if result.status:
+                self.assert_error(result, "out of memory")
+                n_refused += 1
+            self.assertEqual(os.listdir(self.scratch), [])
+        self.assertGreater(n_refused, 10)
+
     def test_no_memory_for_lines(self):
         """SAM is not damaged where memory is short. (In a sort without sanitizers every failed
         allocation ends in our guard; --plan has none.)"""
