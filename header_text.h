@@ -3,7 +3,8 @@
  *
  * Pieces point into text that belongs to somebody else and must outlive them; nothing is copied.
  * All functions but header_whole_text and those that change a map are pure. Besides it only
- * text_map_put can fail, without memory, after a message. A map is used by one thread at a time.
+ * text_map_put and header_programs_have_end can fail, without memory, after a message. A map is
+ * used by one thread at a time.
  */
 #ifndef ROCKSORT_HEADER_TEXT_H
 #define ROCKSORT_HEADER_TEXT_H
@@ -41,6 +42,10 @@ bool header_next_field(struct text *rest, struct text *field);
 
 /* The value of a field if it has this tag, two letters and a colon; else none. */
 struct text header_field_value(struct text field, const char *tag);
+
+/* Of a header's text: 1 if one of its @PG lines is named by no PP, or there is no PP, so that a new
+   line has something to follow; 0 if all are in circles, or lead to one; -1 without memory. */
+int header_programs_have_end(const char *text);
 
 struct text_map_entry {
     struct text key;
