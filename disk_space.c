@@ -45,6 +45,7 @@ bool disk_space_look(const char *path, struct disk_space *space)
         return false;
     space->device = st.st_dev;
     space->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    space->free_files = fs.f_files > 0 ? (uint64_t)fs.f_favail : UINT64_MAX;
     memcpy(up, space->mount, sizeof up);
     while (go_up(up) && stat(up, &st) == 0 && st.st_dev == space->device)
         memcpy(space->mount, up, sizeof up);
@@ -80,6 +81,15 @@ const char *disk_space_describe(const char *path, uint64_t needed_bytes,
     char size[DISK_SPACE_SIZE_BYTES];
     text[0] = '\0';
     if (!disk_space_look(path, &space)) return text;
+    /* Whoever failed may have removed some meanwhile; and a disk may make inodes as it needs them,
+       in its free space. */
+    enum { FEW_FILES = 64, ROOM_BYTES = 1 << 20 };
+    if (space.free_files < FEW_FILES && space.free_bytes >= ROOM_BYTES) {
+        (void)snprintf(text, DISK_SPACE_TEXT_BYTES,
+                       "; '%s' has %s free, but only %" PRIu64 " inodes for files", space.mount,
+                       disk_space_size(space.free_bytes, size), space.free_files);
+        return text;
+    }
     int n = snprintf(text, DISK_SPACE_TEXT_BYTES, "; '%s' has %s free", space.mount,
                      disk_space_size(space.free_bytes, size));
     if (needed_bytes > 0 && n > 0 && n < DISK_SPACE_TEXT_BYTES)
