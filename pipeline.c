@@ -219,10 +219,13 @@ static int choose_outputs(struct pipeline *p)
     p->output = output;
     p->index_output = index;
     pipeline_unlock(p);
-    if (!output_path_same(&output, &index)) return 0;
-    diag_error("'%s' cannot be both the output and its index: give another name to one of them",
-               s->index_path);
-    return -1;
+    const char *problem = NULL;
+    if (output_path_same(&output, &index))
+        problem = "the output and its index: give another name to one of them";
+    else if (s->index_path && resume_is_an_input(p, index.name))
+        problem = "an input and the index of the output: give another name to the index";
+    if (problem) diag_error("'%s' cannot be both %s", s->index_path, problem);
+    return problem ? -1 : 0;
 }
 
 static int open_inputs(struct pipeline *p)

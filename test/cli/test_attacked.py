@@ -2,11 +2,14 @@
 (The first one's are in test_lost.py.)"""
 
 import os
+import random
+import shutil
 import struct
+import subprocess
 
 import bamfile
 import generate
-from harness import SPILL_BUDGET, CliTest, pg_lines, wait_for
+from harness import SAMTOOLS, SPILL_BUDGET, CliTest, pg_lines, reference_ok, wait_for
 from test_lost import LostTest
 
 
@@ -88,6 +91,128 @@ class Changed(LostTest):
                 self.assertEqual(process.returncode, 1, err)
                 self.assertIn(f"'{second}' was replaced while others were read", err.decode())
                 self.assertFalse(os.path.exists(self.path("out.bam")))
+
+
+class Names(LostTest):
+    """Names of outputs, and of what belongs to them."""
+
+    def test_open_files(self):
+        """-o /dev/stdout or /dev/fd/N made temporary data in /dev or /proc, if it could, and put a
+        new file in the place of the one that was open: whoever had it open saw nothing."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        for budget in (None, SPILL_BUDGET):
+            for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/fd/{}"):
+                with open(self.path("open.bam"), "w+b") as file:
+                    fd = file.fileno()
+                    result = self.run_program(
+                        ["sh", "-c", f"exec 7>{self.path('open.bam')}; exec \"$@\" >&7", "sh",
+                         SAMTOOLS, "rocksort", "--no-PG", "-o", name.format(7), source],
+                        budget=budget)
+                    with self.subTest(name=name, budget=budget):
+                        self.assertEqual(result.status, 0, result.err)
+                        self.assertTrue(os.path.samestat(os.fstat(fd), os.stat(file.name)))
+                        self.assert_same_bam(bamfile.read(file.name), want)
+                        self.assertEqual(os.listdir(self.scratch), [])
+
+    def test_appended(self):
+        """What was in the file before."""
+        path = self.write("all.bam", b"before")
+        with open(path, "ab") as file:
+            done = subprocess.run([SAMTOOLS, "rocksort", "-o", "/dev/stdout", self.source()],
+                                  stdout=file, check=False)
+        self.assertEqual(done.returncode, 0)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(10), b"before\x1f\x8b\x08\x04")
+
+    def test_mounted(self):
+        """A file that is mounted, as into a container, cannot be replaced: all was sorted, and the
+        store could not be finished either."""
+        mounted, out = self.write("mounted.bam", b"old"), self.write("out.bam", b"")
+        if subprocess.run(["mount", "--bind", mounted, out], capture_output=True,
+                          check=False).returncode:
+            self.skipTest("cannot mount a file (not root)")
+        self.addCleanup(subprocess.run, ["umount", out], check=False)
+        for budget in (None, SPILL_BUDGET):
+            self.sort_ok("-o", out, self.source(), budget=budget)
+            self.assertTrue(bamfile.looks_complete(mounted))
+            with open(mounted, "wb"):
+                pass
+
+    def test_index_onto_an_input(self):
+        """The index took the place of an input."""
+        source = self.source()
+        for name in (source, self.path("link")):
+            if name != source:
+                os.symlink(source, name)
+            result = self.rocksort("--write-index", "-o", f"{self.path('out.bam')}##idx##{name}",
+                                   source)
+            self.assert_error(result, name, "index")
+            self.assertTrue(bamfile.looks_complete(source))
+
+    def test_relative_reference(self):
+        """--resume in another directory did not find it, unless it was given as --reference."""
+        sequence = "".join(random.Random(3).choices("ACGT", k=5000))
+        self.write("ref.fa", ">c\n" + sequence + "\n")
+        sam = "@SQ\tSN:c\tLN:5000\n" + "".join(
+            f"r{i}\t0\tc\t{i % 4900 + 1}\t9\t50M\t*\t0\t0\t{sequence[i % 4900:][:50]}\t"
+            f"{'F' * 50}\n" for i in range(9000))
+        source = self.bam_of(sam)
+        for options in (["-O", "cram,reference=ref.fa"], ["-O", "cram", "--reference", "ref.fa"],
+                        ["-O", "cram,level=1", "--output-fmt-option", "reference=ref.fa"]):
+            with self.subTest(options=options):
+                store = self.cut_load(*options, source)
+                self.resume(store, cwd="/")
+                out = self.path("out.bam")
+                reference_ok("quickcheck", out)
+                os.unlink(out)
+
+
+class Words(LostTest):
+    """What is told."""
+
+    def test_quiet(self):
+        """--quiet kept to itself what was left, and where."""
+        result = self.rocksort("--quiet", "-T", self.where, "-o", "/dev/full", self.source(),
+                               budget=SPILL_BUDGET, clean=False)
+        self.assert_error(result, "/dev/full")
+        store, = self.stores()
+        self.assertTrue(result.err.endswith(f"--resume {store}\n"), result.err)
+        result = self.rocksort("--quiet", "--resume", store, "-o", "/dev/full", clean=False)
+        self.assertTrue(result.err.endswith(f"--resume {store}\n"), result.err)
+        source = self.path("in.bam")
+        result = self.rocksort("--quiet", "-o", self.path("out.bam"), source,
+                               env=self.faulty("rename:1:EIO:out.bam,unlink:1:EIO:out.bam"))
+        self.assertIn("cannot remove the incomplete file '", result.err)
+
+    def test_no_inodes(self):
+        """Of a disk that holds no more files the message told how much space it had."""
+        disk = self.work / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m,nr_inodes=12", "none", disk],
+                          capture_output=True, check=False).returncode:
+            self.skipTest("cannot mount a small file system (not root)")
+        self.addCleanup(subprocess.run, ["umount", str(disk)], check=False)
+        result = self.rocksort("-T", disk, "-o", self.path("out.bam"), self.source(),
+                               budget=SPILL_BUDGET)
+        self.assert_error(result, f"'{disk}' has ", " inodes for files; free space or change -T")
+        self.assertNotIn("are needed", result.err)
+
+    def test_umask(self):
+        """A directory that nobody can enter was left."""
+        os.chmod(self.work.parent, 0o711)
+        os.chmod(self.where, 0o777)
+        user = []
+        if os.geteuid() == 0:
+            user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+            if not shutil.which("setpriv"):
+                self.skipTest("root may enter everywhere")
+        result = self.run_program(["sh", "-c", 'umask 0777; exec "$@"', "sh", *user, SAMTOOLS,
+                                   "rocksort", "-T", self.where, self.source()],
+                                  budget=SPILL_BUDGET)
+        self.assert_error(result, "cannot make files in the temporary directory")
+        self.assertNotIn("warning", result.err)
+        self.assertEqual(os.listdir(self.where), [])
 
 
 class Programs(CliTest):
