@@ -121,7 +121,10 @@ int output_path_choose(struct output_path *path, const char *name)
     if (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return 0;
     size_t n = strlen(name);
     errno = exists ? EISDIR : ENOENT;
-    if (n > 0 && name[n - 1] != '/' && !(exists && S_ISDIR(st.st_mode))) {
+    bool is_file = n > 0 && name[n - 1] != '/' && !(exists && S_ISDIR(st.st_mode));
+    /* Another file could take the place of one that is protected: not what that is meant to say. */
+    if (is_file && exists && access(name, W_OK) < 0) is_file = false;
+    if (is_file) {
         path->replaces = exists;
         if (exists) {
             path->mode = st.st_mode & 07777;
@@ -130,7 +133,7 @@ int output_path_choose(struct output_path *path, const char *name)
         }
         path->final = resolve(name);
         bool beside = path->final && can_be_replaced(path->final) && can_write_beside(path->final);
-        if (!beside && exists && access(name, W_OK) == 0) {
+        if (!beside && exists) {
             free(path->final);                  /* it can be overwritten, and nothing else */
             path->final = NULL;
             return 0;

@@ -93,8 +93,37 @@ class Changed(LostTest):
                 self.assertFalse(os.path.exists(self.path("out.bam")))
 
 
-class Names(LostTest):
+class UserTest(LostTest):
+    """As somebody who is not root."""
+
+    def somebody(self):
+        """Words that make the command that follows run as somebody who may write in `where`."""
+        os.chmod(self.work.parent, 0o711)
+        os.chmod(self.where, 0o777)
+        if os.geteuid() != 0:
+            return []
+        if not shutil.which("setpriv"):
+            self.skipTest("root may do everything")
+        return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+class Names(UserTest):
     """Names of outputs, and of what belongs to them."""
+
+    def test_protected(self):
+        """A file that may not be written was replaced, which samtools sort refuses."""
+        somebody, out = self.somebody(), self.where / "out.bam"
+        for made, options in ((out, []), (self.where / "out.bam.csi", ["--write-index"])):
+            made.write_bytes(b"precious")
+            made.chmod(0o444)
+            if somebody:
+                os.chown(made, 65534, 65534)
+            result = self.run_program([*somebody, SAMTOOLS, "rocksort", *options, "-o", out,
+                                       self.source()])
+            self.assert_error(result, f"cannot create '{made}': Permission denied")
+            self.assertEqual(os.listdir(self.where), [made.name])
+            self.assertEqual(made.read_bytes(), b"precious")
+            made.unlink()
 
     def test_open_files(self):
         """-o /dev/stdout or /dev/fd/N made temporary data in /dev or /proc, if it could, and put a
@@ -168,7 +197,7 @@ class Names(LostTest):
                 os.unlink(out)
 
 
-class Words(LostTest):
+class Words(UserTest):
     """What is told."""
 
     def test_quiet(self):
@@ -200,15 +229,8 @@ class Words(LostTest):
 
     def test_umask(self):
         """A directory that nobody can enter was left."""
-        os.chmod(self.work.parent, 0o711)
-        os.chmod(self.where, 0o777)
-        user = []
-        if os.geteuid() == 0:
-            user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-            if not shutil.which("setpriv"):
-                self.skipTest("root may enter everywhere")
-        result = self.run_program(["sh", "-c", 'umask 0777; exec "$@"', "sh", *user, SAMTOOLS,
-                                   "rocksort", "-T", self.where, self.source()],
+        result = self.run_program(["sh", "-c", 'umask 0777; exec "$@"', "sh", *self.somebody(),
+                                   SAMTOOLS, "rocksort", "-T", self.where, self.source()],
                                   budget=SPILL_BUDGET)
         self.assert_error(result, "cannot make files in the temporary directory")
         self.assertNotIn("warning", result.err)
