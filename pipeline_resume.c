@@ -187,9 +187,11 @@ static int write_record(struct pipeline *p, enum store_state state)
         .header = state == STORE_LOADING ? p->header_text : header_text(p),
     };
     record.output.path = output;
+    record.output.write_index = s->index_path != NULL;
+    /* What goes to standard output once does not change where the sort was to go. */
+    if (s->resumed && !s->output) record.output = s->resumed->record.output;
     record.output.temporary = p->output.temporary;
     record.output.index_temporary = p->index_output.temporary;
-    record.output.write_index = s->index_path != NULL;
     if (state != STORE_LOADING) {
         record.n_runs = p->n_runs;
         record.sum = p->sum_in;

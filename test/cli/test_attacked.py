@@ -197,6 +197,24 @@ class Names(UserTest):
                 os.unlink(out)
 
 
+class Resumed(LostTest):
+    """Stores that are resumed."""
+
+    def test_standard_output_once(self):
+        """After --resume -o - had failed --resume alone wrote to standard output, too: in a job
+        into its log, with exit status 0, and the store was gone."""
+        source, out = self.source(), self.path("out.bam")
+        want = self.sort_bam("--no-PG", source)
+        store = self.cut_load("--write-index", source)
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([SAMTOOLS, "rocksort", "--resume", store, "-o", "-"], stdout=full,
+                                  stderr=subprocess.DEVNULL, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.resume(store).out, b"")
+        self.assert_same_bam(bamfile.read(out), want)
+        self.assertTrue(os.path.exists(out + ".csi"))
+
+
 class Words(UserTest):
     """What is told."""
 
