@@ -5,10 +5,19 @@
 #include "header_text.h"
 
 #include <htslib/hts_log.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
+
+/* An input as it was when it was opened. */
+struct input_file {
+    bool is_regular;
+    struct stat st;
+    XXH64_hash_t header;                /* of several inputs that are opened again */
+};
 
 struct bam_inputs {
     const char *const *paths;
@@ -16,11 +25,13 @@ struct bam_inputs {
     const htsFormat *options;
     htsThreadPool *pool;
     struct bam_reader **readers;        /* NULL: to be opened when its turn comes, or closed */
+    struct input_file *files;
     struct header_union *names;         /* of several inputs; NULL of a single one */
     size_t at;                          /* number of the next input */
     uint64_t n_bytes;                   /* of all of them; 0: unknown */
     uint64_t n_bytes_before;            /* ... of those that were read */
     bool can_seek;
+    bool changed;
     struct input_position start;        /* where reading begins */
 };
 
@@ -28,6 +39,52 @@ static bool can_open_again(const char *path)
 {
     struct stat st;
     return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Looks at a regular file, which standard input may be, too; false: it is none. */
+static bool look_at_file(const char *path, struct stat *st)
+{
+    int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, st) : stat(path, st);
+    return r == 0 && S_ISREG(st->st_mode);
+}
+
+/* Opens input i; NULL after a message. */
+static struct bam_reader *open_file(struct bam_inputs *in, size_t i)
+{
+    struct input_file *file = &in->files[i];
+    file->is_regular = look_at_file(in->paths[i], &file->st);
+    return bam_reader_open(in->paths[i], in->options, in->pool);
+}
+
+/*
+ * Of a file that became shorter or longer while it was read, only a part may have been read, and
+ * where it ends between two blocks nothing else tells. One that was replaced was read as it was.
+ */
+static int check_size(struct bam_inputs *in, size_t i)
+{
+    const struct input_file *file = &in->files[i];
+    struct stat now;
+    if (!file->is_regular || !look_at_file(in->paths[i], &now) || now.st_dev != file->st.st_dev ||
+        now.st_ino != file->st.st_ino || now.st_size == file->st.st_size)
+        return 0;
+    in->changed = true;
+    diag_error("'%s' was changed while it was read: it had %" PRId64 " bytes and has %" PRId64 "; "
+               "sort it again when it is complete", bam_reader_name(in->readers[i]),
+               (int64_t)file->st.st_size, (int64_t)now.st_size);
+    return -1;
+}
+
+/* Of everything in a header, and of the references that its text may lack. */
+static XXH64_hash_t hash_header(sam_hdr_t *header)
+{
+    const char *text = header_whole_text(header);
+    XXH64_hash_t hash = text ? XXH3_64bits(text, strlen(text)) : 0;
+    for (int i = 0; i < sam_hdr_nref(header); i++) {
+        const char *name = sam_hdr_tid2name(header, i);
+        hash += (uint64_t)sam_hdr_tid2len(header, i);
+        hash = XXH3_64bits_withSeed(name, strlen(name), hash);
+    }
+    return hash;
 }
 
 /* A copy of a header without its @SQ lines. */
@@ -58,9 +115,10 @@ static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i, sam_hdr_t *first,
     /* What there is to warn of is said when the input is opened to be read. */
     enum htsLogLevel level = hts_get_log_level();
     if (again && level > HTS_LOG_ERROR) hts_set_log_level(HTS_LOG_ERROR);
-    struct bam_reader *reader = bam_reader_open(in->paths[i], in->options, in->pool);
+    struct bam_reader *reader = open_file(in, i);
     hts_set_log_level(level);
     if (!reader) return NULL;
+    in->files[i].header = hash_header(bam_reader_header(reader));
     if (!again || !bam_reader_can_seek(reader)) in->can_seek = false;
     names[i] = bam_reader_name(reader);         /* its path, or a constant */
     sam_hdr_t *header = bam_reader_header(reader), *copy = NULL;
@@ -94,12 +152,11 @@ static int unite_headers(struct bam_inputs *in)
     return in->names ? 0 : -1;
 }
 
-/* Size of a regular file, which standard input may be, too; -1 of anything else. */
+/* Size of a regular file; -1 of anything else. */
 static int64_t file_bytes(const char *path)
 {
     struct stat st;
-    int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(path, &st);
-    return r == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
+    return look_at_file(path, &st) ? (int64_t)st.st_size : -1;
 }
 
 static uint64_t sum_of_file_bytes(const char *const *paths, size_t n)
@@ -118,8 +175,11 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
 {
     struct bam_inputs *in = calloc(1, sizeof *in);
     if (in) in->readers = calloc(n, sizeof *in->readers);
-    if (!in || !in->readers) {
+    if (in) in->files = calloc(n, sizeof *in->files);
+    if (!in || !in->readers || !in->files) {
         diag_no_memory();
+        if (in) free(in->readers);
+        if (in) free(in->files);
         free(in);
         return NULL;
     }
@@ -129,7 +189,7 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
     in->pool = pool;
     in->n_bytes = sum_of_file_bytes(paths, n);
     in->can_seek = true;
-    if (n == 1) in->readers[0] = bam_reader_open(paths[0], options, pool);
+    if (n == 1) in->readers[0] = open_file(in, 0);
     if (n == 1 && in->readers[0])
         in->can_seek = can_open_again(paths[0]) && bam_reader_can_seek(in->readers[0]);
     if (n == 1 ? !in->readers[0] : unite_headers(in) < 0) {
@@ -164,11 +224,23 @@ uint32_t bam_inputs_number(const struct bam_inputs *in)
     return (uint32_t)(in->at - 1);
 }
 
+/* Opens input i again; its header must be what it was, since the union was made of that. */
+static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
+{
+    struct bam_reader *reader = open_file(in, i);
+    if (!reader || hash_header(bam_reader_header(reader)) == in->files[i].header) return reader;
+    in->changed = true;
+    diag_error("'%s' was replaced while others were read: it has another header now; sort again",
+               bam_reader_name(reader));
+    bam_reader_close(reader);
+    return NULL;
+}
+
 /* Opens input i and has it begin where reading begins. */
 static struct bam_reader *open_reader(struct bam_inputs *in, size_t i)
 {
     struct bam_reader *reader = in->readers[i];
-    if (!reader) reader = bam_reader_open(in->paths[i], in->options, in->pool);
+    if (!reader) reader = reopen(in, i);
     in->readers[i] = reader;
     if (!reader) return NULL;
     if (in->names && header_union_renames(in->names, i) &&
@@ -182,6 +254,7 @@ static struct bam_reader *open_reader(struct bam_inputs *in, size_t i)
 
 int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
 {
+    if (in->at > 0 && in->readers[in->at - 1] && check_size(in, in->at - 1) < 0) return -1;
     if (in->at > 0 && in->n_bytes > 0)
         in->n_bytes_before += (uint64_t)file_bytes(in->paths[in->at - 1]);
     /* The header of a single input is still needed. */
@@ -192,6 +265,11 @@ int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
     if (in->at == in->n) return 0;
     *reader = open_reader(in, in->at++);
     return *reader ? 1 : -1;
+}
+
+bool bam_inputs_changed(const struct bam_inputs *in)
+{
+    return in->changed;
 }
 
 uint64_t bam_inputs_bytes(const struct bam_inputs *in)
@@ -211,6 +289,7 @@ void bam_inputs_close(struct bam_inputs *in)
     if (!in) return;
     for (size_t i = 0; i < in->n; i++) bam_reader_close(in->readers[i]);
     header_union_destroy(in->names);
+    free(in->files);
     free(in->readers);
     free(in);
 }

@@ -2,8 +2,9 @@
  * bam_inputs.h -- the inputs of a sort: their united header, then one reader after the other.
  *
  * Order of calls: open; header; next until it returns 0; close at any time. Inputs that can be
- * opened again are not kept open while others are read. Threads: one at a time. Errors: -1 or NULL
- * after a message.
+ * opened again are not kept open while others are read; one that has another header then, or
+ * another size when it has been read, is an error. Threads: one at a time. Errors: -1 or NULL after
+ * a message.
  */
 #ifndef ROCKSORT_BAM_INPUTS_H
 #define ROCKSORT_BAM_INPUTS_H
@@ -31,6 +32,9 @@ uint32_t bam_inputs_number(const struct bam_inputs *inputs);
 
 /* Closes the reader before and shows the next one. Returns 1, 0 behind the last, -1 on error. */
 int bam_inputs_next(struct bam_inputs *inputs, struct bam_reader **reader);
+
+/* After an error: true if it was that an input is not what it was. */
+bool bam_inputs_changed(const struct bam_inputs *inputs);
 
 /* Bytes of all inputs together, as they are stored; 0: unknown, since one of them is a pipe. */
 uint64_t bam_inputs_bytes(const struct bam_inputs *inputs);

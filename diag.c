@@ -116,14 +116,21 @@ void diag_no_thread(int error)
                strerror(error));
 }
 
+static void print_always(const char *kind, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void print_always(const char *kind, const char *format, va_list args)
+{
+    char text[4096];
+    if (vsnprintf(text, sizeof text, format, args) >= 0) print_message(kind, text);
+}
+
 static void print_unless_quiet(const char *kind, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
 static void print_unless_quiet(const char *kind, const char *format, va_list args)
 {
-    char text[4096];
-    if (atomic_load(&quiet)) return;
-    if (vsnprintf(text, sizeof text, format, args) >= 0) print_message(kind, text);
+    if (!atomic_load(&quiet)) print_always(kind, format, args);
 }
 
 void diag_warning(const char *format, ...)
@@ -139,6 +146,14 @@ void diag_note(const char *format, ...)
     va_list args;
     va_start(args, format);
     print_unless_quiet("", format, args);
+    va_end(args);
+}
+
+void diag_left(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_always("", format, args);
     va_end(args);
 }
 

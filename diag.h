@@ -31,7 +31,11 @@ void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* Prints "samtools rocksort: MESSAGE", unless quiet; any number of times. */
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Only errors are printed from now on. */
+/* The same, also when quiet: what a failed run leaves, and what can be done with it, belongs to its
+   error. */
+void diag_left(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Only errors, and what they leave, are printed from now on. */
 void diag_set_quiet(void);
 bool diag_is_quiet(void);
 

@@ -27,13 +27,20 @@ static bool resolve(const char *path, char resolved[PATH_MAX])
     return path_go_up(dir) && realpath(dir, resolved) != NULL;
 }
 
-int disk_space_free(const char *path, uint64_t *free_bytes)
+static int look_at_free(const char *path, uint64_t *free_bytes, uint64_t *free_files)
 {
     struct statvfs fs;
-    *free_bytes = 0;
+    *free_bytes = *free_files = 0;
     if (statvfs(path, &fs) != 0) return -1;
     *free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    *free_files = fs.f_files > 0 ? (uint64_t)fs.f_favail : UINT64_MAX;
     return 0;
+}
+
+int disk_space_free(const char *path, uint64_t *free_bytes)
+{
+    uint64_t free_files;
+    return look_at_free(path, free_bytes, &free_files);
 }
 
 bool disk_space_look(const char *path, struct disk_space *space)
@@ -41,7 +48,8 @@ bool disk_space_look(const char *path, struct disk_space *space)
     struct stat st;
     char up[PATH_MAX];
     *space = (struct disk_space){.known = false};
-    if (!resolve(path, space->mount) || disk_space_free(space->mount, &space->free_bytes) < 0 ||
+    if (!resolve(path, space->mount) ||
+        look_at_free(space->mount, &space->free_bytes, &space->free_files) < 0 ||
         stat(space->mount, &st) != 0)
         return false;
     space->device = st.st_dev;
@@ -80,6 +88,15 @@ const char *disk_space_describe(const char *path, uint64_t needed_bytes,
     char size[DISK_SPACE_SIZE_BYTES];
     text[0] = '\0';
     if (!disk_space_look(path, &space)) return text;
+    /* Whoever failed may have removed some meanwhile; and a disk may make inodes as it needs them,
+       in its free space. */
+    enum { FEW_FILES = 64, ROOM_BYTES = 1 << 20 };
+    if (space.free_files < FEW_FILES && space.free_bytes >= ROOM_BYTES) {
+        (void)snprintf(text, DISK_SPACE_TEXT_BYTES,
+                       "; '%s' has %s free, but only %" PRIu64 " inodes for files", space.mount,
+                       disk_space_size(space.free_bytes, size), space.free_files);
+        return text;
+    }
     int n = snprintf(text, DISK_SPACE_TEXT_BYTES, "; '%s' has %s free", space.mount,
                      disk_space_size(space.free_bytes, size));
     if (needed_bytes > 0 && n > 0 && n < DISK_SPACE_TEXT_BYTES)

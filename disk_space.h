@@ -16,6 +16,7 @@
 struct disk_space {
     bool known;
     uint64_t free_bytes;        /* for this user */
+    uint64_t free_files;        /* likewise; UINT64_MAX where files are not counted */
     dev_t device;               /* two paths with the same one share the space */
     char mount[PATH_MAX];       /* where the file system is mounted */
 };
@@ -38,7 +39,8 @@ const char *disk_space_size(uint64_t n_bytes, char text[DISK_SPACE_SIZE_BYTES]);
 
 /*
  * What a message about a full disk adds: "; file system '/scratch' has 0 bytes free, about 1.5 GB
- * more are needed". needed_bytes 0: nobody knows. Returns text, which is empty if nothing is known.
+ * more are needed". needed_bytes 0: nobody knows. Where files are what is short it says that.
+ * Returns text, which is empty if nothing is known.
  */
 const char *disk_space_describe(const char *path, uint64_t needed_bytes,
                                 char text[DISK_SPACE_TEXT_BYTES]);

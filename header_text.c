@@ -105,6 +105,45 @@ const char *header_find_bad_length(const char *text, struct text *line)
     return NULL;
 }
 
+/* Calls visit for each field of each @PG line that has the tag, until it returns other than 0, and
+   returns that. */
+static int for_each_program_field(const char *text, const char *tag,
+                                  int (*visit)(struct text_map *map, struct text value),
+                                  struct text_map *map)
+{
+    struct text line, field;
+    int r = 0;
+    while (r == 0 && header_next_line(&text, &line)) {
+        if (!header_line_is(line, "@PG")) continue;
+        struct text rest = header_line_rest(line);
+        while (r == 0 && header_next_field(&rest, &field)) {
+            struct text value = header_field_value(field, tag);
+            if (value.at) r = visit(map, value);
+        }
+    }
+    return r;
+}
+
+static int put_name(struct text_map *map, struct text name)
+{
+    size_t shown;
+    return text_map_put(map, name, 0, &shown) < 0 ? -1 : 0;
+}
+
+static int lacks_name(struct text_map *map, struct text name)
+{
+    return !text_map_find(map, name);
+}
+
+int header_programs_have_end(const char *text)
+{
+    struct text_map named = {NULL, 0, 0};
+    int r = for_each_program_field(text, "PP:", put_name, &named);
+    if (r == 0) r = named.n == 0 || for_each_program_field(text, "ID:", lacks_name, &named);
+    text_map_release(&named);
+    return r;
+}
+
 /* The entry of the key, or the free one that it would get; there must be a free one. */
 static struct text_map_entry *find_place(struct text_map_entry *entries, size_t room,
                                          struct text key)

@@ -3,7 +3,8 @@
  *
  * Pieces point into text that belongs to somebody else and must outlive them; nothing is copied.
  * All functions but header_whole_text and those that change a map are pure. Besides it only
- * text_map_put can fail, without memory, after a message. A map is used by one thread at a time.
+ * text_map_put and header_programs_have_end can fail, without memory, after a message. A map is
+ * used by one thread at a time.
  */
 #ifndef ROCKSORT_HEADER_TEXT_H
 #define ROCKSORT_HEADER_TEXT_H
@@ -45,6 +46,10 @@ struct text header_field_value(struct text field, const char *tag);
 /* Finds the first @SQ line of the text without a length above 0, or with two that differ. Returns
    what is wrong with it and shows it, or NULL. */
 const char *header_find_bad_length(const char *text, struct text *line);
+
+/* Of a header's text: 1 if one of its @PG lines is named by no PP, or there is no PP, so that a new
+   line has something to follow; 0 if all are in circles, or lead to one; -1 without memory. */
+int header_programs_have_end(const char *text);
 
 struct text_map_entry {
     struct text key;

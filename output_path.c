@@ -1,4 +1,5 @@
 /* output_path.c -- see output_path.h. */
+#define _GNU_SOURCE             /* statx */
 #include "output_path.h"
 
 #include "diag.h"
@@ -52,12 +53,13 @@ static char *follow_link(const char *path)
     return next;
 }
 
-/* The name of a file that is not there yet, all links followed; NULL: errno. */
-static char *resolve_new(const char *name)
+/* The name with all links followed, or up to a link of an open file, which is in /proc: /dev/fd/5.
+   The file need not be there. NULL: errno. */
+static char *resolve(const char *name)
 {
     enum { MOST_LINKS = 40 };           /* as in the kernel */
     char *path = resolve_directory(name);
-    for (int i = 0; path; i++) {
+    for (int i = 0; path && strncmp(path, "/proc/", 6) != 0; i++) {
         char *next = follow_link(path);
         if (!next && errno == 0) return path;
         free(path);
@@ -65,7 +67,21 @@ static char *resolve_new(const char *name)
         if (i == MOST_LINKS) errno = ELOOP;
         free(next);
     }
-    return NULL;
+    return path;
+}
+
+/* True if another file can take the place of an existing one: not if others hold that one, and
+   shall get what is written, or if it is mounted, as into a container. */
+static bool can_be_replaced(const char *path)
+{
+    if (strncmp(path, "/proc/", 6) == 0) return false;
+#ifdef STATX_ATTR_MOUNT_ROOT
+    struct statx st;
+    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) == 0 &&
+        (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0)
+        return false;
+#endif
+    return true;
 }
 
 static bool can_write_beside(const char *path)
@@ -103,16 +119,19 @@ int output_path_choose(struct output_path *path, const char *name)
     if (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return 0;
     size_t n = strlen(name);
     errno = exists ? EISDIR : ENOENT;
-    if (n > 0 && name[n - 1] != '/' && !(exists && S_ISDIR(st.st_mode))) {
+    bool is_file = n > 0 && name[n - 1] != '/' && !(exists && S_ISDIR(st.st_mode));
+    /* Another file could take the place of one that is protected: not what that is meant to say. */
+    if (is_file && exists && access(name, W_OK) < 0) is_file = false;
+    if (is_file) {
         path->replaces = exists;
         if (exists) {
             path->mode = st.st_mode & 07777;
             path->uid = st.st_uid;
             path->gid = st.st_gid;
         }
-        path->final = exists ? realpath(name, NULL) : resolve_new(name);
-        bool beside = path->final && can_write_beside(path->final);
-        if (!beside && exists && access(name, W_OK) == 0) {
+        path->final = resolve(name);
+        bool beside = path->final && can_be_replaced(path->final) && can_write_beside(path->final);
+        if (!beside && exists) {
             free(path->final);                  /* it can be overwritten, and nothing else */
             path->final = NULL;
             return 0;
@@ -242,7 +261,8 @@ int output_path_commit(const struct output_path *path)
 void output_path_drop(const struct output_path *path)
 {
     if (!path->temporary || unlink(path->temporary) == 0 || errno == ENOENT) return;
-    diag_warning("cannot remove the incomplete file '%s': %s", path->temporary, strerror(errno));
+    diag_left("warning: cannot remove the incomplete file '%s': %s", path->temporary,
+              strerror(errno));
 }
 
 void output_path_remove_leftover(const char *path)

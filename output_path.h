@@ -3,8 +3,9 @@
  *
  * A regular file is written under a temporary name beside it and renamed, so that its name never
  * stands for half a result, and a file can be sorted onto itself. A symbolic link is followed
- * first, also to a file that is not there; other hard links stay what they are. Devices,
- * pipes, URLs, and files in directories in which nothing can be made are written as they stand.
+ * first, also to a file that is not there; other hard links stay what they are. Devices, pipes,
+ * URLs, open files (/dev/fd/5), files that are mounted, and those in directories in which nothing
+ * can be made are written as they stand.
  *
  * Order of calls: choose, before hours of work; open, write, close; commit, or drop; release at any
  * time. Errors: -1 after a message, unless said otherwise.

@@ -3,6 +3,7 @@
 
 #include "diag.h"
 #include "exception_guard.h"
+#include "header_text.h"
 #include "version.h"
 
 #include <inttypes.h>
@@ -89,15 +90,27 @@ static int header_error(const struct pipeline *p)
     return -1;
 }
 
+/* Adds our @PG line behind each chain of programs. Where PPs lead in circles only htslib 1.16 looks
+   for the end of a chain in front of its array; then ours follows none, as with newer ones. */
+static int add_program(struct pipeline *p)
+{
+    const char *text = header_whole_text(p->header), *line = p->settings->command_line;
+    const char *cl = line ? "CL" : NULL, *name = "samtools", *version = ROCKSORT_VERSION;
+    int have_end = text ? header_programs_have_end(text) : 1;
+    if (have_end < 0) return -1;
+    const char *id = have_end ? NULL : sam_hdr_pg_id(p->header, name);
+    if (!have_end && !id) return header_error(p);
+    int r = have_end ? sam_hdr_add_pg(p->header, name, "VN", version, cl, line, NULL)
+                     : sam_hdr_add_line(p->header, "PG", "ID", id, "PN", name, "VN", version, cl,
+                                        line, NULL);
+    return r < 0 ? header_error(p) : 0;
+}
+
 static int prepare_header(struct pipeline *p)
 {
-    const struct sort_settings *s = p->settings;
     p->header = bam_inputs_header(p->inputs);
     p->n_refs = sam_hdr_nref(p->header);
-    if (s->add_pg && sam_hdr_add_pg(p->header, "samtools", "VN", ROCKSORT_VERSION,
-                                    s->command_line ? "CL" : NULL, s->command_line, NULL) < 0)
-        return header_error(p);
-    return 0;
+    return p->settings->add_pg ? add_program(p) : 0;
 }
 
 /* What reading alone takes at the most, and in addition for each thread. */
@@ -206,10 +219,13 @@ static int choose_outputs(struct pipeline *p)
     p->output = output;
     p->index_output = index;
     pipeline_unlock(p);
-    if (!output_path_same(&output, &index)) return 0;
-    diag_error("'%s' cannot be both the output and its index: give another name to one of them",
-               s->index_path);
-    return -1;
+    const char *problem = NULL;
+    if (output_path_same(&output, &index))
+        problem = "the output and its index: give another name to one of them";
+    else if (s->index_path && resume_is_an_input(p, index.name))
+        problem = "an input and the index of the output: give another name to the index";
+    if (problem) diag_error("'%s' cannot be both %s", s->index_path, problem);
+    return problem ? -1 : 0;
 }
 
 static int open_inputs(struct pipeline *p)

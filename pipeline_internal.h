@@ -278,6 +278,9 @@ int store_settle(struct pipeline *p);
 
 /* pipeline_resume.c */
 
+/* True if the name is one of an input that is a regular file. */
+bool resume_is_an_input(const struct pipeline *p, const char *file);
+
 /* When the outputs are chosen: looks whether one of them would destroy an input. */
 void resume_look_at_output(struct pipeline *p);
 

@@ -447,6 +447,14 @@ static int end_early(struct loader *ld)
     return 0;
 }
 
+/* Reading the input again would not end otherwise. */
+static void note_bad_input(struct pipeline *p)
+{
+    pipeline_lock(p);
+    p->input_is_bad = true;
+    pipeline_unlock(p);
+}
+
 /* After an error while an input was read, which is its fault unless something else failed, the
    system could not read it, or a signal ended it. */
 static int input_failed(struct loader *ld)
@@ -454,10 +462,7 @@ static int input_failed(struct loader *ld)
     struct pipeline *p = ld->p;
     if (pipeline_failed(p)) return -1;
     if (resume_saves_part(p)) return end_early(ld);
-    if (bam_reader_io_failed(ld->reader)) return -1;
-    pipeline_lock(p);
-    p->input_is_bad = true;
-    pipeline_unlock(p);
+    if (!bam_reader_io_failed(ld->reader)) note_bad_input(p);
     return -1;
 }
 
@@ -472,6 +477,7 @@ static int load_all(struct loader *ld)
     if (fill_next_batch(ld, 0) < 0) return -1;
     while ((r = bam_inputs_next(p->inputs, &ld->reader)) > 0)
         if (load_one_input(ld) < 0 && ((r = input_failed(ld)) < 0 || p->input_is_cut)) break;
+    if (r < 0 && bam_inputs_changed(p->inputs)) note_bad_input(p);
     if (r < 0) return -1;
     pipeline_lock(p);
     note_position(ld, true);

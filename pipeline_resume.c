@@ -188,9 +188,11 @@ static int write_record(struct pipeline *p, enum store_state state)
         .header = state == STORE_LOADING ? p->header_text : header_text(p),
     };
     record.output.path = output;
+    record.output.write_index = s->index_path != NULL;
+    /* What goes to standard output once does not change where the sort was to go. */
+    if (s->resumed && !s->output) record.output = s->resumed->record.output;
     record.output.temporary = p->output.temporary;
     record.output.index_temporary = p->index_output.temporary;
-    record.output.write_index = s->index_path != NULL;
     if (state != STORE_LOADING) {
         record.n_runs = p->n_runs;
         record.sum = p->sum_in;
@@ -239,19 +241,24 @@ int resume_begin_store(struct pipeline *p)
     return pipeline_failed(p) ? -1 : 0;
 }
 
-void resume_look_at_output(struct pipeline *p)
+bool resume_is_an_input(const struct pipeline *p, const char *file)
 {
     const struct sort_settings *s = p->settings;
-    struct stat out, in;
-    if (!s->output || p->output.final || s->no_resume || stat(p->output.name, &out) != 0 ||
-        !S_ISREG(out.st_mode))
-        return;
+    struct stat st, in;
+    if (stat(file, &st) != 0 || !S_ISREG(st.st_mode)) return false;
     for (size_t i = 0; i < s->n_inputs; i++) {
         const char *path = s->inputs[i];
         int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(path, &in);
-        bool same = r == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino;
-        p->overwrites_input = p->overwrites_input || same;
+        if (r == 0 && in.st_dev == st.st_dev && in.st_ino == st.st_ino) return true;
     }
+    return false;
+}
+
+void resume_look_at_output(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    if (s->output && !p->output.final && !s->no_resume)
+        p->overwrites_input = resume_is_an_input(p, p->output.name);
 }
 
 bool resume_may_write(const struct pipeline *p)
@@ -319,7 +326,7 @@ void resume_tell(const struct pipeline *p, bool kept)
     if (kept) {
         bool partial = p->input_is_cut || (!p->is_loaded && !p->can_read_again);
         char *real = realpath(p->scratch_paths[0], NULL);
-        diag_note("what was sorted so far is kept; to %s: samtools rocksort --resume %s%s%s",
+        diag_left("what was sorted so far is kept; to %s: samtools rocksort --resume %s%s%s",
                   partial ? "write what there is" : "finish", real ? real : p->scratch_paths[0],
                   partial ? " --partial" : "", s->output ? "" : " -o FILE");
         free(real);

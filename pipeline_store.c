@@ -34,7 +34,7 @@ static int make_scratch_dirs(struct pipeline *p)
     for (size_t i = 0; i < s->n_temp_prefixes; i++) {
         /* Under the lock: the signal thread must see every directory that exists. */
         pipeline_lock(p);
-        const char *output = p->overwrites_input ? NULL : s->output;    /* no place beside it */
+        const char *output = p->output.final ? s->output : NULL;    /* is there a place beside? */
         char *path = scratch_dir_create(s->temp_prefixes[i], output);
         if (path) p->lock_fds[p->n_scratch_paths] = store_dir_claim(path);
         int error = errno;
@@ -56,7 +56,8 @@ void store_remove_directory(struct pipeline *p, size_t i)
     if (p->lock_fds && p->lock_fds[i] >= 0) (void)close(p->lock_fds[i]);
     /* With so few open files (ulimit -n 6) that this one was missing. */
     if (!removed && scratch_dir_remove(path) < 0)
-        diag_warning("cannot remove the temporary directory '%s': %s", path, strerror(errno));
+        diag_left("warning: cannot remove the temporary directory '%s': %s", path,
+                  strerror(errno));
 }
 
 uint64_t store_expected_bytes(const struct pipeline *p)

@@ -117,7 +117,8 @@ static void remove_below(int dir_fd, const char *name, void *arg)
 static int remove_once(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return -1;
+    /* Ours, and closed to us: it was made with a umask like 0777, and nothing in it. */
+    if (fd < 0) return errno == EACCES ? rmdir(path) : -1;
     /* What has no record any more is taken for no store; what is locked is left alone. */
     (void)unlinkat(fd, SCRATCH_RECORD_NAME, 0);
     for_each_name(fd, remove_below, NULL);

@@ -518,6 +518,7 @@ void sort_options_release(struct sort_options *o)
     hts_opt_free(o->output_options);
     for (size_t i = 0; i < o->n_output_texts; i++) free(o->output_texts[i]);
     free(o->output_texts);
+    free(o->format_text);
     free(o->resumed_inputs);
     free(o->temp_prefixes);
     free(o->output_name);

@@ -47,6 +47,7 @@ struct sort_options {
     bool write_index;
     hts_opt *output_options;            /* --output-fmt-option, --reference */
     char *output_name, *index_name;
+    char *format_text;                  /* -O, for the store */
     const char **temp_prefixes;         /* of each -T */
     char **output_texts;                /* --output-fmt-option and --reference, for the store */
     size_t n_output_texts;

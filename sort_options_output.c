@@ -9,6 +9,7 @@
 #include "diag.h"
 #include "sort_options_internal.h"
 
+#include <htslib/kstring.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,12 +40,38 @@ int sort_options_add_format(const char *option, const char *text, hts_opt **list
     return 0;
 }
 
+/* A format option, or a list of them with commas between, as whoever resumes in another directory
+   needs it: the file of a reference with its whole path. NULL without memory. */
+static char *with_whole_paths(const char *options, bool is_list)
+{
+    static const char key[] = "reference=";
+    kstring_t text = {0, 0, NULL};
+    int r = kputs("", &text);
+    for (const char *at = options; r >= 0 && *at;) {
+        size_t n = is_list ? strcspn(at, ",") : strlen(at), n_key = sizeof key - 1;
+        bool is_file = n > n_key && strncmp(at, key, n_key) == 0;
+        char *file = is_file ? strndup(at + n_key, n - n_key) : NULL;
+        char *real = file ? realpath(file, NULL) : NULL;
+        if (is_file && !file) r = -1;
+        bool fits = real && !(is_list && strchr(real, ','));
+        if (r >= 0)
+            r = fits ? ksprintf(&text, "%s%s", key, real) : kputsn(at, n, &text);
+        free(real);
+        free(file);
+        at += n;
+        if (r >= 0 && *at) r = kputc(*at++, &text);
+    }
+    if (r >= 0) return ks_release(&text);
+    ks_free(&text);
+    return NULL;
+}
+
 int sort_options_add_output_format(struct sort_options *o, const char *option, const char *text)
 {
     char **grown = realloc(o->output_texts, (o->n_output_texts + 1) * sizeof *grown);
     if (grown) {
         o->output_texts = grown;
-        grown[o->n_output_texts] = strdup(text);
+        grown[o->n_output_texts] = with_whole_paths(text, false);
     }
     if (!grown || !grown[o->n_output_texts]) {
         diag_no_memory();
@@ -64,15 +91,7 @@ int sort_options_add_reference(struct sort_options *o, const char *fasta)
     }
     (void)snprintf(text, room, "reference=%s", fasta);
     int r = sort_options_add_format("--reference", text,
-                              (hts_opt **)&o->settings.input_format.specific);
-    /* The store's record is read where the working directory may be another one. */
-    char *real = realpath(fasta, NULL);
-    if (r == 0 && real) {
-        char *grown = realloc(text, strlen(real) + sizeof "reference=");
-        if (grown) text = grown;
-        if (grown) (void)sprintf(text, "reference=%s", real);
-    }
-    free(real);
+                                    (hts_opt **)&o->settings.input_format.specific);
     if (r == 0) r = sort_options_add_output_format(o, "--reference", text);
     free(text);
     return r;
@@ -153,14 +172,29 @@ static int choose_format(struct sort_options *o)
     return 0;
 }
 
+/* The other names are of the same open file, but opening it by one would cut it off. */
+static bool is_standard_output(const char *name)
+{
+    static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
 int sort_options_choose_output(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
     int level = s->level;
     if (divide_output_name(o) < 0) return -1;
-    s->output = o->output && strcmp(o->output, "-") != 0 ? o->output : NULL;
+    s->output = o->output && !is_standard_output(o->output) ? o->output : NULL;
+    free(o->format_text);
+    o->format_text = o->format_option ? with_whole_paths(o->format_option, true) : NULL;
+    if (o->format_option && !o->format_text) {
+        diag_no_memory();
+        return -1;
+    }
     s->asked_output = (struct store_output){
-        .format = o->format_option,
+        .format = o->format_text,
         .level = level,
         .n_options = o->n_output_texts,
         .options = (const char **)o->output_texts,

@@ -70,6 +70,22 @@ static void test_small_disk(void **state)
     assert_string_equal(disk_space_describe("/nowhere/at/all", 7, text), "");
 }
 
+static void test_few_files(void **state)
+{
+    (void)state;
+    char text[DISK_SPACE_TEXT_BYTES];
+    assert_int_equal(mkdir("disk", 0700), 0);
+    if (mount("none", "disk", "tmpfs", 0, "size=8m,nr_inodes=7") != 0) {
+        assert_int_equal(rmdir("disk"), 0);
+        skip();
+    }
+    assert_non_null(strstr(disk_space_describe("disk", 5300000, text), "only 6 inodes"));
+    assert_null(strstr(text, "needed"));
+    fill_small_disk("disk");
+    assert_non_null(strstr(disk_space_describe("disk", 5300000, text), "has 0 bytes free, 5.3 MB"));
+    unmount_small_disk("disk");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -77,6 +93,7 @@ int main(void)
         cmocka_unit_test(test_errors),
         cmocka_unit_test_setup_teardown(test_here, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_small_disk, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_few_files, enter_place, leave_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

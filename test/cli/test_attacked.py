@@ -1,0 +1,272 @@
+"""What a second reviewer found who set out to lose records and to break promises: one test a fault.
+(The first one's are in test_lost.py.)"""
+
+import os
+import random
+import shutil
+import struct
+import subprocess
+
+import bamfile
+import generate
+from harness import SAMTOOLS, SPILL_BUDGET, CliTest, pg_lines, reference_ok, wait_for
+from test_lost import LostTest
+
+
+def end_of_block(data, at_least):
+    """The end of the first BGZF block that ends behind so many bytes."""
+    end = 0
+    while end < at_least:
+        end += struct.unpack_from("<H", data, end + 16)[0] + 1
+    return end
+
+
+class Changed(LostTest):
+    """Inputs that are not what they were."""
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.bam_of(generate.odd(20000, seed=91))
+
+    def change(self, how):
+        """Sorts the file, which becomes `how`, of its bytes, after it was opened."""
+        with open(self.file, "rb") as file:
+            data = file.read()
+        process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"), self.file,
+                             budget=SPILL_BUDGET, env=self.faulty("read:5:2000ms:in.bam"))
+
+        def place():
+            """How far the file has been read."""
+            for fd in os.listdir(f"/proc/{process.pid}/fd"):
+                if os.path.realpath(f"/proc/{process.pid}/fd/{fd}") == self.file:
+                    with open(f"/proc/{process.pid}/fdinfo/{fd}", encoding="ascii") as info:
+                        return int(info.readline().split()[1])
+            return 0
+
+        # htslib looks at the end of the file, too.
+        wait_for(lambda: 100_000 < place() < 700_000, 20, "its records to be read")
+        how(data)
+        _, err = process.communicate(timeout=60)
+        return process.returncode, err.decode()
+
+    def test_truncated_between_blocks(self):
+        """A file cut off between two blocks while it was read was sorted as if it were whole, with
+        exit status 0."""
+        status, err = self.change(lambda data: os.truncate(self.file, end_of_block(data, 750_000)))
+        self.assertEqual(status, 1, err)
+        self.assertIn(f"'{self.file}' was changed while it was read: it had ", err)
+        self.assertNotIn("--resume", err)
+        self.assertEqual((self.stores(), os.path.exists(self.path("out.bam"))), ([], False))
+
+    def test_replaced(self):
+        """One that is replaced by another of its name stays what it was."""
+        want = self.sort_bam("--no-PG", self.file)
+
+        def replace(data):
+            os.rename(self.write("new", data[:9000]), self.file)
+
+        status, err = self.change(replace)
+        self.assertEqual(status, 0, err)
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_replaced_while_others_are_read(self):
+        """Headers are read first and records later: those of a file that was replaced meanwhile
+        got the references and read groups of the one before, with exit status 0."""
+        with open(self.file, "rb") as file:
+            data = file.read()
+        lines = bamfile.read(self.file).text.splitlines(keepends=True)
+        line = "r\t0\tchr10\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:g\n"
+        group = "@RG\tID:g\tLB:%s\n"
+        for what, new in (("references", lines[::-1] + [group % "x"]),
+                          ("read groups", lines + [group % "y"])):
+            second = self.bam_of("".join(lines) + group % "x" + line, name="second.bam")
+            new = self.bam_of("".join(new) + line, name="new.bam")
+            process = self.start("-o", self.path("out.bam"), "-", second)
+            # More than buffers hold: once it is taken the records are being read.
+            process.stdin.write(data[:-40])
+            process.stdin.flush()
+            os.rename(new, second)
+            _, err = process.communicate(data[-40:], timeout=60)
+            with self.subTest(what=what):
+                self.assertEqual(process.returncode, 1, err)
+                self.assertIn(f"'{second}' was replaced while others were read", err.decode())
+                self.assertFalse(os.path.exists(self.path("out.bam")))
+
+
+class UserTest(LostTest):
+    """As somebody who is not root."""
+
+    def somebody(self):
+        """Words that make the command that follows run as somebody who may write in `where`."""
+        os.chmod(self.work.parent, 0o711)
+        os.chmod(self.where, 0o777)
+        if os.geteuid() != 0:
+            return []
+        if not shutil.which("setpriv"):
+            self.skipTest("root may do everything")
+        return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+class Names(UserTest):
+    """Names of outputs, and of what belongs to them."""
+
+    def test_protected(self):
+        """A file that may not be written was replaced, which samtools sort refuses."""
+        somebody, out = self.somebody(), self.where / "out.bam"
+        for made, options in ((out, []), (self.where / "out.bam.csi", ["--write-index"])):
+            made.write_bytes(b"precious")
+            made.chmod(0o444)
+            if somebody:
+                os.chown(made, 65534, 65534)
+            result = self.run_program([*somebody, SAMTOOLS, "rocksort", *options, "-o", out,
+                                       self.source()])
+            self.assert_error(result, f"cannot create '{made}': Permission denied")
+            self.assertEqual(os.listdir(self.where), [made.name])
+            self.assertEqual(made.read_bytes(), b"precious")
+            made.unlink()
+
+    def test_open_files(self):
+        """-o /dev/stdout or /dev/fd/N made temporary data in /dev or /proc, if it could, and put a
+        new file in the place of the one that was open: whoever had it open saw nothing."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        for budget in (None, SPILL_BUDGET):
+            for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/fd/{}"):
+                with open(self.path("open.bam"), "w+b") as file:
+                    fd = file.fileno()
+                    result = self.run_program(
+                        ["sh", "-c", f"exec 7>{self.path('open.bam')}; exec \"$@\" >&7", "sh",
+                         SAMTOOLS, "rocksort", "--no-PG", "-o", name.format(7), source],
+                        budget=budget)
+                    with self.subTest(name=name, budget=budget):
+                        self.assertEqual(result.status, 0, result.err)
+                        self.assertTrue(os.path.samestat(os.fstat(fd), os.stat(file.name)))
+                        self.assert_same_bam(bamfile.read(file.name), want)
+                        self.assertEqual(os.listdir(self.scratch), [])
+
+    def test_appended(self):
+        """What was in the file before."""
+        path = self.write("all.bam", b"before")
+        with open(path, "ab") as file:
+            done = subprocess.run([SAMTOOLS, "rocksort", "-o", "/dev/stdout", self.source()],
+                                  stdout=file, check=False)
+        self.assertEqual(done.returncode, 0)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(10), b"before\x1f\x8b\x08\x04")
+
+    def test_mounted(self):
+        """A file that is mounted, as into a container, cannot be replaced: all was sorted, and the
+        store could not be finished either."""
+        mounted, out = self.write("mounted.bam", b"old"), self.write("out.bam", b"")
+        if subprocess.run(["mount", "--bind", mounted, out], capture_output=True,
+                          check=False).returncode:
+            self.skipTest("cannot mount a file (not root)")
+        self.addCleanup(subprocess.run, ["umount", out], check=False)
+        for budget in (None, SPILL_BUDGET):
+            self.sort_ok("-o", out, self.source(), budget=budget)
+            self.assertTrue(bamfile.looks_complete(mounted))
+            with open(mounted, "wb"):
+                pass
+
+    def test_index_onto_an_input(self):
+        """The index took the place of an input."""
+        source = self.source()
+        for name in (source, self.path("link")):
+            if name != source:
+                os.symlink(source, name)
+            result = self.rocksort("--write-index", "-o", f"{self.path('out.bam')}##idx##{name}",
+                                   source)
+            self.assert_error(result, name, "index")
+            self.assertTrue(bamfile.looks_complete(source))
+
+    def test_relative_reference(self):
+        """--resume in another directory did not find it, unless it was given as --reference."""
+        sequence = "".join(random.Random(3).choices("ACGT", k=5000))
+        self.write("ref.fa", ">c\n" + sequence + "\n")
+        sam = "@SQ\tSN:c\tLN:5000\n" + "".join(
+            f"r{i}\t0\tc\t{i % 4900 + 1}\t9\t50M\t*\t0\t0\t{sequence[i % 4900:][:50]}\t"
+            f"{'F' * 50}\n" for i in range(9000))
+        source = self.bam_of(sam)
+        for options in (["-O", "cram,reference=ref.fa"], ["-O", "cram", "--reference", "ref.fa"],
+                        ["-O", "cram,level=1", "--output-fmt-option", "reference=ref.fa"]):
+            with self.subTest(options=options):
+                store = self.cut_load(*options, source)
+                self.resume(store, cwd="/")
+                out = self.path("out.bam")
+                reference_ok("quickcheck", out)
+                os.unlink(out)
+
+
+class Resumed(LostTest):
+    """Stores that are resumed."""
+
+    def test_standard_output_once(self):
+        """After --resume -o - had failed --resume alone wrote to standard output, too: in a job
+        into its log, with exit status 0, and the store was gone."""
+        source, out = self.source(), self.path("out.bam")
+        want = self.sort_bam("--no-PG", source)
+        store = self.cut_load("--write-index", source)
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([SAMTOOLS, "rocksort", "--resume", store, "-o", "-"], stdout=full,
+                                  stderr=subprocess.DEVNULL, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.resume(store).out, b"")
+        self.assert_same_bam(bamfile.read(out), want)
+        self.assertTrue(os.path.exists(out + ".csi"))
+
+
+class Words(UserTest):
+    """What is told."""
+
+    def test_quiet(self):
+        """--quiet kept to itself what was left, and where."""
+        result = self.rocksort("--quiet", "-T", self.where, "-o", "/dev/full", self.source(),
+                               budget=SPILL_BUDGET, clean=False)
+        self.assert_error(result, "/dev/full")
+        store, = self.stores()
+        self.assertTrue(result.err.endswith(f"--resume {store}\n"), result.err)
+        result = self.rocksort("--quiet", "--resume", store, "-o", "/dev/full", clean=False)
+        self.assertTrue(result.err.endswith(f"--resume {store}\n"), result.err)
+        source = self.path("in.bam")
+        result = self.rocksort("--quiet", "-o", self.path("out.bam"), source,
+                               env=self.faulty("rename:1:EIO:out.bam,unlink:1:EIO:out.bam"))
+        self.assertIn("cannot remove the incomplete file '", result.err)
+
+    def test_no_inodes(self):
+        """Of a disk that holds no more files the message told how much space it had."""
+        disk = self.work / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m,nr_inodes=12", "none", disk],
+                          capture_output=True, check=False).returncode:
+            self.skipTest("cannot mount a small file system (not root)")
+        self.addCleanup(subprocess.run, ["umount", str(disk)], check=False)
+        result = self.rocksort("-T", disk, "-o", self.path("out.bam"), self.source(),
+                               budget=SPILL_BUDGET)
+        self.assert_error(result, f"'{disk}' has ", " inodes for files; free space or change -T")
+        self.assertNotIn("are needed", result.err)
+
+    def test_umask(self):
+        """A directory that nobody can enter was left."""
+        result = self.run_program(["sh", "-c", 'umask 0777; exec "$@"', "sh", *self.somebody(),
+                                   SAMTOOLS, "rocksort", "-T", self.where, self.source()],
+                                  budget=SPILL_BUDGET)
+        self.assert_error(result, "cannot make files in the temporary directory")
+        self.assertNotIn("warning", result.err)
+        self.assertEqual(os.listdir(self.where), [])
+
+
+class Programs(CliTest):
+    """@PG lines whose PP lead in circles."""
+
+    def test_circles(self):
+        """htslib 1.16 looked for their end in front of its array: the new line's PP was what lay
+        there in memory, or the program crashed. It has none where there is no end."""
+        cases = ((["a PP:a"], None), (["a PP:b", "b PP:a"], None), (["a PP:b", "b PP:c", "c PP:b"],
+                 "a"), (["a PP:a", "b"], "b"), (["a PP:a", "b PP:a"], "b"))
+        for programs, follows in cases:
+            lines = "".join("@PG\tID:" + line.replace(" ", "\t") + "\n" for line in programs)
+            bam = self.sort_bam(stdin=("@SQ\tSN:c\tLN:9\n" + lines).encode())
+            with self.subTest(programs=programs):
+                new = pg_lines(bam.text)[len(programs):]
+                self.assertEqual(new[0].get("PP"), follows)
+                self.assertEqual({line["PN"] for line in new}, {"samtools"})
