@@ -13,9 +13,9 @@
 #define ROCKSORT_EXCEPTION_GUARD_H
 
 /*
- * clean_up(arg), unless it is NULL, is called in the thread that has failed, once, while all others run on. That thread
- * may hold any lock, so clean_up must call nothing of RocksDB, nor wait without end for a lock of
- * ours.
+ * clean_up(arg), unless it is NULL, is called in the thread that has failed, once, while all others
+ * run on. That thread may hold any lock, so clean_up must call nothing of RocksDB, nor wait without
+ * end for a lock of ours.
  */
 void exception_guard_begin(void (*clean_up)(void *arg), void *arg);
 void exception_guard_end(void);
