@@ -4,6 +4,7 @@
 
 #include "bam_record.h"
 #include "grow.h"
+#include "sam_line.h"
 
 #include <errno.h>
 #include <htslib/bgzf.h>
@@ -134,57 +135,6 @@ static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
     return NULL;
 }
 
-/*
- * What htslib 1.16 reads as something else without a word: a FLAG above 65535, a MAPQ above 255,
- * and in arrays what is no number, or is negative in a type without a sign. htslib 1.24 refuses
- * these, or (the last) changes the type.
- */
-
-/* The field behind the next tab, or NULL. */
-static const char *next_field(const char *at)
-{
-    at = strchr(at, '\t');
-    return at ? at + 1 : NULL;
-}
-
-/* True unless the field is a number above `most`. */
-static bool number_fits(const char *field, unsigned long most)
-{
-    return *field < '0' || *field > '9' || strtoul(field, NULL, 0) <= most;
-}
-
-/* Whether all elements of an array are numbers of its type; `at` is the first comma. */
-static bool array_fits(char type, const char *at)
-{
-    while (*at == ',') {
-        const char *element = ++at;
-        if (type == 'f') {
-            char *end;
-            (void)strtof(element, &end);
-            at = end;
-        } else {
-            if (*at == '+' || (*at == '-' && type != 'C' && type != 'S' && type != 'I')) at++;
-            at += strspn(at, "0123456789");
-        }
-    }
-    return *at == '\t' || *at == '\0';
-}
-
-/* Returns NULL or what is wrong. */
-static const char *check_numbers(const char *line)
-{
-    enum { FLAG = 1, MAPQ = 4, FIRST_TAG = 11 };
-    const char *field = line;
-    for (int i = 1; (field = next_field(field)) != NULL; i++) {
-        if (i == FLAG && !number_fits(field, UINT16_MAX)) return "its FLAG is above 65535";
-        if (i == MAPQ && !number_fits(field, UINT8_MAX)) return "its MAPQ is above 255";
-        if (i < FIRST_TAG || strnlen(field, 6) < 6 || strncmp(field + 2, ":B:", 3) != 0) continue;
-        if (!array_fits(field[5], field + 6))
-            return "it has an array with a value that its type cannot hold";
-    }
-    return NULL;
-}
-
 /* Parses one line, whose last byte, a newline, is overwritten. Returns NULL or what is wrong. */
 static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length, sam_hdr_t *header,
                               bam1_t *record)
@@ -195,7 +145,7 @@ static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length
     /* htslib would take it for the end of the line. */
     if (memchr(line, '\0', length)) return "its line contains a NUL byte";
     line[length] = '\0';
-    const char *problem = check_numbers(line);      /* before tabs are overwritten */
+    const char *problem = sam_line_correct(line);       /* before tabs are overwritten */
     if (problem) {
         (void)snprintf(chunk->problem_name, sizeof chunk->problem_name, "%.*s",
                        (int)strcspn(line, "\t"), line);

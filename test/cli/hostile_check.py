@@ -204,7 +204,8 @@ class Judge:
         """Whether the message has the file's name, with its control characters spelled out; what is
         found while writing has only the read's."""
         return (source.name.replace("\x1b", "\\x1b") in message or
-                re.search("(read|reference) '.*' (cannot be (written|indexed)|has .* bases)",
+                re.search("(read|reference) '.*' (cannot be (written|indexed)|has .* bases)|"
+                          "cannot index read '.*'",
                           message))
 
     def content(self, way, out):

@@ -226,6 +226,7 @@ def sam_cases():
     lines = {
         "too few fields": "r\t0\tchr10\t5", "a flag of text": "r\tx\tchr10\t5\t9\t*\t*\t0\t0\t*\t*",
         "flag too large": "r\t99999\tchr10\t5\t9\t*\t*\t0\t0\t*\t*",
+        "uracil": "r\t0\tchr10\t5\t9\t8M\t*\t0\t0\tACGUuacU\tUUUUuuuu\tXX:Z:Uu",
         "MAPQ too large": "r\t0\tchr10\t5\t256\t*\t*\t0\t0\t*\t*",
         "position negative": "r\t0\tchr10\t-5\t9\t*\t*\t0\t0\t*\t*",
         "position beyond 64 bits": "r\t0\tchr10\t99999999999999999999\t9\t*\t*\t0\t0\t*\t*",

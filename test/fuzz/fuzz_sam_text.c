@@ -132,7 +132,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     FUZZ_CHECK(ours.n_records == theirs.n_records ||
                (stricter && ours.n_records < theirs.n_records));
     FUZZ_CHECK(ours.n_bytes <= theirs.n_bytes);
-    FUZZ_CHECK(ours.n_bytes == 0 || memcmp(ours.bytes, theirs.bytes, ours.n_bytes) == 0);
+    /* U is T for us, and for htslib 1.24, but N for 1.16. */
+    bool has_uracil = memchr(in.at, 'U', fuzz_left(&in)) || memchr(in.at, 'u', fuzz_left(&in));
+    FUZZ_CHECK(ours.n_bytes == 0 || has_uracil ||
+               memcmp(ours.bytes, theirs.bytes, ours.n_bytes) == 0);
     free(ours.bytes);
     free(theirs.bytes);
     sam_hdr_destroy(header);
