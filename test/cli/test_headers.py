@@ -149,3 +149,20 @@ class AgainstReference(CliTest):
                     want = reference_sort(source, self.path("want.bam"), *options)
                     got = self.sort_bam("--no-PG", *options, source)
                     self.assertEqual(got, want)
+
+
+class Programs(CliTest):
+    """@PG lines whose PP lead in circles."""
+
+    def test_circles(self):
+        """htslib 1.16 looked for their end in front of its array: the new line's PP was what lay
+        there in memory, or the program crashed. It has none where there is no end."""
+        cases = ((["a PP:a"], None), (["a PP:b", "b PP:a"], None), (["a PP:b", "b PP:c", "c PP:b"],
+                 "a"), (["a PP:a", "b"], "b"), (["a PP:a", "b PP:a"], "b"))
+        for programs, follows in cases:
+            lines = "".join("@PG\tID:" + line.replace(" ", "\t") + "\n" for line in programs)
+            bam = self.sort_bam(stdin=("@SQ\tSN:c\tLN:9\n" + lines).encode())
+            with self.subTest(programs=programs):
+                new = pg_lines(bam.text)[len(programs):]
+                self.assertEqual(new[0].get("PP"), follows)
+                self.assertEqual({line["PN"] for line in new}, {"samtools"})

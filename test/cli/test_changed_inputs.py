@@ -1,0 +1,89 @@
+"""Inputs that change, or are replaced, while they or others are read: never a result."""
+
+import os
+import struct
+
+import bamfile
+import generate
+from harness import SPILL_BUDGET, wait_for
+from test_lost import LostTest
+
+
+def end_of_block(data, at_least):
+    """The end of the first BGZF block that ends behind so many bytes."""
+    end = 0
+    while end < at_least:
+        end += struct.unpack_from("<H", data, end + 16)[0] + 1
+    return end
+
+
+class Changed(LostTest):
+    """Inputs that are not what they were."""
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.bam_of(generate.odd(20000, seed=91))
+
+    def change(self, how):
+        """Sorts the file, which becomes `how`, of its bytes, after it was opened."""
+        with open(self.file, "rb") as file:
+            data = file.read()
+        process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"), self.file,
+                             budget=SPILL_BUDGET, env=self.faulty("read:5:2000ms:in.bam"))
+
+        def place():
+            """How far the file has been read."""
+            for fd in os.listdir(f"/proc/{process.pid}/fd"):
+                if os.path.realpath(f"/proc/{process.pid}/fd/{fd}") == self.file:
+                    with open(f"/proc/{process.pid}/fdinfo/{fd}", encoding="ascii") as info:
+                        return int(info.readline().split()[1])
+            return 0
+
+        # htslib looks at the end of the file, too.
+        wait_for(lambda: 100_000 < place() < 700_000, 20, "its records to be read")
+        how(data)
+        _, err = process.communicate(timeout=60)
+        return process.returncode, err.decode()
+
+    def test_truncated_between_blocks(self):
+        """A file cut off between two blocks while it was read was sorted as if it were whole, with
+        exit status 0."""
+        status, err = self.change(lambda data: os.truncate(self.file, end_of_block(data, 750_000)))
+        self.assertEqual(status, 1, err)
+        self.assertIn(f"'{self.file}' was changed while it was read: it had ", err)
+        self.assertNotIn("--resume", err)
+        self.assertEqual((self.stores(), os.path.exists(self.path("out.bam"))), ([], False))
+
+    def test_replaced(self):
+        """One that is replaced by another of its name stays what it was."""
+        want = self.sort_bam("--no-PG", self.file)
+
+        def replace(data):
+            os.rename(self.write("new", data[:9000]), self.file)
+
+        status, err = self.change(replace)
+        self.assertEqual(status, 0, err)
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_replaced_while_others_are_read(self):
+        """Headers are read first and records later: those of a file that was replaced meanwhile
+        got the references and read groups of the one before, with exit status 0."""
+        with open(self.file, "rb") as file:
+            data = file.read()
+        lines = bamfile.read(self.file).text.splitlines(keepends=True)
+        line = "r\t0\tchr10\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:g\n"
+        group = "@RG\tID:g\tLB:%s\n"
+        for what, new in (("references", lines[::-1] + [group % "x"]),
+                          ("read groups", lines + [group % "y"])):
+            second = self.bam_of("".join(lines) + group % "x" + line, name="second.bam")
+            new = self.bam_of("".join(new) + line, name="new.bam")
+            process = self.start("-o", self.path("out.bam"), "-", second)
+            # More than buffers hold: once it is taken the records are being read.
+            process.stdin.write(data[:-40])
+            process.stdin.flush()
+            os.rename(new, second)
+            _, err = process.communicate(data[-40:], timeout=60)
+            with self.subTest(what=what):
+                self.assertEqual(process.returncode, 1, err)
+                self.assertIn(f"'{second}' was replaced while others were read", err.decode())
+                self.assertFalse(os.path.exists(self.path("out.bam")))
