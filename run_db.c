@@ -194,7 +194,8 @@ static rocksdb_t *open_db(const struct run_db *db, char **error)
     return opened;
 }
 
-struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings, bool *full)
+struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings,
+                             const char **full)
 {
     char *error = NULL, *path = NULL;
     struct run_db *db = calloc(1, sizeof *db);
@@ -209,7 +210,7 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     (void)sprintf(path, "%s/db-%u", dir, settings->number);
     db->db = open_db(db, &error);
     if (full && error && means_full(error)) {
-        *full = true;
+        *full = full_reason(error);
         rocksdb_free(error);
         goto err;
     }

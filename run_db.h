@@ -39,8 +39,10 @@ struct run_db_settings {
 };
 
 /* Creates the database in a directory, or opens the existing one. Returns NULL after a message, or,
-   unless `full` is NULL, without one and with *full set, when there is no space for it. */
-struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings, bool *full);
+   unless `full` is NULL, without one and with what the system said, a constant, in *full when there
+   is no space for it. */
+struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings,
+                             const char **full);
 
 /* True if there is a database of that number in the directory. */
 bool run_db_exists(const char *dir, unsigned number);

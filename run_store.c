@@ -84,7 +84,7 @@ static size_t probe_disks(struct run_store *store)
 
 /* As run_db_create. */
 static struct run_db *open_db(const struct run_store *store, const struct volume *volume,
-                              bool existing, bool *full)
+                              bool existing, const char **full)
 {
     struct run_db_settings settings = {
         .compaction_read_bytes = store->compaction_read_bytes,
@@ -231,7 +231,7 @@ static int full_error(struct run_store *store, const struct volume *volume)
 {
     char space[DISK_SPACE_TEXT_BYTES];
     diag_error("cannot write in '%s': %s%s; free space or change -T", volume->dir,
-               run_db_full_error(volume->db),
+               volume->full_reason ? volume->full_reason : run_db_full_error(volume->db),
                disk_space_describe(volume->dir, bytes_to_come(store), space));
     return RUN_STORE_ERROR;
 }
@@ -292,9 +292,9 @@ int run_store_begin_run(struct run_store *store, struct stored_run **begun)
     run->store = store;
     run->volume = volume;
     if (!volume->db) {
-        bool full = false;
-        volume->db = open_db(store, volume, false, &full);
-        if (full) return began_or_put(run, start, RUN_DB_FULL);
+        volume->full_reason = NULL;
+        volume->db = open_db(store, volume, false, &volume->full_reason);
+        if (volume->full_reason) return began_or_put(run, start, RUN_DB_FULL);
     }
     if (!volume->db) return RUN_STORE_ERROR;
     return began_or_put(run, start, run_db_begin_run(volume->db, &run->writer));

@@ -25,6 +25,7 @@ struct volume {                 /* a database in a temporary directory */
     struct run_db *db;          /* NULL until the first run */
     struct disk_traits disk;
     bool shares_space;          /* an earlier directory is on the same file system */
+    const char *full_reason;    /* why the database could not be made; who writes runs only */
     /* under the lock */
     bool full;                  /* or nearly so, and another is not */
     unsigned n_runs;

@@ -285,6 +285,13 @@ class LittleThings(FaultTest):
                     self.assertEqual(bamfile.read(out), want)
                     os.unlink(out)
 
+    def test_quota_of_the_database(self):
+        """A quota that is exceeded when the database is made was told as a full disk."""
+        result = self.with_fault("open:1+:EDQUOT:/db-0/", "-T", self.scratch, "-o",
+                                 self.path("out.bam"), budget=SPILL_BUDGET)
+        self.assert_error(result, "Disk quota exceeded")
+        self.assertEqual(os.listdir(self.scratch), [])
+
     @unittest.skipIf(sanitized(), "its own allocator is asked first")
     def test_no_memory_to_plan(self):
         """--plan ends in one of two ways, too; it once died of an exception of RocksDB."""

@@ -537,13 +537,13 @@ static void test_direct_scan_of_a_lost_database(void **state)
 static void test_no_space_for_the_database(void **state)
 {
     char path[512];
-    bool full = false;
+    const char *full = NULL;
     const struct run_db_settings settings = {.n_admitted = 1, .n_compactions = 1};
     (void)snprintf(path, sizeof path, "%s/disk", (const char *)*state);
     if (!mount_small_disk(path, 65536)) skip();
     fill_small_disk(path);
     assert_null(run_db_create(path, &settings, &full));
-    assert_true(full);
+    assert_string_equal(full, "No space left on device");
     assert_null(run_db_create(path, &settings, NULL));
     unmount_small_disk(path);
 }
