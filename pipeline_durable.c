@@ -8,7 +8,8 @@
  * of its own, and from then on whatever RocksDB says is durable is. With --no-resume nothing is
  * synced at all.
  *
- * After a power failure within that time the store may be damaged; --resume then says so.
+ * After a power failure within that time the store may be damaged; --resume then says so. A store
+ * that is resumed is synced at once: the process that made it may have ended before it caught up.
  */
 #include "pipeline_internal.h"
 
@@ -20,26 +21,40 @@
 #include <string.h>
 #include <time.h>
 
-/* Makes durable what was not, in all directories. Returns the one where that failed, with errno, or
-   NULL. */
-static const char *catch_up(struct pipeline *p)
+/* Syncs all that is in the directories. Returns the one where that failed, with errno, or NULL. */
+static const char *sync_all(struct pipeline *p)
 {
-    if (!sync_policy_make_all()) return NULL;
     for (size_t i = 0; i < p->n_scratch_paths; i++)
         if (scratch_dir_sync(p->scratch_paths[i], &p->stop_syncing) < 0) return p->scratch_paths[i];
     return NULL;
 }
 
-static void *sync_later(void *arg)
+/* Makes durable what was not. As sync_all. */
+static const char *catch_up(struct pipeline *p)
 {
-    struct pipeline *p = arg;
+    return sync_policy_make_all() ? sync_all(p) : NULL;
+}
+
+/* Waits until syncs are to be made; false: the sort was over before. */
+static bool wait_for_time(struct pipeline *p)
+{
     struct timespec until;
     int r;
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += (time_t)p->settings->durable_after_seconds;
     do r = sem_timedwait(&p->sort_is_over, &until);
     while (r < 0 && errno == EINTR);
-    const char *failed = r < 0 ? catch_up(p) : NULL;
+    return r < 0;
+}
+
+static void *sync_later(void *arg)
+{
+    struct pipeline *p = arg;
+    const char *failed = NULL;
+    if (p->settings->resumed)
+        failed = sync_all(p);
+    else if (wait_for_time(p))
+        failed = catch_up(p);
     if (failed) {
         diag_error("cannot write temporary data in '%s': %s", failed, strerror(errno));
         pipeline_fail(p);
@@ -47,20 +62,25 @@ static void *sync_later(void *arg)
     return NULL;
 }
 
-int durable_begin(struct pipeline *p)
+static int start_syncing(struct pipeline *p)
 {
-    const struct sort_settings *s = p->settings;
-    /* Of an input that is overwritten there will be nothing else. */
-    if (s->durable_after_seconds == 0 || p->overwrites_input) return 0;
-    p->real_scratch_paths = resume_absolute_paths(p);
-    if (!p->real_scratch_paths) return pipeline_no_memory(p);
-    sync_policy_leave_out(p->real_scratch_paths);
-    if (s->no_resume) return 0;
     int error = sem_init(&p->sort_is_over, 0, 0) < 0 ? errno : 0;
     if (!error) error = pthread_create(&p->sync_thread, NULL, sync_later, p);
     p->sync_thread_runs = !error;
     if (error) diag_no_thread(error);
     return error ? -1 : 0;
+}
+
+int durable_begin(struct pipeline *p)
+{
+    const struct sort_settings *s = p->settings;
+    if (s->resumed) return start_syncing(p);
+    /* Of an input that is overwritten there will be nothing else. */
+    if (s->durable_after_seconds == 0 || p->overwrites_input) return 0;
+    p->real_scratch_paths = resume_absolute_paths(p);
+    if (!p->real_scratch_paths) return pipeline_no_memory(p);
+    sync_policy_leave_out(p->real_scratch_paths);
+    return s->no_resume ? 0 : start_syncing(p);
 }
 
 void durable_end(struct pipeline *p)

@@ -205,8 +205,8 @@ int store_open(struct pipeline *p)
     if (error) diag_no_thread(error);
     p->ending_thread_runs = error == 0;
     if (error) return -1;
-    if (resumed) return 0;
-    return durable_begin(p) < 0 || resume_begin_store(p) < 0 ? -1 : 0;
+    if (durable_begin(p) < 0) return -1;
+    return resumed ? 0 : resume_begin_store(p);
 }
 
 /* Chooses anew, by what was seen since the last time. */

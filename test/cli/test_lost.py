@@ -4,6 +4,7 @@ Loads are cut off by a library that kills at a certain call (test_faults.py)."""
 
 import gzip
 import os
+import pathlib
 import shutil
 import signal
 import unittest
@@ -43,6 +44,17 @@ class LostTest(ResumeTest):
 
 class Resumed(LostTest):
     """Stores that are resumed."""
+
+    def test_synced(self):
+        """What a process left that did not come to syncing it is synced by the next one."""
+        source, report = self.source(), self.scratch / "report"
+        store = self.cut_load(source)
+        old = sorted(path.name for path in pathlib.Path(store).glob("db-0/*.sst"))[0]
+        self.resume(store, env={**self.faulty(f"fsync:9999:EIO:/{old}"),
+                                "FAULT_REPORT": str(report)})
+        with open(report, encoding="ascii") as file:
+            counts = dict(line.split() for line in file)
+        self.assertEqual(int(counts["fault0"]), 1)
 
     def test_part_and_then_all(self):
         """--partial let the store pass as one that has all: resumed again it gave the same part,
