@@ -35,17 +35,17 @@ struct bam_inputs {
     struct input_position start;        /* where reading begins */
 };
 
-static bool can_open_again(const char *path)
-{
-    struct stat st;
-    return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
 /* Looks at a regular file, which standard input may be, too; false: it is none. */
 static bool look_at_file(const char *path, struct stat *st)
 {
     int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, st) : stat(path, st);
     return r == 0 && S_ISREG(st->st_mode);
+}
+
+static bool can_open_again(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") != 0 && look_at_file(path, &st);
 }
 
 /* Opens input i; NULL after a message. */
@@ -178,9 +178,7 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
     if (in) in->files = calloc(n, sizeof *in->files);
     if (!in || !in->readers || !in->files) {
         diag_no_memory();
-        if (in) free(in->readers);
-        if (in) free(in->files);
-        free(in);
+        bam_inputs_close(in);
         return NULL;
     }
     in->paths = paths;

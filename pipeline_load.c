@@ -447,14 +447,6 @@ static int end_early(struct loader *ld)
     return 0;
 }
 
-/* Reading the input again would not end otherwise. */
-static void note_bad_input(struct pipeline *p)
-{
-    pipeline_lock(p);
-    p->input_is_bad = true;
-    pipeline_unlock(p);
-}
-
 /* After an error while an input was read, which is its fault unless something else failed, the
    system could not read it, or a signal ended it. */
 static int input_failed(struct loader *ld)

@@ -33,6 +33,9 @@ void index_job(struct pipeline *p, struct worker *worker, void *part);
    sorted. */
 void batch_step_done(struct pipeline *p, struct bam_batch *batch);
 
+/* After an error that is the input's: reading it again would end in the same way. */
+void note_bad_input(struct pipeline *p);
+
 /* With the lock held: one of the users of a piece of SAM needs its records no longer. */
 void drop_lines(const struct pipeline *p, struct load_piece *piece);
 

@@ -46,12 +46,17 @@ void drop_lines(const struct pipeline *p, struct load_piece *piece)
         sam_chunk_shrink_raw(&piece->input.lines, 4 * p->budget.text_bytes);
 }
 
-/* After a message: reading the input again would end in the same way. */
-static void fail_of_input(struct pipeline *p)
+void note_bad_input(struct pipeline *p)
 {
     pipeline_lock(p);
     p->input_is_bad = true;
     pipeline_unlock(p);
+}
+
+/* After a message. */
+static void fail_of_input(struct pipeline *p)
+{
+    note_bad_input(p);
     pipeline_fail(p);
 }
 
