@@ -3,13 +3,12 @@
 
 #include "diag.h"
 #include "header_text.h"
+#include "input_file.h"
 
 #include <htslib/hts_log.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 /* An input as it was when it was opened. */
@@ -35,24 +34,17 @@ struct bam_inputs {
     struct input_position start;        /* where reading begins */
 };
 
-/* Looks at a regular file, which standard input may be, too; false: it is none. */
-static bool look_at_file(const char *path, struct stat *st)
-{
-    int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, st) : stat(path, st);
-    return r == 0 && S_ISREG(st->st_mode);
-}
-
 static bool can_open_again(const char *path)
 {
     struct stat st;
-    return strcmp(path, "-") != 0 && look_at_file(path, &st);
+    return strcmp(path, "-") != 0 && input_is_regular(path, &st);
 }
 
 /* Opens input i; NULL after a message. */
 static struct bam_reader *open_file(struct bam_inputs *in, size_t i)
 {
     struct input_file *file = &in->files[i];
-    file->is_regular = look_at_file(in->paths[i], &file->st);
+    file->is_regular = input_is_regular(in->paths[i], &file->st);
     return bam_reader_open(in->paths[i], in->options, in->pool);
 }
 
@@ -64,8 +56,9 @@ static int check_size(struct bam_inputs *in, size_t i)
 {
     const struct input_file *file = &in->files[i];
     struct stat now;
-    if (!file->is_regular || !look_at_file(in->paths[i], &now) || now.st_dev != file->st.st_dev ||
-        now.st_ino != file->st.st_ino || now.st_size == file->st.st_size)
+    if (!file->is_regular || !input_is_regular(in->paths[i], &now) ||
+        now.st_dev != file->st.st_dev || now.st_ino != file->st.st_ino ||
+        now.st_size == file->st.st_size)
         return 0;
     in->changed = true;
     diag_error("'%s' was changed while it was read: it had %" PRId64 " bytes and has %" PRId64 "; "
@@ -152,24 +145,6 @@ static int unite_headers(struct bam_inputs *in)
     return in->names ? 0 : -1;
 }
 
-/* Size of a regular file; -1 of anything else. */
-static int64_t file_bytes(const char *path)
-{
-    struct stat st;
-    return look_at_file(path, &st) ? (int64_t)st.st_size : -1;
-}
-
-static uint64_t sum_of_file_bytes(const char *const *paths, size_t n)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        int64_t n_bytes = file_bytes(paths[i]);
-        if (n_bytes < 0) return 0;
-        sum += (uint64_t)n_bytes;
-    }
-    return sum;
-}
-
 struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const htsFormat *options,
                                    htsThreadPool *pool)
 {
@@ -185,7 +160,7 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
     in->n = n;
     in->options = options;
     in->pool = pool;
-    in->n_bytes = sum_of_file_bytes(paths, n);
+    in->n_bytes = input_bytes_of_all(paths, n);
     in->can_seek = true;
     if (n == 1) in->readers[0] = open_file(in, 0);
     if (n == 1 && in->readers[0])
@@ -212,8 +187,8 @@ uint64_t bam_inputs_start_at(struct bam_inputs *in, const struct input_position 
     in->start = *position;
     in->at = position->input;
     for (size_t i = 1; i < in->at; i++)         /* the one before `at` is counted when it is left */
-        in->n_bytes_before += (uint64_t)file_bytes(in->paths[i - 1]);
-    uint64_t last = in->at > 0 ? (uint64_t)file_bytes(in->paths[in->at - 1]) : 0;
+        in->n_bytes_before += (uint64_t)input_bytes(in->paths[i - 1]);
+    uint64_t last = in->at > 0 ? (uint64_t)input_bytes(in->paths[in->at - 1]) : 0;
     return in->n_bytes_before + last + (position->offset >> 16);
 }
 
@@ -254,7 +229,7 @@ int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
 {
     if (in->at > 0 && in->readers[in->at - 1] && check_size(in, in->at - 1) < 0) return -1;
     if (in->at > 0 && in->n_bytes > 0)
-        in->n_bytes_before += (uint64_t)file_bytes(in->paths[in->at - 1]);
+        in->n_bytes_before += (uint64_t)input_bytes(in->paths[in->at - 1]);
     /* The header of a single input is still needed. */
     if (in->at > 0 && in->names) {
         bam_reader_close(in->readers[in->at - 1]);

@@ -7,6 +7,7 @@
 #include "disk_probe.h"
 #include "disk_space.h"
 #include "exception_guard.h"
+#include "input_file.h"
 #include "machine_facts.h"
 #include "machine_memory.h"
 #include "path_parent.h"
@@ -46,27 +47,13 @@ struct planner {
 
 /* ---- gathering ---- */
 
-/* Sum of the sizes of the inputs; 0 if one is no regular file. */
-static uint64_t input_bytes(const struct sort_settings *s)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < s->n_inputs; i++) {
-        struct stat st;
-        bool is_standard = strcmp(s->inputs[i], "-") == 0;
-        int r = is_standard ? fstat(STDIN_FILENO, &st) : stat(s->inputs[i], &st);
-        if (r != 0 || !S_ISREG(st.st_mode)) return 0;
-        sum += (uint64_t)st.st_size;
-    }
-    return sum;
-}
-
 /* Reads the beginning of the first input, unless that would take it away from the sort. */
 static int look_at_input(struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
     struct sort_plan_facts *facts = &pl->facts;
     struct plan_sample *sample = &facts->sample;
-    pl->file_bytes = input_bytes(s);
+    pl->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
     facts->said_bytes = facts->expected_bytes = s->input_bytes;
     facts->size_is_known = s->input_bytes > 0;
     struct plan_sample_settings settings = {
@@ -79,7 +66,7 @@ static int look_at_input(struct planner *pl)
     if (settings.block_bytes > PLAN_SAMPLE_MOST_BLOCK_BYTES)
         settings.block_bytes = PLAN_SAMPLE_MOST_BLOCK_BYTES;
     /* Standard input may be a file that is read behind its beginning. */
-    bool may_read = !machine_is_pipe(s->inputs[0]) && strcmp(s->inputs[0], "-") != 0;
+    bool may_read = !input_is_pipe(s->inputs[0]) && strcmp(s->inputs[0], "-") != 0;
     if (may_read && plan_sample_take(&settings, sample) < 0) return -1;
     bool is_empty = may_read && sample->raw_bytes == 0 && sample->whole;
     double ratio = sample->file_bytes > 0

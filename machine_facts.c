@@ -7,9 +7,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* CPUs that this process may run on. The kernel refuses a set that is smaller than its own. */
@@ -59,11 +57,4 @@ void machine_facts_gather(struct machine_facts *facts)
         .address_bytes = address_limit(),
     };
     machine_grant_read(look_up, NULL, &facts->grant);
-}
-
-bool machine_is_pipe(const char *path)
-{
-    struct stat st;
-    int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(path, &st);
-    return r == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
 }

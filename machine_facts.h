@@ -9,7 +9,4 @@
 /* All facts but has_feeder. */
 void machine_facts_gather(struct machine_facts *facts);
 
-/* True if an input, "-" for standard input, is a pipe or a socket. */
-bool machine_is_pipe(const char *path);
-
 #endif

@@ -2,6 +2,7 @@
 #include "sort_options.h"
 
 #include "diag.h"
+#include "input_file.h"
 #include "machine_facts.h"
 #include "size_option.h"
 #include "sort_options_internal.h"
@@ -426,7 +427,7 @@ static void fit_machine(struct sort_options *o)
     struct machine_facts facts;
     machine_facts_gather(&facts);       /* without has_feeder */
     for (size_t i = 0; i < s->n_inputs; i++)
-        if (machine_is_pipe(s->inputs[i])) facts.has_feeder = true;
+        if (input_is_pipe(s->inputs[i])) facts.has_feeder = true;
     machine_fit_choose(&facts, &o->fit);
     if (o->auto_threads) s->n_threads = o->fit.n_threads;
     if (o->auto_memory) {
