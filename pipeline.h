@@ -69,8 +69,8 @@ struct sort_settings {
  * complete, if only its index could not be written. Temporary data are removed, unless they are a
  * store with which the sort can be finished: a note says how. With verify it returns 0 and says
  * where, in one message, if records are not in order. If the process gets SIGINT, SIGTERM,
- * SIGHUP, SIGQUIT or SIGXCPU meanwhile it does the same and dies of the signal; after SIGINT and
- * SIGQUIT the store stays only with keep_store or if it was there before.
+ * SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1 or SIGUSR2 meanwhile it does the same and dies of the signal;
+ * after SIGINT and SIGQUIT the store stays only with keep_store or if it was there before.
  */
 int sort_run(const struct sort_settings *settings, struct sort_report *report);
 

@@ -39,12 +39,19 @@ static const char *catch_up(struct pipeline *p)
 static bool wait_for_time(struct pipeline *p)
 {
     struct timespec until;
-    int r;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
+    int error = 0;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (time_t)p->settings->durable_after_seconds;
-    do r = sem_timedwait(&p->sort_is_over, &until);
-    while (r < 0 && errno == EINTR);
-    return r < 0;
+    pipeline_lock(p);
+    while (!p->over && !error) error = pthread_cond_timedwait(&p->sort_is_over, &p->lock, &until);
+    bool is_time = !p->over;
+    pipeline_unlock(p);
+    return is_time;
+}
+
+static void warn_of_power_failure(const char *path, int error)
+{
+    diag_warning("'%s' may not survive a power failure: %s", path, strerror(error));
 }
 
 static void *sync_later(void *arg)
@@ -55,17 +62,38 @@ static void *sync_later(void *arg)
         failed = sync_all(p);
     else if (wait_for_time(p))
         failed = catch_up(p);
-    if (failed) {
-        diag_error("cannot write temporary data in '%s': %s", failed, strerror(errno));
+    if (!failed) return NULL;
+    int error = errno;
+    pipeline_lock(p);
+    bool over = p->over;        /* then its result stands */
+    if (!over) diag_error("cannot write temporary data in '%s': %s", failed, strerror(error));
+    pipeline_unlock(p);
+    if (!over)
         pipeline_fail(p);
-    }
+    else if (p->keeps_store)
+        warn_of_power_failure(failed, error);
     return NULL;
+}
+
+/* The clock on the wall may be set meanwhile. */
+static int init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t monotonic;
+    int error = pthread_condattr_init(&monotonic);
+    if (error) return error;
+    error = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    if (!error) error = pthread_cond_init(condition, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    return error;
 }
 
 static int start_syncing(struct pipeline *p)
 {
-    int error = sem_init(&p->sort_is_over, 0, 0) < 0 ? errno : 0;
-    if (!error) error = pthread_create(&p->sync_thread, NULL, sync_later, p);
+    int error = init_condition(&p->sort_is_over);
+    if (!error) {
+        error = pthread_create(&p->sync_thread, NULL, sync_later, p);
+        if (error) (void)pthread_cond_destroy(&p->sort_is_over);
+    }
     p->sync_thread_runs = !error;
     if (error) diag_no_thread(error);
     return error ? -1 : 0;
@@ -87,13 +115,14 @@ void durable_end(struct pipeline *p)
 {
     if (p->sync_thread_runs) {
         atomic_store(&p->stop_syncing, !p->keeps_store);
-        (void)sem_post(&p->sort_is_over);
+        pipeline_lock(p);
+        (void)pthread_cond_signal(&p->sort_is_over);
+        pipeline_unlock(p);
         (void)pthread_join(p->sync_thread, NULL);
-        (void)sem_destroy(&p->sort_is_over);
+        (void)pthread_cond_destroy(&p->sort_is_over);
     }
     const char *failed = p->keeps_store ? catch_up(p) : NULL;
-    if (failed)
-        diag_warning("'%s' may not survive a power failure: %s", failed, strerror(errno));
+    if (failed) warn_of_power_failure(failed, errno);
     (void)sync_policy_make_all();
     free_paths(p->real_scratch_paths);
 }

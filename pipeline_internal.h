@@ -34,7 +34,6 @@
 
 #include <htslib/kstring.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 
 /* Working state of one job; handed out to a job and taken back, so there are as many as workers. */
@@ -151,7 +150,7 @@ struct pipeline {
     struct progress *progress;  /* NULL: nobody wants to know */
 
     char **real_scratch_paths;  /* whose syncs may be left out */
-    sem_t sort_is_over;
+    pthread_cond_t sort_is_over;        /* by the monotonic clock */
     pthread_t sync_thread;
     bool sync_thread_runs;
     atomic_bool stop_syncing;
@@ -337,10 +336,20 @@ static inline bool resume_drops_block(const struct pipeline *p, const uint8_t *k
     return false;
 }
 
+/* The output's name, with its index's, for whoever works in another directory, to be freed; NULL
+   without memory. Not for standard output. */
+char *resume_output_name(const struct pipeline *p);
+
 /* The directories' names for whoever works in another one; for free_paths. NULL without memory. */
 char **resume_absolute_paths(const struct pipeline *p);
 
 void resume_release(struct pipeline *p);
+
+/* pipeline_leftovers.c */
+
+/* When the store was made: tells of those that earlier sorts to the same output, or of the same
+   inputs, have left beside it. */
+void tell_leftovers(const struct pipeline *p);
 
 /* pipeline_durable.c */
 

@@ -16,6 +16,7 @@
 #include "disk_space.h"
 #include "grow.h"
 #include "header_text.h"
+#include "input_file.h"
 #include "scratch_dir.h"
 #include "store_dir.h"
 #include "version.h"
@@ -93,8 +94,7 @@ static int make_id(char id[STORE_ID_BYTES + 1])
     return 0;
 }
 
-/* The output's name for whoever works in another directory; NULL without memory. */
-static char *output_name(const struct pipeline *p)
+char *resume_output_name(const struct pipeline *p)
 {
     const struct sort_settings *s = p->settings;
     const char *file = p->output.final ? p->output.final : s->output;
@@ -170,7 +170,7 @@ char **resume_absolute_paths(const struct pipeline *p)
 static int write_record(struct pipeline *p, enum store_state state)
 {
     const struct sort_settings *s = p->settings;
-    char *output = s->output ? output_name(p) : NULL, **paths = resume_absolute_paths(p);
+    char *output = s->output ? resume_output_name(p) : NULL, **paths = resume_absolute_paths(p);
     struct store_record record = {
         .program = ROCKSORT_VERSION,
         .id = p->store_id,
@@ -247,9 +247,8 @@ bool resume_is_an_input(const struct pipeline *p, const char *file)
     struct stat st, in;
     if (stat(file, &st) != 0 || !S_ISREG(st.st_mode)) return false;
     for (size_t i = 0; i < s->n_inputs; i++) {
-        const char *path = s->inputs[i];
-        int r = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(path, &in);
-        if (r == 0 && in.st_dev == st.st_dev && in.st_ino == st.st_ino) return true;
+        if (input_stat(s->inputs[i], &in) == 0 && in.st_dev == st.st_dev && in.st_ino == st.st_ino)
+            return true;
     }
     return false;
 }
@@ -303,7 +302,10 @@ bool resume_saves_part(const struct pipeline *p)
 int resume_save_part(struct pipeline *p)
 {
     if (spill_to_fit(p) < 0 || !p->store || !p->is_recorded) return -1;
-    note_record(p, p->input_is_cut ? STORE_PARTIAL : STORE_LOADED, &p->is_loaded);
+    if (p->input_is_cut)
+        note_record(p, STORE_PARTIAL, &p->is_loaded);
+    else
+        (void)resume_end_load(p);
     return -1;
 }
 

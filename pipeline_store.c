@@ -206,6 +206,7 @@ int store_open(struct pipeline *p)
     p->ending_thread_runs = error == 0;
     if (error) return -1;
     if (durable_begin(p) < 0) return -1;
+    if (!resumed) tell_leftovers(p);
     return resumed ? 0 : resume_begin_store(p);
 }
 

@@ -3,6 +3,7 @@
 #include "scratch_dir.h"
 
 #include "diag.h"
+#include "grow.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -75,6 +76,33 @@ bool scratch_dir_is_name(const char *name)
     if (at == number_end || n_before < n_word || memcmp(at - n_word, word, n_word) != 0)
         return false;
     return n_before == n_word || at[-(ptrdiff_t)n_word - 1] == '.';
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+ssize_t scratch_dir_list(const char *path, char ***names)
+{
+    size_t n = 0, room = 0;
+    *names = NULL;
+    DIR *dir = opendir(path);
+    if (!dir) return -1;
+    bool whole = true;
+    for (struct dirent *entry; whole && (entry = readdir(dir)) != NULL;) {
+        if (!scratch_dir_is_name(entry->d_name)) continue;
+        whole = grow_array(names, &room, n + 1, n + 15, sizeof **names) == 0 &&
+                ((*names)[n] = strdup(entry->d_name)) != NULL;
+        if (whole) n++;
+    }
+    (void)closedir(dir);
+    if (n > 0) qsort(*names, n, sizeof **names, compare_names);
+    if (whole) return (ssize_t)n;
+    while (n > 0) free((*names)[--n]);
+    free(*names);
+    errno = ENOMEM;
+    return -1;
 }
 
 /* Calls visit for each name in the directory that is open, but . and .. ; not opendir, which takes

@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* What else than databases is in it; see store_dir.h. */
 #define SCRATCH_LOCK_NAME "LOCK"
@@ -23,6 +24,10 @@ char *scratch_dir_create(const char *prefix, const char *output);
 
 /* True if a name, without its directory, ends as those that are created: rocksort.NUMBER.XXXXXX */
 bool scratch_dir_is_name(const char *name);
+
+/* Lists the names in a directory that may be ours, sorted; names and array are to be freed. Returns
+   how many, or -1 with errno. */
+ssize_t scratch_dir_list(const char *path, char ***names);
 
 /*
  * Removes the directory and all that is in it; NULL is accepted. Tries again if files appear

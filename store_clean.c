@@ -2,7 +2,6 @@
 #include "store_clean.h"
 
 #include "diag.h"
-#include "grow.h"
 #include "scratch_dir.h"
 #include "store_dir.h"
 #include "terminal_text.h"
@@ -160,44 +159,15 @@ static int clean_one(const char *path, bool remove, unsigned *n_found)
     return is_left ? -1 : r;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Lists the names in a directory that may be ours, sorted. Returns their number, or -1. */
-static ssize_t list_names(const char *path, char ***names)
-{
-    size_t n = 0, room = 0;
-    *names = NULL;
-    DIR *dir = opendir(path);
-    if (!dir) {
-        diag_error("cannot look into '%s': %s", path, strerror(errno));
-        return -1;
-    }
-    bool whole = true;
-    for (struct dirent *entry; whole && (entry = readdir(dir)) != NULL;) {
-        if (!scratch_dir_is_name(entry->d_name)) continue;
-        whole = grow_array(names, &room, n + 1, n + 15, sizeof **names) == 0 &&
-                ((*names)[n] = strdup(entry->d_name)) != NULL;
-        if (whole) n++;
-    }
-    (void)closedir(dir);
-    if (whole) {
-        if (n > 0) qsort(*names, n, sizeof **names, compare_names);
-        return (ssize_t)n;
-    }
-    diag_no_memory();
-    while (n > 0) free((*names)[--n]);
-    free(*names);
-    return -1;
-}
-
 static int clean_below(const char *path, bool remove, unsigned *n_found)
 {
     char **names;
     int r = 0;
-    ssize_t n = list_names(path, &names);
+    ssize_t n = scratch_dir_list(path, &names);
+    if (n < 0 && errno == ENOMEM)
+        diag_no_memory();
+    else if (n < 0)
+        diag_error("cannot look into '%s': %s", path, strerror(errno));
     if (n < 0) return -1;
     for (ssize_t i = 0; i < n; i++) {
         size_t room = strlen(path) + strlen(names[i]) + 2;

@@ -125,7 +125,8 @@ static int lock_dir(struct store_dir *dir, const char **problem)
     return STORE_DIR_OK;
 }
 
-int store_dir_open(const char *path, struct store_dir *dir, const char **problem)
+/* Opens a directory; as store_dir_open, without the lock. */
+static int open_dir(const char *path, struct store_dir *dir, const char **problem)
 {
     struct stat st, named;
     int r = STORE_DIR_FOREIGN;
@@ -145,9 +146,31 @@ int store_dir_open(const char *path, struct store_dir *dir, const char **problem
             named.st_dev != st.st_dev)
             *problem = "has just been moved; give its new name";
         else
-            r = lock_dir(dir, problem);
+            r = STORE_DIR_OK;
     }
     if (r != STORE_DIR_OK) store_dir_close(dir);
+    return r;
+}
+
+int store_dir_open(const char *path, struct store_dir *dir, const char **problem)
+{
+    int r = open_dir(path, dir, problem);
+    if (r == STORE_DIR_OK && (r = lock_dir(dir, problem)) != STORE_DIR_OK) store_dir_close(dir);
+    return r;
+}
+
+int store_dir_peek(const char *path, struct store_record *record)
+{
+    enum { MOST_BYTES = 4 << 20 };      /* the header of an assembly with 100,000 contigs */
+    struct store_dir dir;
+    struct stat st;
+    const char *problem;
+    int r = open_dir(path, &dir, &problem);
+    if (r != STORE_DIR_OK) return r;
+    bool small = fstatat(dir.fd, SCRATCH_RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                 st.st_size <= MOST_BYTES;
+    r = small ? store_dir_read(&dir, record, &problem) : STORE_DIR_BAD;
+    store_dir_close(&dir);
     return r;
 }
 

@@ -48,6 +48,10 @@ int store_dir_open(const char *path, struct store_dir *dir, const char **problem
 /* Reads the record, which the caller releases; else as store_dir_open. */
 int store_dir_read(const struct store_dir *dir, struct store_record *record, const char **problem);
 
+/* Reads the record of a directory that another process may be working in; the caller releases it.
+   Returns a code from above, BAD also for a record too large to be read unasked. */
+int store_dir_peek(const char *path, struct store_record *record);
+
 /* True if there is a file that looks like a record. */
 bool store_dir_has_record(const struct store_dir *dir);
 

@@ -149,7 +149,8 @@ class Merge(ResumeTest):
         it gone, unless -k says otherwise."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
-        kept = [(number, ()) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)]
+        kept = [(number, ()) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU,
+                                            signal.SIGUSR1, signal.SIGUSR2)]
         kept += [(number, ("-k",)) for number in (signal.SIGINT, signal.SIGQUIT)]
         for number, options in kept:
             with self.subTest(signal=number.name):
@@ -749,6 +750,70 @@ class Clean(ResumeTest):
                                   stderr=subprocess.PIPE, text=True, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("standard output", done.stderr)
+
+
+class Leftovers(ResumeTest):
+    """A process that was killed could not say what it left: the next sort of the same does."""
+
+    def said(self, *args, source, **how):
+        """What a sort, which must work, says of earlier ones."""
+        how.setdefault("budget", SPILL_BUDGET)
+        result = self.sort_ok("-T", self.where, *args, source, clean=False, **how)
+        return [line for line in own_lines(result.err) if "earlier" in line]
+
+    def test_same_input(self):
+        source = self.source()
+        (store,), _ = self.killed_in_merge(source, stdin=subprocess.DEVNULL)
+        line, = self.said("-o", self.path("other.bam"), source=source)
+        self.assertIn(f"sort to '{self.path('fifo')}'", line)
+        self.assertTrue(line.endswith(f"to finish it: samtools rocksort --resume {store}"), line)
+        # Nobody asks: --quiet, other inputs, no temporary data, another place.
+        other = self.bam_of(generate.odd(9000, seed=99), name="other-input.bam")
+        elsewhere = self.work / "elsewhere"
+        elsewhere.mkdir()
+        self.assertEqual(self.said("--quiet", "-o", self.path("o.bam"), source=source), [])
+        self.assertEqual(self.said("-o", self.path("o.bam"), source=other), [])
+        self.assertEqual(self.said("-o", self.path("o.bam"), source=source, budget=None), [])
+        result = self.sort_ok("-T", elsewhere, "-o", self.path("o.bam"), source, clean=False,
+                              budget=SPILL_BUDGET)
+        self.assertNotIn("earlier", result.err)
+        self.resume(store, "-o", self.path("out.bam"))
+        self.assertEqual(self.said("-o", self.path("o.bam"), source=source), [])
+
+    def test_same_output(self):
+        """Of a pipe all is lost but what -k keeps; the space can be had back. Beside the output, with
+        its index, and by a relative name."""
+        sam = generate.odd(20000, seed=98).encode()
+        out = self.path("out.bam")
+        process = self.start("--no-PG", "--write-index", "-o", out, budget=SPILL_BUDGET)
+        writer = self.feed(process, sam)
+        store, = wait_for(lambda: [path for path in self.stores(self.work)
+                                   if os.path.exists(path + "/STORE")], APPEAR_LIMIT_S, "a store")
+        # As long as it is at work there is nothing to tell.
+        other = self.sort_ok("-o", out, self.source(), clean=False, budget=SPILL_BUDGET)
+        self.assertNotIn("earlier", other.err)
+        process.kill()
+        process.wait()
+        writer.join(5)
+        again = self.sort_ok("-o", "out.bam", self.source(), clean=False, budget=SPILL_BUDGET,
+                             cwd=self.work)
+        line, = [line for line in own_lines(again.err) if "earlier" in line]
+        self.assertIn(f"sort to '{out}' has left", line)
+        self.assertTrue(line.endswith(f"samtools rocksort --clean {store} --yes"), line)
+        shutil.rmtree(store)
+
+    def test_several_directories(self):
+        """Told once."""
+        source = self.source()
+        places = [self.where, self.work / "more"]
+        places[1].mkdir()
+        options = [word for place in places[1:] for word in ("-T", place)]
+        _, _ = self.killed_in_merge(*options, source, stdin=subprocess.DEVNULL)
+        stores = self.stores(*places)
+        self.assertEqual(len(stores), 2)
+        line, = self.said(*options, "-o", self.path("o.bam"), source=source)
+        self.assertIn("--resume", line)
+        self.resume(stores[0], "-o", self.path("out.bam"))
 
 
 class Together(ResumeTest):

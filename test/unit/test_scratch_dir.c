@@ -135,6 +135,28 @@ static void test_removes_what_is_in_it(void **state)
     free(beside);
 }
 
+static void test_list(void **state)
+{
+    (void)state;
+    char **names;
+    static const char *const expected[] = {"a.rocksort.2.abcdef", "rocksort.10.abcdef",
+                                           "rocksort.9.abcdef"};
+    make_file(".", "rocksort.txt");
+    for (size_t i = 0; i < 3; i++) assert_int_equal(mkdir(expected[2 - i], 0700), 0);
+    assert_int_equal(scratch_dir_list(".", &names), 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(names[i], expected[i]);
+        assert_int_equal(rmdir(names[i]), 0);
+        free(names[i]);
+    }
+    free(names);
+    assert_int_equal(scratch_dir_list(".", &names), 0);
+    free(names);
+    assert_int_equal(unlink("rocksort.txt"), 0);
+    assert_int_equal(scratch_dir_list("missing", &names), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
 /* Somebody else's files must not go because a link leads to them. */
 static void test_links_are_not_followed(void **state)
 {
@@ -184,6 +206,7 @@ int main(void)
         TEST_IN_PLACE(test_mode_does_not_depend_on_umask),
         TEST_IN_PLACE(test_never_twice_the_same),
         TEST_IN_PLACE(test_removes_what_is_in_it),
+        TEST_IN_PLACE(test_list),
         TEST_IN_PLACE(test_links_are_not_followed),
         TEST_IN_PLACE(test_impossible_places),
     };

@@ -144,6 +144,36 @@ static void test_record(void **state)
     remove_store(path);
 }
 
+static int peek_code(const char *path)
+{
+    struct store_record record;
+    int r = store_dir_peek(path, &record);
+    if (r == STORE_DIR_OK) store_record_release(&record);
+    return r;
+}
+
+/* A look at a store that is in use, or is none. */
+static void test_peek(void **state)
+{
+    (void)state;
+    int fd;
+    char *path = make_store(&fd), name[256];
+    struct store_record record = make_record(STORE_LOADING);
+    assert_int_equal(peek_code(path), STORE_DIR_BAD);
+    assert_int_equal(store_dir_write(path, &record), 0);
+    assert_int_equal(peek_code(path), STORE_DIR_OK);
+    assert_int_equal(open_code(path), STORE_DIR_BUSY);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+    assert_int_equal(peek_code(path), STORE_DIR_FOREIGN);
+    assert_int_equal(chmod(path, 0700), 0);
+    (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME, path);
+    assert_int_equal(truncate(name, (off_t)1 << 40), 0);        /* what would not fit into memory */
+    assert_int_equal(peek_code(path), STORE_DIR_BAD);
+    remove_store(path);
+    assert_int_equal(peek_code("missing"), STORE_DIR_FOREIGN);
+}
+
 /* What is no store: without a lock, open to others, a link, a file, nothing. */
 static void test_foreign(void **state)
 {
@@ -213,6 +243,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_lock, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_killed, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_record, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_peek, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_foreign, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_planted, enter_place, leave_place),
     };
