@@ -147,6 +147,9 @@ static int look_at_disks(struct planner *pl)
             facts->bytes_per_second = disk->bytes_per_second;
     }
     if (facts->slow_to_seek) mem_budget_lengthen_runs(&facts->budget);
+    facts->exceeds_memory = run_store_exceeds_memory(
+        facts->size_is_known ? facts->expected_bytes : facts->said_bytes,
+        mem_budget_scan_bytes(&facts->budget));
     size_t n_databases = s->n_temp_prefixes * (facts->slow_to_seek ? RUN_STORE_SLOW_LANES : 1);
     facts->most_files = run_store_most_files(n_databases) * (unsigned)n_databases;
     return 0;

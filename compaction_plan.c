@@ -6,7 +6,8 @@
 enum {
     KIB = 1024,
     MIN_WIDTH = 6,              /* compacted files and runs must differ in size; rocksdb_opts.c */
-    RUNS_IF_UNKNOWN = 400,      /* a guess; with 100 or 1,600 it costs a quarter more seeks */
+    RUNS_IF_UNKNOWN = 400,      /* a guess, of all databases; with 100 or 1,600 it costs a quarter
+                                   more seeks */
     MIN_READ_BYTES = 64 * KIB,
     SPARE_FILES = 8,            /* appear while a compaction runs */
 };
@@ -20,7 +21,8 @@ static const double disturbance = 2;
 
 unsigned compaction_width(const struct compaction_facts *facts)
 {
-    double n = (double)(facts->n_runs_expected ? facts->n_runs_expected : RUNS_IF_UNKNOWN);
+    double n = (double)facts->n_runs_expected;
+    if (n < 1) n = (double)RUNS_IF_UNKNOWN / (facts->n_scans ? facts->n_scans : 1);
     if (n < (double)facts->n_runs) n = (double)facts->n_runs;
     double memory = (double)facts->compaction_bytes;
     double width = floor(sqrt(n)) + 1;
@@ -30,30 +32,53 @@ unsigned compaction_width(const struct compaction_facts *facts)
     return width < MIN_WIDTH ? MIN_WIDTH : (unsigned)width;
 }
 
-size_t compaction_read_bytes(const struct compaction_facts *facts)
+/* Reads are n_bytes and the block at their end together: that should not take one request more. */
+static size_t whole_requests(size_t n_bytes)
 {
-    size_t share = facts->compaction_bytes / compaction_width(facts);
-    if (share < MIN_READ_BYTES) return MIN_READ_BYTES;
-    return share > MAX_READ_BYTES ? MAX_READ_BYTES : share & ~(size_t)4095;
+    enum { END_BYTES = 64 * KIB };
+    if (n_bytes > MAX_READ_BYTES) n_bytes = MAX_READ_BYTES;
+    if (n_bytes < REQUEST_BYTES) return n_bytes & ~(size_t)4095;
+    return n_bytes / REQUEST_BYTES * REQUEST_BYTES - END_BYTES;
 }
 
-/* Seeks a byte when n files are read within `memory`. The kernel reads ahead without ours. */
-static double seeks_per_byte(double n, size_t memory)
+static size_t read_bytes_of_width(const struct compaction_facts *facts, unsigned width)
 {
-    double read_bytes = (double)memory / n;
-    return 1 / (read_bytes > KERNEL_READ_BYTES ? read_bytes : KERNEL_READ_BYTES);
+    size_t share = facts->compaction_bytes / width;
+    return share < MIN_READ_BYTES ? MIN_READ_BYTES : whole_requests(share);
+}
+
+size_t compaction_read_bytes(const struct compaction_facts *facts)
+{
+    return read_bytes_of_width(facts, compaction_width(facts));
+}
+
+
+size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct)
+{
+    size_t share = n_files > 0 ? memory / n_files : 0;
+    share = share > 2 * SCAN_FILE_BYTES ? share - SCAN_FILE_BYTES : share / 2;
+    if (direct && share < MIN_READ_BYTES) return MIN_READ_BYTES;
+    if (!direct && share < 2 * KERNEL_READ_BYTES) return 0;
+    return whole_requests(share);
+}
+
+/* Seeks a byte when n files are scanned. */
+static double seeks_per_byte(const struct compaction_facts *facts, uint64_t n)
+{
+    size_t read_bytes = scan_read_bytes(n, facts->scan_bytes, facts->direct);
+    return 1 / (double)(read_bytes > 0 ? read_bytes : KERNEL_READ_BYTES);
 }
 
 /* True if a scan of n files costs more seconds a byte than compacting and scanning fewer. */
-static bool pays(const struct compaction_facts *facts, double n, double width, double max_files)
+static bool pays(const struct compaction_facts *facts, uint64_t n, unsigned width,
+                 uint64_t max_files)
 {
     if (facts->seek_seconds <= 0 || facts->bytes_per_second <= 0) return false;
     /* Each database has a scan of its own, which waits for the disk, and they wait together. */
     double parallel = facts->parallel < facts->n_scans ? facts->parallel : facts->n_scans;
     double scan_seek = facts->seek_seconds / (parallel > 1 ? parallel : 1);
-    double saved = scan_seek * (seeks_per_byte(n, facts->scan_bytes) -
-                                seeks_per_byte(max_files, facts->scan_bytes));
-    double cost = facts->seek_seconds * seeks_per_byte(width, facts->compaction_bytes) +
+    double saved = scan_seek * (seeks_per_byte(facts, n) - seeks_per_byte(facts, max_files));
+    double cost = facts->seek_seconds / (double)read_bytes_of_width(facts, width) +
                   2 / facts->bytes_per_second;
     return saved > disturbance * cost;
 }
@@ -78,12 +103,11 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     if (max_files > limit) max_files = limit;
     plan.max_files = (unsigned)max_files;
     bool too_many = facts->n_runs + SPARE_FILES >= files_before(facts, facts->most_files / 4);
-    double sure = (double)(facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
-                                                                  : facts->n_runs);
+    uint64_t sure = facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
+                                                           : facts->n_runs;
     if (facts->mode == COMPACTION_ON)
         plan.reason = facts->n_runs + 1 >= max_files ? COMPACTION_ASKED_FOR : COMPACTION_NO_NEED;
-    else if (facts->mode == COMPACTION_AUTO &&
-             pays(facts, sure, width, (double)max_files))
+    else if (facts->mode == COMPACTION_AUTO && pays(facts, sure, width, max_files))
         plan.reason = facts->n_runs + 1 >= max_files ? COMPACTION_SAVES_SEEKS : COMPACTION_NO_NEED;
     else
         plan.reason = facts->mode == COMPACTION_OFF ? COMPACTION_SWITCHED_OFF : COMPACTION_NO_GAIN;

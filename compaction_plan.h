@@ -29,6 +29,8 @@
 
 /* How much is read of a file at a time. */
 enum {
+    SCAN_FILE_BYTES = 48 << 10, /* what a scan holds of a file besides: index, block */
+    REQUEST_BYTES = 1 << 20,    /* what the kernel asks of a disk at a time is about so much */
     KERNEL_READ_BYTES = 128 << 10,      /* Linux' readahead, without ours */
     MAX_READ_BYTES = 8 << 20,   /* beyond it seeks are under a fifth of the time */
 };
@@ -48,6 +50,7 @@ struct compaction_facts {
     double parallel;            /* ... and the seeks that it does in the time of one; at least 1 */
     unsigned n_scans;           /* databases that are read at the same time */
     size_t scan_bytes;          /* memory for the final scan to read into */
+    bool direct;                /* it reads past the page cache */
     size_t compaction_bytes;    /* memory for compactions */
     unsigned most_files;        /* that may be open at once */
 };
@@ -73,6 +76,10 @@ unsigned compaction_width(const struct compaction_facts *facts);
 
 /* Bytes of a file that a compaction should read at a time, so that `width` files fit the memory. */
 size_t compaction_read_bytes(const struct compaction_facts *facts);
+
+/* Bytes that a scan of n_files files should read of each at a time, within `memory`, if the disk is
+   slow to seek. 0: as much as the kernel reads ahead, in its own memory. */
+size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct);
 
 /* Decides; `width` files at a time, as compaction_width said when the store was made. */
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width);

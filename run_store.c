@@ -142,14 +142,14 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
         .mode = settings->compaction,
         .n_runs_expected = means->n_runs_expected / store->n_volumes,
         .scan_bytes = means->scan_bytes / store->n_volumes,
+        .direct = store->direct,
         .compaction_bytes = means->compaction_bytes / (n_lanes > 1 ? N_COMPACTIONS : 1),
         .n_scans = (unsigned)store->n_volumes,
         .most_files = run_store_most_files(store->n_volumes),
     };
     store->width = compaction_width(&store->facts);
     if (store->slow_to_seek || settings->compaction == COMPACTION_ON)
-        store->compaction_read_bytes =
-            run_store_whole_requests(compaction_read_bytes(&store->facts));
+        store->compaction_read_bytes = compaction_read_bytes(&store->facts);
     if (!settings->existing || open_volumes(store) == 0) return store;
     run_store_destroy(store);
     return NULL;

@@ -150,6 +150,10 @@ unsigned run_store_most_files(size_t n_databases);
 /* Memory that the scans would take for reading ahead, if they began now. */
 size_t run_store_scan_bytes(const struct run_store *store);
 
+/* True if the temporary data will not fit the page cache; of an input of unknown size (0) they will
+   not if there is not much more memory than this sort may take. */
+bool run_store_exceeds_memory(uint64_t input_bytes, size_t scan_bytes);
+
 /*
  * Starts the scans, one of each database that has runs, which together read ahead within the
  * memory of the settings. Returns their number and the malloc'ed array, each to be closed by the

@@ -54,13 +54,4 @@ struct run_store {
     uint64_t raw_done, raw_left;        /* of the input; likewise */
 };
 
-/* run_store_scan.c */
-
-/* True if the temporary data will not fit the page cache; of an unknown input they will not if
-   there is not much more memory than this sort may take. */
-bool run_store_exceeds_memory(uint64_t input_bytes, size_t scan_bytes);
-
-/* Reads are n_bytes and the block at their end together: that should not take one request more. */
-size_t run_store_whole_requests(size_t n_bytes);
-
 #endif

@@ -20,24 +20,11 @@
 
 #include <stdlib.h>
 
-enum {
-    MIN_DIRECT_BYTES = 64 << 10,
-    FILE_BYTES = 48 << 10,      /* what a scan holds of a file besides: index, block */
-    REQUEST_BYTES = 1 << 20,    /* what the kernel asks of a disk at a time is about so much */
-};
-
 bool run_store_exceeds_memory(uint64_t input_bytes, size_t scan_bytes)
 {
     enum { RATIO = 3, SCANS = 4 };      /* of compression; and a sort spills for a reason */
     uint64_t n_bytes = input_bytes / RATIO, least = SCANS * scan_bytes;
     return machine_memory_available() < (n_bytes > least ? n_bytes : least);
-}
-
-size_t run_store_whole_requests(size_t n_bytes)
-{
-    size_t end_bytes = 64 << 10;
-    if (n_bytes < REQUEST_BYTES) return n_bytes;
-    return n_bytes / REQUEST_BYTES * REQUEST_BYTES - end_bytes;
 }
 
 static unsigned count_files(const struct run_store *store)
@@ -48,22 +35,18 @@ static unsigned count_files(const struct run_store *store)
     return n_files;
 }
 
-/* Bytes that the scan should read at a time of each of n_files files. */
+/* Bytes that the scan should read at a time of each of n_files files; 0: what the kernel does. */
 static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
 {
-    size_t share = n_files > 0 ? store->scan_bytes / n_files : 0;
-    share = share > 2 * FILE_BYTES ? share - FILE_BYTES : share / 2;
-    if (store->direct && share < MIN_DIRECT_BYTES) return MIN_DIRECT_BYTES;
-    if (!store->direct && (!store->slow_to_seek || share < 2 * (size_t)KERNEL_READ_BYTES)) return 0;
-    share = share > MAX_READ_BYTES ? MAX_READ_BYTES : share & ~(size_t)4095;
-    return run_store_whole_requests(share);
+    if (!store->direct && !store->slow_to_seek) return 0;
+    return scan_read_bytes(n_files, store->scan_bytes, store->direct);
 }
 
 size_t run_store_scan_bytes(const struct run_store *store)
 {
     unsigned n_files = count_files(store);
     size_t read_bytes = choose_read_bytes(store, n_files);
-    return read_bytes > 0 ? n_files * (read_bytes + FILE_BYTES) : 0;
+    return read_bytes > 0 ? n_files * (read_bytes + SCAN_FILE_BYTES) : 0;
 }
 
 int run_store_scan(struct run_store *store, struct run_scan ***scans)

@@ -118,6 +118,7 @@ static void plan_compaction(const struct sort_plan_facts *facts, struct sort_pla
         .parallel = facts->parallel,
         .n_scans = plan->n_databases,
         .scan_bytes = mem_budget_scan_bytes(budget) / plan->n_databases,
+        .direct = facts->slow_to_seek && facts->exceeds_memory,
         .compaction_bytes = mem_budget_compaction_bytes(budget) / (n_lanes > 1 ? 2 : 1),
         .most_files = facts->most_files / plan->n_databases,
     };
@@ -165,11 +166,9 @@ static void plan_space(const struct sort_plan_facts *facts, struct sort_plan *pl
        one may be under way, and the last ones are the largest. */
     if (plan->compaction.compact) plan->space_bytes *= 2;
     size_t least = KERNEL_READ_BYTES;
-    if (facts->slow_to_seek && plan->n_files > 0) {
-        size_t share = mem_budget_scan_bytes(&facts->budget) / plan->n_files;
-        if (share > MAX_READ_BYTES) share = MAX_READ_BYTES;
-        plan->read_bytes = share >= 2 * least ? share : 0;
-    }
+    if (facts->slow_to_seek)
+        plan->read_bytes = scan_read_bytes(plan->n_files, mem_budget_scan_bytes(&facts->budget),
+                                           facts->exceeds_memory);
     plan->n_seeks = plan->temp_bytes / (double)(plan->read_bytes ? plan->read_bytes : least);
 }
 

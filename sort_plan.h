@@ -32,6 +32,7 @@ struct sort_plan_facts {
     bool in_memory;             /* all of them are none */
     bool slow_to_seek;          /* one of them is */
     double seek_seconds, bytes_per_second, parallel;    /* of the slowest; 0: not measured */
+    bool exceeds_memory;        /* the temporary data will not fit the page cache */
     uint64_t free_bytes;
     unsigned most_files;        /* that may be open, in all */
 };
