@@ -188,6 +188,20 @@ class Merge(ResumeTest):
                 with open(self.path(name), "rb") as file:
                     self.assertTrue(file.read(3).startswith(first))
 
+    def test_format_without_index(self):
+        """A store whose output was to have an index could not be finished as SAM: nothing takes
+        --write-index back."""
+        source = self.source()
+        want = self.sort_ok("--no-PG", "-O", "sam", source).out
+        store = self.fails_in_merge("--write-index", source)
+        self.refused(store, "--write-index", options=["--write-index", "-O", "sam"])
+        result = self.resume(store, "-o", self.path("out.sam"))
+        self.assertIn("no index is written", result.err)
+        self.assertEqual((self.work / "out.sam").read_bytes(), want)
+        store = self.fails_in_merge("--write-index", source)
+        self.resume(store, "-o", self.path("out.bam"))
+        self.assertTrue(os.path.exists(self.path("out.bam.csi")))
+
     def test_same_output(self):
         """Without options the output is what it was to be: name, format, level, index, header. What
         the dead run left of it goes."""
