@@ -1,5 +1,6 @@
 """What a failed or killed sort leaves, and that it can be finished, or is refused with a reason."""
 
+import fcntl
 import glob
 import gzip
 import os
@@ -582,6 +583,17 @@ class Refused(ResumeTest):
         process.kill()
         process.wait()
         self.resume(self.store, "-o", self.path("out.bam"))
+
+    def test_looked_at(self):
+        """Whoever lists stores, or begins a sort beside one, has its lock for a moment."""
+        with open(os.path.join(self.store, "LOCK"), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            process = self.start("--resume", self.store, "-o", self.path("out.bam"),
+                                 budget=SPILL_BUDGET)
+            time.sleep(0.1)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
 
     def test_contradictions(self):
         for options, mention in ((["-n"], "order"), (["--shuffle=3"], "order"), (["-t", "AB"], ""),
