@@ -10,6 +10,7 @@
 
 #include "terminal_text.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -47,6 +48,7 @@ static void print_anyway(const char *format, ...)
     static const struct timespec no_time;
     sigset_t pipe, before;
     va_list args;
+    int error = errno;          /* of a library that has its words printed and then returns */
     (void)sigemptyset(&pipe);
     (void)sigaddset(&pipe, SIGPIPE);
     (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
@@ -56,6 +58,7 @@ static void print_anyway(const char *format, ...)
     va_end(args);
     if (!sigismember(&before, SIGPIPE)) (void)sigtimedwait(&pipe, NULL, &no_time);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
 }
 
 static void print_message(const char *kind, const char *text)
