@@ -182,6 +182,11 @@ bool bam_inputs_can_seek(const struct bam_inputs *in)
     return in->can_seek;
 }
 
+const struct stat *bam_inputs_file(const struct bam_inputs *in, size_t i)
+{
+    return in->files[i].is_regular ? &in->files[i].st : NULL;
+}
+
 uint64_t bam_inputs_start_at(struct bam_inputs *in, const struct input_position *position)
 {
     in->start = *position;

@@ -11,6 +11,8 @@
 
 #include "bam_reader.h"
 
+#include <sys/stat.h>
+
 struct bam_inputs;
 
 /* Opens all inputs and unites their headers. Paths, options and pool outlive the inputs. */
@@ -22,6 +24,9 @@ sam_hdr_t *bam_inputs_header(struct bam_inputs *inputs);
 
 /* True if reading can begin anywhere: all inputs are files of BGZF-compressed BAM. */
 bool bam_inputs_can_seek(const struct bam_inputs *inputs);
+
+/* What input i was just before it was opened; NULL: no regular file. */
+const struct stat *bam_inputs_file(const struct bam_inputs *inputs, size_t i);
 
 /* Before the first bam_inputs_next: has reading begin at a position, which is remembered. Returns
    how many bytes of the files lie before it. */

@@ -10,12 +10,15 @@
 
 #include "terminal_text.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CLEAR_TO_END "\033[K"
@@ -36,6 +39,28 @@ static bool status_shown;       /* under it */
 
 static char error_text[4096];   /* of the thread that printed it */
 
+/* Prints to standard error itself. Whoever read it may be gone, and SIGPIPE must not make a failure
+   of a sort whose output is complete: one that this causes is taken back. */
+static void print_anyway(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void print_anyway(const char *format, ...)
+{
+    static const struct timespec no_time;
+    sigset_t pipe, before;
+    va_list args;
+    int error = errno;          /* of a library that has its words printed and then returns */
+    (void)sigemptyset(&pipe);
+    (void)sigaddset(&pipe, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    va_start(args, format);
+    /* Nothing useful can be done when standard error itself cannot be written. */
+    (void)vfprintf(standard_error(), format, args);
+    va_end(args);
+    if (!sigismember(&before, SIGPIPE)) (void)sigtimedwait(&pipe, NULL, &no_time);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+}
+
 static void print_message(const char *kind, const char *text)
 {
     char shown[TERMINAL_TEXT_GROWTH * sizeof error_text];
@@ -43,8 +68,7 @@ static void print_message(const char *kind, const char *text)
     (void)pthread_mutex_lock(&status_lock);
     const char *clear = status_shown ? "\r" CLEAR_TO_END : "";
     status_shown = false;
-    /* Nothing useful can be done when standard error itself cannot be written. */
-    (void)fprintf(standard_error(), "%ssamtools rocksort: %s%s\n", clear, kind, shown);
+    print_anyway("%ssamtools rocksort: %s%s\n", clear, kind, shown);
     (void)pthread_mutex_unlock(&status_lock);
 }
 
@@ -57,7 +81,7 @@ static void print_piece(const char *bytes, size_t n, const char *end)
     memcpy(piece, bytes, n);
     piece[n] = '\0';
     (void)terminal_text(piece, shown, sizeof shown);
-    (void)fprintf(standard_error(), "%s%s", shown, end);
+    print_anyway("%s%s", shown, end);
 }
 
 /* What the stream that took the place of stderr does with its buffer. */

@@ -1,8 +1,22 @@
 /* input_file.c -- see input_file.h. */
 #include "input_file.h"
 
+#include <htslib/hts.h>
 #include <string.h>
 #include <unistd.h>
+
+char *input_plain_name(const char *name)
+{
+    static const char *const schemes[] = {"file://localhost/", "file:///"};
+    const char *end = strstr(name, HTS_IDX_DELIM);
+    size_t n = end ? (size_t)(end - name) : strlen(name);
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        size_t before = strlen(schemes[i]) - 1;         /* the last slash is the path's */
+        if (n > before && strncmp(name, schemes[i], before + 1) == 0)
+            return strndup(name + before, n - before);
+    }
+    return strndup(name, n);
+}
 
 int input_stat(const char *path, struct stat *st)
 {

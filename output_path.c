@@ -118,8 +118,10 @@ int output_path_choose(struct output_path *path, const char *name)
     bool exists = stat(name, &st) == 0;
     if (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return 0;
     size_t n = strlen(name);
-    errno = exists ? EISDIR : ENOENT;
-    bool is_file = n > 0 && name[n - 1] != '/' && !(exists && S_ISDIR(st.st_mode));
+    if (exists) errno = EISDIR;
+    /* A name that is too long would show only when the temporary file, whose is not, gets it. */
+    bool is_file = n > 0 && name[n - 1] != '/' && !(exists && S_ISDIR(st.st_mode)) &&
+                   (exists || errno == ENOENT);
     /* Another file could take the place of one that is protected: not what that is meant to say. */
     if (is_file && exists && access(name, W_OK) < 0) is_file = false;
     if (is_file) {

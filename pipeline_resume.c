@@ -23,6 +23,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +33,20 @@
 
 /* ---- what is written down ---- */
 
-/* Size and time of change of a regular file. */
+/* Size and time of change. */
+static void describe(const struct stat *st, struct store_input *input)
+{
+    int64_t ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    input->n_bytes = (uint64_t)st->st_size;
+    input->mtime_ns = ns < 0 ? 0 : ns;
+}
+
+/* False: it is no regular file. */
 static bool describe_file(const char *path, struct store_input *input)
 {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return false;
-    int64_t ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-    input->n_bytes = (uint64_t)st.st_size;
-    input->mtime_ns = ns < 0 ? 0 : ns;
+    describe(&st, input);
     return true;
 }
 
@@ -62,7 +69,12 @@ int resume_remember_inputs(struct pipeline *p)
     p->can_read_again = bam_inputs_can_seek(p->inputs);
     for (size_t i = 0; i < s->n_inputs; i++) {
         struct store_input *input = &p->input_files[i];
-        if (describe_file(s->inputs[i], input)) input->path = realpath(s->inputs[i], NULL);
+        /* Not what its name stands for now: reading its header took a moment. */
+        const struct stat *st = bam_inputs_file(p->inputs, i);
+        if (st && strcmp(s->inputs[i], "-") != 0) {
+            describe(st, input);
+            input->path = realpath(s->inputs[i], NULL);
+        }
         if (input->path) continue;
         /* A pipe; or a file that has lost its name, and is /dev/stdin. */
         p->can_read_again = false;
@@ -321,15 +333,28 @@ bool resume_keeps_store(const struct pipeline *p, int signal_number)
     return p->n_durable > 0 && ((p->can_read_again && !p->input_is_bad) || s->keep_store);
 }
 
+/* The directory by which the store is resumed: one that was full from the beginning has no
+   record. */
+static const char *recorded_path(const struct pipeline *p)
+{
+    for (size_t i = 0; i < p->n_scratch_paths; i++) {
+        char record[PATH_MAX];
+        int n = snprintf(record, sizeof record, "%s/" SCRATCH_RECORD_NAME, p->scratch_paths[i]);
+        if (n < (int)sizeof record && access(record, F_OK) == 0) return p->scratch_paths[i];
+    }
+    return p->scratch_paths[0];
+}
+
 void resume_tell(const struct pipeline *p, bool kept)
 {
     const struct sort_settings *s = p->settings;
     if (kept && !p->is_recorded) return;        /* refused: nothing has changed */
     if (kept) {
         bool partial = p->input_is_cut || (!p->is_loaded && !p->can_read_again);
-        char *real = realpath(p->scratch_paths[0], NULL);
+        const char *path = recorded_path(p);
+        char *real = realpath(path, NULL);
         diag_left("what was sorted so far is kept; to %s: samtools rocksort --resume %s%s%s",
-                  partial ? "write what there is" : "finish", real ? real : p->scratch_paths[0],
+                  partial ? "write what there is" : "finish", real ? real : path,
                   partial ? " --partial" : "", s->output ? "" : " -o FILE");
         free(real);
     } else if (p->is_recorded && p->n_durable > 0 && !p->can_read_again) {
@@ -434,16 +459,34 @@ static int follow_labels(struct pipeline *p)
     return 0;
 }
 
-/* A file that was read must be as it was. */
+/* A file that was read must be as it was; `is`: NULL if there is none. */
+static int compare_file(const struct pipeline *p, const struct store_input *was,
+                        const struct store_input *is)
+{
+    if (is && is->n_bytes == was->n_bytes && is->mtime_ns == was->mtime_ns) return 0;
+    diag_error("cannot resume '%s': its input '%s' %s; sort it again, or give --partial",
+               p->scratch_paths[0], was->path,
+               is ? "has changed since" : "is not there any more");
+    return -1;
+}
+
 static int check_file(const struct pipeline *p, const struct store_input *was)
 {
     struct store_input is;
-    bool is_there = describe_file(was->path, &is);
-    if (is_there && is.n_bytes == was->n_bytes && is.mtime_ns == was->mtime_ns) return 0;
-    diag_error("cannot resume '%s': its input '%s' %s; sort it again, or give --partial",
-               p->scratch_paths[0], was->path,
-               is_there ? "has changed since" : "is not there any more");
-    return -1;
+    return compare_file(p, was, describe_file(was->path, &is) ? &is : NULL);
+}
+
+/* The same of what has been opened, since names may have come to stand for others. */
+static int check_opened(const struct pipeline *p)
+{
+    const struct store_record *record = &p->settings->resumed->record;
+    for (size_t i = 0; i < record->n_inputs; i++) {
+        struct store_input is;
+        const struct stat *st = bam_inputs_file(p->inputs, i);
+        if (st) describe(st, &is);
+        if (compare_file(p, &record->inputs[i], st ? &is : NULL) < 0) return -1;
+    }
+    return 0;
 }
 
 /* Of a store whose load was cut off: whether reading can go on. */
@@ -492,6 +535,11 @@ static int accept_partial(const struct pipeline *p)
         return refuse(p, "none of its input has come to disk; sort the input again");
     if (!p->settings->partial)
         return refuse(p, "its input was cut off; --partial writes what came");
+    if (p->settings->output && resume_is_an_input(p, p->output.name)) {
+        diag_error("a part of '%s' cannot take the place of all of it: name another output with -o",
+                   p->output.name);
+        return -1;
+    }
     diag_warning("the output will have the first %" PRIu64 " records of the input and not the "
                  "rest", p->sum_in.n_records);
     return 0;
@@ -531,6 +579,7 @@ int resume_store(struct pipeline *p)
 int resume_inputs(struct pipeline *p)
 {
     sam_hdr_t *header = bam_inputs_header(p->inputs);
+    if (check_opened(p) < 0) return -1;
     /* Size and time of change do not tell everything. */
     if (!bam_inputs_can_seek(p->inputs))
         return refuse(p, "its inputs are not the BAM files that they were; sort them again");

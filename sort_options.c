@@ -395,13 +395,25 @@ static int take_output_prefix(struct sort_options *o, const char *prefix)
     return 0;
 }
 
+static int take_inputs(struct sort_options *o, size_t n, char **args)
+{
+    o->input_names = calloc(n + 1, sizeof *o->input_names);
+    bool whole = o->input_names != NULL;
+    for (size_t i = 0; whole && i < n; i++)
+        whole = (o->input_names[i] = input_plain_name(args[i])) != NULL;
+    o->settings.inputs = (const char *const *)o->input_names;
+    o->settings.n_inputs = n;
+    if (!whole) diag_no_memory();
+    return whole ? 0 : -1;
+}
+
 /* Inputs and output from the arguments that are not options. */
 static int take_positionals(struct sort_options *o, int n, char **args)
 {
-    static const char *const standard_input[] = {"-"};
+    static char standard_input[] = "-";
+    char *standard[] = {standard_input};
     struct sort_settings *s = &o->settings;
-    s->inputs = n > 0 ? (const char *const *)args : standard_input;
-    s->n_inputs = n > 0 ? (size_t)n : 1;
+    if (take_inputs(o, n > 0 ? (size_t)n : 1, n > 0 ? args : standard) < 0) return -1;
     if (n > 1 && !o->output && !s->sum_only) {
         if (o->dialect == DIALECT_SAMTOOLS_SORT || n > 2) {
             diag_error("%d input files and no -o: name the output with -o", n);
@@ -520,6 +532,8 @@ void sort_options_release(struct sort_options *o)
     for (size_t i = 0; i < o->n_output_texts; i++) free(o->output_texts[i]);
     free(o->output_texts);
     free(o->format_text);
+    for (size_t i = 0; o->input_names && o->input_names[i]; i++) free(o->input_names[i]);
+    free(o->input_names);
     free(o->resumed_inputs);
     free(o->temp_prefixes);
     free(o->output_name);

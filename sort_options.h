@@ -45,12 +45,14 @@ struct sort_options {
     const char *tag;                    /* -t */
     bool input_option_given;            /* --input-fmt-option */
     bool write_index;
+    bool index_of_store;                /* nobody asked for one but the sort that is resumed */
     hts_opt *output_options;            /* --output-fmt-option, --reference */
     char *output_name, *index_name;
     char *format_text;                  /* -O, for the store */
     const char **temp_prefixes;         /* of each -T */
     char **output_texts;                /* --output-fmt-option and --reference, for the store */
     size_t n_output_texts;
+    char **input_names;                 /* as the system knows them; ends with NULL */
     const char **resumed_inputs;
     struct machine_fit fit;             /* what auto chose; n_threads is 0 without it */
 };

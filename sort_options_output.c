@@ -111,7 +111,12 @@ static int choose_index(struct sort_options *o)
         diag_warning("no index is written: the output has no name; give one with -o");
         return 0;
     }
-    if (s->output_format.format == sam && s->output_format.compression != bgzf) {
+    bool can_index = s->output_format.format != sam || s->output_format.compression == bgzf;
+    if (!can_index && o->index_of_store) {
+        diag_warning("no index is written: uncompressed SAM has none");
+        return 0;
+    }
+    if (!can_index) {
         diag_error("--write-index cannot index uncompressed SAM; write sam.gz, bam or cram");
         return -1;
     }

@@ -36,6 +36,14 @@ static bool is_same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
+/* Whether a name stands for the file or pipe that standard output is. */
+static bool is_standard_output(const char *name)
+{
+    struct stat x, y;
+    return stat(name, &x) == 0 && fstat(STDOUT_FILENO, &y) == 0 && !S_ISCHR(x.st_mode) &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* Whether a path stands for the regular file `name`, which need not exist; -1 after a message. */
 static int stands_for(const struct output_path *path, const char *name)
 {
@@ -62,7 +70,8 @@ int sort_stats_choose(struct output_path *path, const char *name,
         return -1;
     }
     if (output_path_choose(path, name) < 0) return -1;
-    int same = settings->sum_only ? 0 : stands_for(path, settings->output);
+    bool prints = settings->sum_only || !settings->output;
+    int same = prints ? is_standard_output(path->name) : stands_for(path, settings->output);
     if (same == 0 && !settings->sum_only) same = stands_for(path, settings->index_path);
     for (size_t i = 0; same == 0 && i < settings->n_inputs; i++)
         same = is_same_file(path->name, settings->inputs[i]);

@@ -1,6 +1,7 @@
 """Inputs that change, or are replaced, while they or others are read: never a result."""
 
 import os
+import signal
 import struct
 
 import bamfile
@@ -64,6 +65,25 @@ class Changed(LostTest):
         status, err = self.change(replace)
         self.assertEqual(status, 0, err)
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_replaced_before_it_is_described(self):
+        """The store described the file that had the name when the header had been read, and let a
+        load of the one before go on in it: records of both, with exit status 0."""
+        new = self.bam_of(generate.odd(20000, seed=92), name="new.bam")
+        process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"), self.file,
+                             budget=SPILL_BUDGET,
+                             env=self.faulty("read:1:2000ms:in.bam,link:4:kill:.sst"))
+
+        def is_open():
+            return any(os.path.realpath(f"/proc/{process.pid}/fd/{fd}") == self.file
+                       for fd in os.listdir(f"/proc/{process.pid}/fd"))
+
+        wait_for(is_open, 20, "the file to be opened")
+        os.rename(new, self.file)
+        self.assert_died_of(process, signal.SIGKILL)
+        store, = self.stores()
+        self.assertEqual(self.state(store), "loading")
+        self.refused(store, self.file, "changed")
 
     def test_replaced_while_others_are_read(self):
         """Headers are read first and records later: those of a file that was replaced meanwhile

@@ -73,6 +73,24 @@ class Resumed(LostTest):
                 self.resume(store, "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
+    def test_part_onto_the_input(self):
+        """--partial put a part of an input, which was to be sorted onto itself, in its place."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        store = self.killed("link:4:kill:.sst", "-o", source, source)
+        self.assertEqual(self.state(store), "loading")
+        os.symlink(source, self.path("link"))
+        for options in ([], ["-o", source], ["-o", self.path("link")]):
+            with self.subTest(options=options):
+                result = self.rocksort("--resume", store, "--partial", *options, clean=False)
+                self.assert_error(result, f"a part of '{options[-1] if options else source}'")
+                self.assertTrue(bamfile.looks_complete(source))
+        self.rocksort("--resume", store, "--partial", "-k", "-o", self.path("part.bam"),
+                      clean=False)
+        self.assertTrue(bamfile.looks_complete(self.path("part.bam")))
+        self.resume(store, "-o", source)
+        self.assert_same_bam(bamfile.read(source), want)
+
     def test_no_space_for_the_record(self):
         """All of a pipe was on disk but could not be called complete: when the merge failed, too,
         all was removed."""

@@ -87,15 +87,30 @@ class Names(UserTest):
                 pass
 
     def test_index_onto_an_input(self):
-        """The index took the place of an input."""
+        """The index took the place of an input; also, with exit status 0, of one that was named as
+        only htslib understands it."""
         source = self.source()
-        for name in (source, self.path("link")):
-            if name != source:
-                os.symlink(source, name)
-            result = self.rocksort("--write-index", "-o", f"{self.path('out.bam')}##idx##{name}",
-                                   source)
-            self.assert_error(result, name, "index")
-            self.assertTrue(bamfile.looks_complete(source))
+        link = self.path("link")
+        os.symlink(source, link)
+        for index, name in ((source, source), (link, source), (source, f"{source}##idx##none.bai"),
+                            (source, f"file://{source}"), (source, f"file://localhost{source}")):
+            with self.subTest(index=index, name=name):
+                result = self.rocksort("--write-index", "-o",
+                                       f"{self.path('out.bam')}##idx##{index}", name)
+                self.assert_error(result, index, "index")
+                self.assertTrue(bamfile.looks_complete(source))
+
+    def test_too_long(self):
+        """A name that no file can have was found out when all was sorted: the temporary one was
+        short enough."""
+        source, longest = self.source(), "x" * 255
+        for name, index in (("x" * 256, []), (longest, ["--write-index"]),
+                            (f"{longest}/out.bam", [])):
+            with self.subTest(name=name[:4], n=len(name)):
+                result = self.rocksort(*index, "-o", self.path(name), self.path("absent.bam"))
+                self.assert_error(result, f"cannot create '{self.path(name)}")
+        self.sort_ok("-o", self.path(longest), source)
+        self.assertTrue(bamfile.looks_complete(self.path(longest)))
 
     def test_relative_reference(self):
         """--resume in another directory did not find it, unless it was given as --reference."""
@@ -135,6 +150,20 @@ class Resumed(LostTest):
 
 class Words(UserTest):
     """What is told."""
+
+    def test_nobody_listens(self):
+        """Where nobody read standard error any more the program died of SIGPIPE, after its output
+        was complete."""
+        source, out = self.source(), self.path("out.bam")
+        for options in ([], ["--checksum"], ["--progress"]):
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run([SAMTOOLS, "rocksort", *options, "-o", out, source],
+                                  stderr=writer, check=False)
+            os.close(writer)
+            with self.subTest(options=options):
+                self.assertEqual(done.returncode, 0)
+                self.assertTrue(bamfile.looks_complete(out))
 
     def test_quiet(self):
         """--quiet kept to itself what was left, and where."""

@@ -1,5 +1,6 @@
 """What a failed or killed sort leaves, and that it can be finished, or is refused with a reason."""
 
+import fcntl
 import glob
 import gzip
 import os
@@ -187,6 +188,20 @@ class Merge(ResumeTest):
                 self.resume(store, "-o", self.path(name))
                 with open(self.path(name), "rb") as file:
                     self.assertTrue(file.read(3).startswith(first))
+
+    def test_format_without_index(self):
+        """A store whose output was to have an index could not be finished as SAM: nothing takes
+        --write-index back."""
+        source = self.source()
+        want = self.sort_ok("--no-PG", "-O", "sam", source).out
+        store = self.fails_in_merge("--write-index", source)
+        self.refused(store, "--write-index", options=["--write-index", "-O", "sam"])
+        result = self.resume(store, "-o", self.path("out.sam"))
+        self.assertIn("no index is written", result.err)
+        self.assertEqual((self.work / "out.sam").read_bytes(), want)
+        store = self.fails_in_merge("--write-index", source)
+        self.resume(store, "-o", self.path("out.bam"))
+        self.assertTrue(os.path.exists(self.path("out.bam.csi")))
 
     def test_same_output(self):
         """Without options the output is what it was to be: name, format, level, index, header. What
@@ -568,6 +583,17 @@ class Refused(ResumeTest):
         process.kill()
         process.wait()
         self.resume(self.store, "-o", self.path("out.bam"))
+
+    def test_looked_at(self):
+        """Whoever lists stores, or begins a sort beside one, has its lock for a moment."""
+        with open(os.path.join(self.store, "LOCK"), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            process = self.start("--resume", self.store, "-o", self.path("out.bam"),
+                                 budget=SPILL_BUDGET)
+            time.sleep(0.1)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
 
     def test_contradictions(self):
         for options, mention in ((["-n"], "order"), (["--shuffle=3"], "order"), (["-t", "AB"], ""),

@@ -278,6 +278,24 @@ class Failures(StatsTest):
             self.assert_error(result, "--stats -")
             self.assertEqual(result.out, b"")
 
+    def test_file_of_standard_output(self):
+        """The statistics took the place of the output, with exit status 0."""
+        source, out = self.write("in.sam", generate.odd(20)), self.path("out")
+        command = [SAMTOOLS, "rocksort", "--stats"]
+        for name in (out, "/dev/stdout"):
+            for options in ([], ["-o", "-"], ["--checksum-only"]):
+                with self.subTest(name=name, options=options), open(out, "wb") as file:
+                    done = subprocess.run([*command, name, *options, source], stdout=file,
+                                          stderr=subprocess.PIPE, text=True, check=False)
+                    self.assertEqual(done.returncode, 1)
+                    self.assertIn(f"--stats '{name}' is an input or output", done.stderr)
+                    self.assertEqual(os.path.getsize(out), 0)
+        result = self.rocksort("--stats", "/dev/stdout", source)
+        self.assert_error(result, "--stats '/dev/stdout' is an input or output")
+        with open(out, "wb") as file:
+            subprocess.run([*command, "/dev/null", source], stdout=file, check=True)
+        self.assertTrue(bamfile.looks_complete(out))
+
     def test_replaced_as_a_whole(self):
         """A file that is there keeps its permissions and is not seen half written."""
         source = self.write("in.sam", generate.odd(20))

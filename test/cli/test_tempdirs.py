@@ -1,5 +1,6 @@
 """Several temporary directories (-T A -T B), full ones among them, and the codec that fits them."""
 
+import glob
 import os
 import re
 import shutil
@@ -192,6 +193,17 @@ class Full(DirsTest):
                 pass
         for budget in self.BUDGETS:
             self.check(budget, True, want)
+        # What was told named the one that has no record, which is not resumed.
+        options = [word for path in self.dirs for word in ("-T", path)]
+        result = self.rocksort("--no-PG", *options, "-o", "/dev/full", self.source,
+                               budget=SPILL_BUDGET, clean=False)
+        self.assertEqual(result.status, 1)
+        store, = glob.glob(f"{self.dirs[1]}/rocksort.*")
+        self.assertIn(f"--resume {store}\n", result.err)
+        out = self.path("out.bam")
+        self.sort_ok("--resume", store, "-o", out)
+        self.assert_same_records(bamfile.read(out).records, want.records)
+        self.assertEqual(os.listdir(self.dirs[0]), ["filler"])
 
     def test_both_are_small(self):
         for path in self.dirs:

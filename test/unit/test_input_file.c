@@ -23,6 +23,32 @@ static int exchange_standard_input(int fd)
     return before;
 }
 
+static void test_plain_names(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        {"a.bam", "a.bam"},
+        {"", ""},
+        {"-", "-"},
+        {"a.bam##idx##b.bai", "a.bam"},
+        {"##idx##b", ""},
+        {"file:///a/b", "/a/b"},
+        {"file://localhost/a/b##idx##c", "/a/b"},
+        {"file:///", "/"},
+        {"file:///##idx##c", "/"},
+        {"file://##idx##/c", "file://"},
+        {"file://other/a", "file://other/a"},   /* htslib refuses it */
+        {"file:a", "file:a"},
+        {"https://a/b", "https://a/b"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *plain = input_plain_name(names[i][0]);
+        assert_non_null(plain);
+        assert_string_equal(plain, names[i][1]);
+        free(plain);
+    }
+}
+
 static void test_files(void **state)
 {
     (void)state;
@@ -69,6 +95,7 @@ static void test_standard_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain_names),
         cmocka_unit_test_setup_teardown(test_files, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_standard_input, enter_place, leave_place),
     };
