@@ -9,6 +9,7 @@ enum {
     RUNS_IF_UNKNOWN = 400,      /* a guess; with 100 or 1,600 it costs a quarter more seeks */
     MIN_READ_BYTES = 64 * KIB,
     SPARE_FILES = 8,            /* appear while a compaction runs */
+    SQUARES = 5,                /* see compaction_decide */
 };
 
 /* Estimates of the number of runs are so far off: runs get smaller when compaction takes memory. */
@@ -74,6 +75,9 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     uint64_t n = facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
                                                         : 2 * facts->n_runs;
     unsigned limit = files_before(facts, width);
+    /* With so many runs there are many more compacted files than a width, and rows of fewer runs
+       than that remain between them: half will do. */
+    if (n > SQUARES * (uint64_t)width * width) plan.least_width = width / 2;
     uint64_t max_files = (uint64_t)(estimate_slack * (double)n / width) + width;
     if (max_files > limit) max_files = limit;
     plan.max_files = (unsigned)max_files;

@@ -126,6 +126,7 @@ static void test_on(void **state)
         assert_true(plan.compact);
         assert_int_equal(plan.reason, COMPACTION_ASKED_FOR);
         assert_int_equal(plan.width, k);
+        assert_int_equal(plan.least_width, k);
         assert_true(plan.max_files >= n / k + k);
         assert_true(plan.max_files <= 2.5 * k);
         facts.n_runs_expected = n;
@@ -138,6 +139,22 @@ static void test_on(void **state)
         assert_false(plan.compact);
         assert_int_equal(plan.reason, COMPACTION_NO_NEED);
     }
+}
+
+/* Little memory, many runs: rows of less than a width do, or they would remain between compacted
+   files, which are then compacted again. */
+static void test_far_more_runs_than_a_width_squared(void **state)
+{
+    (void)state;
+    struct compaction_facts facts = usual_facts(COMPACTION_ON);
+    facts.compaction_bytes = 12 * 64 * KIB;
+    struct compaction_plan plan = first_plan(facts, 1000, 1000);
+    assert_true(plan.compact);
+    assert_int_equal(plan.width, 12);
+    assert_int_equal(plan.least_width, 6);
+    plan = first_plan(facts, 400, 400);
+    assert_int_equal(plan.width, 12);
+    assert_int_equal(plan.least_width, 12);
 }
 
 /* An unknown or too low SIZE: plans grow with the runs, and never shrink. */
@@ -248,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_read_bytes),
         cmocka_unit_test(test_off),
         cmocka_unit_test(test_on),
+        cmocka_unit_test(test_far_more_runs_than_a_width_squared),
         cmocka_unit_test(test_plans_follow_the_runs),
         cmocka_unit_test(test_auto),
         cmocka_unit_test(test_auto_is_monotonic),
