@@ -14,7 +14,7 @@ import unittest
 import zlib
 
 import bamfile
-from harness import ROOT, SAMTOOLS, SLOW, CliTest, environment, wait_for
+from harness import ROOT, SAMTOOLS, SLOW, CliTest, default_signals, environment, wait_for
 
 REFS = [("chr1", 100_000), ("chr2", 50_000)]
 SPINDLE = ROOT / "bench" / "spindle"
@@ -235,8 +235,8 @@ class Bench2014(CliTest):
             with self.subTest(signal=number.name), \
                     subprocess.Popen(["nohup", *command] if number == signal.SIGTERM else command,
                                      env=environment(self.scratch), cwd=self.work,
-                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                     stderr=subprocess.PIPE) as process:
+                                     preexec_fn=default_signals, stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
                 wait_for(lambda: list(self.scratch.glob("*/log")), 30 * SLOW, "the run")
                 if number == signal.SIGTERM:
                     process.send_signal(signal.SIGHUP)

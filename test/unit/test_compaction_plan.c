@@ -246,6 +246,30 @@ static void test_open_files(void **state)
     }
 }
 
+/* Each file takes some memory, however many may be open: 6,156 took more than 16 MiB allow. */
+static void test_memory_of_files(void **state)
+{
+    (void)state;
+    unsigned before = 0;
+    for (size_t scan_bytes = 2 * MIB; scan_bytes <= 512 * MIB; scan_bytes *= 2) {
+        struct compaction_facts facts = fast_facts(COMPACTION_OFF);
+        facts.most_files = 100000;
+        facts.scan_bytes = scan_bytes;
+        facts.compaction_bytes = scan_bytes / 2;
+        struct compaction_plan plan = first_plan(facts, 20000, 0);
+        assert_true(plan.compact);
+        assert_int_equal(plan.reason, COMPACTION_MEMORY);
+        unsigned most = plan.max_files + plan.width;
+        assert_true(most > before && plan.max_files > 1000);
+        /* 12 KiB each in what there is besides a budget of twice the memory for the scan. */
+        assert_true(most * 12 * KIB <= 32 * MIB + scan_bytes / 4);
+        before = most;
+        assert_false(first_plan(facts, most / 2, 0).compact);
+        facts.mode = COMPACTION_ON;
+        assert_true(first_plan(facts, 20000, 10000000).max_files <= most);
+    }
+}
+
 static void test_reasons_in_words(void **state)
 {
     (void)state;
@@ -270,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_auto),
         cmocka_unit_test(test_auto_is_monotonic),
         cmocka_unit_test(test_open_files),
+        cmocka_unit_test(test_memory_of_files),
         cmocka_unit_test(test_reasons_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,7 +85,7 @@ static void test_times(void **state)
 static void test_compaction(void **state)
 {
     (void)state;
-    struct sort_plan_facts facts = usual_facts(128 * MIB, 2, 64 * GIB);
+    struct sort_plan_facts facts = usual_facts(256 * MIB, 2, 128 * GIB);
     assert_int_equal(plan_of(&facts).compaction.reason, COMPACTION_OPEN_FILES);
     facts.most_files = 20000;
     assert_false(plan_of(&facts).compaction.compact);
