@@ -150,7 +150,8 @@ static int look_at_disks(struct planner *pl)
     facts->exceeds_memory = run_store_exceeds_memory(
         facts->size_is_known ? facts->expected_bytes : facts->said_bytes,
         mem_budget_scan_bytes(&facts->budget));
-    size_t n_databases = s->n_temp_prefixes * (facts->slow_to_seek ? RUN_STORE_SLOW_LANES : 1);
+    facts->n_lanes = run_store_choose_lanes(s->n_temp_prefixes, facts->slow_to_seek);
+    size_t n_databases = s->n_temp_prefixes * facts->n_lanes;
     facts->most_files = run_store_most_files(n_databases) * (unsigned)n_databases;
     return 0;
 }
@@ -189,6 +190,7 @@ static int gather(struct planner *pl)
     facts->codec_auto = s->codec_auto;
     facts->codec = s->codec;
     facts->n_dirs = (unsigned)s->n_temp_prefixes;
+    facts->n_lanes = 1;         /* until the disks are looked at */
     if (look_at_input(pl) < 0) return -1;
     sort_plan_make(facts, &pl->plan);
     /* What fits into memory needs no disk: not even one that can be written to. */

@@ -22,7 +22,7 @@ static const double worker_bytes_per_second = 200e6;
 /* The estimate of what is to come may be too low by so much. */
 static const double space_reserve = 1.5;
 
-static bool has_space(const struct codec_facts *facts)
+bool codec_has_space(const struct codec_facts *facts)
 {
     return facts->free_bytes > space_reserve * facts->raw_bytes_left;
 }
@@ -33,7 +33,7 @@ static bool takes_everything(const struct codec_facts *facts)
     bool is_chosen = facts->codec == TEMP_CODEC_NONE;
     double ratio = !is_chosen && facts->stored_ratio > 0 ? facts->stored_ratio : 1;
     double busy = facts->worker_seconds / (facts->n_threads * facts->seconds);
-    return has_space(facts) && !facts->left_none &&
+    return codec_has_space(facts) && !facts->left_none &&
            busy >= (is_chosen ? busy_no_more : busy_enough) &&
            facts->bytes_per_second >= worker_bytes_per_second * facts->n_threads &&
            facts->write_seconds / ratio <
@@ -45,7 +45,7 @@ enum temp_codec codec_choose(const struct codec_facts *facts, enum codec_reason 
     double waits = facts->codec == TEMP_CODEC_ZSTD ? waits_little : waits_much;
     bool is_first = facts->seconds <= 0;
     *reason = CODEC_MEMORY;
-    if (facts->in_memory && has_space(facts)) return TEMP_CODEC_NONE;
+    if (facts->in_memory && codec_has_space(facts)) return TEMP_CODEC_NONE;
     *reason = CODEC_SLOW_DISK;
     if (facts->slow_to_seek) return TEMP_CODEC_ZSTD;
     *reason = CODEC_WAITING;

@@ -45,6 +45,9 @@ enum codec_reason {
     CODEC_USUAL,
 };
 
+/* True if none would fit. */
+bool codec_has_space(const struct codec_facts *facts);
+
 enum temp_codec codec_choose(const struct codec_facts *facts, enum codec_reason *reason);
 
 /* The reason in words, as part of a sentence. */

@@ -10,6 +10,10 @@ enum {
                                    more seeks */
     MIN_READ_BYTES = 64 * KIB,
     SPARE_FILES = 8,            /* appear while a compaction runs */
+    SQUARES = 5,                /* see compaction_decide */
+    FILE_BYTES = 16 * KIB,      /* of each file that is scanned RocksDB holds 12 KiB or so */
+    MANY_FILES = 64,
+    FILES_BYTES = 24 * KIB * KIB,       /* for which there may be so much besides the budget */
 };
 
 /* Estimates of the number of runs are so far off: runs get smaller when compaction takes memory. */
@@ -83,11 +87,30 @@ static bool pays(const struct compaction_facts *facts, uint64_t n, unsigned widt
     return saved > disturbance * cost;
 }
 
-/* Files that there may be before a compaction of `width` of them begins. */
-static unsigned files_before(const struct compaction_facts *facts, unsigned width)
+/* Files for which there is memory. (6,156 in 16 MiB took 38 MiB more than the budget and the
+   allowance hold, and as their blocks left little for batches, ten times as long as 1,000.) */
+static unsigned most_files_in_memory(const struct compaction_facts *facts)
 {
-    return facts->most_files > width + 2 * SPARE_FILES ? facts->most_files - width - SPARE_FILES
-                                                       : SPARE_FILES;
+    unsigned n_scans = facts->n_scans > 1 ? facts->n_scans : 1;
+    size_t n_bytes = facts->scan_bytes / 4 + FILES_BYTES / n_scans;
+    return n_bytes / FILE_BYTES < UINT32_MAX ? (unsigned)(n_bytes / FILE_BYTES) : UINT32_MAX;
+}
+
+/* Files that there may be before a compaction of `width` of them begins. */
+static unsigned files_before(unsigned most_files, unsigned width)
+{
+    return most_files > width + 2 * SPARE_FILES ? most_files - width - SPARE_FILES : SPARE_FILES;
+}
+
+/* Of all widths a quarter takes most runs before compacted files are compacted again; of many files
+   no more than there is memory for. */
+static unsigned width_of_too_many(const struct compaction_facts *facts, unsigned most_files,
+                                  unsigned width)
+{
+    size_t most = facts->compaction_bytes / FILE_BYTES;
+    if (most < MANY_FILES) most = MANY_FILES;
+    if (most > most_files / 4) most = most_files / 4;
+    return most > width ? (unsigned)most : width;
 }
 
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width)
@@ -98,11 +121,17 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     /* Of an unknown number of runs half have come: at any time the best guess. */
     uint64_t n = facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
                                                         : 2 * facts->n_runs;
-    unsigned limit = files_before(facts, width);
+    unsigned in_memory = most_files_in_memory(facts);
+    unsigned most_files = in_memory < facts->most_files ? in_memory : facts->most_files;
+    unsigned limit = files_before(most_files, width);
+    /* With so many runs there are many more compacted files than a width, and rows of fewer runs
+       than that remain between them: half will do. */
+    if (n > SQUARES * (uint64_t)width * width) plan.least_width = width / 2;
     uint64_t max_files = (uint64_t)(estimate_slack * (double)n / width) + width;
     if (max_files > limit) max_files = limit;
     plan.max_files = (unsigned)max_files;
-    bool too_many = facts->n_runs + SPARE_FILES >= files_before(facts, facts->most_files / 4);
+    unsigned wide = width_of_too_many(facts, most_files, width);
+    bool too_many = facts->n_runs + SPARE_FILES >= files_before(most_files, wide);
     uint64_t sure = facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
                                                            : facts->n_runs;
     if (facts->mode == COMPACTION_ON)
@@ -112,13 +141,12 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     else
         plan.reason = facts->mode == COMPACTION_OFF ? COMPACTION_SWITCHED_OFF : COMPACTION_NO_GAIN;
     if (plan.reason < COMPACTION_ASKED_FOR && too_many) {
-        /* Of all widths this one takes most runs before compacted ones are compacted again. */
-        plan.reason = COMPACTION_OPEN_FILES;
-        plan.width = facts->most_files / 4 > width ? facts->most_files / 4 : width;
+        plan.reason = most_files < facts->most_files ? COMPACTION_MEMORY : COMPACTION_OPEN_FILES;
+        plan.width = wide;
         /* Half as many will do: with 5,000 runs and 200 open files the compacted ones would miss
            the whole width by a few, and RocksDB then take the newest whatever their sizes. */
         plan.least_width = plan.width / 2;
-        plan.max_files = files_before(facts, plan.width);
+        plan.max_files = files_before(most_files, plan.width);
     }
     plan.compact = plan.reason >= COMPACTION_ASKED_FOR;
     return plan;
@@ -132,6 +160,7 @@ const char *compaction_reason_text(enum compaction_reason reason)
     case COMPACTION_SWITCHED_OFF: return "-s off";
     case COMPACTION_ASKED_FOR: return "-s was given";
     case COMPACTION_SAVES_SEEKS: return "it takes less time than the seeks that it saves";
+    case COMPACTION_MEMORY: return "of the memory that so many files take";
     case COMPACTION_OPEN_FILES: return "of the limit of open files";
     }
     return "";

@@ -16,7 +16,7 @@
  * that need not be, and each byte about once.
  *
  * On a device without seeks this never pays, and is done only to stay below the limit of open
- * files.
+ * files, and within the memory, of which each file takes some.
  *
  * Pure functions.
  */
@@ -61,6 +61,7 @@ enum compaction_reason {
     COMPACTION_SWITCHED_OFF,
     COMPACTION_ASKED_FOR,
     COMPACTION_SAVES_SEEKS,
+    COMPACTION_MEMORY,
     COMPACTION_OPEN_FILES,
 };
 

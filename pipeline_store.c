@@ -210,6 +210,22 @@ int store_open(struct pipeline *p)
     return resumed ? 0 : resume_begin_store(p);
 }
 
+/* How much is to come, and for how much there is space. */
+static void look_at_space(struct pipeline *p)
+{
+    struct codec_facts *facts = &p->codec_facts;
+    struct run_store_disks disks;
+    run_store_look(p->store, &disks);
+    pipeline_lock(p);
+    uint64_t expected = store_expected_bytes(p), came = p->sum_in.n_bytes;
+    uint64_t raw_bytes = p->spilled_bytes;
+    pipeline_unlock(p);
+    /* Of an unknown input, or one that is larger than was said, a multiple of what came. */
+    if (expected <= raw_bytes) expected = 10 * came;
+    facts->free_bytes = (double)disks.free_bytes;
+    facts->raw_bytes_left = expected > raw_bytes ? (double)(expected - raw_bytes) : 0;
+}
+
 /* Chooses anew, by what was seen since the last time. */
 static enum temp_codec choose_codec(struct pipeline *p, double now)
 {
@@ -218,7 +234,7 @@ static enum temp_codec choose_codec(struct pipeline *p, double now)
     struct run_store_disks disks;
     run_store_look(p->store, &disks);
     pipeline_lock(p);
-    uint64_t expected = store_expected_bytes(p), raw_bytes = p->spilled_bytes;
+    uint64_t raw_bytes = p->spilled_bytes;
     facts->seconds = p->codec_seconds > 0 ? now - p->codec_seconds : 0;
     double put_seconds = p->put_seconds - p->codec_put_seconds;
     facts->write_seconds = p->write_seconds - p->codec_write_seconds;
@@ -236,10 +252,6 @@ static enum temp_codec choose_codec(struct pipeline *p, double now)
     facts->slow_to_seek = disks.slow_to_seek;
     facts->bytes_per_second = disks.bytes_per_second;
     facts->n_threads = s->n_threads;
-    facts->free_bytes = (double)disks.free_bytes;
-    /* Of an unknown input a multiple of what came is still to come. */
-    if (expected == 0) expected = 10 * raw_bytes;
-    facts->raw_bytes_left = expected > raw_bytes ? (double)(expected - raw_bytes) : 0;
     if (raw_bytes > 0) facts->stored_ratio = (double)disks.run_bytes / (double)raw_bytes;
     enum temp_codec codec = codec_choose(facts, &p->report->codec_reason);
     if (facts->codec == TEMP_CODEC_NONE && codec != TEMP_CODEC_NONE && facts->seconds > 0)
@@ -252,10 +264,15 @@ enum temp_codec store_choose_codec(struct pipeline *p)
 {
     double now = monotonic_seconds();
     enum temp_codec codec = p->codec_facts.codec;
-    if (!p->settings->codec_auto)
+    if (!p->settings->codec_auto) {
         codec = p->settings->codec;
-    else if (p->codec_seconds <= 0 || now - p->codec_seconds > codec_seconds_kept)
-        codec = choose_codec(p, now);
+    } else {
+        look_at_space(p);
+        /* A second is long where memory is written. */
+        bool too_large = codec == TEMP_CODEC_NONE && !codec_has_space(&p->codec_facts);
+        if (too_large || p->codec_seconds <= 0 || now - p->codec_seconds > codec_seconds_kept)
+            codec = choose_codec(p, now);
+    }
     p->report->runs_of_codec[codec]++;
     return codec;
 }

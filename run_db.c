@@ -21,6 +21,7 @@
 #include "rocksdb_opts.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,8 @@ struct run_db {
     char *path;                         /* of the database */
     struct rocksdb_opts opts;
     rocksdb_t *db;
+    pthread_mutex_t opening;            /* held while db is opened again, and by who asks it */
+    bool has_opening;
     unsigned n_begun;                   /* names of runs */
     unsigned n_runs;                    /* that have ended */
     struct run_writer **ended;          /* ... and are not part of the database yet */
@@ -133,10 +136,14 @@ const char *run_db_full_error(const struct run_db *db)
     return full_reason(error ? error : "");
 }
 
-/* A whole number that RocksDB tells about itself; 0 if it does not or could not be opened again. */
+/* A whole number that RocksDB tells about itself; 0 if it does not or could not be opened again.
+   Who writes runs asks, too, while who ends them may be opening the database again. */
 static uint64_t property(const struct run_db *db, const char *name)
 {
+    pthread_mutex_t *opening = (pthread_mutex_t *)&db->opening;
+    (void)pthread_mutex_lock(opening);
     char *text = db->db ? rocksdb_property_value(db->db, name) : NULL;
+    (void)pthread_mutex_unlock(opening);
     uint64_t value = text ? strtoull(text, NULL, 10) : 0;
     rocksdb_free(text);
     return value;
@@ -200,6 +207,8 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     char *error = NULL, *path = NULL;
     struct run_db *db = calloc(1, sizeof *db);
     if (!db) goto no_memory;
+    db->has_opening = pthread_mutex_init(&db->opening, NULL) == 0;
+    if (!db->has_opening) goto no_memory;
     db->settings = *settings;
     db->ended = calloc(settings->n_admitted, sizeof *db->ended);
     if (!db->ended) goto no_memory;
@@ -234,6 +243,7 @@ void run_db_destroy(struct run_db *db)
     rocksdb_opts_release(&db->opts);
     while (db->n_ended > 0) free(db->ended[--db->n_ended]);
     free(db->ended);
+    if (db->has_opening) (void)pthread_mutex_destroy(&db->opening);
     free(db->full_error);
     free(db->path);
     free(db->dir);
@@ -416,10 +426,12 @@ static int reopen_direct(struct run_db *db)
 {
     char *error = NULL;
     if (db->is_direct) return 0;
+    (void)pthread_mutex_lock(&db->opening);
     rocksdb_close(db->db);
     db->db = db->settings.read_only
                  ? rocksdb_open_for_read_only(db->opts.direct_db, db->path, 0, &error)
                  : rocksdb_open(db->opts.direct_db, db->path, &error);
+    (void)pthread_mutex_unlock(&db->opening);
     db->is_direct = true;
     return check_error(db, "open", error);
 }

@@ -9,8 +9,9 @@
  *
  * Ownership: the database copies what it is given. Keys and values that a scan shows are valid
  * until its next call. Threads: one at a time begins runs, one ends them, one puts into each; one
- * for each scan; RocksDB's own thread compacts. Errors: negative after a message that names the
- * directory; RUN_DB_FULL without one, since the caller may know another place.
+ * for each scan; RocksDB's own thread compacts; any thread may ask for files and compactions.
+ * Errors: negative after a message that names the directory; RUN_DB_FULL without one, since the
+ * caller may know another place.
  */
 #ifndef ROCKSORT_RUN_DB_H
 #define ROCKSORT_RUN_DB_H

@@ -19,6 +19,7 @@
 enum {
     DATABASE_FILES = 6,         /* manifest, lock, logs, directories */
     MIN_FILES = 16,
+    LANE_FILES = 32,            /* below it there are fewer lanes */
     SLOW_LANES = RUN_STORE_SLOW_LANES,
     N_COMPACTIONS = 2,          /* at a time, in as many threads of RocksDB, if there are lanes */
     /* Of each run that is on its way a quarter of a megabyte is not in its file yet, and what does
@@ -58,6 +59,13 @@ unsigned run_store_most_files(size_t n_databases)
     return raise_open_file_limit(n_databases) / (unsigned)n_databases;
 }
 
+unsigned run_store_choose_lanes(size_t n_dirs, bool slow_to_seek)
+{
+    unsigned n_lanes = slow_to_seek ? SLOW_LANES : 1;
+    while (n_lanes > 1 && run_store_most_files(n_dirs * n_lanes) < LANE_FILES) n_lanes--;
+    return n_lanes;
+}
+
 /* True if a directory is on the same file system as one before it. */
 static bool shares_space(const struct run_store *store, size_t number)
 {
@@ -79,7 +87,7 @@ static size_t probe_disks(struct run_store *store)
         if (disk_is_slow_to_seek(&volume->disk)) store->slow_to_seek = true;
         volume->shares_space = shares_space(store, i);
     }
-    return store->slow_to_seek ? SLOW_LANES : 1;
+    return run_store_choose_lanes(store->settings.n_dirs, store->slow_to_seek);
 }
 
 /* As run_db_create. */

@@ -28,7 +28,7 @@ struct run_store;
 
 enum { RUN_STORE_ERROR = -1, RUN_STORE_AGAIN = -2 };
 
-enum { RUN_STORE_SLOW_LANES = 4 };      /* databases in a directory if a disk is slow to seek */
+enum { RUN_STORE_SLOW_LANES = 4 };      /* databases in a directory at most */
 
 /* What there is to plan with. */
 struct run_store_means {
@@ -142,6 +142,10 @@ void run_store_look(struct run_store *store, struct run_store_disks *disks);
 
 void run_store_stats(const struct run_store *store, struct run_store_stats *stats);
 unsigned run_store_n_runs(const struct run_store *store);
+
+/* Databases that each of n_dirs directories gets: several if a disk is slow to seek, as long as all
+   of them may have enough files open. */
+unsigned run_store_choose_lanes(size_t n_dirs, bool slow_to_seek);
 
 /* Files that each of n_databases may have open, once the limit is raised as far as it goes, which
    this does. */

@@ -8,7 +8,6 @@
 #include "sort_plan.h"
 
 #include "bgzf_block.h"
-#include "run_store.h"
 
 #include <math.h>
 
@@ -105,7 +104,6 @@ static void plan_runs(const struct sort_plan_facts *facts, struct sort_plan *pla
 static void plan_compaction(const struct sort_plan_facts *facts, struct sort_plan *plan)
 {
     const struct mem_budget *budget = &facts->budget;
-    unsigned n_lanes = plan->n_databases / facts->n_dirs;
     uint64_t n_expected = facts->size_is_known ? plan->n_runs : 0;
     if (facts->said_bytes > 0) n_expected = facts->said_bytes / plan->run_bytes + 1;
     /* As run_store.c has it: of each database. */
@@ -119,7 +117,7 @@ static void plan_compaction(const struct sort_plan_facts *facts, struct sort_pla
         .n_scans = plan->n_databases,
         .scan_bytes = mem_budget_scan_bytes(budget) / plan->n_databases,
         .direct = facts->slow_to_seek && facts->exceeds_memory,
-        .compaction_bytes = mem_budget_compaction_bytes(budget) / (n_lanes > 1 ? 2 : 1),
+        .compaction_bytes = mem_budget_compaction_bytes(budget) / (facts->n_lanes > 1 ? 2 : 1),
         .most_files = facts->most_files / plan->n_databases,
     };
     plan->compaction_width = compaction_width(&of_one);
@@ -215,7 +213,7 @@ void sort_plan_make(const struct sort_plan_facts *facts, struct sort_plan *plan)
     plan->output_bytes = (double)facts->expected_bytes * facts->sample.deflate_ratio;
     plan_runs(facts, plan);
     if (!plan->in_memory) {
-        plan->n_databases = facts->n_dirs * (facts->slow_to_seek ? RUN_STORE_SLOW_LANES : 1);
+        plan->n_databases = facts->n_dirs * facts->n_lanes;
         plan_codec(facts, plan);
         plan_compaction(facts, plan);
         plan_space(facts, plan);

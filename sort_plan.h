@@ -29,6 +29,7 @@ struct sort_plan_facts {
     enum temp_codec codec;
     /* the temporary directories */
     unsigned n_dirs;
+    unsigned n_lanes;           /* databases in each */
     bool in_memory;             /* all of them are none */
     bool slow_to_seek;          /* one of them is */
     double seek_seconds, bytes_per_second, parallel;    /* of the slowest; 0: not measured */

@@ -91,8 +91,10 @@ def check_paths(args):
 
 def run_main(name, bench):
     """Calls bench(), which returns an exit code or None; returns the exit code of the program."""
-    # As Ctrl-C: the child is ended and the scratch directory removed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # As Ctrl-C: the child is ended, the scratch directory removed, a modelled disk unmounted.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, signal.default_int_handler)
     try:
         return bench() or 0
     except (BenchError, OSError) as e:

@@ -188,6 +188,8 @@ static int serve(struct command *command, char **words)
     struct fs_options *fs = &command->fs;
 
     if (device_check(&fs->device)) return 1;
+    /* Every write would wait for room for ever. */
+    if (!fs->write_buffer_bytes) return -complain("--write-buffer", "more than 0 is needed");
     if (!realpath(words[0], backing)) return -complain(words[0], strerror(errno));
     if (!realpath(words[1], mount_point)) return -complain(words[1], strerror(errno));
     fs->backing = backing;

@@ -3,6 +3,9 @@
  * file and fsync it; read it with the kernel's read-ahead; read and write 4 KiB at random places
  * with O_DIRECT. Slow devices get one random access at a time, fast ones 32, as their data sheets
  * do. (A request through FUSE takes some 50 us, which one at a time would measure instead.)
+ *
+ * A signal that ends it is noted, and looked at between accesses: there is a mount to be unmounted,
+ * and a file of up to 1 GiB, mostly in memory, to be removed.
  */
 #define _GNU_SOURCE
 #include "spindle_selftest.h"
@@ -15,6 +18,7 @@
 #include <linux/aio_abi.h>
 #include <math.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +49,31 @@ struct bench {
     uint64_t file_bytes;
 };
 
+static volatile sig_atomic_t stop_signal; /* 0: none yet */
+
+static void note_signal(int number)
+{
+    stop_signal = number;
+}
+
+static void note_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    const struct sigaction note = {.sa_handler = note_signal};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        (void)sigaction(numbers[i], &note, NULL);
+}
+
+/* As if it had not been noted. */
+static void die_of(int number)
+{
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
 static int fail(const char *what)
 {
+    if (stop_signal) return -1;
     fprintf(stderr, "spindle: self-test: %s: %s\n", what, strerror(errno));
     return -1;
 }
@@ -57,11 +84,14 @@ static int run_self(const struct bench *bench)
     int status;
     pid_t child = fork();
     if (child == 0) {
+        (void)setsid(); /* a terminal's Ctrl-C is for who will unmount it */
         execl("/proc/self/exe", "spindle", "--device", bench->device->name, bench->backing,
               bench->mount_point, (char *)NULL);
         _exit(1);
     }
-    if (child < 0 || waitpid(child, &status, 0) < 0) return fail("fork");
+    if (child < 0) return fail("fork");
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return fail("waitpid");
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
@@ -79,7 +109,7 @@ static double write_file(const struct bench *bench, const char *path, uint64_t n
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     bool ok = fd >= 0;
     for (uint64_t n = 0; ok && n < n_bytes; n += CHUNK_BYTES)
-        ok = write(fd, bench->buffer, CHUNK_BYTES) == CHUNK_BYTES;
+        ok = !stop_signal && write(fd, bench->buffer, CHUNK_BYTES) == CHUNK_BYTES;
     ok = ok && !fsync(fd);
     if (fd >= 0) close(fd);
     return ok ? (double)n_bytes / seconds_since(begin) : fail(path);
@@ -91,7 +121,7 @@ static double read_file(const struct bench *bench)
     bool ok = fd >= 0 && !posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     int64_t begin = model_now();
     for (uint64_t n = 0; ok && n < bench->file_bytes; n += CHUNK_BYTES)
-        ok = read(fd, bench->buffer, CHUNK_BYTES) == CHUNK_BYTES;
+        ok = !stop_signal && read(fd, bench->buffer, CHUNK_BYTES) == CHUNK_BYTES;
     if (fd >= 0) close(fd);
     return ok ? (double)bench->file_bytes / seconds_since(begin) : fail(bench->file);
 }
@@ -134,7 +164,7 @@ static int access_randomly(const struct bench *bench, aio_context_t context,
         }
         if (n_new && syscall(SYS_io_submit, context, n_new, ready) != n_new) return -1;
         n_ready = syscall(SYS_io_getevents, context, 1L, (long)access->depth, events, NULL);
-        if (n_ready < 1) return -1;
+        if (n_ready < 1 || stop_signal) return -1;
         for (long i = 0; i < n_ready; i++) {
             if (events[i].res != IO_BYTES) return -1;
             ready[i] = (struct iocb *)(uintptr_t)events[i].obj;
@@ -266,6 +296,7 @@ int selftest(char *const *names, int n_names)
     struct bench bench = {0};
     int status = 0;
 
+    note_signals();
     (void)sched_setscheduler(0, SCHED_RR, &param);
     for (int i = 0; i < n_names; i++) {
         if (device_find(names[i])) continue;
@@ -279,7 +310,9 @@ int selftest(char *const *names, int n_names)
     for (int i = 0; !status && i < 4; i++)
         printf(" %8s %8s %6s", "model", "measured", "");
     if (!status) printf("\n");
-    for (size_t i = 0; status <= 1 && (n_names ? i < (size_t)n_names : device_at(i) != NULL); i++) {
+    size_t n = 0;
+    while (n_names ? n < (size_t)n_names : device_at(n) != NULL) n++;
+    for (size_t i = 0; status <= 1 && !stop_signal && i < n; i++) {
         bench.device = n_names ? device_find(names[i]) : device_at(i);
         int one = test_preset(&bench);
         if (one) status = one;
@@ -291,5 +324,6 @@ int selftest(char *const *names, int n_names)
         (void)rmdir(bench.backing);
         (void)rmdir(bench.folder);
     }
+    if (stop_signal) die_of(stop_signal);
     return status;
 }

@@ -14,7 +14,7 @@ import unittest
 import zlib
 
 import bamfile
-from harness import ROOT, SAMTOOLS, SLOW, CliTest, environment, wait_for
+from harness import ROOT, SAMTOOLS, SLOW, CliTest, default_signals, environment, wait_for
 
 REFS = [("chr1", 100_000), ("chr2", 50_000)]
 SPINDLE = ROOT / "bench" / "spindle"
@@ -228,16 +228,22 @@ class Bench2014(CliTest):
                          "left temporary files: left")
 
     def test_interrupted(self):
+        """Also by a terminal that is closed; but then not behind nohup."""
         command = self.words("--spindle", "/no/spindle", "--experiment", "low-coverage",
                              "--rocksort", self.fake_rocksort("exec sleep 60"))
-        with subprocess.Popen(command, env=environment(self.scratch), cwd=self.work,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE) as process:
-            wait_for(lambda: list(self.scratch.glob("*/log")), 30 * SLOW, "the run")
-            process.send_signal(signal.SIGTERM)
-            _, err = process.communicate(timeout=30 * SLOW)
-        self.assertEqual(process.returncode, 130, err)
-        self.assertEqual(os.listdir(self.scratch), [])
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(signal=number.name), \
+                    subprocess.Popen(["nohup", *command] if number == signal.SIGTERM else command,
+                                     env=environment(self.scratch), cwd=self.work,
+                                     preexec_fn=default_signals, stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+                wait_for(lambda: list(self.scratch.glob("*/log")), 30 * SLOW, "the run")
+                if number == signal.SIGTERM:
+                    process.send_signal(signal.SIGHUP)
+                process.send_signal(number)
+                _, err = process.communicate(timeout=30 * SLOW)
+                self.assertEqual(process.returncode, 130, err)
+                self.assertEqual(os.listdir(self.scratch), [])
 
     # The command line
 

@@ -15,7 +15,7 @@ import unittest
 
 import bamfile
 import generate
-from harness import ROOT, SLOW, SPILL_BUDGET, CliTest, wait_for
+from harness import ROOT, SLOW, SPILL_BUDGET, CliTest, environment, wait_for
 
 SPINDLE = str(ROOT / "bench" / "spindle")
 NO_FUSE, NO_CGROUP = 77, 78
@@ -274,6 +274,13 @@ class Counters(SpindleTest):
         path.write_bytes(bytes(n_bytes))
         return path
 
+    def read_directly(self, path):
+        """Past the page cache, which may lose a page before it is copied, and read it again."""
+        with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(
+                name, flags | os.O_DIRECT)) as file, mmap.mmap(-1, 4 * MIB) as memory:
+            while file.readinto(memory):
+                pass
+
     def test_sequential(self):
         """One seek, or a few if something else writes a block."""
         path = self.mount / "file"
@@ -283,10 +290,13 @@ class Counters(SpindleTest):
         self.assertGreater(wrote["consecutive_ratio"], 0.9)
         self.assertGreater(wrote["mean_write_bytes"], 200000)
         read = self.counted(lambda: path.read_bytes())
-        self.assertEqual(read["read_bytes"], 40 * MIB)
-        self.assertEqual(read["reads"] * 128 * 1024, 40 * MIB, "128 KiB of read-ahead")
-        self.assertLessEqual(read["seeks"], 3)
-        self.assertAlmostEqual(read["busy_s"], 40 * MIB / 2e9, delta=0.01)
+        # Pages that the page cache has lost before they were copied are read again, one by one.
+        again = read["small_reads"]
+        self.assertEqual((read["reads"] - again) * 128 * 1024, 40 * MIB, "128 KiB of read-ahead")
+        self.assertGreaterEqual(read["read_bytes"], 40 * MIB)
+        self.assertLessEqual(read["read_bytes"], 40 * MIB + again * 32 * 1024)
+        self.assertLessEqual(read["seeks"], 3 + 2 * again)
+        self.assertAlmostEqual(read["busy_s"], 40 * MIB / 2e9, delta=0.01 + again / 1000)
         self.assertEqual(read["writes"], 0)
 
     def test_random(self):
@@ -329,7 +339,7 @@ class Counters(SpindleTest):
                     b.write(bytes(MIB))
 
         self.assertLess(self.counted(write)["seeks"], 40)
-        read = self.counted(lambda: (self.mount / "a").read_bytes())
+        read = self.counted(lambda: self.read_directly(self.mount / "a"))
         self.assertEqual(read["read_bytes"], 40 * MIB)
         self.assertLess(read["seeks"], 16)
 
@@ -401,7 +411,7 @@ class Counters(SpindleTest):
         """Four drives share a file."""
         self.mount_with("--device", "c1.xlarge", "--read-rate", "500", "--write-rate", "500")
         path = self.make("file", 32 * MIB)
-        got = self.counted(lambda: path.read_bytes())
+        got = self.counted(lambda: self.read_directly(path))
         self.assertEqual(got["read_bytes"], 32 * MIB)
         self.assertLessEqual(got["seeks"], 8)
 
@@ -525,9 +535,24 @@ class Interface(SpindleTest):
                      ["--stripe", "x", self.backing, self.mount], ["--report", self.backing],
                      ["--devices", "2", self.backing, self.backing],
                      ["--read-rate", "-1", self.backing, self.backing],
-                     [self.backing, self.work / "missing"], ["run", "--memory", "1M"]):
+                     [self.backing, self.work / "missing"], ["run", "--memory", "1M"],
+                     ["--write-buffer", "0", self.backing, self.backing]):
             self.spindle(*args, status=1)
         self.assertIn("barracuda", self.spindle("--list"))
+
+    def test_self_test_interrupted(self):
+        """It leaves no mount, no server and no file."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(signal=number.name), \
+                    subprocess.Popen([SPINDLE, "--self-test", "ebs-st1"],
+                                     env=environment(self.work), stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.PIPE) as process:
+                wait_for(lambda: any(map(os.path.ismount, self.work.glob("spindle-*/mount"))),
+                         LIMIT_S, "the mount")
+                process.send_signal(number)
+                _, err = process.communicate(timeout=LIMIT_S)
+                self.assertEqual(process.returncode, -number, err)
+                self.assertEqual(list(self.work.glob("spindle-*")), [])
 
     def test_rates(self):
         """A slow preset reaches its figures; once more if the machine was busy."""

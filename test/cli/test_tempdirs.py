@@ -250,6 +250,18 @@ class Codec(DirsTest):
                               budget=SPILL_BUDGET)
         self.assertEqual(self.runs_of_codecs(result)[0]["none"], 0, result.err)
 
+    def test_auto_in_little_memory_from_a_pipe(self):
+        """Nobody knows how much is to come, or -s says too little: only compressed it fits."""
+        self.mount(self.dirs[0], "5700k")
+        sam = generate.odd(15000, seed=73).encode()
+        fixed = ["--temp-codec", "none"], ["--temp-codec", "lz4"]
+        for options, status in ((fixed[0], 1), (fixed[1], 0), ([], 0), (["-s", "100K"], 0)):
+            result = self.rocksort(*options, "--no-resume", "-T", self.dirs[0], "-o",
+                                   self.path("out.bam"), "-", stdin=sam, budget=SPILL_BUDGET)
+            with self.subTest(options=options):
+                self.assertEqual(result.status, status, result.err)
+                self.assertEqual(os.listdir(self.dirs[0]), [])
+
     def test_named(self):
         source = self.write("in.sam", generate.odd(9000, seed=74))
         for codec in ("none", "snappy", "lz4", "zstd"):

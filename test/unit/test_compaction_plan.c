@@ -155,6 +155,7 @@ static void test_on(void **state)
         assert_true(plan.compact);
         assert_int_equal(plan.reason, COMPACTION_ASKED_FOR);
         assert_int_equal(plan.width, k);
+        assert_int_equal(plan.least_width, k);
         assert_true(plan.max_files >= n / k + k);
         assert_true(plan.max_files <= 2.5 * k);
         facts.n_runs_expected = n;
@@ -167,6 +168,22 @@ static void test_on(void **state)
         assert_false(plan.compact);
         assert_int_equal(plan.reason, COMPACTION_NO_NEED);
     }
+}
+
+/* Little memory, many runs: rows of less than a width do, or they would remain between compacted
+   files, which are then compacted again. */
+static void test_far_more_runs_than_a_width_squared(void **state)
+{
+    (void)state;
+    struct compaction_facts facts = usual_facts(COMPACTION_ON);
+    facts.compaction_bytes = 12 * 64 * KIB;
+    struct compaction_plan plan = first_plan(facts, 1000, 1000);
+    assert_true(plan.compact);
+    assert_int_equal(plan.width, 12);
+    assert_int_equal(plan.least_width, 6);
+    plan = first_plan(facts, 400, 400);
+    assert_int_equal(plan.width, 12);
+    assert_int_equal(plan.least_width, 12);
 }
 
 /* An unknown or too low SIZE: plans grow with the runs, and never shrink. */
@@ -282,6 +299,30 @@ static void test_open_files(void **state)
     }
 }
 
+/* Each file takes some memory, however many may be open: 6,156 took more than 16 MiB allow. */
+static void test_memory_of_files(void **state)
+{
+    (void)state;
+    unsigned before = 0;
+    for (size_t scan_bytes = 2 * MIB; scan_bytes <= 512 * MIB; scan_bytes *= 2) {
+        struct compaction_facts facts = fast_facts(COMPACTION_OFF);
+        facts.most_files = 100000;
+        facts.scan_bytes = scan_bytes;
+        facts.compaction_bytes = scan_bytes / 2;
+        struct compaction_plan plan = first_plan(facts, 20000, 0);
+        assert_true(plan.compact);
+        assert_int_equal(plan.reason, COMPACTION_MEMORY);
+        unsigned most = plan.max_files + plan.width;
+        assert_true(most > before && plan.max_files > 1000);
+        /* 12 KiB each in what there is besides a budget of twice the memory for the scan. */
+        assert_true(most * 12 * KIB <= 32 * MIB + scan_bytes / 4);
+        before = most;
+        assert_false(first_plan(facts, most / 2, 0).compact);
+        facts.mode = COMPACTION_ON;
+        assert_true(first_plan(facts, 20000, 10000000).max_files <= most);
+    }
+}
+
 static void test_reasons_in_words(void **state)
 {
     (void)state;
@@ -302,11 +343,13 @@ int main(void)
         cmocka_unit_test(test_scan_read_bytes),
         cmocka_unit_test(test_off),
         cmocka_unit_test(test_on),
+        cmocka_unit_test(test_far_more_runs_than_a_width_squared),
         cmocka_unit_test(test_plans_follow_the_runs),
         cmocka_unit_test(test_auto),
         cmocka_unit_test(test_auto_knows_small_reads),
         cmocka_unit_test(test_auto_is_monotonic),
         cmocka_unit_test(test_open_files),
+        cmocka_unit_test(test_memory_of_files),
         cmocka_unit_test(test_reasons_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

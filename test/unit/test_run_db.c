@@ -9,6 +9,8 @@
 #include "small_disk.h"
 
 #include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -413,6 +415,38 @@ static void test_direct_compaction_while_runs_come(void **state)
     check_compaction_while_runs_come(state, true);
 }
 
+struct asker {
+    const struct run_db *db;
+    atomic_bool stop;
+};
+
+static void *ask(void *arg)
+{
+    struct asker *asker = arg;
+    while (!atomic_load(&asker->stop)) (void)run_db_is_compacting(asker->db);
+    return NULL;
+}
+
+/* Who writes runs and has no space asks whether something is compacted, while who ends them begins
+   the first compaction. */
+static void test_asked_while_it_is_opened_again(void **state)
+{
+    struct rng rng = rng_start(107);
+    struct block *blocks = make_run(&rng, 0, EVEN_BLOCKS, 100);
+    struct run_db *db = make_db_how(*state, true);
+    struct asker asker = {.db = db};
+    pthread_t thread;
+    assert_non_null(db);
+    store_run(&rng, db, blocks, EVEN_BLOCKS);
+    assert_int_equal(pthread_create(&thread, NULL, ask, &asker), 0);
+    assert_int_equal(run_db_compact(db, 6, 6, 20), 0);
+    atomic_store(&asker.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(scan_all(&rng, db, blocks, EVEN_BLOCKS), 0);
+    run_db_destroy(db);
+    release_blocks(blocks, EVEN_BLOCKS);
+}
+
 /* Nothing is compacted unasked; asked for later, everything at once. */
 static void test_compaction_of_what_is_there(void **state)
 {
@@ -629,6 +663,7 @@ int main(void)
         TEST_IN_DIR(test_truncated_file_is_an_error),
         TEST_IN_DIR(test_compaction_while_runs_come),
         TEST_IN_DIR(test_direct_compaction_while_runs_come),
+        TEST_IN_DIR(test_asked_while_it_is_opened_again),
         TEST_IN_DIR(test_compaction_of_what_is_there),
         TEST_IN_DIR(test_compaction_during_a_scan),
         TEST_IN_DIR(test_destroyed_while_compacting),

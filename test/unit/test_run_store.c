@@ -11,6 +11,9 @@
 #include "run_store.h"
 #include "scratch_dir.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+
 enum { VALUE_BYTES = 1000, KEY_BYTES = 12, MIB = 1 << 20 };
 
 struct key {
@@ -165,6 +168,30 @@ static bool is_empty(const char *dir)
 }
 
 /* ---- directories ---- */
+
+/* Lanes with a handful of files each would be compacted all the time, or not work at all. */
+static void test_lanes(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned n_files, n_dirs, n_lanes;
+    } cases[] = {{4096, 1, 4}, {4096, 32, 3}, {256, 1, 4}, {256, 2, 2},
+                 {256, 8, 1},  {128, 1, 2},   {128, 2, 1}, {128, 8, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pid_t child = fork();
+        if (child == 0) {       /* a hard limit cannot be raised again */
+            const struct rlimit limit = {cases[i].n_files, cases[i].n_files};
+            _exit(setrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+                          run_store_choose_lanes(cases[i].n_dirs, true) == cases[i].n_lanes &&
+                          run_store_choose_lanes(cases[i].n_dirs, false) == 1
+                      ? 0
+                      : 1);
+        }
+        int status = -1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (status != 0) fail_msg("case %zu", i);
+    }
+}
 
 static void test_runs_spread(void **state)
 {
@@ -417,6 +444,30 @@ static void test_compaction(void **state)
     }
 }
 
+/* Memory for rows of 6 only, where 16 were right: there is more to rewrite, but not again and
+   again. */
+static void test_compaction_in_little_memory(void **state)
+{
+    (void)state;
+    static const char *const dirs[] = {"a"};
+    const unsigned n_runs = 250;
+    struct rng rng = rng_start(160);
+    struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_ON, n_runs);
+    settings.means.compaction_bytes = settings.slow_means.compaction_bytes = 6 << 16;
+    assert_int_equal(mkdir(dirs[0], 0700), 0);
+    struct run_store *store = run_store_create(&settings);
+    struct run_store_stats stats;
+    struct keys all = {0};
+    add_compacted_runs(&rng, store, n_runs, n_runs, &all);
+    run_store_stats(store, &stats);
+    assert_int_equal(stats.width, 6);
+    CHECK(&rng, stats.n_files <= 55);
+    CHECK(&rng, stats.compacted_bytes <= stats.run_bytes * 3);
+    (void)check_scans(&rng, store, &all);
+    run_store_destroy(store);
+    remove_dirs(1);
+}
+
 /* Two runs behind larger files, as compacted ones are, of which no row is wide enough: the last
    compaction takes the two, and not the others after them because there are still too many. */
 static void test_settling_compacts_once(void **state)
@@ -514,6 +565,7 @@ static void test_no_space_to_compact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lanes),
         TEST_IN_PLACE(test_runs_spread),
         TEST_IN_PLACE(test_empty_store),
         TEST_IN_PLACE(test_destroyed_at_any_time),
@@ -523,6 +575,7 @@ int main(void)
         TEST_IN_PLACE(test_full_while_writing),
         TEST_IN_PLACE(test_all_full),
         TEST_IN_PLACE(test_compaction),
+        TEST_IN_PLACE(test_compaction_in_little_memory),
         TEST_IN_PLACE(test_settling_compacts_once),
         TEST_IN_PLACE(test_compaction_with_wrong_numbers),
         TEST_IN_PLACE(test_switched_off),

@@ -19,6 +19,7 @@ static struct sort_plan_facts usual_facts(uint64_t memory_bytes, unsigned n_thre
         .n_cpus = n_threads,
         .codec_auto = true,
         .n_dirs = 1,
+        .n_lanes = 1,
         .seek_seconds = 0.0001,
         .bytes_per_second = 300e6,
         .parallel = 1,
@@ -84,7 +85,7 @@ static void test_times(void **state)
 static void test_compaction(void **state)
 {
     (void)state;
-    struct sort_plan_facts facts = usual_facts(128 * MIB, 2, 64 * GIB);
+    struct sort_plan_facts facts = usual_facts(256 * MIB, 2, 128 * GIB);
     assert_int_equal(plan_of(&facts).compaction.reason, COMPACTION_OPEN_FILES);
     facts.most_files = 20000;
     assert_false(plan_of(&facts).compaction.compact);
@@ -96,10 +97,11 @@ static void test_compaction(void **state)
     /* One rotating disk. */
     facts.compaction = COMPACTION_AUTO;
     facts.slow_to_seek = true;
+    facts.n_lanes = 4;
     facts.seek_seconds = 0.012;
     facts.bytes_per_second = 150e6;
     plan = plan_of(&facts);
-    assert_int_equal(plan.n_databases, RUN_STORE_SLOW_LANES);
+    assert_int_equal(plan.n_databases, 4);
     assert_int_equal(plan.codec, TEMP_CODEC_ZSTD);
     assert_true(plan.n_seeks > 0);
     facts.compaction = COMPACTION_OFF;
@@ -136,6 +138,7 @@ static void test_random(void **state)
         struct sort_plan_facts facts = usual_facts(memory, n_threads, bytes);
         facts.slow_to_seek = rng_one_in(&rng, 2);
         if (facts.slow_to_seek) facts.seek_seconds = 0.01;
+        if (facts.slow_to_seek) facts.n_lanes = 1 + (unsigned)rng_below(&rng, 4);
         facts.compaction = (enum compaction_mode)rng_below(&rng, 3);
         facts.n_dirs = 1 + (unsigned)rng_below(&rng, 4);
         if (rng_one_in(&rng, 8)) facts.bytes_per_second = facts.seek_seconds = 0;
