@@ -13,7 +13,7 @@ static int refuse(const char *path, const char *problem)
     return -1;
 }
 
-/* As store_dir_open. Whoever only looks at a store (--clean, the next sort beside it) holds its lock
+/* As store_dir_open. Whoever only looks at a store (--clean, the next sort beside it) has its lock
    for a moment. */
 static int open_dir(const char *path, struct store_dir *dir, const char **problem)
 {

@@ -92,6 +92,19 @@ static bool can_write_beside(const char *path)
     return can;
 }
 
+/* True if the file is somebody else's in a directory like /tmp, where only its owner may rename or
+   remove it. Nor may others overwrite it there, on a system that is set up like most. */
+static bool is_kept_by_owner(const char *path, const struct stat *file)
+{
+    struct stat st;
+    char *dir = path_parent(path);
+    uid_t me = geteuid();
+    bool kept = dir && stat(dir, &st) == 0 && (st.st_mode & S_ISVTX) && me != 0 &&
+                st.st_uid != me && file->st_uid != me;
+    free(dir);
+    return kept;
+}
+
 /* A name beside the file; of a long name only as much as leaves room for what is added. */
 static char *make_temporary(const char *final)
 {
@@ -138,7 +151,10 @@ int output_path_choose(struct output_path *path, const char *name)
             path->final = NULL;
             return 0;
         }
-        if (beside) path->temporary = make_temporary(path->final);
+        if (beside && exists && is_kept_by_owner(path->final, &st))
+            errno = EPERM;
+        else if (beside)
+            path->temporary = make_temporary(path->final);
     }
     if (path->temporary) return 0;
     diag_error("cannot create '%s': %s", name, strerror(errno));

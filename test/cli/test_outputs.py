@@ -43,6 +43,26 @@ class Names(UserTest):
             self.assertEqual(made.read_bytes(), b"precious")
             made.unlink()
 
+    def test_sticky(self):
+        """In a directory like /tmp only its owner can replace a file: found out when all was
+        sorted."""
+        somebody, out = self.somebody(), self.where / "out.bam"
+        if not somebody:
+            self.skipTest("nobody else's files (not root)")
+        out.write_bytes(b"precious")
+        out.chmod(0o666)
+        self.where.chmod(0o1777)
+        os.symlink(out, self.path("link"))
+        for name in (out, self.path("link")):
+            result = self.run_program([*somebody, SAMTOOLS, "rocksort", "-T", self.scratch, "-o",
+                                       name, self.path("absent.bam")])
+            self.assert_error(result, f"cannot create '{name}': Operation not permitted")
+        self.assertEqual(out.read_bytes(), b"precious")
+        os.chown(out, 65534, 65534)
+        result = self.run_program([*somebody, SAMTOOLS, "rocksort", "-o", out, self.source()])
+        self.assertEqual(result.status, 0, result.err)
+        self.assertTrue(bamfile.looks_complete(out))
+
     def test_open_files(self):
         """-o /dev/stdout or /dev/fd/N made temporary data in /dev or /proc, if it could, and put a
         new file in the place of the one that was open: whoever had it open saw nothing."""
