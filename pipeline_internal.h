@@ -131,6 +131,7 @@ struct pipeline {
     struct run_store *store;
     pthread_t ending_thread;
     bool ending_thread_runs;
+    bool waited_in_vain;        /* for a compaction; who ends runs, after that who settles */
     struct codec_facts codec_facts;     /* when the last run was begun: */
     double codec_seconds, codec_put_seconds, codec_write_seconds, codec_wait_seconds;
     double codec_job_seconds;

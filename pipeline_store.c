@@ -88,7 +88,8 @@ uint64_t store_expected_runs(struct pipeline *p)
 /* Between runs: lets the store compact what it wants to, once there is memory for that. */
 static int compact_runs(struct pipeline *p)
 {
-    if (!run_store_wants_compaction(p->store, store_expected_runs(p))) return 0;
+    if (run_store_is_compacting(p->store)) p->waited_in_vain = false;
+    if (!run_store_wants_compaction(p->store, store_expected_runs(p), p->waited_in_vain)) return 0;
     pipeline_lock(p);
     /* After a failure batches may be freed at any time. */
     if (!p->compacting && !pipeline_failed(p))
@@ -103,16 +104,17 @@ static int compact_runs(struct pipeline *p)
    and it helps. */
 static void wait_for_compaction(struct pipeline *p, bool only_if_crowded)
 {
-    /* One that is due begins at once, if RocksDB's thread gets a CPU; or never, if there is no row
-       of files for it. */
-    enum { POLL_MICROSECONDS = 20000, IDLE_POLLS = 25, CROWDED_IDLE_POLLS = 5 };
-    int most_idle = only_if_crowded ? CROWDED_IDLE_POLLS : IDLE_POLLS;
-    for (int idle = 0; idle < most_idle && !pipeline_failed(p);) {
+    /* One that is due begins at once, if RocksDB's thread gets a CPU, which may take a while on a
+       busy machine; or never, if there is no row of files for it: then the next wait is short. */
+    enum { POLL_MICROSECONDS = 20000, IDLE_POLLS = 25, IN_VAIN_POLLS = 5 };
+    int most_idle = only_if_crowded && p->waited_in_vain ? IN_VAIN_POLLS : IDLE_POLLS, idle = 0;
+    while (idle < most_idle && !pipeline_failed(p)) {
         if (only_if_crowded && !run_store_is_crowded(p->store)) return;
         idle = run_store_is_compacting(p->store) ? 0 : idle + 1;
-        if (idle > 2 && !run_store_compaction_is_due(p->store)) return;
+        if (idle > 2 && !run_store_compaction_is_due(p->store)) break;
         (void)usleep(POLL_MICROSECONDS);
     }
+    p->waited_in_vain = true;
 }
 
 /* With the lock held: takes the oldest run that is to be ended. */

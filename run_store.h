@@ -94,9 +94,10 @@ void run_store_abandon_run(struct stored_run *run);
 /*
  * After a run has ended, with the runs that are expected in all by now (0: unknown): returns true
  * if something should be compacted. The caller then makes compaction_bytes of memory free, if it
- * has not, and calls run_store_compact.
+ * has not, and calls run_store_compact. `stuck`: waiting for one that is due was in vain, since no
+ * row of files is long enough; then there may be more files.
  */
-bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected);
+bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck);
 int run_store_compact(struct run_store *store);
 
 /* After the last run: lets what is left over be compacted, too, if there are many files. */

@@ -25,7 +25,7 @@ static bool is_behind(const struct volume *volume)
    of one size in a row. */
 static void leave_room(const struct run_store *store, struct volume *volume)
 {
-    if (!is_behind(volume) || run_db_is_compacting(volume->db)) return;
+    if (!is_behind(volume)) return;
     unsigned n = run_db_n_files(volume->db), width = volume->applied_width;
     if (n + width + OTHER_FILES / 4 < store->facts.most_files && n > volume->plan.max_files)
         volume->plan.max_files = n;
@@ -44,7 +44,7 @@ static int stop_failed_compactions(struct volume *volume)
     return run_db_stop_compactions(volume->db);
 }
 
-bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected)
+bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck)
 {
     bool wanted = false;
     for (size_t i = 0; i < store->n_volumes; i++) {
@@ -58,7 +58,7 @@ bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expecte
         facts.bytes_per_second = volume->disk.bytes_per_second;
         facts.parallel = volume->disk.parallel;
         volume->plan = compaction_decide(&facts, store->width);
-        leave_room(store, volume);
+        if (stuck) leave_room(store, volume);
         if (plan_has_changed(volume)) wanted = true;
         if (volume->applied_width > 0 && run_db_compact_failed(volume->db)) wanted = true;
     }

@@ -229,7 +229,7 @@ static void test_empty_store(void **state)
     struct run_store_disks disks;
     struct keys all = {0};
     assert_int_equal(run_store_n_runs(store), 0);
-    assert_false(run_store_wants_compaction(store, 100));
+    assert_false(run_store_wants_compaction(store, 100, true));
     assert_int_equal(run_store_compact(store), 0);
     assert_int_equal(run_store_settle(store), 0);
     assert_false(run_store_is_compacting(store));
@@ -408,7 +408,7 @@ static void add_compacted_runs(struct rng *rng, struct run_store *store, unsigne
 {
     for (unsigned run = 0; run < n_runs; run++) {
         add_run(rng, store, run, 20, all);
-        if (run_store_wants_compaction(store, n_expected))
+        if (run_store_wants_compaction(store, n_expected, true))
             assert_int_equal(run_store_compact(store), 0);
         wait_if_crowded(store);
     }
@@ -483,7 +483,7 @@ static void test_settling_compacts_once(void **state)
     add_run(&rng, store, N_LARGE, SMALL, &all);
     add_run(&rng, store, N_LARGE + 1, SMALL, &all);
     assert_int_equal(run_store_flush(store), 0);
-    assert_true(run_store_wants_compaction(store, 120));
+    assert_true(run_store_wants_compaction(store, 120, true));
     assert_int_equal(run_store_compact(store), 0);
     wait_for_compactions(store);
     run_store_stats(store, &stats);
@@ -523,7 +523,7 @@ static void test_switched_off(void **state)
     struct keys all = {0};
     for (unsigned run = 0; run < 40; run++) {
         add_run(&rng, store, run, 2, &all);
-        assert_false(run_store_wants_compaction(store, 100));
+        assert_false(run_store_wants_compaction(store, 100, true));
     }
     run_store_stats(store, &stats);
     assert_int_equal(stats.n_files, 40);
@@ -546,11 +546,11 @@ static void test_no_space_to_compact(void **state)
     if (!mount_small_disk("small", 40 * 110000 + (4 << 20) + 500000)) skip();
     struct run_store *store = run_store_create(&settings);
     for (unsigned run = 0; run < 40; run++) add_run(&rng, store, run, 100, &all);
-    assert_true(run_store_wants_compaction(store, 60));
+    assert_true(run_store_wants_compaction(store, 60, true));
     assert_int_equal(run_store_compact(store), 0);
-    for (int i = 0; i < 500 && !run_store_wants_compaction(store, 60); i++) (void)usleep(10000);
+    for (int i = 0; i < 500 && !run_store_wants_compaction(store, 60, true); i++) (void)usleep(10000);
     assert_int_equal(run_store_compact(store), 0);
-    assert_false(run_store_wants_compaction(store, 60));
+    assert_false(run_store_wants_compaction(store, 60, true));
     assert_false(run_store_is_compacting(store));
     assert_false(run_store_is_crowded(store));
     assert_int_equal(run_store_settle(store), 0);
