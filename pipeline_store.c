@@ -85,7 +85,8 @@ uint64_t store_expected_runs(struct pipeline *p)
 
 /* ---- the thread that ends runs ---- */
 
-/* Between runs: lets the store compact what it wants to, once there is memory for that. */
+/* Between runs: lets the store compact what it wants to, once there is memory for that; or without
+   where the next files could not be opened. */
 static int compact_runs(struct pipeline *p)
 {
     if (run_store_is_compacting(p->store)) p->waited_in_vain = false;
@@ -97,7 +98,7 @@ static int compact_runs(struct pipeline *p)
     p->compacting = true;
     bool ready = p->n_to_retire == 0;
     pipeline_unlock(p);
-    return ready ? run_store_compact(p->store) : 0;
+    return ready || run_store_is_crowded(p->store) ? run_store_compact(p->store) : 0;
 }
 
 /* Waits while a compaction is under way or about to begin; or only while there are too many files
