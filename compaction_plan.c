@@ -9,6 +9,7 @@ enum {
     RUNS_IF_UNKNOWN = 400,      /* a guess, of all databases; with 100 or 1,600 it costs a quarter
                                    more seeks */
     MIN_READ_BYTES = 64 * KIB,
+    PAGE_BYTES = 4 * KIB,
     SPARE_FILES = 8,            /* appear while a compaction runs */
     SQUARES = 5,                /* see compaction_decide */
     FILE_BYTES = 16 * KIB,      /* of each file that is scanned RocksDB holds 12 KiB or so */
@@ -41,7 +42,7 @@ static size_t whole_requests(size_t n_bytes)
 {
     enum { END_BYTES = 64 * KIB };
     if (n_bytes > MAX_READ_BYTES) n_bytes = MAX_READ_BYTES;
-    if (n_bytes < REQUEST_BYTES) return n_bytes & ~(size_t)4095;
+    if (n_bytes < REQUEST_BYTES) return n_bytes & ~(size_t)(PAGE_BYTES - 1);
     return n_bytes / REQUEST_BYTES * REQUEST_BYTES - END_BYTES;
 }
 
@@ -61,7 +62,7 @@ size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct)
 {
     size_t share = n_files > 0 ? memory / n_files : 0;
     share = share > 2 * SCAN_FILE_BYTES ? share - SCAN_FILE_BYTES : share / 2;
-    if (direct && share < MIN_READ_BYTES) return MIN_READ_BYTES;
+    if (direct && share < PAGE_BYTES) return PAGE_BYTES;    /* of thousands of files (-s off) */
     if (!direct && share < 2 * KERNEL_READ_BYTES) return 0;
     return whole_requests(share);
 }

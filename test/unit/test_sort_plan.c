@@ -66,8 +66,9 @@ static void test_times(void **state)
         double deflate_seconds, deflate_ratio;  /* 0: the default level */
         double seconds;
     } points[] = {
-        {512 * MIB, 4.4e-9, 0.33, 10.4}, {64 * MIB, 4.4e-9, 0.33, 11.9}, {512 * MIB, 0.18e-9, 1, 8.5},
-        {512 * MIB, 0, 0, 32.9}, {3 * GIB, 4.4e-9, 0.33, 8.1},
+        {512 * MIB, 4.4e-9, 0.33, 10.4}, {64 * MIB, 4.4e-9, 0.33, 11.9},
+        {512 * MIB, 0.18e-9, 1, 8.5},    {512 * MIB, 0, 0, 32.9},
+        {3 * GIB, 4.4e-9, 0.33, 8.1},
     };
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
         struct sort_plan_facts facts = usual_facts(points[i].memory_bytes, 2, 2080000000);
