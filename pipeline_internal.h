@@ -8,7 +8,10 @@
  * pipeline_load.c      reader: input to sorted batches, with pipeline_load_jobs.c
  * pipeline_spill.c     spiller: batches to runs in the store
  * pipeline_store.c     the store while loading: its thread ends runs and has them compacted
- * pipeline_resume.c    the store as something with which another process can go on
+ * pipeline_resume.c    the store as something with which another process can go on, by what
+ *                      pipeline_resume_record.c writes down
+ * pipeline_durable.c   from when on it survives a power failure
+ * pipeline_leftovers.c what earlier sorts of the same have left
  * pipeline_verify.c    --verify: workers check parts of the input for their order
  * pipeline_space.c     warnings about disks that are too small
  * pipeline_merge.c     dispatcher and writer: runs and batches to output, with pipeline_feed.c and
@@ -284,12 +287,6 @@ bool resume_is_an_input(const struct pipeline *p, const char *file);
 /* When the outputs are chosen: looks whether one of them would destroy an input. */
 void resume_look_at_output(struct pipeline *p);
 
-/* Before loading: remembers what the record will say of the inputs and their header. */
-int resume_remember_inputs(struct pipeline *p);
-
-/* When the store was made: writes its record. Failing to is no error: there is a warning. */
-int resume_begin_store(struct pipeline *p);
-
 /* True if all batches must be in runs before the merge. */
 bool resume_needs_all_runs(const struct pipeline *p);
 
@@ -337,14 +334,35 @@ static inline bool resume_drops_block(const struct pipeline *p, const uint8_t *k
     return false;
 }
 
+void resume_release(struct pipeline *p);
+
+/* pipeline_resume_record.c */
+
+/* Before loading: remembers what the record will say of the inputs and their header. */
+int resume_remember_inputs(struct pipeline *p);
+
+/* When the store was made: writes its record. Failing to is no error: there is a warning. */
+int resume_begin_store(struct pipeline *p);
+
+/* Writes the record into all directories. Returns 0 if one of them has it, else -1; there is a
+   warning unless all have. */
+int resume_write_record(struct pipeline *p, enum store_state state);
+
+/* The same; *written, which other threads look at, tells whether that worked. */
+void resume_note_record(struct pipeline *p, enum store_state state, bool *written);
+
+/* What is remembered of a file besides its path: its size and time of change. */
+void resume_describe(const struct stat *st, struct store_input *input);
+
+/* The same; false if there is no such regular file. */
+bool resume_describe_file(const char *path, struct store_input *input);
+
 /* The output's name, with its index's, for whoever works in another directory, to be freed; NULL
    without memory. Not for standard output. */
 char *resume_output_name(const struct pipeline *p);
 
 /* The directories' names for whoever works in another one; for free_paths. NULL without memory. */
 char **resume_absolute_paths(const struct pipeline *p);
-
-void resume_release(struct pipeline *p);
 
 /* pipeline_leftovers.c */
 

@@ -1,11 +1,11 @@
 /*
- * pipeline_resume.c -- the store as something that outlives the process: what is written down while
- * it is filled, whether it stays when the sort fails, and how another process goes on with it.
+ * pipeline_resume.c -- the store as something that outlives the process: what must be in it,
+ * whether it stays when the sort fails, and how another process goes on with it.
  *
  * Each run has a label (run_label.h) and becomes durable with it, in one step of RocksDB's. So a
  * load needs no syncs of its own: whoever comes later follows the chain of labels, and reads on
- * where the last of them ends, if the inputs can be read from there. The record (store_record.h) is
- * written when the store is made and once more when all records are in runs.
+ * where the last of them ends, if the inputs can be read from there. The rest is in the record
+ * (pipeline_resume_record.c).
  *
  * What is not in a run when a file has been read need not be: it can be read again. Of a pipe all
  * must be on disk before the merge begins.
@@ -13,245 +13,20 @@
 #include "pipeline_internal.h"
 
 #include "diag.h"
-#include "disk_space.h"
 #include "grow.h"
-#include "header_text.h"
 #include "input_file.h"
 #include "scratch_dir.h"
 #include "store_dir.h"
-#include "version.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- what is written down ---- */
-
-/* Size and time of change. */
-static void describe(const struct stat *st, struct store_input *input)
-{
-    int64_t ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-    input->n_bytes = (uint64_t)st->st_size;
-    input->mtime_ns = ns < 0 ? 0 : ns;
-}
-
-/* False: it is no regular file. */
-static bool describe_file(const char *path, struct store_input *input)
-{
-    struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return false;
-    describe(&st, input);
-    return true;
-}
-
-/* NULL after a message. */
-static const char *header_text(const struct pipeline *p)
-{
-    const char *text = header_whole_text(p->header);
-    if (!text)
-        diag_error("the header of '%s' is damaged, or memory is short", p->settings->inputs[0]);
-    return text;
-}
-
-int resume_remember_inputs(struct pipeline *p)
-{
-    const struct sort_settings *s = p->settings;
-    if (s->no_resume || s->sum_only) return 0;
-    p->n_input_files = s->n_inputs;
-    p->input_files = calloc(s->n_inputs, sizeof *p->input_files);
-    if (!p->input_files) return pipeline_no_memory(p);
-    p->can_read_again = bam_inputs_can_seek(p->inputs);
-    for (size_t i = 0; i < s->n_inputs; i++) {
-        struct store_input *input = &p->input_files[i];
-        /* Not what its name stands for now: reading its header took a moment. */
-        const struct stat *st = bam_inputs_file(p->inputs, i);
-        if (st && strcmp(s->inputs[i], "-") != 0) {
-            describe(st, input);
-            input->path = realpath(s->inputs[i], NULL);
-        }
-        if (input->path) continue;
-        /* A pipe; or a file that has lost its name, and is /dev/stdin. */
-        p->can_read_again = false;
-        input->path = strdup(s->inputs[i]);
-        if (!input->path) return pipeline_no_memory(p);
-    }
-    /* As it is before threads look at it, in a copy: htslib frees its text when a line changes. */
-    const char *text = header_text(p);
-    if (!text) return -1;
-    p->header_text = strdup(text);
-    return p->header_text ? 0 : pipeline_no_memory(p);
-}
-
-/* Describes the FASTA file of -I; its path is to be freed. */
-static struct store_input describe_fasta(const struct pipeline *p)
-{
-    struct store_input fasta = {0};
-    const char *path = p->settings->minhash_fasta;
-    if (path && describe_file(path, &fasta)) fasta.path = realpath(path, NULL);
-    if (path && !fasta.path) fasta.path = strdup(path);
-    return fasta;
-}
-
-static int make_id(char id[STORE_ID_BYTES + 1])
-{
-    uint8_t bytes[STORE_ID_BYTES / 2];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return -1;
-    for (size_t i = 0; i < sizeof bytes; i++) (void)sprintf(id + 2 * i, "%02x", bytes[i]);
-    return 0;
-}
-
-char *resume_output_name(const struct pipeline *p)
-{
-    const struct sort_settings *s = p->settings;
-    const char *file = p->output.final ? p->output.final : s->output;
-    const char *index = p->index_output.final ? p->index_output.final : s->index_path;
-    char *real = p->output.final || strstr(file, "://") ? NULL : realpath(file, NULL);
-    if (real) file = real;
-    size_t room = strlen(file) + (index ? strlen(index) : 0) + sizeof HTS_IDX_DELIM;
-    char *name = malloc(room);
-    if (name)
-        (void)snprintf(name, room, "%s%s%s", file, index ? HTS_IDX_DELIM : "", index ? index : "");
-    free(real);
-    return name;
-}
-
-/* True if the header's text has the references as the records number them. */
-static bool text_has_references(const char *text, sam_hdr_t *header)
-{
-    int32_t n = sam_hdr_nref(header), tid = 0;
-    struct text line;
-    while (header_next_line(&text, &line)) {
-        if (!header_line_is(line, "@SQ")) continue;
-        struct text rest = header_line_rest(line), field, name = {NULL, 0};
-        while (!name.at && header_next_field(&rest, &field)) name = header_field_value(field, "SN");
-        const char *want = tid < n ? sam_hdr_tid2name(header, tid++) : NULL;
-        if (!want || !name.at || !text_equal(name, (struct text){want, strlen(want)})) return false;
-    }
-    return tid == n;
-}
-
-/* Adds to a record what the text lacks. */
-static int list_references(struct pipeline *p, struct store_record *record)
-{
-    if (text_has_references(record->header, p->header)) return 0;
-    size_t n = (size_t)p->n_refs;
-    record->reference_names = calloc(n + 1, sizeof *record->reference_names);
-    record->reference_lengths = calloc(n + 1, sizeof *record->reference_lengths);
-    if (!record->reference_names || !record->reference_lengths) return -1;
-    record->n_references = n;
-    for (size_t i = 0; i < n; i++) {
-        record->reference_names[i] = sam_hdr_tid2name(p->header, (int)i);
-        record->reference_lengths[i] = (uint64_t)sam_hdr_tid2len(p->header, (int)i);
-    }
-    return 0;
-}
-
-/* Writes the record into all directories. One that has no space is left without. Returns how many
-   have it; errno is set unless all do. */
-static size_t write_to_all(struct pipeline *p, struct store_record *record)
-{
-    size_t n_written = 0;
-    int error = 0;
-    for (size_t i = 0; i < p->n_scratch_paths; i++) {
-        record->directory = (unsigned)i;
-        if (store_dir_write(p->scratch_paths[i], record) == 0)
-            n_written++;
-        else
-            error = errno;
-    }
-    errno = error;
-    return n_written;
-}
-
-char **resume_absolute_paths(const struct pipeline *p)
-{
-    char **paths = calloc(p->n_scratch_paths + 1, sizeof *paths);
-    for (size_t i = 0; paths && i < p->n_scratch_paths; i++) {
-        paths[i] = realpath(p->scratch_paths[i], NULL);
-        if (!paths[i]) paths[i] = strdup(p->scratch_paths[i]);
-    }
-    return paths;
-}
-
-static int write_record(struct pipeline *p, enum store_state state)
-{
-    const struct sort_settings *s = p->settings;
-    char *output = s->output ? resume_output_name(p) : NULL, **paths = resume_absolute_paths(p);
-    struct store_record record = {
-        .program = ROCKSORT_VERSION,
-        .id = p->store_id,
-        .state = state,
-        .n_directories = p->n_scratch_paths,
-        .directories = (const char **)paths,
-        .n_lanes = run_store_n_lanes(p->store),
-        .rules = s->rules,
-        .fasta = describe_fasta(p),
-        .minhash_window = s->minhash_window,
-        .can_read_again = p->can_read_again,
-        .n_inputs = p->n_input_files,
-        .inputs = p->input_files,
-        .output = s->asked_output,
-        .header = state == STORE_LOADING ? p->header_text : header_text(p),
-    };
-    record.output.path = output;
-    record.output.write_index = s->index_path != NULL;
-    /* What goes to standard output once does not change where the sort was to go. */
-    if (s->resumed && !s->output) record.output = s->resumed->record.output;
-    record.output.temporary = p->output.temporary;
-    record.output.index_temporary = p->index_output.temporary;
-    if (state != STORE_LOADING) {
-        record.n_runs = p->n_runs;
-        record.sum = p->sum_in;
-    }
-    if (record.header) record.header_bytes = strlen(record.header);
-    int r = -1;
-    if (paths && record.header && (output || !s->output) && list_references(p, &record) == 0) {
-        size_t n_written = write_to_all(p, &record);
-        r = n_written > 0 ? 0 : -1;
-        /* There was one before if the store is resumed: this one is for the leftovers' names. */
-        if (n_written < p->n_scratch_paths && !s->resumed && !pipeline_failed(p) &&
-            (r < 0 || !disk_space_is_short(errno)))
-            diag_warning("cannot write '%s/" SCRATCH_RECORD_NAME "': %s; %s", p->scratch_paths[0],
-                         strerror(errno),
-                         r == 0                   ? "it is in the other directories"
-                         : state == STORE_LOADING ? "if this sort fails it cannot be resumed"
-                                                  : "if this sort fails it is tried again");
-    } else {
-        (void)pipeline_no_memory(p);
-    }
-    free(record.reference_names);
-    free(record.reference_lengths);
-    free_paths(paths);
-    free(output);
-    free((char *)(uintptr_t)record.fasta.path);
-    return r;
-}
-
-/* Writes the record; *written, which other threads look at, tells whether that worked. */
-static void note_record(struct pipeline *p, enum store_state state, bool *written)
-{
-    int r = write_record(p, state);
-    pipeline_lock(p);
-    *written = r == 0;
-    pipeline_unlock(p);
-}
-
-int resume_begin_store(struct pipeline *p)
-{
-    if (p->settings->no_resume) return 0;
-    if (make_id(p->store_id) < 0) {
-        diag_warning("the system has no random numbers: if this sort fails it cannot be resumed");
-        return 0;
-    }
-    note_record(p, STORE_LOADING, &p->is_recorded);
-    return pipeline_failed(p) ? -1 : 0;
-}
+/* ---- what must be in it ---- */
 
 bool resume_is_an_input(const struct pipeline *p, const char *file)
 {
@@ -292,7 +67,7 @@ int resume_end_load(struct pipeline *p)
     if (!p->store || !p->is_recorded || p->sealed.n > p->sealed.n_spilled || p->is_loaded) return 0;
     /* Of a part that is written the store must not say that it is all. */
     if (!resume_reads_input(p)) return 0;
-    note_record(p, STORE_LOADED, &p->is_loaded);
+    resume_note_record(p, STORE_LOADED, &p->is_loaded);
     pipeline_lock(p);
     p->has_all_runs = true;
     pipeline_unlock(p);
@@ -315,7 +90,7 @@ int resume_save_part(struct pipeline *p)
 {
     if (spill_to_fit(p) < 0 || !p->store || !p->is_recorded) return -1;
     if (p->input_is_cut)
-        note_record(p, STORE_PARTIAL, &p->is_loaded);
+        resume_note_record(p, STORE_PARTIAL, &p->is_loaded);
     else
         (void)resume_end_load(p);
     return -1;
@@ -473,7 +248,7 @@ static int compare_file(const struct pipeline *p, const struct store_input *was,
 static int check_file(const struct pipeline *p, const struct store_input *was)
 {
     struct store_input is;
-    return compare_file(p, was, describe_file(was->path, &is) ? &is : NULL);
+    return compare_file(p, was, resume_describe_file(was->path, &is) ? &is : NULL);
 }
 
 /* The same of what has been opened, since names may have come to stand for others. */
@@ -483,7 +258,7 @@ static int check_opened(const struct pipeline *p)
     for (size_t i = 0; i < record->n_inputs; i++) {
         struct store_input is;
         const struct stat *st = bam_inputs_file(p->inputs, i);
-        if (st) describe(st, &is);
+        if (st) resume_describe(st, &is);
         if (compare_file(p, &record->inputs[i], st ? &is : NULL) < 0) return -1;
     }
     return 0;
@@ -572,7 +347,7 @@ int resume_store(struct pipeline *p)
     p->can_read_again = record->can_read_again;
     pipeline_unlock(p);
     /* Names what this process will leave if it is killed. */
-    (void)write_record(p, record->state);
+    (void)resume_write_record(p, record->state);
     return pipeline_failed(p) ? -1 : 0;
 }
 

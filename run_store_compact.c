@@ -25,7 +25,7 @@ static bool is_behind(const struct volume *volume)
    of one size in a row. */
 static void leave_room(const struct run_store *store, struct volume *volume)
 {
-    if (!is_behind(volume)) return;
+    if (!is_behind(volume) || run_db_is_compacting(volume->db)) return;
     unsigned n = run_db_n_files(volume->db), width = volume->applied_width;
     if (n + width + OTHER_FILES / 4 < store->facts.most_files && n > volume->plan.max_files)
         volume->plan.max_files = n;
