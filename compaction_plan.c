@@ -57,7 +57,6 @@ size_t compaction_read_bytes(const struct compaction_facts *facts)
     return read_bytes_of_width(facts, compaction_width(facts));
 }
 
-
 size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct)
 {
     size_t share = n_files > 0 ? memory / n_files : 0;
@@ -90,11 +89,12 @@ static bool pays(const struct compaction_facts *facts, uint64_t n, unsigned widt
 
 /* Files for which there is memory. (6,156 in 16 MiB took 38 MiB more than the budget and the
    allowance hold, and as their blocks left little for batches, ten times as long as 1,000.) */
-static unsigned most_files_in_memory(const struct compaction_facts *facts)
+unsigned compaction_most_files(const struct compaction_facts *facts)
 {
     unsigned n_scans = facts->n_scans > 1 ? facts->n_scans : 1;
     size_t n_bytes = facts->scan_bytes / 4 + FILES_BYTES / n_scans;
-    return n_bytes / FILE_BYTES < UINT32_MAX ? (unsigned)(n_bytes / FILE_BYTES) : UINT32_MAX;
+    size_t n = n_bytes / FILE_BYTES;
+    return n < facts->most_files ? (unsigned)n : facts->most_files;
 }
 
 /* Files that there may be before a compaction of `width` of them begins. */
@@ -108,7 +108,8 @@ static unsigned files_before(unsigned most_files, unsigned width)
 static unsigned width_of_too_many(const struct compaction_facts *facts, unsigned most_files,
                                   unsigned width)
 {
-    size_t most = facts->compaction_bytes / FILE_BYTES;
+    size_t each = facts->reads_ahead ? read_bytes_of_width(facts, width) : FILE_BYTES;
+    size_t most = facts->compaction_bytes / each;
     if (most < MANY_FILES) most = MANY_FILES;
     if (most > most_files / 4) most = most_files / 4;
     return most > width ? (unsigned)most : width;
@@ -122,8 +123,7 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     /* Of an unknown number of runs half have come: at any time the best guess. */
     uint64_t n = facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
                                                         : 2 * facts->n_runs;
-    unsigned in_memory = most_files_in_memory(facts);
-    unsigned most_files = in_memory < facts->most_files ? in_memory : facts->most_files;
+    unsigned most_files = compaction_most_files(facts);
     unsigned limit = files_before(most_files, width);
     /* With so many runs there are many more compacted files than a width, and rows of fewer runs
        than that remain between them: half will do. */

@@ -37,7 +37,7 @@ enum {
 
 enum compaction_mode {
     COMPACTION_AUTO,
-    COMPACTION_OFF,             /* only for the limit of open files */
+    COMPACTION_OFF,             /* only for the limit of open files, and of memory */
     COMPACTION_ON,              /* -s SIZE */
 };
 
@@ -52,6 +52,7 @@ struct compaction_facts {
     size_t scan_bytes;          /* memory for the final scan to read into */
     bool direct;                /* it reads past the page cache */
     size_t compaction_bytes;    /* memory for compactions */
+    bool reads_ahead;           /* they read compaction_read_bytes at a time, not as the kernel */
     unsigned most_files;        /* that may be open at once */
 };
 
@@ -81,6 +82,9 @@ size_t compaction_read_bytes(const struct compaction_facts *facts);
 /* Bytes that a scan of n_files files should read of each at a time, within `memory`, if the disk is
    slow to seek. 0: as much as the kernel reads ahead, in its own memory. */
 size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct);
+
+/* Files that may be open, and for which there is memory. */
+unsigned compaction_most_files(const struct compaction_facts *facts);
 
 /* Decides; `width` files at a time, as compaction_width said when the store was made. */
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width);

@@ -301,6 +301,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     exception_guard_begin(clean_up_after_exception, &p);
     progress_start(&p);
     int r = run_phases(&p);
+    durable_tell(&p, r);
     progress_enter(&p, SORT_PHASE_CLOSE);
     progress_stop(&p);
     if (r < 0) resume_try_record_again(&p);

@@ -49,11 +49,6 @@ static bool wait_for_time(struct pipeline *p)
     return is_time;
 }
 
-static void warn_of_power_failure(const char *path, int error)
-{
-    diag_warning("'%s' may not survive a power failure: %s", path, strerror(error));
-}
-
 static void *sync_later(void *arg)
 {
     struct pipeline *p = arg;
@@ -63,15 +58,11 @@ static void *sync_later(void *arg)
     else if (wait_for_time(p))
         failed = catch_up(p);
     if (!failed) return NULL;
-    int error = errno;
     pipeline_lock(p);
-    bool over = p->over;        /* then its result stands */
-    if (!over) diag_error("cannot write temporary data in '%s': %s", failed, strerror(error));
+    p->sync_errno = errno;
+    p->sync_failed = failed;
     pipeline_unlock(p);
-    if (!over)
-        pipeline_fail(p);
-    else if (p->keeps_store)
-        warn_of_power_failure(failed, error);
+    pipeline_fail(p);
     return NULL;
 }
 
@@ -99,6 +90,16 @@ static int start_syncing(struct pipeline *p)
     return error ? -1 : 0;
 }
 
+void durable_tell(struct pipeline *p, int result)
+{
+    pipeline_lock(p);
+    const char *failed = p->sync_failed;
+    int error = p->sync_errno;
+    pipeline_unlock(p);
+    if (failed && result < 0)
+        diag_error("cannot write temporary data in '%s': %s", failed, strerror(error));
+}
+
 int durable_begin(struct pipeline *p)
 {
     const struct sort_settings *s = p->settings;
@@ -122,7 +123,13 @@ void durable_end(struct pipeline *p)
         (void)pthread_cond_destroy(&p->sort_is_over);
     }
     const char *failed = p->keeps_store ? catch_up(p) : NULL;
-    if (failed) warn_of_power_failure(failed, errno);
+    int error = errno;
+    if (p->sync_failed && p->keeps_store) {
+        failed = p->sync_failed;
+        error = p->sync_errno;
+    }
+    if (failed)
+        diag_warning("'%s' may not survive a power failure: %s", failed, strerror(error));
     (void)sync_policy_make_all();
     free_paths(p->real_scratch_paths);
 }

@@ -157,6 +157,8 @@ struct pipeline {
     pthread_cond_t sort_is_over;        /* by the monotonic clock */
     pthread_t sync_thread;
     bool sync_thread_runs;
+    const char *sync_failed;    /* under the lock: the directory, or NULL; and why */
+    int sync_errno;
     atomic_bool stop_syncing;
 
     bool lost_reader;           /* standard output was closed */
@@ -375,6 +377,10 @@ void tell_leftovers(const struct pipeline *p);
 /* When the store was made: lets its data be durable from some time on. Returns 0, or -1 after a
    message. */
 int durable_begin(struct pipeline *p);
+
+/* When all phases have ended: if that failed, it is the error of a sort that failed with it; one
+   that had all it needed before has its result. */
+void durable_tell(struct pipeline *p, int result);
 
 /* When the store is closed: makes it durable if it stays. */
 void durable_end(struct pipeline *p);

@@ -20,6 +20,13 @@ static size_t output_length(const char *name)
     return end ? (size_t)(end - name) : strlen(name);
 }
 
+/* Pipes, which have no time of change, are never the same: /dev/fd/63 is any process's. */
+static bool is_same_file(const struct store_input *a, const struct store_input *b)
+{
+    return a->mtime_ns > 0 && a->mtime_ns == b->mtime_ns && a->n_bytes == b->n_bytes &&
+           strcmp(a->path, b->path) == 0;
+}
+
 /* `output`: of this sort; NULL: standard output. */
 static bool is_same_sort(const struct pipeline *p, const char *output,
                          const struct store_record *record)
@@ -29,9 +36,7 @@ static bool is_same_sort(const struct pipeline *p, const char *output,
     if (output && other && output_length(other) == n && memcmp(output, other, n) == 0) return true;
     for (size_t i = 0; i < p->n_input_files; i++)
         for (size_t j = 0; j < record->n_inputs; j++)
-            if (record->inputs[j].path[0] == '/' &&
-                strcmp(p->input_files[i].path, record->inputs[j].path) == 0)
-                return true;
+            if (is_same_file(&p->input_files[i], &record->inputs[j])) return true;
     return false;
 }
 
@@ -53,11 +58,11 @@ static void tell(const char *path, const struct store_record *record)
     char *real = realpath(path, NULL);
     if (real) path = real;
     if (record->state == STORE_LOADED || (record->state == STORE_LOADING && record->can_read_again))
-        diag_note("an earlier sort to '%.*s' has left its runs; to finish it: samtools rocksort "
+        diag_note("an earlier sort to '%.*s' has left its runs; to write it: samtools rocksort "
                   "--resume %s%s", n, to, path, output ? "" : " -o FILE");
     else
-        diag_note("an earlier sort to '%.*s' has left temporary data; to remove them: samtools "
-                  "rocksort --clean %s --yes", n, to, path);
+        diag_note("an earlier sort to '%.*s' has left runs; to write these: samtools rocksort "
+                  "--partial --resume %s%s", n, to, path, output ? "" : " -o FILE");
     free(real);
 }
 
@@ -90,11 +95,14 @@ static void look_into(const struct pipeline *p, const char *output, const char *
 
 void tell_leftovers(const struct pipeline *p)
 {
-    char *output = p->settings->output ? resume_output_name(p) : NULL;
+    if (diag_is_quiet()) return;
+    char *output = p->settings->output ? resume_output_name(p) : NULL, *before = NULL;
     for (size_t i = 0; i < p->n_scratch_paths; i++) {
         char *parent = path_parent(p->scratch_paths[i]);
-        if (parent) look_into(p, output, parent);
-        free(parent);
+        if (parent && (!before || strcmp(parent, before) != 0)) look_into(p, output, parent);
+        free(before);
+        before = parent;
     }
+    free(before);
     free(output);
 }

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 /*
- * The signals that end a run, and SIGRTMIN, which ends the thread below. One that is ignored, as
+ * The signals that end a run, and SIGURG, which ends the thread below: nobody else sends it, and
+ * unlike one of real time it cannot fail to be queued (ulimit -i). One that is ignored, as
  * SIGHUP under nohup, stays ignored. Grid Engine announces with SIGUSR1 and SIGUSR2 that a job will
  * be stopped or killed, Slurm with whichever it is asked for.
  */
@@ -21,7 +22,7 @@ static void list_signals(sigset_t *signals)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2};
     (void)sigemptyset(signals);
-    (void)sigaddset(signals, SIGRTMIN);
+    (void)sigaddset(signals, SIGURG);
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
         struct sigaction action;
         if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
@@ -85,7 +86,7 @@ static int next_signal(struct pipeline *p, const sigset_t *signals)
     bool is_late = number < 0 && errno == EAGAIN;
     pipeline_lock(p);
     if (is_late && hangs_on_input(p)) return p->stop_signal;
-    return number < 0 || number == SIGRTMIN || stop_reading(p, number) ? 0 : number;
+    return number < 0 || number == SIGURG || stop_reading(p, number) ? 0 : number;
 }
 
 /* Thread that waits for a signal, cleans up and lets the process die of it. */
@@ -135,7 +136,7 @@ int signals_watch(struct pipeline *p, struct signal_watch *watch)
 
 void signals_hold(struct signal_watch *watch)
 {
-    (void)pthread_kill(watch->thread, SIGRTMIN);
+    (void)pthread_kill(watch->thread, SIGURG);
     (void)pthread_join(watch->thread, NULL);
 }
 

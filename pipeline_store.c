@@ -109,13 +109,18 @@ static void wait_for_compaction(struct pipeline *p, bool only_if_crowded)
        busy machine; or never, if there is no row of files for it: then the next wait is short. */
     enum { POLL_MICROSECONDS = 20000, IDLE_POLLS = 25, IN_VAIN_POLLS = 5 };
     int most_idle = only_if_crowded && p->waited_in_vain ? IN_VAIN_POLLS : IDLE_POLLS, idle = 0;
+    bool in_vain = true;
     while (idle < most_idle && !pipeline_failed(p)) {
-        if (only_if_crowded && !run_store_is_crowded(p->store)) return;
+        if (only_if_crowded && !run_store_is_crowded(p->store)) {
+            in_vain = false;
+            break;
+        }
         idle = run_store_is_compacting(p->store) ? 0 : idle + 1;
+        if (idle == 0) in_vain = false;
         if (idle > 2 && !run_store_compaction_is_due(p->store)) break;
         (void)usleep(POLL_MICROSECONDS);
     }
-    p->waited_in_vain = true;
+    p->waited_in_vain = in_vain;
 }
 
 /* With the lock held: takes the oldest run that is to be ended. */
@@ -223,8 +228,10 @@ static void look_at_space(struct pipeline *p)
     uint64_t expected = store_expected_bytes(p), came = p->sum_in.n_bytes;
     uint64_t raw_bytes = p->spilled_bytes;
     pipeline_unlock(p);
-    /* Of an unknown input, or one that is larger than was said, a multiple of what came. */
-    if (expected <= raw_bytes) expected = 10 * came;
+    /* Of an unknown input, or one that is larger than was said, a multiple of what came; estimates
+       are a little low near the end. */
+    bool was_said = p->settings->input_bytes > 0;
+    if (expected == 0 || (was_said && expected <= raw_bytes)) expected = 10 * came;
     facts->free_bytes = (double)disks.free_bytes;
     facts->raw_bytes_left = expected > raw_bytes ? (double)(expected - raw_bytes) : 0;
 }

@@ -369,6 +369,7 @@ int run_db_end_run(struct run_writer *w)
 int run_db_admit_runs(struct run_db *db)
 {
     if (db->n_ended == 0) return 0;
+    if (!db->db) return RUN_DB_ERROR;   /* it could not be opened again, which was said then */
     char *error = NULL;
     const char **paths = malloc(db->n_ended * sizeof *paths);
     if (!paths) {

@@ -155,8 +155,9 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
         .n_scans = (unsigned)store->n_volumes,
         .most_files = run_store_most_files(store->n_volumes),
     };
+    store->facts.reads_ahead = store->slow_to_seek || settings->compaction == COMPACTION_ON;
     store->width = compaction_width(&store->facts);
-    if (store->slow_to_seek || settings->compaction == COMPACTION_ON)
+    if (store->facts.reads_ahead)
         store->compaction_read_bytes = compaction_read_bytes(&store->facts);
     if (!settings->existing || open_volumes(store) == 0) return store;
     run_store_destroy(store);
@@ -400,13 +401,14 @@ void run_store_abandon_run(struct stored_run *run)
 
 int run_store_flush(struct run_store *store)
 {
+    int first = 0;
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
         int r = volume->n_runs > 0 ? run_db_admit_runs(volume->db) : 0;
         if (r == RUN_DB_FULL) r = full_error(store, volume);
-        if (r < 0) return r;
+        if (r < 0 && first == 0) first = r;     /* the others are kept all the same */
     }
-    return 0;
+    return first;
 }
 
 unsigned run_store_n_runs(const struct run_store *store)

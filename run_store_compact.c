@@ -27,8 +27,8 @@ static void leave_room(const struct run_store *store, struct volume *volume)
 {
     if (!is_behind(volume) || run_db_is_compacting(volume->db)) return;
     unsigned n = run_db_n_files(volume->db), width = volume->applied_width;
-    if (n + width + OTHER_FILES / 4 < store->facts.most_files && n > volume->plan.max_files)
-        volume->plan.max_files = n;
+    bool is_room = n + width + OTHER_FILES / 4 < compaction_most_files(&store->facts);
+    if (is_room && n > volume->plan.max_files) volume->plan.max_files = n;
 }
 
 /* After a compaction has failed, mostly since there was no space for it, the database is left as

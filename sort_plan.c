@@ -118,6 +118,7 @@ static void plan_compaction(const struct sort_plan_facts *facts, struct sort_pla
         .scan_bytes = mem_budget_scan_bytes(budget) / plan->n_databases,
         .direct = facts->slow_to_seek && facts->exceeds_memory,
         .compaction_bytes = mem_budget_compaction_bytes(budget) / (facts->n_lanes > 1 ? 2 : 1),
+        .reads_ahead = facts->slow_to_seek || facts->compaction == COMPACTION_ON,
         .most_files = facts->most_files / plan->n_databases,
     };
     plan->compaction_width = compaction_width(&of_one);

@@ -112,6 +112,17 @@ class FileSize(LimitTest):
         self.assertIn("File too large", err)
 
 
+class PendingSignals(LimitTest):
+    """ulimit -i, which all processes of a user share."""
+
+    def test_none(self):
+        """A signal of real time, with which the thread that waits for signals was ended, cannot be
+        sent then: the sort never ended."""
+        self.want = self.sort_bam("--no-PG", self.source)
+        for budget in (SPILL_BUDGET, None):
+            self.assertEqual(self.check(resource.RLIMIT_SIGPENDING, 0, budget=budget)[0], 0)
+
+
 def make_control_group(n_bytes):
     """A control group below ours with a limit of memory; returns its directory, or None."""
     for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():

@@ -792,7 +792,7 @@ class Leftovers(ResumeTest):
         (store,), _ = self.killed_in_merge(source, stdin=subprocess.DEVNULL)
         line, = self.said("-o", self.path("other.bam"), source=source)
         self.assertIn(f"sort to '{self.path('fifo')}'", line)
-        self.assertTrue(line.endswith(f"to finish it: samtools rocksort --resume {store}"), line)
+        self.assertTrue(line.endswith(f"to write it: samtools rocksort --resume {store}"), line)
         # Nobody asks: --quiet, other inputs, no temporary data, another place.
         other = self.bam_of(generate.odd(9000, seed=99), name="other-input.bam")
         elsewhere = self.work / "elsewhere"
@@ -825,8 +825,24 @@ class Leftovers(ResumeTest):
                              cwd=self.work)
         line, = [line for line in own_lines(again.err) if "earlier" in line]
         self.assertIn(f"sort to '{out}' has left", line)
-        self.assertTrue(line.endswith(f"samtools rocksort --clean {store} --yes"), line)
+        self.assertTrue(line.endswith(f"samtools rocksort --partial --resume {store}"), line)
         shutil.rmtree(store)
+
+    def test_pipes_are_never_the_same(self):
+        """Two samples, each through the same descriptor, as the shell's <(...) has it: what -k has
+        kept of one is not told of to the other."""
+        for sample in ("a", "b"):
+            sam = self.path(f"{sample}.sam")
+            with open(sam, "w", encoding="ascii") as file:
+                file.write(generate.odd(9000, seed=ord(sample)))
+            script = f'"$@" -o {sample}.bam /dev/fd/9 9< <(cat {sam})'
+            result = self.run_program(
+                ["bash", "-c", script, "bash", SAMTOOLS, "rocksort", "-k", "-T", self.where],
+                budget=SPILL_BUDGET)
+            self.assertEqual(result.status, 0, result.err)
+            self.assertNotIn("earlier", result.err)
+        for store in self.stores():
+            shutil.rmtree(store)
 
     def test_several_directories(self):
         """Told once."""
@@ -837,7 +853,7 @@ class Leftovers(ResumeTest):
         _, _ = self.killed_in_merge(*options, source, stdin=subprocess.DEVNULL)
         stores = self.stores(*places)
         self.assertEqual(len(stores), 2)
-        line, = self.said(*options, "-o", self.path("o.bam"), source=source)
+        line, = self.said("-T", self.where, *options, "-o", self.path("o.bam"), source=source)
         self.assertIn("--resume", line)
         self.resume(stores[0], "-o", self.path("out.bam"))
 

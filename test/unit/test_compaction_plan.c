@@ -231,6 +231,26 @@ static void test_auto(void **state)
     assert_false(first_plan(slow, 200, 200).compact);
 }
 
+/* Wide compactions, for want of memory or of open files, read no more ahead than others may; or 64
+   files, of which a few are always open. */
+static void test_wide_compactions_fit(void **state)
+{
+    (void)state;
+    for (size_t memory = 16 * MIB; memory <= (size_t)4 << 30; memory *= 2) {
+        struct compaction_facts facts = usual_facts(COMPACTION_OFF);
+        facts.n_scans = 4;
+        facts.scan_bytes = memory / 8 * 5 / 4;
+        facts.compaction_bytes = memory / 16;
+        facts.reads_ahead = true;
+        facts.most_files = 100000;
+        size_t read_bytes = compaction_read_bytes(&facts);
+        struct compaction_plan plan = first_plan(facts, 90000, 0);
+        assert_true(plan.compact);
+        assert_true(plan.width * read_bytes <= facts.compaction_bytes || plan.width <= 64);
+        assert_true(plan.width + plan.max_files <= compaction_most_files(&facts));
+    }
+}
+
 /* 12.8 GB in 64 MiB on a drive of 7200 rpm, in four databases: of 361 files 64 KiB would be read at
    a time, since the kernel's readahead does not help past the page cache. Not compacting took 892
    s, with reads of 128 KiB assumed. */
@@ -348,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_far_more_runs_than_a_width_squared),
         cmocka_unit_test(test_plans_follow_the_runs),
         cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_wide_compactions_fit),
         cmocka_unit_test(test_auto_knows_small_reads),
         cmocka_unit_test(test_auto_is_monotonic),
         cmocka_unit_test(test_open_files),
