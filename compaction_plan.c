@@ -40,7 +40,10 @@ unsigned compaction_width(const struct compaction_facts *facts)
 /* Reads are n_bytes and the block at their end together: that should not take one request more. */
 static size_t whole_requests(size_t n_bytes)
 {
-    enum { END_BYTES = 64 * KIB };
+    enum {
+        REQUEST_BYTES = KIB * KIB,      /* about what the kernel asks of a disk at a time */
+        END_BYTES = 64 * KIB,
+    };
     if (n_bytes > MAX_READ_BYTES) n_bytes = MAX_READ_BYTES;
     if (n_bytes < REQUEST_BYTES) return n_bytes & ~(size_t)(PAGE_BYTES - 1);
     return n_bytes / REQUEST_BYTES * REQUEST_BYTES - END_BYTES;

@@ -30,7 +30,6 @@
 /* How much is read of a file at a time. */
 enum {
     SCAN_FILE_BYTES = 48 << 10, /* what a scan holds of a file besides: index, block */
-    REQUEST_BYTES = 1 << 20,    /* what the kernel asks of a disk at a time is about so much */
     KERNEL_READ_BYTES = 128 << 10,      /* Linux' readahead, without ours */
     MAX_READ_BYTES = 8 << 20,   /* beyond it seeks are under a fifth of the time */
 };

@@ -81,12 +81,8 @@ static void look_into(const struct pipeline *p, const char *output, const char *
     char **names;
     ssize_t n = scratch_dir_list(parent, &names);
     for (ssize_t i = 0; i < n; i++) {
-        size_t room = strlen(parent) + strlen(names[i]) + 2;
-        char *path = malloc(room);
-        if (path) {
-            (void)snprintf(path, room, "%s/%s", parent, names[i]);
-            look_at(p, output, path);
-        }
+        char *path = scratch_dir_path(parent, names[i]);
+        if (path) look_at(p, output, path);
         free(path);
         free(names[i]);
     }

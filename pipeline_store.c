@@ -219,11 +219,9 @@ int store_open(struct pipeline *p)
 }
 
 /* How much is to come, and for how much there is space. */
-static void look_at_space(struct pipeline *p)
+static void look_at_space(struct pipeline *p, const struct run_store_disks *disks)
 {
     struct codec_facts *facts = &p->codec_facts;
-    struct run_store_disks disks;
-    run_store_look(p->store, &disks);
     pipeline_lock(p);
     uint64_t expected = store_expected_bytes(p), came = p->sum_in.n_bytes;
     uint64_t raw_bytes = p->spilled_bytes;
@@ -232,17 +230,16 @@ static void look_at_space(struct pipeline *p)
        are a little low near the end. */
     bool was_said = p->settings->input_bytes > 0;
     if (expected == 0 || (was_said && expected <= raw_bytes)) expected = 10 * came;
-    facts->free_bytes = (double)disks.free_bytes;
+    facts->free_bytes = (double)disks->free_bytes;
     facts->raw_bytes_left = expected > raw_bytes ? (double)(expected - raw_bytes) : 0;
 }
 
 /* Chooses anew, by what was seen since the last time. */
-static enum temp_codec choose_codec(struct pipeline *p, double now)
+static enum temp_codec choose_codec(struct pipeline *p, const struct run_store_disks *disks,
+                                    double now)
 {
     const struct sort_settings *s = p->settings;
     struct codec_facts *facts = &p->codec_facts;
-    struct run_store_disks disks;
-    run_store_look(p->store, &disks);
     pipeline_lock(p);
     uint64_t raw_bytes = p->spilled_bytes;
     facts->seconds = p->codec_seconds > 0 ? now - p->codec_seconds : 0;
@@ -258,11 +255,11 @@ static enum temp_codec choose_codec(struct pipeline *p, double now)
     p->codec_job_seconds = p->job_seconds;
     pipeline_unlock(p);
     p->codec_seconds = now;
-    facts->in_memory = disks.in_memory;
-    facts->slow_to_seek = disks.slow_to_seek;
-    facts->bytes_per_second = disks.bytes_per_second;
+    facts->in_memory = disks->in_memory;
+    facts->slow_to_seek = disks->slow_to_seek;
+    facts->bytes_per_second = disks->bytes_per_second;
     facts->n_threads = s->n_threads;
-    if (raw_bytes > 0) facts->stored_ratio = (double)disks.run_bytes / (double)raw_bytes;
+    if (raw_bytes > 0) facts->stored_ratio = (double)disks->run_bytes / (double)raw_bytes;
     enum temp_codec codec = codec_choose(facts, &p->report->codec_reason);
     if (facts->codec == TEMP_CODEC_NONE && codec != TEMP_CODEC_NONE && facts->seconds > 0)
         facts->left_none = true;
@@ -277,11 +274,13 @@ enum temp_codec store_choose_codec(struct pipeline *p)
     if (!p->settings->codec_auto) {
         codec = p->settings->codec;
     } else {
-        look_at_space(p);
+        struct run_store_disks disks;
+        run_store_look(p->store, &disks);
+        look_at_space(p, &disks);
         /* A second is long where memory is written. */
         bool too_large = codec == TEMP_CODEC_NONE && !codec_has_space(&p->codec_facts);
         if (too_large || p->codec_seconds <= 0 || now - p->codec_seconds > codec_seconds_kept)
-            codec = choose_codec(p, now);
+            codec = choose_codec(p, &disks, now);
     }
     p->report->runs_of_codec[codec]++;
     return codec;

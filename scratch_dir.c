@@ -105,6 +105,14 @@ ssize_t scratch_dir_list(const char *path, char ***names)
     return -1;
 }
 
+char *scratch_dir_path(const char *parent, const char *name)
+{
+    size_t n = strlen(parent), room = n + strlen(name) + 2;
+    char *path = malloc(room);
+    if (path) (void)snprintf(path, room, "%s%s%s", parent, parent[n - 1] == '/' ? "" : "/", name);
+    return path;
+}
+
 /* Calls visit for each name in the directory that is open, but . and .. ; not opendir, which takes
    memory from the heap: there may be none when this is called to clean up. */
 static void for_each_name(int dir_fd, void (*visit)(int dir_fd, const char *name, void *arg),

@@ -29,6 +29,9 @@ bool scratch_dir_is_name(const char *name);
    how many, or -1 with errno. */
 ssize_t scratch_dir_list(const char *path, char ***names);
 
+/* The path of such a name, to be freed; NULL without memory. */
+char *scratch_dir_path(const char *parent, const char *name);
+
 /*
  * Removes the directory and all that is in it; NULL is accepted. Tries again if files appear
  * meanwhile. What is left if that is interrupted is still locked, and no store any more. Returns 0,

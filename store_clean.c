@@ -170,11 +170,8 @@ static int clean_below(const char *path, bool remove, unsigned *n_found)
         diag_error("cannot look into '%s': %s", path, strerror(errno));
     if (n < 0) return -1;
     for (ssize_t i = 0; i < n; i++) {
-        size_t room = strlen(path) + strlen(names[i]) + 2;
-        char *each = malloc(room);
+        char *each = scratch_dir_path(path, names[i]);
         if (each) {
-            (void)snprintf(each, room, "%s%s%s", path,
-                           path[strlen(path) - 1] == '/' ? "" : "/", names[i]);
             if (clean_one(each, remove, n_found) < 0) r = -1;
         } else {
             diag_no_memory();

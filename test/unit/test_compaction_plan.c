@@ -257,17 +257,14 @@ static void test_wide_compactions_fit(void **state)
 static void test_auto_knows_small_reads(void **state)
 {
     (void)state;
-    struct compaction_facts facts = {
-        .mode = COMPACTION_AUTO,
-        .seek_seconds = 0.0139,
-        .bytes_per_second = 156e6,
-        .parallel = 1,
-        .n_scans = 4,
-        .scan_bytes = 10 * MIB,
-        .direct = true,
-        .compaction_bytes = 7 * MIB,
-        .most_files = 240,
-    };
+    struct compaction_facts facts = usual_facts(COMPACTION_AUTO);
+    facts.seek_seconds = 0.0139;
+    facts.bytes_per_second = 156e6;
+    facts.n_scans = 4;
+    facts.scan_bytes = 10 * MIB;
+    facts.direct = true;
+    facts.compaction_bytes = 7 * MIB;
+    facts.most_files = 240;
     assert_true(first_plan(facts, 90, 0).compact);      /* from a pipe */
     facts.parallel = 2;
     assert_true(first_plan(facts, 90, 90).compact);
