@@ -8,6 +8,7 @@
 #   make fault-sweep    fails every system call of small sorts, one at a time (an hour or two)
 #   make hostile N=5000        damages so many files and compares with samtools 1.24 (SEED= repeats)
 #   make fuzz MINUTES=60       runs each fuzz target for so long (clang); fuzz-quick for SECONDS=10
+#                       (SEED= again)
 #   make bench          compares with the samtools on PATH (an hour on two cores)
 #   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
 #                       with SCALE=small; RECORDS=6M simulates so many)
@@ -189,7 +190,8 @@ fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ_BUILD)/%)
 # Where there is no clang with libFuzzer, this says so and is no failure.
 fuzz-quick:
 	@python3 test/fuzz/run.py fuzz --make "$(MAKE)" --cc "$(FUZZ_CC)" --programs $(FUZZ_BUILD) \
-	    --seeds build/fuzz-seeds --seconds $(SECONDS)
+	    --seeds build/fuzz-seeds --seconds $(SECONDS) \
+	    $(if $(SEED),--seed $(SEED))
 
 fuzz:
 	@sh scripts/install-deps.sh fuzz

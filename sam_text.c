@@ -69,16 +69,27 @@ static int keep_tail(struct sam_text *text, struct sam_chunk *chunk, size_t line
     return 0;
 }
 
+/*
+ * Ends the file's last line where it lacks its newline. Without one a carriage return at its end
+ * belongs to the line, as for htslib, and stays when parse_line takes off the one before a newline.
+ */
+static void end_line(struct sam_chunk *chunk)
+{
+    char last = chunk->text[chunk->text_bytes - 1];
+    if (last == '\r') chunk->text[chunk->text_bytes++] = '\r';
+    if (last != '\n') chunk->text[chunk->text_bytes++] = '\n';
+}
+
 int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_bytes)
 {
-    /* One byte more: the last line may lack its newline. */
-    if (reserve(&chunk->text, &chunk->text_room, text->tail_bytes + chunk_bytes + 1) < 0) return -1;
+    /* Two bytes more: see end_line. */
+    if (reserve(&chunk->text, &chunk->text_room, text->tail_bytes + chunk_bytes + 2) < 0) return -1;
     if (text->tail_bytes > 0) memcpy(chunk->text, text->tail, text->tail_bytes);
     size_t searched = 0;
     chunk->text_bytes = text->tail_bytes;
     text->tail_bytes = 0;
     while (!text->ended) {
-        if (reserve(&chunk->text, &chunk->text_room, chunk->text_bytes + chunk_bytes + 1) < 0)
+        if (reserve(&chunk->text, &chunk->text_room, chunk->text_bytes + chunk_bytes + 2) < 0)
             return -1;
         ssize_t n = read_text(text->file, chunk->text + chunk->text_bytes, chunk_bytes);
         if (n < 0) return -1;
@@ -92,7 +103,7 @@ int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_b
         searched = chunk->text_bytes;
     }
     if (chunk->text_bytes == 0) return 0;
-    if (chunk->text[chunk->text_bytes - 1] != '\n') chunk->text[chunk->text_bytes++] = '\n';
+    end_line(chunk);
     return 1;
 }
 

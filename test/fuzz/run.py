@@ -82,6 +82,7 @@ def fuzz(target, args):
         folder.mkdir(parents=True, exist_ok=True)
     command = [str(pathlib.Path(args.programs).resolve() / f"fuzz_{target}"),
                f"-max_total_time={args.seconds}", f"-timeout={INPUT_LIMIT_S}",
+               f"-seed={args.seed}",
                f"-rss_limit_mb={MEMORY_LIMIT_MB}", "-malloc_limit_mb=100000",
                f"-artifact_prefix={found}/", "-max_len=16384",
                "-print_final_stats=1", "-close_fd_mask=1", str(corpus),
@@ -140,6 +141,8 @@ def main():
     parser.add_argument("--programs", required=True, help="where the targets are built")
     parser.add_argument("--seeds", required=True, help="made by make_seeds.py")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--seed", type=int, default=0,
+                        help="of libFuzzer's random numbers; 0, the default, takes another each time")
     parser.add_argument("--only", default="", help="targets, with commas between")
     parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
     parser.add_argument("--make", default="make")

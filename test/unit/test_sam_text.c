@@ -286,6 +286,32 @@ static void test_every_chunk_size(void **state)
     }
 }
 
+/*
+ * A file that is cut off between its last carriage return and newline. htslib keeps the carriage
+ * return, but in a compressed file that it reads without threads; we always keep it.
+ */
+static void test_carriage_return_at_the_end(void **state)
+{
+    (void)state;
+    char path[64];
+    kstring_t text = all_lines(HEADER, "\r\n");
+    write_file(path, FORM_PLAIN, text.s, text.l - 1);
+    struct content want = read_with_htslib(path, NULL);
+    assert_int_equal(unlink(path), 0);
+    for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
+        write_file(path, form, text.s, text.l - 1);
+        for (size_t size = text.l - 3; size < text.l + 3; size++) {
+            struct reading how = {.chunk_bytes = size};
+            struct content got = read_in_chunks(path, form, &how);
+            CHECK_SAME(&got, &want, size);
+            free_content(&got);
+        }
+        assert_int_equal(unlink(path), 0);
+    }
+    free_content(&want);
+    free(text.s);
+}
+
 static void test_no_header(void **state)
 {
     (void)state;
@@ -670,6 +696,7 @@ int main(void)
     hts_set_log_level(HTS_LOG_OFF);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_chunk_size),
+        cmocka_unit_test(test_carriage_return_at_the_end),
         cmocka_unit_test(test_no_header),
         cmocka_unit_test(test_few_lines),
         cmocka_unit_test(test_size_of_chunks),
