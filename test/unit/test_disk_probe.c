@@ -125,6 +125,8 @@ static void test_slow_to_seek(void **state)
     assert_false(disk_is_slow_to_seek(&traits));
     traits.seek_seconds = 0.001;                        /* a network volume under load */
     assert_false(disk_is_slow_to_seek(&traits));
+    traits.seek_seconds = 0.002;                        /* a cloud volume of 500 IOPS */
+    assert_true(disk_is_slow_to_seek(&traits));
     traits.seek_seconds = 0.008;                        /* a rotating disk */
     assert_true(disk_is_slow_to_seek(&traits));
 }
