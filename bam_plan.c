@@ -277,13 +277,13 @@ static void print_resources(const struct planner *pl)
 static void print_disk(const struct place *place)
 {
     const struct disk_traits *disk = &place->disk;
-    char size[32], speed[96] = "";
+    char size[32], rotation[DISK_ROTATION_TEXT_BYTES], speed[96] = "";
     if (disk->seek_seconds > 0)
         (void)snprintf(speed, sizeof speed, ", a seek takes %.2f ms, %.1f at a time, reading in "
                        "order %.0f MB/s", 1e3 * disk->seek_seconds, disk->parallel,
                        1e-6 * disk->bytes_per_second);
     print_line("temporary directory", "%s, %s%s%s, %s free", place->path, disk->file_system,
-               disk->rotating == 1 ? ", rotating by the kernel" : "", speed,
+               disk_rotation_text(&disk->rotation, rotation), speed,
                size_text((double)place->free_bytes, size));
 }
 

@@ -257,10 +257,17 @@ static void write_disk(struct json_writer *json, const struct disk_traits *disk,
         json_null(json, "is_memory");
         json_null(json, "is_network");
     }
-    if (used && disk->rotating >= 0)
-        json_bool(json, "rotates", disk->rotating > 0);
+    if (used && disk->rotation.flag >= 0)
+        json_bool(json, "rotates", disk->rotation.flag > 0);
     else
         json_null(json, "rotates");
+    if (used && disk->rotation.rpm > 0) {
+        json_unsigned(json, "rpm", disk->rotation.rpm);
+        json_unsigned(json, "drives", disk->rotation.n_drives);
+    } else {
+        json_null(json, "rpm");
+        json_null(json, "drives");
+    }
     json_number(json, "seek_s", measured ? disk->seek_seconds : NAN);
     json_number(json, "seeks_at_a_time", measured ? disk->parallel : NAN);
     json_number(json, "read_bytes_per_s",

@@ -43,7 +43,7 @@ static void test_here(void **state)
     disk_probe(".", &traits);
     assert_int_equal(n_entries("."), 0);
     assert_int_equal(traits.is_memory, is_tmpfs("."));
-    assert_in_range(traits.rotating + 1, 0, 2);
+    assert_in_range(traits.rotation.flag + 1, 0, 2);
     if (traits.seek_seconds <= 0) {
         check_unknown(&traits);
         return;
@@ -76,7 +76,7 @@ static void test_impossible_directories(void **state)
     disk_probe("missing", &traits);
     check_unknown(&traits);
     assert_string_equal(traits.file_system, "unknown");
-    assert_int_equal(traits.rotating, -1);
+    assert_int_equal(traits.rotation.flag, -1);
     disk_probe("/proc", &traits);
     check_unknown(&traits);
     char path[5000];
