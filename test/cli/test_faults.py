@@ -124,6 +124,18 @@ class Flips(FaultTest):
         self.assertTrue(any("the output is not what was read" in result.err for result in told),
                         told)
 
+    def test_when_resumed(self):
+        """The same of a store of another process."""
+        result = self.with_fault("pwrite:1:EIO:none", "--temp-codec", "lz4", "-T", self.work, "-o",
+                                 "/dev/full", clean=False)
+        store, = kept_stores(result.err)
+        told = [self.rocksort("--resume", store, "-o", self.path("out.bam"), clean=False,
+                              env=self.faulty(f"LZ4_decompress_safe:{number}:flip"))
+                for number in (1, 2, 3, 5, 8)]
+        self.assertEqual([result.status for result in told], [1] * 5)
+        self.assertFalse(os.path.exists(self.path("out.bam")))
+        self.assertTrue(any("were found, or others" in result.err for result in told), told)
+
 
 class Signals(FaultTest):
     """SIGTERM while a file is being made, and the thread that removes it is slow: the file must not
@@ -337,6 +349,17 @@ class LittleThings(FaultTest):
                         self.path("out.bam"), clean=False)
         for _, _, names in os.walk(self.scratch):
             self.assertNotIn("probe", names)
+
+    def test_end_of_cram(self):
+        """What htslib's encoder holds until it is closed does not reach the pipe behind it."""
+        out = self.path("out.cram")
+        options = ["--no-PG", "-O", "cram,no_ref=1", "-o", out]
+        n_writes = self.calls(*options, of="write:pipe:")["fault0"]
+        os.unlink(out)
+        for number in range(1, n_writes + 1):
+            result = self.with_fault(f"write:{number}:EINVAL:pipe:", *options)
+            self.assert_error(result, "out.cram")
+            self.assertFalse(os.path.exists(out))
 
     def test_full_standard_output(self):
         """Also of what needs no sort."""

@@ -17,6 +17,10 @@
  *     kill           likewise SIGKILL, at once
  *     500ms          the call is made so much later
  *
+ * FAULT_SYNCED=FOLDER: what a power failure would leave is put there whenever something is synced:
+ * of a file its bytes, in f-KEY; of a directory, in d-KEY, a line "f-KEY NAME" or "d-KEY NAME" for
+ * each name in it. KEY is the number of the inode and when it was made.
+ *
  * Calls are counted in the whole process, of C, of RocksDB and of htslib, but only while main runs
  * and only in programs whose name begins with `samtools`. Calls within the C library (what fopen
  * does, say) are not seen, but fopen itself is.
@@ -294,6 +298,64 @@ NUMBERED(pthread_create,
          (pthread_t * thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
          (thread, attr, run, arg), -1)
 
+/* ---- what a power failure leaves ---- */
+
+/* The name under which a file or directory is remembered. */
+static void name_synced(int dir, const char *path, char *name, size_t room)
+{
+    struct statx st = {0};
+    (void)statx(dir, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME,
+                &st);
+    (void)snprintf(name, room, "%c-%llu-%lld-%u", S_ISDIR(st.stx_mode) ? 'd' : 'f',
+                   (unsigned long long)st.stx_ino, (long long)st.stx_btime.tv_sec,
+                   st.stx_btime.tv_nsec);
+}
+
+static void list_names(const char *path, FILE *to)
+{
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+        char name[80];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        name_synced(dirfd(dir), entry->d_name, name, sizeof name);
+        (void)fprintf(to, "%s %s\n", name, entry->d_name);
+    }
+    if (dir) (void)closedir(dir);
+}
+
+static void copy_bytes(const char *path, FILE *to)
+{
+    FILE *from = fopen(path, "r");
+    char bytes[65536];
+    for (size_t n; from && (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
+        (void)fwrite(bytes, 1, n, to);
+    if (from) (void)fclose(from);
+}
+
+static void remember_synced(int fd)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    const char *folder = getenv("FAULT_SYNCED");
+    char self[64], name[80], path[PATH_MAX], half[PATH_MAX + 8];
+    if (!folder) return;
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    name_synced(fd, "", name, sizeof name);
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    (void)snprintf(half, sizeof half, "%s.half", path);
+    FIND(rename);
+    (void)pthread_mutex_lock(&lock);
+    FILE *to = fopen(half, "w");
+    if (to) {
+        if (*name == 'd')
+            list_names(self, to);
+        else
+            copy_bytes(self, to);
+        (void)fclose(to);
+        (void)REAL(rename)(half, path);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
 /* Calls that may also be left out. */
 #define SYNC(name)                                                                                 \
     static int (*REAL(name))(int fd);                                                              \
@@ -302,7 +364,10 @@ NUMBERED(pthread_create,
         FIND(name);                                                                                \
         const struct fault *fault = strike(KIND_##name, NULL, fd);                                 \
         if (fault && fault->action == SKIP) return 0;                                              \
-        return fault && fault->action == FAIL ? -1 : REAL(name)(fd);                               \
+        if (fault && fault->action == FAIL) return -1;                                             \
+        int r = REAL(name)(fd);                                                                    \
+        if (r == 0) remember_synced(fd);                                                           \
+        return r;                                                                                  \
     }
 
 SYNC(fsync)
