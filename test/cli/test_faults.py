@@ -350,17 +350,6 @@ class LittleThings(FaultTest):
         for _, _, names in os.walk(self.scratch):
             self.assertNotIn("probe", names)
 
-    def test_end_of_cram(self):
-        """What htslib's encoder holds until it is closed does not reach the pipe behind it."""
-        out = self.path("out.cram")
-        options = ["--no-PG", "-O", "cram,no_ref=1", "-o", out]
-        n_writes = self.calls(*options, of="write:pipe:")["fault0"]
-        os.unlink(out)
-        for number in range(1, n_writes + 1):
-            result = self.with_fault(f"write:{number}:EINVAL:pipe:", *options)
-            self.assert_error(result, "out.cram")
-            self.assertFalse(os.path.exists(out))
-
     def test_full_standard_output(self):
         """Also of what needs no sort."""
         for words in (["--version"], ["--help"], ["--checksum-only", self.source]):

@@ -56,6 +56,23 @@ class Resumed(LostTest):
             counts = dict(line.split() for line in file)
         self.assertEqual(int(counts["fault0"]), 1)
 
+    def test_gap(self):
+        """Runs behind one that is not there any more do not count, and nor do their numbers."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        other = self.work / "other"
+        other.mkdir()
+        for lost in (0, 1):
+            with self.subTest(lost=lost):
+                self.killed("link:8:kill:.sst", "-T", other, "-o", self.path("out.bam"), source)
+                stores = self.stores(self.where, other)
+                databases = [os.path.join(store, "db-0") for store in stores]
+                self.assertEqual([os.path.isdir(path) for path in databases], [True, True])
+                shutil.rmtree(databases[lost])
+                self.resume(stores[0])
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+                self.assertEqual(self.stores(self.where, other), [])
+
     def test_part_and_then_all(self):
         """--partial let the store pass as one that has all: resumed again it gave the same part,
         with exit status 0."""
