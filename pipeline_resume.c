@@ -251,7 +251,9 @@ static int check_file(const struct pipeline *p, const struct store_input *was)
     return compare_file(p, was, resume_describe_file(was->path, &is) ? &is : NULL);
 }
 
-/* The same of what has been opened, since names may have come to stand for others. */
+/* The same of what has been opened, since names may have come to stand for others. The descriptions
+   were made before that, and htslib does not tell what it has: so the names are looked at after it,
+   too. */
 static int check_opened(const struct pipeline *p)
 {
     const struct store_record *record = &p->settings->resumed->record;
@@ -259,7 +261,9 @@ static int check_opened(const struct pipeline *p)
         struct store_input is;
         const struct stat *st = bam_inputs_file(p->inputs, i);
         if (st) resume_describe(st, &is);
-        if (compare_file(p, &record->inputs[i], st ? &is : NULL) < 0) return -1;
+        if (compare_file(p, &record->inputs[i], st ? &is : NULL) < 0 ||
+            check_file(p, &record->inputs[i]) < 0)
+            return -1;
     }
     return 0;
 }

@@ -7,11 +7,12 @@ import os
 import pathlib
 import shutil
 import signal
+import time
 import unittest
 
 import bamfile
 import generate
-from harness import SAMTOOLS, SPILL_BUDGET, CliTest
+from harness import RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest
 from test_faults import LIBRARY
 from test_resume import ResumeTest
 
@@ -72,6 +73,51 @@ class Resumed(LostTest):
                 self.resume(stores[0])
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
                 self.assertEqual(self.stores(self.where, other), [])
+
+    def test_killed_between_records(self):
+        """Of several directories one may say already that all is there, and the others not yet."""
+        sam = generate.odd(9000, seed=81).encode()
+        want = self.sort_bam("--no-PG", stdin=sam)
+        other = self.work / "other"
+        other.mkdir()
+        for number in (0, 1):
+            with self.subTest(resumed=number):
+                self.killed("openat:4:kill:STORE.new", "-T", other, "-o", self.path("out.bam"),
+                            stdin=sam)
+                stores = self.stores(self.where, other)
+                self.assertEqual(sorted(self.state(store) for store in stores),
+                                 ["loaded", "loading"])
+                self.resume(stores[number])
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_replaced_while_opened(self):
+        """The input was what it was, and the file that is opened then is another one."""
+        source, other = self.source(), self.source(9001, name="other.bam")
+        store = self.cut_load(source)
+        process = self.start("--resume", store, env=self.faulty("open:1:1500ms:/in.bam"),
+                             budget=SPILL_BUDGET)
+        time.sleep(0.7)
+        os.replace(other, source)
+        self.assertEqual(process.wait(RUN_LIMIT_S), 1)
+        self.assertIn("has changed since", process.stderr.read().decode())
+        self.assertFalse(os.path.exists(self.path("out.bam")))
+
+    def test_nothing(self):
+        """A part without any record is none."""
+        store = self.killed("link:1:kill:.sst", "-k", "-o", self.path("out.bam"),
+                            stdin=generate.odd(9000, seed=81).encode())
+        self.assertEqual(self.state(store), "loading")
+        self.refused(store, "none of its input", options=["--partial"])
+
+    def test_changed_reference(self):
+        """The minimisers of the rest would be those of another reference."""
+        fasta = self.write("ref.fa", ">r\n" + "ACGTTGCAACGTAGGT" * 40 + "\n")
+        store = self.cut_load("-M", "-I", fasta, self.source())
+        before = os.stat(fasta)
+        os.utime(fasta)
+        self.refused(store, "ref.fa", "has changed since")
+        os.utime(fasta, ns=(before.st_atime_ns, before.st_mtime_ns))
+        self.resume(store)
 
     def test_part_and_then_all(self):
         """--partial let the store pass as one that has all: resumed again it gave the same part,
