@@ -350,6 +350,25 @@ class LittleThings(FaultTest):
         for _, _, names in os.walk(self.scratch):
             self.assertNotIn("probe", names)
 
+    def test_any_write_of_the_output(self):
+        """Each of them once, the last ones, which closing makes, among them. What a thread writes
+        of CRAM comes in pieces that differ from run to run."""
+        report = self.path("report")
+        for name in ("out.bam", "out.sam.gz", "out.cram"):
+            options = ["--no-PG", "-O", "cram,no_ref=1"] if name == "out.cram" else ["--no-PG"]
+            out, number, is_made = self.path(name), 1, True
+            while is_made:
+                result = self.rocksort(*options, "-o", out, self.source, env=self.faulty(
+                    f"write:{number}:ENOSPC:.tmp", FAULT_REPORT=report))
+                with open(report, encoding="ascii") as file:
+                    counts = dict(line.split() for line in file)
+                is_made = int(counts["fault0"]) >= number
+                with self.subTest(name=name, number=number, is_made=is_made):
+                    self.assertEqual(result.status, is_made, result.err)
+                    self.assertEqual(os.path.exists(out), not is_made)
+                number += 1
+            self.assertGreater(number, 3)
+
     def test_full_standard_output(self):
         """Also of what needs no sort."""
         for words in (["--version"], ["--help"], ["--checksum-only", self.source]):

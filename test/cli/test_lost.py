@@ -107,7 +107,10 @@ class Resumed(LostTest):
         store = self.killed("link:1:kill:.sst", "-k", "-o", self.path("out.bam"),
                             stdin=generate.odd(9000, seed=81).encode())
         self.assertEqual(self.state(store), "loading")
-        self.refused(store, "none of its input", options=["--partial"])
+        result = self.rocksort("--resume", store, "--partial", "-o", self.path("none.bam"),
+                               clean=False)
+        self.assert_error(result, "none of its input")
+        self.assertFalse(os.path.exists(self.path("none.bam")))
 
     def test_changed_reference(self):
         """The minimisers of the rest would be those of another reference."""
