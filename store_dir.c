@@ -159,6 +159,17 @@ int store_dir_open(const char *path, struct store_dir *dir, const char **problem
     return r;
 }
 
+int store_dir_open_patiently(const char *path, struct store_dir *dir, const char **problem)
+{
+    enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
+    int r = store_dir_open(path, dir, problem);
+    for (int i = 0; r == STORE_DIR_BUSY && i < TRIES; i++) {
+        (void)usleep(WAIT_MICROSECONDS);
+        r = store_dir_open(path, dir, problem);
+    }
+    return r;
+}
+
 int store_dir_peek(const char *path, struct store_record *record)
 {
     enum { MOST_BYTES = 4 << 20 };      /* the header of an assembly with 100,000 contigs */

@@ -12,7 +12,7 @@ import unittest
 
 import bamfile
 import generate
-from harness import RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest
+from harness import RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, wait_for
 from test_faults import LIBRARY
 from test_resume import ResumeTest
 
@@ -101,6 +101,25 @@ class Resumed(LostTest):
         self.assertEqual(process.wait(RUN_LIMIT_S), 1)
         self.assertIn("has changed since", process.stderr.read().decode())
         self.assertFalse(os.path.exists(self.path("out.bam")))
+
+    def test_moved_while_it_is_written(self):
+        """A sort that failed since its directory had been moved said that it could be finished."""
+        for what in ("", "STORE"):
+            with self.subTest(what=what):
+                process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"),
+                                     self.source(), budget=SPILL_BUDGET,
+                                     env=self.faulty("link:3:1500ms:.sst,link:4:EIO:.sst"))
+                wait_for(lambda: any(os.path.exists(f"{store}/run-0-000002.sst")
+                                     for store in self.stores()), RUN_LIMIT_S, "runs")
+                store, = self.stores()
+                os.rename(os.path.join(store, what), self.path("moved"))
+                _, err = process.communicate(timeout=RUN_LIMIT_S)
+                self.assertEqual(process.returncode, 1, err)
+                self.assertIn("cannot be resumed: somebody has moved", err.decode())
+                self.assertNotIn("--resume", err.decode())
+                for path in (self.path("moved"), store):
+                    if os.path.isdir(path):
+                        shutil.rmtree(path)
 
     def test_nothing(self):
         """A part without any record is none."""
