@@ -106,6 +106,10 @@ static int lock_dir(struct store_dir *dir, const char **problem)
 {
     struct stat held, there;
     dir->lock_fd = openat(dir->fd, SCRATCH_LOCK_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (dir->lock_fd < 0 && (errno == EROFS || errno == EACCES || errno == EMFILE)) {
+        *problem = "cannot be locked; look at permissions, at the disk and 'ulimit -n'";
+        return STORE_DIR_FOREIGN;
+    }
     if (dir->lock_fd < 0 || fstat(dir->lock_fd, &held) < 0 || !S_ISREG(held.st_mode) ||
         !is_private(&held)) {
         *problem = "is not a store of rocksort; --clean DIR lists those in DIR";

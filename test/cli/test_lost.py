@@ -115,11 +115,45 @@ class Resumed(LostTest):
                 os.rename(os.path.join(store, what), self.path("moved"))
                 _, err = process.communicate(timeout=RUN_LIMIT_S)
                 self.assertEqual(process.returncode, 1, err)
-                self.assertIn("cannot be resumed: somebody has moved", err.decode())
+                self.assertIn("cannot be resumed as it is: somebody has moved", err.decode())
                 self.assertNotIn("--resume", err.decode())
                 for path in (self.path("moved"), store):
                     if os.path.isdir(path):
                         shutil.rmtree(path)
+
+    def test_labels_that_cannot_be_read(self):
+        """Runs whose labels are not there do not count: they must not pass for such."""
+        store = self.killed("link:6:kill:.sst", "-k", "-o", self.path("out.bam"),
+                            stdin=generate.odd(9000, seed=81).encode())
+        want = bamfile.parse_file(self.sort_ok("--resume", store, "--partial", "-k", "-o", "-",
+                                               clean=False).out)
+        n_failed = 0
+        for number in range(24, 60, 2):
+            result = self.rocksort("--resume", store, "--partial", "-k", "-o", "-", clean=False,
+                                   env=self.faulty(f"pread:{number}:EIO:.sst"))
+            n_failed += result.status
+            if result.status == 0:
+                self.assert_same_bam(bamfile.parse_file(result.out), want, number)
+        self.assertGreater(n_failed, 5)
+
+    def test_references_without_text(self):
+        """A header may have its references in binary form alone."""
+        whole = bamfile.read(self.source())
+        lines = [line for line in whole.text.splitlines(keepends=True) if line[:3] != "@SQ"]
+        source = self.write("in.bam", bamfile.bgzf(bamfile.bam_header("".join(lines), whole.refs) +
+                                                   whole.records))
+        want = self.sort_bam("--no-PG", source)
+        for end in (self.cut_load, self.fails_in_merge):
+            self.resume(end(source), "-o", self.path("out.bam"))
+            self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_read_only_disk(self):
+        """A store on a disk that had become so was none of rocksort's."""
+        source = self.source()
+        store = self.cut_load(source)
+        result = self.rocksort("--resume", store, env=self.faulty("openat:1:EROFS:LOCK"), clean=False)
+        self.assert_error(result, store, "cannot be locked")
+        self.resume(store)
 
     def test_nothing(self):
         """A part without any record is none."""
