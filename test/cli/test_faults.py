@@ -124,6 +124,19 @@ class Flips(FaultTest):
         self.assertTrue(any("the output is not what was read" in result.err for result in told),
                         told)
 
+    def test_records_change_places(self):
+        """The sum over all records does not tell: they were written so, with exit status 0."""
+        source = self.write("reads.sam", generate.reads(3000, generate.reference()))
+        out = self.path("out.bam")
+        for order in ([], ["-n"], ["-t", "NM"], ["--shuffle=5"]):
+            for number in (2, 5):
+                with self.subTest(order=order, number=number):
+                    result = self.rocksort("--temp-codec", "lz4", *order, "-o", out, source,
+                                           budget=SPILL_BUDGET,
+                                           env=self.faulty(f"LZ4_decompress_safe:{number}:swap"))
+                    self.assert_error(result, "would not be in order")
+                    self.assertFalse(os.path.exists(out))
+
     def test_when_resumed(self):
         """The same of a store of another process."""
         result = self.with_fault("pwrite:1:EIO:none", "--temp-codec", "lz4", "-T", self.work, "-o",

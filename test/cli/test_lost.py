@@ -12,7 +12,7 @@ import unittest
 
 import bamfile
 import generate
-from harness import RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, wait_for
+from harness import RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, sam_split, wait_for
 from test_faults import LIBRARY
 from test_resume import ResumeTest
 
@@ -154,6 +154,30 @@ class Resumed(LostTest):
         result = self.rocksort("--resume", store, env=self.faulty("openat:1:EROFS:LOCK"), clean=False)
         self.assert_error(result, store, "cannot be locked")
         self.resume(store)
+
+    def test_second_name(self):
+        """A run is in the database when its first name is still there: the file that will have that
+        name must be another one."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        store = self.killed("unlink:1:kill:run-0-", "-o", self.path("out.bam"), source)
+        self.assertGreater(os.stat(f"{store}/run-0-000000.sst").st_nlink, 1)
+        self.resume(store)
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_pipe_that_ends_in_memory(self):
+        """What of a file could stay in memory while it is merged must of a pipe be on the disk."""
+        header, lines = sam_split(generate.odd(9000, seed=81))
+        source = self.bam_of(header + "".join(line + "\n" for line in 5 * lines))
+        want = self.sort_bam("--no-PG", source)
+        with open(source, "rb") as file:
+            bam = file.read()
+        for how, state in (({"stdin": bam}, "loaded"), ({}, "loading")):
+            with self.subTest(state=state):
+                store = self.fails_in_merge("-" if how else source, budget=3_000_000, **how)
+                self.assertEqual(self.state(store), state)
+                self.resume(store, "-o", self.path("out.bam"))
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_nothing(self):
         """A part without any record is none."""

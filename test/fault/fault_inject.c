@@ -13,6 +13,7 @@
  *     short          reads and writes do half of what they were asked for
  *     skip           the call is not made, and is said to have worked: fsync and its like
  *     flip           one bit of what is read, or of what LZ4 decompresses, is changed
+ *     swap           the first two records that LZ4 decompresses change places
  *     term           SIGTERM is sent to the process, and the call made 200 ms later
  *     kill           likewise SIGKILL, at once
  *     500ms          the call is made so much later
@@ -62,7 +63,7 @@
 enum kind { KINDS(AS_ENUM) N_KINDS };
 static const char *const kind_names[] = {KINDS(AS_NAME)};
 
-enum action { FAIL, SHORT, SKIP, FLIP, TERM, KILL, DELAY };
+enum action { FAIL, SHORT, SKIP, FLIP, SWAP, TERM, KILL, DELAY };
 
 struct fault {
     enum kind kind;
@@ -119,6 +120,8 @@ static void parse_action(struct fault *fault, const char *text)
         fault->action = SKIP;
     } else if (strcmp(text, "flip") == 0) {
         fault->action = FLIP;
+    } else if (strcmp(text, "swap") == 0) {
+        fault->action = SWAP;
     } else if (strcmp(text, "term") == 0) {
         fault->action = TERM;
     } else if (strcmp(text, "kill") == 0) {
@@ -455,6 +458,23 @@ WRITER(write, (int fd, const void *bytes, size_t n), (fd, bytes, n))
 WRITER(pwrite, (int fd, const void *bytes, size_t n, off_t at), (fd, bytes, n, at))
 PLAIN(ssize_t, -1, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n), NULL, fd)
 
+/* Exchanges the first two BAM records. */
+static void swap_records(uint8_t *bytes, int n_bytes)
+{
+    uint32_t first = 0, second = 0;
+    uint8_t copy[4096];
+    if (n_bytes < 40) return;
+    memcpy(&first, bytes, sizeof first);
+    first += 4;
+    if (first + 4 > (unsigned)n_bytes || first > sizeof copy) return;
+    memcpy(&second, bytes + first, sizeof second);
+    second += 4;
+    if (first + second > (unsigned)n_bytes) return;
+    memcpy(copy, bytes, first);
+    memmove(bytes, bytes + first, second);
+    memcpy(bytes + second, copy, first);
+}
+
 /* What is changed here has passed all checksums of what was stored. */
 static int (*REAL(LZ4_decompress_safe))(const char *from, char *to, int n_from, int room);
 int LZ4_decompress_safe(const char *from, char *to, int n_from, int room);
@@ -464,7 +484,9 @@ int LZ4_decompress_safe(const char *from, char *to, int n_from, int room)
     FIND(LZ4_decompress_safe);
     const struct fault *fault = strike(KIND_LZ4_decompress_safe, NULL, -1);
     if (fault && fault->action == FAIL) return -1;
-    return (int)flip(fault, to, REAL(LZ4_decompress_safe)(from, to, n_from, room));
+    int n = REAL(LZ4_decompress_safe)(from, to, n_from, room);
+    if (fault && fault->action == SWAP) swap_records((uint8_t *)to, n);
+    return (int)flip(fault, to, n);
 }
 
 /* ---- memory ---- */
