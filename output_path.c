@@ -127,7 +127,8 @@ static const char *without_scheme(const char *name)
     static const char *const schemes[] = {"file://localhost/", "file:///", "file://", "file:"};
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
         size_t n = strlen(schemes[i]);
-        if (strncmp(name, schemes[i], n) == 0) return name + n - (i < 2);       /* the path's slash */
+        bool ends_in_path = i < 2;      /* with its slash */
+        if (strncmp(name, schemes[i], n) == 0) return name + n - ends_in_path;
     }
     return name;
 }

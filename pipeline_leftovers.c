@@ -67,8 +67,8 @@ static void tell(const char *path, const struct store_record *record)
     free(real);
 }
 
-/* One that lies in several directories is told of once, by the first that has its record: those that
-   were full from the beginning have none. */
+/* One that lies in several directories is told of once, by the first that has its record: those
+   that were full from the beginning have none. */
 static bool is_first_part(const struct store_record *record)
 {
     bool is_first = true;

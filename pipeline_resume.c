@@ -128,8 +128,8 @@ void resume_tell(const struct pipeline *p, bool kept)
         bool partial = p->input_is_cut || (!p->is_loaded && !p->can_read_again);
         const char *path = recorded_path(p);
         if (!path) {
-            diag_left("warning: '%s' cannot be resumed as it is: somebody has moved, closed or removed "
-                      "it, or its STORE file", p->scratch_paths[0]);
+            diag_left("warning: '%s' cannot be resumed as it is: somebody has moved, closed or "
+                      "removed it, or its STORE file", p->scratch_paths[0]);
             return;
         }
         char *real = realpath(path, NULL);

@@ -151,7 +151,8 @@ class Resumed(LostTest):
         """A store on a disk that had become so was none of rocksort's."""
         source = self.source()
         store = self.cut_load(source)
-        result = self.rocksort("--resume", store, env=self.faulty("openat:1:EROFS:LOCK"), clean=False)
+        result = self.rocksort("--resume", store, env=self.faulty("openat:1:EROFS:LOCK"),
+                               clean=False)
         self.assert_error(result, store, "cannot be locked")
         self.resume(store)
 
@@ -174,7 +175,8 @@ class Resumed(LostTest):
             bam = file.read()
         for how, state in (({"stdin": bam}, "loaded"), ({}, "loading")):
             with self.subTest(state=state):
-                store = self.fails_in_merge("-" if how else source, budget=3_000_000, **how)
+                store = self.fails_in_merge("-s", "6M", "-" if how else source, budget=3_000_000,
+                                            **how)
                 self.assertEqual(self.state(store), state)
                 self.resume(store, "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)

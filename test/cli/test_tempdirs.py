@@ -267,7 +267,7 @@ class Codec(DirsTest):
 
     def test_auto_in_little_memory_from_a_pipe(self):
         """Nobody knows how much is to come, or -s says too little: only compressed it fits."""
-        self.mount(self.dirs[0], "5700k")
+        self.mount(self.dirs[0], "1668k")
         sam = generate.odd(15000, seed=73).encode()
         fixed = ["--temp-codec", "none"], ["--temp-codec", "lz4"]
         for options, status in ((fixed[0], 1), (fixed[1], 0), ([], 0), (["-s", "100K"], 0)):
