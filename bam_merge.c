@@ -83,6 +83,21 @@ static int compare_key(enum sort_order order, const struct sort_entry *entry, co
     return c ? c : (kr->key_bytes > key_bytes) - (kr->key_bytes < key_bytes);
 }
 
+int merge_compare(enum sort_order order, const struct sort_entry *entry, const uint8_t *bound,
+                  size_t bound_bytes)
+{
+    return compare_key(order, entry, bound, bound_bytes - MERGE_BOUND_TAIL_BYTES);
+}
+
+bool merge_is_sorted(enum sort_order order, const struct sort_entry *entries, size_t n)
+{
+    bool fixed = sort_order_is_fixed(order), sorted = true;
+    for (size_t i = 1; i < n && sorted; i++)
+        sorted = fixed ? entries[i - 1].prefix <= entries[i].prefix
+                       : keyed_record_compare(keyed(&entries[i - 1]), keyed(&entries[i]), 0) <= 0;
+    return sorted;
+}
+
 size_t merge_cut(enum sort_order order, const struct merge_source *source, const uint8_t *bound,
                  size_t bound_bytes)
 {

@@ -63,6 +63,13 @@ int merge_bound_compare(const uint8_t *a, size_t a_bytes, const uint8_t *b, size
 size_t merge_cut(enum sort_order order, const struct merge_source *source, const uint8_t *bound,
                  size_t bound_bytes);
 
+/* Compares the sort key of an entry with that of a bound: below 0, 0, above. */
+int merge_compare(enum sort_order order, const struct sort_entry *entry, const uint8_t *bound,
+                  size_t bound_bytes);
+
+/* True if no entry has a smaller sort key than the one before it. */
+bool merge_is_sorted(enum sort_order order, const struct sort_entry *entries, size_t n);
+
 struct merge_space {
     struct sort_entry *buffer[2];
     size_t n_room;              /* entries that each buffer holds */

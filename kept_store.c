@@ -5,25 +5,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int refuse(const char *path, const char *problem)
 {
     diag_error("cannot resume '%s': it %s", path, problem);
     return -1;
-}
-
-/* As store_dir_open. Whoever only looks at a store (--clean, the next sort beside it) has its lock
-   for a moment. */
-static int open_dir(const char *path, struct store_dir *dir, const char **problem)
-{
-    enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
-    int r = store_dir_open(path, dir, problem);
-    for (int i = 0; r == STORE_DIR_BUSY && i < TRIES; i++) {
-        (void)usleep(WAIT_MICROSECONDS);
-        r = store_dir_open(path, dir, problem);
-    }
-    return r;
 }
 
 /* Takes the record of another directory of the store if it says more: the states are written one
@@ -62,7 +48,7 @@ static int open_others(struct kept_store *store, const char *path)
             diag_no_memory();
             return -1;
         }
-        int r = open_dir(name, &store->dirs[i], &problem);
+        int r = store_dir_open_patiently(name, &store->dirs[i], &problem);
         if (r < 0)
             diag_error("cannot resume '%s': its part '%s' %s", path, name, problem);
         free(name);
@@ -75,7 +61,7 @@ struct kept_store *kept_store_open(const char *path)
 {
     const char *problem;
     struct store_dir dir;
-    if (open_dir(path, &dir, &problem) < 0) {
+    if (store_dir_open_patiently(path, &dir, &problem) < 0) {
         (void)refuse(path, problem);
         return NULL;
     }

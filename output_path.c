@@ -121,11 +121,23 @@ static char *make_temporary(const char *final)
     return temporary;
 }
 
+/* As input_plain_name, and what htslib does not know. */
+static const char *without_scheme(const char *name)
+{
+    static const char *const schemes[] = {"file://localhost/", "file:///", "file://", "file:"};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        size_t n = strlen(schemes[i]);
+        bool ends_in_path = i < 2;      /* with its slash */
+        if (strncmp(name, schemes[i], n) == 0) return name + n - ends_in_path;
+    }
+    return name;
+}
+
 int output_path_choose(struct output_path *path, const char *name)
 {
     struct stat st;
     *path = (struct output_path){.name = name};
-    if (strncmp(name, "file:", 5) == 0) name += strncmp(name, "file://", 7) == 0 ? 7 : 5;
+    name = without_scheme(name);
     if (strstr(name, "://")) return 0;
     path->name = name;
     bool exists = stat(name, &st) == 0;

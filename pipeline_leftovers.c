@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Length of an output's name without that of its index. */
 static size_t output_length(const char *name)
@@ -66,12 +67,24 @@ static void tell(const char *path, const struct store_record *record)
     free(real);
 }
 
+/* One that lies in several directories is told of once, by the first that has its record: those
+   that were full from the beginning have none. */
+static bool is_first_part(const struct store_record *record)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < record->directory && is_first; i++) {
+        char *path = scratch_dir_path(record->directories[i], SCRATCH_RECORD_NAME);
+        is_first = path && access(path, F_OK) != 0;
+        free(path);
+    }
+    return is_first;
+}
+
 static void look_at(const struct pipeline *p, const char *output, const char *path)
 {
     struct store_record record;
     if (store_dir_peek(path, &record) != STORE_DIR_OK) return;
-    /* One that lies in several directories is told of once. */
-    if (record.directory == 0 && is_same_sort(p, output, &record) && is_dead(path))
+    if (is_first_part(&record) && is_same_sort(p, output, &record) && is_dead(path))
         tell(path, &record);
     store_record_release(&record);
 }

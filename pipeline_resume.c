@@ -108,8 +108,8 @@ bool resume_keeps_store(const struct pipeline *p, int signal_number)
     return p->n_durable > 0 && ((p->can_read_again && !p->input_is_bad) || s->keep_store);
 }
 
-/* The directory by which the store is resumed: one that was full from the beginning has no
-   record. */
+/* The directory by which the store is resumed: one that was full from the beginning has no record.
+   NULL: there is no record any more. */
 static const char *recorded_path(const struct pipeline *p)
 {
     for (size_t i = 0; i < p->n_scratch_paths; i++) {
@@ -117,7 +117,7 @@ static const char *recorded_path(const struct pipeline *p)
         int n = snprintf(record, sizeof record, "%s/" SCRATCH_RECORD_NAME, p->scratch_paths[i]);
         if (n < (int)sizeof record && access(record, F_OK) == 0) return p->scratch_paths[i];
     }
-    return p->scratch_paths[0];
+    return NULL;
 }
 
 void resume_tell(const struct pipeline *p, bool kept)
@@ -127,6 +127,11 @@ void resume_tell(const struct pipeline *p, bool kept)
     if (kept) {
         bool partial = p->input_is_cut || (!p->is_loaded && !p->can_read_again);
         const char *path = recorded_path(p);
+        if (!path) {
+            diag_left("warning: '%s' cannot be resumed as it is: somebody has moved, closed or "
+                      "removed it, or its STORE file", p->scratch_paths[0]);
+            return;
+        }
         char *real = realpath(path, NULL);
         diag_left("what was sorted so far is kept; to %s: samtools rocksort --resume %s%s%s",
                   partial ? "write what there is" : "finish", real ? real : path,
@@ -251,7 +256,9 @@ static int check_file(const struct pipeline *p, const struct store_input *was)
     return compare_file(p, was, resume_describe_file(was->path, &is) ? &is : NULL);
 }
 
-/* The same of what has been opened, since names may have come to stand for others. */
+/* The same of what has been opened, since names may have come to stand for others. The descriptions
+   were made before that, and htslib does not tell what it has: so the names are looked at after it,
+   too. */
 static int check_opened(const struct pipeline *p)
 {
     const struct store_record *record = &p->settings->resumed->record;
@@ -259,7 +266,9 @@ static int check_opened(const struct pipeline *p)
         struct store_input is;
         const struct stat *st = bam_inputs_file(p->inputs, i);
         if (st) resume_describe(st, &is);
-        if (compare_file(p, &record->inputs[i], st ? &is : NULL) < 0) return -1;
+        if (compare_file(p, &record->inputs[i], st ? &is : NULL) < 0 ||
+            check_file(p, &record->inputs[i]) < 0)
+            return -1;
     }
     return 0;
 }

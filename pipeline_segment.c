@@ -301,6 +301,18 @@ static struct merge_slice slice_of(const struct segment *segment, const struct m
     return (struct merge_slice){source->entries + from, to - from};
 }
 
+/* True if the records are in order, and between the segments before and behind. The sum over all
+   records, which has no order, would not tell. */
+static bool is_in_order(const struct segment *segment, const struct sort_entry *merged, size_t n)
+{
+    enum sort_order order = segment->merger->order;
+    const struct bound *low = &segment->low, *high = &segment->high;
+    return n == 0 ||
+           (merge_is_sorted(order, merged, n) &&
+            (!low->key || merge_compare(order, merged, low->key, low->n_bytes) >= 0) &&
+            (!high->key || merge_compare(order, merged + n - 1, high->key, high->n_bytes) <= 0));
+}
+
 static int merge_segment(struct segment *segment, struct worker *worker, struct content_sum *sum)
 {
     struct merger *m = segment->merger;
@@ -313,6 +325,11 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
         worker->slices[segment->n_blocks + i] = slice_of(segment, &m->kept[i]);
     ssize_t n = merge_slices(m->order, worker->slices, n_sources, &worker->space, &merged);
     if (n < 0) return -1;
+    if (!is_in_order(segment, merged, (size_t)n)) {
+        diag_error("the output would not be in order: the memory of this machine may be faulty; "
+                   "if it is not, please report this");
+        return -1;
+    }
     if (m->p->index) bam_index_part_init(&segment->part, bam_index_shape(m->p->index));
     int r;
     switch (m->format->format) {

@@ -20,6 +20,8 @@
 #include "disk_space.h"
 #include "rocksdb_opts.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -201,6 +203,18 @@ static rocksdb_t *open_db(const struct run_db *db, char **error)
     return opened;
 }
 
+/* RocksDB syncs what is in the directory that it makes, and not the name of that. Returns 0, or -1
+   after a message. */
+static int sync_name(const struct run_db *db)
+{
+    int fd = open(db->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = fd >= 0 ? fsync(fd) : -1;
+    if (r < 0)
+        diag_error("cannot write temporary data in '%s': %s", db->dir, strerror(errno));
+    if (fd >= 0) (void)close(fd);
+    return r;
+}
+
 struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings,
                              const char **full)
 {
@@ -224,7 +238,7 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
         goto err;
     }
     if (check_error(db, settings->existing ? "open" : "create", error) < 0) goto err;
-    if (settings->existing && count_runs(db) < 0) goto err;
+    if ((settings->existing ? count_runs(db) : sync_name(db)) < 0) goto err;
     return db;
 no_memory:
     diag_no_memory();

@@ -136,7 +136,7 @@ static int clean_one(const char *path, bool remove, unsigned *n_found)
     struct found found = {.state = "in use", .n_parts = 1};
     const char *problem;
     bool is_left = false;
-    int r = store_dir_open(path, &dir, &problem);
+    int r = store_dir_open_patiently(path, &dir, &problem);
     if (r == STORE_DIR_FOREIGN && !is_stillborn(path, &found)) return 0;
     ++*n_found;
     if (r == STORE_DIR_FOREIGN) return remove_and_print(path, remove, &found);

@@ -106,6 +106,10 @@ static int lock_dir(struct store_dir *dir, const char **problem)
 {
     struct stat held, there;
     dir->lock_fd = openat(dir->fd, SCRATCH_LOCK_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (dir->lock_fd < 0 && (errno == EROFS || errno == EACCES || errno == EMFILE)) {
+        *problem = "cannot be locked; look at permissions, at the disk and 'ulimit -n'";
+        return STORE_DIR_FOREIGN;
+    }
     if (dir->lock_fd < 0 || fstat(dir->lock_fd, &held) < 0 || !S_ISREG(held.st_mode) ||
         !is_private(&held)) {
         *problem = "is not a store of rocksort; --clean DIR lists those in DIR";
@@ -156,6 +160,17 @@ int store_dir_open(const char *path, struct store_dir *dir, const char **problem
 {
     int r = open_dir(path, dir, problem);
     if (r == STORE_DIR_OK && (r = lock_dir(dir, problem)) != STORE_DIR_OK) store_dir_close(dir);
+    return r;
+}
+
+int store_dir_open_patiently(const char *path, struct store_dir *dir, const char **problem)
+{
+    enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
+    int r = store_dir_open(path, dir, problem);
+    for (int i = 0; r == STORE_DIR_BUSY && i < TRIES; i++) {
+        (void)usleep(WAIT_MICROSECONDS);
+        r = store_dir_open(path, dir, problem);
+    }
     return r;
 }
 

@@ -45,6 +45,10 @@ int store_dir_write(const char *path, const struct store_record *record);
    be put behind the name of the directory. Only if it is OK, close has to be called. */
 int store_dir_open(const char *path, struct store_dir *dir, const char **problem);
 
+/* The same; whoever only looks at a store (--clean, the next sort beside it) has its lock for a
+   moment, and that is waited for. */
+int store_dir_open_patiently(const char *path, struct store_dir *dir, const char **problem);
+
 /* Reads the record, which the caller releases; else as store_dir_open. */
 int store_dir_read(const struct store_dir *dir, struct store_record *record, const char **problem);
 

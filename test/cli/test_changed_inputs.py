@@ -35,9 +35,12 @@ class Changed(LostTest):
         def place():
             """How far the file has been read."""
             for fd in os.listdir(f"/proc/{process.pid}/fd"):
-                if os.path.realpath(f"/proc/{process.pid}/fd/{fd}") == self.file:
-                    with open(f"/proc/{process.pid}/fdinfo/{fd}", encoding="ascii") as info:
-                        return int(info.readline().split()[1])
+                try:
+                    if os.path.realpath(f"/proc/{process.pid}/fd/{fd}") == self.file:
+                        with open(f"/proc/{process.pid}/fdinfo/{fd}", encoding="ascii") as info:
+                            return int(info.readline().split()[1])
+                except FileNotFoundError:
+                    pass        # another one, which has just been closed
             return 0
 
         # htslib looks at the end of the file, too.

@@ -124,6 +124,31 @@ class Flips(FaultTest):
         self.assertTrue(any("the output is not what was read" in result.err for result in told),
                         told)
 
+    def test_records_change_places(self):
+        """The sum over all records does not tell: they were written so, with exit status 0."""
+        source = self.write("reads.sam", generate.reads(3000, generate.reference()))
+        out = self.path("out.bam")
+        for order in ([], ["-n"], ["-t", "NM"], ["--shuffle=5"]):
+            for number in (2, 5):
+                with self.subTest(order=order, number=number):
+                    result = self.rocksort("--temp-codec", "lz4", *order, "-o", out, source,
+                                           budget=SPILL_BUDGET,
+                                           env=self.faulty(f"LZ4_decompress_safe:{number}:swap"))
+                    self.assert_error(result, "would not be in order")
+                    self.assertFalse(os.path.exists(out))
+
+    def test_when_resumed(self):
+        """The same of a store of another process."""
+        result = self.with_fault("pwrite:1:EIO:none", "--temp-codec", "lz4", "-T", self.work, "-o",
+                                 "/dev/full", clean=False)
+        store, = kept_stores(result.err)
+        told = [self.rocksort("--resume", store, "-o", self.path("out.bam"), clean=False,
+                              env=self.faulty(f"LZ4_decompress_safe:{number}:flip"))
+                for number in (1, 2, 3, 5, 8)]
+        self.assertEqual([result.status for result in told], [1] * 5)
+        self.assertFalse(os.path.exists(self.path("out.bam")))
+        self.assertTrue(any("were found, or others" in result.err for result in told), told)
+
 
 class Signals(FaultTest):
     """SIGTERM while a file is being made, and the thread that removes it is slow: the file must not
@@ -337,6 +362,25 @@ class LittleThings(FaultTest):
                         self.path("out.bam"), clean=False)
         for _, _, names in os.walk(self.scratch):
             self.assertNotIn("probe", names)
+
+    def test_any_write_of_the_output(self):
+        """Each of them once, the last ones, which closing makes, among them. What a thread writes
+        of CRAM comes in pieces that differ from run to run."""
+        report = self.path("report")
+        for name in ("out.bam", "out.sam.gz", "out.cram"):
+            options = ["--no-PG", "-O", "cram,no_ref=1"] if name == "out.cram" else ["--no-PG"]
+            out, number, is_made = self.path(name), 1, True
+            while is_made:
+                result = self.rocksort(*options, "-o", out, self.source, env=self.faulty(
+                    f"write:{number}:ENOSPC:.tmp", FAULT_REPORT=report))
+                with open(report, encoding="ascii") as file:
+                    counts = dict(line.split() for line in file)
+                is_made = int(counts["fault0"]) >= number
+                with self.subTest(name=name, number=number, is_made=is_made):
+                    self.assertEqual(result.status, is_made, result.err)
+                    self.assertEqual(os.path.exists(out), not is_made)
+                number += 1
+            self.assertGreater(number, 3)
 
     def test_full_standard_output(self):
         """Also of what needs no sort."""

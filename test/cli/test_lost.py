@@ -7,11 +7,12 @@ import os
 import pathlib
 import shutil
 import signal
+import time
 import unittest
 
 import bamfile
 import generate
-from harness import SAMTOOLS, SPILL_BUDGET, CliTest
+from harness import RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, sam_split, wait_for
 from test_faults import LIBRARY
 from test_resume import ResumeTest
 
@@ -55,6 +56,150 @@ class Resumed(LostTest):
         with open(report, encoding="ascii") as file:
             counts = dict(line.split() for line in file)
         self.assertEqual(int(counts["fault0"]), 1)
+
+    def test_gap(self):
+        """Runs behind one that is not there any more do not count, and nor do their numbers."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        other = self.work / "other"
+        other.mkdir()
+        for lost in (0, 1):
+            with self.subTest(lost=lost):
+                self.killed("link:8:kill:.sst", "-T", other, "-o", self.path("out.bam"), source)
+                stores = self.stores(self.where, other)
+                databases = [os.path.join(store, "db-0") for store in stores]
+                self.assertEqual([os.path.isdir(path) for path in databases], [True, True])
+                shutil.rmtree(databases[lost])
+                self.resume(stores[0])
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+                self.assertEqual(self.stores(self.where, other), [])
+
+    def test_killed_between_records(self):
+        """Of several directories one may say already that all is there, and the others not yet."""
+        sam = generate.odd(9000, seed=81).encode()
+        want = self.sort_bam("--no-PG", stdin=sam)
+        other = self.work / "other"
+        other.mkdir()
+        for number in (0, 1):
+            with self.subTest(resumed=number):
+                self.killed("openat:4:kill:STORE.new", "-T", other, "-o", self.path("out.bam"),
+                            stdin=sam)
+                stores = self.stores(self.where, other)
+                self.assertEqual(sorted(self.state(store) for store in stores),
+                                 ["loaded", "loading"])
+                self.resume(stores[number])
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_replaced_while_opened(self):
+        """The input was what it was, and the file that is opened then is another one."""
+        source, other = self.source(), self.source(9001, name="other.bam")
+        store = self.cut_load(source)
+        process = self.start("--resume", store, env=self.faulty("open:1:1500ms:/in.bam"),
+                             budget=SPILL_BUDGET)
+        time.sleep(0.7)
+        os.replace(other, source)
+        self.assertEqual(process.wait(RUN_LIMIT_S), 1)
+        self.assertIn("has changed since", process.stderr.read().decode())
+        self.assertFalse(os.path.exists(self.path("out.bam")))
+
+    def test_moved_while_it_is_written(self):
+        """A sort that failed since its directory had been moved said that it could be finished."""
+        for what in ("", "STORE"):
+            with self.subTest(what=what):
+                process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"),
+                                     self.source(), budget=SPILL_BUDGET,
+                                     env=self.faulty("link:3:1500ms:.sst,link:4:EIO:.sst"))
+                wait_for(lambda: any(os.path.exists(f"{store}/run-0-000002.sst")
+                                     for store in self.stores()), RUN_LIMIT_S, "runs")
+                store, = self.stores()
+                os.rename(os.path.join(store, what), self.path("moved"))
+                _, err = process.communicate(timeout=RUN_LIMIT_S)
+                self.assertEqual(process.returncode, 1, err)
+                self.assertIn("cannot be resumed as it is: somebody has moved", err.decode())
+                self.assertNotIn("--resume", err.decode())
+                for path in (self.path("moved"), store):
+                    if os.path.isdir(path):
+                        shutil.rmtree(path)
+
+    def test_labels_that_cannot_be_read(self):
+        """Runs whose labels are not there do not count: they must not pass for such."""
+        store = self.killed("link:6:kill:.sst", "-k", "-o", self.path("out.bam"),
+                            stdin=generate.odd(9000, seed=81).encode())
+        want = bamfile.parse_file(self.sort_ok("--resume", store, "--partial", "-k", "-o", "-",
+                                               clean=False).out)
+        n_failed = 0
+        for number in range(24, 60, 2):
+            result = self.rocksort("--resume", store, "--partial", "-k", "-o", "-", clean=False,
+                                   env=self.faulty(f"pread:{number}:EIO:.sst"))
+            n_failed += result.status
+            if result.status == 0:
+                self.assert_same_bam(bamfile.parse_file(result.out), want, number)
+        self.assertGreater(n_failed, 5)
+
+    def test_references_without_text(self):
+        """A header may have its references in binary form alone."""
+        whole = bamfile.read(self.source())
+        lines = [line for line in whole.text.splitlines(keepends=True) if line[:3] != "@SQ"]
+        source = self.write("in.bam", bamfile.bgzf(bamfile.bam_header("".join(lines), whole.refs) +
+                                                   whole.records))
+        want = self.sort_bam("--no-PG", source)
+        for end in (self.cut_load, self.fails_in_merge):
+            self.resume(end(source), "-o", self.path("out.bam"))
+            self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_read_only_disk(self):
+        """A store on a disk that had become so was none of rocksort's."""
+        source = self.source()
+        store = self.cut_load(source)
+        result = self.rocksort("--resume", store, env=self.faulty("openat:1:EROFS:LOCK"),
+                               clean=False)
+        self.assert_error(result, store, "cannot be locked")
+        self.resume(store)
+
+    def test_second_name(self):
+        """A run is in the database when its first name is still there: the file that will have that
+        name must be another one."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        store = self.killed("unlink:1:kill:run-0-", "-o", self.path("out.bam"), source)
+        self.assertGreater(os.stat(f"{store}/run-0-000000.sst").st_nlink, 1)
+        self.resume(store)
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_pipe_that_ends_in_memory(self):
+        """What of a file could stay in memory while it is merged must of a pipe be on the disk."""
+        header, lines = sam_split(generate.odd(9000, seed=81))
+        source = self.bam_of(header + "".join(line + "\n" for line in 5 * lines))
+        want = self.sort_bam("--no-PG", source)
+        with open(source, "rb") as file:
+            bam = file.read()
+        for how, state in (({"stdin": bam}, "loaded"), ({}, "loading")):
+            with self.subTest(state=state):
+                store = self.fails_in_merge("-s", "6M", "-" if how else source, budget=3_000_000,
+                                            **how)
+                self.assertEqual(self.state(store), state)
+                self.resume(store, "-o", self.path("out.bam"))
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_nothing(self):
+        """A part without any record is none."""
+        store = self.killed("link:1:kill:.sst", "-k", "-o", self.path("out.bam"),
+                            stdin=generate.odd(9000, seed=81).encode())
+        self.assertEqual(self.state(store), "loading")
+        result = self.rocksort("--resume", store, "--partial", "-o", self.path("none.bam"),
+                               clean=False)
+        self.assert_error(result, "none of its input")
+        self.assertFalse(os.path.exists(self.path("none.bam")))
+
+    def test_changed_reference(self):
+        """The minimisers of the rest would be those of another reference."""
+        fasta = self.write("ref.fa", ">r\n" + "ACGTTGCAACGTAGGT" * 40 + "\n")
+        store = self.cut_load("-M", "-I", fasta, self.source())
+        before = os.stat(fasta)
+        os.utime(fasta)
+        self.refused(store, "ref.fa", "has changed since")
+        os.utime(fasta, ns=(before.st_atime_ns, before.st_mtime_ns))
+        self.resume(store)
 
     def test_part_and_then_all(self):
         """--partial let the store pass as one that has all: resumed again it gave the same part,
@@ -149,6 +294,82 @@ class Resumed(LostTest):
                     with self.subTest(source=source, budget=budget):
                         self.assert_same_bam(self.sort_bam("--no-PG", "-o", "-", "/dev/stdin",
                                                            stdin=file, budget=budget), want)
+
+
+class PowerFailure(LostTest):
+    """Of a store only that is left which was synced, a file's bytes as a directory's names."""
+
+    def setUp(self):
+        super().setUp()
+        self.synced, self.sam = self.work / "synced", generate.odd(9000, seed=81)
+        self.synced.mkdir()
+
+    def faulty(self, fault):
+        return {**super().faulty(fault), "FAULT_SYNCED": str(self.synced),
+                "ROCKSORT_TEST_DURABLE": "0"}
+
+    def rebuild(self, name, path):
+        """Makes what is left of a file or directory: empty if nothing of it was synced."""
+        left = self.synced / name
+        if name.startswith("d"):
+            os.mkdir(path, 0o700)
+            for line in left.read_text().splitlines() if left.exists() else ():
+                self.rebuild(line.split(" ", 1)[0], os.path.join(path, line.split(" ", 1)[1]))
+        else:
+            pathlib.Path(path).write_bytes(left.read_bytes() if left.exists() else b"")
+            os.chmod(path, 0o600)
+
+    def power_fails(self, store):
+        """The power fails."""
+        names = [path.name for path in self.synced.glob(f"d-{os.stat(store).st_ino}-*")]
+        shutil.rmtree(store)
+        self.assertLessEqual(len(names), 1)
+        self.rebuild(*names or ["d"], store)
+
+    def forget(self):
+        """What was synced by earlier sorts."""
+        for path in self.synced.iterdir():
+            path.unlink()
+
+    def test_runs(self):
+        """A run counts when its name, that of its database, and all that names it are synced: the
+        database was in a directory that nobody synced until all had been read."""
+        for n_dirs in (1, 2):
+            with self.subTest(directories=n_dirs):
+                more = ["-T", self.where / "b"] * (n_dirs - 1)
+                (self.where / "b").mkdir(exist_ok=True)
+                self.forget()
+                self.rocksort("--no-PG", "-k", "-T", self.where, *more, "-o", self.path("out.bam"),
+                              stdin=self.sam.encode(), env=self.faulty("link:6:kill:.sst"),
+                              budget=SPILL_BUDGET, clean=False)
+                stores = self.stores(self.where, self.where / "b")
+                self.assertEqual(len(stores), n_dirs)
+                self.sort_ok("--resume", stores[0], "--partial", "-k", "-o", self.path("want.bam"),
+                             clean=False)
+                for store in stores:
+                    self.power_fails(store)
+                self.resume(stores[0], "--partial", "-o", self.path("out.bam"))
+                want = bamfile.read(self.path("want.bam"))
+                self.assertGreater(len(want.records), 100_000)
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_any_moment(self):
+        """Finished rightly, or refused."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        for kind, numbers in (("fsync", (1, 2, 5, 9, 14, 20)), ("fdatasync", (1, 3, 8, 15))):
+            for number in numbers:
+                with self.subTest(kind=kind, number=number):
+                    self.forget()
+                    store = self.killed(f"{kind}:{number}:kill", "-o", self.path("out.bam"), source)
+                    self.power_fails(store)
+                    result = self.rocksort("--resume", store, "-o", self.path("out.bam"),
+                                           clean=False)
+                    if result.status:
+                        self.assert_error(result, "cannot resume")
+                        shutil.rmtree(store)
+                    else:
+                        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
 
 class Early(ResumeTest):

@@ -120,6 +120,16 @@ class Names(UserTest):
                 self.assert_error(result, index, "index")
                 self.assertTrue(bamfile.looks_complete(source))
 
+    def test_with_scheme(self):
+        """file://localhost/DIR/FILE, which inputs know, was a relative path."""
+        source = self.source()
+        for scheme in ("file://localhost", "file://", "file:"):
+            with self.subTest(scheme=scheme):
+                out = self.path("out.bam")
+                self.sort_ok("--write-index", "-o", scheme + out, source)
+                self.assertTrue(bamfile.looks_complete(out))
+                os.unlink(out)
+
     def test_too_long(self):
         """A name that no file can have was found out when all was sorted: the temporary one was
         short enough."""

@@ -595,6 +595,17 @@ class Refused(ResumeTest):
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
 
+    def test_listed_while_looked_at(self):
+        """--clean took a store that another one only looked at for one in use."""
+        with open(os.path.join(self.store, "LOCK"), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            process = self.start("--clean", self.where)
+            time.sleep(0.1)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        listed, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertRegex(listed.decode(), r"\Acomplete .*\n\Z")
+
     def test_contradictions(self):
         for options, mention in ((["-n"], "order"), (["--shuffle=3"], "order"), (["-t", "AB"], ""),
                                  (["-T", self.work], "-T"), (["--no-resume"], "--no-resume"),
@@ -856,6 +867,19 @@ class Leftovers(ResumeTest):
         line, = self.said("-T", self.where, *options, "-o", self.path("o.bam"), source=source)
         self.assertIn("--resume", line)
         self.resume(stores[0], "-o", self.path("out.bam"))
+
+    def test_first_directory_was_full(self):
+        """It has no record: nobody was told of the store."""
+        source = self.source()
+        places = [self.where, self.work / "more"]
+        places[1].mkdir()
+        options = ["-T", places[1]]
+        _, _ = self.killed_in_merge(*options, source, stdin=subprocess.DEVNULL)
+        (first,), (second,) = (self.stores(place) for place in places)
+        os.unlink(os.path.join(first, "STORE"))
+        line, = self.said("-T", self.where, *options, "-o", self.path("o.bam"), source=source)
+        self.assertIn(f"--resume {second}", line)
+        self.resume(second, "-o", self.path("out.bam"))
 
 
 class Together(ResumeTest):

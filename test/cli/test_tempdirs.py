@@ -169,6 +169,21 @@ class Full(DirsTest):
                                  [])
                 self.assertEqual(os.listdir(self.dirs[1]), [])
 
+    def test_disk_of_two_megabytes(self):
+        """RocksDB reserved 4 MB for the manifest of each database, or what there was of it."""
+        image, where = self.path("image"), str(self.dirs[0])
+        with open(image, "wb") as file:
+            file.truncate(2 << 20)
+        commands = (["mkfs.ext4", "-q", "-m", "0", image], ["mount", "-o", "loop", image, where])
+        if not shutil.which("mkfs.ext4") or any(
+                subprocess.run(command, capture_output=True, check=False).returncode
+                for command in commands):
+            self.skipTest("cannot make a small file system on a disk (not root)")
+        self.addCleanup(subprocess.run, ["umount", where], check=False)
+        sam = generate.odd(9000, seed=81).encode()
+        self.sort_ok("-T", where, "-o", self.path("out.bam"), stdin=sam, budget=SPILL_BUDGET)
+        self.assertEqual(os.listdir(where), ["lost+found"])
+
     def test_one_is_small(self):
         self.mount(self.dirs[0], "1m")
         want = self.sort_bam("--no-PG", self.source)
@@ -252,7 +267,7 @@ class Codec(DirsTest):
 
     def test_auto_in_little_memory_from_a_pipe(self):
         """Nobody knows how much is to come, or -s says too little: only compressed it fits."""
-        self.mount(self.dirs[0], "5700k")
+        self.mount(self.dirs[0], "1668k")
         sam = generate.odd(15000, seed=73).encode()
         fixed = ["--temp-codec", "none"], ["--temp-codec", "lz4"]
         for options, status in ((fixed[0], 1), (fixed[1], 0), ([], 0), (["-s", "100K"], 0)):

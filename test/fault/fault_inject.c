@@ -13,9 +13,14 @@
  *     short          reads and writes do half of what they were asked for
  *     skip           the call is not made, and is said to have worked: fsync and its like
  *     flip           one bit of what is read, or of what LZ4 decompresses, is changed
+ *     swap           the first two records that LZ4 decompresses change places
  *     term           SIGTERM is sent to the process, and the call made 200 ms later
  *     kill           likewise SIGKILL, at once
  *     500ms          the call is made so much later
+ *
+ * FAULT_SYNCED=FOLDER: what a power failure would leave is put there whenever something is synced:
+ * of a file its bytes, in f-KEY; of a directory, in d-KEY, a line "f-KEY NAME" or "d-KEY NAME" for
+ * each name in it. KEY is the number of the inode and when it was made.
  *
  * Calls are counted in the whole process, of C, of RocksDB and of htslib, but only while main runs
  * and only in programs whose name begins with `samtools`. Calls within the C library (what fopen
@@ -58,7 +63,7 @@
 enum kind { KINDS(AS_ENUM) N_KINDS };
 static const char *const kind_names[] = {KINDS(AS_NAME)};
 
-enum action { FAIL, SHORT, SKIP, FLIP, TERM, KILL, DELAY };
+enum action { FAIL, SHORT, SKIP, FLIP, SWAP, TERM, KILL, DELAY };
 
 struct fault {
     enum kind kind;
@@ -115,6 +120,8 @@ static void parse_action(struct fault *fault, const char *text)
         fault->action = SKIP;
     } else if (strcmp(text, "flip") == 0) {
         fault->action = FLIP;
+    } else if (strcmp(text, "swap") == 0) {
+        fault->action = SWAP;
     } else if (strcmp(text, "term") == 0) {
         fault->action = TERM;
     } else if (strcmp(text, "kill") == 0) {
@@ -294,6 +301,64 @@ NUMBERED(pthread_create,
          (pthread_t * thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg),
          (thread, attr, run, arg), -1)
 
+/* ---- what a power failure leaves ---- */
+
+/* The name under which a file or directory is remembered. */
+static void name_synced(int dir, const char *path, char *name, size_t room)
+{
+    struct statx st = {0};
+    (void)statx(dir, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME,
+                &st);
+    (void)snprintf(name, room, "%c-%llu-%lld-%u", S_ISDIR(st.stx_mode) ? 'd' : 'f',
+                   (unsigned long long)st.stx_ino, (long long)st.stx_btime.tv_sec,
+                   st.stx_btime.tv_nsec);
+}
+
+static void list_names(const char *path, FILE *to)
+{
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
+        char name[80];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        name_synced(dirfd(dir), entry->d_name, name, sizeof name);
+        (void)fprintf(to, "%s %s\n", name, entry->d_name);
+    }
+    if (dir) (void)closedir(dir);
+}
+
+static void copy_bytes(const char *path, FILE *to)
+{
+    FILE *from = fopen(path, "r");
+    char bytes[65536];
+    for (size_t n; from && (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
+        (void)fwrite(bytes, 1, n, to);
+    if (from) (void)fclose(from);
+}
+
+static void remember_synced(int fd)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    const char *folder = getenv("FAULT_SYNCED");
+    char self[64], name[80], path[PATH_MAX], half[PATH_MAX + 8];
+    if (!folder) return;
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    name_synced(fd, "", name, sizeof name);
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    (void)snprintf(half, sizeof half, "%s.half", path);
+    FIND(rename);
+    (void)pthread_mutex_lock(&lock);
+    FILE *to = fopen(half, "w");
+    if (to) {
+        if (*name == 'd')
+            list_names(self, to);
+        else
+            copy_bytes(self, to);
+        (void)fclose(to);
+        (void)REAL(rename)(half, path);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
 /* Calls that may also be left out. */
 #define SYNC(name)                                                                                 \
     static int (*REAL(name))(int fd);                                                              \
@@ -302,7 +367,10 @@ NUMBERED(pthread_create,
         FIND(name);                                                                                \
         const struct fault *fault = strike(KIND_##name, NULL, fd);                                 \
         if (fault && fault->action == SKIP) return 0;                                              \
-        return fault && fault->action == FAIL ? -1 : REAL(name)(fd);                               \
+        if (fault && fault->action == FAIL) return -1;                                             \
+        int r = REAL(name)(fd);                                                                    \
+        if (r == 0) remember_synced(fd);                                                           \
+        return r;                                                                                  \
     }
 
 SYNC(fsync)
@@ -390,6 +458,23 @@ WRITER(write, (int fd, const void *bytes, size_t n), (fd, bytes, n))
 WRITER(pwrite, (int fd, const void *bytes, size_t n, off_t at), (fd, bytes, n, at))
 PLAIN(ssize_t, -1, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n), NULL, fd)
 
+/* Exchanges the first two BAM records. */
+static void swap_records(uint8_t *bytes, int n_bytes)
+{
+    uint32_t first = 0, second = 0;
+    uint8_t copy[4096];
+    if (n_bytes < 40) return;
+    memcpy(&first, bytes, sizeof first);
+    first += 4;
+    if (first + 4 > (unsigned)n_bytes || first > sizeof copy) return;
+    memcpy(&second, bytes + first, sizeof second);
+    second += 4;
+    if (first + second > (unsigned)n_bytes) return;
+    memcpy(copy, bytes, first);
+    memmove(bytes, bytes + first, second);
+    memcpy(bytes + second, copy, first);
+}
+
 /* What is changed here has passed all checksums of what was stored. */
 static int (*REAL(LZ4_decompress_safe))(const char *from, char *to, int n_from, int room);
 int LZ4_decompress_safe(const char *from, char *to, int n_from, int room);
@@ -399,7 +484,9 @@ int LZ4_decompress_safe(const char *from, char *to, int n_from, int room)
     FIND(LZ4_decompress_safe);
     const struct fault *fault = strike(KIND_LZ4_decompress_safe, NULL, -1);
     if (fault && fault->action == FAIL) return -1;
-    return (int)flip(fault, to, REAL(LZ4_decompress_safe)(from, to, n_from, room));
+    int n = REAL(LZ4_decompress_safe)(from, to, n_from, room);
+    if (fault && fault->action == SWAP) swap_records((uint8_t *)to, n);
+    return (int)flip(fault, to, n);
 }
 
 /* ---- memory ---- */

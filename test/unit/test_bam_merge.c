@@ -266,6 +266,39 @@ static void test_sources_of_one_giant_record(void **state)
     merge_space_release(&space);
 }
 
+/* Whatever two records of different keys change places, it is seen; equal ones may. */
+static void test_order_is_told(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(35);
+    for (int round = 0; round < 90; round++) {
+        enum sort_order order = all_orders[round % 3];
+        enum { N = 50 };
+        struct item *items = calloc(N, sizeof *items);
+        struct sort_entry entries[N];
+        uint8_t bound[TEST_BOUND_BYTES];
+        assert_non_null(items);
+        make_run(&rng, order, (enum variety)(round / 3 % VARIETY_COUNT), 0, items, N);
+        for (size_t i = 0; i < N; i++) entries[i] = items[i].entry;
+        const struct merge_source source = {entries, N, 0, 0};
+        CHECK(&rng, merge_is_sorted(order, entries, N) && merge_is_sorted(order, entries, 0));
+        for (int swap = 0; swap < 20; swap++) {
+            size_t a = rng_below(&rng, N), b = rng_below(&rng, N);
+            int c = compare_item_keys(&items[a], &items[b]);
+            size_t n_bytes = merge_bound_store(order, &source, b, bound);
+            int told = merge_compare(order, &entries[a], bound, n_bytes);
+            CHECK(&rng, (told > 0) - (told < 0) == (c > 0) - (c < 0));
+            entries[a] = items[b].entry;
+            entries[b] = items[a].entry;
+            CHECK(&rng, merge_is_sorted(order, entries, N) == (c == 0));
+            entries[a] = items[a].entry;
+            entries[b] = items[b].entry;
+        }
+        for (size_t i = 0; i < N; i++) free(items[i].keyed);
+        free(items);
+    }
+}
+
 static void test_nothing_to_merge(void **state)
 {
     (void)state;
@@ -357,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_random_runs_and_cuts),
         cmocka_unit_test(test_cuts_at_every_place),
         cmocka_unit_test(test_sources_of_one_giant_record),
+        cmocka_unit_test(test_order_is_told),
         cmocka_unit_test(test_nothing_to_merge),
         cmocka_unit_test(test_bounds_compare_like_full_keys),
         cmocka_unit_test(test_space_is_reused),
