@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import bamfile
+import generate
 from harness import SAMTOOLS, SPILL_BUDGET, reference_ok
 from stores import KilledTest, ResumeTest
 
@@ -162,6 +163,17 @@ class LongNames(ResumeTest):
                 self.assert_error(result, f"cannot create '{self.path(name)}")
         self.sort_ok("-o", self.path(longest), source)
         self.assertTrue(bamfile.looks_complete(self.path(longest)))
+
+    def test_output_name_as_long_as_can_be(self):
+        """Temporary names are longer than the output's."""
+        source = self.bam_of(generate.reads(20000, generate.reference()))
+        for n in (220, 232, 251):
+            for budget in (None, SPILL_BUDGET):
+                with self.subTest(n=n, budget=budget):
+                    out = self.path("n" * n + ".bam")
+                    self.sort_ok("-o", out, source, budget=budget)
+                    self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 40000)
+                    os.unlink(out)
 
 
 class Resumed(KilledTest):
