@@ -7,7 +7,7 @@ import struct
 import bamfile
 import generate
 from harness import SPILL_BUDGET, wait_for
-from test_lost import LostTest
+from stores import KilledTest
 
 
 def end_of_block(data, at_least):
@@ -18,7 +18,7 @@ def end_of_block(data, at_least):
     return end
 
 
-class Changed(LostTest):
+class Changed(KilledTest):
     """Inputs that are not what they were."""
 
     def setUp(self):

@@ -123,6 +123,19 @@ class Corrupt(ErrorTest):
                     self.assert_error(self.rocksort("-o", self.path("out.bam"), stdin=file))
                 self.assert_no_result(self.path("out.bam"))
 
+    def test_truncated_input_with_a_filter(self):
+        """The end within a block looked like the end of the file."""
+        source = self.bam_of(generate.reads(20000, generate.reference()))
+        with open(source, "rb") as file:
+            data = file.read()
+        starts = bamfile.bgzf_block_offsets(data)
+        cut = self.write("cut.bam", data[:starts[len(starts) // 2] + 1000])
+        for n_threads in ("1", "4"):
+            result = self.rocksort("-@", n_threads, "--input-fmt-option", "filter=mapq>=0",
+                                   "-o", self.path("out.bam"), cut)
+            self.assert_error(result, "cut.bam", "after record")
+            self.assert_no_result(self.path("out.bam"))
+
     def test_record_number(self):
         """The message says how far the input was good."""
         n_good = 4321

@@ -94,6 +94,43 @@ class Formats(CliTest):
         self.sort_ok("--no-PG", "-O", "bam", "-o", self.path("o.sam"), stdin=sam)
         bamfile.read(self.path("o.sam"))
 
+    def test_format_option_level(self):
+        sam = generate.reads(20000, generate.reference()).encode()
+        sizes = [len(self.sort_ok("-O", f"bam,level={level}", stdin=sam).out)
+                 for level in (0, 1, 9)]
+        self.assertGreater(sizes[0], sizes[1])
+        self.assertGreater(sizes[1], sizes[2])
+
+    def test_reference_too_long_for_bam(self):
+        sam = b"@SQ\tSN:long\tLN:3000000000\nr\t0\tlong\t250\t9\t4M\t*\t0\t0\tACGT\tFFFF\n"
+        result = self.rocksort("-o", self.path("out.bam"), stdin=sam)
+        self.assert_error(result, "long", "-O sam")
+        self.assert_no_result(self.path("out.bam"))
+        self.sort_ok("-O", "sam", stdin=sam)
+
+
+class Threads(CliTest):
+    """Threads of htslib's own at work behind ours."""
+
+    def setUp(self):
+        super().setUp()
+        self.sam = generate.reads(20000, generate.reference())
+        self.source = self.bam_of(self.sam, name="in.bam")
+
+    def test_thread_options(self):
+        """nthreads started a reader of htslib's that took blocks away: records were lost."""
+        sam_gz = self.write("in.sam.gz", bamfile.bgzf(self.sam.encode()))
+        for options in (["--input-fmt-option", "nthreads=2"], ["--output-fmt-option", "nthreads=2"],
+                        ["-O", "bam,nthreads=2"],
+                        ["--input-fmt-option", "nthreads=2",
+                         "--input-fmt-option", "filter=mapq>=0"]):
+            for inputs in ([self.source], [sam_gz], [self.source, sam_gz]):
+                with self.subTest(options=options, inputs=len(inputs)):
+                    result = self.sort_ok(*options, "-o", self.path("out.bam"), *inputs)
+                    self.assertIn("nthreads", result.err)
+                    records = bamfile.split(bamfile.read(self.path("out.bam")).records)
+                    self.assertEqual(len(records), 40000 * len(inputs))
+
 
 @needs_pysam
 class Cram(CliTest):

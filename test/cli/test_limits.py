@@ -112,6 +112,37 @@ class FileSize(LimitTest):
         self.assertIn("File too large", err)
 
 
+class Inherited(CliTest):
+    """Limits that the process which starts the sort has, too."""
+
+    def setUp(self):
+        super().setUp()
+        self.sam = generate.reads(20000, generate.reference())
+
+    def test_file_size_limit(self):
+        """SIGXFSZ would kill the program before it could tidy up."""
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        source = self.write("in.sam", self.sam)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+        try:
+            for budget in (SPILL_BUDGET, None):
+                with self.subTest(budget=budget):
+                    out = self.path("out.bam")
+                    result = self.rocksort("-o", out, source, budget=budget)
+                    self.assert_error(result, "File too large")
+                    self.assertEqual(sorted(os.listdir(self.work)), ["in.sam"])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    def test_open_file_limit(self):
+        source = self.write("in.sam", self.sam)
+        shell = ["sh", "-c", 'ulimit -n 20 && exec "$0" "$@"', SAMTOOLS, "rocksort"]
+        result = self.run_program([*shell, "-o", self.path("out.bam"), source], budget=SPILL_BUDGET)
+        self.assert_error(result, "-m", "ulimit -n")
+        self.assertEqual(os.listdir(self.scratch), [])
+        self.assert_no_result(self.path("out.bam"))
+
+
 class PendingSignals(LimitTest):
     """ulimit -i, which all processes of a user share."""
 

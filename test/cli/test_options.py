@@ -1,15 +1,18 @@
-"""What the options of samtools sort mean that are about order, and --shuffle. That each order is
-right for all records is the differential test's; formats are in test_formats.py."""
+"""What the options of samtools sort mean that are about order, and --shuffle; values that cannot be
+meant. That each order is right for all records is the differential test's; formats are in
+test_formats.py."""
 
 import gzip
 import itertools
 import os
 import pathlib
 import random
+import unittest
 
 import bamfile
 import generate
-from harness import (SPILL_BUDGET, CliTest, needs_pysam, reference_sort, reference_view, sam_split)
+from harness import (SAMTOOLS, SPILL_BUDGET, CliTest, needs_pysam, reference_sort, reference_view,
+                     sam_split, sanitized)
 
 BUDGETS = (None, SPILL_BUDGET)
 
@@ -64,6 +67,27 @@ class BadValues(CliTest):
     def test_formats(self):
         for value in ("", "fastq", "fasta", "vcf", "bam.gz", "BAM,x"):
             self.check_refused("-O", value, mention=["output format", f"'{value}'"])
+
+    def test_threads_and_level(self):
+        for options in (["-@", " 4"], ["-@", "+4"], ["-l", " 4"], ["-l", "+4"], ["-l", "-"]):
+            with self.subTest(options=options):
+                self.assert_error(self.rocksort(*options, stdin=b""), options[0])
+
+
+class Memory(CliTest):
+    """-m and --max-memory that no machine has."""
+
+    @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized("tsan"),
+                     "ThreadSanitizer's address space has no room for 4T")
+    def test_memory_beyond_the_machine(self):
+        """The budget is a bound, not a demand."""
+        sam = generate.reads(20000, generate.reference()).encode()
+        self.sort_ok("--max-memory", "4T", "-o", self.path("out.bam"), stdin=sam)
+
+    def test_memory_that_overflows(self):
+        sam = generate.reads(20000, generate.reference()).encode()
+        result = self.rocksort("-m", "4194304T", "-@", "4", stdin=sam)
+        self.assert_error(result, "memory")
 
 
 @needs_pysam

@@ -1,5 +1,5 @@
-"""Where outputs may go and where not, and what is told of what a failed run leaves: each went wrong
-once."""
+"""Where outputs may go and where not, an input among them, and what is told of what a failed run
+leaves."""
 
 import os
 import random
@@ -7,11 +7,12 @@ import shutil
 import subprocess
 
 import bamfile
+import generate
 from harness import SAMTOOLS, SPILL_BUDGET, reference_ok
-from test_lost import LostTest
+from stores import KilledTest, ResumeTest
 
 
-class UserTest(LostTest):
+class UserTest(KilledTest):
     """As somebody who is not root."""
 
     def somebody(self):
@@ -130,18 +131,6 @@ class Names(UserTest):
                 self.assertTrue(bamfile.looks_complete(out))
                 os.unlink(out)
 
-    def test_too_long(self):
-        """A name that no file can have was found out when all was sorted: the temporary one was
-        short enough."""
-        source, longest = self.source(), "x" * 255
-        for name, index in (("x" * 256, []), (longest, ["--write-index"]),
-                            (f"{longest}/out.bam", [])):
-            with self.subTest(name=name[:4], n=len(name)):
-                result = self.rocksort(*index, "-o", self.path(name), self.path("absent.bam"))
-                self.assert_error(result, f"cannot create '{self.path(name)}")
-        self.sort_ok("-o", self.path(longest), source)
-        self.assertTrue(bamfile.looks_complete(self.path(longest)))
-
     def test_relative_reference(self):
         """--resume in another directory did not find it, unless it was given as --reference."""
         sequence = "".join(random.Random(3).choices("ACGT", k=5000))
@@ -160,7 +149,34 @@ class Names(UserTest):
                 os.unlink(out)
 
 
-class Resumed(LostTest):
+class LongNames(ResumeTest):
+    """Names of outputs as long as names of files can be, and longer ones."""
+
+    def test_too_long(self):
+        """A name that no file can have was found out when all was sorted: the temporary one was
+        short enough."""
+        source, longest = self.source(), "x" * 255
+        for name, index in (("x" * 256, []), (longest, ["--write-index"]),
+                            (f"{longest}/out.bam", [])):
+            with self.subTest(name=name[:4], n=len(name)):
+                result = self.rocksort(*index, "-o", self.path(name), self.path("absent.bam"))
+                self.assert_error(result, f"cannot create '{self.path(name)}")
+        self.sort_ok("-o", self.path(longest), source)
+        self.assertTrue(bamfile.looks_complete(self.path(longest)))
+
+    def test_output_name_as_long_as_can_be(self):
+        """Temporary names are longer than the output's."""
+        source = self.bam_of(generate.reads(20000, generate.reference()))
+        for n in (220, 232, 251):
+            for budget in (None, SPILL_BUDGET):
+                with self.subTest(n=n, budget=budget):
+                    out = self.path("n" * n + ".bam")
+                    self.sort_ok("-o", out, source, budget=budget)
+                    self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 40000)
+                    os.unlink(out)
+
+
+class Resumed(KilledTest):
     """Stores that are resumed."""
 
     def test_standard_output_once(self):
@@ -176,6 +192,75 @@ class Resumed(LostTest):
         self.assertEqual(self.resume(store).out, b"")
         self.assert_same_bam(bamfile.read(out), want)
         self.assertTrue(os.path.exists(out + ".csi"))
+
+
+class OntoItself(KilledTest):
+    """An input that is the output, where nothing can be made beside it: it is written as it
+    stands. What was in memory, or in a store that said to read the input again, was lost."""
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.source()
+        self.want = self.sort_bam("--no-PG", self.file)
+        for path, mode in ((self.work.parent, 0o711), (self.work, 0o555), (self.where, 0o777),
+                           (self.scratch, 0o777), (self.file, 0o666)):
+            os.chmod(path, mode)
+        self.addCleanup(os.chmod, self.work, 0o755)
+        self.user = []
+        if os.geteuid() == 0:
+            self.user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+            if not shutil.which("setpriv"):
+                self.skipTest("root may write everywhere")
+
+    def as_user(self, *args, **how):
+        """Runs rocksort as somebody who may not write in work."""
+        return self.run_program([*self.user, SAMTOOLS, "rocksort", "--no-PG", *args], **how)
+
+    def test_good(self):
+        for place in (["-T", self.where], []):
+            for budget in (None, SPILL_BUDGET):
+                result = self.as_user(*place, "-o", self.file, self.file, budget=budget)
+                self.assertEqual(result.status, 0, result.err)
+                self.assert_same_bam(bamfile.read(self.file), self.want)
+                self.assertEqual((self.stores(), os.listdir(self.scratch)), ([], []))
+
+    def test_killed(self):
+        with open(self.file, "rb") as file:
+            before = file.read()
+        for budget in (None, SPILL_BUDGET):
+            for action in ("EIO", "kill", "term"):
+                with open(self.file, "wb") as file:
+                    file.write(before)
+                with self.subTest(budget=budget, action=action):
+                    result = self.as_user("-T", self.where, "-o", self.file, self.file,
+                                          budget=budget,
+                                          env=self.faulty(f"write:2:{action}:{self.file}"))
+                    self.assertNotEqual(result.status, 0)
+                    store, = self.stores()
+                    result = self.as_user("--resume", store)
+                    self.assertEqual(result.status, 0, result.err)
+                    self.assert_same_bam(bamfile.read(self.file), self.want)
+
+    def test_durable(self):
+        """What nothing else has is on the disk from the beginning."""
+        report = self.scratch / "report"
+        self.as_user("-T", self.where, "-o", self.file, self.file,
+                     env={**self.faulty("fsync:9999:EIO:.sst,fdatasync:9999:EIO:.sst"),
+                          "FAULT_REPORT": str(report)})
+        with open(report, encoding="ascii") as file:
+            counts = dict(line.split() for line in file)
+        self.assertGreater(int(counts["fault0"]) + int(counts["fault1"]), 0)
+
+    def test_no_place(self):
+        """Then it is left alone."""
+        with open(self.file, "rb") as file:
+            before = file.read()
+        for budget in (None, SPILL_BUDGET):
+            result = self.as_user("-T", self.where, "-o", self.file, self.file, budget=budget,
+                                  env=self.faulty("openat:1+:ENOSPC:STORE.new"))
+            self.assert_error(result, self.file, "another output")
+            with open(self.file, "rb") as file:
+                self.assertTrue(file.read() == before)
 
 
 class Words(UserTest):

@@ -131,6 +131,13 @@ class Place(TempTest):
         self.assertTrue(os.listdir(self.where / kept[0]))
         self.assertIn(kept[0], result.err, "-k says where the database is")
 
+    def test_output_to_a_device(self):
+        """Temporary data do not go where devices are."""
+        sam = generate.reads(20000, generate.reference()).encode()
+        result = self.rocksort("-k", "-o", "/dev/null", stdin=sam, budget=SPILL_BUDGET, clean=False)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertIn(str(self.scratch), result.err)
+
 
 class Signals(TempTest):
     """A signal ends the run within seconds, with the signal's status, and nothing stays, but a store
@@ -252,6 +259,22 @@ class Signals(TempTest):
                 else:
                     self.assert_no_result(out)
 
+    def test_no_word_at_a_signal(self):
+        """Threads that miss the files removed under them keep quiet."""
+        sam = generate.reads(20000, generate.reference()).encode()
+        for _ in range(10):
+            process = self.start("-", "-o", self.path("out.bam"), budget=SPILL_BUDGET)
+            process.stdin.write(sam)
+            process.stdin.flush()
+            process.terminate()
+            process.stdin.close()
+            self.assert_died_of(process, 15)
+            err = process.stderr.read().decode()
+            # What becomes of the store, if it got so far, and nothing else.
+            said = [line for line in own_lines(err) if "what was sorted so far" not in line]
+            self.assertEqual(said, [])
+            self.drop_kept(err)
+
 
 class ClosedOutput(TempTest):
     """`samtools rocksort x.bam | head`"""
@@ -289,3 +312,17 @@ class ClosedOutput(TempTest):
                 self.assertEqual(status, 1, err)
                 lines = [line for line in own_lines(err) if not kept_stores(line)]
                 self.assertEqual(len(lines), 1, err)
+
+    def test_cram_whose_reader_leaves(self):
+        """htslib's CRAM writer crashed under its own threads."""
+        sam = generate.reads(20000, generate.reference()).encode()
+        for _ in range(5):
+            process = self.start("-O", "cram,no_ref=1", "-@", "3", "-", stderr=None)
+            process.stdout.close()
+            try:
+                process.stdin.write(sam)
+                process.stdin.close()
+            except BrokenPipeError:
+                pass
+            self.assertIn(process.wait(30), (1, -13, 141))
+            self.assertEqual(os.listdir(self.scratch), [])

@@ -1,0 +1,118 @@
+"""What tests of kept stores share: sorts that fail or are killed at a chosen moment, and --resume.
+
+KilledTest has sorts that are killed, or go wrong otherwise, at a certain call, by the library of
+test_faults.py.
+"""
+
+import glob
+import os
+import re
+import signal
+import unittest
+
+import generate
+from harness import SLOW, SPILL_BUDGET, CliTest, own_lines
+from test_faults import LIBRARY
+
+APPEAR_LIMIT_S = 20 * SLOW
+
+
+class ResumeTest(CliTest):
+    """Sorts that end before their time, with stores in the directory `where`."""
+
+    bam = None
+
+    def setUp(self):
+        super().setUp()
+        self.where = self.work / "where"
+        self.where.mkdir()
+
+    def source(self, records=9000, name="in.bam"):
+        """A BAM of odd records, made once."""
+        sam = generate.odd(records, seed=81)
+        return self.bam_of(sam, name=name)
+
+    def stores(self, *folders):
+        """The directories of stores."""
+        return sorted(path for folder in folders or [self.where]
+                      for path in glob.glob(f"{folder}/*rocksort.*.??????") if os.path.isdir(path))
+
+    def state(self, store):
+        """The state that the record of a store has, or None."""
+        try:
+            with open(os.path.join(store, "STORE"), encoding="latin-1") as file:
+                return re.search(r"^state (\w+)$", file.read(), re.M).group(1)
+        except FileNotFoundError:
+            return None
+
+    def fails_in_merge(self, *args, **how):
+        """A sort whose output device is full: returns the store that it leaves."""
+        how.setdefault("budget", SPILL_BUDGET)
+        result = self.rocksort("--no-PG", "-T", self.where, *args, "-o", "/dev/full", clean=False,
+                               **how)
+        self.assertEqual(result.status, 1, result.err)
+        store, = self.stores()
+        lines = own_lines(result.err)
+        self.assertEqual(len(lines), 2, result.err)
+        self.assertIn("/dev/full", lines[0])
+        self.assertIn(f"--resume {store}", lines[1])
+        return store
+
+    def resume(self, store, *args, **how):
+        """Resumes a store, which must work and go."""
+        how.setdefault("budget", SPILL_BUDGET)
+        result = self.sort_ok("--resume", store, *args, clean=False, **how)
+        self.assertFalse(os.path.exists(store), "the store is gone after it was finished")
+        return result
+
+    def refused(self, store, *mentions, options=()):
+        """--resume is refused, makes no output and changes nothing."""
+        before = sorted(os.listdir(store)) if os.path.isdir(store) else None
+        out = self.path("refused.bam")
+        result = self.rocksort("--resume", store, *options, "-o", out, clean=False,
+                               budget=SPILL_BUDGET)
+        self.assert_error(result, *mentions)
+        self.assertFalse(os.path.exists(out))
+        if before is not None:
+            self.assertEqual([name for name in sorted(os.listdir(store)) if name != "STORE.new"],
+                             before)
+        return result
+
+    def killed_in_merge(self, *args, number=signal.SIGKILL, **how):
+        """A sort into a pipe that nobody reads, killed there: its store and what it said."""
+        how.setdefault("budget", SPILL_BUDGET)
+        fifo = self.path("fifo")
+        if not os.path.exists(fifo):
+            os.mkfifo(fifo)
+        process = self.start("--no-PG", "-u", "-T", self.where, *args, "-o", fifo, **how)
+        with open(fifo, "rb") as pipe:
+            self.assertTrue(pipe.read(100))
+            process.send_signal(number)
+            self.assert_died_of(process, number)
+        return self.stores(), process.stderr.read().decode()
+
+
+@unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
+class KilledTest(ResumeTest):
+    """Sorts that end at a certain call, with a store in `where`."""
+
+    def faulty(self, fault):
+        """The environment of a run with a fault."""
+        return {"LD_PRELOAD": str(LIBRARY), "FAULT": fault,
+                "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+
+    def killed(self, fault, *args, **how):
+        """A sort that is killed at a call: returns its store."""
+        how.setdefault("budget", SPILL_BUDGET)
+        result = self.rocksort("--no-PG", "-T", self.where, *args, clean=False,
+                               env=self.faulty(fault), **how)
+        self.assertEqual(result.status, -signal.SIGKILL, result.err)
+        store, = self.stores()
+        return store
+
+    def cut_load(self, *args, n_runs=3, **how):
+        """A sort of a file that is killed when so many runs are durable."""
+        store = self.killed(f"link:{n_runs + 1}:kill:.sst", *args, "-o", self.path("out.bam"),
+                            **how)
+        self.assertEqual(self.state(store), "loading")
+        return store

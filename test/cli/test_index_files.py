@@ -1,0 +1,358 @@
+"""--write-index: where the index is, and that it is there whole or not at all."""
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import time
+
+import bamfile
+import generate
+from harness import (DIE_LIMIT_S, SPILL_BUDGET, needs_pysam, own_lines, pysam, reference,
+                     reference_ok)
+from stores import KilledTest
+from test_index import (BUDGETS, REFS, IndexTest, Search, index_bytes, index_kind, make_read,
+                        random_reads)
+
+
+class Files(IndexTest):
+    """Names, replacing, and when there is none."""
+
+    def setUp(self):
+        super().setUp()
+        self.reads = random_reads(500, REFS, seed=20)
+        self.source = self.bam(self.reads, REFS)
+
+    def test_names(self):
+        for name, files, kind in (
+                ("o.bam", ["o.bam", "o.bam.csi"], "csi"),
+                ("o", ["o", "o.csi"], "csi"),
+                ("o.bam##idx##o.bam.bai", ["o.bam", "o.bam.bai"], "bai"),
+                ("o.bam##idx##o.bai", ["o.bam", "o.bai"], "bai"),
+                ("o.bam##idx##o.bam.csi", ["o.bam", "o.bam.csi"], "csi"),
+                ("o.bam##idx##index", ["o.bam", "index"], "csi"),
+                ("o.bam##idx##bai", ["o.bam", "bai"], "csi")):
+            with self.subTest(name=name):
+                self.sort_indexed(self.source, name)
+                self.assert_files("in.bam", *files)
+                self.assertEqual(index_kind(self.path(files[1])), kind)
+                for file in files:
+                    os.unlink(self.path(file))
+
+    @needs_pysam
+    def test_found_by_name(self):
+        """By who is not told where it is."""
+        for name in ("o.bam", "o.bam##idx##o.bam.bai", "o.bam##idx##o.bai"):
+            with self.subTest(name=name):
+                path = self.sort_indexed(self.source, name)
+                with pysam.AlignmentFile(path) as file:
+                    self.assertTrue(file.has_index())
+                    got = [read.query_name for read in file.fetch("chr2", 100, 5000)]
+                self.assertEqual(sorted(got), Search(self.reads).names((3, 100, 5000)))
+                for left in ("o.bam.csi", "o.bam.bai", "o.bai"):
+                    if os.path.exists(self.path(left)):
+                        os.unlink(self.path(left))
+
+    def test_name_without_the_option(self):
+        self.sort_ok("-o", self.path("o.bam##idx##o.bai"), self.source)
+        self.assert_files("in.bam", "o.bam")
+
+    def test_relative_names_and_directories(self):
+        os.mkdir(self.path("d"))
+        os.mkdir(self.path("e"))
+        self.sort_ok("--write-index", "-o", "d/o.bam##idx##e/o.bai", "in.bam")
+        self.assertEqual(os.listdir(self.path("d")), ["o.bam"])
+        self.assertEqual(os.listdir(self.path("e")), ["o.bai"])
+
+    def test_classic_form(self):
+        self.sort_ok("--write-index", self.source, "o")
+        self.assert_files("in.bam", "o.bam", "o.bam.csi")
+        self.sort_ok("--write-index", "-f", self.source, "p.bam##idx##p.bai")
+        self.assert_files("in.bam", "o.bam", "o.bam.csi", "p.bai", "p.bam")
+
+    @needs_pysam
+    def test_replaces(self):
+        """Old files, however long, and a second run."""
+        for name, index in (("o.bam", "o.bam.csi"), ("o.bam##idx##o.bai", "o.bai"),
+                            ("o.sam.gz", "o.sam.gz.csi")):
+            self.write(index, b"old" * 1_000_000)
+            os.utime(self.path(index), (1e9, 1e9))
+            for _ in range(2):
+                with self.subTest(name=name):
+                    path = self.sort_indexed(self.source, name)
+                    self.assertIn(index_kind(self.path(index)), ("bai", "csi"))
+                    self.assertGreaterEqual(os.stat(self.path(index)).st_mtime_ns,
+                                            os.stat(path).st_mtime_ns)
+
+    @needs_pysam
+    def test_replaces_crai(self):
+        options = ["-O", "cram,no_ref=1"]
+        sam = generate.reads(500, generate.reference()).encode()
+        self.write("o.cram.crai", b"old" * 1_000_000)
+        os.utime(self.path("o.cram.crai"), (1e9, 1e9))
+        self.sort_ok("--write-index", *options, "-o", self.path("o.cram"), stdin=sam)
+        self.assertLess(os.path.getsize(self.path("o.cram.crai")), 10000)
+        self.assertGreaterEqual(os.stat(self.path("o.cram.crai")).st_mtime_ns,
+                                os.stat(self.path("o.cram")).st_mtime_ns)
+
+    def test_link_is_followed(self):
+        """As it is for the sorted file."""
+        os.symlink("real.bai", self.path("link.bai"))
+        self.write("real.bai", b"old")
+        self.sort_ok("--write-index", "-o", self.path("o.bam##idx##link.bai"), self.source)
+        self.assertTrue(os.path.islink(self.path("link.bai")))
+        self.assertEqual(index_kind(self.path("real.bai")), "bai")
+
+    def test_device_stays_one(self):
+        """What /dev/null is must not become a file."""
+        try:
+            os.mknod(self.path("null"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        except PermissionError:
+            self.skipTest("only root makes devices")
+        self.sort_ok("--write-index", "-o", self.path("o.bam##idx##" + self.path("null")),
+                     self.source)
+        self.assertTrue(stat.S_ISCHR(os.stat(self.path("null")).st_mode))
+
+    def test_permissions(self):
+        """Those of a new file, whatever rename does."""
+        old = os.umask(0o027)
+        self.addCleanup(os.umask, old)
+        self.sort_indexed(self.source, "o.bam")
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("o.bam.csi")).st_mode), 0o640)
+
+    def test_other_orders(self):
+        """A warning that says why, no index, and a sorted file."""
+        orders = (["-n"], ["-N"], ["-t", "XI"], ["-t", "XI", "-n"], ["--shuffle"])
+        for options in orders:
+            with self.subTest(options=options):
+                result = self.sort_ok("--write-index", *options, "-o", self.path("o.bam"),
+                                      self.source)
+                self.assertRegex(result.err, "warning: no index.*order")
+                self.assert_files("in.bam", "o.bam")
+                self.assertEqual(len(bamfile.split(bamfile.read(self.path("o.bam")).records)), 500)
+        sam = b"@SQ\tSN:a\tLN:9\nq\t0\ta\t1\t9\t4M\t*\t0\t0\tACGT\t*\n"
+        result = self.sort_ok("--write-index", "--template-coordinate", "-o", "o.bam", stdin=sam)
+        self.assertRegex(result.err, "warning: no index.*order")
+        self.assert_files("in.bam", "o.bam")
+
+    def test_other_order_of_sam(self):
+        """What cannot be indexed for two reasons is not refused for the other."""
+        result = self.rocksort("--write-index", "-n", "-o", self.path("o.sam"), self.source)
+        self.assertEqual(result.status, 0, result.err)
+
+    def test_standard_output(self):
+        for options in ([], ["-o", "-"]):
+            result = self.sort_ok("--write-index", *options, self.source)
+            self.assertRegex(result.err, "warning: no index")
+            self.assertEqual(len(bamfile.split(bamfile.parse_file(result.out).records)), 500)
+            self.assert_files("in.bam")
+
+    def test_uncompressed_sam_is_refused(self):
+        self.write("o.sam", b"old")
+        for options, out in (([], "o.sam"), (["-O", "sam"], "o.x"), (["-O", "sam"], "o.sam.gz")):
+            with self.subTest(options=options, out=out):
+                result = self.rocksort("--write-index", *options, "-o", self.path(out), self.source)
+                self.assert_error(result, "--write-index", "sam.gz")
+                self.assert_files("in.bam", "o.sam")
+        with open(self.path("o.sam"), "rb") as file:
+            self.assertEqual(file.read(), b"old")
+
+
+class Failures(IndexTest):
+    """Nothing partial stays, neither the index nor the sorted file."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.reads = random_reads(8000, REFS, seed=30)
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.bam(self.reads, REFS)
+
+    def test_directory_that_is_not_there(self):
+        cram = ["-O", "cram,no_ref=1"]
+        for budget in BUDGETS:
+            for name, options in (("o.bam##idx##none/o.bai", []), ("o.bam##idx##none/o.csi", []),
+                                  ("o.sam.gz##idx##none/o.csi", []),
+                                  ("o.cram##idx##none/o.crai", cram)):
+                with self.subTest(name=name, budget=budget):
+                    source = self.source
+                    if options:
+                        source = self.write("in.sam", generate.reads(50, generate.reference()))
+                    result = self.rocksort("--write-index", *options, "-o", name, source,
+                                           budget=budget)
+                    left = set(os.listdir(self.work)) - {"in.bam", "in.sam"}
+                    for file in left:
+                        os.unlink(self.path(file))
+                    self.assert_error(result, "none/o.", "No such file")
+                    self.assertEqual(left, set())
+
+    def test_message_names_the_file_of_the_user(self):
+        """Not the temporary one, whose name says nothing to anybody."""
+        result = self.rocksort("--write-index", "-o", "o.bam##idx##none/o.bai", self.source)
+        self.assertNotIn(".tmp", result.err)
+
+    def test_name_is_a_directory(self):
+        os.mkdir(self.path("d"))
+        result = self.rocksort("--write-index", "-o", "o.bam##idx##d", self.source)
+        self.assert_error(result, "d'")
+        self.assert_files("d", "in.bam")
+
+    def test_index_is_the_output(self):
+        """One would replace the other."""
+        for name in ("o.bam##idx##o.bam", "o.bam##idx##./o.bam"):
+            with self.subTest(name=name):
+                result = self.rocksort("--write-index", "-o", name, self.source)
+                left = set(os.listdir(self.work)) - {"in.bam"}
+                for file in left:
+                    os.unlink(self.path(file))
+                self.assertEqual(result.status, 1, "sorted file and index have one name")
+                self.assertEqual(left, set())
+
+    def test_empty_name(self):
+        for name in ("o.bam##idx##", "##idx##o.bai"):
+            with self.subTest(name=name):
+                result = self.rocksort("--write-index", "-o", name, self.source)
+                left = set(os.listdir(self.work)) - {"in.bam"}
+                for file in left:
+                    os.unlink(self.path(file))
+                self.assertEqual(result.status, 1)
+                self.assertEqual(len(own_lines(result.err)), 1, result.err)
+                self.assertEqual(left, set())
+
+    def test_index_does_not_fit(self):
+        """A read at the far end: the BAI counts all windows before it, the BAM is small. The
+        sorted file may stay, since it is complete (manual page, exit status)."""
+        refs = [("a", 500_000_000)]
+        source = self.bam([make_read("q", 0, 499_999_000, "100M", "A" * 100)], refs, "far.bam")
+        os.unlink(self.source)
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        for old in (False, True):
+            if old:
+                self.write("o.bai", b"old")
+                os.utime(self.path("o.bai"), (1e9, 1e9))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+            try:
+                result = self.rocksort("--write-index", "-o", "o.bam##idx##o.bai", source)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            with self.subTest(old_index=old):
+                left = set(os.listdir(self.work)) - {"far.bam"}
+                self.assert_error(result, "o.bai", "File too large")
+                self.assertLessEqual(left, {"o.bam", "o.bai"} if old else {"o.bam"})
+                if "o.bam" in left:
+                    self.assertTrue(bamfile.looks_complete(self.path("o.bam")))
+                    os.unlink(self.path("o.bam"))
+                if "o.bai" in left:
+                    self.assertEqual(os.path.getsize(self.path("o.bai")), 3)
+
+    def test_damaged_input(self):
+        """What was there from an earlier run stays as it was, index and all."""
+        with open(self.source, "rb") as file:
+            data = file.read()
+        self.write("cut.bam", data[: len(data) * 2 // 3])
+        for name, index in (("o.bam##idx##o.bai", "o.bai"), ("o.bam", "o.bam.csi")):
+            for budget in BUDGETS:
+                with self.subTest(name=name, budget=budget):
+                    self.write("o.bam", b"old file")
+                    self.write(index, b"old index")
+                    result = self.rocksort("--write-index", "-o", name, "cut.bam", budget=budget)
+                    self.assert_error(result, "cut.bam")
+                    self.assert_files("cut.bam", "in.bam", "o.bam", index)
+                    for file, text in (("o.bam", b"old file"), (index, b"old index")):
+                        with open(self.path(file), "rb") as old:
+                            self.assertEqual(old.read(), text)
+                        os.unlink(self.path(file))
+
+    @needs_pysam
+    def test_terminated(self):
+        """At any moment of a run."""
+        for name, index, options in (
+                ("o.bam##idx##o.bai", "o.bai", ["-@", "2"]),
+                ("o.cram", "o.cram.crai", ["-O", "cram,no_ref=1"])):
+            source = self.source
+            if "-O" in options:
+                source = self.write("in.sam", generate.reads(2000, generate.reference()))
+            before = set(os.listdir(self.work))
+            words = ["--write-index", *options, "-o", name, source]
+            begin = time.monotonic()
+            self.sort_ok(*words, budget=SPILL_BUDGET)
+            whole_s = time.monotonic() - begin
+            for moment in range(5):
+                for file in set(os.listdir(self.work)) - before:
+                    os.unlink(self.path(file))
+                process = self.start(*words, budget=SPILL_BUDGET, stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL)
+                time.sleep(whole_s * (0.55 + moment / 8))
+                if process.poll() is None:
+                    process.send_signal(signal.SIGTERM)
+                status = process.wait(DIE_LIMIT_S)
+                self.drop_kept(process.stderr.read().decode())
+                with self.subTest(name=name, moment=moment, status=status):
+                    self.assertIn(status, (0, -signal.SIGTERM, 128 + signal.SIGTERM))
+                    self.assert_whole_or_nothing(name.split("##")[0], index, before, status)
+
+    def assert_whole_or_nothing(self, name, index, before, status):
+        """No temporary file; sorted file and index, if they are there, are complete."""
+        left = set(os.listdir(self.work)) - before
+        self.assertEqual(os.listdir(self.scratch), [])
+        self.assertLessEqual(left, {name, index})
+        if status == 0:
+            self.assertEqual(left, {name, index})
+        if name in left:
+            self.assertTrue(reference("quickcheck", self.path(name)))
+        if index in left:
+            self.assertIn(name, left)
+            self.ask(self.path(name), self.path(index), [(0, 0, 1000)])
+
+    @needs_pysam
+    def test_terminated_while_merging(self):
+        """For certain: the output is a pipe that nobody reads, its index a file."""
+        os.mkfifo(self.path("pipe"))
+        process = self.start("--write-index", "-u", "-o", self.path("pipe##idx##o.bai"),
+                             self.source, budget=SPILL_BUDGET, stdin=subprocess.DEVNULL)
+        with open(self.path("pipe"), "rb") as pipe:
+            self.assertTrue(pipe.read(1000))
+            time.sleep(0.2)
+            process.send_signal(signal.SIGTERM)
+            self.assert_died_of(process, signal.SIGTERM)
+        self.drop_kept(process.stderr.read().decode())
+        self.assert_files("in.bam", "pipe")
+        self.assertEqual(os.listdir(self.scratch), [])
+
+    @needs_pysam
+    def test_output_is_a_pipe(self):
+        """Its index is that of the file that somebody makes of it."""
+        os.mkfifo(self.path("pipe"))
+        process = self.start("--write-index", "-o", self.path("pipe##idx##o.bai"), self.source,
+                             stdin=subprocess.DEVNULL)
+        with open(self.path("pipe"), "rb") as pipe:
+            self.write("o.bam", pipe.read())
+        self.assertEqual(process.wait(DIE_LIMIT_S), 0)
+        want = self.path("want.bai")
+        reference_ok("index", "-b", "-o", want, self.path("o.bam"))
+        self.assertTrue(index_bytes(self.path("o.bai")) == index_bytes(want))
+
+
+class Killed(KilledTest):
+    """Sorts that are killed between output and index."""
+
+    def test_killed_before_the_index(self):
+        """The index of what the file was before stayed beside the new output."""
+        for words, index in ((["out.bam"], "out.bam.csi"), (["out.bam##idx##out.bai"], "out.bai"),
+                             (["out.cram", "-O", "cram,no_ref=1"], "out.cram.crai")):
+            out = self.path(words[0].split("##")[0])
+            words = ["--write-index", "--no-PG", "-o", *words]
+            self.sort_ok(*words, stdin=generate.odd(100, seed=1).encode())
+            with open(out, "rb") as file:
+                before = file.read()
+            self.assertTrue(os.path.exists(self.path(index)))
+            result = self.rocksort(*words, stdin=generate.odd(200, seed=2).encode(),
+                                   env=self.faulty(f"rename:1:kill:{index}"))
+            with self.subTest(index=index):
+                self.assertEqual(result.status, -signal.SIGKILL)
+                with open(out, "rb") as file:
+                    self.assertTrue(file.read() != before)
+                self.assertFalse(os.path.exists(self.path(index)))

@@ -1,0 +1,159 @@
+"""Errors of several inputs: headers that disagree, and damage; the message names the file."""
+
+import gzip
+import os
+import random
+import struct
+
+import bamfile
+from harness import SPILL_BUDGET, needs_pysam, sam_split
+from test_errors import ErrorTest
+from test_inputs import REFS, SQ, bam_bytes, tie
+
+
+class Disagreement(ErrorTest):
+    """@SQ lines that are not the same: refused before anything is sorted."""
+
+    OTHERS = {
+        "length": ([("chr1", 5000), ("chr2", 901)], ["reference 2", "900", "901"]),
+        "name": ([("chr1", 5000), ("Chr2", 900)], ["reference 2", "'chr2'", "'Chr2'"]),
+        "order": ([("chr2", 900), ("chr1", 5000)], ["reference 1", "'chr1'", "'chr2'"]),
+        "fewer": ([("chr1", 5000)], ["reference 2", "'chr2'"]),
+        "more": (REFS + [("chr3", 7)], ["reference 3", "'chr3'"]),
+        "none": ([], ["reference 1", "'chr1'"]),
+    }
+
+    def test_all(self):
+        first = self.write("first.bam", bam_bytes([tie(1)]))
+        for name, (refs, mentions) in self.OTHERS.items():
+            text = bamfile.sq_text(refs)
+            line = "r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n"
+            for other in (self.write(f"{name}.bam", bam_bytes([], text, refs)),
+                          self.write(f"{name}.sam", text + line)):
+                mentions = [*mentions, os.path.basename(other), "first.bam"]
+                for args in ([first, other], [first, first, other], [other, first]):
+                    with self.subTest(name, args=args):
+                        result = self.rocksort("-o", self.path("out.bam"), *args)
+                        self.assert_error(result, *mentions)
+                        self.assertFalse(os.path.exists(self.path("out.bam")))
+                        self.assert_error(self.rocksort("--checksum-only", *args), *mentions)
+                mentions = mentions[:-2]
+
+    def test_standard_input(self):
+        """Which is called by that name in every message."""
+        first = self.write("first.bam", bam_bytes([tie(1)]))
+        other = bam_bytes([], bamfile.sq_text(REFS[:1]), REFS[:1])
+        for args in ([first, "-"], ["-", first]):
+            self.assert_error(self.rocksort("-o", self.path("out.bam"), *args, stdin=other),
+                              "first.bam", "standard input")
+
+    def test_other_tags_of_the_lines(self):
+        """Checksums, species and where the sequence is do not matter; the first input's stay."""
+        texts = [SQ.replace("LN:900", f"LN:900\t{tags}") for tags in ("M5:0f0f\tSP:x", "UR:y", "")]
+        for i, text in enumerate(texts):
+            self.write(f"in{i}.bam", bam_bytes([tie(i)], text.replace("\t\n", "\n")))
+        paths = [self.path(f"in{i}.bam") for i in range(3)]
+        result = self.sort_ok("--no-PG", "-O", "sam", "-o", "-", *paths).out.decode()
+        self.assertEqual(sam_split(result)[0].splitlines()[1:], texts[0].splitlines())
+
+
+class Damage(ErrorTest):
+    """The second input is not what it should be: the message names it and counts from its start."""
+
+    N_FIRST, N_GOOD = 1500, 2345
+
+    def setUp(self):
+        super().setUp()
+        rng = random.Random(1)
+        self.records = [bamfile.record(f"r{i}", 0, 0, rng.randrange(4000), "60M", "ACGTA" * 12,
+                                       b"RGZx\0") for i in range(4000)]
+        self.first = self.write("first.bam", self.bam(self.N_FIRST, "first"))
+
+    def raw(self, n_records, sample):
+        """Uncompressed BAM; where samples differ read groups are renamed."""
+        return bamfile.bam_header(SQ + f"@RG\tID:x\tSM:{sample}\n", REFS) + b"".join(
+            self.records[:n_records])
+
+    def bam(self, n_records, sample):
+        """A whole BAM."""
+        return bamfile.bgzf(self.raw(n_records, sample))
+
+    def check_second(self, data, name="second.bam", number=None, mentions=()):
+        """Refuses data as the second of three inputs, and on standard input."""
+        source = self.write(name, data)
+        runs = [([self.first, source, self.first], None, name),
+                ([self.first, "-", self.first], data, "standard input")]
+        for args, stdin, seen in runs:
+            for budget in (None, SPILL_BUDGET):
+                with self.subTest(args=args, budget=budget):
+                    out = self.path("out.bam")
+                    result = self.rocksort("-o", out, "-@", "2", *args, stdin=stdin, budget=budget)
+                    self.assert_error(result, seen, *mentions)
+                    self.assertFalse(os.path.exists(out))
+                    if number:
+                        self.assert_record_number(result, number)
+
+    def test_missing(self):
+        for args in ([self.first, self.path("absent.bam")], [self.path("absent.bam"), self.first]):
+            result = self.rocksort("-o", self.path("out.bam"), *args)
+            self.assert_error(result, "absent.bam", "No such file")
+            self.assertFalse(os.path.exists(self.path("out.bam")))
+
+    def test_not_an_alignment(self):
+        for data in (b"", b"nothing aligned today\n", self.bam(9, "first")[:40]):
+            self.check_second(data, mentions=["not an alignment file"])
+
+    def test_truncated(self):
+        """Cut within a record, with its read groups renamed or not, as BGZF and plain."""
+        for sample in ("first", "second"):
+            raw = self.raw(self.N_GOOD, sample) + self.records[0][:50]
+            self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
+            self.check_second(raw, number=self.N_GOOD + 1)
+            data = self.bam(4000, sample)
+            self.check_second(data[: len(data) // 2], mentions=["truncated"])
+
+    def test_bad_record(self):
+        bad = bytearray(self.records[0])
+        struct.pack_into("<i", bad, 4, len(REFS))
+        for sample in ("first", "second"):
+            raw = self.raw(self.N_GOOD, sample) + bad + b"".join(self.records[:1000])
+            self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
+            self.check_second(raw, number=self.N_GOOD + 1)
+
+    def test_bad_record_size(self):
+        bad = struct.pack("<i", 12) + self.records[0][4:]
+        for sample in ("first", "second"):
+            raw = self.raw(self.N_GOOD, sample) + bad
+            self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
+
+    def test_flipped_byte(self):
+        for sample in ("first", "second"):
+            data = bytearray(self.bam(4000, sample))
+            data[len(data) // 2] ^= 4
+            self.check_second(bytes(data))
+
+    def test_bad_line(self):
+        line = "r\t0\tchr1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:x\n"
+        for sample in ("first", "second"):
+            text = SQ + f"@RG\tID:x\tSM:{sample}\n" + line * self.N_GOOD
+            text = (text + "r\t0\tchr1\n" + line * 100).encode()
+            self.check_second(text, "second.sam", self.N_GOOD + 1)
+            self.check_second(gzip.compress(text), "second.sam.gz", self.N_GOOD + 1)
+            cut = bamfile.bgzf(text)[:-60]
+            self.check_second(cut, "second.sam.gz", mentions=["damaged"])
+
+    @needs_pysam
+    def test_cram(self):
+        sam = SQ + "@RG\tID:x\tSM:second\n" + "".join(
+            f"r{i}\t0\tchr1\t{i + 1}\t9\t4M\t*\t0\t0\tACGT\tFFFF\tRG:Z:x\n" for i in range(3000))
+        path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="whole.cram")
+        with open(path, "rb") as file:
+            data = file.read()
+        self.check_second(data[: len(data) // 2], "second.cram", mentions=["truncated"])
+
+    def test_no_end_of_file_block(self):
+        """A warning, as with one input, once."""
+        source = self.write("second.bam", self.bam(500, "first")[:-28])
+        result = self.rocksort("-o", self.path("out.bam"), self.first, source, self.first)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(result.err.count("EOF marker"), 1, result.err)

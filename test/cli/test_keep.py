@@ -1,0 +1,91 @@
+"""What a sort keeps: with -k, without it, with --no-resume, and if it cannot write its record."""
+
+import os
+import stat
+
+import bamfile
+import generate
+from harness import SPILL_BUDGET
+from stores import KilledTest, ResumeTest
+
+
+class Keep(ResumeTest):
+    """-k, --keep and --no-resume"""
+
+    def test_merged_again(self):
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        for option in ("-k", "--keep"):
+            result = self.sort_ok("--no-PG", option, "-T", self.where, "-o", self.path("a.bam"),
+                                  source, clean=False, budget=SPILL_BUDGET)
+            store, = self.stores()
+            self.assertIn(store, result.err)
+            self.assertEqual(self.state(store), "loaded")
+            os.rename(source, self.path("away"))
+            self.sort_ok("--resume", store, "-k", "-o", self.path("b.bam"), clean=False,
+                         budget=SPILL_BUDGET)
+            self.resume(store, "-o", self.path("c.bam"))
+            os.rename(self.path("away"), source)
+            for name in ("a.bam", "b.bam", "c.bam"):
+                self.assert_same_bam(bamfile.read(self.path(name)), want, name)
+
+    def test_in_memory(self):
+        """What never was on disk cannot stay there; with or without -k."""
+        for options in ([], ["-k"]):
+            result = self.rocksort(*options, "-T", self.where, "-o", "/dev/full",
+                                   stdin=generate.odd(100).encode())
+            self.assert_error(result, "/dev/full")
+
+    def test_no_resume(self):
+        """Nothing is kept, nothing is written down."""
+        sam = generate.odd(9000, seed=88).encode()
+        result = self.rocksort("--no-resume", "-T", self.where, "-o", "/dev/full", stdin=sam,
+                               budget=SPILL_BUDGET)
+        self.assert_error(result, "/dev/full")
+        self.assertEqual(self.stores(), [])
+        self.assert_same_bam(self.sort_bam("--no-PG", "--no-resume", stdin=sam,
+                                           budget=SPILL_BUDGET),
+                             self.sort_bam("--no-PG", stdin=sam))
+        self.sort_ok("--no-resume", "-k", "-T", self.where, "-o", self.path("o.bam"), stdin=sam,
+                     budget=SPILL_BUDGET, clean=False)
+        store, = self.stores()
+        self.assertIsNone(self.state(store))
+        self.refused(store, "--no-resume")
+
+    def test_damaged_input(self):
+        """Would be no better a second time: nothing is kept."""
+        with open(self.source(9000), "rb") as file:
+            data = file.read()
+        cut = self.write("cut.bam", data[:-2000])
+        result = self.rocksort("-T", self.where, "-o", self.path("out.bam"), cut,
+                               budget=SPILL_BUDGET)
+        self.assert_error(result, "cut.bam")
+
+    def test_permissions(self):
+        """Everything is ours alone."""
+        store = self.fails_in_merge(stdin=generate.odd(9000, seed=97).encode())
+        self.assertEqual(stat.S_IMODE(os.stat(store).st_mode), 0o700)
+        for name in ("STORE", "LOCK"):
+            self.assertEqual(stat.S_IMODE(os.stat(os.path.join(store, name)).st_mode), 0o600)
+
+
+class Record(KilledTest):
+    """The record of a store, which says what it has."""
+
+    def test_no_space_for_the_record(self):
+        """All of a pipe was on disk but could not be called complete: when the merge failed, too,
+        all was removed."""
+        sam = generate.odd(9000, seed=81).encode()
+        want = self.sort_bam("--no-PG", stdin=sam)
+        for n, state, options in (("2", "loaded", []), ("2+", "loading", ["--partial"])):
+            with self.subTest(n=n):
+                result = self.rocksort("--no-PG", "-T", self.where, "-o", "/dev/full", stdin=sam,
+                                       env=self.faulty(f"openat:{n}:ENOSPC:STORE.new"),
+                                       budget=SPILL_BUDGET, clean=False)
+                self.assert_error(result, "/dev/full")
+                self.assertEqual(result.err.count("tried again"), 1, result.err)
+                store, = self.stores()
+                self.assertIn(" ".join(["--resume", store, *options]) + "\n", result.err)
+                self.assertEqual(self.state(store), state)
+                self.resume(store, *options, "-o", self.path("out.bam"))
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)

@@ -1,0 +1,102 @@
+"""What a killed sort has left is told of by the next one of the same input or to that output."""
+
+import os
+import shutil
+import subprocess
+
+import generate
+from harness import SAMTOOLS, SPILL_BUDGET, own_lines, wait_for
+from stores import APPEAR_LIMIT_S, ResumeTest
+
+
+class Leftovers(ResumeTest):
+    """A process that was killed could not say what it left: the next sort of the same does."""
+
+    def said(self, *args, source, **how):
+        """What a sort, which must work, says of earlier ones."""
+        how.setdefault("budget", SPILL_BUDGET)
+        result = self.sort_ok("-T", self.where, *args, source, clean=False, **how)
+        return [line for line in own_lines(result.err) if "earlier" in line]
+
+    def test_same_input(self):
+        source = self.source()
+        (store,), _ = self.killed_in_merge(source, stdin=subprocess.DEVNULL)
+        line, = self.said("-o", self.path("other.bam"), source=source)
+        self.assertIn(f"sort to '{self.path('fifo')}'", line)
+        self.assertTrue(line.endswith(f"to write it: samtools rocksort --resume {store}"), line)
+        # Nobody asks: --quiet, other inputs, no temporary data, another place.
+        other = self.bam_of(generate.odd(9000, seed=99), name="other-input.bam")
+        elsewhere = self.work / "elsewhere"
+        elsewhere.mkdir()
+        self.assertEqual(self.said("--quiet", "-o", self.path("o.bam"), source=source), [])
+        self.assertEqual(self.said("-o", self.path("o.bam"), source=other), [])
+        self.assertEqual(self.said("-o", self.path("o.bam"), source=source, budget=None), [])
+        result = self.sort_ok("-T", elsewhere, "-o", self.path("o.bam"), source, clean=False,
+                              budget=SPILL_BUDGET)
+        self.assertNotIn("earlier", result.err)
+        self.resume(store, "-o", self.path("out.bam"))
+        self.assertEqual(self.said("-o", self.path("o.bam"), source=source), [])
+
+    def test_same_output(self):
+        """Of a pipe all is lost but what -k keeps; the space can be had back. Beside the output,
+        with its index, and by a relative name."""
+        sam = generate.odd(20000, seed=98).encode()
+        out = self.path("out.bam")
+        process = self.start("--no-PG", "--write-index", "-o", out, budget=SPILL_BUDGET)
+        writer = self.feed(process, sam)
+        store, = wait_for(lambda: [path for path in self.stores(self.work)
+                                   if os.path.exists(path + "/STORE")], APPEAR_LIMIT_S, "a store")
+        # As long as it is at work there is nothing to tell.
+        other = self.sort_ok("-o", out, self.source(), clean=False, budget=SPILL_BUDGET)
+        self.assertNotIn("earlier", other.err)
+        process.kill()
+        process.wait()
+        writer.join(5)
+        again = self.sort_ok("-o", "out.bam", self.source(), clean=False, budget=SPILL_BUDGET,
+                             cwd=self.work)
+        line, = [line for line in own_lines(again.err) if "earlier" in line]
+        self.assertIn(f"sort to '{out}' has left", line)
+        self.assertTrue(line.endswith(f"samtools rocksort --partial --resume {store}"), line)
+        shutil.rmtree(store)
+
+    def test_pipes_are_never_the_same(self):
+        """Two samples, each through the same descriptor, as the shell's <(...) has it: what -k has
+        kept of one is not told of to the other."""
+        for sample in ("a", "b"):
+            sam = self.path(f"{sample}.sam")
+            with open(sam, "w", encoding="ascii") as file:
+                file.write(generate.odd(9000, seed=ord(sample)))
+            script = f'"$@" -o {sample}.bam /dev/fd/9 9< <(cat {sam})'
+            result = self.run_program(
+                ["bash", "-c", script, "bash", SAMTOOLS, "rocksort", "-k", "-T", self.where],
+                budget=SPILL_BUDGET)
+            self.assertEqual(result.status, 0, result.err)
+            self.assertNotIn("earlier", result.err)
+        for store in self.stores():
+            shutil.rmtree(store)
+
+    def test_several_directories(self):
+        """Told once."""
+        source = self.source()
+        places = [self.where, self.work / "more"]
+        places[1].mkdir()
+        options = [word for place in places[1:] for word in ("-T", place)]
+        _, _ = self.killed_in_merge(*options, source, stdin=subprocess.DEVNULL)
+        stores = self.stores(*places)
+        self.assertEqual(len(stores), 2)
+        line, = self.said("-T", self.where, *options, "-o", self.path("o.bam"), source=source)
+        self.assertIn("--resume", line)
+        self.resume(stores[0], "-o", self.path("out.bam"))
+
+    def test_first_directory_was_full(self):
+        """It has no record: nobody was told of the store."""
+        source = self.source()
+        places = [self.where, self.work / "more"]
+        places[1].mkdir()
+        options = ["-T", places[1]]
+        _, _ = self.killed_in_merge(*options, source, stdin=subprocess.DEVNULL)
+        (first,), (second,) = (self.stores(place) for place in places)
+        os.unlink(os.path.join(first, "STORE"))
+        line, = self.said("-T", self.where, *options, "-o", self.path("o.bam"), source=source)
+        self.assertIn(f"--resume {second}", line)
+        self.resume(second, "-o", self.path("out.bam"))

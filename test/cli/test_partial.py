@@ -1,0 +1,232 @@
+"""--partial: what was sorted of an input that was cut off is written, and with -k kept, even if it
+cannot be read again."""
+
+import glob
+import os
+import re
+import shutil
+import signal
+import threading
+import time
+
+import bamfile
+import generate
+from harness import SLOW, SPILL_BUDGET, wait_for
+from stores import APPEAR_LIMIT_S, KilledTest, ResumeTest
+
+
+class Signals(ResumeTest):
+    """Sorts of a pipe that a signal ends."""
+
+    def test_pipe(self):
+        """Cannot be read again: the store goes, or with -k stays and can be had as a part."""
+        with open(self.source(9000), "rb") as file:
+            data = file.read()
+        for keep in ([], ["-k"]):
+            process = self.start("--no-PG", "-T", self.where, *keep, "-o", self.path("out.bam"),
+                                 budget=SPILL_BUDGET)
+            writer = self.feed(process, data[:-3000])
+            wait_for(lambda: len(glob.glob(f"{self.where}/*/db-*/*.sst")) > 3, APPEAR_LIMIT_S,
+                     "runs")
+            process.send_signal(signal.SIGTERM)
+            self.assert_died_of(process, signal.SIGTERM)
+            err = process.stderr.read().decode()
+            writer.join(5)
+            if not keep:
+                self.assertEqual(self.stores(), [])
+                self.assertIn("-k would have kept it", err)
+                continue
+            store, = self.stores()
+            self.assertIn("--partial", err)
+            self.refused(store, "cut off", "--partial")
+            result = self.resume(store, "--partial", "-o", self.path("part.bam"))
+            count = int(re.search(r"the first (\d+) records", result.err).group(1))
+            self.assertGreater(count, 0)
+            got = bamfile.read(self.path("part.bam"))
+            self.assertEqual(len(bamfile.split(got.records)), count)
+
+    def test_pipe_in_memory(self):
+        """With -k what is still in memory when a signal comes is saved before the process ends."""
+        lines = generate.odd(40000, seed=99).encode().splitlines(keepends=True)
+        header = [line for line in lines if line.startswith(b"@")]
+        n_sent = (len(lines) - len(header)) // 2
+        sent, rest = lines[:len(header) + n_sent], lines[len(header) + n_sent:]
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = self.start("--no-PG", "-T", self.where, "-k", "-o", self.path("out.bam"))
+            self.feed(process, b"".join(sent)).join(APPEAR_LIMIT_S)
+            process.send_signal(number)
+            writer = threading.Thread(target=self.drip, args=(process, rest), daemon=True)
+            writer.start()
+            self.assert_died_of(process, number)
+            writer.join(5)
+            self.assertIn("--partial", process.stderr.read().decode())
+            store, = self.stores()
+            result = self.resume(store, "--partial", "-o", self.path("part.bam"))
+            count = int(re.search(r"the first (\d+) records", result.err).group(1))
+            self.assertGreater(count, n_sent // 2)
+            first = b"".join(lines[:len(header) + count])
+            self.assert_same_bam(bamfile.read(self.path("part.bam")),
+                                 self.sort_bam("--no-PG", stdin=first))
+
+    def test_pipe_second_signal(self):
+        """Does not wait for an input that gives nothing; and the first one not for long."""
+        head = b"@HD\tVN:1.6\n@SQ\tSN:1\tLN:1000\n"
+        for n_signals, most_seconds in ((2, 3 * SLOW), (1, 20 * SLOW)):
+            process = self.start("-T", self.where, "-k", "-o", self.path("out.bam"))
+            records = b"r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\n" * 9000
+            self.feed(process, head + records).join(APPEAR_LIMIT_S)
+            for _ in range(n_signals):
+                process.send_signal(signal.SIGTERM)
+                time.sleep(0.3)
+            process.wait(most_seconds)
+            self.assert_died_of(process, signal.SIGTERM)
+            # The signal may have come when the reader was just not waiting: then all is saved.
+            for store in self.stores():
+                self.assertEqual(self.state(store), "partial")
+                shutil.rmtree(store)
+
+    @staticmethod
+    def drip(process, lines):
+        """Writes lines, slowly, until nobody reads them."""
+        try:
+            for line in lines:
+                process.stdin.write(line)
+                process.stdin.flush()
+                time.sleep(0.001)
+        except OSError:
+            pass
+
+
+class Parts(KilledTest):
+    """What a part is, and where it may go."""
+
+    def test_nothing(self):
+        """A part without any record is none."""
+        store = self.killed("link:1:kill:.sst", "-k", "-o", self.path("out.bam"),
+                            stdin=generate.odd(9000, seed=81).encode())
+        self.assertEqual(self.state(store), "loading")
+        result = self.rocksort("--resume", store, "--partial", "-o", self.path("none.bam"),
+                               clean=False)
+        self.assert_error(result, "none of its input")
+        self.assertFalse(os.path.exists(self.path("none.bam")))
+
+    def test_labels_that_cannot_be_read(self):
+        """Runs whose labels are not there do not count: they must not pass for such."""
+        store = self.killed("link:6:kill:.sst", "-k", "-o", self.path("out.bam"),
+                            stdin=generate.odd(9000, seed=81).encode())
+        want = bamfile.parse_file(self.sort_ok("--resume", store, "--partial", "-k", "-o", "-",
+                                               clean=False).out)
+        n_failed = 0
+        for number in range(24, 60, 2):
+            result = self.rocksort("--resume", store, "--partial", "-k", "-o", "-", clean=False,
+                                   env=self.faulty(f"pread:{number}:EIO:.sst"))
+            n_failed += result.status
+            if result.status == 0:
+                self.assert_same_bam(bamfile.parse_file(result.out), want, number)
+        self.assertGreater(n_failed, 5)
+
+    def test_part_and_then_all(self):
+        """--partial let the store pass as one that has all: resumed again it gave the same part,
+        with exit status 0."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        for fault in (False, True):
+            with self.subTest(fails=fault):
+                store = self.cut_load(source)
+                out = "/dev/full" if fault else self.path("part.bam")
+                result = self.rocksort("--resume", store, "--partial", "-k", "-o", out, clean=False,
+                                       budget=SPILL_BUDGET)
+                self.assertEqual(result.status, fault, result.err)
+                self.assertIn("warning: the output will have the first ", result.err)
+                self.assertEqual(self.state(store), "loading")
+                self.resume(store, "-o", self.path("out.bam"))
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_part_onto_the_input(self):
+        """--partial put a part of an input, which was to be sorted onto itself, in its place."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        store = self.killed("link:4:kill:.sst", "-o", source, source)
+        self.assertEqual(self.state(store), "loading")
+        os.symlink(source, self.path("link"))
+        for options in ([], ["-o", source], ["-o", self.path("link")]):
+            with self.subTest(options=options):
+                result = self.rocksort("--resume", store, "--partial", *options, clean=False)
+                self.assert_error(result, f"a part of '{options[-1] if options else source}'")
+                self.assertTrue(bamfile.looks_complete(source))
+        self.rocksort("--resume", store, "--partial", "-k", "-o", self.path("part.bam"),
+                      clean=False)
+        self.assertTrue(bamfile.looks_complete(self.path("part.bam")))
+        self.resume(store, "-o", source)
+        self.assert_same_bam(bamfile.read(source), want)
+
+
+class InputErrors(ResumeTest):
+    """With -k what came before an error of an input that cannot be read again is kept."""
+
+    def setUp(self):
+        super().setUp()
+        sam = generate.odd(9000, seed=81)
+        self.lines = sam.splitlines(keepends=True)
+        self.n_header = sum(line.startswith("@") for line in self.lines)
+        bam = bamfile.read(self.bam_of(sam))
+        self.head, self.records = bamfile.bam_header(bam.text, bam.refs), bamfile.split(bam.records)
+
+    def first(self, count):
+        """The first records as BAM, uncompressed."""
+        return self.head + b"".join(self.records[:count])
+
+    def check(self, data, count, *options, budget=None):
+        """The sort fails, and its store gives the first `count` records."""
+        out = self.path("out.bam")
+        result = self.rocksort("--no-PG", "-k", "-T", self.where, *options, "-o", out, stdin=data,
+                               budget=budget, clean=False)
+        self.assert_error(result, "standard input")
+        self.assertFalse(os.path.exists(out))
+        store, = self.stores()
+        self.assertIn(f"--resume {store} --partial", result.err)
+        self.assertEqual(self.state(store), "partial")
+        self.refused(store, "--partial")
+        for i in (0, 1):        # the first fails
+            to = "/dev/full" if i == 0 else out
+            result = self.rocksort("--resume", store, "--partial", "-o", to, clean=False)
+            self.assertEqual(result.status, 1 - i, result.err)
+            self.assertIn(f"the first {count} records", result.err)
+            self.assertEqual(self.state(store), None if i else "partial")
+        want = self.sort_bam("--no-PG", *options, stdin=bamfile.bgzf(self.first(count)))
+        self.assert_same_bam(bamfile.read(out), want)
+        os.unlink(out)
+
+    def test_truncated(self):
+        """Within a record; within a BGZF block: of the blocks before, nothing is lost."""
+        for count in (2, 3000, 7000):
+            for options, budget in (([], None), (["-n"], SPILL_BUDGET),
+                                    (["-@", "3"], SPILL_BUDGET)):
+                with self.subTest(count=count, options=options, budget=budget):
+                    cut = self.first(count) + self.records[count][:30]
+                    self.check(bamfile.bgzf(cut), count, *options, budget=budget)
+                    blocks = b"".join(bamfile.bgzf_blocks(cut))
+                    self.check(blocks + bamfile.bgzf(os.urandom(1000))[:40], count, *options,
+                               budget=budget)
+                    self.check(cut, count, *options, budget=budget)
+
+    def test_damaged(self):
+        """Those in front of a damaged one in the same piece were lost."""
+        for count in (2, 3000, 7000):
+            for budget in (None, SPILL_BUDGET):
+                with self.subTest(count=count, budget=budget):
+                    self.check(bamfile.bgzf(self.first(count) + b"\3\0\0\0" + bytes(90000)), count,
+                               budget=budget)
+
+    def test_text(self):
+        for count in (2, 3000, 7000):
+            for options, budget in (([], None), (["-@", "3"], SPILL_BUDGET)):
+                with self.subTest(count=count, options=options, budget=budget):
+                    lines = self.lines[: self.n_header + count] + ["no record\n"] + self.lines[-99:]
+                    self.check("".join(lines).encode(), count, *options, budget=budget)
+
+    def test_filtered(self):
+        """htslib reads the records: those before the end of its last whole block, at least."""
+        cut = self.first(7000) + self.records[7000][:30]
+        self.check(bamfile.bgzf(cut), 7000, "--input-fmt-option", "filter=mapq>=0",
+                   budget=SPILL_BUDGET)

@@ -1,0 +1,101 @@
+"""Power failures: a store of which only that is left which was synced is resumed or refused."""
+
+import os
+import pathlib
+import shutil
+
+import bamfile
+import generate
+from harness import SPILL_BUDGET
+from stores import KilledTest
+
+
+class PowerFailure(KilledTest):
+    """Of a store only that is left which was synced, a file's bytes as a directory's names."""
+
+    def setUp(self):
+        super().setUp()
+        self.synced, self.sam = self.work / "synced", generate.odd(9000, seed=81)
+        self.synced.mkdir()
+
+    def faulty(self, fault):
+        return {**super().faulty(fault), "FAULT_SYNCED": str(self.synced),
+                "ROCKSORT_TEST_DURABLE": "0"}
+
+    def rebuild(self, name, path):
+        """Makes what is left of a file or directory: empty if nothing of it was synced."""
+        left = self.synced / name
+        if name.startswith("d"):
+            os.mkdir(path, 0o700)
+            for line in left.read_text().splitlines() if left.exists() else ():
+                self.rebuild(line.split(" ", 1)[0], os.path.join(path, line.split(" ", 1)[1]))
+        else:
+            pathlib.Path(path).write_bytes(left.read_bytes() if left.exists() else b"")
+            os.chmod(path, 0o600)
+
+    def power_fails(self, store):
+        """The power fails."""
+        names = [path.name for path in self.synced.glob(f"d-{os.stat(store).st_ino}-*")]
+        shutil.rmtree(store)
+        self.assertLessEqual(len(names), 1)
+        self.rebuild(*names or ["d"], store)
+
+    def forget(self):
+        """What was synced by earlier sorts."""
+        for path in self.synced.iterdir():
+            path.unlink()
+
+    def test_runs(self):
+        """A run counts when its name, that of its database, and all that names it are synced: the
+        database was in a directory that nobody synced until all had been read."""
+        for n_dirs in (1, 2):
+            with self.subTest(directories=n_dirs):
+                more = ["-T", self.where / "b"] * (n_dirs - 1)
+                (self.where / "b").mkdir(exist_ok=True)
+                self.forget()
+                self.rocksort("--no-PG", "-k", "-T", self.where, *more, "-o", self.path("out.bam"),
+                              stdin=self.sam.encode(), env=self.faulty("link:6:kill:.sst"),
+                              budget=SPILL_BUDGET, clean=False)
+                stores = self.stores(self.where, self.where / "b")
+                self.assertEqual(len(stores), n_dirs)
+                self.sort_ok("--resume", stores[0], "--partial", "-k", "-o", self.path("want.bam"),
+                             clean=False)
+                for store in stores:
+                    self.power_fails(store)
+                self.resume(stores[0], "--partial", "-o", self.path("out.bam"))
+                want = bamfile.read(self.path("want.bam"))
+                self.assertGreater(len(want.records), 100_000)
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_any_moment(self):
+        """Finished rightly, or refused."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        for kind, numbers in (("fsync", (1, 2, 5, 9, 14, 20)), ("fdatasync", (1, 3, 8, 15))):
+            for number in numbers:
+                with self.subTest(kind=kind, number=number):
+                    self.forget()
+                    store = self.killed(f"{kind}:{number}:kill", "-o", self.path("out.bam"), source)
+                    self.power_fails(store)
+                    result = self.rocksort("--resume", store, "-o", self.path("out.bam"),
+                                           clean=False)
+                    if result.status:
+                        self.assert_error(result, "cannot resume")
+                        shutil.rmtree(store)
+                    else:
+                        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+
+class Synced(KilledTest):
+    """What is synced when a store is resumed."""
+
+    def test_synced(self):
+        """What a process left that did not come to syncing it is synced by the next one."""
+        source, report = self.source(), self.scratch / "report"
+        store = self.cut_load(source)
+        old = sorted(path.name for path in pathlib.Path(store).glob("db-0/*.sst"))[0]
+        self.resume(store, env={**self.faulty(f"fsync:9999:EIO:/{old}"),
+                                "FAULT_REPORT": str(report)})
+        with open(report, encoding="ascii") as file:
+            counts = dict(line.split() for line in file)
+        self.assertEqual(int(counts["fault0"]), 1)

@@ -1,0 +1,274 @@
+"""--resume of a load that was cut off: it goes on behind the last durable run, if the inputs are
+what they were."""
+
+import glob
+import gzip
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import bamfile
+import generate
+from harness import RUN_LIMIT_S, SPILL_BUDGET, wait_for
+from stores import APPEAR_LIMIT_S, KilledTest, ResumeTest
+
+
+class Load(ResumeTest):
+    """Loads that are cut off when some runs are durable."""
+
+    def cut_off(self, *args, n_runs=3, number=signal.SIGKILL, places=None, n_cuts=40, **how):
+        """Starts sorts until one could be killed while it was loading, with runs that are durable;
+        returns its stores, what it said and whether it was killed at all."""
+        places = places or [self.where]
+        options = [word for place in places for word in ("-T", place)]
+        for _ in range(n_cuts):
+            process = self.start("--no-PG", *options, *args, "-o", self.path("out.bam"),
+                                 budget=SPILL_BUDGET, **how)
+            while process.poll() is None:
+                files = [path for place in places for path in glob.glob(f"{place}/*/db-*/*.sst")]
+                if len(files) >= n_runs:
+                    break
+                time.sleep(0.0005)
+            if process.poll() is None:
+                process.send_signal(number)
+            status = process.wait(APPEAR_LIMIT_S)
+            stores = self.stores(*places)
+            if status and stores and self.state(stores[0]) == "loading":
+                return stores, process.stderr.read().decode()
+            for store in stores:
+                shutil.rmtree(store)
+        self.skipTest("this machine is too fast: no sort could be killed in time")
+
+    def test_killed(self):
+        source = self.source(20000)
+        want = self.sort_bam("--no-PG", source)
+        for order in ([], ["-@", "2"], ["-n"], ["-s", "8M"]):
+            want = self.sort_bam("--no-PG", *order, source)
+            for n_runs in (1, 6):
+                with self.subTest(order=order, n_runs=n_runs):
+                    stores, _ = self.cut_off(*order, source, n_runs=n_runs,
+                                             stdin=subprocess.DEVNULL)
+                    self.resume(stores[0])
+                    self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_signal(self):
+        source = self.source(20000)
+        want = self.sort_bam("--no-PG", source)
+        stores, err = self.cut_off(source, number=signal.SIGTERM, stdin=subprocess.DEVNULL)
+        self.assertIn(f"--resume {stores[0]}", err)
+        self.resume(stores[0], "-o", self.path("out.bam"))
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+        process = self.start("-T", self.where, "-o", self.path("o.bam"), source,
+                             budget=SPILL_BUDGET, stdin=subprocess.DEVNULL)
+        wait_for(lambda: self.stores() or process.poll() is not None, APPEAR_LIMIT_S, "a store")
+        process.send_signal(signal.SIGINT)
+        process.wait(APPEAR_LIMIT_S)
+        self.assertEqual(self.stores(), [])
+
+    def test_again_and_again(self):
+        """Each time a few runs more."""
+        source = self.source(30000)
+        want = self.sort_bam("--no-PG", source)
+        stores, _ = self.cut_off(source, n_runs=2, stdin=subprocess.DEVNULL)
+        for n_runs in (8, 16, 24):
+            process = self.start("--resume", stores[0], budget=SPILL_BUDGET,
+                                 stdin=subprocess.DEVNULL)
+            while process.poll() is None and len(glob.glob(f"{stores[0]}/db-*/*.sst")) < n_runs:
+                time.sleep(0.0005)
+            process.kill()
+            if process.wait() == 0:
+                break
+        if self.stores():
+            self.resume(stores[0])
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_several_directories(self):
+        other = self.work / "other"
+        other.mkdir()
+        source = self.source(20000)
+        want = self.sort_bam("--no-PG", source)
+        for n_runs in (2, 7):
+            stores, _ = self.cut_off(source, n_runs=n_runs, places=[self.where, other],
+                                     stdin=subprocess.DEVNULL)
+            self.resume(stores[-1])
+            self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+            self.assertEqual(self.stores(self.where, other), [])
+
+    def test_several_inputs(self):
+        """Of which the records are renamed, too."""
+        sources = [self.bam_of("@RG\tID:1\tSM:x%d\n" % i + generate.odd(9000, seed=90 + i),
+                               name=f"in{i}.bam") for i in range(3)]
+        want = self.sort_bam("--no-PG", "-o", "-", *sources)
+        for n_runs in (2, 5, 9, 14):
+            with self.subTest(n_runs=n_runs):
+                stores, _ = self.cut_off(*sources, n_runs=n_runs, stdin=subprocess.DEVNULL)
+                self.resume(stores[0])
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_changed_input(self):
+        """Refused; what there is can be had."""
+        source = self.source(20000)
+        whole = bamfile.read(source)
+        stores, _ = self.cut_off(source, stdin=subprocess.DEVNULL)
+        saved, times = self.path("saved"), os.stat(source)
+        os.rename(source, saved)
+        self.refused(stores[0], source, "not there")
+        shutil.copy(saved, source)
+        self.refused(stores[0], source, "changed")
+        os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+        os.truncate(source, times.st_size - 1)
+        os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+        self.refused(stores[0], source, "changed")
+        os.unlink(source)
+        result = self.resume(stores[0], "--partial", "-O", "bam", "-o", "-")
+        count = int(re.search(r"the first (\d+) records", result.err).group(1))
+        got = bamfile.parse_file(result.out)
+        self.assertEqual(len(bamfile.split(got.records)), count)
+        first = self.write("first.bam", bamfile.bgzf(
+            bamfile.bam_header(whole.text, whole.refs) +
+            b"".join(bamfile.split(whole.records)[:count])))
+        self.assert_same_bam(got, self.sort_bam("--no-PG", first))
+
+
+class AtACall(KilledTest):
+    """Loads that are cut off at a certain call."""
+
+    def test_gap(self):
+        """Runs behind one that is not there any more do not count, and nor do their numbers."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        other = self.work / "other"
+        other.mkdir()
+        for lost in (0, 1):
+            with self.subTest(lost=lost):
+                self.killed("link:8:kill:.sst", "-T", other, "-o", self.path("out.bam"), source)
+                stores = self.stores(self.where, other)
+                databases = [os.path.join(store, "db-0") for store in stores]
+                self.assertEqual([os.path.isdir(path) for path in databases], [True, True])
+                shutil.rmtree(databases[lost])
+                self.resume(stores[0])
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+                self.assertEqual(self.stores(self.where, other), [])
+
+    def test_killed_between_records(self):
+        """Of several directories one may say already that all is there, and the others not yet."""
+        sam = generate.odd(9000, seed=81).encode()
+        want = self.sort_bam("--no-PG", stdin=sam)
+        other = self.work / "other"
+        other.mkdir()
+        for number in (0, 1):
+            with self.subTest(resumed=number):
+                self.killed("openat:4:kill:STORE.new", "-T", other, "-o", self.path("out.bam"),
+                            stdin=sam)
+                stores = self.stores(self.where, other)
+                self.assertEqual(sorted(self.state(store) for store in stores),
+                                 ["loaded", "loading"])
+                self.resume(stores[number])
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_second_name(self):
+        """A run is in the database when its first name is still there: the file that will have that
+        name must be another one."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        store = self.killed("unlink:1:kill:run-0-", "-o", self.path("out.bam"), source)
+        self.assertGreater(os.stat(f"{store}/run-0-000000.sst").st_nlink, 1)
+        self.resume(store)
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_references_without_text(self):
+        """A header may have its references in binary form alone."""
+        whole = bamfile.read(self.source())
+        lines = [line for line in whole.text.splitlines(keepends=True) if line[:3] != "@SQ"]
+        source = self.write("in.bam", bamfile.bgzf(bamfile.bam_header("".join(lines), whole.refs) +
+                                                   whole.records))
+        want = self.sort_bam("--no-PG", source)
+        for end in (self.cut_load, self.fails_in_merge):
+            self.resume(end(source), "-o", self.path("out.bam"))
+            self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_moved_while_it_is_written(self):
+        """A sort that failed since its directory had been moved said that it could be finished."""
+        for what in ("", "STORE"):
+            with self.subTest(what=what):
+                process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"),
+                                     self.source(), budget=SPILL_BUDGET,
+                                     env=self.faulty("link:3:1500ms:.sst,link:4:EIO:.sst"))
+                wait_for(lambda: any(os.path.exists(f"{store}/run-0-000002.sst")
+                                     for store in self.stores()), RUN_LIMIT_S, "runs")
+                store, = self.stores()
+                os.rename(os.path.join(store, what), self.path("moved"))
+                _, err = process.communicate(timeout=RUN_LIMIT_S)
+                self.assertEqual(process.returncode, 1, err)
+                self.assertIn("cannot be resumed as it is: somebody has moved", err.decode())
+                self.assertNotIn("--resume", err.decode())
+                for path in (self.path("moved"), store):
+                    if os.path.isdir(path):
+                        shutil.rmtree(path)
+
+    def test_read_only_disk(self):
+        """A store on a disk that had become so was none of rocksort's."""
+        source = self.source()
+        store = self.cut_load(source)
+        result = self.rocksort("--resume", store, env=self.faulty("openat:1:EROFS:LOCK"),
+                               clean=False)
+        self.assert_error(result, store, "cannot be locked")
+        self.resume(store)
+
+
+class Inputs(KilledTest):
+    """The rest of the input must be read as its beginning was."""
+
+    def test_replaced_while_opened(self):
+        """The input was what it was, and the file that is opened then is another one."""
+        source, other = self.source(), self.source(9001, name="other.bam")
+        store = self.cut_load(source)
+        process = self.start("--resume", store, env=self.faulty("open:1:1500ms:/in.bam"),
+                             budget=SPILL_BUDGET)
+        time.sleep(0.7)
+        os.replace(other, source)
+        self.assertEqual(process.wait(RUN_LIMIT_S), 1)
+        self.assertIn("has changed since", process.stderr.read().decode())
+        self.assertFalse(os.path.exists(self.path("out.bam")))
+
+    def test_input_of_another_kind(self):
+        """With the same size and time of change: SAM was read as if it were BAM, a crash."""
+        source = self.source()
+        store = self.cut_load(source)
+        was = os.stat(source)
+        sam = bamfile.read(source).text.encode() + b"@CO\t"
+        sam += b"x" * (was.st_size - len(sam) - 1) + b"\n"
+        for name, data in (("SAM", sam), ("gzip", gzip.compress(sam, 0)),
+                           ("zeros", bytes(len(sam)))):
+            with open(source, "wb") as file:
+                file.write(data)
+            os.truncate(source, was.st_size)
+            os.utime(source, ns=(was.st_atime_ns, was.st_mtime_ns))
+            with self.subTest(name=name):
+                result = self.rocksort("--resume", store, clean=False, budget=SPILL_BUDGET)
+                self.assert_error(result)
+                self.assertNotIn("free()", result.err)
+                self.assertFalse(os.path.exists(self.path("out.bam")))
+
+    def test_changed_reference(self):
+        """The minimisers of the rest would be those of another reference."""
+        fasta = self.write("ref.fa", ">r\n" + "ACGTTGCAACGTAGGT" * 40 + "\n")
+        store = self.cut_load("-M", "-I", fasta, self.source())
+        before = os.stat(fasta)
+        os.utime(fasta)
+        self.refused(store, "ref.fa", "has changed since")
+        os.utime(fasta, ns=(before.st_atime_ns, before.st_mtime_ns))
+        self.resume(store)
+
+    def test_filter(self):
+        """A filter, which is of inputs, dropped records of the rest and of nothing else."""
+        source = self.source()
+        want = self.sort_bam("--no-PG", source)
+        store = self.cut_load(source)
+        for option in ("filter=mapq>100", "required_fields=3"):
+            self.refused(store, "--input-fmt-option", options=["--input-fmt-option", option])
+        self.resume(store)
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)

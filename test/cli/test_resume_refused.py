@@ -1,0 +1,166 @@
+"""What --resume refuses, with a reason: what is no store, is in use, damaged or incomplete, and
+options that contradict it."""
+
+import fcntl
+import glob
+import os
+import shutil
+import time
+
+import bamfile
+import generate
+from harness import SPILL_BUDGET
+from stores import ResumeTest
+
+
+class Refused(ResumeTest):
+    """What is no store that could be finished."""
+
+    def setUp(self):
+        super().setUp()
+        self.sam = generate.odd(9000, seed=95).encode()
+        self.store = self.fails_in_merge(stdin=self.sam)
+
+    def test_not_a_store(self):
+        (self.work / "empty").mkdir(mode=0o700)
+        (self.work / "file").write_text("x")
+        os.symlink(self.store, self.work / "link")
+        for name, mention in (("empty", "not a store"), ("file", "not a directory"),
+                              ("nothing", "does not exist"), ("link", "link")):
+            self.refused(self.path(name), self.path(name), mention)
+
+    def test_busy(self):
+        process = self.start("--resume", self.store, "-u", "-o", "-", budget=SPILL_BUDGET)
+        os.read(process.stdout.fileno(), 100)
+        self.refused(self.store, self.store, "in use")
+        process.kill()
+        process.wait()
+        self.resume(self.store, "-o", self.path("out.bam"))
+
+    def test_looked_at(self):
+        """Whoever lists stores, or begins a sort beside one, has its lock for a moment."""
+        with open(os.path.join(self.store, "LOCK"), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            process = self.start("--resume", self.store, "-o", self.path("out.bam"),
+                                 budget=SPILL_BUDGET)
+            time.sleep(0.1)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+
+    def test_contradictions(self):
+        for options, mention in ((["-n"], "order"), (["--shuffle=3"], "order"), (["-t", "AB"], ""),
+                                 (["-T", self.work], "-T"), (["--no-resume"], "--no-resume"),
+                                 (["--clean", self.work], "--clean"),
+                                 (["--checksum-only"], "--checksum-only"),
+                                 ([self.write("x.bam", b"")], "input")):
+            with self.subTest(options=options):
+                self.refused(self.store, mention, options=options)
+        source = self.write("in.sam", self.sam)
+        result = self.rocksort("--partial", "-o", self.path("x"), source)
+        self.assert_error(result, "--resume")
+        result = self.rocksort("--yes", "-o", self.path("x"), source)
+        self.assert_error(result, "--clean")
+        self.resume(self.store, "-o", self.path("out.bam"))
+
+    def test_same_order_given(self):
+        """The whole command line again is no contradiction."""
+        shutil.rmtree(self.store)
+        store = self.fails_in_merge("-t", "XI", "-n", stdin=self.sam)
+        self.resume(store, "-t", "XI", "-n", "-o", self.path("out.bam"))
+
+    def test_bad_records(self):
+        path = os.path.join(self.store, "STORE")
+        with open(path, "rb") as file:
+            good = file.read()
+        cases = [(b"", "STORE file"), (b"hello\n", "STORE file"), (good[:-1], "damaged"),
+                 (good[: len(good) // 2], "damaged"), (good + b"x", "damaged"),
+                 (good.replace(b"loaded", b"loadet"), "damaged"),
+                 (good.replace(b"rocksort-store 1", b"rocksort-store 2"), "version")]
+        for data, mention in cases:
+            with open(path, "wb") as file:
+                file.write(data)
+            self.refused(self.store, self.store, mention)
+        os.unlink(path)
+        self.refused(self.store, self.store, "no STORE file")
+        os.mkfifo(path, 0o600)
+        self.refused(self.store, self.store, "STORE file")
+        os.unlink(path)
+        os.symlink("/etc/passwd", path)
+        self.refused(self.store, self.store, "no STORE file")
+        os.unlink(path)
+        with open(path, "wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(good)
+        self.resume(self.store, "-o", self.path("out.bam"))
+
+    def copies(self):
+        """Copies of the store's files, to be damaged one after the other."""
+        saved = self.path("saved")
+        shutil.copytree(self.store, saved)
+        files = sorted(path for path in glob.glob(f"{saved}/db-*/*") if os.path.getsize(path))
+        for path in files:
+            shutil.rmtree(self.store, ignore_errors=True)
+            shutil.copytree(saved, self.store)
+            yield path.replace(saved, self.store)
+
+    def test_damaged_databases(self):
+        """A file that is missing, cut off or changed: an error, never a shorter output."""
+        want = self.sort_bam("--no-PG", stdin=self.sam)
+        n_refused = 0
+        for path in self.copies():
+            kind = os.path.basename(path).split("-")[0].split(".")[-1]
+            for damage in ("remove", "cut", "change"):
+                if kind == "sst" and n_refused > 12 and damage != "remove":
+                    continue
+                size = os.path.getsize(path)
+                with open(path, "rb") as file:
+                    good = file.read()
+                if damage == "remove":
+                    os.unlink(path)
+                elif damage == "cut":
+                    os.truncate(path, size // 2)
+                else:
+                    with open(path, "r+b") as file:
+                        file.seek(size // 3)
+                        file.write(bytes(byte ^ 255 for byte in good[size // 3: size // 3 + 8]))
+                out = self.path("out.bam")
+                result = self.rocksort("--resume", self.store, "-o", out, clean=False, budget=
+                                       SPILL_BUDGET)
+                with self.subTest(file=os.path.basename(path), damage=damage):
+                    if result.status:
+                        n_refused += 1
+                        self.assertEqual(result.status, 1, result.err)
+                        self.assertFalse(os.path.exists(out))
+                    else:               # one that nobody needs, such as RocksDB's options
+                        self.assertNotEqual(kind, "sst")
+                        self.assert_same_bam(bamfile.read(out), want)
+                        os.unlink(out)
+                        break
+                with open(path, "wb") as file:
+                    file.write(good)
+        self.assertGreater(n_refused, 10)
+
+    def test_missing_database(self):
+        shutil.rmtree(os.path.join(self.store, "db-0"))
+        self.refused(self.store, self.store, "lacks")
+
+    def test_missing_directory(self):
+        shutil.rmtree(self.store)
+        other = self.work / "other"
+        other.mkdir()
+        self.rocksort("-T", self.where, "-T", other, "-o", "/dev/full", clean=False,
+                      stdin=self.sam, budget=SPILL_BUDGET)
+        first, second = self.stores(self.where, other)
+        os.rename(first, self.path("away"))
+        self.refused(second, second, "does not exist")
+        # A store of another sort in its place.
+        shutil.copytree(self.path("away"), first)
+        path = os.path.join(first, "STORE")
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        with open(path, "wb") as file:
+            file.write(b"x")
+        self.refused(second, first, "STORE file")
+        shutil.rmtree(first)
+        os.rename(self.path("away"), first)
+        self.resume(second, "-o", self.path("out.bam"))
