@@ -197,7 +197,8 @@ class AtACall(KilledTest):
                 process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"),
                                      self.source(), budget=SPILL_BUDGET,
                                      env=self.faulty("link:3:1500ms:.sst,link:4:EIO:.sst"))
-                wait_for(lambda: any(os.path.exists(f"{store}/run-0-000002.sst")
+                # The second file of the database: the first run counts.
+                wait_for(lambda: any(len(glob.glob(f"{store}/db-0/*.sst")) > 1
                                      for store in self.stores()), RUN_LIMIT_S, "runs")
                 store, = self.stores()
                 os.rename(os.path.join(store, what), self.path("moved"))
