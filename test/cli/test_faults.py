@@ -418,3 +418,18 @@ class LittleThings(FaultTest):
             with self.subTest(fault=fault):
                 self.assert_error(result, "thread")
                 self.assertFalse(os.path.exists(out))
+
+    def test_directories_that_cannot_be_synced(self):
+        """Some file systems say EINVAL: RocksDB, and syncing what was not synced, gave up."""
+        out, want = self.path("out.bam"), self.sort_bam("--no-PG", self.source)
+        fault = "fsync:1+:EINVAL:rocksort.,fdatasync:1+:EINVAL:rocksort."
+        for fails in (False, True):
+            result = self.rocksort(
+                "--no-PG", "-T", self.work, "-o", "/dev/full" if fails else out, self.source,
+                budget=SPILL_BUDGET, clean=False,
+                env={**self.faulty(fault), "ROCKSORT_TEST_DURABLE": "0"})
+            self.assertEqual(result.status, fails, result.err)
+            if fails:
+                store, = kept_stores(result.err)
+                self.sort_ok("--resume", store, "-o", out, env=self.faulty(fault), clean=False)
+            self.assert_same_bam(bamfile.read(out), want)
