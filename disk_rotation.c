@@ -92,8 +92,8 @@ void disk_rotation_look(const char *sys, dev_t device, struct disk_rotation *rot
 const char *disk_rotation_text(const struct disk_rotation *rotation,
                                char text[DISK_ROTATION_TEXT_BYTES])
 {
-    static const char *const by_flag[] = {"", ", not rotating by the kernel",
-                                          ", rotating by the kernel"};
+    static const char *const by_flag[] = {"", ", not rotating according to the kernel",
+                                          ", rotating according to the kernel"};
     char drives[32] = "";
     if (rotation->rpm == 0) {
         (void)snprintf(text, DISK_ROTATION_TEXT_BYTES, "%s", by_flag[rotation->flag + 1]);

@@ -155,8 +155,8 @@ static void test_text(void **state)
         const char *text;
     } cases[] = {
         {{-1, 0, 0}, ""},
-        {{0, 0, 0}, ", not rotating by the kernel"},
-        {{1, 0, 0}, ", rotating by the kernel"},
+        {{0, 0, 0}, ", not rotating according to the kernel"},
+        {{1, 0, 0}, ", rotating according to the kernel"},
         {{1, 7200, 1}, ", 7200 rpm"},
         {{-1, 5400, 4}, ", 4 drives of 5400 rpm"},
     };
