@@ -32,7 +32,7 @@ static FILE *standard_error(void)
     return unguarded ? unguarded : stderr;
 }
 
-static atomic_bool error_printed, quiet, status_ended;
+static atomic_bool error_printed, is_damage, quiet, status_ended;
 
 static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool status_shown;       /* under it */
@@ -119,14 +119,31 @@ void diag_guard_stderr(void)
 
 #endif
 
+/* Returns whether the error is the first. */
+static bool print_error(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+
+static bool print_error(const char *format, va_list args)
+{
+    if (atomic_exchange(&error_printed, true)) return false;
+    int n = vsnprintf(error_text, sizeof error_text, format, args);
+    if (n >= 0) print_message("", error_text);
+    return true;
+}
+
 void diag_error(const char *format, ...)
 {
-    if (atomic_exchange(&error_printed, true)) return;
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(error_text, sizeof error_text, format, args);
+    (void)print_error(format, args);
     va_end(args);
-    if (n >= 0) print_message("", error_text);
+}
+
+void diag_damaged(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (print_error(format, args)) atomic_store(&is_damage, true);
+    va_end(args);
 }
 
 void diag_no_memory(void)
@@ -195,6 +212,7 @@ void diag_renew(void)
 {
     error_text[0] = '\0';
     atomic_store(&error_printed, false);
+    atomic_store(&is_damage, false);
     atomic_store(&status_ended, false);
 }
 
@@ -206,6 +224,11 @@ void diag_silence(void)
 bool diag_failed(void)
 {
     return atomic_load(&error_printed);
+}
+
+bool diag_is_damage(void)
+{
+    return atomic_load(&is_damage);
 }
 
 const char *diag_error_text(void)

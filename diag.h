@@ -20,6 +20,9 @@
 /* Prints "samtools rocksort: MESSAGE" to standard error if no error was printed before. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same of temporary data that are not what was written. */
+void diag_damaged(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* The errors that can happen anywhere, in the same words everywhere: no memory; and no thread, for
    what pthread_create or pthread_mutex_init returned. */
 void diag_no_memory(void);
@@ -55,6 +58,9 @@ void diag_silence(void);
 
 /* True once diag_error was called. */
 bool diag_failed(void);
+
+/* True if the error that was printed is one of damaged temporary data. */
+bool diag_is_damage(void);
 
 /* The error that was printed, or NULL. Only when no other thread can fail any more. */
 const char *diag_error_text(void);

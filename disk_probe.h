@@ -2,10 +2,10 @@
  * disk_probe.h -- what the disk behind a file is like, asked of the disk itself.
  *
  * The kernel's flag for rotating disks says 1 for most virtual disks, whatever they are, and
- * nothing for network and FUSE file systems. So a file of 16 MiB is written and read past the page
- * cache: a few blocks at random places, one after the other and all at once, and a stretch in
- * order. On a rotating disk this takes 0.4 s, on others 0.03 s. A drive that states how fast it
- * rotates is believed, since its own cache may answer instead.
+ * nothing for network, FUSE, btrfs and overlay file systems. So a file of 16 MiB is written and
+ * read past the page cache: a few blocks at random places, one after the other and all at once, and
+ * a stretch in order. On a rotating disk this takes 0.4 s, on others 0.03 s. A drive that states
+ * how fast it rotates is believed, since its own cache may answer instead.
  *
  * Any thread.
  */

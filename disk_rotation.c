@@ -57,15 +57,18 @@ static bool look_below(const char *device, unsigned level, struct disk_rotation 
 {
     char path[PATH_MAX];
     bool all_rotate = true, is_leaf = true;
-    int n = snprintf(path, sizeof path, "%s/slaves", device);
-    if (n < 0 || (size_t)n >= sizeof path || level > MOST_LEVELS) return false;
-    DIR *dir = opendir(path);
+    size_t n = 0;
+    DIR *dir = NULL;
+    for (size_t i = 0; !dir && i < sizeof of_disk / sizeof *of_disk; i++) {
+        n = (size_t)snprintf(path, sizeof path, "%s/%sslaves", device, of_disk[i]);
+        if (n >= sizeof path || level > MOST_LEVELS) return false;
+        dir = opendir(path);
+    }
     for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
         if (entry->d_name[0] == '.') continue;
         is_leaf = false;
-        n = snprintf(path, sizeof path, "%s/slaves/%s", device, entry->d_name);
-        if (n < 0 || (size_t)n >= sizeof path || !look_below(path, level + 1, rotation))
-            all_rotate = false;
+        size_t n_name = (size_t)snprintf(path + n, sizeof path - n, "/%s", entry->d_name);
+        if (n_name >= sizeof path - n || !look_below(path, level + 1, rotation)) all_rotate = false;
     }
     if (dir) (void)closedir(dir);
     if (!is_leaf) return all_rotate;
@@ -89,8 +92,8 @@ void disk_rotation_look(const char *sys, dev_t device, struct disk_rotation *rot
 const char *disk_rotation_text(const struct disk_rotation *rotation,
                                char text[DISK_ROTATION_TEXT_BYTES])
 {
-    static const char *const by_flag[] = {"", ", not rotating by the kernel",
-                                          ", rotating by the kernel"};
+    static const char *const by_flag[] = {"", ", not rotating according to the kernel",
+                                          ", rotating according to the kernel"};
     char drives[32] = "";
     if (rotation->rpm == 0) {
         (void)snprintf(text, DISK_ROTATION_TEXT_BYTES, "%s", by_flag[rotation->flag + 1]);

@@ -89,8 +89,8 @@ static int take_block(struct merger *m, struct fed_block *fed)
     if (key_bytes <= MERGE_BOUND_TAIL_BYTES ||
         bam_block_parse(block->value, value_bytes, &block->block) < 0 ||
         !bam_block_is_plausible(&block->block)) {
-        diag_error("the temporary data in '%s' are damaged: an entry is not a block; sort again on "
-                   "another disk", block->dir);
+        diag_damaged("the temporary data in '%s' are damaged: an entry is not a block; sort again "
+                     "on another disk", block->dir);
         free_block(block);
         return -1;
     }
@@ -424,9 +424,9 @@ static int check_content(const struct pipeline *p)
 {
     if (content_sum_equal(&p->sum_in, &p->sum_out)) return 0;
     if (p->settings->resumed) {
-        diag_error("the temporary data in '%s' are damaged: of %" PRIu64 " records %" PRIu64
-                   " were found, or others; sort the input again",
-                   p->scratch_paths[0], p->sum_in.n_records, p->sum_out.n_records);
+        diag_damaged("the temporary data in '%s' are damaged: of %" PRIu64 " records %" PRIu64
+                     " were found, or others; sort the input again",
+                     p->scratch_paths[0], p->sum_in.n_records, p->sum_out.n_records);
         return -1;
     }
     diag_error("the output is not what was read: %" PRIu64 " records in, %" PRIu64

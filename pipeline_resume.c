@@ -133,9 +133,12 @@ void resume_tell(const struct pipeline *p, bool kept)
             return;
         }
         char *real = realpath(path, NULL);
+        /* Bytes may have changed on their way from the disk. */
         diag_left("what was sorted so far is kept; to %s: samtools rocksort --resume %s%s%s",
-                  partial ? "write what there is" : "finish", real ? real : path,
-                  partial ? " --partial" : "", s->output ? "" : " -o FILE");
+                  diag_is_damage() ? "try once more"
+                  : partial        ? "write what there is"
+                                   : "finish",
+                  real ? real : path, partial ? " --partial" : "", s->output ? "" : " -o FILE");
         free(real);
     } else if (p->is_recorded && p->n_durable > 0 && !p->can_read_again) {
         diag_warning("what was sorted so far is removed: only a BAM file can be read on from "

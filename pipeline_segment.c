@@ -58,8 +58,8 @@ static int open_block(struct merger *m, struct worker *worker, struct open_block
                               block->block.payload_bytes, block->raw, raw_bytes) == 0)
         keyed_bytes = bam_block_measure(&m->p->rules, &block->block, block->raw, m->p->n_refs);
     if (keyed_bytes < 0) {
-        diag_error("the temporary data in '%s' are damaged: run %" PRIu32 " fails its checksum; "
-                   "sort again on another disk", block->dir, block->source.run);
+        diag_damaged("the temporary data in '%s' are damaged: run %" PRIu32 " fails its checksum; "
+                     "sort again on another disk", block->dir, block->source.run);
         return -1;
     }
     free(block->value);

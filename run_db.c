@@ -109,8 +109,8 @@ static int check_error(const struct run_db *db, const char *doing, char *error)
         bool damaged = strncmp(error, "Corruption", strlen("Corruption")) == 0;
         const char *words = shorten(error, db->dir);
         if (damaged)
-            diag_error("the temporary data in '%s' are damaged: %s; sort again on another "
-                       "disk", db->dir, words);
+            diag_damaged("the temporary data in '%s' are damaged: %s; sort again on another "
+                         "disk", db->dir, words);
         else
             diag_error("cannot %s the temporary data in '%s': %s%s", doing, db->dir, words,
                        strstr(words, "Too many open files")

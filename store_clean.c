@@ -139,6 +139,10 @@ static int clean_one(const char *path, bool remove, unsigned *n_found)
     int r = store_dir_open_patiently(path, &dir, &problem);
     if (r == STORE_DIR_FOREIGN && !is_stillborn(path, &found)) return 0;
     ++*n_found;
+    if (r == STORE_DIR_CLOSED) {
+        diag_error("'%s' %s", path, problem);
+        return -1;
+    }
     if (r == STORE_DIR_FOREIGN) return remove_and_print(path, remove, &found);
     if (r == STORE_DIR_BUSY) {
         (void)printf("%-10s %8s %12s     ", found.state, "", "");

@@ -108,7 +108,7 @@ static int lock_dir(struct store_dir *dir, const char **problem)
     dir->lock_fd = openat(dir->fd, SCRATCH_LOCK_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (dir->lock_fd < 0 && (errno == EROFS || errno == EACCES || errno == EMFILE)) {
         *problem = "cannot be locked; look at permissions, at the disk and 'ulimit -n'";
-        return STORE_DIR_FOREIGN;
+        return STORE_DIR_CLOSED;
     }
     if (dir->lock_fd < 0 || fstat(dir->lock_fd, &held) < 0 || !S_ISREG(held.st_mode) ||
         !is_private(&held)) {

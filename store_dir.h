@@ -32,6 +32,7 @@ enum {
     STORE_DIR_FOREIGN = -1,     /* not made by us, or unsafe */
     STORE_DIR_BUSY = -2,        /* a process works there */
     STORE_DIR_BAD = -3,         /* the record is missing or damaged */
+    STORE_DIR_CLOSED = -4,      /* nobody can lock it, on a disk that is read-only for example */
 };
 
 /* Locks a directory that was just made. Returns a descriptor, whose closing releases the lock, or

@@ -7,6 +7,7 @@ short one of what `make fault-sweep` does at length.
 import contextlib
 import io
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -148,6 +149,23 @@ class Flips(FaultTest):
         self.assertEqual([result.status for result in told], [1] * 5)
         self.assertFalse(os.path.exists(self.path("out.bam")))
         self.assertTrue(any("were found, or others" in result.err for result in told), told)
+
+    def test_what_is_offered(self):
+        """A store whose bytes have changed was said to be one that can be finished."""
+        result = self.with_fault("pwrite:1:EIO:none", "-T", self.work, "-o", "/dev/full",
+                                 clean=False)
+        store, = kept_stores(result.err)
+        self.assertIn("to finish: ", result.err)
+        for path in pathlib.Path(store).glob("db-*/*.sst"):
+            with open(path, "r+b") as file:
+                file.seek(path.stat().st_size // 3)
+                byte, = file.read(1)
+                file.seek(-1, os.SEEK_CUR)
+                file.write(bytes([byte ^ 1]))
+        result = self.rocksort("--resume", store, "-o", self.path("out.bam"), clean=False)
+        self.assert_error(result, "are damaged: ")
+        self.assertIn("to try once more: ", result.err)
+        self.assertEqual(kept_stores(result.err), [store])
 
 
 class Signals(FaultTest):
@@ -400,3 +418,18 @@ class LittleThings(FaultTest):
             with self.subTest(fault=fault):
                 self.assert_error(result, "thread")
                 self.assertFalse(os.path.exists(out))
+
+    def test_directories_that_cannot_be_synced(self):
+        """Some file systems say EINVAL: RocksDB, and syncing what was not synced, gave up."""
+        out, want = self.path("out.bam"), self.sort_bam("--no-PG", self.source)
+        fault = "fsync:1+:EINVAL:rocksort.,fdatasync:1+:EINVAL:rocksort."
+        for fails in (False, True):
+            result = self.rocksort(
+                "--no-PG", "-T", self.work, "-o", "/dev/full" if fails else out, self.source,
+                budget=SPILL_BUDGET, clean=False,
+                env={**self.faulty(fault), "ROCKSORT_TEST_DURABLE": "0"})
+            self.assertEqual(result.status, fails, result.err)
+            if fails:
+                store, = kept_stores(result.err)
+                self.sort_ok("--resume", store, "-o", out, env=self.faulty(fault), clean=False)
+            self.assert_same_bam(bamfile.read(out), want)

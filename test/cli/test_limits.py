@@ -154,6 +154,18 @@ class PendingSignals(LimitTest):
             self.assertEqual(self.check(resource.RLIMIT_SIGPENDING, 0, budget=budget)[0], 0)
 
 
+@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "sanitizers need more stack")
+class Stack(LimitTest):
+    """ulimit -s, by which the stacks of all threads go: with 72 KiB they ran over."""
+
+    def test_least(self):
+        self.want = self.sort_bam("--no-PG", self.source)
+        for kib, options in ((64, []), (127, []), (128, []), (128, ["-@", "3", "-s", "2M"])):
+            status, err = self.check(resource.RLIMIT_STACK, kib << 10, *options)
+            self.assertEqual(status, kib < 128, err)
+            self.assertEqual("raise 'ulimit -s' to 128" in err, kib < 128, err)
+
+
 def make_control_group(n_bytes):
     """A control group below ours with a limit of memory; returns its directory, or None."""
     for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():

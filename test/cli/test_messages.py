@@ -50,7 +50,7 @@ def messages():
         code = code_of(path.name)
         for place, text in literals_of(code):
             before = re.sub(r"\s+", " ", code[max(0, place - 200) : place])
-            call = re.search(r"\b(?:(diag_error|diag_warning|diag_note|diag_left)\("
+            call = re.search(r"\b(?:(diag_error|diag_damaged|diag_warning|diag_note|diag_left)\("
                              r"|(refuse)\([^;(]+, |(print_line)\(\"warning\", "
                              r"|(fprintf)\(stderr, )$", before)
             if call:

@@ -217,6 +217,11 @@ class AtACall(KilledTest):
         result = self.rocksort("--resume", store, env=self.faulty("openat:1:EROFS:LOCK"),
                                clean=False)
         self.assert_error(result, store, "cannot be locked")
+        for yes in ([], ["--yes"]):
+            result = self.rocksort("--clean", self.where, *yes, clean=False,
+                                   env=self.faulty("openat:1:EROFS:LOCK"))
+            self.assert_error(result, store, "cannot be locked")
+            self.assertEqual(result.out, b"")
         self.resume(store)
 
 

@@ -137,6 +137,10 @@ static void test_stacks(void **state)
     make_stack("cached", (const char *const[]){"raid", "ssd", NULL});
     make_number(2, "cached");
     check(2, 1, 0, 0);
+    /* A partition has no such list: that of its disk counts. */
+    put("sys/devices/raid/raidp1/start", "2048", 4);
+    make_number(4, "raid/raidp1");
+    check(4, 1, 5900, 4);
     /* No loop goes on for ever. */
     make_stack("loop", (const char *const[]){"loop", NULL});
     make_number(3, "loop");
@@ -151,8 +155,8 @@ static void test_text(void **state)
         const char *text;
     } cases[] = {
         {{-1, 0, 0}, ""},
-        {{0, 0, 0}, ", not rotating by the kernel"},
-        {{1, 0, 0}, ", rotating by the kernel"},
+        {{0, 0, 0}, ", not rotating according to the kernel"},
+        {{1, 0, 0}, ", rotating according to the kernel"},
         {{1, 7200, 1}, ", 7200 rpm"},
         {{-1, 5400, 4}, ", 4 drives of 5400 rpm"},
     };
