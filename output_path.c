@@ -246,8 +246,8 @@ int output_path_make(const struct output_path *path, int (*make)(void *arg), voi
     return r;
 }
 
-/* Waits until a file, or the names in a directory, are on the disk. File systems that cannot tell
-   say EINVAL. Returns 0, or -1 with errno set. */
+/* Waits until a file, or the names in a directory (flags: O_DIRECTORY), are on the disk. File
+   systems that cannot tell of directories say EINVAL. Returns 0, or -1 with errno set. */
 static int sync_path(const char *path, int flags)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
@@ -258,7 +258,7 @@ static int sync_path(const char *path, int flags)
     int error = errno;
     if (close(fd) < 0 && r == 0) return -1;
     errno = error;
-    return r < 0 && error != EINVAL ? -1 : 0;
+    return r < 0 && (error != EINVAL || !(flags & O_DIRECTORY)) ? -1 : 0;
 }
 
 static int sync_directory(const struct output_path *path)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char *const *_Atomic left_out;   /* NULL: nothing is */
@@ -46,10 +47,14 @@ static bool is_left_out(int fd)
 }
 
 /* File systems that cannot sync directories, some that are shared with other systems among them,
-   say EINVAL, as for a pipe: there is nothing to wait for, and RocksDB would give up. */
-static int is_synced(int result)
+   say EINVAL: there is nothing to wait for, and RocksDB would give up. A file must be synced. */
+static int is_synced(int fd, int result)
 {
-    return result < 0 && errno == EINVAL ? 0 : result;
+    struct stat st;
+    if (result == 0 || errno != EINVAL) return result;
+    bool is_directory = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+    errno = EINVAL;
+    return is_directory ? 0 : result;
 }
 
 #define PASSED_ON(name)                                                                            \
@@ -58,7 +63,7 @@ static int is_synced(int result)
         static void *_Atomic known;                                                                \
         int (*sync_fd)(int);                                                                       \
         interposed_next(&known, #name, &sync_fd);                                                  \
-        return is_left_out(fd) ? 0 : is_synced(sync_fd(fd));                                       \
+        return is_left_out(fd) ? 0 : is_synced(fd, sync_fd(fd));                                   \
     }
 
 PASSED_ON(fsync)

@@ -4,8 +4,8 @@
  * RocksDB syncs half a dozen times for each run, and nothing but another file system layer, which
  * its C interface does not have, can tell it not to. So fsync and fdatasync are defined here, which
  * come before those of the C library when librocksdb is bound to the program; they leave out what
- * they are told to and pass on all other; what cannot be synced at all counts as synced. On other
- * systems than Linux all are passed on.
+ * they are told to and pass on all other; directories that cannot be synced count as synced. On
+ * other systems than Linux all are passed on.
  *
  * For one sort at a time in a process. Any thread may call any function.
  */

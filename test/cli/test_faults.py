@@ -223,9 +223,10 @@ class Fsync(FaultTest):
 
     def test_file_fails(self):
         out = self.path("out.bam")
-        result = self.with_fault("fsync:1:EIO:out.bam", "--fsync", "-o", out, budget=None)
-        self.assert_error(result, "out.bam", "disk")
-        self.assertEqual(os.listdir(self.work), ["in.sam"])
+        for error in ("EIO", "EINVAL"):
+            result = self.with_fault(f"fsync:1:{error}:out.bam", "--fsync", "-o", out, budget=None)
+            self.assert_error(result, "out.bam", "disk")
+            self.assertEqual(os.listdir(self.work), ["in.sam"])
 
     def test_directory_fails(self):
         """The file is complete then, and stays."""
@@ -239,12 +240,14 @@ class Durable(FaultTest):
     """When temporary data are synced. ROCKSORT_TEST_DURABLE says after how many seconds."""
 
     DELAY = "open:1:2500ms:.tmp"     # before the merge: the time comes meanwhile
+    AT_ONCE = "fsync:1+:skip,fdatasync:1+:skip"     # a busy disk takes longer than the delay
 
     def n_syncs(self, *args, seconds=None, fault=None):
         """How many syncs of runs a sort makes, given a fault, too."""
         report = self.path("report")
         counted = "fsync:1000000:EIO:.sst,fdatasync:1000000:EIO:.sst"
-        env = self.faulty(f"{counted},{fault}" if fault else counted, FAULT_REPORT=report)
+        faults = [counted, *([fault] if fault else []), self.AT_ONCE]
+        env = self.faulty(",".join(faults), FAULT_REPORT=report)
         if seconds is not None:
             env["ROCKSORT_TEST_DURABLE"] = str(seconds)
         self.sort_ok("--no-PG", "-o", self.path("out.bam"), *args, self.source,
@@ -272,13 +275,13 @@ class Durable(FaultTest):
     def test_sync_fails(self):
         """The data are lost, perhaps: an error."""
         result = self.rocksort("-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET,
-                               clean=False, env=dict(self.faulty(f"{self.DELAY},fsync:1:EIO:.sst"),
-                                                     ROCKSORT_TEST_DURABLE="1"))
+                               clean=False, env={
+                                   **self.faulty(f"{self.DELAY},fsync:1:EIO:.sst,{self.AT_ONCE}"),
+                                   "ROCKSORT_TEST_DURABLE": "1"})
         self.assertEqual(result.status, 1)
         self.assertIn("cannot write temporary data", result.err)
         self.assertFalse(os.path.exists(self.path("out.bam")))
         self.drop_kept(result.err)
-
 
     def test_sync_of_manifest_fails(self):
         """RocksDB removes the run that it was to take, though its manifest may name it: the run's
@@ -422,7 +425,7 @@ class LittleThings(FaultTest):
     def test_directories_that_cannot_be_synced(self):
         """Some file systems say EINVAL: RocksDB, and syncing what was not synced, gave up."""
         out, want = self.path("out.bam"), self.sort_bam("--no-PG", self.source)
-        fault = "fsync:1+:EINVAL:rocksort.,fdatasync:1+:EINVAL:rocksort."
+        fault = "fsync:1+:EINVAL:dir:,fdatasync:1+:EINVAL:dir:"
         for fails in (False, True):
             result = self.rocksort(
                 "--no-PG", "-T", self.work, "-o", "/dev/full" if fails else out, self.source,

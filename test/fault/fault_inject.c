@@ -8,7 +8,7 @@
  *
  * KIND is a function below. N is the number of the call, from 1; N+ that and all that follow. With
  * PART only those calls count whose path has the part in it (of descriptors, the path that /proc
- * tells). ACTION is
+ * tells, behind "dir:" if it is a directory). ACTION is
  *     an errno       the call fails with it (malloc and its like return NULL, whatever it is)
  *     short          reads and writes do half of what they were asked for
  *     skip           the call is not made, and is said to have worked: fsync and its like
@@ -192,9 +192,12 @@ static bool has_part(const struct fault *fault, const char *path, int fd)
     if (path) return strstr(path, fault->part) != NULL;
     if (fd < 0) return false;
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(link, target, sizeof target - 1);
+    struct stat st;
+    size_t n_kind = 0;
+    if (real_fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) n_kind = strlen(strcpy(target, "dir:"));
+    ssize_t n = readlink(link, target + n_kind, sizeof target - n_kind - 1);
     if (n < 0) return false;
-    target[n] = '\0';
+    target[n_kind + (size_t)n] = '\0';
     return strstr(target, fault->part) != NULL;
 }
 
