@@ -78,13 +78,14 @@ static void check_unpacked(const uint8_t *rec)
         else
             bam_record_pack(b, packed);
         FUZZ_CHECK(bam_record_bytes(packed) == n);
-        FUZZ_CHECK(bam_record_check(packed, FUZZ_N_REFS) == NULL);
-        FUZZ_CHECK(bam_record_unpack(packed, again) == 0);
         /* Of two tags of our name one behind the other, both the file's, the first is taken for
-           ours then. bam_batch.c refuses such a file, but where references are long. */
-        bool is_same = is_long || !bam_record_is_long(packed);
-        FUZZ_CHECK(!is_same || (again->core.pos == b->core.pos && again->l_data == b->l_data));
-        FUZZ_CHECK(!is_same || memcmp(again->data, b->data, (size_t)b->l_data) == 0);
+           ours now. bam_batch.c refuses such a file, but where references are long. */
+        if (is_long || !bam_record_is_long(packed)) {
+            FUZZ_CHECK(bam_record_check(packed, FUZZ_N_REFS) == NULL);
+            FUZZ_CHECK(bam_record_unpack(packed, again) == 0);
+            FUZZ_CHECK(again->core.pos == b->core.pos && again->l_data == b->l_data);
+            FUZZ_CHECK(memcmp(again->data, b->data, (size_t)b->l_data) == 0);
+        }
         free(packed);
     }
     bam_destroy1(b);
