@@ -68,7 +68,10 @@ LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) \
              $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm -ldl
 
-MODULES = $(filter-out samtools samtools_rocksort,$(basename $(wildcard *.c)))
+# The rooms below src/, and what stands at the top; doc/design.md is the map.
+SOURCES = $(wildcard *.c src/*/*.c)
+MODULES = $(filter-out src/command/samtools src/command/samtools_rocksort,$(basename $(SOURCES)))
+INCLUDES = -I. -Isrc
 
 comma := ,
 BUILD = build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)$(if $(WERROR),-werror)
@@ -95,7 +98,7 @@ export ROCKSORT_TEST_SLOW_FACTOR ?= 10
 endif
 VALGRIND_CLI = test_errors.Input,test_headers
 
-UNIT_TESTS = $(basename $(notdir $(wildcard test/unit/test_*.c)))
+UNIT_TESTS = $(basename $(wildcard test/unit/*/test_*.c))
 FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
                $(basename $(notdir $(wildcard test/fuzz/fuzz_*.c))))
 
@@ -108,26 +111,26 @@ FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
 all: $(PROGRAMS)
 
 $(BUILD)/%.o: %.c
-	@mkdir -p $(BUILD)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BIN)/samtools: $(BUILD)/samtools.o $(OBJECTS)
+$(BIN)/samtools: $(BUILD)/src/command/samtools.o $(OBJECTS)
 	$(CC) $(ALL_LDFLAGS) $^ $(LIB_LIBS) -o $@
 
-$(BIN)/samtools-rocksort: $(BUILD)/samtools_rocksort.o $(OBJECTS)
+$(BIN)/samtools-rocksort: $(BUILD)/src/command/samtools_rocksort.o $(OBJECTS)
 	$(CC) $(ALL_LDFLAGS) $^ $(LIB_LIBS) -o $@
 
 bench/simulate-reads: bench/simulate-reads.c
 	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) $< $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
 
 # The disk model; no part of `all`, for it needs libfuse 3 (scripts/install-deps.sh bench).
-SPINDLE_SOURCES = $(wildcard bench/spindle*.c) size_option.c
-bench/spindle: $(SPINDLE_SOURCES) $(wildcard bench/spindle*.h) size_option.h
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -I. $$($(PKG_CONFIG) --cflags fuse3) $(SPINDLE_SOURCES) \
+SPINDLE_SOURCES = $(wildcard bench/spindle*.c) src/util/size.c
+bench/spindle: $(SPINDLE_SOURCES) $(wildcard bench/spindle*.h) src/util/size.h
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $$($(PKG_CONFIG) --cflags fuse3) $(SPINDLE_SOURCES) \
 	    $(ALL_LDFLAGS) $$($(PKG_CONFIG) --libs fuse3) -lm -o $@
 
 # C interfaces do not tell these versions.
-$(BUILD)/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
+$(BUILD)/src/command/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
     --modversion snappy 2>/dev/null)"' -DROCKSDB_VERSION='"$(ROCKSDB_VERSION)"'
 ifdef ROCKSDB_DIR
 ROCKSDB_VERSION = $(shell awk \
@@ -149,8 +152,9 @@ check:
 	@$(MAKE) --no-print-directory all bench/simulate-reads
 	@$(MAKE) --no-print-directory check-unit check-fuzz check-cli
 
-$(BUILD)/test_%: test/unit/test_%.c $(OBJECTS)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -I. $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) $(ALL_LDFLAGS) \
+$(BUILD)/test/unit/%: test/unit/%.c $(OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) -Itest/unit $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) $(ALL_LDFLAGS) \
 	    $(LIB_LIBS) $$($(PKG_CONFIG) --libs cmocka) -o $@
 
 check-unit: $(UNIT_TESTS:%=$(BUILD)/%)
@@ -162,8 +166,8 @@ FUZZ_SHARED = test/fuzz/fuzz_diag.c test/fuzz/fuzz_file.c test/fuzz/fuzz_record.
 FUZZ_HEADERS = $(wildcard test/fuzz/*.h)
 
 $(BUILD)/replay_%: test/fuzz/fuzz_%.c test/fuzz/replay.c $(FUZZ_SHARED) $(FUZZ_HEADERS) $(OBJECTS)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE -I. -Itest/fuzz $(LIB_CFLAGS) \
-	    $(filter-out %.h %/diag.o,$^) $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE $(INCLUDES) -Itest/fuzz $(LIB_CFLAGS) \
+	    $(filter-out %.h %/util/diag.o,$^) $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
 
 check-fuzz: $(FUZZ_TARGETS:fuzz_%=$(BUILD)/replay_%)
 	@python3 test/fuzz/make_seeds.py build/fuzz-seeds
@@ -173,16 +177,16 @@ FUZZ_BUILD = build/fuzz
 FUZZ_CC ?= clang
 FUZZ_CFLAGS = -std=gnu11 -pthread -O1 -g -fno-omit-frame-pointer -Wall -Wextra \
               -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-FUZZ_OBJECTS = $(patsubst %,$(FUZZ_BUILD)/%.o,$(filter-out diag,$(MODULES)))
+FUZZ_OBJECTS = $(patsubst %,$(FUZZ_BUILD)/%.o,$(filter-out src/util/diag,$(MODULES)))
 MINUTES ?= 60
 SECONDS ?= 10
 
 $(FUZZ_BUILD)/%.o: %.c
-	@mkdir -p $(FUZZ_BUILD)
-	$(FUZZ_CC) $(FUZZ_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
 
 $(FUZZ_BUILD)/fuzz_%: test/fuzz/fuzz_%.c $(FUZZ_SHARED) $(FUZZ_HEADERS) $(FUZZ_OBJECTS)
-	$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(CPPFLAGS) -D_GNU_SOURCE -I. -Itest/fuzz \
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(CPPFLAGS) -D_GNU_SOURCE $(INCLUDES) -Itest/fuzz \
 	    $(LIB_CFLAGS) $(filter-out %.h,$^) $(LDFLAGS) $(LIB_LIBS) -o $@
 
 fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ_BUILD)/%)
@@ -214,7 +218,7 @@ fault-sweep: all build/fault_inject.so build/venv/bin/python
 
 # Runs rocksort thousands of times for the tests of damaged files.
 $(BUILD)/fork-server: test/tools/fork-server.c $(OBJECTS)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -I. $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) $(ALL_LDFLAGS) \
+	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) $(ALL_LDFLAGS) \
 	    $(LIB_LIBS) -o $@
 
 check-cli: all $(BUILD)/fork-server build/venv/bin/python build/fault_inject.so
@@ -262,8 +266,8 @@ bench-2014: all bench/simulate-reads
 	@if $(PKG_CONFIG) --exists fuse3; then $(MAKE) --no-print-directory bench/spindle; fi
 	python3 bench/bench-2014.py --scale $(SCALE) $(BENCH_2014)
 
-# Packages. The version is written in version.h alone; test_packages.py holds the rest to it.
-VERSION := $(shell sed -n 's/^.define ROCKSORT_VERSION "\(.*\)"$$/\1/p' version.h)
+# Packages. The version is written in src/util/version.h alone; test_packages.py holds the rest to it.
+VERSION := $(shell sed -n 's/^.define ROCKSORT_VERSION "\(.*\)"$$/\1/p' src/util/version.h)
 COMPLETIONS = build/completions
 SHELLS = bash zsh fish
 SAMTOOLS_DIR ?= $(PREFIX)/bin
@@ -312,9 +316,9 @@ test-workflows: all
 	bash scripts/test-workflows.sh $(WORKFLOWS)
 
 format:
-	clang-format -i *.c *.h test/unit/*.c bench/*.c
+	clang-format -i *.[ch] src/*/*.[ch] test/unit/*/*.c bench/*.c
 
 clean:
 	rm -rf build demo samtools samtools-rocksort bench/simulate-reads bench/spindle
 
--include $(wildcard $(BUILD)/*.d $(FUZZ_BUILD)/*.d)
+-include $(shell find $(BUILD) $(FUZZ_BUILD) -name '*.d' 2>/dev/null)

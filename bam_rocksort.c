@@ -3,16 +3,16 @@
  * and the exit status.
  */
 #define _GNU_SOURCE             /* O_PATH */
-#include "bam_rocksort.h"
+#include "command/bam_rocksort.h"
 
-#include "bam_plan.h"
-#include "bam_verify.h"
-#include "diag.h"
-#include "library_versions.h"
-#include "sort_options.h"
-#include "sort_stats.h"
-#include "store_clean.h"
-#include "version.h"
+#include "command/bam_plan.h"
+#include "command/bam_verify.h"
+#include "command/library_versions.h"
+#include "command/sort_options.h"
+#include "command/sort_stats.h"
+#include "command/store_clean.h"
+#include "util/diag.h"
+#include "util/version.h"
 
 #include <ctype.h>
 #include <errno.h>

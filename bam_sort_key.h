@@ -20,10 +20,10 @@
 #ifndef ROCKSORT_BAM_SORT_KEY_H
 #define ROCKSORT_BAM_SORT_KEY_H
 
-#include "bam_key_template.h"
-#include "bam_record.h"
-#include "content_sum.h"
-#include "minhash.h"
+#include "bam/bam_record.h"
+#include "bam/content_sum.h"
+#include "order/bam_key_template.h"
+#include "order/minhash.h"
 
 #include <stdbool.h>
 

@@ -10,9 +10,9 @@
  * of 2014 (trigger 2k, width k to 2k) let RocksDB choose among widths; here width and trigger are
  * two numbers, since a width stands for memory, and both follow from compaction_plan.h.
  */
-#include "rocksdb_opts.h"
+#include "store/rocksdb_opts.h"
 
-#include "diag.h"
+#include "util/diag.h"
 
 #include <stdio.h>
 #include <string.h>

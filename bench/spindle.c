@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "size_option.h"
+#include "util/size.h"
 
 #define EXIT_NO_FUSE 77
 /* A machine of 1 GB with a program of 512 MB: 20 % (vm.dirty_ratio) of what is left. */

@@ -22,9 +22,9 @@ LONG = (" comes before ", "reference %d is ", "it lacks reference", "claims no o
 REPORTS = ("sorted % records",)
 
 
-def code_of(name):
+def code_of(path):
     """A source file without comments and preprocessor lines."""
-    text = (ROOT / name).read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     tokens = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])\'|/\*.*?\*/|//[^\n]*', re.S)
     text = tokens.sub(lambda m: " " if m.group(0).startswith("/") else m.group(0), text)
     return re.sub(r"^#(?:.*\\\n)*.*$", "", text, flags=re.M)
@@ -46,8 +46,8 @@ def literals_of(code):
 def messages():
     """[(file, function, format)] of all messages in the sources."""
     found = []
-    for path in sorted(ROOT.glob("*.c")):
-        code = code_of(path.name)
+    for path in sorted([*ROOT.glob("*.c"), *ROOT.glob("src/*/*.c")]):
+        code = code_of(path)
         for place, text in literals_of(code):
             before = re.sub(r"\s+", " ", code[max(0, place - 200) : place])
             call = re.search(r"\b(?:(diag_error|diag_damaged|diag_warning|diag_note|diag_left)\("
@@ -61,9 +61,10 @@ def messages():
 def problems():
     """[(file, text)]: what ends "cannot resume 'STORE': it ..." or "record N is damaged: ..."."""
     found = []
-    for name in ("bam_batch.c", "bam_key_template.c", "bam_reader.c", "bam_record.c", "sam_text.c",
-                 "sort_options_resume.c", "store_dir.c", "store_record.c"):
-        code = code_of(name)
+    for name in ("bam/bam_record.c", "command/sort_options_resume.c", "input/bam_reader.c",
+                 "input/sam_text.c", "order/bam_key_template.c", "pipeline/batch.c",
+                 "store/checkpoint_dir.c", "store/checkpoint_record.c"):
+        code = code_of(ROOT / "src" / name)
         for place, text in literals_of(code):
             before = re.sub(r"\s+", " ", code[max(0, place - 300) : place])
             statement = re.split(r"[;{}]", before)[-1]

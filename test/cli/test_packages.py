@@ -36,7 +36,7 @@ INSTALLED = {
 
 def version():
     """The version of version.h."""
-    return re.search(r'ROCKSORT_VERSION "([^"]+)"', (ROOT / "version.h").read_text()).group(1)
+    return re.search(r'ROCKSORT_VERSION "([^"]+)"', (ROOT / "src/util/version.h").read_text()).group(1)
 
 
 def is_checkout():
@@ -112,8 +112,8 @@ class Packages(CliTest):
         self.assertEqual(len(sums), 1)
         with gzip.open(path) as data, tarfile.open(fileobj=data) as tar:
             members = {member.name: member for member in tar.getmembers()}
-            source = tar.extractfile(f"{name}/version.h").read()
-        self.assertEqual(source, (ROOT / "version.h").read_bytes())
+            source = tar.extractfile(f"{name}/src/util/version.h").read()
+        self.assertEqual(source, (ROOT / "src/util/version.h").read_bytes())
         self.assertEqual({pathlib.Path(member).parts[0] for member in members}, {name})
         self.assertEqual({member.mode for member in members.values()} - {0o755, 0o644}, set())
         for needed in ("Makefile", "packaging/debian/control", "completions/options.tsv"):

@@ -63,8 +63,8 @@ class Help(CliTest):
     def test_version(self):
         version = None
         for folder in (BUILD, BUILD.parent, BUILD.parent.parent):
-            if (folder / "version.h").is_file():
-                text = (folder / "version.h").read_text(encoding="utf-8")
+            if (folder / "src/util/version.h").is_file():
+                text = (folder / "src/util/version.h").read_text(encoding="utf-8")
                 version = re.search(r'ROCKSORT_VERSION\s+"([^"]+)"', text).group(1)
                 break
         for argv in ([SAMTOOLS, "rocksort", "--version"], [SAMTOOLS_ROCKSORT, "--version"]):

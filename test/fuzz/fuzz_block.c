@@ -8,13 +8,13 @@
  */
 #include "fuzz_record.h"
 
-#include "bam_block.h"
-#include "bam_merge.h"
-#include "bam_sort.h"
+#include "order/entry_sort.h"
+#include "order/merge.h"
+#include "store/bam_block.h"
 
 enum { MAX_RAW_BYTES = 1 << 20 };
 
-/* A decoded block, as pipeline_segment.c opens it. */
+/* A decoded block, as segment.c opens it. */
 static void open_records(const struct bam_block *block, const uint8_t *raw)
 {
     static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_TAG};

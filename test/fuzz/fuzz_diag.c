@@ -5,8 +5,8 @@
  */
 #include "fuzz_input.h"
 
-#include "diag.h"
-#include "terminal_text.h"
+#include "util/diag.h"
+#include "util/terminal_text.h"
 
 #include <htslib/hts_log.h>
 #include <pthread.h>

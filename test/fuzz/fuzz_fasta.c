@@ -5,7 +5,7 @@
  */
 #include "fuzz_file.h"
 
-#include "minhash_index.h"
+#include "order/minhash_index.h"
 
 static struct fuzz_file file;
 

@@ -1,9 +1,9 @@
 /* fuzz_file.c -- see fuzz_file.h. */
 #include "fuzz_file.h"
 
-#include "bgzf_block.h"
-#include "byte_order.h"
+#include "bam/bgzf_block.h"
 #include "fuzz_record.h"
+#include "util/byte_order.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -9,10 +9,10 @@
  */
 #include "fuzz_record.h"
 
-#include "bam_aux.h"
+#include "bam/bam_aux.h"
+#include "bam/header_text.h"
 #include "bam_sort_key.h"
-#include "header_text.h"
-#include "header_union.h"
+#include "input/header_union.h"
 
 #include <htslib/kstring.h>
 

@@ -6,8 +6,8 @@
 #include "fuzz_file.h"
 #include "fuzz_record.h"
 
-#include "bam_index.h"
 #include "bam_sort_key.h"
+#include "output/bam_index.h"
 
 #include <htslib/bgzf.h>
 

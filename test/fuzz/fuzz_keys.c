@@ -9,9 +9,9 @@
  */
 #include "fuzz_record.h"
 
-#include "bam_aux.h"
-#include "bam_key_tag.h"
-#include "bam_sort.h"
+#include "bam/bam_aux.h"
+#include "order/bam_key_tag.h"
+#include "order/entry_sort.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -79,7 +79,7 @@ static void check_unpacked(const uint8_t *rec)
             bam_record_pack(b, packed);
         FUZZ_CHECK(bam_record_bytes(packed) == n);
         /* Of two tags of our name one behind the other, both the file's, the first is taken for
-           ours now. bam_batch.c refuses such a file, but where references are long. */
+           ours now. batch.c refuses such a file, but where references are long. */
         if (is_long || !bam_record_is_long(packed)) {
             FUZZ_CHECK(bam_record_check(packed, FUZZ_N_REFS) == NULL);
             FUZZ_CHECK(bam_record_unpack(packed, again) == 0);
@@ -107,7 +107,7 @@ static void check_order(const struct sort_rules *rules, const struct record *rec
         size_t size = sort_key_bytes(rules, records[i].bytes, &problem);
         FUZZ_CHECK((size == 0) == (problem != NULL));
         if (size == 0) continue;
-        /* What bam_batch.c takes for granted. */
+        /* What batch.c takes for granted. */
         FUZZ_CHECK(keyed_record_bytes(size) + sizeof(struct sort_entry) <= 2 * records[i].n_bytes);
         keys[n_keys] = fuzz_alloc(size);
         FUZZ_CHECK(sort_key_encode(rules, records[i].bytes, keys[n_keys]) == size);

@@ -8,8 +8,8 @@
  */
 #include "fuzz_record.h"
 
-#include "bam_batch.h"
-#include "bam_merge.h"
+#include "order/merge.h"
+#include "pipeline/batch.h"
 
 enum { MAX_BATCHES = 4, MAX_RECORDS = 200, BATCH_BYTES = 64 << 10, STREAM_BYTES = 96 << 10 };
 

@@ -6,8 +6,8 @@
  */
 #include "fuzz_input.h"
 
-#include "size_option.h"
-#include "sort_options.h"
+#include "command/sort_options.h"
+#include "util/size.h"
 
 #include <getopt.h>
 

@@ -9,8 +9,8 @@
 #include "fuzz_file.h"
 #include "fuzz_record.h"
 
-#include "bam_reader.h"
-#include "bam_record.h"
+#include "bam/bam_record.h"
+#include "input/bam_reader.h"
 
 enum { MAX_STREAM = 1 << 20 };
 

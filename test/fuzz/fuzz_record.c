@@ -1,7 +1,7 @@
 /* fuzz_record.c -- see fuzz_record.h. */
 #include "fuzz_record.h"
 
-#include "byte_order.h"
+#include "util/byte_order.h"
 
 const char fuzz_header_text[] =
     "@HD\tVN:1.6\tSO:unsorted\n"

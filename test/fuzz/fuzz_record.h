@@ -8,7 +8,7 @@
 
 #include "fuzz_input.h"
 
-#include "bam_key_template.h"
+#include "order/bam_key_template.h"
 
 #include <htslib/sam.h>
 

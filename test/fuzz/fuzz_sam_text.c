@@ -7,8 +7,8 @@
  */
 #include "fuzz_input.h"
 
-#include "bam_record.h"
-#include "sam_text.h"
+#include "bam/bam_record.h"
+#include "input/sam_text.h"
 
 #include <errno.h>
 #include <htslib/hfile.h>

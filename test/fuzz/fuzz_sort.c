@@ -7,7 +7,7 @@
 #include "fuzz_file.h"
 #include "fuzz_record.h"
 
-#include "pipeline.h"
+#include "pipeline/bam_sort.h"
 
 #include <dirent.h>
 #include <htslib/bgzf.h>

@@ -2,7 +2,7 @@
  * fuzz_store.c -- temporary databases whose files somebody has changed: the input says how many
  * runs there are, and then which bytes of which files change, or that files are cut short, lost or
  * traded. Then it is either gone on with by who wrote it, or opened by another process in the way
- * in which --resume does (pipeline_resume.c): tidied, opened, to be read only or to be written to,
+ * in which --resume does (resume.c): tidied, opened, to be read only or to be written to,
  * its labels followed, the runs scanned.
  *
  * RocksDB must not crash over what it finds, an error has a message, and what a label or a scan
@@ -12,9 +12,9 @@
  */
 #include "fuzz_input.h"
 
-#include "run_db.h"
-#include "run_label.h"
-#include "scratch_dir.h"
+#include "store/run_db.h"
+#include "store/run_label.h"
+#include "store/temp_dir.h"
 
 #include <dirent.h>
 #include <fcntl.h>

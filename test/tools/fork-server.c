@@ -13,7 +13,7 @@
  * MAX_ERROR_BYTES are kept; these bytes. Standard input and output of the child are /dev/null.
  */
 #define _GNU_SOURCE
-#include "bam_rocksort.h"
+#include "command/bam_rocksort.h"
 
 #include <errno.h>
 #include <fcntl.h>

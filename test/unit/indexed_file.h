@@ -8,8 +8,8 @@
 #include "random_records.h"
 #include "test_place.h"
 
-#include "bam_index.h"
-#include "bgzf_block.h"
+#include "output/bam_index.h"
+#include "bam/bgzf_block.h"
 
 #include <fcntl.h>
 #include <htslib/kstring.h>

@@ -2,7 +2,7 @@
 #ifndef ROCKSORT_TEST_RULES_H
 #define ROCKSORT_TEST_RULES_H
 
-#include "bam_merge.h"
+#include "order/merge.h"
 
 /* Largest bound of these: a natural key of 254 characters in which every second is a digit. */
 enum { TEST_BOUND_BYTES = 2 * 254 + 8 + 3 + MERGE_BOUND_TAIL_BYTES };

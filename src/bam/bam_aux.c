@@ -1,0 +1,63 @@
+/* bam_aux.c -- see bam_aux.h. */
+#include "bam/bam_aux.h"
+
+const uint8_t *bam_record_tags(const uint8_t *rec)
+{
+    size_t l_seq = bam_record_u32(rec + 20);
+    return rec + BAM_RECORD_FIXED_BYTES + bam_record_name_bytes(rec) +
+           4 * (size_t)bam_record_u16(rec + 16) + (l_seq + 1) / 2 + l_seq;
+}
+
+/* Size of a value of a type that always has the same, or 0. */
+static size_t fixed_bytes(char type)
+{
+    switch (type) {
+    case 'A':
+    case 'c':
+    case 'C': return 1;
+    case 's':
+    case 'S': return 2;
+    case 'i':
+    case 'I':
+    case 'f': return 4;
+    case 'd': return 8;
+    default: return 0;
+    }
+}
+
+/* Size of the value at `value`, before `end`; 0 if there is none that fits. */
+static size_t value_bytes(char type, const uint8_t *value, const uint8_t *end)
+{
+    size_t room = (size_t)(end - value), size = fixed_bytes(type);
+    if (type == 'Z' || type == 'H') {
+        const uint8_t *nul = memchr(value, 0, room);
+        size = nul ? (size_t)(nul - value) + 1 : 0;
+    } else if (type == 'B') {
+        size_t element = room >= 5 ? fixed_bytes((char)value[0]) : 0;
+        if (element) size = 5 + element * (size_t)bam_record_u32(value + 1);
+    }
+    return size <= room ? size : 0;
+}
+
+int bam_aux_next(const uint8_t *rec, const uint8_t **at, struct bam_aux *aux)
+{
+    const uint8_t *end = rec + bam_record_bytes(rec);
+    if (*at == end) return 0;
+    if (end - *at < 4) return -1;
+    aux->start = *at;
+    aux->type = (char)(*at)[2];
+    aux->value = *at + 3;
+    aux->value_bytes = value_bytes(aux->type, aux->value, end);
+    if (aux->value_bytes == 0) return -1;
+    *at = aux->value + aux->value_bytes;
+    return 1;
+}
+
+int bam_aux_find(const uint8_t *rec, const char tag[2], struct bam_aux *aux)
+{
+    const uint8_t *at = bam_record_tags(rec);
+    int r;
+    while ((r = bam_aux_next(rec, &at, aux)) > 0)
+        if (aux->start[0] == (uint8_t)tag[0] && aux->start[1] == (uint8_t)tag[1]) break;
+    return r;
+}

@@ -1,0 +1,197 @@
+/*
+ * header_text.c -- see header_text.h.
+ *
+ * The map is a table of a power of two entries, at most two thirds of them in use; an entry is at
+ * the place that its hash says or behind it, with no free one between.
+ */
+#include "bam/header_text.h"
+
+#include "util/diag.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { TYPE_BYTES = 3, TAG_BYTES = 3, FIRST_ROOM = 16 };
+
+bool text_equal(struct text a, struct text b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n) == 0);
+}
+
+int text_compare(struct text a, struct text b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n > 0 ? memcmp(a.at, b.at, n) : 0;
+    return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
+const char *header_whole_text(sam_hdr_t *header)
+{
+    static const char *const types[] = {"HD", "SQ", "RG", "PG", "CO"};
+    const char *text = sam_hdr_str(header);
+    int n_lines = 0;
+    for (size_t i = 0; !text && i < sizeof types / sizeof *types && n_lines == 0; i++)
+        n_lines = sam_hdr_count_lines(header, types[i]);
+    return text || n_lines != 0 ? text : "";
+}
+
+bool header_next_line(const char **at, struct text *line)
+{
+    *at += strspn(*at, "\n");
+    line->at = *at;
+    line->n = strcspn(*at, "\n");
+    *at += line->n;
+    return line->n > 0;
+}
+
+bool header_line_is(struct text line, const char *type)
+{
+    return line.n >= TYPE_BYTES && memcmp(line.at, type, TYPE_BYTES) == 0 &&
+           (line.n == TYPE_BYTES || line.at[TYPE_BYTES] == '\t');
+}
+
+struct text header_line_rest(struct text line)
+{
+    return (struct text){line.at + TYPE_BYTES, line.n - TYPE_BYTES};
+}
+
+bool header_next_field(struct text *rest, struct text *field)
+{
+    if (rest->n == 0) return false;
+    field->at = rest->at + 1;
+    const char *tab = memchr(field->at, '\t', rest->n - 1);
+    field->n = tab ? (size_t)(tab - field->at) : rest->n - 1;
+    rest->at = field->at + field->n;
+    rest->n -= 1 + field->n;
+    return true;
+}
+
+struct text header_field_value(struct text field, const char *tag)
+{
+    if (field.n < TAG_BYTES || memcmp(field.at, tag, TAG_BYTES) != 0)
+        return (struct text){NULL, 0};
+    return (struct text){field.at + TAG_BYTES, field.n - TAG_BYTES};
+}
+
+/* True if the text begins with a number above zero, which is all that htslib asks. */
+static bool is_length(struct text text)
+{
+    size_t i = 0;
+    while (i < text.n && text.at[i] == '0') i++;
+    return i < text.n && text.at[i] >= '1' && text.at[i] <= '9';
+}
+
+/* The one length in the rest of an @SQ line; else returns what is wrong. */
+static const char *check_length(struct text rest)
+{
+    struct text first = {0}, field;
+    while (header_next_field(&rest, &field)) {
+        struct text length = header_field_value(field, "LN:");
+        if (first.at && length.at && !text_equal(first, length)) return "has two lengths (LN)";
+        if (length.at) first = length;
+    }
+    return is_length(first) ? NULL : "has no length above 0 (LN)";
+}
+
+const char *header_find_bad_length(const char *text, struct text *line)
+{
+    while (header_next_line(&text, line)) {
+        const char *problem = NULL;
+        if (header_line_is(*line, "@SQ")) problem = check_length(header_line_rest(*line));
+        if (problem) return problem;
+    }
+    return NULL;
+}
+
+/* Calls visit for each field of each @PG line that has the tag, until it returns other than 0, and
+   returns that. */
+static int for_each_program_field(const char *text, const char *tag,
+                                  int (*visit)(struct text_map *map, struct text value),
+                                  struct text_map *map)
+{
+    struct text line, field;
+    int r = 0;
+    while (r == 0 && header_next_line(&text, &line)) {
+        if (!header_line_is(line, "@PG")) continue;
+        struct text rest = header_line_rest(line);
+        while (r == 0 && header_next_field(&rest, &field)) {
+            struct text value = header_field_value(field, tag);
+            if (value.at) r = visit(map, value);
+        }
+    }
+    return r;
+}
+
+static int put_name(struct text_map *map, struct text name)
+{
+    size_t shown;
+    return text_map_put(map, name, 0, &shown) < 0 ? -1 : 0;
+}
+
+static int lacks_name(struct text_map *map, struct text name)
+{
+    return !text_map_find(map, name);
+}
+
+int header_programs_have_end(const char *text)
+{
+    struct text_map named = {NULL, 0, 0};
+    int r = for_each_program_field(text, "PP:", put_name, &named);
+    if (r == 0) r = named.n == 0 || for_each_program_field(text, "ID:", lacks_name, &named);
+    text_map_release(&named);
+    return r;
+}
+
+/* The entry of the key, or the free one that it would get; there must be a free one. */
+static struct text_map_entry *find_place(struct text_map_entry *entries, size_t room,
+                                         struct text key)
+{
+    size_t k = (size_t)XXH3_64bits(key.at, key.n) & (room - 1);
+    while (entries[k].key.at && !text_equal(entries[k].key, key)) k = (k + 1) & (room - 1);
+    return &entries[k];
+}
+
+static int grow(struct text_map *map)
+{
+    size_t room = map->room > 0 ? 2 * map->room : FIRST_ROOM;
+    struct text_map_entry *entries = calloc(room, sizeof *entries);
+    if (!entries) {
+        diag_no_memory();
+        return -1;
+    }
+    for (size_t k = 0; k < map->room; k++)
+        if (map->entries[k].key.at)
+            *find_place(entries, room, map->entries[k].key) = map->entries[k];
+    free(map->entries);
+    map->entries = entries;
+    map->room = room;
+    return 0;
+}
+
+size_t *text_map_find(const struct text_map *map, struct text key)
+{
+    if (map->n == 0) return NULL;
+    struct text_map_entry *entry = find_place(map->entries, map->room, key);
+    return entry->key.at ? &entry->value : NULL;
+}
+
+int text_map_put(struct text_map *map, struct text key, size_t value, size_t *shown)
+{
+    if (map->n >= map->room / 3 * 2 && grow(map) < 0) return -1;
+    struct text_map_entry *entry = find_place(map->entries, map->room, key);
+    bool is_new = !entry->key.at;
+    if (is_new) {
+        *entry = (struct text_map_entry){key, value};
+        map->n++;
+    }
+    *shown = entry->value;
+    return is_new ? 1 : 0;
+}
+
+void text_map_release(struct text_map *map)
+{
+    free(map->entries);
+    *map = (struct text_map){NULL, 0, 0};
+}

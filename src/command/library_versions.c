@@ -1,0 +1,48 @@
+/* library_versions.c -- see library_versions.h. The Makefile asks pkg-config, or the header under
+ * ROCKSDB_DIR, for the two versions that it defines. */
+#include "command/library_versions.h"
+
+#include "bam/bgzf_block.h"
+
+#include <htslib/hts.h>
+#include <lz4.h>
+#include <stdio.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#ifndef ROCKSDB_VERSION
+#define ROCKSDB_VERSION ""
+#endif
+#ifndef SNAPPY_VERSION
+#define SNAPPY_VERSION ""
+#endif
+
+static const char *known(const char *version)
+{
+    return *version ? version : "of unknown version";
+}
+
+const char *library_version(enum library library, char text[LIBRARY_VERSION_BYTES])
+{
+    const char *name = "", *version = "";
+    unsigned number = XXH_versionNumber();
+    char xxhash[sizeof "00000.00.00"];
+    switch (library) {
+    case LIBRARY_HTSLIB: name = "htslib", version = hts_version(); break;
+    case LIBRARY_DEFLATE:
+        (void)snprintf(text, LIBRARY_VERSION_BYTES, "%s", bgzf_deflate_library());
+        return text;
+    case LIBRARY_ROCKSDB: name = "RocksDB", version = known(ROCKSDB_VERSION); break;
+    case LIBRARY_SNAPPY: name = "snappy", version = known(SNAPPY_VERSION); break;
+    case LIBRARY_LZ4: name = "lz4", version = LZ4_versionString(); break;
+    case LIBRARY_ZSTD: name = "zstd", version = ZSTD_versionString(); break;
+    case LIBRARY_XXHASH:
+        (void)snprintf(xxhash, sizeof xxhash, "%u.%u.%u", number / 10000 % 1000,
+                       number / 100 % 100, number % 100);
+        name = "xxHash", version = xxhash;
+        break;
+    case LIBRARY_COUNT: break;
+    }
+    (void)snprintf(text, LIBRARY_VERSION_BYTES, "%s %s", name, version);
+    return text;
+}

@@ -1,0 +1,27 @@
+/*
+ * library_versions.h -- the versions of the libraries that this program runs with.
+ *
+ * Those that can tell are asked when the program runs, so that what is printed is what is loaded;
+ * of RocksDB, snappy and libdeflate, whose C interfaces do not tell, it is the version that the
+ * program was built with. Pure functions; any thread.
+ */
+#ifndef ROCKSORT_COMMAND_LIBRARY_VERSIONS_H
+#define ROCKSORT_COMMAND_LIBRARY_VERSIONS_H
+
+enum library {
+    LIBRARY_HTSLIB,
+    LIBRARY_DEFLATE,            /* libdeflate or zlib: what inflates and deflates BGZF */
+    LIBRARY_ROCKSDB,
+    LIBRARY_SNAPPY,
+    LIBRARY_LZ4,
+    LIBRARY_ZSTD,
+    LIBRARY_XXHASH,
+    LIBRARY_COUNT
+};
+
+enum { LIBRARY_VERSION_BYTES = 64 };
+
+/* Writes "RocksDB 7.8.3", name and version, into text and returns it. */
+const char *library_version(enum library library, char text[LIBRARY_VERSION_BYTES]);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * machine_fit.c -- see machine_fit.h.
+ *
+ * The variables, from the documentation of each system:
+ *
+ *   Slurm        SLURM_CPUS_PER_TASK if --cpus-per-task was given, else SLURM_CPUS_ON_NODE.
+ *                SLURM_MEM_PER_NODE (--mem) or SLURM_MEM_PER_CPU (--mem-per-cpu) times
+ *                SLURM_CPUS_ON_NODE, both in MB; 0 stands for all of the node.
+ *   LSF          LSB_DJOB_NUMPROC, the slots of the job. LSB_MAX_NUM_PROCESSORS is what was asked
+ *                for at most, not what was given.
+ *   Grid Engine  NSLOTS. h_vmem becomes a limit of the process (ulimit -v).
+ *   Torque       PBS_NUM_PPN, of each node.
+ *   PBS          NCPUS, of this node. As LSF and Torque it tells no memory, but puts the job into a
+ *                control group or sets limits of the process.
+ *   OpenMP       OMP_NUM_THREADS, as nproc of the GNU coreutils has it: where no batch system says
+ *                anything, it is how many threads a program should have.
+ *
+ * Slots of LSF and Grid Engine may lie on several nodes; the affinity of the process is a second
+ * limit.
+ */
+#include "command/machine_fit.h"
+
+#include "pipeline/mem_budget.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const uint64_t mib = 1 << 20;
+
+/* Below this there is no point in saving. */
+static const uint64_t least_bytes = 64 << 20;
+
+/* Address space that is never touched: libraries, stacks and the heaps of threads. */
+static const uint64_t address_bytes_unused = 256 << 20, thread_address_bytes = 16 << 20;
+
+/* A positive number that a text begins with, up to its end or a comma; else 0. */
+static uint64_t leading_number(const char *text)
+{
+    char *end;
+    if (!text || *text < '0' || *text > '9') return 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    return *end == '\0' || *end == ',' ? value : 0;
+}
+
+static const struct {
+    const char *job;            /* is set in all jobs of the system; NULL: no job needed */
+    const char *cpus;
+} cpu_variables[] = {
+    {"SLURM_JOB_ID", "SLURM_CPUS_PER_TASK"},
+    {"SLURM_JOB_ID", "SLURM_CPUS_ON_NODE"},
+    {"LSB_JOBID", "LSB_DJOB_NUMPROC"},
+    {"JOB_ID", "NSLOTS"},
+    {"PBS_JOBID", "PBS_NUM_PPN"},
+    {"PBS_JOBID", "NCPUS"},
+    {NULL, "OMP_NUM_THREADS"},
+};
+
+void machine_grant_read(const char *(*look_up)(const char *name, void *arg), void *arg,
+                        struct machine_grant *grant)
+{
+    *grant = (struct machine_grant){0};
+    size_t n = sizeof cpu_variables / sizeof *cpu_variables;
+    for (size_t i = 0; i < n && grant->n_cpus == 0; i++) {
+        if (cpu_variables[i].job && !look_up(cpu_variables[i].job, arg)) continue;
+        uint64_t value = leading_number(look_up(cpu_variables[i].cpus, arg));
+        grant->n_cpus = value < MACHINE_MAX_THREADS ? (unsigned)value : MACHINE_MAX_THREADS;
+        grant->cpus_variable = cpu_variables[i].cpus;
+    }
+    if (grant->n_cpus == 0) grant->cpus_variable = NULL;
+    if (!look_up("SLURM_JOB_ID", arg)) return;
+    uint64_t of_node = leading_number(look_up("SLURM_MEM_PER_NODE", arg));
+    uint64_t of_cpu = leading_number(look_up("SLURM_MEM_PER_CPU", arg));
+    uint64_t n_cpus = leading_number(look_up("SLURM_CPUS_ON_NODE", arg));
+    if (n_cpus == 0) n_cpus = grant->n_cpus > 0 ? grant->n_cpus : 1;
+    uint64_t n_mib = of_node > 0 ? of_node : of_cpu < UINT64_MAX / n_cpus ? of_cpu * n_cpus : 0;
+    if (n_mib == 0 || n_mib > UINT64_MAX / mib) return;
+    grant->bytes = n_mib * mib;
+    grant->bytes_variable = of_node > 0 ? "SLURM_MEM_PER_NODE" : "SLURM_MEM_PER_CPU";
+}
+
+static bool cgroup_has_fewer(const struct machine_facts *facts)
+{
+    return facts->cgroup_cpus > 0 && facts->cgroup_cpus < facts->n_cpus;
+}
+
+unsigned machine_fit_cpus(const struct machine_facts *facts)
+{
+    if (!cgroup_has_fewer(facts)) return facts->n_cpus;
+    return facts->cgroup_cpus < 1 ? 1 : (unsigned)facts->cgroup_cpus;
+}
+
+static void choose_threads(const struct machine_facts *facts, struct machine_fit *fit)
+{
+    unsigned n = facts->n_cpus > 0 ? machine_fit_cpus(facts) : 1;
+    const char *source = facts->n_cpus == 0        ? "(unknown)"
+                         : cgroup_has_fewer(facts) ? "of the control group"
+                                                   : "that this process may run on";
+    if (facts->grant.n_cpus > 0 && facts->grant.n_cpus < n) {
+        n = facts->grant.n_cpus;
+        source = facts->grant.cpus_variable;
+    }
+    if (n > MACHINE_MAX_THREADS) n = MACHINE_MAX_THREADS;
+    unsigned n_left = facts->has_feeder ? n / 4 : 0;
+    bool is_variable = facts->grant.cpus_variable == source;
+    int used = snprintf(fit->threads_reason, sizeof fit->threads_reason, "%u CPU%s %s%s", n,
+                        n == 1 ? "" : "s", is_variable ? "by " : "", source);
+    if (n_left > 0 && used > 0 && (size_t)used < sizeof fit->threads_reason)
+        (void)snprintf(fit->threads_reason + used, sizeof fit->threads_reason - (size_t)used,
+                       ", less %u for the program that feeds the pipe", n_left);
+    fit->n_threads = n - n_left;
+}
+
+struct memory_source {
+    uint64_t bytes;
+    unsigned quarters;          /* of it to be taken */
+    const char *words;
+};
+
+/* Limits of the process count address space, most of which is never touched. */
+static uint64_t usable_addresses(uint64_t limit, unsigned n_threads)
+{
+    uint64_t unused = address_bytes_unused + thread_address_bytes * n_threads;
+    if (limit == UINT64_MAX) return limit;
+    return limit > unused ? limit - unused : 0;
+}
+
+static void choose_memory(const struct machine_facts *facts, struct machine_fit *fit)
+{
+    const struct machine_grant *grant = &facts->grant;
+    const struct memory_source sources[] = {
+        {facts->available_bytes, 2, "that the machine has free"},
+        {facts->cgroup_bytes, 3, "that the control group has free"},
+        {grant->bytes ? grant->bytes : UINT64_MAX, 3, grant->bytes_variable},
+        {usable_addresses(facts->address_bytes, fit->n_threads), 3, "within ulimit -v and -d"},
+    };
+    const struct memory_source *least = NULL;
+    uint64_t best = UINT64_MAX;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        if (sources[i].bytes == UINT64_MAX) continue;
+        uint64_t share = sources[i].bytes / 4 * sources[i].quarters;
+        if (least && share >= best) continue;
+        least = &sources[i];
+        best = share;
+    }
+    if (!least) {
+        fit->memory_bytes = 768 * mib * fit->n_threads;
+        (void)snprintf(fit->memory_reason, sizeof fit->memory_reason,
+                       "768 MiB a thread, since nothing is known of the machine");
+        return;
+    }
+    if (facts->has_feeder) best /= 2;
+    best = best > MEM_ALLOWANCE_BYTES ? best - MEM_ALLOWANCE_BYTES : 0;
+    if (best < least_bytes) best = least_bytes;
+    fit->memory_bytes = best & ~(mib - 1);
+    const char *share = least->quarters == 2 ? facts->has_feeder ? "a quarter" : "half"
+                        : facts->has_feeder  ? "three eighths" : "three quarters";
+    (void)snprintf(fit->memory_reason, sizeof fit->memory_reason,
+                   "%s of the %" PRIu64 " MiB %s%s%s", share, least->bytes / mib,
+                   least->words == grant->bytes_variable ? "by " : "", least->words,
+                   facts->has_feeder ? ", since another program feeds the pipe" : "");
+}
+
+void machine_fit_choose(const struct machine_facts *facts, struct machine_fit *fit)
+{
+    *fit = (struct machine_fit){0};
+    choose_threads(facts, fit);
+    choose_memory(facts, fit);
+}

@@ -1,0 +1,244 @@
+/* samtools.c -- the `samtools` front end.
+ *
+ * Purpose: `samtools rocksort ...` runs here, and so does `samtools sort ...` if the environment
+ * has SAMTOOLS_SORT=rocksort; every other command is handed to the upstream samtools with execv(),
+ * so that its arguments, standard streams, process id and exit status are exactly what they would
+ * be without us.
+ *
+ * The upstream is what SAMTOOLS_UPSTREAM names or, without that, the first `samtools` on PATH that
+ * is not this program. Two things tell "this program":
+ *
+ *   1. device and inode: a candidate that is the same file as /proc/self/exe is us, whatever
+ *      symbolic or hard link led to it;
+ *   2. the environment variable ROCKSORT_FRONT_END_TRIED: before each hand-over the identity of our
+ *      own file and of the candidate is added to it. A copy of us, another build of us or a wrapper
+ *      script around us is a different file, and only running it shows what it is: it comes back
+ *      here, finds the variable, and goes on to the first candidate that is not listed. Each
+ *      hand-over adds a file, so the walk ends, at the latest with "no upstream"; it cannot loop,
+ *      in one process (exec) or through children (a script that does not exec).
+ *
+ * The list holds identities instead of a position in PATH because wrappers change PATH. The process
+ * id is left out on purpose: a script that runs us as a child must be recognised as well.
+ *
+ * The variable reaches the upstream and its children, since nobody but the upstream could take it
+ * away and the upstream is not ours. It is harmless there: only this front end reads it, and a
+ * front end started below an upstream merely passes over the samtools that started it, which is the
+ * guard itself. A wrapper script that both leads back to us and wipes the environment is the one
+ * case that is not recognised.
+ *
+ * Exit status: that of rocksort or of the upstream; 1 when there is no upstream to run, except that
+ * `samtools --version` is answered by our own version alone, with 0.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command/bam_rocksort.h"
+#include "util/version.h"
+
+#define UPSTREAM_ENV "SAMTOOLS_UPSTREAM"
+#define SORT_ENV "SAMTOOLS_SORT"
+#define TRIED_ENV "ROCKSORT_FRONT_END_TRIED"
+
+/* ";device:inode;" in decimal: two 64-bit numbers of at most 20 digits, three separators, NUL. */
+#define FILE_ID_BYTES 48
+
+/* The Debian and POSIX default where PATH is unset, as execvp() has it. */
+#define DEFAULT_PATH "/bin:/usr/bin"
+
+/* Writes the identity of the file st describes, with its separators, into id. */
+static void file_id_format(const struct stat *st, char id[FILE_ID_BYTES])
+{
+    snprintf(id, FILE_ID_BYTES, ";%" PRIuMAX ":%" PRIuMAX ";", (uintmax_t)st->st_dev,
+             (uintmax_t)st->st_ino);
+}
+
+/* Returns whether the hand-overs that led to this process already went through file id. */
+static int tried_contains(const char *id)
+{
+    const char *tried = getenv(TRIED_ENV);
+    return tried && strstr(tried, id) != NULL;
+}
+
+/* Adds file id to the list that the next program inherits. Returns 0, or -1 without memory. */
+static int tried_add(const char *id)
+{
+    const char *tried = getenv(TRIED_ENV);
+    if (!tried) tried = "";
+    if (strstr(tried, id)) return 0;
+    size_t n_bytes = strlen(tried) + strlen(id) + 1;
+    char *list = malloc(n_bytes);
+    if (!list) return -1;
+    snprintf(list, n_bytes, "%s%s", tried, id);
+    int ret = setenv(TRIED_ENV, list, 1);
+    free(list);
+    return ret;
+}
+
+/* Lists our own file, so that neither this process nor a copy of us hands over to it. Where /proc
+ * is missing this does nothing, and a link to us costs one extra exec before it is passed over. */
+static int tried_add_self(void)
+{
+    struct stat st;
+    char id[FILE_ID_BYTES];
+    if (stat("/proc/self/exe", &st) != 0) return 0;
+    file_id_format(&st, id);
+    return tried_add(id);
+}
+
+/* Runs path in place of this process. Comes back only on failure: -1 with errno set; ELOOP means
+ * that path is this program or led to it before. */
+static int run_upstream(const char *path, char *const argv[])
+{
+    struct stat st;
+    char id[FILE_ID_BYTES];
+    if (stat(path, &st) != 0) return -1;
+    if (!S_ISREG(st.st_mode) || access(path, X_OK) != 0) {
+        errno = EACCES;
+        return -1;
+    }
+    file_id_format(&st, id);
+    if (tried_contains(id)) {
+        errno = ELOOP;
+        return -1;
+    }
+    if (tried_add(id) != 0) return -1;
+    /* path has a slash, so this looks nothing up; unlike execv it runs a script without a #! line
+     * by the shell, as typing its name would. argv[0] stays as the user wrote it. */
+    return execvp(path, argv);
+}
+
+/* Hands over to the file that SAMTOOLS_UPSTREAM names. Comes back only on failure, reported. The
+ * variable is an explicit wish: falling back to PATH would silently run something else. */
+static void hand_over_to_named(const char *name, char *const argv[])
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s%s", strchr(name, '/') ? "" : "./", name);
+    if (n < 0 || (size_t)n >= sizeof path) {
+        errno = ENAMETOOLONG;
+    } else {
+        (void)run_upstream(path, argv); /* it returns only to say in errno why it failed */
+    }
+    if (errno == ELOOP)
+        fprintf(stderr,
+                "samtools: " UPSTREAM_ENV "='%s' is this program itself, or runs it again; name "
+                "the upstream samtools\n",
+                name);
+    else
+        fprintf(stderr, "samtools: cannot run " UPSTREAM_ENV "='%s': %s\n", name, strerror(errno));
+}
+
+/* Hands over to the first samtools on PATH that is not us and can be run. Comes back only when
+ * there is none. A candidate that cannot be executed is passed over, as a shell does. */
+static void hand_over_to_path(char *const argv[])
+{
+    const char *search = getenv("PATH");
+    if (!search) search = DEFAULT_PATH;
+    for (const char *dir = search;; dir++) {
+        size_t dir_bytes = strcspn(dir, ":");
+        char path[PATH_MAX];
+        int n; /* an empty element of PATH is the working directory */
+        if (dir_bytes == 0)
+            n = snprintf(path, sizeof path, "./samtools");
+        else
+            n = dir_bytes < sizeof path
+                    ? snprintf(path, sizeof path, "%.*s/samtools", (int)dir_bytes, dir)
+                    : -1;
+        if (n > 0 && (size_t)n < sizeof path)
+            (void)run_upstream(path, argv); /* a failure here only means: try the next */
+        dir += dir_bytes;
+        if (*dir == '\0') return;
+    }
+}
+
+/* Says on standard error how to get an upstream samtools. */
+static void print_how_to_install(const char *command)
+{
+    fprintf(stderr,
+            "samtools: no upstream samtools found%s%s%s: set " UPSTREAM_ENV " to one, or "
+            "apt-get, brew or conda (-c bioconda) install samtools\n",
+            command ? " to run '" : "", command ? command : "", command ? "'" : "");
+}
+
+/* Prints our own lines above those of the upstream. No line starts with "samtools ", since scripts
+ * take the version from the line that does. Returns 0, or -1 where out cannot be written. */
+static int print_about(FILE *out, int is_version)
+{
+    if (is_version)
+        fprintf(out, "rocksort %s (as samtools rocksort; other commands: samtools upstream)\n",
+                ROCKSORT_VERSION);
+    else
+        fprintf(out,
+                "\nrocksort %s: sorts SAM, BAM and CRAM of any size in a fixed amount of memory\n"
+                "Usage:   samtools rocksort [options] [in.bam]     (samtools rocksort --help)\n"
+                "All other commands are run by the upstream samtools:\n",
+                ROCKSORT_VERSION);
+    /* The upstream writes to the same stream through a buffer of its own. */
+    if (fflush(out) != 0 || ferror(out)) {
+        fprintf(stderr, "samtools: cannot write 'standard output': %s\n", strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+/* Returns whether command is one of the n words. */
+static int is_one_of(const char *command, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(command, words[i]) == 0) return 1;
+    return 0;
+}
+
+/* `samtools sort` is rocksort, in samtools' own syntax, for those who ask for it. */
+static int runs_as_rocksort(const char *command)
+{
+    const char *sorter = getenv(SORT_ENV);
+    return strcmp(command, "sort") == 0 && sorter && strcmp(sorter, "rocksort") == 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const version_words[] = {"--version", "version"};
+    static const char *const help_words[] = {"--help", "help"};
+
+    const char *command = argc > 1 ? argv[1] : NULL;
+    if (command && (strcmp(command, "rocksort") == 0 || runs_as_rocksort(command)))
+        return main_rocksort(argc - 1, argv + 1);
+    int is_help = command && is_one_of(command, help_words, 2);
+    if (is_help && argc > 2 && strcmp(argv[2], "rocksort") == 0) {
+        char name[] = "rocksort", option[] = "--help";
+        char *help_argv[] = {name, option, NULL};
+        return main_rocksort(2, help_argv);
+    }
+
+    int is_version = command && is_one_of(command, version_words, 2);
+    /* `help view` asks for the upstream's page alone. In a hand-over of our own (a copy of us stood
+     * first on PATH) these lines have been printed already. */
+    int is_about = is_version || !command || (is_help && argc == 2);
+    if (is_about && !getenv(TRIED_ENV) && print_about(command ? stdout : stderr, is_version) != 0)
+        return EXIT_FAILURE;
+
+    if (tried_add_self() != 0) {
+        fprintf(stderr, "samtools: cannot set " TRIED_ENV ": %s\n", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    const char *named = getenv(UPSTREAM_ENV);
+    if (named && *named) {
+        hand_over_to_named(named, argv);
+        return EXIT_FAILURE;
+    }
+    hand_over_to_path(argv);
+    if (is_version) {
+        puts("no upstream samtools found on PATH");
+        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    print_how_to_install(command);
+    return EXIT_FAILURE;
+}

@@ -1,0 +1,113 @@
+/*
+ * sort_options_resume.c -- options that go on with a store: what contradicts it, and what is taken
+ * from it. See sort_options.h.
+ */
+#include "command/sort_options.h"
+
+#include "command/sort_options_internal.h"
+#include "output/bam_writer.h"
+#include "util/diag.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int sort_options_check_modes(const struct sort_options *o, int n)
+{
+    const struct sort_settings *s = &o->settings;
+    const char *problem = NULL;
+    if ((o->resume || o->clean) && n > 0)
+        problem = o->resume ? "with --resume no input is named: the store knows its inputs, and "
+                              "the output is named with -o"
+                            : "--clean takes one directory and nothing else";
+    else if (o->resume && (o->clean || s->no_resume || s->sum_only || o->verify || o->plan))
+        problem = "--resume cannot be used together with --clean, --no-resume, --checksum-only, "
+                  "--verify or --plan";
+    else if (o->resume && o->input_option_given)
+        problem = "with --resume the input is read on as it was begun: --input-fmt-option cannot "
+                  "be given";
+    else if (o->resume && o->temp_prefixes)
+        problem = "with --resume temporary data stay where they are: -T cannot be given";
+    else if (s->partial && !o->resume)
+        problem = "--partial can be used with --resume only";
+    else if (o->stats && (o->clean || o->verify || o->plan))
+        problem = "--stats can be used with a sort only, not with --clean, --verify or --plan";
+    else if (o->yes && !o->clean)
+        problem = "--yes can be used with --clean only";
+    if (problem) diag_error("%s", problem);
+    return problem ? -1 : 0;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    if (!a || !b) return a == b;
+    char *real = realpath(a, NULL);
+    bool same = strcmp(real ? real : a, b) == 0;
+    free(real);
+    return same;
+}
+
+/* True if the order that was asked for is that of the store. */
+static bool same_order(const struct sort_options *o, const struct store_record *record)
+{
+    const struct sort_rules *a = &o->settings.rules, *b = &record->rules;
+    const struct minhash_settings *m = &a->minhash, *n = &b->minhash;
+    return a->order == b->order && a->below == b->below && memcmp(a->tag, b->tag, 2) == 0 &&
+           a->seed == b->seed && m->k == n->k && m->forward_only == n->forward_only &&
+           m->squeeze == n->squeeze && o->settings.minhash_window == record->minhash_window &&
+           same_file(o->settings.minhash_fasta, record->fasta.path);
+}
+
+/* Whether a new name for the output says nothing against the format that was given by -O, with
+   options perhaps, for the old one. */
+static bool may_have_format(const char *name, const char *option)
+{
+    char mode[8] = "";
+    htsFormat by_name, by_option;
+    if (!option || sam_open_mode(mode, name, NULL) != 0) return true;
+    if (bam_writer_choose_format(NULL, name, &by_name) < 0 ||
+        bam_writer_choose_format(option, NULL, &by_option) < 0)
+        return false;
+    hts_opt_free(by_option.specific);
+    return by_name.format == by_option.format &&
+           (by_name.format != sam || by_name.compression == by_option.compression);
+}
+
+int sort_options_adopt(struct sort_options *o, const struct kept_store *store)
+{
+    const struct store_record *record = &store->record;
+    const struct store_output *output = &record->output;
+    struct sort_settings *s = &o->settings;
+    if ((o->order_given || o->minimiser_given) && !same_order(o, record)) {
+        diag_error("cannot resume '%s' in another order: its runs are sorted; leave the order out",
+                   o->resume);
+        return -1;
+    }
+    s->resumed = store;
+    s->rules = record->rules;
+    s->minhash_fasta = record->fasta.path;
+    s->minhash_window = record->minhash_window;
+    o->resumed_inputs = calloc(record->n_inputs + 1, sizeof *o->resumed_inputs);
+    if (!o->resumed_inputs) {
+        diag_no_memory();
+        return -1;
+    }
+    for (size_t i = 0; i < record->n_inputs; i++) o->resumed_inputs[i] = record->inputs[i].path;
+    s->inputs = o->resumed_inputs;
+    s->n_inputs = record->n_inputs;
+    bool is_new_name = o->output != NULL;
+    if (!is_new_name) o->output = output->path;
+    if (!o->format_option && (!is_new_name || may_have_format(o->output, output->format)))
+        o->format_option = output->format;
+    if (s->level < 0) s->level = output->level;
+    if (output->write_index && !o->write_index) o->write_index = o->index_of_store = true;
+    for (size_t i = 0; o->n_output_texts == 0 && i < output->n_options; i++)
+        if (sort_options_add_format("--output-fmt-option", output->options[i],
+                                    &o->output_options) < 0)
+            return -1;
+    int r = sort_options_choose_output(o);
+    if (o->n_output_texts == 0) {
+        s->asked_output.n_options = output->n_options;
+        s->asked_output.options = output->options;
+    }
+    return r;
+}

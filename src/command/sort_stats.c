@@ -1,0 +1,507 @@
+/*
+ * sort_stats.c -- see sort_stats.h.
+ *
+ * Every field is in every file: one that says nothing is null. So whoever reads these files needs
+ * no defaults, and a test can hold doc/stats.md against any of them.
+ */
+#include "command/sort_stats.h"
+
+#include "command/library_versions.h"
+#include "machine/memory.h"
+#include "util/diag.h"
+#include "util/json_writer.h"
+#include "util/version.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum { SCHEMA_VERSION = 1 };
+
+/* ---- where to ---- */
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* Whether a name stands for the file or pipe that standard output is. */
+static bool is_standard_output(const char *name)
+{
+    struct stat x, y;
+    return stat(name, &x) == 0 && fstat(STDOUT_FILENO, &y) == 0 && !S_ISCHR(x.st_mode) &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Whether a path stands for the regular file `name`, which need not exist; -1 after a message. */
+static int stands_for(const struct output_path *path, const char *name)
+{
+    struct output_path other;
+    if (!name) return 0;
+    if (is_same_file(path->name, name)) return 1;
+    if (output_path_choose(&other, name) < 0) return -1;
+    bool same = output_path_same(path, &other);
+    output_path_release(&other);
+    return same;
+}
+
+int sort_stats_choose(struct output_path *path, const char *name,
+                      const struct sort_settings *settings)
+{
+    *path = (struct output_path){0};
+    if (strcmp(name, "-") == 0) {
+        if (settings->output && !settings->sum_only) return 0;
+        diag_error("--stats - would mix with what is printed on standard output: name a file");
+        return -1;
+    }
+    if (strstr(name, "://")) {
+        diag_error("option --stats takes the name of a file, not '%s'", name);
+        return -1;
+    }
+    if (output_path_choose(path, name) < 0) return -1;
+    bool prints = settings->sum_only || !settings->output;
+    int same = prints ? is_standard_output(path->name) : stands_for(path, settings->output);
+    if (same == 0 && !settings->sum_only) same = stands_for(path, settings->index_path);
+    for (size_t i = 0; same == 0 && i < settings->n_inputs; i++)
+        same = is_same_file(path->name, settings->inputs[i]);
+    if (same > 0)
+        diag_error("--stats '%s' is an input or output of the sort: name another file", name);
+    if (same != 0) output_path_release(path);
+    return same != 0 ? -1 : 0;
+}
+
+/* ---- what ---- */
+
+static void write_known(struct json_writer *json, const char *name, uint64_t value)
+{
+    if (value > 0)
+        json_unsigned(json, name, value);
+    else
+        json_null(json, name);
+}
+
+static void write_checksum(struct json_writer *json, uint64_t checksum)
+{
+    char digits[sizeof "0123456789abcdef"];
+    (void)snprintf(digits, sizeof digits, "%016" PRIx64, checksum);
+    json_string(json, "checksum", digits);
+}
+
+static void write_time(struct json_writer *json, const char *name, time_t time)
+{
+    struct tm utc;
+    char text[sizeof "2026-11-22T01:02:03Z" + 16];
+    bool known = gmtime_r(&time, &utc) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    json_string(json, name, known ? text : NULL);
+}
+
+static void write_versions(struct json_writer *json)
+{
+    static const char *const names[LIBRARY_COUNT] = {
+        [LIBRARY_HTSLIB] = "htslib", [LIBRARY_DEFLATE] = "deflate", [LIBRARY_ROCKSDB] = "rocksdb",
+        [LIBRARY_SNAPPY] = "snappy", [LIBRARY_LZ4] = "lz4",         [LIBRARY_ZSTD] = "zstd",
+        [LIBRARY_XXHASH] = "xxhash",
+    };
+    json_begin_object(json, "versions");
+    json_string(json, "rocksort", ROCKSORT_VERSION);
+    for (int i = 0; i < LIBRARY_COUNT; i++) {
+        char text[LIBRARY_VERSION_BYTES];
+        const char *version = library_version((enum library)i, text), *blank = strchr(text, ' ');
+        /* Which library deflates is a part of the answer. */
+        json_string(json, names[i], blank && i != LIBRARY_DEFLATE ? blank + 1 : version);
+    }
+    json_end_object(json);
+}
+
+static void write_machine(struct json_writer *json)
+{
+    struct utsname system;
+    bool known = uname(&system) == 0;
+    uint64_t available = machine_memory_available();
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    json_begin_object(json, "machine");
+    json_string(json, "host", known ? system.nodename : NULL);
+    json_string(json, "kernel", known ? system.release : NULL);
+    write_known(json, "cpus", cpus > 0 ? (uint64_t)cpus : 0);
+    write_known(json, "memory_available_bytes", available < UINT64_MAX ? available : 0);
+    json_end_object(json);
+}
+
+static const char *order_name(enum sort_order order)
+{
+    switch (order) {
+    case SORT_COORDINATE:
+    case SORT_COORDINATE_LONG: return "coordinate";
+    case SORT_NAME_NATURAL: return "queryname:natural";
+    case SORT_NAME_LEXICAL: return "queryname:lexicographical";
+    case SORT_TAG: return "tag";
+    case SORT_TEMPLATE: return "template-coordinate";
+    case SORT_MINHASH: return "minhash";
+    case SORT_SHUFFLE: return "shuffle";
+    }
+    return NULL;
+}
+
+static const char *format_name(const struct sort_settings *s)
+{
+    if (s->sum_only) return NULL;
+    switch (s->output_format.format) {
+    case sam: return s->output_format.compression == bgzf ? "sam.gz" : "sam";
+    case cram: return "cram";
+    default: return "bam";
+    }
+}
+
+static const char *compaction_mode_name(enum compaction_mode mode)
+{
+    switch (mode) {
+    case COMPACTION_AUTO: return "auto";
+    case COMPACTION_OFF: return "off";
+    case COMPACTION_ON: return "on";
+    }
+    return NULL;
+}
+
+static void write_options(struct json_writer *json, const struct sort_settings *s)
+{
+    const struct sort_rules *rules = &s->rules;
+    bool by_tag = rules->order == SORT_TAG && !s->sum_only;
+    char tag[3] = {rules->tag[0], rules->tag[1], '\0'};
+    json_begin_object(json, "options");
+    json_string(json, "order", s->sum_only ? NULL : order_name(rules->order));
+    json_string(json, "tag", by_tag ? tag : NULL);
+    json_string(json, "order_below_tag", by_tag ? order_name(rules->below) : NULL);
+    json_unsigned(json, "threads", s->n_threads);
+    json_unsigned(json, "memory_bytes", s->memory_bytes);
+    json_string(json, "output_format", format_name(s));
+    if (s->level < 0 || s->sum_only)
+        json_null(json, "level");
+    else
+        json_unsigned(json, "level", (uint64_t)s->level);
+    json_string(json, "temp_codec", s->codec_auto ? "auto" : temp_codec_name(s->codec));
+    json_string(json, "compaction", compaction_mode_name(s->compaction));
+    write_known(json, "expected_raw_bytes", s->input_bytes);
+    json_begin_array(json, "temp_prefixes");
+    for (size_t i = 0; i < s->n_temp_prefixes; i++)
+        if (s->temp_prefixes[i]) json_string(json, NULL, s->temp_prefixes[i]);
+    json_end_array(json);
+    json_bool(json, "keep_store", s->keep_store);
+    json_bool(json, "checksum_only", s->sum_only);
+    json_end_object(json);
+}
+
+static void write_input(struct json_writer *json, const struct sort_settings *s,
+                        const struct sort_report *r)
+{
+    json_begin_object(json, "input");
+    json_begin_array(json, "files");
+    for (size_t i = 0; i < s->n_inputs; i++) json_string(json, NULL, s->inputs[i]);
+    json_end_array(json);
+    write_known(json, "bytes", r->input_bytes);
+    json_unsigned(json, "records", r->n_records);
+    json_unsigned(json, "raw_bytes", r->raw_bytes);
+    write_checksum(json, r->checksum);
+    json_end_object(json);
+}
+
+static void write_output(struct json_writer *json, const struct sort_settings *s,
+                         const struct sort_report *r)
+{
+    json_begin_object(json, "output");
+    json_string(json, "file", s->sum_only ? NULL : s->output ? s->output : "-");
+    json_string(json, "index", s->sum_only ? NULL : s->index_path);
+    write_known(json, "bytes", r->output_bytes);
+    json_unsigned(json, "records", r->n_records_out);
+    json_end_object(json);
+}
+
+static void write_memory(struct json_writer *json, const struct mem_budget *budget)
+{
+    json_begin_object(json, "memory");
+    json_unsigned(json, "budget_bytes", budget->total_bytes);
+    json_unsigned(json, "peak_resident_bytes", process_peak_bytes());
+    json_unsigned(json, "batches", budget->n_batches);
+    json_unsigned(json, "batch_bytes", budget->batch_bytes);
+    json_unsigned(json, "batches_a_run", budget->run_batches);
+    json_unsigned(json, "pieces", budget->n_pieces);
+    json_unsigned(json, "piece_bytes", budget->piece_bytes);
+    json_unsigned(json, "packs", budget->n_packs);
+    json_unsigned(json, "pack_bytes", budget->pack_bytes);
+    json_unsigned(json, "segments", budget->n_segments);
+    json_unsigned(json, "segment_bytes", budget->segment_bytes);
+    json_unsigned(json, "scan_bytes", mem_budget_scan_bytes(budget));
+    json_unsigned(json, "compaction_bytes", mem_budget_compaction_bytes(budget));
+    json_end_object(json);
+}
+
+static void write_disk(struct json_writer *json, const struct disk_traits *disk, bool used)
+{
+    bool measured = used && disk->seek_seconds > 0;
+    json_begin_object(json, "disk");
+    json_string(json, "file_system", used ? disk->file_system : NULL);
+    if (used) {
+        json_bool(json, "is_memory", disk->is_memory);
+        json_bool(json, "is_network", disk->is_network);
+    } else {
+        json_null(json, "is_memory");
+        json_null(json, "is_network");
+    }
+    if (used && disk->rotation.flag >= 0)
+        json_bool(json, "rotates", disk->rotation.flag > 0);
+    else
+        json_null(json, "rotates");
+    if (used && disk->rotation.rpm > 0) {
+        json_unsigned(json, "rpm", disk->rotation.rpm);
+        json_unsigned(json, "drives", disk->rotation.n_drives);
+    } else {
+        json_null(json, "rpm");
+        json_null(json, "drives");
+    }
+    json_number(json, "seek_s", measured ? disk->seek_seconds : NAN);
+    json_number(json, "seeks_at_a_time", measured ? disk->parallel : NAN);
+    json_number(json, "read_bytes_per_s",
+                measured && disk->bytes_per_second > 0 ? disk->bytes_per_second : NAN);
+    json_end_object(json);
+}
+
+/* Runs, what became of them, and why. */
+static void write_store(struct json_writer *json, const struct sort_report *r)
+{
+    const struct run_store_stats *store = &r->store;
+    bool used = store->n_runs > 0;
+    json_begin_object(json, "runs");
+    json_unsigned(json, "runs", store->n_runs);
+    json_unsigned(json, "bytes", store->run_bytes);
+    json_unsigned(json, "raw_bytes", r->spilled_bytes);
+    json_unsigned(json, "batches_from_memory", r->n_batches_kept);
+    json_begin_object(json, "runs_by_codec");
+    for (int i = 0; i < TEMP_CODEC_COUNT; i++)
+        json_unsigned(json, temp_codec_name((enum temp_codec)i), r->runs_of_codec[i]);
+    json_end_object(json);
+    json_string(json, "codec_reason", used ? codec_reason_text(r->codec_reason) : NULL);
+    json_end_object(json);
+    json_begin_object(json, "compaction");
+    json_bool(json, "done", store->compacted);
+    json_string(json, "reason", used ? compaction_reason_text(store->reason) : NULL);
+    json_unsigned(json, "bytes", store->compacted_bytes);
+    write_known(json, "files_at_a_time", store->compacted ? store->width : 0);
+    write_known(json, "files_before", store->compacted ? store->max_files : 0);
+    write_known(json, "read_bytes_at_a_time", store->compacted ? store->compaction_read_bytes : 0);
+    json_end_object(json);
+    json_begin_object(json, "scan");
+    json_unsigned(json, "files", store->n_files);
+    write_known(json, "read_bytes_at_a_time", store->scan_read_bytes);
+    json_bool(json, "past_page_cache", store->direct);
+    json_unsigned(json, "seeks", store->n_seeks);
+    json_end_object(json);
+    write_disk(json, &store->disk, used);
+}
+
+static void write_usage(struct json_writer *json, const char *name,
+                        const struct process_usage *usage)
+{
+    json_begin_object(json, name);
+    json_number(json, "wall_s", usage->wall_seconds);
+    json_number(json, "user_cpu_s", usage->user_seconds);
+    json_number(json, "system_cpu_s", usage->system_seconds);
+    json_unsigned(json, "minor_faults", usage->minor_faults);
+    json_unsigned(json, "major_faults", usage->major_faults);
+    const struct {
+        const char *name;
+        uint64_t n_bytes;
+    } counted[] = {
+        {"read_bytes", usage->read_bytes},
+        {"written_bytes", usage->written_bytes},
+        {"disk_read_bytes", usage->disk_read_bytes},
+        {"disk_written_bytes", usage->disk_written_bytes},
+    };
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+        if (usage->has_io)
+            json_unsigned(json, counted[i].name, counted[i].n_bytes);
+        else
+            json_null(json, counted[i].name);
+    }
+    json_end_object(json);
+}
+
+static void write_phases(struct json_writer *json, const struct sort_report *r)
+{
+    const struct process_usage none = {.has_io = true};
+    struct process_usage total = {0};
+    json_begin_object(json, "phases");
+    for (int i = 0; i < SORT_N_PHASES; i++) {
+        write_usage(json, sort_phase_name((enum sort_phase)i), &r->phases[i]);
+        process_usage_add(&total, &none, &r->phases[i]);
+    }
+    json_end_object(json);
+    total.has_io = r->phases[SORT_PHASE_LOAD].has_io;   /* others may not have been reached */
+    write_usage(json, "total", &total);
+}
+
+static void write_waits(struct json_writer *json, const struct sort_report *r)
+{
+    static const char *const names[SORT_N_WAITS] = {
+        [WAIT_READER_INPUT] = "reader_for_input_s",
+        [WAIT_READER_WORKERS] = "reader_for_workers_s",
+        [WAIT_READER_MEMORY] = "reader_for_memory_s",
+        [WAIT_SPILLER_BATCHES] = "spiller_for_batches_s",
+        [WAIT_SPILLER_WORKERS] = "spiller_for_workers_s",
+        [WAIT_SPILLER_RUNS] = "spiller_for_runs_s",
+        [WAIT_RUNS_DISK] = "runs_for_disk_s",
+        [WAIT_DISPATCHER_BLOCKS] = "dispatcher_for_blocks_s",
+        [WAIT_DISPATCHER_SEGMENTS] = "dispatcher_for_segments_s",
+        [WAIT_DISPATCHER_MEMORY] = "dispatcher_for_memory_s",
+        [WAIT_FEEDERS_QUEUE] = "feeders_for_queue_s",
+        [WAIT_WRITER_SEGMENTS] = "writer_for_segments_s",
+        [WAIT_WRITER_OUTPUT] = "writer_for_output_s",
+    };
+    json_begin_object(json, "waits");
+    for (int i = 0; i < SORT_N_WAITS; i++) json_number(json, names[i], r->waits[i]);
+    json_end_object(json);
+}
+
+/* ---- samples over time ---- */
+
+/* Writes one column: the numbers that stand at `offset` in each sample. */
+static void write_counts(struct json_writer *json, const char *name,
+                         const struct sample_series *series, size_t offset)
+{
+    json_begin_array(json, name);
+    for (size_t i = 0; i < series->n; i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)&series->samples[i] + offset, sizeof value);
+        json_unsigned(json, NULL, value);
+    }
+    json_end_array(json);
+}
+
+static void write_series(struct json_writer *json, const struct sort_report *r)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } counts[] = {
+        {"records_in", offsetof(struct sample, records_in)},
+        {"raw_bytes_in", offsetof(struct sample, raw_bytes_in)},
+        {"records_out", offsetof(struct sample, records_out)},
+        {"output_bytes", offsetof(struct sample, output_bytes)},
+        {"runs", offsetof(struct sample, n_runs)},
+        {"spilled_bytes", offsetof(struct sample, spilled_bytes)},
+        {"rss_bytes", offsetof(struct sample, resident_bytes)},
+        {"read_bytes", offsetof(struct sample, disk_read_bytes)},
+        {"write_bytes", offsetof(struct sample, disk_written_bytes)},
+    };
+    const struct sample_series *series = &r->series;
+    json_begin_object(json, "series");
+    json_number(json, "interval_s", series->interval_seconds);
+    json_begin_object(json, "columns");
+    json_begin_array(json, "t_s");
+    for (size_t i = 0; i < series->n; i++) json_number(json, NULL, series->samples[i].seconds);
+    json_end_array(json);
+    json_begin_array(json, "phase");
+    for (size_t i = 0; i < series->n; i++)
+        json_string(json, NULL, sort_phase_name(series->samples[i].phase));
+    json_end_array(json);
+    json_begin_array(json, "cpu_s");
+    for (size_t i = 0; i < series->n; i++) json_number(json, NULL, series->samples[i].cpu_seconds);
+    json_end_array(json);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        write_counts(json, counts[i].name, series, counts[i].offset);
+    json_end_object(json);
+    json_end_object(json);
+}
+
+static void write_all(struct json_writer *json, const struct sort_settings *s,
+                      const struct sort_report *r, bool failed)
+{
+    json_begin_object(json, NULL);
+    json_string(json, "schema", "samtools-rocksort-stats");
+    json_unsigned(json, "schema_version", SCHEMA_VERSION);
+    json_string(json, "status", failed ? "failed" : "ok");
+    json_string(json, "error", failed ? diag_error_text() : NULL);
+    json_string(json, "command_line", s->command_line);
+    write_time(json, "begun", r->begun);
+    write_versions(json);
+    write_machine(json);
+    write_options(json, s);
+    write_input(json, s, r);
+    write_output(json, s, r);
+    write_memory(json, &r->budget);
+    write_store(json, r);
+    write_phases(json, r);
+    write_waits(json, r);
+    write_series(json, r);
+    json_end_object(json);
+}
+
+/* ---- the file ---- */
+
+static int write_error(const char *name, int error)
+{
+    diag_error("cannot write the statistics to '%s': %s", name, strerror(error));
+    return -1;
+}
+
+/* Puts the text where it belongs. */
+static int write_file(const struct output_path *path, const char *text, size_t n_bytes)
+{
+    const char *name = path->name ? path->name : "standard output";
+    bool is_file = path->name != NULL;
+    int fd = STDOUT_FILENO;
+    if (is_file) {
+        fd = output_path_create(path);
+        if (fd < 0) return write_error(name, errno);
+    }
+    int error = 0;
+    while (n_bytes > 0 && !error) {
+        ssize_t n = write(fd, text, n_bytes);
+        if (n < 0 && errno != EINTR) error = errno;
+        if (n <= 0) continue;
+        text += n;
+        n_bytes -= (size_t)n;
+    }
+    if (is_file && close(fd) < 0 && !error) error = errno;
+    int r = error ? write_error(name, error) : output_path_commit(path);
+    if (r < 0 && path->temporary) (void)unlink(path->temporary);
+    return r;
+}
+
+int sort_stats_write(const struct output_path *path, const struct sort_settings *settings,
+                     const struct sort_report *report, bool failed)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *memory = open_memstream(&text, &n_bytes);
+    bool complete = memory != NULL;
+    if (memory) {
+        struct json_writer json;
+        json_start(&json, memory);
+        write_all(&json, settings, report, failed);
+        complete = !ferror(memory);
+        if (fclose(memory) != 0) complete = false;
+    }
+    int r = -1;
+    if (complete) {
+        /* A signal in these milliseconds waits, so that no temporary file is left. */
+        sigset_t all, before;
+        (void)sigfillset(&all);
+        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = write_file(path, text, n_bytes);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    } else {
+        diag_no_memory();
+    }
+    free(text);
+    return r;
+}

@@ -1,0 +1,25 @@
+/*
+ * sort_stats.h -- the report of a sort as JSON, --stats FILE. doc/stats.md describes every field.
+ *
+ * Order of calls: choose, before the sort, with the settings that it gets; write, after it,
+ * successful or not; output_path_release the path. Errors: -1 after a message.
+ */
+#ifndef ROCKSORT_COMMAND_SORT_STATS_H
+#define ROCKSORT_COMMAND_SORT_STATS_H
+
+#include "output/output_path.h"
+#include "pipeline/bam_sort.h"
+
+/*
+ * Chooses where to write the statistics: `name`, or standard output for "-", for which the path
+ * stays {0}. What the sort reads or writes is refused.
+ */
+int sort_stats_choose(struct output_path *path, const char *name,
+                      const struct sort_settings *settings);
+
+/* Writes the statistics of a sort that has ended; `failed`: not well. The file gets its name when
+   it is complete. */
+int sort_stats_write(const struct output_path *path, const struct sort_settings *settings,
+                     const struct sort_report *report, bool failed);
+
+#endif

@@ -1,0 +1,174 @@
+/*
+ * cgroup.c -- see cgroup.h.
+ *
+ * /proc/self/cgroup has a line "number:controllers:path" for each hierarchy; that of v2 is
+ * "0::path". Inside a container the path may be that of the host while the hierarchy shows the
+ * container's own groups. Then the directories of the path do not exist, and only the root is
+ * found, which is the container's: it is looked at last.
+ */
+#include "machine/cgroup.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_BYTES = 512, FILE_BYTES = PATH_BYTES + 256 };
+
+struct group {
+    const char *root;           /* of the hierarchy's controller */
+    const char *path;           /* of the group below it */
+};
+
+static FILE *open_file(const struct group *group, const char *name)
+{
+    char path[FILE_BYTES];
+    int n = snprintf(path, sizeof path, "%s%s/%s", group->root, group->path, name);
+    return n > 0 && (size_t)n < sizeof path ? fopen(path, "r") : NULL;
+}
+
+/* The number in a file of one line; false if there is none, as for "max". */
+static bool read_number(const struct group *group, const char *name, uint64_t *value)
+{
+    FILE *file = open_file(group, name);
+    if (!file) return false;
+    bool found = fscanf(file, "%" SCNu64, value) == 1;
+    (void)fclose(file);
+    return found;
+}
+
+/* The number behind a word at the beginning of a line of memory.stat; 0 if there is none. */
+static uint64_t read_statistic(const struct group *group, const char *word)
+{
+    FILE *file = open_file(group, "memory.stat");
+    char line[128];
+    uint64_t value = 0;
+    size_t n = strlen(word);
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, word, n) == 0 && line[n] == ' ' &&
+            sscanf(line + n, "%" SCNu64, &value) == 1)
+            break;
+    }
+    if (file) (void)fclose(file);
+    return value;
+}
+
+struct memory_names {
+    const char *limit, *used, *unused_cache;
+};
+
+static void look_at_memory(const struct group *group, const struct memory_names *names,
+                           struct machine_cgroup *limits)
+{
+    uint64_t limit, used;
+    if (!read_number(group, names->limit, &limit)) return;
+    if (limit < limits->limit_bytes) limits->limit_bytes = limit;
+    if (!read_number(group, names->used, &used)) used = 0;
+    uint64_t cache = read_statistic(group, names->unused_cache);
+    used = used > cache ? used - cache : 0;
+    uint64_t left = limit > used ? limit - used : 0;
+    if (left < limits->free_bytes) limits->free_bytes = left;
+}
+
+static void take_quota(int64_t quota, int64_t period, struct machine_cgroup *limits)
+{
+    if (quota <= 0 || period <= 0) return;
+    double cpus = (double)quota / (double)period;
+    if (limits->cpus <= 0 || cpus < limits->cpus) limits->cpus = cpus;
+}
+
+/* v1: two files, the quota -1 if there is none. */
+static void look_at_cpus_1(const struct group *group, struct machine_cgroup *limits)
+{
+    uint64_t period;
+    int64_t quota = -1;
+    FILE *file = open_file(group, "cpu.cfs_quota_us");
+    if (!file) return;
+    if (fscanf(file, "%" SCNd64, &quota) != 1) quota = -1;
+    (void)fclose(file);
+    if (read_number(group, "cpu.cfs_period_us", &period))
+        take_quota(quota, (int64_t)period, limits);
+}
+
+/* v2: "200000 100000", or "max 100000". */
+static void look_at_cpus_2(const struct group *group, struct machine_cgroup *limits)
+{
+    int64_t quota, period;
+    FILE *file = open_file(group, "cpu.max");
+    if (!file) return;
+    if (fscanf(file, "%" SCNd64 " %" SCNd64, &quota, &period) == 2)
+        take_quota(quota, period, limits);
+    (void)fclose(file);
+}
+
+enum kind { MEMORY_1, CPU_1, BOTH_2 };
+
+static void look_at_group(const struct group *group, enum kind kind, struct machine_cgroup *limits)
+{
+    static const struct memory_names names_1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
+                                                "total_inactive_file"};
+    static const struct memory_names names_2 = {"memory.max", "memory.current", "inactive_file"};
+    if (kind == CPU_1) look_at_cpus_1(group, limits);
+    if (kind == MEMORY_1) look_at_memory(group, &names_1, limits);
+    if (kind != BOTH_2) return;
+    look_at_cpus_2(group, limits);
+    look_at_memory(group, &names_2, limits);
+}
+
+/* A group and all above it. */
+static void look_upwards(const char *root, char *path, enum kind kind,
+                         struct machine_cgroup *limits)
+{
+    for (;;) {
+        look_at_group(&(struct group){root, path}, kind, limits);
+        char *slash = strrchr(path, '/');
+        if (!slash) return;
+        *slash = '\0';
+    }
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, word, n) == 0 && (at[n] == '\0' || at[n] == ',')) return true;
+    }
+    return false;
+}
+
+void machine_cgroup_read_at(const char *list, const char *root, struct machine_cgroup *limits)
+{
+    *limits = (struct machine_cgroup){0, UINT64_MAX, UINT64_MAX};
+    FILE *file = fopen(list, "r");
+    char line[PATH_BYTES], below[PATH_BYTES], path[PATH_BYTES];
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':');
+        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group) continue;
+        *group++ = '\0';
+        controllers++;
+        if (!*controllers) {
+            look_upwards(root, group, BOTH_2, limits);
+            continue;
+        }
+        static const struct {
+            const char *controller;
+            enum kind kind;
+        } kinds[] = {{"memory", MEMORY_1}, {"cpu", CPU_1}};
+        for (int i = 0; i < 2; i++) {
+            if (!has_word(controllers, kinds[i].controller)) continue;
+            int n = snprintf(below, sizeof below, "%s/%s", root, kinds[i].controller);
+            if (n < 0 || (size_t)n >= sizeof below) continue;
+            memcpy(path, group, strlen(group) + 1);
+            look_upwards(below, path, kinds[i].kind, limits);
+        }
+    }
+    if (file) (void)fclose(file);
+}
+
+void machine_cgroup_read(struct machine_cgroup *limits)
+{
+    machine_cgroup_read_at("/proc/self/cgroup", "/sys/fs/cgroup", limits);
+}

@@ -1,0 +1,134 @@
+/*
+ * exception_guard.c -- see exception_guard.h.
+ *
+ * Without a handler in any frame, C++ calls the terminate handler at the place of the throw,
+ * before anything is unwound. Ours is set through the dynamic linker: this is a C program, and the
+ * C++ library is there only because RocksDB needs it. What was thrown is told by the name of its
+ * type, which all C++ compilers of this platform mangle in the same way (Itanium C++ ABI).
+ *
+ * Where RocksDB is built with asserts, as in Debian, some disk errors end in one (7.8.3: a read
+ * that fails while a file is ingested). It calls abort in the thread that failed, with no lock of
+ * the C library held. Abort is also what that calls when it finds its heap damaged, and then
+ * cleaning up may wait for ever: hence the alarm.
+ */
+#define _GNU_SOURCE             /* RTLD_DEFAULT */
+#include "machine/exception_guard.h"
+
+#include "util/diag.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Freed before cleaning up, which opens directories and needs some memory for that. */
+enum { RESERVE_BYTES = 256 << 10, ABORT_SECONDS = 10 };
+
+typedef void (*terminate_handler)(void);
+
+static struct {
+    terminate_handler before;
+    struct sigaction abort_before;
+    void (*clean_up)(void *arg);
+    void *arg;
+    void *reserve;
+    atomic_bool active;
+    atomic_flag entered;
+} guard = {.entered = ATOMIC_FLAG_INIT};
+
+static _Thread_local bool cleaning_up;
+
+/* Finds a function of the C++ library. */
+static void find(const char *symbol, void *function)
+{
+    void *address = dlsym(RTLD_DEFAULT, symbol);
+    memcpy(function, &address, sizeof address);
+}
+
+static terminate_handler set_handler(terminate_handler handler)
+{
+    terminate_handler (*set_terminate)(terminate_handler);
+    find("_ZSt13set_terminatePFvvE", &set_terminate);
+    return set_terminate ? set_terminate(handler) : NULL;
+}
+
+/* The mangled name of the type that was thrown; "" if nobody knows. */
+static const char *thrown_type(void)
+{
+    struct type_info {          /* std::type_info */
+        void *functions;
+        const char *name;
+    };
+    const struct type_info *(*current_type)(void);
+    find("__cxa_current_exception_type", &current_type);
+    const struct type_info *type = current_type ? current_type() : NULL;
+    return type ? type->name : "";
+}
+
+static void report(const char *type)
+{
+    if (strstr(type, "bad_alloc"))
+        diag_no_memory();
+    else if (strstr(type, "system_error"))
+        diag_no_thread(EAGAIN);
+    else if (strcmp(type, "abort") == 0)
+        diag_error("RocksDB has given up, its words are above; the disk of the temporary data may "
+                   "be faulty");
+    else
+        diag_error("RocksDB ended with an exception (%s); please report this", type);
+}
+
+static _Noreturn void end_process(const char *type)
+{
+    /* Whoever comes second waits for the end. */
+    while (atomic_flag_test_and_set(&guard.entered)) (void)pause();
+    cleaning_up = true;
+    free(guard.reserve);
+    guard.reserve = NULL;
+    report(type);
+    if (guard.clean_up) guard.clean_up(guard.arg);
+    _exit(EXIT_FAILURE);
+}
+
+static void on_terminate(void)
+{
+    end_process(thrown_type());
+}
+
+static void on_abort(int number)
+{
+    (void)number;
+    (void)signal(SIGALRM, SIG_DFL);
+    (void)alarm(ABORT_SECONDS);
+    end_process("abort");
+}
+
+void exception_guard_no_memory(void)
+{
+    if (atomic_load(&guard.active) && !cleaning_up) end_process("bad_alloc");
+}
+
+void exception_guard_begin(void (*clean_up)(void *arg), void *arg)
+{
+    guard.clean_up = clean_up;
+    guard.arg = arg;
+    guard.reserve = malloc(RESERVE_BYTES);      /* without it there is less hope, but some */
+    guard.before = set_handler(on_terminate);
+    struct sigaction action = {.sa_handler = on_abort};
+    (void)sigaction(SIGABRT, &action, &guard.abort_before);
+    atomic_store(&guard.active, true);
+}
+
+void exception_guard_end(void)
+{
+    atomic_store(&guard.active, false);
+    if (guard.before) (void)set_handler(guard.before);
+    (void)sigaction(SIGABRT, &guard.abort_before, NULL);
+    free(guard.reserve);
+    guard.reserve = NULL;
+    guard.clean_up = NULL;
+}

@@ -1,0 +1,307 @@
+/*
+ * order_check.c -- see order_check.h.
+ *
+ * Of each span are kept, for each candidate, the first and the last key and the first violation
+ * within. Joining compares the last key so far with the first of the next span. A candidate that is
+ * violated in what was joined is left out of the spans that are scanned from then on: nothing that
+ * they could find would come before.
+ */
+#include "order/order_check.h"
+
+#include "bam/bam_aux.h"
+#include "util/grow.h"
+
+#include <htslib/kstring.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct order_key {
+    uint8_t *bytes;
+    size_t n, room;
+};
+
+struct violation {
+    bool found;
+    struct order_record before, after;
+};
+
+struct span_candidate {
+    struct order_key first, last;
+    struct violation violation;
+};
+
+struct order_span {
+    struct order_span *next;
+    uint64_t first_record, n_records;
+    struct order_record first, last;
+    struct span_candidate candidates[ORDER_MAX_CANDIDATES];
+};
+
+struct order_check {
+    const struct order_claim *claim;
+    atomic_uint n_violated;     /* bits of the candidates */
+    struct order_span *last;    /* of those that were joined; of its keys the last ones matter */
+    struct order_span *waiting; /* for spans before them */
+    uint64_t n_records;
+    struct violation violations[ORDER_MAX_CANDIDATES];
+};
+
+struct order_check *order_check_create(const struct order_claim *claim)
+{
+    struct order_check *check = calloc(1, sizeof *check);
+    if (check) check->claim = claim;
+    return check;
+}
+
+static void free_span(struct order_span *span)
+{
+    if (!span) return;
+    for (unsigned i = 0; i < ORDER_MAX_CANDIDATES; i++) {
+        free(span->candidates[i].first.bytes);
+        free(span->candidates[i].last.bytes);
+    }
+    free(span);
+}
+
+void order_check_destroy(struct order_check *check)
+{
+    if (!check) return;
+    free_span(check->last);
+    while (check->waiting) {
+        struct order_span *span = check->waiting;
+        check->waiting = span->next;
+        free_span(span);
+    }
+    free(check);
+}
+
+/* ---- keys ---- */
+
+static int reserve_key(struct order_key *key, size_t n_bytes)
+{
+    return grow_array(&key->bytes, &key->room, n_bytes, n_bytes / 2 + 32, 1);
+}
+
+static int copy_key(struct order_key *to, const struct order_key *from)
+{
+    if (reserve_key(to, from->n) < 0) return -1;
+    memcpy(to->bytes, from->bytes, from->n);
+    to->n = from->n;
+    return 0;
+}
+
+static int compare_keys(const struct order_key *a, const struct order_key *b)
+{
+    size_t n = a->n < b->n ? a->n : b->n;
+    int c = memcmp(a->bytes, b->bytes, n);
+    return c ? c : (a->n > b->n) - (a->n < b->n);
+}
+
+static int make_fixed_key(const struct order_candidate *candidate, const uint8_t *rec,
+                          struct order_key *key)
+{
+    uint64_t value = sort_key_fixed(&candidate->rules, rec);
+    if (candidate->part == ORDER_PLACES)
+        value = bam_record_tid(rec) < 0 ? UINT64_MAX : value >> 1;
+    if (reserve_key(key, SORT_KEY_FIXED_BYTES) < 0) return -1;
+    sort_key_store_fixed(value, key->bytes);
+    key->n = SORT_KEY_FIXED_BYTES;
+    return 0;
+}
+
+/* Of a record without reference, by minimiser. */
+static int make_minimiser_key(const struct order_candidate *candidate, uint8_t *rec,
+                              struct order_key *key)
+{
+    enum { LAST_OF_VALUE = 11, LEAD_BITS = 3 };         /* 4 bytes 0xff, 62 bits value, lead */
+    struct minhash_value value;
+    if (reserve_key(key, MINHASH_KEY_BYTES) < 0) return -1;
+    minhash_apply(&candidate->rules.minhash, rec, &value);
+    key->n = minhash_key_encode(&value, rec, key->bytes);
+    if (candidate->part != ORDER_MINIMISERS) return 0;
+    key->n = LAST_OF_VALUE + 1;
+    key->bytes[LAST_OF_VALUE] &= (uint8_t)~LEAD_BITS;
+    return 0;
+}
+
+/* Returns 0, or -1 with *problem: NULL without memory. */
+static int make_key(const struct order_candidate *candidate, uint8_t *rec, struct order_key *key,
+                    const char **problem)
+{
+    enum { FLAG_BYTES = 2, STRAND_BYTES = 1, REFERENCE_BYTES = 4 };     /* of bam_sort_key.c */
+    const struct sort_rules *rules = &candidate->rules;
+    *problem = NULL;
+    if (sort_order_is_fixed(rules->order)) return make_fixed_key(candidate, rec, key);
+    if (rules->order == SORT_MINHASH && minhash_is_tail(rec))
+        return make_minimiser_key(candidate, rec, key);
+    size_t n_bytes = sort_key_bytes(rules, rec, problem);
+    if (n_bytes == 0 || reserve_key(key, n_bytes) < 0) return -1;
+    key->n = sort_key_encode(rules, rec, key->bytes);
+    if (candidate->part == ORDER_NAMES) key->n -= FLAG_BYTES;
+    if (candidate->part == ORDER_PLACES)
+        key->n = bam_record_tid(rec) < 0 ? REFERENCE_BYTES : key->n - STRAND_BYTES;
+    return 0;
+}
+
+/* ---- what is told ---- */
+
+/* "CB:Z:ACGT", or "no CB". */
+static void describe_tag(const char *tag, const uint8_t *rec, char *text, size_t room)
+{
+    struct bam_aux aux;
+    kstring_t value = {0, 0, NULL};
+    enum { IN_FRONT = 6 };      /* "CB:Z:" and the NUL */
+    int n = (int)room - IN_FRONT;
+    if (bam_aux_find(rec, tag, &aux) <= 0)
+        (void)snprintf(text, room, "no %.2s", tag);
+    else if (aux.type == 'Z' || aux.type == 'H')
+        (void)snprintf(text, room, "%.2s:%c:%.*s", tag, aux.type, n, (const char *)aux.value);
+    else if (aux.type != 'B' &&
+             sam_format_aux1(aux.start, (uint8_t)aux.type, aux.value,
+                             aux.value + aux.value_bytes, &value))
+        (void)snprintf(text, room, "%s", value.s);
+    else
+        (void)snprintf(text, room, "%.2s:%c", tag, aux.type);
+    ks_free(&value);
+}
+
+static void describe(const struct order_check *check, const uint8_t *rec, uint64_t number,
+                     struct order_record *told)
+{
+    const struct sort_rules *rules = &check->claim->candidates[0].rules;
+    told->number = number + 1;
+    told->tid = bam_record_tid(rec);
+    told->pos = bam_record_true_pos(rec);
+    told->flag = bam_record_flag(rec);
+    told->value[0] = '\0';
+    (void)snprintf(told->name, sizeof told->name, "%s", (const char *)bam_record_name(rec));
+    if (rules->order == SORT_TAG) describe_tag(rules->tag, rec, told->value, sizeof told->value);
+}
+
+/* ---- spans ---- */
+
+/* One candidate's pass over a span. Returns 0, or -1 with a problem. */
+static int scan_candidate(const struct order_check *check, unsigned i, uint8_t *from,
+                          const uint8_t *to, struct order_span *span,
+                          struct order_problem *problem)
+{
+    const struct order_candidate *candidate = &check->claim->candidates[i];
+    struct span_candidate *scan = &span->candidates[i];
+    struct order_key key = {0};
+    const uint8_t *before = NULL;
+    int r = 0;
+    problem->record = span->first_record;
+    for (uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec), problem->record++) {
+        r = make_key(candidate, rec, &key, &problem->text);
+        if (r < 0) {
+            problem->read_name = (const char *)bam_record_name(rec);
+            break;
+        }
+        if (!before) {
+            r = copy_key(&scan->first, &key);
+            if (r < 0) break;
+        } else if (compare_keys(&scan->last, &key) > 0) {
+            scan->violation.found = true;
+            describe(check, before, problem->record - 1, &scan->violation.before);
+            describe(check, rec, problem->record, &scan->violation.after);
+            break;
+        }
+        struct order_key swapped = scan->last;
+        scan->last = key;
+        key = swapped;
+        before = rec;
+    }
+    free(key.bytes);
+    return r;
+}
+
+struct order_span *order_check_scan(struct order_check *check, uint8_t *from, const uint8_t *to,
+                                    uint64_t first_record, struct order_problem *problem)
+{
+    *problem = (struct order_problem){.record = first_record};
+    struct order_span *span = calloc(1, sizeof *span);
+    if (!span) return NULL;
+    unsigned violated = atomic_load(&check->n_violated);
+    const uint8_t *last = from;
+    span->first_record = first_record;
+    for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
+        last = rec;
+        span->n_records++;
+    }
+    /* Before -M turns them. */
+    describe(check, from, first_record, &span->first);
+    describe(check, last, first_record + span->n_records - 1, &span->last);
+    for (unsigned i = 0; i < check->claim->n_candidates; i++) {
+        if (violated & 1u << i || scan_candidate(check, i, from, to, span, problem) == 0) continue;
+        free_span(span);
+        return NULL;
+    }
+    return span;
+}
+
+/* Joins the span that comes next. */
+static void join_next(struct order_check *check, struct order_span *span)
+{
+    unsigned violated = atomic_load(&check->n_violated);
+    for (unsigned i = 0; i < check->claim->n_candidates; i++) {
+        if (violated & 1u << i) continue;
+        const struct span_candidate *scan = &span->candidates[i];
+        struct violation *violation = &check->violations[i];
+        if (check->last && compare_keys(&check->last->candidates[i].last, &scan->first) > 0)
+            *violation = (struct violation){true, check->last->last, span->first};
+        else if (scan->violation.found)
+            *violation = scan->violation;
+        if (violation->found) violated |= 1u << i;
+    }
+    atomic_store(&check->n_violated, violated);
+    check->n_records += span->n_records;
+    free_span(check->last);
+    check->last = span;
+}
+
+/* Takes the span that comes next out of those that wait; NULL: it is not there. */
+static struct order_span *take_next(struct order_check *check)
+{
+    for (struct order_span **at = &check->waiting; *at; at = &(*at)->next) {
+        struct order_span *span = *at;
+        if (span->first_record != check->n_records) continue;
+        *at = span->next;
+        return span;
+    }
+    return NULL;
+}
+
+int order_check_join(struct order_check *check, struct order_span *span)
+{
+    span->next = check->waiting;
+    check->waiting = span;
+    while ((span = take_next(check)) != NULL) join_next(check, span);
+    return atomic_load(&check->n_violated) == (1u << check->claim->n_candidates) - 1;
+}
+
+uint64_t order_check_n_records(const struct order_check *check)
+{
+    return check->n_records;
+}
+
+void order_check_verdict(const struct order_check *check, struct order_verdict *verdict)
+{
+    const struct order_claim *claim = check->claim;
+    const struct violation *told = &check->violations[0];
+    unsigned best = 0;
+    *verdict = (struct order_verdict){0};
+    for (unsigned i = 0; i < claim->n_candidates && !verdict->sorted; i++) {
+        const struct violation *violation = &check->violations[i];
+        verdict->sorted = !violation->found;
+        bool later = violation->after.number > check->violations[best].after.number;
+        if (verdict->sorted || later) best = i;
+        if (!verdict->sorted && later) told = violation;
+    }
+    if (verdict->sorted) told = &check->violations[0];
+    verdict->candidate = &claim->candidates[best];
+    verdict->has_pair = told->found;
+    verdict->before = told->before;
+    verdict->after = told->after;
+}

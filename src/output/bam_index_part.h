@@ -1,0 +1,111 @@
+/*
+ * bam_index_part.h -- what one worker finds out for the index of the output (bam_index.h).
+ *
+ * A worker that writes a segment of sorted records knows where each record lands in the segment,
+ * but not where the segment will stand in the file. It collects all that the index needs about its
+ * records in a part, in virtual offsets within the segment; bam_index_append adds the place of the
+ * segment. Parts are small: consecutive records of a bin share a chunk, and the linear index has an
+ * entry only where a record reaches further than all before it.
+ *
+ * Order of calls: init once; then for each segment add for every record in order, end, hand the
+ * part to bam_index_append, reset. Release at last; a zeroed part may be released.
+ *
+ * A virtual offset is the place of a BGZF block, counted from the start of the segment, and the
+ * place in the block's uncompressed data: bam_index_voffset. Records must follow each other without
+ * a gap and the segment must start with a block, so only where each one begins is needed: it ends
+ * where the next begins. Where a block is full the next begins at 0 of the block behind it, also
+ * before that block exists. In a SAM file "record" means the line; the bytes of the raw record
+ * given are looked at for its place only.
+ *
+ * A record's reference length is that of its CIGAR; that of a CIGAR kept in the CG tag stands as N
+ * in the two operations that hold its place (bam_record.c), and is believed. As in htslib, a read
+ * that is unmapped or whose CIGAR consumes no reference has length 1, and position -1 counts as 0.
+ *
+ * Threads: a part has one owner at a time. Errors: -1 without memory, or after a message where the
+ * record is at fault.
+ */
+#ifndef ROCKSORT_OUTPUT_BAM_INDEX_PART_H
+#define ROCKSORT_OUTPUT_BAM_INDEX_PART_H
+
+#include "bam/bam_record.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BAM_INDEX_MAX_DEPTH = 9 };       /* more levels, and bin numbers exceed 32 bits in htslib */
+
+/*
+ * The tree of bins: level 0 is one bin, each level below has 8 times as many, and a bin of the last
+ * level, number `depth`, holds 2^min_shift bases, as does a window of the linear index.
+ */
+struct bam_index_shape {
+    int min_shift;
+    int depth;
+};
+
+/* Number of the first bin of a level, and of all bins above it. */
+static inline uint32_t bam_index_first_bin(int level)
+{
+    return (uint32_t)(((UINT64_C(1) << (3 * level)) - 1) / 7);
+}
+
+static inline uint64_t bam_index_voffset(uint64_t block_offset, uint64_t in_block)
+{
+    return block_offset << 16 | in_block;
+}
+
+struct bam_index_chunk {                /* a stretch of file with records of a bin */
+    uint64_t begin, end;                /* virtual offsets */
+    uint32_t bin;
+    int level;                          /* of the bin */
+};
+
+struct bam_index_windows {              /* windows that no record before this one touches */
+    uint64_t begin;                     /* of the record */
+    uint32_t first, last;
+};
+
+struct bam_index_ref {                  /* one reference's share in the lists of a part */
+    int32_t tid;
+    uint64_t begin;                     /* of its first record */
+    size_t n_chunks, n_windows;
+    uint64_t n_mapped, n_unmapped;
+};
+
+struct bam_index_part {
+    struct bam_index_shape shape;
+    /* the result */
+    struct bam_index_ref *refs;
+    size_t n_refs, refs_room;
+    struct bam_index_chunk *chunks;     /* of each reference in the order in which they begin */
+    size_t n_chunks, chunks_room;
+    struct bam_index_windows *windows;
+    size_t n_windows, windows_room;
+    uint64_t n_unplaced;                /* records without a reference */
+    uint64_t unplaced_begin;            /* of the first of them */
+    uint64_t end;                       /* of the segment */
+    /* while records are added: the reference at hand */
+    int32_t tid;                        /* -1: none */
+    uint32_t bin;                       /* of the record before */
+    int64_t last_window;                /* -1: no record yet */
+    size_t open_chunk;
+    size_t level_chunk[BAM_INDEX_MAX_DEPTH + 1];        /* the last chunk of each level */
+};
+
+/* The shape is that of the index to which the part will be appended: bam_index_shape. */
+void bam_index_part_init(struct bam_index_part *part, const struct bam_index_shape *shape);
+void bam_index_part_release(struct bam_index_part *part);
+
+/* Ready for another segment; keeps the memory. */
+void bam_index_part_reset(struct bam_index_part *part);
+
+/* Adds a checked record, which begins at the virtual offset. Records come in coordinate order. */
+int bam_index_part_add(struct bam_index_part *part, const uint8_t *rec, uint64_t begin);
+
+/* The segment ends here: bam_index_voffset(its size in bytes, 0). */
+void bam_index_part_end(struct bam_index_part *part, uint64_t end);
+
+/* Makes room for n items in an array. Returns 0, or -1 without memory. Also for bam_index.c. */
+int bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes);
+
+#endif

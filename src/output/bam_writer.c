@@ -1,0 +1,379 @@
+/*
+ * bam_writer.c -- see bam_writer.h.
+ *
+ * BAM and SAM: the header, what the workers made, and the EOF block go to an hFILE as they are.
+ * htslib's BGZF is not used: its only way to be closed adds an EOF block, which would make a failed
+ * run's output look complete. Nor is its threaded SAM writer: in htslib 1.16 it waits forever once
+ * the disk is full. CRAM: records are unpacked and handed to sam_write1, which encodes them in the
+ * pool; what it writes goes through a pipe (cram_pump.h says why).
+ */
+#define _GNU_SOURCE             /* sync_file_range */
+#include "output/bam_writer.h"
+
+#include "bam/bam_record.h"
+#include "bam/bgzf_block.h"
+#include "machine/disk_space.h"
+#include "output/cram_pump.h"
+#include "util/byte_order.h"
+#include "util/diag.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <htslib/hfile.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct bam_writer {
+    struct bam_writer_settings settings;
+    const char *name;           /* for messages */
+    bool file_exists;           /* under its temporary name */
+    bool lost_reader;           /* standard output is a pipe that was closed */
+    hFILE *raw;                 /* the output */
+    int raw_fd;                 /* ... once more; -1: no regular file */
+    uint64_t writing_back;      /* bytes that the kernel has been told to write */
+    /* CRAM */
+    struct output_pump pump;
+    hFILE *pump_in;             /* until `file` takes it over */
+    bool has_pump;
+    samFile *file;
+    sam_hdr_t *header;          /* borrowed */
+    bam1_t *record;
+    uint64_t raw_written, raw_writing;  /* before what is being written, and with it */
+};
+
+int bam_writer_choose_format(const char *option, const char *path, htsFormat *format)
+{
+    memset(format, 0, sizeof *format);
+    if (option) {
+        if (hts_parse_format(format, option) < 0 ||
+            (format->format != bam && format->format != sam && format->format != cram)) {
+            diag_error("option -O takes bam, sam or cram as output format, not '%s'", option);
+            return -1;
+        }
+        return 0;
+    }
+    format->category = sequence_data;
+    format->format = bam;
+    format->compression = bgzf;
+    char mode[8] = "";
+    if (path && sam_open_mode(mode, path, NULL) == 0) {
+        if (strcmp(mode, "") == 0 || strcmp(mode, "z") == 0) {
+            format->format = sam;
+            format->compression = mode[0] ? bgzf : no_compression;
+        } else if (mode[0] == 'c') {
+            format->format = cram;
+            format->compression = custom;
+        }
+    }
+    return 0;
+}
+
+bool bam_writer_takes_bytes(const htsFormat *format)
+{
+    return format->format != cram;
+}
+
+static bool is_compressed(const htsFormat *format)
+{
+    return format->format == bam || format->compression == bgzf;
+}
+
+struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
+{
+    struct bam_writer *writer = calloc(1, sizeof *writer);
+    if (!writer) {
+        diag_no_memory();
+        return NULL;
+    }
+    writer->settings = *settings;
+    writer->raw_fd = -1;
+    writer->has_pump = !bam_writer_takes_bytes(&settings->format);
+    if (writer->has_pump && output_pump_open(&writer->pump, &writer->pump_in) < 0) {
+        diag_error("cannot make a pipe for the CRAM output: %s", strerror(errno));
+        free(writer);
+        return NULL;
+    }
+    writer->name = settings->path ? settings->path->name : "standard output";
+    return writer;
+}
+
+static int open_file(struct bam_writer *writer)
+{
+    const struct output_path *path = writer->settings.path;
+    writer->raw = path ? output_path_open(path) : hopen("-", "w");
+    writer->file_exists = writer->raw && path && path->temporary;
+    if (writer->file_exists) writer->raw_fd = open(path->temporary, O_WRONLY | O_CLOEXEC);
+    return writer->raw ? 0 : -1;
+}
+
+/*
+ * The BAM header, uncompressed (SAM specification, section 4.2): magic, text, references. Returns
+ * its size and the malloc'ed bytes in *out, or 0 without memory or, after a message, if a reference
+ * is too long.
+ */
+static size_t make_bam_header(sam_hdr_t *header, uint8_t **out)
+{
+    const char *text = sam_hdr_str(header);
+    int n_refs = sam_hdr_nref(header);
+    if (!text || n_refs < 0) return 0;
+    for (int i = 0; i < n_refs; i++) {
+        if (sam_hdr_tid2len(header, i) <= INT32_MAX) continue;
+        diag_error("reference '%s' has %" PRId64 " bases, more than BAM can hold: write SAM with "
+                   "-O sam", sam_hdr_tid2name(header, i), (int64_t)sam_hdr_tid2len(header, i));
+        return 0;
+    }
+    size_t n = 12 + strlen(text);
+    for (int i = 0; i < n_refs; i++) n += 9 + strlen(sam_hdr_tid2name(header, i));
+    uint8_t *at = *out = malloc(n);
+    if (!at) return 0;
+    memcpy(at, "BAM\1", 4);
+    at = put_u32(at + 4, strlen(text));
+    memcpy(at, text, strlen(text));
+    at = put_u32(at + strlen(text), (size_t)n_refs);
+    for (int i = 0; i < n_refs; i++) {
+        const char *name = sam_hdr_tid2name(header, i);
+        size_t name_bytes = strlen(name) + 1;
+        at = put_u32(at, name_bytes);
+        memcpy(at, name, name_bytes);
+        at = put_u32(at + name_bytes, (size_t)sam_hdr_tid2len(header, i));
+    }
+    return n;
+}
+
+/* Writes bytes, as BGZF blocks if the format is compressed. */
+static int write_header_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n)
+{
+    if (!is_compressed(&writer->settings.format))
+        return hwrite(writer->raw, bytes, n) == (ssize_t)n ? 0 : -1;
+    struct bgzf_coder coder = {0};
+    uint8_t block[BGZF_MAX_BYTES];
+    int r = 0;
+    for (size_t at = 0; r == 0 && at < n; at += BGZF_PAYLOAD_BYTES) {
+        size_t payload = n - at < BGZF_PAYLOAD_BYTES ? n - at : BGZF_PAYLOAD_BYTES;
+        ssize_t size = bgzf_block_deflate(&coder, writer->settings.level, bytes + at, payload,
+                                          block);
+        r = size > 0 && hwrite(writer->raw, block, (size_t)size) == size ? 0 : -1;
+    }
+    bgzf_coder_release(&coder);
+    return r;
+}
+
+static int start_bytes(struct bam_writer *writer)
+{
+    if (writer->settings.format.format == sam) {
+        const char *text = sam_hdr_str(writer->header);
+        return text ? write_header_bytes(writer, (const uint8_t *)text, strlen(text)) : -1;
+    }
+    uint8_t *bytes = NULL;
+    size_t n = make_bam_header(writer->header, &bytes);
+    int r = n > 0 ? write_header_bytes(writer, bytes, n) : -1;
+    free(bytes);
+    return r;
+}
+
+/* The empty block that marks the end of a complete file (SAM specification, section 4.1.2). */
+static int write_end(struct bam_writer *writer)
+{
+    static const uint8_t eof_block[28] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2,
+                                          0, 27, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    if (!is_compressed(&writer->settings.format)) return 0;
+    return hwrite(writer->raw, eof_block, sizeof eof_block) == sizeof eof_block ? 0 : -1;
+}
+
+/* htslib opens the index by its name. */
+static int start_cram_index(void *arg)
+{
+    struct bam_writer *writer = arg;
+    return sam_idx_init(writer->file, writer->header, 0,
+                        output_path_to_write(writer->settings.index_path));
+}
+
+static int start_cram(struct bam_writer *writer)
+{
+    const struct bam_writer_settings *settings = &writer->settings;
+    const htsFormat *format = &settings->format;
+    char mode[8] = "wc";
+    if (settings->level >= 0) mode[2] = (char)('0' + settings->level);
+    output_pump_set_target(&writer->pump, writer->raw);
+    writer->file = hts_hopen(writer->pump_in, writer->name, mode);
+    if (!writer->file) return -1;
+    writer->pump_in = NULL;
+    if (hts_set_opt(writer->file, HTS_OPT_THREAD_POOL, settings->pool) < 0) return -1;
+    writer->record = bam_init1();
+    if (!writer->record) return -1;
+    if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) return -1;
+    if (sam_hdr_write(writer->file, writer->header) < 0) return -1;
+    if (!settings->index_path ||
+        output_path_make(settings->index_path, start_cram_index, writer) == 0)
+        return 0;
+    diag_error("cannot create the index '%s': %s", settings->index_path->name, strerror(errno));
+    return -1;
+}
+
+bool bam_writer_needs_pump(const struct bam_writer *writer)
+{
+    return writer->has_pump;
+}
+
+void bam_writer_pump(struct bam_writer *writer)
+{
+    output_pump_run(&writer->pump);
+}
+
+void bam_writer_expect(struct bam_writer *writer, uint64_t raw_bytes)
+{
+    writer->raw_written = writer->raw_writing;
+    writer->raw_writing += raw_bytes;
+}
+
+/* Bytes of output that are still to come, by what the records before took; 0: unknown. */
+static uint64_t bytes_to_come(const struct bam_writer *writer)
+{
+    uint64_t all = writer->settings.raw_bytes, done = writer->raw_written;
+    if (done == 0 || done > all) return 0;
+    double written = (double)htell(writer->raw);
+    return (uint64_t)(written * ((double)(all - done) / (double)done));
+}
+
+static int write_error(struct bam_writer *writer)
+{
+    const struct output_path *path = writer->settings.path;
+    char space[DISK_SPACE_TEXT_BYTES] = "";
+    int error = errno;
+    writer->lost_reader = error == EPIPE && !path;
+    if (disk_space_is_short(error) && path && path->temporary)
+        (void)disk_space_describe(path->temporary, bytes_to_come(writer), space);
+    diag_error("cannot write '%s': %s%s", writer->name,
+               error ? strerror(error) : "htslib reports an error", space);
+    return -1;
+}
+
+int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
+{
+    writer->header = header;
+    errno = 0;
+    if (open_file(writer) < 0) {
+        diag_error("cannot create '%s': %s", writer->name, strerror(errno));
+        return -1;
+    }
+    int r = bam_writer_takes_bytes(&writer->settings.format) ? start_bytes(writer)
+                                                             : start_cram(writer);
+    return r < 0 ? write_error(writer) : 0;
+}
+
+/* htslib waits until the file is on the disk when it closes it, 0.4 s for 670 MB here. Unless the
+   kernel was told, none of it may have been written then. So much at a time that a disk which also
+   reads seeks for a fraction of the time. */
+static void write_back(struct bam_writer *writer)
+{
+    enum { WRITE_BACK_BYTES = 32 << 20 };
+    if (writer->raw_fd < 0) return;
+    uint64_t end = (uint64_t)htell(writer->raw), begin = writer->writing_back;
+    if (end < begin + WRITE_BACK_BYTES) return;
+    (void)sync_file_range(writer->raw_fd, (off_t)begin, (off_t)(end - begin),
+                          SYNC_FILE_RANGE_WRITE);
+    writer->writing_back = end;
+}
+
+int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n_bytes)
+{
+    if (n_bytes == 0) return 0;
+    errno = 0;
+    if (hwrite(writer->raw, bytes, n_bytes) != (ssize_t)n_bytes) return write_error(writer);
+    write_back(writer);
+    return 0;
+}
+
+uint64_t bam_writer_position(const struct bam_writer *writer)
+{
+    return (uint64_t)htell(writer->raw);
+}
+
+/* Reports what the pump met, which htslib does not see. */
+static int check_pump(struct bam_writer *writer)
+{
+    errno = atomic_load(&writer->pump.error);
+    return errno ? write_error(writer) : 0;
+}
+
+int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, size_t n_bytes)
+{
+    const uint8_t *end = records + n_bytes;
+    if (check_pump(writer) < 0) return -1;
+    for (const uint8_t *rec = records; rec < end; rec += bam_record_bytes(rec)) {
+        errno = 0;
+        if (bam_record_unpack(rec, writer->record) < 0) {
+            diag_no_memory();
+            return -1;
+        }
+        if (sam_write1(writer->file, writer->header, writer->record) < 0)
+            return write_error(writer);
+    }
+    return 0;
+}
+
+int bam_writer_end(struct bam_writer *writer, bool complete)
+{
+    errno = 0;
+    if (!writer->has_pump) return !complete || write_end(writer) == 0 ? 0 : write_error(writer);
+    /* Closing CRAM writes what is buffered and an end marker: half a result would look complete. */
+    if (!complete) output_pump_discard(&writer->pump);
+    int r = writer->file ? sam_close(writer->file) : 0;
+    if (writer->pump_in && hclose(writer->pump_in) < 0) r = -1;
+    writer->file = NULL;
+    writer->pump_in = NULL;
+    return r < 0 && complete ? write_error(writer) : 0;
+}
+
+/* An older index would be one of what the output was before; should the process die before the new
+   one has its name there is none. */
+static void drop_old_index(const struct bam_writer *writer)
+{
+    const struct output_path *index = writer->settings.index_path;
+    if (index && index->final) (void)unlink(index->final);
+}
+
+static void free_writer(struct bam_writer *writer)
+{
+    if (writer->raw_fd >= 0) (void)close(writer->raw_fd);
+    bam_destroy1(writer->record);
+    free(writer);
+}
+
+int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result)
+{
+    struct stat st;
+    if (writer->has_pump && check_pump(writer) < 0) {
+        bam_writer_abort(writer, result);
+        return -1;
+    }
+    const struct output_path *path = writer->settings.path;
+    errno = 0;
+    if (writer->has_pump) output_pump_close(&writer->pump);
+    uint64_t n_bytes = (uint64_t)htell(writer->raw);
+    int r = hclose(writer->raw);        /* writes what is buffered */
+    if (r < 0) (void)write_error(writer);
+    *result = (struct bam_writer_result){n_bytes, writer->lost_reader};
+    if (r == 0 && writer->file_exists) {
+        if (stat(path->temporary, &st) == 0) result->n_bytes = (uint64_t)st.st_size;
+        drop_old_index(writer);
+        r = output_path_commit(path);
+    }
+    if (r < 0 && writer->file_exists) output_path_drop(path);
+    free_writer(writer);
+    return r < 0 ? -1 : 0;
+}
+
+void bam_writer_abort(struct bam_writer *writer, struct bam_writer_result *result)
+{
+    *result = (struct bam_writer_result){0};
+    if (!writer) return;
+    result->lost_reader = writer->lost_reader;
+    if (writer->has_pump) output_pump_close(&writer->pump);
+    if (writer->raw) hclose_abruptly(writer->raw);
+    if (writer->file_exists) output_path_drop(writer->settings.path);
+    free_writer(writer);
+}

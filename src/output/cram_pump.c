@@ -1,0 +1,70 @@
+/* cram_pump.c -- see cram_pump.h. */
+#define _GNU_SOURCE             /* pipe2, F_SETPIPE_SZ */
+#include "output/cram_pump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PIPE_BYTES = 1 << 20, CHUNK_BYTES = 256 << 10 };
+
+int output_pump_open(struct output_pump *pump, hFILE **from)
+{
+    int fds[2];
+    char *chunk = malloc(CHUNK_BYTES);
+    if (!chunk || pipe2(fds, O_CLOEXEC) < 0) {
+        free(chunk);
+        return -1;
+    }
+    /* Where a user may not have so large a pipe the default does, with more switches. */
+    (void)fcntl(fds[1], F_SETPIPE_SZ, (int)PIPE_BYTES);
+    *from = hdopen(fds[1], "w");
+    if (!*from) {
+        (void)close(fds[0]);
+        (void)close(fds[1]);
+        free(chunk);
+        return -1;
+    }
+    pump->chunk = chunk;
+    pump->read_fd = fds[0];
+    atomic_init(&pump->error, 0);
+    atomic_init(&pump->target, NULL);
+    atomic_init(&pump->discarding, false);
+    return 0;
+}
+
+void output_pump_set_target(struct output_pump *pump, hFILE *target)
+{
+    atomic_store(&pump->target, target);
+}
+
+void output_pump_discard(struct output_pump *pump)
+{
+    atomic_store(&pump->discarding, true);
+}
+
+void output_pump_run(struct output_pump *pump)
+{
+    char *chunk = pump->chunk;
+    int error = 0;
+    for (;;) {
+        ssize_t n = read(pump->read_fd, chunk, CHUNK_BYTES);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) error = errno;
+        if (n > 0 && !error && !atomic_load(&pump->discarding)) {
+            errno = 0;
+            if (hwrite(atomic_load(&pump->target), chunk, (size_t)n) != n)
+                error = errno ? errno : EIO;
+        }
+        if (error) atomic_store(&pump->error, error);
+        if (n <= 0) return;
+    }
+}
+
+void output_pump_close(struct output_pump *pump)
+{
+    (void)close(pump->read_fd);
+    free(pump->chunk);
+    pump->chunk = NULL;
+}

@@ -1,0 +1,270 @@
+/*
+ * batch.c -- see batch.h.
+ *
+ * Why both ends of one arena: how many records there are, and how long their keys, is known only
+ * when they are there. Splitting the memory beforehand would waste it or overrun it.
+ */
+#include "pipeline/batch.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* More than an entry of 16 bytes and the alignment of what lies between the ends. */
+enum { MARGIN_BYTES = 1024 };
+
+static size_t align_up(size_t n, size_t alignment)
+{
+    return (n + alignment - 1) & ~(alignment - 1);
+}
+
+struct bam_batch *bam_batch_create(const struct sort_rules *rules, uint8_t *mem,
+                                   size_t mem_bytes)
+{
+    struct bam_batch *batch = calloc(1, sizeof *batch);
+    if (!batch) return NULL;
+    batch->rules = rules;
+    batch->mem = mem;
+    batch->mem_bytes = mem_bytes;
+    if (!mem) {
+        batch->mem_bytes = align_up(mem_bytes, 4096);
+        void *fresh = mmap(NULL, batch->mem_bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (fresh == MAP_FAILED) {
+            free(batch);
+            return NULL;
+        }
+        batch->mem = fresh;
+        batch->owns_mem = true;
+    }
+    bam_batch_reset(batch, 0);
+    return batch;
+}
+
+static void free_parts(struct bam_batch *batch)
+{
+    while (batch->parts) {
+        struct bam_batch_part *part = batch->parts;
+        batch->parts = part->next;
+        free(part);
+    }
+}
+
+void bam_batch_destroy(struct bam_batch *batch)
+{
+    if (!batch) return;
+    free_parts(batch);
+    if (batch->owns_mem) (void)munmap(batch->mem, batch->mem_bytes);
+    free(batch);
+}
+
+void bam_batch_reset(struct bam_batch *batch, size_t gap_bytes)
+{
+    free_parts(batch);
+    batch->last_part = &batch->parts;
+    batch->gap_bytes = gap_bytes;
+    batch->gap_is_open = true;
+    batch->raw_begin = batch->raw_end = batch->walk_at = gap_bytes;
+    batch->n_records = 0;
+    batch->entries = NULL;
+    batch->sorted = false;
+    batch->sum = (struct content_sum){0};
+    batch->any_placed = false;
+    atomic_store(&batch->top, batch->mem_bytes);
+    atomic_store(&batch->unindexed_bytes, 0);
+    atomic_store(&batch->result_bytes, 0);
+    atomic_store(&batch->n_pending, 1);
+}
+
+/*
+ * What records take besides their raw bytes, at worst. Coordinate: an entry of 16 bytes for a
+ * record of 37. Others: a keyed_record and an entry; the worst natural key is twice as long as its
+ * name, so that a record of 291 bytes with a name of 254 takes 528 + 16.
+ */
+static size_t index_bytes_at_worst(enum sort_order order, size_t raw_bytes)
+{
+    return sort_order_is_fixed(order) ? raw_bytes / 2 : 2 * raw_bytes;
+}
+
+double bam_batch_memory_at_worst(enum sort_order order)
+{
+    return 1 + (double)index_bytes_at_worst(order, 1000) / 1000;
+}
+
+static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
+{
+    return sort_order_is_fixed(order) ? free_bytes / 3 * 2 : free_bytes / 3;
+}
+
+/* The same of the part of the straddler that the gap takes: an entry, which the margin covers, or a
+   key, which may be nearly as long as the record (a tag's value). */
+static size_t gap_index_bytes(enum sort_order order, size_t gap_bytes)
+{
+    return sort_order_is_fixed(order) ? 0 : index_bytes_at_worst(order, gap_bytes);
+}
+
+size_t bam_batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes)
+{
+    return gap_bytes + gap_index_bytes(order, gap_bytes) + raw_bytes +
+           index_bytes_at_worst(order, raw_bytes) + 4096;
+}
+
+size_t bam_batch_room(const struct bam_batch *batch)
+{
+    /* Workers first take from the top and then count bytes as indexed; reading in the opposite
+       order errs on the safe side. */
+    size_t unindexed = atomic_load(&batch->unindexed_bytes);
+    size_t taken = batch->raw_end + atomic_load(&batch->result_bytes) + MARGIN_BYTES +
+                   index_bytes_at_worst(batch->rules->order, unindexed);
+    if (batch->gap_is_open) taken += gap_index_bytes(batch->rules->order, batch->gap_bytes);
+    size_t top = atomic_load(&batch->top);
+    return top > taken ? raw_bytes_at_worst(batch->rules->order, top - taken) : 0;
+}
+
+void bam_batch_append(struct bam_batch *batch, size_t raw_bytes)
+{
+    batch->raw_end += raw_bytes;
+    atomic_fetch_add(&batch->unindexed_bytes, raw_bytes);
+}
+
+void bam_batch_prepend(struct bam_batch *batch, const uint8_t *bytes, size_t n_bytes)
+{
+    batch->gap_is_open = false;
+    batch->raw_begin -= n_bytes;
+    batch->walk_at = batch->raw_begin;
+    if (n_bytes > 0) memcpy(batch->mem + batch->raw_begin, bytes, n_bytes);
+    atomic_fetch_add(&batch->unindexed_bytes, n_bytes);
+}
+
+struct bam_batch_part *bam_batch_add_part(struct bam_batch *batch, size_t to, size_t n_records,
+                                          uint64_t first_record)
+{
+    struct bam_batch_part *part = calloc(1, sizeof *part);
+    if (!part) return NULL;
+    part->batch = batch;
+    part->from = batch->mem + batch->walk_at;
+    part->to = batch->mem + to;
+    part->n_records = n_records;
+    part->first_record = first_record;
+    *batch->last_part = part;
+    batch->last_part = &part->next;
+    batch->walk_at = to;
+    batch->n_records += n_records;
+    atomic_fetch_add(&batch->n_pending, 1);
+    return part;
+}
+
+/* Takes n_bytes from the upper end. */
+static void *take_from_top(struct bam_batch *batch, size_t n_bytes)
+{
+    return batch->mem + (atomic_fetch_sub(&batch->top, n_bytes) - n_bytes);
+}
+
+static void index_fixed(struct bam_batch_part *part, struct content_sum *sum)
+{
+    const struct sort_rules *rules = part->batch->rules;
+    struct sort_entry *entry = take_from_top(part->batch, part->n_records * sizeof *entry);
+    part->index = entry;
+    for (const uint8_t *rec = part->from; rec < part->to;) {
+        size_t rec_bytes = bam_record_bytes(rec);
+        content_sum_add(sum, rec, rec_bytes);
+        *entry++ = (struct sort_entry){sort_key_fixed(rules, rec), rec};
+        rec += rec_bytes;
+    }
+}
+
+static int index_keyed(struct bam_batch_part *part, struct content_sum *sum,
+                       struct bam_batch_problem *problem)
+{
+    struct bam_batch *batch = part->batch;
+    const struct sort_rules *rules = batch->rules;
+    size_t total_bytes = 0;
+    problem->record = part->first_record;
+    for (uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
+        size_t n_bytes = sort_key_bytes(rules, rec, &problem->text);
+        if (n_bytes == 0) {
+            problem->read_name = (const char *)bam_record_name(rec);
+            return -1;
+        }
+        total_bytes += keyed_record_bytes(n_bytes);
+        problem->record++;
+    }
+    atomic_fetch_add(&batch->result_bytes, part->n_records * sizeof(struct sort_entry));
+    uint8_t *at = take_from_top(batch, total_bytes);
+    part->index = at;
+    for (uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
+        struct keyed_record *kr = (struct keyed_record *)at;
+        sort_rules_admit(rules, rec, sum);
+        kr->record = rec;
+        kr->key_bytes = (uint32_t)sort_key_encode(rules, rec, kr->key);
+        at += keyed_record_bytes(kr->key_bytes);
+        part->any_placed |= bam_record_tid(rec) >= 0;
+    }
+    return 0;
+}
+
+int bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs, struct content_sum *sum,
+                         struct bam_batch_problem *problem)
+{
+    *problem = (struct bam_batch_problem){.record = part->first_record};
+    if (part->source) memcpy(part->from, part->source, (size_t)(part->to - part->from));
+    for (const uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
+        problem->text = bam_record_check(rec, n_refs);
+        if (!problem->text && !part->batch->rules->long_positions && bam_record_is_long(rec))
+            problem->text = "it has a tag whose name is not two letters or digits";
+        if (problem->text) return -1;
+        problem->record++;
+    }
+    if (sort_order_is_fixed(part->batch->rules->order))
+        index_fixed(part, sum);
+    else if (index_keyed(part, sum, problem) < 0)
+        return -1;
+    atomic_fetch_sub(&part->batch->unindexed_bytes, (size_t)(part->to - part->from));
+    return 0;
+}
+
+/* Gathers the entries of all parts, in input order. */
+static void gather_entries(const struct bam_batch *batch, struct sort_entry *out)
+{
+    for (const struct bam_batch_part *part = batch->parts; part; part = part->next) {
+        if (sort_order_is_fixed(batch->rules->order)) {
+            memcpy(out, part->index, part->n_records * sizeof *out);
+            out += part->n_records;
+            continue;
+        }
+        const uint8_t *at = part->index;
+        for (size_t i = 0; i < part->n_records; i++) {
+            const struct keyed_record *kr = (const struct keyed_record *)at;
+            *out++ = (struct sort_entry){0, kr};
+            at += keyed_record_bytes(kr->key_bytes);
+        }
+    }
+}
+
+int bam_batch_sort(struct bam_batch *batch, struct merge_space *space)
+{
+    size_t n = batch->n_records;
+    if (n > 0) {
+        if (merge_space_reserve(space, n, 1) < 0) return -1;
+        gather_entries(batch, space->buffer[0]);
+        sort_entries(batch->rules->order, space->buffer[0], n, space->buffer[1]);
+        /* Coordinate entries fill the upper end without a hole: the sorted ones replace them. */
+        size_t at = sort_order_is_fixed(batch->rules->order) ? atomic_load(&batch->top)
+                                                      : align_up(batch->raw_end, 16);
+        batch->entries = (struct sort_entry *)(batch->mem + at);
+        memcpy(batch->entries, space->buffer[0], n * sizeof *batch->entries);
+    }
+    free_parts(batch);
+    batch->last_part = &batch->parts;
+    return 0;
+}
+
+size_t bam_batch_raw_bytes(const struct bam_batch *batch)
+{
+    return batch->walk_at - batch->raw_begin;
+}
+
+size_t bam_batch_used_bytes(const struct bam_batch *batch)
+{
+    return batch->raw_end + atomic_load(&batch->result_bytes) + batch->mem_bytes -
+           atomic_load(&batch->top);
+}

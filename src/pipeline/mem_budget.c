@@ -1,0 +1,107 @@
+/* mem_budget.c -- see mem_budget.h. */
+#include "pipeline/mem_budget.h"
+
+enum {
+    KIB = 1024,
+    MIN_PIECE_BYTES = 64 * KIB,         /* a BGZF block is never split */
+    MAX_PIECE_BYTES = 512 * KIB,        /* fits the second-level cache with its compressed form */
+    MIN_BATCH_BYTES = 256 * KIB,
+    MAX_BATCH_BYTES = 128 * KIB * KIB,  /* one job sorts a batch: 128 MiB take some 30 ms */
+    MIN_BATCHES = 4,
+    MANY_BATCHES = 16,                  /* wanted: 6 are spilled while 6 others fill */
+    MIN_BLOCK_BYTES = KIB,              /* a handful of short reads: for thousands of runs only */
+    MANY_RUNS = 256,
+    MAX_BLOCK_BYTES = 256 * KIB,        /* raw block and compressed form stay in the L2 cache */
+    MIN_PACK_BYTES = 256 * KIB,
+    MAX_PACK_BYTES = 1024 * KIB,
+    MIN_SEGMENT_BYTES = 256 * KIB,
+    MAX_SEGMENT_BYTES = 2048 * KIB,     /* a last, short BGZF block in 32 costs no compression */
+};
+
+static size_t clamp(size_t value, size_t low, size_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_threads)
+{
+    if (n_threads < 1) n_threads = 1;
+    /* A thread has two pieces and one pack waiting at least; with many threads and little memory
+       these get small. */
+    size_t share = total_bytes / (32 + 8 * (size_t)n_threads);
+    *budget = (struct mem_budget){
+        .total_bytes = total_bytes,
+        .n_threads = n_threads,
+        .piece_bytes = clamp(share / 8, MIN_PIECE_BYTES, MAX_PIECE_BYTES),
+        .n_pieces = 2 * n_threads + 2,
+        .pack_bytes = clamp(share, MIN_PACK_BYTES, MAX_PACK_BYTES),
+        .n_packs = n_threads + 2,
+        .segment_bytes = clamp(share, MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES),
+        .n_segments = 2 * n_threads + 2,
+    };
+    budget->text_bytes = budget->piece_bytes / 4;
+    budget->max_text_bytes = budget->n_pieces * budget->text_bytes;
+    size_t reserve = budget->n_pieces * budget->piece_bytes + budget->n_packs * budget->pack_bytes +
+                     2 * (size_t)n_threads * MAX_BLOCK_BYTES;
+    size_t left = total_bytes > reserve ? total_bytes - reserve : 0;
+    /* Each worker may be sorting a batch, for which it needs spare entries: an eighth of the batch
+       is enough for 150 bp reads and longer. */
+    size_t n = clamp(left / MIN_BATCH_BYTES, MIN_BATCHES, MANY_BATCHES);
+    size_t parts = 8 * n + 2 * (size_t)n_threads;
+    size_t batch_bytes = left / parts * 8;
+    if (batch_bytes > MAX_BATCH_BYTES) {
+        batch_bytes = MAX_BATCH_BYTES;
+        n = (left - n_threads * (batch_bytes / 4)) / batch_bytes;
+    }
+    budget->batch_bytes = clamp(batch_bytes, MIN_BATCH_BYTES, MAX_BATCH_BYTES) & ~(size_t)4095;
+    mem_budget_set_batches(budget, (unsigned)n);
+}
+
+void mem_budget_set_batches(struct mem_budget *budget, unsigned n)
+{
+    budget->n_batches = n;
+    budget->run_batches = (unsigned)clamp(budget->long_runs ? n * 3 / 4 : n * 3 / 8, 1, n);
+    budget->full_batches = n > 1 + budget->run_batches ? n - 1 - budget->run_batches : 1;
+    if (budget->full_batches < budget->run_batches) budget->full_batches = budget->run_batches;
+    /* One batch is being filled, and two are left for while the run is written. */
+    budget->first_full_batches = n > 3 + budget->full_batches ? n - 3 : budget->full_batches;
+}
+
+void mem_budget_lengthen_runs(struct mem_budget *budget)
+{
+    budget->long_runs = true;
+    mem_budget_set_batches(budget, budget->n_batches);
+}
+
+size_t mem_budget_scan_bytes(const struct mem_budget *budget)
+{
+    return budget->long_runs ? budget->total_bytes / 8 * 5 : budget->total_bytes / 2;
+}
+
+size_t mem_budget_compaction_bytes(const struct mem_budget *budget)
+{
+    return mem_budget_compaction_batches(budget) * budget->batch_bytes;
+}
+
+unsigned mem_budget_compaction_batches(const struct mem_budget *budget)
+{
+    /* Of the four that there are at least one is filled, one sorted and one spilled. */
+    return budget->n_batches < 8 ? 1 : budget->n_batches / 4;
+}
+
+size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
+                              unsigned n_runs_expected)
+{
+    size_t n = run + 1 > n_runs_expected ? run + 1 : n_runs_expected;
+    /* Smaller ones leave more to read ahead; at half the size zstd makes 1 % more of them. */
+    size_t share = budget->total_bytes / (budget->long_runs ? 16 : 8) / n;
+    if (n > MANY_RUNS) share = share * MANY_RUNS / n;
+    return clamp(share, MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
+}
+
+size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes)
+{
+    /* Open blocks: raw with entries, compressed, and once more compressed inside RocksDB's
+       iterator. Segments: blocks that only they hold, and their output. */
+    return 2 * open_bytes + 2 * (size_t)budget->n_segments * budget->segment_bytes;
+}

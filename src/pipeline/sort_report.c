@@ -1,0 +1,99 @@
+/* sort_report.c -- see sort_report.h. */
+#include "pipeline/sort_report.h"
+
+#include "util/diag.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+double sort_report_wall_seconds(const struct sort_report *report)
+{
+    double seconds = 0;
+    for (int i = 0; i < SORT_N_PHASES; i++) seconds += report->phases[i].wall_seconds;
+    return seconds;
+}
+
+void sort_report_print_checksum(const struct sort_report *report, FILE *to)
+{
+    (void)fprintf(to, "xxh3sum:%016" PRIx64 " records:%" PRIu64 " bytes:%" PRIu64 "\n",
+                  report->checksum, report->n_records, report->raw_bytes);
+}
+
+static double megabytes(uint64_t n_bytes)
+{
+    return 1e-6 * (double)n_bytes;
+}
+
+/* Scripts look for these words: only new ones may be added, before the wall time. */
+static void print_closing_line(const struct sort_report *r)
+{
+    const struct process_usage *phases = r->phases;
+    const struct process_usage *last = &phases[SORT_PHASE_CLOSE];
+    double wall = sort_report_wall_seconds(r), cpu = 0;
+    double load = phases[SORT_PHASE_LOAD].wall_seconds + phases[SORT_PHASE_SETTLE].wall_seconds;
+    double merge = phases[SORT_PHASE_MERGE].wall_seconds + last->wall_seconds;
+    for (int i = 0; i < SORT_N_PHASES; i++)
+        cpu += phases[i].user_seconds + phases[i].system_seconds;
+    char input[32] = "?";       /* what htslib decodes from a pipe */
+    if (r->input_bytes > 0)
+        (void)snprintf(input, sizeof input, "%.1f", megabytes(r->input_bytes));
+    diag_note("sorted %" PRIu64 " records, %.1f MB; %s MB in, %.1f MB out; %u runs on disk, %.1f "
+              "MB temporary, %.1f MB compacted; %.1f s wall (load %.1f, merge %.1f), %.1f s CPU, "
+              "%.1f MiB peak memory, %.1f MB/s",
+              r->n_records, megabytes(r->raw_bytes), input, megabytes(r->output_bytes),
+              r->store.n_runs, megabytes(r->store.run_bytes), megabytes(r->store.compacted_bytes),
+              wall, load, merge, cpu, (double)process_peak_bytes() / (1 << 20),
+              wall > 0 ? megabytes(r->raw_bytes) / wall : 0);
+}
+
+static void print_store_details(const struct sort_report *r)
+{
+    const struct run_store_stats *store = &r->store;
+    const struct disk_traits *disk = &store->disk;
+    char rotation[DISK_ROTATION_TEXT_BYTES];
+    diag_note("temporary disk: %s%s%s", disk->file_system,
+              disk->is_memory    ? ", which is memory"
+              : disk->is_network ? ", a network file system"
+                                 : "",
+              disk_rotation_text(&disk->rotation, rotation));
+    if (disk->seek_seconds > 0)
+        diag_note("temporary disk (%s): a seek takes %.2f ms, %.1f at a time, reading in order "
+                  "%.0f MB/s", disk->file_system, 1e3 * disk->seek_seconds, disk->parallel,
+                  1e-6 * disk->bytes_per_second);
+    const unsigned *n = r->runs_of_codec;
+    /* All runs of a store that is resumed may have been there. */
+    if (n[TEMP_CODEC_NONE] + n[TEMP_CODEC_SNAPPY] + n[TEMP_CODEC_LZ4] + n[TEMP_CODEC_ZSTD] > 0)
+        diag_note("codec: %u runs none, %u snappy, %u lz4, %u zstd; the last one because %s",
+                  n[TEMP_CODEC_NONE], n[TEMP_CODEC_SNAPPY], n[TEMP_CODEC_LZ4],
+                  n[TEMP_CODEC_ZSTD], codec_reason_text(r->codec_reason));
+    diag_note("compaction %s, because %s", store->compacted ? "on" : "off",
+              compaction_reason_text(store->reason));
+    if (store->compacted)
+        diag_note("compacted %u files at a time beyond %u, reading %zu KiB at a time",
+                  store->width, store->max_files, store->compaction_read_bytes >> 10);
+    char size[32] = "read ahead by the kernel";
+    if (store->scan_read_bytes > 0)
+        (void)snprintf(size, sizeof size, "%zu KiB at a time", store->scan_read_bytes >> 10);
+    diag_note("the merge read %u files, %s%s, with about %" PRIu64 " seeks in all", store->n_files,
+              size, store->direct ? " past the page cache" : "", store->n_seeks);
+}
+
+void sort_report_print(const struct sort_report *report, bool details)
+{
+    print_closing_line(report);
+    if (details) {
+        diag_note("%u batches merged from memory, reader waited %.2f s for memory",
+                  report->n_batches_kept, report->waits[WAIT_READER_MEMORY]);
+        if (report->store.n_runs > 0) print_store_details(report);
+    }
+    for (char **path = report->store_paths; path && *path; path++)
+        diag_note("the temporary data are kept in '%s'", *path);
+}
+
+void sort_report_release(struct sort_report *report)
+{
+    for (char **path = report->store_paths; path && *path; path++) free(*path);
+    free(report->store_paths);
+    report->store_paths = NULL;
+    sample_series_release(&report->series);
+}

@@ -1,0 +1,87 @@
+/* bam_block.c -- see bam_block.h for the format. */
+#include "store/bam_block.h"
+
+#include "order/merge.h"
+
+static const uint8_t magic[4] = {'R', 'S', 'B', 2};
+
+size_t bam_block_bound(enum temp_codec codec, size_t raw_bytes, size_t last_bound_bytes)
+{
+    return BAM_BLOCK_HEADER_BYTES + last_bound_bytes + temp_codec_bound(codec, raw_bytes);
+}
+
+ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec, const uint8_t *raw,
+                         size_t raw_bytes, uint32_t n_records, const uint8_t *last_bound,
+                         size_t last_bound_bytes, uint8_t *out)
+{
+    uint8_t *payload = out + BAM_BLOCK_HEADER_BYTES + last_bound_bytes;
+    size_t room = temp_codec_bound(codec, raw_bytes);
+    ssize_t payload_bytes = temp_codec_compress(coder, codec, raw, raw_bytes, payload, room);
+    if (payload_bytes < 0) return -1;
+    uint64_t raw_bytes_64 = raw_bytes;
+    uint32_t codec_32 = codec, last_bound_bytes_32 = (uint32_t)last_bound_bytes;
+    memcpy(out + 8, magic, 4);
+    memcpy(out + 12, &codec_32, 4);
+    memcpy(out + 16, &n_records, 4);
+    memcpy(out + 20, &last_bound_bytes_32, 4);
+    memcpy(out + 24, &raw_bytes_64, 8);
+    memcpy(out + BAM_BLOCK_HEADER_BYTES, last_bound, last_bound_bytes);
+    size_t size = BAM_BLOCK_HEADER_BYTES + last_bound_bytes + (size_t)payload_bytes;
+    uint64_t checksum = XXH3_64bits(out + 8, size - 8);
+    memcpy(out, &checksum, 8);
+    return (ssize_t)size;
+}
+
+int bam_block_parse(const uint8_t *value, size_t value_bytes, struct bam_block *block)
+{
+    if (value_bytes < BAM_BLOCK_HEADER_BYTES || memcmp(value + 8, magic, 4) != 0) return -1;
+    uint32_t codec, last_bound_bytes;
+    memcpy(&codec, value + 12, 4);
+    memcpy(&block->n_records, value + 16, 4);
+    memcpy(&last_bound_bytes, value + 20, 4);
+    memcpy(&block->raw_bytes, value + 24, 8);
+    if (codec >= TEMP_CODEC_COUNT || last_bound_bytes <= MERGE_BOUND_TAIL_BYTES ||
+        value_bytes - BAM_BLOCK_HEADER_BYTES < last_bound_bytes || block->n_records == 0)
+        return -1;
+    block->codec = (enum temp_codec)codec;
+    block->last_bound = value + BAM_BLOCK_HEADER_BYTES;
+    block->last_bound_bytes = last_bound_bytes;
+    block->payload = block->last_bound + last_bound_bytes;
+    block->payload_bytes = value_bytes - BAM_BLOCK_HEADER_BYTES - last_bound_bytes;
+    return 0;
+}
+
+bool bam_block_verify(const uint8_t *value, size_t value_bytes)
+{
+    uint64_t checksum;
+    if (value_bytes < BAM_BLOCK_HEADER_BYTES) return false;
+    memcpy(&checksum, value, 8);
+    return checksum == XXH3_64bits(value + 8, value_bytes - 8);
+}
+
+bool bam_block_is_plausible(const struct bam_block *block)
+{
+    /* One record of nearly 2^31 bytes and what stands with it in a block. */
+    return block->raw_bytes <= UINT32_MAX &&
+           block->n_records <= block->raw_bytes / BAM_RECORD_MIN_BYTES;
+}
+
+ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block *block,
+                          const uint8_t *raw, int32_t n_refs)
+{
+    const uint8_t *rec = raw, *end = raw + block->raw_bytes;
+    size_t n_records = 0, keyed_bytes = 0;
+    const char *problem;
+    while (end - rec >= BAM_RECORD_MIN_BYTES) {
+        size_t rec_bytes = bam_record_bytes(rec);
+        if (rec_bytes > (size_t)(end - rec) || bam_record_check(rec, n_refs)) return -1;
+        if (!sort_order_is_fixed(rules->order)) {
+            size_t key_bytes = sort_key_bytes(rules, rec, &problem);
+            if (key_bytes == 0) return -1;      /* it had one when it was read */
+            keyed_bytes += keyed_record_bytes(key_bytes);
+        }
+        rec += rec_bytes;
+        n_records++;
+    }
+    return rec == end && n_records == block->n_records ? (ssize_t)keyed_bytes : -1;
+}

@@ -1,0 +1,25 @@
+/*
+ * checkpoint.h -- a store that another process left, opened to be finished: all its directories,
+ * locked, and its record.
+ *
+ * Ownership: the kept store owns what it shows. Threads: one at a time. Errors: NULL after a
+ * message that says why there is nothing to resume.
+ */
+#ifndef ROCKSORT_STORE_CHECKPOINT_H
+#define ROCKSORT_STORE_CHECKPOINT_H
+
+#include "store/checkpoint_dir.h"
+
+struct kept_store {
+    struct store_record record;
+    struct store_dir *dirs;     /* in the order of the record */
+    size_t n_dirs;
+};
+
+/* `path`: one of the store's directories. */
+struct kept_store *kept_store_open(const char *path);
+
+/* Releases the locks; NULL is accepted. */
+void kept_store_close(struct kept_store *store);
+
+#endif

@@ -1,0 +1,244 @@
+/* checkpoint_dir.c -- see checkpoint_dir.h. */
+#include "store/checkpoint_dir.h"
+
+#include "store/temp_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A record that is longer was not written by us: a header of ten million references has 500 MB. */
+#define MAX_RECORD_BYTES ((off_t)8 << 30)
+
+enum { OPEN_DIR = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+
+static const char lock_new[] = SCRATCH_LOCK_NAME ".new";
+static const char record_new[] = SCRATCH_RECORD_NAME ".new";
+
+/* Makes a file of ours alone. */
+static int create_at(int dir_fd, const char *name)
+{
+    return openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* Closes without changing errno. */
+static void close_quietly(int fd)
+{
+    int saved = errno;
+    if (fd >= 0) (void)close(fd);
+    errno = saved;
+}
+
+/* True if the file system knows no locks. RocksDB's own, which is of another kind, must do then. */
+static bool cannot_lock(void)
+{
+    return errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
+}
+
+int store_dir_claim(const char *path)
+{
+    int dir_fd = open(path, OPEN_DIR);
+    if (dir_fd < 0) return -1;
+    int fd = create_at(dir_fd, lock_new);
+    /* It gets its name when it is locked: from then on others take the directory for a store. */
+    if (fd >= 0 && ((flock(fd, LOCK_EX | LOCK_NB) < 0 && !cannot_lock()) ||
+                    renameat(dir_fd, lock_new, dir_fd, SCRATCH_LOCK_NAME) < 0)) {
+        close_quietly(fd);
+        fd = -1;
+    }
+    close_quietly(dir_fd);
+    return fd;
+}
+
+static int write_all(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t written = write(fd, bytes, n);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return -1;
+        bytes += written;
+        n -= (size_t)written;
+    }
+    return 0;
+}
+
+/* Makes the name of the directory itself durable, as far as that is possible. */
+static void sync_parent(int dir_fd)
+{
+    int fd = openat(dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;         /* it may be searched but not read */
+    (void)fsync(fd);
+    (void)close(fd);
+}
+
+int store_dir_write(const char *path, const struct store_record *record)
+{
+    kstring_t text = {0, 0, NULL};
+    int dir_fd = open(path, OPEN_DIR), fd = -1, r = -1;
+    if (dir_fd >= 0 && store_record_format(record, &text) < 0) {
+        errno = ENOMEM;
+    } else if (dir_fd >= 0) {
+        (void)unlinkat(dir_fd, record_new, 0);
+        fd = create_at(dir_fd, record_new);
+        if (fd >= 0 && write_all(fd, text.s, text.l) == 0 && fsync(fd) == 0 &&
+            renameat(dir_fd, record_new, dir_fd, SCRATCH_RECORD_NAME) == 0 && fsync(dir_fd) == 0)
+            r = 0;
+    }
+    if (r == 0) sync_parent(dir_fd);
+    close_quietly(fd);
+    close_quietly(dir_fd);
+    ks_free(&text);
+    return r;
+}
+
+/* True if a file or directory is ours and nobody else may do anything with it. */
+static bool is_private(const struct stat *st)
+{
+    return st->st_uid == geteuid() && (st->st_mode & 077) == 0;
+}
+
+/* Opens and locks LOCK. */
+static int lock_dir(struct store_dir *dir, const char **problem)
+{
+    struct stat held, there;
+    dir->lock_fd = openat(dir->fd, SCRATCH_LOCK_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (dir->lock_fd < 0 && (errno == EROFS || errno == EACCES || errno == EMFILE)) {
+        *problem = "cannot be locked; look at permissions, at the disk and 'ulimit -n'";
+        return STORE_DIR_CLOSED;
+    }
+    if (dir->lock_fd < 0 || fstat(dir->lock_fd, &held) < 0 || !S_ISREG(held.st_mode) ||
+        !is_private(&held)) {
+        *problem = "is not a store of rocksort; --clean DIR lists those in DIR";
+        return STORE_DIR_FOREIGN;
+    }
+    dir->is_locked = flock(dir->lock_fd, LOCK_EX | LOCK_NB) == 0;
+    if (!dir->is_locked && !cannot_lock()) {
+        *problem = "is in use by another rocksort; wait until that has ended";
+        return STORE_DIR_BUSY;
+    }
+    /* Whoever held it may have removed everything meanwhile. */
+    if (fstatat(dir->fd, SCRATCH_LOCK_NAME, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+        there.st_ino != held.st_ino || there.st_dev != held.st_dev) {
+        *problem = "has just been removed; sort the input again";
+        return STORE_DIR_BUSY;
+    }
+    return STORE_DIR_OK;
+}
+
+/* Opens a directory; as store_dir_open, without the lock. */
+static int open_dir(const char *path, struct store_dir *dir, const char **problem)
+{
+    struct stat st, named;
+    int r = STORE_DIR_FOREIGN;
+    *dir = (struct store_dir){NULL, -1, -1, false};
+    dir->fd = open(path, OPEN_DIR);
+    if (dir->fd < 0) {
+        *problem = errno == ENOENT ? "does not exist; --clean DIR lists the stores in DIR"
+                   : errno == ENOTDIR || errno == ELOOP
+                       ? "is not a directory, or is a symbolic link; name the directory itself"
+                       : "cannot be opened; look at its permissions and 'ulimit -n'";
+    } else if (fstat(dir->fd, &st) < 0 || !is_private(&st)) {
+        *problem = "must belong to you and be closed to others (chmod 700)";
+    } else {
+        /* The way there may change; what was opened must be what is named. */
+        dir->path = realpath(path, NULL);
+        if (!dir->path || stat(dir->path, &named) < 0 || named.st_ino != st.st_ino ||
+            named.st_dev != st.st_dev)
+            *problem = "has just been moved; give its new name";
+        else
+            r = STORE_DIR_OK;
+    }
+    if (r != STORE_DIR_OK) store_dir_close(dir);
+    return r;
+}
+
+int store_dir_open(const char *path, struct store_dir *dir, const char **problem)
+{
+    int r = open_dir(path, dir, problem);
+    if (r == STORE_DIR_OK && (r = lock_dir(dir, problem)) != STORE_DIR_OK) store_dir_close(dir);
+    return r;
+}
+
+int store_dir_open_patiently(const char *path, struct store_dir *dir, const char **problem)
+{
+    enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
+    int r = store_dir_open(path, dir, problem);
+    for (int i = 0; r == STORE_DIR_BUSY && i < TRIES; i++) {
+        (void)usleep(WAIT_MICROSECONDS);
+        r = store_dir_open(path, dir, problem);
+    }
+    return r;
+}
+
+int store_dir_peek(const char *path, struct store_record *record)
+{
+    enum { MOST_BYTES = 4 << 20 };      /* the header of an assembly with 100,000 contigs */
+    struct store_dir dir;
+    struct stat st;
+    const char *problem;
+    int r = open_dir(path, &dir, &problem);
+    if (r != STORE_DIR_OK) return r;
+    bool small = fstatat(dir.fd, SCRATCH_RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                 st.st_size <= MOST_BYTES;
+    r = small ? store_dir_read(&dir, record, &problem) : STORE_DIR_BAD;
+    store_dir_close(&dir);
+    return r;
+}
+
+bool store_dir_has_record(const struct store_dir *dir)
+{
+    struct stat st;
+    return fstatat(dir->fd, SCRATCH_RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Reads the whole file; NULL with *problem. */
+static char *read_record(int fd, size_t *n_bytes, const char **problem)
+{
+    struct stat st;
+    *problem = "has a STORE file that rocksort did not write; sort the input again";
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !is_private(&st) ||
+        st.st_size > MAX_RECORD_BYTES)
+        return NULL;
+    char *text = malloc((size_t)st.st_size + 1);
+    *problem = "has a STORE file that does not fit into memory";
+    if (!text) return NULL;
+    for (*n_bytes = 0; *n_bytes < (size_t)st.st_size;) {
+        ssize_t n = read(fd, text + *n_bytes, (size_t)st.st_size - *n_bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        *n_bytes += (size_t)n;
+    }
+    if (*n_bytes == (size_t)st.st_size) return text;
+    *problem = "has a STORE file that cannot be read; the disk may be faulty";
+    free(text);
+    return NULL;
+}
+
+int store_dir_read(const struct store_dir *dir, struct store_record *record, const char **problem)
+{
+    int fd = openat(dir->fd, SCRATCH_RECORD_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        *problem = "has no STORE file: it began with --no-resume or ended early; sort the input "
+                   "again";
+        return STORE_DIR_BAD;
+    }
+    size_t n_bytes;
+    char *text = read_record(fd, &n_bytes, problem);
+    (void)close(fd);
+    if (!text) return STORE_DIR_BAD;
+    int r = store_record_parse(text, n_bytes, record, problem);
+    free(text);
+    return r == 0 ? STORE_DIR_OK : STORE_DIR_BAD;
+}
+
+void store_dir_close(struct store_dir *dir)
+{
+    close_quietly(dir->lock_fd);
+    close_quietly(dir->fd);
+    free(dir->path);
+    *dir = (struct store_dir){NULL, -1, -1, false};
+}

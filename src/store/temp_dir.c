@@ -1,0 +1,229 @@
+/* temp_dir.c -- see temp_dir.h. */
+#define _GNU_SOURCE             /* getdents64 */
+#include "store/temp_dir.h"
+
+#include "util/diag.h"
+#include "util/grow.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    REMOVE_TRIES = 100,
+    RETRY_MICROSECONDS = 10000,
+    MAX_BASE_BYTES = 200,       /* of the 255 that a name may have */
+};
+
+static int is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+char *scratch_dir_create(const char *prefix, const char *output)
+{
+    struct stat st;
+    /* Beside a device or a pipe, or where a URL points, is no place for files. */
+    bool exists = output && stat(output, &st) == 0;
+    if (output && (strstr(output, "://") ||
+                   (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))))
+        output = NULL;
+    const char *base = prefix ? prefix : output;
+    if (!base) {
+        base = getenv("TMPDIR");
+        if (!base || !*base) base = ".";
+    }
+    const char *joint = "/";
+    if (!is_directory(base) || (!prefix && output)) joint = ".";
+    /* A name may be too long for more to be added. */
+    const char *slash = strrchr(base, '/');
+    size_t n = strlen(base), dir_bytes = slash ? (size_t)(slash + 1 - base) : 0;
+    if (strcmp(joint, ".") == 0 && n > dir_bytes + MAX_BASE_BYTES) n = dir_bytes + MAX_BASE_BYTES;
+    size_t room = n + 64;
+    char *path = malloc(room);
+    if (!path) {
+        diag_no_memory();
+        return NULL;
+    }
+    if (strcmp(joint, "/") == 0 && base[n - 1] == '/') joint = "";
+    (void)snprintf(path, room, "%.*s%srocksort.%ld.XXXXXX", (int)n, base, joint, (long)getpid());
+    if (!mkdtemp(path)) {
+        diag_error("cannot create the temporary directory '%s': %s; choose another place with -T",
+                   path, strerror(errno));
+        free(path);
+        return NULL;
+    }
+    return path;
+}
+
+bool scratch_dir_is_name(const char *name)
+{
+    static const char word[] = "rocksort.";
+    enum { RANDOM_CHARACTERS = 6 };
+    size_t n = strlen(name);
+    if (n < sizeof word + 1 + RANDOM_CHARACTERS) return false;
+    const char *at = name + n - RANDOM_CHARACTERS - 1, *number_end = at;
+    if (*at != '.') return false;
+    while (at > name && at[-1] >= '0' && at[-1] <= '9') at--;
+    size_t n_before = (size_t)(at - name), n_word = sizeof word - 1;
+    if (at == number_end || n_before < n_word || memcmp(at - n_word, word, n_word) != 0)
+        return false;
+    return n_before == n_word || at[-(ptrdiff_t)n_word - 1] == '.';
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+ssize_t scratch_dir_list(const char *path, char ***names)
+{
+    size_t n = 0, room = 0;
+    *names = NULL;
+    DIR *dir = opendir(path);
+    if (!dir) return -1;
+    bool whole = true;
+    for (struct dirent *entry; whole && (entry = readdir(dir)) != NULL;) {
+        if (!scratch_dir_is_name(entry->d_name)) continue;
+        whole = grow_array(names, &room, n + 1, n + 15, sizeof **names) == 0 &&
+                ((*names)[n] = strdup(entry->d_name)) != NULL;
+        if (whole) n++;
+    }
+    (void)closedir(dir);
+    if (n > 0) qsort(*names, n, sizeof **names, compare_names);
+    if (whole) return (ssize_t)n;
+    while (n > 0) free((*names)[--n]);
+    free(*names);
+    errno = ENOMEM;
+    return -1;
+}
+
+char *scratch_dir_path(const char *parent, const char *name)
+{
+    size_t n = strlen(parent), room = n + strlen(name) + 2;
+    char *path = malloc(room);
+    if (path) (void)snprintf(path, room, "%s%s%s", parent, parent[n - 1] == '/' ? "" : "/", name);
+    return path;
+}
+
+/* Calls visit for each name in the directory that is open, but . and .. ; not opendir, which takes
+   memory from the heap: there may be none when this is called to clean up. */
+static void for_each_name(int dir_fd, void (*visit)(int dir_fd, const char *name, void *arg),
+                          void *arg)
+{
+    _Alignas(struct dirent64) char entries[4096];
+    ssize_t n_bytes;
+    while ((n_bytes = getdents64(dir_fd, entries, sizeof entries)) > 0) {
+        for (ssize_t at = 0; at < n_bytes;) {
+            const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+            at += entry->d_reclen;
+            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                visit(dir_fd, entry->d_name, arg);
+        }
+    }
+}
+
+/* What cannot be removed shows when the directory cannot be. */
+static void remove_file(int dir_fd, const char *name, void *arg)
+{
+    (void)arg;
+    (void)unlinkat(dir_fd, name, 0);
+}
+
+/* Removes what is not the lock: a file, or a directory of files. */
+static void remove_below(int dir_fd, const char *name, void *arg)
+{
+    (void)arg;
+    if (strcmp(name, SCRATCH_LOCK_NAME) == 0 || unlinkat(dir_fd, name, 0) == 0) return;
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return;
+    for_each_name(fd, remove_file, NULL);
+    (void)close(fd);
+    (void)unlinkat(dir_fd, name, AT_REMOVEDIR);
+}
+
+/* One sweep over the directory, its files and its subdirectories', which have none. */
+static int remove_once(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    /* Ours, and closed to us: it was made with a umask like 0777, and nothing in it. */
+    if (fd < 0) return errno == EACCES ? rmdir(path) : -1;
+    /* What has no record any more is taken for no store; what is locked is left alone. */
+    (void)unlinkat(fd, SCRATCH_RECORD_NAME, 0);
+    for_each_name(fd, remove_below, NULL);
+    (void)unlinkat(fd, SCRATCH_LOCK_NAME, 0);
+    (void)close(fd);
+    return rmdir(path);
+}
+
+/* A link to the file may be part of a database: it must not be written to again. */
+static void remove_leftover(int dir_fd, const char *name, void *arg)
+{
+    (void)arg;
+    size_t n = strlen(name);
+    if ((n > 4 && strcmp(name + n - 4, ".sst") == 0) || strcmp(name, "probe") == 0)
+        (void)unlinkat(dir_fd, name, 0);
+}
+
+void scratch_dir_tidy(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return;
+    for_each_name(fd, remove_leftover, NULL);
+    (void)close(fd);
+}
+
+struct syncing {
+    const atomic_bool *stop;
+    int error;                  /* the first one, or 0 */
+};
+
+static void sync_fd(int fd, struct syncing *syncing)
+{
+    if (fsync(fd) < 0 && !syncing->error) syncing->error = errno;
+}
+
+static void sync_below(int dir_fd, const char *name, void *arg)
+{
+    struct syncing *syncing = arg;
+    struct stat st;
+    if (atomic_load(syncing->stop) || syncing->error) return;
+    int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        if (errno != ENOENT) syncing->error = errno;
+        return;
+    }
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) for_each_name(fd, sync_below, syncing);
+    sync_fd(fd, syncing);
+    (void)close(fd);
+}
+
+int scratch_dir_sync(const char *path, const atomic_bool *stop)
+{
+    struct syncing syncing = {.stop = stop};
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT ? 0 : -1;
+    for_each_name(fd, sync_below, &syncing);
+    sync_fd(fd, &syncing);
+    (void)close(fd);
+    errno = syncing.error;
+    return errno ? -1 : 0;
+}
+
+int scratch_dir_remove(const char *path)
+{
+    if (!path) return 0;
+    for (int i = 0; i < REMOVE_TRIES; i++) {
+        if (remove_once(path) == 0 || errno == ENOENT) return 0;
+        if (errno != ENOTEMPTY && errno != EEXIST) return -1;
+        (void)usleep(RETRY_MICROSECONDS);
+    }
+    return -1;
+}

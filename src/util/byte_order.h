@@ -1,0 +1,39 @@
+/*
+ * byte_order.h -- integers as bytes: little-endian as in BAM files, big-endian where memcmp is to
+ * order them. All pure; addresses need no alignment. Those that put return the place behind.
+ */
+#ifndef ROCKSORT_UTIL_BYTE_ORDER_H
+#define ROCKSORT_UTIL_BYTE_ORDER_H
+
+#include <stdint.h>
+
+/* The lower 32 bits of a value, and all 64, little-endian. */
+static inline uint8_t *put_u32(uint8_t *at, uint64_t value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+    at[2] = (uint8_t)(value >> 16);
+    at[3] = (uint8_t)(value >> 24);
+    return at + 4;
+}
+
+static inline uint8_t *put_u64(uint8_t *at, uint64_t value)
+{
+    return put_u32(put_u32(at, value), value >> 32);
+}
+
+/* The lower n_bytes of a value, at most 8, most significant first; and back. */
+static inline uint8_t *put_big_endian(uint8_t *at, uint64_t value, int n_bytes)
+{
+    for (int i = n_bytes - 1; i >= 0; i--) *at++ = (uint8_t)(value >> 8 * i);
+    return at;
+}
+
+static inline uint64_t get_big_endian(const uint8_t *at, int n_bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < n_bytes; i++) value = value << 8 | at[i];
+    return value;
+}
+
+#endif

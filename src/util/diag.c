@@ -1,0 +1,269 @@
+/*
+ * diag.c -- see diag.h. Each message is formatted into one buffer and written with one call, so
+ * that messages of different threads and of other programs in a pipeline do not interleave.
+ *
+ * The cursor rests at the beginning of the status line, so that what libraries and other programs
+ * print begins there, too.
+ */
+#define _GNU_SOURCE             /* fopencookie */
+#include "util/diag.h"
+
+#include "util/terminal_text.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CLEAR_TO_END "\033[K"
+
+enum { MOST_TRIES = 20 };
+
+static FILE *unguarded;         /* standard error itself; NULL: it is stderr */
+
+static FILE *standard_error(void)
+{
+    return unguarded ? unguarded : stderr;
+}
+
+static atomic_bool error_printed, is_damage, quiet, status_ended;
+
+static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool status_shown;       /* under it */
+
+static char error_text[4096];   /* of the thread that printed it */
+
+/* Prints to standard error itself. Whoever read it may be gone, and SIGPIPE must not make a failure
+   of a sort whose output is complete: one that this causes is taken back. */
+static void print_anyway(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void print_anyway(const char *format, ...)
+{
+    static const struct timespec no_time;
+    sigset_t pipe, before;
+    va_list args;
+    int error = errno;          /* of a library that has its words printed and then returns */
+    (void)sigemptyset(&pipe);
+    (void)sigaddset(&pipe, SIGPIPE);
+    (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    va_start(args, format);
+    /* Nothing useful can be done when standard error itself cannot be written. */
+    (void)vfprintf(standard_error(), format, args);
+    va_end(args);
+    if (!sigismember(&before, SIGPIPE)) (void)sigtimedwait(&pipe, NULL, &no_time);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+}
+
+static void print_message(const char *kind, const char *text)
+{
+    char shown[TERMINAL_TEXT_GROWTH * sizeof error_text];
+    (void)terminal_text(text, shown, sizeof shown);
+    (void)pthread_mutex_lock(&status_lock);
+    const char *clear = status_shown ? "\r" CLEAR_TO_END : "";
+    status_shown = false;
+    print_anyway("%ssamtools rocksort: %s%s\n", clear, kind, shown);
+    (void)pthread_mutex_unlock(&status_lock);
+}
+
+#ifdef __GLIBC__
+
+/* Prints a piece of a line without anything that a terminal acts on. */
+static void print_piece(const char *bytes, size_t n, const char *end)
+{
+    char piece[1024], shown[TERMINAL_TEXT_GROWTH * sizeof piece];
+    memcpy(piece, bytes, n);
+    piece[n] = '\0';
+    (void)terminal_text(piece, shown, sizeof shown);
+    print_anyway("%s%s", shown, end);
+}
+
+/* What the stream that took the place of stderr does with its buffer. */
+static ssize_t write_guarded(void *cookie, const char *bytes, size_t n_bytes)
+{
+    enum { MOST = 1000 };
+    (void)cookie;
+    for (size_t at = 0; at < n_bytes;) {
+        const char *newline = memchr(bytes + at, '\n', n_bytes - at);
+        size_t n = newline ? (size_t)(newline - (bytes + at)) : n_bytes - at;
+        bool whole = n <= MOST;
+        if (!whole) n = MOST;
+        print_piece(bytes + at, n, newline && whole ? "\n" : "");
+        at += n + (newline && whole);
+    }
+    return (ssize_t)n_bytes;
+}
+
+void diag_guard_stderr(void)
+{
+    cookie_io_functions_t functions = {.write = write_guarded};
+    FILE *guarded = unguarded ? NULL : fopencookie(NULL, "w", functions);
+    if (!guarded) return;
+    /* By lines, so that those of different threads do not mix. */
+    (void)setvbuf(guarded, NULL, _IOLBF, BUFSIZ);
+    unguarded = stderr;
+    stderr = guarded;
+}
+
+#else
+
+void diag_guard_stderr(void)
+{
+}
+
+#endif
+
+/* Returns whether the error is the first. */
+static bool print_error(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+
+static bool print_error(const char *format, va_list args)
+{
+    if (atomic_exchange(&error_printed, true)) return false;
+    int n = vsnprintf(error_text, sizeof error_text, format, args);
+    if (n >= 0) print_message("", error_text);
+    return true;
+}
+
+void diag_error(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)print_error(format, args);
+    va_end(args);
+}
+
+void diag_damaged(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (print_error(format, args)) atomic_store(&is_damage, true);
+    va_end(args);
+}
+
+void diag_no_memory(void)
+{
+    diag_error("out of memory; give less with -m, or raise the limit (ulimit -v, cgroup)");
+}
+
+void diag_no_thread(int error)
+{
+    diag_error("cannot start a thread: %s; give fewer with -@, or raise the limit (ulimit -u, -v)",
+               strerror(error));
+}
+
+static void print_always(const char *kind, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void print_always(const char *kind, const char *format, va_list args)
+{
+    char text[4096];
+    if (vsnprintf(text, sizeof text, format, args) >= 0) print_message(kind, text);
+}
+
+static void print_unless_quiet(const char *kind, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void print_unless_quiet(const char *kind, const char *format, va_list args)
+{
+    if (!atomic_load(&quiet)) print_always(kind, format, args);
+}
+
+void diag_warning(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_unless_quiet("warning: ", format, args);
+    va_end(args);
+}
+
+void diag_note(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_unless_quiet("", format, args);
+    va_end(args);
+}
+
+void diag_left(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_always("", format, args);
+    va_end(args);
+}
+
+void diag_set_quiet(void)
+{
+    atomic_store(&quiet, true);
+}
+
+bool diag_is_quiet(void)
+{
+    return atomic_load(&quiet);
+}
+
+void diag_renew(void)
+{
+    error_text[0] = '\0';
+    atomic_store(&error_printed, false);
+    atomic_store(&is_damage, false);
+    atomic_store(&status_ended, false);
+}
+
+void diag_silence(void)
+{
+    atomic_store(&error_printed, true);
+}
+
+bool diag_failed(void)
+{
+    return atomic_load(&error_printed);
+}
+
+bool diag_is_damage(void)
+{
+    return atomic_load(&is_damage);
+}
+
+const char *diag_error_text(void)
+{
+    return error_text[0] ? error_text : NULL;
+}
+
+/* True if standard error would take some bytes at once: somebody may have pressed Ctrl-S. */
+static bool can_write(void)
+{
+    struct pollfd terminal = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&terminal, 1, 0) == 1 && (terminal.revents & POLLOUT);
+}
+
+void diag_status(const char *line)
+{
+    char text[1024];
+    int n = snprintf(text, sizeof text, "\r%s" CLEAR_TO_END "\r", line);
+    if (n < 0 || (size_t)n >= sizeof text) return;
+    (void)pthread_mutex_lock(&status_lock);
+    if (!atomic_load(&status_ended) && can_write())
+        status_shown = write(STDERR_FILENO, text, (size_t)n) > 0 || status_shown;
+    (void)pthread_mutex_unlock(&status_lock);
+}
+
+void diag_end_status(void)
+{
+    static const char clear[] = "\r" CLEAR_TO_END;
+    atomic_store(&status_ended, true);
+    /* Drawing takes no time. A message may have to wait for the terminal; it clears the line. */
+    for (int tries = 0; pthread_mutex_trylock(&status_lock) != 0; tries++) {
+        if (tries == MOST_TRIES) return;
+        (void)usleep(1000);
+    }
+    if (status_shown && can_write()) (void)!write(STDERR_FILENO, clear, sizeof clear - 1);
+    status_shown = false;
+    (void)pthread_mutex_unlock(&status_lock);
+}

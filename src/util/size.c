@@ -1,0 +1,28 @@
+/* size.c -- see size.h. */
+#include "util/size.h"
+
+#include <stddef.h>
+#include <string.h>
+
+int size_option_parse(const char *text, uint64_t *n_bytes)
+{
+    static const char suffixes[] = "KMGT";
+    uint64_t value = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+        if (value > (INT64_MAX - digit) / 10) return -1;
+        value = value * 10 + digit;
+    }
+    if (at == text) return -1;
+    if (*at) {
+        char upper = *at >= 'a' ? (char)(*at - 'a' + 'A') : *at;
+        const char *suffix = strchr(suffixes, upper);
+        if (!suffix || !*suffix || at[1]) return -1;
+        int shift = 10 * (int)(suffix - suffixes + 1);
+        if (value > (uint64_t)INT64_MAX >> shift) return -1;
+        value <<= shift;
+    }
+    *n_bytes = value;
+    return 0;
+}

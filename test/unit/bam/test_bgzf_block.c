@@ -1,0 +1,307 @@
+/*
+ * test_bgzf_block.c -- BGZF blocks: what is deflated here inflates here and in htslib, what htslib
+ * writes inflates here, and damage is noticed.
+ */
+#include "random_records.h"
+
+#include "bam/bgzf_block.h"
+
+#include <htslib/bgzf.h>
+#include <htslib/hts.h>
+#include <unistd.h>
+
+/* The empty block that ends a BGZF file, from the SAM specification. */
+static const uint8_t end_of_file[28] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C',
+                                        2,    0,    27, 0, 3, 0, 0, 0, 0, 0,    0, 0, 0,   0};
+
+enum raw_kind { RAW_RANDOM, RAW_COMPRESSIBLE, RAW_ZEROS, RAW_KIND_COUNT };
+
+static const size_t sizes[] = {0, 1, 2, 37, 1000, 32768, 65279, BGZF_PAYLOAD_BYTES};
+
+static void fill(struct rng *rng, enum raw_kind kind, uint8_t *out, size_t n)
+{
+    if (kind == RAW_RANDOM)
+        rng_fill(rng, out, n);
+    else if (kind == RAW_COMPRESSIBLE)
+        rng_fill_compressible(rng, out, n);
+    else
+        memset(out, 0, n);
+}
+
+/* Deflates into memory of exactly the size that suffices, as bgzf_block.h says. */
+static uint8_t *deflate_block(struct rng *rng, struct bgzf_coder *coder, int level,
+                              const uint8_t *raw, size_t raw_bytes, size_t *size)
+{
+    uint8_t *block = test_alloc(BGZF_MAX_BYTES);
+    ssize_t n = bgzf_block_deflate(coder, level, raw, raw_bytes, block);
+    CHECK(rng, n >= BGZF_HEADER_BYTES + BGZF_FOOTER_BYTES && n <= BGZF_MAX_BYTES);
+    *size = (size_t)n;
+    return block;
+}
+
+static void check_inflates(struct rng *rng, struct bgzf_coder *coder, const uint8_t *block,
+                           size_t size, const uint8_t *raw, size_t raw_bytes)
+{
+    uint8_t *exact = test_alloc(size), *back = test_alloc(raw_bytes);
+    memcpy(exact, block, size);
+    CHECK(rng, bgzf_block_bytes(exact) == size);
+    CHECK(rng, bgzf_block_raw_bytes(exact, size) == raw_bytes);
+    CHECK(rng, bgzf_block_inflate(coder, exact, size, back) == 0);
+    CHECK(rng, raw_bytes == 0 || memcmp(back, raw, raw_bytes) == 0);
+    free(back);
+    free(exact);
+}
+
+/* A name for a file that is gone again when the test ends well. */
+static void make_temp_path(char path[64])
+{
+    strcpy(path, "/tmp/rocksort-test-XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(close(fd), 0);
+}
+
+static void test_htslib_reads_what_is_deflated(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(61);
+    struct bgzf_coder coder = {0};
+    char path[64];
+    for (int level = -1; level <= 9; level++) {
+        make_temp_path(path);
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        size_t n_all = 0, n_sizes = sizeof sizes / sizeof *sizes;
+        uint8_t *all = test_alloc(RAW_KIND_COUNT * n_sizes * BGZF_PAYLOAD_BYTES);
+        for (size_t i = 0; i < RAW_KIND_COUNT * n_sizes; i++) {
+            size_t n = sizes[i / RAW_KIND_COUNT], size;
+            fill(&rng, (enum raw_kind)(i % RAW_KIND_COUNT), all + n_all, n);
+            uint8_t *block = deflate_block(&rng, &coder, level, all + n_all, n, &size);
+            check_inflates(&rng, &coder, block, size, all + n_all, n);
+            if (level == 0 && n > 0) CHECK(&rng, size == n + BGZF_STORED_OFFSET + 8);
+            if (level != 0 && i % RAW_KIND_COUNT == RAW_ZEROS && n >= 1000)
+                CHECK(&rng, size < n / 8);
+            CHECK(&rng, fwrite(block, 1, size, file) == size);
+            free(block);
+            n_all += n;
+        }
+        CHECK(&rng, fwrite(end_of_file, 1, sizeof end_of_file, file) == sizeof end_of_file);
+        CHECK(&rng, fclose(file) == 0);
+        BGZF *bgzf = bgzf_open(path, "r");
+        assert_non_null(bgzf);
+        uint8_t *back = test_alloc(n_all + 1);
+        CHECK(&rng, bgzf_read(bgzf, back, n_all + 1) == (ssize_t)n_all);
+        CHECK(&rng, memcmp(back, all, n_all) == 0);
+        assert_int_equal(bgzf_close(bgzf), 0);
+        assert_int_equal(unlink(path), 0);
+        free(back);
+        free(all);
+    }
+    bgzf_coder_release(&coder);
+    assert_null(coder.compressor);
+    assert_null(coder.decompressor);
+    bgzf_coder_release(&coder);
+}
+
+static void test_inflates_what_htslib_writes(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(62);
+    struct bgzf_coder coder = {0};
+    char path[64], mode[8];
+    enum { N = 300000 };
+    uint8_t *raw = test_alloc(N), *file_bytes = test_alloc(2 * N), *back = test_alloc(N);
+    rng_fill(&rng, raw, N / 2);
+    rng_fill_compressible(&rng, raw + N / 2, N - N / 2);
+    for (int level = 0; level <= 9; level++) {
+        make_temp_path(path);
+        (void)snprintf(mode, sizeof mode, "w%d", level);
+        BGZF *bgzf = bgzf_open(path, mode);
+        assert_non_null(bgzf);
+        CHECK(&rng, bgzf_write(bgzf, raw, N) == N);
+        assert_int_equal(bgzf_close(bgzf), 0);
+        FILE *file = fopen(path, "rb");
+        assert_non_null(file);
+        size_t n = fread(file_bytes, 1, 2 * N, file), n_back = 0, n_blocks = 0;
+        CHECK(&rng, fclose(file) == 0 && n > 0 && n < 2 * N);
+        for (size_t at = 0, size; at < n; at += size, n_blocks++) {
+            CHECK(&rng, n - at >= BGZF_HEADER_BYTES);
+            size = bgzf_block_bytes(file_bytes + at);
+            CHECK(&rng, size > 0 && size <= n - at);
+            size_t raw_bytes = bgzf_block_raw_bytes(file_bytes + at, size);
+            CHECK(&rng, raw_bytes <= N - n_back);
+            CHECK(&rng, bgzf_block_inflate(&coder, file_bytes + at, size, back + n_back) == 0);
+            n_back += raw_bytes;
+        }
+        /* The last one is the empty block that marks the end. */
+        CHECK(&rng, n_back == N && memcmp(back, raw, N) == 0 && n_blocks >= 6);
+        assert_int_equal(unlink(path), 0);
+    }
+    free(back);
+    free(file_bytes);
+    free(raw);
+    bgzf_coder_release(&coder);
+}
+
+/* Where both use libdeflate a level means the same size. */
+static void test_levels_are_those_of_htslib(void **state)
+{
+    (void)state;
+#ifdef HAVE_LIBDEFLATE
+    if (!hts_test_feature(HTS_FEATURE_LIBDEFLATE)) skip();
+    struct rng rng = rng_start(63);
+    struct bgzf_coder coder = {0};
+    enum { N = BGZF_PAYLOAD_BYTES };
+    uint8_t *raw = test_alloc(N), *theirs = test_alloc(BGZF_MAX_BYTES);
+    /* Text with repeats at all distances, in which levels differ. */
+    rng_fill_compressible(&rng, raw, N);
+    for (size_t i = 1000; i + 80 < N; i += 40 + rng_below(&rng, 100))
+        memcpy(raw + i, raw + rng_below(&rng, i - 80), 20 + rng_below(&rng, 60));
+    for (int level = -1; level <= 9; level++) {
+        size_t ours_bytes, theirs_bytes = BGZF_MAX_BYTES;
+        uint8_t *ours = deflate_block(&rng, &coder, level, raw, N, &ours_bytes);
+        CHECK(&rng, bgzf_compress(theirs, &theirs_bytes, raw, N, level) == 0);
+        if (ours_bytes != theirs_bytes)
+            fail_msg("level %d: %zu bytes, htslib %zu", level, ours_bytes, theirs_bytes);
+        free(ours);
+    }
+    free(theirs);
+    free(raw);
+    bgzf_coder_release(&coder);
+#else
+    skip();
+#endif
+}
+
+static void test_store_in_place(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(64);
+    struct bgzf_coder coder = {0};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        size_t n = sizes[s];
+        uint8_t *raw = test_alloc(n);
+        uint8_t *block = test_alloc(BGZF_STORED_OFFSET + n + BGZF_FOOTER_BYTES);
+        rng_fill(&rng, raw, n);
+        memcpy(block + BGZF_STORED_OFFSET, raw, n);
+        size_t size = bgzf_block_store(block, n);
+        CHECK(&rng, size == BGZF_STORED_OFFSET + n + BGZF_FOOTER_BYTES && size <= BGZF_MAX_BYTES);
+        check_inflates(&rng, &coder, block, size, raw, n);
+        free(block);
+        free(raw);
+    }
+    bgzf_coder_release(&coder);
+}
+
+enum outcome { DETECTED, READS_AS_BEFORE, READS_WRONG };
+
+/* Reads a block as a reader does that has block_bytes of it. */
+static enum outcome read_block(struct bgzf_coder *coder, const uint8_t *block, size_t block_bytes,
+                               const uint8_t *raw, size_t raw_bytes, uint8_t *back)
+{
+    size_t size = bgzf_block_bytes(block);
+    if (size == 0 || size > block_bytes) return DETECTED;
+    size_t claimed = bgzf_block_raw_bytes(block, size);
+    if (claimed > BGZF_MAX_BYTES) return DETECTED;
+    if (bgzf_block_inflate(coder, block, size, back) < 0) return DETECTED;
+    bool same = claimed == raw_bytes && memcmp(back, raw, raw_bytes) == 0;
+    return same ? READS_AS_BEFORE : READS_WRONG;
+}
+
+static void flip_every_byte(struct rng *rng, int level, size_t n, bool every_bit)
+{
+    struct bgzf_coder coder = {0};
+    uint8_t *raw = test_alloc(n), *back = test_alloc(BGZF_MAX_BYTES);
+    size_t size, n_harmless = 0;
+    rng_fill_compressible(rng, raw, n);
+    uint8_t *block = deflate_block(rng, &coder, level, raw, n, &size);
+    uint8_t *exact = test_alloc(size);
+    for (size_t i = 0; i < size; i++) {
+        for (int bit = 0; bit < (every_bit ? 8 : 1); bit++) {
+            memcpy(exact, block, size);
+            exact[i] ^= (uint8_t)(every_bit ? 1u << bit : 1 + rng_below(rng, 255));
+            enum outcome outcome = read_block(&coder, exact, size, raw, n, back);
+            CHECK(rng, outcome != READS_WRONG);
+            /* gzip's time, flags and system mean nothing to BGZF. */
+            if (i >= 4 && i < 10)
+                CHECK(rng, outcome == READS_AS_BEFORE);
+            else
+                n_harmless += outcome == READS_AS_BEFORE;
+        }
+    }
+    /* Nor do the bits that fill the last byte, or that of a stored block's header, and now and then
+       the length of a code that is not used. */
+    CHECK(rng, n_harmless <= 12);
+    free(exact);
+    free(block);
+    free(back);
+    free(raw);
+    bgzf_coder_release(&coder);
+}
+
+static void test_every_flipped_byte_is_detected(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(65);
+    for (int level = 0; level <= 9; level += 3) {
+        flip_every_byte(&rng, level, 0, true);
+        flip_every_byte(&rng, level, 1, true);
+        flip_every_byte(&rng, level, 700, true);
+        flip_every_byte(&rng, level, 10000, false);
+    }
+}
+
+/* What other programs may write, and what is not BGZF. */
+static void test_headers(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(66);
+    struct bgzf_coder coder = {0};
+    check_inflates(&rng, &coder, end_of_file, sizeof end_of_file, NULL, 0);
+    enum { N = 1000, EXTRA = 10 };
+    uint8_t raw[N], *longer = test_alloc(BGZF_MAX_BYTES);
+    size_t size;
+    rng_fill_compressible(&rng, raw, N);
+    uint8_t *block = deflate_block(&rng, &coder, 6, raw, N, &size);
+    /* A second extra field behind BGZF's. */
+    memcpy(longer, block, 18);
+    memcpy(longer + 18, "XX\6\0abcdef", EXTRA);
+    memcpy(longer + 18 + EXTRA, block + 18, size - 18);
+    test_put_u16(longer + 10, 6 + EXTRA);
+    test_put_u16(longer + 16, (uint32_t)(size + EXTRA - 1));
+    check_inflates(&rng, &coder, longer, size + EXTRA, raw, N);
+    /* Not gzip, no extra field, another extra field, sizes that cannot be. */
+    static const struct {
+        size_t at;
+        uint8_t value;
+    } others[] = {{0, 30},  {1, 0},  {2, 7},   {3, 0},   {3, 12},  {10, 5},
+                  {10, 0},  {12, 'X'}, {13, 'X'}, {14, 3}, {15, 1}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        uint8_t header[BGZF_HEADER_BYTES];
+        memcpy(header, block, sizeof header);
+        header[others[i].at] = others[i].value;
+        if (bgzf_block_bytes(header) != 0) fail_msg("byte %zu of the header", others[i].at);
+    }
+    /* Smaller than header and footer: 18 + 8 bytes are the least that a block can claim. */
+    for (uint32_t claimed = 0; claimed < 40; claimed++) {
+        test_put_u16(block + 16, claimed);
+        size_t expected = claimed + 1 >= BGZF_HEADER_BYTES + BGZF_FOOTER_BYTES ? claimed + 1 : 0;
+        assert_int_equal(bgzf_block_bytes(block), expected);
+    }
+    free(longer);
+    free(block);
+    bgzf_coder_release(&coder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_htslib_reads_what_is_deflated),
+        cmocka_unit_test(test_inflates_what_htslib_writes),
+        cmocka_unit_test(test_levels_are_those_of_htslib),
+        cmocka_unit_test(test_store_in_place),
+        cmocka_unit_test(test_every_flipped_byte_is_detected),
+        cmocka_unit_test(test_headers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,682 @@
+/*
+ * test_header_union.c -- headers that agree and disagree, read groups and programs whose IDs
+ * collide, and the records that follow them.
+ *
+ * The random test resolves IDs with htslib, in the header of the input and in the united one, and
+ * writes down what they mean without naming an ID: that must be the same.
+ */
+#include "random_records.h"
+
+#include "bam/bam_aux.h"
+#include "bam/header_text.h"
+#include "input/header_union.h"
+
+#include <htslib/kstring.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_INPUTS = 6 };
+
+#define SQ "@SQ\tSN:c1\tLN:100\n@SQ\tSN:c2\tLN:50\n"
+
+static const char *const file_names[MAX_INPUTS] = {"a.bam", "b.bam", "c.bam",
+                                                   "d.bam", "e.bam", "f.bam"};
+
+static sam_hdr_t *parse_header(const char *text)
+{
+    sam_hdr_t *header = *text ? sam_hdr_parse(strlen(text), text) : sam_hdr_init();
+    assert_non_null(header);
+    return header;
+}
+
+/* Unites headers given as text, up to the first NULL. */
+static struct header_union *unite(const char *const *texts)
+{
+    sam_hdr_t *headers[MAX_INPUTS];
+    size_t n = 0;
+    for (; n < MAX_INPUTS && texts[n]; n++) headers[n] = parse_header(texts[n]);
+    struct header_union *u = NULL;
+    int r = 0;
+    for (size_t i = 1; r == 0 && i < n; i++)
+        r = header_union_check_references(headers[0], file_names[0], headers[i], file_names[i]);
+    if (r == 0) u = header_union_create(headers, file_names, n);
+    for (size_t i = 0; i < n; i++) sam_hdr_destroy(headers[i]);
+    return u;
+}
+
+/* References. */
+
+/* What is printed when these two headers are united, in a process of its own: only the first error
+   of a process is printed. */
+static void message_of(const char *a, const char *b, char *out, size_t room)
+{
+    const char *const texts[] = {a, b, NULL};
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)dup2(ends[1], STDERR_FILENO);
+        _exit(unite(texts) ? 1 : 0);
+    }
+    (void)close(ends[1]);
+    size_t n = 0;
+    for (ssize_t r; n + 1 < room && (r = read(ends[0], out + n, room - 1 - n)) > 0;)
+        n += (size_t)r;
+    out[n] = '\0';
+    (void)close(ends[0]);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+#define SAME_LINES "; inputs need the same @SQ lines, in one order\n"
+
+static const struct {
+    const char *a, *b, *message;
+} disagreements[] = {
+    {SQ, "@SQ\tSN:c1\tLN:100\n@SQ\tSN:c2\tLN:51\n",
+     "reference 2 is 'c2' of 50 bases in 'a.bam' and 'c2' of 51 in 'b.bam'"},
+    {SQ, "@SQ\tSN:c1\tLN:100\n@SQ\tSN:C2\tLN:50\n",
+     "reference 2 is 'c2' of 50 bases in 'a.bam' and 'C2' of 50 in 'b.bam'"},
+    {SQ, "@SQ\tSN:c2\tLN:50\n@SQ\tSN:c1\tLN:100\n",
+     "reference 1 is 'c1' of 100 bases in 'a.bam' and 'c2' of 50 in 'b.bam'"},
+    {SQ, "@SQ\tSN:c1\tLN:100\n@RG\tID:r\n",
+     "'a.bam' has 2 references, 'b.bam' only 1: it lacks reference 2, 'c2' of 50 bases"},
+    {SQ, SQ "@SQ\tSN:c3\tLN:7\n",
+     "'b.bam' has 3 references, 'a.bam' only 2: it lacks reference 3, 'c3' of 7 bases"},
+    {SQ, "", "'a.bam' has 2 references, 'b.bam' only 0: it lacks reference 1, 'c1' of 100 bases"},
+    {"@CO\tnone\n", SQ,
+     "'b.bam' has 2 references, 'a.bam' only 0: it lacks reference 1, 'c1' of 100 bases"},
+    {"@SQ\tSN:c1\tLN:10000000000\n", "@SQ\tSN:c1\tLN:10000000001\n",
+     "reference 1 is 'c1' of 10000000000 bases in 'a.bam' and 'c1' of 10000000001 in 'b.bam'"},
+};
+
+static void test_disagreeing_references(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof disagreements / sizeof *disagreements; k++) {
+        char message[1024], expected[1024];
+        message_of(disagreements[k].a, disagreements[k].b, message, sizeof message);
+        (void)snprintf(expected, sizeof expected, "samtools rocksort: %s%s",
+                       disagreements[k].message, SAME_LINES);
+        assert_string_equal(message, expected);
+    }
+    /* Also when it is not the second input, and here, for the sanitizers. */
+    for (size_t k = 0; k < sizeof disagreements / sizeof *disagreements; k++) {
+        const char *const texts[] = {disagreements[k].a, disagreements[k].a, disagreements[k].b,
+                                     NULL};
+        assert_null(unite(texts));
+    }
+}
+
+static void test_malformed_headers(void **state)
+{
+    (void)state;
+    /* As in a BAM file: htslib does not look at the text when it reads it. */
+    static const char *const texts[] = {"@CO\tx\n@RG\tSM:s\n", "@CO\tx\n@PG\tPN:p\n",
+                                        "@CO\ty\nno header line\n"};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        sam_hdr_t *headers[2] = {parse_header("@CO\tx\n"), sam_hdr_init()};
+        assert_non_null(headers[1]);
+        headers[1]->text = strdup(texts[k]);
+        assert_non_null(headers[1]->text);
+        headers[1]->l_text = strlen(texts[k]);
+        assert_null(header_union_create(headers, file_names, 2));
+        sam_hdr_destroy(headers[0]);
+        sam_hdr_destroy(headers[1]);
+    }
+}
+
+/* A BAM file may have its references only in binary. */
+static void test_references_without_lines(void **state)
+{
+    (void)state;
+    static const char text[] = "@RG\tID:x\n@CO\tone\n";
+    sam_hdr_t *headers[2] = {sam_hdr_init(), parse_header("@SQ\tSN:c1\tLN:7\n@RG\tID:x\tSM:s\n")};
+    assert_non_null(headers[0]);
+    headers[0]->text = strdup(text);
+    headers[0]->l_text = strlen(text);
+    headers[0]->n_targets = 1;
+    headers[0]->target_name = test_alloc(sizeof *headers[0]->target_name);
+    headers[0]->target_name[0] = strdup("c1");
+    headers[0]->target_len = test_alloc(sizeof *headers[0]->target_len);
+    headers[0]->target_len[0] = 7;
+    assert_true(headers[0]->text && headers[0]->target_name[0]);
+    struct header_union *u = header_union_create(headers, file_names, 2);
+    assert_non_null(u);
+    sam_hdr_t *header = header_union_header(u);
+    assert_int_equal(sam_hdr_nref(header), 1);
+    assert_string_equal(sam_hdr_tid2name(header, 0), "c1");
+    assert_int_equal(sam_hdr_tid2len(header, 0), 7);
+    assert_int_equal(sam_hdr_count_lines(header, "SQ"), 1);
+    assert_int_equal(sam_hdr_count_lines(header, "RG"), 2);
+    header_union_destroy(u);
+    sam_hdr_destroy(headers[0]);
+    sam_hdr_destroy(headers[1]);
+}
+
+/* Headers. */
+
+struct header_case {
+    const char *texts[MAX_INPUTS + 1];
+    const char *united;
+};
+
+static const struct header_case header_cases[] = {
+    /* One input, and inputs that say the same, leave the header alone. */
+    {{"@CO\tx\n" SQ "@PG\tID:p\n@RG\tID:r\n@CO\tx\n"},
+     "@CO\tx\n" SQ "@PG\tID:p\n@RG\tID:r\n@CO\tx\n"},
+    {{""}, ""},
+    {{"", "", ""}, ""},
+    {{SQ "@PG\tID:p\n@RG\tID:r\tPG:p\n@PG\tID:q\tPP:p\n@CO\tx\n@CO\tx\n",
+      SQ "@PG\tID:q\tPP:p\n@PG\tID:p\n@RG\tPG:p\tID:r\n@CO\tx\n"},
+     SQ "@PG\tID:p\n@RG\tID:r\tPG:p\n@PG\tID:q\tPP:p\n@CO\tx\n@CO\tx\n"},
+    /* The first input counts for @HD and @SQ. */
+    {{"@HD\tVN:1.6\tSO:queryname\n" SQ, "@HD\tVN:1.5\tSO:coordinate\n" SQ, SQ},
+     "@HD\tVN:1.6\tSO:queryname\n" SQ},
+    {{SQ, "@HD\tVN:1.5\n" SQ}, SQ},
+    {{"@SQ\tSN:c1\tLN:9\tM5:0f\n@CO\tx\n", "@SQ\tSN:c1\tUR:u\tLN:9\n@CO\ty\n"},
+     "@SQ\tSN:c1\tLN:9\tM5:0f\n@CO\tx\n@CO\ty\n"},
+    {{"@CO\tx\n", "@CO\ty\n", ""}, "@CO\tx\n@CO\ty\n"},
+    {{"", "@CO\ty\n"}, "@CO\ty\n"},
+    {{"@SQ\tSN:c1\tLN:10000000000\n", "@SQ\tSN:c1\tLN:10000000000\n@CO\ty\n"},
+     "@SQ\tSN:c1\tLN:10000000000\n@CO\ty\n"},
+    /* Comments and lines of other types: in order, those of earlier inputs only once. */
+    {{"@CO\tone\n@CO\tone\n@XX\tab:c\n", "@CO\ttwo\n@CO\tone\n@CO\ttwo\n", "@CO\ttwo\n@XX\tab:c\n"
+      "@CO\tone\t\n@XY\tab:c\n"},
+     "@CO\tone\n@CO\tone\n@XX\tab:c\n@CO\ttwo\n@CO\ttwo\n@CO\tone\t\n@XY\tab:c\n"},
+    /* Lines go behind the first input's of their type, or to the end. */
+    {{"@CO\tx\n@RG\tID:a\n" SQ "@PG\tID:p\n", SQ "@RG\tID:b\n@PG\tID:q\n@CO\ty\n"},
+     "@CO\tx\n@CO\ty\n@RG\tID:a\n@RG\tID:b\n" SQ "@PG\tID:p\n@PG\tID:q\n"},
+    {{SQ "@PG\tID:p\n", SQ "@CO\ty\n@PG\tID:q\n@RG\tID:b\n"},
+     SQ "@PG\tID:p\n@PG\tID:q\n@RG\tID:b\n@CO\ty\n"},
+    /* The same ID for something else. */
+    {{SQ "@RG\tID:x\tSM:a\n", SQ "@RG\tID:x\tSM:b\n", SQ "@RG\tSM:c\tID:x\tLB:l\n",
+      SQ "@RG\tID:x\tSM:b\n", SQ "@RG\tID:x\tSM:a\n", SQ "@RG\tID:x\n"},
+     SQ "@RG\tID:x\tSM:a\n@RG\tID:x-2\tSM:b\n@RG\tSM:c\tID:x-3\tLB:l\n@RG\tID:x-6\n"},
+    /* The new ID is none that another input has, before or behind. */
+    {{"@RG\tID:x-2\n@RG\tID:x\n", "@RG\tID:x\tSM:b\n", "@RG\tID:x\tSM:c\n@RG\tID:x-3\n",
+      "@RG\tID:x\tSM:d\n"},
+     "@RG\tID:x-2\n@RG\tID:x\n@RG\tID:x-4\tSM:b\n@RG\tID:x-5\tSM:c\n@RG\tID:x-3\n"
+     "@RG\tID:x-6\tSM:d\n"},
+    /* The order of tags does not count, their values do, the empty ones, too. */
+    {{"@RG\tID:x\tSM:a\tLB:b\n", "@RG\tLB:b\tID:x\tSM:a\n", "@RG\tID:x\tSM:b\tLB:a\n",
+      "@RG\tID:x\tSM:\tLB:b\n"},
+     "@RG\tID:x\tSM:a\tLB:b\n@RG\tID:x-3\tSM:b\tLB:a\n@RG\tID:x-4\tSM:\tLB:b\n"},
+    /* The lanes of one sequencing: as many programs as command lines, and their chains. */
+    {{"@RG\tID:1\tSM:s\n@PG\tID:bwa\tCL:1\n@PG\tID:view\tPP:bwa\n",
+      "@RG\tID:2\tSM:s\n@PG\tID:bwa\tCL:2\n@PG\tID:view\tPP:bwa\n",
+      "@RG\tID:3\tSM:s\n@PG\tID:bwa\tCL:2\n@PG\tID:view\tPP:bwa\tVN:2\n"},
+     "@RG\tID:1\tSM:s\n@RG\tID:2\tSM:s\n@RG\tID:3\tSM:s\n"
+     "@PG\tID:bwa\tCL:1\n@PG\tID:view\tPP:bwa\n@PG\tID:bwa-2\tCL:2\n"
+     "@PG\tID:view-2\tPP:bwa-2\n@PG\tID:view-3\tPP:bwa-2\tVN:2\n"},
+    /* Programs listed the youngest first; a read group that differs in its program only. */
+    {{"@RG\tID:r\tPG:b\n@PG\tID:c\tPP:b\n@PG\tID:b\tPP:a\n@PG\tID:a\n",
+      "@PG\tID:c\tPP:b\n@PG\tID:b\tPP:a\n@PG\tID:a\tVN:2\n@RG\tID:r\tPG:b\n@RG\tID:s\tPG:c\n"},
+     "@RG\tID:r\tPG:b\n@RG\tID:r-2\tPG:b-2\n@RG\tID:s\tPG:c-2\n@PG\tID:c\tPP:b\n@PG\tID:b\tPP:a\n"
+     "@PG\tID:a\n@PG\tID:c-2\tPP:b-2\n@PG\tID:b-2\tPP:a-2\n@PG\tID:a-2\tVN:2\n"},
+    /* What is missing in one input does not become a line of another. */
+    {{"@PG\tID:a\n@PG\tID:b\tPP:c\n@RG\tID:r\tPG:d\n", "@PG\tID:q\tPP:a\n@PG\tID:b\tPP:c\n",
+      "@PG\tID:c\n@PG\tID:b\tPP:c\n@PG\tID:d\n"},
+     "@PG\tID:a\n@PG\tID:b\tPP:c\n@PG\tID:q\tPP:a-2\n@PG\tID:c-3\n"
+     "@PG\tID:b-3\tPP:c-3\n@PG\tID:d-3\n@RG\tID:r\tPG:d\n"},
+    /* Only the first of lines with one ID counts, and in a line only the first of one tag. */
+    {{"@PG\tID:a\tCL:1\n", "@PG\tID:a\tCL:2\n@PG\tID:a\tCL:1\n@PG\tID:b\tPP:a\tPP:a\n"},
+     "@PG\tID:a\tCL:1\n@PG\tID:a-2\tCL:2\n@PG\tID:b\tPP:a-2\tPP:a\n"},
+    /* A chain that runs into itself is not united, but stays one. */
+    {{"@PG\tID:a\tPP:b\n@PG\tID:b\tPP:c\n@PG\tID:c\tPP:b\n",
+      "@PG\tID:a\tPP:b\n@PG\tID:b\tPP:c\n@PG\tID:c\tPP:b\n", "@PG\tID:b\tPP:b\n"},
+     "@PG\tID:a\tPP:b\n@PG\tID:b\tPP:c\n@PG\tID:c\tPP:b\n"
+     "@PG\tID:a-2\tPP:b-2\n@PG\tID:b-2\tPP:c-2\n@PG\tID:c-2\tPP:b-2\n@PG\tID:b-3\tPP:b-3\n"},
+    /* IDs that are odd but IDs. */
+    {{"@RG\tID:\tSM:a\n@RG\tID:a b\n", "@RG\tSM:b\tID:\n@RG\tID:a b\tPG:\n"},
+     "@RG\tID:\tSM:a\n@RG\tID:a b\n@RG\tSM:b\tID:-2\n@RG\tID:a b-2\tPG:\n"},
+};
+
+static void test_united_headers(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof header_cases / sizeof *header_cases; k++) {
+        struct header_union *u = unite(header_cases[k].texts);
+        assert_non_null(u);
+        const char *text = sam_hdr_str(header_union_header(u));
+        assert_string_equal(text ? text : "", header_cases[k].united);
+        /* What the sort does next. */
+        assert_int_equal(sam_hdr_add_pg(header_union_header(u), "samtools", NULL), 0);
+        header_union_destroy(u);
+    }
+    header_union_destroy(NULL);
+}
+
+/* Records. */
+
+enum { MAX_TAGS = 24, MAX_TAG_BYTES = 80 };
+
+struct tag {
+    uint8_t bytes[MAX_TAG_BYTES];
+    size_t n;
+};
+
+static struct tag string_tag(const char *tag, const char *value)
+{
+    struct tag t = {.n = 3 + strlen(value) + 1};
+    assert_true(t.n <= sizeof t.bytes && strlen(tag) == 3);
+    memcpy(t.bytes, tag, 3);
+    memcpy(t.bytes + 3, value, t.n - 3);
+    return t;
+}
+
+static struct tag raw_tag(const char *bytes, size_t n)
+{
+    struct tag t = {.n = n};
+    assert_true(n <= sizeof t.bytes);
+    memcpy(t.bytes, bytes, n);
+    return t;
+}
+
+#define RAW_TAG(bytes) raw_tag(bytes, sizeof bytes - 1)
+
+/* A record with these tags, in exactly the memory that it needs. */
+static uint8_t *make_record(const struct tag *tags, size_t n_tags)
+{
+    struct record_fields f = {.name = "read", .n_cigar = 1, .l_seq = 5};
+    for (size_t k = 0; k < n_tags; k++) f.tag_bytes += tags[k].n;
+    uint8_t *rec = test_alloc(record_size(&f)), *end = rec + put_record(rec, &f, 7);
+    for (size_t k = n_tags; k-- > 0;) {
+        end -= tags[k].n;
+        memcpy(end, tags[k].bytes, tags[k].n);
+    }
+    return rec;
+}
+
+/* The record as rewritten, in as little memory as was promised to do. */
+static uint8_t *rewrite(const struct header_union *u, size_t i, const uint8_t *rec)
+{
+    size_t bound = header_union_rewrite_bound(u, i, rec);
+    uint8_t *out = test_alloc(bound);
+    size_t size = header_union_rewrite(u, i, rec, out);
+    assert_true(size <= bound);
+    assert_int_equal(size, bam_record_bytes(out));
+    uint8_t *exact = test_alloc(size);
+    memcpy(exact, out, size);
+    free(out);
+    return exact;
+}
+
+static bool same_record(const uint8_t *a, const uint8_t *b)
+{
+    return bam_record_bytes(a) == bam_record_bytes(b) && memcmp(a, b, bam_record_bytes(a)) == 0;
+}
+
+/* Checks that a record of input i with the tags `before` becomes one with the tags `after`. */
+static void check_rewrite(const struct header_union *u, size_t i, const struct tag *before,
+                          const struct tag *after, size_t n)
+{
+    uint8_t *rec = make_record(before, n), *expected = make_record(after, n);
+    uint8_t *found = rewrite(u, i, rec);
+    assert_true(same_record(found, expected));
+    free(rec);
+    free(expected);
+    free(found);
+}
+
+static struct header_union *unite_for_records(void)
+{
+    /* Input 1: x becomes x-2, p p-2, the missing m m-2; long-name-of-a-group and q stay. */
+    static const char *const texts[] = {
+        "@RG\tID:x\n@PG\tID:p\n@PG\tID:m\n",
+        "@RG\tID:x\tSM:s\n@RG\tID:long-name-of-a-group\n@PG\tID:p\tCL:c\n@PG\tID:q\tPP:m\n",
+        "@RG\tID:x\n@PG\tID:q\tPP:m\n@PG\tID:m\n",
+        "",
+        NULL};
+    struct header_union *u = unite(texts);
+    assert_non_null(u);
+    return u;
+}
+
+static void test_records_follow(void **state)
+{
+    (void)state;
+    struct header_union *u = unite_for_records();
+    assert_false(header_union_renames(u, 0));
+    assert_true(header_union_renames(u, 1));
+    assert_true(header_union_renames(u, 2));
+    assert_false(header_union_renames(u, 3));
+    const struct tag fill[] = {RAW_TAG("X0i\1\2\3\4"), RAW_TAG("XBBs\2\0\0\0RGZx"),
+                               string_tag("XZZ", "RGZx"), RAW_TAG("XAAx")};
+    /* Every place of the two tags among the others. */
+    for (size_t rg = 0; rg <= 4; rg++) {
+        for (size_t pg = 0; pg <= 5; pg++) {
+            struct tag before[6], after[6];
+            size_t n = 0;
+            for (size_t k = 0; k < 6; k++) {
+                if (k == pg) {
+                    before[k] = string_tag("PGZ", "p");
+                    after[k] = string_tag("PGZ", "p-2");
+                } else if (k - (k > pg) == rg) {
+                    before[k] = string_tag("RGZ", "x");
+                    after[k] = string_tag("RGZ", "x-2");
+                } else {
+                    before[k] = after[k] = fill[n++];
+                }
+            }
+            check_rewrite(u, 1, before, after, 6);
+            check_rewrite(u, 0, before, before, 6);
+            check_rewrite(u, 3, before, before, 6);
+        }
+    }
+    check_rewrite(u, 1, fill, fill, 4);
+    check_rewrite(u, 1, NULL, NULL, 0);
+    header_union_destroy(u);
+}
+
+static void test_which_ids_follow(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t input;
+        const char *tag, *before, *after;
+    } cases[] = {
+        {1, "RGZ", "x", "x-2"},     {1, "RGZ", "long-name-of-a-group", "long-name-of-a-group"},
+        {1, "RGZ", "p", "p"},       {1, "RGZ", "", ""},
+        {1, "RGZ", "xx", "xx"},     {1, "RGZ", "x-2", "x-2"},
+        {1, "PGZ", "p", "p-2"},     {1, "PGZ", "m", "m-2"},
+        {1, "PGZ", "q", "q"},       {1, "PGZ", "x", "x"},
+        {1, "PUZ", "x", "x"},       {1, "rgZ", "x", "x"},
+        {1, "RGH", "x", "x"},       {0, "RGZ", "x", "x"},
+        {2, "RGZ", "x", "x"},       {2, "PGZ", "q", "q-3"},
+        {2, "PGZ", "m", "m"},       {3, "PGZ", "p", "p"},
+    };
+    struct header_union *u = unite_for_records();
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct tag before = string_tag(cases[k].tag, cases[k].before);
+        struct tag after = string_tag(cases[k].tag, cases[k].after);
+        check_rewrite(u, cases[k].input, &before, &after, 1);
+    }
+    header_union_destroy(u);
+}
+
+static void test_odd_tags(void **state)
+{
+    (void)state;
+    struct header_union *u = unite_for_records();
+    const struct tag x = string_tag("RGZ", "x"), x_2 = string_tag("RGZ", "x-2");
+    /* Of several only the first, whatever its type. */
+    check_rewrite(u, 1, (struct tag[]){x, x}, (struct tag[]){x_2, x}, 2);
+    const struct tag number = RAW_TAG("RGi\1\0\0\0");
+    check_rewrite(u, 1, (struct tag[]){number, x}, (struct tag[]){number, x}, 2);
+    /* What is damaged and all behind it stays. */
+    static const char damaged[][12] = {"RGZx",  "RG",       "R",       "RGZ",   "?",
+                                       "XX?1",  "XBBi\377", "XBBz\1\0\0\0a", "XSs\1", "\0\0\0\0"};
+    for (size_t k = 0; k < sizeof damaged / sizeof *damaged; k++) {
+        size_t n = strlen(damaged[k]);
+        const struct tag bad = raw_tag(damaged[k], n > 0 ? n : 4);
+        check_rewrite(u, 1, &bad, &bad, 1);
+        check_rewrite(u, 1, (struct tag[]){x, bad}, (struct tag[]){x_2, bad}, 2);
+        if (n == 0 || bad.bytes[0] == 'X')
+            check_rewrite(u, 1, (struct tag[]){bad, x}, (struct tag[]){bad, x}, 2);
+    }
+    header_union_destroy(u);
+}
+
+/* Any bytes for tags: the sanitizers watch, and what does not begin a tag RG or PG stays. */
+static void test_random_tag_bytes(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(1);
+    struct header_union *u = unite_for_records();
+    for (size_t k = 0; k < 20000; k++) {
+        struct tag noise = {.n = rng_below(&rng, 40)};
+        for (size_t at = 0; at < noise.n; at++)
+            noise.bytes[at] = (uint8_t)"RGPZxpBis\0\1\2"[rng_below(&rng, 12)];
+        uint8_t *rec = make_record(&noise, 1), *found = rewrite(u, 1, rec);
+        size_t n = bam_record_bytes(rec), n_found = bam_record_bytes(found);
+        CHECK(&rng, n_found == n || n_found == n + 2 || n_found == n + 4);
+        if (n_found == n) CHECK(&rng, same_record(rec, found));
+        free(rec);
+        free(found);
+    }
+    header_union_destroy(u);
+}
+
+/* Random headers. */
+
+enum { N_ROUNDS = 1500, MAX_LINES = 12, MAX_DEPTH = 8 };
+
+static const char *const known_ids[] = {"x", "x-2", "x-3", "x-2-3", "y", "1", "bwa", "view"};
+
+enum { N_KNOWN_IDS = sizeof known_ids / sizeof *known_ids };
+
+static const char *random_id(struct rng *rng)
+{
+    return known_ids[rng_below(rng, N_KNOWN_IDS)];
+}
+
+/* Appends a line with this ID and a few tags, of few values, in random order. */
+static void random_line(struct rng *rng, kstring_t *text, const char *type, const char *id)
+{
+    const char *ref = strcmp(type, "@RG") == 0 ? "PG" : "PP";
+    char fields[4][32];
+    size_t n = 0;
+    (void)snprintf(fields[n++], sizeof fields[0], "ID:%s", id);
+    if (rng_one_in(rng, 2))
+        (void)snprintf(fields[n++], sizeof fields[0], "%s:%s", ref, random_id(rng));
+    if (rng_one_in(rng, 3)) (void)snprintf(fields[n++], sizeof fields[0], "DS:x");
+    if (rng_one_in(rng, 3)) (void)snprintf(fields[n++], sizeof fields[0], "VN:1");
+    assert_true(kputs(type, text) >= 0);
+    while (n > 0) {
+        size_t k = rng_below(rng, n);
+        assert_true(ksprintf(text, "\t%s", fields[k]) >= 0);
+        memmove(fields[k], fields[--n], sizeof fields[0]);
+    }
+    assert_true(kputc('\n', text) >= 0);
+}
+
+static char *random_header(struct rng *rng)
+{
+    kstring_t text = KS_INITIALIZE;
+    assert_true(kputs(SQ, &text) >= 0);
+    bool used[2][N_KNOWN_IDS] = {{false}};
+    for (size_t k = 0, n = rng_below(rng, MAX_LINES); k < n; k++) {
+        size_t id = rng_below(rng, N_KNOWN_IDS), program = rng_below(rng, 2);
+        if (used[program][id]) continue;
+        used[program][id] = true;
+        random_line(rng, &text, program ? "@PG" : "@RG", known_ids[id]);
+    }
+    return text.s;
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+    return text_compare(*(const struct text *)a, *(const struct text *)b);
+}
+
+/*
+ * Appends what an ID means in a header: the tags of its line, sorted, without ID, and with what the
+ * program that it refers to means; with_ids adds the IDs. Returns false if a chain seems to have no
+ * end.
+ */
+static bool put_meaning(sam_hdr_t *header, const char *type, const char *id, bool with_ids,
+                        kstring_t *out)
+{
+    const char *ref = strcmp(type, "RG") == 0 ? "PG:" : "PP:";
+    char program[64] = "";
+    strcpy(program, id);
+    for (size_t depth = 0; depth <= MAX_DEPTH; depth++) {
+        kstring_t line = KS_INITIALIZE;
+        struct text fields[8], rest, value, next = {NULL, 0};
+        size_t n = 0;
+        if (with_ids) assert_true(ksprintf(out, "<%s>", program) >= 0);
+        if (sam_hdr_find_line_id(header, type, "ID", program, &line) != 0) {
+            assert_true(kputs("missing", out) >= 0);
+            free(line.s);
+            return true;
+        }
+        rest = header_line_rest((struct text){line.s, line.l});
+        while (n < 8 && header_next_field(&rest, &fields[n])) {
+            value = header_field_value(fields[n], ref);
+            if (value.at) next = value;
+            if (!value.at && !header_field_value(fields[n], "ID:").at) n++;
+        }
+        qsort(fields, n, sizeof *fields, compare_pieces);
+        for (size_t k = 0; k < n; k++)
+            assert_true(ksprintf(out, " %.*s", (int)fields[k].n, fields[k].at) >= 0);
+        assert_true(kputs(next.at ? " after " : " end", out) >= 0);
+        if (next.at) (void)snprintf(program, sizeof program, "%.*s", (int)next.n, next.at);
+        free(line.s);
+        if (!next.at) return true;
+        type = "PG";
+        ref = "PP:";
+    }
+    return false;
+}
+
+struct round {
+    struct rng rng;
+    size_t n;
+    sam_hdr_t *headers[MAX_INPUTS];
+    struct header_union *u;
+    bool endless;               /* some chain */
+};
+
+/* Checks one record, with an ID that its header has or that a line of it refers to. */
+static void check_meaning(struct round *r, size_t i, const char *type, const char *id)
+{
+    struct rng *rng = &r->rng;
+    bool group = strcmp(type, "RG") == 0;
+    const struct tag fill = RAW_TAG("XCC\1");
+    struct tag tags[3] = {fill, string_tag(group ? "RGZ" : "PGZ", id), fill};
+    uint8_t *rec = make_record(tags, 3), *found = rewrite(r->u, i, rec);
+    struct bam_aux aux;
+    CHECK(rng, bam_aux_find(found, type, &aux) == 1 && aux.type == 'Z');
+    const char *new_id = (const char *)aux.value;
+    kstring_t old_meaning = KS_INITIALIZE, new_meaning = KS_INITIALIZE;
+    if (!put_meaning(r->headers[i], type, id, false, &old_meaning)) r->endless = true;
+    (void)put_meaning(header_union_header(r->u), type, new_id, false, &new_meaning);
+    if (strcmp(old_meaning.s, new_meaning.s) != 0)
+        print_error("input %zu, %s '%s': %s\nbut '%s': %s\nin\n%s", i, type, id, old_meaning.s,
+                    new_id, new_meaning.s, sam_hdr_str(header_union_header(r->u)));
+    CHECK(rng, strcmp(old_meaning.s, new_meaning.s) == 0);
+    if (i == 0) CHECK(rng, strcmp(id, new_id) == 0);
+    tags[1] = string_tag(group ? "RGZ" : "PGZ", new_id);
+    uint8_t *expected = make_record(tags, 3);
+    CHECK(rng, same_record(expected, found));
+    if (!header_union_renames(r->u, i)) CHECK(rng, same_record(rec, found));
+    free(rec);
+    free(found);
+    free(expected);
+    free(old_meaning.s);
+    free(new_meaning.s);
+}
+
+/* Checks that there are no more lines than different ones, by ID and meaning. */
+static void check_number_of_lines(struct round *r, const char *type)
+{
+    char *seen[MAX_INPUTS * MAX_LINES];
+    size_t n_seen = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        int n = sam_hdr_count_lines(r->headers[i], type);
+        for (int k = 0; k < n; k++) {
+            kstring_t meaning = KS_INITIALIZE;
+            const char *id = sam_hdr_line_name(r->headers[i], type, k);
+            (void)put_meaning(r->headers[i], type, id, true, &meaning);
+            size_t same = 0;
+            while (same < n_seen && strcmp(seen[same], meaning.s) != 0) same++;
+            if (same == n_seen)
+                seen[n_seen++] = meaning.s;
+            else
+                free(meaning.s);
+        }
+    }
+    int n_united = sam_hdr_count_lines(header_union_header(r->u), type);
+    if (!r->endless) CHECK(&r->rng, n_united == (int)n_seen);
+    for (size_t k = 0; k < n_seen; k++) free(seen[k]);
+}
+
+/* All IDs that lines of the input have, and the programs that they refer to. */
+static void check_input(struct round *r, size_t i)
+{
+    for (size_t k = 0; k < N_KNOWN_IDS; k++) {
+        if (sam_hdr_line_index(r->headers[i], "RG", known_ids[k]) >= 0)
+            check_meaning(r, i, "RG", known_ids[k]);
+        char as_parent[2][32];
+        (void)snprintf(as_parent[0], sizeof as_parent[0], "P:%s\t", known_ids[k]);
+        (void)snprintf(as_parent[1], sizeof as_parent[1], "P:%s\n", known_ids[k]);
+        const char *text = sam_hdr_str(r->headers[i]);
+        if (sam_hdr_line_index(r->headers[i], "PG", known_ids[k]) >= 0 ||
+            strstr(text, as_parent[0]) || strstr(text, as_parent[1]))
+            check_meaning(r, i, "PG", known_ids[k]);
+    }
+}
+
+static void test_random_headers(void **state)
+{
+    (void)state;
+    size_t n_endless = 0;
+    for (size_t k = 0; k < N_ROUNDS; k++) {
+        struct round r = {.rng = rng_start(1000 + k)};
+        r.n = 1 + rng_below(&r.rng, MAX_INPUTS);
+        for (size_t i = 0; i < r.n; i++) {
+            char *text = random_header(&r.rng);
+            r.headers[i] = parse_header(text);
+            free(text);
+        }
+        r.u = header_union_create(r.headers, file_names, r.n);
+        CHECK(&r.rng, r.u != NULL);
+        for (size_t i = 0; i < r.n; i++) check_input(&r, i);
+        check_number_of_lines(&r, "RG");
+        check_number_of_lines(&r, "PG");
+        n_endless += r.endless;
+        header_union_destroy(r.u);
+        for (size_t i = 0; i < r.n; i++) sam_hdr_destroy(r.headers[i]);
+    }
+    assert_true(n_endless > 0 && n_endless < N_ROUNDS / 2);
+}
+
+/* Thousands of inputs and lines: anything quadratic would take minutes here. */
+static void test_many_inputs(void **state)
+{
+    (void)state;
+    enum { N_INPUTS = 2000, N_GROUPS = 10 };
+    sam_hdr_t **headers = test_alloc(N_INPUTS * sizeof *headers);
+    const char **names = test_alloc(N_INPUTS * sizeof *names);
+    for (size_t i = 0; i < N_INPUTS; i++) {
+        kstring_t text = KS_INITIALIZE;
+        assert_true(kputs(SQ, &text) >= 0);
+        for (size_t k = 0; k < N_GROUPS; k++)
+            assert_true(ksprintf(&text, "@RG\tID:%zu\tSM:%zu\tPG:p%zu\n@PG\tID:p%zu\tCL:%zu\n", k,
+                                 i, k, k, i / 2) >= 0);
+        headers[i] = parse_header(text.s);
+        names[i] = "lane.bam";
+        free(text.s);
+    }
+    struct header_union *u = header_union_create(headers, names, N_INPUTS);
+    assert_non_null(u);
+    sam_hdr_t *header = header_union_header(u);
+    assert_int_equal(sam_hdr_count_lines(header, "RG"), N_INPUTS * N_GROUPS);
+    assert_int_equal(sam_hdr_count_lines(header, "PG"), N_INPUTS / 2 * N_GROUPS);
+    struct tag before = string_tag("RGZ", "7"), after = string_tag("RGZ", "7-2000");
+    check_rewrite(u, N_INPUTS - 1, &before, &after, 1);
+    header_union_destroy(u);
+    for (size_t i = 0; i < N_INPUTS; i++) sam_hdr_destroy(headers[i]);
+    free(headers);
+    free(names);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_disagreeing_references),
+        cmocka_unit_test(test_malformed_headers),
+        cmocka_unit_test(test_references_without_lines),
+        cmocka_unit_test(test_united_headers),
+        cmocka_unit_test(test_records_follow),
+        cmocka_unit_test(test_which_ids_follow),
+        cmocka_unit_test(test_odd_tags),
+        cmocka_unit_test(test_random_tag_bytes),
+        cmocka_unit_test(test_random_headers),
+        cmocka_unit_test(test_many_inputs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

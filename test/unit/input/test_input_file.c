@@ -1,0 +1,103 @@
+/* test_input_file.c -- files, pipes and standard input as inputs. */
+#include "test_place.h"
+
+#include "input/input_file.h"
+
+#include <errno.h>
+
+static void write_file(const char *name, size_t n)
+{
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    for (size_t i = 0; i < n; i++) assert_int_equal(putc('x', file), 'x');
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Has standard input be this one; returns the former. */
+static int exchange_standard_input(int fd)
+{
+    int before = dup(STDIN_FILENO);
+    assert_true(before >= 0);
+    assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(close(fd), 0);
+    return before;
+}
+
+static void test_plain_names(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        {"a.bam", "a.bam"},
+        {"", ""},
+        {"-", "-"},
+        {"a.bam##idx##b.bai", "a.bam"},
+        {"##idx##b", ""},
+        {"file:///a/b", "/a/b"},
+        {"file://localhost/a/b##idx##c", "/a/b"},
+        {"file:///", "/"},
+        {"file:///##idx##c", "/"},
+        {"file://##idx##/c", "file://"},
+        {"file://other/a", "file://other/a"},   /* htslib refuses it */
+        {"file:a", "file:a"},
+        {"https://a/b", "https://a/b"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *plain = input_plain_name(names[i][0]);
+        assert_non_null(plain);
+        assert_string_equal(plain, names[i][1]);
+        free(plain);
+    }
+}
+
+static void test_files(void **state)
+{
+    (void)state;
+    struct stat st;
+    write_file("three", 3);
+    write_file("none", 0);
+    assert_int_equal(input_bytes("three"), 3);
+    assert_int_equal(input_bytes("none"), 0);
+    assert_int_equal(input_bytes("missing"), -1);
+    assert_int_equal(input_bytes("."), -1);
+    assert_true(input_is_regular("three", &st));
+    assert_int_equal(st.st_size, 3);
+    assert_false(input_is_pipe("three"));
+    assert_false(input_is_pipe("missing"));
+    assert_int_equal(input_stat("missing", &st), -1);
+    assert_int_equal(errno, ENOENT);
+    const char *const files[] = {"three", "three", "none", "missing"};
+    assert_int_equal(input_bytes_of_all(files, 3), 6);
+    assert_int_equal(input_bytes_of_all(files, 4), 0);
+    assert_int_equal(unlink("three"), 0);
+    assert_int_equal(unlink("none"), 0);
+}
+
+static void test_standard_input(void **state)
+{
+    (void)state;
+    int ends[2];
+    write_file("-", 5);         /* has nothing to do with it */
+    write_file("three", 3);
+    int before = exchange_standard_input(open("three", O_RDONLY));
+    assert_int_equal(input_bytes("-"), 3);
+    assert_false(input_is_pipe("-"));
+    assert_int_equal(input_bytes("./-"), 5);
+    assert_int_equal(pipe(ends), 0);
+    (void)close(exchange_standard_input(ends[0]));
+    assert_true(input_is_pipe("-"));
+    assert_int_equal(input_bytes("-"), -1);
+    assert_int_equal(close(ends[1]), 0);
+    (void)close(exchange_standard_input(before));
+    assert_int_equal(unlink("-"), 0);
+    assert_int_equal(unlink("three"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain_names),
+        cmocka_unit_test_setup_teardown(test_files, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_standard_input, enter_place, leave_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,712 @@
+/*
+ * test_sam_text.c -- SAM cut into chunks of whole lines and parsed: whatever the size of the
+ * chunks, the line ends and the compression, the records are those that htslib reads from the same
+ * file.
+ *
+ * Buffers are given to the code in exactly the size that they claim, so that AddressSanitizer sees
+ * every byte beyond.
+ */
+#include "random_records.h"
+
+#include "bam/bam_record.h"
+#include "input/sam_text.h"
+
+#include <errno.h>
+#include <htslib/bgzf.h>
+#include <htslib/kstring.h>
+#include <htslib/thread_pool.h>
+#include <unistd.h>
+
+/* htslib 1.16 loses 32 bytes for a damaged BGZF block that its threads meet. The sanitizer asks
+   here; in other builds nobody does. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libhts.so";
+}
+
+enum form { FORM_PLAIN, FORM_BGZF, FORM_BGZF_THREADS, FORM_GZIP, N_FORMS };
+
+#define HEADER                                                                      \
+    "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c1\tLN:1000000000\n@SQ\tSN:c2\tLN:500\n" \
+    "@RG\tID:x\tSM:s\n@RG\tID:y\tSM:t\n@PG\tID:p\tPN:p\n@CO\ta comment\n"
+
+/* Lines of many lengths: the shortest that there is, all types of tags, odd but lawful values. */
+static const char *const lines[] = {
+    "a\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*",
+    "r1\t99\tc1\t7\t60\t4M\t=\t90\t87\tACGT\tFF:#\tRG:Z:x\tPG:Z:p",
+    "r1\t147\tc1\t90\t60\t2S2M\t=\t7\t-87\tNNAC\t*\tRG:Z:y\tXA:A:!",
+    "*\t4\t*\t0\t0\t*\t*\t0\t0\tACGTN=MRSV\t!!!!!~~~~~",
+    "spaces in the name\t0\tc2\t500\t255\t1M\t*\t0\t0\tA\tI\tXZ:Z:\tXY:Z: z z ",
+    "tags\t16\tc1\t1\t0\t3H1M1I1D1N1P1=1X3H\tc2\t1\t-2147483647\tACGT\tABCD\tX1:i:-128\tX2:i:255\t"
+    "X3:i:-32768\tX4:i:65535\tX5:i:-2147483648\tX6:i:4294967295\tXf:f:-1.5e-10\tXH:H:1AE3",
+    "arrays\t0\tc1\t999999999\t3\t*\t*\t0\t0\tAC\t*\tBc:B:c,-128,127\tBC:B:C,0,255\tBs:B:s,-32768\t"
+    "BS:B:S,65535\tBi:B:i,-2147483648,0\tBI:B:I,4294967295\tBf:B:f,0.25,-2,1e+30",
+    "b\t77\t*\t0\t0\t*\t*\t0\t0\tGATTACAGATTACAGATTACAGATTACAGATTACAGATTACA\t*\tRG:Z:missing",
+    "unplaced\t4\tc2\t0\t0\t*\tc1\t5\t0\t*\t*\tRG:Z:x\tRG:Z:y\tPG:Z:p",
+    "c\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*",
+};
+enum { N_LINES = sizeof lines / sizeof *lines };
+
+static void add(kstring_t *text, const char *line, const char *end)
+{
+    assert_true(kputs(line, text) >= 0 && kputs(end, text) >= 0);
+}
+
+/* A header and all lines. */
+static kstring_t all_lines(const char *header, const char *end)
+{
+    kstring_t text = KS_INITIALIZE;
+    add(&text, header, "");
+    for (size_t i = 0; i < N_LINES; i++) add(&text, lines[i], end);
+    return text;
+}
+
+/* A line of n_bases bases. */
+static void add_long_line(kstring_t *text, size_t n_bases)
+{
+    assert_true(ksprintf(text, "long%zu\t0\tc1\t5\t9\t%zuM\t*\t0\t0\t", n_bases, n_bases) > 0);
+    for (size_t i = 0; i < n_bases; i++) assert_true(kputc("ACGT"[i % 4], text) >= 0);
+    add(text, "\t*\tRG:Z:x", "\n");
+}
+
+static void write_file(char path[64], enum form form, const char *text, size_t n)
+{
+    strcpy(path, "/tmp/rocksort-test-XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(close(fd), 0);
+    /* "u" writes the bytes as they are. Blocks of BGZF end where a line may not. */
+    BGZF *file = bgzf_open(path, form == FORM_PLAIN ? "wu" : form == FORM_GZIP ? "wg" : "w1");
+    assert_non_null(file);
+    for (size_t at = 0; at < n;) {
+        size_t step = n - at < 333 ? n - at : 333;
+        assert_int_equal(bgzf_write(file, text + at, step), step);
+        if (form == FORM_BGZF || form == FORM_BGZF_THREADS) assert_int_equal(bgzf_flush(file), 0);
+        at += step;
+    }
+    assert_int_equal(bgzf_close(file), 0);
+}
+
+struct opened {
+    samFile *file;
+    sam_hdr_t *header;
+    htsThreadPool pool;
+};
+
+static struct opened open_file(const char *path, enum form form)
+{
+    struct opened in = {.file = sam_open(path, "r")};
+    assert_non_null(in.file);
+    if (form == FORM_BGZF_THREADS) {
+        in.pool.pool = hts_tpool_init(2);
+        assert_non_null(in.pool.pool);
+        assert_int_equal(bgzf_thread_pool(in.file->fp.bgzf, in.pool.pool, 4), 0);
+    }
+    in.header = sam_hdr_read(in.file);
+    assert_non_null(in.header);
+    return in;
+}
+
+static void close_file(struct opened *in)
+{
+    sam_hdr_destroy(in->header);
+    /* After an error closing may fail, too. */
+    (void)sam_close(in->file);
+    if (in->pool.pool) hts_tpool_destroy(in->pool.pool);
+}
+
+/* What was read: raw records up to the first bad line. */
+struct content {
+    kstring_t raw;
+    size_t n_records, n_chunks;
+    bool failed;
+    char problem[128], problem_name[256];
+};
+
+/* Packs and renames a record; -1 if BAM cannot hold it. */
+static int add_record(struct content *c, const bam1_t *record, const struct header_union *renames)
+{
+    size_t size = bam_record_packed_bytes(record);
+    if (size == 0) return -1;
+    uint8_t *raw = test_alloc(size);
+    bam_record_pack(record, raw);
+    if (renames) {
+        uint8_t *renamed = test_alloc(header_union_rewrite_bound(renames, 1, raw));
+        size = header_union_rewrite(renames, 1, raw, renamed);
+        free(raw);
+        raw = renamed;
+    }
+    assert_true(kputsn((const char *)raw, size, &c->raw) >= 0);
+    free(raw);
+    c->n_records++;
+    return 0;
+}
+
+/* What htslib reads, record by record. */
+static struct content read_with_htslib(const char *path, const struct header_union *renames)
+{
+    struct content c = {0};
+    struct opened in = open_file(path, FORM_PLAIN);
+    bam1_t *record = bam_init1();
+    assert_non_null(record);
+    int r;
+    while (!c.failed && (r = sam_read1(in.file, in.header, record)) != -1)
+        c.failed = r < -1 || add_record(&c, record, renames) < 0;
+    bam_destroy1(record);
+    close_file(&in);
+    return c;
+}
+
+struct reading {
+    size_t chunk_bytes;
+    size_t text_room, raw_room;         /* of the buffers at first */
+    const struct header_union *renames;
+    bool shrink;                        /* after each chunk, to nothing */
+};
+
+/* Moves the lines to memory of exactly their size. */
+static void fit_text(struct sam_chunk *chunk)
+{
+    char *exact = test_alloc(chunk->text_bytes);
+    memcpy(exact, chunk->text, chunk->text_bytes);
+    free(chunk->text);
+    chunk->text = exact;
+    chunk->text_room = chunk->text_bytes;
+}
+
+static void take_records(struct content *c, const struct sam_chunk *chunk)
+{
+    size_t n_records = 0;
+    for (size_t at = 0; at < chunk->raw_bytes; n_records++)
+        at += bam_record_bytes(chunk->raw + at);
+    assert_int_equal(n_records, chunk->n_records);
+    assert_true(chunk->raw_bytes <= chunk->raw_room);
+    if (n_records > 0)
+        assert_true(kputsn((const char *)chunk->raw, chunk->raw_bytes, &c->raw) >= 0);
+    c->n_records += n_records;
+    c->n_chunks++;
+    if (!chunk->problem) return;
+    c->failed = true;
+    (void)snprintf(c->problem, sizeof c->problem, "%s", chunk->problem);
+    (void)snprintf(c->problem_name, sizeof c->problem_name, "%s", chunk->problem_name);
+}
+
+/* Reads a file in chunks up to the first problem; -1 of sam_text_next becomes one. */
+static struct content read_in_chunks(const char *path, enum form form, const struct reading *how)
+{
+    struct content c = {0};
+    struct opened in = open_file(path, form);
+    struct sam_text text;
+    struct sam_chunk chunk = {.text = test_alloc(how->text_room),
+                              .text_room = how->text_room,
+                              .raw = test_alloc(how->raw_room),
+                              .raw_room = how->raw_room,
+                              .renames = how->renames,
+                              .input = 1};
+    bam1_t *record = bam_init1();
+    assert_non_null(record);
+    assert_int_equal(sam_text_open(&text, in.file, in.header), 0);
+    int r = 0;
+    while (!c.failed && (r = sam_text_next(&text, &chunk, how->chunk_bytes)) > 0) {
+        size_t text_bytes = chunk.text_bytes;
+        assert_true(text_bytes > 0 && text_bytes <= chunk.text_room);
+        assert_int_equal(chunk.text[text_bytes - 1], '\n');
+        fit_text(&chunk);
+        sam_chunk_parse(&chunk, in.header, record);
+        assert_int_equal(chunk.text_bytes, text_bytes);
+        take_records(&c, &chunk);
+        if (!how->shrink) continue;
+        sam_chunk_shrink_text(&chunk, 0);
+        sam_chunk_shrink_raw(&chunk, 0);
+        assert_true(!chunk.text && !chunk.raw && chunk.text_room == 0 && chunk.raw_room == 0);
+        assert_int_equal(chunk.text_bytes, text_bytes);
+    }
+    if (r < 0) {
+        c.failed = true;
+        (void)snprintf(c.problem, sizeof c.problem, "errno %d", errno);
+        assert_int_not_equal(errno, 0);
+    } else if (!c.failed) {
+        assert_int_equal(sam_text_next(&text, &chunk, how->chunk_bytes), 0);
+    }
+    bam_destroy1(record);
+    sam_chunk_release(&chunk);
+    assert_true(!chunk.text && !chunk.raw);
+    sam_text_release(&text);
+    assert_null(text.tail);
+    close_file(&in);
+    return c;
+}
+
+static void free_content(struct content *c)
+{
+    free(c->raw.s);
+}
+
+#define CHECK_SAME(got, want, chunk_bytes)                                              \
+    do {                                                                                \
+        if ((got)->n_records != (want)->n_records || (got)->failed != (want)->failed || \
+            (got)->raw.l != (want)->raw.l ||                                            \
+            ((got)->raw.l > 0 && memcmp((got)->raw.s, (want)->raw.s, (got)->raw.l)))    \
+            fail_msg("line %d: chunks of %zu bytes: %zu records (%s), htslib %zu (%d)", \
+                     __LINE__, (size_t)(chunk_bytes), (got)->n_records, (got)->problem, \
+                     (want)->n_records, (want)->failed);                                \
+    } while (0)
+
+/* Reads a text with chunks of many sizes, in all forms, and compares with htslib. */
+static void check_text(const char *text, size_t n, const struct header_union *renames)
+{
+    for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
+        char path[64];
+        write_file(path, form, text, n);
+        struct content want = read_with_htslib(path, renames);
+        for (size_t size = 1; size < n + 20; size += size < 70 || form == FORM_PLAIN ? 1 : 97) {
+            if (form == FORM_BGZF_THREADS && size > 5) size += 200;
+            struct reading how = {.chunk_bytes = size, .text_room = size % 7 ? 0 : size,
+                                  .renames = renames, .shrink = size % 3 == 0};
+            struct content got = read_in_chunks(path, form, &how);
+            CHECK_SAME(&got, &want, size);
+            free_content(&got);
+        }
+        free_content(&want);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+static void test_every_chunk_size(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"\n", "\r\n"};
+    for (size_t i = 0; i < 2; i++) {
+        kstring_t text = all_lines(HEADER, ends[i]);
+        check_text(text.s, text.l, NULL);
+        /* Without the last newline. */
+        check_text(text.s, text.l - strlen(ends[i]), NULL);
+        free(text.s);
+    }
+}
+
+/*
+ * A file that is cut off between its last carriage return and newline. htslib keeps the carriage
+ * return, but in a compressed file that it reads without threads; we always keep it.
+ */
+static void test_carriage_return_at_the_end(void **state)
+{
+    (void)state;
+    char path[64];
+    kstring_t text = all_lines(HEADER, "\r\n");
+    write_file(path, FORM_PLAIN, text.s, text.l - 1);
+    struct content want = read_with_htslib(path, NULL);
+    assert_int_equal(unlink(path), 0);
+    for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
+        write_file(path, form, text.s, text.l - 1);
+        for (size_t size = text.l - 3; size < text.l + 3; size++) {
+            struct reading how = {.chunk_bytes = size};
+            struct content got = read_in_chunks(path, form, &how);
+            CHECK_SAME(&got, &want, size);
+            free_content(&got);
+        }
+        assert_int_equal(unlink(path), 0);
+    }
+    free_content(&want);
+    free(text.s);
+}
+
+static void test_no_header(void **state)
+{
+    (void)state;
+    kstring_t text = KS_INITIALIZE;
+    for (size_t i = 0; i < 20; i++) add(&text, lines[i % 2 ? 0 : 3], "\n");
+    check_text(text.s, text.l, NULL);
+    check_text(text.s, strlen(lines[3]), NULL);
+    free(text.s);
+}
+
+/* Nothing behind the header, or a single record. */
+static void test_few_lines(void **state)
+{
+    (void)state;
+    kstring_t text = KS_INITIALIZE;
+    add(&text, HEADER, "");
+    check_text(text.s, text.l, NULL);
+    check_text(text.s, text.l - 1, NULL);
+    for (size_t i = 0; i < N_LINES; i++) {
+        text.l = strlen(HEADER);
+        add(&text, lines[i], "\n");
+        char path[64];
+        write_file(path, FORM_PLAIN, text.s, text.l);
+        struct content want = read_with_htslib(path, NULL);
+        assert_true(want.n_records == 1 && !want.failed);
+        for (size_t size = 1; size < 600; size += 1 + size / 8) {
+            struct reading how = {.chunk_bytes = size};
+            struct content got = read_in_chunks(path, FORM_PLAIN, &how);
+            CHECK_SAME(&got, &want, size);
+            assert_int_equal(got.n_chunks, 1);
+            free_content(&got);
+        }
+        free_content(&want);
+        assert_int_equal(unlink(path), 0);
+    }
+    free(text.s);
+}
+
+/* How much a chunk holds: about what was asked for, a longer line alone. */
+static void test_size_of_chunks(void **state)
+{
+    (void)state;
+    kstring_t text = KS_INITIALIZE;
+    add(&text, HEADER, "");
+    for (size_t i = 0; i < 1000; i++) add(&text, lines[i % N_LINES], "\n");
+    add_long_line(&text, 100000);
+    for (size_t i = 0; i < 1000; i++) add(&text, lines[i % N_LINES], "\n");
+    char path[64];
+    write_file(path, FORM_BGZF, text.s, text.l);
+    struct opened in = open_file(path, FORM_BGZF);
+    struct sam_text lines_in;
+    struct sam_chunk chunk = {0};
+    enum { CHUNK_BYTES = 5000, LONGEST = 500 };
+    size_t n_chunks = 0, n_bytes = strlen(HEADER), n_long = 0;
+    assert_int_equal(sam_text_open(&lines_in, in.file, in.header), 0);
+    while (sam_text_next(&lines_in, &chunk, CHUNK_BYTES) == 1) {
+        n_chunks++;
+        assert_memory_equal(chunk.text, text.s + n_bytes, chunk.text_bytes);
+        n_bytes += chunk.text_bytes;
+        if (chunk.text_bytes > CHUNK_BYTES + LONGEST) {
+            n_long++;
+            assert_true(chunk.text_bytes > 100000);
+            assert_true(chunk.text_bytes < 100000 + 3 * CHUNK_BYTES);
+        }
+        sam_chunk_shrink_text(&chunk, 4 * CHUNK_BYTES);
+        assert_true(chunk.text_room <= 4 * CHUNK_BYTES);
+    }
+    assert_int_equal(n_bytes, text.l);
+    assert_int_equal(n_long, 1);
+    assert_true(n_chunks < 2 + 2 * (text.l - 100000) / CHUNK_BYTES);
+    sam_chunk_release(&chunk);
+    sam_text_release(&lines_in);
+    close_file(&in);
+    assert_int_equal(unlink(path), 0);
+    free(text.s);
+}
+
+/* Lines longer than a chunk, and longer than a block of BGZF, one behind the other. */
+static void test_long_lines(void **state)
+{
+    (void)state;
+    kstring_t text = KS_INITIALIZE;
+    add(&text, HEADER, "");
+    static const size_t lengths[] = {70000, 1, 3000, 200000, 65536, 2};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        add_long_line(&text, lengths[i]);
+        add(&text, lines[i], "\n");
+    }
+    static const size_t sizes[] = {1000, 4096, 30001, 65280, 1 << 20};
+    for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
+        char path[64];
+        write_file(path, form, text.s, text.l);
+        struct content want = read_with_htslib(path, NULL);
+        assert_int_equal(want.n_records, 12);
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            struct reading how = {.chunk_bytes = sizes[i], .shrink = i % 2};
+            struct content got = read_in_chunks(path, form, &how);
+            CHECK_SAME(&got, &want, sizes[i]);
+            free_content(&got);
+        }
+        free_content(&want);
+        assert_int_equal(unlink(path), 0);
+    }
+    free(text.s);
+}
+
+/* Lines that are wrong, as what stands for the n-th of some good ones. */
+#define BAD_ARRAY "it has an array with a value that its type cannot hold"
+
+static const struct {
+    const char *line;
+    size_t n;                           /* bytes; 0: up to the NUL */
+    const char *problem;
+} bad_lines[] = {
+    {"r\t0\tc1\n", 0, "its line is not a SAM record"},
+    {"\t\n", 0, "its line is not a SAM record"},
+    {"@CO\tbehind the header\n", 0, "its line is not a SAM record"},
+    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACG\tFFF\n", 0, "its line is not a SAM record"},
+    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFFF\n", 0, "its line is not a SAM record"},
+    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tXX\n", 0, "its line is not a SAM record"},
+    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tXi:i:99999999999\n", 0,
+     "its line is not a SAM record"},
+    {"r\t65536\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\n", 0, "its FLAG is above 65535"},
+    {"r\t0\tc1\t5\t256\t4M\t*\t0\t0\tACGT\tFFFF\n", 0, "its MAPQ is above 255"},
+    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tXi:i:1\tXB:B:S,1,-1\n", 0, BAD_ARRAY},
+    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tXB:B:c,1,2x\tXi:i:1\n", 0, BAD_ARRAY},
+    {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tXB:B:f,1.5,x\r\n", 0, BAD_ARRAY},
+    {"\n", 0, "its line is empty"},
+    {"\r\n", 0, "its line is empty"},
+    {"r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\0XZ:Z:x\n", 29, "its line contains a NUL byte"},
+    {"\0\n", 2, "its line contains a NUL byte"},
+    {"r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\0\r\n", 24, "its line contains a NUL byte"},
+};
+
+/* A text whose line number `at` (from 0) behind the header is the bad one. */
+static kstring_t text_with(size_t bad, size_t at)
+{
+    kstring_t text = KS_INITIALIZE;
+    add(&text, HEADER, "");
+    for (size_t i = 0; i < N_LINES; i++) {
+        size_t n = bad_lines[bad].n ? bad_lines[bad].n : strlen(bad_lines[bad].line);
+        if (i == at)
+            assert_true(kputsn(bad_lines[bad].line, n, &text) >= 0);
+        else
+            add(&text, lines[i], "\n");
+    }
+    return text;
+}
+
+/* Exactly the records in front of it come out, whatever the chunks. */
+static void test_bad_lines(void **state)
+{
+    (void)state;
+    for (size_t bad = 0; bad < sizeof bad_lines / sizeof *bad_lines; bad++) {
+        /* Right behind the header a line that begins with @ belongs to it. */
+        for (size_t at = bad_lines[bad].line[0] == '@'; at < N_LINES; at++) {
+            char path[64];
+            kstring_t text = text_with(bad, at), good = all_lines(HEADER, "\n");
+            write_file(path, FORM_PLAIN, good.s, good.l);
+            struct content want = read_with_htslib(path, NULL);
+            size_t raw_bytes = 0;
+            for (size_t i = 0; i < at; i++)
+                raw_bytes += bam_record_bytes((uint8_t *)want.raw.s + raw_bytes);
+            want.raw.l = raw_bytes;
+            want.n_records = at;
+            want.failed = true;
+            assert_int_equal(unlink(path), 0);
+            enum form form = (enum form)((bad + at) % N_FORMS);
+            write_file(path, form, text.s, text.l);
+            for (size_t size = 1; size < text.l + 60; size += 1 + size / 3) {
+                struct reading how = {.chunk_bytes = size};
+                struct content got = read_in_chunks(path, form, &how);
+                CHECK_SAME(&got, &want, size);
+                assert_string_equal(got.problem, bad_lines[bad].problem);
+                /* The read's name where the line has one that can be believed. */
+                bool is_named = strstr(got.problem, "above") || strstr(got.problem, "array");
+                assert_string_equal(got.problem_name, is_named ? "r" : "");
+                free_content(&got);
+            }
+            free_content(&want);
+            assert_int_equal(unlink(path), 0);
+            free(good.s);
+            free(text.s);
+        }
+    }
+}
+
+/* A record that htslib parses and BAM cannot hold: the message can have its name. */
+static void test_record_that_does_not_fit(void **state)
+{
+    (void)state;
+    enum { N_OPS = 70000 };
+    kstring_t text = all_lines(HEADER, "\n");
+    add(&text, "much\t0\tc1\t5\t9\t", "");
+    for (size_t i = 0; i < N_OPS / 2; i++) add(&text, "1M10000N", "");
+    add(&text, "\t*\t0\t0\t*\t*", "\n");
+    add(&text, lines[0], "\n");
+    char path[64];
+    write_file(path, FORM_PLAIN, text.s, text.l);
+    for (size_t size = 100; size < 2 * text.l; size *= 3) {
+        struct reading how = {.chunk_bytes = size};
+        struct content got = read_in_chunks(path, FORM_PLAIN, &how);
+        assert_true(got.failed);
+        assert_int_equal(got.n_records, N_LINES);
+        assert_string_equal(got.problem_name, "much");
+        assert_non_null(strstr(got.problem, "CIGAR"));
+        free_content(&got);
+    }
+    assert_int_equal(unlink(path), 0);
+    free(text.s);
+}
+
+/* Numbers that htslib 1.16 reads as others, behind the records that both have. */
+static bool is_stricter(const struct content *got, struct content *want)
+{
+    static const char *const problems[] = {"its FLAG", "its MAPQ", "it has an array"};
+    bool found = false;
+    for (size_t i = 0; got->failed && i < sizeof problems / sizeof *problems; i++)
+        if (strncmp(got->problem, problems[i], strlen(problems[i])) == 0) found = true;
+    if (!found || got->n_records > want->n_records) return false;
+    want->n_records = got->n_records;
+    want->raw.l = got->raw.l;
+    want->failed = true;
+    return true;
+}
+
+/* Bytes of good lines are changed at random: htslib's own reading says what remains of them. */
+static void test_random_damage(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(85);
+    size_t n_failed = 0, n_stricter = 0;
+    for (size_t round = 0; round < 600; round++) {
+        kstring_t text = all_lines(HEADER, "\n");
+        for (size_t k = 0; k < 3; k++) {
+            size_t at = strlen(HEADER) + rng_below(&rng, text.l - strlen(HEADER));
+            /* Not at the beginning of the first line, which could become one of the header. */
+            if (at > strlen(HEADER) && text.s[at] != '\n' && text.s[at - 1] != '\n')
+                text.s[at] = "\t09:*-=,aZ~M"[rng_below(&rng, 12)];
+        }
+        char path[64];
+        write_file(path, FORM_PLAIN, text.s, text.l);
+        struct content want = read_with_htslib(path, NULL);
+        struct reading how = {.chunk_bytes = 1 + rng_below(&rng, 300),
+                              .raw_room = rng_below(&rng, 500)};
+        struct content got = read_in_chunks(path, FORM_PLAIN, &how);
+        n_failed += want.failed;
+        n_stricter += is_stricter(&got, &want);
+        CHECK_SAME(&got, &want, how.chunk_bytes);
+        free_content(&got);
+        free_content(&want);
+        assert_int_equal(unlink(path), 0);
+        free(text.s);
+    }
+    CHECK(&rng, n_failed > 100 && n_failed < 595 && n_stricter < 100);
+}
+
+/* Damage below the text: an error with errno, and no record that was not there. */
+static void test_damaged_compression(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(86);
+    kstring_t text = all_lines(HEADER, "\n");
+    for (size_t i = 0; i < 1000; i++) {
+        assert_true(ksprintf(&text, "r%zu\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\tXZ:Z:", i) > 0);
+        for (size_t k = 0; k < 300; k++)
+            assert_true(kputc((int)(' ' + rng_below(&rng, '~' - ' ' + 1)), &text) >= 0);
+        add(&text, "", "\n");
+    }
+    static const enum form forms[] = {FORM_BGZF, FORM_BGZF_THREADS, FORM_GZIP};
+    for (size_t k = 0; k < 3 * 2; k++) {
+        enum form form = forms[k / 2];
+        bool truncate_it = k % 2;
+        char path[64];
+        write_file(path, form, text.s, text.l);
+        FILE *file = fopen(path, "r+b");
+        assert_non_null(file);
+        assert_int_equal(fseek(file, 0, SEEK_END), 0);
+        long middle = ftell(file) * 2 / 3;
+        if (truncate_it) {
+            assert_int_equal(ftruncate(fileno(file), middle), 0);
+        } else {
+            static const uint8_t junk[300] = {0x55};
+            assert_int_equal(fseek(file, middle, SEEK_SET), 0);
+            assert_int_equal(fwrite(junk, 1, sizeof junk, file), sizeof junk);
+        }
+        assert_int_equal(fclose(file), 0);
+        static const size_t sizes[] = {100, 5000, 1 << 20};
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            struct reading how = {.chunk_bytes = sizes[s]};
+            struct content got = read_in_chunks(path, form, &how);
+            assert_true(got.failed);
+            /* gzip has its checksum at the end only: damage shows where the text makes no sense. */
+            if (strncmp(got.problem, "errno ", 6) && (form != FORM_GZIP || truncate_it))
+                fail_msg("form %d, truncated %d, chunks of %zu: '%s'", form, truncate_it, sizes[s],
+                         got.problem);
+            assert_true(got.n_records < N_LINES + 1000);
+            free_content(&got);
+        }
+        assert_int_equal(unlink(path), 0);
+    }
+    free(text.s);
+}
+
+/* Read groups and programs of another input, so that the IDs of these lines change. */
+static struct header_union *make_renames(const char *header)
+{
+    static const char *const names[] = {"a.sam", "b.sam"};
+    kstring_t other = KS_INITIALIZE;
+    add(&other, "@SQ\tSN:c1\tLN:1000000000\n@SQ\tSN:c2\tLN:500\n"
+                "@RG\tID:x\tSM:other\n@PG\tID:p\tPN:other\n@RG\tID:y\tSM:t\n", "");
+    sam_hdr_t *headers[] = {sam_hdr_parse(other.l, other.s), sam_hdr_parse(strlen(header), header)};
+    assert_true(headers[0] && headers[1]);
+    struct header_union *u = header_union_create(headers, names, 2);
+    assert_non_null(u);
+    sam_hdr_destroy(headers[0]);
+    sam_hdr_destroy(headers[1]);
+    free(other.s);
+    return u;
+}
+
+static void test_renames(void **state)
+{
+    (void)state;
+    struct header_union *u = make_renames(HEADER);
+    assert_true(header_union_renames(u, 1));
+    kstring_t text = all_lines(HEADER, "\n");
+    check_text(text.s, text.l, u);
+    /* They differ from what they were, and buffers of every size do. */
+    char path[64];
+    write_file(path, FORM_PLAIN, text.s, text.l);
+    struct content plain = read_with_htslib(path, NULL), want = read_with_htslib(path, u);
+    assert_int_equal(plain.n_records, want.n_records);
+    assert_true(want.raw.l > plain.raw.l);
+    for (size_t room = 0; room < 2 * want.raw.l; room++) {
+        struct reading how = {
+            .chunk_bytes = 1 << 16, .text_room = room, .raw_room = room, .renames = u};
+        struct content got = read_in_chunks(path, FORM_PLAIN, &how);
+        CHECK_SAME(&got, &want, how.chunk_bytes);
+        free_content(&got);
+    }
+    free_content(&plain);
+    free_content(&want);
+    assert_int_equal(unlink(path), 0);
+    free(text.s);
+    header_union_destroy(u);
+}
+
+/* A chunk is used again for another text: nothing of the one before remains. */
+static void test_chunk_is_used_again(void **state)
+{
+    (void)state;
+    sam_hdr_t *header = sam_hdr_parse(strlen(HEADER), HEADER);
+    bam1_t *record = bam_init1();
+    assert_true(header && record);
+    char bad[] = "x\t0\n", good[] = "r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\n";
+    struct sam_chunk chunk = {.text = bad, .text_bytes = strlen(bad)};
+    sam_chunk_parse(&chunk, header, record);
+    assert_true(chunk.problem && chunk.n_records == 0 && chunk.raw_bytes == 0);
+    chunk.text = good;
+    chunk.text_bytes = strlen(good);
+    sam_chunk_parse(&chunk, header, record);
+    assert_true(!chunk.problem && chunk.n_records == 1 && chunk.raw_bytes > 0);
+    assert_string_equal(chunk.problem_name, "");
+    uint8_t *raw = chunk.raw;
+    sam_chunk_shrink_raw(&chunk, chunk.raw_room);
+    assert_true(chunk.raw == raw);
+    sam_chunk_shrink_raw(&chunk, chunk.raw_room - 1);
+    assert_true(!chunk.raw && chunk.raw_room == 0);
+    chunk.text = NULL;
+    chunk.text_bytes = 0;
+    sam_chunk_parse(&chunk, header, record);
+    assert_true(!chunk.problem && chunk.n_records == 0 && chunk.raw_bytes == 0);
+    sam_chunk_release(&chunk);
+    bam_destroy1(record);
+    sam_hdr_destroy(header);
+}
+
+int main(void)
+{
+    /* Lines are wrong on purpose. */
+    hts_set_log_level(HTS_LOG_OFF);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_chunk_size),
+        cmocka_unit_test(test_carriage_return_at_the_end),
+        cmocka_unit_test(test_no_header),
+        cmocka_unit_test(test_few_lines),
+        cmocka_unit_test(test_size_of_chunks),
+        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_record_that_does_not_fit),
+        cmocka_unit_test(test_random_damage),
+        cmocka_unit_test(test_damaged_compression),
+        cmocka_unit_test(test_renames),
+        cmocka_unit_test(test_chunk_is_used_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+/*
+ * test_cgroup.c -- limits of control groups, read from made-up hierarchies.
+ */
+#include "test_place.h"
+
+#include "machine/cgroup.h"
+
+#include <sys/stat.h>
+
+enum { NAME_BYTES = 256 };
+
+struct file {
+    const char *path, *text;
+};
+
+static void make_parents(const char *path, bool remove)
+{
+    char name[NAME_BYTES];
+    (void)snprintf(name, sizeof name, "%s", path);
+    if (remove) {
+        for (char *slash; (slash = strrchr(name, '/')) != NULL;) {
+            *slash = '\0';
+            (void)rmdir(name);  /* fails while other files are there */
+        }
+        return;
+    }
+    for (char *at = name; (at = strchr(at, '/')) != NULL; *at++ = '/') {
+        *at = '\0';
+        (void)mkdir(name, 0700);
+    }
+}
+
+/* Reads the limits in a hierarchy below "sys" with a list of groups; removes both again. */
+static struct machine_cgroup limits_of(const char *list, const struct file *files)
+{
+    struct machine_cgroup limits;
+    FILE *out = fopen("list", "w");
+    assert_non_null(out);
+    assert_true(fputs(list, out) >= 0);
+    assert_int_equal(fclose(out), 0);
+    for (const struct file *file = files; file->path; file++) {
+        make_parents(file->path, false);
+        out = fopen(file->path, "w");
+        assert_non_null(out);
+        assert_true(fputs(file->text, out) >= 0);
+        assert_int_equal(fclose(out), 0);
+    }
+    machine_cgroup_read_at("list", "sys", &limits);
+    for (const struct file *file = files; file->path; file++) {
+        assert_int_equal(unlink(file->path), 0);
+        make_parents(file->path, true);
+    }
+    assert_int_equal(unlink("list"), 0);
+    return limits;
+}
+
+static void check(struct machine_cgroup limits, double cpus, uint64_t limit, uint64_t left)
+{
+    assert_true(limits.cpus > cpus - 0.001 && limits.cpus < cpus + 0.001);
+    assert_true(limits.limit_bytes == limit);
+    assert_true(limits.free_bytes == left);
+}
+
+static void test_none(void **state)
+{
+    (void)state;
+    static const struct file none[] = {{NULL, NULL}};
+    check(limits_of("", none), 0, UINT64_MAX, UINT64_MAX);
+    check(limits_of("0::/a/b\n", none), 0, UINT64_MAX, UINT64_MAX);
+    check(limits_of("garbage\n:\n::\n1:\n", none), 0, UINT64_MAX, UINT64_MAX);
+    struct machine_cgroup limits;
+    machine_cgroup_read_at("nowhere", "sys", &limits);
+    check(limits, 0, UINT64_MAX, UINT64_MAX);
+    machine_cgroup_read(&limits);
+    assert_true(limits.cpus >= 0 && limits.free_bytes <= limits.limit_bytes);
+}
+
+static void test_version_2(void **state)
+{
+    (void)state;
+    static const struct file own[] = {
+        {"sys/a/b/cpu.max", "150000 100000\n"},
+        {"sys/a/b/memory.max", "1000000\n"},
+        {"sys/a/b/memory.current", "700000\n"},
+        {"sys/a/b/memory.stat", "anon 1\nfile 5\nactive_file 4\ninactive_file 200000\n"},
+        {"sys/a/memory.max", "max\n"},
+        {"sys/a/cpu.max", "max 100000\n"},
+        {NULL, NULL},
+    };
+    check(limits_of("0::/a/b\n", own), 1.5, 1000000, 500000);
+    /* The limit of a group above is the lower one; another of them has less left. */
+    static const struct file above[] = {
+        {"sys/a/b/memory.max", "1000000\n"}, {"sys/a/b/memory.current", "100\n"},
+        {"sys/a/memory.max", "900000\n"},    {"sys/a/memory.current", "0\n"},
+        {"sys/a/b/cpu.max", "800000 100000\n"}, {"sys/a/cpu.max", "50000 100000\n"},
+        {NULL, NULL},
+    };
+    check(limits_of("0::/a/b\n", above), 0.5, 900000, 900000);
+    /* In a container the groups of the path are not to be seen, but its root is. */
+    static const struct file root[] = {
+        {"sys/memory.max", "1000\n"}, {"sys/cpu.max", "200000 100000\n"}, {NULL, NULL},
+    };
+    check(limits_of("0::/docker/0123\n", root), 2, 1000, 1000);
+    /* More than the limit is used, for it was lowered. */
+    static const struct file over[] = {
+        {"sys/memory.max", "1000\n"}, {"sys/memory.current", "3000\n"}, {NULL, NULL},
+    };
+    check(limits_of("0::/\n", over), 0, 1000, 0);
+}
+
+static void test_version_1(void **state)
+{
+    (void)state;
+    static const struct file files[] = {
+        {"sys/memory/job/memory.limit_in_bytes", "5000000\n"},
+        {"sys/memory/job/memory.usage_in_bytes", "3000000\n"},
+        {"sys/memory/job/memory.stat", "inactive_file 7\ntotal_inactive_file 1000000\n"},
+        {"sys/memory/memory.limit_in_bytes", "9223372036854771712\n"},
+        {"sys/cpu/job/cpu.cfs_quota_us", "400000\n"},
+        {"sys/cpu/job/cpu.cfs_period_us", "100000\n"},
+        {"sys/cpu/cpu.cfs_quota_us", "-1\n"},
+        {"sys/cpu/cpu.cfs_period_us", "100000\n"},
+        {NULL, NULL},
+    };
+    check(limits_of("5:memory:/job\n4:cpuset:/\n3:cpuacct,cpu:/job\n1:name=systemd:/\n0::/\n",
+                    files),
+          4, 5000000, 3000000);
+    /* A controller whose name only begins so. */
+    check(limits_of("4:cpuset:/job\n3:cpuacct:/job\n", files), 0, UINT64_MAX, UINT64_MAX);
+}
+
+/* Paths that are too long are no limits. */
+static void test_long_path(void **state)
+{
+    (void)state;
+    static const struct file none[] = {{NULL, NULL}};
+    char list[4096];
+    memset(list, 'x', sizeof list);
+    memcpy(list, "0::/", 4);
+    memcpy(list + sizeof list - 2, "\n", 2);
+    check(limits_of(list, none), 0, UINT64_MAX, UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_none, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_version_2, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_version_1, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_long_path, enter_place, leave_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/*
+ * test_disk_probe.c -- what the disk under a directory is; nothing is left there.
+ */
+#include "small_disk.h"
+#include "test_place.h"
+
+#include "machine/disk_probe.h"
+
+#include <dirent.h>
+#include <sys/vfs.h>
+#include <time.h>
+
+static bool is_tmpfs(const char *path)
+{
+    struct statfs fs;
+    assert_int_equal(statfs(path, &fs), 0);
+    return fs.f_type == 0x01021994;
+}
+
+static unsigned n_entries(const char *path)
+{
+    unsigned n = 0;
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    while (readdir(dir)) n++;
+    assert_int_equal(closedir(dir), 0);
+    return n - 2;
+}
+
+static void check_unknown(const struct disk_traits *traits)
+{
+    assert_true(traits->seek_seconds <= 0 && traits->bytes_per_second <= 0);
+    assert_false(disk_is_slow_to_seek(traits));
+    assert_non_null(traits->file_system);
+}
+
+/* A disk seeks in 1 us to 10 s, and reads 100 KB to 100 GB a second; or it says nothing, as file
+   systems do that cannot be read past the page cache. */
+static void test_here(void **state)
+{
+    (void)state;
+    struct disk_traits traits;
+    disk_probe(".", &traits);
+    assert_int_equal(n_entries("."), 0);
+    assert_int_equal(traits.is_memory, is_tmpfs("."));
+    assert_in_range(traits.rotation.flag + 1, 0, 2);
+    if (traits.seek_seconds <= 0) {
+        check_unknown(&traits);
+        return;
+    }
+    assert_false(traits.is_memory);
+    assert_true(traits.seek_seconds > 1e-6 && traits.seek_seconds < 10);
+    assert_true(traits.bytes_per_second > 1e5 && traits.bytes_per_second < 1e11);
+    assert_true(traits.parallel >= 1 && traits.parallel < 1000);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    struct disk_traits traits;
+    if (access("/dev/shm", W_OK) != 0 || !is_tmpfs("/dev/shm")) skip();
+    unsigned before = n_entries("/dev/shm");
+    disk_probe("/dev/shm", &traits);
+    assert_true(traits.is_memory);
+    assert_false(traits.is_network);
+    assert_string_equal(traits.file_system, "tmpfs");
+    check_unknown(&traits);
+    assert_true(n_entries("/dev/shm") <= before + 1);   /* others may use it */
+}
+
+/* Where nothing can be written, or there is nothing, nothing is known, and nobody complains. */
+static void test_impossible_directories(void **state)
+{
+    (void)state;
+    struct disk_traits traits;
+    disk_probe("missing", &traits);
+    check_unknown(&traits);
+    assert_string_equal(traits.file_system, "unknown");
+    assert_int_equal(traits.rotation.flag, -1);
+    disk_probe("/proc", &traits);
+    check_unknown(&traits);
+    char path[5000];
+    memset(path, 'x', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    disk_probe(path, &traits);
+    check_unknown(&traits);
+}
+
+/* A file that happens to have the probe's name is not touched. */
+static void test_name_that_is_taken(void **state)
+{
+    (void)state;
+    struct disk_traits traits;
+    FILE *file = fopen("probe", "w");
+    assert_non_null(file);
+    assert_true(fputs("mine", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    disk_probe(".", &traits);
+    check_unknown(&traits);
+    file = fopen("probe", "r");
+    assert_non_null(file);
+    char text[8] = "";
+    assert_non_null(fgets(text, sizeof text, file));
+    assert_string_equal(text, "mine");
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(unlink("probe"), 0);
+}
+
+static void test_full_disk(void **state)
+{
+    (void)state;
+    struct disk_traits traits;
+    if (!mount_small_disk("disk", 65536)) skip();
+    fill_small_disk("disk");
+    disk_probe("disk", &traits);
+    check_unknown(&traits);
+    assert_int_equal(n_entries("disk"), 1);
+    unmount_small_disk("disk");
+}
+
+static void test_slow_to_seek(void **state)
+{
+    (void)state;
+    struct disk_traits traits = {.seek_seconds = 0.0001};
+    assert_false(disk_is_slow_to_seek(&traits));
+    traits.seek_seconds = 0.001;                        /* a network volume under load */
+    assert_false(disk_is_slow_to_seek(&traits));
+    traits.seek_seconds = 0.002;                        /* a cloud volume of 500 IOPS */
+    assert_true(disk_is_slow_to_seek(&traits));
+    traits.seek_seconds = 0.008;                        /* a rotating disk */
+    assert_true(disk_is_slow_to_seek(&traits));
+}
+
+#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_IN_PLACE(test_here),
+        TEST_IN_PLACE(test_memory),
+        TEST_IN_PLACE(test_impossible_directories),
+        TEST_IN_PLACE(test_name_that_is_taken),
+        TEST_IN_PLACE(test_full_disk),
+        cmocka_unit_test(test_slow_to_seek),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

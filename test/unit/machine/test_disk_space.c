@@ -1,0 +1,99 @@
+/* test_disk_space.c -- free space and mount points, and the words for them. */
+#include "small_disk.h"
+#include "test_place.h"
+
+#include "machine/disk_space.h"
+
+#include <errno.h>
+#include <sys/statvfs.h>
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    char text[DISK_SPACE_SIZE_BYTES];
+    assert_string_equal(disk_space_size(0, text), "0 bytes");
+    assert_string_equal(disk_space_size(999999, text), "999999 bytes");
+    assert_string_equal(disk_space_size(1500000, text), "1.5 MB");
+    assert_string_equal(disk_space_size(2300000000u, text), "2.3 GB");
+    assert_string_equal(disk_space_size((uint64_t)12 << 40, text), "13.2 TB");
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    assert_true(disk_space_is_short(ENOSPC));
+    assert_true(disk_space_is_short(EDQUOT));
+    assert_false(disk_space_is_short(EIO));
+    assert_false(disk_space_is_short(0));
+}
+
+static void test_here(void **state)
+{
+    (void)state;
+    struct disk_space dir, file, none;
+    assert_true(disk_space_look(".", &dir));
+    assert_int_equal(dir.mount[0], '/');
+    assert_true(disk_space_look("not-there-yet", &file));
+    assert_true(disk_space_look("./not-there-yet", &file));
+    assert_int_equal(file.device, dir.device);
+    assert_string_equal(file.mount, dir.mount);
+    assert_true(disk_space_look("/", &file));
+    assert_string_equal(file.mount, "/");
+    assert_false(disk_space_look("/nowhere/at/all", &none));
+    assert_false(none.known);
+    uint64_t n_bytes = 1;
+    assert_int_equal(disk_space_free("not-there-yet", &n_bytes), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(n_bytes, 0);
+    assert_int_equal(disk_space_free("/", &n_bytes), 0);
+}
+
+static void test_small_disk(void **state)
+{
+    (void)state;
+    struct disk_space space, here;
+    char text[DISK_SPACE_TEXT_BYTES], where[PATH_MAX];
+    if (!mount_small_disk("disk", 1 << 20)) skip();
+    assert_non_null(realpath("disk", where));
+    assert_int_equal(mkdir("disk/below", 0700), 0);
+    assert_true(disk_space_look(".", &here));
+    assert_true(disk_space_look("disk/below/file", &space));
+    assert_true(space.device != here.device);
+    assert_string_equal(space.mount, where);
+    assert_in_range(space.free_bytes, 1 << 19, 1 << 20);
+    fill_small_disk("disk");
+    assert_true(strstr(disk_space_describe("disk/below", 0, text), " has 0 bytes free"));
+    assert_non_null(strstr(text, where));
+    assert_null(strstr(text, "needed"));
+    assert_true(strstr(disk_space_describe("disk", 5300000, text), "5.3 MB more are needed"));
+    unmount_small_disk("disk");
+    assert_string_equal(disk_space_describe("/nowhere/at/all", 7, text), "");
+}
+
+static void test_few_files(void **state)
+{
+    (void)state;
+    char text[DISK_SPACE_TEXT_BYTES];
+    assert_int_equal(mkdir("disk", 0700), 0);
+    if (mount("none", "disk", "tmpfs", 0, "size=8m,nr_inodes=7") != 0) {
+        assert_int_equal(rmdir("disk"), 0);
+        skip();
+    }
+    assert_non_null(strstr(disk_space_describe("disk", 5300000, text), "only 6 inodes"));
+    assert_null(strstr(text, "needed"));
+    fill_small_disk("disk");
+    assert_non_null(strstr(disk_space_describe("disk", 5300000, text), "has 0 bytes free, 5.3 MB"));
+    unmount_small_disk("disk");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test_setup_teardown(test_here, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_small_disk, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_few_files, enter_place, leave_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+/*
+ * test_memory.c -- what is said to be available is there, and no more than the machine has.
+ */
+#include "random_records.h"
+
+#include "machine/memory.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static uint64_t physical_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void test_sane(void **state)
+{
+    (void)state;
+    uint64_t n_bytes = machine_memory_available();
+    if (access("/proc/meminfo", R_OK) != 0) {
+        assert_true(n_bytes == UINT64_MAX);
+        return;
+    }
+    assert_true(n_bytes <= physical_bytes());
+    /* Whoever builds and tests has so much left. */
+    assert_true(n_bytes > (uint64_t)8 << 20);
+}
+
+/* A machine does not lose half of its memory between two calls; nor are files left open. */
+static void test_again_and_again(void **state)
+{
+    (void)state;
+    uint64_t first = machine_memory_available();
+    for (int i = 0; i < 2000; i++) {
+        uint64_t n_bytes = machine_memory_available();
+        assert_true(n_bytes > first / 4 && n_bytes / 4 < first);
+    }
+}
+
+/* In a memory cgroup (v2, needs root and a writable hierarchy) its limit counts. */
+static void test_cgroup(void **state)
+{
+    (void)state;
+    static const char group[] = "/sys/fs/cgroup/rocksort-test-memory";
+    const uint64_t limit = (uint64_t)256 << 20;
+    char path[128];
+    if (access("/sys/fs/cgroup/cgroup.controllers", R_OK) != 0 || mkdir(group, 0700) != 0) skip();
+    (void)snprintf(path, sizeof path, "%s/memory.max", group);
+    FILE *file = fopen(path, "w");
+    bool limited = file && fprintf(file, "%" PRIu64 "\n", limit) > 0;
+    if (file && fclose(file) != 0) limited = false;
+    pid_t child = limited ? fork() : -1;
+    if (child == 0) {
+        (void)snprintf(path, sizeof path, "%s/cgroup.procs", group);
+        file = fopen(path, "w");
+        if (!file || fprintf(file, "%d\n", (int)getpid()) < 0 || fclose(file) != 0) _exit(2);
+        _exit(machine_memory_available() <= limit ? 0 : 1);
+    }
+    int status = 0;
+    if (child > 0) (void)waitpid(child, &status, 0);
+    (void)rmdir(group);
+    if (child < 0 || status == 2 << 8) skip();
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sane),
+        cmocka_unit_test(test_again_and_again),
+        cmocka_unit_test(test_cgroup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,652 @@
+/*
+ * test_bam_key_template.c -- the keys of --template-coordinate: their order against a plain
+ * comparison of records that is written here from the rules, with CIGARs spelled out base by base;
+ * and the positions, ties and errors that samtools 1.24 was asked about.
+ */
+#include "random_records.h"
+
+#include "order/bam_key_template.h"
+
+enum { N_SAMPLES = 900, MAX_CIGAR = 64, MAX_TAGS_BYTES = 400 };
+
+/* Read groups 1 to 6 and one that is not there; their libraries, "" if there is none. */
+static const char header_text[] = "@HD\tVN:1.6\n@SQ\tSN:c1\tLN:2147483647\n@SQ\tSN:c2\tLN:1000\n"
+                                  "@RG\tID:3\tLB:zz\n@RG\tID:1\tLB:b\n@RG\tID:2\tSM:s\n"
+                                  "@RG\tID:6\tLB:lib9\n@RG\tID:5\tLB:lib10\n@RG\tID:4\tLB:b\n";
+static const char *const libraries[] = {"b", "", "zz", "b", "lib10", "lib9", ""};
+
+struct fields {                 /* what a record is made of; NULL is a tag that is not there */
+    char name[TEST_MAX_NAME + 1];
+    uint32_t flag;
+    int32_t tid, pos, mate_tid, mate_pos;
+    int32_t l_seq;
+    char cigar[MAX_CIGAR];
+    char mc_text[MAX_CIGAR];
+    char mi_text[8];
+    const char *mc, *mi, *cb;
+    int group;                  /* 1 to 7; 0 for none */
+    const char *more;           /* bytes behind these tags */
+    size_t n_more;
+};
+
+struct sample {
+    struct fields fields;
+    uint8_t *key;               /* in exact memory, as the record was */
+    size_t key_bytes;
+};
+
+struct end {
+    int32_t tid;
+    int64_t pos;
+    bool reverse;
+};
+
+static struct bam_key_template *create_from(const char *text)
+{
+    sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
+    assert_non_null(header);
+    struct bam_key_template *t = bam_key_template_create(header);
+    assert_non_null(t);
+    sam_hdr_destroy(header);
+    return t;
+}
+
+static int sign(long long a, long long b)
+{
+    return (a > b) - (a < b);
+}
+
+static size_t put_text_tag(uint8_t *at, const char *tag, const char *value)
+{
+    size_t n = strlen(value) + 1;
+    memcpy(at, tag, 2);
+    at[2] = 'Z';
+    memcpy(at + 3, value, n);
+    return 3 + n;
+}
+
+static size_t put_cigar(uint8_t *at, const char *cigar)
+{
+    size_t n = 0;
+    char *end;
+    for (; *cigar; cigar = end + 1, n += 4) {
+        unsigned long length = strtoul(cigar, &end, 10);
+        const char *op = strchr(BAM_CIGAR_STR, *end);
+        assert_non_null(op);
+        test_put_u32(at + n, (uint32_t)(length << 4) | (uint32_t)(op - BAM_CIGAR_STR));
+    }
+    return n;
+}
+
+/* The record in exact memory. */
+static uint8_t *make_record(const struct fields *f)
+{
+    uint8_t cigar[4 * MAX_CIGAR], tags[MAX_TAGS_BYTES];
+    char group[2] = {(char)('0' + f->group), '\0'};
+    size_t n = 0, n_cigar = put_cigar(cigar, f->cigar);
+    if (f->mi) n += put_text_tag(tags + n, "MI", f->mi);
+    if (f->cb) n += put_text_tag(tags + n, "CB", f->cb);
+    if (f->group) n += put_text_tag(tags + n, "RG", group);
+    if (f->mc) n += put_text_tag(tags + n, "MC", f->mc);
+    if (f->n_more) memcpy(tags + n, f->more, f->n_more);
+    n += f->n_more;
+    struct record_fields plain = {f->name, f->tid, f->pos, f->flag, (uint32_t)n_cigar / 4,
+                                  f->l_seq, n};
+    uint8_t *rec = test_alloc(record_size(&plain));
+    size_t size = put_record(rec, &plain, 0);
+    test_put_u32(rec + 24, (uint32_t)f->mate_tid);
+    test_put_u32(rec + 28, (uint32_t)f->mate_pos);
+    memcpy(rec + 36 + strlen(f->name) + 1, cigar, n_cigar);
+    if (n) memcpy(rec + size - n, tags, n);
+    return rec;
+}
+
+/* Key and size in exact memory; NULL and *problem if there is none. */
+static uint8_t *make_key(const struct bam_key_template *t, const uint8_t *rec, size_t *n_bytes,
+                         const char **problem)
+{
+    *problem = NULL;
+    *n_bytes = bam_key_template_encode(t, rec, NULL, problem);
+    assert_true((*n_bytes == 0) == (*problem != NULL));
+    if (*n_bytes == 0) return NULL;
+    assert_true(*n_bytes < 2 * bam_record_bytes(rec) - 40);
+    uint8_t *key = test_alloc(*n_bytes);
+    assert_int_equal(bam_key_template_encode(t, rec, key, problem), *n_bytes);
+    assert_null(*problem);
+    return key;
+}
+
+/* A CIGAR base by base, without hard clips. */
+static void spell(const char *cigar, char out[MAX_CIGAR])
+{
+    size_t n = 0;
+    char *end;
+    for (; *cigar && *cigar != '*'; cigar = end + 1) {
+        unsigned long length = strtoul(cigar, &end, 10);
+        if (*end == 'H') continue;
+        for (; length > 0; length--) out[n++] = *end;
+        assert_true(n < MAX_CIGAR);
+    }
+    out[n] = '\0';
+}
+
+static bool on_reference(char op)
+{
+    return strchr("MDN=X", op) != NULL;
+}
+
+static struct end own_end(const struct fields *f)
+{
+    char bases[MAX_CIGAR];
+    if (f->flag & BAM_FUNMAP) return (struct end){INT32_MAX, INT64_MAX, false};
+    spell(f->cigar, bases);
+    size_t n = strlen(bases), n_first = strspn(bases, "S"), n_last = 0, n_reference = 0;
+    while (n_last < n && bases[n - 1 - n_last] == 'S') n_last++;
+    for (size_t i = 0; i < n; i++) n_reference += on_reference(bases[i]);
+    if (n_reference == 0) n_reference = 1;
+    bool reverse = f->flag & BAM_FREVERSE;
+    int64_t pos = reverse ? f->pos + (int64_t)(n_reference - 1 + n_last)
+                          : f->pos - (int64_t)n_first;
+    return (struct end){f->tid, pos, reverse};
+}
+
+static struct end mate_end(const struct fields *f)
+{
+    char bases[MAX_CIGAR];
+    if (!(f->flag & BAM_FPAIRED) || (f->flag & BAM_FMUNMAP))
+        return (struct end){INT32_MAX, INT64_MAX, false};
+    spell(f->mc, bases);
+    if (!(f->flag & BAM_FMREVERSE))
+        return (struct end){f->mate_tid, f->mate_pos - (int64_t)strspn(bases, "S"), false};
+    const char *at = bases + strcspn(bases, "MDN=X");
+    int64_t n = 0;
+    for (; *at; at++) n += on_reference(*at) || *at == 'S';
+    return (struct end){f->mate_tid, f->mate_pos + n - 1, true};
+}
+
+/* Whether the read is the upper end of lower and upper. */
+static bool order_ends(const struct fields *f, struct end *lower, struct end *upper)
+{
+    struct end own = own_end(f), mate = mate_end(f);
+    bool is_upper = own.reverse;
+    if (own.pos != mate.pos) is_upper = own.pos > mate.pos;
+    if (own.tid != mate.tid) is_upper = own.tid > mate.tid;
+    *lower = is_upper ? mate : own;
+    *upper = is_upper ? own : mate;
+    return is_upper;
+}
+
+/* As characters that are signed, without a last "/x"; a prefix first. */
+static int compare_mi(const char *a, const char *b)
+{
+    size_t n_a = a ? strlen(a) : 0, n_b = b ? strlen(b) : 0;
+    if (n_a >= 2 && a[n_a - 2] == '/') n_a -= 2;
+    if (n_b >= 2 && b[n_b - 2] == '/') n_b -= 2;
+    for (size_t i = 0; i < n_a && i < n_b; i++)
+        if (a[i] != b[i]) return sign((signed char)a[i], (signed char)b[i]);
+    return sign((long long)n_a, (long long)n_b);
+}
+
+static const char *library_of(const struct fields *f)
+{
+    return f->group ? libraries[f->group - 1] : "";
+}
+
+static int compare_by_rules(const struct fields *a, const struct fields *b)
+{
+    struct end a1, a2, b1, b2;
+    bool a_upper = order_ends(a, &a1, &a2), b_upper = order_ends(b, &b1, &b2);
+    const int steps[] = {
+        sign(a1.tid, b1.tid),
+        sign(a2.tid, b2.tid),
+        sign(a1.pos, b1.pos),
+        sign(a2.pos, b2.pos),
+        sign(b1.reverse, a1.reverse),       /* reverse first */
+        sign(b2.reverse, a2.reverse),
+        sign(strcmp(library_of(a), library_of(b)), 0),
+        sign(strcmp(a->cb ? a->cb : "", b->cb ? b->cb : ""), 0),
+        compare_mi(a->mi, b->mi),
+        sign(strcmp(a->name, b->name), 0),
+        sign(a_upper, b_upper),
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (steps[i]) return steps[i];
+    return 0;
+}
+
+static void random_cigar(struct rng *rng, char out[MAX_CIGAR])
+{
+    size_t n = 0;
+    *out = '\0';
+    for (size_t i = rng_below(rng, 6); i > 0; i--)
+        n += (size_t)snprintf(out + n, MAX_CIGAR - n, "%zu%c", 1 + rng_below(rng, 3),
+                              "MIDNSHP=XSSHMMM"[rng_below(rng, 15)]);
+}
+
+static void random_position(struct rng *rng, int32_t *tid, int32_t *pos)
+{
+    static const int32_t edges[] = {-1, INT32_MAX, INT32_MAX - 1, 1 << 30};
+    *tid = (int32_t)rng_below(rng, 3) - (rng_one_in(rng, 10) ? 1 : 0);
+    *pos = rng_one_in(rng, 10) ? edges[rng_below(rng, 4)] : (int32_t)rng_below(rng, 6) - 1;
+}
+
+static void random_fields(struct rng *rng, struct fields *f)
+{
+    static const char *const identifiers[] = {"",    "1",    "1/A", "1/B", "1/", "/A", "1/AA",
+                                              "1//", "\x80", "\xff", "1\x80", "\x7f", "2", "10"};
+    memset(f, 0, sizeof *f);
+    tricky_name(rng, f->name);
+    f->flag = random_flag(rng) | (rng_one_in(rng, 4) ? 0 : BAM_FPAIRED) |
+              (rng_one_in(rng, 3) ? BAM_FMUNMAP : 0) | (rng_one_in(rng, 2) ? BAM_FMREVERSE : 0);
+    random_position(rng, &f->tid, &f->pos);
+    random_position(rng, &f->mate_tid, &f->mate_pos);
+    random_cigar(rng, f->cigar);
+    random_cigar(rng, f->mc_text);
+    if (rng_one_in(rng, 10)) strcpy(f->mc_text, "*");
+    f->mc = f->mc_text;
+    if ((!(f->flag & BAM_FPAIRED) || (f->flag & BAM_FMUNMAP)) && rng_one_in(rng, 2)) f->mc = NULL;
+    if (rng_one_in(rng, 2)) {
+        strcpy(f->mi_text, identifiers[rng_below(rng, sizeof identifiers / sizeof *identifiers)]);
+        f->mi = f->mi_text;
+    }
+    static const char *const barcodes[] = {"", "A", "AA", "A-1", "B", "/A", "A/A", "\x80", "a"};
+    if (rng_one_in(rng, 2)) f->cb = barcodes[rng_below(rng, sizeof barcodes / sizeof *barcodes)];
+    f->group = (int)rng_below(rng, 8);
+}
+
+/* The same as another record but for one thing. */
+static void change_a_little(struct rng *rng, struct fields *f, const struct fields *other)
+{
+    struct fields random = *f;
+    *f = *other;
+    f->mc = f->mc_text;         /* not the other's */
+    f->mi = other->mi ? f->mi_text : NULL;
+    switch (rng_below(rng, 8)) {
+    case 0: f->flag ^= BAM_FREVERSE; break;
+    case 1: f->flag ^= BAM_FMREVERSE; break;
+    case 2: memcpy(f->name, random.name, sizeof f->name); break;
+    case 3:
+        memcpy(f->mi_text, random.mi_text, sizeof f->mi_text);
+        f->mi = f->mi_text;
+        break;
+    case 4:
+        f->group = random.group;
+        if (rng_one_in(rng, 2)) f->cb = random.cb;
+        break;
+    case 5: memcpy(f->cigar, random.cigar, sizeof f->cigar); break;
+    case 6:                     /* its mate */
+        f->flag = (other->flag & ~(uint32_t)0x3c) | (other->flag & 0x14) << 1 |
+                  (other->flag & 0x28) >> 1;
+        f->tid = other->mate_tid;
+        f->pos = other->mate_pos;
+        f->mate_tid = other->tid;
+        f->mate_pos = other->pos;
+        if (*other->mc_text == '*') break;
+        memcpy(f->cigar, other->mc_text, sizeof f->cigar);
+        memcpy(f->mc_text, other->cigar, sizeof f->mc_text);
+        break;
+    default: f->flag ^= BAM_FREAD1 | BAM_FSECONDARY | BAM_FSUPPLEMENTARY;
+    }
+}
+
+static void print_fields(const struct fields *f)
+{
+    print_error("'%s' flag %u %d:%d %s, mate %d:%d %s, MI '%s', library '%s'\n", f->name, f->flag,
+                f->tid, f->pos, f->cigar, f->mate_tid, f->mate_pos, f->mc ? f->mc : "(none)",
+                f->mi ? f->mi : "(none)", library_of(f));
+}
+
+static void test_keys_order_as_rules_say(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(1);
+    struct bam_key_template *t = create_from(header_text);
+    struct sample *samples = test_alloc(N_SAMPLES * sizeof *samples);
+    size_t n_ties = 0;
+    for (size_t i = 0; i < N_SAMPLES; i++) {
+        struct sample *s = &samples[i];
+        const char *problem;
+        random_fields(&rng, &s->fields);
+        if (i > 0 && !rng_one_in(&rng, 4))
+            change_a_little(&rng, &s->fields, &samples[rng_below(&rng, i)].fields);
+        uint8_t *record = make_record(&s->fields);
+        s->key = make_key(t, record, &s->key_bytes, &problem);
+        free(record);
+        CHECK(&rng, s->key != NULL);
+    }
+    for (size_t i = 0; i < N_SAMPLES; i++) {
+        for (size_t k = 0; k < N_SAMPLES; k++) {
+            const struct sample *a = &samples[i], *b = &samples[k];
+            size_t n = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
+            int by_key = sign(memcmp(a->key, b->key, n), 0);
+            int by_rules = compare_by_rules(&a->fields, &b->fields);
+            if (by_key != by_rules) {
+                print_fields(&a->fields);
+                print_fields(&b->fields);
+            }
+            CHECK(&rng, by_key == by_rules);
+            /* Prefix-free: what is equal as far as both go is equal. */
+            if (by_key == 0) CHECK(&rng, a->key_bytes == b->key_bytes);
+            n_ties += by_key == 0 && i != k;
+        }
+    }
+    CHECK(&rng, n_ties > N_SAMPLES / 10);
+    for (size_t i = 0; i < N_SAMPLES; i++) free(samples[i].key);
+    free(samples);
+    bam_key_template_destroy(t);
+}
+
+/* Compares the keys of two records, less n_last bytes at their ends; -1, 0 or 1. */
+static int compare_keys(const struct bam_key_template *t, const struct fields *a,
+                        const struct fields *b, size_t n_last)
+{
+    uint8_t *rec_a = make_record(a), *rec_b = make_record(b);
+    const char *problem;
+    size_t n_a, n_b;
+    uint8_t *key_a = make_key(t, rec_a, &n_a, &problem);
+    uint8_t *key_b = make_key(t, rec_b, &n_b, &problem);
+    assert_true(key_a && key_b);
+    int c = sign(memcmp(key_a, key_b, (n_a < n_b ? n_a : n_b) - n_last), 0);
+    if (c == 0) assert_int_equal(n_a, n_b);
+    free(rec_a);
+    free(rec_b);
+    free(key_a);
+    free(key_b);
+    return c;
+}
+
+struct position_case {
+    const char *cigar;
+    int read[2], mate[2];       /* forward and reverse; 0 is not tried */
+};
+
+/* Where samtools sorts a read at 100 with this CIGAR, and one whose mate at 100 has it. */
+static const struct position_case position_cases[] = {
+    {"10M", {100, 109}, {100, 109}},
+    {"5S5M", {95, 104}, {95, 104}},
+    {"5H5M", {100, 104}, {100, 104}},
+    {"5H5S5M", {95, 104}, {95, 104}},
+    {"5P5S5M", {100, 104}, {100, 104}},
+    {"5H5I5S5M", {100, 104}, {100, 104}},
+    {"2I3M", {100, 102}, {100, 102}},
+    {"3M2I5S", {100, 107}, {100, 107}},
+    {"3M5S3H", {100, 107}, {100, 107}},
+    {"3M5S3P2S", {100, 104}, {100, 109}},
+    {"5M3S2M4S", {100, 110}, {100, 113}},
+    {"3S", {97, 103}, {97, 99}},
+    {"5H3S4S7H", {93, 107}, {93, 99}},
+    {"4H", {100, 100}, {100, 99}},
+    {"5I3S", {100, 103}, {100, 99}},
+    {"3S5I", {97, 100}, {97, 99}},
+    {"0M3S", {100, 103}, {100, 102}},
+    {"", {100, 100}, {100, 99}},
+    {"10D5M", {100, 114}, {100, 114}},
+    {"3=2X", {100, 104}, {100, 104}},
+    /* No CIGARs of reads. */
+    {"*", {0, 0}, {100, 99}},
+    {"M", {0, 0}, {100, 100}},
+    {"SM", {0, 0}, {99, 100}},
+    {"5Bx", {0, 0}, {100, 99}},
+    {"5M5", {0, 0}, {100, 104}},
+    {"5m3M", {0, 0}, {100, 102}},
+    {"+5S3M", {0, 0}, {100, 102}},
+    {"5S*3S", {0, 0}, {95, 99}},
+    {"5M*3M", {0, 0}, {100, 104}},
+    {"5M 3M", {0, 0}, {100, 107}},
+    {"99999999999999999999S1M", {0, 0}, {0, 100}},
+};
+
+static void test_positions(void **state)
+{
+    (void)state;
+    struct bam_key_template *t = create_from(header_text);
+    for (size_t i = 0; i < sizeof position_cases / sizeof *position_cases; i++) {
+        const struct position_case *c = &position_cases[i];
+        for (uint32_t reverse = 0; reverse < 2; reverse++) {
+            struct fields read = {.name = "r", .flag = reverse << 4, .pos = 100};
+            struct fields mate = {.name = "r", .mate_pos = 100, .mc = c->cigar};
+            struct fields plain = {.name = "r", .flag = reverse << 4, .cigar = "1M"};
+            mate.flag = BAM_FPAIRED | BAM_FUNMAP | reverse << 5;
+            plain.pos = c->read[reverse];
+            if (plain.pos) {
+                strcpy(read.cigar, c->cigar);
+                if (compare_keys(t, &read, &plain, 0) != 0)
+                    fail_msg("%s: read with reverse %u", c->cigar, reverse);
+            }
+            /* A mate that is the lower end differs in the last byte from a lower read. */
+            plain.pos = c->mate[reverse];
+            if (plain.pos && (compare_keys(t, &mate, &plain, 1) != 0 ||
+                              compare_keys(t, &plain, &mate, 0) != -1))
+                fail_msg("%s: mate with reverse %u", c->cigar, reverse);
+        }
+    }
+    bam_key_template_destroy(t);
+}
+
+/* Positions below 0 and beyond 2^31 come in their places. */
+static void test_far_positions(void **state)
+{
+    (void)state;
+    static const struct fields in_order[] = {
+        {.name = "r", .flag = 5, .mc = "9223372036854775807S"},
+        {.name = "r", .flag = 5, .mc = "5000000000S"},
+        {.name = "r", .cigar = "268435455S1M"},
+        {.name = "r", .pos = -1, .cigar = "1M"},
+        {.name = "r", .pos = 0, .cigar = "1M"},
+        {.name = "r", .pos = INT32_MAX, .cigar = "1M"},
+        {.name = "r", .pos = INT32_MAX, .flag = 16, .cigar = "1M268435455S"},
+        {.name = "r", .flag = 5 | 32, .mc = "5000000000M"},
+        {.name = "r", .tid = 1, .cigar = "1M"},
+        {.name = "r", .flag = 4 | 16, .tid = 0, .pos = 5, .cigar = "1M"},
+    };
+    struct bam_key_template *t = create_from(header_text);
+    for (size_t i = 1; i < sizeof in_order / sizeof *in_order; i++)
+        if (compare_keys(t, &in_order[i - 1], &in_order[i], 0) != -1) fail_msg("record %zu", i);
+    bam_key_template_destroy(t);
+}
+
+static void test_pairs_with_equal_ends(void **state)
+{
+    (void)state;
+    struct bam_key_template *t = create_from(header_text);
+    struct fields first = {.name = "r", .pos = 7, .mate_pos = 7, .cigar = "1M", .mc = "1M"};
+    struct fields second = first;
+    first.flag = 0x41;          /* both forward: both the lower end */
+    second.flag = 0x81;
+    assert_int_equal(compare_keys(t, &first, &second, 0), 0);
+    first.flag = 0x71;          /* both reverse: both the upper end */
+    second.flag = 0xb1;
+    assert_int_equal(compare_keys(t, &first, &second, 0), 0);
+    first.flag = 0x61;          /* the forward one is the lower end */
+    second.flag = 0x91;
+    assert_int_equal(compare_keys(t, &first, &second, 1), 0);
+    assert_int_equal(compare_keys(t, &first, &second, 0), -1);
+    bam_key_template_destroy(t);
+}
+
+/* compare_keys for a record with more tags and one without. */
+static int compare_with_tags(const struct bam_key_template *t, const struct fields *f,
+                             const char *more, size_t n_more, const struct fields *other)
+{
+    struct fields longer = *f;
+    longer.more = more;
+    longer.n_more = n_more;
+    return compare_keys(t, &longer, other, 0);
+}
+
+#define TAGS(text) text, sizeof text - 1
+
+static void test_libraries(void **state)
+{
+    (void)state;
+    /* By the libraries "", "", "", b, b, lib10, lib9, zz; equal ones in lines. */
+    static const int ranks[] = {0, 1, 0, 4, 1, 2, 3, 0};    /* of no group and groups 1 to 7 */
+    struct bam_key_template *t = create_from(header_text);
+    struct fields a = {.name = "r", .cigar = "1M"}, b = a;
+    for (a.group = 0; a.group < 8; a.group++)
+        for (b.group = 0; b.group < 8; b.group++)
+            assert_int_equal(compare_keys(t, &a, &b, 0), sign(ranks[a.group], ranks[b.group]));
+    /* Only text of type Z is a group; the first one counts, and one behind damage does not. */
+    a.group = b.group = 0;
+    assert_int_equal(compare_with_tags(t, &a, TAGS("RGZ3\0"), &b), 1);
+    assert_int_equal(compare_with_tags(t, &a, TAGS("RGH3\0"), &b), 0);
+    assert_int_equal(compare_with_tags(t, &a, TAGS("RGA3"), &b), 0);
+    assert_int_equal(compare_with_tags(t, &a, TAGS("XXx1RGZ3\0"), &b), 0);
+    b.group = 1;
+    assert_int_equal(compare_with_tags(t, &a, TAGS("RGZ1\0RGZ3\0"), &b), 0);
+    bam_key_template_destroy(t);
+
+    t = create_from("@SQ\tSN:c1\tLN:9\n");
+    b.group = 0;
+    a.group = 3;
+    assert_int_equal(compare_keys(t, &a, &b, 0), 0);
+    bam_key_template_destroy(t);
+
+    /* Of two lines with one ID the first counts. */
+    enum htsLogLevel level = hts_get_log_level();
+    hts_set_log_level(HTS_LOG_OFF);
+    t = create_from("@RG\tID:1\tLB:b\n@RG\tID:2\tLB:m\n@RG\tID:1\tLB:z\n");
+    a.group = 1;
+    b.group = 2;
+    assert_int_equal(compare_keys(t, &a, &b, 0), -1);
+    bam_key_template_destroy(t);
+    sam_hdr_t *bad = sam_hdr_init();        /* as read from BAM: nothing was parsed */
+    assert_non_null(bad);
+    bad->text = strdup("@RG\tLB:b\n");
+    bad->l_text = strlen(bad->text);
+    assert_null(bam_key_template_create(bad));
+    sam_hdr_destroy(bad);
+    hts_set_log_level(level);
+    bam_key_template_destroy(NULL);
+}
+
+/* In place of its CIGAR a record has "<l_seq>S<bases>N", and the real one in a tag. */
+static void test_long_cigar_counts(void **state)
+{
+    (void)state;
+    static const char tag[] = "CGBI\3\0\0\0\x14\0\0\0\x40\0\0\0\x25\0\0";   /* 1S 4M 2H */
+    struct bam_key_template *t = create_from(header_text);
+    struct fields real = {.name = "r", .pos = 50, .l_seq = 5, .cigar = "1S4M2H"};
+    struct fields stub = real;
+    strcpy(stub.cigar, "5S4N");
+    for (real.flag = 0; real.flag <= 16; real.flag += 16) {
+        char changed[sizeof tag];
+        memcpy(changed, tag, sizeof tag);
+        stub.flag = real.flag;
+        assert_int_equal(compare_with_tags(t, &stub, changed, sizeof tag, &real), 0);
+        changed[3] = 'i';
+        assert_int_equal(compare_with_tags(t, &stub, changed, sizeof tag, &real), 0);
+        changed[3] = 'f';
+        assert_int_equal(compare_with_tags(t, &stub, changed, sizeof tag, &stub), 0);
+        /* Fewer operations than it replaces: 1 for 2. */
+        int c = compare_with_tags(t, &stub, TAGS("CGBI\1\0\0\0\x50\0\0\0"), &stub);
+        assert_int_equal(c, 0);
+        struct fields other = real;
+        strcpy(other.cigar, "4S4N");        /* no placeholder */
+        assert_int_equal(compare_with_tags(t, &other, tag, sizeof tag, &other), 0);
+        strcpy(other.cigar, "5M4N");
+        assert_int_equal(compare_with_tags(t, &other, tag, sizeof tag, &other), 0);
+        other = stub;
+        other.pos = -1;
+        assert_int_equal(compare_with_tags(t, &other, tag, sizeof tag, &other), 0);
+    }
+    bam_key_template_destroy(t);
+}
+
+struct problem_case {
+    uint32_t flag;
+    const char *tags;
+    size_t n_bytes;
+    const char *word;           /* in the message; NULL if there is none */
+};
+
+static void test_problems(void **state)
+{
+    (void)state;
+    static const struct problem_case cases[] = {
+        {1, TAGS(""), "MC"},                    /* mate mapped */
+        {1 | 4, TAGS(""), "MC"},
+        {1 | 0x100, TAGS(""), "MC"},
+        {1 | 0x800, TAGS(""), "MC"},
+        {1, TAGS("MCA1"), "MC"},
+        {1, TAGS("MCA1MCZ1M\0"), "MC"},
+        {1, TAGS("XXx1MCZ1M\0"), "MC"},         /* behind damage */
+        {1, TAGS("MCZ1M"), "MC"},               /* damaged itself */
+        {1, TAGS("MCZ1M\0"), NULL},
+        {1, TAGS("MCH1M\0"), NULL},
+        {1, TAGS("MCZ1M\0XXx1"), NULL},
+        {1 | 8, TAGS(""), NULL},                /* mate unmapped */
+        {1 | 8, TAGS("MCA1"), NULL},
+        {0, TAGS(""), NULL},                    /* not paired */
+        {0, TAGS("MCA1"), NULL},
+        {0, TAGS("MIA1"), "MI"},
+        {4, TAGS("MIi1234"), "MI"},
+        {0, TAGS("MIZ1\0MIA1"), NULL},
+        {0, TAGS("MIH1A\0"), NULL},
+        {0, TAGS("XXx1MIA1"), NULL},
+        {0, TAGS("RGA1"), NULL},
+        {0, TAGS("CBA1"), "CB"},
+        {4, TAGS("CBBc\1\0\0\0x"), "CB"},
+        {0, TAGS("CBH1A\0"), NULL},
+    };
+    struct bam_key_template *t = create_from(header_text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fields f = {.name = "r", .flag = cases[i].flag, .cigar = "1M"};
+        f.more = cases[i].tags;
+        f.n_more = cases[i].n_bytes;
+        uint8_t *rec = make_record(&f);
+        const char *problem;
+        size_t n;
+        uint8_t *key = make_key(t, rec, &n, &problem);
+        if (!key != !!cases[i].word || (problem && !strstr(problem, cases[i].word)))
+            fail_msg("case %zu: %s", i, problem ? problem : "no problem");
+        free(key);
+        free(rec);
+    }
+    bam_key_template_destroy(t);
+}
+
+/* Any bytes where tags should be: make_key has the checks. */
+static void test_any_bytes(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(2);
+    static const char *const pieces[] = {"MCZ", "MIZ", "RGZ", "CGBI", "XXA", "MIH", "1", "S", "/",
+                                         "M",   "C",   "9",   "*",    "\x80"};
+    struct bam_key_template *t = create_from(header_text);
+    for (int round = 0; round < 20000; round++) {
+        char tags[64];
+        size_t n = 0;
+        for (size_t i = rng_below(&rng, 12); i > 0; i--) {
+            const char *piece = pieces[rng_below(&rng, sizeof pieces / sizeof *pieces)];
+            size_t n_piece = strlen(piece);
+            memcpy(tags + n, piece, n_piece);
+            n += n_piece;
+            if (rng_one_in(&rng, 3)) tags[n++] = '\0';
+        }
+        struct fields f = {.name = "", .flag = (uint32_t)rng_below(&rng, 64), .cigar = "0S"};
+        f.more = tags;
+        f.n_more = n;
+        uint8_t *rec = make_record(&f);
+        const char *problem;
+        size_t n_key;
+        free(make_key(t, rec, &n_key, &problem));
+        free(rec);
+    }
+    bam_key_template_destroy(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys_order_as_rules_say),
+        cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_far_positions),
+        cmocka_unit_test(test_pairs_with_equal_ends),
+        cmocka_unit_test(test_libraries),
+        cmocka_unit_test(test_long_cigar_counts),
+        cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_any_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/*
+ * test_order_check.c -- the first violation is found, exactly, wherever spans begin and end and in
+ * whatever order they are joined; and which order a header claims.
+ */
+#include "random_records.h"
+
+#include "order/order_check.h"
+
+enum { MAX_RECORDS = 60, RECORD_ROOM = 1400 };
+
+struct file {
+    uint8_t *bytes;
+    size_t at[MAX_RECORDS + 1]; /* of each record, and the end */
+    size_t n;
+};
+
+static void add_record(struct file *file, const char *name, int32_t tid, int32_t pos, uint32_t flag)
+{
+    struct record_fields f = {.name = name, .tid = tid, .pos = pos, .flag = flag, .l_seq = 4};
+    size_t at = file->at[file->n];
+    file->at[++file->n] = at + put_record(file->bytes + at, &f, 0x11);
+}
+
+static void make_claim(struct order_claim *claim, enum sort_order order)
+{
+    struct sort_rules rules = {.order = order};
+    order_claim_of_rules(&rules, claim);
+}
+
+/* Cuts the file into spans at random, scans and joins them in random order; returns the verdict. */
+static struct order_verdict verify(struct rng *rng, const struct order_claim *claim,
+                                   const struct file *file)
+{
+    struct order_check *check = order_check_create(claim);
+    struct order_span *spans[MAX_RECORDS];
+    struct order_verdict verdict;
+    size_t n_spans = 0;
+    int stop = 0;
+    CHECK(rng, check != NULL);
+    for (size_t from = 0; from < file->n;) {
+        size_t to = from + 1 + rng_below(rng, rng_one_in(rng, 2) ? 2 : file->n);
+        if (to > file->n) to = file->n;
+        struct order_problem problem;
+        spans[n_spans] = order_check_scan(check, file->bytes + file->at[from],
+                                          file->bytes + file->at[to], from, &problem);
+        CHECK(rng, spans[n_spans] != NULL);
+        n_spans++;
+        from = to;
+    }
+    for (size_t i = n_spans; i > 0; i--) {
+        size_t k = rng_below(rng, i);
+        stop = order_check_join(check, spans[k]);
+        spans[k] = spans[i - 1];
+    }
+    CHECK(rng, order_check_n_records(check) == file->n);
+    order_check_verdict(check, &verdict);
+    CHECK(rng, !verdict.sorted == (stop != 0));
+    order_check_destroy(check);
+    return verdict;
+}
+
+/* The number, from 1, of the first record whose key is less than the one before; 0: none. */
+static uint64_t first_violation(const struct sort_rules *rules, const struct file *file)
+{
+    uint8_t keys[2][RECORD_ROOM];
+    size_t n_bytes[2];
+    for (size_t i = 0; i < file->n; i++) {
+        const uint8_t *rec = file->bytes + file->at[i];
+        if (sort_order_is_fixed(rules->order)) {
+            sort_key_store_fixed(sort_key_fixed(rules, rec), keys[i & 1]);
+            n_bytes[i & 1] = SORT_KEY_FIXED_BYTES;
+        } else {
+            n_bytes[i & 1] = sort_key_encode(rules, rec, keys[i & 1]);
+        }
+        size_t a = n_bytes[(i + 1) & 1], b = n_bytes[i & 1];
+        if (i > 0 && memcmp(keys[(i + 1) & 1], keys[i & 1], a < b ? a : b) > 0) return i + 1;
+    }
+    return 0;
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
+    struct rng rng = rng_start(23);
+    struct file file = {.bytes = test_alloc((size_t)MAX_RECORDS * RECORD_ROOM)};
+    char name[TEST_MAX_NAME + 1];
+    for (int round = 0; round < 6000; round++) {
+        enum sort_order order = orders[round % 3];
+        struct order_claim claim;
+        make_claim(&claim, order);
+        file.n = 0;
+        size_t n = rng_below(&rng, MAX_RECORDS);
+        /* Mostly in order. */
+        for (size_t i = 0; i < n; i++) {
+            bool odd = rng_one_in(&rng, 30);
+            (void)snprintf(name, sizeof name, "r%03zu", odd ? rng_below(&rng, 60) : i);
+            add_record(&file, name, 0, odd ? (int32_t)rng_below(&rng, 60) : (int32_t)i, 0);
+        }
+        uint64_t expected = first_violation(&claim.candidates[0].rules, &file);
+        struct order_verdict verdict = verify(&rng, &claim, &file);
+        CHECK(&rng, verdict.sorted == (expected == 0));
+        CHECK(&rng, verdict.has_pair == (expected != 0));
+        if (expected == 0) continue;
+        CHECK(&rng, verdict.after.number == expected && verdict.before.number == expected - 1);
+        const uint8_t *rec = file.bytes + file.at[expected - 1];
+        CHECK(&rng, strcmp(verdict.after.name, (const char *)bam_record_name(rec)) == 0);
+        CHECK(&rng, verdict.after.pos == bam_record_pos(rec));
+    }
+    free(file.bytes);
+}
+
+/* The text of a header with this @HD line. */
+static void claim_of(const char *hd, struct order_claim *claim)
+{
+    sam_hdr_t *header = sam_hdr_parse(strlen(hd), hd);
+    assert_non_null(header);
+    order_claim_of_header(header, claim);
+    sam_hdr_destroy(header);
+}
+
+static void test_claims(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *hd;
+        unsigned n;
+        enum sort_order order;
+        const char *tag;
+    } cases[] = {
+        {"@HD\tVN:1.6\tSO:coordinate\n", 2, SORT_COORDINATE, NULL},
+        {"@HD\tVN:1.6\tSO:coordinate\tSS:coordinate:minhash\n", 1, SORT_COORDINATE, NULL},
+        {"@HD\tVN:1.6\tSO:coordinate\tSS:queryname:natural\n", 2, SORT_COORDINATE, NULL},
+        {"@HD\tVN:1.6\tSO:queryname\n", 5, SORT_NAME_NATURAL, NULL},
+        {"@HD\tVN:1.6\tSO:queryname\tSS:queryname:natural\n", 3, SORT_NAME_NATURAL, NULL},
+        {"@HD\tVN:1.6\tSO:queryname\tSS:queryname:lexicographical\n", 2, SORT_NAME_LEXICAL, NULL},
+        {"@HD\tVN:1.6\tSO:unsorted\tSS:unsorted:CB:coordinate\n", 1, SORT_TAG, "CB"},
+        {"@HD\tVN:1.6\tSO:unsorted\tSS:unsorted:CB:queryname:natural\n", 1, SORT_TAG, "CB"},
+        {"@HD\tVN:1.6\tSO:unsorted\tGO:query\tSS:unsorted:template-coordinate\n", 1, SORT_TEMPLATE,
+         NULL},
+        {"@HD\tVN:1.6\tSO:unsorted\tSS:unsorted:CB\n", 0, SORT_COORDINATE, NULL},
+        {"@HD\tVN:1.6\tSO:unsorted\tSS:unsorted:CBx:coordinate\n", 0, SORT_COORDINATE, NULL},
+        {"@HD\tVN:1.6\tSO:unsorted\tSS:unsorted:minhash\n", 0, SORT_COORDINATE, NULL},
+        {"@HD\tVN:1.6\tSO:unsorted\tGO:query\n", 0, SORT_COORDINATE, NULL},
+        {"@HD\tVN:1.6\tSO:unknown\n", 0, SORT_COORDINATE, NULL},
+        {"@HD\tVN:1.6\tSO:coordinates\n", 0, SORT_COORDINATE, NULL},
+        {"@HD\tVN:1.6\n", 0, SORT_COORDINATE, NULL},
+        {"@SQ\tSN:a\tLN:5\n", 0, SORT_COORDINATE, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct order_claim claim;
+        claim_of(cases[i].hd, &claim);
+        if (claim.n_candidates != cases[i].n) fail_msg("%s: %u", cases[i].hd, claim.n_candidates);
+        assert_true(claim.header_says[0] != '\0');
+        if (claim.n_candidates == 0) continue;
+        assert_int_equal(claim.candidates[0].rules.order, cases[i].order);
+        if (cases[i].tag) assert_memory_equal(claim.candidates[0].rules.tag, cases[i].tag, 2);
+    }
+}
+
+/* Of SO:queryname three orders may be meant, and less than all of their keys. */
+static void test_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *names[4];
+        bool sorted;
+    } cases[] = {
+        {{"a1", "a2", "a10", NULL}, true},      /* by value */
+        {{"a1", "a10", "a2", NULL}, true},      /* by character */
+        {{"a1", "a01", "a2", NULL}, true},      /* equal by value */
+        {{"a01b", "a1a", "a2", NULL}, true},    /* zeros decide, as in samtools 1.16 */
+        {{"a001", "a01", "a1", NULL}, true},
+        {{"a10", "a2", "a1", NULL}, false},
+        {{"b", "a", NULL}, false},
+    };
+    struct rng rng = rng_start(29);
+    struct file file = {.bytes = test_alloc((size_t)MAX_RECORDS * RECORD_ROOM)};
+    struct order_claim claim;
+    claim_of("@HD\tVN:1.6\tSO:queryname\n", &claim);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        file.n = 0;
+        for (const char *const *name = cases[i].names; *name; name++) {
+            /* The order of mates is not part of the claim. */
+            add_record(&file, *name, -1, -1, 0x85);
+            add_record(&file, *name, -1, -1, 0x45);
+        }
+        struct order_verdict verdict = verify(&rng, &claim, &file);
+        if (verdict.sorted != cases[i].sorted) fail_msg("names %zu", i);
+        assert_true(verdict.has_pair);
+    }
+    free(file.bytes);
+}
+
+/* Reads at one place may come in any order by the specification; samtools orders them by strand. */
+static void test_places(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(31);
+    struct file file = {.bytes = test_alloc((size_t)MAX_RECORDS * RECORD_ROOM)};
+    struct order_claim claim;
+    claim_of("@HD\tVN:1.6\tSO:coordinate\n", &claim);
+    add_record(&file, "a", 0, 5, 16);
+    add_record(&file, "b", 0, 5, 0);
+    add_record(&file, "c", -1, 7, 4);
+    add_record(&file, "d", -1, -1, 4);
+    struct order_verdict verdict = verify(&rng, &claim, &file);
+    assert_true(verdict.sorted && verdict.has_pair);
+    assert_int_equal(verdict.after.number, 2);
+    assert_non_null(verdict.candidate->note);
+    make_claim(&claim, SORT_COORDINATE);
+    verdict = verify(&rng, &claim, &file);
+    assert_false(verdict.sorted);
+    assert_int_equal(verdict.after.number, 2);
+    add_record(&file, "e", 0, 4, 0);
+    claim_of("@HD\tVN:1.6\tSO:coordinate\n", &claim);
+    verdict = verify(&rng, &claim, &file);
+    assert_false(verdict.sorted);
+    assert_int_equal(verdict.after.number, 5);
+    free(file.bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_places),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,275 @@
+/*
+ * test_output_path.c -- names under which outputs are written; that the lock keeps a file from
+ * being made behind the back of the thread that removes it.
+ */
+#include "random_records.h"
+#include "test_place.h"
+
+#include "output/output_path.h"
+#include "util/diag.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+static void wait_milliseconds(long n)
+{
+    struct timespec time = {0, n * 1000000};
+    (void)nanosleep(&time, NULL);
+}
+
+static void test_open_commit(void **state)
+{
+    (void)state;
+    for (int durable = 0; durable < 2; durable++) {
+        struct output_path path;
+        assert_int_equal(output_path_choose(&path, "out"), 0);
+        path.durable = durable;
+        assert_non_null(path.temporary);
+        hFILE *file = output_path_open(&path);
+        assert_non_null(file);
+        assert_true(exists(path.temporary));
+        assert_null(output_path_open(&path));           /* it is there */
+        assert_int_equal(errno, EEXIST);
+        assert_int_equal(hwrite(file, "abc", 3), 3);
+        assert_int_equal(hclose(file), 0);
+        assert_int_equal(output_path_commit(&path), 0);
+        assert_false(exists(path.temporary));
+        struct stat st;
+        assert_int_equal(stat("out", &st), 0);
+        assert_int_equal(st.st_size, 3);
+        output_path_drop(&path);                        /* nothing is left to be dropped */
+        assert_true(exists("out"));
+        output_path_release(&path);
+    }
+    assert_int_equal(unlink("out"), 0);
+}
+
+static void test_as_it_stands(void **state)
+{
+    (void)state;
+    struct output_path path;
+    assert_int_equal(output_path_choose(&path, "/dev/null"), 0);
+    path.durable = true;
+    assert_null(path.temporary);
+    hFILE *file = output_path_open(&path);
+    assert_non_null(file);
+    assert_int_equal(hclose(file), 0);
+    assert_int_equal(output_path_commit(&path), 0);
+    output_path_drop(&path);
+    output_path_release(&path);
+}
+
+/* Makes a file of so many bytes with these permissions. */
+static void write_file(const char *name, const char *bytes, mode_t mode)
+{
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    assert_true(fputs(bytes, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(name, mode), 0);
+}
+
+/* Writes to a name as an output; returns what the file is then. */
+static struct stat write_output(const char *name)
+{
+    struct output_path path;
+    struct stat st;
+    assert_int_equal(output_path_choose(&path, name), 0);
+    hFILE *file = output_path_open(&path);
+    assert_non_null(file);
+    assert_int_equal(hwrite(file, "abc", 3), 3);
+    assert_int_equal(hclose(file), 0);
+    assert_int_equal(output_path_commit(&path), 0);
+    output_path_release(&path);
+    assert_int_equal(stat(name, &st), 0);
+    assert_int_equal(st.st_size, 3);
+    return st;
+}
+
+/* The umask says what new files get; those that are replaced keep what they had, and their owner if
+   we may give files away. */
+static void test_permissions(void **state)
+{
+    (void)state;
+    static const mode_t modes[] = {0664, 0600, 0646};
+    mode_t before = umask(0027);
+    assert_int_equal(write_output("new").st_mode & 07777, 0640);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        write_file("old", "", modes[i]);
+        bool given = chown("old", 12345, 12346) == 0;
+        struct stat st = write_output("old");
+        assert_int_equal(st.st_mode & 07777, modes[i]);
+        assert_int_equal(st.st_uid, given ? 12345 : geteuid());
+        assert_int_equal(st.st_gid, given ? 12346 : getegid());
+        assert_int_equal(unlink("old"), 0);
+    }
+    (void)umask(before);
+    assert_int_equal(unlink("new"), 0);
+}
+
+/* A symbolic link leads to the file whether that is there or not; other hard links stay. */
+static void test_links(void **state)
+{
+    (void)state;
+    struct stat st;
+    struct output_path path;
+    assert_int_equal(mkdir("sub", 0700), 0);
+    assert_int_equal(symlink("sub/second", "first"), 0);
+    assert_int_equal(symlink("../file", "sub/second"), 0);
+    for (int there = 0; there < 2; there++) {
+        assert_int_equal(output_path_choose(&path, "first"), 0);
+        assert_string_equal(strrchr(path.final, '/'), "/file");
+        assert_null(strstr(path.final, "sub"));
+        assert_non_null(path.temporary);
+        output_path_release(&path);
+        (void)write_output("first");
+        assert_int_equal(lstat("file", &st), 0);
+        assert_true(S_ISREG(st.st_mode));
+    }
+    assert_int_equal(link("file", "other"), 0);
+    write_file("file", "abcd", 0644);
+    (void)write_output("first");
+    assert_int_equal(stat("other", &st), 0);
+    assert_int_equal(st.st_size, 4);
+    assert_int_equal(unlink("file"), 0);
+    assert_int_equal(symlink("first", "file"), 0);      /* round and round */
+    diag_silence();
+    assert_int_equal(output_path_choose(&path, "first"), -1);
+    assert_int_equal(symlink("nowhere/file", "lost"), 0);
+    assert_int_equal(output_path_choose(&path, "lost"), -1);
+    static const char *const made[] = {"first", "sub/second", "file", "other", "lost"};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) assert_int_equal(unlink(made[i]), 0);
+    assert_int_equal(rmdir("sub"), 0);
+}
+
+static int make(void *arg)
+{
+    const struct output_path *path = arg;
+    assert_true(exists(path->temporary));
+    FILE *file = fopen(path->temporary, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    return 0;
+}
+
+static int fail_to_make(void *arg)
+{
+    (void)arg;
+    errno = ERANGE;
+    return -1;
+}
+
+static void test_make(void **state)
+{
+    (void)state;
+    struct output_path path;
+    assert_int_equal(output_path_choose(&path, "out"), 0);
+    assert_int_equal(output_path_make(&path, fail_to_make, NULL), -1);
+    assert_int_equal(errno, ERANGE);
+    assert_false(exists(path.temporary));
+    assert_int_equal(output_path_make(&path, make, &path), 0);
+    assert_true(exists(path.temporary));
+    output_path_drop(&path);
+    assert_false(exists(path.temporary));
+    output_path_release(&path);
+}
+
+/* ---- the lock ---- */
+
+struct maker {
+    const struct output_path *path;
+    bool by_name;
+    atomic_bool about_to;
+};
+
+static void *open_in_thread(void *arg)
+{
+    struct maker *maker = arg;
+    atomic_store(&maker->about_to, true);
+    if (maker->by_name) {
+        (void)output_path_make(maker->path, make, (void *)(uintptr_t)maker->path);
+    } else {
+        hFILE *file = output_path_open(maker->path);
+        if (file) assert_int_equal(hclose(file), 0);
+    }
+    return NULL;
+}
+
+/* As a signal has it: the remover has the lock, and nothing may appear before the process ends. */
+static void test_nothing_is_made_behind_the_remover(void **state)
+{
+    (void)state;
+    for (int by_name = 0; by_name < 2; by_name++) {
+        struct output_path path;
+        pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        pthread_t thread;
+        assert_int_equal(output_path_choose(&path, "out"), 0);
+        path.lock = &lock;
+        struct maker maker = {.path = &path, .by_name = by_name};
+        assert_int_equal(pthread_mutex_lock(&lock), 0);
+        assert_int_equal(pthread_create(&thread, NULL, open_in_thread, &maker), 0);
+        while (!atomic_load(&maker.about_to)) wait_milliseconds(1);
+        wait_milliseconds(50);
+        assert_false(exists(path.temporary));
+        assert_int_equal(pthread_mutex_unlock(&lock), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(exists(path.temporary));
+        output_path_drop(&path);
+        output_path_release(&path);
+    }
+}
+
+static void test_same(void **state)
+{
+    (void)state;
+    struct output_path a, b;
+    assert_int_equal(output_path_choose(&a, "out"), 0);
+    assert_int_equal(output_path_choose(&b, "./out"), 0);
+    assert_true(output_path_same(&a, &b));
+    output_path_release(&b);
+    assert_int_equal(output_path_choose(&b, "other"), 0);
+    assert_false(output_path_same(&a, &b));
+    output_path_release(&a);
+    output_path_release(&b);
+}
+
+static void test_commit_fails(void **state)
+{
+    (void)state;
+    struct output_path path;
+    assert_int_equal(output_path_choose(&path, "out"), 0);
+    diag_silence();
+    assert_int_equal(output_path_commit(&path), -1);    /* nothing was made */
+    path.durable = true;
+    assert_int_equal(output_path_commit(&path), -1);
+    assert_false(exists("out"));
+    output_path_release(&path);
+}
+
+#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_IN_PLACE(test_open_commit),
+        cmocka_unit_test(test_as_it_stands),
+        TEST_IN_PLACE(test_permissions),
+        TEST_IN_PLACE(test_links),
+        TEST_IN_PLACE(test_make),
+        TEST_IN_PLACE(test_nothing_is_made_behind_the_remover),
+        TEST_IN_PLACE(test_same),
+        TEST_IN_PLACE(test_commit_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,601 @@
+/*
+ * test_batch.c -- batches: filled, indexed and sorted as the pipeline does it, but with every
+ * step at a random time. A stream of records runs through batches; each must come out as a stable
+ * sort of its stretch of the stream, its bytes untouched, and at no time may the ends of its memory
+ * meet.
+ */
+#include "random_records.h"
+#include "test_rules.h"
+
+#include "pipeline/batch.h"
+
+#include <pthread.h>
+
+enum { N_REFS = 4, MIN_BATCH_BYTES = 256 * 1024, MAX_RECORD = 1024 };
+
+static const enum sort_order all_orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL,
+                                             SORT_NAME_LEXICAL};
+
+struct stream {                 /* records behind each other, as they are in a BAM file */
+    uint8_t *bytes;
+    size_t n_bytes, n_records;
+    size_t *starts;             /* of each record, and the end */
+};
+
+enum stream_kind {
+    STREAM_MIXED,
+    STREAM_TINY,                /* no name at all: the most entries in a given space */
+    STREAM_LONGEST_KEYS,        /* 254 characters, every second a digit, and nothing else */
+    STREAM_ALTERNATING,         /* such names of all lengths */
+    STREAM_SHORT_READS,
+    STREAM_KIND_COUNT
+};
+
+static struct record_fields random_fields(struct rng *rng, enum stream_kind kind, char *name)
+{
+    struct record_fields f = {.name = name, .flag = random_flag(rng)};
+    random_place(rng, N_REFS, &f);
+    name[0] = '\0';
+    if (kind == STREAM_LONGEST_KEYS) alternating_name(name, TEST_MAX_NAME, rng_one_in(rng, 2));
+    if (kind == STREAM_ALTERNATING)
+        alternating_name(name, rng_below(rng, TEST_MAX_NAME + 1), rng_one_in(rng, 2));
+    if (kind == STREAM_SHORT_READS || kind == STREAM_MIXED) {
+        tricky_name(rng, name);
+        f.n_cigar = (uint32_t)rng_below(rng, 4);
+        f.l_seq = kind == STREAM_MIXED ? (int32_t)rng_below(rng, 300) : 150;
+        f.tag_bytes = rng_below(rng, 60);
+    }
+    return f;
+}
+
+static void make_stream(struct rng *rng, enum stream_kind kind, size_t n_bytes, struct stream *s)
+{
+    char name[TEST_MAX_NAME + 1];
+    *s = (struct stream){.bytes = test_alloc(n_bytes + MAX_RECORD),
+                         .starts = test_alloc((n_bytes / 37 + 2) * sizeof *s->starts)};
+    while (s->n_bytes < n_bytes) {
+        struct record_fields f = random_fields(rng, kind, name);
+        CHECK(rng, record_size(&f) <= MAX_RECORD);
+        s->starts[s->n_records++] = s->n_bytes;
+        s->n_bytes += put_record(s->bytes + s->n_bytes, &f, (uint8_t)s->n_records);
+    }
+    s->starts[s->n_records] = s->n_bytes;
+}
+
+static void release_stream(struct stream *s)
+{
+    free(s->bytes);
+    free(s->starts);
+}
+
+static struct content_sum sum_of_stream(const struct stream *s)
+{
+    struct content_sum sum = {0};
+    for (size_t i = 0; i < s->n_records; i++)
+        content_sum_add(&sum, s->bytes + s->starts[i], s->starts[i + 1] - s->starts[i]);
+    return sum;
+}
+
+/* A batch at work: where it is in the stream, and the parts that are not indexed yet. */
+struct work {
+    struct rng *rng;
+    const struct stream *stream;
+    struct bam_batch *batch;
+    uint8_t *mem;               /* of exactly the batch's size */
+    size_t first_record;        /* of the batch, in the stream */
+    struct bam_batch_part *waiting[4096];
+    size_t n_waiting;
+    struct content_sum sum;
+    struct merge_space space;
+};
+
+static void start_work(struct work *w, struct rng *rng, const struct stream *stream,
+                       enum sort_order order, size_t mem_bytes)
+{
+    *w = (struct work){.rng = rng, .stream = stream};
+    w->mem = aligned_alloc(64, mem_bytes);
+    assert_non_null(w->mem);
+    w->batch = bam_batch_create(test_rules(order), w->mem, mem_bytes);
+    assert_non_null(w->batch);
+}
+
+static void end_work(struct work *w)
+{
+    bam_batch_destroy(w->batch);
+    merge_space_release(&w->space);
+    free(w->mem);
+}
+
+/* The invariant: raw bytes below, entries and keys above, and between them what sorting needs. */
+static void check_ends(const struct work *w)
+{
+    const struct bam_batch *b = w->batch;
+    CHECK(w->rng, b->raw_begin <= b->walk_at && b->walk_at <= b->raw_end);
+    CHECK(w->rng, b->raw_end + atomic_load(&b->result_bytes) <= atomic_load(&b->top));
+    CHECK(w->rng, atomic_load(&b->top) <= b->mem_bytes);
+}
+
+static void append_bytes(struct work *w, size_t *stream_at, size_t n)
+{
+    struct bam_batch *b = w->batch;
+    CHECK(w->rng, n <= bam_batch_room(b));
+    memcpy(b->mem + b->raw_end, w->stream->bytes + *stream_at, n);
+    bam_batch_append(b, n);
+    *stream_at += n;
+    check_ends(w);
+}
+
+/* Adds all whole records that are there as one part. */
+static void walk(struct work *w)
+{
+    struct bam_batch *b = w->batch;
+    size_t at = b->walk_at, n = 0;
+    while (b->raw_end - at >= 4 && bam_record_bytes(b->mem + at) <= b->raw_end - at) {
+        at += bam_record_bytes(b->mem + at);
+        n++;
+    }
+    if (n == 0) return;
+    CHECK(w->rng, w->n_waiting < sizeof w->waiting / sizeof *w->waiting);
+    struct bam_batch_part *part = bam_batch_add_part(b, at, n, w->first_record + b->n_records);
+    assert_non_null(part);
+    CHECK(w->rng, part->n_records == n && b->walk_at == at);
+    w->waiting[w->n_waiting++] = part;
+}
+
+/* Indexes one of the waiting parts, not always the oldest: workers overtake each other. */
+static void index_one(struct work *w)
+{
+    struct bam_batch_problem problem;
+    size_t i = rng_below(w->rng, w->n_waiting);
+    struct bam_batch_part *part = w->waiting[i];
+    w->waiting[i] = w->waiting[--w->n_waiting];
+    CHECK(w->rng, bam_batch_index_part(part, N_REFS, &w->sum, &problem) == 0);
+    check_ends(w);
+}
+
+static void index_all(struct work *w)
+{
+    while (w->n_waiting > 0) index_one(w);
+    CHECK(w->rng, w->batch->n_records > 0 || atomic_load(&w->batch->result_bytes) == 0);
+}
+
+struct expected {
+    const uint8_t *record;      /* in the batch */
+    size_t place;
+    uint8_t key[2 * TEST_MAX_NAME + 16];
+    size_t key_bytes;
+};
+
+static int compare_expected(const void *a, const void *b)
+{
+    const struct expected *x = a, *y = b;
+    size_t n = x->key_bytes < y->key_bytes ? x->key_bytes : y->key_bytes;
+    int c = memcmp(x->key, y->key, n);
+    return c ? c : (x->place > y->place) - (x->place < y->place);
+}
+
+/* Compares the sorted batch with a plain sort of its stretch of the stream. */
+static void check_sorted(struct work *w)
+{
+    const struct bam_batch *b = w->batch;
+    const struct stream *s = w->stream;
+    size_t n = b->n_records, from = s->starts[w->first_record];
+    const uint8_t *raw = b->mem + b->raw_begin;
+    size_t raw_bytes = s->starts[w->first_record + n] - from;
+    CHECK(w->rng, bam_batch_raw_bytes(b) == raw_bytes);
+    CHECK(w->rng, memcmp(raw, s->bytes + from, raw_bytes) == 0);
+    struct expected *expected = test_alloc(n * sizeof *expected);
+    for (size_t i = 0; i < n; i++) {
+        struct expected *e = &expected[i];
+        e->record = raw + (s->starts[w->first_record + i] - from);
+        e->place = i;
+        if (sort_order_is_fixed(b->rules->order)) {
+            e->key_bytes = SORT_KEY_FIXED_BYTES;
+            sort_key_store_fixed(sort_key_coordinate(e->record), e->key);
+        } else {
+            e->key_bytes = sort_key_encode(b->rules, e->record, e->key);
+        }
+    }
+    qsort(expected, n, sizeof *expected, compare_expected);
+    for (size_t i = 0; i < n; i++) {
+        const struct sort_entry *entry = &b->entries[i];
+        CHECK(w->rng, sort_entry_record(b->rules->order, entry) == expected[i].record);
+        if (sort_order_is_fixed(b->rules->order)) {
+            CHECK(w->rng, entry->prefix == sort_key_load_fixed(expected[i].key));
+        } else {
+            const struct keyed_record *kr = entry->ref;
+            CHECK(w->rng, kr->key_bytes == expected[i].key_bytes);
+            CHECK(w->rng, memcmp(kr->key, expected[i].key, kr->key_bytes) == 0);
+        }
+    }
+    free(expected);
+}
+
+/*
+ * Ends a batch. What is left behind the last whole record goes to the next batch, if there is one,
+ * before sorting takes its place. Returns its size.
+ */
+static size_t close_batch(struct work *w, struct work *next)
+{
+    struct bam_batch *b = w->batch;
+    walk(w);
+    size_t tail_bytes = b->raw_end - b->walk_at;
+    if (next) next->first_record = w->first_record + b->n_records;
+    if (next && tail_bytes > 0) {
+        size_t begin = next->batch->raw_begin;
+        size_t unindexed = atomic_load(&next->batch->unindexed_bytes);
+        bam_batch_prepend(next->batch, b->mem + b->walk_at, tail_bytes);
+        CHECK(w->rng, next->batch->raw_begin == begin - tail_bytes);
+        CHECK(w->rng, next->batch->walk_at == next->batch->raw_begin);
+        CHECK(w->rng, atomic_load(&next->batch->unindexed_bytes) == unindexed + tail_bytes);
+    }
+    b->raw_end = b->walk_at;
+    index_all(w);
+    assert_int_equal(bam_batch_sort(b, &w->space), 0);
+    check_ends(w);
+    check_sorted(w);
+    return tail_bytes;
+}
+
+/* One random step of filling, walking or indexing. */
+static void random_step(struct work *w, size_t *stream_at, size_t most)
+{
+    size_t left = w->stream->n_bytes - *stream_at, room = bam_batch_room(w->batch);
+    if (room > left) room = left;
+    if (room > most) room = most;
+    if (room > 0) append_bytes(w, stream_at, 1 + rng_below(w->rng, room));
+    if (rng_one_in(w->rng, 3)) walk(w);
+    if (w->n_waiting > 0 && rng_one_in(w->rng, 3)) index_one(w);
+    if (w->n_waiting > 0 && rng_one_in(w->rng, 20)) index_all(w);
+}
+
+/* Runs a whole stream through two batches in turn. */
+static void run_stream(struct rng *rng, enum sort_order order, enum stream_kind kind)
+{
+    enum { PIECE = 7000, GAP = 4096 };
+    struct stream stream;
+    make_stream(rng, kind, 4 * MIN_BATCH_BYTES, &stream);
+    struct work *works = test_alloc(2 * sizeof *works), *w = &works[0], *next = &works[1];
+    start_work(w, rng, &stream, order, MIN_BATCH_BYTES);
+    start_work(next, rng, &stream, order, MIN_BATCH_BYTES);
+    struct content_sum sum = {0}, wanted = sum_of_stream(&stream);
+    size_t stream_at = 0, n_batches = 0;
+    bam_batch_reset(w->batch, GAP);
+    CHECK(rng, w->batch->raw_begin == GAP && w->batch->raw_end == GAP);
+    for (;;) {
+        while (stream_at < stream.n_bytes && bam_batch_room(w->batch) >= PIECE)
+            random_step(w, &stream_at, PIECE);
+        /* The next batch is begun before the walk has reached the end of this one. */
+        bam_batch_reset(next->batch, GAP);
+        size_t n_pieces = rng_below(rng, 4);
+        for (size_t i = 0; i < n_pieces && stream_at < stream.n_bytes; i++) {
+            size_t left = stream.n_bytes - stream_at;
+            append_bytes(next, &stream_at, left < PIECE ? left : PIECE);
+        }
+        size_t tail_bytes = close_batch(w, next);
+        content_sum_join(&sum, &w->sum);
+        w->sum = (struct content_sum){0};
+        n_batches++;
+        if (stream_at == stream.n_bytes && next->batch->raw_end == GAP && tail_bytes == 0) break;
+        struct work *swap = w;
+        w = next;
+        next = swap;
+    }
+    CHECK(rng, w->first_record + w->batch->n_records == stream.n_records);
+    CHECK(rng, content_sum_equal(&sum, &wanted));
+    CHECK(rng, n_batches >= 4);
+    end_work(&works[0]);
+    end_work(&works[1]);
+    free(works);
+    release_stream(&stream);
+}
+
+static void test_stream_through_batches(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(81);
+    for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++)
+        for (int kind = 0; kind < STREAM_KIND_COUNT; kind++)
+            run_stream(&rng, all_orders[o], (enum stream_kind)kind);
+}
+
+/* How soon parts are indexed: the sooner, the more is known about what records take. */
+enum index_when { INDEX_AT_ONCE, INDEX_SOMETIMES, INDEX_AT_THE_END, INDEX_WHEN_COUNT };
+
+/* Fills a batch as full as it says that it may be. */
+static void fill_to_the_brim(struct rng *rng, enum sort_order order, enum stream_kind kind,
+                             enum index_when when)
+{
+    struct stream stream;
+    make_stream(rng, kind, 2 * MIN_BATCH_BYTES, &stream);
+    struct work *w = test_alloc(sizeof *w);
+    size_t stream_at = 0, room;
+    start_work(w, rng, &stream, order, MIN_BATCH_BYTES);
+    /* As if a record began in the batch before this one. */
+    size_t gap = 4096, tail_bytes = 1 + rng_below(rng, stream.starts[1]);
+    bam_batch_reset(w->batch, gap);
+    stream_at = tail_bytes;
+    for (size_t n_steps = 0; (room = bam_batch_room(w->batch)) > 0; n_steps++) {
+        CHECK(rng, stream_at + room <= stream.n_bytes);
+        append_bytes(w, &stream_at, n_steps % 2 ? 1 + rng_below(rng, room) : (room + 1) / 2);
+        if (n_steps == 1) {
+            bam_batch_prepend(w->batch, stream.bytes, tail_bytes);
+            tail_bytes = 0;
+        }
+        if (n_steps == 0 || when == INDEX_AT_THE_END) continue;
+        if (when == INDEX_AT_ONCE || rng_one_in(rng, 2)) walk(w);
+        if (when == INDEX_AT_ONCE) index_all(w);
+        if (w->n_waiting > 0 && rng_one_in(rng, 2)) index_one(w);
+    }
+    CHECK(rng, tail_bytes == 0);
+    (void)close_batch(w, NULL);
+    CHECK(rng, bam_batch_used_bytes(w->batch) <= w->batch->mem_bytes);
+    /* When everything is known nothing is wasted but a last record that is not whole, and the
+       twice as much that its key might have taken. */
+    if (when == INDEX_AT_ONCE)
+        CHECK(rng, bam_batch_used_bytes(w->batch) + 3 * MAX_RECORD + 128 > w->batch->mem_bytes);
+    else
+        CHECK(rng, bam_batch_raw_bytes(w->batch) > w->batch->mem_bytes / 4);
+    end_work(w);
+    free(w);
+    release_stream(&stream);
+}
+
+static void test_ends_never_meet(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(82);
+    for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++)
+        for (int kind = 0; kind < STREAM_KIND_COUNT; kind++)
+            for (int when = 0; when < INDEX_WHEN_COUNT; when++)
+                for (int round = 0; round < 5; round++)
+                    fill_to_the_brim(&rng, all_orders[o], (enum stream_kind)kind,
+                                     (enum index_when)when);
+}
+
+/*
+ * A record that straddles two batches may have a key nearly as long as itself, of which nothing is
+ * known while its beginning is still in the other batch: the index once ran into the records.
+ */
+static void test_straddler_with_a_long_key(void **state)
+{
+    (void)state;
+    static const struct sort_rules rules = {.order = SORT_TAG, .below = SORT_NAME_NATURAL,
+                                            .tag = "ZZ"};
+    enum { GAP = MIN_BATCH_BYTES / 8, TAG = GAP - 100, STREAM = MIN_BATCH_BYTES };
+    struct rng rng = rng_start(85);
+    char name[TEST_MAX_NAME + 1] = "a";
+    struct record_fields f = {.name = name, .tid = -1, .pos = -1, .tag_bytes = TAG};
+    uint8_t *stream = test_alloc(STREAM + MAX_RECORD);
+    size_t first_bytes = put_record(stream, &f, 'x'), n_bytes = first_bytes;
+    memcpy(stream + first_bytes - TAG, "ZZZ", 3);
+    stream[first_bytes - 1] = '\0';
+    f.tag_bytes = 0;
+    alternating_name(name, TEST_MAX_NAME, true);
+    while (n_bytes < STREAM) n_bytes += put_record(stream + n_bytes, &f, 0);
+    struct bam_batch *b = bam_batch_create(&rules, NULL, MIN_BATCH_BYTES);
+    assert_non_null(b);
+    bam_batch_reset(b, GAP);
+    size_t at = first_bytes - 1, room;
+    while ((room = bam_batch_room(b)) > 0) {
+        memcpy(b->mem + b->raw_end, stream + at, room);
+        bam_batch_append(b, room);
+        at += room;
+    }
+    assert_true(at < n_bytes);
+    bam_batch_prepend(b, stream, first_bytes - 1);
+    size_t end = b->raw_begin, n_records = 0;
+    while (b->raw_end - end >= 4 && bam_record_bytes(b->mem + end) <= b->raw_end - end) {
+        end += bam_record_bytes(b->mem + end);
+        n_records++;
+    }
+    struct bam_batch_part *part = bam_batch_add_part(b, end, n_records, 0);
+    struct content_sum sum = {0};
+    struct bam_batch_problem problem;
+    assert_non_null(part);
+    CHECK(&rng, bam_batch_index_part(part, N_REFS, &sum, &problem) == 0);
+    CHECK(&rng, b->raw_end + atomic_load(&b->result_bytes) <= atomic_load(&b->top));
+    bam_batch_destroy(b);
+    free(stream);
+}
+
+static void test_memory_for_given_bytes(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(83);
+    for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
+        for (int round = 0; round < 300; round++) {
+            size_t gap = rng_below(&rng, 5000), raw = rng_below(&rng, 200000);
+            size_t n = bam_batch_bytes_for(all_orders[o], gap, raw);
+            struct bam_batch *batch = bam_batch_create(test_rules(all_orders[o]), NULL, n);
+            assert_non_null(batch);
+            CHECK(&rng, batch->owns_mem && batch->mem_bytes >= n);
+            bam_batch_reset(batch, gap);
+            CHECK(&rng, bam_batch_room(batch) >= raw);
+            CHECK(&rng, gap == 0 || bam_batch_room(batch) < batch->mem_bytes);
+            memset(batch->mem, 1, batch->mem_bytes);
+            bam_batch_destroy(batch);
+        }
+    }
+    bam_batch_destroy(NULL);
+}
+
+/* The message counts from the input's first record. */
+static void test_damaged_record_is_numbered(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(84);
+    struct stream stream;
+    const uint64_t first = 5000000000;
+    make_stream(&rng, STREAM_MIXED, 20000, &stream);
+    for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
+        for (size_t damaged = 0; damaged <= stream.n_records; damaged++) {
+            const struct sort_rules *rules = test_rules(all_orders[o]);
+            struct bam_batch *batch = bam_batch_create(rules, NULL, MIN_BATCH_BYTES);
+            assert_non_null(batch);
+            memcpy(batch->mem, stream.bytes, stream.n_bytes);
+            bam_batch_append(batch, stream.n_bytes);
+            if (damaged < stream.n_records)
+                test_put_u32(batch->mem + stream.starts[damaged] + 4, N_REFS);
+            struct bam_batch_part *part =
+                bam_batch_add_part(batch, stream.n_bytes, stream.n_records, first);
+            assert_non_null(part);
+            struct content_sum sum = {0};
+            struct bam_batch_problem problem;
+            int r = bam_batch_index_part(part, N_REFS, &sum, &problem);
+            CHECK(&rng, r == (damaged < stream.n_records ? -1 : 0));
+            CHECK(&rng, r == 0 || (problem.record == first + damaged && problem.text &&
+                                   !problem.read_name));
+            bam_batch_destroy(batch);
+        }
+    }
+    release_stream(&stream);
+}
+
+/* Who forges the tag of long coordinates would have records sorted by it, and written without. */
+static void test_forged_long_coordinates_are_refused(void **state)
+{
+    (void)state;
+    static const uint8_t tag[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
+    struct record_fields f = {.name = "r", .tid = 0, .pos = INT32_MAX, .tag_bytes = 32};
+    const struct sort_rules rules[] = {{.order = SORT_COORDINATE},
+                                       {.order = SORT_COORDINATE_LONG, .long_positions = true}};
+    for (int i = 0; i < 2; i++) {
+        struct bam_batch *batch = bam_batch_create(&rules[i], NULL, MIN_BATCH_BYTES);
+        assert_non_null(batch);
+        size_t n = put_record(batch->mem, &f, 0);
+        memcpy(batch->mem + n - 32, tag, sizeof tag);
+        bam_batch_append(batch, n);
+        struct bam_batch_part *part = bam_batch_add_part(batch, n, 1, 0);
+        assert_non_null(part);
+        struct content_sum sum = {0};
+        struct bam_batch_problem problem;
+        assert_int_equal(bam_batch_index_part(part, N_REFS, &sum, &problem), i == 0 ? -1 : 0);
+        bam_batch_destroy(batch);
+    }
+}
+
+struct index_crew {
+    struct bam_batch_part **parts;
+    size_t n_parts;
+    _Atomic size_t next;
+    atomic_int n_problems;
+    struct content_sum sums[4];
+};
+
+struct index_worker {
+    struct index_crew *crew;
+    struct content_sum *sum;
+};
+
+static void *index_parts(void *arg)
+{
+    struct index_worker *worker = arg;
+    struct index_crew *crew = worker->crew;
+    struct bam_batch_problem problem;
+    for (size_t i; (i = atomic_fetch_add(&crew->next, 1)) < crew->n_parts;)
+        if (bam_batch_index_part(crew->parts[i], N_REFS, worker->sum, &problem) < 0)
+            atomic_fetch_add(&crew->n_problems, 1);
+    return NULL;
+}
+
+/* Workers index parts of one batch at the same time. */
+static void test_parts_indexed_by_threads(void **state)
+{
+    (void)state;
+    enum { N_THREADS = 4 };
+    struct rng rng = rng_start(85);
+    for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
+        struct stream stream;
+        make_stream(&rng, STREAM_MIXED, 500000, &stream);
+        struct work *w = test_alloc(sizeof *w);
+        start_work(w, &rng, &stream, all_orders[o], 4096 * 512);
+        bam_batch_reset(w->batch, 0);
+        size_t stream_at = 0;
+        while (stream_at < stream.n_bytes) {
+            size_t n = 1 + rng_below(&rng, 3000), left = stream.n_bytes - stream_at;
+            append_bytes(w, &stream_at, n < left ? n : left);
+            walk(w);
+        }
+        struct index_crew crew = {.parts = w->waiting, .n_parts = w->n_waiting};
+        struct index_worker workers[N_THREADS];
+        pthread_t threads[N_THREADS];
+        for (size_t i = 0; i < N_THREADS; i++) {
+            workers[i] = (struct index_worker){&crew, &crew.sums[i]};
+            assert_int_equal(pthread_create(&threads[i], NULL, index_parts, &workers[i]), 0);
+        }
+        struct content_sum sum = {0}, wanted = sum_of_stream(&stream);
+        for (size_t i = 0; i < N_THREADS; i++) {
+            assert_int_equal(pthread_join(threads[i], NULL), 0);
+            content_sum_join(&sum, &crew.sums[i]);
+        }
+        w->n_waiting = 0;
+        CHECK(&rng, crew.n_parts > 100 && atomic_load(&crew.n_problems) == 0);
+        CHECK(&rng, atomic_load(&w->batch->unindexed_bytes) == 0);
+        CHECK(&rng, content_sum_equal(&sum, &wanted));
+        CHECK(&rng, close_batch(w, NULL) == 0 && w->batch->n_records == stream.n_records);
+        end_work(w);
+        free(w);
+        release_stream(&stream);
+    }
+}
+
+static void test_empty_batch(void **state)
+{
+    (void)state;
+    struct merge_space space = {0};
+    for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
+        struct bam_batch *batch = bam_batch_create(test_rules(all_orders[o]), NULL, 8192);
+        assert_non_null(batch);
+        assert_int_equal(bam_batch_sort(batch, &space), 0);
+        assert_int_equal(batch->n_records, 0);
+        assert_int_equal(bam_batch_raw_bytes(batch), 0);
+        assert_int_equal(bam_batch_used_bytes(batch), 0);
+        bam_batch_destroy(batch);
+    }
+    merge_space_release(&space);
+}
+
+/* The sum that guards a whole sort: blind to order, and to nothing else. */
+static void test_content_sum(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(86);
+    struct stream s;
+    make_stream(&rng, STREAM_MIXED, 30000, &s);
+    struct content_sum sum = sum_of_stream(&s), backwards = {0};
+    for (size_t i = s.n_records; i-- > 0;)
+        content_sum_add(&backwards, s.bytes + s.starts[i], s.starts[i + 1] - s.starts[i]);
+    CHECK(&rng, content_sum_equal(&sum, &backwards));
+    CHECK(&rng, sum.n_records == s.n_records && sum.n_bytes == s.n_bytes);
+    struct content_sum lost = {0}, doubled = sum;
+    for (size_t i = 0; i + 1 < s.n_records; i++)
+        content_sum_add(&lost, s.bytes + s.starts[i], s.starts[i + 1] - s.starts[i]);
+    content_sum_add(&doubled, s.bytes, s.starts[1]);
+    CHECK(&rng, !content_sum_equal(&sum, &lost) && !content_sum_equal(&sum, &doubled));
+    for (size_t i = 0; i < 1000; i++) {
+        size_t at = rng_below(&rng, s.n_bytes);
+        uint8_t flip = (uint8_t)(1 + rng_below(&rng, 255));
+        s.bytes[at] ^= flip;
+        struct content_sum altered = sum_of_stream(&s);
+        CHECK(&rng, !content_sum_equal(&sum, &altered));
+        s.bytes[at] ^= flip;
+    }
+    release_stream(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stream_through_batches),
+        cmocka_unit_test(test_ends_never_meet),
+        cmocka_unit_test(test_straddler_with_a_long_key),
+        cmocka_unit_test(test_memory_for_given_bytes),
+        cmocka_unit_test(test_damaged_record_is_numbered),
+        cmocka_unit_test(test_forged_long_coordinates_are_refused),
+        cmocka_unit_test(test_parts_indexed_by_threads),
+        cmocka_unit_test(test_empty_batch),
+        cmocka_unit_test(test_content_sum),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/*
+ * test_mem_budget.c -- the split of the memory: its parts add up to no more than there is, for
+ * every total from 1 MB to 1 TB and 1 to 128 threads, and are never too small to work.
+ */
+#include "random_records.h"
+
+#include "bam/bgzf_block.h"
+#include "pipeline/mem_budget.h"
+
+static const size_t kib = 1024, mib = 1024 * 1024;
+
+/* From here on nothing has to be raised: 5 MiB, nearly all of it batches, and 1 MiB a thread. */
+static size_t enough(unsigned n_threads)
+{
+    return 5 * mib + n_threads * mib;
+}
+
+/* What is in memory while loading, all of it at once: batches, pieces, packs, a raw block and its
+   compressed form a worker, and the spare entries of a batch being sorted in each worker. */
+static size_t loading_bytes(const struct mem_budget *b)
+{
+    const size_t max_block_bytes = 256 * kib;
+    return b->n_batches * b->batch_bytes + b->n_pieces * b->piece_bytes +
+           b->n_packs * b->pack_bytes + b->n_threads * (2 * max_block_bytes + b->batch_bytes / 4);
+}
+
+static void check_plan(size_t total_bytes, unsigned n_threads)
+{
+    struct mem_budget b;
+    mem_budget_plan(&b, total_bytes, n_threads);
+    const char *wrong = NULL;
+    size_t most = total_bytes > enough(n_threads) ? total_bytes : enough(n_threads);
+    if (b.n_threads != n_threads || b.total_bytes != total_bytes) wrong = "echo";
+    if (loading_bytes(&b) > most) wrong = "sum while loading";
+    if (mem_budget_merge_bytes(&b, 0) > most) wrong = "sum while merging";
+    if (b.piece_bytes < BGZF_MAX_BYTES) wrong = "a piece cannot hold a BGZF block";
+    if (b.n_pieces < 2 * n_threads) wrong = "pieces";
+    if (b.pack_bytes < 256 * kib || b.pack_bytes > mib) wrong = "pack size";
+    if (b.n_packs <= n_threads) wrong = "packs";
+    if (b.segment_bytes < 256 * kib || b.segment_bytes > 2 * mib) wrong = "segment size";
+    if (b.n_segments <= n_threads) wrong = "segments";
+    if (b.batch_bytes < 256 * kib || b.batch_bytes % 4096 != 0) wrong = "batch size";
+    if (b.batch_bytes < 2 * BGZF_MAX_BYTES) wrong = "a batch cannot hold a piece";
+    if (b.n_batches < 4) wrong = "batches";
+    if (b.run_batches < 1) wrong = "a run without batches";
+    if (b.full_batches < b.run_batches) wrong = "a run is wanted before its batches are there";
+    /* One batch is being filled; with one less the reader would wait for each spill. */
+    if (b.full_batches + b.run_batches >= b.n_batches) wrong = "no batch left to fill";
+    if (wrong)
+        fail_msg("%zu bytes, %u threads: %s; loading %zu, %u batches of %zu, run %u, full %u",
+                 total_bytes, n_threads, wrong, loading_bytes(&b), b.n_batches, b.batch_bytes,
+                 b.run_batches, b.full_batches);
+}
+
+static void test_parts_fit_the_total(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(21);
+    for (unsigned n_threads = 1; n_threads <= 128; n_threads++) {
+        for (size_t total = mib; total <= (size_t)1 << 40; total *= 2) {
+            check_plan(total - 1, n_threads);
+            check_plan(total, n_threads);
+            check_plan(total + rng_below(&rng, total), n_threads);
+        }
+    }
+}
+
+/* Most of the memory is for batches: what they get sets the size of runs and what stays in memory.
+   With more than 32 threads the batches that are being sorted take as much again. */
+static void test_batches_get_the_bulk(void **state)
+{
+    (void)state;
+    for (unsigned n_threads = 1; n_threads <= 32; n_threads *= 2) {
+        for (size_t each = 16 * mib; each <= 1024 * mib; each *= 2) {
+            struct mem_budget b;
+            mem_budget_plan(&b, each * n_threads, n_threads);
+            assert_true(b.n_batches * b.batch_bytes >= b.total_bytes / 2);
+            assert_true(b.n_batches >= 16);
+            assert_true(b.batch_bytes <= 128 * mib);
+        }
+    }
+}
+
+static void test_more_memory_is_never_worse(void **state)
+{
+    (void)state;
+    for (unsigned n_threads = 1; n_threads <= 64; n_threads *= 4) {
+        struct mem_budget before, now;
+        mem_budget_plan(&before, enough(n_threads), n_threads);
+        for (size_t total = enough(n_threads) + mib; total < 64 * 1024 * mib; total += total / 7) {
+            mem_budget_plan(&now, total, n_threads);
+            assert_true(now.piece_bytes >= before.piece_bytes);
+            assert_true(now.pack_bytes >= before.pack_bytes);
+            assert_true(now.segment_bytes >= before.segment_bytes);
+            /* Parts are rounded down: to pages, and to whole batches of at most 128 MiB. */
+            assert_true(loading_bytes(&now) + total / 8 >= loading_bytes(&before));
+            before = now;
+        }
+    }
+}
+
+/* Twice as many batches a run, and one to fill while they are spilled, also of those that
+   compaction leaves. */
+static void test_long_runs(void **state)
+{
+    (void)state;
+    for (size_t total = mib; total <= 1024 * 1024 * mib; total *= 4) {
+        struct mem_budget usual, b;
+        mem_budget_plan(&usual, total, 2);
+        b = usual;
+        mem_budget_lengthen_runs(&b);
+        assert_int_equal(b.n_batches, usual.n_batches);
+        assert_true(b.run_batches >= 2 * usual.run_batches);
+        assert_true(mem_budget_scan_bytes(&b) > mem_budget_scan_bytes(&usual));
+        assert_true(mem_budget_block_bytes(&b, 0, 100) <= mem_budget_block_bytes(&usual, 0, 100));
+        for (unsigned n = usual.n_batches; n >= usual.n_batches - usual.n_batches / 4; n--) {
+            mem_budget_set_batches(&b, n);
+            assert_true(b.run_batches >= 1 && b.full_batches >= b.run_batches);
+            assert_true(b.full_batches < n);
+            assert_true(b.first_full_batches >= b.full_batches && b.first_full_batches < n);
+        }
+    }
+}
+
+static void test_no_threads_is_one(void **state)
+{
+    (void)state;
+    struct mem_budget none, one;
+    memset(&none, 0, sizeof none);
+    memset(&one, 0, sizeof one);
+    mem_budget_plan(&none, 64 * mib, 0);
+    mem_budget_plan(&one, 64 * mib, 1);
+    assert_int_equal(none.n_threads, 1);
+    assert_true(none.batch_bytes == one.batch_bytes && none.n_batches == one.n_batches);
+    assert_true(none.n_pieces == one.n_pieces && none.n_packs == one.n_packs);
+}
+
+/* One block of each run is open while merging: together they may take an eighth of the memory times
+   the logarithm of the number of runs, and 1 KiB each. */
+static void test_blocks_of_later_runs_are_smaller(void **state)
+{
+    (void)state;
+    for (size_t total = mib; total <= 1024 * 1024 * mib; total *= 4) {
+        struct mem_budget b;
+        mem_budget_plan(&b, total, 2);
+        size_t sum = 0, before = 256 * kib, allowed = total / 8;
+        for (unsigned run = 0; run < 10000; run++) {
+            size_t block = mem_budget_block_bytes(&b, run, 0);
+            assert_true(block >= kib && block <= before);
+            before = block;
+            sum += block;
+            if ((run & (run + 1)) == 0 && run > 0) allowed += total / 8;    /* runs doubled */
+            assert_true(sum <= allowed + (run + 1) * kib);
+        }
+        if (total <= 1024 * mib)
+            assert_true(mem_budget_block_bytes(&b, 9999, 0) < mem_budget_block_bytes(&b, 0, 0));
+    }
+}
+
+static void test_expected_runs_share_an_eighth(void **state)
+{
+    (void)state;
+    for (size_t total = mib; total <= 1024 * 1024 * mib; total *= 4) {
+        struct mem_budget b;
+        mem_budget_plan(&b, total, 4);
+        for (unsigned expected = 1; expected <= 4096; expected *= 2) {
+            size_t sum = 0, first = mem_budget_block_bytes(&b, 0, expected);
+            for (unsigned run = 0; run < expected; run++) {
+                assert_true(mem_budget_block_bytes(&b, run, expected) == first);
+                sum += first;
+            }
+            assert_true(sum <= total / 8 + expected * kib);
+            /* More runs than were expected: as if that had been expected. */
+            assert_true(mem_budget_block_bytes(&b, 2 * expected, expected) ==
+                        mem_budget_block_bytes(&b, 2 * expected, 2 * expected + 1));
+        }
+    }
+}
+
+static void test_merging_needs_more_with_more_open_blocks(void **state)
+{
+    (void)state;
+    struct mem_budget b;
+    mem_budget_plan(&b, 64 * mib, 2);
+    size_t none = mem_budget_merge_bytes(&b, 0);
+    assert_true(none >= b.n_segments * b.segment_bytes);
+    /* A block is there raw and compressed. */
+    assert_true(mem_budget_merge_bytes(&b, 10 * mib) >= none + 2 * 10 * mib);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts_fit_the_total),
+        cmocka_unit_test(test_batches_get_the_bulk),
+        cmocka_unit_test(test_more_memory_is_never_worse),
+        cmocka_unit_test(test_long_runs),
+        cmocka_unit_test(test_no_threads_is_one),
+        cmocka_unit_test(test_blocks_of_later_runs_are_smaller),
+        cmocka_unit_test(test_expected_runs_share_an_eighth),
+        cmocka_unit_test(test_merging_needs_more_with_more_open_blocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,286 @@
+/*
+ * test_bam_block.c -- the format of temporary blocks: round trips, and that no damage passes.
+ * Values lie in memory of exactly their size, so that AddressSanitizer sees a read beyond them.
+ */
+#include "random_records.h"
+#include "test_rules.h"
+
+#include "order/merge.h"
+#include "store/bam_block.h"
+
+struct block_case {
+    enum temp_codec codec;
+    bool compressible;
+    size_t raw_bytes;
+    size_t last_bound_bytes;
+};
+
+struct made_block {
+    uint8_t *raw;
+    uint8_t last_bound[TEST_BOUND_BYTES];
+    uint8_t *value;             /* exactly value_bytes */
+    size_t value_bytes;
+    uint32_t n_records;
+};
+
+static void make_block(struct rng *rng, const struct block_case *c, struct made_block *made)
+{
+    struct temp_coder coder = {0};
+    size_t room = bam_block_bound(c->codec, c->raw_bytes, c->last_bound_bytes);
+    uint8_t *out = test_alloc(room);
+    made->raw = test_alloc(c->raw_bytes);
+    if (c->compressible)
+        rng_fill_compressible(rng, made->raw, c->raw_bytes);
+    else
+        rng_fill(rng, made->raw, c->raw_bytes);
+    rng_fill(rng, made->last_bound, c->last_bound_bytes);
+    made->n_records = 1 + (uint32_t)(rng_next(rng) >> (32 + 8 * rng_below(rng, 4))) / 2;
+    ssize_t size = bam_block_encode(&coder, c->codec, made->raw, c->raw_bytes, made->n_records,
+                                    made->last_bound, c->last_bound_bytes, out);
+    CHECK(rng, size > 0 && (size_t)size <= room);
+    made->value_bytes = (size_t)size;
+    made->value = test_alloc(made->value_bytes);
+    memcpy(made->value, out, made->value_bytes);
+    free(out);
+    temp_coder_release(&coder);
+}
+
+static void release_block(struct made_block *made)
+{
+    free(made->raw);
+    free(made->value);
+}
+
+static void check_round_trip(struct rng *rng, const struct block_case *c)
+{
+    struct made_block made;
+    struct bam_block block;
+    struct temp_coder coder = {0};
+    make_block(rng, c, &made);
+    CHECK(rng, bam_block_verify(made.value, made.value_bytes));
+    CHECK(rng, bam_block_parse(made.value, made.value_bytes, &block) == 0);
+    CHECK(rng, block.codec == c->codec && block.n_records == made.n_records);
+    CHECK(rng, block.raw_bytes == c->raw_bytes);
+    CHECK(rng, block.last_bound_bytes == c->last_bound_bytes);
+    CHECK(rng, memcmp(block.last_bound, made.last_bound, c->last_bound_bytes) == 0);
+    CHECK(rng, block.payload + block.payload_bytes == made.value + made.value_bytes);
+    uint8_t *back = test_alloc(c->raw_bytes);
+    CHECK(rng, temp_codec_decompress(&coder, block.codec, block.payload, block.payload_bytes, back,
+                                     c->raw_bytes) == 0);
+    CHECK(rng, memcmp(back, made.raw, c->raw_bytes) == 0);
+    free(back);
+    temp_coder_release(&coder);
+    release_block(&made);
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    static const size_t raw_sizes[] = {37, 38, 1000, 65536, 262144 + 77, 3000000};
+    static const size_t bound_sizes[] = {13, 20, 100, TEST_BOUND_BYTES};
+    struct rng rng = rng_start(51);
+    struct block_case c;
+    for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++)
+        for (size_t r = 0; r < sizeof raw_sizes / sizeof *raw_sizes; r++)
+            for (size_t b = 0; b < sizeof bound_sizes / sizeof *bound_sizes; b++)
+                for (int compressible = 0; compressible < 2; compressible++) {
+                    c = (struct block_case){(enum temp_codec)codec, compressible, raw_sizes[r],
+                                            bound_sizes[b]};
+                    check_round_trip(&rng, &c);
+                }
+}
+
+/* The header as bam_block.h has it: another reader must be able to rely on it. */
+static void test_layout(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(52);
+    const struct block_case c = {TEMP_CODEC_NONE, false, 1000, 20};
+    struct made_block made;
+    make_block(&rng, &c, &made);
+    const uint8_t *v = made.value;
+    assert_int_equal(made.value_bytes, 32 + 20 + 1000);
+    assert_memory_equal(v + 8, "RSB\2", 4);
+    assert_int_equal(bam_record_u32(v + 12), 0);
+    assert_true(bam_record_u32(v + 16) == made.n_records);
+    assert_int_equal(bam_record_u32(v + 20), 20);
+    assert_int_equal(bam_record_u32(v + 24), 1000);
+    assert_int_equal(bam_record_u32(v + 28), 0);
+    assert_memory_equal(v + 32, made.last_bound, 20);
+    assert_memory_equal(v + 52, made.raw, 1000);
+    release_block(&made);
+}
+
+static void check_flips(struct rng *rng, const struct made_block *made, size_t at, unsigned flip)
+{
+    struct bam_block block;
+    made->value[at] ^= (uint8_t)flip;
+    CHECK(rng, !bam_block_verify(made->value, made->value_bytes));
+    /* Whether it can tell or not, and nothing is known about the value: it reads within it. */
+    if (bam_block_parse(made->value, made->value_bytes, &block) == 0) {
+        CHECK(rng, block.last_bound == made->value + BAM_BLOCK_HEADER_BYTES);
+        CHECK(rng, block.payload == block.last_bound + block.last_bound_bytes);
+        CHECK(rng, block.payload + block.payload_bytes == made->value + made->value_bytes);
+        CHECK(rng, block.n_records > 0 && block.codec < TEMP_CODEC_COUNT);
+    }
+    made->value[at] ^= (uint8_t)flip;
+}
+
+static void test_every_flipped_byte_is_detected(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(53);
+    for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++) {
+        /* Small: every change of every byte. Large: one change of every byte. */
+        const struct block_case small = {(enum temp_codec)codec, true, 200, 21};
+        const struct block_case large = {(enum temp_codec)codec, true, 6000, 200};
+        struct made_block made;
+        make_block(&rng, &small, &made);
+        for (size_t i = 0; i < made.value_bytes; i++)
+            for (unsigned flip = 1; flip < 256; flip++) check_flips(&rng, &made, i, flip);
+        CHECK(&rng, bam_block_verify(made.value, made.value_bytes));
+        release_block(&made);
+        make_block(&rng, &large, &made);
+        for (size_t i = 0; i < made.value_bytes; i++)
+            check_flips(&rng, &made, i, 1 + (unsigned)rng_below(&rng, 255));
+        release_block(&made);
+    }
+}
+
+static void test_truncation_to_every_length_is_detected(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(54);
+    for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++) {
+        const struct block_case c = {(enum temp_codec)codec, true, 1500, 300};
+        struct made_block made;
+        struct bam_block block;
+        make_block(&rng, &c, &made);
+        for (size_t n = 0; n < made.value_bytes; n++) {
+            uint8_t *exact = test_alloc(n);
+            memcpy(exact, made.value, n);
+            CHECK(&rng, !bam_block_verify(exact, n));
+            int parsed = bam_block_parse(exact, n, &block);
+            CHECK(&rng, parsed == (n < BAM_BLOCK_HEADER_BYTES + c.last_bound_bytes ? -1 : 0));
+            free(exact);
+        }
+        /* And a byte too many. */
+        uint8_t *longer = test_alloc(made.value_bytes + 1);
+        memcpy(longer, made.value, made.value_bytes);
+        longer[made.value_bytes] = 0;
+        CHECK(&rng, !bam_block_verify(longer, made.value_bytes + 1));
+        free(longer);
+        release_block(&made);
+    }
+}
+
+/* Parsing comes before verifying, so that it must refuse by itself what would lead it astray. */
+static void test_lying_headers_are_refused(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(55);
+    const struct block_case c = {TEMP_CODEC_LZ4, true, 3000, TEST_BOUND_BYTES};
+    struct made_block made;
+    struct bam_block block;
+    make_block(&rng, &c, &made);
+    const struct {
+        size_t at, n_bytes;
+        uint32_t value;
+    } lies[] = {
+        {8, 1, 'r'}, {9, 1, 0}, {10, 1, 'b'}, {11, 1, 0}, {11, 1, 1},   /* magic, version */
+        {12, 4, TEMP_CODEC_COUNT}, {12, 1, 255}, {13, 1, 1},            /* codec */
+        {16, 4, 0},                                                     /* number of records */
+        {20, 4, 0}, {20, 4, MERGE_BOUND_TAIL_BYTES},                    /* size of the bound */
+        {20, 4, 100000}, {20, 4, UINT32_MAX},
+    };
+    uint8_t *changed = test_alloc(made.value_bytes);
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        memcpy(changed, made.value, made.value_bytes);
+        for (size_t k = 0; k < lies[i].n_bytes; k++)
+            changed[lies[i].at + k] = (uint8_t)(lies[i].value >> (8 * k));
+        if (bam_block_parse(changed, made.value_bytes, &block) != -1)
+            fail_msg("byte %zu = %u was believed", lies[i].at, lies[i].value);
+    }
+    /* A bound that does not end within the value. */
+    size_t n = BAM_BLOCK_HEADER_BYTES + 100;
+    uint8_t *exact = test_alloc(n);
+    memcpy(exact, made.value, n);
+    exact[20] = 101;
+    exact[21] = 0;
+    assert_int_equal(bam_block_parse(exact, n, &block), -1);
+    exact[20] = 100;
+    assert_int_equal(bam_block_parse(exact, n, &block), 0);
+    assert_int_equal(block.payload_bytes, 0);
+    free(exact);
+    free(changed);
+    release_block(&made);
+}
+
+/* Counts and sizes that no block can have, before memory is taken for them. */
+static void test_implausible_sizes(void **state)
+{
+    (void)state;
+    const struct {
+        uint32_t n_records;
+        uint64_t raw_bytes;
+        bool plausible;
+    } cases[] = {
+        {1, 37, true}, {1, 36, false}, {2, 74, true}, {2, 73, false}, {1, UINT32_MAX, true},
+        {1, (uint64_t)UINT32_MAX + 1, false}, {1, UINT64_MAX, false}, {UINT32_MAX, 1000, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bam_block block = {.n_records = cases[i].n_records, .raw_bytes = cases[i].raw_bytes};
+        assert_int_equal(bam_block_is_plausible(&block), cases[i].plausible);
+    }
+}
+
+/* The records of a block whose checksum somebody has made fit. */
+static void test_records_are_measured_and_checked(void **state)
+{
+    (void)state;
+    enum { N = 5, N_REFS = 3 };
+    struct rng rng = rng_start(56);
+    char name[TEST_MAX_NAME + 1];
+    uint8_t raw[N * 400];
+    size_t starts[N + 1] = {0}, keyed_bytes = 0;
+    const struct sort_rules *by_name = test_rules(SORT_NAME_NATURAL);
+    for (size_t i = 0; i < N; i++) {
+        tricky_name(&rng, name);
+        struct record_fields f = {.name = name, .tid = 0, .pos = 5, .l_seq = 20};
+        starts[i + 1] = starts[i] + put_record(raw + starts[i], &f, 0);
+        keyed_bytes += keyed_record_bytes(test_key_bytes(SORT_NAME_NATURAL, raw + starts[i]));
+    }
+    struct bam_block block = {.n_records = N, .raw_bytes = starts[N]};
+    assert_int_equal(bam_block_measure(by_name, &block, raw, N_REFS), keyed_bytes);
+    assert_int_equal(bam_block_measure(test_rules(SORT_COORDINATE), &block, raw, N_REFS), 0);
+    for (block.n_records = 0; block.n_records < 2 * N; block.n_records++)
+        if (block.n_records != N)
+            assert_int_equal(bam_block_measure(by_name, &block, raw, N_REFS), -1);
+    block.n_records = N;
+    for (block.raw_bytes = 0; block.raw_bytes < starts[N]; block.raw_bytes++)
+        assert_int_equal(bam_block_measure(by_name, &block, raw, N_REFS), -1);
+    /* Any damage in memory of exactly its size: nothing is read beyond it. */
+    block.raw_bytes = starts[N];
+    uint8_t *damaged = test_alloc(starts[N]);
+    for (int round = 0; round < 20000; round++) {
+        memcpy(damaged, raw, starts[N]);
+        size_t at = starts[rng_below(&rng, N)] + rng_below(&rng, 36);
+        damaged[at] = (uint8_t)rng_next(&rng);
+        (void)bam_block_measure(by_name, &block, damaged, N_REFS);
+    }
+    free(damaged);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_every_flipped_byte_is_detected),
+        cmocka_unit_test(test_truncation_to_every_length_is_detected),
+        cmocka_unit_test(test_lying_headers_are_refused),
+        cmocka_unit_test(test_implausible_sizes),
+        cmocka_unit_test(test_records_are_measured_and_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,251 @@
+/*
+ * test_checkpoint_dir.c -- a directory as a store: it is locked as long as somebody works there, its
+ * record is written whole or not at all, and nothing that others may have planted is followed.
+ */
+#include "random_records.h"
+#include "test_place.h"
+
+#include "store/checkpoint_dir.h"
+#include "store/temp_dir.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *const directories[] = {"/x/rocksort.1.abcdef"};
+
+static struct store_record make_record(enum store_state state)
+{
+    return (struct store_record){
+        .program = "0", .id = "ffffffffffffffffffffffffffffffff", .state = state,
+        .n_directories = 1, .directories = (const char **)(uintptr_t)directories, .n_lanes = 1,
+        .rules = {.minhash = {.k = 20}}, .minhash_window = 1, .header = "@CO\thello\n",
+        .header_bytes = 10,
+    };
+}
+
+static int open_code(const char *path)
+{
+    struct store_dir dir;
+    const char *problem = NULL;
+    int r = store_dir_open(path, &dir, &problem);
+    if (r == STORE_DIR_OK)
+        store_dir_close(&dir);
+    else
+        assert_non_null(problem);
+    return r;
+}
+
+static int read_code(const char *path)
+{
+    struct store_dir dir;
+    struct store_record record;
+    const char *problem = NULL;
+    assert_int_equal(store_dir_open(path, &dir, &problem), STORE_DIR_OK);
+    int r = store_dir_read(&dir, &record, &problem);
+    if (r == STORE_DIR_OK)
+        store_record_release(&record);
+    else
+        assert_non_null(problem);
+    store_dir_close(&dir);
+    return r;
+}
+
+static char *make_store(int *lock_fd)
+{
+    char *path = scratch_dir_create("s", NULL);
+    assert_non_null(path);
+    *lock_fd = store_dir_claim(path);
+    assert_true(*lock_fd >= 0);
+    return path;
+}
+
+static void remove_store(char *path)
+{
+    assert_int_equal(scratch_dir_remove(path), 0);
+    free(path);
+}
+
+static void test_lock(void **state)
+{
+    (void)state;
+    int fd;
+    char *path = make_store(&fd);
+    assert_int_equal(open_code(path), STORE_DIR_BUSY);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(open_code(path), STORE_DIR_OK);
+    struct store_dir dir;
+    const char *problem;
+    assert_int_equal(store_dir_open(path, &dir, &problem), STORE_DIR_OK);
+    assert_int_equal(dir.path[0], '/');
+    assert_int_equal(open_code(path), STORE_DIR_BUSY);
+    store_dir_close(&dir);
+    remove_store(path);
+}
+
+/* A process that is killed releases its lock. */
+static void test_killed(void **state)
+{
+    (void)state;
+    char *path = scratch_dir_create("s", NULL);
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (write(ready[1], store_dir_claim(path) >= 0 ? "y" : "n", 1) != 1) _exit(1);
+        for (;;) (void)pause();
+    }
+    char answer;
+    assert_int_equal(read(ready[0], &answer, 1), 1);
+    assert_int_equal(answer, 'y');
+    assert_int_equal(open_code(path), STORE_DIR_BUSY);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(open_code(path), STORE_DIR_OK);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    remove_store(path);
+}
+
+static void test_record(void **state)
+{
+    (void)state;
+    int fd;
+    char *path = make_store(&fd), name[256];
+    struct stat st;
+    (void)close(fd);
+    assert_int_equal(read_code(path), STORE_DIR_BAD);
+    for (int i = STORE_LOADING; i <= STORE_PARTIAL; i++) {
+        struct store_record record = make_record((enum store_state)i), read;
+        struct store_dir dir;
+        const char *problem;
+        assert_int_equal(store_dir_write(path, &record), 0);
+        assert_int_equal(store_dir_open(path, &dir, &problem), STORE_DIR_OK);
+        assert_true(store_dir_has_record(&dir));
+        assert_int_equal(store_dir_read(&dir, &read, &problem), STORE_DIR_OK);
+        assert_int_equal(read.state, i);
+        assert_string_equal(read.header, "@CO\thello\n");
+        store_record_release(&read);
+        store_dir_close(&dir);
+    }
+    static const char *const files[] = {SCRATCH_RECORD_NAME, SCRATCH_LOCK_NAME};
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(name, sizeof name, "%s/%s", path, files[i]);
+        assert_int_equal(lstat(name, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0600);
+    }
+    assert_int_equal(chmod(name, 0600), 0);
+    (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME, path);
+    assert_int_equal(truncate(name, 100), 0);
+    assert_int_equal(read_code(path), STORE_DIR_BAD);
+    assert_int_equal(truncate(name, 0), 0);
+    assert_int_equal(read_code(path), STORE_DIR_BAD);
+    remove_store(path);
+}
+
+static int peek_code(const char *path)
+{
+    struct store_record record;
+    int r = store_dir_peek(path, &record);
+    if (r == STORE_DIR_OK) store_record_release(&record);
+    return r;
+}
+
+/* A look at a store that is in use, or is none. */
+static void test_peek(void **state)
+{
+    (void)state;
+    int fd;
+    char *path = make_store(&fd), name[256];
+    struct store_record record = make_record(STORE_LOADING);
+    assert_int_equal(peek_code(path), STORE_DIR_BAD);
+    assert_int_equal(store_dir_write(path, &record), 0);
+    assert_int_equal(peek_code(path), STORE_DIR_OK);
+    assert_int_equal(open_code(path), STORE_DIR_BUSY);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+    assert_int_equal(peek_code(path), STORE_DIR_FOREIGN);
+    assert_int_equal(chmod(path, 0700), 0);
+    (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME, path);
+    assert_int_equal(truncate(name, (off_t)1 << 40), 0);        /* what would not fit into memory */
+    assert_int_equal(peek_code(path), STORE_DIR_BAD);
+    remove_store(path);
+    assert_int_equal(peek_code("missing"), STORE_DIR_FOREIGN);
+}
+
+/* What is no store: without a lock, open to others, a link, a file, nothing. */
+static void test_foreign(void **state)
+{
+    (void)state;
+    int fd;
+    char *path = make_store(&fd), name[256], *bare = scratch_dir_create("b", NULL);
+    (void)close(fd);
+    assert_int_equal(open_code(bare), STORE_DIR_FOREIGN);
+    assert_int_equal(open_code("nothing"), STORE_DIR_FOREIGN);
+    assert_int_equal(symlink(path, "link"), 0);
+    assert_int_equal(open_code("link"), STORE_DIR_FOREIGN);
+    assert_int_equal(unlink("link"), 0);
+    (void)snprintf(name, sizeof name, "%s/" SCRATCH_LOCK_NAME, path);
+    assert_int_equal(open_code(name), STORE_DIR_FOREIGN);
+    assert_int_equal(chmod(path, 0750), 0);
+    assert_int_equal(open_code(path), STORE_DIR_FOREIGN);
+    assert_int_equal(chmod(path, 0700), 0);
+    assert_int_equal(open_code(path), STORE_DIR_OK);
+    assert_int_equal(chmod(name, 0644), 0);
+    assert_int_equal(open_code(path), STORE_DIR_FOREIGN);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(symlink("/etc/passwd", name), 0);
+    assert_int_equal(open_code(path), STORE_DIR_FOREIGN);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(mkfifo(name, 0600), 0);
+    assert_int_equal(open_code(path), STORE_DIR_FOREIGN);
+    remove_store(path);
+    remove_store(bare);
+}
+
+/* Links in the way of a record are neither written through nor read through. */
+static void test_planted(void **state)
+{
+    (void)state;
+    int fd;
+    char *path = make_store(&fd), name[256];
+    struct stat st;
+    (void)close(fd);
+    struct store_record record = make_record(STORE_LOADED);
+    (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME, path);
+    assert_int_equal(symlink("../victim", name), 0);
+    assert_int_equal(read_code(path), STORE_DIR_BAD);
+    assert_int_equal(store_dir_write(path, &record), 0);
+    assert_int_equal(lstat(name, &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME ".new", path);
+    assert_int_equal(symlink("../victim", name), 0);
+    assert_int_equal(store_dir_write(path, &record), 0);
+    assert_int_equal(lstat("victim", &st), -1);
+    assert_int_equal(lstat(name, &st), -1);
+    assert_int_equal(read_code(path), STORE_DIR_OK);
+    (void)snprintf(name, sizeof name, "%s/" SCRATCH_LOCK_NAME ".new", path);
+    assert_int_equal(symlink("../victim", name), 0);
+    assert_int_equal(store_dir_claim(path), -1);
+    assert_int_equal(lstat("victim", &st), -1);
+    /* The directory itself: claimed and written to only under its own name. */
+    assert_int_equal(symlink(path, "link"), 0);
+    assert_int_equal(store_dir_claim("link"), -1);
+    assert_int_equal(store_dir_write("link", &record), -1);
+    assert_int_equal(unlink("link"), 0);
+    remove_store(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_lock, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_killed, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_record, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_peek, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_foreign, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_planted, enter_place, leave_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,348 @@
+/*
+ * test_checkpoint_record.c -- the record of a store: what is written is read, whatever is in it; what
+ * was damaged, cut off, or never was a record is refused.
+ */
+#include "random_records.h"
+
+#include "store/checkpoint_record.h"
+
+static const char *const directories[] = {"/tmp/rocksort.1.abcdef", "/mnt/a b%/x\n\ty\x01\xff"};
+static const char *const options[] = {"reference=/data/a b.fa", "level=3"};
+static const char *const names[] = {"chr1", "HLA*01%=x"};
+static uint64_t lengths[] = {248956422, 1};
+
+static struct store_input inputs[] = {
+    {"/data/in 1.bam", 651000000, 1700000000123456789}, {"/data/100%\n.bam", 0, 0}, {"-", 0, 0}};
+
+/* A record that has everything. */
+static struct store_record full_record(void)
+{
+    return (struct store_record){
+        .program = "0.1.0",
+        .id = "0123456789abcdef0123456789abcdef",
+        .state = STORE_LOADED,
+        .directory = 1,
+        .n_directories = 2,
+        .directories = (const char **)(uintptr_t)directories,
+        .n_lanes = 4,
+        .rules = {.order = SORT_TAG, .below = SORT_NAME_LEXICAL, .tag = {'C', 'B'},
+                  .minhash = {.k = 31, .forward_only = true, .squeeze = true},
+                  .seed = UINT64_MAX},
+        .fasta = {"/ref/hg 38.fa", 3000000000, 17},
+        .minhash_window = 100,
+        .can_read_again = true,
+        .n_inputs = 3,
+        .inputs = inputs,
+        .output = {.path = "/out/a.bam##idx##/out/a.bai", .format = "cram,no_ref=1", .level = 9,
+                   .write_index = true, .n_options = 2,
+                   .options = (const char **)(uintptr_t)options,
+                   .temporary = "/out/a.bam.rocksort.7.tmp", .index_temporary = "/out/i%.tmp"},
+        .n_runs = 4636,
+        .sum = {UINT64_C(6000000), UINT64_C(2080000000), UINT64_C(0xfedcba9876543210)},
+        .n_references = 2,
+        .reference_names = (const char **)(uintptr_t)names,
+        .reference_lengths = lengths,
+        .header = "@HD\tVN:1.6\n@CO\t100%\nend 0000000000000000\n",
+        .header_bytes = strlen("@HD\tVN:1.6\n@CO\t100%\nend 0000000000000000\n"),
+    };
+}
+
+/* A record that has nothing. */
+static struct store_record bare_record(void)
+{
+    return (struct store_record){
+        .program = "",
+        .id = "ffffffffffffffffffffffffffffffff",
+        .n_directories = 1,
+        .directories = (const char **)(uintptr_t)directories,
+        .n_lanes = 1,
+        .rules = {.minhash = {.k = 20}},
+        .minhash_window = 1,
+        .output = {.level = -1},
+        .header = "",
+    };
+}
+
+static void assert_same_text(const char *a, const char *b)
+{
+    if (!a || !b)
+        assert_ptr_equal(a, b);
+    else
+        assert_string_equal(a, b);
+}
+
+static void assert_same(const struct store_record *a, const struct store_record *b)
+{
+    assert_string_equal(a->program, b->program);
+    assert_string_equal(a->id, b->id);
+    assert_int_equal(a->state, b->state);
+    assert_int_equal(a->directory, b->directory);
+    assert_int_equal(a->n_directories, b->n_directories);
+    for (size_t i = 0; i < a->n_directories; i++)
+        assert_string_equal(a->directories[i], b->directories[i]);
+    assert_int_equal(a->n_lanes, b->n_lanes);
+    assert_int_equal(a->rules.order, b->rules.order);
+    assert_int_equal(a->rules.below, b->rules.below);
+    assert_memory_equal(a->rules.tag, b->rules.tag, 2);
+    assert_int_equal(a->rules.minhash.k, b->rules.minhash.k);
+    assert_int_equal(a->rules.minhash.forward_only, b->rules.minhash.forward_only);
+    assert_int_equal(a->rules.minhash.squeeze, b->rules.minhash.squeeze);
+    assert_true(a->rules.seed == b->rules.seed);
+    assert_same_text(a->fasta.path, b->fasta.path);
+    assert_true(a->fasta.n_bytes == b->fasta.n_bytes && a->fasta.mtime_ns == b->fasta.mtime_ns);
+    assert_int_equal(a->minhash_window, b->minhash_window);
+    assert_int_equal(a->can_read_again, b->can_read_again);
+    assert_int_equal(a->n_inputs, b->n_inputs);
+    for (size_t i = 0; i < a->n_inputs; i++) {
+        assert_string_equal(a->inputs[i].path, b->inputs[i].path);
+        assert_true(a->inputs[i].n_bytes == b->inputs[i].n_bytes);
+        assert_true(a->inputs[i].mtime_ns == b->inputs[i].mtime_ns);
+    }
+    assert_same_text(a->output.path, b->output.path);
+    assert_same_text(a->output.format, b->output.format);
+    assert_int_equal(a->output.level, b->output.level);
+    assert_int_equal(a->output.write_index, b->output.write_index);
+    assert_int_equal(a->output.n_options, b->output.n_options);
+    for (size_t i = 0; i < a->output.n_options; i++)
+        assert_string_equal(a->output.options[i], b->output.options[i]);
+    assert_same_text(a->output.temporary, b->output.temporary);
+    assert_same_text(a->output.index_temporary, b->output.index_temporary);
+    assert_true(a->n_runs == b->n_runs && content_sum_equal(&a->sum, &b->sum));
+    assert_int_equal(a->n_references, b->n_references);
+    for (size_t i = 0; i < a->n_references; i++) {
+        assert_string_equal(a->reference_names[i], b->reference_names[i]);
+        assert_true(a->reference_lengths[i] == b->reference_lengths[i]);
+    }
+    assert_int_equal(a->header_bytes, b->header_bytes);
+    assert_string_equal(a->header, b->header);
+}
+
+static kstring_t format(const struct store_record *record)
+{
+    kstring_t text = {0, 0, NULL};
+    assert_int_equal(store_record_format(record, &text), 0);
+    return text;
+}
+
+/* Parses from memory of exactly this size; returns whether it was taken. */
+static bool parses(const char *text, size_t n_bytes)
+{
+    struct store_record record;
+    const char *problem = NULL;
+    char *exact = test_alloc(n_bytes);
+    memcpy(exact, text, n_bytes);
+    int r = store_record_parse(exact, n_bytes, &record, &problem);
+    free(exact);
+    if (r < 0) assert_non_null(problem);
+    if (r == 0) store_record_release(&record);
+    return r == 0;
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct store_record record = i ? full_record() : bare_record(), parsed;
+        const char *problem = NULL;
+        kstring_t text = format(&record);
+        if (store_record_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
+        assert_same(&parsed, &record);
+        kstring_t again = format(&parsed);
+        assert_int_equal(text.l, again.l);
+        assert_memory_equal(text.s, again.s, text.l);
+        store_record_release(&parsed);
+        ks_free(&text);
+        ks_free(&again);
+    }
+}
+
+static void test_every_order(void **state)
+{
+    (void)state;
+    for (int order = SORT_COORDINATE; order <= SORT_SHUFFLE; order++) {
+        struct store_record record = full_record(), parsed;
+        const char *problem;
+        record.rules.order = (enum sort_order)order;
+        if (order != SORT_TAG) record.rules.tag[0] = record.rules.tag[1] = '\0';
+        kstring_t text = format(&record);
+        int r = store_record_parse(text.s, text.l, &parsed, &problem);
+        /* No option asks for it. */
+        assert_int_equal(r, order == SORT_COORDINATE_LONG ? -1 : 0);
+        if (r == 0) assert_int_equal(parsed.rules.order, order);
+        if (r == 0) store_record_release(&parsed);
+        ks_free(&text);
+    }
+}
+
+static void test_cut_off(void **state)
+{
+    (void)state;
+    struct store_record record = full_record();
+    kstring_t text = format(&record);
+    for (size_t n = 0; n < text.l; n++) assert_false(parses(text.s, n));
+    assert_true(parses(text.s, text.l));
+    assert_int_equal(kputc('\n', &text), '\n');
+    assert_false(parses(text.s, text.l));
+    ks_free(&text);
+}
+
+static void test_flipped_bits(void **state)
+{
+    (void)state;
+    struct store_record record = full_record();
+    kstring_t text = format(&record);
+    for (size_t i = 0; i < 8 * text.l; i++) {
+        text.s[i / 8] = (char)(text.s[i / 8] ^ 1 << i % 8);
+        assert_false(parses(text.s, text.l));
+        text.s[i / 8] = (char)(text.s[i / 8] ^ 1 << i % 8);
+    }
+    ks_free(&text);
+}
+
+/* Replaces the first line that begins so, with a checksum that fits. */
+static bool parses_with(const char *begin, const char *line)
+{
+    struct store_record record = full_record();
+    kstring_t text = format(&record), changed = {0, 0, NULL};
+    const char *at = text.s;
+    while (strncmp(at, begin, strlen(begin)) != 0) {
+        at = strchr(at, '\n') + 1;
+        assert_true(*at != '\0');
+    }
+    const char *end = strchr(at, '\n') + 1, *last = text.s + text.l - 21;
+    assert_true(kputsn(text.s, (size_t)(at - text.s), &changed) >= 0);
+    assert_true(kputs(line, &changed) >= 0);
+    assert_true(kputsn(end, (size_t)(last - end), &changed) >= 0);
+    uint64_t sum = XXH3_64bits(changed.s, changed.l);
+    assert_true(ksprintf(&changed, "end %016" PRIx64 "\n", sum) > 0);
+    bool r = parses(changed.s, changed.l);
+    ks_free(&text);
+    ks_free(&changed);
+    return r;
+}
+
+static void test_wrong_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *begin, *line;
+        bool good;
+    } cases[] = {
+        {"lanes", "lanes 4\n", true},
+        {"lanes", "lanes 0\n", false},
+        {"lanes", "lanes 65\n", false},
+        {"lanes", "lanes 04x\n", false},
+        {"lanes", "lanes \n", false},
+        {"lanes", "lanes -1\n", false},
+        {"lanes", "lane 4\n", false},
+        {"lanes", "", false},
+        {"lanes", "lanes 4\nlanes 4\n", false},
+        {"lanes", "lanes 18446744073709551617\n", false},
+        {"rocksort-store", "rocksort-store 2\n", false},
+        {"rocksort-store", "rocksort-store 10\n", false},
+        {"rocksort-store", "ROCKSORT-store 1\n", false},
+        {"id", "id 0123456789abcdef0123456789abcde\n", false},
+        {"id", "id 0123456789abcdef0123456789abcdeg\n", false},
+        {"id", "id ../../../../../../../../../../..\n", false},
+        {"state", "state partial\n", true},
+        {"state", "state done\n", false},
+        {"directory", "directory 2 2\n", false},
+        {"directory", "directory 1 33\n", false},
+        {"directory", "directory 1 1\n", false},
+        {"directory", "directory 0 0\n", false},
+        {"path", "path \n", false},
+        {"path", "path /a%0\n", false},
+        {"path", "path /a%00\n", false},
+        {"path", "path /a%zz\n", false},
+        {"path", "path /a%\n", false},
+        {"order", "order random\n", false},
+        {"order", "order coordinate\n", false},         /* there is a tag */
+        {"below", "below tag\n", false},
+        {"tag", "tag =CBX\n", false},
+        {"tag", "tag =C\n", false},
+        {"tag", "tag CB\n", false},
+        {"minhash", "minhash 32 1 1 100\n", false},
+        {"minhash", "minhash 0 1 1 100\n", false},
+        {"minhash", "minhash 31 2 1 100\n", false},
+        {"minhash", "minhash 31 1 1 0\n", false},
+        {"minhash", "minhash 31 1 1\n", false},
+        {"fasta", "fasta none\n", true},
+        {"fasta", "fasta 1 2\n", false},
+        {"fasta", "fasta 1 2 \n", false},
+        {"seed", "seed 18446744073709551616\n", false},
+        {"inputs", "inputs 4 again\n", false},
+        {"inputs", "inputs 99999999999999 again\n", false},
+        {"inputs", "inputs 3 once\n", true},
+        {"inputs", "inputs 3 often\n", false},
+        {"input ", "input 1 9223372036854775808 /x\n", false},
+        {"output ", "output none\n", true},
+        {"output ", "output /x\n", false},
+        {"output-level", "output-level -1\n", true},
+        {"output-level", "output-level 10\n", false},
+        {"output-level", "output-level -2\n", false},
+        {"output-index", "output-index 2\n", false},
+        {"output-options", "output-options 1001\n", false},
+        {"output-options", "output-options 1\n", false},
+        {"references", "references 1\n", false},
+        {"references", "references 2147483648\n", false},
+        {"header", "header 0\n", false},
+        {"header", "header 43\n", false},
+        {"header", "header 18446744073709551615\n", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (parses_with(cases[i].begin, cases[i].line) != cases[i].good)
+            fail_msg("'%s' was %s", cases[i].line, cases[i].good ? "refused" : "taken");
+}
+
+/* A line that is too long is refused, one that is as long as may be is taken. */
+static void test_long_lines(void **state)
+{
+    (void)state;
+    enum { MOST = 1 << 20 };
+    char *line = test_alloc(MOST + 64);
+    for (int extra = 0; extra < 2; extra++) {
+        size_t n = MOST + (size_t)extra;
+        memset(line, 'x', n);
+        memcpy(line, "program ", 8);
+        line[n] = '\n';
+        line[n + 1] = '\0';
+        assert_int_equal(parses_with("program", line), extra == 0);
+    }
+    free(line);
+}
+
+static void test_garbage(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(501);
+    struct store_record record = full_record();
+    kstring_t text = format(&record);
+    for (int i = 0; i < 2000; i++) {
+        uint8_t bytes[600];
+        size_t n = rng_below(&rng, sizeof bytes);
+        rng_fill(&rng, bytes, n);
+        CHECK(&rng, !parses((const char *)bytes, n));
+        /* With the right beginning and end, so that lines are looked at. */
+        char *mixed = test_alloc(text.l);
+        memcpy(mixed, text.s, text.l);
+        for (int k = 0; k < 3; k++)
+            mixed[17 + rng_below(&rng, text.l - 38)] = (char)rng_below(&rng, 256);
+        (void)snprintf(mixed + text.l - 21, 21, "end %016" PRIx64,
+                       (uint64_t)XXH3_64bits(mixed, text.l - 21));
+        mixed[text.l - 1] = '\n';
+        (void)parses(mixed, text.l);            /* taken or not: no harm is done */
+        free(mixed);
+    }
+    ks_free(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_every_order),
+        cmocka_unit_test(test_cut_off),     cmocka_unit_test(test_flipped_bits),
+        cmocka_unit_test(test_wrong_values), cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_garbage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

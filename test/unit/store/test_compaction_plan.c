@@ -1,0 +1,376 @@
+/*
+ * test_compaction_plan.c -- when runs are compacted, how many at a time, and why.
+ */
+#include "random_records.h"
+
+#include "store/compaction_plan.h"
+
+#include <math.h>
+
+enum { MIB = 1 << 20, KIB = 1 << 10 };
+
+/* A rotating disk, 128 MiB of memory, as many files as are usual. */
+static struct compaction_facts usual_facts(enum compaction_mode mode)
+{
+    return (struct compaction_facts){
+        .mode = mode,
+        .seek_seconds = 0.01,
+        .bytes_per_second = 150e6,
+        .parallel = 1,
+        .n_scans = 1,
+        .scan_bytes = 64 * MIB,
+        .compaction_bytes = 32 * MIB,
+        .most_files = 976,
+    };
+}
+
+/* An NVMe disk. */
+static struct compaction_facts fast_facts(enum compaction_mode mode)
+{
+    struct compaction_facts facts = usual_facts(mode);
+    facts.seek_seconds = 0.0001;
+    facts.bytes_per_second = 1e9;
+    return facts;
+}
+
+/* What is decided while n_runs of n_expected (0: unknown) come: the first plan that compacts. */
+static struct compaction_plan first_plan(struct compaction_facts facts, uint64_t n_runs,
+                                         uint64_t n_expected)
+{
+    struct compaction_plan plan = {0};
+    facts.n_runs_expected = n_expected;
+    unsigned width = compaction_width(&facts);
+    for (facts.n_runs = 1; facts.n_runs <= n_runs; facts.n_runs++) {
+        plan = compaction_decide(&facts, width);
+        if (plan.compact) break;
+    }
+    return plan;
+}
+
+static void test_width_is_that_of_2014(void **state)
+{
+    (void)state;
+    static const unsigned expected[] = {36, 100, 101, 400, 1000, 5000, 20000};
+    struct compaction_facts facts = usual_facts(COMPACTION_ON);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        facts.n_runs_expected = expected[i];
+        assert_int_equal(compaction_width(&facts), (unsigned)floor(sqrt(expected[i])) + 1);
+    }
+    facts.n_runs_expected = 0;
+    unsigned if_unknown = compaction_width(&facts);
+    assert_in_range(if_unknown, 15, 30);
+    /* More runs than expected are there already. */
+    facts.n_runs_expected = 10;
+    facts.n_runs = 900;
+    assert_int_equal(compaction_width(&facts), 31);
+}
+
+static void test_width_has_limits(void **state)
+{
+    (void)state;
+    struct compaction_facts facts = usual_facts(COMPACTION_ON);
+    /* Never so few that compacted files look like runs. */
+    for (uint64_t n = 0; n < 30; n++) {
+        facts.n_runs_expected = n;
+        if (n > 0) assert_true(compaction_width(&facts) >= 6);
+    }
+    /* No more than memory has room for, 64 KiB each. */
+    facts.n_runs_expected = 10000;
+    facts.compaction_bytes = 2 * MIB;
+    assert_int_equal(compaction_width(&facts), 32);
+    facts.compaction_bytes = 0;
+    assert_int_equal(compaction_width(&facts), 6);
+    /* No more than a third of the open files. */
+    facts.compaction_bytes = 64 * MIB;
+    facts.most_files = 100;
+    assert_int_equal(compaction_width(&facts), 33);
+    facts.most_files = 0;
+    assert_int_equal(compaction_width(&facts), 6);
+}
+
+static void test_read_bytes(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(111);
+    for (int i = 0; i < 10000; i++) {
+        struct compaction_facts facts = usual_facts(COMPACTION_ON);
+        facts.n_runs_expected = rng_below(&rng, 20000);
+        facts.compaction_bytes = rng_below(&rng, (size_t)1 << (10 + rng_below(&rng, 25)));
+        facts.most_files = (unsigned)rng_below(&rng, 1 << 12);
+        size_t read_bytes = compaction_read_bytes(&facts);
+        unsigned width = compaction_width(&facts);
+        CHECK(&rng, read_bytes % 4096 == 0);
+        CHECK(&rng, read_bytes >= 64 * KIB && read_bytes <= 8 * MIB);
+        /* Within the memory, if that can be. */
+        CHECK(&rng, read_bytes * width <= facts.compaction_bytes || width == 6 ||
+                        read_bytes == 64 * KIB);
+    }
+}
+
+/* What a scan reads ahead, and what else it holds, fits the memory, if that can be. */
+static void test_scan_read_bytes(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(112);
+    for (int i = 0; i < 10000; i++) {
+        uint64_t n_files = rng_below(&rng, 3000);
+        size_t memory = rng_below(&rng, (size_t)1 << (16 + rng_below(&rng, 18)));
+        for (int direct = 0; direct < 2; direct++) {
+            size_t read_bytes = scan_read_bytes(n_files, memory, direct);
+            CHECK(&rng, read_bytes % 4096 == 0 && read_bytes <= 8 * MIB);
+            if (direct)
+                CHECK(&rng, read_bytes >= 4 * KIB);
+            else
+                CHECK(&rng, read_bytes == 0 || read_bytes >= 256 * KIB);
+            CHECK(&rng, (read_bytes + SCAN_FILE_BYTES) * n_files <= memory ||
+                            2 * read_bytes * n_files <= memory || read_bytes == 4 * KIB);
+            /* Whole requests of a megabyte are a little less than what fits. */
+            uint64_t n_more = n_files + n_files / 9 + 1;
+            CHECK(&rng, n_files == 0 ||
+                            scan_read_bytes(n_more, memory, direct) <= read_bytes + 64 * KIB);
+        }
+    }
+    assert_int_equal(scan_read_bytes(20, 10 * MIB, true), 464 * KIB);
+    assert_int_equal(scan_read_bytes(20, 10 * MIB, false), 464 * KIB);
+    assert_int_equal(scan_read_bytes(40, 10 * MIB, true), 208 * KIB);
+    assert_int_equal(scan_read_bytes(40, 10 * MIB, false), 0);
+    assert_int_equal(scan_read_bytes(200, 10 * MIB, true), 24 * KIB);
+    assert_int_equal(scan_read_bytes(6000, 10 * MIB, true), 4 * KIB);
+}
+
+static void test_off(void **state)
+{
+    (void)state;
+    struct compaction_plan plan = first_plan(usual_facts(COMPACTION_OFF), 600, 600);
+    assert_false(plan.compact);
+    assert_int_equal(plan.reason, COMPACTION_SWITCHED_OFF);
+}
+
+/* With -s SIZE it begins when there are as many files as there would be at the end anyway. */
+static void test_on(void **state)
+{
+    (void)state;
+    for (uint64_t n = 100; n <= 900; n += 50) {
+        struct compaction_facts facts = fast_facts(COMPACTION_ON);
+        unsigned k = (unsigned)floor(sqrt((double)n)) + 1;
+        struct compaction_plan plan = first_plan(facts, n, n);
+        assert_true(plan.compact);
+        assert_int_equal(plan.reason, COMPACTION_ASKED_FOR);
+        assert_int_equal(plan.width, k);
+        assert_int_equal(plan.least_width, k);
+        assert_true(plan.max_files >= n / k + k);
+        assert_true(plan.max_files <= 2.5 * k);
+        facts.n_runs_expected = n;
+        facts.n_runs = plan.max_files / 2;
+        assert_false(compaction_decide(&facts, plan.width).compact);
+    }
+    /* Few runs end as they are. */
+    for (uint64_t n = 1; n <= 5; n++) {
+        struct compaction_plan plan = first_plan(usual_facts(COMPACTION_ON), n, n);
+        assert_false(plan.compact);
+        assert_int_equal(plan.reason, COMPACTION_NO_NEED);
+    }
+}
+
+/* Little memory, many runs: rows of less than a width do, or they would remain between compacted
+   files, which are then compacted again. */
+static void test_far_more_runs_than_a_width_squared(void **state)
+{
+    (void)state;
+    struct compaction_facts facts = usual_facts(COMPACTION_ON);
+    facts.compaction_bytes = 12 * 64 * KIB;
+    struct compaction_plan plan = first_plan(facts, 1000, 1000);
+    assert_true(plan.compact);
+    assert_int_equal(plan.width, 12);
+    assert_int_equal(plan.least_width, 6);
+    plan = first_plan(facts, 400, 400);
+    assert_int_equal(plan.width, 12);
+    assert_int_equal(plan.least_width, 12);
+}
+
+/* An unknown or too low SIZE: plans grow with the runs, and never shrink. */
+static void test_plans_follow_the_runs(void **state)
+{
+    (void)state;
+    struct compaction_facts facts = usual_facts(COMPACTION_ON);
+    unsigned width = compaction_width(&facts), before = 0;
+    facts.n_runs_expected = 50;
+    for (facts.n_runs = 1; facts.n_runs < 800; facts.n_runs++) {
+        struct compaction_plan plan = compaction_decide(&facts, width);
+        assert_true(facts.n_runs <= 50 || plan.max_files >= before);
+        before = plan.max_files;
+    }
+    assert_true(before > 2 * width);
+}
+
+static void test_auto(void **state)
+{
+    (void)state;
+    /* Seeks cost nearly nothing: no number of runs makes it pay. */
+    for (uint64_t n = 1; n <= 600; n += n / 3 + 1) {
+        struct compaction_plan plan = first_plan(fast_facts(COMPACTION_AUTO), n, n);
+        assert_false(plan.compact);
+        assert_int_equal(plan.reason, COMPACTION_NO_GAIN);
+    }
+    /* Nothing is known of the disk. */
+    struct compaction_facts unknown = usual_facts(COMPACTION_AUTO);
+    unknown.seek_seconds = 0;
+    assert_int_equal(first_plan(unknown, 500, 500).reason, COMPACTION_NO_GAIN);
+    unknown.seek_seconds = 0.01;
+    unknown.bytes_per_second = 0;
+    assert_int_equal(first_plan(unknown, 500, 500).reason, COMPACTION_NO_GAIN);
+    /* A rotating disk: a few runs are scanned, many are compacted. */
+    struct compaction_facts slow = usual_facts(COMPACTION_AUTO);
+    assert_false(first_plan(slow, 10, 10).compact);
+    struct compaction_plan plan = first_plan(slow, 600, 600);
+    assert_true(plan.compact);
+    assert_int_equal(plan.reason, COMPACTION_SAVES_SEEKS);
+    /* Much memory: a scan of so many files reads megabytes at a time. */
+    slow.scan_bytes = (size_t)4 << 30;
+    slow.compaction_bytes = (size_t)2 << 30;
+    assert_false(first_plan(slow, 200, 200).compact);
+}
+
+/* Wide compactions, for want of memory or of open files, read no more ahead than others may; or 64
+   files, of which a few are always open. */
+static void test_wide_compactions_fit(void **state)
+{
+    (void)state;
+    for (size_t memory = 16 * MIB; memory <= (size_t)4 << 30; memory *= 2) {
+        struct compaction_facts facts = usual_facts(COMPACTION_OFF);
+        facts.n_scans = 4;
+        facts.scan_bytes = memory / 8 * 5 / 4;
+        facts.compaction_bytes = memory / 16;
+        facts.reads_ahead = true;
+        facts.most_files = 100000;
+        size_t read_bytes = compaction_read_bytes(&facts);
+        struct compaction_plan plan = first_plan(facts, 90000, 0);
+        assert_true(plan.compact);
+        assert_true(plan.width * read_bytes <= facts.compaction_bytes || plan.width <= 64);
+        assert_true(plan.width + plan.max_files <= compaction_most_files(&facts));
+    }
+}
+
+/* 12.8 GB in 64 MiB on a drive of 7200 rpm, in four databases: of 361 files 64 KiB would be read at
+   a time, since the kernel's readahead does not help past the page cache. Not compacting took 892
+   s, with reads of 128 KiB assumed. */
+static void test_auto_knows_small_reads(void **state)
+{
+    (void)state;
+    struct compaction_facts facts = usual_facts(COMPACTION_AUTO);
+    facts.seek_seconds = 0.0139;
+    facts.bytes_per_second = 156e6;
+    facts.n_scans = 4;
+    facts.scan_bytes = 10 * MIB;
+    facts.direct = true;
+    facts.compaction_bytes = 7 * MIB;
+    facts.most_files = 240;
+    assert_true(first_plan(facts, 90, 0).compact);      /* from a pipe */
+    facts.parallel = 2;
+    assert_true(first_plan(facts, 90, 90).compact);
+    facts.direct = false;
+    assert_false(first_plan(facts, 90, 90).compact);
+}
+
+/* More seeks never argue against compaction, more runs neither. */
+static void test_auto_is_monotonic(void **state)
+{
+    (void)state;
+    bool before = false;
+    for (double seek = 1e-5; seek < 0.1; seek *= 1.5) {
+        struct compaction_facts facts = usual_facts(COMPACTION_AUTO);
+        facts.seek_seconds = seek;
+        bool now = first_plan(facts, 600, 600).compact;
+        assert_true(now || !before);
+        before = now;
+    }
+    assert_true(before);
+    before = false;
+    for (uint64_t n = 10; n <= 600; n += 10) {
+        bool now = first_plan(usual_facts(COMPACTION_AUTO), n, n).compact;
+        assert_true(now || !before);
+        before = now;
+    }
+    assert_true(before);
+}
+
+/* Whatever was asked for, files must not run out; and a plan leaves room for its own. */
+static void test_open_files(void **state)
+{
+    (void)state;
+    static const enum compaction_mode modes[] = {COMPACTION_AUTO, COMPACTION_OFF, COMPACTION_ON};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        for (unsigned most_files = 40; most_files < 1000; most_files += 24) {
+            struct compaction_facts facts = fast_facts(modes[i]);
+            facts.most_files = most_files;
+            struct compaction_plan plan = first_plan(facts, 5000, 0);
+            assert_true(plan.compact);
+            if (modes[i] != COMPACTION_ON) assert_int_equal(plan.reason, COMPACTION_OPEN_FILES);
+            assert_true(plan.width + plan.max_files <= most_files);
+            /* And it is decided early enough. */
+            facts.n_runs = 5000;
+            assert_true(compaction_decide(&facts, compaction_width(&facts)).compact);
+        }
+        /* So few that nothing fits: it does what it can. */
+        struct compaction_facts few = fast_facts(modes[i]);
+        few.most_files = 4;
+        assert_true(first_plan(few, 50, 0).compact);
+    }
+}
+
+/* Each file takes some memory, however many may be open: 6,156 took more than 16 MiB allow. */
+static void test_memory_of_files(void **state)
+{
+    (void)state;
+    unsigned before = 0;
+    for (size_t scan_bytes = 2 * MIB; scan_bytes <= 512 * MIB; scan_bytes *= 2) {
+        struct compaction_facts facts = fast_facts(COMPACTION_OFF);
+        facts.most_files = 100000;
+        facts.scan_bytes = scan_bytes;
+        facts.compaction_bytes = scan_bytes / 2;
+        struct compaction_plan plan = first_plan(facts, 20000, 0);
+        assert_true(plan.compact);
+        assert_int_equal(plan.reason, COMPACTION_MEMORY);
+        unsigned most = plan.max_files + plan.width;
+        assert_true(most > before && plan.max_files > 1000);
+        /* 12 KiB each in what there is besides a budget of twice the memory for the scan. */
+        assert_true(most * 12 * KIB <= 32 * MIB + scan_bytes / 4);
+        before = most;
+        assert_false(first_plan(facts, most / 2, 0).compact);
+        facts.mode = COMPACTION_ON;
+        assert_true(first_plan(facts, 20000, 10000000).max_files <= most);
+    }
+}
+
+static void test_reasons_in_words(void **state)
+{
+    (void)state;
+    for (int i = COMPACTION_NO_NEED; i <= COMPACTION_OPEN_FILES; i++) {
+        const char *text = compaction_reason_text((enum compaction_reason)i);
+        assert_true(strlen(text) > 4);
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(text, compaction_reason_text((enum compaction_reason)k));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_width_is_that_of_2014),
+        cmocka_unit_test(test_width_has_limits),
+        cmocka_unit_test(test_read_bytes),
+        cmocka_unit_test(test_scan_read_bytes),
+        cmocka_unit_test(test_off),
+        cmocka_unit_test(test_on),
+        cmocka_unit_test(test_far_more_runs_than_a_width_squared),
+        cmocka_unit_test(test_plans_follow_the_runs),
+        cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_wide_compactions_fit),
+        cmocka_unit_test(test_auto_knows_small_reads),
+        cmocka_unit_test(test_auto_is_monotonic),
+        cmocka_unit_test(test_open_files),
+        cmocka_unit_test(test_memory_of_files),
+        cmocka_unit_test(test_reasons_in_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

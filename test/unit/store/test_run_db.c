@@ -1,0 +1,678 @@
+/*
+ * test_run_db.c -- runs in RocksDB: what goes in comes back in key order through one scan,
+ * compacted or not, and what went wrong on disk is an error, not a shorter result.
+ */
+#include "random_records.h"
+
+#include "small_disk.h"
+#include "store/run_db.h"
+#include "store/temp_dir.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct block {
+    uint8_t key[32];
+    size_t key_bytes;
+    uint8_t *value;
+    size_t value_bytes;
+};
+
+static int make_dir(void **state)
+{
+    *state = scratch_dir_create("/tmp/rocksort-test", NULL);
+    return *state == NULL;
+}
+
+static int remove_dir(void **state)
+{
+    int r = scratch_dir_remove(*state);
+    free(*state);
+    return r;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+    const struct block *x = a, *y = b;
+    size_t n = x->key_bytes < y->key_bytes ? x->key_bytes : y->key_bytes;
+    int c = memcmp(x->key, y->key, n);
+    return c ? c : (x->key_bytes > y->key_bytes) - (x->key_bytes < y->key_bytes);
+}
+
+/* Sorted blocks of one run. Keys of all runs overlap; the run's number makes them different. */
+static struct block *make_run(struct rng *rng, uint8_t run, size_t n_blocks, size_t max_value)
+{
+    struct block *blocks = test_alloc(n_blocks * sizeof *blocks);
+    for (size_t i = 0; i < n_blocks; i++) {
+        struct block *b = &blocks[i];
+        b->key_bytes = 8 + rng_below(rng, 12);
+        rng_fill(rng, b->key, b->key_bytes);
+        b->key[0] = (uint8_t)rng_below(rng, 3);
+        b->key[b->key_bytes++] = run;
+        b->key[b->key_bytes++] = (uint8_t)(i >> 8);
+        b->key[b->key_bytes++] = (uint8_t)i;
+        b->value_bytes = 1 + rng_below(rng, max_value);
+        b->value = test_alloc(b->value_bytes);
+        if (run % 2)
+            memset(b->value, run, b->value_bytes);
+        else
+            rng_fill(rng, b->value, b->value_bytes);
+    }
+    qsort(blocks, n_blocks, sizeof *blocks, compare_blocks);
+    return blocks;
+}
+
+static void release_blocks(struct block *blocks, size_t n)
+{
+    for (size_t i = 0; i < n; i++) free(blocks[i].value);
+    free(blocks);
+}
+
+static struct run_db *make_db_how(const char *dir, bool direct)
+{
+    const struct run_db_settings settings = {
+        .n_admitted = 1, .n_compactions = 1, .direct = direct, .compaction_read_bytes = 1 << 16,
+    };
+    return run_db_create(dir, &settings, NULL);
+}
+
+static struct run_db *make_db(const char *dir)
+{
+    return make_db_how(dir, false);
+}
+
+static void put_block(struct rng *rng, struct run_writer *writer, const struct block *block)
+{
+    CHECK(rng, run_db_put(writer, block->key, block->key_bytes, block->value,
+                          block->value_bytes) == 0);
+}
+
+static void store_run(struct rng *rng, struct run_db *db, const struct block *blocks, size_t n)
+{
+    struct run_writer *writer;
+    CHECK(rng, run_db_begin_run(db, &writer) == 0);
+    for (size_t i = 0; i < n; i++) put_block(rng, writer, &blocks[i]);
+    CHECK(rng, run_db_end_run(writer) == 0);
+}
+
+/* Scans and compares with sorted blocks. Returns the last code of run_scan_key: 0 or -1. */
+static int scan_how(struct rng *rng, struct run_db *db, const struct block *blocks, size_t n,
+                    size_t read_bytes)
+{
+    struct run_scan *scan = run_scan_open(db, read_bytes);
+    assert_non_null(scan);
+    const uint8_t *key, *value;
+    size_t key_bytes, value_bytes, i = 0;
+    int r;
+    while ((r = run_scan_key(scan, &key, &key_bytes)) == 1) {
+        CHECK(rng, i < n);
+        run_scan_value(scan, &value, &value_bytes);
+        CHECK(rng, key_bytes == blocks[i].key_bytes && value_bytes == blocks[i].value_bytes);
+        CHECK(rng, memcmp(key, blocks[i].key, key_bytes) == 0);
+        CHECK(rng, memcmp(value, blocks[i].value, value_bytes) == 0);
+        run_scan_next(scan);
+        i++;
+    }
+    CHECK(rng, r == -1 || i == n);
+    run_scan_close(scan);
+    return r;
+}
+
+static int scan_all(struct rng *rng, struct run_db *db, const struct block *blocks, size_t n)
+{
+    return scan_how(rng, db, blocks, n, 0);
+}
+
+static void test_runs_come_back_in_order(void **state)
+{
+    enum { N_RUNS = 20, N_BLOCKS = 60 };
+    struct rng rng = rng_start(91);
+    struct run_db *db = make_db(*state);
+    struct block *all = test_alloc(N_RUNS * N_BLOCKS * sizeof *all);
+    size_t n = 0;
+    uint64_t value_bytes = 0;
+    assert_non_null(db);
+    for (uint8_t run = 0; run < N_RUNS; run++) {
+        size_t n_blocks = run == 3 ? 1 : 1 + rng_below(&rng, N_BLOCKS);
+        struct block *blocks = make_run(&rng, run, n_blocks, run % 4 < 2 ? 100 : 20000);
+        assert_int_equal(run_db_n_runs(db), run);
+        store_run(&rng, db, blocks, n_blocks);
+        assert_int_equal(run_db_n_runs(db), run + 1);
+        memcpy(all + n, blocks, n_blocks * sizeof *blocks);
+        for (size_t i = 0; i < n_blocks; i++) value_bytes += blocks[i].value_bytes;
+        n += n_blocks;
+        free(blocks);
+    }
+    qsort(all, n, sizeof *all, compare_blocks);
+    assert_int_equal(scan_all(&rng, db, all, n), 0);
+    /* Files hold the values, uncompressed, and little else. */
+    assert_true(run_db_bytes(db) > value_bytes);
+    assert_true(run_db_bytes(db) < value_bytes + 60 * n + 4096 * N_RUNS);
+    /* A second scan is as good. */
+    assert_int_equal(scan_all(&rng, db, all, n), 0);
+    run_db_destroy(db);
+    release_blocks(all, n);
+}
+
+static void test_empty_database(void **state)
+{
+    struct rng rng = rng_start(92);
+    struct run_db *db = make_db(*state);
+    assert_non_null(db);
+    assert_int_equal(run_db_n_runs(db), 0);
+    assert_int_equal(run_db_bytes(db), 0);
+    assert_int_equal(scan_all(&rng, db, NULL, 0), 0);
+    run_db_destroy(db);
+    run_db_destroy(NULL);
+    run_scan_close(NULL);
+}
+
+/* Abandoned between begin and end, as after an error: the run is not there, and nothing leaks. */
+static void test_abandoned_within_a_run(void **state)
+{
+    struct rng rng = rng_start(93);
+    struct run_db *db = make_db(*state);
+    struct block *blocks = make_run(&rng, 0, 10, 5000);
+    assert_non_null(db);
+    struct run_writer *writer;
+    assert_int_equal(run_db_begin_run(db, &writer), 0);
+    put_block(&rng, writer, &blocks[0]);
+    assert_int_equal(run_db_n_runs(db), 0);
+    run_db_abandon_run(writer);
+    assert_int_equal(run_db_n_runs(db), 0);
+    assert_int_equal(scan_all(&rng, db, NULL, 0), 0);
+    run_db_destroy(db);
+    release_blocks(blocks, 10);
+}
+
+static void test_keys_out_of_order_are_refused(void **state)
+{
+    struct rng rng = rng_start(94);
+    struct run_db *db = make_db(*state);
+    struct block *blocks = make_run(&rng, 0, 2, 100);
+    assert_non_null(db);
+    struct run_writer *writer;
+    assert_int_equal(run_db_begin_run(db, &writer), 0);
+    put_block(&rng, writer, &blocks[1]);
+    assert_int_equal(run_db_put(writer, blocks[0].key, blocks[0].key_bytes, blocks[0].value,
+                                blocks[0].value_bytes), RUN_DB_ERROR);
+    run_db_abandon_run(writer);
+    run_db_destroy(db);
+    release_blocks(blocks, 2);
+}
+
+static void test_impossible_directories(void **state)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/missing/deeper", (const char *)*state);
+    assert_null(make_db(path));
+    /* A directory in which there is a database already. */
+    struct run_db *db = make_db(*state), *second = make_db(*state);
+    assert_non_null(db);
+    assert_null(second);
+    run_db_destroy(db);
+    assert_null(make_db(*state));
+    /* A file. */
+    (void)snprintf(path, sizeof path, "%s/db-0/CURRENT", (const char *)*state);
+    assert_null(make_db(path));
+}
+
+/* A signal removes the directory while another thread is about to open the database in it. */
+static void test_removed_directory_does_not_come_back(void **state)
+{
+    assert_int_equal(scratch_dir_remove(*state), 0);
+    assert_null(make_db(*state));
+    assert_int_equal(access(*state, F_OK), -1);
+    assert_int_equal(mkdir(*state, 0700), 0);           /* for the teardown */
+}
+
+/* Finds the SST file of the only run: a number that RocksDB chose, with the ending .sst. */
+static void find_sst(const char *store_dir, char *path, size_t room)
+{
+    char dir[256];
+    (void)snprintf(dir, sizeof dir, "%s/db-0", store_dir);
+    DIR *d = opendir(dir);
+    assert_non_null(d);
+    path[0] = '\0';
+    for (struct dirent *entry; (entry = readdir(d)) != NULL;) {
+        const char *dot = strrchr(entry->d_name, '.');
+        if (dot && strcmp(dot, ".sst") == 0)
+            (void)snprintf(path, room, "%s/%s", dir, entry->d_name);
+    }
+    assert_int_equal(closedir(d), 0);
+    assert_true(path[0] != '\0');
+}
+
+static void flip_byte(const char *path, long at, int flip)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, at, SEEK_SET), 0);
+    int byte = fgetc(file);
+    assert_true(byte != EOF);
+    assert_int_equal(fseek(file, at, SEEK_SET), 0);
+    assert_true(fputc(byte ^ flip, file) != EOF);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Where a value lies in a file. */
+static long find_value(const char *path, const struct block *block)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    size_t n = (size_t)st.st_size;
+    uint8_t *bytes = test_alloc(n);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_true(fread(bytes, 1, n, file) == n);
+    assert_int_equal(fclose(file), 0);
+    size_t at = 0, last = n - block->value_bytes;
+    assert_true(n >= block->value_bytes);
+    while (at <= last && memcmp(bytes + at, block->value, block->value_bytes) != 0) at++;
+    assert_true(at <= last);
+    free(bytes);
+    return (long)at;
+}
+
+/* One byte of any value or key changed on disk behind RocksDB's back: the scan ends with an error,
+   and what it showed before was right. */
+static void test_flipped_bytes_are_errors(void **state)
+{
+    enum { N_BLOCKS = 12 };
+    struct rng rng = rng_start(95);
+    struct run_db *db = make_db(*state);
+    struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
+    char path[512];
+    assert_non_null(db);
+    store_run(&rng, db, blocks, N_BLOCKS);
+    assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), 0);
+    find_sst(*state, path, sizeof path);
+    for (size_t i = 0; i < N_BLOCKS; i++) {
+        long at = find_value(path, &blocks[i]);
+        const long places[] = {at - 1, at, at + (long)rng_below(&rng, blocks[i].value_bytes),
+                               at + (long)blocks[i].value_bytes - 1};
+        for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+            int flip = 1 + (int)rng_below(&rng, 255);
+            flip_byte(path, places[k], flip);
+            CHECK(&rng, scan_all(&rng, db, blocks, N_BLOCKS) == -1);
+            flip_byte(path, places[k], flip);
+        }
+    }
+    /* Undamaged again: it was the bytes. */
+    assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), 0);
+    run_db_destroy(db);
+    release_blocks(blocks, N_BLOCKS);
+}
+
+static void test_truncated_file_is_an_error(void **state)
+{
+    enum { N_BLOCKS = 30 };
+    struct rng rng = rng_start(96);
+    struct run_db *db = make_db(*state);
+    struct block *blocks = make_run(&rng, 0, N_BLOCKS, 9000);
+    char path[512];
+    assert_non_null(db);
+    store_run(&rng, db, blocks, N_BLOCKS);
+    find_sst(*state, path, sizeof path);
+    assert_int_equal(truncate(path, find_value(path, &blocks[N_BLOCKS / 2])), 0);
+    assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), -1);
+    run_db_destroy(db);
+    release_blocks(blocks, N_BLOCKS);
+}
+
+/* ---- many runs ---- */
+
+/* A run of n blocks of about 1 KB, whose keys lie between those of all others. */
+static struct block *make_even_run(struct rng *rng, unsigned run, size_t n)
+{
+    struct block *blocks = test_alloc(n * sizeof *blocks);
+    for (size_t i = 0; i < n; i++) {
+        struct block *b = &blocks[i];
+        b->key_bytes = 12;
+        rng_fill(rng, b->key, 8);
+        for (int k = 0; k < 4; k++) b->key[8 + k] = (uint8_t)(run >> (24 - 8 * k));
+        b->value_bytes = 1000;
+        b->value = test_alloc(b->value_bytes);
+        rng_fill(rng, b->value, b->value_bytes);
+    }
+    qsort(blocks, n, sizeof *blocks, compare_blocks);
+    return blocks;
+}
+
+/* Adds n_runs runs of n blocks each, and to `all`; calls after each `then`, if there is one. */
+static void add_runs(struct rng *rng, struct run_db *db, unsigned n_runs, size_t n,
+                     struct block *all, void (*then)(struct run_db *))
+{
+    for (unsigned run = 0; run < n_runs; run++) {
+        struct block *blocks = make_even_run(rng, run, n);
+        store_run(rng, db, blocks, n);
+        memcpy(all + run * n, blocks, n * sizeof *blocks);
+        free(blocks);
+        if (then) then(db);
+    }
+    qsort(all, n_runs * n, sizeof *all, compare_blocks);
+}
+
+/* A compaction that is due begins within milliseconds: what is idle for long has no more. */
+static void wait_for_compactions(struct run_db *db)
+{
+    for (int idle = 0; idle < (run_db_compaction_is_due(db) ? 200 : 5); idle++) {
+        if (run_db_is_compacting(db)) idle = 0;
+        (void)usleep(10000);
+    }
+}
+
+enum { MANY_RUNS = 120, EVEN_BLOCKS = 20, MANY_WIDTH = 11, MANY_MOST = 23 };
+
+/* As the ending thread does: not many more files than wanted. */
+static void wait_if_crowded(struct run_db *db)
+{
+    for (int idle = 0; idle < (run_db_compaction_is_due(db) ? 50 : 1) &&
+                       run_db_n_files(db) >= MANY_MOST + MANY_WIDTH - 2; idle++) {
+        if (run_db_is_compacting(db)) idle = 0;
+        (void)usleep(10000);
+    }
+}
+
+/* Each byte is rewritten about once, and few files are left, as the plan says: 120 runs, 11 at a
+   time beyond 120 / 11 * 1.1 + 11. */
+static void check_compaction_while_runs_come(void **state, bool direct)
+{
+    struct rng rng = rng_start(97);
+    struct run_db *db = make_db_how(*state, direct);
+    struct block *all = test_alloc(MANY_RUNS * EVEN_BLOCKS * sizeof *all);
+    assert_non_null(db);
+    assert_int_equal(run_db_compact(db, MANY_WIDTH, MANY_WIDTH, MANY_MOST), 0);
+    add_runs(&rng, db, MANY_RUNS, EVEN_BLOCKS, all, wait_if_crowded);
+    wait_for_compactions(db);
+    /* As run_store_settle does. */
+    unsigned n_files = run_db_n_files(db);
+    if (n_files > 2 * MANY_WIDTH)
+        assert_int_equal(run_db_compact(db, 2, MANY_WIDTH, n_files - 1), 0);
+    wait_for_compactions(db);
+    assert_int_equal(run_db_n_runs(db), MANY_RUNS);
+    double n_bytes = (double)run_db_bytes(db), compacted = (double)run_db_compacted_bytes(db);
+    CHECK(&rng, run_db_n_files(db) <= 2.5 * MANY_WIDTH);
+    CHECK(&rng, compacted > 0.5 * n_bytes && compacted <= 1.2 * n_bytes);
+    assert_false(run_db_compact_failed(db));
+    assert_int_equal(scan_all(&rng, db, all, MANY_RUNS * EVEN_BLOCKS), 0);
+    assert_int_equal(scan_how(&rng, db, all, MANY_RUNS * EVEN_BLOCKS, 1 << 16), 0);
+    run_db_destroy(db);
+    release_blocks(all, MANY_RUNS * EVEN_BLOCKS);
+}
+
+static void test_compaction_while_runs_come(void **state)
+{
+    check_compaction_while_runs_come(state, false);
+}
+
+/* Opened again for the first compaction, and runs go on coming. */
+static void test_direct_compaction_while_runs_come(void **state)
+{
+    check_compaction_while_runs_come(state, true);
+}
+
+struct asker {
+    const struct run_db *db;
+    atomic_bool stop;
+};
+
+static void *ask(void *arg)
+{
+    struct asker *asker = arg;
+    while (!atomic_load(&asker->stop)) (void)run_db_is_compacting(asker->db);
+    return NULL;
+}
+
+/* Who writes runs and has no space asks whether something is compacted, while who ends them begins
+   the first compaction. */
+static void test_asked_while_it_is_opened_again(void **state)
+{
+    struct rng rng = rng_start(107);
+    struct block *blocks = make_run(&rng, 0, EVEN_BLOCKS, 100);
+    struct run_db *db = make_db_how(*state, true);
+    struct asker asker = {.db = db};
+    pthread_t thread;
+    assert_non_null(db);
+    store_run(&rng, db, blocks, EVEN_BLOCKS);
+    assert_int_equal(pthread_create(&thread, NULL, ask, &asker), 0);
+    assert_int_equal(run_db_compact(db, 6, 6, 20), 0);
+    atomic_store(&asker.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(scan_all(&rng, db, blocks, EVEN_BLOCKS), 0);
+    run_db_destroy(db);
+    release_blocks(blocks, EVEN_BLOCKS);
+}
+
+/* Nothing is compacted unasked; asked for later, everything at once. */
+static void test_compaction_of_what_is_there(void **state)
+{
+    struct rng rng = rng_start(98);
+    struct run_db *db = make_db(*state);
+    struct block *all = test_alloc(60 * EVEN_BLOCKS * sizeof *all);
+    assert_non_null(db);
+    add_runs(&rng, db, 60, EVEN_BLOCKS, all, NULL);
+    assert_int_equal(run_db_n_files(db), 60);
+    assert_false(run_db_is_compacting(db));
+    assert_int_equal(run_db_compacted_bytes(db), 0);
+    assert_int_equal(run_db_compact(db, 2, 60, 5), 0);
+    wait_for_compactions(db);
+    CHECK(&rng, run_db_n_files(db) <= 5);
+    CHECK(&rng, run_db_compacted_bytes(db) >= run_db_bytes(db) / 2);
+    assert_int_equal(run_db_n_runs(db), 60);
+    assert_int_equal(scan_all(&rng, db, all, 60 * EVEN_BLOCKS), 0);
+    run_db_destroy(db);
+    release_blocks(all, 60 * EVEN_BLOCKS);
+}
+
+/* A scan that has begun shows everything, though its files are compacted meanwhile. */
+static void test_compaction_during_a_scan(void **state)
+{
+    struct rng rng = rng_start(99);
+    struct run_db *db = make_db(*state);
+    struct block *all = test_alloc(40 * EVEN_BLOCKS * sizeof *all);
+    const uint8_t *key;
+    size_t key_bytes, n = 0;
+    assert_non_null(db);
+    add_runs(&rng, db, 40, EVEN_BLOCKS, all, NULL);
+    struct run_scan *scan = run_scan_open(db, 0);
+    assert_non_null(scan);
+    while (run_scan_key(scan, &key, &key_bytes) == 1) {
+        CHECK(&rng, memcmp(key, all[n].key, key_bytes) == 0);
+        if (++n == 100) {
+            assert_int_equal(run_db_compact(db, 2, 40, 4), 0);
+            wait_for_compactions(db);
+            CHECK(&rng, run_db_n_files(db) <= 4);
+        }
+        run_scan_next(scan);
+    }
+    assert_int_equal(n, 40 * EVEN_BLOCKS);
+    run_scan_close(scan);
+    run_db_destroy(db);
+    release_blocks(all, 40 * EVEN_BLOCKS);
+}
+
+/* Destroyed while compactions run and are due. */
+static void test_destroyed_while_compacting(void **state)
+{
+    struct rng rng = rng_start(100);
+    struct run_db *db = make_db(*state);
+    struct block *all = test_alloc(60 * EVEN_BLOCKS * sizeof *all);
+    assert_non_null(db);
+    add_runs(&rng, db, 60, EVEN_BLOCKS, all, NULL);
+    assert_int_equal(run_db_compact(db, 2, 6, 6), 0);
+    run_db_destroy(db);
+    release_blocks(all, 60 * EVEN_BLOCKS);
+}
+
+/* Runs that become part of the database three at a time are there after admit_runs, and so is the
+   last, incomplete group; two databases do not disturb each other in one directory. */
+static void test_admitted_in_groups(void **state)
+{
+    const struct run_db_settings settings = {
+        .n_admitted = 3, .n_compactions = 2, .number = 5, .compaction_read_bytes = 1 << 20,
+        .direct = true,
+    };
+    struct rng rng = rng_start(101);
+    struct run_db *other = make_db(*state), *db = run_db_create(*state, &settings, NULL);
+    struct block *all = test_alloc(20 * EVEN_BLOCKS * sizeof *all);
+    assert_non_null(db);
+    assert_non_null(other);
+    assert_int_equal(run_db_admit_runs(db), 0);
+    add_runs(&rng, db, 20, EVEN_BLOCKS, all, NULL);
+    assert_int_equal(run_db_n_runs(db), 20);
+    assert_int_equal(run_db_n_files(db), 18);
+    assert_int_equal(run_db_admit_runs(db), 0);
+    assert_int_equal(run_db_n_files(db), 20);
+    assert_int_equal(scan_how(&rng, db, all, 20 * EVEN_BLOCKS, 0), 0);
+    assert_int_equal(scan_all(&rng, other, NULL, 0), 0);
+    run_db_destroy(db);
+    run_db_destroy(other);
+    release_blocks(all, 20 * EVEN_BLOCKS);
+}
+
+/* Destroyed when runs have ended that are not part of the database yet. */
+static void test_destroyed_before_admission(void **state)
+{
+    const struct run_db_settings settings = {.n_admitted = 8, .n_compactions = 1};
+    struct rng rng = rng_start(102);
+    struct run_db *db = run_db_create(*state, &settings, NULL);
+    struct block *all = test_alloc(3 * EVEN_BLOCKS * sizeof *all);
+    assert_non_null(db);
+    add_runs(&rng, db, 3, EVEN_BLOCKS, all, NULL);
+    run_db_destroy(db);
+    release_blocks(all, 3 * EVEN_BLOCKS);
+}
+
+/* A database that cannot be opened again for a direct scan is an error, and can still be asked. */
+static void test_direct_scan_of_a_lost_database(void **state)
+{
+    struct rng rng = rng_start(103);
+    struct run_db *db = make_db_how(*state, true);
+    struct block *all = test_alloc(4 * EVEN_BLOCKS * sizeof *all);
+    char path[512];
+    assert_non_null(db);
+    add_runs(&rng, db, 4, EVEN_BLOCKS, all, NULL);
+    (void)snprintf(path, sizeof path, "%s/db-0/CURRENT", (const char *)*state);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(scan_how(&rng, db, all, 4 * EVEN_BLOCKS, 0), -1);
+    assert_int_equal(run_db_n_files(db), 0);
+    assert_int_equal(run_db_n_runs(db), 4);
+    assert_false(run_db_is_compacting(db));
+    run_db_destroy(db);
+    release_blocks(all, 4 * EVEN_BLOCKS);
+}
+
+/* ---- full disks ---- */
+
+static void test_no_space_for_the_database(void **state)
+{
+    char path[512];
+    const char *full = NULL;
+    const struct run_db_settings settings = {.n_admitted = 1, .n_compactions = 1};
+    (void)snprintf(path, sizeof path, "%s/disk", (const char *)*state);
+    if (!mount_small_disk(path, 65536)) skip();
+    fill_small_disk(path);
+    assert_null(run_db_create(path, &settings, &full));
+    assert_string_equal(full, "No space left on device");
+    assert_null(run_db_create(path, &settings, NULL));
+    unmount_small_disk(path);
+}
+
+/* Puts, or the end of a run, say FULL; the runs before are whole. */
+static void test_no_space_for_a_run(void **state)
+{
+    enum { N_RUNS = 5, N_BLOCKS = 100 };
+    struct rng rng = rng_start(104);
+    struct run_writer *writer;
+    struct block *all = test_alloc(N_RUNS * N_BLOCKS * sizeof *all);
+    char path[512];
+    int r = 0;
+    (void)snprintf(path, sizeof path, "%s/disk", (const char *)*state);
+    if (!mount_small_disk(path, (N_RUNS * N_BLOCKS + 300) * 1000)) {
+        free(all);
+        skip();
+    }
+    struct run_db *db = make_db(path);
+    assert_non_null(db);
+    add_runs(&rng, db, N_RUNS, N_BLOCKS, all, NULL);
+    struct block *large = make_even_run(&rng, 77, 2000);
+    assert_int_equal(run_db_begin_run(db, &writer), 0);
+    for (size_t i = 0; r == 0 && i < 2000; i++)
+        r = run_db_put(writer, large[i].key, large[i].key_bytes, large[i].value,
+                       large[i].value_bytes);
+    assert_int_equal(r, RUN_DB_FULL);
+    assert_non_null(strstr(run_db_full_error(db), "No space"));
+    run_db_abandon_run(writer);
+    assert_int_equal(run_db_n_runs(db), N_RUNS);
+    assert_int_equal(scan_all(&rng, db, all, N_RUNS * N_BLOCKS), 0);
+    run_db_destroy(db);
+    unmount_small_disk(path);
+    release_blocks(large, 2000);
+    release_blocks(all, N_RUNS * N_BLOCKS);
+}
+
+/* No space for a compaction: it fails, and the runs are as they were. */
+static void test_no_space_to_compact(void **state)
+{
+    enum { N_RUNS = 12, N_BLOCKS = 100 };
+    struct rng rng = rng_start(105);
+    struct block *all = test_alloc(N_RUNS * N_BLOCKS * sizeof *all);
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/disk", (const char *)*state);
+    if (!mount_small_disk(path, (N_RUNS * N_BLOCKS + 600) * 1000)) {
+        free(all);
+        skip();
+    }
+    struct run_db *db = make_db(path);
+    assert_non_null(db);
+    add_runs(&rng, db, N_RUNS, N_BLOCKS, all, NULL);
+    assert_int_equal(run_db_compact(db, N_RUNS, N_RUNS, 4), 0);
+    for (int i = 0; i < 500 && !run_db_compact_failed(db); i++) (void)usleep(10000);
+    assert_true(run_db_compact_failed(db));
+    assert_false(run_db_is_compacting(db));
+    assert_int_equal(run_db_n_files(db), N_RUNS);
+    struct block *small = make_even_run(&rng, 77, 10);
+    struct run_writer *writer;
+    assert_int_equal(run_db_begin_run(db, &writer), 0);
+    run_db_abandon_run(writer);
+    assert_int_equal(scan_all(&rng, db, all, N_RUNS * N_BLOCKS), 0);
+    store_run(&rng, db, small, 10);
+    assert_int_equal(run_db_n_files(db), N_RUNS + 1);
+    release_blocks(small, 10);
+    run_db_destroy(db);
+    unmount_small_disk(path);
+    release_blocks(all, N_RUNS * N_BLOCKS);
+}
+
+#define TEST_IN_DIR(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_IN_DIR(test_runs_come_back_in_order),
+        TEST_IN_DIR(test_empty_database),
+        TEST_IN_DIR(test_abandoned_within_a_run),
+        TEST_IN_DIR(test_keys_out_of_order_are_refused),
+        TEST_IN_DIR(test_impossible_directories),
+        TEST_IN_DIR(test_removed_directory_does_not_come_back),
+        TEST_IN_DIR(test_flipped_bytes_are_errors),
+        TEST_IN_DIR(test_truncated_file_is_an_error),
+        TEST_IN_DIR(test_compaction_while_runs_come),
+        TEST_IN_DIR(test_direct_compaction_while_runs_come),
+        TEST_IN_DIR(test_asked_while_it_is_opened_again),
+        TEST_IN_DIR(test_compaction_of_what_is_there),
+        TEST_IN_DIR(test_compaction_during_a_scan),
+        TEST_IN_DIR(test_destroyed_while_compacting),
+        TEST_IN_DIR(test_admitted_in_groups),
+        TEST_IN_DIR(test_destroyed_before_admission),
+        TEST_IN_DIR(test_direct_scan_of_a_lost_database),
+        TEST_IN_DIR(test_no_space_for_the_database),
+        TEST_IN_DIR(test_no_space_for_a_run),
+        TEST_IN_DIR(test_no_space_to_compact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

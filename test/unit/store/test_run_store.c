@@ -1,0 +1,592 @@
+/*
+ * test_run_store.c -- runs in several directories: together the scans show everything, wherever the
+ * runs went, whatever was compacted, and with a directory that is full.
+ *
+ * How many databases a directory has depends on its disk, and so do some of the decisions; what is
+ * checked here holds on any.
+ */
+#include "small_disk.h"
+#include "test_place.h"
+
+#include "store/run_store.h"
+#include "store/temp_dir.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+enum { VALUE_BYTES = 1000, KEY_BYTES = 12, MIB = 1 << 20 };
+
+struct key {
+    uint8_t bytes[KEY_BYTES];   /* the number of the run last */
+};
+
+/* All keys that were stored. */
+struct keys {
+    struct key *keys;
+    size_t n, room;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    return memcmp(a, b, KEY_BYTES);
+}
+
+/* Each value is made of its key. */
+static void make_value(const uint8_t *key, uint8_t *value)
+{
+    struct rng rng = {0, 0};
+    memcpy(&rng.state, key, sizeof rng.state);
+    rng_fill(&rng, value, VALUE_BYTES);
+}
+
+static struct key *make_run(struct rng *rng, unsigned run, size_t n)
+{
+    struct key *keys = test_alloc(n * sizeof *keys);
+    for (size_t i = 0; i < n; i++) {
+        rng_fill(rng, keys[i].bytes, KEY_BYTES - 4);
+        for (int k = 0; k < 4; k++) keys[i].bytes[KEY_BYTES - 4 + k] = (uint8_t)(run >> 8 * k);
+    }
+    qsort(keys, n, sizeof *keys, compare_keys);
+    return keys;
+}
+
+static int put_run(struct run_store *store, struct stored_run **run, const struct key *keys,
+                   size_t n)
+{
+    uint8_t value[VALUE_BYTES];
+    int r = run_store_begin_run(store, run);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        make_value(keys[i].bytes, value);
+        r = run_store_put(*run, keys[i].bytes, KEY_BYTES, value, sizeof value);
+    }
+    return r;
+}
+
+/* Writes a run as the spiller does. Returns how often it had to begin again; -1: an error. */
+static int store_run(struct run_store *store, const struct key *keys, size_t n)
+{
+    struct stored_run *run;
+    int n_again = 0, r;
+    while ((r = put_run(store, &run, keys, n)) == RUN_STORE_AGAIN) {
+        run_store_abandon_run(run);
+        n_again++;
+    }
+    if (r == 0) return run_store_end_run(run) == 0 ? n_again : -1;
+    run_store_abandon_run(run);
+    return -1;
+}
+
+static void add_run(struct rng *rng, struct run_store *store, unsigned number, size_t n,
+                    struct keys *all)
+{
+    struct key *keys = make_run(rng, number, n);
+    CHECK(rng, store_run(store, keys, n) >= 0);
+    if (all->n + n > all->room) {
+        all->room = 2 * (all->n + n);
+        all->keys = realloc(all->keys, all->room * sizeof *all->keys);
+        assert_non_null(all->keys);
+    }
+    memcpy(all->keys + all->n, keys, n * sizeof *keys);
+    all->n += n;
+    free(keys);
+}
+
+/* Goes through one scan, whose keys must ascend; adds them to `found`. */
+static void read_scan(struct rng *rng, struct run_scan *scan, struct keys *found)
+{
+    uint8_t before[KEY_BYTES] = {0}, expected[VALUE_BYTES];
+    const uint8_t *key, *value;
+    size_t key_bytes, value_bytes;
+    while (run_scan_key(scan, &key, &key_bytes) == 1) {
+        run_scan_value(scan, &value, &value_bytes);
+        make_value(key, expected);
+        CHECK(rng, key_bytes == KEY_BYTES && value_bytes == VALUE_BYTES);
+        CHECK(rng, memcmp(value, expected, VALUE_BYTES) == 0);
+        CHECK(rng, memcmp(before, key, KEY_BYTES) < 0);
+        CHECK(rng, found->n < found->room);
+        memcpy(before, key, KEY_BYTES);
+        memcpy(found->keys[found->n++].bytes, key, KEY_BYTES);
+        run_scan_next(scan);
+    }
+}
+
+/* All scans together show all keys; frees them. Returns the number of scans. */
+static int check_scans(struct rng *rng, struct run_store *store, struct keys *all)
+{
+    struct run_scan **scans = NULL;
+    struct keys found = {.keys = test_alloc(all->n * sizeof(struct key)), .room = all->n};
+    CHECK(rng, run_store_flush(store) == 0);
+    int n = run_store_scan(store, &scans);
+    CHECK(rng, n >= 0);
+    for (int i = 0; i < n; i++) {
+        CHECK(rng, strlen(run_scan_dir(scans[i])) > 0);
+        read_scan(rng, scans[i], &found);
+        run_scan_close(scans[i]);
+    }
+    free(scans);
+    CHECK(rng, found.n == all->n);
+    if (all->n > 0) {
+        qsort(found.keys, found.n, sizeof *found.keys, compare_keys);
+        qsort(all->keys, all->n, sizeof *all->keys, compare_keys);
+        CHECK(rng, memcmp(found.keys, all->keys, all->n * sizeof *all->keys) == 0);
+    }
+    free(found.keys);
+    free(all->keys);
+    *all = (struct keys){0};
+    return n;
+}
+
+static struct run_store_settings settings_of(const char *const *dirs, size_t n_dirs,
+                                             enum compaction_mode mode, uint64_t n_runs)
+{
+    struct run_store_means means = {n_runs, 8 * MIB, 4 * MIB};
+    return (struct run_store_settings){
+        .dirs = dirs, .n_dirs = n_dirs, .compaction = mode, .means = means, .slow_means = means,
+    };
+}
+
+/* Creates a store in new directories a, b and c, or the first of them. */
+static struct run_store *create_in(size_t n_dirs, enum compaction_mode mode, uint64_t n_runs)
+{
+    static const char *const dirs[] = {"a", "b", "c"};
+    struct run_store_settings settings = settings_of(dirs, n_dirs, mode, n_runs);
+    for (size_t i = 0; i < n_dirs; i++) assert_int_equal(mkdir(dirs[i], 0700), 0);
+    struct run_store *store = run_store_create(&settings);
+    assert_non_null(store);
+    return store;
+}
+
+static void remove_dirs(size_t n_dirs)
+{
+    static const char *const dirs[] = {"a", "b", "c"};
+    for (size_t i = 0; i < n_dirs; i++) assert_int_equal(scratch_dir_remove(dirs[i]), 0);
+}
+
+static bool is_empty(const char *dir)
+{
+    return rmdir(dir) == 0 && mkdir(dir, 0700) == 0;
+}
+
+/* ---- directories ---- */
+
+/* Lanes with a handful of files each would be compacted all the time, or not work at all. */
+static void test_lanes(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned n_files, n_dirs, n_lanes;
+    } cases[] = {{4096, 1, 4}, {4096, 32, 3}, {256, 1, 4}, {256, 2, 2},
+                 {256, 8, 1},  {128, 1, 2},   {128, 2, 1}, {128, 8, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pid_t child = fork();
+        if (child == 0) {       /* a hard limit cannot be raised again */
+            const struct rlimit limit = {cases[i].n_files, cases[i].n_files};
+            _exit(setrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+                          run_store_choose_lanes(cases[i].n_dirs, true) == cases[i].n_lanes &&
+                          run_store_choose_lanes(cases[i].n_dirs, false) == 1
+                      ? 0
+                      : 1);
+        }
+        int status = -1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (status != 0) fail_msg("case %zu", i);
+    }
+}
+
+static void test_runs_spread(void **state)
+{
+    (void)state;
+    for (size_t n_dirs = 1; n_dirs <= 3; n_dirs++) {
+        struct rng rng = rng_start(121 + n_dirs);
+        struct run_store *store = create_in(n_dirs, COMPACTION_OFF, 0);
+        struct run_store_stats stats;
+        struct keys all = {0};
+        for (unsigned run = 0; run < 24; run++) {
+            assert_int_equal(run_store_n_runs(store), run);
+            add_run(&rng, store, run, run == 7 ? 1 : 1 + rng_below(&rng, 100), &all);
+        }
+        assert_false(is_empty("a"));
+        for (size_t i = 1; i < n_dirs; i++) assert_false(is_empty(i == 1 ? "b" : "c"));
+        uint64_t n_bytes = all.n * VALUE_BYTES;
+        assert_true(check_scans(&rng, store, &all) >= (int)n_dirs);
+        run_store_stats(store, &stats);
+        assert_int_equal(stats.n_runs, 24);
+        assert_int_equal(stats.n_files, 24);
+        assert_int_equal(stats.compacted_bytes, 0);
+        assert_false(stats.compacted);
+        assert_true(stats.run_bytes > n_bytes && stats.run_bytes < n_bytes * 11 / 10 + 24 * 4096);
+        run_store_destroy(store);
+        remove_dirs(n_dirs);
+    }
+}
+
+static void test_empty_store(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(125);
+    struct run_store *store = create_in(2, COMPACTION_AUTO, 0);
+    struct run_store_stats stats;
+    struct run_store_disks disks;
+    struct keys all = {0};
+    assert_int_equal(run_store_n_runs(store), 0);
+    assert_false(run_store_wants_compaction(store, 100, false));
+    assert_int_equal(run_store_compact(store), 0);
+    assert_int_equal(run_store_settle(store), 0);
+    assert_false(run_store_is_compacting(store));
+    assert_false(run_store_is_crowded(store));
+    assert_int_equal(run_store_scan_bytes(store), 0);
+    run_store_look(store, &disks);
+    assert_true(disks.free_bytes > 0);
+    assert_int_equal(disks.run_bytes, 0);
+    run_store_stats(store, &stats);
+    assert_int_equal(stats.n_runs + stats.n_files, 0);
+    assert_int_equal(check_scans(&rng, store, &all), 0);
+    run_store_destroy(store);
+    run_store_destroy(NULL);
+    run_store_abandon_run(NULL);
+    assert_true(is_empty("a") && is_empty("b"));        /* nor has the probe left anything */
+    remove_dirs(2);
+}
+
+/* Destroyed with a run that was abandoned, runs that wait to be part of a database, a scan that was
+   not read to its end. */
+static void test_destroyed_at_any_time(void **state)
+{
+    (void)state;
+    for (unsigned n_runs = 0; n_runs < 7; n_runs++) {
+        struct rng rng = rng_start(126);
+        struct run_store *store = create_in(2, COMPACTION_ON, 50);
+        struct keys all = {0};
+        struct stored_run *run;
+        struct run_scan **scans = NULL;
+        for (unsigned i = 0; i < n_runs; i++) add_run(&rng, store, i, 20, &all);
+        struct key *keys = make_run(&rng, n_runs, 5);
+        assert_int_equal(put_run(store, &run, keys, 5), 0);
+        run_store_abandon_run(run);
+        if (n_runs % 2) {
+            assert_int_equal(run_store_flush(store), 0);
+            int n = run_store_scan(store, &scans);
+            const uint8_t *key;
+            size_t key_bytes;
+            assert_true(n > 0);
+            assert_int_equal(run_scan_key(scans[0], &key, &key_bytes), 1);
+            for (int i = 0; i < n; i++) run_scan_close(scans[i]);
+            free(scans);
+        }
+        run_store_destroy(store);
+        free(keys);
+        free(all.keys);
+        remove_dirs(2);
+    }
+}
+
+/* A run is put while the one before is ended, as spiller and ending thread do. */
+static void test_runs_overlap(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(127);
+    struct run_store *store = create_in(2, COMPACTION_OFF, 0);
+    struct stored_run *runs[12];
+    struct keys all = {.keys = test_alloc(12 * 30 * sizeof(struct key))};
+    for (unsigned i = 0; i < 12; i++) {
+        struct key *keys = make_run(&rng, i, 30);
+        assert_int_equal(put_run(store, &runs[i], keys, 30), 0);
+        memcpy(all.keys + all.n, keys, 30 * sizeof *keys);
+        all.n += 30;
+        free(keys);
+        if (i >= 2) assert_int_equal(run_store_end_run(runs[i - 2]), 0);
+    }
+    assert_int_equal(run_store_end_run(runs[10]), 0);
+    assert_int_equal(run_store_end_run(runs[11]), 0);
+    assert_int_equal(run_store_n_runs(store), 12);
+    (void)check_scans(&rng, store, &all);
+    run_store_destroy(store);
+    remove_dirs(2);
+}
+
+static void test_impossible_directory(void **state)
+{
+    (void)state;
+    static const char *const dirs[] = {"missing"};
+    struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_AUTO, 0);
+    struct run_store *store = run_store_create(&settings);
+    struct stored_run *run;
+    assert_non_null(store);
+    assert_int_equal(run_store_begin_run(store, &run), RUN_STORE_ERROR);
+    run_store_abandon_run(run);
+    run_store_destroy(store);
+}
+
+/* ---- full directories ---- */
+
+/* The one with space gets everything, and what the other one got before stays. */
+static void check_with_small_disk(size_t disk_bytes, bool is_full, size_t n_blocks,
+                                  bool small_first)
+{
+    struct rng rng = rng_start(128);
+    const char *const dirs[] = {small_first ? "small" : "a", small_first ? "a" : "small"};
+    struct run_store_settings settings = settings_of(dirs, 2, COMPACTION_OFF, 0);
+    struct keys all = {0};
+    struct run_store_disks disks;
+    if (!mount_small_disk("small", disk_bytes)) skip();
+    if (is_full) fill_small_disk("small");
+    assert_int_equal(mkdir("a", 0700), 0);
+    struct run_store *store = run_store_create(&settings);
+    assert_non_null(store);
+    for (unsigned run = 0; run < 20; run++) add_run(&rng, store, run, n_blocks, &all);
+    run_store_look(store, &disks);
+    assert_int_equal(disks.run_bytes > 20 * n_blocks * VALUE_BYTES, true);
+    (void)check_scans(&rng, store, &all);
+    run_store_destroy(store);
+    remove_dirs(1);
+    unmount_small_disk("small");
+}
+
+static void test_full_from_the_start(void **state)
+{
+    (void)state;
+    check_with_small_disk(65536, true, 200, true);
+    check_with_small_disk(65536, true, 200, false);
+}
+
+/* Runs larger and smaller than what a file writer gathers before it writes. */
+static void test_full_while_writing(void **state)
+{
+    (void)state;
+    check_with_small_disk(3 * MIB, false, 800, true);
+    check_with_small_disk(3 * MIB, false, 100, true);
+    check_with_small_disk(12 * MIB, false, 800, false);
+    check_with_small_disk(12 * MIB, false, 2500, true);
+}
+
+/* When all are full there is an error, not an endless search; what is there can be read. */
+static void test_all_full(void **state)
+{
+    (void)state;
+    static const char *const dirs[] = {"small", "smaller"};
+    for (int n_blocks = 50; n_blocks < 5000; n_blocks *= 9) {
+        struct rng rng = rng_start(129);
+        struct run_store_settings settings = settings_of(dirs, 2, COMPACTION_OFF, 0);
+        if (!mount_small_disk("small", 3 * MIB)) skip();
+        assert_true(mount_small_disk("smaller", 2 * MIB));
+        struct run_store *store = run_store_create(&settings);
+        int r = 0;
+        for (unsigned run = 0; r >= 0 && run < 200; run++) {
+            struct key *keys = make_run(&rng, run, (size_t)n_blocks);
+            r = store_run(store, keys, (size_t)n_blocks);
+            free(keys);
+        }
+        assert_int_equal(r, -1);
+        run_store_destroy(store);
+        unmount_small_disk("small");
+        unmount_small_disk("smaller");
+    }
+}
+
+/* ---- compaction ---- */
+
+static void wait_for_compactions(struct run_store *store)
+{
+    for (int idle = 0; idle < (run_store_compaction_is_due(store) ? 200 : 5); idle++) {
+        if (run_store_is_compacting(store)) idle = 0;
+        (void)usleep(10000);
+    }
+}
+
+/* True if it was in vain. */
+static bool wait_if_crowded(struct run_store *store)
+{
+    for (int idle = 0; idle < (run_store_compaction_is_due(store) ? 50 : 3); idle++) {
+        if (!run_store_is_crowded(store)) return false;
+        if (run_store_is_compacting(store)) idle = 0;
+        (void)usleep(10000);
+    }
+    return true;
+}
+
+/* As the pipeline does it. */
+static void add_compacted_runs(struct rng *rng, struct run_store *store, unsigned n_runs,
+                               unsigned n_expected, struct keys *all)
+{
+    bool stuck = false;
+    for (unsigned run = 0; run < n_runs; run++) {
+        add_run(rng, store, run, 20, all);
+        if (run_store_wants_compaction(store, n_expected, stuck))
+            assert_int_equal(run_store_compact(store), 0);
+        stuck = wait_if_crowded(store);
+    }
+    assert_int_equal(run_store_flush(store), 0);
+    wait_for_compactions(store);
+    assert_int_equal(run_store_settle(store), 0);
+    wait_for_compactions(store);
+}
+
+/* With the right number of runs: files 2.5 k and write amplification 2.2 at most; k as in 2014, of
+   all runs or of those of a directory. */
+static void test_compaction(void **state)
+{
+    (void)state;
+    for (size_t n_dirs = 1; n_dirs <= 2; n_dirs++) {
+        const unsigned n_runs = 120;
+        struct rng rng = rng_start(130 + n_dirs);
+        struct run_store *store = create_in(n_dirs, COMPACTION_ON, n_runs);
+        struct run_store_stats stats;
+        struct keys all = {0};
+        add_compacted_runs(&rng, store, n_runs, n_runs, &all);
+        run_store_stats(store, &stats);
+        assert_true(stats.compacted);
+        assert_int_equal(stats.reason, COMPACTION_ASKED_FOR);
+        assert_int_equal(stats.n_runs, n_runs);
+        CHECK(&rng, stats.n_files <= (n_dirs == 1 ? 27u : 40u));
+        CHECK(&rng, stats.compacted_bytes > stats.run_bytes / 3);
+        CHECK(&rng, stats.compacted_bytes <= stats.run_bytes * 12 / 10);
+        assert_true(run_store_scan_bytes(store) <= 8 * MIB);
+        (void)check_scans(&rng, store, &all);
+        run_store_destroy(store);
+        remove_dirs(n_dirs);
+    }
+}
+
+/* Memory for rows of 6 only, where 16 were right: there is more to rewrite, but not again and
+   again. */
+static void test_compaction_in_little_memory(void **state)
+{
+    (void)state;
+    static const char *const dirs[] = {"a"};
+    const unsigned n_runs = 250;
+    struct rng rng = rng_start(160);
+    struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_ON, n_runs);
+    settings.means.compaction_bytes = settings.slow_means.compaction_bytes = 6 << 16;
+    assert_int_equal(mkdir(dirs[0], 0700), 0);
+    struct run_store *store = run_store_create(&settings);
+    struct run_store_stats stats;
+    struct keys all = {0};
+    add_compacted_runs(&rng, store, n_runs, n_runs, &all);
+    run_store_stats(store, &stats);
+    assert_int_equal(stats.width, 6);
+    CHECK(&rng, stats.n_files <= 55);
+    CHECK(&rng, stats.compacted_bytes <= stats.run_bytes * 3);
+    (void)check_scans(&rng, store, &all);
+    run_store_destroy(store);
+    remove_dirs(1);
+}
+
+/* Two runs behind larger files, as compacted ones are, of which no row is wide enough: the last
+   compaction takes the two, and not the others after them because there are still too many. */
+static void test_settling_compacts_once(void **state)
+{
+    (void)state;
+    enum { N_LARGE = 31, N_RUNS = N_LARGE + 2, LARGE = 100, SMALL = 20 };
+    struct rng rng = rng_start(150);
+    struct run_store *store = create_in(1, COMPACTION_ON, 120);     /* 11 at a time, beyond 23 */
+    struct run_store_stats stats;
+    struct keys all = {0};
+    for (unsigned run = 0; run < N_LARGE; run++)
+        add_run(&rng, store, run, run % 11 == 10 ? 5 : LARGE, &all);
+    add_run(&rng, store, N_LARGE, SMALL, &all);
+    add_run(&rng, store, N_LARGE + 1, SMALL, &all);
+    assert_int_equal(run_store_flush(store), 0);
+    assert_true(run_store_wants_compaction(store, 120, false));
+    assert_int_equal(run_store_compact(store), 0);
+    wait_for_compactions(store);
+    run_store_stats(store, &stats);
+    assert_int_equal(stats.compacted_bytes, 0);
+    assert_int_equal(run_store_settle(store), 0);
+    wait_for_compactions(store);
+    run_store_stats(store, &stats);
+    CHECK(&rng, stats.compacted_bytes < 3 * SMALL * VALUE_BYTES);
+    if (run_store_scan_bytes(store) == 0) assert_int_equal(stats.n_files, N_RUNS - 1);
+    (void)check_scans(&rng, store, &all);
+    run_store_destroy(store);
+    remove_dirs(1);
+}
+
+/* A wrong number of expected runs costs time only. */
+static void test_compaction_with_wrong_numbers(void **state)
+{
+    (void)state;
+    static const unsigned expected[] = {0, 3, 12, 1000, 4000000};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct rng rng = rng_start(133 + i);
+        struct run_store *store = create_in(2, COMPACTION_ON, expected[i]);
+        struct keys all = {0};
+        add_compacted_runs(&rng, store, 50, expected[i], &all);
+        (void)check_scans(&rng, store, &all);
+        run_store_destroy(store);
+        remove_dirs(2);
+    }
+}
+
+static void test_switched_off(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(140);
+    struct run_store *store = create_in(1, COMPACTION_OFF, 100);
+    struct run_store_stats stats;
+    struct keys all = {0};
+    for (unsigned run = 0; run < 40; run++) {
+        add_run(&rng, store, run, 2, &all);
+        assert_false(run_store_wants_compaction(store, 100, false));
+    }
+    run_store_stats(store, &stats);
+    assert_int_equal(stats.n_files, 40);
+    assert_false(stats.compacted);
+    assert_int_equal(stats.reason, COMPACTION_SWITCHED_OFF);
+    (void)check_scans(&rng, store, &all);
+    run_store_destroy(store);
+    remove_dirs(1);
+}
+
+/* No space for a compaction: nothing is lost, runs go on, and it is not tried for ever. */
+static void test_no_space_to_compact(void **state)
+{
+    (void)state;
+    static const char *const dirs[] = {"small"};
+    struct rng rng = rng_start(141);
+    struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_ON, 200);
+    struct keys all = {0};
+    /* 40 runs, 4 MiB that RocksDB reserves for its manifest, and little more. */
+    if (!mount_small_disk("small", 40 * 110000 + (4 << 20) + 500000)) skip();
+    struct run_store *store = run_store_create(&settings);
+    for (unsigned run = 0; run < 40; run++) add_run(&rng, store, run, 100, &all);
+    assert_true(run_store_wants_compaction(store, 60, false));
+    assert_int_equal(run_store_compact(store), 0);
+    for (int i = 0; i < 500 && !run_store_wants_compaction(store, 60, false); i++)
+        (void)usleep(10000);
+    assert_int_equal(run_store_compact(store), 0);
+    assert_false(run_store_wants_compaction(store, 60, false));
+    /* RocksDB may have begun another attempt; after that there are no more. */
+    for (int i = 0; i < 500 && run_store_is_compacting(store); i++) (void)usleep(10000);
+    assert_false(run_store_is_compacting(store));
+    assert_false(run_store_is_crowded(store));
+    assert_int_equal(run_store_settle(store), 0);
+    add_run(&rng, store, 40, 10, &all);
+    assert_false(run_store_is_compacting(store));
+    (void)check_scans(&rng, store, &all);
+    run_store_destroy(store);
+    unmount_small_disk("small");
+}
+
+#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lanes),
+        TEST_IN_PLACE(test_runs_spread),
+        TEST_IN_PLACE(test_empty_store),
+        TEST_IN_PLACE(test_destroyed_at_any_time),
+        TEST_IN_PLACE(test_runs_overlap),
+        TEST_IN_PLACE(test_impossible_directory),
+        TEST_IN_PLACE(test_full_from_the_start),
+        TEST_IN_PLACE(test_full_while_writing),
+        TEST_IN_PLACE(test_all_full),
+        TEST_IN_PLACE(test_compaction),
+        TEST_IN_PLACE(test_compaction_in_little_memory),
+        TEST_IN_PLACE(test_settling_compacts_once),
+        TEST_IN_PLACE(test_compaction_with_wrong_numbers),
+        TEST_IN_PLACE(test_switched_off),
+        TEST_IN_PLACE(test_no_space_to_compact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/*
+ * test_temp_dir.c -- the temporary directory: where it is made, and that it and nothing else
+ * goes.
+ *
+ * Each test works in a directory of its own, which it changes to.
+ */
+#include "random_records.h"
+#include "test_place.h"
+
+#include "store/temp_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+static void make_file(const char *dir, const char *name)
+{
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs("something\n", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Creates and checks that the path begins as expected, goes on without a slash, and is a directory
+   for its owner only; removes it. */
+static void check_path(const char *prefix, const char *output, const char *expected)
+{
+    char *path = scratch_dir_create(prefix, output);
+    struct stat st;
+    assert_non_null(path);
+    if (strncmp(path, expected, strlen(expected)) != 0 || strchr(path + strlen(expected), '/'))
+        fail_msg("'%s' instead of '%s...'", path, expected);
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISDIR(st.st_mode));
+    assert_int_equal(st.st_mode & 07777, 0700);
+    assert_int_equal(scratch_dir_remove(path), 0);
+    assert_false(exists(path));
+    free(path);
+}
+
+static void test_where(void **state)
+{
+    (void)state;
+    const char *old = getenv("TMPDIR");
+    char *saved = old ? strdup(old) : NULL;
+    assert_int_equal(mkdir("dir", 0777), 0);
+    assert_int_equal(mkdir("tmp", 0777), 0);
+    make_file(".", "file");
+    assert_int_equal(setenv("TMPDIR", "tmp", 1), 0);
+    /* -T: in a directory, beside anything else; the output plays no part. */
+    check_path("dir", NULL, "dir/rocksort.");
+    check_path("dir/", "other/out.bam", "dir/rocksort.");
+    check_path("dir/pre", NULL, "dir/pre.rocksort.");
+    check_path("pre", "dir/out.bam", "pre.rocksort.");
+    check_path("file", NULL, "file.rocksort.");
+    check_path("./dir/../pre", NULL, "./dir/../pre.rocksort.");
+    /* The output: beside it, even where it is a directory or is there already. */
+    check_path(NULL, "out.bam", "out.bam.rocksort.");
+    check_path(NULL, "dir/out.bam", "dir/out.bam.rocksort.");
+    check_path(NULL, "file", "file.rocksort.");
+    check_path(NULL, "dir", "dir.rocksort.");
+    /* Standard output. */
+    check_path(NULL, NULL, "tmp/rocksort.");
+    assert_int_equal(setenv("TMPDIR", "", 1), 0);
+    check_path(NULL, NULL, "./rocksort.");
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    check_path(NULL, NULL, "./rocksort.");
+    if (saved) assert_int_equal(setenv("TMPDIR", saved, 1), 0);
+    free(saved);
+    assert_int_equal(unlink("file"), 0);
+    assert_int_equal(rmdir("dir"), 0);
+    assert_int_equal(rmdir("tmp"), 0);
+}
+
+static void test_mode_does_not_depend_on_umask(void **state)
+{
+    (void)state;
+    mode_t before = umask(0);
+    check_path("open", NULL, "open.rocksort.");
+    (void)umask(before);
+}
+
+static void test_never_twice_the_same(void **state)
+{
+    (void)state;
+    enum { N = 50 };
+    char *paths[N];
+    for (size_t i = 0; i < N; i++) {
+        paths[i] = scratch_dir_create("p", NULL);
+        assert_non_null(paths[i]);
+        for (size_t k = 0; k < i; k++) assert_string_not_equal(paths[i], paths[k]);
+    }
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(scratch_dir_remove(paths[i]), 0);
+        free(paths[i]);
+    }
+}
+
+static void test_removes_what_is_in_it(void **state)
+{
+    (void)state;
+    char name[32], below[256];
+    char *path = scratch_dir_create("p", NULL), *beside = scratch_dir_create("p", NULL);
+    assert_non_null(path);
+    assert_non_null(beside);
+    make_file(".", "bystander");
+    for (int i = 0; i < 1200; i++) {
+        (void)snprintf(name, sizeof name, "%06d.sst", i);
+        make_file(path, name);
+    }
+    make_file(path, ".hidden");
+    make_file(path, "LOCK");
+    (void)snprintf(below, sizeof below, "%s/db", path);
+    assert_int_equal(mkdir(below, 0700), 0);
+    make_file(below, "CURRENT");
+    make_file(beside, "of another run");
+    assert_int_equal(scratch_dir_remove(path), 0);
+    assert_false(exists(path));
+    assert_true(exists("bystander") && exists(beside));
+    /* Twice, and nothing at all: as good as done. */
+    assert_int_equal(scratch_dir_remove(path), 0);
+    assert_int_equal(scratch_dir_remove(NULL), 0);
+    assert_int_equal(scratch_dir_remove(beside), 0);
+    assert_int_equal(unlink("bystander"), 0);
+    free(path);
+    free(beside);
+}
+
+static void test_list(void **state)
+{
+    (void)state;
+    char **names;
+    static const char *const expected[] = {"a.rocksort.2.abcdef", "rocksort.10.abcdef",
+                                           "rocksort.9.abcdef"};
+    make_file(".", "rocksort.txt");
+    for (size_t i = 0; i < 3; i++) assert_int_equal(mkdir(expected[2 - i], 0700), 0);
+    assert_int_equal(scratch_dir_list(".", &names), 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(names[i], expected[i]);
+        assert_int_equal(rmdir(names[i]), 0);
+        free(names[i]);
+    }
+    free(names);
+    assert_int_equal(scratch_dir_list(".", &names), 0);
+    free(names);
+    assert_int_equal(unlink("rocksort.txt"), 0);
+    assert_int_equal(scratch_dir_list("missing", &names), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
+/* Somebody else's files must not go because a link leads to them. */
+static void test_links_are_not_followed(void **state)
+{
+    (void)state;
+    char link[256], *path = scratch_dir_create("p", NULL);
+    assert_non_null(path);
+    assert_int_equal(mkdir("precious", 0777), 0);
+    make_file("precious", "data");
+    (void)snprintf(link, sizeof link, "%s/to_dir", path);
+    assert_int_equal(symlink("../precious", link), 0);
+    (void)snprintf(link, sizeof link, "%s/to_file", path);
+    assert_int_equal(symlink("../precious/data", link), 0);
+    assert_int_equal(scratch_dir_remove(path), 0);
+    assert_false(exists(path));
+    assert_true(exists("precious/data"));
+    /* In place of the directory itself. */
+    assert_int_equal(symlink("precious", path), 0);
+    assert_int_equal(scratch_dir_remove(path), -1);
+    assert_true(exists("precious/data") && exists(path));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink("precious/data"), 0);
+    assert_int_equal(rmdir("precious"), 0);
+    free(path);
+}
+
+/* Prints a message, as it should. */
+static void test_impossible_places(void **state)
+{
+    (void)state;
+    make_file(".", "file");
+    assert_null(scratch_dir_create("missing/dir/prefix", NULL));
+    assert_null(scratch_dir_create("missing/", NULL));
+    assert_null(scratch_dir_create("file/prefix", NULL));
+    assert_null(scratch_dir_create(NULL, "missing/out.bam"));
+    assert_false(exists("missing"));
+    assert_int_equal(scratch_dir_remove("file"), -1);
+    assert_true(exists("file"));
+    assert_int_equal(unlink("file"), 0);
+}
+
+#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_IN_PLACE(test_where),
+        TEST_IN_PLACE(test_mode_does_not_depend_on_umask),
+        TEST_IN_PLACE(test_never_twice_the_same),
+        TEST_IN_PLACE(test_removes_what_is_in_it),
+        TEST_IN_PLACE(test_list),
+        TEST_IN_PLACE(test_links_are_not_followed),
+        TEST_IN_PLACE(test_impossible_places),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

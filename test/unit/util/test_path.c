@@ -1,0 +1,33 @@
+/* test_path.c -- the directory of a path. */
+#include "random_records.h"
+
+#include "util/path.h"
+
+static void test_paths(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *parent;
+        bool goes_up;
+    } cases[] = {
+        {"/a/b", "/a", true},   {"/a", "/", true},       {"/", "/", false},
+        {"a/b.bam", "a", true}, {"a.bam", ".", false},   {"", ".", false},
+        {"./a", ".", true},     {"../a", "..", true},    {"a/", "a", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[16], *parent = path_parent(cases[i].path);
+        (void)snprintf(path, sizeof path, "%s", cases[i].path);
+        assert_string_equal(parent, cases[i].parent);
+        assert_true(path_go_up(path) == cases[i].goes_up);
+        assert_string_equal(path, cases[i].goes_up ? parent : cases[i].path);
+        free(parent);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_paths),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

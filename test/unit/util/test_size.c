@@ -1,0 +1,69 @@
+/* test_size.c -- sizes on the command line: what is taken, as what, and what is refused. */
+#include "random_records.h"
+
+#include "util/size.h"
+
+static void test_accepted(void **state)
+{
+    (void)state;
+    const uint64_t k = 1024;
+    const struct {
+        const char *text;
+        uint64_t n_bytes;
+    } cases[] = {
+        {"0", 0},
+        {"1", 1},
+        {"007", 7},
+        {"1K", k},
+        {"1k", k},
+        {"640M", 640 * k * k},
+        {"640m", 640 * k * k},
+        {"512G", 512 * k * k * k},
+        {"3g", 3 * k * k * k},
+        {"2T", 2 * k * k * k * k},
+        {"2t", 2 * k * k * k * k},
+        {"0T", 0},
+        {"768000000", 768000000},
+        {"9223372036854775807", INT64_MAX},
+        {"00000000000000000000009223372036854775807", INT64_MAX},
+        {"9007199254740991K", (uint64_t)9007199254740991 * k},
+        {"8388607T", 8388607 * k * k * k * k},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t n_bytes = 12345;
+        if (size_option_parse(cases[i].text, &n_bytes) != 0)
+            fail_msg("'%s' was refused", cases[i].text);
+        if (n_bytes != cases[i].n_bytes)
+            fail_msg("'%s' became %" PRIu64, cases[i].text, n_bytes);
+    }
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        "",     " ",     "M",     "-1",   "+1",    "-0",   "1.5G", "1,5G", "4Q",      "1KB",
+        "1KiB", "1B",    "1P",    "1E",   "1 ",    " 1",   "1 M",  "\t1",  "1\n",     "1MM",
+        "0x10", "10x",   "1e6",   "K1",   "1K1",   "abc",  "\xff", "1\xff", "1M ",    "--",
+        /* 2^63 and what is larger, with and without suffix */
+        "9223372036854775808", "18446744073709551615", "18446744073709551616",
+        "18446744073709551617", "36893488147419103233", "99999999999999999999999999",
+        "9007199254740992K", "8796093022208M", "8589934592G", "8388608T", "16777217T",
+        "9223372036854775807K",
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t n_bytes = 12345;
+        if (size_option_parse(cases[i], &n_bytes) == 0)
+            fail_msg("'%s' was taken as %" PRIu64, cases[i], n_bytes);
+        assert_true(n_bytes == 12345);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
