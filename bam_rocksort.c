@@ -142,10 +142,10 @@ static int run_or_resume(struct sort_options *options)
 {
     if (check_stack() < 0) return -1;
     if (!options->resume) return run(options);
-    struct kept_store *store = kept_store_open(options->resume);
+    struct checkpoint *store = checkpoint_open(options->resume);
     int r = store ? sort_options_adopt(options, store) : -1;
     if (r == 0) r = run(options);
-    kept_store_close(store);
+    checkpoint_close(store);
     return r;
 }
 

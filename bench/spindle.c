@@ -120,7 +120,7 @@ static int parse_number(const char *name, const char *text, double *value)
 
 static int parse_size(const char *name, const char *text, uint64_t *value)
 {
-    if (size_option_parse(text, value))
+    if (size_parse(text, value))
         return complain(name, "a size like 4096, 512K or 2G is needed");
     return 0;
 }

@@ -102,11 +102,11 @@ static int look_at_directory(const char *prefix, const char *output, struct plac
     /* A signal takes its course when the directory is gone: within half a second. */
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
     int r = -1;
-    place->path = scratch_dir_create(prefix, output);
+    place->path = temp_dir_create(prefix, output);
     if (place->path) {
         disk_probe(place->path, &place->disk);
         (void)look_at_space(place);
-        r = scratch_dir_remove(place->path);
+        r = temp_dir_remove(place->path);
         if (r < 0)
             diag_error("cannot remove the temporary directory '%s': %s", place->path,
                        strerror(errno));
@@ -316,7 +316,7 @@ static void print_warnings(const struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
     const struct sort_plan *plan = &pl->plan;
-    uint64_t available = machine_memory_available();
+    uint64_t available = memory_available();
     char need[32], have[32];
     if (available < s->memory_bytes)
         print_line("warning", "%zu MiB of memory may be used, but only %" PRIu64 " are free: give "

@@ -47,12 +47,12 @@ static const char *look_up(const char *name, void *arg)
 
 void machine_facts_gather(struct machine_facts *facts)
 {
-    struct machine_cgroup cgroup;
-    machine_cgroup_read(&cgroup);
+    struct cgroup cgroup;
+    cgroup_read(&cgroup);
     *facts = (struct machine_facts){
         .n_cpus = count_cpus(),
         .cgroup_cpus = cgroup.cpus,
-        .available_bytes = machine_memory_of_kernel(),
+        .available_bytes = memory_of_kernel(),
         .cgroup_bytes = cgroup.free_bytes,
         .address_bytes = address_limit(),
     };

@@ -27,7 +27,7 @@ struct sampler {
     struct sort_rules rules;
     struct bam_reader *reader;
     struct bam_key_template *ends;
-    struct bam_batch *batch;
+    struct batch *batch;
     struct bam_piece piece;
     struct bgzf_coder bgzf;
     struct temp_coder temp;
@@ -63,17 +63,17 @@ static const char *format_name(const htsFormat *format)
 static int index_records(struct sampler *s, size_t to, size_t n_records, const uint8_t *source)
 {
     struct plan_sample *sample = s->sample;
-    struct bam_batch_problem problem;
+    struct batch_problem problem;
     struct content_sum sum = {0};
     size_t n_bytes = to - s->batch->walk_at;
     if (n_records == 0) return 0;
-    struct bam_batch_part *part =
-        bam_batch_add_part(s->batch, to, n_records, sample->n_records);
+    struct batch_part *part =
+        batch_add_part(s->batch, to, n_records, sample->n_records);
     if (!part) return no_memory();
     part->source = source;
     double start = thread_cpu_seconds();
     int n_refs = sam_hdr_nref(bam_reader_header(s->reader));
-    if (bam_batch_index_part(part, n_refs, &sum, &problem) < 0) {
+    if (batch_index_part(part, n_refs, &sum, &problem) < 0) {
         input_damage_refused(bam_reader_name(s->reader), &problem);
         return -1;
     }
@@ -86,7 +86,7 @@ static int index_records(struct sampler *s, size_t to, size_t n_records, const u
 /* Whole records from the end of the last part on. */
 static int take_raw(struct sampler *s)
 {
-    const struct bam_batch *batch = s->batch;
+    const struct batch *batch = s->batch;
     size_t at = batch->walk_at, n_records = 0;
     while (batch->raw_end - at >= BAM_RECORD_FIXED_BYTES) {
         size_t n_bytes = bam_record_bytes(batch->mem + at);
@@ -104,14 +104,14 @@ static int take_lines(struct sampler *s)
     double start = thread_cpu_seconds();
     sam_chunk_parse(lines, bam_reader_header(s->reader), s->record);
     s->sample->decode_seconds += since(start);
-    size_t room = bam_batch_room(s->batch), n_bytes = 0, n_records = 0;
+    size_t room = batch_room(s->batch), n_bytes = 0, n_records = 0;
     while (n_records < lines->n_records) {
         size_t next = n_bytes + bam_record_bytes(lines->raw + n_bytes);
         if (next > room) break;
         n_bytes = next;
         n_records++;
     }
-    bam_batch_append(s->batch, n_bytes);
+    batch_append(s->batch, n_bytes);
     if (index_records(s, s->batch->raw_end, n_records, lines->raw) < 0) return -1;
     if (n_records < lines->n_records || !lines->problem) return 0;
     if (lines->problem == sam_chunk_no_memory) return no_memory();
@@ -124,12 +124,12 @@ static int take_lines(struct sampler *s)
 static int take_piece(struct sampler *s)
 {
     struct plan_sample *sample = s->sample;
-    struct bam_batch *batch = s->batch;
+    struct batch *batch = s->batch;
     uint8_t *raw = batch->mem + batch->raw_end;
     bool is_text = bam_reader_is_text(s->reader);
     double start = thread_cpu_seconds(), start_of_waiting = monotonic_seconds();
     int r = bam_reader_next(s->reader, &s->piece, raw, is_text ? TEXT_BYTES : PIECE_BYTES,
-                            bam_batch_room(batch));
+                            batch_room(batch));
     sample->decode_seconds += since(start);
     sample->read_seconds += monotonic_seconds() - start_of_waiting - since(start);
     sample->whole = r == BAM_READER_END;
@@ -142,7 +142,7 @@ static int take_piece(struct sampler *s)
         return -1;
     }
     sample->decode_seconds += since(start);
-    bam_batch_append(batch, s->piece.raw_bytes);
+    batch_append(batch, s->piece.raw_bytes);
     return take_raw(s) < 0 ? -1 : 1;
 }
 
@@ -159,8 +159,8 @@ static int sort_sample(struct sampler *s)
 {
     struct plan_sample *sample = s->sample;
     double start = thread_cpu_seconds();
-    sample->memory_ratio = (double)bam_batch_used_bytes(s->batch) / (double)sample->raw_bytes;
-    if (bam_batch_sort(s->batch, &s->space) < 0) return no_memory();
+    sample->memory_ratio = (double)batch_used_bytes(s->batch) / (double)sample->raw_bytes;
+    if (batch_sort(s->batch, &s->space) < 0) return no_memory();
     sample->sort_seconds += since(start);
     s->sorted = malloc(sample->raw_bytes);
     if (!s->sorted) return no_memory();
@@ -278,9 +278,9 @@ static int prepare(struct sampler *s)
         if (!s->ends) return no_memory();
         s->rules.template_ends = s->ends;
     }
-    s->sample->memory_at_worst = bam_batch_memory_at_worst(s->rules.order);
+    s->sample->memory_at_worst = batch_memory_at_worst(s->rules.order);
     s->record = bam_init1();
-    s->batch = bam_batch_create(&s->rules, NULL, BATCH_BYTES);
+    s->batch = batch_create(&s->rules, NULL, BATCH_BYTES);
     return s->record && s->batch ? 0 : no_memory();
 }
 
@@ -297,7 +297,7 @@ int plan_sample_take(const struct plan_sample_settings *settings, struct plan_sa
         divide_seconds(sample);
     }
     bam_piece_release(&s.piece);
-    bam_batch_destroy(s.batch);
+    batch_destroy(s.batch);
     bam_reader_close(s.reader);
     bam_key_template_destroy(s.ends);
     bgzf_coder_release(&s.bgzf);

@@ -108,7 +108,7 @@ void sort_options_init(struct sort_options *options, enum sort_dialect dialect)
             .rules = {.minhash = {.k = MINHASH_K}},
         },
     };
-    (void)size_option_parse(DEFAULT_MEMORY, &options->thread_memory_bytes);
+    (void)size_parse(DEFAULT_MEMORY, &options->thread_memory_bytes);
 }
 
 /* Parses a whole decimal number; what does not fit a long is the nearest that does. */
@@ -129,7 +129,7 @@ static int parse_int(const char *option, const char *text, long low, long high, 
 
 static int parse_memory(const char *option, const char *text, uint64_t *n_bytes)
 {
-    if (size_option_parse(text, n_bytes) < 0) {
+    if (size_parse(text, n_bytes) < 0) {
         diag_error("option %s takes a size such as 768M (K, M, G or T)%s, not '%s'", option,
                    strcmp(option, "--max-memory") == 0 ? " or auto" : "", text);
         return -1;
@@ -237,7 +237,7 @@ static int parse_input_size(const char *text, struct sort_settings *s)
         s->compaction = COMPACTION_AUTO;
     else if (strcmp(text, "off") == 0)
         s->compaction = COMPACTION_OFF;
-    else if (size_option_parse(text, &s->input_bytes) < 0) {
+    else if (size_parse(text, &s->input_bytes) < 0) {
         diag_error("option -s takes a size such as 512G (K, M, G or T), auto or off, not '%s'",
                    text);
         return -1;
@@ -470,12 +470,12 @@ static int finish_memory(struct sort_options *o)
     uint64_t total = o->total_memory_bytes ? o->total_memory_bytes
                                            : o->thread_memory_bytes * s->n_threads;
     const char *test_budget = getenv(TEST_BUDGET_VARIABLE);
-    if (test_budget && size_option_parse(test_budget, &total) < 0) {
+    if (test_budget && size_parse(test_budget, &total) < 0) {
         diag_error(TEST_BUDGET_VARIABLE " takes a size such as 1M, not '%s'", test_budget);
         return -1;
     }
     const char *test_batch = getenv(TEST_BATCH_VARIABLE);
-    if (test_batch && size_option_parse(test_batch, &s->test_batch_bytes) < 0) {
+    if (test_batch && size_parse(test_batch, &s->test_batch_bytes) < 0) {
         diag_error(TEST_BATCH_VARIABLE " takes a size such as 1M, not '%s'", test_batch);
         return -1;
     }

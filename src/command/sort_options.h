@@ -64,7 +64,7 @@ int sort_options_parse(struct sort_options *options, int argc, char **argv);
 
 /* Takes from a store what was not given, and refuses what contradicts it. The store outlives the
    options. Returns 0, or -1 after a message. */
-int sort_options_adopt(struct sort_options *options, const struct kept_store *store);
+int sort_options_adopt(struct sort_options *options, const struct checkpoint *store);
 void sort_options_release(struct sort_options *options);
 
 void sort_options_print_usage(const struct sort_options *options, FILE *to);

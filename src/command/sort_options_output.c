@@ -198,7 +198,7 @@ int sort_options_choose_output(struct sort_options *o)
         diag_no_memory();
         return -1;
     }
-    s->asked_output = (struct store_output){
+    s->asked_output = (struct checkpoint_output){
         .format = o->format_text,
         .level = level,
         .n_options = o->n_output_texts,

@@ -47,7 +47,7 @@ static bool same_file(const char *a, const char *b)
 }
 
 /* True if the order that was asked for is that of the store. */
-static bool same_order(const struct sort_options *o, const struct store_record *record)
+static bool same_order(const struct sort_options *o, const struct checkpoint_record *record)
 {
     const struct sort_rules *a = &o->settings.rules, *b = &record->rules;
     const struct minhash_settings *m = &a->minhash, *n = &b->minhash;
@@ -72,10 +72,10 @@ static bool may_have_format(const char *name, const char *option)
            (by_name.format != sam || by_name.compression == by_option.compression);
 }
 
-int sort_options_adopt(struct sort_options *o, const struct kept_store *store)
+int sort_options_adopt(struct sort_options *o, const struct checkpoint *store)
 {
-    const struct store_record *record = &store->record;
-    const struct store_output *output = &record->output;
+    const struct checkpoint_record *record = &store->record;
+    const struct checkpoint_output *output = &record->output;
     struct sort_settings *s = &o->settings;
     if ((o->order_given || o->minimiser_given) && !same_order(o, record)) {
         diag_error("cannot resume '%s' in another order: its runs are sorted; leave the order out",

@@ -128,7 +128,7 @@ static void write_machine(struct json_writer *json)
 {
     struct utsname system;
     bool known = uname(&system) == 0;
-    uint64_t available = machine_memory_available();
+    uint64_t available = memory_available();
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     json_begin_object(json, "machine");
     json_string(json, "host", known ? system.nodename : NULL);

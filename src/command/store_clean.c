@@ -49,22 +49,22 @@ static uint64_t count_bytes(int dir_fd, bool below)
     return n_bytes;
 }
 
-static const char *describe_state(const struct store_dir *dir, struct found *found)
+static const char *describe_state(const struct checkpoint_dir *dir, struct found *found)
 {
-    struct store_record record;
+    struct checkpoint_record record;
     const char *problem;
-    if (!store_dir_has_record(dir)) return "useless";
-    if (store_dir_read(dir, &record, &problem) < 0) return "damaged";
+    if (!checkpoint_dir_has_record(dir)) return "useless";
+    if (checkpoint_dir_read(dir, &record, &problem) < 0) return "damaged";
     found->part = record.directory + 1;
     found->n_parts = record.n_directories;
-    const char *state = record.state == STORE_LOADED ? "complete"
-                        : record.state == STORE_LOADING && record.can_read_again ? "resumable"
+    const char *state = record.state == CHECKPOINT_LOADED ? "complete"
+                        : record.state == CHECKPOINT_LOADING && record.can_read_again ? "resumable"
                                                                                  : "partial";
-    store_record_release(&record);
+    checkpoint_record_release(&record);
     return state;
 }
 
-static void look_at(const struct store_dir *dir, struct found *found)
+static void look_at(const struct checkpoint_dir *dir, struct found *found)
 {
     struct stat st;
     *found = (struct found){.n_parts = 1};
@@ -123,7 +123,7 @@ static bool is_stillborn(const char *path, struct found *found)
 /* Removes a directory and says what it was. Returns -1 after a message. */
 static int remove_and_print(const char *path, bool remove, const struct found *found)
 {
-    int r = remove ? scratch_dir_remove(path) : 0;
+    int r = remove ? temp_dir_remove(path) : 0;
     if (r < 0) diag_error("cannot remove '%s': %s", path, strerror(errno));
     print_found(path, found, remove && r == 0 ? ", removed" : "");
     return r;
@@ -132,19 +132,19 @@ static int remove_and_print(const char *path, bool remove, const struct found *f
 /* Lists one directory, if it is ours, and removes it. Returns -1 after a message. */
 static int clean_one(const char *path, bool remove, unsigned *n_found)
 {
-    struct store_dir dir;
+    struct checkpoint_dir dir;
     struct found found = {.state = "in use", .n_parts = 1};
     const char *problem;
     bool is_left = false;
-    int r = store_dir_open_patiently(path, &dir, &problem);
-    if (r == STORE_DIR_FOREIGN && !is_stillborn(path, &found)) return 0;
+    int r = checkpoint_dir_open_patiently(path, &dir, &problem);
+    if (r == CHECKPOINT_FOREIGN && !is_stillborn(path, &found)) return 0;
     ++*n_found;
-    if (r == STORE_DIR_CLOSED) {
+    if (r == CHECKPOINT_CLOSED) {
         diag_error("'%s' %s", path, problem);
         return -1;
     }
-    if (r == STORE_DIR_FOREIGN) return remove_and_print(path, remove, &found);
-    if (r == STORE_DIR_BUSY) {
+    if (r == CHECKPOINT_FOREIGN) return remove_and_print(path, remove, &found);
+    if (r == CHECKPOINT_BUSY) {
         (void)printf("%-10s %8s %12s     ", found.state, "", "");
         print_path(path);
         (void)putchar('\n');
@@ -159,7 +159,7 @@ static int clean_one(const char *path, bool remove, unsigned *n_found)
     }
     /* It stays locked until it is gone: nobody can resume it meanwhile. */
     r = remove_and_print(path, remove, &found);
-    store_dir_close(&dir);
+    checkpoint_dir_close(&dir);
     return is_left ? -1 : r;
 }
 
@@ -167,14 +167,14 @@ static int clean_below(const char *path, bool remove, unsigned *n_found)
 {
     char **names;
     int r = 0;
-    ssize_t n = scratch_dir_list(path, &names);
+    ssize_t n = temp_dir_list(path, &names);
     if (n < 0 && errno == ENOMEM)
         diag_no_memory();
     else if (n < 0)
         diag_error("cannot look into '%s': %s", path, strerror(errno));
     if (n < 0) return -1;
     for (ssize_t i = 0; i < n; i++) {
-        char *each = scratch_dir_path(path, names[i]);
+        char *each = temp_dir_path(path, names[i]);
         if (each) {
             if (clean_one(each, remove, n_found) < 0) r = -1;
         } else {
@@ -204,7 +204,7 @@ int store_clean(const char *path, bool remove)
         return -1;
     }
     const char *slash = strrchr(name, '/');
-    int r = scratch_dir_is_name(slash ? slash + 1 : name) ? clean_one(name, remove, &n_found) : 0;
+    int r = temp_dir_is_name(slash ? slash + 1 : name) ? clean_one(name, remove, &n_found) : 0;
     if (r == 0 && n_found == 0) r = clean_below(path, remove, &n_found);
     if (r == 0 && n_found == 0) {
         (void)printf("no temporary data of rocksort in '");

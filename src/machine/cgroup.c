@@ -58,7 +58,7 @@ struct memory_names {
 };
 
 static void look_at_memory(const struct group *group, const struct memory_names *names,
-                           struct machine_cgroup *limits)
+                           struct cgroup *limits)
 {
     uint64_t limit, used;
     if (!read_number(group, names->limit, &limit)) return;
@@ -70,7 +70,7 @@ static void look_at_memory(const struct group *group, const struct memory_names 
     if (left < limits->free_bytes) limits->free_bytes = left;
 }
 
-static void take_quota(int64_t quota, int64_t period, struct machine_cgroup *limits)
+static void take_quota(int64_t quota, int64_t period, struct cgroup *limits)
 {
     if (quota <= 0 || period <= 0) return;
     double cpus = (double)quota / (double)period;
@@ -78,7 +78,7 @@ static void take_quota(int64_t quota, int64_t period, struct machine_cgroup *lim
 }
 
 /* v1: two files, the quota -1 if there is none. */
-static void look_at_cpus_1(const struct group *group, struct machine_cgroup *limits)
+static void look_at_cpus_1(const struct group *group, struct cgroup *limits)
 {
     uint64_t period;
     int64_t quota = -1;
@@ -91,7 +91,7 @@ static void look_at_cpus_1(const struct group *group, struct machine_cgroup *lim
 }
 
 /* v2: "200000 100000", or "max 100000". */
-static void look_at_cpus_2(const struct group *group, struct machine_cgroup *limits)
+static void look_at_cpus_2(const struct group *group, struct cgroup *limits)
 {
     int64_t quota, period;
     FILE *file = open_file(group, "cpu.max");
@@ -103,7 +103,7 @@ static void look_at_cpus_2(const struct group *group, struct machine_cgroup *lim
 
 enum kind { MEMORY_1, CPU_1, BOTH_2 };
 
-static void look_at_group(const struct group *group, enum kind kind, struct machine_cgroup *limits)
+static void look_at_group(const struct group *group, enum kind kind, struct cgroup *limits)
 {
     static const struct memory_names names_1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
                                                 "total_inactive_file"};
@@ -117,7 +117,7 @@ static void look_at_group(const struct group *group, enum kind kind, struct mach
 
 /* A group and all above it. */
 static void look_upwards(const char *root, char *path, enum kind kind,
-                         struct machine_cgroup *limits)
+                         struct cgroup *limits)
 {
     for (;;) {
         look_at_group(&(struct group){root, path}, kind, limits);
@@ -137,9 +137,9 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-void machine_cgroup_read_at(const char *list, const char *root, struct machine_cgroup *limits)
+void cgroup_read_at(const char *list, const char *root, struct cgroup *limits)
 {
-    *limits = (struct machine_cgroup){0, UINT64_MAX, UINT64_MAX};
+    *limits = (struct cgroup){0, UINT64_MAX, UINT64_MAX};
     FILE *file = fopen(list, "r");
     char line[PATH_BYTES], below[PATH_BYTES], path[PATH_BYTES];
     while (file && fgets(line, sizeof line, file)) {
@@ -168,7 +168,7 @@ void machine_cgroup_read_at(const char *list, const char *root, struct machine_c
     if (file) (void)fclose(file);
 }
 
-void machine_cgroup_read(struct machine_cgroup *limits)
+void cgroup_read(struct cgroup *limits)
 {
-    machine_cgroup_read_at("/proc/self/cgroup", "/sys/fs/cgroup", limits);
+    cgroup_read_at("/proc/self/cgroup", "/sys/fs/cgroup", limits);
 }

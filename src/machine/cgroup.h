@@ -10,16 +10,16 @@
 
 #include <stdint.h>
 
-struct machine_cgroup {
+struct cgroup {
     double cpus;                /* CPU time that may be used in a second; 0: no limit */
     uint64_t limit_bytes;       /* of memory, page cache included; UINT64_MAX: no limit */
     uint64_t free_bytes;        /* ... less what is used and is not unused page cache */
 };
 
 /* Of this process. */
-void machine_cgroup_read(struct machine_cgroup *limits);
+void cgroup_read(struct cgroup *limits);
 
 /* The same from a list as in /proc/self/cgroup and a hierarchy as in /sys/fs/cgroup, for tests. */
-void machine_cgroup_read_at(const char *list, const char *root, struct machine_cgroup *limits);
+void cgroup_read_at(const char *list, const char *root, struct cgroup *limits);
 
 #endif

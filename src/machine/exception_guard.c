@@ -15,6 +15,7 @@
 #include "machine/exception_guard.h"
 
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -121,10 +122,12 @@ void exception_guard_begin(void (*clean_up)(void *arg), void *arg)
     struct sigaction action = {.sa_handler = on_abort};
     (void)sigaction(SIGABRT, &action, &guard.abort_before);
     atomic_store(&guard.active, true);
+    xalloc_on_failure(exception_guard_no_memory);
 }
 
 void exception_guard_end(void)
 {
+    xalloc_on_failure(NULL);
     atomic_store(&guard.active, false);
     if (guard.before) (void)set_handler(guard.before);
     (void)sigaction(SIGABRT, &guard.abort_before, NULL);

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-uint64_t machine_memory_of_kernel(void)
+uint64_t memory_of_kernel(void)
 {
     FILE *file = fopen("/proc/meminfo", "r");
     if (!file) return UINT64_MAX;
@@ -18,10 +18,10 @@ uint64_t machine_memory_of_kernel(void)
     return kib << 10;
 }
 
-uint64_t machine_memory_available(void)
+uint64_t memory_available(void)
 {
-    struct machine_cgroup limits;
-    machine_cgroup_read(&limits);
-    uint64_t available = machine_memory_of_kernel();
+    struct cgroup limits;
+    cgroup_read(&limits);
+    uint64_t available = memory_of_kernel();
     return limits.limit_bytes < available ? limits.limit_bytes : available;
 }

@@ -10,9 +10,9 @@
  * Bytes that programs and page cache may take: MemAvailable of the kernel, or the limit of a memory
  * cgroup (v1 or v2, such as a container's) if that is less. UINT64_MAX: unknown. Any thread.
  */
-uint64_t machine_memory_available(void);
+uint64_t memory_available(void);
 
 /* MemAvailable alone, whatever the limits of this process. */
-uint64_t machine_memory_of_kernel(void);
+uint64_t memory_of_kernel(void);
 
 #endif

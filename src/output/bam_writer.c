@@ -35,7 +35,7 @@ struct bam_writer {
     int raw_fd;                 /* ... once more; -1: no regular file */
     uint64_t writing_back;      /* bytes that the kernel has been told to write */
     /* CRAM */
-    struct output_pump pump;
+    struct cram_pump pump;
     hFILE *pump_in;             /* until `file` takes it over */
     bool has_pump;
     samFile *file;
@@ -91,7 +91,7 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
     writer->settings = *settings;
     writer->raw_fd = -1;
     writer->has_pump = !bam_writer_takes_bytes(&settings->format);
-    if (writer->has_pump && output_pump_open(&writer->pump, &writer->pump_in) < 0) {
+    if (writer->has_pump && cram_pump_open(&writer->pump, &writer->pump_in) < 0) {
         diag_error("cannot make a pipe for the CRAM output: %s", strerror(errno));
         free(writer);
         return NULL;
@@ -197,7 +197,7 @@ static int start_cram(struct bam_writer *writer)
     const htsFormat *format = &settings->format;
     char mode[8] = "wc";
     if (settings->level >= 0) mode[2] = (char)('0' + settings->level);
-    output_pump_set_target(&writer->pump, writer->raw);
+    cram_pump_set_target(&writer->pump, writer->raw);
     writer->file = hts_hopen(writer->pump_in, writer->name, mode);
     if (!writer->file) return -1;
     writer->pump_in = NULL;
@@ -220,7 +220,7 @@ bool bam_writer_needs_pump(const struct bam_writer *writer)
 
 void bam_writer_pump(struct bam_writer *writer)
 {
-    output_pump_run(&writer->pump);
+    cram_pump_run(&writer->pump);
 }
 
 void bam_writer_expect(struct bam_writer *writer, uint64_t raw_bytes)
@@ -320,7 +320,7 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
     errno = 0;
     if (!writer->has_pump) return !complete || write_end(writer) == 0 ? 0 : write_error(writer);
     /* Closing CRAM writes what is buffered and an end marker: half a result would look complete. */
-    if (!complete) output_pump_discard(&writer->pump);
+    if (!complete) cram_pump_discard(&writer->pump);
     int r = writer->file ? sam_close(writer->file) : 0;
     if (writer->pump_in && hclose(writer->pump_in) < 0) r = -1;
     writer->file = NULL;
@@ -352,7 +352,7 @@ int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result
     }
     const struct output_path *path = writer->settings.path;
     errno = 0;
-    if (writer->has_pump) output_pump_close(&writer->pump);
+    if (writer->has_pump) cram_pump_close(&writer->pump);
     uint64_t n_bytes = (uint64_t)htell(writer->raw);
     int r = hclose(writer->raw);        /* writes what is buffered */
     if (r < 0) (void)write_error(writer);
@@ -372,7 +372,7 @@ void bam_writer_abort(struct bam_writer *writer, struct bam_writer_result *resul
     *result = (struct bam_writer_result){0};
     if (!writer) return;
     result->lost_reader = writer->lost_reader;
-    if (writer->has_pump) output_pump_close(&writer->pump);
+    if (writer->has_pump) cram_pump_close(&writer->pump);
     if (writer->raw) hclose_abruptly(writer->raw);
     if (writer->file_exists) output_path_drop(writer->settings.path);
     free_writer(writer);

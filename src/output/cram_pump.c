@@ -9,7 +9,7 @@
 
 enum { PIPE_BYTES = 1 << 20, CHUNK_BYTES = 256 << 10 };
 
-int output_pump_open(struct output_pump *pump, hFILE **from)
+int cram_pump_open(struct cram_pump *pump, hFILE **from)
 {
     int fds[2];
     char *chunk = malloc(CHUNK_BYTES);
@@ -34,17 +34,17 @@ int output_pump_open(struct output_pump *pump, hFILE **from)
     return 0;
 }
 
-void output_pump_set_target(struct output_pump *pump, hFILE *target)
+void cram_pump_set_target(struct cram_pump *pump, hFILE *target)
 {
     atomic_store(&pump->target, target);
 }
 
-void output_pump_discard(struct output_pump *pump)
+void cram_pump_discard(struct cram_pump *pump)
 {
     atomic_store(&pump->discarding, true);
 }
 
-void output_pump_run(struct output_pump *pump)
+void cram_pump_run(struct cram_pump *pump)
 {
     char *chunk = pump->chunk;
     int error = 0;
@@ -62,7 +62,7 @@ void output_pump_run(struct output_pump *pump)
     }
 }
 
-void output_pump_close(struct output_pump *pump)
+void cram_pump_close(struct cram_pump *pump)
 {
     (void)close(pump->read_fd);
     free(pump->chunk);

@@ -5,7 +5,7 @@
  * and crashes. So it writes into a pipe, and a thread of ours carries the bytes to the file; after
  * the first error, or on request, it throws them away.
  *
- * Order of calls: open; output_pump_run in a thread of its own, until the writing end is closed;
+ * Order of calls: open; cram_pump_run in a thread of its own, until the writing end is closed;
  * meanwhile set_target, before anything is written, and at any time discard, or a look at `error`;
  * after the thread has ended, close.
  */
@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct output_pump {
+struct cram_pump {
     int read_fd;
     char *chunk;                /* on its way */
     hFILE *_Atomic target;      /* borrowed */
@@ -26,14 +26,14 @@ struct output_pump {
 
 /* Makes the pipe. Returns 0, or -1 with errno set. *from, which the caller closes, takes what is to
    go to the target. */
-int output_pump_open(struct output_pump *pump, hFILE **from);
-void output_pump_set_target(struct output_pump *pump, hFILE *target);
-void output_pump_run(struct output_pump *pump);
+int cram_pump_open(struct cram_pump *pump, hFILE **from);
+void cram_pump_set_target(struct cram_pump *pump, hFILE *target);
+void cram_pump_run(struct cram_pump *pump);
 
 /* What comes from now on goes nowhere. */
-void output_pump_discard(struct output_pump *pump);
+void cram_pump_discard(struct cram_pump *pump);
 
 /* Closes the reading end and frees the memory. */
-void output_pump_close(struct output_pump *pump);
+void cram_pump_close(struct cram_pump *pump);
 
 #endif

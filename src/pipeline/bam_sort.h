@@ -53,10 +53,10 @@ struct sort_settings {
     bool keep_store;
     bool no_resume;             /* the store need not outlive the process */
     unsigned durable_after_seconds;     /* nor a power failure before it is so old; 0: at once */
-    const struct kept_store *resumed;   /* goes on with this store, or NULL; the inputs, order and
+    const struct checkpoint *resumed;   /* goes on with this store, or NULL; the inputs, order and
                                            header are its own */
     bool partial;               /* ... without what of its input is not there */
-    struct store_output asked_output;   /* the output as the options have it, for the store */
+    struct checkpoint_output asked_output;   /* the output as the options have it, for the store */
     bool add_pg;
     const char *command_line;   /* for @PG CL */
     bool progress;              /* where no terminal shows it, a line every progress_seconds */

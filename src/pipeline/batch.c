@@ -17,10 +17,10 @@ static size_t align_up(size_t n, size_t alignment)
     return (n + alignment - 1) & ~(alignment - 1);
 }
 
-struct bam_batch *bam_batch_create(const struct sort_rules *rules, uint8_t *mem,
+struct batch *batch_create(const struct sort_rules *rules, uint8_t *mem,
                                    size_t mem_bytes)
 {
-    struct bam_batch *batch = calloc(1, sizeof *batch);
+    struct batch *batch = calloc(1, sizeof *batch);
     if (!batch) return NULL;
     batch->rules = rules;
     batch->mem = mem;
@@ -36,20 +36,20 @@ struct bam_batch *bam_batch_create(const struct sort_rules *rules, uint8_t *mem,
         batch->mem = fresh;
         batch->owns_mem = true;
     }
-    bam_batch_reset(batch, 0);
+    batch_reset(batch, 0);
     return batch;
 }
 
-static void free_parts(struct bam_batch *batch)
+static void free_parts(struct batch *batch)
 {
     while (batch->parts) {
-        struct bam_batch_part *part = batch->parts;
+        struct batch_part *part = batch->parts;
         batch->parts = part->next;
         free(part);
     }
 }
 
-void bam_batch_destroy(struct bam_batch *batch)
+void batch_destroy(struct batch *batch)
 {
     if (!batch) return;
     free_parts(batch);
@@ -57,7 +57,7 @@ void bam_batch_destroy(struct bam_batch *batch)
     free(batch);
 }
 
-void bam_batch_reset(struct bam_batch *batch, size_t gap_bytes)
+void batch_reset(struct batch *batch, size_t gap_bytes)
 {
     free_parts(batch);
     batch->last_part = &batch->parts;
@@ -85,7 +85,7 @@ static size_t index_bytes_at_worst(enum sort_order order, size_t raw_bytes)
     return sort_order_is_fixed(order) ? raw_bytes / 2 : 2 * raw_bytes;
 }
 
-double bam_batch_memory_at_worst(enum sort_order order)
+double batch_memory_at_worst(enum sort_order order)
 {
     return 1 + (double)index_bytes_at_worst(order, 1000) / 1000;
 }
@@ -102,13 +102,13 @@ static size_t gap_index_bytes(enum sort_order order, size_t gap_bytes)
     return sort_order_is_fixed(order) ? 0 : index_bytes_at_worst(order, gap_bytes);
 }
 
-size_t bam_batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes)
+size_t batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes)
 {
     return gap_bytes + gap_index_bytes(order, gap_bytes) + raw_bytes +
            index_bytes_at_worst(order, raw_bytes) + 4096;
 }
 
-size_t bam_batch_room(const struct bam_batch *batch)
+size_t batch_room(const struct batch *batch)
 {
     /* Workers first take from the top and then count bytes as indexed; reading in the opposite
        order errs on the safe side. */
@@ -120,13 +120,13 @@ size_t bam_batch_room(const struct bam_batch *batch)
     return top > taken ? raw_bytes_at_worst(batch->rules->order, top - taken) : 0;
 }
 
-void bam_batch_append(struct bam_batch *batch, size_t raw_bytes)
+void batch_append(struct batch *batch, size_t raw_bytes)
 {
     batch->raw_end += raw_bytes;
     atomic_fetch_add(&batch->unindexed_bytes, raw_bytes);
 }
 
-void bam_batch_prepend(struct bam_batch *batch, const uint8_t *bytes, size_t n_bytes)
+void batch_prepend(struct batch *batch, const uint8_t *bytes, size_t n_bytes)
 {
     batch->gap_is_open = false;
     batch->raw_begin -= n_bytes;
@@ -135,10 +135,10 @@ void bam_batch_prepend(struct bam_batch *batch, const uint8_t *bytes, size_t n_b
     atomic_fetch_add(&batch->unindexed_bytes, n_bytes);
 }
 
-struct bam_batch_part *bam_batch_add_part(struct bam_batch *batch, size_t to, size_t n_records,
+struct batch_part *batch_add_part(struct batch *batch, size_t to, size_t n_records,
                                           uint64_t first_record)
 {
-    struct bam_batch_part *part = calloc(1, sizeof *part);
+    struct batch_part *part = calloc(1, sizeof *part);
     if (!part) return NULL;
     part->batch = batch;
     part->from = batch->mem + batch->walk_at;
@@ -154,12 +154,12 @@ struct bam_batch_part *bam_batch_add_part(struct bam_batch *batch, size_t to, si
 }
 
 /* Takes n_bytes from the upper end. */
-static void *take_from_top(struct bam_batch *batch, size_t n_bytes)
+static void *take_from_top(struct batch *batch, size_t n_bytes)
 {
     return batch->mem + (atomic_fetch_sub(&batch->top, n_bytes) - n_bytes);
 }
 
-static void index_fixed(struct bam_batch_part *part, struct content_sum *sum)
+static void index_fixed(struct batch_part *part, struct content_sum *sum)
 {
     const struct sort_rules *rules = part->batch->rules;
     struct sort_entry *entry = take_from_top(part->batch, part->n_records * sizeof *entry);
@@ -172,10 +172,10 @@ static void index_fixed(struct bam_batch_part *part, struct content_sum *sum)
     }
 }
 
-static int index_keyed(struct bam_batch_part *part, struct content_sum *sum,
-                       struct bam_batch_problem *problem)
+static int index_keyed(struct batch_part *part, struct content_sum *sum,
+                       struct batch_problem *problem)
 {
-    struct bam_batch *batch = part->batch;
+    struct batch *batch = part->batch;
     const struct sort_rules *rules = batch->rules;
     size_t total_bytes = 0;
     problem->record = part->first_record;
@@ -202,10 +202,10 @@ static int index_keyed(struct bam_batch_part *part, struct content_sum *sum,
     return 0;
 }
 
-int bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs, struct content_sum *sum,
-                         struct bam_batch_problem *problem)
+int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
+                         struct batch_problem *problem)
 {
-    *problem = (struct bam_batch_problem){.record = part->first_record};
+    *problem = (struct batch_problem){.record = part->first_record};
     if (part->source) memcpy(part->from, part->source, (size_t)(part->to - part->from));
     for (const uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
         problem->text = bam_record_check(rec, n_refs);
@@ -223,9 +223,9 @@ int bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs, struct con
 }
 
 /* Gathers the entries of all parts, in input order. */
-static void gather_entries(const struct bam_batch *batch, struct sort_entry *out)
+static void gather_entries(const struct batch *batch, struct sort_entry *out)
 {
-    for (const struct bam_batch_part *part = batch->parts; part; part = part->next) {
+    for (const struct batch_part *part = batch->parts; part; part = part->next) {
         if (sort_order_is_fixed(batch->rules->order)) {
             memcpy(out, part->index, part->n_records * sizeof *out);
             out += part->n_records;
@@ -240,7 +240,7 @@ static void gather_entries(const struct bam_batch *batch, struct sort_entry *out
     }
 }
 
-int bam_batch_sort(struct bam_batch *batch, struct merge_space *space)
+int batch_sort(struct batch *batch, struct merge_space *space)
 {
     size_t n = batch->n_records;
     if (n > 0) {
@@ -258,12 +258,12 @@ int bam_batch_sort(struct bam_batch *batch, struct merge_space *space)
     return 0;
 }
 
-size_t bam_batch_raw_bytes(const struct bam_batch *batch)
+size_t batch_raw_bytes(const struct batch *batch)
 {
     return batch->walk_at - batch->raw_begin;
 }
 
-size_t bam_batch_used_bytes(const struct bam_batch *batch)
+size_t batch_used_bytes(const struct batch *batch)
 {
     return batch->raw_end + atomic_load(&batch->result_bytes) + batch->mem_bytes -
            atomic_load(&batch->top);

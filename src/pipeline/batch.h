@@ -7,15 +7,15 @@
  *
  * Raw bytes are appended at raw_end by one thread, the filler, possibly before they are there (a
  * worker inflates them later). Once the bytes of some whole records are there, the filler adds them
- * as a part; bam_batch_index_part, run by a worker, checks these records and writes their entries
- * or keys below `top`. bam_batch_room sees to it that both ends never meet. When all parts are
+ * as a part; batch_index_part, run by a worker, checks these records and writes their entries
+ * or keys below `top`. batch_room sees to it that both ends never meet. When all parts are
  * indexed the batch is sorted, after which it is read-only.
  *
  * The gap takes the beginning of a record whose end is in this batch but whose beginning was in the
  * previous one: the straddler. How long that is shows only when the walk gets there, after bytes
  * were appended behind the gap, so that there must be room for the index of a gap full of record.
  *
- * Ownership: the batch owns its parts, and its memory if it was allocated by bam_batch_create.
+ * Ownership: the batch owns its parts, and its memory if it was allocated by batch_create.
  */
 #ifndef ROCKSORT_PIPELINE_BATCH_H
 #define ROCKSORT_PIPELINE_BATCH_H
@@ -26,18 +26,18 @@
 
 #include <stdatomic.h>
 
-struct bam_batch;
+struct batch;
 
 /* Why a record cannot be taken. */
-struct bam_batch_problem {
+struct batch_problem {
     const char *text;                   /* of a damaged record, or of one without its sort key */
     uint64_t record;                    /* number in the input, from 0 */
     const char *read_name;              /* in the batch; NULL: the record is damaged */
 };
 
-struct bam_batch_part {
-    struct bam_batch *batch;
-    struct bam_batch_part *next;
+struct batch_part {
+    struct batch *batch;
+    struct batch_part *next;
     uint8_t *from, *to;                 /* whole records */
     size_t n_records;
     uint64_t first_record;              /* number of the first in the input, from 0 */
@@ -48,7 +48,7 @@ struct bam_batch_part {
     void *index;                        /* sort_entry or keyed_record sequence, below `top` */
 };
 
-struct bam_batch {
+struct batch {
     /* fixed after creation */
     uint8_t *mem;
     size_t mem_bytes;
@@ -56,11 +56,11 @@ struct bam_batch {
     const struct sort_rules *rules;
     /* filler only, until the batch is sorted */
     size_t gap_bytes;
-    bool gap_is_open;                   /* bam_batch_prepend is still to come */
+    bool gap_is_open;                   /* batch_prepend is still to come */
     size_t raw_begin, raw_end;
     size_t walk_at;                     /* end of the last part */
     size_t n_records;
-    struct bam_batch_part *parts, **last_part;
+    struct batch_part *parts, **last_part;
     /* filler and workers */
     _Atomic size_t top;
     _Atomic size_t unindexed_bytes;     /* raw bytes whose entries are still to come */
@@ -77,33 +77,33 @@ struct bam_batch {
 
 /* Makes a batch with mem_bytes (8 KiB at least) of its own, or on given memory. The rules outlive
    it. NULL without memory. */
-struct bam_batch *bam_batch_create(const struct sort_rules *rules, uint8_t *mem,
+struct batch *batch_create(const struct sort_rules *rules, uint8_t *mem,
                                    size_t mem_bytes);
-void bam_batch_destroy(struct bam_batch *batch);
+void batch_destroy(struct batch *batch);
 
 /* Empties the batch; its first raw byte will be at gap_bytes. */
-void bam_batch_reset(struct bam_batch *batch, size_t gap_bytes);
+void batch_reset(struct batch *batch, size_t gap_bytes);
 
 /* Raw bytes that can still be appended, whatever records they turn out to be. */
-size_t bam_batch_room(const struct bam_batch *batch);
+size_t batch_room(const struct batch *batch);
 
 /* Memory that a batch needs in which raw_bytes can be appended behind a gap. */
-size_t bam_batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes);
+size_t batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes);
 
 /* Memory that a raw byte is counted with as long as it is not indexed. */
-double bam_batch_memory_at_worst(enum sort_order order);
+double batch_memory_at_worst(enum sort_order order);
 
 /* Claims the next raw_bytes. */
-void bam_batch_append(struct bam_batch *batch, size_t raw_bytes);
+void batch_append(struct batch *batch, size_t raw_bytes);
 
 /*
  * Moves bytes to just below raw_begin, which must be untouched: at most gap_bytes of them. Once for
  * each batch, before its first part, with no bytes if no record lies across its beginning.
  */
-void bam_batch_prepend(struct bam_batch *batch, const uint8_t *bytes, size_t n_bytes);
+void batch_prepend(struct batch *batch, const uint8_t *bytes, size_t n_bytes);
 
 /* Adds n_records whole records that end at `to`, an offset into mem; NULL without memory. */
-struct bam_batch_part *bam_batch_add_part(struct bam_batch *batch, size_t to, size_t n_records,
+struct batch_part *batch_add_part(struct batch *batch, size_t to, size_t n_records,
                                           uint64_t first_record);
 
 /*
@@ -111,14 +111,14 @@ struct bam_batch_part *bam_batch_add_part(struct bam_batch *batch, size_t to, si
  * n_refs references, adds them to *sum and indexes them. Returns 0, or -1 with the reason in
  * *problem.
  */
-int bam_batch_index_part(struct bam_batch_part *part, int32_t n_refs, struct content_sum *sum,
-                         struct bam_batch_problem *problem);
+int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
+                         struct batch_problem *problem);
 
 /* Sorts a batch all of whose parts are indexed. Returns 0, or -1 without memory. */
-int bam_batch_sort(struct bam_batch *batch, struct merge_space *space);
+int batch_sort(struct batch *batch, struct merge_space *space);
 
 /* Raw bytes and all bytes in use. */
-size_t bam_batch_raw_bytes(const struct bam_batch *batch);
-size_t bam_batch_used_bytes(const struct bam_batch *batch);
+size_t batch_raw_bytes(const struct batch *batch);
+size_t batch_used_bytes(const struct batch *batch);
 
 #endif

@@ -40,20 +40,20 @@ int prepare_batches(struct pipeline *p)
 void release_batches(struct pipeline *p)
 {
     for (size_t i = p->sealed.n_spilled; i < p->sealed.n; i++)
-        bam_batch_destroy(p->sealed.batches[i]);
-    for (size_t i = 0; i < p->n_free_batches; i++) bam_batch_destroy(p->free_batches[i]);
+        batch_destroy(p->sealed.batches[i]);
+    for (size_t i = 0; i < p->n_free_batches; i++) batch_destroy(p->free_batches[i]);
     free(p->sealed.batches);
     free(p->free_batches);
     if (p->arena) (void)munmap(p->arena, p->arena_bytes);
 }
 
 /* With the lock held: a batch on a fresh stretch of the arena; NULL without memory. */
-static struct bam_batch *make_batch(struct pipeline *p)
+static struct batch *make_batch(struct pipeline *p)
 {
     size_t huge = (size_t)2 << 20;
     uint8_t *base = (uint8_t *)(((uintptr_t)p->arena + huge - 1) & ~(uintptr_t)(huge - 1));
-    struct bam_batch *batch =
-        bam_batch_create(&p->rules, base + p->n_made_batches * p->budget.batch_bytes,
+    struct batch *batch =
+        batch_create(&p->rules, base + p->n_made_batches * p->budget.batch_bytes,
                          p->budget.batch_bytes);
     if (batch) p->n_made_batches++;
     return batch;
@@ -70,9 +70,9 @@ bool may_take_batch(const struct pipeline *p)
            (n_used < budget->n_batches && p->sealed.n == p->sealed.n_spilled);
 }
 
-struct bam_batch *take_batch(struct pipeline *p)
+struct batch *take_batch(struct pipeline *p)
 {
-    struct bam_batch *batch = NULL;
+    struct batch *batch = NULL;
     pipeline_lock(p);
     while (!pipeline_failed(p) && !may_take_batch(p)) {
         if (!p->reader_waits) {
@@ -91,10 +91,10 @@ struct bam_batch *take_batch(struct pipeline *p)
     return batch;
 }
 
-static void retire_batch(struct pipeline *p, struct bam_batch *batch)
+static void retire_batch(struct pipeline *p, struct batch *batch)
 {
     (void)madvise(batch->mem, batch->mem_bytes, MADV_DONTNEED);
-    bam_batch_destroy(batch);
+    batch_destroy(batch);
     p->n_made_batches--;
     p->n_to_retire--;
     mem_budget_set_batches(&p->budget, p->budget.n_batches - 1);
@@ -112,11 +112,11 @@ void retire_batches(struct pipeline *p, unsigned n)
         retire_batch(p, p->free_batches[--p->n_free_batches]);
 }
 
-void free_batch(struct pipeline *p, struct bam_batch *batch)
+void free_batch(struct pipeline *p, struct batch *batch)
 {
     if (batch->owns_mem) {
         p->large_bytes -= batch->mem_bytes;
-        bam_batch_destroy(batch);
+        batch_destroy(batch);
     } else if (p->n_to_retire > 0) {
         retire_batch(p, batch);
     } else {

@@ -18,14 +18,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void resume_describe(const struct stat *st, struct store_input *input)
+void resume_describe(const struct stat *st, struct checkpoint_input *input)
 {
     int64_t ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
     input->n_bytes = (uint64_t)st->st_size;
     input->mtime_ns = ns < 0 ? 0 : ns;
 }
 
-bool resume_describe_file(const char *path, struct store_input *input)
+bool resume_describe_file(const char *path, struct checkpoint_input *input)
 {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return false;
@@ -51,7 +51,7 @@ int resume_remember_inputs(struct pipeline *p)
     if (!p->input_files) return pipeline_no_memory(p);
     p->can_read_again = bam_inputs_can_seek(p->inputs);
     for (size_t i = 0; i < s->n_inputs; i++) {
-        struct store_input *input = &p->input_files[i];
+        struct checkpoint_input *input = &p->input_files[i];
         /* Not what its name stands for now: reading its header took a moment. */
         const struct stat *st = bam_inputs_file(p->inputs, i);
         if (st && strcmp(s->inputs[i], "-") != 0) {
@@ -72,18 +72,18 @@ int resume_remember_inputs(struct pipeline *p)
 }
 
 /* Describes the FASTA file of -I; its path is to be freed. */
-static struct store_input describe_fasta(const struct pipeline *p)
+static struct checkpoint_input describe_fasta(const struct pipeline *p)
 {
-    struct store_input fasta = {0};
+    struct checkpoint_input fasta = {0};
     const char *path = p->settings->minhash_fasta;
     if (path && resume_describe_file(path, &fasta)) fasta.path = realpath(path, NULL);
     if (path && !fasta.path) fasta.path = strdup(path);
     return fasta;
 }
 
-static int make_id(char id[STORE_ID_BYTES + 1])
+static int make_id(char id[CHECKPOINT_ID_BYTES + 1])
 {
-    uint8_t bytes[STORE_ID_BYTES / 2];
+    uint8_t bytes[CHECKPOINT_ID_BYTES / 2];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return -1;
     for (size_t i = 0; i < sizeof bytes; i++) (void)sprintf(id + 2 * i, "%02x", bytes[i]);
     return 0;
@@ -120,7 +120,7 @@ static bool text_has_references(const char *text, sam_hdr_t *header)
 }
 
 /* Adds to a record what the text lacks. */
-static int list_references(struct pipeline *p, struct store_record *record)
+static int list_references(struct pipeline *p, struct checkpoint_record *record)
 {
     if (text_has_references(record->header, p->header)) return 0;
     size_t n = (size_t)p->n_refs;
@@ -137,13 +137,13 @@ static int list_references(struct pipeline *p, struct store_record *record)
 
 /* Writes the record into all directories. One that has no space is left without. Returns how many
    have it; errno is set unless all do. */
-static size_t write_to_all(struct pipeline *p, struct store_record *record)
+static size_t write_to_all(struct pipeline *p, struct checkpoint_record *record)
 {
     size_t n_written = 0;
     int error = 0;
     for (size_t i = 0; i < p->n_scratch_paths; i++) {
         record->directory = (unsigned)i;
-        if (store_dir_write(p->scratch_paths[i], record) == 0)
+        if (checkpoint_dir_write(p->scratch_paths[i], record) == 0)
             n_written++;
         else
             error = errno;
@@ -162,11 +162,11 @@ char **resume_absolute_paths(const struct pipeline *p)
     return paths;
 }
 
-int resume_write_record(struct pipeline *p, enum store_state state)
+int resume_write_record(struct pipeline *p, enum checkpoint_state state)
 {
     const struct sort_settings *s = p->settings;
     char *output = s->output ? resume_output_name(p) : NULL, **paths = resume_absolute_paths(p);
-    struct store_record record = {
+    struct checkpoint_record record = {
         .program = ROCKSORT_VERSION,
         .id = p->store_id,
         .state = state,
@@ -180,7 +180,7 @@ int resume_write_record(struct pipeline *p, enum store_state state)
         .n_inputs = p->n_input_files,
         .inputs = p->input_files,
         .output = s->asked_output,
-        .header = state == STORE_LOADING ? p->header_text : header_text(p),
+        .header = state == CHECKPOINT_LOADING ? p->header_text : header_text(p),
     };
     record.output.path = output;
     record.output.write_index = s->index_path != NULL;
@@ -188,7 +188,7 @@ int resume_write_record(struct pipeline *p, enum store_state state)
     if (s->resumed && !s->output) record.output = s->resumed->record.output;
     record.output.temporary = p->output.temporary;
     record.output.index_temporary = p->index_output.temporary;
-    if (state != STORE_LOADING) {
+    if (state != CHECKPOINT_LOADING) {
         record.n_runs = p->n_runs;
         record.sum = p->sum_in;
     }
@@ -203,7 +203,7 @@ int resume_write_record(struct pipeline *p, enum store_state state)
             diag_warning("cannot write '%s/" SCRATCH_RECORD_NAME "': %s; %s", p->scratch_paths[0],
                          strerror(errno),
                          r == 0                   ? "it is in the other directories"
-                         : state == STORE_LOADING ? "if this sort fails it cannot be resumed"
+                         : state == CHECKPOINT_LOADING ? "if this sort fails it cannot be resumed"
                                                   : "if this sort fails it is tried again");
     } else {
         (void)pipeline_no_memory(p);
@@ -216,7 +216,7 @@ int resume_write_record(struct pipeline *p, enum store_state state)
     return r;
 }
 
-void resume_note_record(struct pipeline *p, enum store_state state, bool *written)
+void resume_note_record(struct pipeline *p, enum checkpoint_state state, bool *written)
 {
     int r = resume_write_record(p, state);
     pipeline_lock(p);
@@ -231,6 +231,6 @@ int resume_begin_store(struct pipeline *p)
         diag_warning("the system has no random numbers: if this sort fails it cannot be resumed");
         return 0;
     }
-    resume_note_record(p, STORE_LOADING, &p->is_recorded);
+    resume_note_record(p, CHECKPOINT_LOADING, &p->is_recorded);
     return pipeline_failed(p) ? -1 : 0;
 }

@@ -25,7 +25,7 @@
 static const char *sync_all(struct pipeline *p)
 {
     for (size_t i = 0; i < p->n_scratch_paths; i++)
-        if (scratch_dir_sync(p->scratch_paths[i], &p->stop_syncing) < 0) return p->scratch_paths[i];
+        if (temp_dir_sync(p->scratch_paths[i], &p->stop_syncing) < 0) return p->scratch_paths[i];
     return NULL;
 }
 

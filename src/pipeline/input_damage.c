@@ -27,7 +27,7 @@ void input_damage_unfit(const char *input, uint64_t number, const char *read_nam
     say(input, number, read_name, "", problem);
 }
 
-void input_damage_refused(const char *input, const struct bam_batch_problem *problem)
+void input_damage_refused(const char *input, const struct batch_problem *problem)
 {
     (problem->read_name ? input_damage_unfit : input_damage_record)(
         input, problem->record + 1, problem->read_name, problem->text);

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-struct bam_batch_problem;
+struct batch_problem;
 struct bam_piece;
 
 /* A record by its number, from 1. The read's name is NULL or empty if it is not known. */
@@ -20,8 +20,8 @@ void input_damage_record(const char *input, uint64_t number, const char *read_na
 void input_damage_unfit(const char *input, uint64_t number, const char *read_name,
                         const char *problem);
 
-/* A record that bam_batch_index_part does not take: one of the two. */
-void input_damage_refused(const char *input, const struct bam_batch_problem *problem);
+/* A record that batch_index_part does not take: one of the two. */
+void input_damage_refused(const char *input, const struct batch_problem *problem);
 
 /* A piece that bam_piece_inflate does not take. */
 void input_damage_piece(const char *input, const struct bam_piece *piece);

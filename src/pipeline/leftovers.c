@@ -22,7 +22,7 @@ static size_t output_length(const char *name)
 }
 
 /* Pipes, which have no time of change, are never the same: /dev/fd/63 is any process's. */
-static bool is_same_file(const struct store_input *a, const struct store_input *b)
+static bool is_same_file(const struct checkpoint_input *a, const struct checkpoint_input *b)
 {
     return a->mtime_ns > 0 && a->mtime_ns == b->mtime_ns && a->n_bytes == b->n_bytes &&
            strcmp(a->path, b->path) == 0;
@@ -30,7 +30,7 @@ static bool is_same_file(const struct store_input *a, const struct store_input *
 
 /* `output`: of this sort; NULL: standard output. */
 static bool is_same_sort(const struct pipeline *p, const char *output,
-                         const struct store_record *record)
+                         const struct checkpoint_record *record)
 {
     const char *other = record->output.path;
     size_t n = output ? output_length(output) : 0;
@@ -44,21 +44,21 @@ static bool is_same_sort(const struct pipeline *p, const char *output,
 /* Where there are no locks nobody knows. */
 static bool is_dead(const char *path)
 {
-    struct store_dir dir;
+    struct checkpoint_dir dir;
     const char *problem;
-    if (store_dir_open(path, &dir, &problem) != STORE_DIR_OK) return false;
+    if (checkpoint_dir_open(path, &dir, &problem) != CHECKPOINT_OK) return false;
     bool locked = dir.is_locked;
-    store_dir_close(&dir);
+    checkpoint_dir_close(&dir);
     return locked;
 }
 
-static void tell(const char *path, const struct store_record *record)
+static void tell(const char *path, const struct checkpoint_record *record)
 {
     const char *output = record->output.path, *to = output ? output : "standard output";
     int n = (int)output_length(to);
     char *real = realpath(path, NULL);
     if (real) path = real;
-    if (record->state == STORE_LOADED || (record->state == STORE_LOADING && record->can_read_again))
+    if (record->state == CHECKPOINT_LOADED || (record->state == CHECKPOINT_LOADING && record->can_read_again))
         diag_note("an earlier sort to '%.*s' has left its runs; to write it: samtools rocksort "
                   "--resume %s%s", n, to, path, output ? "" : " -o FILE");
     else
@@ -69,11 +69,11 @@ static void tell(const char *path, const struct store_record *record)
 
 /* One that lies in several directories is told of once, by the first that has its record: those
    that were full from the beginning have none. */
-static bool is_first_part(const struct store_record *record)
+static bool is_first_part(const struct checkpoint_record *record)
 {
     bool is_first = true;
     for (size_t i = 0; i < record->directory && is_first; i++) {
-        char *path = scratch_dir_path(record->directories[i], SCRATCH_RECORD_NAME);
+        char *path = temp_dir_path(record->directories[i], SCRATCH_RECORD_NAME);
         is_first = path && access(path, F_OK) != 0;
         free(path);
     }
@@ -82,19 +82,19 @@ static bool is_first_part(const struct store_record *record)
 
 static void look_at(const struct pipeline *p, const char *output, const char *path)
 {
-    struct store_record record;
-    if (store_dir_peek(path, &record) != STORE_DIR_OK) return;
+    struct checkpoint_record record;
+    if (checkpoint_dir_peek(path, &record) != CHECKPOINT_OK) return;
     if (is_first_part(&record) && is_same_sort(p, output, &record) && is_dead(path))
         tell(path, &record);
-    store_record_release(&record);
+    checkpoint_record_release(&record);
 }
 
 static void look_into(const struct pipeline *p, const char *output, const char *parent)
 {
     char **names;
-    ssize_t n = scratch_dir_list(parent, &names);
+    ssize_t n = temp_dir_list(parent, &names);
     for (ssize_t i = 0; i < n; i++) {
-        char *path = scratch_dir_path(parent, names[i]);
+        char *path = temp_dir_path(parent, names[i]);
         if (path) look_at(p, output, path);
         free(path);
         free(names[i]);

@@ -33,8 +33,8 @@ struct loader {
     struct pipeline *p;
     struct bam_reader *reader;  /* of the input at hand */
     bool is_text;
-    struct bam_batch *filling;  /* pieces are appended here */
-    struct bam_batch *walking;  /* the oldest piece is here: `filling` or the batch before it */
+    struct batch *filling;  /* pieces are appended here */
+    struct batch *walking;  /* the oldest piece is here: `filling` or the batch before it */
     struct load_piece *ring;
     unsigned n_ring, ring_at, ring_used, most_used;
     size_t ring_text_bytes;     /* lines in the ring, as read */
@@ -47,7 +47,7 @@ struct loader {
 };
 
 /* Appends a batch to the list of those that may be spilled, and lets it be sorted. */
-static int seal_batch(struct loader *ld, struct bam_batch *batch)
+static int seal_batch(struct loader *ld, struct batch *batch)
 {
     struct pipeline *p = ld->p;
     struct batch_list *list = &p->sealed;
@@ -66,10 +66,10 @@ static int seal_batch(struct loader *ld, struct bam_batch *batch)
 }
 
 /* Adds the next n_records of the input, up to `to`, to a batch; NULL after a message. */
-static struct bam_batch_part *add_part(struct loader *ld, struct bam_batch *batch, size_t to,
+static struct batch_part *add_part(struct loader *ld, struct batch *batch, size_t to,
                                        size_t n_records)
 {
-    struct bam_batch_part *part = bam_batch_add_part(batch, to, n_records, ld->n_records);
+    struct batch_part *part = batch_add_part(batch, to, n_records, ld->n_records);
     if (part) {
         part->input = bam_reader_name(ld->reader);
         ld->n_records += n_records;
@@ -85,7 +85,7 @@ static struct bam_batch_part *add_part(struct loader *ld, struct bam_batch *batc
  */
 static int walk_records(struct loader *ld, const struct load_piece *piece)
 {
-    struct bam_batch *batch = piece->batch;
+    struct batch *batch = piece->batch;
     size_t end = piece->raw_at + piece->input.raw_bytes, at = batch->walk_at, n_records = 0;
     size_t rec_bytes = 0;
     bool is_damaged = false;
@@ -99,7 +99,7 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
         n_records++;
     }
     if (n_records > 0) {
-        struct bam_batch_part *part = add_part(ld, batch, at, n_records);
+        struct batch_part *part = add_part(ld, batch, at, n_records);
         if (!part) return -1;
         ld->at = (struct input_position){bam_inputs_number(ld->p->inputs),
                                          bam_piece_offset(&piece->input, at - piece->raw_at),
@@ -139,7 +139,7 @@ static int wait_for_ring(struct loader *ld)
 static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t record_bytes)
 {
     struct pipeline *p = ld->p;
-    struct bam_batch *old = ld->filling;
+    struct batch *old = ld->filling;
     if (wait_for_ring(ld) < 0) return -1;
     size_t filled = old->raw_end - old->raw_begin;
     size_t raw_bytes = filled + record_bytes + 2 * BGZF_MAX_BYTES;
@@ -150,11 +150,11 @@ static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t rec
     pipeline_unlock(p);
     if (fair > 4 * record_bytes) fair = 4 * record_bytes;
     if (raw_bytes < fair) raw_bytes = fair;
-    size_t size = bam_batch_bytes_for(p->rules.order, tail_bytes, raw_bytes);
+    size_t size = batch_bytes_for(p->rules.order, tail_bytes, raw_bytes);
     if (size < old->mem_bytes) size = old->mem_bytes;
-    struct bam_batch *larger = bam_batch_create(&p->rules, NULL, size);
+    struct batch *larger = batch_create(&p->rules, NULL, size);
     if (!larger) return pipeline_no_memory(p);
-    bam_batch_reset(larger, tail_bytes);
+    batch_reset(larger, tail_bytes);
     memcpy(larger->mem + larger->raw_end, old->mem + old->raw_begin, filled);
     for (unsigned i = 0; i < ld->ring_used; i++) {
         struct load_piece *piece = &ld->ring[(ld->ring_at + i) % ld->n_ring];
@@ -162,7 +162,7 @@ static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t rec
         piece->raw_at += larger->raw_begin - old->raw_begin;
         piece->batch = larger;
     }
-    bam_batch_append(larger, filled);
+    batch_append(larger, filled);
     ld->filling = larger;
     pipeline_lock(p);
     p->large_bytes += larger->mem_bytes;
@@ -176,7 +176,7 @@ static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t rec
 static int walk_next_batch(struct loader *ld)
 {
     struct pipeline *p = ld->p;
-    struct bam_batch *left = ld->walking;
+    struct batch *left = ld->walking;
     const uint8_t *tail = left->mem + left->walk_at;
     size_t tail_bytes = left->raw_end - left->walk_at;
     if (tail_bytes > ld->filling->gap_bytes) {
@@ -184,7 +184,7 @@ static int walk_next_batch(struct loader *ld)
         if (move_to_larger_batch(ld, tail_bytes, record_bytes) < 0) return -1;
     }
     ld->walking = ld->filling;
-    bam_batch_prepend(ld->walking, tail, tail_bytes);
+    batch_prepend(ld->walking, tail, tail_bytes);
     left->raw_end = left->walk_at;
     if (left->n_records > 0) return seal_batch(ld, left);
     /* Not one whole record fitted: the batch never was. */
@@ -201,10 +201,10 @@ static int place_records(struct loader *ld, struct load_piece *piece, const uint
                          size_t n_bytes, size_t n_records)
 {
     struct pipeline *p = ld->p;
-    struct bam_batch *batch = ld->filling;
-    bam_batch_append(batch, n_bytes);
+    struct batch *batch = ld->filling;
+    batch_append(batch, n_bytes);
     ld->n_bytes += n_bytes;
-    struct bam_batch_part *part = add_part(ld, batch, batch->raw_end, n_records);
+    struct batch_part *part = add_part(ld, batch, batch->raw_end, n_records);
     if (!part) return -1;
     part->source = records;
     part->source_owner = piece;
@@ -222,7 +222,7 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
     size_t bytes_left = lines->raw_bytes, n_left = lines->n_records;
     lines->n_records = 0;       /* nobody hands them out again (end_early) */
     while (n_left > 0) {
-        size_t room = bam_batch_room(ld->filling), n_bytes = bytes_left, n = n_left;
+        size_t room = batch_room(ld->filling), n_bytes = bytes_left, n = n_left;
         if (n_bytes > room) {
             /* As many as fit, which is none when the batch is full. */
             for (n_bytes = n = 0; n_bytes + bam_record_bytes(at + n_bytes) <= room; n++)
@@ -319,24 +319,24 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes)
         if (walk_oldest(ld) < 0) return -1;
     if (ld->walking != ld->filling && walk_next_batch(ld) < 0) return -1;
     estimate_input(ld);
-    struct bam_batch *next = take_batch(p);
+    struct batch *next = take_batch(p);
     if (!next) return -1;
     size_t gap_bytes = 2 * ld->max_record_bytes, most = next->mem_bytes / 8;
     if (gap_bytes < MIN_GAP_BYTES) gap_bytes = MIN_GAP_BYTES;
-    bam_batch_reset(next, (gap_bytes < most ? gap_bytes : most) & ~(size_t)15);
+    batch_reset(next, (gap_bytes < most ? gap_bytes : most) & ~(size_t)15);
     ld->filling = next;
     if (!ld->walking) {
         ld->walking = next;
-        bam_batch_prepend(next, NULL, 0);       /* the first of all */
+        batch_prepend(next, NULL, 0);       /* the first of all */
     }
-    if (bam_batch_room(next) >= room_bytes) return 0;
+    if (batch_room(next) >= room_bytes) return 0;
     bool walked_here = ld->walking == next;
     if (move_to_larger_batch(ld, next->gap_bytes, room_bytes) < 0) return -1;
     if (walked_here) {
         ld->walking = ld->filling;
-        bam_batch_prepend(ld->filling, NULL, 0);
+        batch_prepend(ld->filling, NULL, 0);
     }
-    if (bam_batch_room(ld->filling) >= room_bytes) return 0;
+    if (batch_room(ld->filling) >= room_bytes) return 0;
     return pipeline_no_memory(p);
 }
 
@@ -373,18 +373,18 @@ static int fetch_lines(struct loader *ld)
 static int fetch_piece(struct loader *ld)
 {
     struct pipeline *p = ld->p;
-    struct bam_batch *batch = ld->filling;
+    struct batch *batch = ld->filling;
     struct load_piece *piece = take_slot(ld);
     if (!piece) return BAM_READER_ERROR;
     double start = monotonic_seconds();
     int r = bam_reader_next(ld->reader, &piece->input, batch->mem + batch->raw_end,
-                            p->budget.piece_bytes, bam_batch_room(batch));
+                            p->budget.piece_bytes, batch_room(batch));
     ld->input_seconds += monotonic_seconds() - start;
     if (r != BAM_READER_PIECE) return r;
     piece->batch = batch;
     piece->raw_at = batch->raw_end;
     piece->done = piece->input.compressed_bytes == 0;
-    bam_batch_append(batch, piece->input.raw_bytes);
+    batch_append(batch, piece->input.raw_bytes);
     ld->n_bytes += piece->input.raw_bytes;
     ld->ring_used++;
     if (!piece->done && pipeline_submit(p, inflate_job, piece) < 0) return BAM_READER_ERROR;
@@ -431,7 +431,7 @@ static int load_one_input(struct loader *ld)
 static int end_early(struct loader *ld)
 {
     struct pipeline *p = ld->p;
-    struct bam_batch *last;
+    struct batch *last;
     while (ld->ring_used > 0 && walk_oldest(ld) == 0) continue;
     if (wait_for_ring(ld) < 0) return -1;
     pipeline_lock(p);
@@ -500,8 +500,8 @@ int load_input(struct pipeline *p)
     pipeline_unlock(p);
     if (r < 0) {
         /* Unsealed batches belong to nobody else. */
-        if (ld.walking != ld.filling) bam_batch_destroy(ld.walking);
-        bam_batch_destroy(ld.filling);
+        if (ld.walking != ld.filling) batch_destroy(ld.walking);
+        batch_destroy(ld.filling);
     }
     for (unsigned i = 0; ld.ring && i < ld.n_ring; i++) bam_piece_release(&ld.ring[i].input);
     free(ld.ring);

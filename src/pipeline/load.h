@@ -16,7 +16,7 @@
 struct load_piece {
     struct bam_piece input;
     struct bam_reader *reader;
-    struct bam_batch *batch;    /* not for SAM */
+    struct batch *batch;    /* not for SAM */
     size_t raw_at;              /* place in the batch */
     bool done;                  /* under the lock: the raw bytes are there */
     unsigned n_users;           /* under the lock, SAM: the walk, and jobs that copy records */
@@ -26,12 +26,12 @@ struct load_piece {
 void inflate_job(struct pipeline *p, struct worker *worker, void *piece);
 void parse_job(struct pipeline *p, struct worker *worker, void *piece);
 
-/* Job of a bam_batch_part: checks and indexes its records, or copies them there from lines. */
+/* Job of a batch_part: checks and indexes its records, or copies them there from lines. */
 void index_job(struct pipeline *p, struct worker *worker, void *part);
 
 /* One of a batch's jobs is done, or the reader will add no more; after the last the batch is
    sorted. */
-void batch_step_done(struct pipeline *p, struct bam_batch *batch);
+void batch_step_done(struct pipeline *p, struct batch *batch);
 
 /* After an error that is the input's: reading it again would end in the same way. */
 void note_bad_input(struct pipeline *p);

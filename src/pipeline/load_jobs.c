@@ -4,7 +4,7 @@
 #include "pipeline/input_damage.h"
 
 /* Its records are in the sum, and that was all. */
-static void drop_summed_batch(struct pipeline *p, struct bam_batch *batch)
+static void drop_summed_batch(struct pipeline *p, struct batch *batch)
 {
     struct batch_list *list = &p->sealed;
     pipeline_lock(p);
@@ -19,13 +19,13 @@ static void drop_summed_batch(struct pipeline *p, struct bam_batch *batch)
 
 static void sort_job(struct pipeline *p, struct worker *worker, void *arg)
 {
-    struct bam_batch *batch = arg;
+    struct batch *batch = arg;
     if (pipeline_failed(p)) return;
     if (p->settings->sum_only) {
         drop_summed_batch(p, batch);
         return;
     }
-    if (bam_batch_sort(batch, &worker->space) < 0) {
+    if (batch_sort(batch, &worker->space) < 0) {
         (void)pipeline_no_memory(p);
         return;
     }
@@ -34,7 +34,7 @@ static void sort_job(struct pipeline *p, struct worker *worker, void *arg)
     pipeline_unlock(p);
 }
 
-void batch_step_done(struct pipeline *p, struct bam_batch *batch)
+void batch_step_done(struct pipeline *p, struct batch *batch)
 {
     if (atomic_fetch_sub(&batch->n_pending, 1) == 1) (void)pipeline_submit(p, sort_job, batch);
 }
@@ -63,13 +63,13 @@ static void fail_of_input(struct pipeline *p)
 void index_job(struct pipeline *p, struct worker *worker, void *arg)
 {
     (void)worker;
-    struct bam_batch_part *part = arg;
-    struct bam_batch *batch = part->batch;      /* the part is gone after sorting */
+    struct batch_part *part = arg;
+    struct batch *batch = part->batch;      /* the part is gone after sorting */
     struct load_piece *source = part->source_owner;
     struct content_sum sum = {0};
-    struct bam_batch_problem problem;
+    struct batch_problem problem;
     if (pipeline_failed(p)) return;
-    if (bam_batch_index_part(part, p->n_refs, &sum, &problem) < 0) {
+    if (batch_index_part(part, p->n_refs, &sum, &problem) < 0) {
         input_damage_refused(part->input, &problem);
         fail_of_input(p);
         return;

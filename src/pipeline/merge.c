@@ -286,10 +286,10 @@ static int prepare_kept(struct merger *m)
     }
     m->n_kept = n;
     for (size_t i = 0; i < n; i++) {
-        const struct bam_batch *batch = p->sealed.batches[first + i];
+        const struct batch *batch = p->sealed.batches[first + i];
         m->kept[i] = (struct merge_source){batch->entries, batch->n_records,
                                            next_run + (uint32_t)i, 0};
-        raw_bytes[i] = bam_batch_raw_bytes(batch);
+        raw_bytes[i] = batch_raw_bytes(batch);
     }
     ssize_t n_places = find_cut_places(m->order, m->kept, raw_bytes, n,
                                        p->budget.segment_bytes / 8, &m->places);

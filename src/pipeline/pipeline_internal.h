@@ -56,7 +56,7 @@ struct worker {
 
 /* Batches in input order: [0, n_spilled) are in the store, the rest waits. */
 struct batch_list {
-    struct bam_batch **batches;
+    struct batch **batches;
     size_t n, room, n_spilled;
 };
 
@@ -76,10 +76,10 @@ struct pipeline {
     sam_hdr_t *own_header;      /* of a store that is resumed, or NULL: it is the inputs' */
     const char *header_text;    /* a copy, before the order was put into it; resumed: borrowed */
     int32_t n_refs;
-    struct store_input *input_files;    /* for the store's record; NULL: none is written */
+    struct checkpoint_input *input_files;    /* for the store's record; NULL: none is written */
     size_t n_input_files;
     struct input_position start;        /* where reading begins */
-    char store_id[STORE_ID_BYTES + 1];
+    char store_id[CHECKPOINT_ID_BYTES + 1];
     uint32_t *dropped_runs;     /* of a store that is resumed: not part of its chain */
     size_t n_dropped_runs;
     uint8_t *arena;             /* memory of all ordinary batches */
@@ -94,7 +94,7 @@ struct pipeline {
     struct worker *idle_workers;
     size_t n_jobs;              /* submitted and not done */
     double job_seconds;         /* that workers have spent on jobs */
-    struct bam_batch **free_batches;
+    struct batch **free_batches;
     size_t n_free_batches;
     size_t n_made_batches;      /* stretches of the arena that are batches, free or not */
     unsigned n_to_retire;       /* batches whose memory is wanted for something else */
@@ -234,13 +234,13 @@ int prepare_batches(struct pipeline *p);
 void release_batches(struct pipeline *p);
 
 /* Waits for a batch to fill; NULL if the pipeline has failed. */
-struct bam_batch *take_batch(struct pipeline *p);
+struct batch *take_batch(struct pipeline *p);
 
 /* With the lock held: true if the budget has room for another batch. */
 bool may_take_batch(const struct pipeline *p);
 
 /* With the lock held: a batch that nobody uses any more. */
-void free_batch(struct pipeline *p, struct bam_batch *batch);
+void free_batch(struct pipeline *p, struct batch *batch);
 
 /* With the lock held: takes n batches and their memory away for good, as soon as they are free. */
 void retire_batches(struct pipeline *p, unsigned n);
@@ -348,16 +348,16 @@ int resume_begin_store(struct pipeline *p);
 
 /* Writes the record into all directories. Returns 0 if one of them has it, else -1; there is a
    warning unless all have. */
-int resume_write_record(struct pipeline *p, enum store_state state);
+int resume_write_record(struct pipeline *p, enum checkpoint_state state);
 
 /* The same; *written, which other threads look at, tells whether that worked. */
-void resume_note_record(struct pipeline *p, enum store_state state, bool *written);
+void resume_note_record(struct pipeline *p, enum checkpoint_state state, bool *written);
 
 /* What is remembered of a file besides its path: its size and time of change. */
-void resume_describe(const struct stat *st, struct store_input *input);
+void resume_describe(const struct stat *st, struct checkpoint_input *input);
 
 /* The same; false if there is no such regular file. */
-bool resume_describe_file(const char *path, struct store_input *input);
+bool resume_describe_file(const char *path, struct checkpoint_input *input);
 
 /* The output's name, with its index's, for whoever works in another directory, to be freed; NULL
    without memory. Not for standard output. */
@@ -419,7 +419,7 @@ ssize_t find_cut_places(enum sort_order order, const struct merge_source *source
 int verify_prepare(struct pipeline *p, bool *nothing_to_check);
 
 /* In a worker: checks a part that is indexed. Fails the pipeline when all is known. */
-void verify_part(struct pipeline *p, const struct bam_batch_part *part);
+void verify_part(struct pipeline *p, const struct batch_part *part);
 
 /* After the load, whose result is passed: puts what was found into the report. Returns 0 if that
    is known, else -1. */

@@ -67,7 +67,7 @@ int resume_end_load(struct pipeline *p)
     if (!p->store || !p->is_recorded || p->sealed.n > p->sealed.n_spilled || p->is_loaded) return 0;
     /* Of a part that is written the store must not say that it is all. */
     if (!resume_reads_input(p)) return 0;
-    resume_note_record(p, STORE_LOADED, &p->is_loaded);
+    resume_note_record(p, CHECKPOINT_LOADED, &p->is_loaded);
     pipeline_lock(p);
     p->has_all_runs = true;
     pipeline_unlock(p);
@@ -90,7 +90,7 @@ int resume_save_part(struct pipeline *p)
 {
     if (spill_to_fit(p) < 0 || !p->store || !p->is_recorded) return -1;
     if (p->input_is_cut)
-        resume_note_record(p, STORE_PARTIAL, &p->is_loaded);
+        resume_note_record(p, CHECKPOINT_PARTIAL, &p->is_loaded);
     else
         (void)resume_end_load(p);
     return -1;
@@ -155,7 +155,7 @@ static int refuse(const struct pipeline *p, const char *problem)
 }
 
 /* The header as the record has it. */
-static sam_hdr_t *make_header(const struct store_record *record)
+static sam_hdr_t *make_header(const struct checkpoint_record *record)
 {
     if (record->n_references == 0)
         return record->header_bytes > 0 ? sam_hdr_parse(record->header_bytes, record->header)
@@ -228,7 +228,7 @@ static int take_runs(struct pipeline *p, const struct run_label *labels, size_t 
 /* Finds the runs that count. */
 static int follow_labels(struct pipeline *p)
 {
-    const struct store_record *record = &p->settings->resumed->record;
+    const struct checkpoint_record *record = &p->settings->resumed->record;
     struct label_list list = {.p = p};
     int r = run_store_labels(p->store, take_label, &list);
     ssize_t n_chain = r == 0 ? run_labels_chain(list.labels, list.n) : 0;
@@ -237,14 +237,14 @@ static int follow_labels(struct pipeline *p)
     free(list.labels);
     if (r < 0) return -1;
     bool whole = p->n_runs == record->n_runs && content_sum_equal(&p->sum_in, &record->sum);
-    if (record->state != STORE_LOADING && !whole)
+    if (record->state != CHECKPOINT_LOADING && !whole)
         return refuse(p, "it lacks some of its runs; sort the input again");
     return 0;
 }
 
 /* A file that was read must be as it was; `is`: NULL if there is none. */
-static int compare_file(const struct pipeline *p, const struct store_input *was,
-                        const struct store_input *is)
+static int compare_file(const struct pipeline *p, const struct checkpoint_input *was,
+                        const struct checkpoint_input *is)
 {
     if (is && is->n_bytes == was->n_bytes && is->mtime_ns == was->mtime_ns) return 0;
     diag_error("cannot resume '%s': its input '%s' %s; sort it again, or give --partial",
@@ -253,9 +253,9 @@ static int compare_file(const struct pipeline *p, const struct store_input *was,
     return -1;
 }
 
-static int check_file(const struct pipeline *p, const struct store_input *was)
+static int check_file(const struct pipeline *p, const struct checkpoint_input *was)
 {
-    struct store_input is;
+    struct checkpoint_input is;
     return compare_file(p, was, resume_describe_file(was->path, &is) ? &is : NULL);
 }
 
@@ -264,9 +264,9 @@ static int check_file(const struct pipeline *p, const struct store_input *was)
    too. */
 static int check_opened(const struct pipeline *p)
 {
-    const struct store_record *record = &p->settings->resumed->record;
+    const struct checkpoint_record *record = &p->settings->resumed->record;
     for (size_t i = 0; i < record->n_inputs; i++) {
-        struct store_input is;
+        struct checkpoint_input is;
         const struct stat *st = bam_inputs_file(p->inputs, i);
         if (st) resume_describe(st, &is);
         if (compare_file(p, &record->inputs[i], st ? &is : NULL) < 0 ||
@@ -279,7 +279,7 @@ static int check_opened(const struct pipeline *p)
 /* Of a store whose load was cut off: whether reading can go on. */
 static int check_inputs(const struct pipeline *p)
 {
-    const struct store_record *record = &p->settings->resumed->record;
+    const struct checkpoint_record *record = &p->settings->resumed->record;
     if (!record->can_read_again)
         return refuse(p, "its input was cut off and cannot be read on; --partial writes what came");
     if (record->fasta.path && check_file(p, &record->fasta) < 0) return -1;
@@ -290,7 +290,7 @@ static int check_inputs(const struct pipeline *p)
 
 static int take_directories(struct pipeline *p)
 {
-    const struct kept_store *kept = p->settings->resumed;
+    const struct checkpoint *kept = p->settings->resumed;
     char **paths = calloc(kept->n_dirs + 1, sizeof *paths);
     if (!paths) return pipeline_no_memory(p);
     for (size_t i = 0; i < kept->n_dirs; i++) {
@@ -310,14 +310,14 @@ static int take_directories(struct pipeline *p)
 bool resume_reads_input(const struct pipeline *p)
 {
     const struct sort_settings *s = p->settings;
-    return !s->resumed || (s->resumed->record.state == STORE_LOADING && !s->partial);
+    return !s->resumed || (s->resumed->record.state == CHECKPOINT_LOADING && !s->partial);
 }
 
 /* Says how much of the input a partial result has. */
 static int accept_partial(const struct pipeline *p)
 {
-    enum store_state state = p->settings->resumed->record.state;
-    if (state == STORE_LOADED) return 0;
+    enum checkpoint_state state = p->settings->resumed->record.state;
+    if (state == CHECKPOINT_LOADED) return 0;
     if (p->sum_in.n_records == 0)
         return refuse(p, "none of its input has come to disk; sort the input again");
     if (!p->settings->partial)
@@ -334,7 +334,7 @@ static int accept_partial(const struct pipeline *p)
 
 int resume_store(struct pipeline *p)
 {
-    const struct store_record *record = &p->settings->resumed->record;
+    const struct checkpoint_record *record = &p->settings->resumed->record;
     bool reads = resume_reads_input(p);
     if (take_directories(p) < 0) return -1;
     memcpy(p->store_id, record->id, sizeof p->store_id);
@@ -344,7 +344,7 @@ int resume_store(struct pipeline *p)
     p->n_refs = sam_hdr_nref(p->header);
     p->header_text = record->header;
     if (reads && check_inputs(p) < 0) return -1;
-    for (size_t i = 0; i < p->n_scratch_paths; i++) scratch_dir_tidy(p->scratch_paths[i]);
+    for (size_t i = 0; i < p->n_scratch_paths; i++) temp_dir_tidy(p->scratch_paths[i]);
     if (store_open(p) < 0 || follow_labels(p) < 0) return -1;
     if (reads && (p->start.offset == INPUT_OFFSET_UNKNOWN || p->start.input >= record->n_inputs))
         return refuse(p, "it does not say where reading is to go on; sort the input again");
@@ -355,7 +355,7 @@ int resume_store(struct pipeline *p)
     if (!reads && accept_partial(p) < 0) return -1;
     pipeline_lock(p);
     p->is_recorded = true;
-    p->is_loaded = record->state == STORE_LOADED;
+    p->is_loaded = record->state == CHECKPOINT_LOADED;
     p->can_read_again = record->can_read_again;
     pipeline_unlock(p);
     /* Names what this process will leave if it is killed. */

@@ -35,8 +35,8 @@ static int make_scratch_dirs(struct pipeline *p)
         /* Under the lock: the signal thread must see every directory that exists. */
         pipeline_lock(p);
         const char *output = p->output.final ? s->output : NULL;    /* is there a place beside? */
-        char *path = scratch_dir_create(s->temp_prefixes[i], output);
-        if (path) p->lock_fds[p->n_scratch_paths] = store_dir_claim(path);
+        char *path = temp_dir_create(s->temp_prefixes[i], output);
+        if (path) p->lock_fds[p->n_scratch_paths] = checkpoint_dir_claim(path);
         int error = errno;
         if (path) p->scratch_paths[p->n_scratch_paths++] = path;
         pipeline_unlock(p);
@@ -52,10 +52,10 @@ static int make_scratch_dirs(struct pipeline *p)
 void store_remove_directory(struct pipeline *p, size_t i)
 {
     const char *path = p->scratch_paths[i];
-    bool removed = scratch_dir_remove(path) == 0;
+    bool removed = temp_dir_remove(path) == 0;
     if (p->lock_fds && p->lock_fds[i] >= 0) (void)close(p->lock_fds[i]);
     /* With so few open files (ulimit -n 6) that this one was missing. */
-    if (!removed && scratch_dir_remove(path) < 0)
+    if (!removed && temp_dir_remove(path) < 0)
         diag_left("warning: cannot remove the temporary directory '%s': %s", path,
                   strerror(errno));
 }
@@ -186,7 +186,7 @@ static void lengthen_runs(struct pipeline *p)
 int store_open(struct pipeline *p)
 {
     if (p->store) return 0;
-    const struct kept_store *resumed = p->settings->resumed;
+    const struct checkpoint *resumed = p->settings->resumed;
     if (!resumed && make_scratch_dirs(p) < 0) return -1;
     pipeline_lock(p);
     uint64_t n_bytes = store_expected_bytes(p);

@@ -222,7 +222,7 @@ static int spill_packs(struct spill *spill, const struct cut_place *places, size
     return r;
 }
 
-static int prepare_spill(struct spill *spill, struct bam_batch **batches, size_t n)
+static int prepare_spill(struct spill *spill, struct batch **batches, size_t n)
 {
     struct pipeline *p = spill->p;
     spill->n_ring = p->budget.n_packs;
@@ -235,7 +235,7 @@ static int prepare_spill(struct spill *spill, struct bam_batch **batches, size_t
     for (size_t i = 0; i < n; i++) {
         spill->sources[i] = (struct merge_source){batches[i]->entries, batches[i]->n_records,
                                                   (uint32_t)i, 0};
-        spill->raw_bytes[i] = bam_batch_raw_bytes(batches[i]);
+        spill->raw_bytes[i] = batch_raw_bytes(batches[i]);
     }
     for (unsigned i = 0; i < spill->n_ring; i++) {
         spill->ring[i].spill = spill;
@@ -258,7 +258,7 @@ static void release_spill(struct spill *spill)
 }
 
 /* What the run says of itself, from its batches. */
-static void make_label(struct spill *spill, struct bam_batch **batches, size_t n)
+static void make_label(struct spill *spill, struct batch **batches, size_t n)
 {
     struct run_label *label = &spill->label;
     label->run = spill->run;
@@ -302,7 +302,7 @@ static int write_run(struct spill *spill, const struct cut_place *places, size_t
 }
 
 /* Writes n sorted batches as one run. */
-static int spill_run(struct pipeline *p, struct bam_batch **batches, size_t n)
+static int spill_run(struct pipeline *p, struct batch **batches, size_t n)
 {
     struct spill spill = {.p = p, .run = p->next_run};
     struct cut_place *places = NULL;
@@ -328,7 +328,7 @@ static int spill_run(struct pipeline *p, struct bam_batch **batches, size_t n)
         pipeline_lock(p);
         p->n_runs++;
         p->last_run = p->next_run++;
-        for (size_t i = 0; i < n; i++) p->spilled_bytes += bam_batch_raw_bytes(batches[i]);
+        for (size_t i = 0; i < n; i++) p->spilled_bytes += batch_raw_bytes(batches[i]);
         pipeline_unlock(p);
     }
     p->open_bytes += spill.max_block_bytes;
@@ -348,7 +348,7 @@ static bool oldest_are_sorted(const struct pipeline *p, size_t n)
 /* Spills the n oldest batches and makes them free. */
 static int spill_oldest(struct pipeline *p, size_t n)
 {
-    struct bam_batch **oldest = malloc(n * sizeof *oldest);
+    struct batch **oldest = malloc(n * sizeof *oldest);
     if (!oldest) return pipeline_no_memory(p);
     pipeline_lock(p);
     while (!oldest_are_sorted(p, n) && !pipeline_failed(p))
@@ -400,7 +400,7 @@ size_t batches_kept_bytes(const struct pipeline *p)
 {
     size_t n_bytes = 0;
     for (size_t i = p->sealed.n_spilled; i < p->sealed.n; i++)
-        n_bytes += bam_batch_used_bytes(p->sealed.batches[i]);
+        n_bytes += batch_used_bytes(p->sealed.batches[i]);
     return n_bytes;
 }
 

@@ -60,7 +60,7 @@ static void report_problem(struct pipeline *p, const struct order_problem *probl
     pipeline_fail(p);
 }
 
-void verify_part(struct pipeline *p, const struct bam_batch_part *part)
+void verify_part(struct pipeline *p, const struct batch_part *part)
 {
     struct verification *v = p->verification;
     if (!v || pipeline_failed(p)) return;

@@ -14,29 +14,29 @@ static int refuse(const char *path, const char *problem)
 
 /* Takes the record of another directory of the store if it says more: the states are written one
    directory after the other. */
-static int compare_records(struct kept_store *store, size_t i)
+static int compare_records(struct checkpoint *store, size_t i)
 {
-    struct store_record other, *record = &store->record;
+    struct checkpoint_record other, *record = &store->record;
     const char *problem;
     /* One that was full when the sort began has none, and no runs. */
-    if (!store_dir_has_record(&store->dirs[i])) return 0;
-    if (store_dir_read(&store->dirs[i], &other, &problem) < 0)
+    if (!checkpoint_dir_has_record(&store->dirs[i])) return 0;
+    if (checkpoint_dir_read(&store->dirs[i], &other, &problem) < 0)
         return refuse(store->dirs[i].path, problem);
     if (strcmp(other.id, record->id) != 0 || other.directory != i ||
         other.n_directories != record->n_directories) {
-        store_record_release(&other);
+        checkpoint_record_release(&other);
         return refuse(store->dirs[i].path, "belongs to another sort; sort the input again");
     }
     if (other.state > record->state) {
-        struct store_record less = *record;
+        struct checkpoint_record less = *record;
         *record = other;
         other = less;
     }
-    store_record_release(&other);
+    checkpoint_record_release(&other);
     return 0;
 }
 
-static int open_others(struct kept_store *store, const char *path)
+static int open_others(struct checkpoint *store, const char *path)
 {
     const char *problem;
     size_t first = store->record.directory;
@@ -48,7 +48,7 @@ static int open_others(struct kept_store *store, const char *path)
             diag_no_memory();
             return -1;
         }
-        int r = store_dir_open_patiently(name, &store->dirs[i], &problem);
+        int r = checkpoint_dir_open_patiently(name, &store->dirs[i], &problem);
         if (r < 0)
             diag_error("cannot resume '%s': its part '%s' %s", path, name, problem);
         free(name);
@@ -57,39 +57,39 @@ static int open_others(struct kept_store *store, const char *path)
     return 0;
 }
 
-struct kept_store *kept_store_open(const char *path)
+struct checkpoint *checkpoint_open(const char *path)
 {
     const char *problem;
-    struct store_dir dir;
-    if (store_dir_open_patiently(path, &dir, &problem) < 0) {
+    struct checkpoint_dir dir;
+    if (checkpoint_dir_open_patiently(path, &dir, &problem) < 0) {
         (void)refuse(path, problem);
         return NULL;
     }
-    struct kept_store *store = calloc(1, sizeof *store);
-    int r = store ? store_dir_read(&dir, &store->record, &problem) : -1;
+    struct checkpoint *store = calloc(1, sizeof *store);
+    int r = store ? checkpoint_dir_read(&dir, &store->record, &problem) : -1;
     if (store && r < 0) (void)refuse(path, problem);
     if (r == 0) store->dirs = calloc(store->record.n_directories, sizeof *store->dirs);
     if (!store || (r == 0 && !store->dirs)) diag_no_memory();
     if (r < 0 || !store->dirs) {
-        if (r == 0) store_record_release(&store->record);
+        if (r == 0) checkpoint_record_release(&store->record);
         free(store);
-        store_dir_close(&dir);
+        checkpoint_dir_close(&dir);
         return NULL;
     }
     store->n_dirs = store->record.n_directories;
     for (size_t i = 0; i < store->n_dirs; i++)
-        store->dirs[i] = (struct store_dir){NULL, -1, -1, false};
+        store->dirs[i] = (struct checkpoint_dir){NULL, -1, -1, false};
     store->dirs[store->record.directory] = dir;
     if (open_others(store, path) == 0) return store;
-    kept_store_close(store);
+    checkpoint_close(store);
     return NULL;
 }
 
-void kept_store_close(struct kept_store *store)
+void checkpoint_close(struct checkpoint *store)
 {
     if (!store) return;
-    for (size_t i = 0; i < store->n_dirs; i++) store_dir_close(&store->dirs[i]);
+    for (size_t i = 0; i < store->n_dirs; i++) checkpoint_dir_close(&store->dirs[i]);
     free(store->dirs);
-    store_record_release(&store->record);
+    checkpoint_record_release(&store->record);
     free(store);
 }

@@ -10,16 +10,16 @@
 
 #include "store/checkpoint_dir.h"
 
-struct kept_store {
-    struct store_record record;
-    struct store_dir *dirs;     /* in the order of the record */
+struct checkpoint {
+    struct checkpoint_record record;
+    struct checkpoint_dir *dirs;     /* in the order of the record */
     size_t n_dirs;
 };
 
 /* `path`: one of the store's directories. */
-struct kept_store *kept_store_open(const char *path);
+struct checkpoint *checkpoint_open(const char *path);
 
 /* Releases the locks; NULL is accepted. */
-void kept_store_close(struct kept_store *store);
+void checkpoint_close(struct checkpoint *store);
 
 #endif

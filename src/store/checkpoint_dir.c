@@ -39,7 +39,7 @@ static bool cannot_lock(void)
     return errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
 }
 
-int store_dir_claim(const char *path)
+int checkpoint_dir_claim(const char *path)
 {
     int dir_fd = open(path, OPEN_DIR);
     if (dir_fd < 0) return -1;
@@ -75,11 +75,11 @@ static void sync_parent(int dir_fd)
     (void)close(fd);
 }
 
-int store_dir_write(const char *path, const struct store_record *record)
+int checkpoint_dir_write(const char *path, const struct checkpoint_record *record)
 {
     kstring_t text = {0, 0, NULL};
     int dir_fd = open(path, OPEN_DIR), fd = -1, r = -1;
-    if (dir_fd >= 0 && store_record_format(record, &text) < 0) {
+    if (dir_fd >= 0 && checkpoint_record_format(record, &text) < 0) {
         errno = ENOMEM;
     } else if (dir_fd >= 0) {
         (void)unlinkat(dir_fd, record_new, 0);
@@ -102,39 +102,39 @@ static bool is_private(const struct stat *st)
 }
 
 /* Opens and locks LOCK. */
-static int lock_dir(struct store_dir *dir, const char **problem)
+static int lock_dir(struct checkpoint_dir *dir, const char **problem)
 {
     struct stat held, there;
     dir->lock_fd = openat(dir->fd, SCRATCH_LOCK_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (dir->lock_fd < 0 && (errno == EROFS || errno == EACCES || errno == EMFILE)) {
         *problem = "cannot be locked; look at permissions, at the disk and 'ulimit -n'";
-        return STORE_DIR_CLOSED;
+        return CHECKPOINT_CLOSED;
     }
     if (dir->lock_fd < 0 || fstat(dir->lock_fd, &held) < 0 || !S_ISREG(held.st_mode) ||
         !is_private(&held)) {
         *problem = "is not a store of rocksort; --clean DIR lists those in DIR";
-        return STORE_DIR_FOREIGN;
+        return CHECKPOINT_FOREIGN;
     }
     dir->is_locked = flock(dir->lock_fd, LOCK_EX | LOCK_NB) == 0;
     if (!dir->is_locked && !cannot_lock()) {
         *problem = "is in use by another rocksort; wait until that has ended";
-        return STORE_DIR_BUSY;
+        return CHECKPOINT_BUSY;
     }
     /* Whoever held it may have removed everything meanwhile. */
     if (fstatat(dir->fd, SCRATCH_LOCK_NAME, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
         there.st_ino != held.st_ino || there.st_dev != held.st_dev) {
         *problem = "has just been removed; sort the input again";
-        return STORE_DIR_BUSY;
+        return CHECKPOINT_BUSY;
     }
-    return STORE_DIR_OK;
+    return CHECKPOINT_OK;
 }
 
-/* Opens a directory; as store_dir_open, without the lock. */
-static int open_dir(const char *path, struct store_dir *dir, const char **problem)
+/* Opens a directory; as checkpoint_dir_open, without the lock. */
+static int open_dir(const char *path, struct checkpoint_dir *dir, const char **problem)
 {
     struct stat st, named;
-    int r = STORE_DIR_FOREIGN;
-    *dir = (struct store_dir){NULL, -1, -1, false};
+    int r = CHECKPOINT_FOREIGN;
+    *dir = (struct checkpoint_dir){NULL, -1, -1, false};
     dir->fd = open(path, OPEN_DIR);
     if (dir->fd < 0) {
         *problem = errno == ENOENT ? "does not exist; --clean DIR lists the stores in DIR"
@@ -150,46 +150,46 @@ static int open_dir(const char *path, struct store_dir *dir, const char **proble
             named.st_dev != st.st_dev)
             *problem = "has just been moved; give its new name";
         else
-            r = STORE_DIR_OK;
+            r = CHECKPOINT_OK;
     }
-    if (r != STORE_DIR_OK) store_dir_close(dir);
+    if (r != CHECKPOINT_OK) checkpoint_dir_close(dir);
     return r;
 }
 
-int store_dir_open(const char *path, struct store_dir *dir, const char **problem)
+int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char **problem)
 {
     int r = open_dir(path, dir, problem);
-    if (r == STORE_DIR_OK && (r = lock_dir(dir, problem)) != STORE_DIR_OK) store_dir_close(dir);
+    if (r == CHECKPOINT_OK && (r = lock_dir(dir, problem)) != CHECKPOINT_OK) checkpoint_dir_close(dir);
     return r;
 }
 
-int store_dir_open_patiently(const char *path, struct store_dir *dir, const char **problem)
+int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir, const char **problem)
 {
     enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
-    int r = store_dir_open(path, dir, problem);
-    for (int i = 0; r == STORE_DIR_BUSY && i < TRIES; i++) {
+    int r = checkpoint_dir_open(path, dir, problem);
+    for (int i = 0; r == CHECKPOINT_BUSY && i < TRIES; i++) {
         (void)usleep(WAIT_MICROSECONDS);
-        r = store_dir_open(path, dir, problem);
+        r = checkpoint_dir_open(path, dir, problem);
     }
     return r;
 }
 
-int store_dir_peek(const char *path, struct store_record *record)
+int checkpoint_dir_peek(const char *path, struct checkpoint_record *record)
 {
     enum { MOST_BYTES = 4 << 20 };      /* the header of an assembly with 100,000 contigs */
-    struct store_dir dir;
+    struct checkpoint_dir dir;
     struct stat st;
     const char *problem;
     int r = open_dir(path, &dir, &problem);
-    if (r != STORE_DIR_OK) return r;
+    if (r != CHECKPOINT_OK) return r;
     bool small = fstatat(dir.fd, SCRATCH_RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                  st.st_size <= MOST_BYTES;
-    r = small ? store_dir_read(&dir, record, &problem) : STORE_DIR_BAD;
-    store_dir_close(&dir);
+    r = small ? checkpoint_dir_read(&dir, record, &problem) : CHECKPOINT_BAD;
+    checkpoint_dir_close(&dir);
     return r;
 }
 
-bool store_dir_has_record(const struct store_dir *dir)
+bool checkpoint_dir_has_record(const struct checkpoint_dir *dir)
 {
     struct stat st;
     return fstatat(dir->fd, SCRATCH_RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -218,27 +218,27 @@ static char *read_record(int fd, size_t *n_bytes, const char **problem)
     return NULL;
 }
 
-int store_dir_read(const struct store_dir *dir, struct store_record *record, const char **problem)
+int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_record *record, const char **problem)
 {
     int fd = openat(dir->fd, SCRATCH_RECORD_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         *problem = "has no STORE file: it began with --no-resume or ended early; sort the input "
                    "again";
-        return STORE_DIR_BAD;
+        return CHECKPOINT_BAD;
     }
     size_t n_bytes;
     char *text = read_record(fd, &n_bytes, problem);
     (void)close(fd);
-    if (!text) return STORE_DIR_BAD;
-    int r = store_record_parse(text, n_bytes, record, problem);
+    if (!text) return CHECKPOINT_BAD;
+    int r = checkpoint_record_parse(text, n_bytes, record, problem);
     free(text);
-    return r == 0 ? STORE_DIR_OK : STORE_DIR_BAD;
+    return r == 0 ? CHECKPOINT_OK : CHECKPOINT_BAD;
 }
 
-void store_dir_close(struct store_dir *dir)
+void checkpoint_dir_close(struct checkpoint_dir *dir)
 {
     close_quietly(dir->lock_fd);
     close_quietly(dir->fd);
     free(dir->path);
-    *dir = (struct store_dir){NULL, -1, -1, false};
+    *dir = (struct checkpoint_dir){NULL, -1, -1, false};
 }

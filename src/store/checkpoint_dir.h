@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-struct store_dir {
+struct checkpoint_dir {
     char *path;                 /* absolute */
     int fd;
     int lock_fd;
@@ -28,39 +28,39 @@ struct store_dir {
 };
 
 enum {
-    STORE_DIR_OK = 0,
-    STORE_DIR_FOREIGN = -1,     /* not made by us, or unsafe */
-    STORE_DIR_BUSY = -2,        /* a process works there */
-    STORE_DIR_BAD = -3,         /* the record is missing or damaged */
-    STORE_DIR_CLOSED = -4,      /* nobody can lock it, on a disk that is read-only for example */
+    CHECKPOINT_OK = 0,
+    CHECKPOINT_FOREIGN = -1,     /* not made by us, or unsafe */
+    CHECKPOINT_BUSY = -2,        /* a process works there */
+    CHECKPOINT_BAD = -3,         /* the record is missing or damaged */
+    CHECKPOINT_CLOSED = -4,      /* nobody can lock it, on a disk that is read-only for example */
 };
 
 /* Locks a directory that was just made. Returns a descriptor, whose closing releases the lock, or
    -1 with errno set. */
-int store_dir_claim(const char *path);
+int checkpoint_dir_claim(const char *path);
 
 /* Writes the record, durably, in place of the one before. Returns 0, or -1 with errno set. */
-int store_dir_write(const char *path, const struct store_record *record);
+int checkpoint_dir_write(const char *path, const struct checkpoint_record *record);
 
 /* Opens and locks a directory. Returns a code from above, and says why unless it is OK, in words to
    be put behind the name of the directory. Only if it is OK, close has to be called. */
-int store_dir_open(const char *path, struct store_dir *dir, const char **problem);
+int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char **problem);
 
 /* The same; whoever only looks at a store (--clean, the next sort beside it) has its lock for a
    moment, and that is waited for. */
-int store_dir_open_patiently(const char *path, struct store_dir *dir, const char **problem);
+int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir, const char **problem);
 
-/* Reads the record, which the caller releases; else as store_dir_open. */
-int store_dir_read(const struct store_dir *dir, struct store_record *record, const char **problem);
+/* Reads the record, which the caller releases; else as checkpoint_dir_open. */
+int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_record *record, const char **problem);
 
 /* Reads the record of a directory that another process may be working in; the caller releases it.
    Returns a code from above, BAD also for a record too large to be read unasked. */
-int store_dir_peek(const char *path, struct store_record *record);
+int checkpoint_dir_peek(const char *path, struct checkpoint_record *record);
 
 /* True if there is a file that looks like a record. */
-bool store_dir_has_record(const struct store_dir *dir);
+bool checkpoint_dir_has_record(const struct checkpoint_dir *dir);
 
 /* Accepts {0, -1, -1, false}. */
-void store_dir_close(struct store_dir *dir);
+void checkpoint_dir_close(struct checkpoint_dir *dir);
 
 #endif

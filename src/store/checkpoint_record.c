@@ -27,7 +27,7 @@ static const char *const state_names[] = {"loading", "loaded", "partial"};
 static const char *const order_names[] = {"coordinate", "natural", "lexical", "tag",
                                           "template",   "minhash", "long",    "shuffle"};
 
-const char *store_state_name(enum store_state state)
+const char *checkpoint_state_name(enum checkpoint_state state)
 {
     return state_names[state];
 }
@@ -62,9 +62,9 @@ static int put_number(kstring_t *to, const char *keyword, uint64_t number)
     return ksprintf(to, "%s %" PRIu64 "\n", keyword, number) < 0 ? -1 : 0;
 }
 
-static int put_place(kstring_t *to, const struct store_record *record)
+static int put_place(kstring_t *to, const struct checkpoint_record *record)
 {
-    int r = ksprintf(to, "%s%d\n", first_word, STORE_RECORD_VERSION);
+    int r = ksprintf(to, "%s%d\n", first_word, CHECKPOINT_VERSION);
     if (r >= 0) r = put_line(to, "program", record->program);
     if (r >= 0) r = put_line(to, "id", record->id);
     if (r >= 0) r = put_line(to, "state", state_names[record->state]);
@@ -74,14 +74,14 @@ static int put_place(kstring_t *to, const struct store_record *record)
     return r >= 0 ? put_number(to, "lanes", record->n_lanes) : r;
 }
 
-static int put_input(kstring_t *to, const char *keyword, const struct store_input *input)
+static int put_input(kstring_t *to, const char *keyword, const struct checkpoint_input *input)
 {
     int r = ksprintf(to, "%s %" PRIu64 " %" PRId64 " ", keyword, input->n_bytes, input->mtime_ns);
     if (r >= 0) r = put_text(to, input->path);
     return r >= 0 ? kputc('\n', to) : r;
 }
 
-static int put_rules(kstring_t *to, const struct store_record *record)
+static int put_rules(kstring_t *to, const struct checkpoint_record *record)
 {
     const struct sort_rules *rules = &record->rules;
     const struct minhash_settings *m = &rules->minhash;
@@ -96,9 +96,9 @@ static int put_rules(kstring_t *to, const struct store_record *record)
     return r >= 0 ? put_number(to, "seed", rules->seed) : r;
 }
 
-static int put_files(kstring_t *to, const struct store_record *record)
+static int put_files(kstring_t *to, const struct checkpoint_record *record)
 {
-    const struct store_output *output = &record->output;
+    const struct checkpoint_output *output = &record->output;
     int r = ksprintf(to, "inputs %zu %s\n", record->n_inputs,
                      record->can_read_again ? "again" : "once");
     for (size_t i = 0; r >= 0 && i < record->n_inputs; i++)
@@ -114,7 +114,7 @@ static int put_files(kstring_t *to, const struct store_record *record)
     return r >= 0 ? put_optional(to, "index-temporary", output->index_temporary) : r;
 }
 
-static int put_content(kstring_t *to, const struct store_record *record)
+static int put_content(kstring_t *to, const struct checkpoint_record *record)
 {
     int r = put_number(to, "runs", record->n_runs);
     if (r >= 0) r = put_number(to, "records", record->sum.n_records);
@@ -131,7 +131,7 @@ static int put_content(kstring_t *to, const struct store_record *record)
     return r >= 0 ? kputc('\n', to) : r;
 }
 
-int store_record_format(const struct store_record *record, kstring_t *text)
+int checkpoint_record_format(const struct checkpoint_record *record, kstring_t *text)
 {
     size_t start = text->l;
     if (put_place(text, record) < 0 || put_rules(text, record) < 0 || put_files(text, record) < 0 ||
@@ -237,17 +237,17 @@ static void *make_array(const struct parser *from, uint64_t n, size_t item_bytes
     return calloc((size_t)n + 1, item_bytes);
 }
 
-static bool parse_place(struct parser *from, struct store_record *record)
+static bool parse_place(struct parser *from, struct checkpoint_record *record)
 {
     uint64_t directory, n, lanes;
     char *at;
     if (!take_text(from, "program", &record->program) || !take_text(from, "id", &record->id) ||
-        strlen(record->id) != STORE_ID_BYTES ||
-        strspn(record->id, "0123456789abcdef") != STORE_ID_BYTES)
+        strlen(record->id) != CHECKPOINT_ID_BYTES ||
+        strspn(record->id, "0123456789abcdef") != CHECKPOINT_ID_BYTES)
         return false;
-    int state = take_word(from, "state", state_names, STORE_PARTIAL + 1);
+    int state = take_word(from, "state", state_names, CHECKPOINT_PARTIAL + 1);
     if (state < 0) return false;
-    record->state = (enum store_state)state;
+    record->state = (enum checkpoint_state)state;
     if (!(at = take_line(from, "directory")) ||
         !parse_number(&at, ' ', MAX_DIRECTORIES, &directory) ||
         !parse_number(&at, '\0', MAX_DIRECTORIES, &n) || directory >= n)
@@ -264,7 +264,7 @@ static bool parse_place(struct parser *from, struct store_record *record)
     return true;
 }
 
-static bool parse_minhash(struct parser *from, struct store_record *record)
+static bool parse_minhash(struct parser *from, struct checkpoint_record *record)
 {
     struct minhash_settings *m = &record->rules.minhash;
     char *at = take_line(from, "minhash");
@@ -281,17 +281,17 @@ static bool parse_minhash(struct parser *from, struct store_record *record)
 }
 
 /* Takes the values of a line that describes a file. */
-static bool parse_input(char *at, struct store_input *input)
+static bool parse_input(char *at, struct checkpoint_input *input)
 {
     uint64_t n_bytes, mtime_ns;
     if (!parse_number(&at, ' ', UINT64_MAX, &n_bytes) ||
         !parse_number(&at, ' ', INT64_MAX, &mtime_ns) || !*at || !unescape(at))
         return false;
-    *input = (struct store_input){at, n_bytes, (int64_t)mtime_ns};
+    *input = (struct checkpoint_input){at, n_bytes, (int64_t)mtime_ns};
     return true;
 }
 
-static bool parse_rules(struct parser *from, struct store_record *record)
+static bool parse_rules(struct parser *from, struct checkpoint_record *record)
 {
     struct sort_rules *rules = &record->rules;
     const int n_orders = sizeof order_names / sizeof *order_names;
@@ -311,7 +311,7 @@ static bool parse_rules(struct parser *from, struct store_record *record)
     return take_number(from, "seed", UINT64_MAX, &rules->seed);
 }
 
-static bool parse_inputs(struct parser *from, struct store_record *record)
+static bool parse_inputs(struct parser *from, struct checkpoint_record *record)
 {
     uint64_t n;
     char *at = take_line(from, "inputs");
@@ -328,9 +328,9 @@ static bool parse_inputs(struct parser *from, struct store_record *record)
     return true;
 }
 
-static bool parse_output(struct parser *from, struct store_record *record)
+static bool parse_output(struct parser *from, struct checkpoint_record *record)
 {
-    struct store_output *output = &record->output;
+    struct checkpoint_output *output = &record->output;
     uint64_t write_index, n;
     if (!take_optional(from, "output", &output->path) ||
         !take_optional(from, "output-format", &output->format))
@@ -356,7 +356,7 @@ static bool parse_output(struct parser *from, struct store_record *record)
            take_optional(from, "index-temporary", &output->index_temporary);
 }
 
-static bool parse_references(struct parser *from, struct store_record *record)
+static bool parse_references(struct parser *from, struct checkpoint_record *record)
 {
     uint64_t n;
     if (!take_number(from, "references", INT32_MAX, &n)) return false;
@@ -374,7 +374,7 @@ static bool parse_references(struct parser *from, struct store_record *record)
     return true;
 }
 
-static bool parse_content(struct parser *from, struct store_record *record)
+static bool parse_content(struct parser *from, struct checkpoint_record *record)
 {
     uint64_t n;
     if (!take_number(from, "runs", UINT32_MAX, &record->n_runs) ||
@@ -397,7 +397,7 @@ static const char *check_version(const char *text, size_t n_bytes)
     const size_t n = sizeof first_word - 1;
     if (n_bytes <= n || memcmp(text, first_word, n) != 0)
         return "has a STORE file that rocksort did not write; sort the input again";
-    if (n_bytes > n + 1 && text[n] == '0' + STORE_RECORD_VERSION && text[n + 1] == '\n')
+    if (n_bytes > n + 1 && text[n] == '0' + CHECKPOINT_VERSION && text[n + 1] == '\n')
         return NULL;
     return "was written by another version of rocksort; resume it with that one";
 }
@@ -412,10 +412,10 @@ static bool verify_end(const char *text, size_t n_bytes)
     return memcmp(text + n_bytes - END_BYTES, want, END_BYTES) == 0;
 }
 
-int store_record_parse(const char *text, size_t n_bytes, struct store_record *record,
+int checkpoint_record_parse(const char *text, size_t n_bytes, struct checkpoint_record *record,
                        const char **problem)
 {
-    *record = (struct store_record){0};
+    *record = (struct checkpoint_record){0};
     *problem = check_version(text, n_bytes);
     if (*problem) return -1;
     *problem = "has a damaged STORE file; sort the input again";
@@ -431,11 +431,11 @@ int store_record_parse(const char *text, size_t n_bytes, struct store_record *re
     if (parse_place(&from, record) && parse_rules(&from, record) && parse_inputs(&from, record) &&
         parse_output(&from, record) && parse_content(&from, record))
         return 0;
-    store_record_release(record);
+    checkpoint_record_release(record);
     return -1;
 }
 
-void store_record_release(struct store_record *record)
+void checkpoint_record_release(struct checkpoint_record *record)
 {
     free(record->directories);
     free(record->inputs);
@@ -443,5 +443,5 @@ void store_record_release(struct store_record *record)
     free(record->reference_names);
     free(record->reference_lengths);
     free(record->memory);
-    *record = (struct store_record){0};
+    *record = (struct checkpoint_record){0};
 }

@@ -23,7 +23,7 @@
  *
  * Texts have control characters and % as %XX. One that may be missing is "none" or has = in front.
  *
- * Ownership: a record that was parsed owns its memory (store_record_release); one that is made to
+ * Ownership: a record that was parsed owns its memory (checkpoint_record_release); one that is made to
  * be formatted borrows all it points to. Pure; any thread.
  */
 #ifndef ROCKSORT_STORE_CHECKPOINT_RECORD_H
@@ -38,23 +38,23 @@
 #include <stdint.h>
 
 enum {
-    STORE_RECORD_VERSION = 1,
-    STORE_ID_BYTES = 32,        /* hexadecimal digits */
+    CHECKPOINT_VERSION = 1,
+    CHECKPOINT_ID_BYTES = 32,        /* hexadecimal digits */
 };
 
-enum store_state {
-    STORE_LOADING,              /* runs that are durable count, the rest is to be read again */
-    STORE_LOADED,               /* the runs hold all records of the input */
-    STORE_PARTIAL,              /* ... all that came before the input was cut off */
+enum checkpoint_state {
+    CHECKPOINT_LOADING,              /* runs that are durable count, the rest is to be read again */
+    CHECKPOINT_LOADED,               /* the runs hold all records of the input */
+    CHECKPOINT_PARTIAL,              /* ... all that came before the input was cut off */
 };
 
-struct store_input {
+struct checkpoint_input {
     const char *path;           /* absolute; "-": standard input */
     uint64_t n_bytes;
     int64_t mtime_ns;
 };
 
-struct store_output {           /* as it was asked for */
+struct checkpoint_output {           /* as it was asked for */
     const char *path;           /* absolute; NULL: standard output */
     const char *format;         /* -O, or NULL */
     int level;                  /* -l, or -1 */
@@ -65,21 +65,21 @@ struct store_output {           /* as it was asked for */
                                                    once the process is dead */
 };
 
-struct store_record {
+struct checkpoint_record {
     const char *program;        /* version */
     const char *id;
-    enum store_state state;
+    enum checkpoint_state state;
     unsigned directory;
     size_t n_directories;
     const char **directories;
     unsigned n_lanes;
     struct sort_rules rules;    /* as the options give them */
-    struct store_input fasta;   /* -I; its path is NULL if there is none */
+    struct checkpoint_input fasta;   /* -I; its path is NULL if there is none */
     int minhash_window;
     bool can_read_again;
     size_t n_inputs;
-    struct store_input *inputs;
-    struct store_output output;
+    struct checkpoint_input *inputs;
+    struct checkpoint_output output;
     uint64_t n_runs;            /* totals: zero while loading */
     struct content_sum sum;
     size_t n_references;        /* of those that the text lacks: BAM may have them beside it */
@@ -91,18 +91,18 @@ struct store_record {
 };
 
 /* Appends the record as text. Returns 0, or -1 without memory. */
-int store_record_format(const struct store_record *record, kstring_t *text);
+int checkpoint_record_format(const struct checkpoint_record *record, kstring_t *text);
 
 /*
  * Takes the text apart; nothing about it is trusted. Returns 0, or -1 with *problem, which says in
  * a few words why not, to be put behind the name of the directory.
  */
-int store_record_parse(const char *text, size_t n_bytes, struct store_record *record,
+int checkpoint_record_parse(const char *text, size_t n_bytes, struct checkpoint_record *record,
                        const char **problem);
 
-void store_record_release(struct store_record *record);
+void checkpoint_record_release(struct checkpoint_record *record);
 
 /* "loading", "loaded", "partial". */
-const char *store_state_name(enum store_state state);
+const char *checkpoint_state_name(enum checkpoint_state state);
 
 #endif

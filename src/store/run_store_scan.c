@@ -24,7 +24,7 @@ bool run_store_exceeds_memory(uint64_t input_bytes, size_t scan_bytes)
 {
     enum { RATIO = 3, SCANS = 4 };      /* of compression; and a sort spills for a reason */
     uint64_t n_bytes = input_bytes / RATIO, least = SCANS * scan_bytes;
-    return machine_memory_available() < (n_bytes > least ? n_bytes : least);
+    return memory_available() < (n_bytes > least ? n_bytes : least);
 }
 
 static unsigned count_files(const struct run_store *store)

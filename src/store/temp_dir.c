@@ -27,7 +27,7 @@ static int is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-char *scratch_dir_create(const char *prefix, const char *output)
+char *temp_dir_create(const char *prefix, const char *output)
 {
     struct stat st;
     /* Beside a device or a pipe, or where a URL points, is no place for files. */
@@ -63,7 +63,7 @@ char *scratch_dir_create(const char *prefix, const char *output)
     return path;
 }
 
-bool scratch_dir_is_name(const char *name)
+bool temp_dir_is_name(const char *name)
 {
     static const char word[] = "rocksort.";
     enum { RANDOM_CHARACTERS = 6 };
@@ -83,7 +83,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-ssize_t scratch_dir_list(const char *path, char ***names)
+ssize_t temp_dir_list(const char *path, char ***names)
 {
     size_t n = 0, room = 0;
     *names = NULL;
@@ -91,7 +91,7 @@ ssize_t scratch_dir_list(const char *path, char ***names)
     if (!dir) return -1;
     bool whole = true;
     for (struct dirent *entry; whole && (entry = readdir(dir)) != NULL;) {
-        if (!scratch_dir_is_name(entry->d_name)) continue;
+        if (!temp_dir_is_name(entry->d_name)) continue;
         whole = grow_array(names, &room, n + 1, n + 15, sizeof **names) == 0 &&
                 ((*names)[n] = strdup(entry->d_name)) != NULL;
         if (whole) n++;
@@ -105,7 +105,7 @@ ssize_t scratch_dir_list(const char *path, char ***names)
     return -1;
 }
 
-char *scratch_dir_path(const char *parent, const char *name)
+char *temp_dir_path(const char *parent, const char *name)
 {
     size_t n = strlen(parent), room = n + strlen(name) + 2;
     char *path = malloc(room);
@@ -172,7 +172,7 @@ static void remove_leftover(int dir_fd, const char *name, void *arg)
         (void)unlinkat(dir_fd, name, 0);
 }
 
-void scratch_dir_tidy(const char *path)
+void temp_dir_tidy(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return;
@@ -205,7 +205,7 @@ static void sync_below(int dir_fd, const char *name, void *arg)
     (void)close(fd);
 }
 
-int scratch_dir_sync(const char *path, const atomic_bool *stop)
+int temp_dir_sync(const char *path, const atomic_bool *stop)
 {
     struct syncing syncing = {.stop = stop};
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -217,7 +217,7 @@ int scratch_dir_sync(const char *path, const atomic_bool *stop)
     return errno ? -1 : 0;
 }
 
-int scratch_dir_remove(const char *path)
+int temp_dir_remove(const char *path)
 {
     if (!path) return 0;
     for (int i = 0; i < REMOVE_TRIES; i++) {

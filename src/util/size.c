@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-int size_option_parse(const char *text, uint64_t *n_bytes)
+int size_parse(const char *text, uint64_t *n_bytes)
 {
     static const char suffixes[] = "KMGT";
     uint64_t value = 0;

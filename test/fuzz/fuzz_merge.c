@@ -59,7 +59,7 @@ static void make_stream(struct fuzz_input *in, const struct sort_rules *rules, s
     free(made);
 }
 
-static void check_ends(const struct bam_batch *b)
+static void check_ends(const struct batch *b)
 {
     FUZZ_CHECK(b->raw_begin <= b->walk_at && b->walk_at <= b->raw_end);
     FUZZ_CHECK(b->raw_end + atomic_load(&b->result_bytes) <= atomic_load(&b->top));
@@ -67,23 +67,23 @@ static void check_ends(const struct bam_batch *b)
 }
 
 /* Appends pieces of the stream while there is room. */
-static size_t fill_batch(struct fuzz_input *in, struct bam_batch *b, const struct stream *s,
+static size_t fill_batch(struct fuzz_input *in, struct batch *b, const struct stream *s,
                          size_t at)
 {
     for (;;) {
-        size_t n = 1 + (size_t)fuzz_u16(in), room = bam_batch_room(b);
+        size_t n = 1 + (size_t)fuzz_u16(in), room = batch_room(b);
         if (n > s->n_bytes - at) n = s->n_bytes - at;
         if (n > room) n = room;
         if (n == 0) return at;
         memcpy(b->mem + b->raw_end, s->bytes + at, n);
-        bam_batch_append(b, n);
+        batch_append(b, n);
         check_ends(b);
         at += n;
     }
 }
 
 /* Adds and indexes the whole records that are there, some at a time. */
-static void walk_batch(struct fuzz_input *in, struct bam_batch *b, struct content_sum *sum,
+static void walk_batch(struct fuzz_input *in, struct batch *b, struct content_sum *sum,
                        size_t *n_before)
 {
     for (size_t at = b->walk_at, n = 0;;) {
@@ -94,9 +94,9 @@ static void walk_batch(struct fuzz_input *in, struct bam_batch *b, struct conten
         }
         if (whole && !fuzz_one_in(in, 16)) continue;
         if (n > 0) {
-            struct bam_batch_problem problem;
-            struct bam_batch_part *part = bam_batch_add_part(b, at, n, *n_before);
-            FUZZ_CHECK(part && bam_batch_index_part(part, FUZZ_N_REFS, sum, &problem) == 0);
+            struct batch_problem problem;
+            struct batch_part *part = batch_add_part(b, at, n, *n_before);
+            FUZZ_CHECK(part && batch_index_part(part, FUZZ_N_REFS, sum, &problem) == 0);
             check_ends(b);
             *n_before += n;
             n = 0;
@@ -107,7 +107,7 @@ static void walk_batch(struct fuzz_input *in, struct bam_batch *b, struct conten
 
 /* Divides the stream into sorted batches; returns their number. */
 static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules,
-                           const struct stream *s, struct bam_batch *batches[MAX_BATCHES])
+                           const struct stream *s, struct batch *batches[MAX_BATCHES])
 {
     struct content_sum sum = {0}, wanted = {0};
     struct merge_space space = {0};
@@ -115,12 +115,12 @@ static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules
     const uint8_t *tail = NULL;
     for (; n_batches < MAX_BATCHES && (at < s->n_bytes || tail_bytes > 0); n_batches++) {
         size_t gap = tail_bytes + fuzz_below(in, 200);
-        struct bam_batch *b = bam_batch_create(rules, NULL, BATCH_BYTES + 4 * gap);
+        struct batch *b = batch_create(rules, NULL, BATCH_BYTES + 4 * gap);
         FUZZ_CHECK(b);
-        bam_batch_reset(b, gap);
+        batch_reset(b, gap);
         /* As the loader does, which does not know the tail yet. */
         at = fill_batch(in, b, s, at);
-        bam_batch_prepend(b, tail, tail_bytes);
+        batch_prepend(b, tail, tail_bytes);
         check_ends(b);
         walk_batch(in, b, &sum, &n_records);
         tail = b->mem + b->walk_at;
@@ -135,7 +135,7 @@ static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules
     FUZZ_CHECK(content_sum_equal(&sum, &wanted));
     for (size_t i = 0; i < n_batches; i++) {
         batches[i]->raw_end = batches[i]->walk_at;
-        FUZZ_CHECK(bam_batch_sort(batches[i], &space) == 0);
+        FUZZ_CHECK(batch_sort(batches[i], &space) == 0);
     }
     merge_space_release(&space);
     return n_batches;
@@ -223,7 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     struct fuzz_input in = {data, data + n_bytes};
     struct sort_rules rules = choose_rules(&in);
     struct stream stream;
-    struct bam_batch *batches[MAX_BATCHES];
+    struct batch *batches[MAX_BATCHES];
     struct merge_source sources[MAX_BATCHES];
     make_stream(&in, &rules, &stream);
     size_t n = make_batches(&in, &rules, &stream, batches);
@@ -231,7 +231,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         sources[i] = (struct merge_source){batches[i]->entries, batches[i]->n_records,
                                            (uint32_t)i, 0};
     if (n > 0) merge_all(&in, &rules, sources, n);
-    for (size_t i = 0; i < n; i++) bam_batch_destroy(batches[i]);
+    for (size_t i = 0; i < n; i++) batch_destroy(batches[i]);
     free(stream.bytes);
     return 0;
 }

@@ -31,7 +31,7 @@ void fuzz_begin(void)
 static void check_size(const char *text)
 {
     uint64_t value = 0;
-    int r = size_option_parse(text, &value);
+    int r = size_parse(text, &value);
     size_t n_digits = strspn(text, "0123456789");
     const char *suffix = text + n_digits;
     const char *known = *suffix ? strchr("KkMmGgTt", *suffix) : NULL;

@@ -198,7 +198,7 @@ static int take_label(void *arg, const uint8_t *bytes, size_t n_bytes)
 /* Opens what is there as another process; NULL after a message or if there is no database. */
 static struct run_db *open_again(const struct run_db_settings *settings, bool *is_there)
 {
-    scratch_dir_tidy(db_place);
+    temp_dir_tidy(db_place);
     *is_there = run_db_exists(db_place, 0);
     struct run_db *db = *is_there ? run_db_create(db_place, settings, NULL) : NULL;
     FUZZ_CHECK(!*is_there || !db == (fuzz_n_errors() > 0));

@@ -31,9 +31,9 @@ static void make_parents(const char *path, bool remove)
 }
 
 /* Reads the limits in a hierarchy below "sys" with a list of groups; removes both again. */
-static struct machine_cgroup limits_of(const char *list, const struct file *files)
+static struct cgroup limits_of(const char *list, const struct file *files)
 {
-    struct machine_cgroup limits;
+    struct cgroup limits;
     FILE *out = fopen("list", "w");
     assert_non_null(out);
     assert_true(fputs(list, out) >= 0);
@@ -45,7 +45,7 @@ static struct machine_cgroup limits_of(const char *list, const struct file *file
         assert_true(fputs(file->text, out) >= 0);
         assert_int_equal(fclose(out), 0);
     }
-    machine_cgroup_read_at("list", "sys", &limits);
+    cgroup_read_at("list", "sys", &limits);
     for (const struct file *file = files; file->path; file++) {
         assert_int_equal(unlink(file->path), 0);
         make_parents(file->path, true);
@@ -54,7 +54,7 @@ static struct machine_cgroup limits_of(const char *list, const struct file *file
     return limits;
 }
 
-static void check(struct machine_cgroup limits, double cpus, uint64_t limit, uint64_t left)
+static void check(struct cgroup limits, double cpus, uint64_t limit, uint64_t left)
 {
     assert_true(limits.cpus > cpus - 0.001 && limits.cpus < cpus + 0.001);
     assert_true(limits.limit_bytes == limit);
@@ -68,10 +68,10 @@ static void test_none(void **state)
     check(limits_of("", none), 0, UINT64_MAX, UINT64_MAX);
     check(limits_of("0::/a/b\n", none), 0, UINT64_MAX, UINT64_MAX);
     check(limits_of("garbage\n:\n::\n1:\n", none), 0, UINT64_MAX, UINT64_MAX);
-    struct machine_cgroup limits;
-    machine_cgroup_read_at("nowhere", "sys", &limits);
+    struct cgroup limits;
+    cgroup_read_at("nowhere", "sys", &limits);
     check(limits, 0, UINT64_MAX, UINT64_MAX);
-    machine_cgroup_read(&limits);
+    cgroup_read(&limits);
     assert_true(limits.cpus >= 0 && limits.free_bytes <= limits.limit_bytes);
 }
 

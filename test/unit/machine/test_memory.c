@@ -17,7 +17,7 @@ static uint64_t physical_bytes(void)
 static void test_sane(void **state)
 {
     (void)state;
-    uint64_t n_bytes = machine_memory_available();
+    uint64_t n_bytes = memory_available();
     if (access("/proc/meminfo", R_OK) != 0) {
         assert_true(n_bytes == UINT64_MAX);
         return;
@@ -31,9 +31,9 @@ static void test_sane(void **state)
 static void test_again_and_again(void **state)
 {
     (void)state;
-    uint64_t first = machine_memory_available();
+    uint64_t first = memory_available();
     for (int i = 0; i < 2000; i++) {
-        uint64_t n_bytes = machine_memory_available();
+        uint64_t n_bytes = memory_available();
         assert_true(n_bytes > first / 4 && n_bytes / 4 < first);
     }
 }
@@ -55,7 +55,7 @@ static void test_cgroup(void **state)
         (void)snprintf(path, sizeof path, "%s/cgroup.procs", group);
         file = fopen(path, "w");
         if (!file || fprintf(file, "%d\n", (int)getpid()) < 0 || fclose(file) != 0) _exit(2);
-        _exit(machine_memory_available() <= limit ? 0 : 1);
+        _exit(memory_available() <= limit ? 0 : 1);
     }
     int status = 0;
     if (child > 0) (void)waitpid(child, &status, 0);

@@ -80,10 +80,10 @@ static struct content_sum sum_of_stream(const struct stream *s)
 struct work {
     struct rng *rng;
     const struct stream *stream;
-    struct bam_batch *batch;
+    struct batch *batch;
     uint8_t *mem;               /* of exactly the batch's size */
     size_t first_record;        /* of the batch, in the stream */
-    struct bam_batch_part *waiting[4096];
+    struct batch_part *waiting[4096];
     size_t n_waiting;
     struct content_sum sum;
     struct merge_space space;
@@ -95,13 +95,13 @@ static void start_work(struct work *w, struct rng *rng, const struct stream *str
     *w = (struct work){.rng = rng, .stream = stream};
     w->mem = aligned_alloc(64, mem_bytes);
     assert_non_null(w->mem);
-    w->batch = bam_batch_create(test_rules(order), w->mem, mem_bytes);
+    w->batch = batch_create(test_rules(order), w->mem, mem_bytes);
     assert_non_null(w->batch);
 }
 
 static void end_work(struct work *w)
 {
-    bam_batch_destroy(w->batch);
+    batch_destroy(w->batch);
     merge_space_release(&w->space);
     free(w->mem);
 }
@@ -109,7 +109,7 @@ static void end_work(struct work *w)
 /* The invariant: raw bytes below, entries and keys above, and between them what sorting needs. */
 static void check_ends(const struct work *w)
 {
-    const struct bam_batch *b = w->batch;
+    const struct batch *b = w->batch;
     CHECK(w->rng, b->raw_begin <= b->walk_at && b->walk_at <= b->raw_end);
     CHECK(w->rng, b->raw_end + atomic_load(&b->result_bytes) <= atomic_load(&b->top));
     CHECK(w->rng, atomic_load(&b->top) <= b->mem_bytes);
@@ -117,10 +117,10 @@ static void check_ends(const struct work *w)
 
 static void append_bytes(struct work *w, size_t *stream_at, size_t n)
 {
-    struct bam_batch *b = w->batch;
-    CHECK(w->rng, n <= bam_batch_room(b));
+    struct batch *b = w->batch;
+    CHECK(w->rng, n <= batch_room(b));
     memcpy(b->mem + b->raw_end, w->stream->bytes + *stream_at, n);
-    bam_batch_append(b, n);
+    batch_append(b, n);
     *stream_at += n;
     check_ends(w);
 }
@@ -128,7 +128,7 @@ static void append_bytes(struct work *w, size_t *stream_at, size_t n)
 /* Adds all whole records that are there as one part. */
 static void walk(struct work *w)
 {
-    struct bam_batch *b = w->batch;
+    struct batch *b = w->batch;
     size_t at = b->walk_at, n = 0;
     while (b->raw_end - at >= 4 && bam_record_bytes(b->mem + at) <= b->raw_end - at) {
         at += bam_record_bytes(b->mem + at);
@@ -136,7 +136,7 @@ static void walk(struct work *w)
     }
     if (n == 0) return;
     CHECK(w->rng, w->n_waiting < sizeof w->waiting / sizeof *w->waiting);
-    struct bam_batch_part *part = bam_batch_add_part(b, at, n, w->first_record + b->n_records);
+    struct batch_part *part = batch_add_part(b, at, n, w->first_record + b->n_records);
     assert_non_null(part);
     CHECK(w->rng, part->n_records == n && b->walk_at == at);
     w->waiting[w->n_waiting++] = part;
@@ -145,11 +145,11 @@ static void walk(struct work *w)
 /* Indexes one of the waiting parts, not always the oldest: workers overtake each other. */
 static void index_one(struct work *w)
 {
-    struct bam_batch_problem problem;
+    struct batch_problem problem;
     size_t i = rng_below(w->rng, w->n_waiting);
-    struct bam_batch_part *part = w->waiting[i];
+    struct batch_part *part = w->waiting[i];
     w->waiting[i] = w->waiting[--w->n_waiting];
-    CHECK(w->rng, bam_batch_index_part(part, N_REFS, &w->sum, &problem) == 0);
+    CHECK(w->rng, batch_index_part(part, N_REFS, &w->sum, &problem) == 0);
     check_ends(w);
 }
 
@@ -177,12 +177,12 @@ static int compare_expected(const void *a, const void *b)
 /* Compares the sorted batch with a plain sort of its stretch of the stream. */
 static void check_sorted(struct work *w)
 {
-    const struct bam_batch *b = w->batch;
+    const struct batch *b = w->batch;
     const struct stream *s = w->stream;
     size_t n = b->n_records, from = s->starts[w->first_record];
     const uint8_t *raw = b->mem + b->raw_begin;
     size_t raw_bytes = s->starts[w->first_record + n] - from;
-    CHECK(w->rng, bam_batch_raw_bytes(b) == raw_bytes);
+    CHECK(w->rng, batch_raw_bytes(b) == raw_bytes);
     CHECK(w->rng, memcmp(raw, s->bytes + from, raw_bytes) == 0);
     struct expected *expected = test_alloc(n * sizeof *expected);
     for (size_t i = 0; i < n; i++) {
@@ -217,21 +217,21 @@ static void check_sorted(struct work *w)
  */
 static size_t close_batch(struct work *w, struct work *next)
 {
-    struct bam_batch *b = w->batch;
+    struct batch *b = w->batch;
     walk(w);
     size_t tail_bytes = b->raw_end - b->walk_at;
     if (next) next->first_record = w->first_record + b->n_records;
     if (next && tail_bytes > 0) {
         size_t begin = next->batch->raw_begin;
         size_t unindexed = atomic_load(&next->batch->unindexed_bytes);
-        bam_batch_prepend(next->batch, b->mem + b->walk_at, tail_bytes);
+        batch_prepend(next->batch, b->mem + b->walk_at, tail_bytes);
         CHECK(w->rng, next->batch->raw_begin == begin - tail_bytes);
         CHECK(w->rng, next->batch->walk_at == next->batch->raw_begin);
         CHECK(w->rng, atomic_load(&next->batch->unindexed_bytes) == unindexed + tail_bytes);
     }
     b->raw_end = b->walk_at;
     index_all(w);
-    assert_int_equal(bam_batch_sort(b, &w->space), 0);
+    assert_int_equal(batch_sort(b, &w->space), 0);
     check_ends(w);
     check_sorted(w);
     return tail_bytes;
@@ -240,7 +240,7 @@ static size_t close_batch(struct work *w, struct work *next)
 /* One random step of filling, walking or indexing. */
 static void random_step(struct work *w, size_t *stream_at, size_t most)
 {
-    size_t left = w->stream->n_bytes - *stream_at, room = bam_batch_room(w->batch);
+    size_t left = w->stream->n_bytes - *stream_at, room = batch_room(w->batch);
     if (room > left) room = left;
     if (room > most) room = most;
     if (room > 0) append_bytes(w, stream_at, 1 + rng_below(w->rng, room));
@@ -260,13 +260,13 @@ static void run_stream(struct rng *rng, enum sort_order order, enum stream_kind 
     start_work(next, rng, &stream, order, MIN_BATCH_BYTES);
     struct content_sum sum = {0}, wanted = sum_of_stream(&stream);
     size_t stream_at = 0, n_batches = 0;
-    bam_batch_reset(w->batch, GAP);
+    batch_reset(w->batch, GAP);
     CHECK(rng, w->batch->raw_begin == GAP && w->batch->raw_end == GAP);
     for (;;) {
-        while (stream_at < stream.n_bytes && bam_batch_room(w->batch) >= PIECE)
+        while (stream_at < stream.n_bytes && batch_room(w->batch) >= PIECE)
             random_step(w, &stream_at, PIECE);
         /* The next batch is begun before the walk has reached the end of this one. */
-        bam_batch_reset(next->batch, GAP);
+        batch_reset(next->batch, GAP);
         size_t n_pieces = rng_below(rng, 4);
         for (size_t i = 0; i < n_pieces && stream_at < stream.n_bytes; i++) {
             size_t left = stream.n_bytes - stream_at;
@@ -313,13 +313,13 @@ static void fill_to_the_brim(struct rng *rng, enum sort_order order, enum stream
     start_work(w, rng, &stream, order, MIN_BATCH_BYTES);
     /* As if a record began in the batch before this one. */
     size_t gap = 4096, tail_bytes = 1 + rng_below(rng, stream.starts[1]);
-    bam_batch_reset(w->batch, gap);
+    batch_reset(w->batch, gap);
     stream_at = tail_bytes;
-    for (size_t n_steps = 0; (room = bam_batch_room(w->batch)) > 0; n_steps++) {
+    for (size_t n_steps = 0; (room = batch_room(w->batch)) > 0; n_steps++) {
         CHECK(rng, stream_at + room <= stream.n_bytes);
         append_bytes(w, &stream_at, n_steps % 2 ? 1 + rng_below(rng, room) : (room + 1) / 2);
         if (n_steps == 1) {
-            bam_batch_prepend(w->batch, stream.bytes, tail_bytes);
+            batch_prepend(w->batch, stream.bytes, tail_bytes);
             tail_bytes = 0;
         }
         if (n_steps == 0 || when == INDEX_AT_THE_END) continue;
@@ -329,13 +329,13 @@ static void fill_to_the_brim(struct rng *rng, enum sort_order order, enum stream
     }
     CHECK(rng, tail_bytes == 0);
     (void)close_batch(w, NULL);
-    CHECK(rng, bam_batch_used_bytes(w->batch) <= w->batch->mem_bytes);
+    CHECK(rng, batch_used_bytes(w->batch) <= w->batch->mem_bytes);
     /* When everything is known nothing is wasted but a last record that is not whole, and the
        twice as much that its key might have taken. */
     if (when == INDEX_AT_ONCE)
-        CHECK(rng, bam_batch_used_bytes(w->batch) + 3 * MAX_RECORD + 128 > w->batch->mem_bytes);
+        CHECK(rng, batch_used_bytes(w->batch) + 3 * MAX_RECORD + 128 > w->batch->mem_bytes);
     else
-        CHECK(rng, bam_batch_raw_bytes(w->batch) > w->batch->mem_bytes / 4);
+        CHECK(rng, batch_raw_bytes(w->batch) > w->batch->mem_bytes / 4);
     end_work(w);
     free(w);
     release_stream(&stream);
@@ -373,29 +373,29 @@ static void test_straddler_with_a_long_key(void **state)
     f.tag_bytes = 0;
     alternating_name(name, TEST_MAX_NAME, true);
     while (n_bytes < STREAM) n_bytes += put_record(stream + n_bytes, &f, 0);
-    struct bam_batch *b = bam_batch_create(&rules, NULL, MIN_BATCH_BYTES);
+    struct batch *b = batch_create(&rules, NULL, MIN_BATCH_BYTES);
     assert_non_null(b);
-    bam_batch_reset(b, GAP);
+    batch_reset(b, GAP);
     size_t at = first_bytes - 1, room;
-    while ((room = bam_batch_room(b)) > 0) {
+    while ((room = batch_room(b)) > 0) {
         memcpy(b->mem + b->raw_end, stream + at, room);
-        bam_batch_append(b, room);
+        batch_append(b, room);
         at += room;
     }
     assert_true(at < n_bytes);
-    bam_batch_prepend(b, stream, first_bytes - 1);
+    batch_prepend(b, stream, first_bytes - 1);
     size_t end = b->raw_begin, n_records = 0;
     while (b->raw_end - end >= 4 && bam_record_bytes(b->mem + end) <= b->raw_end - end) {
         end += bam_record_bytes(b->mem + end);
         n_records++;
     }
-    struct bam_batch_part *part = bam_batch_add_part(b, end, n_records, 0);
+    struct batch_part *part = batch_add_part(b, end, n_records, 0);
     struct content_sum sum = {0};
-    struct bam_batch_problem problem;
+    struct batch_problem problem;
     assert_non_null(part);
-    CHECK(&rng, bam_batch_index_part(part, N_REFS, &sum, &problem) == 0);
+    CHECK(&rng, batch_index_part(part, N_REFS, &sum, &problem) == 0);
     CHECK(&rng, b->raw_end + atomic_load(&b->result_bytes) <= atomic_load(&b->top));
-    bam_batch_destroy(b);
+    batch_destroy(b);
     free(stream);
 }
 
@@ -406,18 +406,18 @@ static void test_memory_for_given_bytes(void **state)
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         for (int round = 0; round < 300; round++) {
             size_t gap = rng_below(&rng, 5000), raw = rng_below(&rng, 200000);
-            size_t n = bam_batch_bytes_for(all_orders[o], gap, raw);
-            struct bam_batch *batch = bam_batch_create(test_rules(all_orders[o]), NULL, n);
+            size_t n = batch_bytes_for(all_orders[o], gap, raw);
+            struct batch *batch = batch_create(test_rules(all_orders[o]), NULL, n);
             assert_non_null(batch);
             CHECK(&rng, batch->owns_mem && batch->mem_bytes >= n);
-            bam_batch_reset(batch, gap);
-            CHECK(&rng, bam_batch_room(batch) >= raw);
-            CHECK(&rng, gap == 0 || bam_batch_room(batch) < batch->mem_bytes);
+            batch_reset(batch, gap);
+            CHECK(&rng, batch_room(batch) >= raw);
+            CHECK(&rng, gap == 0 || batch_room(batch) < batch->mem_bytes);
             memset(batch->mem, 1, batch->mem_bytes);
-            bam_batch_destroy(batch);
+            batch_destroy(batch);
         }
     }
-    bam_batch_destroy(NULL);
+    batch_destroy(NULL);
 }
 
 /* The message counts from the input's first record. */
@@ -431,22 +431,22 @@ static void test_damaged_record_is_numbered(void **state)
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
         for (size_t damaged = 0; damaged <= stream.n_records; damaged++) {
             const struct sort_rules *rules = test_rules(all_orders[o]);
-            struct bam_batch *batch = bam_batch_create(rules, NULL, MIN_BATCH_BYTES);
+            struct batch *batch = batch_create(rules, NULL, MIN_BATCH_BYTES);
             assert_non_null(batch);
             memcpy(batch->mem, stream.bytes, stream.n_bytes);
-            bam_batch_append(batch, stream.n_bytes);
+            batch_append(batch, stream.n_bytes);
             if (damaged < stream.n_records)
                 test_put_u32(batch->mem + stream.starts[damaged] + 4, N_REFS);
-            struct bam_batch_part *part =
-                bam_batch_add_part(batch, stream.n_bytes, stream.n_records, first);
+            struct batch_part *part =
+                batch_add_part(batch, stream.n_bytes, stream.n_records, first);
             assert_non_null(part);
             struct content_sum sum = {0};
-            struct bam_batch_problem problem;
-            int r = bam_batch_index_part(part, N_REFS, &sum, &problem);
+            struct batch_problem problem;
+            int r = batch_index_part(part, N_REFS, &sum, &problem);
             CHECK(&rng, r == (damaged < stream.n_records ? -1 : 0));
             CHECK(&rng, r == 0 || (problem.record == first + damaged && problem.text &&
                                    !problem.read_name));
-            bam_batch_destroy(batch);
+            batch_destroy(batch);
         }
     }
     release_stream(&stream);
@@ -461,22 +461,22 @@ static void test_forged_long_coordinates_are_refused(void **state)
     const struct sort_rules rules[] = {{.order = SORT_COORDINATE},
                                        {.order = SORT_COORDINATE_LONG, .long_positions = true}};
     for (int i = 0; i < 2; i++) {
-        struct bam_batch *batch = bam_batch_create(&rules[i], NULL, MIN_BATCH_BYTES);
+        struct batch *batch = batch_create(&rules[i], NULL, MIN_BATCH_BYTES);
         assert_non_null(batch);
         size_t n = put_record(batch->mem, &f, 0);
         memcpy(batch->mem + n - 32, tag, sizeof tag);
-        bam_batch_append(batch, n);
-        struct bam_batch_part *part = bam_batch_add_part(batch, n, 1, 0);
+        batch_append(batch, n);
+        struct batch_part *part = batch_add_part(batch, n, 1, 0);
         assert_non_null(part);
         struct content_sum sum = {0};
-        struct bam_batch_problem problem;
-        assert_int_equal(bam_batch_index_part(part, N_REFS, &sum, &problem), i == 0 ? -1 : 0);
-        bam_batch_destroy(batch);
+        struct batch_problem problem;
+        assert_int_equal(batch_index_part(part, N_REFS, &sum, &problem), i == 0 ? -1 : 0);
+        batch_destroy(batch);
     }
 }
 
 struct index_crew {
-    struct bam_batch_part **parts;
+    struct batch_part **parts;
     size_t n_parts;
     _Atomic size_t next;
     atomic_int n_problems;
@@ -492,9 +492,9 @@ static void *index_parts(void *arg)
 {
     struct index_worker *worker = arg;
     struct index_crew *crew = worker->crew;
-    struct bam_batch_problem problem;
+    struct batch_problem problem;
     for (size_t i; (i = atomic_fetch_add(&crew->next, 1)) < crew->n_parts;)
-        if (bam_batch_index_part(crew->parts[i], N_REFS, worker->sum, &problem) < 0)
+        if (batch_index_part(crew->parts[i], N_REFS, worker->sum, &problem) < 0)
             atomic_fetch_add(&crew->n_problems, 1);
     return NULL;
 }
@@ -510,7 +510,7 @@ static void test_parts_indexed_by_threads(void **state)
         make_stream(&rng, STREAM_MIXED, 500000, &stream);
         struct work *w = test_alloc(sizeof *w);
         start_work(w, &rng, &stream, all_orders[o], 4096 * 512);
-        bam_batch_reset(w->batch, 0);
+        batch_reset(w->batch, 0);
         size_t stream_at = 0;
         while (stream_at < stream.n_bytes) {
             size_t n = 1 + rng_below(&rng, 3000), left = stream.n_bytes - stream_at;
@@ -545,13 +545,13 @@ static void test_empty_batch(void **state)
     (void)state;
     struct merge_space space = {0};
     for (size_t o = 0; o < sizeof all_orders / sizeof *all_orders; o++) {
-        struct bam_batch *batch = bam_batch_create(test_rules(all_orders[o]), NULL, 8192);
+        struct batch *batch = batch_create(test_rules(all_orders[o]), NULL, 8192);
         assert_non_null(batch);
-        assert_int_equal(bam_batch_sort(batch, &space), 0);
+        assert_int_equal(batch_sort(batch, &space), 0);
         assert_int_equal(batch->n_records, 0);
-        assert_int_equal(bam_batch_raw_bytes(batch), 0);
-        assert_int_equal(bam_batch_used_bytes(batch), 0);
-        bam_batch_destroy(batch);
+        assert_int_equal(batch_raw_bytes(batch), 0);
+        assert_int_equal(batch_used_bytes(batch), 0);
+        batch_destroy(batch);
     }
     merge_space_release(&space);
 }

@@ -75,10 +75,10 @@ static void test_no_memory_for_a_batch(void **state)
     assert_int_equal(pthread_cond_init(&p.changed, NULL), 0);
     mem_budget_plan(&p.budget, 64 << 20, 1);
     assert_int_equal(prepare_batches(&p), 0);
-    struct bam_batch *first = take_batch(&p);
+    struct batch *first = take_batch(&p);
     struct taken *all = take_all(&before);
     (void)alarm(20);                            /* rather than to wait for ever */
-    struct bam_batch *second = take_batch(&p);
+    struct batch *second = take_batch(&p);
     (void)alarm(0);
     give_back(all, &before);
     assert_non_null(first);

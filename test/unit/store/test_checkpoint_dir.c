@@ -15,9 +15,9 @@
 
 static const char *const directories[] = {"/x/rocksort.1.abcdef"};
 
-static struct store_record make_record(enum store_state state)
+static struct checkpoint_record make_record(enum checkpoint_state state)
 {
-    return (struct store_record){
+    return (struct checkpoint_record){
         .program = "0", .id = "ffffffffffffffffffffffffffffffff", .state = state,
         .n_directories = 1, .directories = (const char **)(uintptr_t)directories, .n_lanes = 1,
         .rules = {.minhash = {.k = 20}}, .minhash_window = 1, .header = "@CO\thello\n",
@@ -27,11 +27,11 @@ static struct store_record make_record(enum store_state state)
 
 static int open_code(const char *path)
 {
-    struct store_dir dir;
+    struct checkpoint_dir dir;
     const char *problem = NULL;
-    int r = store_dir_open(path, &dir, &problem);
-    if (r == STORE_DIR_OK)
-        store_dir_close(&dir);
+    int r = checkpoint_dir_open(path, &dir, &problem);
+    if (r == CHECKPOINT_OK)
+        checkpoint_dir_close(&dir);
     else
         assert_non_null(problem);
     return r;
@@ -39,31 +39,31 @@ static int open_code(const char *path)
 
 static int read_code(const char *path)
 {
-    struct store_dir dir;
-    struct store_record record;
+    struct checkpoint_dir dir;
+    struct checkpoint_record record;
     const char *problem = NULL;
-    assert_int_equal(store_dir_open(path, &dir, &problem), STORE_DIR_OK);
-    int r = store_dir_read(&dir, &record, &problem);
-    if (r == STORE_DIR_OK)
-        store_record_release(&record);
+    assert_int_equal(checkpoint_dir_open(path, &dir, &problem), CHECKPOINT_OK);
+    int r = checkpoint_dir_read(&dir, &record, &problem);
+    if (r == CHECKPOINT_OK)
+        checkpoint_record_release(&record);
     else
         assert_non_null(problem);
-    store_dir_close(&dir);
+    checkpoint_dir_close(&dir);
     return r;
 }
 
 static char *make_store(int *lock_fd)
 {
-    char *path = scratch_dir_create("s", NULL);
+    char *path = temp_dir_create("s", NULL);
     assert_non_null(path);
-    *lock_fd = store_dir_claim(path);
+    *lock_fd = checkpoint_dir_claim(path);
     assert_true(*lock_fd >= 0);
     return path;
 }
 
 static void remove_store(char *path)
 {
-    assert_int_equal(scratch_dir_remove(path), 0);
+    assert_int_equal(temp_dir_remove(path), 0);
     free(path);
 }
 
@@ -72,15 +72,15 @@ static void test_lock(void **state)
     (void)state;
     int fd;
     char *path = make_store(&fd);
-    assert_int_equal(open_code(path), STORE_DIR_BUSY);
+    assert_int_equal(open_code(path), CHECKPOINT_BUSY);
     assert_int_equal(close(fd), 0);
-    assert_int_equal(open_code(path), STORE_DIR_OK);
-    struct store_dir dir;
+    assert_int_equal(open_code(path), CHECKPOINT_OK);
+    struct checkpoint_dir dir;
     const char *problem;
-    assert_int_equal(store_dir_open(path, &dir, &problem), STORE_DIR_OK);
+    assert_int_equal(checkpoint_dir_open(path, &dir, &problem), CHECKPOINT_OK);
     assert_int_equal(dir.path[0], '/');
-    assert_int_equal(open_code(path), STORE_DIR_BUSY);
-    store_dir_close(&dir);
+    assert_int_equal(open_code(path), CHECKPOINT_BUSY);
+    checkpoint_dir_close(&dir);
     remove_store(path);
 }
 
@@ -88,21 +88,21 @@ static void test_lock(void **state)
 static void test_killed(void **state)
 {
     (void)state;
-    char *path = scratch_dir_create("s", NULL);
+    char *path = temp_dir_create("s", NULL);
     int ready[2];
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
     if (child == 0) {
-        if (write(ready[1], store_dir_claim(path) >= 0 ? "y" : "n", 1) != 1) _exit(1);
+        if (write(ready[1], checkpoint_dir_claim(path) >= 0 ? "y" : "n", 1) != 1) _exit(1);
         for (;;) (void)pause();
     }
     char answer;
     assert_int_equal(read(ready[0], &answer, 1), 1);
     assert_int_equal(answer, 'y');
-    assert_int_equal(open_code(path), STORE_DIR_BUSY);
+    assert_int_equal(open_code(path), CHECKPOINT_BUSY);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(open_code(path), STORE_DIR_OK);
+    assert_int_equal(open_code(path), CHECKPOINT_OK);
     (void)close(ready[0]);
     (void)close(ready[1]);
     remove_store(path);
@@ -115,19 +115,19 @@ static void test_record(void **state)
     char *path = make_store(&fd), name[256];
     struct stat st;
     (void)close(fd);
-    assert_int_equal(read_code(path), STORE_DIR_BAD);
-    for (int i = STORE_LOADING; i <= STORE_PARTIAL; i++) {
-        struct store_record record = make_record((enum store_state)i), read;
-        struct store_dir dir;
+    assert_int_equal(read_code(path), CHECKPOINT_BAD);
+    for (int i = CHECKPOINT_LOADING; i <= CHECKPOINT_PARTIAL; i++) {
+        struct checkpoint_record record = make_record((enum checkpoint_state)i), read;
+        struct checkpoint_dir dir;
         const char *problem;
-        assert_int_equal(store_dir_write(path, &record), 0);
-        assert_int_equal(store_dir_open(path, &dir, &problem), STORE_DIR_OK);
-        assert_true(store_dir_has_record(&dir));
-        assert_int_equal(store_dir_read(&dir, &read, &problem), STORE_DIR_OK);
+        assert_int_equal(checkpoint_dir_write(path, &record), 0);
+        assert_int_equal(checkpoint_dir_open(path, &dir, &problem), CHECKPOINT_OK);
+        assert_true(checkpoint_dir_has_record(&dir));
+        assert_int_equal(checkpoint_dir_read(&dir, &read, &problem), CHECKPOINT_OK);
         assert_int_equal(read.state, i);
         assert_string_equal(read.header, "@CO\thello\n");
-        store_record_release(&read);
-        store_dir_close(&dir);
+        checkpoint_record_release(&read);
+        checkpoint_dir_close(&dir);
     }
     static const char *const files[] = {SCRATCH_RECORD_NAME, SCRATCH_LOCK_NAME};
     for (int i = 0; i < 2; i++) {
@@ -138,17 +138,17 @@ static void test_record(void **state)
     assert_int_equal(chmod(name, 0600), 0);
     (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME, path);
     assert_int_equal(truncate(name, 100), 0);
-    assert_int_equal(read_code(path), STORE_DIR_BAD);
+    assert_int_equal(read_code(path), CHECKPOINT_BAD);
     assert_int_equal(truncate(name, 0), 0);
-    assert_int_equal(read_code(path), STORE_DIR_BAD);
+    assert_int_equal(read_code(path), CHECKPOINT_BAD);
     remove_store(path);
 }
 
 static int peek_code(const char *path)
 {
-    struct store_record record;
-    int r = store_dir_peek(path, &record);
-    if (r == STORE_DIR_OK) store_record_release(&record);
+    struct checkpoint_record record;
+    int r = checkpoint_dir_peek(path, &record);
+    if (r == CHECKPOINT_OK) checkpoint_record_release(&record);
     return r;
 }
 
@@ -158,20 +158,20 @@ static void test_peek(void **state)
     (void)state;
     int fd;
     char *path = make_store(&fd), name[256];
-    struct store_record record = make_record(STORE_LOADING);
-    assert_int_equal(peek_code(path), STORE_DIR_BAD);
-    assert_int_equal(store_dir_write(path, &record), 0);
-    assert_int_equal(peek_code(path), STORE_DIR_OK);
-    assert_int_equal(open_code(path), STORE_DIR_BUSY);
+    struct checkpoint_record record = make_record(CHECKPOINT_LOADING);
+    assert_int_equal(peek_code(path), CHECKPOINT_BAD);
+    assert_int_equal(checkpoint_dir_write(path, &record), 0);
+    assert_int_equal(peek_code(path), CHECKPOINT_OK);
+    assert_int_equal(open_code(path), CHECKPOINT_BUSY);
     assert_int_equal(close(fd), 0);
     assert_int_equal(chmod(path, 0755), 0);
-    assert_int_equal(peek_code(path), STORE_DIR_FOREIGN);
+    assert_int_equal(peek_code(path), CHECKPOINT_FOREIGN);
     assert_int_equal(chmod(path, 0700), 0);
     (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME, path);
     assert_int_equal(truncate(name, (off_t)1 << 40), 0);        /* what would not fit into memory */
-    assert_int_equal(peek_code(path), STORE_DIR_BAD);
+    assert_int_equal(peek_code(path), CHECKPOINT_BAD);
     remove_store(path);
-    assert_int_equal(peek_code("missing"), STORE_DIR_FOREIGN);
+    assert_int_equal(peek_code("missing"), CHECKPOINT_FOREIGN);
 }
 
 /* What is no store: without a lock, open to others, a link, a file, nothing. */
@@ -179,27 +179,27 @@ static void test_foreign(void **state)
 {
     (void)state;
     int fd;
-    char *path = make_store(&fd), name[256], *bare = scratch_dir_create("b", NULL);
+    char *path = make_store(&fd), name[256], *bare = temp_dir_create("b", NULL);
     (void)close(fd);
-    assert_int_equal(open_code(bare), STORE_DIR_FOREIGN);
-    assert_int_equal(open_code("nothing"), STORE_DIR_FOREIGN);
+    assert_int_equal(open_code(bare), CHECKPOINT_FOREIGN);
+    assert_int_equal(open_code("nothing"), CHECKPOINT_FOREIGN);
     assert_int_equal(symlink(path, "link"), 0);
-    assert_int_equal(open_code("link"), STORE_DIR_FOREIGN);
+    assert_int_equal(open_code("link"), CHECKPOINT_FOREIGN);
     assert_int_equal(unlink("link"), 0);
     (void)snprintf(name, sizeof name, "%s/" SCRATCH_LOCK_NAME, path);
-    assert_int_equal(open_code(name), STORE_DIR_FOREIGN);
+    assert_int_equal(open_code(name), CHECKPOINT_FOREIGN);
     assert_int_equal(chmod(path, 0750), 0);
-    assert_int_equal(open_code(path), STORE_DIR_FOREIGN);
+    assert_int_equal(open_code(path), CHECKPOINT_FOREIGN);
     assert_int_equal(chmod(path, 0700), 0);
-    assert_int_equal(open_code(path), STORE_DIR_OK);
+    assert_int_equal(open_code(path), CHECKPOINT_OK);
     assert_int_equal(chmod(name, 0644), 0);
-    assert_int_equal(open_code(path), STORE_DIR_FOREIGN);
+    assert_int_equal(open_code(path), CHECKPOINT_FOREIGN);
     assert_int_equal(unlink(name), 0);
     assert_int_equal(symlink("/etc/passwd", name), 0);
-    assert_int_equal(open_code(path), STORE_DIR_FOREIGN);
+    assert_int_equal(open_code(path), CHECKPOINT_FOREIGN);
     assert_int_equal(unlink(name), 0);
     assert_int_equal(mkfifo(name, 0600), 0);
-    assert_int_equal(open_code(path), STORE_DIR_FOREIGN);
+    assert_int_equal(open_code(path), CHECKPOINT_FOREIGN);
     remove_store(path);
     remove_store(bare);
 }
@@ -212,27 +212,27 @@ static void test_planted(void **state)
     char *path = make_store(&fd), name[256];
     struct stat st;
     (void)close(fd);
-    struct store_record record = make_record(STORE_LOADED);
+    struct checkpoint_record record = make_record(CHECKPOINT_LOADED);
     (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME, path);
     assert_int_equal(symlink("../victim", name), 0);
-    assert_int_equal(read_code(path), STORE_DIR_BAD);
-    assert_int_equal(store_dir_write(path, &record), 0);
+    assert_int_equal(read_code(path), CHECKPOINT_BAD);
+    assert_int_equal(checkpoint_dir_write(path, &record), 0);
     assert_int_equal(lstat(name, &st), 0);
     assert_true(S_ISREG(st.st_mode));
     (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME ".new", path);
     assert_int_equal(symlink("../victim", name), 0);
-    assert_int_equal(store_dir_write(path, &record), 0);
+    assert_int_equal(checkpoint_dir_write(path, &record), 0);
     assert_int_equal(lstat("victim", &st), -1);
     assert_int_equal(lstat(name, &st), -1);
-    assert_int_equal(read_code(path), STORE_DIR_OK);
+    assert_int_equal(read_code(path), CHECKPOINT_OK);
     (void)snprintf(name, sizeof name, "%s/" SCRATCH_LOCK_NAME ".new", path);
     assert_int_equal(symlink("../victim", name), 0);
-    assert_int_equal(store_dir_claim(path), -1);
+    assert_int_equal(checkpoint_dir_claim(path), -1);
     assert_int_equal(lstat("victim", &st), -1);
     /* The directory itself: claimed and written to only under its own name. */
     assert_int_equal(symlink(path, "link"), 0);
-    assert_int_equal(store_dir_claim("link"), -1);
-    assert_int_equal(store_dir_write("link", &record), -1);
+    assert_int_equal(checkpoint_dir_claim("link"), -1);
+    assert_int_equal(checkpoint_dir_write("link", &record), -1);
     assert_int_equal(unlink("link"), 0);
     remove_store(path);
 }

@@ -11,16 +11,16 @@ static const char *const options[] = {"reference=/data/a b.fa", "level=3"};
 static const char *const names[] = {"chr1", "HLA*01%=x"};
 static uint64_t lengths[] = {248956422, 1};
 
-static struct store_input inputs[] = {
+static struct checkpoint_input inputs[] = {
     {"/data/in 1.bam", 651000000, 1700000000123456789}, {"/data/100%\n.bam", 0, 0}, {"-", 0, 0}};
 
 /* A record that has everything. */
-static struct store_record full_record(void)
+static struct checkpoint_record full_record(void)
 {
-    return (struct store_record){
+    return (struct checkpoint_record){
         .program = "0.1.0",
         .id = "0123456789abcdef0123456789abcdef",
-        .state = STORE_LOADED,
+        .state = CHECKPOINT_LOADED,
         .directory = 1,
         .n_directories = 2,
         .directories = (const char **)(uintptr_t)directories,
@@ -48,9 +48,9 @@ static struct store_record full_record(void)
 }
 
 /* A record that has nothing. */
-static struct store_record bare_record(void)
+static struct checkpoint_record bare_record(void)
 {
-    return (struct store_record){
+    return (struct checkpoint_record){
         .program = "",
         .id = "ffffffffffffffffffffffffffffffff",
         .n_directories = 1,
@@ -71,7 +71,7 @@ static void assert_same_text(const char *a, const char *b)
         assert_string_equal(a, b);
 }
 
-static void assert_same(const struct store_record *a, const struct store_record *b)
+static void assert_same(const struct checkpoint_record *a, const struct checkpoint_record *b)
 {
     assert_string_equal(a->program, b->program);
     assert_string_equal(a->id, b->id);
@@ -117,24 +117,24 @@ static void assert_same(const struct store_record *a, const struct store_record 
     assert_string_equal(a->header, b->header);
 }
 
-static kstring_t format(const struct store_record *record)
+static kstring_t format(const struct checkpoint_record *record)
 {
     kstring_t text = {0, 0, NULL};
-    assert_int_equal(store_record_format(record, &text), 0);
+    assert_int_equal(checkpoint_record_format(record, &text), 0);
     return text;
 }
 
 /* Parses from memory of exactly this size; returns whether it was taken. */
 static bool parses(const char *text, size_t n_bytes)
 {
-    struct store_record record;
+    struct checkpoint_record record;
     const char *problem = NULL;
     char *exact = test_alloc(n_bytes);
     memcpy(exact, text, n_bytes);
-    int r = store_record_parse(exact, n_bytes, &record, &problem);
+    int r = checkpoint_record_parse(exact, n_bytes, &record, &problem);
     free(exact);
     if (r < 0) assert_non_null(problem);
-    if (r == 0) store_record_release(&record);
+    if (r == 0) checkpoint_record_release(&record);
     return r == 0;
 }
 
@@ -142,15 +142,15 @@ static void test_round_trip(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct store_record record = i ? full_record() : bare_record(), parsed;
+        struct checkpoint_record record = i ? full_record() : bare_record(), parsed;
         const char *problem = NULL;
         kstring_t text = format(&record);
-        if (store_record_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
+        if (checkpoint_record_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
         assert_same(&parsed, &record);
         kstring_t again = format(&parsed);
         assert_int_equal(text.l, again.l);
         assert_memory_equal(text.s, again.s, text.l);
-        store_record_release(&parsed);
+        checkpoint_record_release(&parsed);
         ks_free(&text);
         ks_free(&again);
     }
@@ -160,16 +160,16 @@ static void test_every_order(void **state)
 {
     (void)state;
     for (int order = SORT_COORDINATE; order <= SORT_SHUFFLE; order++) {
-        struct store_record record = full_record(), parsed;
+        struct checkpoint_record record = full_record(), parsed;
         const char *problem;
         record.rules.order = (enum sort_order)order;
         if (order != SORT_TAG) record.rules.tag[0] = record.rules.tag[1] = '\0';
         kstring_t text = format(&record);
-        int r = store_record_parse(text.s, text.l, &parsed, &problem);
+        int r = checkpoint_record_parse(text.s, text.l, &parsed, &problem);
         /* No option asks for it. */
         assert_int_equal(r, order == SORT_COORDINATE_LONG ? -1 : 0);
         if (r == 0) assert_int_equal(parsed.rules.order, order);
-        if (r == 0) store_record_release(&parsed);
+        if (r == 0) checkpoint_record_release(&parsed);
         ks_free(&text);
     }
 }
@@ -177,7 +177,7 @@ static void test_every_order(void **state)
 static void test_cut_off(void **state)
 {
     (void)state;
-    struct store_record record = full_record();
+    struct checkpoint_record record = full_record();
     kstring_t text = format(&record);
     for (size_t n = 0; n < text.l; n++) assert_false(parses(text.s, n));
     assert_true(parses(text.s, text.l));
@@ -189,7 +189,7 @@ static void test_cut_off(void **state)
 static void test_flipped_bits(void **state)
 {
     (void)state;
-    struct store_record record = full_record();
+    struct checkpoint_record record = full_record();
     kstring_t text = format(&record);
     for (size_t i = 0; i < 8 * text.l; i++) {
         text.s[i / 8] = (char)(text.s[i / 8] ^ 1 << i % 8);
@@ -202,7 +202,7 @@ static void test_flipped_bits(void **state)
 /* Replaces the first line that begins so, with a checksum that fits. */
 static bool parses_with(const char *begin, const char *line)
 {
-    struct store_record record = full_record();
+    struct checkpoint_record record = full_record();
     kstring_t text = format(&record), changed = {0, 0, NULL};
     const char *at = text.s;
     while (strncmp(at, begin, strlen(begin)) != 0) {
@@ -315,7 +315,7 @@ static void test_garbage(void **state)
 {
     (void)state;
     struct rng rng = rng_start(501);
-    struct store_record record = full_record();
+    struct checkpoint_record record = full_record();
     kstring_t text = format(&record);
     for (int i = 0; i < 2000; i++) {
         uint8_t bytes[600];

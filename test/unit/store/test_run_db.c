@@ -23,13 +23,13 @@ struct block {
 
 static int make_dir(void **state)
 {
-    *state = scratch_dir_create("/tmp/rocksort-test", NULL);
+    *state = temp_dir_create("/tmp/rocksort-test", NULL);
     return *state == NULL;
 }
 
 static int remove_dir(void **state)
 {
-    int r = scratch_dir_remove(*state);
+    int r = temp_dir_remove(*state);
     free(*state);
     return r;
 }
@@ -223,7 +223,7 @@ static void test_impossible_directories(void **state)
 /* A signal removes the directory while another thread is about to open the database in it. */
 static void test_removed_directory_does_not_come_back(void **state)
 {
-    assert_int_equal(scratch_dir_remove(*state), 0);
+    assert_int_equal(temp_dir_remove(*state), 0);
     assert_null(make_db(*state));
     assert_int_equal(access(*state, F_OK), -1);
     assert_int_equal(mkdir(*state, 0700), 0);           /* for the teardown */

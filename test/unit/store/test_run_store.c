@@ -159,7 +159,7 @@ static struct run_store *create_in(size_t n_dirs, enum compaction_mode mode, uin
 static void remove_dirs(size_t n_dirs)
 {
     static const char *const dirs[] = {"a", "b", "c"};
-    for (size_t i = 0; i < n_dirs; i++) assert_int_equal(scratch_dir_remove(dirs[i]), 0);
+    for (size_t i = 0; i < n_dirs; i++) assert_int_equal(temp_dir_remove(dirs[i]), 0);
 }
 
 static bool is_empty(const char *dir)

@@ -34,7 +34,7 @@ static void make_file(const char *dir, const char *name)
    for its owner only; removes it. */
 static void check_path(const char *prefix, const char *output, const char *expected)
 {
-    char *path = scratch_dir_create(prefix, output);
+    char *path = temp_dir_create(prefix, output);
     struct stat st;
     assert_non_null(path);
     if (strncmp(path, expected, strlen(expected)) != 0 || strchr(path + strlen(expected), '/'))
@@ -42,7 +42,7 @@ static void check_path(const char *prefix, const char *output, const char *expec
     assert_int_equal(lstat(path, &st), 0);
     assert_true(S_ISDIR(st.st_mode));
     assert_int_equal(st.st_mode & 07777, 0700);
-    assert_int_equal(scratch_dir_remove(path), 0);
+    assert_int_equal(temp_dir_remove(path), 0);
     assert_false(exists(path));
     free(path);
 }
@@ -95,12 +95,12 @@ static void test_never_twice_the_same(void **state)
     enum { N = 50 };
     char *paths[N];
     for (size_t i = 0; i < N; i++) {
-        paths[i] = scratch_dir_create("p", NULL);
+        paths[i] = temp_dir_create("p", NULL);
         assert_non_null(paths[i]);
         for (size_t k = 0; k < i; k++) assert_string_not_equal(paths[i], paths[k]);
     }
     for (size_t i = 0; i < N; i++) {
-        assert_int_equal(scratch_dir_remove(paths[i]), 0);
+        assert_int_equal(temp_dir_remove(paths[i]), 0);
         free(paths[i]);
     }
 }
@@ -109,7 +109,7 @@ static void test_removes_what_is_in_it(void **state)
 {
     (void)state;
     char name[32], below[256];
-    char *path = scratch_dir_create("p", NULL), *beside = scratch_dir_create("p", NULL);
+    char *path = temp_dir_create("p", NULL), *beside = temp_dir_create("p", NULL);
     assert_non_null(path);
     assert_non_null(beside);
     make_file(".", "bystander");
@@ -123,13 +123,13 @@ static void test_removes_what_is_in_it(void **state)
     assert_int_equal(mkdir(below, 0700), 0);
     make_file(below, "CURRENT");
     make_file(beside, "of another run");
-    assert_int_equal(scratch_dir_remove(path), 0);
+    assert_int_equal(temp_dir_remove(path), 0);
     assert_false(exists(path));
     assert_true(exists("bystander") && exists(beside));
     /* Twice, and nothing at all: as good as done. */
-    assert_int_equal(scratch_dir_remove(path), 0);
-    assert_int_equal(scratch_dir_remove(NULL), 0);
-    assert_int_equal(scratch_dir_remove(beside), 0);
+    assert_int_equal(temp_dir_remove(path), 0);
+    assert_int_equal(temp_dir_remove(NULL), 0);
+    assert_int_equal(temp_dir_remove(beside), 0);
     assert_int_equal(unlink("bystander"), 0);
     free(path);
     free(beside);
@@ -143,17 +143,17 @@ static void test_list(void **state)
                                            "rocksort.9.abcdef"};
     make_file(".", "rocksort.txt");
     for (size_t i = 0; i < 3; i++) assert_int_equal(mkdir(expected[2 - i], 0700), 0);
-    assert_int_equal(scratch_dir_list(".", &names), 3);
+    assert_int_equal(temp_dir_list(".", &names), 3);
     for (size_t i = 0; i < 3; i++) {
         assert_string_equal(names[i], expected[i]);
         assert_int_equal(rmdir(names[i]), 0);
         free(names[i]);
     }
     free(names);
-    assert_int_equal(scratch_dir_list(".", &names), 0);
+    assert_int_equal(temp_dir_list(".", &names), 0);
     free(names);
     assert_int_equal(unlink("rocksort.txt"), 0);
-    assert_int_equal(scratch_dir_list("missing", &names), -1);
+    assert_int_equal(temp_dir_list("missing", &names), -1);
     assert_int_equal(errno, ENOENT);
 }
 
@@ -161,7 +161,7 @@ static void test_list(void **state)
 static void test_links_are_not_followed(void **state)
 {
     (void)state;
-    char link[256], *path = scratch_dir_create("p", NULL);
+    char link[256], *path = temp_dir_create("p", NULL);
     assert_non_null(path);
     assert_int_equal(mkdir("precious", 0777), 0);
     make_file("precious", "data");
@@ -169,12 +169,12 @@ static void test_links_are_not_followed(void **state)
     assert_int_equal(symlink("../precious", link), 0);
     (void)snprintf(link, sizeof link, "%s/to_file", path);
     assert_int_equal(symlink("../precious/data", link), 0);
-    assert_int_equal(scratch_dir_remove(path), 0);
+    assert_int_equal(temp_dir_remove(path), 0);
     assert_false(exists(path));
     assert_true(exists("precious/data"));
     /* In place of the directory itself. */
     assert_int_equal(symlink("precious", path), 0);
-    assert_int_equal(scratch_dir_remove(path), -1);
+    assert_int_equal(temp_dir_remove(path), -1);
     assert_true(exists("precious/data") && exists(path));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(unlink("precious/data"), 0);
@@ -187,12 +187,12 @@ static void test_impossible_places(void **state)
 {
     (void)state;
     make_file(".", "file");
-    assert_null(scratch_dir_create("missing/dir/prefix", NULL));
-    assert_null(scratch_dir_create("missing/", NULL));
-    assert_null(scratch_dir_create("file/prefix", NULL));
-    assert_null(scratch_dir_create(NULL, "missing/out.bam"));
+    assert_null(temp_dir_create("missing/dir/prefix", NULL));
+    assert_null(temp_dir_create("missing/", NULL));
+    assert_null(temp_dir_create("file/prefix", NULL));
+    assert_null(temp_dir_create(NULL, "missing/out.bam"));
     assert_false(exists("missing"));
-    assert_int_equal(scratch_dir_remove("file"), -1);
+    assert_int_equal(temp_dir_remove("file"), -1);
     assert_true(exists("file"));
     assert_int_equal(unlink("file"), 0);
 }

@@ -31,7 +31,7 @@ static void test_accepted(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint64_t n_bytes = 12345;
-        if (size_option_parse(cases[i].text, &n_bytes) != 0)
+        if (size_parse(cases[i].text, &n_bytes) != 0)
             fail_msg("'%s' was refused", cases[i].text);
         if (n_bytes != cases[i].n_bytes)
             fail_msg("'%s' became %" PRIu64, cases[i].text, n_bytes);
@@ -53,7 +53,7 @@ static void test_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint64_t n_bytes = 12345;
-        if (size_option_parse(cases[i], &n_bytes) == 0)
+        if (size_parse(cases[i], &n_bytes) == 0)
             fail_msg("'%s' was taken as %" PRIu64, cases[i], n_bytes);
         assert_true(n_bytes == 12345);
     }

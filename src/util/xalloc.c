@@ -1,0 +1,94 @@
+/* xalloc.c -- see xalloc.h. */
+#include "util/xalloc.h"
+
+#include "util/diag.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void (*clean_end)(void);
+
+void xalloc_on_failure(void (*end)(void))
+{
+    clean_end = end;
+}
+
+/* exit() would run what other threads may be using; nothing of ours waits in a stdio buffer. */
+static _Noreturn void end_without_memory(void)
+{
+    if (clean_end) clean_end();
+    diag_no_memory();
+    _exit(EXIT_FAILURE);
+}
+
+void xalloc_require(bool was_had)
+{
+    if (!was_had) end_without_memory();
+}
+
+/* malloc(0) may return NULL, which is no failure. */
+void *xmalloc(size_t n_bytes)
+{
+    void *mem = malloc(n_bytes ? n_bytes : 1);
+    if (!mem) end_without_memory();
+    return mem;
+}
+
+void *xcalloc(size_t n, size_t item_bytes)
+{
+    bool is_empty = n == 0 || item_bytes == 0;
+    void *mem = calloc(is_empty ? 1 : n, is_empty ? 1 : item_bytes);
+    if (!mem) end_without_memory();
+    return mem;
+}
+
+void *xrealloc(void *mem, size_t n_bytes)
+{
+    void *grown = realloc(mem, n_bytes ? n_bytes : 1);
+    if (!grown) end_without_memory();
+    return grown;
+}
+
+void *xmemdup(const void *mem, size_t n_bytes)
+{
+    void *copy = xmalloc(n_bytes);
+    if (n_bytes > 0) memcpy(copy, mem, n_bytes);
+    return copy;
+}
+
+char *xstrdup(const char *text)
+{
+    return xmemdup(text, strlen(text) + 1);
+}
+
+char *xasprintf(const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    /* It fails only for wide characters and for texts of 2 GiB; no format of ours has either. */
+    xalloc_require(n >= 0);
+    char *text = xmalloc((size_t)n + 1);
+    (void)vsnprintf(text, (size_t)n + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+void xgrow(void *array, size_t *room, size_t n, size_t some_more, size_t item_bytes)
+{
+    if (n <= *room) return;
+    size_t most = SIZE_MAX / item_bytes;
+    xalloc_require(n <= most && some_more <= most - n);
+    /* A pointer of whatever type. */
+    void *items;
+    memcpy(&items, array, sizeof items);
+    items = xrealloc(items, (n + some_more) * item_bytes);
+    memcpy(array, &items, sizeof items);
+    *room = n + some_more;
+}
