@@ -39,7 +39,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-pro
            -Wformat=2 -Wformat-security
 HARDENING = -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)
 ALL_CFLAGS = -std=gnu11 -pthread $(WARNINGS) $(HARDENING) $(if $(WERROR),-Werror) \
-             $(if $(SAN),-fsanitize=$(SAN) $(SAN_FLAGS)) $(CFLAGS)
+             $(if $(SAN),-fsanitize=$(SAN) $(SAN_FLAGS) -DROCKSORT_CHECK_LOCKS) $(CFLAGS)
 # What a sanitizer finds ends the program; UndefinedBehaviorSanitizer would go on.
 SAN_FLAGS = -fno-omit-frame-pointer -fno-sanitize-recover=all
 ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SAN),-fsanitize=$(SAN)) \

@@ -1,328 +1,457 @@
-/* bam_sort.c -- the frame of a sort: header, rules, the phases in turn. See bam_sort.h. */
-#include "pipeline/pipeline_internal.h"
+/*
+ * bam_sort.c -- one sort from beginning to end. See pipeline/bam_sort.h.
+ *
+ * Everything that a sort works with is an object of its own, in a file of its own below
+ * src/pipeline. This file makes them, runs the phases in order, and cleans up.
+ */
+#include "pipeline/bam_sort.h"
 
-#include "bam/header_text.h"
+#include "bam/bam_record.h"
 #include "machine/exception_guard.h"
+#include "order/minhash_index.h"
+#include "pipeline/early_end.h"
+#include "pipeline/load.h"
+#include "pipeline/merge.h"
+#include "pipeline/progress.h"
+#include "pipeline/resume.h"
 #include "util/diag.h"
-#include "util/version.h"
 
-#include <inttypes.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-void pipeline_lock(struct pipeline *p)
-{
-    /* A mutex of the default type that is initialised and not held cannot fail to lock. */
-    (void)pthread_mutex_lock(&p->lock);
-}
+struct sort {
+    const struct sort_settings *settings;
+    struct sort_report *report;
+    struct mem_budget budget;           /* as it is when the sort begins */
+    struct sort_rules rules;
+    struct rules_maker rules_maker;
+    struct crew *crew;
+    struct batch_pool *pool;
+    struct load_totals *totals;
+    struct checkpoint_writer *checkpoint;
+    struct temp_store *store;
+    struct spiller *spiller;
+    struct resume resume;
+    struct bam_inputs *inputs;
+    sam_hdr_t *header;
+    struct verification *verification;  /* NULL: nothing is verified */
+    struct output_path output_path, index_path; /* set with the lock held */
+    struct sorted_output output;
+    struct merge_counts merged;         /* under the lock */
+    struct content_sum sum_out;
+    bool lost_reader;                   /* standard output was closed by who reads it */
+    struct progress *progress;
+};
 
-void pipeline_unlock(struct pipeline *p)
-{
-    (void)pthread_mutex_unlock(&p->lock);
-}
+/* ---- preparations ---- */
 
-void pipeline_wait(struct pipeline *p)
-{
-    (void)pthread_cond_wait(&p->changed, &p->lock);
-}
-
-void pipeline_announce(struct pipeline *p)
-{
-    (void)pthread_cond_broadcast(&p->changed);
-}
-
-void pipeline_fail(struct pipeline *p)
-{
-    pipeline_lock(p);
-    atomic_store(&p->failed, true);
-    pipeline_announce(p);
-    pipeline_unlock(p);
-}
-
-int pipeline_no_memory(struct pipeline *p)
-{
-    diag_no_memory();
-    pipeline_fail(p);
-    return -1;
-}
-
-void free_paths(char **paths)
-{
-    for (size_t i = 0; paths && paths[i]; i++) free(paths[i]);
-    free(paths);
-}
-
-/* Every way out of a run leads here, with all jobs done. */
-static void release_pipeline(struct pipeline *p)
-{
-    release_batches(p);
-    store_close(p);
-    durable_end(p);
-    bam_inputs_close(p->inputs);
-    if (p->jobs) hts_tpool_process_destroy(p->jobs);
-    if (p->pool.pool) hts_tpool_destroy(p->pool.pool);
-    free_workers(p);
-    bam_key_template_destroy(p->template_ends);
-    minhash_index_destroy(p->minhash_index);
-    bam_index_destroy(p->index);
-    verify_release(p);
-    for (size_t i = 0; i < p->n_scratch_paths; i++)
-        if (!p->keeps_store) store_remove_directory(p, i);
-        else if (p->lock_fds && p->lock_fds[i] >= 0) (void)close(p->lock_fds[i]);
-    free(p->lock_fds);
-    resume_release(p);
-    if (!p->report->store_paths) free_paths(p->scratch_paths);
-    output_path_release(&p->output);
-    output_path_release(&p->index_output);
-    (void)pthread_cond_destroy(&p->changed);
-    (void)pthread_mutex_destroy(&p->lock);
-}
-
-static int header_error(const struct pipeline *p)
-{
-    diag_error("cannot change the header of '%s': it is damaged, or memory is short",
-               p->settings->resumed ? p->scratch_paths[0] : p->settings->inputs[0]);
-    return -1;
-}
-
-/* Adds our @PG line behind each chain of programs. Where PPs lead in circles only htslib 1.16 looks
-   for the end of a chain in front of its array; then ours follows none, as with newer ones. */
-static int add_program(struct pipeline *p)
-{
-    const char *text = header_whole_text(p->header), *line = p->settings->command_line;
-    const char *cl = line ? "CL" : NULL, *name = "samtools", *version = ROCKSORT_VERSION;
-    int have_end = text ? header_programs_have_end(text) : 1;
-    if (have_end < 0) return -1;
-    const char *id = have_end ? NULL : sam_hdr_pg_id(p->header, name);
-    if (!have_end && !id) return header_error(p);
-    int r = have_end ? sam_hdr_add_pg(p->header, name, "VN", version, cl, line, NULL)
-                     : sam_hdr_add_line(p->header, "PG", "ID", id, "PN", name, "VN", version, cl,
-                                        line, NULL);
-    return r < 0 ? header_error(p) : 0;
-}
-
-static int prepare_header(struct pipeline *p)
-{
-    p->header = bam_inputs_header(p->inputs);
-    p->n_refs = sam_hdr_nref(p->header);
-    return p->settings->add_pg ? add_program(p) : 0;
-}
-
-/* What reading alone takes at the most, and in addition for each thread. */
+/* What a sort that only reads needs at the most, and in addition for each thread. */
 enum { SUM_BYTES = 32 << 20, SUM_THREAD_BYTES = 16 << 20 };
 
-static void plan_memory(struct pipeline *p, size_t total_bytes)
+static void plan_memory(struct sort *sort, size_t total_bytes)
 {
+    const struct sort_settings *s = sort->settings;
+    struct mem_budget *budget = &sort->budget;
     /* Nothing is kept: batches that stay in the cache are better than many. */
-    size_t enough = SUM_BYTES + SUM_THREAD_BYTES * (size_t)p->settings->n_threads;
-    if (p->settings->sum_only && total_bytes > enough) total_bytes = enough;
-    mem_budget_plan(&p->budget, total_bytes, p->settings->n_threads);
-    if (!p->settings->test_batch_bytes) return;
-    p->budget.batch_bytes = (size_t)p->settings->test_batch_bytes;
-    p->budget.run_batches = p->budget.full_batches = p->budget.first_full_batches = 1;
+    size_t enough = SUM_BYTES + SUM_THREAD_BYTES * (size_t)s->n_threads;
+    if (s->sum_only && total_bytes > enough) total_bytes = enough;
+    mem_budget_plan(budget, total_bytes, s->n_threads);
+    if (!s->test_batch_bytes) return;
+    budget->batch_bytes = (size_t)s->test_batch_bytes;
+    budget->run_batches = budget->full_batches = budget->first_full_batches = 1;
 }
 
-int complete_rules(struct pipeline *p, struct sort_rules *rules)
+static int create_objects(struct sort *sort)
 {
-    const struct sort_settings *s = p->settings;
-    if (bam_header_long_reference(p->header) >= 0) {
-        rules->long_positions = true;
-        if (rules->order == SORT_COORDINATE) rules->order = SORT_COORDINATE_LONG;
-    }
-    if (rules->order == SORT_TEMPLATE) {
-        /* htslib takes a header apart when it is first asked for a line. */
-        if (sam_hdr_count_lines(p->header, "RG") < 0) return header_error(p);
-        p->template_ends = bam_key_template_create(p->header);
-        if (!p->template_ends) return pipeline_no_memory(p);
-        rules->template_ends = p->template_ends;
-    }
-    struct minhash_settings *m = &rules->minhash;
-    /* Runs on disk have the values; only of new records they are still to be found. */
-    if (rules->order == SORT_MINHASH && s->minhash_fasta && resume_reads_input(p)) {
-        p->minhash_index = minhash_index_load(s->minhash_fasta, m->k, s->minhash_window,
-                                              m->squeeze);
-        if (!p->minhash_index) return -1;
-        m->index = p->minhash_index;
-        /* It counts, but a sort in less than half of the memory would help nobody. */
-        size_t index_bytes = minhash_index_bytes(m->index), total = s->memory_bytes;
-        if (index_bytes > total / 2) {
-            diag_warning("the index of '%s' takes %zu MiB of memory, more than half of what may be "
-                         "used: give more with -m, or a larger -w", s->minhash_fasta,
-                         index_bytes >> 20);
-            index_bytes = total / 2;
-        }
-        plan_memory(p, total - index_bytes);
-    }
+    const struct sort_settings *s = sort->settings;
+    sort->crew = crew_create();
+    if (!sort->crew) return -1;
+    sort->pool = batch_pool_create(sort->crew, &sort->budget);
+    sort->totals = load_totals_create(sort->crew, s->input_bytes);
+    sort->resume = (struct resume){.checkpoint = s->resumed, .partial = s->partial};
+    sort->rules_maker = (struct rules_maker){
+        .header_name = s->resumed ? s->resumed->dirs[0].path : s->inputs[0],
+        /* Runs of an earlier process have the values of their records. */
+        .fasta = resume_reads_input(&sort->resume) ? s->minhash_fasta : NULL,
+        .minhash_window = s->minhash_window,
+    };
+    struct checkpoint_settings checkpoint = {
+        .crew = sort->crew, .totals = sort->totals, .inputs = s->inputs, .n_inputs = s->n_inputs,
+        .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
+        .output = s->output, .index = s->index_path, .output_path = &sort->output_path,
+        .index_path = &sort->index_path, .asked_output = &s->asked_output, .rules = &s->rules,
+        .fasta = s->minhash_fasta, .minhash_window = s->minhash_window, .keeps = s->keep_store,
+        .no_resume = s->no_resume, .sum_only = s->sum_only, .resumed = s->resumed,
+        .partial = s->partial,
+    };
+    sort->checkpoint = checkpoint_writer_create(&checkpoint);
+    struct temp_store_settings store = {
+        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
+        .checkpoint = sort->checkpoint, .compaction = s->compaction, .resumed = s->resumed,
+        .reads_input = resume_reads_input(&sort->resume), .no_resume = s->no_resume,
+        .durable_after_seconds = s->durable_after_seconds,
+    };
+    sort->store = temp_store_create(&store);
+    struct spill_settings spill = {
+        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
+        .checkpoint = sort->checkpoint, .store = sort->store, .rules = &sort->rules,
+        .was_told_size = s->input_bytes > 0, .codec_auto = s->codec_auto, .codec = s->codec,
+        .n_threads = s->n_threads,
+    };
+    sort->spiller = spill_create(&spill);
+    sort->output = (struct sorted_output){.settings = {
+        .path = &sort->output_path, .index_path = &sort->index_path, .format = s->output_format,
+        .level = s->level, .pool = crew_pool(sort->crew),
+    }};
     return 0;
 }
 
-/* Makes the rules of the order: the settings', and what they need from header and files. */
-static int prepare_rules(struct pipeline *p)
+static int choose_outputs(struct sort *sort)
 {
-    const struct sort_settings *s = p->settings;
-    int32_t long_ref = bam_header_long_reference(p->header);
-    if (s->sum_only) {          /* no order is the cheapest */
-        p->rules.long_positions = long_ref >= 0;
-        return 0;
-    }
-    p->rules = s->rules;
-    if (long_ref >= 0 && s->output_format.format != sam) {
-        diag_error("reference '%s' has %" PRId64 " bases, more than %s can hold: write SAM "
-                   "with -O sam", sam_hdr_tid2name(p->header, long_ref),
-                   (int64_t)sam_hdr_tid2len(p->header, long_ref),
-                   s->output_format.format == cram ? "CRAM" : "BAM");
-        return -1;
-    }
-    return complete_rules(p, &p->rules);
-}
-
-static int load_phase(struct pipeline *p)
-{
-    pthread_t spiller;
-    bool may_spill = !p->settings->sum_only;
-    pipeline_lock(p);           /* the signal thread looks at it */
-    p->loading = true;
-    pipeline_unlock(p);
-    int error = may_spill ? pthread_create(&spiller, NULL, spill_while_loading, p) : 0;
-    if (error) {
-        diag_no_thread(error);
-        return -1;
-    }
-    if (load_input(p) < 0) pipeline_fail(p);
-    pipeline_lock(p);
-    p->loading = false;
-    pipeline_announce(p);
-    /* A job that works on a batch must be done before anybody frees the batch. */
-    while (p->n_jobs > 0) pipeline_wait(p);
-    pipeline_unlock(p);
-    if (may_spill) (void)pthread_join(spiller, NULL);
-    return pipeline_failed(p) ? -1 : 0;
-}
-
-static int choose_outputs(struct pipeline *p)
-{
-    const struct sort_settings *s = p->settings;
+    const struct sort_settings *s = sort->settings;
     struct output_path output = {0}, index = {0};
     if (s->output && output_path_choose(&output, s->output) < 0) return -1;
     if (s->index_path && output_path_choose(&index, s->index_path) < 0) {
         output_path_release(&output);
         return -1;
     }
-    output.lock = index.lock = &p->lock;
+    output.lock = index.lock = crew_mutex(sort->crew);
     output.durable = index.durable = s->durable;
-    pipeline_lock(p);           /* the signal thread looks at them */
-    p->output = output;
-    p->index_output = index;
-    pipeline_unlock(p);
+    crew_lock(sort->crew);
+    sort->output_path = output;
+    sort->index_path = index;
+    crew_unlock(sort->crew);
+    checkpoint_writer_look_at_output(sort->checkpoint);
     const char *problem = NULL;
     if (output_path_same(&output, &index))
         problem = "the output and its index: give another name to one of them";
-    else if (s->index_path && resume_is_an_input(p, index.name))
+    else if (s->index_path && checkpoint_writer_is_input(sort->checkpoint, index.name))
         problem = "an input and the index of the output: give another name to the index";
     if (problem) diag_error("'%s' cannot be both %s", s->index_path, problem);
     return problem ? -1 : 0;
 }
 
-static int open_inputs(struct pipeline *p)
+/* Takes over what another process left. */
+static int open_checkpoint(struct sort *sort)
 {
-    const struct sort_settings *s = p->settings;
-    p->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format, &p->pool);
-    if (!p->inputs) return -1;
-    if (s->resumed) return resume_inputs(p);
-    return prepare_header(p) < 0 ? -1 : resume_remember_inputs(p);
+    struct load_counts counts;
+    struct spill_totals spilled;
+    if (resume_open(&sort->resume, sort->checkpoint, sort->store, sort->totals,
+                    sort->spiller) < 0)
+        return -1;
+    sort->header = sort->resume.header;
+    load_totals_look(sort->totals, &counts);
+    spill_look(sort->spiller, &spilled);
+    if (resume_check_part(&sort->resume, sort->checkpoint, &sort->output_path,
+                          counts.sum.n_records) < 0)
+        return -1;
+    return checkpoint_writer_adopted(sort->checkpoint,
+                                     run_store_n_lanes(temp_store_runs(sort->store)),
+                                     spilled.n_runs);
 }
 
-static int run_phases(struct pipeline *p)
+static int open_inputs(struct sort *sort)
 {
-    struct sort_report *report = p->report;
-    const struct sort_settings *s = p->settings;
-    if (choose_outputs(p) < 0 || start_pool(p) < 0) return -1;
-    resume_look_at_output(p);
-    if (s->resumed && resume_store(p) < 0) return -1;
-    bool reads_input = resume_reads_input(p), nothing_to_check;
-    if (reads_input && open_inputs(p) < 0) return -1;
-    if (prepare_rules(p) < 0 || prepare_index(p) < 0) return -1;
-    if (reads_input && prepare_batches(p) < 0) return -1;
-    report->budget = p->budget;
-    if (verify_prepare(p, &nothing_to_check) < 0) return -1;
-    if (nothing_to_check) return 0;
-    if (reads_input && verify_finish(p, load_phase(p)) < 0) return -1;
-    if (s->sum_only) return 0;
-    if (p->input_is_cut || atomic_load(&p->stop_signal)) return resume_save_part(p);
-    /* Only now, since workers that parse SAM look into the header, too. */
-    if (sort_rules_update_header(&p->rules, p->any_placed, p->header) < 0) return header_error(p);
-    progress_enter(p, SORT_PHASE_SETTLE);
-    if (spill_to_fit(p) < 0 || resume_end_load(p) < 0 || !resume_may_write(p)) return -1;
-#ifdef __GLIBC__
-    (void)malloc_trim(0);       /* merging allocates anew, in other sizes */
-#endif
-    progress_enter(p, SORT_PHASE_MERGE);
-    int r = merge_to_output(p);
-    report->n_batches_kept = (unsigned)(p->sealed.n - p->sealed.n_spilled);
-    if (p->store) run_store_stats(p->store, &report->store);
+    const struct sort_settings *s = sort->settings;
+    sort->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format,
+                                   crew_pool(sort->crew));
+    if (!sort->inputs) return -1;
+    if (s->resumed) return resume_open_inputs(&sort->resume, sort->inputs, sort->totals);
+    sort->header = bam_inputs_header(sort->inputs);
+    if (s->add_pg && rules_add_program(&sort->rules_maker, sort->header, s->command_line) < 0)
+        return -1;
+    return checkpoint_writer_remember_inputs(sort->checkpoint, sort->inputs, sort->header);
+}
+
+/* An index of references takes memory of the budget. */
+static void plan_around_minhash_index(struct sort *sort)
+{
+    size_t total = sort->settings->memory_bytes;
+    if (!sort->rules_maker.minhash_index) return;
+    size_t n_bytes = minhash_index_bytes(sort->rules_maker.minhash_index);
+    if (n_bytes > total / 2) {
+        diag_warning("the index of '%s' takes %zu MiB of memory, more than half of what may be "
+                     "used: give more with -m, or a larger -w", sort->settings->minhash_fasta,
+                     n_bytes >> 20);
+        n_bytes = total / 2;    /* a sort in less than half of the memory would help nobody */
+    }
+    plan_memory(sort, total - n_bytes);
+    batch_pool_set_budget(sort->pool, &sort->budget);
+}
+
+/* Sets *nothing_to_check if the header claims no order that could be verified. */
+static int prepare_rules(struct sort *sort, bool *nothing_to_check)
+{
+    const struct sort_settings *s = sort->settings;
+    *nothing_to_check = false;
+    if (s->sum_only) {          /* no order is the cheapest */
+        sort->rules.long_positions = bam_header_long_reference(sort->header) >= 0;
+    } else {
+        sort->rules = s->rules;
+        if (rules_check_format(sort->header, s->output_format.format) < 0 ||
+            rules_complete(&sort->rules_maker, sort->header, &sort->rules) < 0)
+            return -1;
+    }
+    if (s->verify) {
+        struct verify_settings verify = {s->inputs[0], s->verify_claim, &s->rules};
+        if (verification_create(sort->crew, &verify, &sort->rules_maker, sort->header,
+                                &sort->verification) < 0)
+            return -1;
+        *nothing_to_check = !sort->verification;
+    }
+    plan_around_minhash_index(sort);
+    return sorted_output_create_index(&sort->output, sort->header);
+}
+
+/* ---- the phases ---- */
+
+static int load_phase(struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    bool may_spill = !s->sum_only;
+    struct load_settings load = {
+        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals, .inputs = sort->inputs,
+        .n_inputs = s->n_inputs, .n_refs = sam_hdr_nref(sort->header),
+        .start = sort->resume.start, .budget = &sort->budget, .rules = &sort->rules,
+        .verification = sort->verification, .sum_only = s->sum_only,
+        .saves_part = checkpoint_writer_saves_part(sort->checkpoint),
+        .asked_bytes = s->input_bytes,
+        .space = {.nothing_is_written = s->sum_only, .output_format = &s->output_format,
+                  .level = s->level, .output = sort->output_path.final,
+                  .codec_auto = s->codec_auto, .codec = s->codec,
+                  .memory_bytes = sort->budget.total_bytes, .temp_prefixes = s->temp_prefixes,
+                  .n_temp_prefixes = s->n_temp_prefixes},
+    };
+    load_totals_set_loading(sort->totals, true);
+    if (may_spill && spill_start(sort->spiller) < 0) return -1;
+    int r = load_input(&load);
+    if (may_spill) spill_join(sort->spiller);
+    if (r == 0 && crew_failed(sort->crew)) r = -1;
+    if (sort->verification) r = verification_finish(sort->verification, r, sort->report);
     return r;
 }
 
-/* What was counted, with no thread left that counts. */
-static void fill_report(const struct pipeline *p)
+/* After an input that ended early: puts all that came into the store. The sort has failed. */
+static int save_part(struct sort *sort, bool is_cut)
 {
-    struct sort_report *report = p->report;
-    report->n_records = p->sum_in.n_records;
-    report->raw_bytes = p->sum_in.n_bytes;
-    report->checksum = p->sum_in.hash;
-    report->n_records_out = p->sum_out.n_records;
-    report->spilled_bytes = p->spilled_bytes;
-    report->input_bytes = p->input_bytes_read;
-    report->waits[WAIT_SPILLER_RUNS] = p->wait_seconds;
-    report->waits[WAIT_RUNS_DISK] = p->write_seconds;
+    struct spill_totals spilled;
+    if (spill_to_fit(sort->spiller) < 0) return -1;
+    spill_look(sort->spiller, &spilled);
+    if (is_cut)
+        checkpoint_writer_save_part(sort->checkpoint, spilled.n_runs);
+    else
+        (void)checkpoint_writer_end_load(sort->checkpoint, spilled.n_runs);
+    return -1;
+}
+
+/* Spills what the merge has no memory for, and waits for the store. */
+static int settle_phase(struct sort *sort)
+{
+    struct spill_totals spilled;
+    if (spill_to_fit(sort->spiller) < 0) return -1;
+    spill_look(sort->spiller, &spilled);
+    bool all_are_in_runs = batch_pool_n_kept(sort->pool) == 0;
+    if (all_are_in_runs && checkpoint_writer_end_load(sort->checkpoint, spilled.n_runs) < 0)
+        return -1;
+    return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
+}
+
+static int merge_phase(struct sort *sort)
+{
+    struct run_store *store = temp_store_runs(sort->store);
+    struct load_counts counts;
+    struct spill_totals spilled;
+    struct output_result result;
+    size_t n_kept;
+    load_totals_look(sort->totals, &counts);
+    spill_look(sort->spiller, &spilled);
+    struct merge_settings merge = {
+        .crew = sort->crew, .pool = sort->pool, .store = store,
+        .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
+        .next_run = spilled.next_run, .open_bytes = spilled.open_bytes, .rules = &sort->rules,
+        .header = sort->header, .output = &sort->output, .sum = &counts.sum,
+        .resumed_path = sort->settings->resumed ? sort->settings->resumed->dirs[0].path : NULL,
+        .counts = &sort->merged,
+    };
+    int r = merge_to_output(&merge, &sort->sum_out);
+    progress_enter(sort->progress, SORT_PHASE_CLOSE);
+    r = sorted_output_close(&sort->output, r == 0, &result);
+    sort->lost_reader = result.lost_reader;
+    sort->report->output_bytes = result.n_bytes;
+    (void)batch_pool_kept(sort->pool, &n_kept);
+    sort->report->n_batches_kept = (unsigned)n_kept;
+    if (store) run_store_stats(store, &sort->report->store);
+    return r;
+}
+
+static int run_phases(struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    bool reads_input = resume_reads_input(&sort->resume), nothing_to_check;
+    struct load_counts counts;
+    if (choose_outputs(sort) < 0 || crew_start(sort->crew, s->n_threads) < 0) return -1;
+    if (s->resumed && open_checkpoint(sort) < 0) return -1;
+    if (reads_input && open_inputs(sort) < 0) return -1;
+    if (prepare_rules(sort, &nothing_to_check) < 0) return -1;
+    if (nothing_to_check) return 0;
+    if (reads_input && batch_pool_open(sort->pool, &sort->rules) < 0) return -1;
+    sort->report->budget = sort->budget;
+    if (reads_input && load_phase(sort) < 0) return -1;
+    if (s->sum_only) return 0;
+    load_totals_look(sort->totals, &counts);
+    if (counts.input_is_cut || load_totals_stop_signal(sort->totals))
+        return save_part(sort, counts.input_is_cut);
+    /* Only now: workers that parse SAM look into the header, too. */
+    if (sort_rules_update_header(&sort->rules, counts.any_placed, sort->header) < 0)
+        return rules_header_error(sort->rules_maker.header_name);
+    progress_enter(sort->progress, SORT_PHASE_SETTLE);
+    if (settle_phase(sort) < 0) return -1;
+#ifdef __GLIBC__
+    (void)malloc_trim(0);       /* merging allocates anew, in other sizes */
+#endif
+    progress_enter(sort->progress, SORT_PHASE_MERGE);
+    return merge_phase(sort);
+}
+
+/* ---- the end ---- */
+
+/* Called by the thread that shows progress. */
+static void look(void *arg, struct progress_counts *counts)
+{
+    struct sort *sort = arg;
+    crew_lock(sort->crew);
+    const struct load_counts *read = load_totals_locked(sort->totals);
+    const struct spill_totals *spilled = spill_locked(sort->spiller);
+    *counts = (struct progress_counts){
+        .records_in = read->sum.n_records, .raw_bytes_in = read->sum.n_bytes,
+        .raw_bytes_before = read->raw_bytes_before, .file_bytes = read->file_bytes,
+        .file_bytes_read = read->file_bytes_read, .file_bytes_before = read->file_bytes_before,
+        .n_runs = spilled->n_runs, .spilled_bytes = spilled->raw_bytes,
+        .records_out = sort->merged.n_records, .raw_bytes_out = sort->merged.raw_bytes,
+        .output_bytes = sort->merged.output_bytes,
+    };
+    crew_unlock(sort->crew);
+}
+
+/* What was counted, with no thread left that counts. */
+static void fill_report(struct sort *sort)
+{
+    struct sort_report *report = sort->report;
+    struct load_counts counts;
+    struct spill_totals spilled;
+    const struct codec_chooser *codecs = spill_codecs(sort->spiller);
+    load_totals_look(sort->totals, &counts);
+    spill_look(sort->spiller, &spilled);
+    crew_waits(sort->crew, report->waits);
+    report->n_records = counts.sum.n_records;
+    report->raw_bytes = counts.sum.n_bytes;
+    report->checksum = counts.sum.hash;
+    report->input_bytes = counts.file_bytes_read;
+    report->n_records_out = sort->sum_out.n_records;
+    report->spilled_bytes = spilled.raw_bytes;
+    report->codec_reason = codecs->reason;
+    for (size_t i = 0; i < TEMP_CODEC_COUNT; i++)
+        report->runs_of_codec[i] = codecs->runs_of_codec[i];
+    crew_lock(sort->crew);
+    struct run_ender *ender = temp_store_ender(sort->store);
+    if (ender) {
+        report->waits[WAIT_SPILLER_RUNS] = run_ender_seconds(ender).wait;
+        report->waits[WAIT_RUNS_DISK] = run_ender_seconds(ender).end;
+    }
+    crew_unlock(sort->crew);
+}
+
+/* After a failure: the record of the checkpoint may be written now, if it could not be before. */
+static void try_record_again(struct sort *sort)
+{
+    struct spill_totals spilled;
+    spill_look(sort->spiller, &spilled);
+    checkpoint_writer_try_again(sort->checkpoint, spilled.n_runs);
+}
+
+/* Decides what becomes of the temporary directories, and says so. Returns whether they stay. */
+static bool end_directories(struct sort *sort, int result)
+{
+    struct checkpoint_writer *checkpoint = sort->checkpoint;
+    bool stay = sort->settings->keep_store;
+    crew_lock(sort->crew);      /* the ender of runs counts on until it is closed */
+    unsigned n_durable = temp_store_n_durable(sort->store);
+    if (result < 0) {
+        stay = checkpoint_writer_keeps(checkpoint, 0, n_durable);
+        checkpoint_writer_tell(checkpoint, stay, n_durable);
+    }
+    crew_unlock(sort->crew);
+    return stay;
+}
+
+/* All ways out of a sort lead here, with all jobs done. */
+static void release(struct sort *sort, bool directories_stay)
+{
+    batch_pool_destroy(sort->pool);
+    temp_store_close(sort->store, directories_stay);
+    fill_report(sort);
+    bam_inputs_close(sort->inputs);
+    if (!directories_stay) checkpoint_writer_remove_directories(sort->checkpoint);
+    spill_destroy(sort->spiller);
+    temp_store_destroy(sort->store);
+    verification_destroy(sort->verification);
+    bam_index_destroy(sort->output.index);
+    rules_release(&sort->rules_maker);
+    checkpoint_writer_destroy(sort->checkpoint);
+    resume_release(&sort->resume);
+    load_totals_destroy(sort->totals);
+    crew_destroy(sort->crew);
+    output_path_release(&sort->output_path);
+    output_path_release(&sort->index_path);
+}
+
+static struct progress_settings progress_settings(struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    return (struct progress_settings){
+        .prints = s->progress, .print_seconds = s->progress_seconds, .samples = s->sample,
+        .uses_stdout = !s->output && !s->sum_only, .writes_index = s->index_path != NULL,
+        .look = look, .arg = sort, .report = sort->report,
+    };
 }
 
 int sort_run(const struct sort_settings *settings, struct sort_report *report)
 {
-    struct pipeline p = {.settings = settings, .report = report, .last_run = RUN_LABEL_NONE};
+    struct sort sort = {.settings = settings, .report = report};
     *report = (struct sort_report){.begun = time(NULL)};
-    plan_memory(&p, settings->memory_bytes);
-    struct signal_watch signals;
-    pthread_mutexattr_t checked;        /* the guard asks whether the thread has the lock itself */
-    int error = pthread_mutexattr_init(&checked);
-    if (!error) error = pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
-    if (!error) error = pthread_mutex_init(&p.lock, &checked);
-    if (!error) error = pthread_cond_init(&p.changed, NULL);
-    if (!error) error = signals_watch(&p, &signals);
+    plan_memory(&sort, settings->memory_bytes);
+    if (create_objects(&sort) < 0) return -1;
+    struct early_end early_end = {sort.crew, sort.pool, sort.totals, sort.checkpoint, sort.store,
+                                  &sort.output_path, &sort.index_path};
+    struct signal_watch signals = {.on_signal = early_end_on_signal, .arg = &early_end};
+    int error = signals_watch(&signals);
     if (error) {
         diag_no_thread(error);
+        release(&sort, false);
         return -1;
     }
-    exception_guard_begin(clean_up_after_exception, &p);
-    progress_start(&p);
-    int r = run_phases(&p);
-    durable_tell(&p, r);
-    progress_enter(&p, SORT_PHASE_CLOSE);
-    progress_stop(&p);
-    if (r < 0) resume_try_record_again(&p);
-    if (r == 0 && settings->keep_store) report->store_paths = p.scratch_paths;
-    pipeline_lock(&p);
-    p.over = true;
-    p.keeps_store = r == 0 ? settings->keep_store : resume_keeps_store(&p, 0);
-    pipeline_unlock(&p);
-    signals_hold(&signals);
+    exception_guard_begin(early_end_after_exception, &early_end);
+    const struct progress_settings progress = progress_settings(&sort);
+    sort.progress = progress_start(&progress);
+    int r = run_phases(&sort);
+    temp_store_tell(sort.store, r);
+    progress_enter(sort.progress, SORT_PHASE_CLOSE);
+    progress_stop(sort.progress);
+    if (r < 0) try_record_again(&sort);
     /* A signal from here on waits until everything is gone, then takes its default course. */
-    pipeline_lock(&p);          /* the thread that ends runs counts on until it is released */
-    if (r < 0) resume_tell(&p, p.keeps_store);
-    pipeline_unlock(&p);
-    release_pipeline(&p);
-    fill_report(&p);
-    progress_finish(&p);
+    signals_hold(&signals);
+    bool stay = end_directories(&sort, r);
+    int stop_signal = load_totals_stop_signal(sort.totals);
+    if (r == 0 && stay) report->store_paths = checkpoint_writer_take_paths(sort.checkpoint);
+    release(&sort, stay);
+    progress_finish(sort.progress);
     exception_guard_end();
     signals_restore(&signals);
     /* Where the reader of standard output has gone, die as every filter does, now that all is
-       clean; whoever ignores the signal gets the error. */
-    if (p.lost_reader) (void)raise(SIGPIPE);
-    if (p.stop_signal) (void)raise(p.stop_signal);
+       clean. If the signal is ignored the user gets the error. */
+    if (sort.lost_reader) (void)raise(SIGPIPE);
+    if (stop_signal) (void)raise(stop_signal);
     return r;
 }

@@ -11,6 +11,7 @@
 
 #include "util/byte_order.h"
 #include "util/grow.h"
+#include "util/xalloc.h"
 
 #include <stdlib.h>
 
@@ -246,4 +247,39 @@ ssize_t merge_slices(enum sort_order order, const struct merge_slice *slices, si
     }
     *merged = from;
     return (ssize_t)n;
+}
+
+/* ---- places to cut at ---- */
+
+static int compare_places(const void *a_place, const void *b_place)
+{
+    const struct cut_place *a = a_place, *b = b_place;
+    const struct sort_entry *x = &a->source->entries[a->index], *y = &b->source->entries[b->index];
+    if (sort_order_is_fixed(a->order)) {
+        if (x->prefix != y->prefix) return x->prefix < y->prefix ? -1 : 1;
+    } else {
+        int c = keyed_record_compare(x->ref, y->ref, 0);
+        if (c) return c;
+    }
+    if (a->source->run != b->source->run) return a->source->run < b->source->run ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+struct cut_place *merge_cut_places(enum sort_order order, const struct merge_source *sources,
+                                   const size_t *raw_bytes, size_t n_sources, size_t sample_bytes,
+                                   size_t *n_places)
+{
+    size_t n_most = n_sources, n = 0;
+    for (size_t i = 0; i < n_sources; i++) n_most += raw_bytes[i] / sample_bytes + 1;
+    struct cut_place *places = xcalloc(n_most, sizeof *places);
+    for (size_t i = 0; i < n_sources; i++) {
+        size_t n_entries = sources[i].n_entries, n_samples = raw_bytes[i] / sample_bytes + 1;
+        if (n_samples > n_entries) n_samples = n_entries;
+        for (size_t k = 0; k < n_samples; k++)
+            places[n++] = (struct cut_place){&sources[i], k * n_entries / n_samples, order,
+                                             raw_bytes[i] / n_samples};
+    }
+    qsort(places, n, sizeof *places, compare_places);
+    *n_places = n;
+    return places;
 }

@@ -70,6 +70,22 @@ int merge_compare(enum sort_order order, const struct sort_entry *entry, const u
 /* True if no entry has a smaller sort key than the one before it. */
 bool merge_is_sorted(enum sort_order order, const struct sort_entry *entries, size_t n);
 
+/* A place at which sources may be cut; places come in the order of their keys. */
+struct cut_place {
+    const struct merge_source *source;
+    size_t index;
+    enum sort_order order;
+    size_t n_bytes;             /* about so many raw bytes lie between places */
+};
+
+/*
+ * Lists places in n_sources sorted sources, one every sample_bytes of the raw_bytes[i] of source i.
+ * Returns the malloc'ed array and its length in *n_places. The sources outlive the places.
+ */
+struct cut_place *merge_cut_places(enum sort_order order, const struct merge_source *sources,
+                                   const size_t *raw_bytes, size_t n_sources, size_t sample_bytes,
+                                   size_t *n_places);
+
 struct merge_space {
     struct sort_entry *buffer[2];
     size_t n_room;              /* entries that each buffer holds */

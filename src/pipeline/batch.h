@@ -65,6 +65,7 @@ struct batch {
     _Atomic size_t top;
     _Atomic size_t unindexed_bytes;     /* raw bytes whose entries are still to come */
     _Atomic size_t result_bytes;        /* room that sorting needs between the ends */
+    const void *owner;                  /* what its jobs work with; set before the first part */
     atomic_uint n_pending;              /* for the owner: jobs that are not done yet */
     /* for the owner, under its lock */
     bool sorted;                        /* sorting is done */

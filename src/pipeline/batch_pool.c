@@ -1,132 +1,313 @@
 /*
- * batch_pool.c -- the memory of batches: one arena, cut into stretches of one size.
+ * batch_pool.c -- see batch_pool.h.
  *
- * A batch is made of a stretch when the reader first needs so many, filled, and free again when its
- * records are in the store. Batches whose memory is wanted for something else are *retired* as they
- * become free. Batches for records larger than a stretch have memory of their own, and count, too.
+ * A batch is made of a stretch of the arena when the reader needs one more than there are. Batches
+ * for records larger than a stretch have memory of their own, which counts like that of others.
  */
-#include "pipeline/pipeline_internal.h"
+#include "pipeline/batch_pool.h"
 
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-int prepare_batches(struct pipeline *p)
+static const size_t huge_page_bytes = (size_t)2 << 20;
+
+struct batch_pool {
+    /* fixed after batch_pool_open */
+    struct crew *crew;
+    const struct sort_rules *rules;
+    uint8_t *arena;
+    size_t arena_bytes;
+
+    /* under the crew's lock */
+    struct mem_budget budget;
+    struct batch **free_batches;
+    size_t n_free;
+    size_t n_made;              /* stretches of the arena that are batches, free or not */
+    unsigned n_to_retire;
+    size_t large_bytes;         /* of batches with memory of their own */
+    bool reader_waits;
+    struct batch **sealed;      /* [0, n_spilled) are in the store */
+    size_t n_sealed, sealed_room, n_spilled;
+};
+
+struct batch_pool *batch_pool_create(struct crew *crew, const struct mem_budget *budget)
 {
-    /* One more: a batch may be freed that was not made from the arena's budget. */
-    p->free_batches = calloc(p->budget.n_batches + 1, sizeof *p->free_batches);
-    if (!p->free_batches) return pipeline_no_memory(p);
-    /* Only address space so far: memory is taken as batches fill, so that a budget beyond what the
-       machine has does no harm to a small input. */
-    size_t huge = (size_t)2 << 20;
-    p->arena_bytes = p->budget.batch_bytes * p->budget.n_batches + huge;
-    void *mem = mmap(NULL, p->arena_bytes, PROT_READ | PROT_WRITE,
+    struct batch_pool *pool = xcalloc(1, sizeof *pool);
+    pool->crew = crew;
+    pool->budget = *budget;
+    return pool;
+}
+
+int batch_pool_open(struct batch_pool *pool, const struct sort_rules *rules)
+{
+    const struct mem_budget *budget = &pool->budget;
+    pool->rules = rules;
+    pool->free_batches = xcalloc(budget->n_batches, sizeof *pool->free_batches);
+    /* Memory is taken as batches fill: a budget beyond what the machine has does no harm to a small
+       input. */
+    pool->arena_bytes = budget->batch_bytes * budget->n_batches + huge_page_bytes;
+    void *mem = mmap(NULL, pool->arena_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mem == MAP_FAILED) {
-        diag_error("cannot get %zu MiB of memory: %s; give less with -m", p->arena_bytes >> 20,
+        diag_error("cannot get %zu MiB of memory: %s; give less with -m", pool->arena_bytes >> 20,
                    strerror(errno));
         return -1;
     }
-    p->arena = mem;
-    /* Records are gathered from all over the arena: huge pages save most of the TLB misses and
+    pool->arena = mem;
+    /* The merge gathers records from all over the arena: huge pages save most of the TLB misses and
        nearly all page faults. Where the kernel has none, nothing is lost. */
-    (void)madvise(mem, p->arena_bytes, MADV_HUGEPAGE);
+    (void)madvise(mem, pool->arena_bytes, MADV_HUGEPAGE);
     return 0;
 }
 
-void release_batches(struct pipeline *p)
+void batch_pool_destroy(struct batch_pool *pool)
 {
-    for (size_t i = p->sealed.n_spilled; i < p->sealed.n; i++)
-        batch_destroy(p->sealed.batches[i]);
-    for (size_t i = 0; i < p->n_free_batches; i++) batch_destroy(p->free_batches[i]);
-    free(p->sealed.batches);
-    free(p->free_batches);
-    if (p->arena) (void)munmap(p->arena, p->arena_bytes);
+    if (!pool) return;
+    for (size_t i = pool->n_spilled; i < pool->n_sealed; i++) batch_destroy(pool->sealed[i]);
+    for (size_t i = 0; i < pool->n_free; i++) batch_destroy(pool->free_batches[i]);
+    free(pool->sealed);
+    free(pool->free_batches);
+    if (pool->arena) (void)munmap(pool->arena, pool->arena_bytes);
+    free(pool);
 }
 
-/* With the lock held: a batch on a fresh stretch of the arena; NULL without memory. */
-static struct batch *make_batch(struct pipeline *p)
+/* ---- the budget ---- */
+
+void batch_pool_set_budget(struct batch_pool *pool, const struct mem_budget *budget)
 {
-    size_t huge = (size_t)2 << 20;
-    uint8_t *base = (uint8_t *)(((uintptr_t)p->arena + huge - 1) & ~(uintptr_t)(huge - 1));
-    struct batch *batch =
-        batch_create(&p->rules, base + p->n_made_batches * p->budget.batch_bytes,
-                         p->budget.batch_bytes);
-    if (batch) p->n_made_batches++;
-    return batch;
+    crew_lock(pool->crew);
+    bool long_runs = pool->budget.long_runs;
+    pool->budget = *budget;
+    if (long_runs) mem_budget_lengthen_runs(&pool->budget);
+    crew_unlock(pool->crew);
 }
 
-/* If nothing is left that could be spilled, there is no point in waiting: records larger than the
-   budget are sorted beyond it. */
-bool may_take_batch(const struct pipeline *p)
+void batch_pool_budget(struct batch_pool *pool, struct mem_budget *budget)
 {
-    const struct mem_budget *budget = &p->budget;
-    size_t n_used = p->n_made_batches - p->n_free_batches;
-    size_t used_bytes = (n_used + 1) * budget->batch_bytes + p->large_bytes;
-    return used_bytes <= budget->n_batches * budget->batch_bytes ||
-           (n_used < budget->n_batches && p->sealed.n == p->sealed.n_spilled);
+    crew_lock(pool->crew);
+    *budget = pool->budget;
+    crew_unlock(pool->crew);
 }
 
-struct batch *take_batch(struct pipeline *p)
+const struct mem_budget *batch_pool_budget_locked(const struct batch_pool *pool)
 {
-    struct batch *batch = NULL;
-    pipeline_lock(p);
-    while (!pipeline_failed(p) && !may_take_batch(p)) {
-        if (!p->reader_waits) {
-            p->reader_waits = true;
-            pipeline_announce(p);
-        }
-        pipeline_wait_for(p, WAIT_READER_MEMORY);
-    }
-    bool failed = pipeline_failed(p);
-    /* There is one that is free or a stretch for another. */
-    if (!failed)
-        batch = p->n_free_batches > 0 ? p->free_batches[--p->n_free_batches] : make_batch(p);
-    p->reader_waits = false;
-    pipeline_unlock(p);
-    if (!failed && !batch) (void)pipeline_no_memory(p);
-    return batch;
+    crew_assert_locked(pool->crew);
+    return &pool->budget;
 }
 
-static void retire_batch(struct pipeline *p, struct batch *batch)
+void batch_pool_lengthen_runs(struct batch_pool *pool)
+{
+    crew_lock(pool->crew);
+    mem_budget_lengthen_runs(&pool->budget);
+    crew_unlock(pool->crew);
+}
+
+/* The budget has one batch less. */
+static void shrink_budget(struct batch_pool *pool)
+{
+    pool->n_to_retire--;
+    mem_budget_set_batches(&pool->budget, pool->budget.n_batches - 1);
+}
+
+static void retire_batch(struct batch_pool *pool, struct batch *batch)
 {
     (void)madvise(batch->mem, batch->mem_bytes, MADV_DONTNEED);
     batch_destroy(batch);
-    p->n_made_batches--;
-    p->n_to_retire--;
-    mem_budget_set_batches(&p->budget, p->budget.n_batches - 1);
+    pool->n_made--;
+    shrink_budget(pool);
 }
 
-void retire_batches(struct pipeline *p, unsigned n)
+void batch_pool_retire(struct batch_pool *pool, unsigned n)
 {
-    p->n_to_retire += n;
-    /* Those that were never made need no waiting. */
-    while (p->n_to_retire > 0 && p->n_made_batches < p->budget.n_batches) {
-        p->n_to_retire--;
-        mem_budget_set_batches(&p->budget, p->budget.n_batches - 1);
+    crew_assert_locked(pool->crew);
+    pool->n_to_retire += n;
+    /* Stretches of which no batch was made need no waiting. */
+    while (pool->n_to_retire > 0 && pool->n_made < pool->budget.n_batches) shrink_budget(pool);
+    while (pool->n_to_retire > 0 && pool->n_free > 0)
+        retire_batch(pool, pool->free_batches[--pool->n_free]);
+}
+
+bool batch_pool_is_retiring(const struct batch_pool *pool)
+{
+    crew_assert_locked(pool->crew);
+    return pool->n_to_retire > 0;
+}
+
+/* ---- the reader ---- */
+
+/* A batch on a fresh stretch of the arena. */
+static struct batch *make_batch(struct batch_pool *pool)
+{
+    uintptr_t first = ((uintptr_t)pool->arena + huge_page_bytes - 1) & ~(huge_page_bytes - 1);
+    uint8_t *mem = (uint8_t *)first + pool->n_made++ * pool->budget.batch_bytes;
+    struct batch *batch = batch_create(pool->rules, mem, pool->budget.batch_bytes);
+    xalloc_require(batch != NULL);
+    return batch;
+}
+
+/* True if the budget has room for another batch. If nothing is left that could be spilled there is
+   no point in waiting: records larger than the budget are sorted beyond it. */
+static bool may_take(const struct batch_pool *pool)
+{
+    const struct mem_budget *budget = &pool->budget;
+    size_t n_used = pool->n_made - pool->n_free;
+    size_t used_bytes = (n_used + 1) * budget->batch_bytes + pool->large_bytes;
+    return used_bytes <= budget->n_batches * budget->batch_bytes ||
+           (n_used < budget->n_batches && batch_pool_n_kept(pool) == 0);
+}
+
+struct batch *batch_pool_take(struct batch_pool *pool)
+{
+    struct batch *batch = NULL;
+    crew_lock(pool->crew);
+    while (!crew_failed(pool->crew) && !may_take(pool)) {
+        if (!pool->reader_waits) {
+            pool->reader_waits = true;
+            crew_announce(pool->crew);
+        }
+        crew_wait_for(pool->crew, WAIT_READER_MEMORY);
     }
-    while (p->n_to_retire > 0 && p->n_free_batches > 0)
-        retire_batch(p, p->free_batches[--p->n_free_batches]);
+    pool->reader_waits = false;
+    /* There is a free one or a stretch for another. */
+    if (!crew_failed(pool->crew))
+        batch = pool->n_free > 0 ? pool->free_batches[--pool->n_free] : make_batch(pool);
+    crew_unlock(pool->crew);
+    return batch;
 }
 
-void free_batch(struct pipeline *p, struct batch *batch)
+struct batch *batch_pool_make_large(struct batch_pool *pool, size_t n_bytes)
 {
+    struct batch *batch = batch_create(pool->rules, NULL, n_bytes);
+    xalloc_require(batch != NULL);
+    crew_lock(pool->crew);
+    pool->large_bytes += batch->mem_bytes;
+    crew_unlock(pool->crew);
+    return batch;
+}
+
+void batch_pool_seal(struct batch_pool *pool, struct batch *batch,
+                     const struct input_position *end)
+{
+    crew_lock(pool->crew);
+    xgrow(&pool->sealed, &pool->sealed_room, pool->n_sealed + 1, pool->n_sealed + 63,
+          sizeof *pool->sealed);
+    batch->end = *end;
+    pool->sealed[pool->n_sealed++] = batch;
+    crew_announce(pool->crew);
+    crew_unlock(pool->crew);
+}
+
+bool batch_pool_reader_waits(const struct batch_pool *pool)
+{
+    crew_assert_locked(pool->crew);
+    return pool->reader_waits;
+}
+
+/* ---- all ---- */
+
+void batch_pool_free_locked(struct batch_pool *pool, struct batch *batch)
+{
+    crew_assert_locked(pool->crew);
     if (batch->owns_mem) {
-        p->large_bytes -= batch->mem_bytes;
+        pool->large_bytes -= batch->mem_bytes;
         batch_destroy(batch);
-    } else if (p->n_to_retire > 0) {
-        retire_batch(p, batch);
+    } else if (pool->n_to_retire > 0) {
+        retire_batch(pool, batch);
     } else {
-        p->free_batches[p->n_free_batches++] = batch;
+        pool->free_batches[pool->n_free++] = batch;
     }
-    pipeline_announce(p);
+    crew_announce(pool->crew);
 }
 
-void drop_free_batches(struct pipeline *p)
+void batch_pool_free(struct batch_pool *pool, struct batch *batch)
 {
-    for (size_t i = 0; i < p->n_free_batches; i++)
-        (void)madvise(p->free_batches[i]->mem, p->free_batches[i]->mem_bytes, MADV_DONTNEED);
+    crew_lock(pool->crew);
+    batch_pool_free_locked(pool, batch);
+    crew_unlock(pool->crew);
+}
+
+void batch_pool_forget(struct batch_pool *pool, struct batch *batch)
+{
+    crew_lock(pool->crew);
+    for (size_t i = 0; i < pool->n_sealed; i++) {
+        if (pool->sealed[i] != batch) continue;
+        pool->sealed[i] = pool->sealed[--pool->n_sealed];
+        break;
+    }
+    batch_pool_free_locked(pool, batch);
+    crew_unlock(pool->crew);
+}
+
+void batch_pool_drop_free(struct batch_pool *pool)
+{
+    crew_lock(pool->crew);
+    for (size_t i = 0; i < pool->n_free; i++)
+        (void)madvise(pool->free_batches[i]->mem, pool->free_batches[i]->mem_bytes,
+                      MADV_DONTNEED);
+    crew_unlock(pool->crew);
+}
+
+/* ---- the spiller ---- */
+
+size_t batch_pool_n_kept(const struct batch_pool *pool)
+{
+    return pool->n_sealed - pool->n_spilled;
+}
+
+bool batch_pool_is_crowded(const struct batch_pool *pool, bool may_fit)
+{
+    crew_assert_locked(pool->crew);
+    const struct mem_budget *budget = &pool->budget;
+    size_t n_kept = batch_pool_n_kept(pool);
+    size_t crowd = may_fit && pool->n_spilled == 0 ? budget->first_full_batches
+                                                   : budget->full_batches;
+    /* Large records fill the memory with fewer batches. */
+    return n_kept >= crowd || (n_kept > 0 && pool->reader_waits && !may_take(pool));
+}
+
+/* True if the n oldest batches are sorted. */
+static bool are_sorted(struct batch *const *batches, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!batches[i]->sorted) return false;
+    return true;
+}
+
+int batch_pool_oldest(struct batch_pool *pool, size_t n, struct batch **oldest)
+{
+    crew_lock(pool->crew);
+    /* The list may be moved while this thread waits. */
+    while (!are_sorted(pool->sealed + pool->n_spilled, n) && !crew_failed(pool->crew))
+        crew_wait_for(pool->crew, WAIT_SPILLER_BATCHES);
+    memcpy(oldest, pool->sealed + pool->n_spilled, n * sizeof *oldest);
+    crew_unlock(pool->crew);
+    return crew_failed(pool->crew) ? -1 : 0;
+}
+
+void batch_pool_spilled(struct batch_pool *pool, size_t n)
+{
+    crew_lock(pool->crew);
+    for (size_t i = 0; i < n; i++) batch_pool_free_locked(pool, pool->sealed[pool->n_spilled++]);
+    crew_unlock(pool->crew);
+}
+
+/* ---- the merge ---- */
+
+struct batch *const *batch_pool_kept(const struct batch_pool *pool, size_t *n)
+{
+    *n = batch_pool_n_kept(pool);
+    return pool->sealed + pool->n_spilled;
+}
+
+size_t batch_pool_kept_bytes(const struct batch_pool *pool)
+{
+    size_t n_bytes = 0;
+    for (size_t i = pool->n_spilled; i < pool->n_sealed; i++)
+        n_bytes += batch_used_bytes(pool->sealed[i]);
+    return n_bytes;
 }

@@ -1,83 +1,269 @@
-/*
- * checkpoint_writer.c -- the record of a store (checkpoint_record.h), by which another process can
- * go on: written when the store is made, and once more when all records are in runs.
- */
-#include "pipeline/pipeline_internal.h"
+/* checkpoint_writer.c -- see checkpoint_writer.h. */
+#include "pipeline/checkpoint_writer.h"
 
 #include "bam/header_text.h"
+#include "input/input_file.h"
 #include "machine/disk_space.h"
 #include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/version.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-void resume_describe(const struct stat *st, struct checkpoint_input *input)
+/* How far the checkpoint is; each state has all that the ones before it have. */
+enum progress {
+    NOT_RECORDED,
+    RECORDED,                   /* a record says what the directories are */
+    HAS_ALL_RUNS,               /* all records are in runs, */
+    LOADED,                     /* and the record says so */
+};
+
+struct checkpoint_writer {
+    struct checkpoint_settings settings;
+    /* fixed before loading */
+    bool overwrites_input;      /* the output is an input and is written as it stands */
+    bool can_read_again;        /* the inputs, from any record on */
+    struct checkpoint_input *inputs;    /* borrowed from the record if the sort goes on with one */
+    size_t n_inputs;
+    char *own_header_text;      /* a copy, before the order was put into it */
+    const char *header_text;
+    sam_hdr_t *header;
+    /* fixed when the store is open */
+    char id[CHECKPOINT_ID_BYTES + 1];
+    unsigned n_lanes;
+
+    /* under the crew's lock */
+    char **paths;               /* of all directories, NULL-terminated */
+    size_t n_paths;
+    int *lock_fds;              /* of directories that were made here; NULL: of none */
+    enum progress progress;
+};
+
+struct checkpoint_writer *checkpoint_writer_create(const struct checkpoint_settings *settings)
+{
+    struct checkpoint_writer *w = xcalloc(1, sizeof *w);
+    w->settings = *settings;
+    return w;
+}
+
+void free_paths(char **paths)
+{
+    for (size_t i = 0; paths && paths[i]; i++) free(paths[i]);
+    free(paths);
+}
+
+static void free_inputs(struct checkpoint_writer *w)
+{
+    if (w->settings.resumed) return;
+    for (size_t i = 0; i < w->n_inputs; i++) free((char *)(uintptr_t)w->inputs[i].path);
+    free(w->inputs);
+}
+
+void checkpoint_writer_destroy(struct checkpoint_writer *w)
+{
+    if (!w) return;
+    for (size_t i = 0; w->lock_fds && i < w->n_paths; i++)
+        if (w->lock_fds[i] >= 0) (void)close(w->lock_fds[i]);
+    free(w->lock_fds);
+    free_paths(w->paths);
+    free_inputs(w);
+    free(w->own_header_text);
+    free(w);
+}
+
+/* ---- before loading ---- */
+
+void checkpoint_describe(const struct stat *st, struct checkpoint_input *input)
 {
     int64_t ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
     input->n_bytes = (uint64_t)st->st_size;
     input->mtime_ns = ns < 0 ? 0 : ns;
 }
 
-bool resume_describe_file(const char *path, struct checkpoint_input *input)
+bool checkpoint_describe_file(const char *path, struct checkpoint_input *input)
 {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return false;
-    resume_describe(&st, input);
+    checkpoint_describe(&st, input);
     return true;
 }
 
-/* NULL after a message. */
-static const char *header_text(const struct pipeline *p)
+bool checkpoint_writer_is_input(const struct checkpoint_writer *w, const char *file)
 {
-    const char *text = header_whole_text(p->header);
+    const struct checkpoint_settings *s = &w->settings;
+    struct stat st, in;
+    if (stat(file, &st) != 0 || !S_ISREG(st.st_mode)) return false;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        if (input_stat(s->inputs[i], &in) == 0 && in.st_dev == st.st_dev && in.st_ino == st.st_ino)
+            return true;
+    }
+    return false;
+}
+
+void checkpoint_writer_look_at_output(struct checkpoint_writer *w)
+{
+    const struct checkpoint_settings *s = &w->settings;
+    if (s->output && !s->output_path->final && !s->no_resume)
+        w->overwrites_input = checkpoint_writer_is_input(w, s->output_path->name);
+}
+
+bool checkpoint_writer_overwrites_input(const struct checkpoint_writer *w)
+{
+    return w->overwrites_input;
+}
+
+/* The header as text; NULL after a message. */
+static const char *whole_text(const struct checkpoint_writer *w)
+{
+    const char *text = header_whole_text(w->header);
     if (!text)
-        diag_error("the header of '%s' is damaged, or memory is short", p->settings->inputs[0]);
+        diag_error("the header of '%s' is damaged, or memory is short", w->settings.inputs[0]);
     return text;
 }
 
-int resume_remember_inputs(struct pipeline *p)
+int checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
+                                      sam_hdr_t *header)
 {
-    const struct sort_settings *s = p->settings;
+    const struct checkpoint_settings *s = &w->settings;
+    w->header = header;
     if (s->no_resume || s->sum_only) return 0;
-    p->n_input_files = s->n_inputs;
-    p->input_files = calloc(s->n_inputs, sizeof *p->input_files);
-    if (!p->input_files) return pipeline_no_memory(p);
-    p->can_read_again = bam_inputs_can_seek(p->inputs);
+    w->n_inputs = s->n_inputs;
+    w->inputs = xcalloc(s->n_inputs, sizeof *w->inputs);
+    w->can_read_again = bam_inputs_can_seek(inputs);
     for (size_t i = 0; i < s->n_inputs; i++) {
-        struct checkpoint_input *input = &p->input_files[i];
-        /* Not what its name stands for now: reading its header took a moment. */
-        const struct stat *st = bam_inputs_file(p->inputs, i);
+        struct checkpoint_input *input = &w->inputs[i];
+        /* The file that was opened: by now its name may stand for another one. */
+        const struct stat *st = bam_inputs_file(inputs, i);
         if (st && strcmp(s->inputs[i], "-") != 0) {
-            resume_describe(st, input);
+            checkpoint_describe(st, input);
             input->path = realpath(s->inputs[i], NULL);
         }
         if (input->path) continue;
-        /* A pipe; or a file that has lost its name, and is /dev/stdin. */
-        p->can_read_again = false;
-        input->path = strdup(s->inputs[i]);
-        if (!input->path) return pipeline_no_memory(p);
+        /* A pipe, or a file without a name, such as /dev/stdin may be. */
+        w->can_read_again = false;
+        input->path = xstrdup(s->inputs[i]);
     }
-    /* As it is before threads look at it, in a copy: htslib frees its text when a line changes. */
-    const char *text = header_text(p);
+    /* A copy, since htslib frees its text when a line changes; now, before threads look at the
+       header. */
+    const char *text = whole_text(w);
     if (!text) return -1;
-    p->header_text = strdup(text);
-    return p->header_text ? 0 : pipeline_no_memory(p);
+    w->header_text = w->own_header_text = xstrdup(text);
+    return 0;
 }
 
+const struct checkpoint_input *checkpoint_writer_inputs(const struct checkpoint_writer *w,
+                                                        size_t *n)
+{
+    *n = w->n_inputs;
+    return w->inputs;
+}
+
+/* ---- the directories ---- */
+
+/* Makes a directory. The lock is held meanwhile: the thread that takes signals must see every
+   directory that exists. */
+static int make_directory(struct checkpoint_writer *w, const char *prefix)
+{
+    const struct checkpoint_settings *s = &w->settings;
+    /* Without -T it is made beside the output, if that is a file. */
+    const char *beside = s->output_path->final ? s->output : NULL;
+    crew_lock(s->crew);
+    char *path = temp_dir_create(prefix, beside);
+    int fd = path ? checkpoint_dir_claim(path) : -1, error = errno;
+    if (path) {
+        w->lock_fds[w->n_paths] = fd;
+        w->paths[w->n_paths++] = path;
+    }
+    crew_unlock(s->crew);
+    if (path && fd < 0)
+        diag_error("cannot make files in the temporary directory '%s': %s; choose another place "
+                   "with -T", path, strerror(error));
+    return fd < 0 ? -1 : 0;
+}
+
+int checkpoint_writer_make_directories(struct checkpoint_writer *w)
+{
+    const struct checkpoint_settings *s = &w->settings;
+    w->paths = xcalloc(s->n_temp_prefixes + 1, sizeof *w->paths);
+    w->lock_fds = xcalloc(s->n_temp_prefixes, sizeof *w->lock_fds);
+    for (size_t i = 0; i < s->n_temp_prefixes; i++)
+        if (make_directory(w, s->temp_prefixes[i]) < 0) return -1;
+    return 0;
+}
+
+const char *const *checkpoint_writer_directories(const struct checkpoint_writer *w, size_t *n)
+{
+    *n = w->n_paths;
+    return (const char *const *)w->paths;
+}
+
+char **checkpoint_writer_absolute_directories(const struct checkpoint_writer *w)
+{
+    char **paths = xcalloc(w->n_paths + 1, sizeof *paths);
+    for (size_t i = 0; i < w->n_paths; i++) {
+        paths[i] = realpath(w->paths[i], NULL);
+        if (!paths[i]) paths[i] = xstrdup(w->paths[i]);
+    }
+    return paths;
+}
+
+char **checkpoint_writer_take_paths(struct checkpoint_writer *w)
+{
+    char **paths = w->paths;
+    w->paths = NULL;
+    return paths;
+}
+
+/* Removes a directory, then its lock. */
+static void remove_directory(struct checkpoint_writer *w, size_t i)
+{
+    const char *path = w->paths[i];
+    bool removed = temp_dir_remove(path) == 0;
+    if (w->lock_fds && w->lock_fds[i] >= 0) {
+        (void)close(w->lock_fds[i]);
+        w->lock_fds[i] = -1;
+    }
+    /* Few files may be open (ulimit -n 6), and the lock was one too many. */
+    if (!removed && temp_dir_remove(path) < 0)
+        diag_left("warning: cannot remove the temporary directory '%s': %s", path,
+                  strerror(errno));
+}
+
+void checkpoint_writer_remove_directories(struct checkpoint_writer *w)
+{
+    for (size_t i = 0; i < w->n_paths; i++) remove_directory(w, i);
+}
+
+char *checkpoint_writer_output_name(const struct checkpoint_writer *w)
+{
+    const struct checkpoint_settings *s = &w->settings;
+    if (!s->output) return NULL;
+    const char *file = s->output_path->final ? s->output_path->final : s->output;
+    const char *index = s->index_path->final ? s->index_path->final : s->index;
+    char *real = s->output_path->final || strstr(file, "://") ? NULL : realpath(file, NULL);
+    char *name = xasprintf("%s%s%s", real ? real : file, index ? HTS_IDX_DELIM : "",
+                           index ? index : "");
+    free(real);
+    return name;
+}
+
+/* ---- the record ---- */
+
 /* Describes the FASTA file of -I; its path is to be freed. */
-static struct checkpoint_input describe_fasta(const struct pipeline *p)
+static struct checkpoint_input describe_fasta(const char *path)
 {
     struct checkpoint_input fasta = {0};
-    const char *path = p->settings->minhash_fasta;
-    if (path && resume_describe_file(path, &fasta)) fasta.path = realpath(path, NULL);
-    if (path && !fasta.path) fasta.path = strdup(path);
+    if (path && checkpoint_describe_file(path, &fasta)) fasta.path = realpath(path, NULL);
+    if (path && !fasta.path) fasta.path = xstrdup(path);
     return fasta;
 }
 
@@ -87,21 +273,6 @@ static int make_id(char id[CHECKPOINT_ID_BYTES + 1])
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return -1;
     for (size_t i = 0; i < sizeof bytes; i++) (void)sprintf(id + 2 * i, "%02x", bytes[i]);
     return 0;
-}
-
-char *resume_output_name(const struct pipeline *p)
-{
-    const struct sort_settings *s = p->settings;
-    const char *file = p->output.final ? p->output.final : s->output;
-    const char *index = p->index_output.final ? p->index_output.final : s->index_path;
-    char *real = p->output.final || strstr(file, "://") ? NULL : realpath(file, NULL);
-    if (real) file = real;
-    size_t room = strlen(file) + (index ? strlen(index) : 0) + sizeof HTS_IDX_DELIM;
-    char *name = malloc(room);
-    if (name)
-        (void)snprintf(name, room, "%s%s%s", file, index ? HTS_IDX_DELIM : "", index ? index : "");
-    free(real);
-    return name;
 }
 
 /* True if the header's text has the references as the records number them. */
@@ -119,31 +290,29 @@ static bool text_has_references(const char *text, sam_hdr_t *header)
     return tid == n;
 }
 
-/* Adds to a record what the text lacks. */
-static int list_references(struct pipeline *p, struct checkpoint_record *record)
+/* Adds to a record the references that the text lacks. */
+static void list_references(sam_hdr_t *header, struct checkpoint_record *record)
 {
-    if (text_has_references(record->header, p->header)) return 0;
-    size_t n = (size_t)p->n_refs;
-    record->reference_names = calloc(n + 1, sizeof *record->reference_names);
-    record->reference_lengths = calloc(n + 1, sizeof *record->reference_lengths);
-    if (!record->reference_names || !record->reference_lengths) return -1;
+    if (text_has_references(record->header, header)) return;
+    size_t n = (size_t)sam_hdr_nref(header);
+    record->reference_names = xcalloc(n + 1, sizeof *record->reference_names);
+    record->reference_lengths = xcalloc(n + 1, sizeof *record->reference_lengths);
     record->n_references = n;
     for (size_t i = 0; i < n; i++) {
-        record->reference_names[i] = sam_hdr_tid2name(p->header, (int)i);
-        record->reference_lengths[i] = (uint64_t)sam_hdr_tid2len(p->header, (int)i);
+        record->reference_names[i] = sam_hdr_tid2name(header, (int)i);
+        record->reference_lengths[i] = (uint64_t)sam_hdr_tid2len(header, (int)i);
     }
-    return 0;
 }
 
 /* Writes the record into all directories. One that has no space is left without. Returns how many
    have it; errno is set unless all do. */
-static size_t write_to_all(struct pipeline *p, struct checkpoint_record *record)
+static size_t write_to_all(const struct checkpoint_writer *w, struct checkpoint_record *record)
 {
     size_t n_written = 0;
     int error = 0;
-    for (size_t i = 0; i < p->n_scratch_paths; i++) {
+    for (size_t i = 0; i < w->n_paths; i++) {
         record->directory = (unsigned)i;
-        if (checkpoint_dir_write(p->scratch_paths[i], record) == 0)
+        if (checkpoint_dir_write(w->paths[i], record) == 0)
             n_written++;
         else
             error = errno;
@@ -152,85 +321,234 @@ static size_t write_to_all(struct pipeline *p, struct checkpoint_record *record)
     return n_written;
 }
 
-char **resume_absolute_paths(const struct pipeline *p)
+/* Warns unless all directories have the record. A directory without space is no news, and a sort
+   that goes on with a checkpoint has a record already. */
+static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_state state,
+                            size_t n_written, int error)
 {
-    char **paths = calloc(p->n_scratch_paths + 1, sizeof *paths);
-    for (size_t i = 0; paths && i < p->n_scratch_paths; i++) {
-        paths[i] = realpath(p->scratch_paths[i], NULL);
-        if (!paths[i]) paths[i] = strdup(p->scratch_paths[i]);
-    }
-    return paths;
+    if (n_written == w->n_paths || w->settings.resumed || crew_failed(w->settings.crew)) return;
+    if (n_written > 0 && disk_space_is_short(error)) return;
+    diag_warning("cannot write '%s/" SCRATCH_RECORD_NAME "': %s; %s", w->paths[0], strerror(error),
+                 n_written > 0                  ? "it is in the other directories"
+                 : state == CHECKPOINT_LOADING  ? "if this sort fails it cannot be resumed"
+                                                : "if this sort fails it is tried again");
 }
 
-int resume_write_record(struct pipeline *p, enum checkpoint_state state)
+/* Writes the record into all directories. Returns 0 if one of them has it, else -1. */
+static int write_record(struct checkpoint_writer *w, enum checkpoint_state state, unsigned n_runs)
 {
-    const struct sort_settings *s = p->settings;
-    char *output = s->output ? resume_output_name(p) : NULL, **paths = resume_absolute_paths(p);
+    const struct checkpoint_settings *s = &w->settings;
+    char *output = checkpoint_writer_output_name(w);
+    char **paths = checkpoint_writer_absolute_directories(w);
     struct checkpoint_record record = {
         .program = ROCKSORT_VERSION,
-        .id = p->store_id,
+        .id = w->id,
         .state = state,
-        .n_directories = p->n_scratch_paths,
+        .n_directories = w->n_paths,
         .directories = (const char **)paths,
-        .n_lanes = run_store_n_lanes(p->store),
-        .rules = s->rules,
-        .fasta = describe_fasta(p),
+        .n_lanes = w->n_lanes,
+        .rules = *s->rules,
+        .fasta = describe_fasta(s->fasta),
         .minhash_window = s->minhash_window,
-        .can_read_again = p->can_read_again,
-        .n_inputs = p->n_input_files,
-        .inputs = p->input_files,
-        .output = s->asked_output,
-        .header = state == CHECKPOINT_LOADING ? p->header_text : header_text(p),
+        .can_read_again = w->can_read_again,
+        .n_inputs = w->n_inputs,
+        .inputs = w->inputs,
+        .output = *s->asked_output,
+        .header = state == CHECKPOINT_LOADING ? w->header_text : whole_text(w),
     };
     record.output.path = output;
-    record.output.write_index = s->index_path != NULL;
-    /* What goes to standard output once does not change where the sort was to go. */
+    record.output.write_index = s->index != NULL;
+    /* Writing to standard output once does not change where the sort was to go. */
     if (s->resumed && !s->output) record.output = s->resumed->record.output;
-    record.output.temporary = p->output.temporary;
-    record.output.index_temporary = p->index_output.temporary;
+    record.output.temporary = s->output_path->temporary;
+    record.output.index_temporary = s->index_path->temporary;
     if (state != CHECKPOINT_LOADING) {
-        record.n_runs = p->n_runs;
-        record.sum = p->sum_in;
+        struct load_counts counts;
+        load_totals_look(s->totals, &counts);
+        record.n_runs = n_runs;
+        record.sum = counts.sum;
     }
-    if (record.header) record.header_bytes = strlen(record.header);
-    int r = -1;
-    if (paths && record.header && (output || !s->output) && list_references(p, &record) == 0) {
-        size_t n_written = write_to_all(p, &record);
-        r = n_written > 0 ? 0 : -1;
-        /* There was one before if the store is resumed: this one is for the leftovers' names. */
-        if (n_written < p->n_scratch_paths && !s->resumed && !pipeline_failed(p) &&
-            (r < 0 || !disk_space_is_short(errno)))
-            diag_warning("cannot write '%s/" SCRATCH_RECORD_NAME "': %s; %s", p->scratch_paths[0],
-                         strerror(errno),
-                         r == 0                   ? "it is in the other directories"
-                         : state == CHECKPOINT_LOADING ? "if this sort fails it cannot be resumed"
-                                                  : "if this sort fails it is tried again");
+    size_t n_written = 0;
+    if (record.header) {
+        record.header_bytes = strlen(record.header);
+        list_references(w->header, &record);
+        n_written = write_to_all(w, &record);
+        warn_of_missing(w, state, n_written, errno);
     } else {
-        (void)pipeline_no_memory(p);
+        crew_fail(s->crew);
     }
     free(record.reference_names);
     free(record.reference_lengths);
     free_paths(paths);
     free(output);
     free((char *)(uintptr_t)record.fasta.path);
-    return r;
+    return n_written > 0 ? 0 : -1;
 }
 
-void resume_note_record(struct pipeline *p, enum checkpoint_state state, bool *written)
+static void set_progress(struct checkpoint_writer *w, enum progress progress)
 {
-    int r = resume_write_record(p, state);
-    pipeline_lock(p);
-    *written = r == 0;
-    pipeline_unlock(p);
+    crew_lock(w->settings.crew);
+    w->progress = progress;
+    crew_unlock(w->settings.crew);
 }
 
-int resume_begin_store(struct pipeline *p)
+int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes)
 {
-    if (p->settings->no_resume) return 0;
-    if (make_id(p->store_id) < 0) {
+    struct crew *crew = w->settings.crew;
+    w->n_lanes = n_lanes;
+    if (w->settings.no_resume) return 0;
+    if (make_id(w->id) < 0) {
         diag_warning("the system has no random numbers: if this sort fails it cannot be resumed");
         return 0;
     }
-    resume_note_record(p, CHECKPOINT_LOADING, &p->is_recorded);
-    return pipeline_failed(p) ? -1 : 0;
+    if (write_record(w, CHECKPOINT_LOADING, 0) == 0) set_progress(w, RECORDED);
+    return crew_failed(crew) ? -1 : 0;
+}
+
+void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header)
+{
+    const struct checkpoint *resumed = w->settings.resumed;
+    const struct checkpoint_record *record = &resumed->record;
+    char **paths = xcalloc(resumed->n_dirs + 1, sizeof *paths);
+    for (size_t i = 0; i < resumed->n_dirs; i++) paths[i] = xstrdup(resumed->dirs[i].path);
+    memcpy(w->id, record->id, sizeof w->id);
+    w->header = header;
+    w->header_text = record->header;
+    w->inputs = record->inputs;
+    w->n_inputs = record->n_inputs;
+    crew_lock(w->settings.crew);
+    w->paths = paths;
+    w->n_paths = resumed->n_dirs;
+    crew_unlock(w->settings.crew);
+}
+
+int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, unsigned n_runs)
+{
+    const struct checkpoint_record *record = &w->settings.resumed->record;
+    w->n_lanes = n_lanes;
+    w->can_read_again = record->can_read_again;
+    set_progress(w, record->state == CHECKPOINT_LOADED ? LOADED : RECORDED);
+    (void)write_record(w, record->state, n_runs);
+    return crew_failed(w->settings.crew) ? -1 : 0;
+}
+
+bool checkpoint_writer_needs_all_runs(const struct checkpoint_writer *w)
+{
+    const struct checkpoint_settings *s = &w->settings;
+    struct load_counts counts;
+    load_totals_look(s->totals, &counts);
+    if (w->overwrites_input || counts.input_is_cut || load_totals_stop_signal(s->totals))
+        return true;
+    return w->progress >= RECORDED && (!w->can_read_again || s->keeps);
+}
+
+bool checkpoint_writer_saves_part(const struct checkpoint_writer *w)
+{
+    const struct checkpoint_settings *s = &w->settings;
+    return s->keeps && !s->no_resume && !s->sum_only && !w->can_read_again;
+}
+
+/* True if the sort reads input; if not it writes what the checkpoint has. */
+static bool reads_input(const struct checkpoint_writer *w)
+{
+    const struct checkpoint_settings *s = &w->settings;
+    return !s->resumed || (s->resumed->record.state == CHECKPOINT_LOADING && !s->partial);
+}
+
+int checkpoint_writer_end_load(struct checkpoint_writer *w, unsigned n_runs)
+{
+    if (w->progress < RECORDED || w->progress == LOADED) return 0;
+    /* When only a part is written, the record must not say that it is all. */
+    if (!reads_input(w)) return 0;
+    bool written = write_record(w, CHECKPOINT_LOADED, n_runs) == 0;
+    set_progress(w, written ? LOADED : HAS_ALL_RUNS);
+    return crew_failed(w->settings.crew) ? -1 : 0;
+}
+
+void checkpoint_writer_save_part(struct checkpoint_writer *w, unsigned n_runs)
+{
+    if (w->progress < RECORDED) return;
+    if (write_record(w, CHECKPOINT_PARTIAL, n_runs) == 0) set_progress(w, LOADED);
+}
+
+void checkpoint_writer_try_again(struct checkpoint_writer *w, unsigned n_runs)
+{
+    crew_fail(w->settings.crew);        /* no more warnings: there is news enough */
+    if (w->progress == HAS_ALL_RUNS) (void)checkpoint_writer_end_load(w, n_runs);
+}
+
+bool checkpoint_writer_may_write(const struct checkpoint_writer *w)
+{
+    const struct checkpoint_settings *s = &w->settings;
+    struct load_counts counts;
+    load_totals_look(s->totals, &counts);
+    if (!w->overwrites_input || w->progress == LOADED || counts.sum.n_records == 0) return true;
+    diag_error("'%s' is an input, and there is no place for its records while it is written: name "
+               "another output", s->output);
+    return false;
+}
+
+/* ---- whether it stays ---- */
+
+bool checkpoint_writer_is_loaded(const struct checkpoint_writer *w)
+{
+    crew_assert_locked(w->settings.crew);
+    return w->progress == LOADED;
+}
+
+bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_number,
+                             unsigned n_durable)
+{
+    const struct checkpoint_settings *s = &w->settings;
+    const struct load_counts *counts = load_totals_locked(s->totals);
+    bool is_wish = signal_number == SIGINT || signal_number == SIGQUIT;
+    if (s->resumed || (w->overwrites_input && w->progress == LOADED)) return true;
+    if (w->progress == NOT_RECORDED || (is_wish && !s->keeps)) return false;
+    if (w->progress >= HAS_ALL_RUNS) return true;
+    return n_durable > 0 && ((w->can_read_again && !counts->input_is_bad) || s->keeps);
+}
+
+/* The directory by which the sort is resumed: one that was full from the beginning has no record.
+   NULL: there is no record any more. */
+static const char *recorded_path(const struct checkpoint_writer *w)
+{
+    for (size_t i = 0; i < w->n_paths; i++) {
+        char record[PATH_MAX];
+        int n = snprintf(record, sizeof record, "%s/" SCRATCH_RECORD_NAME, w->paths[i]);
+        if (n < (int)sizeof record && access(record, F_OK) == 0) return w->paths[i];
+    }
+    return NULL;
+}
+
+/* Says how the sort is resumed. */
+static void tell_how(const struct checkpoint_writer *w)
+{
+    const struct checkpoint_settings *s = &w->settings;
+    const struct load_counts *counts = load_totals_locked(s->totals);
+    bool partial = counts->input_is_cut || (w->progress != LOADED && !w->can_read_again);
+    const char *path = recorded_path(w);
+    if (!path) {
+        diag_left("warning: '%s' cannot be resumed as it is: somebody has moved, closed or "
+                  "removed it, or its STORE file", w->paths[0]);
+        return;
+    }
+    char *real = realpath(path, NULL);
+    /* Bytes may have changed on their way from the disk: a second try may work. */
+    diag_left("what was sorted so far is kept; to %s: samtools rocksort --resume %s%s%s",
+              diag_is_damage() ? "try once more"
+              : partial        ? "write what there is"
+                               : "finish",
+              real ? real : path, partial ? " --partial" : "", s->output ? "" : " -o FILE");
+    free(real);
+}
+
+void checkpoint_writer_tell(const struct checkpoint_writer *w, bool kept, unsigned n_durable)
+{
+    crew_assert_locked(w->settings.crew);
+    if (w->progress == NOT_RECORDED) return;    /* refused, and nothing has changed; or no news */
+    if (kept)
+        tell_how(w);
+    else if (n_durable > 0 && !w->can_read_again)
+        diag_warning("what was sorted so far is removed: only a BAM file can be read on from "
+                     "where it stopped; -k would have kept it");
 }

@@ -1,135 +1,162 @@
-/*
- * durable.c -- from when on temporary data survive a power failure.
- *
- * The end of a process they survive in any case: what was written is the kernel's. For the rest
- * RocksDB syncs half a dozen times a run. Together that is a tenth of the wall time of a sort of
- * 2 GB (bench/options.py), for a result that is had again as quickly as a machine boots. So the
- * syncs of a sort's first half minute are left out; then all that is there is synced, in a thread
- * of its own, and from then on whatever RocksDB says is durable is. With --no-resume nothing is
- * synced at all.
- *
- * After a power failure within that time the store may be damaged; --resume then says so. A store
- * that is resumed is synced at once: the process that made it may have ended before it caught up.
- */
-#include "pipeline/pipeline_internal.h"
+/* durable.c -- see durable.h. */
+#include "pipeline/durable.h"
 
 #include "machine/sync_policy.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+struct durable {
+    struct durable_settings settings;
+    pthread_t thread;
+    bool thread_runs;
+    pthread_mutex_t lock;
+    pthread_cond_t is_over_changed;     /* by the monotonic clock: the other one may be set */
+    atomic_bool stop;           /* syncing */
+    /* under the lock */
+    bool is_over;
+    const char *failed;         /* the directory that could not be synced, or NULL, */
+    int error;                  /* and why */
+};
+
 /* Syncs all that is in the directories. Returns the one where that failed, with errno, or NULL. */
-static const char *sync_all(struct pipeline *p)
+static const char *sync_all(struct durable *d)
 {
-    for (size_t i = 0; i < p->n_scratch_paths; i++)
-        if (temp_dir_sync(p->scratch_paths[i], &p->stop_syncing) < 0) return p->scratch_paths[i];
+    for (char **directory = d->settings.directories; *directory; directory++)
+        if (temp_dir_sync(*directory, &d->stop) < 0) return *directory;
     return NULL;
 }
 
-/* Makes durable what was not. As sync_all. */
-static const char *catch_up(struct pipeline *p)
+/* Makes all that is there durable, unless it is already. Returns as sync_all. */
+static const char *catch_up(struct durable *d)
 {
-    return sync_policy_make_all() ? sync_all(p) : NULL;
+    return sync_policy_make_all() ? sync_all(d) : NULL;
 }
 
-/* Waits until syncs are to be made; false: the sort was over before. */
-static bool wait_for_time(struct pipeline *p)
+/* Waits until syncs are to be made. False: the sort was over before. */
+static bool wait_for_time(struct durable *d)
 {
     struct timespec until;
     int error = 0;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)p->settings->durable_after_seconds;
-    pipeline_lock(p);
-    while (!p->over && !error) error = pthread_cond_timedwait(&p->sort_is_over, &p->lock, &until);
-    bool is_time = !p->over;
-    pipeline_unlock(p);
+    until.tv_sec += (time_t)d->settings.after_seconds;
+    (void)pthread_mutex_lock(&d->lock);
+    while (!d->is_over && !error)
+        error = pthread_cond_timedwait(&d->is_over_changed, &d->lock, &until);
+    bool is_time = !d->is_over;
+    (void)pthread_mutex_unlock(&d->lock);
     return is_time;
 }
 
 static void *sync_later(void *arg)
 {
-    struct pipeline *p = arg;
+    struct durable *d = arg;
     const char *failed = NULL;
-    if (p->settings->resumed)
-        failed = sync_all(p);
-    else if (wait_for_time(p))
-        failed = catch_up(p);
+    if (d->settings.is_resumed)
+        failed = sync_all(d);
+    else if (wait_for_time(d))
+        failed = catch_up(d);
     if (!failed) return NULL;
-    pipeline_lock(p);
-    p->sync_errno = errno;
-    p->sync_failed = failed;
-    pipeline_unlock(p);
-    pipeline_fail(p);
+    int error = errno;
+    (void)pthread_mutex_lock(&d->lock);
+    d->error = error;
+    d->failed = failed;
+    (void)pthread_mutex_unlock(&d->lock);
+    crew_fail(d->settings.crew);
     return NULL;
 }
 
-/* The clock on the wall may be set meanwhile. */
-static int init_condition(pthread_cond_t *condition)
+static int init_lock(struct durable *d)
 {
     pthread_condattr_t monotonic;
     int error = pthread_condattr_init(&monotonic);
     if (error) return error;
     error = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    if (!error) error = pthread_cond_init(condition, &monotonic);
+    if (!error) error = pthread_cond_init(&d->is_over_changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
+    if (error) return error;
+    error = pthread_mutex_init(&d->lock, NULL);
+    if (error) (void)pthread_cond_destroy(&d->is_over_changed);
     return error;
 }
 
-static int start_syncing(struct pipeline *p)
+static void free_durable(struct durable *d)
 {
-    int error = init_condition(&p->sort_is_over);
-    if (!error) {
-        error = pthread_create(&p->sync_thread, NULL, sync_later, p);
-        if (error) (void)pthread_cond_destroy(&p->sort_is_over);
-    }
-    p->sync_thread_runs = !error;
-    if (error) diag_no_thread(error);
-    return error ? -1 : 0;
+    for (char **directory = d->settings.directories; *directory; directory++) free(*directory);
+    free(d->settings.directories);
+    free(d);
 }
 
-void durable_tell(struct pipeline *p, int result)
+static void destroy(struct durable *d)
 {
-    pipeline_lock(p);
-    const char *failed = p->sync_failed;
-    int error = p->sync_errno;
-    pipeline_unlock(p);
+    (void)pthread_mutex_destroy(&d->lock);
+    (void)pthread_cond_destroy(&d->is_over_changed);
+    free_durable(d);
+}
+
+struct durable *durable_begin(const struct durable_settings *settings)
+{
+    struct durable *d = xcalloc(1, sizeof *d);
+    d->settings = *settings;
+    int error = init_lock(d);
+    if (error) {
+        diag_no_thread(error);
+        free_durable(d);
+        return NULL;
+    }
+    bool leaves_out = settings->after_seconds > 0 && !settings->is_resumed;
+    if (leaves_out) sync_policy_leave_out(d->settings.directories);
+    if (!settings->is_resumed && (!leaves_out || settings->never)) return d;
+    error = pthread_create(&d->thread, NULL, sync_later, d);
+    d->thread_runs = error == 0;
+    if (!error) return d;
+    diag_no_thread(error);
+    (void)sync_policy_make_all();
+    destroy(d);
+    return NULL;
+}
+
+void durable_tell(struct durable *d, int result)
+{
+    if (!d) return;
+    (void)pthread_mutex_lock(&d->lock);
+    const char *failed = d->failed;
+    int error = d->error;
+    (void)pthread_mutex_unlock(&d->lock);
     if (failed && result < 0)
         diag_error("cannot write temporary data in '%s': %s", failed, strerror(error));
 }
 
-int durable_begin(struct pipeline *p)
+/* Ends the thread, at once unless the directories stay. */
+static void end_thread(struct durable *d, bool directories_stay)
 {
-    const struct sort_settings *s = p->settings;
-    if (s->resumed) return start_syncing(p);
-    /* Of an input that is overwritten there will be nothing else. */
-    if (s->durable_after_seconds == 0 || p->overwrites_input) return 0;
-    p->real_scratch_paths = resume_absolute_paths(p);
-    if (!p->real_scratch_paths) return pipeline_no_memory(p);
-    sync_policy_leave_out(p->real_scratch_paths);
-    return s->no_resume ? 0 : start_syncing(p);
+    if (!d->thread_runs) return;
+    atomic_store(&d->stop, !directories_stay);
+    (void)pthread_mutex_lock(&d->lock);
+    d->is_over = true;
+    (void)pthread_cond_signal(&d->is_over_changed);
+    (void)pthread_mutex_unlock(&d->lock);
+    (void)pthread_join(d->thread, NULL);
 }
 
-void durable_end(struct pipeline *p)
+void durable_end(struct durable *d, bool directories_stay)
 {
-    if (p->sync_thread_runs) {
-        atomic_store(&p->stop_syncing, !p->keeps_store);
-        pipeline_lock(p);
-        (void)pthread_cond_signal(&p->sort_is_over);
-        pipeline_unlock(p);
-        (void)pthread_join(p->sync_thread, NULL);
-        (void)pthread_cond_destroy(&p->sort_is_over);
-    }
-    const char *failed = p->keeps_store ? catch_up(p) : NULL;
+    if (!d) return;
+    end_thread(d, directories_stay);
+    const char *failed = directories_stay ? catch_up(d) : NULL;
     int error = errno;
-    if (p->sync_failed && p->keeps_store) {
-        failed = p->sync_failed;
-        error = p->sync_errno;
+    if (d->failed && directories_stay) {
+        failed = d->failed;
+        error = d->error;
     }
     if (failed)
         diag_warning("'%s' may not survive a power failure: %s", failed, strerror(error));
     (void)sync_policy_make_all();
-    free_paths(p->real_scratch_paths);
+    destroy(d);
 }

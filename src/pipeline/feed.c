@@ -3,6 +3,7 @@
 
 #include "order/merge.h"
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ struct feeder {
 };
 
 struct feeders {
-    struct pipeline *p;
+    struct feed_settings settings;
     size_t most_bytes;          /* for each */
     bool stopped;               /* under the lock */
     size_t n;
@@ -35,20 +36,14 @@ static struct fed_block *copy_block(struct run_scan *scan, const uint8_t *key, s
     const uint8_t *value;
     size_t value_bytes;
     run_scan_value(scan, &value, &value_bytes);
-    struct fed_block *block = malloc(sizeof *block + key_bytes);
-    if (!block) return NULL;
+    struct fed_block *block = xmalloc(sizeof *block + key_bytes);
     *block = (struct fed_block){
         .dir = run_scan_dir(scan),
-        .value = malloc(value_bytes),
+        .value = xmemdup(value, value_bytes),
         .value_bytes = value_bytes,
         .key_bytes = key_bytes,
     };
-    if (!block->value) {
-        free(block);
-        return NULL;
-    }
     memcpy(block->key, key, key_bytes);
-    memcpy(block->value, value, value_bytes);
     return block;
 }
 
@@ -70,69 +65,71 @@ static void free_list(struct fed_block *block)
 /* Appends to the queue when there is room; an empty queue always has. */
 static bool queue_block(struct feeder *feeder, struct fed_block *block)
 {
-    struct pipeline *p = feeder->all->p;
-    pipeline_lock(p);
+    struct crew *crew = feeder->all->settings.crew;
+    crew_lock(crew);
     while (feeder->n_bytes > 0 && feeder->n_bytes + block->value_bytes > feeder->all->most_bytes &&
-           !feeder->all->stopped && !pipeline_failed(p)) {
+           !feeder->all->stopped && !crew_failed(crew)) {
         feeder->waits = true;
-        pipeline_wait_for(p, WAIT_FEEDERS_QUEUE);
+        crew_wait_for(crew, WAIT_FEEDERS_QUEUE);
     }
     feeder->waits = false;
-    bool go_on = !feeder->all->stopped && !pipeline_failed(p);
+    bool go_on = !feeder->all->stopped && !crew_failed(crew);
     if (go_on) {
         /* The dispatcher waits for the first block only. */
-        if (!feeder->first) pipeline_announce(p);
+        if (!feeder->first) crew_announce(crew);
         *feeder->last = block;
         feeder->last = &block->next;
         feeder->n_bytes += block->value_bytes;
     }
-    pipeline_unlock(p);
+    crew_unlock(crew);
     if (!go_on) free_fed_block(block);
     return go_on;
+}
+
+/* True for a block of a run that does not count. */
+static bool is_dropped(const struct feed_settings *s, const uint8_t *key, size_t key_bytes)
+{
+    uint32_t run;
+    uint64_t index;
+    if (s->n_dropped == 0 || key_bytes <= MERGE_BOUND_TAIL_BYTES) return false;
+    merge_bound_position(key, key_bytes, &run, &index);
+    for (size_t i = 0; i < s->n_dropped; i++)
+        if (s->dropped_runs[i] == run) return true;
+    return false;
 }
 
 static void *feed(void *arg)
 {
     struct feeder *feeder = arg;
-    struct pipeline *p = feeder->all->p;
+    struct crew *crew = feeder->all->settings.crew;
     const uint8_t *key;
     size_t key_bytes;
     int r;
     while ((r = run_scan_key(feeder->scan, &key, &key_bytes)) > 0) {
-        if (resume_drops_block(p, key, key_bytes)) {
-            run_scan_next(feeder->scan);
-            continue;
-        }
-        struct fed_block *block = copy_block(feeder->scan, key, key_bytes);
-        if (!block) (void)pipeline_no_memory(p);
-        if (!block || !queue_block(feeder, block)) break;
+        if (!is_dropped(&feeder->all->settings, key, key_bytes) &&
+            !queue_block(feeder, copy_block(feeder->scan, key, key_bytes)))
+            break;
         run_scan_next(feeder->scan);
     }
-    if (r < 0) pipeline_fail(p);
-    pipeline_lock(p);
+    if (r < 0) crew_fail(crew);
+    crew_lock(crew);
     feeder->ended = true;
-    pipeline_announce(p);
-    pipeline_unlock(p);
+    crew_announce(crew);
+    crew_unlock(crew);
     return NULL;
 }
 
-struct feeders *feeders_start(struct pipeline *p, size_t queue_bytes)
+struct feeders *feeders_start(const struct feed_settings *settings)
 {
-    struct run_scan **scans = NULL;
-    struct feeders *all = calloc(1, sizeof *all);
-    int n = all ? run_store_scan(p->store, &scans) : 0;
-    if (n > 0) all->feeders = calloc((size_t)n, sizeof *all->feeders);
-    if (n < 0 || !all || (n > 0 && !all->feeders)) {
-        if (n >= 0) (void)pipeline_no_memory(p);
-        for (int i = 0; i < n; i++) run_scan_close(scans[i]);
-        free(scans);
-        free(all);
-        return NULL;
-    }
-    all->p = p;
+    struct run_scan **scans;
+    int n = run_store_scan(settings->store, &scans);
+    if (n < 0) return NULL;
+    struct feeders *all = xcalloc(1, sizeof *all);
+    all->settings = *settings;
     all->n = (size_t)n;
-    all->most_bytes = n > 0 ? queue_bytes / (size_t)n : 0;
-    for (int i = 0; i < n; i++) {
+    all->feeders = xcalloc(all->n, sizeof *all->feeders);
+    all->most_bytes = n > 0 ? settings->queue_bytes / all->n : 0;
+    for (size_t i = 0; i < all->n; i++) {
         struct feeder *feeder = &all->feeders[i];
         *feeder = (struct feeder){.all = all, .scan = scans[i]};
         feeder->last = &feeder->first;
@@ -149,18 +146,18 @@ struct feeders *feeders_start(struct pipeline *p, size_t queue_bytes)
     return all;
 }
 
-/* The first block of a feeder, for which it waits; NULL behind the last or after a failure. */
+/* The first block of a feeder, for which it waits; NULL after the last or after a failure. */
 static struct fed_block *first_block(struct feeder *feeder)
 {
-    struct pipeline *p = feeder->all->p;
+    struct crew *crew = feeder->all->settings.crew;
     if (feeder->taken) return feeder->taken;
-    pipeline_lock(p);
-    while (!feeder->first && !feeder->ended && !pipeline_failed(p))
-        pipeline_wait_for(p, WAIT_DISPATCHER_BLOCKS);
+    crew_lock(crew);
+    while (!feeder->first && !feeder->ended && !crew_failed(crew))
+        crew_wait_for(crew, WAIT_DISPATCHER_BLOCKS);
     feeder->taken = feeder->first;
     feeder->first = NULL;
     feeder->last = &feeder->first;
-    pipeline_unlock(p);
+    crew_unlock(crew);
     return feeder->taken;
 }
 
@@ -175,7 +172,7 @@ int feeders_next(struct feeders *all, struct fed_block **block)
                                                    best->key_bytes) < 0))
             all->shown = feeder;
     }
-    if (pipeline_failed(all->p)) return -1;
+    if (crew_failed(all->settings.crew)) return -1;
     *block = all->shown ? all->shown->taken : NULL;
     return all->shown ? 1 : 0;
 }
@@ -184,23 +181,23 @@ void feeders_drop(struct feeders *all)
 {
     struct feeder *feeder = all->shown;
     struct fed_block *block = feeder->taken;
-    struct pipeline *p = all->p;
+    struct crew *crew = all->settings.crew;
     feeder->taken = block->next;
-    pipeline_lock(p);
+    crew_lock(crew);
     feeder->n_bytes -= block->value_bytes;
-    if (feeder->waits) pipeline_announce(p);
-    pipeline_unlock(p);
+    if (feeder->waits) crew_announce(crew);
+    crew_unlock(crew);
     free_fed_block(block);
 }
 
 void feeders_stop(struct feeders *all)
 {
     if (!all) return;
-    struct pipeline *p = all->p;
-    pipeline_lock(p);
+    struct crew *crew = all->settings.crew;
+    crew_lock(crew);
     all->stopped = true;
-    pipeline_announce(p);
-    pipeline_unlock(p);
+    crew_announce(crew);
+    crew_unlock(crew);
     for (size_t i = 0; i < all->n; i++) {
         struct feeder *feeder = &all->feeders[i];
         if (feeder->started) (void)pthread_join(feeder->thread, NULL);

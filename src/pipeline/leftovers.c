@@ -1,15 +1,12 @@
-/*
- * leftovers.c -- what earlier sorts of the same have left where this one has its temporary
- * data. A process that is killed cannot say that its sort could be finished; the next one, which
- * mostly is the same command once more, says it. Whatever fails here is no error.
- */
-#include "pipeline/pipeline_internal.h"
+/* leftovers.c -- see leftovers.h. */
+#include "pipeline/leftovers.h"
 
 #include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/path.h"
 
+#include <htslib/hts.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,20 +25,19 @@ static bool is_same_file(const struct checkpoint_input *a, const struct checkpoi
            strcmp(a->path, b->path) == 0;
 }
 
-/* `output`: of this sort; NULL: standard output. */
-static bool is_same_sort(const struct pipeline *p, const char *output,
-                         const struct checkpoint_record *record)
+/* True if both sorts write the same output or have an input in common. */
+static bool is_same_sort(const struct leftovers_sort *sort, const struct checkpoint_record *record)
 {
-    const char *other = record->output.path;
+    const char *output = sort->output, *other = record->output.path;
     size_t n = output ? output_length(output) : 0;
     if (output && other && output_length(other) == n && memcmp(output, other, n) == 0) return true;
-    for (size_t i = 0; i < p->n_input_files; i++)
+    for (size_t i = 0; i < sort->n_inputs; i++)
         for (size_t j = 0; j < record->n_inputs; j++)
-            if (is_same_file(&p->input_files[i], &record->inputs[j])) return true;
+            if (is_same_file(&sort->inputs[i], &record->inputs[j])) return true;
     return false;
 }
 
-/* Where there are no locks nobody knows. */
+/* True if no process works there. Where there are no locks nobody knows. */
 static bool is_dead(const char *path)
 {
     struct checkpoint_dir dir;
@@ -58,7 +54,9 @@ static void tell(const char *path, const struct checkpoint_record *record)
     int n = (int)output_length(to);
     char *real = realpath(path, NULL);
     if (real) path = real;
-    if (record->state == CHECKPOINT_LOADED || (record->state == CHECKPOINT_LOADING && record->can_read_again))
+    bool is_whole = record->state == CHECKPOINT_LOADED ||
+                    (record->state == CHECKPOINT_LOADING && record->can_read_again);
+    if (is_whole)
         diag_note("an earlier sort to '%.*s' has left its runs; to write it: samtools rocksort "
                   "--resume %s%s", n, to, path, output ? "" : " -o FILE");
     else
@@ -67,8 +65,8 @@ static void tell(const char *path, const struct checkpoint_record *record)
     free(real);
 }
 
-/* One that lies in several directories is told of once, by the first that has its record: those
-   that were full from the beginning have none. */
+/* A sort in several directories is told of once, by the first that has its record: those that were
+   full from the beginning have none. */
 static bool is_first_part(const struct checkpoint_record *record)
 {
     bool is_first = true;
@@ -80,38 +78,37 @@ static bool is_first_part(const struct checkpoint_record *record)
     return is_first;
 }
 
-static void look_at(const struct pipeline *p, const char *output, const char *path)
+static void look_at(const struct leftovers_sort *sort, const char *path)
 {
     struct checkpoint_record record;
     if (checkpoint_dir_peek(path, &record) != CHECKPOINT_OK) return;
-    if (is_first_part(&record) && is_same_sort(p, output, &record) && is_dead(path))
+    if (is_first_part(&record) && is_same_sort(sort, &record) && is_dead(path))
         tell(path, &record);
     checkpoint_record_release(&record);
 }
 
-static void look_into(const struct pipeline *p, const char *output, const char *parent)
+static void look_into(const struct leftovers_sort *sort, const char *parent)
 {
     char **names;
     ssize_t n = temp_dir_list(parent, &names);
     for (ssize_t i = 0; i < n; i++) {
         char *path = temp_dir_path(parent, names[i]);
-        if (path) look_at(p, output, path);
+        if (path) look_at(sort, path);
         free(path);
         free(names[i]);
     }
     if (n >= 0) free(names);
 }
 
-void tell_leftovers(const struct pipeline *p)
+void leftovers_tell(const struct leftovers_sort *sort, const char *const *directories, size_t n)
 {
+    char *before = NULL;
     if (diag_is_quiet()) return;
-    char *output = p->settings->output ? resume_output_name(p) : NULL, *before = NULL;
-    for (size_t i = 0; i < p->n_scratch_paths; i++) {
-        char *parent = path_parent(p->scratch_paths[i]);
-        if (parent && (!before || strcmp(parent, before) != 0)) look_into(p, output, parent);
+    for (size_t i = 0; i < n; i++) {
+        char *parent = path_parent(directories[i]);
+        if (parent && (!before || strcmp(parent, before) != 0)) look_into(sort, parent);
         free(before);
         before = parent;
     }
     free(before);
-    free(output);
 }

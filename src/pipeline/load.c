@@ -1,5 +1,5 @@
 /*
- * load.c -- the reader: input to sorted batches in memory.
+ * load.c -- see load.h.
  *
  * The reader claims room for a piece of input in the batch that is being filled, and a worker
  * inflates the piece into it. A ring holds the pieces on their way, oldest first. When the oldest
@@ -7,8 +7,8 @@
  * record ends, and hands the whole records to a worker to be checked and indexed. When all parts of
  * a closed batch are indexed, a worker sorts the batch.
  *
- * A batch is closed when it has no room for another piece. The next one is filled at once, behind a
- * gap; the record that straddles the two is put together when the walk gets there: its beginning is
+ * A batch is closed when it has no room for another piece. The next one is filled at once, after a
+ * gap. The record that straddles the two is put together when the walk gets there: its beginning is
  * copied into the gap. If the gap is too small for it, the new batch is moved to more memory.
  *
  * SAM has no such places: workers parse its lines into buffers of the pieces. When the oldest is
@@ -20,7 +20,8 @@
 
 #include "pipeline/input_damage.h"
 #include "util/diag.h"
-#include "util/grow.h"
+#include "util/monotonic.h"
+#include "util/xalloc.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,7 +31,11 @@ enum {
 };
 
 struct loader {
-    struct pipeline *p;
+    const struct load_settings *settings;
+    struct crew *crew;
+    struct batch_pool *pool;
+    struct load_totals *totals;
+    struct load_jobs jobs;
     struct bam_reader *reader;  /* of the input at hand */
     bool is_text;
     struct batch *filling;  /* pieces are appended here */
@@ -40,42 +45,28 @@ struct loader {
     size_t ring_text_bytes;     /* lines in the ring, as read */
     uint64_t n_records;         /* of the input at hand */
     uint64_t n_bytes;           /* of records of all inputs, so far */
-    struct input_position at;   /* behind the last whole record that was walked */
+    struct input_position at;   /* after the last whole record that was walked */
     double input_seconds;       /* spent in reading */
     size_t max_record_bytes;
-    bool space_checked;         /* somebody was warned, if need be */
+    bool is_cut;                /* the input ended early; what came is kept */
+    bool space_checked;         /* the warning about full disks was printed, if need be */
 };
 
 /* Appends a batch to the list of those that may be spilled, and lets it be sorted. */
-static int seal_batch(struct loader *ld, struct batch *batch)
+static void seal_batch(struct loader *ld, struct batch *batch)
 {
-    struct pipeline *p = ld->p;
-    struct batch_list *list = &p->sealed;
-    pipeline_lock(p);
-    if (grow_array(&list->batches, &list->room, list->n + 1, list->n + 63,
-                   sizeof *list->batches) < 0) {
-        pipeline_unlock(p);
-        return pipeline_no_memory(p);
-    }
-    batch->end = ld->at;
-    list->batches[list->n++] = batch;
-    pipeline_announce(p);
-    pipeline_unlock(p);
-    batch_step_done(p, batch);
-    return 0;
+    batch_pool_seal(ld->pool, batch, &ld->at);
+    load_jobs_step_done(batch);
 }
 
-/* Adds the next n_records of the input, up to `to`, to a batch; NULL after a message. */
+/* Adds the next n_records of the input, up to `to`, to a batch. */
 static struct batch_part *add_part(struct loader *ld, struct batch *batch, size_t to,
-                                       size_t n_records)
+                                   size_t n_records)
 {
     struct batch_part *part = batch_add_part(batch, to, n_records, ld->n_records);
-    if (part) {
-        part->input = bam_reader_name(ld->reader);
-        ld->n_records += n_records;
-    } else {
-        (void)pipeline_no_memory(ld->p);
-    }
+    xalloc_require(part != NULL);
+    part->input = bam_reader_name(ld->reader);
+    ld->n_records += n_records;
     return part;
 }
 
@@ -100,11 +91,10 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
     }
     if (n_records > 0) {
         struct batch_part *part = add_part(ld, batch, at, n_records);
-        if (!part) return -1;
-        ld->at = (struct input_position){bam_inputs_number(ld->p->inputs),
+        ld->at = (struct input_position){bam_inputs_number(ld->settings->inputs),
                                          bam_piece_offset(&piece->input, at - piece->raw_at),
                                          ld->n_records};
-        if (pipeline_submit(ld->p, index_job, part) < 0) return -1;
+        if (load_jobs_index(part) < 0) return -1;
     }
     if (!is_damaged) return 0;
     /* Those before it may be wanted (end_early). */
@@ -122,14 +112,13 @@ static struct load_piece *oldest_piece(const struct loader *ld)
 /* Waits until all pieces in the ring are inflated, without walking them. */
 static int wait_for_ring(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
-    pipeline_lock(p);
+    crew_lock(ld->crew);
     for (unsigned i = 0; i < ld->ring_used; i++) {
         const struct load_piece *piece = &ld->ring[(ld->ring_at + i) % ld->n_ring];
-        while (!piece->done && !pipeline_failed(p)) pipeline_wait(p);
+        while (!piece->done && !crew_failed(ld->crew)) crew_wait(ld->crew);
     }
-    pipeline_unlock(p);
-    return pipeline_failed(p) ? -1 : 0;
+    crew_unlock(ld->crew);
+    return crew_failed(ld->crew) ? -1 : 0;
 }
 
 /*
@@ -138,22 +127,21 @@ static int wait_for_ring(struct loader *ld)
  */
 static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t record_bytes)
 {
-    struct pipeline *p = ld->p;
     struct batch *old = ld->filling;
     if (wait_for_ring(ld) < 0) return -1;
     size_t filled = old->raw_end - old->raw_begin;
     size_t raw_bytes = filled + record_bytes + 2 * BGZF_MAX_BYTES;
-    /* Where one record is so large the next will be, too: a few of them at a time, if they are not
-       a large part of the memory. */
-    pipeline_lock(p);           /* the spiller may retire batches */
-    size_t fair = p->budget.batch_bytes * p->budget.n_batches / 8;
-    pipeline_unlock(p);
+    /* Where one record is so large the next one will be, too: make room for a few of them, if they
+       are not a large part of the memory. */
+    struct mem_budget budget;
+    batch_pool_budget(ld->pool, &budget);
+    size_t fair = budget.batch_bytes * budget.n_batches / 8;
     if (fair > 4 * record_bytes) fair = 4 * record_bytes;
     if (raw_bytes < fair) raw_bytes = fair;
-    size_t size = batch_bytes_for(p->rules.order, tail_bytes, raw_bytes);
+    size_t size = batch_bytes_for(ld->settings->rules->order, tail_bytes, raw_bytes);
     if (size < old->mem_bytes) size = old->mem_bytes;
-    struct batch *larger = batch_create(&p->rules, NULL, size);
-    if (!larger) return pipeline_no_memory(p);
+    struct batch *larger = batch_pool_make_large(ld->pool, size);
+    larger->owner = &ld->jobs;
     batch_reset(larger, tail_bytes);
     memcpy(larger->mem + larger->raw_end, old->mem + old->raw_begin, filled);
     for (unsigned i = 0; i < ld->ring_used; i++) {
@@ -164,18 +152,14 @@ static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t rec
     }
     batch_append(larger, filled);
     ld->filling = larger;
-    pipeline_lock(p);
-    p->large_bytes += larger->mem_bytes;
-    free_batch(p, old);
-    drop_free_batches(p);
-    pipeline_unlock(p);
+    batch_pool_free(ld->pool, old);
+    batch_pool_drop_free(ld->pool);
     return 0;
 }
 
 /* The walk leaves one batch for the next, which takes the beginning of the record between them. */
 static int walk_next_batch(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
     struct batch *left = ld->walking;
     const uint8_t *tail = left->mem + left->walk_at;
     size_t tail_bytes = left->raw_end - left->walk_at;
@@ -186,11 +170,10 @@ static int walk_next_batch(struct loader *ld)
     ld->walking = ld->filling;
     batch_prepend(ld->walking, tail, tail_bytes);
     left->raw_end = left->walk_at;
-    if (left->n_records > 0) return seal_batch(ld, left);
-    /* Not one whole record fitted: the batch never was. */
-    pipeline_lock(p);
-    free_batch(p, left);
-    pipeline_unlock(p);
+    if (left->n_records > 0)
+        seal_batch(ld, left);
+    else                        /* not one whole record fitted */
+        batch_pool_free(ld->pool, left);
     return 0;
 }
 
@@ -200,18 +183,16 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes);
 static int place_records(struct loader *ld, struct load_piece *piece, const uint8_t *records,
                          size_t n_bytes, size_t n_records)
 {
-    struct pipeline *p = ld->p;
     struct batch *batch = ld->filling;
     batch_append(batch, n_bytes);
     ld->n_bytes += n_bytes;
     struct batch_part *part = add_part(ld, batch, batch->raw_end, n_records);
-    if (!part) return -1;
     part->source = records;
     part->source_owner = piece;
-    pipeline_lock(p);
+    crew_lock(ld->crew);
     piece->n_users++;
-    pipeline_unlock(p);
-    return pipeline_submit(p, index_job, part);
+    crew_unlock(ld->crew);
+    return load_jobs_index(part);
 }
 
 /* Hands out the records of a piece of SAM, whose lines are parsed. */
@@ -239,7 +220,7 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
         n_left -= n;
     }
     if (!lines->problem) return 0;
-    if (lines->problem == sam_chunk_no_memory) return pipeline_no_memory(ld->p);
+    xalloc_require(lines->problem != sam_chunk_no_memory);
     input_damage_record(bam_reader_name(ld->reader), ld->n_records + 1, lines->problem_name,
                         lines->problem);
     return -1;
@@ -248,29 +229,28 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
 /* With the lock held: tells how far the input has been read. */
 static void note_position(const struct loader *ld, bool all)
 {
-    struct pipeline *p = ld->p;
-    uint64_t n_bytes = bam_inputs_bytes(p->inputs);
-    p->input_bytes = n_bytes;
-    /* Of several inputs, one of them a pipe, only the position in the last one is known. */
-    if (n_bytes > 0 || p->settings->n_inputs == 1)
-        p->input_bytes_read = all && n_bytes > 0 ? n_bytes : bam_inputs_bytes_read(p->inputs);
+    const struct load_settings *s = ld->settings;
+    uint64_t n_bytes = bam_inputs_bytes(s->inputs), n_read = 0;
+    /* If one of several inputs is a pipe, only the position in the last one is known. */
+    if (n_bytes > 0 || s->n_inputs == 1)
+        n_read = all && n_bytes > 0 ? n_bytes : bam_inputs_bytes_read(s->inputs);
+    load_totals_set_position(ld->totals, n_bytes, n_read);
 }
 
 /* Walks the oldest piece, once it is inflated or parsed. */
 static int walk_oldest(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
     struct load_piece *piece = oldest_piece(ld);
-    pipeline_lock(p);
+    crew_lock(ld->crew);
     note_position(ld, false);
-    while (!piece->done && !pipeline_failed(p)) pipeline_wait_for(p, WAIT_READER_WORKERS);
-    pipeline_unlock(p);
-    if (pipeline_failed(p)) return -1;
+    while (!piece->done && !crew_failed(ld->crew)) crew_wait_for(ld->crew, WAIT_READER_WORKERS);
+    crew_unlock(ld->crew);
+    if (crew_failed(ld->crew)) return -1;
     if (ld->is_text) {
         if (place_lines(ld, piece) < 0) return -1;
-        pipeline_lock(p);
-        drop_lines(p, piece);
-        pipeline_unlock(p);
+        crew_lock(ld->crew);
+        load_jobs_drop_lines(piece);
+        crew_unlock(ld->crew);
         ld->ring_text_bytes -= piece->input.lines.text_bytes;
     } else {
         if (piece->batch != ld->walking && walk_next_batch(ld) < 0) return -1;
@@ -284,11 +264,10 @@ static int walk_oldest(struct loader *ld)
 /* Walks all pieces that are inflated, without waiting. */
 static int walk_what_is_there(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
     while (ld->ring_used > 0) {
-        pipeline_lock(p);
+        crew_lock(ld->crew);
         bool done = oldest_piece(ld)->done;
-        pipeline_unlock(p);
+        crew_unlock(ld->crew);
         if (!done) break;
         if (walk_oldest(ld) < 0) return -1;
     }
@@ -298,29 +277,27 @@ static int walk_what_is_there(struct loader *ld)
 /* Estimates the whole input from how well what was read of it is compressed. */
 static void estimate_input(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
-    uint64_t n_read = bam_inputs_bytes_read(p->inputs), n_bytes = bam_inputs_bytes(p->inputs);
+    const struct bam_inputs *inputs = ld->settings->inputs;
+    uint64_t n_read = bam_inputs_bytes_read(inputs), n_bytes = bam_inputs_bytes(inputs);
     if (n_read == 0 || n_bytes == 0) return;
     double expected = (double)ld->n_bytes * ((double)n_bytes / (double)n_read);
-    pipeline_lock(p);
-    p->expected_bytes = (uint64_t)expected;
-    pipeline_unlock(p);
+    load_totals_set_estimate(ld->totals, (uint64_t)expected);
     if (ld->space_checked || ld->n_bytes == 0) return;
-    warn_about_space(p, store_expected_bytes(p));
+    space_warn(&ld->settings->space, load_totals_expected_bytes(ld->totals));
     ld->space_checked = true;
 }
 
 /* Closes the batch being filled and starts the next, with room for room_bytes at least. */
 static int fill_next_batch(struct loader *ld, size_t room_bytes)
 {
-    struct pipeline *p = ld->p;
     /* The walk must have reached the batch that is closed now: it can only be one batch behind. */
     while (ld->walking != ld->filling && ld->ring_used > 0)
         if (walk_oldest(ld) < 0) return -1;
     if (ld->walking != ld->filling && walk_next_batch(ld) < 0) return -1;
     estimate_input(ld);
-    struct batch *next = take_batch(p);
+    struct batch *next = batch_pool_take(ld->pool);
     if (!next) return -1;
+    next->owner = &ld->jobs;
     size_t gap_bytes = 2 * ld->max_record_bytes, most = next->mem_bytes / 8;
     if (gap_bytes < MIN_GAP_BYTES) gap_bytes = MIN_GAP_BYTES;
     batch_reset(next, (gap_bytes < most ? gap_bytes : most) & ~(size_t)15);
@@ -336,49 +313,46 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes)
         ld->walking = ld->filling;
         batch_prepend(ld->filling, NULL, 0);
     }
-    if (batch_room(ld->filling) >= room_bytes) return 0;
-    return pipeline_no_memory(p);
+    xalloc_require(batch_room(ld->filling) >= room_bytes);
+    return 0;
 }
 
 /* The next free slot of the ring. */
 static struct load_piece *take_slot(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
     struct load_piece *piece = &ld->ring[(ld->ring_at + ld->ring_used) % ld->n_ring];
-    pipeline_lock(p);
-    while (piece->n_users > 0 && !pipeline_failed(p)) pipeline_wait(p);
-    pipeline_unlock(p);
+    crew_lock(ld->crew);
+    while (piece->n_users > 0 && !crew_failed(ld->crew)) crew_wait(ld->crew);
+    crew_unlock(ld->crew);
     piece->reader = ld->reader;
-    return pipeline_failed(p) ? NULL : piece;
+    return crew_failed(ld->crew) ? NULL : piece;
 }
 
 /* Fetches lines into the next slot. Returns a code of the reader. */
 static int fetch_lines(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
     struct load_piece *piece = take_slot(ld);
     if (!piece) return BAM_READER_ERROR;
     double start = monotonic_seconds();
-    int r = bam_reader_next(ld->reader, &piece->input, NULL, p->budget.text_bytes, 0);
+    int r = bam_reader_next(ld->reader, &piece->input, NULL, ld->settings->budget->text_bytes, 0);
     ld->input_seconds += monotonic_seconds() - start;
     if (r != BAM_READER_PIECE) return r;
     piece->done = false;
     piece->n_users = 1;
     ld->ring_used++;
     ld->ring_text_bytes += piece->input.lines.text_bytes;
-    return pipeline_submit(p, parse_job, piece) < 0 ? BAM_READER_ERROR : r;
+    return load_jobs_parse(piece) < 0 ? BAM_READER_ERROR : r;
 }
 
 /* Fetches a piece into the next slot. Returns a code of the reader. */
 static int fetch_piece(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
     struct batch *batch = ld->filling;
     struct load_piece *piece = take_slot(ld);
     if (!piece) return BAM_READER_ERROR;
     double start = monotonic_seconds();
     int r = bam_reader_next(ld->reader, &piece->input, batch->mem + batch->raw_end,
-                            p->budget.piece_bytes, batch_room(batch));
+                            ld->settings->budget->piece_bytes, batch_room(batch));
     ld->input_seconds += monotonic_seconds() - start;
     if (r != BAM_READER_PIECE) return r;
     piece->batch = batch;
@@ -387,7 +361,7 @@ static int fetch_piece(struct loader *ld)
     batch_append(batch, piece->input.raw_bytes);
     ld->n_bytes += piece->input.raw_bytes;
     ld->ring_used++;
-    if (!piece->done && pipeline_submit(p, inflate_job, piece) < 0) return BAM_READER_ERROR;
+    if (!piece->done && load_jobs_inflate(piece) < 0) return BAM_READER_ERROR;
     return r;
 }
 
@@ -405,13 +379,14 @@ static int finish_input(struct loader *ld)
 
 static int load_one_input(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
     ld->is_text = bam_reader_is_text(ld->reader);
-    ld->n_records = bam_inputs_number(p->inputs) == p->start.input ? p->start.n_records : 0;
+    const struct load_settings *s = ld->settings;
+    bool is_first = bam_inputs_number(s->inputs) == s->start.input;
+    ld->n_records = is_first ? s->start.n_records : 0;
     for (;;) {
-        if (pipeline_failed(p) || walk_what_is_there(ld) < 0) return -1;
-        if (atomic_load_explicit(&p->stop_signal, memory_order_relaxed)) return -1;
-        if (ld->ring_used == ld->most_used || ld->ring_text_bytes > p->budget.max_text_bytes) {
+        if (crew_failed(ld->crew) || walk_what_is_there(ld) < 0) return -1;
+        if (load_totals_stop_signal(ld->totals)) return -1;
+        if (ld->ring_used == ld->most_used || ld->ring_text_bytes > s->budget->max_text_bytes) {
             if (walk_oldest(ld) < 0) return -1;
             continue;
         }
@@ -430,17 +405,17 @@ static int load_one_input(struct loader *ld)
  */
 static int end_early(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
     struct batch *last;
     while (ld->ring_used > 0 && walk_oldest(ld) == 0) continue;
     if (wait_for_ring(ld) < 0) return -1;
-    pipeline_lock(p);
+    crew_lock(ld->crew);
     for (unsigned i = 0; ld->is_text && i < ld->ring_used; i++)
-        drop_lines(p, &ld->ring[(ld->ring_at + i) % ld->n_ring]);
+        load_jobs_drop_lines(&ld->ring[(ld->ring_at + i) % ld->n_ring]);
     last = ld->walking;
-    if (ld->filling != last) free_batch(p, ld->filling);
-    p->input_is_cut = true;
-    pipeline_unlock(p);
+    if (ld->filling != last) batch_pool_free_locked(ld->pool, ld->filling);
+    crew_unlock(ld->crew);
+    load_totals_set_cut(ld->totals);
+    ld->is_cut = true;
     ld->ring_used = 0;
     ld->filling = last;
     last->raw_end = last->walk_at;
@@ -451,59 +426,86 @@ static int end_early(struct loader *ld)
    system could not read it, or a signal ended it. */
 static int input_failed(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
-    if (pipeline_failed(p)) return -1;
-    if (resume_saves_part(p)) return end_early(ld);
-    if (!bam_reader_io_failed(ld->reader)) note_bad_input(p);
+    if (crew_failed(ld->crew)) return -1;
+    if (ld->settings->saves_part) return end_early(ld);
+    if (!bam_reader_io_failed(ld->reader)) load_totals_set_bad(ld->totals);
     return -1;
 }
 
 static int load_all(struct loader *ld)
 {
-    struct pipeline *p = ld->p;
+    const struct load_settings *s = ld->settings;
     int r;
-    if (p->settings->input_bytes > 0) {
-        warn_about_space(p, p->settings->input_bytes);
+    if (s->asked_bytes > 0) {
+        space_warn(&s->space, s->asked_bytes);
         ld->space_checked = true;
     }
     if (fill_next_batch(ld, 0) < 0) return -1;
-    while ((r = bam_inputs_next(p->inputs, &ld->reader)) > 0)
-        if (load_one_input(ld) < 0 && ((r = input_failed(ld)) < 0 || p->input_is_cut)) break;
-    if (r < 0 && bam_inputs_changed(p->inputs)) note_bad_input(p);
+    while ((r = bam_inputs_next(s->inputs, &ld->reader)) > 0)
+        if (load_one_input(ld) < 0 && ((r = input_failed(ld)) < 0 || ld->is_cut)) break;
+    if (r < 0 && bam_inputs_changed(s->inputs)) load_totals_set_bad(ld->totals);
     if (r < 0) return -1;
-    pipeline_lock(p);
+    crew_lock(ld->crew);
     note_position(ld, true);
-    pipeline_unlock(p);
-    if (!ld->space_checked) warn_about_space(p, ld->n_bytes);
-    if (ld->walking->n_records > 0) return seal_batch(ld, ld->walking);
-    pipeline_lock(p);
-    free_batch(p, ld->walking);
-    pipeline_unlock(p);
+    crew_unlock(ld->crew);
+    if (!ld->space_checked) space_warn(&s->space, ld->n_bytes);
+    if (ld->walking->n_records > 0)
+        seal_batch(ld, ld->walking);
+    else
+        batch_pool_free(ld->pool, ld->walking);
     return 0;
 }
 
-int load_input(struct pipeline *p)
+/* Waits until no job works on a piece, and after a failure until there is no job at all. */
+static void wait_for_jobs(struct loader *ld)
 {
-    struct loader ld = {.p = p, .at = p->start, .n_bytes = p->sum_in.n_bytes};
-    /* Behind the pieces of SAM on their way there are those whose records are being copied. */
-    ld.most_used = p->budget.n_pieces;
-    ld.n_ring = 2 * ld.most_used;
-    ld.ring = calloc(ld.n_ring, sizeof *ld.ring);
-    int r = ld.ring ? load_all(&ld) : pipeline_no_memory(p);
-    if (r < 0) pipeline_fail(p);
-    pipeline_add_wait(p, WAIT_READER_INPUT, ld.input_seconds);
-    /* Jobs hold pieces of the ring. */
-    pipeline_lock(p);
-    for (unsigned i = 0; ld.ring && i < ld.n_ring; i++)
-        while (ld.ring[i].n_users > 0 && !pipeline_failed(p)) pipeline_wait(p);
-    while (p->n_jobs > 0 && pipeline_failed(p)) pipeline_wait(p);
-    pipeline_unlock(p);
+    crew_lock(ld->crew);
+    for (unsigned i = 0; i < ld->n_ring; i++)
+        while (ld->ring[i].n_users > 0 && !crew_failed(ld->crew)) crew_wait(ld->crew);
+    if (crew_failed(ld->crew)) crew_wait_for_jobs(ld->crew);
+    crew_unlock(ld->crew);
+}
+
+static void prepare_loader(struct loader *ld, const struct load_settings *s)
+{
+    struct load_counts before;
+    load_totals_look(s->totals, &before);
+    *ld = (struct loader){
+        .settings = s,
+        .crew = s->crew,
+        .pool = s->pool,
+        .totals = s->totals,
+        .jobs = {.crew = s->crew, .pool = s->pool, .totals = s->totals,
+                 .verification = s->verification, .n_refs = s->n_refs,
+                 .text_bytes = s->budget->text_bytes, .sum_only = s->sum_only},
+        .at = s->start,
+        .n_bytes = before.sum.n_bytes,
+        /* After the pieces of SAM on their way there are those whose records are being copied. */
+        .most_used = s->budget->n_pieces,
+        .n_ring = 2 * s->budget->n_pieces,
+    };
+    ld->ring = xcalloc(ld->n_ring, sizeof *ld->ring);
+    for (unsigned i = 0; i < ld->n_ring; i++) ld->ring[i].jobs = &ld->jobs;
+}
+
+int load_input(const struct load_settings *settings)
+{
+    struct loader ld;
+    prepare_loader(&ld, settings);
+    int r = load_all(&ld);
+    if (r < 0) crew_fail(ld.crew);
+    crew_add_wait(ld.crew, WAIT_READER_INPUT, ld.input_seconds);
+    wait_for_jobs(&ld);
     if (r < 0) {
-        /* Unsealed batches belong to nobody else. */
+        /* Nobody else has the batches that are not sealed. */
         if (ld.walking != ld.filling) batch_destroy(ld.walking);
         batch_destroy(ld.filling);
     }
-    for (unsigned i = 0; ld.ring && i < ld.n_ring; i++) bam_piece_release(&ld.ring[i].input);
+    load_totals_set_loading(ld.totals, false);
+    crew_lock(ld.crew);
+    crew_wait_for_jobs(ld.crew);        /* batches are freed, and point to ld.jobs */
+    crew_unlock(ld.crew);
+    for (unsigned i = 0; i < ld.n_ring; i++) bam_piece_release(&ld.ring[i].input);
     free(ld.ring);
-    return r;
+    return crew_failed(ld.crew) ? -1 : 0;
 }

@@ -1,113 +1,118 @@
-/* load_jobs.c -- what workers do while the input is loaded. See load.h. */
-#include "pipeline/load.h"
+/* load_jobs.c -- see load_jobs.h. */
+#include "pipeline/load_jobs.h"
 
 #include "pipeline/input_damage.h"
+#include "util/xalloc.h"
 
-/* Its records are in the sum, and that was all. */
-static void drop_summed_batch(struct pipeline *p, struct batch *batch)
-{
-    struct batch_list *list = &p->sealed;
-    pipeline_lock(p);
-    for (size_t i = 0; i < list->n; i++) {
-        if (list->batches[i] != batch) continue;
-        list->batches[i] = list->batches[--list->n];
-        break;
-    }
-    free_batch(p, batch);
-    pipeline_unlock(p);
-}
+/* ---- sorting ---- */
 
-static void sort_job(struct pipeline *p, struct worker *worker, void *arg)
+static void sort_job(struct worker *worker, void *arg)
 {
     struct batch *batch = arg;
-    if (pipeline_failed(p)) return;
-    if (p->settings->sum_only) {
-        drop_summed_batch(p, batch);
+    const struct load_jobs *jobs = batch->owner;
+    if (crew_failed(jobs->crew)) return;
+    if (jobs->sum_only) {
+        batch_pool_forget(jobs->pool, batch);
         return;
     }
-    if (batch_sort(batch, &worker->space) < 0) {
-        (void)pipeline_no_memory(p);
-        return;
-    }
-    pipeline_lock(p);
-    batch->sorted = true;                       /* run_job announces it */
-    pipeline_unlock(p);
+    xalloc_require(batch_sort(batch, &worker->space) == 0);
+    crew_lock(jobs->crew);
+    batch->sorted = true;                       /* the crew announces the end of each job */
+    crew_unlock(jobs->crew);
 }
 
-void batch_step_done(struct pipeline *p, struct batch *batch)
+void load_jobs_step_done(struct batch *batch)
 {
-    if (atomic_fetch_sub(&batch->n_pending, 1) == 1) (void)pipeline_submit(p, sort_job, batch);
+    const struct load_jobs *jobs = batch->owner;
+    if (atomic_fetch_sub(&batch->n_pending, 1) == 1)
+        (void)crew_submit(jobs->crew, sort_job, batch);
 }
 
-/* A line of a million bases should not hold memory in all the ring. */
-void drop_lines(const struct pipeline *p, struct load_piece *piece)
+/* ---- indexing ---- */
+
+void load_jobs_drop_lines(struct load_piece *piece)
 {
+    crew_assert_locked(piece->jobs->crew);
+    /* One line of a million bases should not hold memory in the whole ring. */
     if (--piece->n_users == 0)
-        sam_chunk_shrink_raw(&piece->input.lines, 4 * p->budget.text_bytes);
+        sam_chunk_shrink_raw(&piece->input.lines, 4 * piece->jobs->text_bytes);
 }
 
-void note_bad_input(struct pipeline *p)
+/* After a message: the input is at fault. */
+static void fail_of_input(const struct load_jobs *jobs)
 {
-    pipeline_lock(p);
-    p->input_is_bad = true;
-    pipeline_unlock(p);
+    load_totals_set_bad(jobs->totals);
+    crew_fail(jobs->crew);
 }
 
-/* After a message. */
-static void fail_of_input(struct pipeline *p)
-{
-    note_bad_input(p);
-    pipeline_fail(p);
-}
-
-void index_job(struct pipeline *p, struct worker *worker, void *arg)
+/* Checks the records of a part and makes their entries, or copies them there from lines. */
+static void index_job(struct worker *worker, void *arg)
 {
     (void)worker;
     struct batch_part *part = arg;
-    struct batch *batch = part->batch;      /* the part is gone after sorting */
+    struct batch *batch = part->batch;          /* sorting frees the part */
+    const struct load_jobs *jobs = batch->owner;
     struct load_piece *source = part->source_owner;
     struct content_sum sum = {0};
     struct batch_problem problem;
-    if (pipeline_failed(p)) return;
-    if (batch_index_part(part, p->n_refs, &sum, &problem) < 0) {
+    if (crew_failed(jobs->crew)) return;
+    if (batch_index_part(part, jobs->n_refs, &sum, &problem) < 0) {
         input_damage_refused(part->input, &problem);
-        fail_of_input(p);
+        fail_of_input(jobs);
         return;
     }
-    verify_part(p, part);
-    pipeline_lock(p);
-    content_sum_join(&p->sum_in, &sum);
+    if (jobs->verification) verification_check(jobs->verification, part);
+    crew_lock(jobs->crew);
+    load_totals_add(jobs->totals, &sum, part->any_placed);
     content_sum_join(&batch->sum, &sum);
-    p->any_placed |= part->any_placed;
     batch->any_placed |= part->any_placed;
-    if (source) drop_lines(p, source);          /* run_job announces it */
-    pipeline_unlock(p);
-    batch_step_done(p, batch);
+    if (source) load_jobs_drop_lines(source);
+    crew_unlock(jobs->crew);
+    load_jobs_step_done(batch);
 }
 
-void inflate_job(struct pipeline *p, struct worker *worker, void *arg)
+int load_jobs_index(struct batch_part *part)
+{
+    const struct load_jobs *jobs = part->batch->owner;
+    return crew_submit(jobs->crew, index_job, part);
+}
+
+/* ---- pieces ---- */
+
+static void piece_done(struct load_piece *piece)
+{
+    crew_lock(piece->jobs->crew);
+    piece->done = true;
+    crew_unlock(piece->jobs->crew);
+}
+
+static void inflate_job(struct worker *worker, void *arg)
 {
     struct load_piece *piece = arg;
-    if (!pipeline_failed(p) &&
+    if (!crew_failed(piece->jobs->crew) &&
         bam_piece_inflate(&piece->input, &worker->bgzf, piece->batch->mem + piece->raw_at) < 0) {
         input_damage_piece(bam_reader_name(piece->reader), &piece->input);
-        fail_of_input(p);
+        fail_of_input(piece->jobs);
     }
-    pipeline_lock(p);
-    piece->done = true;                         /* run_job announces it */
-    pipeline_unlock(p);
+    piece_done(piece);
 }
 
-void parse_job(struct pipeline *p, struct worker *worker, void *arg)
+int load_jobs_inflate(struct load_piece *piece)
+{
+    return crew_submit(piece->jobs->crew, inflate_job, piece);
+}
+
+static void parse_job(struct worker *worker, void *arg)
 {
     struct load_piece *piece = arg;
-    if (!worker->record) worker->record = bam_init1();
-    if (!worker->record)
-        (void)pipeline_no_memory(p);
-    else if (!pipeline_failed(p))
-        sam_chunk_parse(&piece->input.lines, bam_reader_header(piece->reader), worker->record);
-    sam_chunk_shrink_text(&piece->input.lines, 4 * p->budget.text_bytes);
-    pipeline_lock(p);
-    piece->done = true;                         /* run_job announces it */
-    pipeline_unlock(p);
+    struct sam_chunk *lines = &piece->input.lines;
+    if (!crew_failed(piece->jobs->crew))
+        sam_chunk_parse(lines, bam_reader_header(piece->reader), worker_record(worker));
+    sam_chunk_shrink_text(lines, 4 * piece->jobs->text_bytes);
+    piece_done(piece);
+}
+
+int load_jobs_parse(struct load_piece *piece)
+{
+    return crew_submit(piece->jobs->crew, parse_job, piece);
 }

@@ -67,6 +67,16 @@ void mem_budget_set_batches(struct mem_budget *budget, unsigned n)
     budget->first_full_batches = n > 3 + budget->full_batches ? n - 3 : budget->full_batches;
 }
 
+uint64_t mem_budget_expect_runs(const struct mem_budget *budget, uint64_t input_bytes,
+                                uint64_t n_runs, uint64_t spilled_bytes)
+{
+    /* A quarter is entries and gaps; and compaction, for which this is asked, will take a quarter
+       of the batches. */
+    uint64_t run_bytes = (uint64_t)budget->batch_bytes * budget->run_batches / 2;
+    if (n_runs > 0) run_bytes = spilled_bytes / n_runs + 1;
+    return input_bytes / run_bytes;
+}
+
 void mem_budget_lengthen_runs(struct mem_budget *budget)
 {
     budget->long_runs = true;

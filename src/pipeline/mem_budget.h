@@ -69,7 +69,12 @@ size_t mem_budget_scan_bytes(const struct mem_budget *budget);
 size_t mem_budget_compaction_bytes(const struct mem_budget *budget);
 unsigned mem_budget_compaction_batches(const struct mem_budget *budget);
 
-/* So many batches are there to be used from now on. */
+/* Expected number of runs, from the uncompressed size of the whole input (0: unknown, as is the
+   answer) and the n_runs runs of spilled_bytes uncompressed that were written so far. */
+uint64_t mem_budget_expect_runs(const struct mem_budget *budget, uint64_t input_bytes,
+                                uint64_t n_runs, uint64_t spilled_bytes);
+
+/* Sets the number of usable batches. */
 void mem_budget_set_batches(struct mem_budget *budget, unsigned n_batches);
 
 /*

@@ -1,107 +1,45 @@
 /*
- * merge.h -- what dispatcher, writer and the workers of the merge phase share.
+ * merge.h -- the merge phase: runs in the store and batches in memory to sorted output.
  *
- * merge.c      dispatcher and writer: takes blocks, cuts segments, writes them in order
- * segment.c    jobs: opens blocks, merges and deflates segments
- *
- * A segment needs the blocks that overlap it to be open. Blocks and segments are numbered as they
- * are taken and cut, and a segment is handed to a worker when all blocks up to the last one that it
- * may need are open. A block is freed when the last segment that holds a part of it is done.
+ * The dispatcher, which is the calling thread, takes blocks in the order of their first keys and
+ * has each opened by a worker. The first key of the block that comes next is the *frontier*: all
+ * records below it are in blocks that were taken. Whenever enough of them have gathered it *cuts*:
+ * the records between the last cut and the frontier are a segment, which a worker merges
+ * (segment.h). Batches in memory take part through places at which they may be cut. The writer, a
+ * thread of its own, writes the segments in order.
  */
 #ifndef ROCKSORT_PIPELINE_MERGE_H
 #define ROCKSORT_PIPELINE_MERGE_H
 
-#include "output/bam_index.h"
-#include "pipeline/feed.h"
-#include "pipeline/pipeline_internal.h"
-#include "store/bam_block.h"
+#include "pipeline/batch_pool.h"
+#include "pipeline/sorted_output.h"
 
-struct open_block {
-    struct merger *merger;
-    struct open_block *next_unopened;
-    unsigned n_users;           /* under the lock: the live list and segments */
-    bool opened;                /* under the lock */
-    size_t n_bytes;             /* counted in merger->block_bytes */
-    /* until opened */
-    const char *dir;            /* where it comes from, for messages */
-    uint8_t *value;
-    size_t value_bytes;
-    struct bam_block block;
+/* What was written so far: for progress. The crew's lock guards it. */
+struct merge_counts {
+    uint64_t n_records;
     uint64_t raw_bytes;
-    /* fixed */
-    uint8_t *last_bound;
-    size_t last_bound_bytes;
-    /* set by opening */
-    uint8_t *raw;
-    uint8_t *keyed;
-    struct merge_source source; /* run and first_index are set from the start */
+    uint64_t output_bytes;      /* CRAM: 0 */
 };
 
-struct bound {                  /* a key is NULL before all records as low, behind all as high */
-    uint8_t *key;
-    size_t n_bytes;
+struct merge_settings {
+    struct crew *crew;
+    struct batch_pool *pool;    /* what it kept takes part */
+    struct run_store *store;    /* NULL: all is in memory */
+    const uint32_t *dropped_runs;       /* that do not count (resume.h) */
+    size_t n_dropped;
+    uint32_t next_run;          /* the batches in memory count as runs from this number on */
+    size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
+    const struct sort_rules *rules;
+    sam_hdr_t *header;
+    struct sorted_output *output;
+    const struct content_sum *sum;      /* of the input: the output must have the same */
+    const char *resumed_path;   /* where the runs lie, if they are another process's, or NULL */
+    struct merge_counts *counts;
 };
 
-struct segment {
-    struct merger *merger;
-    struct segment *next;       /* in the list of those that wait for blocks */
-    uint64_t n_blocks_needed;   /* all blocks before this number must be open */
-    struct bound low, high;
-    struct open_block **blocks; /* in the order of run and index */
-    size_t n_blocks;
-    uint8_t *out;
-    size_t out_bytes, out_room;
-    struct bam_index_part part; /* of the index, if one is written */
-    uint64_t n_records, raw_bytes;      /* in it */
-    bool done;                  /* under the lock */
-};
-
-struct merger {
-    struct pipeline *p;
-    enum sort_order order;
-    const htsFormat *format;    /* of the output */
-    struct bam_writer *writer;
-    pthread_t pump_thread;      /* CRAM only */
-    bool pump_runs;
-    struct feeders *feeders;    /* NULL: all is in memory */
-    /* batches in memory */
-    struct merge_source *kept;
-    size_t n_kept;
-    struct cut_place *places;
-    size_t n_places, next_place;
-    struct merge_bound place;   /* of the next one */
-    /* dispatcher only */
-    struct open_block **live;   /* open blocks not wholly below the last cut, by run and index */
-    size_t n_live, live_room;
-    uint64_t n_taken;           /* blocks */
-    size_t gathered_bytes;      /* taken since the last cut */
-    size_t place_bytes;         /* ... of which from batches */
-    struct bound last_cut;
-    size_t limit_bytes;         /* of block_bytes */
-    _Atomic size_t out_bytes_hint;      /* what a segment's output may take, from those before */
-    /* under the lock */
-    size_t block_bytes;         /* memory of blocks */
-    struct open_block *unopened, **last_unopened;
-    uint64_t n_opened;          /* all blocks before this number are open */
-    struct segment *waiting, **last_waiting;
-    struct segment **ring;      /* segments that are cut and not written, by number */
-    uint64_t n_cut, n_written;
-    bool all_cut;
-};
-
-/* segment.c */
-
-/* Job: opens a block (struct open_block) and hands out the segments that become ready by it. */
-void open_block_job(struct pipeline *p, struct worker *worker, void *block);
-
-/* Hands all segments whose blocks are open to workers. Returns 0, or -1 after a message. */
-int submit_ready_segments(struct merger *m);
-
-/* With the lock held, or all threads done: one user of the block less; the last one frees it. */
-void drop_block(struct merger *m, struct open_block *block);
-
-/* Frees a block that nobody has seen yet. */
-void free_block(struct open_block *block);
-void free_segment(struct segment *segment);
+/* Merges all. Returns 0 if the output is complete and its records are those of the input, else -1
+   after a message; the caller closes the output then as now. *sum_out: of the records that were
+   merged. */
+int merge_to_output(const struct merge_settings *settings, struct content_sum *sum_out);
 
 #endif

@@ -1,23 +1,16 @@
-/*
- * progress.c -- how far the sort is, while it runs: phases, and a thread that looks at the
- * counters now and then.
- *
- * The counters are there anyway. The thread takes the lock for some nanoseconds a few times a
- * second; what it prints or samples it does without it. There is none if nobody wants to know. It
- * waits for a condition of its own, so that it ends at once, and the jobs' announcements do not
- * wake it.
- *
- * The line on a terminal is drawn while this process is in its foreground: one in the background
- * that writes may be stopped for it. Of two sorts in one pipe the first that draws goes on until it
- * ends, then the other: a lock of the terminal says whose the line is.
- */
-#include "pipeline/pipeline_internal.h"
+/* progress.c -- see progress.h. */
+#include "pipeline/progress.h"
 
+#include "machine/process_usage.h"
 #include "pipeline/progress_line.h"
 #include "util/diag.h"
+#include "util/monotonic.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <htslib/hts_log.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -29,18 +22,23 @@ static const double draw_seconds = 0.25;
 enum { USUAL_WIDTH = 80, PRINTED_WIDTH = 200 };
 
 struct progress {
-    struct pipeline *p;
+    struct progress_settings settings;
     double start_seconds;       /* of the monotonic clock */
+    struct process_usage before;        /* when the sort began */
+    struct process_usage phase_began;
     bool draws;                 /* on a terminal */
     bool prints;                /* a line now and then */
-    struct progress_rate rate;
-    enum sort_phase rate_phase;
-    double cpu_before;          /* of the process, when the sort began */
-    uint64_t disk_read_before, disk_written_before;
+    bool thread_runs;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool stopping;              /* under it */
+    /* under the lock */
+    bool stopping;
+    enum sort_phase phase;
+    double phase_seconds;       /* when it began */
+    /* the thread; once it has ended, its owner */
+    struct progress_rate rate;
+    enum sort_phase rate_phase;
 };
 
 /* What the thread sees at one moment. */
@@ -51,40 +49,29 @@ struct look {
 
 /* ---- phases ---- */
 
-static void account_phase(struct pipeline *p)
+static void account_phase(struct progress *progress)
 {
     struct process_usage now;
     process_usage_now(&now);
-    process_usage_add(&p->report->phases[p->phase], &p->phase_began, &now);
-    p->phase_began = now;
+    /* Nobody else changes the phase or its beginning. */
+    process_usage_add(&progress->settings.report->phases[progress->phase], &progress->phase_began,
+                      &now);
+    progress->phase_began = now;
 }
 
-void progress_enter(struct pipeline *p, enum sort_phase phase)
+void progress_enter(struct progress *progress, enum sort_phase phase)
 {
-    account_phase(p);           /* nobody else changes the phase or its beginning */
-    pipeline_lock(p);
-    p->phase = phase;
-    p->phase_seconds = p->phase_began.wall_seconds;
-    pipeline_unlock(p);
+    account_phase(progress);
+    if (progress->thread_runs) (void)pthread_mutex_lock(&progress->lock);
+    progress->phase = phase;
+    progress->phase_seconds = progress->phase_began.wall_seconds;
+    if (progress->thread_runs) (void)pthread_mutex_unlock(&progress->lock);
 }
 
-void progress_finish(struct pipeline *p)
+void progress_finish(struct progress *progress)
 {
-    account_phase(p);
-}
-
-void pipeline_wait_for(struct pipeline *p, enum sort_wait what)
-{
-    double start = monotonic_seconds();
-    pipeline_wait(p);
-    p->report->waits[what] += monotonic_seconds() - start;
-}
-
-void pipeline_add_wait(struct pipeline *p, enum sort_wait what, double seconds)
-{
-    pipeline_lock(p);
-    p->report->waits[what] += seconds;
-    pipeline_unlock(p);
+    account_phase(progress);
+    free(progress);
 }
 
 /* ---- looking ---- */
@@ -92,33 +79,35 @@ void pipeline_add_wait(struct pipeline *p, enum sort_wait what, double seconds)
 /* Copies the counters. */
 static void look_at(struct progress *progress, struct look *look)
 {
-    struct pipeline *p = progress->p;
     struct sample *sample = &look->sample;
     struct progress_facts *facts = &look->facts;
+    struct progress_counts counts;
     *look = (struct look){0};
-    pipeline_lock(p);
-    sample->phase = facts->phase = p->phase;
-    sample->records_in = facts->n_records = p->sum_in.n_records;
-    sample->raw_bytes_in = p->sum_in.n_bytes;
-    sample->records_out = facts->n_records_written = p->records_written;
-    sample->output_bytes = p->output_bytes;
-    sample->n_runs = facts->n_runs = p->n_runs;
-    sample->spilled_bytes = p->spilled_bytes;
-    facts->input_bytes = p->input_bytes;
-    facts->input_bytes_read = p->input_bytes_read;
-    facts->input_bytes_before = p->input_bytes_before;
-    uint64_t raw_bytes = facts->phase == SORT_PHASE_LOAD
-                             ? p->sum_in.n_bytes - p->raw_bytes_before : p->raw_bytes_written;
-    double phase_began = p->phase_seconds;
-    pipeline_unlock(p);
+    (void)pthread_mutex_lock(&progress->lock);
+    sample->phase = facts->phase = progress->phase;
+    double phase_began = progress->phase_seconds;
+    (void)pthread_mutex_unlock(&progress->lock);
+    progress->settings.look(progress->settings.arg, &counts);
+    sample->records_in = facts->n_records = counts.records_in;
+    sample->raw_bytes_in = counts.raw_bytes_in;
+    sample->records_out = facts->n_records_written = counts.records_out;
+    sample->output_bytes = counts.output_bytes;
+    sample->n_runs = facts->n_runs = counts.n_runs;
+    sample->spilled_bytes = counts.spilled_bytes;
+    facts->input_bytes = counts.file_bytes;
+    facts->input_bytes_read = counts.file_bytes_read;
+    facts->input_bytes_before = counts.file_bytes_before;
     double now = monotonic_seconds();
     sample->seconds = facts->seconds = now - progress->start_seconds;
     facts->phase_seconds = now - phase_began;
-    facts->writes_index = p->settings->index_path != NULL;
+    facts->writes_index = progress->settings.writes_index;
     if (progress->rate_phase != facts->phase)
         progress->rate = (struct progress_rate){.seconds = phase_began};
     progress->rate_phase = facts->phase;
     if (facts->phase == SORT_PHASE_LOAD || facts->phase == SORT_PHASE_MERGE) {
+        uint64_t raw_bytes = facts->phase == SORT_PHASE_LOAD
+                                 ? counts.raw_bytes_in - counts.raw_bytes_before
+                                 : counts.raw_bytes_out;
         progress_rate_update(&progress->rate, now, raw_bytes);
         facts->bytes_per_second = progress->rate.bytes_per_second;
     }
@@ -127,13 +116,15 @@ static void look_at(struct progress *progress, struct look *look)
 /* Adds what the kernel counts, and keeps the sample. */
 static void keep_sample(struct progress *progress, struct sample *sample)
 {
+    const struct process_usage *before = &progress->before;
     struct process_usage usage;
     process_usage_now(&usage);
-    sample->cpu_seconds = usage.user_seconds + usage.system_seconds - progress->cpu_before;
-    sample->disk_read_bytes = usage.disk_read_bytes - progress->disk_read_before;
-    sample->disk_written_bytes = usage.disk_written_bytes - progress->disk_written_before;
+    sample->cpu_seconds = usage.user_seconds + usage.system_seconds - before->user_seconds -
+                          before->system_seconds;
+    sample->disk_read_bytes = usage.disk_read_bytes - before->disk_read_bytes;
+    sample->disk_written_bytes = usage.disk_written_bytes - before->disk_written_bytes;
     sample->resident_bytes = process_resident_bytes();
-    sample_series_add(&progress->p->report->series, sample);
+    sample_series_add(&progress->settings.report->series, sample);
 }
 
 static size_t terminal_width(void)
@@ -188,11 +179,11 @@ static double earlier(double a, double b)
 static void *show_progress(void *arg)
 {
     struct progress *progress = arg;
-    const struct sort_settings *s = progress->p->settings;
-    struct sample_series *series = &progress->p->report->series;
+    const struct progress_settings *s = &progress->settings;
+    struct sample_series *series = &s->report->series;
     const double never = 1e18;
     double next_draw = progress->draws ? draw_seconds : never;
-    double next_print = progress->prints ? s->progress_seconds : never;
+    double next_print = progress->prints ? s->print_seconds : never;
     for (;;) {
         double next_sample = series->samples ? sample_series_due(series) : never;
         double due = earlier(earlier(next_draw, next_print), next_sample);
@@ -209,21 +200,22 @@ static void *show_progress(void *arg)
             char line[PRINTED_WIDTH + 1];
             (void)progress_line(line, sizeof line, PRINTED_WIDTH, &look.facts);
             diag_note("%s", line);
-            next_print += s->progress_seconds;
+            next_print += s->print_seconds;
             if (next_print < now) next_print = now;     /* the process had been stopped */
         }
     }
 }
 
 /* Whether a line that is drawn anew would be seen, and disturb nobody. */
-static bool should_draw(const struct sort_settings *s)
+static bool should_draw(const struct progress_settings *s)
 {
     const char *terminal = getenv("TERM");
     if (!isatty(STDERR_FILENO) || diag_is_quiet() || hts_verbose < 2) return false;
     if (!terminal || !*terminal || strcmp(terminal, "dumb") == 0) return false;
-    return s->output || s->sum_only || !isatty(STDOUT_FILENO);
+    return !s->uses_stdout || !isatty(STDOUT_FILENO);
 }
 
+/* Returns 0, or -1 if there is no thread to be had. */
 static int start_thread(struct progress *progress)
 {
     pthread_condattr_t attributes;
@@ -239,49 +231,36 @@ static int start_thread(struct progress *progress)
         (void)pthread_mutex_destroy(&progress->lock);
         return -1;
     }
+    progress->thread_runs = true;
     if (pthread_create(&progress->thread, NULL, show_progress, progress) == 0) return 0;
+    progress->thread_runs = false;
     (void)pthread_cond_destroy(&progress->wake);
     (void)pthread_mutex_destroy(&progress->lock);
     return -1;
 }
 
-void progress_start(struct pipeline *p)
+struct progress *progress_start(const struct progress_settings *settings)
 {
-    const struct sort_settings *s = p->settings;
-    process_usage_now(&p->phase_began);
-    p->phase_seconds = p->phase_began.wall_seconds;
-    bool draws = should_draw(s), prints = s->progress && !draws && !diag_is_quiet();
-    if (!draws && !prints && !s->sample) return;
-    struct progress *progress = calloc(1, sizeof *progress);
-    int r = progress ? 0 : -1;
-    if (r == 0 && s->sample) r = sample_series_init(&p->report->series);
-    if (r == 0) {
-        *progress = (struct progress){
-            .p = p,
-            .start_seconds = p->phase_seconds,
-            .draws = draws,
-            .prints = prints,
-            .rate = {.seconds = p->phase_seconds},
-            .cpu_before = p->phase_began.user_seconds + p->phase_began.system_seconds,
-            .disk_read_before = p->phase_began.disk_read_bytes,
-            .disk_written_before = p->phase_began.disk_written_bytes,
-        };
-        r = start_thread(progress);
-    }
-    if (r == 0) {
-        p->progress = progress;
-        return;
-    }
-    free(progress);
-    sample_series_release(&p->report->series);
+    struct progress *progress = xcalloc(1, sizeof *progress);
+    progress->settings = *settings;
+    process_usage_now(&progress->before);
+    progress->phase_began = progress->before;
+    progress->start_seconds = progress->phase_seconds = progress->before.wall_seconds;
+    progress->rate.seconds = progress->start_seconds;
+    progress->draws = should_draw(settings);
+    progress->prints = settings->prints && !progress->draws && !diag_is_quiet();
+    if (!progress->draws && !progress->prints && !settings->samples) return progress;
+    if (settings->samples) xalloc_require(sample_series_init(&settings->report->series) == 0);
+    if (start_thread(progress) == 0) return progress;
+    sample_series_release(&settings->report->series);
     /* The sort itself can do without. */
-    diag_warning("cannot show progress: there is no memory or no thread for it");
+    diag_warning("cannot show progress: there is no thread for it");
+    return progress;
 }
 
-void progress_stop(struct pipeline *p)
+void progress_stop(struct progress *progress)
 {
-    struct progress *progress = p->progress;
-    if (!progress) return;
+    if (!progress->thread_runs) return;
     (void)pthread_mutex_lock(&progress->lock);
     progress->stopping = true;
     (void)pthread_cond_signal(&progress->wake);
@@ -290,9 +269,8 @@ void progress_stop(struct pipeline *p)
     diag_end_status();
     struct look look;
     look_at(progress, &look);
-    if (p->report->series.samples) keep_sample(progress, &look.sample);
+    if (progress->settings.report->series.samples) keep_sample(progress, &look.sample);
     (void)pthread_cond_destroy(&progress->wake);
     (void)pthread_mutex_destroy(&progress->lock);
-    free(progress);
-    p->progress = NULL;
+    progress->thread_runs = false;
 }

@@ -1,36 +1,239 @@
 /*
- * segment.c -- jobs of the merge phase: opening blocks, merging segments.
+ * segment.c -- see segment.h.
  *
  * To open a block is to verify its checksum, decompress it and build the entries of its records. To
  * merge a segment is to find its slice of every open block and every batch by two binary searches
  * each, to merge the slices, and to copy the records, in order, into BGZF payloads that are
- * deflated at once (or, for SAM and CRAM, one behind the other).
+ * deflated at once (or, for SAM and CRAM, one after the other).
  */
-#include "pipeline/merge.h"
+#include "pipeline/segment.h"
 
+#include "bam/bam_record.h"
+#include "store/bam_block.h"
 #include "util/diag.h"
-#include "util/grow.h"
+#include "util/xalloc.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
-void free_block(struct open_block *block)
+struct segmenter {
+    struct segment_settings settings;
+    int32_t n_refs;
+    enum sort_order order;
+    _Atomic size_t out_bytes_hint;      /* what a segment's output may take, from those before */
+    /* under the lock */
+    size_t block_bytes;         /* memory of blocks */
+    struct open_block *unopened, **last_unopened;
+    uint64_t n_opened;          /* all blocks before this number are open */
+    struct segment *waiting, **last_waiting;
+    struct content_sum sum;     /* of the segments that are done */
+};
+
+struct segmenter *segmenter_create(const struct segment_settings *settings)
+{
+    struct segmenter *s = xcalloc(1, sizeof *s);
+    s->settings = *settings;
+    s->n_refs = sam_hdr_nref(settings->header);
+    s->order = settings->rules->order;
+    s->last_unopened = &s->unopened;
+    s->last_waiting = &s->waiting;
+    return s;
+}
+
+void segmenter_destroy(struct segmenter *s)
+{
+    free(s);
+}
+
+struct content_sum segmenter_sum(const struct segmenter *s)
+{
+    return s->sum;
+}
+
+size_t segmenter_block_bytes(const struct segmenter *s)
+{
+    crew_assert_locked(s->settings.crew);
+    return s->block_bytes;
+}
+
+struct bound bound_copy(const uint8_t *key, size_t n_bytes)
+{
+    return (struct bound){key ? xmemdup(key, n_bytes) : NULL, key ? n_bytes : 0};
+}
+
+/* ---- opening blocks ---- */
+
+static void free_block(struct open_block *block)
 {
     free(block->value);
     free(block->raw);
     free(block->keyed);
-    free(block->last_bound);
+    free(block->last.key);
     free(block);
 }
 
-void drop_block(struct merger *m, struct open_block *block)
+void segmenter_drop_block(struct open_block *block)
 {
     if (--block->n_users > 0) return;
-    m->block_bytes -= block->n_bytes;
+    block->segmenter->block_bytes -= block->n_bytes;
     free_block(block);
 }
 
-void free_segment(struct segment *segment)
+/* Makes the entries of a block's n records; in an order with keys, their keys, too. */
+static void make_entries(struct segmenter *s, struct open_block *block,
+                         struct sort_entry *entries, size_t n, size_t keyed_bytes)
+{
+    const struct sort_rules *rules = s->settings.rules;
+    const uint8_t *rec = block->raw;
+    block->source.entries = entries;
+    block->source.n_entries = n;
+    if (sort_order_is_fixed(s->order)) {
+        for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec))
+            entries[i] = (struct sort_entry){sort_key_fixed(rules, rec), rec};
+        return;
+    }
+    uint8_t *at = block->keyed = xmalloc(keyed_bytes);
+    for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec)) {
+        struct keyed_record *kr = (struct keyed_record *)at;
+        kr->record = rec;
+        kr->key_bytes = (uint32_t)sort_key_encode(rules, rec, kr->key);
+        at += keyed_record_bytes(kr->key_bytes);
+        entries[i] = (struct sort_entry){0, kr};
+    }
+}
+
+/* Verifies, decompresses and indexes a block. Returns 0, or -1 after a message. */
+static int open_block(struct segmenter *s, struct worker *worker, struct open_block *block)
+{
+    struct bam_block stored;
+    ssize_t keyed_bytes = -1;
+    if (bam_block_parse(block->value, block->value_bytes, &stored) == 0 &&
+        bam_block_verify(block->value, block->value_bytes)) {
+        size_t entries_at = (block->raw_bytes + 15) & ~(size_t)15;
+        block->raw = xmalloc(entries_at + stored.n_records * sizeof(struct sort_entry));
+        if (temp_codec_decompress(&worker->temp, stored.codec, stored.payload,
+                                  stored.payload_bytes, block->raw, block->raw_bytes) == 0)
+            keyed_bytes = bam_block_measure(s->settings.rules, &stored, block->raw, s->n_refs);
+        if (keyed_bytes >= 0)
+            make_entries(s, block, (struct sort_entry *)(block->raw + entries_at),
+                         stored.n_records, (size_t)keyed_bytes);
+    }
+    free(block->value);
+    block->value = NULL;
+    if (keyed_bytes >= 0) return 0;
+    diag_damaged("the temporary data in '%s' are damaged: run %" PRIu32 " fails its checksum; "
+                 "sort again on another disk", block->dir, block->source.run);
+    return -1;
+}
+
+static void segment_job(struct worker *worker, void *arg);
+
+/* With the lock held: takes the first waiting segment whose blocks are all open, or NULL. */
+static struct segment *take_ready_segment(struct segmenter *s)
+{
+    struct segment *segment = s->waiting;
+    if (!segment || segment->n_blocks_needed > s->n_opened) return NULL;
+    s->waiting = segment->next;
+    if (!s->waiting) s->last_waiting = &s->waiting;
+    return segment;
+}
+
+/* Hands all segments whose blocks are open to workers. Returns 0, or -1 after a message. */
+static int submit_ready_segments(struct segmenter *s)
+{
+    for (;;) {
+        crew_lock(s->settings.crew);
+        struct segment *segment = take_ready_segment(s);
+        crew_unlock(s->settings.crew);
+        if (!segment) return 0;
+        if (crew_submit(s->settings.crew, segment_job, segment) < 0) return -1;
+    }
+}
+
+static void open_block_job(struct worker *worker, void *arg)
+{
+    struct open_block *block = arg;
+    struct segmenter *s = block->segmenter;
+    struct crew *crew = s->settings.crew;
+    if (!crew_failed(crew) && open_block(s, worker, block) < 0) crew_fail(crew);
+    crew_lock(crew);
+    block->opened = true;
+    while (s->unopened && s->unopened->opened) {
+        s->unopened = s->unopened->next_unopened;
+        s->n_opened++;
+    }
+    if (!s->unopened) s->last_unopened = &s->unopened;
+    crew_unlock(crew);
+    (void)submit_ready_segments(s);
+}
+
+struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *fed)
+{
+    struct bam_block stored;
+    if (fed->key_bytes <= MERGE_BOUND_TAIL_BYTES ||
+        bam_block_parse(fed->value, fed->value_bytes, &stored) < 0 ||
+        !bam_block_is_plausible(&stored)) {
+        diag_damaged("the temporary data in '%s' are damaged: an entry is not a block; sort again "
+                     "on another disk", fed->dir);
+        return NULL;
+    }
+    struct open_block *block = xcalloc(1, sizeof *block);
+    block->segmenter = s;
+    block->n_users = 1;
+    block->dir = fed->dir;
+    block->value = fed->value;
+    block->value_bytes = fed->value_bytes;
+    fed->value = NULL;
+    block->raw_bytes = stored.raw_bytes;
+    block->last = bound_copy(stored.last_bound, stored.last_bound_bytes);
+    block->n_bytes = block->value_bytes + block->raw_bytes + block->raw_bytes / 16;
+    merge_bound_position(fed->key, fed->key_bytes, &block->source.run,
+                         &block->source.first_index);
+    crew_lock(s->settings.crew);
+    s->block_bytes += block->n_bytes;
+    *s->last_unopened = block;
+    s->last_unopened = &block->next_unopened;
+    crew_unlock(s->settings.crew);
+    (void)crew_submit(s->settings.crew, open_block_job, block);
+    return block;
+}
+
+/* ---- segments ---- */
+
+struct segment *segment_create(struct segmenter *s, const struct bound *low,
+                               const struct bound *high, struct open_block *const *blocks,
+                               size_t n)
+{
+    struct segment *segment = xcalloc(1, sizeof *segment);
+    segment->segmenter = s;
+    segment->low = bound_copy(low->key, low->n_bytes);
+    segment->high = bound_copy(high->key, high->n_bytes);
+    segment->blocks = xmemdup(blocks, n * sizeof *blocks);
+    segment->n_blocks = n;
+    crew_lock(s->settings.crew);
+    for (size_t i = 0; i < n; i++) blocks[i]->n_users++;
+    crew_unlock(s->settings.crew);
+    return segment;
+}
+
+int segmenter_merge(struct segmenter *s, struct segment *segment)
+{
+    crew_lock(s->settings.crew);
+    *s->last_waiting = segment;
+    s->last_waiting = &segment->next;
+    crew_unlock(s->settings.crew);
+    return submit_ready_segments(s);
+}
+
+void segment_drop_blocks(struct segment *segment)
+{
+    for (size_t i = 0; i < segment->n_blocks; i++) segmenter_drop_block(segment->blocks[i]);
+    segment->n_blocks = 0;
+}
+
+void segment_destroy(struct segment *segment)
 {
     free(segment->low.key);
     free(segment->high.key);
@@ -40,107 +243,25 @@ void free_segment(struct segment *segment)
     free(segment);
 }
 
-/* ---- opening blocks ---- */
-
-/* Verifies, decompresses and indexes a block. Returns 0, or -1 after a message. */
-static int open_block(struct merger *m, struct worker *worker, struct open_block *block)
-{
-    size_t n = block->block.n_records, raw_bytes = block->raw_bytes;
-    size_t entries_at = (raw_bytes + 15) & ~(size_t)15;
-    block->raw = malloc(entries_at + n * sizeof(struct sort_entry));
-    if (!block->raw) return pipeline_no_memory(m->p);
-    struct sort_entry *entries = (struct sort_entry *)(block->raw + entries_at);
-    block->source.entries = entries;
-    block->source.n_entries = n;
-    ssize_t keyed_bytes = -1;
-    if (bam_block_verify(block->value, block->value_bytes) &&
-        temp_codec_decompress(&worker->temp, block->block.codec, block->block.payload,
-                              block->block.payload_bytes, block->raw, raw_bytes) == 0)
-        keyed_bytes = bam_block_measure(&m->p->rules, &block->block, block->raw, m->p->n_refs);
-    if (keyed_bytes < 0) {
-        diag_damaged("the temporary data in '%s' are damaged: run %" PRIu32 " fails its checksum; "
-                     "sort again on another disk", block->dir, block->source.run);
-        return -1;
-    }
-    free(block->value);
-    block->value = NULL;
-    const uint8_t *rec = block->raw;
-    if (sort_order_is_fixed(m->order)) {
-        for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec))
-            entries[i] = (struct sort_entry){sort_key_fixed(&m->p->rules, rec), rec};
-        return 0;
-    }
-    block->keyed = malloc((size_t)keyed_bytes);
-    if (!block->keyed) return pipeline_no_memory(m->p);
-    uint8_t *at = block->keyed;
-    for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec)) {
-        struct keyed_record *kr = (struct keyed_record *)at;
-        kr->record = rec;
-        kr->key_bytes = (uint32_t)sort_key_encode(&m->p->rules, rec, kr->key);
-        at += keyed_record_bytes(kr->key_bytes);
-        entries[i] = (struct sort_entry){0, kr};
-    }
-    return 0;
-}
-
-static void segment_job(struct pipeline *p, struct worker *worker, void *arg);
-
-/* With the lock held: takes the first waiting segment whose blocks are all open, or NULL. */
-static struct segment *take_ready_segment(struct merger *m)
-{
-    struct segment *segment = m->waiting;
-    if (!segment || segment->n_blocks_needed > m->n_opened) return NULL;
-    m->waiting = segment->next;
-    if (!m->waiting) m->last_waiting = &m->waiting;
-    return segment;
-}
-
-int submit_ready_segments(struct merger *m)
-{
-    for (;;) {
-        pipeline_lock(m->p);
-        struct segment *segment = take_ready_segment(m);
-        pipeline_unlock(m->p);
-        if (!segment) return 0;
-        if (pipeline_submit(m->p, segment_job, segment) < 0) return -1;
-    }
-}
-
-void open_block_job(struct pipeline *p, struct worker *worker, void *arg)
-{
-    struct open_block *block = arg;
-    struct merger *m = block->merger;
-    if (!pipeline_failed(p) && open_block(m, worker, block) < 0) pipeline_fail(p);
-    pipeline_lock(p);
-    block->opened = true;
-    while (m->unopened && m->unopened->opened) {
-        m->unopened = m->unopened->next_unopened;
-        m->n_opened++;
-    }
-    if (!m->unopened) m->last_unopened = &m->unopened;
-    pipeline_unlock(p);
-    (void)submit_ready_segments(m);
-}
-
 /* ---- merging a segment ---- */
 
-/* Room for n_bytes more. The first buffer is as large as those of earlier segments came to be:
-   growing it step by step would copy all output twice. */
-static int reserve_out(struct segment *segment, size_t n_bytes)
+/* Makes room for n_bytes more. The first buffer is as large as those of earlier segments came to
+   be: growing it step by step would copy all output twice. */
+static void reserve_out(struct segment *segment, size_t n_bytes)
 {
-    if (segment->out_room - segment->out_bytes >= n_bytes) return 0;
-    size_t hint = atomic_load_explicit(&segment->merger->out_bytes_hint, memory_order_relaxed);
+    if (segment->out_room - segment->out_bytes >= n_bytes) return;
+    size_t hint = atomic_load_explicit(&segment->segmenter->out_bytes_hint, memory_order_relaxed);
     size_t room = segment->out_bytes + n_bytes + segment->out_room / 2;
     if (room < hint) room = hint;
-    return grow_array(&segment->out, &segment->out_room, room, 0, 1);
+    xgrow(&segment->out, &segment->out_room, room, 0, 1);
 }
 
 static void remember_out_bytes(const struct segment *segment)
 {
-    struct merger *m = segment->merger;
+    struct segmenter *s = segment->segmenter;
     /* Two workers may overwrite each other's hint: it is only a hint. */
-    if (segment->out_bytes > atomic_load_explicit(&m->out_bytes_hint, memory_order_relaxed))
-        atomic_store_explicit(&m->out_bytes_hint, segment->out_bytes + BGZF_MAX_BYTES,
+    if (segment->out_bytes > atomic_load_explicit(&s->out_bytes_hint, memory_order_relaxed))
+        atomic_store_explicit(&s->out_bytes_hint, segment->out_bytes + BGZF_MAX_BYTES,
                               memory_order_relaxed);
 }
 
@@ -155,31 +276,33 @@ struct payload {
     size_t n_bytes;
 };
 
-static int begin_payload(struct payload *payload)
+static void begin_payload(struct payload *payload)
 {
     struct segment *segment = payload->segment;
-    if (reserve_out(segment, BGZF_MAX_BYTES) < 0) return -1;
+    reserve_out(segment, BGZF_MAX_BYTES);
     payload->n_bytes = 0;
-    if (segment->merger->p->settings->level == 0) {
+    if (segment->segmenter->settings.level == 0) {
         payload->bytes = segment->out + segment->out_bytes + BGZF_STORED_OFFSET;
-        return 0;
+        return;
     }
-    if (worker_reserve_raw(payload->worker, BGZF_PAYLOAD_BYTES) < 0) return -1;
+    worker_reserve_raw(payload->worker, BGZF_PAYLOAD_BYTES);
     payload->bytes = payload->worker->raw;
-    return 0;
 }
 
-/* Makes a BGZF block of the payload, if there is any. */
+/* Makes a BGZF block of the payload, if there is any. Returns 0, or -1 after a message. */
 static int end_payload(struct payload *payload)
 {
     struct segment *segment = payload->segment;
-    int level = segment->merger->p->settings->level;
+    int level = segment->segmenter->settings.level;
     if (!payload->bytes || payload->n_bytes == 0) return 0;
     uint8_t *out = segment->out + segment->out_bytes;
     ssize_t n = level == 0 ? (ssize_t)bgzf_block_store(out, payload->n_bytes)
                            : bgzf_block_deflate(&payload->worker->bgzf, level, payload->bytes,
                                                 payload->n_bytes, out);
-    if (n < 0) return -1;
+    if (n < 0) {
+        diag_error("a block of the output cannot be compressed; please report this");
+        return -1;
+    }
     segment->out_bytes += (size_t)n;
     payload->bytes = NULL;
     return 0;
@@ -193,13 +316,13 @@ static int add_to_payload(struct payload *payload, const uint8_t *rec, const uin
     if (payload->bytes && payload->n_bytes + n_bytes > BGZF_PAYLOAD_BYTES &&
         end_payload(payload) < 0)
         return -1;
-    if (segment->merger->p->index) {
+    if (segment->segmenter->settings.index) {
         uint64_t begin = bam_index_voffset(segment->out_bytes,
                                            payload->bytes ? payload->n_bytes : 0);
         if (bam_index_part_add(&segment->part, rec, begin) < 0) return -1;
     }
     for (;;) {
-        if (!payload->bytes && begin_payload(payload) < 0) return -1;
+        if (!payload->bytes) begin_payload(payload);
         size_t n = n_bytes < BGZF_PAYLOAD_BYTES ? n_bytes : BGZF_PAYLOAD_BYTES;
         memcpy(payload->bytes + payload->n_bytes, bytes, n);
         payload->n_bytes += n;
@@ -226,19 +349,18 @@ static inline const uint8_t *next_record(enum sort_order order, const struct sor
     return rec;
 }
 
-static int add_to_output(struct segment *segment, const uint8_t *bytes, size_t n_bytes)
+static void add_to_output(struct segment *segment, const uint8_t *bytes, size_t n_bytes)
 {
-    if (reserve_out(segment, n_bytes) < 0) return -1;
+    reserve_out(segment, n_bytes);
     memcpy(segment->out + segment->out_bytes, bytes, n_bytes);
     segment->out_bytes += n_bytes;
-    return 0;
 }
 
 /* The records as BGZF blocks of BAM. */
 static int emit_blocks(struct segment *segment, struct worker *worker,
                        const struct sort_entry *entries, size_t n, struct content_sum *sum)
 {
-    enum sort_order order = segment->merger->order;
+    enum sort_order order = segment->segmenter->order;
     struct payload payload = {.segment = segment, .worker = worker};
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(order, entries, i, n);
@@ -253,59 +375,58 @@ static int emit_blocks(struct segment *segment, struct worker *worker,
 static int emit_lines(struct segment *segment, struct worker *worker,
                       const struct sort_entry *entries, size_t n, struct content_sum *sum)
 {
-    const struct merger *m = segment->merger;
-    bool compressed = m->format->compression == bgzf;
+    const struct segmenter *s = segment->segmenter;
+    bool compressed = s->settings.format->compression == bgzf;
     struct payload payload = {.segment = segment, .worker = worker};
-    if (!worker->record) worker->record = bam_init1();
-    if (!worker->record) return -1;
+    bam1_t *record = worker_record(worker);
+    kstring_t *line = &worker->line;
     for (size_t i = 0; i < n; i++) {
-        const uint8_t *rec = next_record(m->order, entries, i, n);
-        kstring_t *line = &worker->line;
+        const uint8_t *rec = next_record(s->order, entries, i, n);
         content_sum_add(sum, rec, bam_record_bytes(rec));
-        if (bam_record_unpack(rec, worker->record) < 0) return -1;
-        if (sam_format1(m->p->header, worker->record, line) < 0) {
+        xalloc_require(bam_record_unpack(rec, record) == 0);
+        if (sam_format1(s->settings.header, record, line) < 0) {
             diag_error("read '%s' cannot be written as SAM: its tags are damaged",
                        (const char *)bam_record_name(rec));
             return -1;
         }
-        if (kputc('\n', line) < 0) return -1;
+        xalloc_require(kputc('\n', line) >= 0);
         const uint8_t *bytes = (const uint8_t *)line->s;
-        int r = compressed ? add_to_payload(&payload, rec, bytes, line->l)
-                           : add_to_output(segment, bytes, line->l);
-        if (r < 0) return -1;
+        if (!compressed)
+            add_to_output(segment, bytes, line->l);
+        else if (add_to_payload(&payload, rec, bytes, line->l) < 0)
+            return -1;
     }
     return end_payload(&payload);
 }
 
 /* The records in raw form, for htslib's CRAM writer. */
-static int emit_records(struct segment *segment, const struct sort_entry *entries, size_t n,
-                        struct content_sum *sum)
+static void emit_records(struct segment *segment, const struct sort_entry *entries, size_t n,
+                         struct content_sum *sum)
 {
-    enum sort_order order = segment->merger->order;
+    enum sort_order order = segment->segmenter->order;
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(order, entries, i, n);
         size_t rec_bytes = bam_record_bytes(rec);
         content_sum_add(sum, rec, rec_bytes);
-        if (add_to_output(segment, rec, rec_bytes) < 0) return -1;
+        add_to_output(segment, rec, rec_bytes);
     }
-    return 0;
 }
 
 /* The part of a source that belongs to the segment. */
 static struct merge_slice slice_of(const struct segment *segment, const struct merge_source *source)
 {
-    enum sort_order order = segment->merger->order;
+    enum sort_order order = segment->segmenter->order;
     const struct bound *low = &segment->low, *high = &segment->high;
     size_t from = low->key ? merge_cut(order, source, low->key, low->n_bytes) : 0;
     size_t to = merge_cut(order, source, high->key, high->n_bytes);
     return (struct merge_slice){source->entries + from, to - from};
 }
 
-/* True if the records are in order, and between the segments before and behind. The sum over all
+/* True if the records are in order, and between the segments before and after. The sum over all
    records, which has no order, would not tell. */
 static bool is_in_order(const struct segment *segment, const struct sort_entry *merged, size_t n)
 {
-    enum sort_order order = segment->merger->order;
+    enum sort_order order = segment->segmenter->order;
     const struct bound *low = &segment->low, *high = &segment->high;
     return n == 0 ||
            (merge_is_sorted(order, merged, n) &&
@@ -313,48 +434,50 @@ static bool is_in_order(const struct segment *segment, const struct sort_entry *
             (!high->key || merge_compare(order, merged + n - 1, high->key, high->n_bytes) <= 0));
 }
 
+/* Merges the segment and writes its output. Returns 0, or -1 after a message. */
 static int merge_segment(struct segment *segment, struct worker *worker, struct content_sum *sum)
 {
-    struct merger *m = segment->merger;
-    size_t n_sources = segment->n_blocks + m->n_kept;
+    struct segmenter *s = segment->segmenter;
+    const struct segment_settings *settings = &s->settings;
+    size_t n_sources = segment->n_blocks + settings->n_kept;
     const struct sort_entry *merged;
-    if (worker_reserve_slices(worker, n_sources) < 0) return -1;
+    worker_reserve_slices(worker, n_sources);
     for (size_t i = 0; i < segment->n_blocks; i++)
         worker->slices[i] = slice_of(segment, &segment->blocks[i]->source);
-    for (size_t i = 0; i < m->n_kept; i++)
-        worker->slices[segment->n_blocks + i] = slice_of(segment, &m->kept[i]);
-    ssize_t n = merge_slices(m->order, worker->slices, n_sources, &worker->space, &merged);
-    if (n < 0) return -1;
+    for (size_t i = 0; i < settings->n_kept; i++)
+        worker->slices[segment->n_blocks + i] = slice_of(segment, &settings->kept[i]);
+    ssize_t n = merge_slices(s->order, worker->slices, n_sources, &worker->space, &merged);
+    xalloc_require(n >= 0);
     if (!is_in_order(segment, merged, (size_t)n)) {
         diag_error("the output would not be in order: the memory of this machine may be faulty; "
                    "if it is not, please report this");
         return -1;
     }
-    if (m->p->index) bam_index_part_init(&segment->part, bam_index_shape(m->p->index));
-    int r;
-    switch (m->format->format) {
+    if (settings->index) bam_index_part_init(&segment->part, bam_index_shape(settings->index));
+    int r = 0;
+    switch (settings->format->format) {
     case bam: r = emit_blocks(segment, worker, merged, (size_t)n, sum); break;
     case sam: r = emit_lines(segment, worker, merged, (size_t)n, sum); break;
-    default: r = emit_records(segment, merged, (size_t)n, sum);
+    default: emit_records(segment, merged, (size_t)n, sum);
     }
-    if (m->p->index) bam_index_part_end(&segment->part, bam_index_voffset(segment->out_bytes, 0));
+    if (settings->index)
+        bam_index_part_end(&segment->part, bam_index_voffset(segment->out_bytes, 0));
     return r;
 }
 
-static void segment_job(struct pipeline *p, struct worker *worker, void *arg)
+static void segment_job(struct worker *worker, void *arg)
 {
     struct segment *segment = arg;
-    struct merger *m = segment->merger;
+    struct segmenter *s = segment->segmenter;
+    struct crew *crew = s->settings.crew;
     struct content_sum sum = {0};
-    if (!pipeline_failed(p) && merge_segment(segment, worker, &sum) < 0)
-        (void)pipeline_no_memory(p);
+    if (!crew_failed(crew) && merge_segment(segment, worker, &sum) < 0) crew_fail(crew);
     remember_out_bytes(segment);
     segment->n_records = sum.n_records;
     segment->raw_bytes = sum.n_bytes;
-    pipeline_lock(p);
-    for (size_t i = 0; i < segment->n_blocks; i++) drop_block(m, segment->blocks[i]);
-    segment->n_blocks = 0;
-    content_sum_join(&p->sum_out, &sum);
+    crew_lock(crew);
+    segment_drop_blocks(segment);
+    content_sum_join(&s->sum, &sum);
     segment->done = true;
-    pipeline_unlock(p);
+    crew_unlock(crew);
 }

@@ -8,6 +8,7 @@
 #define ROCKSORT_PIPELINE_SORT_REPORT_H
 
 #include "machine/process_usage.h"
+#include "pipeline/crew.h"
 #include "pipeline/mem_budget.h"
 #include "pipeline/sample_series.h"
 #include "pipeline/sort_phase.h"
@@ -18,24 +19,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
-
-/* Who waited for what, see bam_sort.h; feeders: all of them together. */
-enum sort_wait {
-    WAIT_READER_INPUT,          /* the reader in reading, and in decoding what htslib decodes */
-    WAIT_READER_WORKERS,        /* the reader for pieces to be inflated or parsed */
-    WAIT_READER_MEMORY,         /* the reader for a free batch: whoever feeds it stalled */
-    WAIT_SPILLER_BATCHES,       /* the spiller for enough batches, sorted: it had nothing to do */
-    WAIT_SPILLER_WORKERS,       /* the spiller for blocks to be compressed */
-    WAIT_SPILLER_RUNS,          /* the spiller for the runs before to be ended */
-    WAIT_RUNS_DISK,             /* the thread that ends runs, for the disk */
-    WAIT_DISPATCHER_BLOCKS,     /* the dispatcher for blocks of the store */
-    WAIT_DISPATCHER_SEGMENTS,   /* the dispatcher for segments to be written */
-    WAIT_DISPATCHER_MEMORY,     /* the dispatcher for memory of blocks */
-    WAIT_FEEDERS_QUEUE,         /* the feeders for room: the disk was faster than the rest */
-    WAIT_WRITER_SEGMENTS,       /* the writer for segments to be merged and deflated */
-    WAIT_WRITER_OUTPUT,         /* the writer in writing (CRAM: and in encoding) */
-    SORT_N_WAITS
-};
 
 struct sort_report {
     time_t begun;

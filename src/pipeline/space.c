@@ -7,7 +7,7 @@
  * them; blocks with lz4 0.32, with zstd 0.21. Of the newest sequencers, with few different
  * qualities, a third less.) Somebody else may use the disk as well, or free it: it is no error.
  */
-#include "pipeline/pipeline_internal.h"
+#include "pipeline/space.h"
 
 #include "machine/disk_space.h"
 #include "util/diag.h"
@@ -17,9 +17,9 @@
 
 static const double packed_share = 0.2, cram_share = 0.07, lz4_share = 0.25, zstd_share = 0.15;
 
-static uint64_t output_bytes(const struct sort_settings *s, uint64_t raw_bytes)
+static uint64_t output_bytes(const struct space_settings *s, uint64_t raw_bytes)
 {
-    const htsFormat *format = &s->output_format;
+    const htsFormat *format = s->output_format;
     double share = packed_share;
     if (format->format == cram)
         share = cram_share;
@@ -28,11 +28,10 @@ static uint64_t output_bytes(const struct sort_settings *s, uint64_t raw_bytes)
     return (uint64_t)(share * (double)raw_bytes);
 }
 
-static uint64_t temporary_bytes(const struct pipeline *p, uint64_t raw_bytes)
+static uint64_t temporary_bytes(const struct space_settings *s, uint64_t raw_bytes)
 {
-    const struct sort_settings *s = p->settings;
     /* Entries and what else is kept of a record take an eighth. */
-    if (raw_bytes + raw_bytes / 8 < p->budget.total_bytes) return 0;
+    if (raw_bytes + raw_bytes / 8 < s->memory_bytes) return 0;
     double share = s->codec_auto || s->codec == TEMP_CODEC_ZSTD ? zstd_share
                    : s->codec == TEMP_CODEC_NONE                ? 1
                                                                 : lz4_share;
@@ -40,11 +39,11 @@ static uint64_t temporary_bytes(const struct pipeline *p, uint64_t raw_bytes)
 }
 
 /* Where temporary data will be (temp_dir.h). */
-static const char *temporary_place(const struct pipeline *p, size_t number)
+static const char *temporary_place(const struct space_settings *s, size_t number)
 {
-    const char *prefix = p->settings->temp_prefixes[number], *tmpdir = getenv("TMPDIR");
+    const char *prefix = s->temp_prefixes[number], *tmpdir = getenv("TMPDIR");
     if (prefix) return prefix;
-    if (p->output.final) return p->output.final;
+    if (s->output) return s->output;
     return tmpdir && *tmpdir ? tmpdir : ".";
 }
 
@@ -60,7 +59,7 @@ static void compare(const char *what, const char *advice, const struct disk_spac
 }
 
 /* Sums the free space of all directories of temporary data; true if the output's is among them. */
-static bool sum_temporary_space(const struct pipeline *p, const struct disk_space *output,
+static bool sum_temporary_space(const struct space_settings *s, const struct disk_space *output,
                                 struct disk_space *first, uint64_t *free_bytes)
 {
     dev_t seen[64];
@@ -68,9 +67,9 @@ static bool sum_temporary_space(const struct pipeline *p, const struct disk_spac
     bool shared = false;
     *free_bytes = 0;
     first->known = false;
-    for (size_t i = 0; i < p->settings->n_temp_prefixes && n_seen < 64; i++) {
+    for (size_t i = 0; i < s->n_temp_prefixes && n_seen < 64; i++) {
         struct disk_space space;
-        bool is_new = disk_space_look(temporary_place(p, i), &space);
+        bool is_new = disk_space_look(temporary_place(s, i), &space);
         for (size_t k = 0; k < n_seen; k++) is_new = is_new && seen[k] != space.device;
         if (!is_new) continue;
         seen[n_seen++] = space.device;
@@ -81,16 +80,15 @@ static bool sum_temporary_space(const struct pipeline *p, const struct disk_spac
     return shared;
 }
 
-void warn_about_space(struct pipeline *p, uint64_t raw_bytes)
+void space_warn(const struct space_settings *s, uint64_t raw_bytes)
 {
-    const struct sort_settings *s = p->settings;
     struct disk_space output = {.known = false}, first;
     uint64_t free_bytes;
-    if (s->sum_only || raw_bytes == 0) return;
-    if (p->output.final) (void)disk_space_look(p->output.final, &output);
+    if (s->nothing_is_written || raw_bytes == 0) return;
+    if (s->output) (void)disk_space_look(s->output, &output);
     uint64_t out_bytes = output.known ? output_bytes(s, raw_bytes) : 0;
-    uint64_t temp_bytes = temporary_bytes(p, raw_bytes);
-    bool shared = sum_temporary_space(p, &output, &first, &free_bytes);
+    uint64_t temp_bytes = temporary_bytes(s, raw_bytes);
+    bool shared = sum_temporary_space(s, &output, &first, &free_bytes);
     if (output.known && !(shared && temp_bytes > 0))
         compare("the output", "; free space there", &output, output.free_bytes, out_bytes);
     if (first.known && temp_bytes > 0 && shared)

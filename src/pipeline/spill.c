@@ -1,21 +1,19 @@
-/*
- * spill.c -- the spiller: batches to runs in the store.
- *
- * A run is made of some consecutive sorted batches. Places at which all of them can be cut divide
- * it into *packs*; workers merge the batches' slices of a pack, cut the result into blocks and
- * compress these. Packs are put into the store in order.
- *
- * Spilling begins late: as long as there is memory, the input might still fit, and what is in
- * memory when the input ends need not be spilled at all.
- */
-#include "pipeline/pipeline_internal.h"
+/* spill.c -- see spill.h. */
+#include "pipeline/spill.h"
 
 #include "store/bam_block.h"
-#include "store/run_label.h"
 #include "util/diag.h"
-#include "util/grow.h"
+#include "util/xalloc.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+struct spiller {
+    struct spill_settings settings;
+    struct codec_chooser codecs;
+    pthread_t thread;
+    struct spill_totals totals; /* under the crew's lock */
+};
 
 /* A block of a pack, as it lies in the pack's buffer: this, the key, the value. */
 struct packed_block {
@@ -24,7 +22,7 @@ struct packed_block {
 };
 
 struct pack {
-    struct spill *spill;
+    struct spilled_run *run;
     struct merge_slice *slices; /* one of each batch */
     uint64_t first_index;       /* of the pack in the run */
     size_t max_block_bytes;     /* largest block, uncompressed */
@@ -33,14 +31,20 @@ struct pack {
     bool done;                  /* under the lock */
 };
 
-struct spill {
-    struct pipeline *p;
-    unsigned run;
+/* A run that is being spilled. */
+struct spilled_run {
+    struct spiller *spiller;
+    struct crew *crew;
+    enum sort_order order;
+    struct mem_budget budget;   /* as it is for this run */
     struct run_label label;
     struct stored_run *stored;
+    uint64_t n_runs_expected;
     enum temp_codec codec;
     size_t block_bytes;
     size_t max_block_bytes;     /* of the packs that are stored */
+    struct cut_place *places;
+    size_t n_places;
     size_t n_sources;
     struct merge_source *sources;
     size_t *raw_bytes;
@@ -50,78 +54,38 @@ struct spill {
     unsigned n_ring, ring_at, ring_used;
 };
 
-static int compare_places(const void *a_place, const void *b_place)
-{
-    const struct cut_place *a = a_place, *b = b_place;
-    const struct sort_entry *x = &a->source->entries[a->index], *y = &b->source->entries[b->index];
-    if (sort_order_is_fixed(a->order)) {
-        if (x->prefix != y->prefix) return x->prefix < y->prefix ? -1 : 1;
-    } else {
-        int c = keyed_record_compare(x->ref, y->ref, 0);
-        if (c) return c;
-    }
-    if (a->source->run != b->source->run) return a->source->run < b->source->run ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
-ssize_t find_cut_places(enum sort_order order, const struct merge_source *sources,
-                        const size_t *raw_bytes, size_t n_sources, size_t sample_bytes,
-                        struct cut_place **places)
-{
-    size_t n_most = n_sources, n = 0;
-    for (size_t i = 0; i < n_sources; i++) n_most += raw_bytes[i] / sample_bytes + 1;
-    *places = malloc(n_most * sizeof **places + 1);
-    if (!*places) return -1;
-    for (size_t i = 0; i < n_sources; i++) {
-        size_t n_entries = sources[i].n_entries, n_samples = raw_bytes[i] / sample_bytes + 1;
-        if (n_samples > n_entries) n_samples = n_entries;
-        for (size_t k = 0; k < n_samples; k++)
-            (*places)[n++] = (struct cut_place){&sources[i], k * n_entries / n_samples, order,
-                                                raw_bytes[i] / n_samples};
-    }
-    qsort(*places, n, sizeof **places, compare_places);
-    return (ssize_t)n;
-}
-
-/* Makes room for n_bytes more in a pack's buffer. */
-static int reserve_blocks(struct pack *pack, size_t n_bytes)
-{
-    return grow_array(&pack->blocks, &pack->room, pack->n_bytes + n_bytes, pack->room / 2, 1);
-}
-
 /* Encodes the records [from, to) of a merged pack, gathered in worker->raw, as one block. */
-static int encode_block(struct pack *pack, struct worker *worker, const struct merge_source *merged,
-                        size_t from, size_t to, size_t raw_bytes)
+static void encode_block(struct pack *pack, struct worker *worker,
+                         const struct merge_source *merged, size_t from, size_t to,
+                         size_t raw_bytes)
 {
-    const struct spill *spill = pack->spill;
-    enum sort_order order = spill->p->rules.order;
+    const struct spilled_run *run = pack->run;
+    enum sort_order order = run->order;
     struct merge_bound *last = &worker->bound;
     struct packed_block block;
-    if (merge_bound_set(last, order, merged, to - 1) < 0) return -1;
+    xalloc_require(merge_bound_set(last, order, merged, to - 1) == 0);
     size_t key_bytes = merge_bound_bytes(order, &merged->entries[from]);
-    size_t most =
-        sizeof block + key_bytes + bam_block_bound(spill->codec, raw_bytes, last->n_bytes);
-    if (reserve_blocks(pack, most) < 0) return -1;
+    size_t most = sizeof block + key_bytes + bam_block_bound(run->codec, raw_bytes, last->n_bytes);
+    xgrow(&pack->blocks, &pack->room, pack->n_bytes + most, pack->room / 2, 1);
     uint8_t *at = pack->blocks + pack->n_bytes, *value = at + sizeof block + key_bytes;
-    ssize_t value_bytes = bam_block_encode(&worker->temp, spill->codec, worker->raw, raw_bytes,
+    ssize_t value_bytes = bam_block_encode(&worker->temp, run->codec, worker->raw, raw_bytes,
                                            (uint32_t)(to - from), last->key, last->n_bytes, value);
-    if (value_bytes < 0) return -1;
+    xalloc_require(value_bytes >= 0);
     block.key_bytes = (uint32_t)merge_bound_store(order, merged, from, at + sizeof block);
     block.value_bytes = (uint32_t)value_bytes;
     memcpy(at, &block, sizeof block);
     pack->n_bytes += sizeof block + key_bytes + (size_t)value_bytes;
-    return 0;
 }
 
-static int make_blocks(struct pack *pack, struct worker *worker)
+/* Merges a pack and cuts it into blocks. */
+static void make_blocks(struct pack *pack, struct worker *worker)
 {
     enum { PREFETCH = 8 };
-    const struct spill *spill = pack->spill;
-    enum sort_order order = spill->p->rules.order;
-    struct merge_source merged = {.run = spill->run, .first_index = pack->first_index};
-    ssize_t n = merge_slices(order, pack->slices, spill->n_sources, &worker->space,
-                             &merged.entries);
-    if (n < 0) return -1;
+    const struct spilled_run *run = pack->run;
+    enum sort_order order = run->order;
+    struct merge_source merged = {.run = run->label.run, .first_index = pack->first_index};
+    ssize_t n = merge_slices(order, pack->slices, run->n_sources, &worker->space, &merged.entries);
+    xalloc_require(n >= 0);
     merged.n_entries = (size_t)n;
     size_t from = 0, raw_bytes = 0;
     for (size_t i = 0; i < merged.n_entries; i++) {
@@ -129,47 +93,46 @@ static int make_blocks(struct pack *pack, struct worker *worker)
             __builtin_prefetch(sort_entry_record(order, &merged.entries[i + PREFETCH]));
         const uint8_t *rec = sort_entry_record(order, &merged.entries[i]);
         size_t rec_bytes = bam_record_bytes(rec);
-        if (worker_reserve_raw(worker, raw_bytes + rec_bytes) < 0) return -1;
+        worker_reserve_raw(worker, raw_bytes + rec_bytes);
         memcpy(worker->raw + raw_bytes, rec, rec_bytes);
         raw_bytes += rec_bytes;
-        if (raw_bytes < spill->block_bytes && i + 1 < merged.n_entries) continue;
-        if (encode_block(pack, worker, &merged, from, i + 1, raw_bytes) < 0) return -1;
+        if (raw_bytes < run->block_bytes && i + 1 < merged.n_entries) continue;
+        encode_block(pack, worker, &merged, from, i + 1, raw_bytes);
         if (raw_bytes > pack->max_block_bytes) pack->max_block_bytes = raw_bytes;
         from = i + 1;
         raw_bytes = 0;
     }
-    return 0;
 }
 
-static void pack_job(struct pipeline *p, struct worker *worker, void *arg)
+static void pack_job(struct worker *worker, void *arg)
 {
     struct pack *pack = arg;
+    struct crew *crew = pack->run->crew;
     pack->n_bytes = 0;
     pack->max_block_bytes = 0;
-    if (!pipeline_failed(p) && make_blocks(pack, worker) < 0) (void)pipeline_no_memory(p);
-    pipeline_lock(p);
+    if (!crew_failed(crew)) make_blocks(pack, worker);
+    crew_lock(crew);
     pack->done = true;
-    pipeline_unlock(p);
+    crew_unlock(crew);
 }
 
-/* Waits for the oldest pack and puts its blocks into the store. */
-static int store_oldest_pack(struct spill *spill)
+/* Waits for the oldest pack and puts its blocks into the store. Returns 0, or a code of the
+   store. */
+static int store_oldest_pack(struct spilled_run *run)
 {
-    struct pipeline *p = spill->p;
-    struct pack *pack = &spill->ring[spill->ring_at];
-    pipeline_lock(p);
-    while (!pack->done) pipeline_wait_for(p, WAIT_SPILLER_WORKERS);
-    pipeline_unlock(p);
-    spill->ring_at = (spill->ring_at + 1) % spill->n_ring;
-    spill->ring_used--;
-    if (pipeline_failed(p)) return -1;
-    if (pack->max_block_bytes > spill->max_block_bytes)
-        spill->max_block_bytes = pack->max_block_bytes;
+    struct pack *pack = &run->ring[run->ring_at];
+    crew_lock(run->crew);
+    while (!pack->done) crew_wait_for(run->crew, WAIT_SPILLER_WORKERS);
+    crew_unlock(run->crew);
+    run->ring_at = (run->ring_at + 1) % run->n_ring;
+    run->ring_used--;
+    if (crew_failed(run->crew)) return RUN_STORE_ERROR;
+    if (pack->max_block_bytes > run->max_block_bytes) run->max_block_bytes = pack->max_block_bytes;
     for (const uint8_t *at = pack->blocks, *end = at + pack->n_bytes; at < end;) {
         struct packed_block block;
         memcpy(&block, at, sizeof block);
         at += sizeof block;
-        int r = run_store_put(spill->stored, at, block.key_bytes, at + block.key_bytes,
+        int r = run_store_put(run->stored, at, block.key_bytes, at + block.key_bytes,
                               block.value_bytes);
         if (r < 0) return r;
         at += block.key_bytes + block.value_bytes;
@@ -177,245 +140,323 @@ static int store_oldest_pack(struct spill *spill)
     return 0;
 }
 
-/* Hands the records before a bound that are in no pack yet to a worker. */
-static int start_pack(struct spill *spill, const uint8_t *bound, size_t bound_bytes)
+/* Hands the records before a bound that are in no pack yet to a worker. Returns as above. */
+static int start_pack(struct spilled_run *run, const uint8_t *bound, size_t bound_bytes)
 {
-    struct pipeline *p = spill->p;
-    int r = spill->ring_used == spill->n_ring ? store_oldest_pack(spill) : 0;
+    int r = run->ring_used == run->n_ring ? store_oldest_pack(run) : 0;
     if (r < 0) return r;
-    struct pack *pack = &spill->ring[(spill->ring_at + spill->ring_used) % spill->n_ring];
-    pack->first_index = spill->n_records;
+    struct pack *pack = &run->ring[(run->ring_at + run->ring_used) % run->n_ring];
+    pack->first_index = run->n_records;
     pack->done = false;
-    for (size_t i = 0; i < spill->n_sources; i++) {
-        const struct merge_source *source = &spill->sources[i];
-        size_t to = merge_cut(p->rules.order, source, bound, bound_bytes);
-        pack->slices[i] = (struct merge_slice){source->entries + spill->cut_at[i],
-                                               to - spill->cut_at[i]};
-        spill->n_records += to - spill->cut_at[i];
-        spill->cut_at[i] = to;
+    for (size_t i = 0; i < run->n_sources; i++) {
+        const struct merge_source *source = &run->sources[i];
+        size_t from = run->cut_at[i], to = merge_cut(run->order, source, bound, bound_bytes);
+        pack->slices[i] = (struct merge_slice){source->entries + from, to - from};
+        run->n_records += to - from;
+        run->cut_at[i] = to;
     }
-    if (spill->n_records == pack->first_index) return 0;
-    spill->ring_used++;
-    if (pipeline_submit(p, pack_job, pack) == 0) return 0;
-    spill->ring_used--;
-    return -1;
+    if (run->n_records == pack->first_index) return 0;
+    run->ring_used++;
+    if (crew_submit(run->crew, pack_job, pack) == 0) return 0;
+    run->ring_used--;
+    return RUN_STORE_ERROR;
 }
 
-static int spill_packs(struct spill *spill, const struct cut_place *places, size_t n_places)
+/* Makes the run's packs and stores them. Returns as above. */
+static int spill_packs(struct spilled_run *run)
 {
-    struct pipeline *p = spill->p;
     struct merge_bound bound = {0};
     size_t n_bytes = 0;
     int r = 0;
-    for (size_t i = 0; r == 0 && i < n_places; i++) {
-        if (n_bytes >= p->budget.pack_bytes) {
-            r = merge_bound_set(&bound, p->rules.order, places[i].source, places[i].index);
-            if (r < 0) (void)pipeline_no_memory(p);
-            if (r == 0) r = start_pack(spill, bound.key, bound.n_bytes);
+    for (size_t i = 0; r == 0 && i < run->n_places; i++) {
+        const struct cut_place *place = &run->places[i];
+        if (n_bytes >= run->budget.pack_bytes) {
+            xalloc_require(merge_bound_set(&bound, run->order, place->source, place->index) == 0);
+            r = start_pack(run, bound.key, bound.n_bytes);
             n_bytes = 0;
         }
-        n_bytes += places[i].n_bytes;
+        n_bytes += place->n_bytes;
     }
     merge_bound_release(&bound);
-    if (r == 0) r = start_pack(spill, NULL, 0);
-    while (r == 0 && spill->ring_used > 0) r = store_oldest_pack(spill);
+    if (r == 0) r = start_pack(run, NULL, 0);
+    while (r == 0 && run->ring_used > 0) r = store_oldest_pack(run);
     return r;
 }
 
-static int prepare_spill(struct spill *spill, struct batch **batches, size_t n)
+/* ---- a run ---- */
+
+static void prepare_sources(struct spilled_run *run, struct batch *const *batches, size_t n)
 {
-    struct pipeline *p = spill->p;
-    spill->n_ring = p->budget.n_packs;
-    spill->n_sources = n;
-    spill->sources = calloc(n, sizeof *spill->sources);
-    spill->raw_bytes = calloc(n, sizeof *spill->raw_bytes);
-    spill->cut_at = calloc(n, sizeof *spill->cut_at);
-    spill->ring = calloc(spill->n_ring, sizeof *spill->ring);
-    if (!spill->sources || !spill->raw_bytes || !spill->cut_at || !spill->ring) return -1;
+    size_t *raw_bytes = xcalloc(n, sizeof *raw_bytes);
+    run->n_ring = run->budget.n_packs;
+    run->n_sources = n;
+    run->sources = xcalloc(n, sizeof *run->sources);
+    run->cut_at = xcalloc(n, sizeof *run->cut_at);
+    run->ring = xcalloc(run->n_ring, sizeof *run->ring);
     for (size_t i = 0; i < n; i++) {
-        spill->sources[i] = (struct merge_source){batches[i]->entries, batches[i]->n_records,
-                                                  (uint32_t)i, 0};
-        spill->raw_bytes[i] = batch_raw_bytes(batches[i]);
+        const struct batch *batch = batches[i];
+        run->sources[i] = (struct merge_source){batch->entries, batch->n_records, (uint32_t)i, 0};
+        raw_bytes[i] = batch_raw_bytes(batch);
     }
-    for (unsigned i = 0; i < spill->n_ring; i++) {
-        spill->ring[i].spill = spill;
-        spill->ring[i].slices = calloc(n, sizeof *spill->ring[i].slices);
-        if (!spill->ring[i].slices) return -1;
+    for (unsigned i = 0; i < run->n_ring; i++) {
+        run->ring[i].run = run;
+        run->ring[i].slices = xcalloc(n, sizeof *run->ring[i].slices);
     }
-    return 0;
+    run->places = merge_cut_places(run->order, run->sources, raw_bytes, n,
+                                   run->budget.pack_bytes / 8, &run->n_places);
+    free(raw_bytes);
 }
 
-static void release_spill(struct spill *spill)
+static void release_run(struct spilled_run *run)
 {
-    for (unsigned i = 0; spill->ring && i < spill->n_ring; i++) {
-        free(spill->ring[i].slices);
-        free(spill->ring[i].blocks);
+    for (unsigned i = 0; i < run->n_ring; i++) {
+        free(run->ring[i].slices);
+        free(run->ring[i].blocks);
     }
-    free(spill->ring);
-    free(spill->cut_at);
-    free(spill->raw_bytes);
-    free(spill->sources);
+    free(run->ring);
+    free(run->cut_at);
+    free(run->sources);
+    free(run->places);
 }
 
 /* What the run says of itself, from its batches. */
-static void make_label(struct spill *spill, struct batch **batches, size_t n)
+static struct run_label make_label(const struct spill_totals *before, struct batch *const *batches,
+                                   size_t n)
 {
-    struct run_label *label = &spill->label;
-    label->run = spill->run;
-    label->before = spill->p->last_run;
-    label->end = batches[n - 1]->end;
+    struct run_label label = {.run = before->next_run, .before = before->last_run,
+                              .end = batches[n - 1]->end};
     for (size_t i = 0; i < n; i++) {
-        content_sum_join(&label->sum, &batches[i]->sum);
-        label->any_placed |= batches[i]->any_placed;
+        content_sum_join(&label.sum, &batches[i]->sum);
+        label.any_placed |= batches[i]->any_placed;
     }
+    return label;
 }
 
-static int label_run(struct spill *spill)
+static int label_run(struct spilled_run *run)
 {
     uint8_t bytes[RUN_LABEL_BYTES];
-    spill->label.max_block_bytes = spill->max_block_bytes;
-    run_label_encode(&spill->label, bytes);
-    return run_store_label_run(spill->stored, spill->run, bytes, sizeof bytes);
+    run->label.max_block_bytes = run->max_block_bytes;
+    run_label_encode(&run->label, bytes);
+    return run_store_label_run(run->stored, run->label.run, bytes, sizeof bytes);
 }
 
-/* Writes the places' packs as one run, and leaves it to be ended. Returns 0, -1, or
-   RUN_STORE_AGAIN. */
-static int write_run(struct spill *spill, const struct cut_place *places, size_t n_places)
+/* After an error in writing: waits for the packs that are on their way, which use the ring. */
+static void forget_packs(struct spilled_run *run)
 {
-    struct pipeline *p = spill->p;
-    int r = run_store_begin_run(p->store, &spill->stored);
-    if (r == 0) r = spill_packs(spill, places, n_places);
-    if (r == 0) r = label_run(spill);
-    if (r == 0) return store_end_run(p, spill->stored);
-    if (r != RUN_STORE_AGAIN) pipeline_fail(p);
-    run_store_abandon_run(spill->stored);
-    /* Packs that are on their way use the ring. */
-    pipeline_lock(p);
-    for (; spill->ring_used > 0; spill->ring_used--) {
-        while (!spill->ring[spill->ring_at].done) pipeline_wait(p);
-        spill->ring_at = (spill->ring_at + 1) % spill->n_ring;
+    crew_lock(run->crew);
+    for (; run->ring_used > 0; run->ring_used--) {
+        while (!run->ring[run->ring_at].done) crew_wait(run->crew);
+        run->ring_at = (run->ring_at + 1) % run->n_ring;
     }
-    pipeline_unlock(p);
-    spill->n_records = spill->max_block_bytes = 0;
-    memset(spill->cut_at, 0, spill->n_sources * sizeof *spill->cut_at);
+    crew_unlock(run->crew);
+    run->n_records = run->max_block_bytes = 0;
+    memset(run->cut_at, 0, run->n_sources * sizeof *run->cut_at);
+}
+
+/* Writes the run and leaves it to the ender. Returns 0, or a code of the store. */
+static int write_run(struct spilled_run *run)
+{
+    struct temp_store *store = run->spiller->settings.store;
+    int r = run_store_begin_run(temp_store_runs(store), &run->stored);
+    if (r == 0) r = spill_packs(run);
+    if (r == 0) r = label_run(run);
+    if (r == 0) return run_ender_take(temp_store_ender(store), run->stored, run->n_runs_expected);
+    if (r != RUN_STORE_AGAIN) crew_fail(run->crew);
+    run_store_abandon_run(run->stored);
+    forget_packs(run);
     return r;
+}
+
+/* What the choice of a codec needs to know. */
+static struct codec_sight look(struct spiller *spiller)
+{
+    const struct spill_settings *s = &spiller->settings;
+    crew_lock(s->crew);
+    const struct load_counts *counts = load_totals_locked(s->totals);
+    struct run_ender_seconds seconds = run_ender_seconds(temp_store_ender(s->store));
+    struct codec_sight sight = {
+        .expected_bytes = counts->expected_bytes,
+        .was_told = s->was_told_size,
+        .raw_bytes_read = counts->sum.n_bytes,
+        .raw_bytes_spilled = spiller->totals.raw_bytes,
+        .put_seconds = seconds.put,
+        .end_seconds = seconds.end,
+        .wait_seconds = seconds.wait,
+        .job_seconds = crew_job_seconds(s->crew),
+    };
+    crew_unlock(s->crew);
+    return sight;
+}
+
+/* Chooses codec and block size for the run, and tells the store what is to come. */
+static void plan_run(struct spilled_run *run, const struct spill_totals *before)
+{
+    struct spiller *spiller = run->spiller;
+    struct run_store *store = temp_store_runs(spiller->settings.store);
+    struct codec_sight sight = look(spiller);
+    uint64_t expected = sight.expected_bytes, done = before->raw_bytes;
+    run->codec = codec_chooser_next(&spiller->codecs, store, &sight);
+    run_store_expect(store, done, expected > done ? expected - done : 0);
+    uint64_t n_expected = mem_budget_expect_runs(&run->budget, expected, before->n_runs, done);
+    run->block_bytes = mem_budget_block_bytes(&run->budget, before->n_runs, (unsigned)n_expected);
+    /* When this run ends it is one of those by whose size the others are estimated. */
+    run->n_runs_expected = mem_budget_expect_runs(&run->budget, expected, before->n_runs + 1,
+                                                  done + run->label.sum.n_bytes);
 }
 
 /* Writes n sorted batches as one run. */
-static int spill_run(struct pipeline *p, struct batch **batches, size_t n)
+static int spill_run(struct spiller *spiller, struct batch *const *batches, size_t n)
 {
-    struct spill spill = {.p = p, .run = p->next_run};
-    struct cut_place *places = NULL;
-    int r = -1;
-    if (store_open(p) < 0) return -1;
-    make_label(&spill, batches, n);
-    spill.codec = store_choose_codec(p);
-    pipeline_lock(p);
-    uint64_t expected = store_expected_bytes(p), done = p->spilled_bytes;
-    pipeline_unlock(p);
-    run_store_expect(p->store, done, expected > done ? expected - done : 0);
-    spill.block_bytes =
-        mem_budget_block_bytes(&p->budget, p->n_runs, (unsigned)store_expected_runs(p));
-    ssize_t n_places = -1;
-    if (prepare_spill(&spill, batches, n) == 0)
-        n_places = find_cut_places(p->rules.order, spill.sources, spill.raw_bytes, n,
-                                   p->budget.pack_bytes / 8, &places);
-    if (n_places < 0)
-        (void)pipeline_no_memory(p);
-    else
-        while ((r = write_run(&spill, places, (size_t)n_places)) == RUN_STORE_AGAIN) continue;
+    const struct spill_settings *s = &spiller->settings;
+    struct spill_totals totals;
+    if (temp_store_open(s->store) < 0) return -1;
+    spill_look(spiller, &totals);
+    struct spilled_run run = {
+        .spiller = spiller,
+        .crew = s->crew,
+        .order = s->rules->order,
+        .label = make_label(&totals, batches, n),
+    };
+    batch_pool_budget(s->pool, &run.budget);
+    plan_run(&run, &totals);
+    prepare_sources(&run, batches, n);
+    int r;
+    while ((r = write_run(&run)) == RUN_STORE_AGAIN) continue;
     if (r == 0) {
-        pipeline_lock(p);
-        p->n_runs++;
-        p->last_run = p->next_run++;
-        for (size_t i = 0; i < n; i++) p->spilled_bytes += batch_raw_bytes(batches[i]);
-        pipeline_unlock(p);
+        totals.n_runs++;
+        totals.last_run = totals.next_run++;
+        totals.raw_bytes += run.label.sum.n_bytes;
+        totals.open_bytes += run.max_block_bytes;
+        crew_lock(s->crew);
+        spiller->totals = totals;
+        crew_unlock(s->crew);
     }
-    p->open_bytes += spill.max_block_bytes;
-    free(places);
-    release_spill(&spill);
-    return r;
-}
-
-/* With the lock held: true if the n oldest unspilled batches are sorted. */
-static bool oldest_are_sorted(const struct pipeline *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!p->sealed.batches[p->sealed.n_spilled + i]->sorted) return false;
-    return true;
+    release_run(&run);
+    return r < 0 ? -1 : 0;
 }
 
 /* Spills the n oldest batches and makes them free. */
-static int spill_oldest(struct pipeline *p, size_t n)
+static int spill_oldest(struct spiller *spiller, size_t n)
 {
-    struct batch **oldest = malloc(n * sizeof *oldest);
-    if (!oldest) return pipeline_no_memory(p);
-    pipeline_lock(p);
-    while (!oldest_are_sorted(p, n) && !pipeline_failed(p))
-        pipeline_wait_for(p, WAIT_SPILLER_BATCHES);
-    memcpy(oldest, p->sealed.batches + p->sealed.n_spilled, n * sizeof *oldest);
-    pipeline_unlock(p);
-    int r = pipeline_failed(p) ? -1 : spill_run(p, oldest, n);
-    if (r < 0) {
-        pipeline_fail(p);                       /* the reader may be waiting for these batches */
-    } else {
-        pipeline_lock(p);
-        for (size_t i = 0; i < n; i++) free_batch(p, oldest[i]);
-        p->sealed.n_spilled += n;
-        pipeline_unlock(p);
-    }
+    const struct spill_settings *s = &spiller->settings;
+    struct batch **oldest = xcalloc(n, sizeof *oldest);
+    int r = batch_pool_oldest(s->pool, n, oldest);
+    if (r == 0) r = spill_run(spiller, oldest, n);
+    if (r == 0)
+        batch_pool_spilled(s->pool, n);
+    else
+        crew_fail(s->crew);                     /* the reader may be waiting for these batches */
     free(oldest);
     return r;
 }
 
-/* With the lock held: true if a run should be spilled now. */
-static bool batches_crowd(const struct pipeline *p)
+/* ---- the spiller ---- */
+
+struct spiller *spill_create(const struct spill_settings *settings)
 {
-    const struct mem_budget *budget = &p->budget;
-    size_t n_waiting = p->sealed.n - p->sealed.n_spilled;
-    bool may_fit = p->sealed.n_spilled == 0 && store_expected_bytes(p) < budget->total_bytes;
-    size_t crowd = may_fit ? budget->first_full_batches : budget->full_batches;
-    /* Large records fill the memory with fewer batches. */
-    return n_waiting >= crowd ||
-           (n_waiting > 0 && p->reader_waits && !may_take_batch(p));
+    struct spiller *spiller = xcalloc(1, sizeof *spiller);
+    spiller->settings = *settings;
+    spiller->totals.last_run = RUN_LABEL_NONE;
+    spiller->codecs = (struct codec_chooser){.is_auto = settings->codec_auto,
+                                             .fixed = settings->codec,
+                                             .n_threads = settings->n_threads};
+    return spiller;
 }
 
-void *spill_while_loading(void *pipeline)
+void spill_destroy(struct spiller *spiller)
 {
-    struct pipeline *p = pipeline;
+    free(spiller);
+}
+
+void spill_go_on(struct spiller *spiller, const struct spill_totals *totals)
+{
+    crew_lock(spiller->settings.crew);          /* progress looks already */
+    spiller->totals = *totals;
+    crew_unlock(spiller->settings.crew);
+}
+
+/* With the lock held: the number of batches that should be spilled now; 0: none. */
+static size_t n_to_spill(const struct spiller *spiller)
+{
+    const struct spill_settings *s = &spiller->settings;
+    struct mem_budget budget = *batch_pool_budget_locked(s->pool);
+    uint64_t expected = load_totals_locked(s->totals)->expected_bytes;
+    if (!batch_pool_is_crowded(s->pool, expected < budget.total_bytes)) return 0;
+    size_t n = batch_pool_n_kept(s->pool);
+    return n < budget.run_batches ? n : budget.run_batches;
+}
+
+static void *spill_while_loading(void *arg)
+{
+    struct spiller *spiller = arg;
+    const struct spill_settings *s = &spiller->settings;
+    const struct load_counts *counts;
     for (;;) {
-        pipeline_lock(p);
-        while (p->loading && !pipeline_failed(p) && !batches_crowd(p))
-            pipeline_wait_for(p, WAIT_SPILLER_BATCHES);
-        bool go_on = p->loading && !pipeline_failed(p);
-        size_t n = p->sealed.n - p->sealed.n_spilled, most = p->budget.run_batches;
-        pipeline_unlock(p);
-        if (!go_on) break;
-        if (spill_oldest(p, n < most ? n : most) < 0) break;
+        size_t n;
+        crew_lock(s->crew);
+        counts = load_totals_locked(s->totals);
+        while ((n = n_to_spill(spiller)) == 0 && counts->is_loading && !crew_failed(s->crew))
+            crew_wait_for(s->crew, WAIT_SPILLER_BATCHES);
+        bool go_on = counts->is_loading && !crew_failed(s->crew);
+        crew_unlock(s->crew);
+        if (!go_on || spill_oldest(spiller, n) < 0) return NULL;
     }
-    return NULL;
 }
 
-size_t batches_kept_bytes(const struct pipeline *p)
+int spill_start(struct spiller *spiller)
 {
-    size_t n_bytes = 0;
-    for (size_t i = p->sealed.n_spilled; i < p->sealed.n; i++)
-        n_bytes += batch_used_bytes(p->sealed.batches[i]);
-    return n_bytes;
+    int error = pthread_create(&spiller->thread, NULL, spill_while_loading, spiller);
+    if (error) diag_no_thread(error);
+    return error ? -1 : 0;
 }
 
-int spill_to_fit(struct pipeline *p)
+void spill_join(struct spiller *spiller)
 {
-    const struct mem_budget *budget = &p->budget;
+    (void)pthread_join(spiller->thread, NULL);
+}
+
+/* True if the merge has the memory that it needs. */
+static bool merge_fits(const struct spiller *spiller, const struct mem_budget *budget)
+{
+    const struct spill_settings *s = &spiller->settings;
+    struct run_store *store = temp_store_runs(s->store);
+    size_t scan_bytes = store ? run_store_scan_bytes(store) : 0;
+    size_t merge_bytes = mem_budget_merge_bytes(budget, spiller->totals.open_bytes) + scan_bytes;
+    return batch_pool_kept_bytes(s->pool) + merge_bytes <= budget->total_bytes;
+}
+
+int spill_to_fit(struct spiller *spiller)
+{
+    const struct spill_settings *s = &spiller->settings;
     for (;;) {
-        if (store_drain(p) < 0) return -1;
-        size_t left = p->sealed.n - p->sealed.n_spilled;
-        size_t n = left < budget->run_batches ? left : budget->run_batches;
-        size_t scan_bytes = p->store ? run_store_scan_bytes(p->store) : 0;
-        size_t merge_bytes = mem_budget_merge_bytes(budget, p->open_bytes) + scan_bytes;
-        bool fits = batches_kept_bytes(p) + merge_bytes <= budget->total_bytes;
-        if (left == 0 || (fits && !resume_needs_all_runs(p))) break;
-        if (spill_oldest(p, n) < 0) return -1;
+        struct run_ender *ender = temp_store_ender(s->store);
+        struct mem_budget budget;
+        if (ender && run_ender_drain(ender) < 0) return -1;
+        if (crew_failed(s->crew)) return -1;
+        batch_pool_budget(s->pool, &budget);
+        size_t left = batch_pool_n_kept(s->pool);
+        bool fits = merge_fits(spiller, &budget);
+        if (left == 0 || (fits && !checkpoint_writer_needs_all_runs(s->checkpoint)))
+            return ender ? run_ender_settle(ender) : 0;
+        if (spill_oldest(spiller, left < budget.run_batches ? left : budget.run_batches) < 0)
+            return -1;
     }
-    return store_settle(p);
+}
+
+void spill_look(struct spiller *spiller, struct spill_totals *totals)
+{
+    crew_lock(spiller->settings.crew);
+    *totals = spiller->totals;
+    crew_unlock(spiller->settings.crew);
+}
+
+const struct spill_totals *spill_locked(const struct spiller *spiller)
+{
+    crew_assert_locked(spiller->settings.crew);
+    return &spiller->totals;
+}
+
+const struct codec_chooser *spill_codecs(const struct spiller *spiller)
+{
+    return &spiller->codecs;
 }

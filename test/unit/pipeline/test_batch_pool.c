@@ -1,100 +1,163 @@
-/* test_batch_pool.c -- the memory of batches, where there is none. */
+/* test_batch_pool.c -- the memory of batches: taken, sealed, spilled, retired. */
 #include "random_records.h"
 
-#include "pipeline/pipeline_internal.h"
-#include "util/diag.h"
+#include "pipeline/batch_pool.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAS_OWN_ALLOCATOR
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_OWN_ALLOCATOR
-#endif
-
-/* Whether malloc is the C library's, which fails where there are no more addresses. Others end the
-   process. */
-static bool memory_can_end(void)
-{
-#ifdef HAS_OWN_ALLOCATOR
-    return false;
-#else
-    const char *preloaded = getenv("LD_PRELOAD");
-    return !preloaded || !strstr(preloaded, "vgpreload");
-#endif
-}
-
-struct taken {
-    struct taken *next;
+struct fixture {
+    struct crew *crew;
+    struct batch_pool *pool;
+    struct mem_budget budget;
+    struct sort_rules rules;
 };
 
-/* Takes all memory that malloc has, and lets it get no more. */
-static struct taken *take_all(struct rlimit *before)
+static void set_up(struct fixture *f)
 {
-    struct taken *all = NULL, *one;
-    assert_int_equal(getrlimit(RLIMIT_AS, before), 0);
-    struct rlimit none = {.rlim_cur = 0, .rlim_max = before->rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-    size_t n_bytes = 1 << 20;
-    while (n_bytes >= 16) {
-        one = malloc(n_bytes);
-        if (one) {
-            one->next = all;
-            all = one;
-        } else {
-            n_bytes -= n_bytes > 2048 ? n_bytes / 2 : 16;
-        }
-    }
-    return all;
+    *f = (struct fixture){.rules = {.order = SORT_COORDINATE}};
+    mem_budget_plan(&f->budget, 64 << 20, 1);
+    f->crew = crew_create();
+    assert_non_null(f->crew);
+    f->pool = batch_pool_create(f->crew, &f->budget);
+    assert_int_equal(batch_pool_open(f->pool, &f->rules), 0);
 }
 
-static void give_back(struct taken *all, const struct rlimit *before)
+static void tear_down(struct fixture *f)
 {
-    int r = setrlimit(RLIMIT_AS, before);
-    while (all) {
-        struct taken *next = all->next;
-        free(all);
-        all = next;
-    }
-    assert_int_equal(r, 0);
+    batch_pool_destroy(f->pool);
+    crew_destroy(f->crew);
 }
 
-/* The reader is told that it gets no batch; it used to wait for somebody to free one. */
-static void test_no_memory_for_a_batch(void **state)
+/* Takes n batches and seals them, sorted. */
+static void seal(struct fixture *f, size_t n)
+{
+    struct input_position end = {0};
+    for (size_t i = 0; i < n; i++) {
+        struct batch *batch = batch_pool_take(f->pool);
+        assert_non_null(batch);
+        batch_reset(batch, 64);
+        end.n_records = i;
+        batch_pool_seal(f->pool, batch, &end);
+        crew_lock(f->crew);
+        batch->sorted = true;
+        crew_unlock(f->crew);
+    }
+}
+
+static bool is_crowded(struct fixture *f, bool may_fit)
+{
+    crew_lock(f->crew);
+    bool crowded = batch_pool_is_crowded(f->pool, may_fit);
+    crew_unlock(f->crew);
+    return crowded;
+}
+
+static size_t n_kept(struct fixture *f)
+{
+    size_t n;
+    (void)batch_pool_kept(f->pool, &n);
+    return n;
+}
+
+/* Batches crowd later where the whole input may fit, but only before the first run. */
+static void test_crowd(void **state)
 {
     (void)state;
-    struct sort_report report = {0};
-    struct pipeline p = {.rules.order = SORT_COORDINATE, .report = &report};
-    struct rlimit before;
-    if (!memory_can_end()) skip();
-    assert_int_equal(pthread_mutex_init(&p.lock, NULL), 0);
-    assert_int_equal(pthread_cond_init(&p.changed, NULL), 0);
-    mem_budget_plan(&p.budget, 64 << 20, 1);
-    assert_int_equal(prepare_batches(&p), 0);
-    struct batch *first = take_batch(&p);
-    struct taken *all = take_all(&before);
-    (void)alarm(20);                            /* rather than to wait for ever */
-    struct batch *second = take_batch(&p);
-    (void)alarm(0);
-    give_back(all, &before);
-    assert_non_null(first);
-    assert_null(second);
-    assert_true(pipeline_failed(&p));
-    assert_non_null(strstr(diag_error_text(), "out of memory"));
-    pipeline_lock(&p);
-    free_batch(&p, first);
-    pipeline_unlock(&p);
-    release_batches(&p);
+    struct fixture f;
+    set_up(&f);
+    assert_true(f.budget.first_full_batches > f.budget.full_batches);
+    seal(&f, f.budget.full_batches - 1);
+    assert_false(is_crowded(&f, false));
+    seal(&f, 1);
+    assert_true(is_crowded(&f, false));
+    assert_false(is_crowded(&f, true));
+    batch_pool_spilled(f.pool, 1);
+    assert_false(is_crowded(&f, true));
+    seal(&f, 1);
+    assert_true(is_crowded(&f, true));
+    tear_down(&f);
+}
+
+/* The oldest batches come in the order of the input, and their memory is used again. */
+static void test_oldest_first(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct batch *oldest[3];
+    set_up(&f);
+    seal(&f, 5);
+    assert_int_equal(batch_pool_oldest(f.pool, 3, oldest), 0);
+    for (size_t i = 0; i < 3; i++) assert_int_equal(oldest[i]->end.n_records, i);
+    uint8_t *mem = oldest[2]->mem;
+    batch_pool_spilled(f.pool, 3);
+    assert_int_equal(n_kept(&f), 2);
+    struct batch *next = batch_pool_take(f.pool);
+    assert_ptr_equal(next->mem, mem);
+    batch_pool_free(f.pool, next);
+    tear_down(&f);
+}
+
+/* Retired batches leave the budget: those that were never made at once, others when they are
+   free. */
+static void test_retire(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct mem_budget now;
+    set_up(&f);
+    seal(&f, f.budget.n_batches - 1);
+    crew_lock(f.crew);
+    batch_pool_retire(f.pool, 3);
+    assert_true(batch_pool_is_retiring(f.pool));
+    crew_unlock(f.crew);
+    batch_pool_budget(f.pool, &now);
+    assert_int_equal(now.n_batches, f.budget.n_batches - 1);
+    batch_pool_spilled(f.pool, 2);
+    batch_pool_budget(f.pool, &now);
+    assert_int_equal(now.n_batches, f.budget.n_batches - 3);
+    crew_lock(f.crew);
+    assert_false(batch_pool_is_retiring(f.pool));
+    crew_unlock(f.crew);
+    tear_down(&f);
+}
+
+/* Another budget keeps what was found out about the disk: runs are long where seeks are slow. */
+static void test_new_budget_keeps_long_runs(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct mem_budget now, smaller;
+    set_up(&f);
+    mem_budget_plan(&smaller, 32 << 20, 1);
+    batch_pool_lengthen_runs(f.pool);
+    batch_pool_set_budget(f.pool, &smaller);
+    batch_pool_budget(f.pool, &now);
+    assert_int_equal(now.total_bytes, 32 << 20);
+    assert_true(now.long_runs);
+    assert_true(now.run_batches > smaller.run_batches);
+    tear_down(&f);
+}
+
+/* After a failure the reader is not kept waiting for a batch that nobody frees. */
+static void test_no_batch_after_a_failure(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct batch *oldest[1];
+    set_up(&f);
+    seal(&f, f.budget.n_batches);
+    crew_fail(f.crew);
+    assert_null(batch_pool_take(f.pool));
+    assert_int_equal(batch_pool_oldest(f.pool, 1, oldest), -1);
+    tear_down(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_memory_for_a_batch),
+        cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_oldest_first),
+        cmocka_unit_test(test_retire),
+        cmocka_unit_test(test_new_budget_keeps_long_runs),
+        cmocka_unit_test(test_no_batch_after_a_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

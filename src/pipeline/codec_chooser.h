@@ -1,0 +1,44 @@
+/*
+ * codec_chooser.h -- chooses the codec of each run by what was seen since the last choice.
+ *
+ * The choice itself is a pure function (codec_choice.h); the chooser keeps what it needs to know
+ * from one run to the next. Threads: one.
+ */
+#ifndef ROCKSORT_PIPELINE_CODEC_CHOOSER_H
+#define ROCKSORT_PIPELINE_CODEC_CHOOSER_H
+
+#include "store/codec_choice.h"
+#include "store/run_store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct codec_chooser {
+    bool is_auto;               /* set by the caller, as are: */
+    enum temp_codec fixed;      /* the codec if it is not chosen */
+    unsigned n_threads;
+    /* its own, 0 at first */
+    struct codec_facts facts;
+    double chosen_at;           /* by the monotonic clock; 0: never */
+    double put_seconds, end_seconds, wait_seconds, job_seconds;     /* until then */
+    enum codec_reason reason;   /* of the last choice */
+    unsigned runs_of_codec[TEMP_CODEC_COUNT];
+};
+
+/* What the sort has seen until now, when a run is about to begin. */
+struct codec_sight {
+    uint64_t expected_bytes;    /* whole input, uncompressed; 0: unknown */
+    bool was_told;              /* ... by -s */
+    uint64_t raw_bytes_read;
+    uint64_t raw_bytes_spilled;
+    double put_seconds;         /* spent in writing runs, */
+    double end_seconds;         /* in ending them, by another thread, */
+    double wait_seconds;        /* by the first in waiting for the second, */
+    double job_seconds;         /* and by workers */
+};
+
+/* The codec for the next run. The store tells what its disks are like. */
+enum temp_codec codec_chooser_next(struct codec_chooser *chooser, struct run_store *store,
+                                   const struct codec_sight *sight);
+
+#endif

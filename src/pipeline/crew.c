@@ -1,0 +1,280 @@
+/*
+ * crew.c -- see crew.h.
+ *
+ * The mutex is one that detects errors (PTHREAD_MUTEX_ERRORCHECK). A thread that cleans up after an
+ * exception may have the lock already, and asserting that the lock is held needs no bookkeeping.
+ */
+#include "pipeline/crew.h"
+
+#include "util/diag.h"
+#include "util/monotonic.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <htslib/thread_pool.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct crew {
+    /* fixed after crew_start */
+    htsThreadPool pool;
+    hts_tpool_process *jobs;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    atomic_bool failed;
+
+    /* under the lock */
+    struct worker *idle_workers;
+    size_t n_jobs;              /* submitted and not done */
+    double job_seconds;
+    double waits[SORT_N_WAITS];
+};
+
+struct job {
+    struct crew *crew;
+    void (*run)(struct worker *, void *);
+    void *arg;
+};
+
+/* ---- the lock ---- */
+
+void crew_lock(struct crew *crew)
+{
+    /* It is initialised and this thread does not have it: locking cannot fail. */
+    (void)pthread_mutex_lock(&crew->lock);
+}
+
+void crew_unlock(struct crew *crew)
+{
+    (void)pthread_mutex_unlock(&crew->lock);
+}
+
+bool crew_lock_within(struct crew *crew, unsigned seconds)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += seconds;
+    int error = pthread_mutex_timedlock(&crew->lock, &until);
+    return error == 0 || error == EDEADLK;
+}
+
+#ifdef ROCKSORT_CHECK_LOCKS
+void crew_assert_locked(struct crew *crew)
+{
+    if (pthread_mutex_lock(&crew->lock) == EDEADLK) return;
+    diag_error("a function was called without the lock that it needs; please report this");
+    abort();
+}
+#endif
+
+pthread_mutex_t *crew_mutex(struct crew *crew)
+{
+    return &crew->lock;
+}
+
+void crew_announce(struct crew *crew)
+{
+    crew_assert_locked(crew);
+    (void)pthread_cond_broadcast(&crew->changed);
+}
+
+void crew_wait(struct crew *crew)
+{
+    crew_assert_locked(crew);
+    (void)pthread_cond_wait(&crew->changed, &crew->lock);
+}
+
+void crew_wait_for(struct crew *crew, enum sort_wait what)
+{
+    double start = monotonic_seconds();
+    crew_wait(crew);
+    crew->waits[what] += monotonic_seconds() - start;
+}
+
+void crew_add_wait(struct crew *crew, enum sort_wait what, double seconds)
+{
+    crew_lock(crew);
+    crew->waits[what] += seconds;
+    crew_unlock(crew);
+}
+
+void crew_waits(struct crew *crew, double waits[SORT_N_WAITS])
+{
+    crew_lock(crew);
+    memcpy(waits, crew->waits, sizeof crew->waits);
+    crew_unlock(crew);
+}
+
+/* ---- failure ---- */
+
+void crew_fail_locked(struct crew *crew)
+{
+    atomic_store(&crew->failed, true);
+    crew_announce(crew);
+}
+
+void crew_fail(struct crew *crew)
+{
+    crew_lock(crew);
+    crew_fail_locked(crew);
+    crew_unlock(crew);
+}
+
+bool crew_failed(const struct crew *crew)
+{
+    return atomic_load_explicit(&crew->failed, memory_order_relaxed);
+}
+
+/* ---- jobs ---- */
+
+static struct worker *take_worker(struct crew *crew)
+{
+    crew_lock(crew);
+    struct worker *worker = crew->idle_workers;
+    if (worker) crew->idle_workers = worker->next;
+    crew_unlock(crew);
+    return worker;
+}
+
+static void *run_job(void *arg)
+{
+    struct job *job = arg;
+    struct crew *crew = job->crew;
+    struct worker *worker = take_worker(crew);
+    double start = monotonic_seconds();
+    job->run(worker, job->arg);
+    crew_lock(crew);
+    crew->job_seconds += monotonic_seconds() - start;
+    worker->next = crew->idle_workers;
+    crew->idle_workers = worker;
+    crew->n_jobs--;
+    crew_announce(crew);
+    crew_unlock(crew);
+    free(job);
+    return NULL;
+}
+
+int crew_submit(struct crew *crew, void (*run)(struct worker *, void *), void *arg)
+{
+    struct job *job = xmalloc(sizeof *job);
+    *job = (struct job){crew, run, arg};
+    crew_lock(crew);
+    crew->n_jobs++;
+    crew_unlock(crew);
+    if (hts_tpool_dispatch2(crew->pool.pool, crew->jobs, run_job, job, -1) == 0) return 0;
+    diag_error("cannot hand work to a thread: %s; give less with -m", strerror(errno));
+    free(job);
+    crew_lock(crew);
+    crew->n_jobs--;
+    crew_fail_locked(crew);
+    crew_unlock(crew);
+    return -1;
+}
+
+void crew_wait_for_jobs(struct crew *crew)
+{
+    while (crew->n_jobs > 0) crew_wait(crew);
+}
+
+double crew_job_seconds(struct crew *crew)
+{
+    crew_assert_locked(crew);
+    return crew->job_seconds;
+}
+
+void worker_reserve_raw(struct worker *worker, size_t n_bytes)
+{
+    xgrow(&worker->raw, &worker->raw_room, n_bytes, n_bytes / 4, 1);
+}
+
+void worker_reserve_slices(struct worker *worker, size_t n_slices)
+{
+    xgrow(&worker->slices, &worker->slices_room, n_slices, n_slices, sizeof *worker->slices);
+}
+
+bam1_t *worker_record(struct worker *worker)
+{
+    if (!worker->record) worker->record = bam_init1();
+    xalloc_require(worker->record != NULL);
+    return worker->record;
+}
+
+/* ---- from beginning to end ---- */
+
+static int init_lock(struct crew *crew)
+{
+    pthread_mutexattr_t checked;
+    int error = pthread_mutexattr_init(&checked);
+    if (error) return error;
+    error = pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
+    if (!error) error = pthread_mutex_init(&crew->lock, &checked);
+    (void)pthread_mutexattr_destroy(&checked);
+    if (error) return error;
+    error = pthread_cond_init(&crew->changed, NULL);
+    if (error) (void)pthread_mutex_destroy(&crew->lock);
+    return error;
+}
+
+struct crew *crew_create(void)
+{
+    struct crew *crew = xcalloc(1, sizeof *crew);
+    int error = init_lock(crew);
+    if (!error) return crew;
+    diag_no_thread(error);
+    free(crew);
+    return NULL;
+}
+
+int crew_start(struct crew *crew, unsigned n_threads)
+{
+    int n = (int)n_threads;
+    for (int i = 0; i < n; i++) {
+        struct worker *worker = xcalloc(1, sizeof *worker);
+        worker->next = crew->idle_workers;
+        crew->idle_workers = worker;
+    }
+    crew->pool.pool = hts_tpool_init(n);
+    /* htslib keeps up to 1,000 parsed records, or a CRAM slice, for each place in its queue. */
+    crew->pool.qsize = n;
+    if (crew->pool.pool) crew->jobs = hts_tpool_process_init(crew->pool.pool, 4 * n + 16, 1);
+    if (crew->jobs) return 0;
+    diag_error("cannot start %d threads: %s; give fewer with -@, or raise the limit "
+               "(ulimit -u, -v)", n, strerror(errno));
+    return -1;
+}
+
+htsThreadPool *crew_pool(struct crew *crew)
+{
+    return &crew->pool;
+}
+
+static void free_worker(struct worker *worker)
+{
+    merge_space_release(&worker->space);
+    bgzf_coder_release(&worker->bgzf);
+    temp_coder_release(&worker->temp);
+    merge_bound_release(&worker->bound);
+    bam_destroy1(worker->record);
+    ks_free(&worker->line);
+    free(worker->slices);
+    free(worker->raw);
+    free(worker);
+}
+
+void crew_destroy(struct crew *crew)
+{
+    if (!crew) return;
+    if (crew->jobs) hts_tpool_process_destroy(crew->jobs);
+    if (crew->pool.pool) hts_tpool_destroy(crew->pool.pool);
+    while (crew->idle_workers) {
+        struct worker *worker = crew->idle_workers;
+        crew->idle_workers = worker->next;
+        free_worker(worker);
+    }
+    (void)pthread_cond_destroy(&crew->changed);
+    (void)pthread_mutex_destroy(&crew->lock);
+    free(crew);
+}

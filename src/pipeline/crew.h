@@ -1,0 +1,139 @@
+/*
+ * crew.h -- the threads of a sort: its workers, the lock that all threads share, and failure.
+ *
+ * One lock and one condition guard everything that the stages of a sort share. Jobs last
+ * milliseconds, and the lock is held for less than a microsecond, so that nothing contends for
+ * either. A function that must be called with the lock held says so and calls crew_assert_locked.
+ *
+ * Failure is part of the crew. The thread that fails prints one message and calls crew_fail. From
+ * then on all waits end, and jobs that still run finish without harm.
+ *
+ * Order of calls: create; start, after signals were blocked, since workers inherit the mask; the
+ * rest in any thread; destroy with all other threads and jobs ended.
+ */
+#ifndef ROCKSORT_PIPELINE_CREW_H
+#define ROCKSORT_PIPELINE_CREW_H
+
+#include "bam/bgzf_block.h"
+#include "order/merge.h"
+#include "store/temp_codec.h"
+
+#include <htslib/hts.h>
+#include <htslib/kstring.h>
+#include <htslib/sam.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a thread waits for: the report has the seconds of each. */
+enum sort_wait {
+    WAIT_READER_INPUT,          /* the reader reads, or htslib decodes for it */
+    WAIT_READER_WORKERS,        /* the reader needs a piece that is being inflated or parsed */
+    WAIT_READER_MEMORY,         /* the reader needs a free batch: the aligner stalls */
+    WAIT_SPILLER_BATCHES,       /* the spiller has nothing to do: too few batches are sorted */
+    WAIT_SPILLER_WORKERS,       /* the spiller needs blocks that are being compressed */
+    WAIT_SPILLER_RUNS,          /* the spiller needs the ender to end the runs before */
+    WAIT_RUNS_DISK,             /* the ender waits for the disk */
+    WAIT_DISPATCHER_BLOCKS,     /* the dispatcher needs the next block of the store */
+    WAIT_DISPATCHER_SEGMENTS,   /* the dispatcher needs segments to be written */
+    WAIT_DISPATCHER_MEMORY,     /* the dispatcher needs memory for blocks */
+    WAIT_FEEDERS_QUEUE,         /* the feeders' queues are full: the disk is faster than the rest */
+    WAIT_WRITER_SEGMENTS,       /* the writer needs segments to be merged and deflated */
+    WAIT_WRITER_OUTPUT,         /* the writer writes (CRAM: and encodes) */
+    SORT_N_WAITS
+};
+
+/* The memory that one job works with. There are as many as worker threads, and a job has one for
+   itself while it runs. */
+struct worker {
+    struct worker *next;
+    struct merge_space space;
+    struct bgzf_coder bgzf;
+    struct temp_coder temp;
+    struct merge_slice *slices;
+    size_t slices_room;
+    uint8_t *raw;               /* block or BGZF payload being gathered */
+    size_t raw_room;
+    struct merge_bound bound;   /* of the last record of a block */
+    bam1_t *record;             /* SAM: a record unpacked */
+    kstring_t line;             /* SAM: the line of that record */
+};
+
+/* Give a worker's arrays room for so many bytes or slices. */
+void worker_reserve_raw(struct worker *worker, size_t n_bytes);
+void worker_reserve_slices(struct worker *worker, size_t n_slices);
+
+/* Makes worker->record, if it is not there yet. */
+bam1_t *worker_record(struct worker *worker);
+
+struct crew;
+
+/* NULL after a message. */
+struct crew *crew_create(void);
+
+/* Starts n_threads workers. Returns 0, or -1 after a message. */
+int crew_start(struct crew *crew, unsigned n_threads);
+
+/* NULL is accepted. */
+void crew_destroy(struct crew *crew);
+
+/* The pool of the workers, which htslib shares. It has no threads before crew_start. */
+htsThreadPool *crew_pool(struct crew *crew);
+
+/* ---- the lock ---- */
+
+void crew_lock(struct crew *crew);
+void crew_unlock(struct crew *crew);
+
+/* Like crew_lock, but gives up after so many seconds. True if this thread has the lock then: it may
+   have had it before. */
+bool crew_lock_within(struct crew *crew, unsigned seconds);
+
+/* In builds with sanitizers: ends the process unless this thread has the lock. */
+#ifdef ROCKSORT_CHECK_LOCKS
+void crew_assert_locked(struct crew *crew);
+#else
+static inline void crew_assert_locked(const struct crew *crew)
+{
+    (void)crew;
+}
+#endif
+
+/* For output_path.h, which holds it while it makes a file. */
+pthread_mutex_t *crew_mutex(struct crew *crew);
+
+/* With the lock held: something changed that others may wait for. */
+void crew_announce(struct crew *crew);
+
+/* With the lock held: waits for the next change. crew_wait_for also adds the time to a wait. */
+void crew_wait(struct crew *crew);
+void crew_wait_for(struct crew *crew, enum sort_wait what);
+
+/* Without the lock: adds seconds that were spent in waiting for something else. */
+void crew_add_wait(struct crew *crew, enum sort_wait what, double seconds);
+
+/* Copies the seconds of all waits. */
+void crew_waits(struct crew *crew, double waits[SORT_N_WAITS]);
+
+/* ---- failure ---- */
+
+/* The sort has failed; the caller has printed why. Without the lock, and with it. */
+void crew_fail(struct crew *crew);
+void crew_fail_locked(struct crew *crew);
+bool crew_failed(const struct crew *crew);
+
+/* ---- jobs ---- */
+
+/* Has a worker run job(worker, arg). Never blocks: the caller bounds what is under way. A job is
+   CPU work and never waits. Its end is announced. Returns 0, or -1 after a message and
+   crew_fail. */
+int crew_submit(struct crew *crew, void (*job)(struct worker *worker, void *arg), void *arg);
+
+/* With the lock held: waits until no job is left. */
+void crew_wait_for_jobs(struct crew *crew);
+
+/* With the lock held: seconds that workers have spent on jobs. */
+double crew_job_seconds(struct crew *crew);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * durable.h -- from when on temporary data survive a power failure.
+ *
+ * They survive the end of the process in any case: what was written is the kernel's. For the rest
+ * RocksDB syncs half a dozen times a run. Together that is a tenth of the wall time of a sort of
+ * 2 GB (bench/options.py), for a result that is had again as quickly as a machine boots. So the
+ * syncs of a sort's first half minute are left out. Then all that is there is synced, in a thread
+ * of its own, and from then on data are durable when RocksDB says so. With --no-resume nothing is
+ * synced at all.
+ *
+ * After a power failure within that time the temporary data may be damaged; --resume then says so.
+ * A sort that goes on with a checkpoint syncs at once: the process that made it may have ended
+ * before it caught up.
+ *
+ * Order of calls: begin, when the store was made; tell, when all phases have ended; end. By one
+ * thread.
+ */
+#ifndef ROCKSORT_PIPELINE_DURABLE_H
+#define ROCKSORT_PIPELINE_DURABLE_H
+
+#include "pipeline/crew.h"
+
+struct durable;
+
+struct durable_settings {
+    struct crew *crew;          /* fails if a sync does */
+    char **directories;         /* absolute, NULL-terminated; taken over, see free() */
+    unsigned after_seconds;     /* 0: everything is synced from the beginning */
+    bool is_resumed;            /* the data are another process's: they are synced at once */
+    bool never;                 /* nothing need be synced */
+};
+
+/* NULL after a message. */
+struct durable *durable_begin(const struct durable_settings *settings);
+
+/* If a sync failed, that is the error of a sort that failed with it (result below 0). A sort that
+   had all it needed before has its result. NULL is accepted. */
+void durable_tell(struct durable *durable, int result);
+
+/* When the store is closed: makes the directories durable if they stay. NULL is accepted. */
+void durable_end(struct durable *durable, bool directories_stay);
+
+#endif

@@ -1,0 +1,83 @@
+/* rules.c -- see rules.h. */
+#include "pipeline/rules.h"
+
+#include "bam/bam_record.h"
+#include "bam/header_text.h"
+#include "order/bam_key_template.h"
+#include "order/minhash_index.h"
+#include "util/diag.h"
+#include "util/version.h"
+#include "util/xalloc.h"
+
+#include <inttypes.h>
+
+int rules_header_error(const char *name)
+{
+    diag_error("cannot change the header of '%s': it is damaged, or memory is short", name);
+    return -1;
+}
+
+static int add_template_ends(struct rules_maker *maker, sam_hdr_t *header,
+                             struct sort_rules *rules)
+{
+    /* htslib takes a header apart when it is first asked for a line. */
+    if (sam_hdr_count_lines(header, "RG") < 0) return rules_header_error(maker->header_name);
+    if (!maker->template_ends) maker->template_ends = bam_key_template_create(header);
+    xalloc_require(maker->template_ends != NULL);
+    rules->template_ends = maker->template_ends;
+    return 0;
+}
+
+static int add_minhash_index(struct rules_maker *maker, struct sort_rules *rules)
+{
+    struct minhash_settings *m = &rules->minhash;
+    if (!maker->minhash_index)
+        maker->minhash_index =
+            minhash_index_load(maker->fasta, m->k, maker->minhash_window, m->squeeze);
+    m->index = maker->minhash_index;
+    return m->index ? 0 : -1;
+}
+
+int rules_complete(struct rules_maker *maker, sam_hdr_t *header, struct sort_rules *rules)
+{
+    if (bam_header_long_reference(header) >= 0) {
+        rules->long_positions = true;
+        if (rules->order == SORT_COORDINATE) rules->order = SORT_COORDINATE_LONG;
+    }
+    if (rules->order == SORT_TEMPLATE) return add_template_ends(maker, header, rules);
+    if (rules->order == SORT_MINHASH && maker->fasta) return add_minhash_index(maker, rules);
+    return 0;
+}
+
+/* Where the PP fields lead in a circle, a chain has no end, and htslib 1.16 looks for it outside of
+   its array. Then our line follows none, as with newer versions. */
+int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
+                      const char *command_line)
+{
+    const char *text = header_whole_text(header);
+    const char *cl = command_line ? "CL" : NULL, *name = "samtools", *version = ROCKSORT_VERSION;
+    int have_end = text ? header_programs_have_end(text) : 1;
+    if (have_end < 0) return -1;
+    const char *id = have_end ? NULL : sam_hdr_pg_id(header, name);
+    if (!have_end && !id) return rules_header_error(maker->header_name);
+    int r = have_end ? sam_hdr_add_pg(header, name, "VN", version, cl, command_line, NULL)
+                     : sam_hdr_add_line(header, "PG", "ID", id, "PN", name, "VN", version, cl,
+                                        command_line, NULL);
+    return r < 0 ? rules_header_error(maker->header_name) : 0;
+}
+
+int rules_check_format(sam_hdr_t *header, enum htsExactFormat format)
+{
+    int32_t tid = bam_header_long_reference(header);
+    if (tid < 0 || format == sam) return 0;
+    diag_error("reference '%s' has %" PRId64 " bases, more than %s can hold: write SAM with -O sam",
+               sam_hdr_tid2name(header, tid), (int64_t)sam_hdr_tid2len(header, tid),
+               format == cram ? "CRAM" : "BAM");
+    return -1;
+}
+
+void rules_release(struct rules_maker *maker)
+{
+    bam_key_template_destroy(maker->template_ends);
+    minhash_index_destroy(maker->minhash_index);
+}

@@ -1,0 +1,38 @@
+/*
+ * rules.h -- the rules of the order: those of the options, and what they need from the header and
+ * from files.
+ *
+ * Ownership: the maker owns what the rules point to, so it outlives them. Threads: one.
+ */
+#ifndef ROCKSORT_PIPELINE_RULES_H
+#define ROCKSORT_PIPELINE_RULES_H
+
+#include "bam_sort_key.h"
+
+#include <htslib/sam.h>
+
+struct rules_maker {            /* the first three are set by the caller, the rest starts as 0 */
+    const char *header_name;    /* where the header comes from, for messages */
+    const char *fasta;          /* -I; NULL: none, or runs have the values of all records */
+    int minhash_window;         /* -w */
+    struct bam_key_template *template_ends;
+    struct minhash_index *minhash_index;
+};
+
+/* Gives the rules what they need. Returns 0, or -1 after a message. */
+int rules_complete(struct rules_maker *maker, sam_hdr_t *header, struct sort_rules *rules);
+
+/* Adds our @PG line after each chain of programs. command_line: NULL for none. Returns 0, or -1
+   after a message. */
+int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
+                      const char *command_line);
+
+/* Returns 0, or -1 after a message if a reference is too long for the format of the output. */
+int rules_check_format(sam_hdr_t *header, enum htsExactFormat format);
+
+/* The header of `name` cannot be changed: prints why, returns -1. */
+int rules_header_error(const char *name);
+
+void rules_release(struct rules_maker *maker);
+
+#endif

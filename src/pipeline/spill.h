@@ -1,0 +1,69 @@
+/*
+ * spill.h -- the spiller: batches to runs in the store.
+ *
+ * A run is made of some consecutive sorted batches. Places at which all of them can be cut divide
+ * it into *packs*. Workers merge the batches' slices of a pack, cut the result into blocks and
+ * compress these. Packs are put into the store in order.
+ *
+ * Spilling begins late: as long as there is memory, the input might still fit, and what is in
+ * memory when the input ends need not be spilled at all.
+ *
+ * Order of calls: create; go_on for a sort that goes on with a checkpoint; start, with the totals
+ * set to loading; join, when they are not any more; to_fit; destroy. By one thread, but the totals
+ * may be looked at by any.
+ */
+#ifndef ROCKSORT_PIPELINE_SPILL_H
+#define ROCKSORT_PIPELINE_SPILL_H
+
+#include "pipeline/codec_chooser.h"
+#include "pipeline/temp_store.h"
+#include "store/run_label.h"
+
+struct spiller;
+
+struct spill_settings {
+    struct crew *crew;
+    struct batch_pool *pool;
+    struct load_totals *totals;
+    struct checkpoint_writer *checkpoint;
+    struct temp_store *store;
+    const struct sort_rules *rules;
+    bool was_told_size;         /* the size of the input by -s */
+    bool codec_auto;            /* else: */
+    enum temp_codec codec;
+    unsigned n_threads;
+};
+
+/* What has been spilled so far. */
+struct spill_totals {
+    unsigned n_runs;            /* written, perhaps not ended yet */
+    uint32_t next_run, last_run;        /* numbers of runs; RUN_LABEL_NONE before the first */
+    uint64_t raw_bytes;         /* in runs, uncompressed */
+    size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
+};
+
+struct spiller *spill_create(const struct spill_settings *settings);
+
+/* NULL is accepted. */
+void spill_destroy(struct spiller *spiller);
+
+/* Before start: the store has these runs already. */
+void spill_go_on(struct spiller *spiller, const struct spill_totals *totals);
+
+/* Starts the thread that spills runs while the load is on and batches crowd. Returns 0, or -1 after
+   a message. spill_join waits until it has ended. */
+int spill_start(struct spiller *spiller);
+void spill_join(struct spiller *spiller);
+
+/* After loading: spills the oldest batches until the merge has the memory that it needs; all of
+   them if a checkpoint needs all. Returns 0, or -1 if the crew has failed. */
+int spill_to_fit(struct spiller *spiller);
+
+/* Copies what has been spilled; the second is for a caller that has the lock. */
+void spill_look(struct spiller *spiller, struct spill_totals *totals);
+const struct spill_totals *spill_locked(const struct spiller *spiller);
+
+/* After the last run: the codecs that were chosen. */
+const struct codec_chooser *spill_codecs(const struct spiller *spiller);
+
+#endif
