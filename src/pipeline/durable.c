@@ -13,7 +13,7 @@
  */
 #include "pipeline/pipeline_internal.h"
 
-#include "machine/sync_policy.h"
+#include "machine/interpose.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 
@@ -32,7 +32,7 @@ static const char *sync_all(struct pipeline *p)
 /* Makes durable what was not. As sync_all. */
 static const char *catch_up(struct pipeline *p)
 {
-    return sync_policy_make_all() ? sync_all(p) : NULL;
+    return interpose_make_all_syncs() ? sync_all(p) : NULL;
 }
 
 /* Waits until syncs are to be made; false: the sort was over before. */
@@ -108,7 +108,7 @@ int durable_begin(struct pipeline *p)
     if (s->durable_after_seconds == 0 || p->overwrites_input) return 0;
     p->real_scratch_paths = resume_absolute_paths(p);
     if (!p->real_scratch_paths) return pipeline_no_memory(p);
-    sync_policy_leave_out(p->real_scratch_paths);
+    interpose_skip_syncs(p->real_scratch_paths);
     return s->no_resume ? 0 : start_syncing(p);
 }
 
@@ -130,6 +130,6 @@ void durable_end(struct pipeline *p)
     }
     if (failed)
         diag_warning("'%s' may not survive a power failure: %s", failed, strerror(error));
-    (void)sync_policy_make_all();
+    (void)interpose_make_all_syncs();
     free_paths(p->real_scratch_paths);
 }

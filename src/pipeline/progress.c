@@ -13,6 +13,7 @@
  */
 #include "pipeline/pipeline_internal.h"
 
+#include "machine/memory.h"
 #include "pipeline/progress_line.h"
 #include "util/diag.h"
 
@@ -132,7 +133,7 @@ static void keep_sample(struct progress *progress, struct sample *sample)
     sample->cpu_seconds = usage.user_seconds + usage.system_seconds - progress->cpu_before;
     sample->disk_read_bytes = usage.disk_read_bytes - progress->disk_read_before;
     sample->disk_written_bytes = usage.disk_written_bytes - progress->disk_written_before;
-    sample->resident_bytes = process_resident_bytes();
+    sample->resident_bytes = memory_resident();
     sample_series_add(&progress->p->report->series, sample);
 }
 
@@ -254,7 +255,7 @@ void progress_start(struct pipeline *p)
     if (!draws && !prints && !s->sample) return;
     struct progress *progress = calloc(1, sizeof *progress);
     int r = progress ? 0 : -1;
-    if (r == 0 && s->sample) r = sample_series_init(&p->report->series);
+    if (r == 0 && s->sample) sample_series_start(&p->report->series);
     if (r == 0) {
         *progress = (struct progress){
             .p = p,
