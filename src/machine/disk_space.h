@@ -49,8 +49,8 @@ enum { DISK_SPACE_TEXT_BYTES = PATH_MAX + 128 };
 
 /*
  * For tests: the part of these errors that is about space, "; '/scratch' has 0 bytes free, 1.5 GB
- * more are needed". If inodes are short, it says so instead. Returns text, which is empty if nothing
- * is known.
+ * more are needed"; if there are no inodes, it says that instead. Returns text, which is empty if
+ * nothing is known.
  */
 const char *disk_space_describe(const char *path, uint64_t needed_bytes,
                                 char text[DISK_SPACE_TEXT_BYTES]);

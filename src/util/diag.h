@@ -38,7 +38,7 @@ void diag_no_thread(int error);
 void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* As diag_note, but also when quiet: says what a failed run leaves, and what can be done with it. */
+/* As diag_note, but also when quiet: says what a failed run leaves and what can be done with it. */
 void diag_left(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- what is printed ---- */

@@ -15,7 +15,8 @@ int size_parse(const char *text, uint64_t *n_bytes);
 
 enum { SIZE_TEXT_BYTES = 32 };
 
-/* Writes a size for a message, in powers of 1000: "1.5 GB", "20.0 MB", "512 bytes". Returns text. */
+/* Writes a size for a message, in powers of 1000: "1.5 GB", "20.0 MB", "512 bytes". Returns
+   text. */
 const char *size_format(uint64_t n_bytes, char text[SIZE_TEXT_BYTES]);
 
 #endif

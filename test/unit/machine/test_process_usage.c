@@ -1,4 +1,4 @@
-/* test_process_usage.c -- what the kernel counts for this process only grows, and sums are right. */
+/* test_process_usage.c -- what the kernel counts for this process, and sums of it. */
 #include "random_records.h"
 
 #include "machine/process_usage.h"
