@@ -4,6 +4,7 @@
 
 #include "machine/disk_rotation.h"
 #include "util/monotonic.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -173,7 +174,8 @@ static void measure(const char *directory, struct disk_traits *traits)
         if (errno == EINVAL) (void)unlink(path);
         return;
     }
-    if (posix_memalign(&buffer, ALIGNMENT, CHUNK_BYTES) == 0 && fill(fd, buffer)) {
+    xalloc_require(posix_memalign(&buffer, ALIGNMENT, CHUNK_BYTES) == 0);
+    if (fill(fd, buffer)) {
         traits->seek_seconds = measure_seek(fd, buffer);
         traits->bytes_per_second = measure_rate(fd, buffer);
         int cached = open(path, O_RDONLY | O_CLOEXEC);
