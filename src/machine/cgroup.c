@@ -18,7 +18,7 @@
 enum { PATH_BYTES = 512, FILE_BYTES = PATH_BYTES + 256 };
 
 struct group {
-    const char *root;           /* directory of the hierarchy, of v1 that of the controller */
+    const char *root;           /* directory of the hierarchy; v1 has one for each controller */
     const char *path;           /* of the group, below root */
 };
 

@@ -1,5 +1,5 @@
 /* disk_probe.c -- see disk_probe.h. */
-#define _GNU_SOURCE              /* O_DIRECT */
+#define _GNU_SOURCE             /* O_DIRECT */
 #include "machine/disk_probe.h"
 
 #include "machine/disk_rotation.h"
@@ -145,7 +145,7 @@ static double measure_rate(int fd, void *buffer)
     return seconds > 0 ? 2 * CHUNK_BYTES / seconds : 0;
 }
 
-/* Fills the file with what no disk or file system compresses. */
+/* Fills the file with random bytes, which no disk or file system can compress. */
 static bool fill(int fd, uint64_t *buffer)
 {
     uint64_t x = 88172645463325252u;    /* xorshift64 */

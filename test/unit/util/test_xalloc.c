@@ -1,6 +1,4 @@
-/*
- * test_xalloc.c -- memory that is had is as it should be; without memory the process ends cleanly.
- */
+/* test_xalloc.c -- what xalloc returns; and how the process ends when there is no memory. */
 #include "child.h"
 
 #include "util/xalloc.h"
