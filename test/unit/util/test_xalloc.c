@@ -100,9 +100,14 @@ static void *volatile result;
 static void malloc_too_much(void) { result = xmalloc(too_many_bytes); }
 static void calloc_too_much(void) { result = xcalloc(too_many_bytes, 1); }
 static void calloc_overflow(void) { result = xcalloc(SIZE_MAX / 2 + 1, 2); }
-static void realloc_too_much(void) { result = xrealloc(xmalloc(10), too_many_bytes); }
 static void memdup_too_much(void) { result = xmemdup("", too_many_bytes); }
 static void require_nothing(void) { xalloc_require(false); }
+
+static void realloc_too_much(void)
+{
+    result = xmalloc(10);
+    result = xrealloc(result, too_many_bytes);
+}
 
 static void grow_to(size_t n, size_t some_more)
 {
