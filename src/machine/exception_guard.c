@@ -79,6 +79,7 @@ static void report(const char *type)
 
 static _Noreturn void end_process(const char *type)
 {
+    if (cleaning_up) _exit(EXIT_FAILURE);
     /* If a second thread fails, it waits here until the first one ends the process. */
     while (atomic_flag_test_and_set(&guard.entered)) (void)pause();
     cleaning_up = true;

@@ -17,8 +17,8 @@
 /*
  * clean_up (or NULL) is called with arg, once, in the thread that failed, while all other threads
  * keep running. That thread may hold any lock. So clean_up must not call RocksDB, nor wait for a
- * lock of ours without a limit. If an allocation fails within clean_up, xalloc.h ends the process
- * at once.
+ * lock of ours without a limit. If clean_up itself fails in one of these ways, the process ends at
+ * once.
  */
 void exception_guard_begin(void (*clean_up)(void *arg), void *arg);
 void exception_guard_end(void);

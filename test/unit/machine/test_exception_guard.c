@@ -126,6 +126,32 @@ static void test_no_memory_in_clean_up(void **state)
     assert_null(strstr(ended.text, "went on"));
 }
 
+/* So does an exception, or an abort. */
+static void clean_up_and_throw(void *arg)
+{
+    (void)alarm(20);
+    clean_up("once");
+    throw_it(*(const enum thrown *)arg);
+}
+
+static void throw_twice(void *arg)
+{
+    exception_guard_begin(clean_up_and_throw, arg);
+    throw_it(BAD_ALLOC);
+}
+
+static void test_throw_in_clean_up(void **state)
+{
+    (void)state;
+    (void)find("_ZSt17__throw_bad_allocv");
+    enum thrown whats[] = {BAD_ALLOC, ABORT};
+    for (size_t i = 0; i < sizeof whats / sizeof *whats; i++) {
+        struct ended_child ended = run_in_child(throw_twice, &whats[i]);
+        assert_int_equal(ended.status, 1);
+        assert_non_null(strstr(ended.text, "cleaned up once\n"));
+    }
+}
+
 static void test_begin_end(void **state)
 {
     (void)state;
@@ -140,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_thrown),
         cmocka_unit_test(test_no_memory_in_clean_up),
+        cmocka_unit_test(test_throw_in_clean_up),
         cmocka_unit_test(test_begin_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
