@@ -2,11 +2,13 @@
  * cgroup.c -- see cgroup.h.
  *
  * /proc/self/cgroup has a line "number:controllers:path" for each hierarchy; that of v2 is
- * "0::path". Inside a container the path may be that of the host while the hierarchy shows the
- * container's own groups. Then the directories of the path do not exist, and only the root is
- * found, which is the container's: it is looked at last.
+ * "0::path". Inside a container the path may be that of the host while the hierarchy shows only the
+ * container's own groups. Then the directories of the path do not exist; but the root, which is
+ * read last, exists and is the container's group.
  */
 #include "machine/cgroup.h"
+
+#include "util/path.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -16,8 +18,8 @@
 enum { PATH_BYTES = 512, FILE_BYTES = PATH_BYTES + 256 };
 
 struct group {
-    const char *root;           /* of the hierarchy's controller */
-    const char *path;           /* of the group below it */
+    const char *root;           /* directory of the hierarchy; v1 has one for each controller */
+    const char *path;           /* of the group, below root */
 };
 
 static FILE *open_file(const struct group *group, const char *name)
@@ -27,7 +29,7 @@ static FILE *open_file(const struct group *group, const char *name)
     return n > 0 && (size_t)n < sizeof path ? fopen(path, "r") : NULL;
 }
 
-/* The number in a file of one line; false if there is none, as for "max". */
+/* Reads the number in a file of one line; returns false if there is none: it may say "max". */
 static bool read_number(const struct group *group, const char *name, uint64_t *value)
 {
     FILE *file = open_file(group, name);
@@ -37,7 +39,7 @@ static bool read_number(const struct group *group, const char *name, uint64_t *v
     return found;
 }
 
-/* The number behind a word at the beginning of a line of memory.stat; 0 if there is none. */
+/* The number that follows a word at the beginning of a line of memory.stat; 0 if there is none. */
 static uint64_t read_statistic(const struct group *group, const char *word)
 {
     FILE *file = open_file(group, "memory.stat");
@@ -77,7 +79,7 @@ static void take_quota(int64_t quota, int64_t period, struct cgroup *limits)
     if (limits->cpus <= 0 || cpus < limits->cpus) limits->cpus = cpus;
 }
 
-/* v1: two files, the quota -1 if there is none. */
+/* v1 has two files; the quota is -1 if there is no limit. */
 static void look_at_cpus_1(const struct group *group, struct cgroup *limits)
 {
     uint64_t period;
@@ -90,7 +92,7 @@ static void look_at_cpus_1(const struct group *group, struct cgroup *limits)
         take_quota(quota, (int64_t)period, limits);
 }
 
-/* v2: "200000 100000", or "max 100000". */
+/* v2 has one file: "200000 100000", or "max 100000". */
 static void look_at_cpus_2(const struct group *group, struct cgroup *limits)
 {
     int64_t quota, period;
@@ -115,18 +117,15 @@ static void look_at_group(const struct group *group, enum kind kind, struct cgro
     look_at_memory(group, &names_2, limits);
 }
 
-/* A group and all above it. */
-static void look_upwards(const char *root, char *path, enum kind kind,
-                         struct cgroup *limits)
+/* Looks at a group and at all groups above it. Changes the path. */
+static void look_upwards(const char *root, char *path, enum kind kind, struct cgroup *limits)
 {
-    for (;;) {
+    do {
         look_at_group(&(struct group){root, path}, kind, limits);
-        char *slash = strrchr(path, '/');
-        if (!slash) return;
-        *slash = '\0';
-    }
+    } while (path_go_up(path));
 }
 
+/* True if the word is an item of a list that commas separate. */
 static bool has_word(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -137,34 +136,36 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
+/* Looks at the groups of one line of the list. Changes the line. */
+static void look_at_line(char *line, const char *root, struct cgroup *limits)
+{
+    static const struct {
+        const char *controller;
+        enum kind kind;
+    } kinds[] = {{"memory", MEMORY_1}, {"cpu", CPU_1}};
+    char below[PATH_BYTES], path[PATH_BYTES];
+    line[strcspn(line, "\n")] = '\0';
+    char *controllers = strchr(line, ':');
+    char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!group) return;
+    *group++ = '\0';
+    controllers++;
+    if (!*controllers) look_upwards(root, group, BOTH_2, limits);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (!has_word(controllers, kinds[i].controller)) continue;
+        int n = snprintf(below, sizeof below, "%s/%s", root, kinds[i].controller);
+        if (n < 0 || (size_t)n >= sizeof below) continue;
+        memcpy(path, group, strlen(group) + 1);
+        look_upwards(below, path, kinds[i].kind, limits);
+    }
+}
+
 void cgroup_read_at(const char *list, const char *root, struct cgroup *limits)
 {
     *limits = (struct cgroup){0, UINT64_MAX, UINT64_MAX};
     FILE *file = fopen(list, "r");
-    char line[PATH_BYTES], below[PATH_BYTES], path[PATH_BYTES];
-    while (file && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = '\0';
-        char *controllers = strchr(line, ':');
-        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group) continue;
-        *group++ = '\0';
-        controllers++;
-        if (!*controllers) {
-            look_upwards(root, group, BOTH_2, limits);
-            continue;
-        }
-        static const struct {
-            const char *controller;
-            enum kind kind;
-        } kinds[] = {{"memory", MEMORY_1}, {"cpu", CPU_1}};
-        for (int i = 0; i < 2; i++) {
-            if (!has_word(controllers, kinds[i].controller)) continue;
-            int n = snprintf(below, sizeof below, "%s/%s", root, kinds[i].controller);
-            if (n < 0 || (size_t)n >= sizeof below) continue;
-            memcpy(path, group, strlen(group) + 1);
-            look_upwards(below, path, kinds[i].kind, limits);
-        }
-    }
+    char line[PATH_BYTES];
+    while (file && fgets(line, sizeof line, file)) look_at_line(line, root, limits);
     if (file) (void)fclose(file);
 }
 

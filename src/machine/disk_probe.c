@@ -1,9 +1,10 @@
 /* disk_probe.c -- see disk_probe.h. */
-#define _GNU_SOURCE              /* O_DIRECT */
+#define _GNU_SOURCE             /* O_DIRECT */
 #include "machine/disk_probe.h"
 
 #include "machine/disk_rotation.h"
 #include "util/monotonic.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,23 +20,24 @@ enum {
     ALIGNMENT = 4096,
     N_SEEKS = 12,
     CHUNK_BYTES = 4 << 20,
-    N_CHUNKS = 4,               /* more than the cache of a disk takes for one place */
+    N_CHUNKS = 4,               /* together more than a disk's cache keeps of one place */
 };
 
-/* Between the 10 ms of a disk and the 0.1 ms of an SSD. A drive's way between the probe's places is
-   short, and a quarter of its reads take less than 3 ms. A cloud volume of 500 operations a second
-   takes 2 ms: 2 GB in 128 MiB took 34.9 s there with short runs, 26.5 with what slow disks get;
-   with 1,000 and 2,000 both took 26.5, and fast network volumes take 1 ms under load. */
+/* Between the 10 ms of a rotating disk and the 0.1 ms of an SSD. The probe's places are close
+   together, so that a quarter of a rotating disk's reads take less than 3 ms. A cloud volume of 500
+   operations a second takes 2 ms: there a sort of 2 GB in 128 MiB took 34.9 s with short runs, and
+   26.5 s with the settings for slow disks. On volumes of 1,000 and 2,000 operations a second both
+   took 26.5 s. Fast network volumes take 1 ms under load. */
 static const double slow_seek_seconds = 0.0015;
 
-/* No slow disk answers as fast: an SSD that is busy with something else does, now and then. */
+/* No slow disk is ever as fast as this; an SSD that is busy with something else is, sometimes. */
 static const double busy_seek_seconds = 0.0005;
 
-/* Of a drive across its runs, which lie further apart than the probe's places: an average seek, to
-   which half a turn comes. */
+/* How long the arm of a drive moves between runs on average; they lie further apart than the
+   probe's places. Half a turn comes on top of it. */
 static const double far_seek_seconds = 0.004;
 
-/* Of a drive whose cache has answered instead. */
+/* Assumed for a drive whose cache was measured. */
 static const double drive_bytes_per_second = 150e6;
 
 static const struct {
@@ -103,7 +105,7 @@ static double measure_seek(int fd, void *buffer)
     bool is_busy = true;
     for (int round = 0; is_busy && round < MOST_ROUNDS; round++) {
         for (int i = 0; i < N_SEEKS; i++) {
-            /* Steps of the golden section: far apart, and seldom twice the same. */
+            /* Steps of the golden ratio give places that are far apart and seldom repeat. */
             place = (place + N_PLACES * 618 / 1000 + 1) % N_PLACES;
             seconds[i] = time_read(fd, buffer, ALIGNMENT, (off_t)place * ALIGNMENT);
             if (seconds[i] < 0) return 0;
@@ -115,9 +117,9 @@ static double measure_seek(int fd, void *buffer)
 }
 
 /*
- * Asks for blocks at random places all at once and waits for them; returns how many were read in
- * the time of one. The kernel reads what it is told will be needed without making anybody wait. The
- * file was written past the page cache, so none of it is there.
+ * Asks for blocks at random places all at once, then waits for them. Returns how many were read in
+ * the time of one. POSIX_FADV_WILLNEED makes the kernel read without making the caller wait. The
+ * file was written past the page cache, so none of it is cached.
  */
 static double measure_parallel(int fd, void *buffer, double seek_seconds)
 {
@@ -131,7 +133,7 @@ static double measure_parallel(int fd, void *buffer, double seek_seconds)
     return parallel < 1 ? 1 : parallel;
 }
 
-/* Of three reads in a row the first one pays for the seek. */
+/* Bytes a second of reading in order. The first of three reads includes a seek and is left out. */
 static double measure_rate(int fd, void *buffer)
 {
     double seconds = 0;
@@ -143,7 +145,7 @@ static double measure_rate(int fd, void *buffer)
     return seconds > 0 ? 2 * CHUNK_BYTES / seconds : 0;
 }
 
-/* Fills the file with what no disk or file system compresses. */
+/* Fills the file with random bytes, which no disk or file system can compress. */
 static bool fill(int fd, uint64_t *buffer)
 {
     uint64_t x = 88172645463325252u;    /* xorshift64 */
@@ -168,11 +170,12 @@ static void measure(const char *directory, struct disk_traits *traits)
     if (n < 0 || (size_t)n >= sizeof path) return;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0600);
     if (fd < 0) {
-        /* The file may be there although the file system knows no direct access. */
+        /* A file system without direct access may have created the file before it said so. */
         if (errno == EINVAL) (void)unlink(path);
         return;
     }
-    if (posix_memalign(&buffer, ALIGNMENT, CHUNK_BYTES) == 0 && fill(fd, buffer)) {
+    xalloc_require(posix_memalign(&buffer, ALIGNMENT, CHUNK_BYTES) == 0);
+    if (fill(fd, buffer)) {
         traits->seek_seconds = measure_seek(fd, buffer);
         traits->bytes_per_second = measure_rate(fd, buffer);
         int cached = open(path, O_RDONLY | O_CLOEXEC);

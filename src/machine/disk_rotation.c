@@ -15,10 +15,11 @@ enum {
     MOST_LEVELS = 8,            /* partition, encryption, LVM, RAID, ... */
 };
 
-/* What a device's directory has is there for a disk; a partition's lies within that of its disk. */
+/* Where the files of a disk are, seen from the directory of a device: in that directory, or for a
+   partition in the one above. */
 static const char *const of_disk[] = {"", "../"};
 
-/* A file that belongs to a disk, of the disk or of a partition of it; NULL if there is none. */
+/* Opens a file of the disk that the device is, or is a partition of; NULL if there is none. */
 static FILE *open_of_disk(const char *device, const char *name)
 {
     FILE *file = NULL;
@@ -39,7 +40,7 @@ static int rotating_flag(const char *device)
     return flag == '0' || flag == '1' ? flag - '0' : -1;
 }
 
-/* Turns a minute of a drive; 0 if it states none. */
+/* The rotation rate that a drive states; 0 if it states none. */
 static unsigned stated_rpm(const char *device)
 {
     uint8_t page[6];
@@ -52,7 +53,8 @@ static unsigned stated_rpm(const char *device)
     return rpm >= LEAST_RPM && rpm <= MOST_RPM ? rpm : 0;
 }
 
-/* Takes in a device or what is below it; false if one there does not state that it rotates. */
+/* Adds a drive, or the drives that a device consists of. Returns false if one of them does not
+   state that it rotates. */
 static bool look_below(const char *device, unsigned level, struct disk_rotation *rotation)
 {
     char path[PATH_MAX];

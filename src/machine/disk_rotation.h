@@ -1,12 +1,12 @@
 /*
- * disk_rotation.h -- whether the disks behind a file system rotate, from what they say themselves.
+ * disk_rotation.h -- whether the disks of a file system rotate, as the disks themselves state.
  *
  * SCSI disks, and ATA disks through the kernel's SCSI layer, state their rotation rate in the vital
- * product data page B1h (SBC-4, Block Device Characteristics; ATA IDENTIFY word 217), which Linux
- * shows as vpd_pgb1 since 5.18. Virtual disks and RAID controllers state none, while the kernel's
- * flag calls many of them rotating.
+ * product data page B1h (SBC-4, Block Device Characteristics; ATA IDENTIFY word 217). Linux shows
+ * that page as vpd_pgb1 since 5.18. Virtual disks and RAID controllers state no rate, although the
+ * kernel's flag calls many of them rotating.
  *
- * Any thread.
+ * Any thread; never fails.
  */
 #ifndef ROCKSORT_MACHINE_DISK_ROTATION_H
 #define ROCKSORT_MACHINE_DISK_ROTATION_H
@@ -14,20 +14,21 @@
 #include <sys/types.h>
 
 struct disk_rotation {
-    int flag;                   /* the kernel's: 0, 1 or -1, unknown */
-    unsigned rpm;               /* of the slowest drive; 0: not all state that they rotate */
-    unsigned n_drives;          /* below it, for example of a RAID; 0 if rpm is */
+    int flag;                   /* the kernel's flag: 0 or 1; -1: unknown */
+    unsigned rpm;               /* of the slowest drive; 0: some drive does not state a rate */
+    unsigned n_drives;          /* of a RAID, for example; 0 if rpm is 0 */
 };
 
 /*
- * Finds out what is below a block device or partition, through RAID, LVM and encryption. `sys` is
- * where sysfs is mounted, "/sys". Never fails: what is unknown stays -1 or 0.
+ * Looks at the drives of a block device or partition, through RAID, LVM and encryption. `sys` is
+ * where sysfs is mounted: "/sys", but for tests.
  */
 void disk_rotation_look(const char *sys, dev_t device, struct disk_rotation *rotation);
 
 enum { DISK_ROTATION_TEXT_BYTES = 64 };
 
-/* The same in words that follow others, as ", 4 drives of 7200 rpm", or nothing. Returns text. */
+/* Writes it as the end of a message, such as ", 4 drives of 7200 rpm", or "" if nothing is known.
+   Returns text. */
 const char *disk_rotation_text(const struct disk_rotation *rotation,
                                char text[DISK_ROTATION_TEXT_BYTES]);
 

@@ -1,12 +1,14 @@
 /*
  * disk_space.c -- see disk_space.h.
  *
- * The mount point is found by going up from the path until the device changes. A bind mount of a
- * directory of the same file system is not seen in this way, but its space is the same.
+ * The mount point is found by going up from the path until the device changes. This misses a bind
+ * mount of a directory of the same file system, but that shares the space anyway.
  */
 #include "machine/disk_space.h"
 
+#include "util/diag.h"
 #include "util/path.h"
+#include "util/size.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +18,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-/* The path without links, or that of its directory; false: neither exists. */
+/* Stores the path without links; if it does not exist, that of its directory. Returns false if
+   neither exists. */
 static bool resolve(const char *path, char resolved[PATH_MAX])
 {
     char dir[PATH_MAX];
@@ -65,42 +68,42 @@ bool disk_space_is_short(int error)
     return error == ENOSPC || error == EDQUOT;
 }
 
-const char *disk_space_size(uint64_t n_bytes, char text[DISK_SPACE_SIZE_BYTES])
-{
-    static const struct {
-        double bytes;
-        const char *name;
-    } units[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}};
-    (void)snprintf(text, DISK_SPACE_SIZE_BYTES, "%" PRIu64 " bytes", n_bytes);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if ((double)n_bytes < units[i].bytes) continue;
-        (void)snprintf(text, DISK_SPACE_SIZE_BYTES, "%.1f %s", (double)n_bytes / units[i].bytes,
-                       units[i].name);
-        break;
-    }
-    return text;
-}
-
 const char *disk_space_describe(const char *path, uint64_t needed_bytes,
                                 char text[DISK_SPACE_TEXT_BYTES])
 {
     struct disk_space space;
-    char size[DISK_SPACE_SIZE_BYTES];
+    char size[SIZE_TEXT_BYTES];
     text[0] = '\0';
     if (!disk_space_look(path, &space)) return text;
-    /* Whoever failed may have removed some meanwhile; and a disk may make inodes as it needs them,
-       in its free space. */
+    /* A few inodes may be free again, because files were removed after the failure. A file system
+       that makes inodes when it needs them has none when it has no space. */
     enum { FEW_FILES = 64, ROOM_BYTES = 1 << 20 };
     if (space.free_files < FEW_FILES && space.free_bytes >= ROOM_BYTES) {
         (void)snprintf(text, DISK_SPACE_TEXT_BYTES,
                        "; '%s' has %s free, but only %" PRIu64 " inodes for files", space.mount,
-                       disk_space_size(space.free_bytes, size), space.free_files);
+                       size_format(space.free_bytes, size), space.free_files);
         return text;
     }
     int n = snprintf(text, DISK_SPACE_TEXT_BYTES, "; '%s' has %s free", space.mount,
-                     disk_space_size(space.free_bytes, size));
+                     size_format(space.free_bytes, size));
     if (needed_bytes > 0 && n > 0 && n < DISK_SPACE_TEXT_BYTES)
         (void)snprintf(text + n, DISK_SPACE_TEXT_BYTES - (size_t)n,
-                       ", %s more are needed", disk_space_size(needed_bytes, size));
+                       ", %s more are needed", size_format(needed_bytes, size));
     return text;
+}
+
+void disk_space_print_full(const char *dir, const char *reason, uint64_t needed_bytes)
+{
+    char space[DISK_SPACE_TEXT_BYTES];
+    diag_error("cannot write in '%s': %s%s; free space or change -T", dir, reason,
+               disk_space_describe(dir, needed_bytes, space));
+}
+
+void disk_space_print_output_error(const char *name, int error, const char *path,
+                                   uint64_t needed_bytes)
+{
+    char space[DISK_SPACE_TEXT_BYTES] = "";
+    if (path && disk_space_is_short(error)) (void)disk_space_describe(path, needed_bytes, space);
+    diag_error("cannot write '%s': %s%s", name,
+               error ? strerror(error) : "htslib reports an error", space);
 }

@@ -1,8 +1,7 @@
 /*
- * disk_space.h -- how much space a file system has left, and how to say it.
+ * disk_space.h -- how much space a file system has left; and the errors of a disk that is full.
  *
- * Pure questions to the system; any thread, at any time, also when the disk is full or memory is
- * short: nothing is allocated. No messages.
+ * Any thread, at any time, also when the disk is full or memory is short: nothing is allocated.
  */
 #ifndef ROCKSORT_MACHINE_DISK_SPACE_H
 #define ROCKSORT_MACHINE_DISK_SPACE_H
@@ -16,31 +15,42 @@
 struct disk_space {
     bool known;
     uint64_t free_bytes;        /* for this user */
-    uint64_t free_files;        /* likewise; UINT64_MAX where files are not counted */
-    dev_t device;               /* two paths with the same one share the space */
+    uint64_t free_files;        /* for this user; UINT64_MAX: the file system does not count them */
+    dev_t device;               /* paths with the same device share the space */
     char mount[PATH_MAX];       /* where the file system is mounted */
 };
 
-/* Looks at the file system of a file or directory, or, if it does not exist, of the directory it
-   would be in. Returns true if something is known. */
+/* Looks at the file system of a file or directory; if that does not exist, of the directory that
+   it would be in. Returns space->known. */
 bool disk_space_look(const char *path, struct disk_space *space);
 
-/* What is free for this user on the file system of a path that exists. Returns 0, or -1 with errno
-   set and *free_bytes 0. */
+/* Stores how many bytes are free for this user on the file system of a path that exists. Returns
+   0, or -1 with errno set and *free_bytes 0. */
 int disk_space_free(const char *path, uint64_t *free_bytes);
 
-/* True if the errno says that there is no space. */
+/* True if the errno means that the disk is full, or the user's quota. */
 bool disk_space_is_short(int error);
 
-enum { DISK_SPACE_SIZE_BYTES = 32, DISK_SPACE_TEXT_BYTES = PATH_MAX + 128 };
-
-/* 1.5 GB, 20.0 MB, 512 bytes: returns text. */
-const char *disk_space_size(uint64_t n_bytes, char text[DISK_SPACE_SIZE_BYTES]);
+/*
+ * Prints the error of a full disk: "cannot write in 'DIR': REASON; '/scratch' has 0 bytes free, 1.5
+ * GB more are needed; free space or change -T". needed_bytes 0: unknown.
+ */
+void disk_space_print_full(const char *dir, const char *reason, uint64_t needed_bytes);
 
 /*
- * What a message about a full disk adds: "; file system '/scratch' has 0 bytes free, about 1.5 GB
- * more are needed". needed_bytes 0: nobody knows. Where files are what is short it says that.
- * Returns text, which is empty if nothing is known.
+ * Prints the error of an output file: "cannot write 'NAME': REASON". `error` is an errno, or 0 if
+ * htslib reports none. If the disk is full, the space of the file system of `path` follows; NULL:
+ * the output is not a file.
+ */
+void disk_space_print_output_error(const char *name, int error, const char *path,
+                                   uint64_t needed_bytes);
+
+enum { DISK_SPACE_TEXT_BYTES = PATH_MAX + 128 };
+
+/*
+ * For tests: the part of these errors that is about space, "; '/scratch' has 0 bytes free, 1.5 GB
+ * more are needed"; if there are no inodes, it says that instead. Returns text, which is empty if
+ * nothing is known.
  */
 const char *disk_space_describe(const char *path, uint64_t needed_bytes,
                                 char text[DISK_SPACE_TEXT_BYTES]);

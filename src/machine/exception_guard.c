@@ -1,23 +1,24 @@
 /*
  * exception_guard.c -- see exception_guard.h.
  *
- * Without a handler in any frame, C++ calls the terminate handler at the place of the throw,
- * before anything is unwound. Ours is set through the dynamic linker: this is a C program, and the
- * C++ library is there only because RocksDB needs it. What was thrown is told by the name of its
- * type, which all C++ compilers of this platform mangle in the same way (Itanium C++ ABI).
+ * If no frame handles an exception, the C++ library calls the terminate handler where it was
+ * thrown, before any frame is left. We set that handler through the dynamic linker, since this is a
+ * C program; the C++ library is loaded only because RocksDB needs it. The exception is recognised
+ * by the name of its type, which all C++ compilers of this platform mangle in the same way (Itanium
+ * C++ ABI).
  *
- * Where RocksDB is built with asserts, as in Debian, some disk errors end in one (7.8.3: a read
- * that fails while a file is ingested). It calls abort in the thread that failed, with no lock of
- * the C library held. Abort is also what that calls when it finds its heap damaged, and then
- * cleaning up may wait for ever: hence the alarm.
+ * A failed assert of RocksDB (7.8.3: a read that fails while a file is ingested) calls abort in the
+ * thread that failed, which holds no lock of the C library. The C library also calls abort when it
+ * finds its heap damaged. In that case clean_up may wait for ever, so an alarm ends the process
+ * after ABORT_SECONDS.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT */
 #include "machine/exception_guard.h"
 
+#include "machine/find_function.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -26,7 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Freed before cleaning up, which opens directories and needs some memory for that. */
+/* The reserve is freed before clean_up, which needs some memory to open directories. */
 enum { RESERVE_BYTES = 256 << 10, ABORT_SECONDS = 10 };
 
 typedef void (*terminate_handler)(void);
@@ -43,29 +44,22 @@ static struct {
 
 static _Thread_local bool cleaning_up;
 
-/* Finds a function of the C++ library. */
-static void find(const char *symbol, void *function)
-{
-    void *address = dlsym(RTLD_DEFAULT, symbol);
-    memcpy(function, &address, sizeof address);
-}
-
 static terminate_handler set_handler(terminate_handler handler)
 {
-    terminate_handler (*set_terminate)(terminate_handler);
-    find("_ZSt13set_terminatePFvvE", &set_terminate);
+    terminate_handler (*set_terminate)(terminate_handler) = NULL;
+    find_function(RTLD_DEFAULT, "_ZSt13set_terminatePFvvE", &set_terminate);
     return set_terminate ? set_terminate(handler) : NULL;
 }
 
-/* The mangled name of the type that was thrown; "" if nobody knows. */
+/* The mangled name of the type that was thrown; "" if it is not known. */
 static const char *thrown_type(void)
 {
     struct type_info {          /* std::type_info */
         void *functions;
         const char *name;
     };
-    const struct type_info *(*current_type)(void);
-    find("__cxa_current_exception_type", &current_type);
+    const struct type_info *(*current_type)(void) = NULL;
+    find_function(RTLD_DEFAULT, "__cxa_current_exception_type", &current_type);
     const struct type_info *type = current_type ? current_type() : NULL;
     return type ? type->name : "";
 }
@@ -77,7 +71,7 @@ static void report(const char *type)
     else if (strstr(type, "system_error"))
         diag_no_thread(EAGAIN);
     else if (strcmp(type, "abort") == 0)
-        diag_error("RocksDB has given up, its words are above; the disk of the temporary data may "
+        diag_error("RocksDB has given up, its message is above; the disk of the temporary data may "
                    "be faulty");
     else
         diag_error("RocksDB ended with an exception (%s); please report this", type);
@@ -85,7 +79,8 @@ static void report(const char *type)
 
 static _Noreturn void end_process(const char *type)
 {
-    /* Whoever comes second waits for the end. */
+    if (cleaning_up) _exit(EXIT_FAILURE);
+    /* If a second thread fails, it waits here until the first one ends the process. */
     while (atomic_flag_test_and_set(&guard.entered)) (void)pause();
     cleaning_up = true;
     free(guard.reserve);
@@ -117,7 +112,7 @@ void exception_guard_begin(void (*clean_up)(void *arg), void *arg)
 {
     guard.clean_up = clean_up;
     guard.arg = arg;
-    guard.reserve = malloc(RESERVE_BYTES);      /* without it there is less hope, but some */
+    guard.reserve = xmalloc(RESERVE_BYTES);
     guard.before = set_handler(on_terminate);
     struct sigaction action = {.sa_handler = on_abort};
     (void)sigaction(SIGABRT, &action, &guard.abort_before);

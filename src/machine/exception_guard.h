@@ -1,26 +1,30 @@
 /*
- * exception_guard.h -- a clean end where libraries know none: exceptions, no memory, aborts.
+ * exception_guard.h -- ends the process cleanly where a library would crash it: after a C++
+ * exception, without memory, at an abort.
  *
- * RocksDB throws std::system_error when it cannot start a thread and std::bad_alloc without memory,
- * in our threads or in its own. No frame above it catches that, so that C++ would call abort. And
- * some of its allocations, and of htslib's (in its CRAM encoder), are used unchecked. Where asserts
- * are compiled into it, it aborts after some disk errors. The guard prints one message, lets its
- * owner clean up, and ends the process with status 1.
+ * RocksDB throws std::system_error when it cannot start a thread and std::bad_alloc when there is
+ * no memory, in our threads and in its own. Our frames are C and catch nothing, so that the C++
+ * library would call abort. RocksDB and htslib's CRAM encoder also use the result of some
+ * allocations without a check. And if RocksDB is built with asserts, it aborts after some disk
+ * errors. In all these cases the guard prints one message, calls clean_up, and ends the process
+ * with status 1.
  *
- * Order of calls: begin; end. One guard at a time; neither is called while other threads run.
+ * Order of calls: begin; end. One guard at a time. No other thread may run during either call.
  */
 #ifndef ROCKSORT_MACHINE_EXCEPTION_GUARD_H
 #define ROCKSORT_MACHINE_EXCEPTION_GUARD_H
 
 /*
- * clean_up(arg), unless it is NULL, is called in the thread that has failed, once, while all others
- * run on. That thread may hold any lock, so clean_up must call nothing of RocksDB, nor wait without
- * end for a lock of ours.
+ * clean_up (or NULL) is called with arg, once, in the thread that failed, while all other threads
+ * keep running. That thread may hold any lock. So clean_up must not call RocksDB, nor wait for a
+ * lock of ours without a limit. If clean_up itself fails in one of these ways, the process ends at
+ * once.
  */
 void exception_guard_begin(void (*clean_up)(void *arg), void *arg);
 void exception_guard_end(void);
 
-/* An allocation has failed: between begin and end this does not return, except to clean_up. */
+/* To be called when an allocation has failed. Between begin and end it ends the process; it returns
+   before begin, after end, and within clean_up. */
 void exception_guard_no_memory(void);
 
 #endif

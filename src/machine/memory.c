@@ -4,18 +4,31 @@
 #include "machine/cgroup.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Reads the number that follows a word at the beginning of a line: "MemAvailable:   1234 kB". */
+static bool read_kib(const char *path, const char *word, uint64_t *n_bytes)
+{
+    FILE *file = fopen(path, "r");
+    char line[256];
+    uint64_t kib;
+    size_t n = strlen(word);
+    bool found = false;
+    while (!found && file && fgets(line, sizeof line, file))
+        found = strncmp(line, word, n) == 0 && sscanf(line + n, "%" SCNu64, &kib) == 1;
+    if (file) (void)fclose(file);
+    if (found) *n_bytes = kib << 10;
+    return found;
+}
 
 uint64_t memory_of_kernel(void)
 {
-    FILE *file = fopen("/proc/meminfo", "r");
-    if (!file) return UINT64_MAX;
-    char line[256];
-    uint64_t kib = UINT64_MAX >> 10;
-    while (fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1) break;
-    (void)fclose(file);
-    return kib << 10;
+    uint64_t n_bytes;
+    return read_kib("/proc/meminfo", "MemAvailable:", &n_bytes) ? n_bytes : UINT64_MAX;
 }
 
 uint64_t memory_available(void)
@@ -24,4 +37,24 @@ uint64_t memory_available(void)
     cgroup_read(&limits);
     uint64_t available = memory_of_kernel();
     return limits.limit_bytes < available ? limits.limit_bytes : available;
+}
+
+uint64_t memory_resident(void)
+{
+    uint64_t n_pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file) return 0;
+    if (fscanf(file, "%*u %" SCNu64, &n_pages) != 1) n_pages = 0;
+    (void)fclose(file);
+    return n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* After a fork from a large parent, getrusage also counts what the parent had. So /proc is asked
+   first. */
+uint64_t memory_peak(void)
+{
+    uint64_t n_bytes;
+    struct rusage used;
+    if (read_kib("/proc/self/status", "VmHWM:", &n_bytes)) return n_bytes;
+    return getrusage(RUSAGE_SELF, &used) == 0 ? (uint64_t)used.ru_maxrss << 10 : 0;
 }

@@ -1,5 +1,8 @@
 /*
- * memory.h -- how much memory there is for programs and for the page cache.
+ * memory.h -- how much memory there is to use, and how much this process uses.
+ *
+ * Any thread; no messages. What the kernel does not tell is UINT64_MAX for memory that is
+ * available, and 0 for memory that is used.
  */
 #ifndef ROCKSORT_MACHINE_MEMORY_H
 #define ROCKSORT_MACHINE_MEMORY_H
@@ -7,12 +10,16 @@
 #include <stdint.h>
 
 /*
- * Bytes that programs and page cache may take: MemAvailable of the kernel, or the limit of a memory
- * cgroup (v1 or v2, such as a container's) if that is less. UINT64_MAX: unknown. Any thread.
+ * Bytes that programs and page cache may use: MemAvailable of the kernel, or the limit of a memory
+ * cgroup (v1 or v2, such as that of a container) if that is less.
  */
 uint64_t memory_available(void);
 
-/* MemAvailable alone, whatever the limits of this process. */
+/* MemAvailable of the kernel alone, without the limits of this process. */
 uint64_t memory_of_kernel(void);
+
+/* Resident bytes of this process: now, and the most so far. */
+uint64_t memory_resident(void);
+uint64_t memory_peak(void);
 
 #endif

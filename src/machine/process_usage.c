@@ -6,14 +6,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 static double seconds_of(const struct timeval *time)
 {
     return (double)time->tv_sec + 1e-6 * (double)time->tv_usec;
 }
 
-/* Asks /proc, which some containers hide. The file is that of the process, not of the thread. */
+/* Some containers hide this file. It counts the whole process. */
 static void read_io(struct process_usage *usage)
 {
     FILE *file = fopen("/proc/self/io", "r");
@@ -54,29 +53,4 @@ void process_usage_add(struct process_usage *sum, const struct process_usage *fr
     sum->written_bytes += to->written_bytes - from->written_bytes;
     sum->disk_read_bytes += to->disk_read_bytes - from->disk_read_bytes;
     sum->disk_written_bytes += to->disk_written_bytes - from->disk_written_bytes;
-}
-
-uint64_t process_resident_bytes(void)
-{
-    uint64_t n_pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (!file) return 0;
-    if (fscanf(file, "%*u %" SCNu64, &n_pages) != 1) n_pages = 0;
-    (void)fclose(file);
-    return n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-/* getrusage would also count what a large parent had when it forked, so the kernel's own counter is
-   asked first. */
-uint64_t process_peak_bytes(void)
-{
-    struct rusage used;
-    uint64_t peak_kib = getrusage(RUSAGE_SELF, &used) == 0 ? (uint64_t)used.ru_maxrss : 0;
-    FILE *status = fopen("/proc/self/status", "r");
-    if (!status) return peak_kib << 10;
-    char line[256];
-    while (fgets(line, sizeof line, status))
-        if (sscanf(line, "VmHWM: %" SCNu64, &peak_kib) == 1) break;
-    (void)fclose(status);
-    return peak_kib << 10;
 }

@@ -241,13 +241,10 @@ static uint64_t bytes_to_come(const struct bam_writer *writer)
 static int write_error(struct bam_writer *writer)
 {
     const struct output_path *path = writer->settings.path;
-    char space[DISK_SPACE_TEXT_BYTES] = "";
     int error = errno;
     writer->lost_reader = error == EPIPE && !path;
-    if (disk_space_is_short(error) && path && path->temporary)
-        (void)disk_space_describe(path->temporary, bytes_to_come(writer), space);
-    diag_error("cannot write '%s': %s%s", writer->name,
-               error ? strerror(error) : "htslib reports an error", space);
+    uint64_t needed_bytes = path && disk_space_is_short(error) ? bytes_to_come(writer) : 0;
+    disk_space_print_output_error(writer->name, error, path ? path->temporary : NULL, needed_bytes);
     return -1;
 }
 

@@ -1,7 +1,7 @@
 /* durable.c -- see durable.h. */
 #include "pipeline/durable.h"
 
-#include "machine/sync_policy.h"
+#include "machine/interpose.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -36,7 +36,7 @@ static const char *sync_all(struct durable *d)
 /* Makes all that is there durable, unless it is already. Returns as sync_all. */
 static const char *catch_up(struct durable *d)
 {
-    return sync_policy_make_all() ? sync_all(d) : NULL;
+    return interpose_make_all_syncs() ? sync_all(d) : NULL;
 }
 
 /* Waits until syncs are to be made. False: the sort was over before. */
@@ -111,13 +111,13 @@ struct durable *durable_begin(const struct durable_settings *settings)
         return NULL;
     }
     bool leaves_out = settings->after_seconds > 0 && !settings->is_resumed;
-    if (leaves_out) sync_policy_leave_out(d->settings.directories);
+    if (leaves_out) interpose_skip_syncs(d->settings.directories);
     if (!settings->is_resumed && (!leaves_out || settings->never)) return d;
     error = pthread_create(&d->thread, NULL, sync_later, d);
     d->thread_runs = error == 0;
     if (!error) return d;
     diag_no_thread(error);
-    (void)sync_policy_make_all();
+    (void)interpose_make_all_syncs();
     destroy(d);
     return NULL;
 }
@@ -157,6 +157,6 @@ void durable_end(struct durable *d, bool directories_stay)
     }
     if (failed)
         diag_warning("'%s' may not survive a power failure: %s", failed, strerror(error));
-    (void)sync_policy_make_all();
+    (void)interpose_make_all_syncs();
     destroy(d);
 }

@@ -1,6 +1,7 @@
 /* progress.c -- see progress.h. */
 #include "pipeline/progress.h"
 
+#include "machine/memory.h"
 #include "machine/process_usage.h"
 #include "pipeline/progress_line.h"
 #include "util/diag.h"
@@ -123,7 +124,7 @@ static void keep_sample(struct progress *progress, struct sample *sample)
                           before->system_seconds;
     sample->disk_read_bytes = usage.disk_read_bytes - before->disk_read_bytes;
     sample->disk_written_bytes = usage.disk_written_bytes - before->disk_written_bytes;
-    sample->resident_bytes = process_resident_bytes();
+    sample->resident_bytes = memory_resident();
     sample_series_add(&progress->settings.report->series, sample);
 }
 
@@ -250,7 +251,7 @@ struct progress *progress_start(const struct progress_settings *settings)
     progress->draws = should_draw(settings);
     progress->prints = settings->prints && !progress->draws && !diag_is_quiet();
     if (!progress->draws && !progress->prints && !settings->samples) return progress;
-    if (settings->samples) xalloc_require(sample_series_init(&settings->report->series) == 0);
+    if (settings->samples) sample_series_start(&settings->report->series);
     if (start_thread(progress) == 0) return progress;
     sample_series_release(&settings->report->series);
     /* The sort itself can do without. */

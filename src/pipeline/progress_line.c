@@ -7,10 +7,11 @@
 
 enum { PART_BYTES = 64 };
 
-/* Rates of the last seconds count most: a plain mean would not show that the disk got slow. */
+/* After this time a rate counts 1 / e as much. A plain mean would hide that the disk got slow. */
 static const double rate_memory_seconds = 5;
 
-/* Before that the share done says nothing about the time left: pieces are on their way. */
+/* Until then the share that is done says nothing about the time left: the first pieces are still
+   on their way through the pipeline. */
 static const double first_seconds = 2, first_share = 0.003;
 
 void progress_rate_update(struct progress_rate *rate, double seconds, uint64_t n_bytes)
@@ -19,7 +20,8 @@ void progress_rate_update(struct progress_rate *rate, double seconds, uint64_t n
     if (rate->seconds > 0 && elapsed > 0 && n_bytes >= rate->n_bytes) {
         double now = (double)(n_bytes - rate->n_bytes) / elapsed;
         double share = 1 - exp(-elapsed / rate_memory_seconds);
-        /* Divided by the weight of all looks, the first ones are not taken for standstill. */
+        /* The division by the weight keeps the time before the first look from counting as a rate
+           of 0. */
         double sum = (1 - share) * rate->bytes_per_second * rate->weight + share * now;
         rate->weight = (1 - share) * rate->weight + share;
         rate->bytes_per_second = sum / rate->weight;
@@ -28,7 +30,7 @@ void progress_rate_update(struct progress_rate *rate, double seconds, uint64_t n
     rate->n_bytes = n_bytes;
 }
 
-/* done / all, from 0 to 1; negative if `all` is not known. */
+/* done / all, from 0 to 1; negative if `all` is 0, which means unknown. */
 static double share_of(uint64_t done, uint64_t all)
 {
     if (all == 0) return -1;
@@ -46,7 +48,7 @@ double progress_share(const struct progress_facts *facts)
 
 double progress_seconds_left(const struct progress_facts *facts)
 {
-    /* What an earlier process has read says nothing about the time that the rest takes. */
+    /* What an earlier process has read says nothing about the speed of this one. */
     uint64_t before = facts->phase == SORT_PHASE_LOAD ? facts->input_bytes_before : 0;
     struct progress_facts own = *facts;
     own.input_bytes -= before < own.input_bytes ? before : own.input_bytes;
@@ -66,7 +68,7 @@ static void format_count(char *text, uint64_t n)
     }
     double value = (double)n / 1000;
     size_t unit = 0;
-    /* What would be rounded up to 1000 gets the next unit. */
+    /* 999.5 would be rounded up to 1000, so it gets the next unit. */
     for (; value >= 999.5 && unit + 1 < sizeof units; unit++) value /= 1000;
     int n_decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
     (void)snprintf(text, PART_BYTES, "%.*f %c", n_decimals, value, units[unit]);
@@ -75,7 +77,7 @@ static void format_count(char *text, uint64_t n)
 /* "0:05", "12:34", "3:04:05". */
 static void format_time(char *text, double seconds)
 {
-    const double most = 1e7;                    /* four months: nobody waits longer */
+    const double most = 1e7;                    /* four months are enough */
     unsigned long s = (unsigned long)((seconds < most ? seconds : most) + 0.5);
     unsigned long hours = s / 3600, minutes = s / 60 % 60;
     if (hours > 0)
@@ -95,14 +97,14 @@ static void format_phase(char *text, const struct progress_facts *facts)
     default: (void)snprintf(what, sizeof what, facts->writes_index ? "indexing" : "closing");
     }
     double share = progress_share(facts);
-    /* Rounded down: 100 % is when all is done. */
+    /* Rounded down, so that 100 % means all is done. */
     if (share >= 0)
         (void)snprintf(text, PART_BYTES, "%.32s %d %%", what, (int)(100 * share));
     else
         (void)snprintf(text, PART_BYTES, "%.32s", what);
 }
 
-/* Appends ", part" if it fits. Returns false, and no more should follow, if it does not. */
+/* Appends ", part". Returns false if it does not fit; then no more parts should follow. */
 static bool append(char *line, size_t room, size_t width, const char *part)
 {
     size_t n = strlen(line), n_part = strlen(part), n_comma = n > 0 ? 2 : 0;
@@ -142,7 +144,7 @@ size_t progress_line(char *line, size_t room, size_t width, const struct progres
     if (room == 0) return 0;
     line[0] = '\0';
     if (!append(line, room, width, parts[0])) {
-        /* Not even the phase fits: its beginning. */
+        /* Not even the phase fits: print its beginning. */
         size_t most = width < room - 1 ? width : room - 1;
         (void)snprintf(line, most + 1, "%s", parts[0]);
     } else {

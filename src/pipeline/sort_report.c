@@ -1,10 +1,48 @@
 /* sort_report.c -- see sort_report.h. */
 #include "pipeline/sort_report.h"
 
+#include "machine/memory.h"
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+const char *sort_phase_name(enum sort_phase phase)
+{
+    static const char *const names[SORT_N_PHASES] = {"load", "settle", "merge", "close"};
+    return names[phase];
+}
+
+void sample_series_start(struct sample_series *series)
+{
+    *series = (struct sample_series){
+        .samples = xmalloc(SAMPLE_MOST * sizeof *series->samples),
+        .interval_seconds = SAMPLE_SECONDS,
+    };
+}
+
+double sample_series_due(const struct sample_series *series)
+{
+    return series->n > 0 ? series->samples[series->n - 1].seconds + series->interval_seconds : 0;
+}
+
+void sample_series_add(struct sample_series *series, const struct sample *sample)
+{
+    if (!series->samples) return;
+    if (series->n == SAMPLE_MOST) {
+        for (size_t i = 1; i < SAMPLE_MOST / 2; i++) series->samples[i] = series->samples[2 * i];
+        series->n = SAMPLE_MOST / 2;
+        series->interval_seconds *= 2;
+    }
+    series->samples[series->n++] = *sample;
+}
+
+void sample_series_release(struct sample_series *series)
+{
+    free(series->samples);
+    *series = (struct sample_series){0};
+}
 
 double sort_report_wall_seconds(const struct sort_report *report)
 {
@@ -24,7 +62,7 @@ static double megabytes(uint64_t n_bytes)
     return 1e-6 * (double)n_bytes;
 }
 
-/* Scripts look for these words: only new ones may be added, before the wall time. */
+/* Scripts search this line: its words stay; new ones go before the wall time. */
 static void print_closing_line(const struct sort_report *r)
 {
     const struct process_usage *phases = r->phases;
@@ -34,7 +72,7 @@ static void print_closing_line(const struct sort_report *r)
     double merge = phases[SORT_PHASE_MERGE].wall_seconds + last->wall_seconds;
     for (int i = 0; i < SORT_N_PHASES; i++)
         cpu += phases[i].user_seconds + phases[i].system_seconds;
-    char input[32] = "?";       /* what htslib decodes from a pipe */
+    char input[32] = "?";       /* unknown for what htslib decodes from a pipe */
     if (r->input_bytes > 0)
         (void)snprintf(input, sizeof input, "%.1f", megabytes(r->input_bytes));
     diag_note("sorted %" PRIu64 " records, %.1f MB; %s MB in, %.1f MB out; %u runs on disk, %.1f "
@@ -42,7 +80,7 @@ static void print_closing_line(const struct sort_report *r)
               "%.1f MiB peak memory, %.1f MB/s",
               r->n_records, megabytes(r->raw_bytes), input, megabytes(r->output_bytes),
               r->store.n_runs, megabytes(r->store.run_bytes), megabytes(r->store.compacted_bytes),
-              wall, load, merge, cpu, (double)process_peak_bytes() / (1 << 20),
+              wall, load, merge, cpu, (double)memory_peak() / (1 << 20),
               wall > 0 ? megabytes(r->raw_bytes) / wall : 0);
 }
 
@@ -61,7 +99,7 @@ static void print_store_details(const struct sort_report *r)
                   "%.0f MB/s", disk->file_system, 1e3 * disk->seek_seconds, disk->parallel,
                   1e-6 * disk->bytes_per_second);
     const unsigned *n = r->runs_of_codec;
-    /* All runs of a store that is resumed may have been there. */
+    /* A sort that was resumed may have written no run itself. */
     if (n[TEMP_CODEC_NONE] + n[TEMP_CODEC_SNAPPY] + n[TEMP_CODEC_LZ4] + n[TEMP_CODEC_ZSTD] > 0)
         diag_note("codec: %u runs none, %u snappy, %u lz4, %u zstd; the last one because %s",
                   n[TEMP_CODEC_NONE], n[TEMP_CODEC_SNAPPY], n[TEMP_CODEC_LZ4],

@@ -1,8 +1,9 @@
 /*
- * sort_report.h -- what a sort did: counted by the pipeline, printed here and in sort_stats.h.
+ * sort_report.h -- what a sort did, by phase and over time. The pipeline fills the report; this
+ * file and command/sort_stats.h print it.
  *
  * Order of calls: the pipeline fills it; print; release. After a failure it holds what was done
- * until then.
+ * until then. The owner of the report releases it; one thread at a time.
  */
 #ifndef ROCKSORT_PIPELINE_SORT_REPORT_H
 #define ROCKSORT_PIPELINE_SORT_REPORT_H
@@ -10,15 +11,72 @@
 #include "machine/process_usage.h"
 #include "pipeline/crew.h"
 #include "pipeline/mem_budget.h"
-#include "pipeline/sample_series.h"
-#include "pipeline/sort_phase.h"
 #include "store/codec_choice.h"
 #include "store/run_store.h"
 #include "store/temp_codec.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
+
+/* ---- phases ---- */
+
+enum sort_phase {
+    SORT_PHASE_LOAD,            /* input to sorted batches and runs */
+    SORT_PHASE_SETTLE,          /* the last runs, and compactions that must end before the merge */
+    SORT_PHASE_MERGE,           /* runs and batches to output */
+    SORT_PHASE_CLOSE,           /* end of the output, index, removal of temporary data */
+    SORT_N_PHASES
+};
+
+/* "load", "settle", "merge", "close". */
+const char *sort_phase_name(enum sort_phase phase);
+
+/* ---- samples ---- */
+
+/* A plot of a sort of half a minute has a hundred points; taking a sample takes 50 us. */
+#define SAMPLE_SECONDS 0.25
+
+enum { SAMPLE_MOST = 1024 };
+
+struct sample {
+    double seconds;             /* since the start */
+    enum sort_phase phase;
+    uint64_t records_in, raw_bytes_in;
+    uint64_t records_out, output_bytes;         /* written */
+    uint64_t n_runs, spilled_bytes;     /* uncompressed */
+    uint64_t resident_bytes;
+    double cpu_seconds;
+    uint64_t disk_read_bytes, disk_written_bytes;
+};
+
+/*
+ * Samples at even distances, however long the sort takes: at first one each SAMPLE_SECONDS. When
+ * there are SAMPLE_MOST, every second one is dropped and the interval doubles. So a long sort has
+ * SAMPLE_MOST / 2 to SAMPLE_MOST samples.
+ *
+ * Order of calls: start, or {0} for a series that takes no samples; add when one is due, and once
+ * more at the end; release.
+ */
+struct sample_series {
+    struct sample *samples;     /* NULL: takes no samples */
+    size_t n;
+    double interval_seconds;
+};
+
+void sample_series_start(struct sample_series *series);
+
+/* When the next sample is due, in seconds since the start. */
+double sample_series_due(const struct sample_series *series);
+
+/* Adds a sample; its time is not before that of the last one. */
+void sample_series_add(struct sample_series *series, const struct sample *sample);
+
+void sample_series_release(struct sample_series *series);
+
+/* ---- the report ---- */
 
 struct sort_report {
     time_t begun;

@@ -11,6 +11,7 @@
 
 #include "machine/disk_space.h"
 #include "util/diag.h"
+#include "util/size.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,11 +52,11 @@ static const char *temporary_place(const struct space_settings *s, size_t number
 static void compare(const char *what, const char *advice, const struct disk_space *space,
                     uint64_t free_bytes, uint64_t needed_bytes)
 {
-    char needed[DISK_SPACE_SIZE_BYTES], has[DISK_SPACE_SIZE_BYTES];
+    char needed[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES];
     if (needed_bytes <= free_bytes) return;
     diag_warning("%s will need %s or more, but file system '%s' has %s free%s", what,
-                 disk_space_size(needed_bytes, needed), space->mount,
-                 disk_space_size(free_bytes, has), advice);
+                 size_format(needed_bytes, needed), space->mount,
+                 size_format(free_bytes, has), advice);
 }
 
 /* Sums the free space of all directories of temporary data; true if the output's is among them. */

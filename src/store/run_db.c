@@ -101,10 +101,8 @@ static const char *shorten(char *error, const char *dir)
 static int check_error(const struct run_db *db, const char *doing, char *error)
 {
     if (!error) return 0;
-    char space[DISK_SPACE_TEXT_BYTES] = "";
     if (means_full(error)) {
-        diag_error("cannot write in '%s': %s%s; free space or change -T", db->dir,
-                   full_reason(error), disk_space_describe(db->dir, 0, space));
+        disk_space_print_full(db->dir, full_reason(error), 0);
     } else {
         bool damaged = strncmp(error, "Corruption", strlen("Corruption")) == 0;
         const char *words = shorten(error, db->dir);

@@ -1,13 +1,14 @@
 /*
- * byte_order.h -- integers as bytes: little-endian as in BAM files, big-endian where memcmp is to
- * order them. All pure; addresses need no alignment. Those that put return the place behind.
+ * byte_order.h -- integers as bytes: little-endian for BAM files, big-endian for keys that memcmp
+ * compares. Addresses need no alignment. Functions that write return the address after what they
+ * wrote. Pure.
  */
 #ifndef ROCKSORT_UTIL_BYTE_ORDER_H
 #define ROCKSORT_UTIL_BYTE_ORDER_H
 
 #include <stdint.h>
 
-/* The lower 32 bits of a value, and all 64, little-endian. */
+/* Write the lower 32 bits of a value, or all 64, little-endian. */
 static inline uint8_t *put_u32(uint8_t *at, uint64_t value)
 {
     at[0] = (uint8_t)value;
@@ -22,7 +23,7 @@ static inline uint8_t *put_u64(uint8_t *at, uint64_t value)
     return put_u32(put_u32(at, value), value >> 32);
 }
 
-/* The lower n_bytes of a value, at most 8, most significant first; and back. */
+/* Write and read the lower n_bytes (at most 8) of a value, most significant byte first. */
 static inline uint8_t *put_big_endian(uint8_t *at, uint64_t value, int n_bytes)
 {
     for (int i = n_bytes - 1; i >= 0; i--) *at++ = (uint8_t)(value >> 8 * i);

@@ -1,9 +1,11 @@
 /*
- * diag.c -- see diag.h. Each message is formatted into one buffer and written with one call, so
- * that messages of different threads and of other programs in a pipeline do not interleave.
+ * diag.c -- see diag.h.
  *
- * The cursor rests at the beginning of the status line, so that what libraries and other programs
- * print begins there, too.
+ * Each message is formatted into one buffer and printed by one call, so that messages of different
+ * threads, and of other programs in a shell pipeline, do not interleave.
+ *
+ * The cursor stays at the beginning of the status line, so that libraries and other programs print
+ * over it.
  */
 #define _GNU_SOURCE             /* fopencookie */
 #include "util/diag.h"
@@ -23,24 +25,23 @@
 
 #define CLEAR_TO_END "\033[K"
 
-enum { MOST_TRIES = 20 };
+enum { MESSAGE_BYTES = 4096, MOST_TRIES = 20 };
 
-static FILE *unguarded;         /* standard error itself; NULL: it is stderr */
+static atomic_bool error_printed, is_damage, quiet, status_ended;
+static char error_text[MESSAGE_BYTES];  /* written by the one thread that prints the error */
+
+static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool status_shown;       /* under status_lock */
+
+static FILE *unguarded;         /* what stderr was before diag_guard_stderr; NULL: it still is */
 
 static FILE *standard_error(void)
 {
     return unguarded ? unguarded : stderr;
 }
 
-static atomic_bool error_printed, is_damage, quiet, status_ended;
-
-static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool status_shown;       /* under it */
-
-static char error_text[4096];   /* of the thread that printed it */
-
-/* Prints to standard error itself. Whoever read it may be gone, and SIGPIPE must not make a failure
-   of a sort whose output is complete: one that this causes is taken back. */
+/* Prints to standard error itself. If that is a pipe whose reader is gone, the SIGPIPE is dropped:
+   it must not end a sort that may still complete its output. */
 static void print_anyway(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void print_anyway(const char *format, ...)
@@ -48,12 +49,12 @@ static void print_anyway(const char *format, ...)
     static const struct timespec no_time;
     sigset_t pipe, before;
     va_list args;
-    int error = errno;          /* of a library that has its words printed and then returns */
+    int error = errno;          /* a library may print first and look at errno afterwards */
     (void)sigemptyset(&pipe);
     (void)sigaddset(&pipe, SIGPIPE);
     (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
     va_start(args, format);
-    /* Nothing useful can be done when standard error itself cannot be written. */
+    /* There is nowhere to report that standard error cannot be written. */
     (void)vfprintf(standard_error(), format, args);
     va_end(args);
     if (!sigismember(&before, SIGPIPE)) (void)sigtimedwait(&pipe, NULL, &no_time);
@@ -74,20 +75,22 @@ static void print_message(const char *kind, const char *text)
 
 #ifdef __GLIBC__
 
-/* Prints a piece of a line without anything that a terminal acts on. */
+enum { PIECE_BYTES = 1024 };
+
+/* Prints a piece of a line, with control characters escaped. */
 static void print_piece(const char *bytes, size_t n, const char *end)
 {
-    char piece[1024], shown[TERMINAL_TEXT_GROWTH * sizeof piece];
+    char piece[PIECE_BYTES], shown[TERMINAL_TEXT_GROWTH * sizeof piece];
     memcpy(piece, bytes, n);
     piece[n] = '\0';
     (void)terminal_text(piece, shown, sizeof shown);
     print_anyway("%s%s", shown, end);
 }
 
-/* What the stream that took the place of stderr does with its buffer. */
+/* Called when the stream that replaces stderr writes its buffer. */
 static ssize_t write_guarded(void *cookie, const char *bytes, size_t n_bytes)
 {
-    enum { MOST = 1000 };
+    enum { MOST = PIECE_BYTES - 1 };
     (void)cookie;
     for (size_t at = 0; at < n_bytes;) {
         const char *newline = memchr(bytes + at, '\n', n_bytes - at);
@@ -105,7 +108,7 @@ void diag_guard_stderr(void)
     cookie_io_functions_t functions = {.write = write_guarded};
     FILE *guarded = unguarded ? NULL : fopencookie(NULL, "w", functions);
     if (!guarded) return;
-    /* By lines, so that those of different threads do not mix. */
+    /* Buffered by lines, so that lines of different threads do not mix. */
     (void)setvbuf(guarded, NULL, _IOLBF, BUFSIZ);
     unguarded = stderr;
     stderr = guarded;
@@ -119,7 +122,7 @@ void diag_guard_stderr(void)
 
 #endif
 
-/* Returns whether the error is the first. */
+/* Returns true if the error is the first, which is printed. */
 static bool print_error(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 static bool print_error(const char *format, va_list args)
@@ -162,7 +165,7 @@ static void print_always(const char *kind, const char *format, va_list args)
 
 static void print_always(const char *kind, const char *format, va_list args)
 {
-    char text[4096];
+    char text[MESSAGE_BYTES];
     if (vsnprintf(text, sizeof text, format, args) >= 0) print_message(kind, text);
 }
 
@@ -236,7 +239,7 @@ const char *diag_error_text(void)
     return error_text[0] ? error_text : NULL;
 }
 
-/* True if standard error would take some bytes at once: somebody may have pressed Ctrl-S. */
+/* True if standard error takes bytes without waiting; it does not after Ctrl-S on a terminal. */
 static bool can_write(void)
 {
     struct pollfd terminal = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -258,7 +261,8 @@ void diag_end_status(void)
 {
     static const char clear[] = "\r" CLEAR_TO_END;
     atomic_store(&status_ended, true);
-    /* Drawing takes no time. A message may have to wait for the terminal; it clears the line. */
+    /* Drawing does not wait. A message may hold the lock while it waits for the terminal, but it
+       erases the line itself. */
     for (int tries = 0; pthread_mutex_trylock(&status_lock) != 0; tries++) {
         if (tries == MOST_TRIES) return;
         (void)usleep(1000);

@@ -1,75 +1,85 @@
 /*
- * diag.h -- messages to the person at the terminal.
+ * diag.h -- messages to the person at the terminal, on standard error.
  *
- * A failing run prints exactly one error message: the first. Several threads may notice the
- * consequences of one fault (a full disk fails the spill, which cancels the reader, ...); what
- * comes after the first message is noise and is dropped. Whoever knows the cause prints; callers
- * only pass -1 on. All functions may be called from any thread.
+ * A run that fails prints exactly one error: the first. One fault can make several threads fail: a
+ * full disk fails the spill, which cancels the reader, and so on. Errors after the first are
+ * dropped. The function that knows the cause prints; its callers only return -1.
  *
- * Below the messages of a terminal there may be a status line, which is drawn anew again and again.
- * A message takes its place; the next status comes below it.
+ * A message is one line. Callers pass names from files as they are: control characters in them are
+ * printed as \xNN (terminal_text.h).
  *
- * A message is one line. Names out of files may hold control characters, which are printed as \xNN
- * (terminal_text.h); callers pass names as they are.
+ * On a terminal, a status line may be the last line; each one replaces the one before. A message
+ * erases it; the next status line is drawn below the message.
+ *
+ * Any thread may call any function that does not say otherwise.
  */
 #ifndef ROCKSORT_UTIL_DIAG_H
 #define ROCKSORT_UTIL_DIAG_H
 
 #include <stdbool.h>
 
-/* Prints "samtools rocksort: MESSAGE" to standard error if no error was printed before. */
+/* ---- errors ---- */
+
+/* Prints "samtools rocksort: MESSAGE" if no error was printed before. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same of temporary data that are not what was written. */
+/* As diag_error, for temporary data that changed after they were written; see diag_is_damage. */
 void diag_damaged(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The errors that can happen anywhere, in the same words everywhere: no memory; and no thread, for
-   what pthread_create or pthread_mutex_init returned. */
+/* The two errors that can happen anywhere have the same words everywhere. */
 void diag_no_memory(void);
+
+/* error: what pthread_create or pthread_mutex_init returned. */
 void diag_no_thread(int error);
 
-/* Prints "samtools rocksort: warning: MESSAGE", unless quiet; any number of times. */
-void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* ---- other messages ---- */
 
-/* Prints "samtools rocksort: MESSAGE", unless quiet; any number of times. */
+/* Print "samtools rocksort: warning: MESSAGE" or "samtools rocksort: MESSAGE", unless quiet. */
+void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, also when quiet: what a failed run leaves, and what can be done with it, belongs to its
-   error. */
+/* As diag_note, but also when quiet: says what a failed run leaves and what can be done with it. */
 void diag_left(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Only errors, and what they leave, are printed from now on. */
+/* ---- what is printed ---- */
+
+/* From now on only errors and diag_left are printed. */
 void diag_set_quiet(void);
 bool diag_is_quiet(void);
 
+/* From now on no error is printed. */
+void diag_silence(void);
+
+/* As at the start: an error is printed again, and the status line is drawn. To be called between
+   runs, while there is no other thread. */
+void diag_renew(void);
+
 /*
- * From now on what libraries print on the stream stderr, htslib above all, which quotes lines of
- * headers, is made fit for a terminal, too. Once, before any other thread is started. (With the GNU
- * C library; elsewhere it does nothing.)
+ * From now on, what libraries print on the stream stderr is made safe for a terminal, too: htslib
+ * quotes lines of headers. To be called once, before any other thread is started. Needs the GNU C
+ * library; does nothing elsewhere.
  */
 void diag_guard_stderr(void);
 
-/* As at the start: an error is printed again, and the status line is drawn. Between runs, when no
-   other thread is left. */
-void diag_renew(void);
+/* ---- which error there was ---- */
 
-/* No more errors are printed from now on. */
-void diag_silence(void);
-
-/* True once diag_error was called. */
+/* True if there was an error, or diag_silence was called. */
 bool diag_failed(void);
 
-/* True if the error that was printed is one of damaged temporary data. */
+/* True if the error was printed by diag_damaged. */
 bool diag_is_damage(void);
 
-/* The error that was printed, or NULL. Only when no other thread can fail any more. */
+/* Returns the error, or NULL. To be called only when no other thread can fail any more. */
 const char *diag_error_text(void);
 
-/* Draws the status line, which fits into a line of the terminal that standard error is. A terminal
-   that takes no bytes at the moment is not waited for. */
+/* ---- the status line ---- */
+
+/* Draws a line, which must fit into one line of the terminal. Does not wait for a terminal that
+   takes no bytes: then nothing is drawn. */
 void diag_status(const char *line);
 
-/* Removes it; none is drawn any more. Waits for nobody. */
+/* Erases the status line; from now on none is drawn. Waits for another thread's message for 20 ms
+   at most. */
 void diag_end_status(void);
 
 #endif

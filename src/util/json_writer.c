@@ -1,43 +1,21 @@
-/* json_writer.c -- see json_writer.h. */
+/* json_writer.c -- see json_writer.h. Results of stdio are not looked at here: the stream remembers
+   its errors, and the caller asks once, at the end. */
 #include "util/json_writer.h"
+
+#include "util/terminal_text.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 
-/* Errors of the stream are sticky: whoever closes it looks once. */
-
 void json_start(struct json_writer *json, FILE *to)
 {
     *json = (struct json_writer){.to = to};
 }
 
-/* Bytes of the valid UTF-8 sequence at text, 0 if there is none: RFC 3629, without surrogates and
-   overlong forms. */
-static size_t utf8_bytes(const unsigned char *text)
-{
-    static const struct {
-        unsigned char first, last;      /* of the first byte */
-        unsigned char low, high;        /* of the second; those behind it are 0x80 to 0xbf */
-        size_t n_bytes;
-    } forms[] = {
-        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (text[0] < forms[i].first || text[0] > forms[i].last) continue;
-        if (forms[i].n_bytes == 1) return 1;
-        if (text[1] < forms[i].low || text[1] > forms[i].high) return 0;
-        for (size_t k = 2; k < forms[i].n_bytes; k++)   /* the end of the text is none of these */
-            if (text[k] < 0x80 || text[k] > 0xbf) return 0;
-        return forms[i].n_bytes;
-    }
-    return 0;
-}
-
-static void write_escaped(FILE *to, unsigned char c)
+/* Writes an ASCII character within quotes. */
+static void write_escaped(FILE *to, char c)
 {
     switch (c) {
     case '"': (void)fputs("\\\"", to); break;
@@ -46,7 +24,7 @@ static void write_escaped(FILE *to, unsigned char c)
     case '\t': (void)fputs("\\t", to); break;
     default:
         if (c < 0x20 || c == 0x7f)
-            (void)fprintf(to, "\\u%04x", c);
+            (void)fprintf(to, "\\u%04x", (unsigned)c);
         else
             (void)fputc(c, to);
     }
@@ -55,15 +33,16 @@ static void write_escaped(FILE *to, unsigned char c)
 static void write_text(FILE *to, const char *text)
 {
     (void)fputc('"', to);
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        size_t n = utf8_bytes(at);
+    while (*text) {
+        uint32_t character;
+        size_t n = utf8_decode(text, &character);
         if (n == 1)
-            write_escaped(to, *at);
+            write_escaped(to, *text);
         else if (n > 1)
-            (void)fwrite(at, 1, n, to);
+            (void)fwrite(text, 1, n, to);
         else
             (void)fputs("\\ufffd", to);
-        at += n > 0 ? n : 1;
+        text += n > 0 ? n : 1;
     }
     (void)fputc('"', to);
 }
@@ -73,7 +52,7 @@ static void new_line(const struct json_writer *json)
     (void)fprintf(json->to, "\n%*s", (int)(2 * json->depth), "");
 }
 
-/* What stands before a value: comma, line, name. */
+/* Writes what stands before a value: comma, new line, name. */
 static void begin_value(struct json_writer *json, const char *name, bool is_container)
 {
     if (json->depth == 0) return;
@@ -154,8 +133,8 @@ void json_number(struct json_writer *json, const char *name, double value)
         return;
     }
     begin_value(json, name, false);
-    /* The locale is that of C: nobody calls setlocale. Nanoseconds of a second, microseconds of an
-       hour. */
+    /* The decimal point is a point, since nobody calls setlocale. Nine digits show nanoseconds
+       within a second and ten microseconds within an hour. */
     (void)fprintf(json->to, "%.9g", value);
 }
 

@@ -1,13 +1,15 @@
 /*
- * json_writer.h -- writes JSON (RFC 8259) to a stream: objects a member a line, arrays of plain
- * values in one line.
+ * json_writer.h -- writes JSON (RFC 8259) to a stream. Each member of an object is on its own line;
+ * an array of plain values is on one line.
  *
- * Order of calls: start; one top-level value; ferror of the stream says whether all was written.
- * Members of objects have a name; elements of arrays, and the top-level value, have none (NULL).
- * What is begun must be ended, innermost first.
+ * Order of calls: json_start; one value, mostly an object with its contents; then the caller asks
+ * ferror(stream) whether all was written. What is begun must be ended, innermost first. Members of
+ * objects have a name; elements of arrays, and the outermost value, have none (NULL).
  *
- * Texts may hold any bytes: what is no UTF-8 becomes U+FFFD, as in names of files, since JSON
- * cannot hold it. Numbers that are not finite become null.
+ * Texts may hold any bytes, since they may be names of files: bytes that are not UTF-8 become
+ * U+FFFD. A number that is not finite becomes null.
+ *
+ * The caller owns the stream. One thread at a time.
  */
 #ifndef ROCKSORT_UTIL_JSON_WRITER_H
 #define ROCKSORT_UTIL_JSON_WRITER_H
@@ -20,10 +22,10 @@ enum { JSON_MOST_DEPTH = 16 };
 
 struct json_writer {
     FILE *to;
-    unsigned depth;             /* containers that are open, at most JSON_MOST_DEPTH */
+    unsigned depth;             /* open objects and arrays, at most JSON_MOST_DEPTH */
     struct {
         bool is_array;
-        bool has_lines;         /* its values stand on lines of their own */
+        bool has_lines;         /* each of its values is on its own line */
         unsigned n;             /* values so far */
     } open[JSON_MOST_DEPTH];
 };

@@ -1,4 +1,4 @@
-/* monotonic.h -- seconds of clocks that only go forward, for measuring durations. */
+/* monotonic.h -- clocks that are never set back, in seconds, to measure durations. Any thread. */
 #ifndef ROCKSORT_UTIL_MONOTONIC_H
 #define ROCKSORT_UTIL_MONOTONIC_H
 
@@ -11,7 +11,7 @@ static inline double monotonic_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* CPU time of the calling thread. */
+/* CPU time that the calling thread has used. */
 static inline double thread_cpu_seconds(void)
 {
     struct timespec now;

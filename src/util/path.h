@@ -1,16 +1,17 @@
 /*
- * path.h -- the directory that a path is in, by its text alone: links are not followed.
+ * path.h -- the directory that a path is in, from its text alone: links are not followed. Any
+ * thread.
  */
 #ifndef ROCKSORT_UTIL_PATH_H
 #define ROCKSORT_UTIL_PATH_H
 
 #include <stdbool.h>
 
-/* Cuts off the last part of a path, in place; false if there is none to be cut off: of "/", and of
-   a name without directory. */
+/* Removes the last part of a path, in place. Returns false, and changes nothing, if the path is "/"
+   or a name without a directory. */
 bool path_go_up(char *path);
 
-/* The directory, to be freed, "." for a name without one; NULL without memory. */
+/* Returns the directory of a path, "." for a name without one. The caller frees it. */
 char *path_parent(const char *path);
 
 #endif

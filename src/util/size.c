@@ -1,7 +1,9 @@
 /* size.c -- see size.h. */
 #include "util/size.h"
 
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 int size_parse(const char *text, uint64_t *n_bytes)
@@ -25,4 +27,20 @@ int size_parse(const char *text, uint64_t *n_bytes)
     }
     *n_bytes = value;
     return 0;
+}
+
+const char *size_format(uint64_t n_bytes, char text[SIZE_TEXT_BYTES])
+{
+    static const struct {
+        double bytes;
+        const char *name;
+    } units[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if ((double)n_bytes < units[i].bytes) continue;
+        (void)snprintf(text, SIZE_TEXT_BYTES, "%.1f %s", (double)n_bytes / units[i].bytes,
+                       units[i].name);
+        return text;
+    }
+    (void)snprintf(text, SIZE_TEXT_BYTES, "%" PRIu64 " bytes", n_bytes);
+    return text;
 }

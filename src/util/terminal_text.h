@@ -1,10 +1,10 @@
 /*
- * terminal_text.h -- text that may hold anything, made fit for a terminal and a log.
+ * terminal_text.h -- makes any text safe to print on a terminal and in a log; and reads UTF-8.
  *
- * Messages print read names, tags of headers and file names. Whoever wrote these may have put
- * control characters into them: an escape sequence that clears the screen, or a newline and what
- * looks like another message. Printable ASCII and UTF-8 stay as they are; every byte of anything
- * else becomes \xNN. A backslash stays, so that the text is for reading, not for reading back.
+ * Messages quote read names, tags of headers and file names. These may hold control characters: an
+ * escape sequence that clears the screen, or a newline followed by what looks like another message.
+ * Printable ASCII and UTF-8 stay as they are; every other byte becomes \xNN. A backslash is not
+ * escaped, so the result is for people to read; the original cannot be recovered from it.
  *
  * Pure; any thread.
  */
@@ -12,13 +12,21 @@
 #define ROCKSORT_UTIL_TERMINAL_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-enum { TERMINAL_TEXT_GROWTH = 4 };      /* a byte becomes so many at most */
+enum { TERMINAL_TEXT_GROWTH = 4 };      /* one byte becomes at most this many */
 
 /*
  * Writes the text, up to its NUL, to out, which has room_bytes (at least 1), and ends it with a
- * NUL. Stops before what does not fit. Returns the length without the NUL.
+ * NUL. Stops before the first character that does not fit. Returns the length without the NUL.
  */
 size_t terminal_text(const char *text, char *out, size_t room_bytes);
+
+/*
+ * Reads the UTF-8 character at `at`, in a text that ends with a NUL. Returns its number of bytes, 1
+ * to 4, or 0 if there is none: a NUL, or bytes that RFC 3629 does not allow (cut short, longer than
+ * necessary, a surrogate, above U+10FFFF).
+ */
+size_t utf8_decode(const char *at, uint32_t *character);
 
 #endif

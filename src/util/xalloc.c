@@ -10,27 +10,28 @@
 #include <string.h>
 #include <unistd.h>
 
-static void (*clean_end)(void);
+static void (*on_failure)(void);
 
-void xalloc_on_failure(void (*end)(void))
+void xalloc_on_failure(void (*clean_up)(void))
 {
-    clean_end = end;
+    on_failure = clean_up;
 }
 
-/* exit() would run what other threads may be using; nothing of ours waits in a stdio buffer. */
+/* _exit, because exit would destroy objects of libraries that other threads still use. Standard
+   error has no buffer, and other output is not needed. */
 static _Noreturn void end_without_memory(void)
 {
-    if (clean_end) clean_end();
+    if (on_failure) on_failure();
     diag_no_memory();
     _exit(EXIT_FAILURE);
 }
 
-void xalloc_require(bool was_had)
+void xalloc_require(bool had_memory)
 {
-    if (!was_had) end_without_memory();
+    if (!had_memory) end_without_memory();
 }
 
-/* malloc(0) may return NULL, which is no failure. */
+/* malloc(0) may return NULL without a failure, so 1 byte is asked for. */
 void *xmalloc(size_t n_bytes)
 {
     void *mem = malloc(n_bytes ? n_bytes : 1);
@@ -72,7 +73,7 @@ char *xasprintf(const char *format, ...)
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    /* It fails only for wide characters and for texts of 2 GiB; no format of ours has either. */
+    /* vsnprintf fails only for wide characters and texts of 2 GiB; no format of ours has either. */
     xalloc_require(n >= 0);
     char *text = xmalloc((size_t)n + 1);
     (void)vsnprintf(text, (size_t)n + 1, format, again);
@@ -85,7 +86,7 @@ void xgrow(void *array, size_t *room, size_t n, size_t some_more, size_t item_by
     if (n <= *room) return;
     size_t most = SIZE_MAX / item_bytes;
     xalloc_require(n <= most && some_more <= most - n);
-    /* A pointer of whatever type. */
+    /* memcpy, because the pointer may be of any type. */
     void *items;
     memcpy(&items, array, sizeof items);
     items = xrealloc(items, (n + some_more) * item_bytes);

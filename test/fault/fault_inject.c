@@ -1,30 +1,32 @@
 /*
- * fault_inject.c -- a library that is preloaded into a test's rocksort and makes system calls fail.
+ * fault_inject.c -- a library that tests preload into rocksort to make system calls fail.
  *
  *     FAULT='KIND:N:ACTION[:PART][,...]'    pwrite:3:ENOSPC    malloc:100+:ENOMEM
  *                                           pread:7:flip:.sst  open:1:term:.tmp,rmdir:1:500ms
- *     FAULT_REPORT=FILE                     calls of each kind, and of those that each fault counts,
- *                                           written when main returns
+ *     FAULT_REPORT=FILE                     when main returns, the number of calls of each kind,
+ *                                           and of the calls that each fault counted, is written
+ *                                           there
  *
- * KIND is a function below. N is the number of the call, from 1; N+ that and all that follow. With
- * PART only those calls count whose path has the part in it (of descriptors, the path that /proc
- * tells, behind "dir:" if it is a directory). ACTION is
- *     an errno       the call fails with it (malloc and its like return NULL, whatever it is)
- *     short          reads and writes do half of what they were asked for
- *     skip           the call is not made, and is said to have worked: fsync and its like
- *     flip           one bit of what is read, or of what LZ4 decompresses, is changed
- *     swap           the first two records that LZ4 decompresses change places
- *     term           SIGTERM is sent to the process, and the call made 200 ms later
- *     kill           likewise SIGKILL, at once
+ * KIND is one of the functions below. N is the number of a call, from 1; N+ means that call and all
+ * after it. With PART only the calls count whose path contains the part. The path of a descriptor
+ * is the one that /proc shows, with "dir:" before it if it is a directory. ACTION is one of
+ *     an errno       the call fails with it (malloc and the like return NULL)
+ *     short          a read or write does half of what it was asked for
+ *     skip           the call is not made, but reports success: for fsync and fdatasync
+ *     flip           one bit of what was read, or of what LZ4 decompressed, is changed
+ *     swap           the first two records that LZ4 decompressed change places
+ *     term           the process gets SIGTERM; the call is made 200 ms later
+ *     kill           the process gets SIGKILL
  *     500ms          the call is made so much later
  *
- * FAULT_SYNCED=FOLDER: what a power failure would leave is put there whenever something is synced:
- * of a file its bytes, in f-KEY; of a directory, in d-KEY, a line "f-KEY NAME" or "d-KEY NAME" for
- * each name in it. KEY is the number of the inode and when it was made.
+ * FAULT_SYNCED=FOLDER: shows what a power failure would leave. Whenever a file or directory is
+ * synced, its state is written to the folder: the bytes of a file to f-KEY; for each name in a
+ * directory a line "f-KEY NAME" or "d-KEY NAME" to d-KEY. KEY is made of the number of the inode
+ * and the time of its creation.
  *
- * Calls are counted in the whole process, of C, of RocksDB and of htslib, but only while main runs
- * and only in programs whose name begins with `samtools`. Calls within the C library (what fopen
- * does, say) are not seen, but fopen itself is.
+ * Calls of the program, of RocksDB and of htslib are counted in the whole process, but only while
+ * main runs, and only in programs whose name begins with `samtools`. Calls that the C library makes
+ * itself, such as those within fopen, are not seen; but fopen is.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -175,7 +177,7 @@ static void write_report(void)
     (void)fclose(file);
 }
 
-/* ---- striking ---- */
+/* ---- applying a fault ---- */
 
 static int (*real_fstat)(int fd, struct stat *st);
 
@@ -201,7 +203,7 @@ static bool has_part(const struct fault *fault, const char *path, int fd)
     return strstr(target, fault->part) != NULL;
 }
 
-/* A pipe has no disk behind it. */
+/* True for an error of a disk in a call that writes to a pipe. */
 static bool cannot_happen(const struct fault *fault, int fd)
 {
     struct stat st;
@@ -210,7 +212,8 @@ static bool cannot_happen(const struct fault *fault, int fd)
            S_ISFIFO(st.st_mode);
 }
 
-/* Counts a call. Returns what is to happen to it, or NULL: nothing, or it has happened already. */
+/* Counts a call. Returns the fault that the caller must apply, or NULL if there is none or if it
+   is done already. */
 static const struct fault *strike(enum kind kind, const char *path, int fd)
 {
     if (!atomic_load_explicit(&armed, memory_order_relaxed)) return NULL;
@@ -234,7 +237,7 @@ static const struct fault *strike(enum kind kind, const char *path, int fd)
     return NULL;
 }
 
-/* True if the call is to fail; errno is set then. */
+/* Returns true, with errno set, if the call must fail. */
 static bool fails(enum kind kind, const char *path, int fd)
 {
     const struct fault *fault = strike(kind, path, fd);
@@ -249,7 +252,7 @@ static bool fails(enum kind kind, const char *path, int fd)
         if (!REAL(name)) *(void **)&REAL(name) = dlsym(RTLD_NEXT, #name);                          \
     } while (0)
 
-/* Calls that only fail or do not. */
+/* Calls that know no other fault than failing. */
 #define PLAIN(result, failed, name, parameters, arguments, path, fd)                               \
     static result (*REAL(name)) parameters;                                                        \
     result name parameters                                                                         \
@@ -259,7 +262,7 @@ static bool fails(enum kind kind, const char *path, int fd)
         return REAL(name) arguments;                                                               \
     }
 
-/* Those that return an error number. */
+/* Calls that return their error and leave errno as it is. */
 #define NUMBERED(name, parameters, arguments, fd)                                                  \
     static int(*REAL(name)) parameters;                                                            \
     int name parameters                                                                            \
@@ -306,7 +309,7 @@ NUMBERED(pthread_create,
 
 /* ---- what a power failure leaves ---- */
 
-/* The name under which a file or directory is remembered. */
+/* Makes the name f-KEY or d-KEY of a file or directory. */
 static void name_synced(int dir, const char *path, char *name, size_t room)
 {
     struct statx st = {0};
@@ -362,7 +365,7 @@ static void remember_synced(int fd)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* Calls that may also be left out. */
+/* Calls that may also be skipped. */
 #define SYNC(name)                                                                                 \
     static int (*REAL(name))(int fd);                                                              \
     int name(int fd)                                                                               \
@@ -379,7 +382,7 @@ static void remember_synced(int fd)
 SYNC(fsync)
 SYNC(fdatasync)
 
-/* The descriptor is closed all the same: Linux does so, too. */
+/* A close that fails closes the descriptor all the same, as it does on Linux. */
 static int (*REAL(close))(int fd);
 
 int close(int fd)
@@ -461,7 +464,7 @@ WRITER(write, (int fd, const void *bytes, size_t n), (fd, bytes, n))
 WRITER(pwrite, (int fd, const void *bytes, size_t n, off_t at), (fd, bytes, n, at))
 PLAIN(ssize_t, -1, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n), NULL, fd)
 
-/* Exchanges the first two BAM records. */
+/* Swaps the first two BAM records. */
 static void swap_records(uint8_t *bytes, int n_bytes)
 {
     uint32_t first = 0, second = 0;
@@ -478,7 +481,7 @@ static void swap_records(uint8_t *bytes, int n_bytes)
     memcpy(bytes + second, copy, first);
 }
 
-/* What is changed here has passed all checksums of what was stored. */
+/* Data that are changed here have passed the checksums of the databases. */
 static int (*REAL(LZ4_decompress_safe))(const char *from, char *to, int n_from, int room);
 int LZ4_decompress_safe(const char *from, char *to, int n_from, int room);
 
@@ -494,7 +497,7 @@ int LZ4_decompress_safe(const char *from, char *to, int n_from, int room)
 
 /* ---- memory ---- */
 
-/* What the dynamic linker asks for while the real functions are looked up; never given back. */
+/* Memory for the dynamic linker while it looks for the real functions; never freed. */
 static char early[1 << 16];
 static size_t early_used;
 
@@ -520,7 +523,7 @@ static bool find_allocator(void)
 {
     static atomic_flag looking = ATOMIC_FLAG_INIT;
     if (REAL(free)) return true;
-    /* A second call comes from within the first: the program has one thread so far. */
+    /* There is only one thread so far, so a second call comes from within the first. */
     if (atomic_flag_test_and_set(&looking)) return false;
     FIND(malloc);
     FIND(calloc);
@@ -566,7 +569,7 @@ static int watched_main(int argc, char **argv, char **environment)
 {
     const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
     if (strncmp(name, "samtools", 8) != 0) return real_main(argc, argv, environment);
-    *(void **)&real_fstat = dlsym(RTLD_NEXT, "fstat");
+    FIND(fstat);
     read_settings();
     atomic_store(&armed, true);
     int status = real_main(argc, argv, environment);
@@ -575,6 +578,8 @@ static int watched_main(int argc, char **argv, char **environment)
     return status;
 }
 
+static int (*REAL(__libc_start_main))(int (*)(int, char **, char **), int, char **,
+                                      void (*)(void), void (*)(void), void (*)(void), void *);
 int __libc_start_main(int (*main_function)(int, char **, char **), int argc, char **argv,
                       void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
                       void *stack_end);
@@ -583,9 +588,7 @@ int __libc_start_main(int (*main_function)(int, char **, char **), int argc, cha
                       void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
                       void *stack_end)
 {
-    int (*start)(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
-                 void (*)(void), void *);
-    *(void **)&start = dlsym(RTLD_NEXT, "__libc_start_main");
+    FIND(__libc_start_main);
     real_main = main_function;
-    return start(watched_main, argc, argv, init, fini, rtld_fini, stack_end);
+    return REAL(__libc_start_main)(watched_main, argc, argv, init, fini, rtld_fini, stack_end);
 }

@@ -1,7 +1,9 @@
 /*
- * fuzz_diag.c -- how a fuzz target begins, and messages (diag.h) in it: written out, so that a
- * format that does not fit its arguments shows, and counted. The program's own prints its first
- * error only, once and for all; a target runs millions of times. htslib says nothing.
+ * fuzz_diag.c -- begins a fuzz target, and takes the place of util/diag.c in it.
+ *
+ * diag.c prints the first error only, but a target runs millions of times. Here each message is
+ * formatted, so that a format that does not fit its arguments is found, and each error is counted.
+ * htslib prints nothing.
  */
 #include "fuzz_input.h"
 
@@ -25,7 +27,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* A message as diag.c prints it: one line that no terminal acts on. */
+/* Formats a message as diag.c does, and checks that it has no control characters. */
 static void format_message(char text[4096], const char *format, va_list args)
 {
     char plain[4096], shown[TERMINAL_TEXT_GROWTH * sizeof plain];
@@ -96,7 +98,6 @@ bool diag_is_quiet(void)
     return false;
 }
 
-/* There is no terminal. */
 void diag_status(const char *line)
 {
     (void)line;
@@ -106,7 +107,6 @@ void diag_end_status(void)
 {
 }
 
-/* Every error is counted here. */
 void diag_renew(void)
 {
 }
@@ -116,7 +116,6 @@ bool diag_failed(void)
     return fuzz_n_errors() > 0;
 }
 
-/* No target reads what a failed sort leaves. */
 bool diag_is_damage(void)
 {
     return false;

@@ -1,19 +1,23 @@
 /*
- * fork-server.c -- runs `samtools rocksort` again and again without loading it anew: for tests that
- * run it on thousands of files. Each run is a child of its own, forked before anything has
- * happened, so that it is as if it had just been started; it ends in the normal way, with all that
- * sanitizers do at the end of a program.
+ * fork-server.c -- runs `samtools rocksort` many times without loading the program again, for tests
+ * that run it on thousands of files. Each run is a child process, forked before anything else has
+ * happened, so that it is like a program that was just started. The child ends as usual, with
+ * everything that sanitizers do at the end of a program.
  *
- * On standard input come requests, on standard output go answers, one for each, until the input
- * ends. All numbers are 32 bits as they are in memory. A request is the number of its strings, then
- * each string as its length and bytes:
- *     limit in seconds; NAME=VALUE to be set in the environment, any number of them; "--"; argv
- * An answer is: wait status; 1 if the limit was exceeded, and the child killed, else 0; peak
- * resident memory in KiB; length of what was written to standard error, of which the first
- * MAX_ERROR_BYTES are kept; these bytes. Standard input and output of the child are /dev/null.
+ * Requests come on standard input; for each an answer goes to standard output; it ends with its
+ * input. All numbers are 32 bits, in the byte order of the machine. A request is the number of its
+ * strings, then each string as its length and its bytes. The strings are
+ *     time limit in seconds; any number of NAME=VALUE to set in the environment; "--"; argv
+ * An answer is
+ *     wait status; 1 if the child was killed at the time limit, otherwise 0; peak resident memory
+ *     in KiB; number of bytes that follow: what the child wrote to standard error, at most
+ *     MAX_ERROR_BYTES of it; these bytes
+ * Standard input and standard output of the child are /dev/null.
  */
 #define _GNU_SOURCE
 #include "command/bam_rocksort.h"
+#include "util/monotonic.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +30,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_STRINGS = 64, MAX_STRING_BYTES = 1 << 16, MAX_ERROR_BYTES = 1 << 16 };
@@ -75,8 +78,7 @@ static bool read_request(struct request *request)
     if (request->n > MAX_STRINGS) fail("too many strings");
     for (uint32_t i = 0; i < request->n; i++) {
         if (!read_all(&n_bytes, sizeof n_bytes) || n_bytes > MAX_STRING_BYTES) fail("bad request");
-        char *string = malloc(n_bytes + 1);
-        if (!string) fail("no memory");
+        char *string = xmalloc((size_t)n_bytes + 1);
         if (n_bytes > 0 && !read_all(string, n_bytes)) fail("bad request");
         string[n_bytes] = '\0';
         request->strings[i] = string;
@@ -85,7 +87,7 @@ static bool read_request(struct request *request)
     return true;
 }
 
-/* The child: never returns. */
+/* Runs in the child; does not return. */
 static void run(const struct request *request, int error_fd)
 {
     uint32_t i = 1;
@@ -105,20 +107,13 @@ static void run(const struct request *request, int error_fd)
     exit(main_rocksort((int)(request->n - i), (char **)(uintptr_t)&request->strings[i]));
 }
 
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Reads what the child writes until it closes its end or the time is up, then kills it. */
+/* Reads what the child writes until it closes its end; kills it when the time is up. */
 static void read_errors(int fd, pid_t child, double limit_s, char *errors, struct answer *answer)
 {
-    double end = now() + limit_s;
+    double end = monotonic_seconds() + limit_s;
     char beyond[4096];
     for (;;) {
-        double left = end - now();
+        double left = end - monotonic_seconds();
         struct pollfd waiting = {.fd = fd, .events = POLLIN};
         if (left <= 0 || poll(&waiting, 1, (int)(1000 * left) + 1) == 0) {
             answer->timed_out = 1;

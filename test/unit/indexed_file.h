@@ -1,6 +1,6 @@
 /*
- * indexed_file.h -- random sorted records, written to a file as the program writes segments, and
- * our indexes made on the way. For test_bam_index.c.
+ * indexed_file.h -- for test_bam_index.c: makes random sorted records, writes them to a file in
+ * segments, as the program does, and makes our indexes of that file.
  */
 #ifndef ROCKSORT_TEST_INDEXED_FILE_H
 #define ROCKSORT_TEST_INDEXED_FILE_H
@@ -21,7 +21,7 @@ struct record {
     int32_t tid, pos;
     int64_t end;
     uint32_t flag;
-    size_t number;              /* also its name */
+    size_t number;              /* its name is this number */
 };
 
 struct records {
@@ -29,16 +29,16 @@ struct records {
     size_t n;
 };
 
-/* What a test wants. */
+/* How a test wants its file. */
 struct plan {
     size_t n_records;
     size_t unplaced_in;         /* one record in so many has no reference; 0: none */
-    int64_t span;               /* bases that positions are taken from; 0: the whole reference */
-    size_t gap;                 /* of operations that skip; a limit, like the next */
-    size_t l_seq;
-    size_t segment_records;     /* on average; 1: always */
+    int64_t span;               /* positions lie in so many bases; 0: in the whole reference */
+    size_t gap;                 /* most bases that an operation skips */
+    size_t l_seq;               /* most bases of a read */
+    size_t segment_records;     /* records of a segment on average; 1: exactly one */
     size_t payload_bytes;       /* of a block */
-    bool straddle;              /* fills blocks to the last byte, whatever record is there */
+    bool straddle;              /* records may continue in the next block */
     bool as_text;               /* SAM, not BAM */
     int level;
     size_t n_queries;
@@ -48,10 +48,10 @@ static const struct plan small_plan = {.n_records = 300, .unplaced_in = 20, .gap
                                        .l_seq = 300, .segment_records = 20, .level = 1,
                                        .payload_bytes = BGZF_PAYLOAD_BYTES, .n_queries = 60};
 
-struct kind {                   /* of index */
+struct kind {                   /* a kind of index */
     enum bam_index_format format;
-    int min_shift;              /* as sam_index_build3 takes it */
-    const char *ours, *theirs;  /* files */
+    int min_shift;              /* for sam_index_build3 */
+    const char *ours, *theirs;  /* file of our index, file of htslib's */
 };
 
 static const struct kind kinds[2] = {{BAM_INDEX_BAI, 0, "ours.bai", "theirs.bai"},
@@ -72,7 +72,7 @@ static int leave_indexed_place(void **state)
 
 /* ---- making records ---- */
 
-/* References c0, c1, ...; of the lengths given the last is that of all others, too. */
+/* References c0, c1, ...: the last of the given lengths is that of all further references, too. */
 static sam_hdr_t *make_header(const int64_t *lengths, size_t n_lengths, size_t n_refs)
 {
     kstring_t text = {0};
@@ -87,7 +87,8 @@ static sam_hdr_t *make_header(const int64_t *lengths, size_t n_lengths, size_t n
     return header;
 }
 
-/* Writes the operations: the first matches the read, others skip. Returns the bases covered. */
+/* Writes the CIGAR: the first operation matches the read, the others skip. Returns the number of
+   bases covered. */
 static int64_t put_operations(struct rng *rng, const struct plan *plan, uint8_t *ops,
                               const struct record_fields *fields, int64_t left)
 {
@@ -113,7 +114,7 @@ static void make_record(struct rng *rng, const struct plan *plan, int64_t left, 
     fields.l_seq = (int32_t)rng_below(rng, plan->l_seq + 1);
     if (fields.l_seq > left) fields.l_seq = (int32_t)left;
     fields.n_cigar = (uint32_t)rng_below(rng, 4);
-    /* In SAM, htslib takes a read without CIGAR for unmapped. */
+    /* When htslib reads SAM, it makes a read without a CIGAR unmapped. */
     if (plan->as_text && fields.n_cigar == 0) r->flag = fields.flag = BAM_FUNMAP;
     r->n_bytes = record_size(&fields);
     r->bytes = test_alloc(r->n_bytes);
@@ -123,7 +124,7 @@ static void make_record(struct rng *rng, const struct plan *plan, int64_t left, 
     r->end = r->pos + covered;
 }
 
-/* Returns the bases that are left of the reference there. */
+/* Chooses reference and position. Returns how many bases of the reference follow. */
 static int64_t choose_place(struct rng *rng, const struct plan *plan, const sam_hdr_t *header,
                             struct record *r)
 {
@@ -138,9 +139,10 @@ static int64_t choose_place(struct rng *rng, const struct plan *plan, const sam_
     int64_t length = sam_hdr_tid2len(header, r->tid);
     int64_t span = plan->span && plan->span < length ? plan->span : length;
     int64_t pos = (int64_t)rng_below(rng, (size_t)span);
-    if (rng_one_in(rng, 2)) pos >>= rng_below(rng, 20);         /* denser to the left */
+    if (rng_one_in(rng, 2)) pos >>= rng_below(rng, 20);         /* more at the left end */
     if (rng_one_in(rng, 4)) pos += length - span;
-    /* No second one on a reference: htslib 1.16 to 1.24 takes it for unsorted. */
+    /* One such record a reference: with a second one htslib 1.16 to 1.24 says the file is not
+       sorted. */
     if (!plan->as_text && r->number == (size_t)r->tid + 3) pos = -1;
     r->pos = (int32_t)pos;
     return length - pos;
@@ -187,7 +189,7 @@ struct output {
     uint8_t payload[BGZF_PAYLOAD_BYTES];
     size_t n_payload;
     kstring_t segment;
-    struct bam_index *indexes[2];       /* of the kinds; NULL: impossible for these references */
+    struct bam_index *indexes[2];       /* one of each kind; NULL: the references are too long */
     struct bam_index_part parts[2];
 };
 
@@ -264,7 +266,7 @@ static void add_u32(struct output *out, size_t value)
     (void)add_bytes(out, bytes, 4);
 }
 
-/* The header in blocks of its own, before the first segment. */
+/* Writes the header, in blocks of its own, before the first segment. */
 static void write_header(struct output *out)
 {
     const char *text = sam_hdr_str(out->header);
@@ -285,7 +287,7 @@ static void write_header(struct output *out)
     end_segment(out);
 }
 
-/* The raw record, or its line. */
+/* Returns the raw record, or its line of SAM. */
 static const void *record_in_file(const struct output *out, const struct record *r,
                                   kstring_t *line, size_t *n_bytes)
 {
@@ -332,7 +334,7 @@ static void write_file(struct rng *rng, const struct plan *plan, const struct re
             if (out->indexes[k])
                 assert_int_equal(bam_index_part_add(&out->parts[k], rec, begin), 0);
         if (rng_one_in(rng, plan->segment_records)) end_segment(out);
-        if (rng_one_in(rng, 4 * plan->segment_records)) end_segment(out);       /* no records */
+        if (rng_one_in(rng, 4 * plan->segment_records)) end_segment(out);       /* an empty one */
     }
     end_segment(out);
     close_output(out);

@@ -1,13 +1,12 @@
 /*
- * random_records.h -- what the unit tests share: reproducible random numbers, checks that name the
- * seed, and raw BAM records made field by field.
+ * random_records.h -- shared by all unit tests: random numbers that can be repeated, checks that
+ * print the seed, and raw BAM records made field by field.
  *
- * Each test starts its own generator with rng_start and a seed of its own, so that tests do not
- * depend on their order. ROCKSORT_TEST_SEED=N in the environment is added to every seed: it repeats
- * nothing by itself but lets one look for trouble with other numbers. The seed that a failed check
- * prints contains it.
+ * Each test starts its own generator with rng_start and a seed of its own, so that the result does
+ * not depend on the order of the tests. ROCKSORT_TEST_SEED=N in the environment is added to every
+ * seed, to test with other numbers. The seed that a failed check prints is the sum.
  *
- * Records are laid out here from the SAM specification, not with the program's own functions.
+ * Records are laid out by the SAM specification, without the program's own functions.
  */
 #ifndef ROCKSORT_TEST_RANDOM_RECORDS_H
 #define ROCKSORT_TEST_RANDOM_RECORDS_H
@@ -47,7 +46,7 @@ static inline uint64_t rng_next(struct rng *rng)
     return z ^ z >> 31;
 }
 
-/* 0 .. n - 1; the slight bias of the remainder does no harm here. */
+/* A number from 0 to n - 1. The slight bias of the remainder does no harm here. */
 static inline size_t rng_below(struct rng *rng, size_t n)
 {
     return (size_t)(rng_next(rng) % n);
@@ -69,7 +68,7 @@ static inline void rng_fill_compressible(struct rng *rng, uint8_t *out, size_t n
     for (size_t i = 0; i < n; i++) out[i] = (uint8_t)"ACGT"[rng_below(rng, 4)];
 }
 
-/* Like assert_true, but the message has the seed with which to repeat the failure. */
+/* Like assert_true, but prints the seed that repeats the failure. */
 #define CHECK(rng, condition)                                                                  \
     do {                                                                                       \
         if (!(condition))                                                                      \
@@ -77,7 +76,7 @@ static inline void rng_fill_compressible(struct rng *rng, uint8_t *out, size_t n
                      (rng)->seed);                                                             \
     } while (0)
 
-/* Exactly n bytes (1 for 0), so that AddressSanitizer sees every byte too many. */
+/* Exactly n bytes (1 for 0), so that AddressSanitizer sees an access to the next byte. */
 static inline void *test_alloc(size_t n)
 {
     void *mem = malloc(n ? n : 1);
@@ -105,7 +104,7 @@ struct record_fields {
     uint32_t flag;
     uint32_t n_cigar;
     int32_t l_seq;
-    size_t tag_bytes;           /* bytes behind the qualities */
+    size_t tag_bytes;           /* after the qualities */
 };
 
 static inline size_t record_size(const struct record_fields *f)
@@ -116,9 +115,9 @@ static inline size_t record_size(const struct record_fields *f)
 }
 
 /*
- * Writes a record whose fields agree with each other: the first operation, if there is one, matches
- * the whole read, the others delete a base each. Sequence, qualities and tags are fill bytes.
- * Returns its size.
+ * Writes a record whose fields agree with each other, and returns its size. The first CIGAR
+ * operation, if there is one, matches the whole read; the others delete a base each. Sequence,
+ * qualities and tags consist of fill bytes.
  */
 static inline size_t put_record(uint8_t *out, const struct record_fields *f, uint8_t fill)
 {
@@ -145,7 +144,7 @@ static inline size_t put_record(uint8_t *out, const struct record_fields *f, uin
     return size;
 }
 
-/* Digit, letter, digit, ...: the names with the longest natural keys. */
+/* Makes a name of digits and letters in turn; such names have the longest natural keys. */
 static inline void alternating_name(char *name, size_t length, bool digit_first)
 {
     for (size_t i = 0; i < length; i++) {
@@ -163,8 +162,8 @@ static inline void name_of_letters(struct rng *rng, char *name, size_t length, c
 }
 
 /*
- * Makes a read name, of 0 to 254 characters, in room for 255: one that a name order could get
- * wrong. Mostly short ones over few letters, so that near and exact ties are frequent.
+ * Makes a read name of 0 to 254 characters that an order by name could get wrong. Most are short
+ * and have few different letters, so that names are often equal or nearly equal.
  */
 static inline void tricky_name(struct rng *rng, char name[TEST_MAX_NAME + 1])
 {
@@ -182,14 +181,14 @@ static inline void tricky_name(struct rng *rng, char name[TEST_MAX_NAME + 1])
         alternating_name(name, TEST_MAX_NAME - rng_below(rng, 3), rng_one_in(rng, 2));
         name[rng_below(rng, strlen(name))] = "0a9\x80"[rng_below(rng, 4)];
         break;
-    case 2:                     /* values of all numbers of digits */
+    case 2:                     /* numbers with many leading zeros */
         name_of_letters(rng, name, rng_below(rng, TEST_MAX_NAME + 1), "0000000001");
         break;
-    case 3:                     /* as sequencers make them */
+    case 3:                     /* as sequencers name reads */
         (void)snprintf(name, TEST_MAX_NAME + 1, "A00123:45:HXXYZ:%zu:%zu:%zu",
                        1 + rng_below(rng, 4), 1101 + rng_below(rng, 3), rng_below(rng, 2000));
         break;
-    case 4:                     /* every byte that is not NUL */
+    case 4:                     /* any bytes but NUL */
         for (size_t i = 0, n = rng_below(rng, 4); i <= n; i++) {
             name[i] = (char)(1 + rng_below(rng, 255));
             name[i + 1] = '\0';
@@ -200,7 +199,7 @@ static inline void tricky_name(struct rng *rng, char name[TEST_MAX_NAME + 1])
     }
 }
 
-/* All flags, with and without those that orders look at. */
+/* Flags: sometimes any bits, mostly those that matter for an order. */
 static inline uint32_t random_flag(struct rng *rng)
 {
     static const uint32_t bits[] = {0x4, 0x10, 0x40, 0x80, 0x100, 0x800};
@@ -211,7 +210,8 @@ static inline uint32_t random_flag(struct rng *rng)
     return flag;
 }
 
-/* References -1 .. n_refs - 1, positions -1 .. 2^31 - 1, both often at the ends of their range. */
+/* References from -1 to n_refs - 1 and positions from -1 to 2^31 - 1, often at the ends of their
+   ranges. */
 static inline void random_place(struct rng *rng, int32_t n_refs, struct record_fields *f)
 {
     f->tid = (int32_t)rng_below(rng, (size_t)n_refs + 1) - 1;

@@ -1,4 +1,4 @@
-/* test_place.h -- a directory of its own for a test that works with files. */
+/* test_place.h -- gives each test that works with files a directory of its own. */
 #ifndef ROCKSORT_TEST_PLACE_H
 #define ROCKSORT_TEST_PLACE_H
 
@@ -9,10 +9,10 @@
 
 struct place {
     char path[64];
-    int home;                   /* the working directory before */
+    int home;                   /* descriptor of the working directory before the test */
 };
 
-/* Setup of a test: makes the directory and works in it. The teardown goes home and removes it. */
+/* Setup of a test: makes a directory and makes it the working directory. */
 static inline int enter_place(void **state)
 {
     struct place *place = test_alloc(sizeof *place);
@@ -22,7 +22,7 @@ static inline int enter_place(void **state)
     return place->home < 0 || !mkdtemp(place->path) || chdir(place->path) != 0;
 }
 
-/* Fails if the test, or what it tests, left anything. */
+/* Teardown: goes back and removes the directory. Fails if the test left anything in it. */
 static inline int leave_place(void **state)
 {
     struct place *place = *state;

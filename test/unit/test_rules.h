@@ -1,10 +1,11 @@
-/* test_rules.h -- rules of the orders that need nothing but themselves, and room for a bound. */
+/* test_rules.h -- sort rules of the orders that have no options, and the room for a bound. */
 #ifndef ROCKSORT_TEST_RULES_H
 #define ROCKSORT_TEST_RULES_H
 
 #include "order/merge.h"
 
-/* Largest bound of these: a natural key of 254 characters in which every second is a digit. */
+/* The largest bound in these orders: the natural key of a name of 254 characters in which every
+   second one is a digit. */
 enum { TEST_BOUND_BYTES = 2 * 254 + 8 + 3 + MERGE_BOUND_TAIL_BYTES };
 
 static inline const struct sort_rules *test_rules(enum sort_order order)
@@ -17,7 +18,7 @@ static inline const struct sort_rules *test_rules(enum sort_order order)
     return &rules[order];
 }
 
-/* Size and bytes of the key of a record that must have one. */
+/* Size and bytes of the key of a record, which must have one. */
 static inline size_t test_key_bytes(enum sort_order order, const uint8_t *rec)
 {
     const char *problem;

@@ -1,6 +1,4 @@
-/*
- * test_cgroup.c -- limits of control groups, read from made-up hierarchies.
- */
+/* test_cgroup.c -- limits of control groups, read from hierarchies that the tests make. */
 #include "test_place.h"
 
 #include "machine/cgroup.h"
@@ -20,7 +18,7 @@ static void make_parents(const char *path, bool remove)
     if (remove) {
         for (char *slash; (slash = strrchr(name, '/')) != NULL;) {
             *slash = '\0';
-            (void)rmdir(name);  /* fails while other files are there */
+            (void)rmdir(name);  /* fails while it has other files */
         }
         return;
     }
@@ -30,7 +28,8 @@ static void make_parents(const char *path, bool remove)
     }
 }
 
-/* Reads the limits in a hierarchy below "sys" with a list of groups; removes both again. */
+/* Writes a list of groups and the files of a hierarchy below "sys", reads the limits from them, and
+   removes them. */
 static struct cgroup limits_of(const char *list, const struct file *files)
 {
     struct cgroup limits;
@@ -88,7 +87,7 @@ static void test_version_2(void **state)
         {NULL, NULL},
     };
     check(limits_of("0::/a/b\n", own), 1.5, 1000000, 500000);
-    /* The limit of a group above is the lower one; another of them has less left. */
+    /* The group above has the lower limits. */
     static const struct file above[] = {
         {"sys/a/b/memory.max", "1000000\n"}, {"sys/a/b/memory.current", "100\n"},
         {"sys/a/memory.max", "900000\n"},    {"sys/a/memory.current", "0\n"},
@@ -96,12 +95,12 @@ static void test_version_2(void **state)
         {NULL, NULL},
     };
     check(limits_of("0::/a/b\n", above), 0.5, 900000, 900000);
-    /* In a container the groups of the path are not to be seen, but its root is. */
+    /* In a container the groups of the path do not exist, but the root does. */
     static const struct file root[] = {
         {"sys/memory.max", "1000\n"}, {"sys/cpu.max", "200000 100000\n"}, {NULL, NULL},
     };
     check(limits_of("0::/docker/0123\n", root), 2, 1000, 1000);
-    /* More than the limit is used, for it was lowered. */
+    /* The limit was lowered below what is used. */
     static const struct file over[] = {
         {"sys/memory.max", "1000\n"}, {"sys/memory.current", "3000\n"}, {NULL, NULL},
     };
@@ -125,11 +124,11 @@ static void test_version_1(void **state)
     check(limits_of("5:memory:/job\n4:cpuset:/\n3:cpuacct,cpu:/job\n1:name=systemd:/\n0::/\n",
                     files),
           4, 5000000, 3000000);
-    /* A controller whose name only begins so. */
+    /* Controllers whose names only begin with "cpu". */
     check(limits_of("4:cpuset:/job\n3:cpuacct:/job\n", files), 0, UINT64_MAX, UINT64_MAX);
 }
 
-/* Paths that are too long are no limits. */
+/* A path that is too long gives no limit. */
 static void test_long_path(void **state)
 {
     (void)state;

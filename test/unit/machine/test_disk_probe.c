@@ -1,6 +1,4 @@
-/*
- * test_disk_probe.c -- what the disk under a directory is; nothing is left there.
- */
+/* test_disk_probe.c -- what is found out about a disk, and that no file is left there. */
 #include "small_disk.h"
 #include "test_place.h"
 
@@ -34,8 +32,8 @@ static void check_unknown(const struct disk_traits *traits)
     assert_non_null(traits->file_system);
 }
 
-/* A disk seeks in 1 us to 10 s, and reads 100 KB to 100 GB a second; or it says nothing, as file
-   systems do that cannot be read past the page cache. */
+/* A disk seeks in 1 us to 10 s and reads 100 KB to 100 GB a second. On a file system that cannot be
+   read past the page cache nothing is measured. */
 static void test_here(void **state)
 {
     (void)state;
@@ -65,10 +63,10 @@ static void test_memory(void **state)
     assert_false(traits.is_network);
     assert_string_equal(traits.file_system, "tmpfs");
     check_unknown(&traits);
-    assert_true(n_entries("/dev/shm") <= before + 1);   /* others may use it */
+    assert_true(n_entries("/dev/shm") <= before + 1);   /* other processes may use it */
 }
 
-/* Where nothing can be written, or there is nothing, nothing is known, and nobody complains. */
+/* Nothing is known of a directory that does not exist or cannot be written. */
 static void test_impossible_directories(void **state)
 {
     (void)state;
@@ -86,7 +84,7 @@ static void test_impossible_directories(void **state)
     check_unknown(&traits);
 }
 
-/* A file that happens to have the probe's name is not touched. */
+/* A file that has the name of the probe is not changed. */
 static void test_name_that_is_taken(void **state)
 {
     (void)state;
@@ -131,6 +129,57 @@ static void test_slow_to_seek(void **state)
     assert_true(disk_is_slow_to_seek(&traits));
 }
 
+/* The stated rotation rate corrects a measurement of the drive's cache, and only that. */
+static void test_belief(void **state)
+{
+    (void)state;
+    struct disk_traits ssd = {.seek_seconds = 0.0001, .bytes_per_second = 5e8, .parallel = 6};
+    struct disk_traits traits = ssd;
+    disk_believe_rotation(&traits);
+    assert_memory_equal(&traits, &ssd, sizeof ssd);
+    traits.rotation = (struct disk_rotation){1, 7200, 4};
+    disk_believe_rotation(&traits);
+    assert_true(disk_is_slow_to_seek(&traits));
+    assert_true(traits.seek_seconds > 0.008 && traits.seek_seconds < 0.009);
+    assert_true(traits.parallel > 3.9 && traits.parallel < 4.1);
+    assert_true(traits.bytes_per_second > 4e8 && traits.bytes_per_second < 7e8);
+    struct disk_traits drive = {.seek_seconds = 0.012, .bytes_per_second = 1e8, .parallel = 1.6,
+                                .rotation = {1, 7200, 1}};
+    traits = drive;
+    disk_believe_rotation(&traits);
+    assert_memory_equal(&traits, &drive, sizeof drive);
+    /* The probe's places are close together and reached faster than far ones. */
+    traits.seek_seconds = 0.003;
+    disk_believe_rotation(&traits);
+    assert_true(traits.seek_seconds > 0.008 && traits.parallel < 1.7);
+    /* Nothing was measured. */
+    traits = (struct disk_traits){.rotation = {1, 5400, 1}};
+    disk_believe_rotation(&traits);
+    assert_true(traits.seek_seconds > 0.009 && traits.bytes_per_second > 1e8);
+}
+
+/* Times of 12 reads. Those of the two SSDs, to which other processes wrote, were measured. */
+static void test_busy_disk(void **state)
+{
+    (void)state;
+    bool is_busy;
+    double ssd[] = {13.49e-3, 0.18e-3, 4.03e-3, 0.21e-3, 5.75e-3, 6.27e-3,
+                    7.8e-3,   11.9e-3, 12e-3,   12e-3,   18e-3,   24e-3};
+    assert_true(disk_seek_of(ssd, 12, &is_busy) > 0.005);
+    assert_true(is_busy);
+    double some[] = {0.06e-3, 0.07e-3, 0.07e-3, 0.16e-3, 0.23e-3, 0.76e-3,
+                     4.1e-3,  7.4e-3,  12e-3,   15e-3,   16e-3,   18e-3};
+    assert_true(disk_seek_of(some, 12, &is_busy) < 0.001);
+    assert_false(is_busy);
+    double drive[12], volume[12];
+    for (size_t i = 0; i < 12; i++) drive[i] = 0.001 + 0.0007 * (double)i;
+    assert_true(disk_seek_of(drive, 12, &is_busy) > 0.003);
+    assert_false(is_busy);
+    for (size_t i = 0; i < 12; i++) volume[i] = 0.002;
+    assert_true(disk_seek_of(volume, 12, &is_busy) > 0.0019);
+    assert_false(is_busy);
+}
+
 #define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
 
 int main(void)
@@ -142,6 +191,8 @@ int main(void)
         TEST_IN_PLACE(test_name_that_is_taken),
         TEST_IN_PLACE(test_full_disk),
         cmocka_unit_test(test_slow_to_seek),
+        cmocka_unit_test(test_belief),
+        cmocka_unit_test(test_busy_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
-/*
- * test_disk_rotation.c -- drives that state that they rotate, in trees like those of sysfs.
- */
+/* test_disk_rotation.c -- rotation rates that drives state, in directories like those of sysfs. */
 #include "test_place.h"
 
-#include "machine/disk_probe.h"
 #include "machine/disk_rotation.h"
 
 #include <sys/sysmacros.h>
 
-/* Writes a file below the working directory, with the directories that lead to it. */
+/* Writes a file below the working directory, and makes the directories of its path. */
 static void put(const char *path, const void *bytes, size_t n)
 {
     char command[600];
@@ -21,7 +18,7 @@ static void put(const char *path, const void *bytes, size_t n)
     assert_int_equal(fclose(file), 0);
 }
 
-/* A disk below sys/devices; no page if rate is negative. */
+/* Makes a disk below sys/devices; without a page if rate is negative. */
 static void make_disk(const char *name, char flag, int rate)
 {
     char path[200];
@@ -33,7 +30,7 @@ static void make_disk(const char *name, char flag, int rate)
     put(path, page, sizeof page);
 }
 
-/* `path` becomes a link to sys/devices/`to`, from `ups` directories further up. */
+/* Makes `path` a link to sys/devices/TO; `ups` leads from the directory of path to that of sys. */
 static void make_link(const char *path, const char *ups, const char *to)
 {
     char target[200];
@@ -41,7 +38,7 @@ static void make_link(const char *path, const char *ups, const char *to)
     assert_int_equal(symlink(target, path), 0);
 }
 
-/* sys/dev/block/8:MINOR is sys/devices/`to`. */
+/* Makes sys/dev/block/8:MINOR a link to sys/devices/TO. */
 static void make_number(unsigned minor_number, const char *to)
 {
     char path[200];
@@ -50,7 +47,7 @@ static void make_number(unsigned minor_number, const char *to)
     make_link(path, "../../../", to);
 }
 
-/* A device on others, whose names end with NULL. */
+/* Makes a device that consists of others; the list of their names ends with NULL. */
 static void make_stack(const char *name, const char *const *below)
 {
     char path[200];
@@ -90,7 +87,7 @@ static void test_one_disk(void **state)
         (void)snprintf(name, sizeof name, "d%u", i);
         make_disk(name, disks[i].flag, disks[i].rate);
         make_number(2 * i, name);
-        /* And a partition of it. */
+        /* A partition of it is the same. */
         (void)snprintf(partition, sizeof partition, "d%u/d%u1", i, i);
         (void)snprintf(path, sizeof path, "sys/devices/%s/start", partition);
         put(path, "2048\n", 5);
@@ -104,7 +101,7 @@ static void test_nothing_known(void **state)
 {
     (void)state;
     check(99, -1, 0, 0);
-    /* A page that is cut off, or another. */
+    /* A page that is too short, and one with another code. */
     make_disk("cut", '1', 7200);
     put("sys/devices/cut/device/vpd_pgb1", "\0\xb1\0\x3c\x1c", 5);
     make_number(100, "cut");
@@ -133,15 +130,15 @@ static void test_stacks(void **state)
     make_stack("lvm", (const char *const[]){"crypt2", NULL});
     make_number(1, "lvm");
     check(1, 1, 5900, 4);
-    /* With an SSD as a cache what is measured decides. */
+    /* With an SSD as a cache no rate is known: the measurement decides. */
     make_stack("cached", (const char *const[]){"raid", "ssd", NULL});
     make_number(2, "cached");
     check(2, 1, 0, 0);
-    /* A partition has no such list: that of its disk counts. */
+    /* A partition has no such list; that of its disk counts. */
     put("sys/devices/raid/raidp1/start", "2048", 4);
     make_number(4, "raid/raidp1");
     check(4, 1, 5900, 4);
-    /* No loop goes on for ever. */
+    /* A loop ends. */
     make_stack("loop", (const char *const[]){"loop", NULL});
     make_number(3, "loop");
     check(3, 1, 0, 0);
@@ -166,57 +163,6 @@ static void test_text(void **state)
     }
 }
 
-/* What a drive states is believed where its own cache was measured, and only there. */
-static void test_belief(void **state)
-{
-    (void)state;
-    struct disk_traits ssd = {.seek_seconds = 0.0001, .bytes_per_second = 5e8, .parallel = 6};
-    struct disk_traits traits = ssd;
-    disk_believe_rotation(&traits);
-    assert_memory_equal(&traits, &ssd, sizeof ssd);
-    traits.rotation = (struct disk_rotation){1, 7200, 4};
-    disk_believe_rotation(&traits);
-    assert_true(disk_is_slow_to_seek(&traits));
-    assert_true(traits.seek_seconds > 0.008 && traits.seek_seconds < 0.009);
-    assert_true(traits.parallel > 3.9 && traits.parallel < 4.1);
-    assert_true(traits.bytes_per_second > 4e8 && traits.bytes_per_second < 7e8);
-    struct disk_traits drive = {.seek_seconds = 0.012, .bytes_per_second = 1e8, .parallel = 1.6,
-                                .rotation = {1, 7200, 1}};
-    traits = drive;
-    disk_believe_rotation(&traits);
-    assert_memory_equal(&traits, &drive, sizeof drive);
-    /* Near places, as those of the probe, are reached faster than far ones. */
-    traits.seek_seconds = 0.003;
-    disk_believe_rotation(&traits);
-    assert_true(traits.seek_seconds > 0.008 && traits.parallel < 1.7);
-    /* Nothing could be measured. */
-    traits = (struct disk_traits){.rotation = {1, 5400, 1}};
-    disk_believe_rotation(&traits);
-    assert_true(traits.seek_seconds > 0.009 && traits.bytes_per_second > 1e8);
-}
-
-/* Seconds of 12 reads, as they were measured, on an SSD to which others wrote, and on others. */
-static void test_busy_disk(void **state)
-{
-    (void)state;
-    bool is_busy;
-    double ssd[] = {13.49e-3, 0.18e-3, 4.03e-3, 0.21e-3, 5.75e-3, 6.27e-3,
-                    7.8e-3,   11.9e-3, 12e-3,   12e-3,   18e-3,   24e-3};
-    assert_true(disk_seek_of(ssd, 12, &is_busy) > 0.005);
-    assert_true(is_busy);
-    double some[] = {0.06e-3, 0.07e-3, 0.07e-3, 0.16e-3, 0.23e-3, 0.76e-3,
-                     4.1e-3,  7.4e-3,  12e-3,   15e-3,   16e-3,   18e-3};
-    assert_true(disk_seek_of(some, 12, &is_busy) < 0.001);
-    assert_false(is_busy);
-    double drive[12], volume[12];
-    for (size_t i = 0; i < 12; i++) drive[i] = 0.001 + 0.0007 * (double)i;
-    assert_true(disk_seek_of(drive, 12, &is_busy) > 0.003);
-    assert_false(is_busy);
-    for (size_t i = 0; i < 12; i++) volume[i] = 0.002;
-    assert_true(disk_seek_of(volume, 12, &is_busy) > 0.0019);
-    assert_false(is_busy);
-}
-
 static int remove_tree(void **state)
 {
     return system("rm -rf sys") == 0 ? leave_place(state) : -1;
@@ -231,8 +177,6 @@ int main(void)
         TEST_IN_PLACE(test_nothing_known),
         TEST_IN_PLACE(test_stacks),
         cmocka_unit_test(test_text),
-        cmocka_unit_test(test_belief),
-        cmocka_unit_test(test_busy_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,12 @@
-/* test_disk_space.c -- free space and mount points, and the words for them. */
+/* test_disk_space.c -- free space, mount points, and the errors of a disk that is full. */
 #include "small_disk.h"
 #include "test_place.h"
 
 #include "machine/disk_space.h"
+#include "util/diag.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
-
-static void test_sizes(void **state)
-{
-    (void)state;
-    char text[DISK_SPACE_SIZE_BYTES];
-    assert_string_equal(disk_space_size(0, text), "0 bytes");
-    assert_string_equal(disk_space_size(999999, text), "999999 bytes");
-    assert_string_equal(disk_space_size(1500000, text), "1.5 MB");
-    assert_string_equal(disk_space_size(2300000000u, text), "2.3 GB");
-    assert_string_equal(disk_space_size((uint64_t)12 << 40, text), "13.2 TB");
-}
 
 static void test_errors(void **state)
 {
@@ -46,6 +36,32 @@ static void test_here(void **state)
     assert_int_equal(errno, ENOENT);
     assert_int_equal(n_bytes, 0);
     assert_int_equal(disk_space_free("/", &n_bytes), 0);
+}
+
+static void test_messages(void **state)
+{
+    (void)state;
+    diag_renew();
+    disk_space_print_full("/", "No space left on device", 5300000);
+    assert_non_null(strstr(diag_error_text(), "write in '/': No space left on device; '/' has "));
+    assert_non_null(strstr(diag_error_text(), " 5.3 MB more are needed; free space or change -T"));
+    diag_renew();
+    disk_space_print_full("/nowhere/at/all", "Quota exceeded", 0);
+    assert_string_equal(diag_error_text(), "cannot write in '/nowhere/at/all': Quota exceeded; "
+                                           "free space or change -T");
+    diag_renew();
+    disk_space_print_output_error("out.bam", ENOSPC, "/", 0);
+    assert_non_null(strstr(diag_error_text(), "'out.bam': No space left on device; '/' has "));
+    diag_renew();
+    disk_space_print_output_error("standard output", ENOSPC, NULL, 0);
+    assert_string_equal(diag_error_text(), "cannot write 'standard output': No space left on "
+                                           "device");
+    diag_renew();
+    disk_space_print_output_error("out.bam", EIO, "/", 0);
+    assert_string_equal(diag_error_text(), "cannot write 'out.bam': Input/output error");
+    diag_renew();
+    disk_space_print_output_error("out.bam", 0, "/", 0);
+    assert_string_equal(diag_error_text(), "cannot write 'out.bam': htslib reports an error");
 }
 
 static void test_small_disk(void **state)
@@ -89,8 +105,8 @@ static void test_few_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_messages),
         cmocka_unit_test_setup_teardown(test_here, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_small_disk, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_few_files, enter_place, leave_place),

@@ -1,26 +1,26 @@
 /*
- * test_exception_guard.c -- what C++ throws ends the process cleanly.
+ * test_exception_guard.c -- C++ exceptions, aborts and failed allocations end the process cleanly.
  *
- * A child throws by what the C++ library has for its own use; it must print one message, clean up
- * and end with status 1.
+ * A child process throws, with functions that the C++ library has for its own use. It must print
+ * one message, call clean_up and end with status 1.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT */
-#include "random_records.h"
+#include "child.h"
 
 #include "machine/exception_guard.h"
+#include "machine/find_function.h"
+#include "util/xalloc.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-enum thrown { BAD_ALLOC, SYSTEM_ERROR, LOGIC_ERROR, ABORT };
+enum thrown { BAD_ALLOC, SYSTEM_ERROR, LOGIC_ERROR, ABORT, NO_MEMORY };
 
 static void *find(const char *symbol)
 {
-    void *function = dlsym(RTLD_DEFAULT, symbol);
+    void *function = NULL;
+    find_function(RTLD_DEFAULT, symbol, &function);
     if (!function) skip();
     return function;
 }
@@ -47,6 +47,7 @@ static void throw_it(enum thrown what)
         function.text("logic");
         break;
     case ABORT: abort();
+    case NO_MEMORY: xalloc_require(false);
     }
 }
 
@@ -61,36 +62,32 @@ static void *throw_in_thread(void *arg)
     return NULL;
 }
 
-static void child(enum thrown what, bool in_thread, int fd)
+struct fault {
+    enum thrown what;
+    bool in_thread;
+};
+
+static void throw_in_child(void *arg)
 {
+    struct fault *fault = arg;
     pthread_t thread;
-    (void)dup2(fd, 2);
     exception_guard_begin(clean_up, "the child");
-    if (!in_thread) throw_it(what);
-    if (pthread_create(&thread, NULL, throw_in_thread, &what) == 0)
+    if (!fault->in_thread) throw_it(fault->what);
+    if (pthread_create(&thread, NULL, throw_in_thread, &fault->what) == 0)
         (void)pthread_join(thread, NULL);
-    _exit(77);
 }
 
-/* The message must have a part, and the clean-up must have been done behind it. */
+/* The message must have the part, and clean_up must have been called after it. */
 static void check(enum thrown what, bool in_thread, const char *part)
 {
-    char text[4096] = "";
-    int fds[2], status;
-    size_t n = 0;
-    assert_int_equal(pipe(fds), 0);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) child(what, in_thread, fds[1]);
-    assert_int_equal(close(fds[1]), 0);
-    for (ssize_t got; (got = read(fds[0], text + n, sizeof text - 1 - n)) > 0;) n += (size_t)got;
-    assert_int_equal(close(fds[0]), 0);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 1);
-    const char *message = strstr(text, "samtools rocksort: ");
-    const char *end = strstr(text, "cleaned up the");
-    if (!message || !end || end < message || !strstr(text, part)) fail_msg("printed: %s", text);
+    struct fault fault = {what, in_thread};
+    struct ended_child ended = run_in_child(throw_in_child, &fault);
+    assert_int_equal(ended.status, 1);
+    const char *message = strstr(ended.text, "samtools rocksort: ");
+    const char *end = strstr(ended.text, "cleaned up the child");
+    if (!message || !end || end < message || !strstr(ended.text, part))
+        fail_msg("printed: %s", ended.text);
+    assert_null(strstr(message + 1, "samtools rocksort: "));
 }
 
 static void test_what_is_thrown(void **state)
@@ -102,6 +99,56 @@ static void test_what_is_thrown(void **state)
         check(SYSTEM_ERROR, in_thread, "thread");
         check(LOGIC_ERROR, in_thread, "logic_error");
         check(ABORT, in_thread, "given up");
+        check(NO_MEMORY, in_thread, "out of memory");
+    }
+}
+
+/* In clean_up, memory that cannot be had ends the process at once. */
+static void clean_up_without_memory(void *arg)
+{
+    clean_up(arg);
+    xalloc_require(false);
+    (void)fputs("went on\n", stderr);
+}
+
+static void fail_twice(void *arg)
+{
+    exception_guard_begin(clean_up_without_memory, arg);
+    xalloc_require(false);
+}
+
+static void test_no_memory_in_clean_up(void **state)
+{
+    (void)state;
+    struct ended_child ended = run_in_child(fail_twice, "twice");
+    assert_int_equal(ended.status, 1);
+    assert_non_null(strstr(ended.text, "cleaned up twice\n"));
+    assert_null(strstr(ended.text, "went on"));
+}
+
+/* So does an exception, or an abort. */
+static void clean_up_and_throw(void *arg)
+{
+    (void)alarm(20);
+    clean_up("once");
+    throw_it(*(const enum thrown *)arg);
+}
+
+static void throw_twice(void *arg)
+{
+    exception_guard_begin(clean_up_and_throw, arg);
+    throw_it(BAD_ALLOC);
+}
+
+static void test_throw_in_clean_up(void **state)
+{
+    (void)state;
+    (void)find("_ZSt17__throw_bad_allocv");
+    enum thrown whats[] = {BAD_ALLOC, ABORT};
+    for (size_t i = 0; i < sizeof whats / sizeof *whats; i++) {
+        struct ended_child ended = run_in_child(throw_twice, &whats[i]);
+        assert_int_equal(ended.status, 1);
+        assert_non_null(strstr(ended.text, "cleaned up once\n"));
     }
 }
 
@@ -118,6 +165,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_thrown),
+        cmocka_unit_test(test_no_memory_in_clean_up),
+        cmocka_unit_test(test_throw_in_clean_up),
         cmocka_unit_test(test_begin_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,4 @@
-/*
- * test_memory.c -- what is said to be available is there, and no more than the machine has.
- */
+/* test_memory.c -- memory that is available, and memory that this process uses, are plausible. */
 #include "random_records.h"
 
 #include "machine/memory.h"
@@ -23,11 +21,24 @@ static void test_sane(void **state)
         return;
     }
     assert_true(n_bytes <= physical_bytes());
-    /* Whoever builds and tests has so much left. */
-    assert_true(n_bytes > (uint64_t)8 << 20);
+    assert_true(n_bytes > (uint64_t)8 << 20);   /* building and testing needs so much */
+    assert_true(n_bytes <= memory_of_kernel() || memory_of_kernel() == UINT64_MAX);
 }
 
-/* A machine does not lose half of its memory between two calls; nor are files left open. */
+static void test_of_process(void **state)
+{
+    (void)state;
+    size_t n_bytes = (size_t)32 << 20;
+    char *memory = test_alloc(n_bytes);
+    for (size_t i = 0; i < n_bytes; i += 1024) memory[i] = (char)i;
+    uint64_t resident = memory_resident();
+    assert_true(resident == 0 || resident >= n_bytes);
+    assert_true(memory_peak() >= resident);
+    free(memory);
+    assert_true(memory_peak() >= n_bytes);
+}
+
+/* The answers are of the same size again and again, and no file stays open. */
 static void test_again_and_again(void **state)
 {
     (void)state;
@@ -38,7 +49,7 @@ static void test_again_and_again(void **state)
     }
 }
 
-/* In a memory cgroup (v2, needs root and a writable hierarchy) its limit counts. */
+/* In a memory cgroup its limit counts. Needs v2, root and a hierarchy that can be written. */
 static void test_cgroup(void **state)
 {
     (void)state;
@@ -68,6 +79,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sane),
+        cmocka_unit_test(test_of_process),
         cmocka_unit_test(test_again_and_again),
         cmocka_unit_test(test_cgroup),
     };

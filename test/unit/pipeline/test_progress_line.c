@@ -1,5 +1,5 @@
 /*
- * test_progress_line.c -- shares, times left, rates, units, and what a narrow terminal gets.
+ * test_progress_line.c -- shares, time left, rates, units, and lines for narrow terminals.
  */
 #include "random_records.h"
 
@@ -50,12 +50,12 @@ static void test_reading(void **state)
     /* A pipe. */
     facts.input_bytes = facts.input_bytes_read = 0;
     check_line(&facts, 200, "reading, 123 MB/s, 12.3 M records, 12 runs, 1:15 so far");
-    /* Nothing has come yet. */
+    /* Nothing was read yet. */
     facts = (struct progress_facts){.seconds = 0.3};
     check_line(&facts, 200, "reading, 0 records, 0:00 so far");
 }
 
-/* --resume reads on at 80 %: what is left takes as long as its own share says. */
+/* --resume continues at 80 %: the time left follows from what this process has read. */
 static void test_reading_on(void **state)
 {
     (void)state;
@@ -65,7 +65,7 @@ static void test_reading_on(void **state)
     facts.phase_seconds = 10;
     assert_true(fabs(progress_share(&facts) - 0.85) < 1e-9);
     assert_true(fabs(progress_seconds_left(&facts) - 30) < 1e-9);
-    facts.input_bytes_read = 800000;            /* nothing of its own yet */
+    facts.input_bytes_read = 800000;            /* this process has read nothing yet */
     assert_true(progress_seconds_left(&facts) < 0);
     facts.input_bytes_read = 1000000;
     assert_true(progress_seconds_left(&facts) == 0);
@@ -116,7 +116,7 @@ static void test_seconds_left(void **state)
     (void)state;
     struct progress_facts facts = reading();
     assert_true(fabs(progress_seconds_left(&facts) - 225) < 1e-6);
-    facts.phase_seconds = 1;                    /* too early to tell */
+    facts.phase_seconds = 1;                    /* too early to say */
     assert_true(progress_seconds_left(&facts) < 0);
     facts = reading();
     facts.input_bytes_read = 1000;
@@ -124,7 +124,7 @@ static void test_seconds_left(void **state)
     facts.input_bytes_read = 4000;
     facts.phase_seconds = 1e9;
     char line[256];
-    assert_true(progress_line(line, sizeof line, 200, &facts) > 0);     /* and no nonsense */
+    assert_true(progress_line(line, sizeof line, 200, &facts) > 0);
     assert_non_null(strstr(line, "2777:46:40 left"));
 }
 
@@ -153,7 +153,7 @@ static void test_counts(void **state)
     check_records(UINT64_MAX, "18446744 T");
 }
 
-/* Whole parts are left out, the least important first; the line never has more columns. */
+/* Whole parts are left out, the least important first; the line never exceeds the width. */
 static void test_narrow(void **state)
 {
     (void)state;
@@ -205,20 +205,20 @@ static void test_rate(void **state)
     (void)state;
     struct progress_rate rate = {0};
     progress_rate_update(&rate, 100, 5000000);
-    assert_true(rate.bytes_per_second == 0);    /* one look says nothing */
-    /* Steady: the rate itself from the second look on. */
+    assert_true(rate.bytes_per_second == 0);    /* one look gives no rate */
+    /* While the rate stays the same it is right from the second look on. */
     for (int i = 1; i <= 40; i++) {
         progress_rate_update(&rate, 100 + 0.25 * i, 5000000 + (uint64_t)i * 1000000);
         assert_true(fabs(rate.bytes_per_second - 4e6) < 1);
     }
-    /* Half as fast: near the new rate after 15 seconds, not at once. */
+    /* Then half as fast: the mean is close to the new rate after 15 seconds, not at once. */
     uint64_t n_bytes = rate.n_bytes;
     progress_rate_update(&rate, 110.25, n_bytes + 500000);
     assert_true(rate.bytes_per_second > 3.8e6);
     for (int i = 2; i <= 60; i++)
         progress_rate_update(&rate, 110 + 0.25 * i, n_bytes + (uint64_t)i * 500000);
     assert_true(rate.bytes_per_second > 1.99e6 && rate.bytes_per_second < 2.15e6);
-    /* Neither a clock that stands still nor a counter that goes back does harm. */
+    /* A clock that stands still, or a counter that goes back, changes nothing. */
     double before = rate.bytes_per_second;
     progress_rate_update(&rate, rate.seconds, rate.n_bytes + 7);
     progress_rate_update(&rate, rate.seconds + 1, 5);

@@ -1,13 +1,10 @@
-/*
- * test_json_writer.c -- escapes, nesting, numbers; the texts are what RFC 8259 asks for.
- */
+/* test_json_writer.c -- escapes, nesting and numbers, as RFC 8259 wants them. */
 #include "random_records.h"
 
 #include "util/json_writer.h"
 
 #include <math.h>
 
-/* What a writer makes of one value in an array. */
 struct written {
     FILE *to;
     char *text;
@@ -74,7 +71,7 @@ static void test_no_utf8(void **state)
     check_string("\xf5\x80\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
 }
 
-/* Whatever bytes come, the text is ASCII or valid UTF-8, and ends. */
+/* Any bytes become a text in quotes without control characters. */
 static void test_random_bytes(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_path.c -- the directory of a path. */
+/* test_path.c -- the directory that a path is in. */
 #include "random_records.h"
 
 #include "util/path.h"

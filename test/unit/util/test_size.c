@@ -1,4 +1,4 @@
-/* test_size.c -- sizes on the command line: what is taken, as what, and what is refused. */
+/* test_size.c -- which sizes of the command line are accepted, and how sizes are printed. */
 #include "random_records.h"
 
 #include "util/size.h"
@@ -59,11 +59,24 @@ static void test_refused(void **state)
     }
 }
 
+static void test_printed(void **state)
+{
+    (void)state;
+    char text[SIZE_TEXT_BYTES];
+    assert_string_equal(size_format(0, text), "0 bytes");
+    assert_string_equal(size_format(999999, text), "999999 bytes");
+    assert_string_equal(size_format(1500000, text), "1.5 MB");
+    assert_string_equal(size_format(2300000000u, text), "2.3 GB");
+    assert_string_equal(size_format((uint64_t)12 << 40, text), "13.2 TB");
+    assert_string_equal(size_format(UINT64_MAX, text), "18446744.1 TB");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_terminal_text.c -- what is printed as it is, and what is not. */
+/* test_terminal_text.c -- which characters are printed as they are, and which are escaped. */
 #include "random_records.h"
 
 #include "util/terminal_text.h"
@@ -24,34 +24,76 @@ static void test_printable_text_stays(void **state)
                 "gr\xc3\xb6\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\xa7\xac.bam");
 }
 
-static void test_control_characters_are_spelled_out(void **state)
+static void test_control_characters_are_escaped(void **state)
 {
     (void)state;
     check_shown("\x1b[2Jgone", "\\x1b[2Jgone");
     check_shown("a\nsamtools rocksort: all is well\r\t\x7f", "a\\x0asamtools rocksort: all is well"
                                                             "\\x0d\\x09\\x7f");
-    /* CSI as one character, in Latin-1 and in UTF-8; next line; U+00a0 is a blank. */
+    /* CSI as one character, in Latin-1 and in UTF-8; U+0085, a new line; U+00a0, a space. */
     check_shown("\x9b" "31m \xc2\x9b \xc2\x85 \xc2\xa0", "\\x9b31m \\xc2\\x9b \\xc2\\x85 \xc2\xa0");
     /* Right-to-left override, line separator, isolate. */
     check_shown("\xe2\x80\xae \xe2\x80\xa8 \xe2\x81\xa6",
                 "\\xe2\\x80\\xae \\xe2\\x80\\xa8 \\xe2\\x81\\xa6");
 }
 
-static void test_malformed_utf8_is_spelled_out(void **state)
+static void test_malformed_utf8_is_escaped(void **state)
 {
     (void)state;
     check_shown("\xff\xfe", "\\xff\\xfe");
     check_shown("\xc3", "\\xc3");                               /* cut short */
     check_shown("\xe2\x82", "\\xe2\\x82");
     check_shown("\xf0\x9f\xa7", "\\xf0\\x9f\\xa7");
-    check_shown("\xc0\x9b \xe0\x82\x9b", "\\xc0\\x9b \\xe0\\x82\\x9b");   /* longer than need be */
+    check_shown("\xc0\x9b \xe0\x82\x9b", "\\xc0\\x9b \\xe0\\x82\\x9b");   /* too long */
     check_shown("\xf0\x80\x80\x8a", "\\xf0\\x80\\x80\\x8a");
     check_shown("\xed\xa0\x80", "\\xed\\xa0\\x80");             /* a surrogate */
     check_shown("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80");    /* beyond Unicode */
     check_shown("\xc3\xc3\xb6", "\\xc3\xc3\xb6");
 }
 
-/* Never beyond the room, always ended, and nothing in it that a terminal could act on. */
+static void test_decoded_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t n_bytes;
+        uint32_t character;
+    } cases[] = {
+        {"", 0, 0},          {"a", 1, 'a'},       {"\x01", 1, 1},      {"\x7f", 1, 0x7f},
+        {"\xc2\x80", 2, 0x80},     {"\xdf\xbf", 2, 0x7ff},
+        {"\xe0\xa0\x80", 3, 0x800},         {"\xef\xbf\xbf", 3, 0xffff},
+        {"\xed\x9f\xbf", 3, 0xd7ff},        {"\xee\x80\x80", 3, 0xe000},
+        {"\xf0\x90\x80\x80", 4, 0x10000},   {"\xf4\x8f\xbf\xbf", 4, 0x10ffff},
+        {"\x80", 0, 0},      {"\xc1\xbf", 0, 0},  {"\xe0\x9f\xbf", 0, 0},
+        {"\xed\xa0\x80", 0, 0},     {"\xf0\x8f\xbf\xbf", 0, 0},
+        {"\xf4\x90\x80\x80", 0, 0}, {"\xf8\x88\x80\x80\x80", 0, 0}, {"\xff", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t character;
+        assert_int_equal(utf8_decode(cases[i].text, &character), cases[i].n_bytes);
+        if (cases[i].n_bytes > 0) assert_int_equal(character, cases[i].character);
+    }
+}
+
+/* Each character is decoded from its bytes, and not from fewer bytes. */
+static void test_all_characters(void **state)
+{
+    (void)state;
+    for (uint32_t c = 0x80; c <= 0x10ffff; c++) {
+        size_t n = c >= 0x10000 ? 4 : c >= 0x800 ? 3 : 2;
+        char text[5] = "";
+        uint32_t rest = c, character;
+        for (size_t i = n - 1; i > 0; i--, rest >>= 6) text[i] = (char)(0x80 | (rest & 0x3f));
+        text[0] = (char)((0xf00u >> n & 0xff) | rest);
+        bool is_surrogate = c >= 0xd800 && c <= 0xdfff;
+        assert_int_equal(utf8_decode(text, &character), is_surrogate ? 0 : n);
+        if (!is_surrogate) assert_int_equal(character, c);
+        text[n - 1] = '\0';
+        assert_int_equal(utf8_decode(text, &character), 0);
+    }
+}
+
+/* The result never exceeds the room, ends with a NUL, and holds nothing that a terminal acts on. */
 static void test_any_bytes_in_any_room(void **state)
 {
     (void)state;
@@ -80,8 +122,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_printable_text_stays),
-        cmocka_unit_test(test_control_characters_are_spelled_out),
-        cmocka_unit_test(test_malformed_utf8_is_spelled_out),
+        cmocka_unit_test(test_control_characters_are_escaped),
+        cmocka_unit_test(test_malformed_utf8_is_escaped),
+        cmocka_unit_test(test_decoded_characters),
+        cmocka_unit_test(test_all_characters),
         cmocka_unit_test(test_any_bytes_in_any_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,18 +1,14 @@
 /*
- * test_sample_series.c -- a bounded number of samples at even distances, however many come; and
- * what the process itself counts.
+ * test_sort_report.c -- the samples of a sort: even distances, and a limited number of them.
  */
 #include "random_records.h"
 
-#include "machine/process_usage.h"
-#include "pipeline/sample_series.h"
+#include "pipeline/sort_report.h"
 
-#include <math.h>
-
-/* Takes a sample whenever one is due, every `tick` seconds, until `end`. */
+/* Every `tick` seconds until `end`, adds a sample if one is due. */
 static void run(struct sample_series *series, double tick, double end)
 {
-    assert_int_equal(sample_series_init(series), 0);
+    sample_series_start(series);
     uint64_t n = 0;
     for (double t = 0; t <= end; t += tick) {
         if (t < sample_series_due(series)) continue;
@@ -36,7 +32,7 @@ static void test_short(void **state)
     assert_null(series.samples);
 }
 
-/* From half full to full, all distances equal, beginning with the first. */
+/* A long series is at least half full, and all distances are equal. */
 static void test_long(void **state)
 {
     (void)state;
@@ -54,7 +50,7 @@ static void test_long(void **state)
     }
 }
 
-/* Late samples: never more than wanted, in order. */
+/* Samples that come late are still in order. */
 static void test_late(void **state)
 {
     (void)state;
@@ -75,29 +71,6 @@ static void test_none(void **state)
     sample_series_release(&series);
 }
 
-static void test_usage(void **state)
-{
-    (void)state;
-    struct process_usage before, after, sum = {0};
-    process_usage_now(&before);
-    size_t n_bytes = (size_t)32 << 20;
-    char *memory = malloc(n_bytes);
-    assert_non_null(memory);
-    for (size_t i = 0; i < n_bytes; i += 1024) memory[i] = (char)i;
-    uint64_t resident = process_resident_bytes();
-    process_usage_now(&after);
-    assert_true(resident == 0 || resident >= n_bytes);
-    assert_true(process_peak_bytes() >= resident);
-    free(memory);
-    process_usage_add(&sum, &before, &after);
-    process_usage_add(&sum, &before, &after);
-    assert_true(fabs(sum.wall_seconds - 2 * (after.wall_seconds - before.wall_seconds)) < 1e-6);
-    assert_true(sum.wall_seconds > 0 && sum.user_seconds >= 0 && sum.system_seconds >= 0);
-    assert_int_equal(sum.has_io, before.has_io && after.has_io);
-    assert_int_equal(sum.read_bytes, 2 * (after.read_bytes - before.read_bytes));
-    if (sum.has_io) assert_true(sum.read_bytes > 0);    /* /proc itself */
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,7 +78,6 @@ int main(void)
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_late),
         cmocka_unit_test(test_none),
-        cmocka_unit_test(test_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,212 @@
+/*
+ * interpose.c -- see interpose.h.
+ *
+ * Memory. RocksDB uses the result of posix_memalign without a check, and when an allocation fails,
+ * htslib's CRAM encoder frees memory that its threads still use: both crash (`make fault-sweep`
+ * shows it). So no library ever sees an allocation fail during a sort: the sort ends at that place,
+ * with a message, and removes its temporary data (exception_guard.h). The detour costs two jumps a
+ * call; a sort of 600,000 records, 208 MB in 32 MB of memory, makes 48,000 calls. Sanitizers have
+ * their own allocators, which are not replaced. There, and before and after a sort, the caller gets
+ * NULL.
+ *
+ * Page cache. RocksDB's SstFileWriter drops each file from the page cache as it writes it, and the
+ * C interface has no option against that. Dropped pages must be read from the disk again. When the
+ * file becomes part of the database, that is its last and first blocks: four random reads a run,
+ * which take a rotating disk as long as writing the run. In the merge it is everything, although a
+ * machine with free memory need not read the disk at all.
+ *
+ * sync_file_range. RocksDB tries it once for each file, to see whether the file system has it. If
+ * RocksDB is built with asserts, as Debian's 7.8.3 is, it aborts at any error but ENOSYS. So the
+ * error of this trial is always ENOSYS.
+ *
+ * Syncs. RocksDB syncs half a dozen times for each run. Only another file system layer could change
+ * that, and the C interface has none.
+ */
+#define _GNU_SOURCE             /* RTLD_NEXT */
+#include "machine/interpose.h"
+
+#include "machine/exception_guard.h"
+#include "machine/find_function.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- memory ---- */
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
+#define HAS_OWN_ALLOCATOR
+#endif
+#endif
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&       \
+    !defined(HAS_OWN_ALLOCATOR)
+
+/* The C library's own, for the calls that dlsym itself makes. */
+extern void *__libc_malloc(size_t n_bytes);
+extern void *__libc_calloc(size_t n, size_t n_bytes);
+extern void *__libc_realloc(void *mem, size_t n_bytes);
+
+static struct {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    bool known, looking;
+} next;
+
+/* The first call comes from the dynamic linker or from a constructor of a library, before there are
+   any threads. What it gets will be freed by the allocator that is found here, so it must be one
+   that this allocator can free. */
+static inline void find_allocator(void)
+{
+    if (__builtin_expect(next.known, true) || next.looking) return;
+    next.looking = true;
+    next.malloc = __libc_malloc;
+    next.calloc = __libc_calloc;
+    next.realloc = __libc_realloc;
+    find_function(RTLD_NEXT, "malloc", &next.malloc);
+    find_function(RTLD_NEXT, "calloc", &next.calloc);
+    find_function(RTLD_NEXT, "realloc", &next.realloc);
+    find_function(RTLD_NEXT, "posix_memalign", &next.posix_memalign);
+    next.known = true;
+}
+
+void *malloc(size_t n_bytes)
+{
+    find_allocator();
+    void *mem = next.malloc(n_bytes);
+    if (!mem) exception_guard_no_memory();
+    return mem;
+}
+
+void *calloc(size_t n, size_t n_bytes)
+{
+    find_allocator();
+    void *mem = next.calloc(n, n_bytes);
+    if (!mem) exception_guard_no_memory();
+    return mem;
+}
+
+void *realloc(void *mem, size_t n_bytes)
+{
+    find_allocator();
+    void *grown = next.realloc(mem, n_bytes);
+    if (!grown && n_bytes > 0) exception_guard_no_memory();
+    return grown;
+}
+
+int posix_memalign(void **mem, size_t alignment, size_t n_bytes)
+{
+    find_allocator();
+    int error = next.posix_memalign ? next.posix_memalign(mem, alignment, n_bytes) : ENOMEM;
+    if (error == ENOMEM) exception_guard_no_memory();
+    return error;
+}
+#endif
+
+/* ---- page cache ---- */
+
+#if defined(__linux__)
+/* Finds the function that one of ours replaces. *known keeps the address between calls. */
+static void find_next(void *_Atomic *known, const char *name, void *function)
+{
+    void *address = atomic_load(known);
+    if (!address) {
+        find_function(RTLD_NEXT, name, &address);
+        atomic_store(known, address);
+    }
+    memcpy(function, &address, sizeof address);
+}
+#endif
+
+#if defined(__linux__) && defined(__LP64__)
+int posix_fadvise(int fd, off_t offset, off_t n_bytes, int advice)
+{
+    if (advice == POSIX_FADV_DONTNEED) return 0;
+    int errno_before = errno;   /* the error is returned; errno stays, as in the C library */
+    int error = syscall(SYS_fadvise64, fd, offset, n_bytes, advice) == 0 ? 0 : errno;
+    errno = errno_before;
+    return error;
+}
+
+int sync_file_range(int fd, off_t offset, off_t n_bytes, unsigned flags)
+{
+    static void *_Atomic known;
+    int (*sync_range)(int, off_t, off_t, unsigned);
+    find_next(&known, "sync_file_range", &sync_range);
+    int r = sync_range(fd, offset, n_bytes, flags);
+    if (r < 0 && n_bytes == 0 && flags == 0) errno = ENOSYS;
+    return r;
+}
+#endif
+
+/* ---- syncs ---- */
+
+static char *const *_Atomic skipped;    /* NULL: every sync is made */
+
+void interpose_skip_syncs(char *const *paths)
+{
+    atomic_store(&skipped, paths);
+}
+
+bool interpose_make_all_syncs(void)
+{
+    return atomic_exchange(&skipped, NULL) != NULL;
+}
+
+#if defined(__linux__)
+static bool is_skipped(int fd)
+{
+    char *const *paths = atomic_load(&skipped);
+    char link[64], target[PATH_MAX];
+    if (!paths) return false;
+    int errno_before = errno;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, target, sizeof target - 1);
+    errno = errno_before;
+    if (n < 0) return false;
+    target[n] = '\0';
+    for (size_t i = 0; paths[i]; i++) {
+        size_t n_path = strlen(paths[i]);
+        if (strncmp(target, paths[i], n_path) == 0 &&
+            (target[n_path] == '/' || target[n_path] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* Some file systems, among them some that are shared with other systems, cannot sync a directory
+   and report EINVAL. There is nothing to wait for then, but RocksDB would give up; so this counts
+   as success. A file must be synced. */
+static int check_sync(int fd, int result)
+{
+    struct stat st;
+    if (result == 0 || errno != EINVAL) return result;
+    bool is_directory = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+    errno = EINVAL;
+    return is_directory ? 0 : result;
+}
+
+#define SYNC_FUNCTION(name)                                                                        \
+    int name(int fd)                                                                               \
+    {                                                                                              \
+        static void *_Atomic known;                                                                \
+        int (*sync_fd)(int);                                                                       \
+        find_next(&known, #name, &sync_fd);                                                        \
+        return is_skipped(fd) ? 0 : check_sync(fd, sync_fd(fd));                                   \
+    }
+
+SYNC_FUNCTION(fsync)
+SYNC_FUNCTION(fdatasync)
+#endif

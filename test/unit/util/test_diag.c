@@ -1,0 +1,167 @@
+/* test_diag.c -- which messages are printed, and how. Each test prints in a child process. */
+#include "child.h"
+
+#include "util/diag.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#define US "samtools rocksort: "
+
+static void check_printed(void (*run)(void *arg), const char *expected)
+{
+    struct ended_child ended = run_in_child(run, NULL);
+    assert_int_equal(ended.status, CHILD_RETURNED);
+    assert_string_equal(ended.text, expected);
+}
+
+static void print_errors(void *arg)
+{
+    (void)arg;
+    assert_false(diag_failed());
+    assert_null(diag_error_text());
+    diag_error("cannot read '%s'", "in.bam");
+    diag_error("second");
+    diag_damaged("third");
+    assert_true(diag_failed());
+    assert_false(diag_is_damage());
+    assert_string_equal(diag_error_text(), "cannot read 'in.bam'");
+    diag_renew();
+    assert_false(diag_failed());
+    assert_null(diag_error_text());
+    diag_damaged("damaged");
+    assert_true(diag_is_damage());
+    diag_renew();
+    assert_false(diag_is_damage());
+    diag_silence();
+    diag_error("after silence");
+    assert_true(diag_failed());
+    assert_null(diag_error_text());
+}
+
+static void test_first_error_only(void **state)
+{
+    (void)state;
+    check_printed(print_errors, US "cannot read 'in.bam'\n" US "damaged\n");
+}
+
+static void print_all_kinds(void *arg)
+{
+    (void)arg;
+    for (int quiet = 0; quiet < 2; quiet++) {
+        assert_int_equal(diag_is_quiet(), quiet);
+        diag_warning("w%d", quiet);
+        diag_note("n%d", quiet);
+        diag_left("l%d", quiet);
+        diag_set_quiet();
+    }
+    diag_error("e");
+    diag_left("after an error");
+}
+
+static void test_quiet(void **state)
+{
+    (void)state;
+    check_printed(print_all_kinds, US "warning: w0\n" US "n0\n" US "l0\n" US "l1\n" US "e\n" US
+                                   "after an error\n");
+}
+
+static void print_control_characters(void *arg)
+{
+    (void)arg;
+    diag_note("read '%s'", "a\n\x1b[2J");
+    (void)fputs("before\t", stderr);
+    diag_guard_stderr();
+    diag_guard_stderr();
+    (void)fputs("library \x1b[2J\n", stderr);
+    (void)fprintf(stderr, "%s", "half");
+    (void)fputs(" a line\n\n", stderr);
+    char line[3000];
+    memset(line, 'x', sizeof line);
+    line[2999] = '\n';
+    (void)fwrite(line, 1, sizeof line, stderr);
+    diag_note("ours");
+    (void)fputs("end", stderr);
+    (void)fflush(stderr);
+}
+
+static void test_control_characters(void **state)
+{
+    (void)state;
+    char expected[4096];
+    (void)strcpy(expected, US "read 'a\\x0a\\x1b[2J'\nbefore\tlibrary \\x1b[2J\nhalf a line\n\n");
+    size_t n = strlen(expected);
+    memset(expected + n, 'x', 2999);
+    (void)strcpy(expected + n + 2999, "\n" US "ours\nend");
+    check_printed(print_control_characters, expected);
+}
+
+/* A message erases the status line; nothing is drawn after diag_end_status. */
+static void draw(void *arg)
+{
+    (void)arg;
+    diag_status("10 %");
+    diag_status("20 %");
+    diag_note("between");
+    diag_status("30 %");
+    diag_end_status();
+    diag_status("40 %");
+    diag_note("after");
+}
+
+static void test_status_line(void **state)
+{
+    (void)state;
+    check_printed(draw, "\r10 %\033[K\r" "\r20 %\033[K\r" "\r\033[K" US "between\n"
+                        "\r30 %\033[K\r" "\r\033[K" US "after\n");
+}
+
+/* Nobody reads standard error any more. errno stays as a library left it. */
+static void print_into_broken_pipe(void *arg)
+{
+    (void)arg;
+    int fds[2];
+    sigset_t pending;
+    if (pipe(fds) != 0 || dup2(fds[1], STDERR_FILENO) < 0 || close(fds[0]) != 0) _exit(1);
+    (void)signal(SIGPIPE, SIG_DFL);
+    errno = EXDEV;
+    diag_note("lost");
+    if (errno != EXDEV) _exit(2);
+    (void)sigpending(&pending);
+    if (sigismember(&pending, SIGPIPE)) _exit(3);
+}
+
+static void test_broken_pipe(void **state)
+{
+    (void)state;
+    check_printed(print_into_broken_pipe, "");
+}
+
+static void print_words(void *arg)
+{
+    (void)arg;
+    diag_no_memory();
+    diag_renew();
+    diag_no_thread(EAGAIN);
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    struct ended_child ended = run_in_child(print_words, NULL);
+    assert_non_null(strstr(ended.text, US "out of memory; give less with -m"));
+    assert_non_null(strstr(ended.text, US "cannot start a thread: Resource temporarily"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_error_only),
+        cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_control_characters),
+        cmocka_unit_test(test_status_line),
+        cmocka_unit_test(test_broken_pipe),
+        cmocka_unit_test(test_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
