@@ -53,7 +53,7 @@ def commands(path):
 def documents():
     """All that is written for users and developers in Markdown."""
     return [ROOT / "README.md", ROOT / "NEWS.md", ROOT / "packaging/README.md",
-            *sorted((ROOT / "doc").glob("*.md"))]
+            *sorted((ROOT / "doc").rglob("*.md"))]
 
 
 def anchors(path):
@@ -151,11 +151,25 @@ class Documents(CliTest):
             self.assertEqual(row["peak MiB"],
                              ", ".join(measured[s, program]["peak RSS MiB"] for s in PEAKS))
 
+    def test_rooms_of_the_design(self):
+        """Its table of rooms is the one that check-rooms.py holds the sources to."""
+        script = (ROOT / "scripts/check-rooms.py").read_text(encoding="utf-8")
+        rooms = dict(re.findall(r'^    "(\w+)": "([\w ]*)",$', script, re.M))
+        self.assertGreaterEqual(len(rooms), 9)
+        rows = table((ROOT / "doc/design.md").read_text(), "room")
+        self.assertEqual([row["room"].strip("`") for row in rows], list(rooms))
+        below = " ".join(list(rooms)[:-2])
+        self.assertEqual({row["room"].strip("`"): set(row["may include"].replace(
+            "all above", below).split()) for row in rows[:-1]},
+            {name: set(others.split()) for name, others in list(rooms.items())[:-1]})
+        self.assertEqual(rows[-1]["may include"], "all")
+
     # How the man page looks
 
     def test_sections_of_the_man_page(self):
         found = re.findall(r"^\.SH (.*)$", MAN_PAGE.read_text(), re.M)
         self.assertEqual([name for name in SECTIONS if name not in found], [])
+        self.assertEqual(found[:3], ["NAME", "SYNOPSIS", "EXAMPLES"])
         self.assertEqual(len(found), len(set(found)))
 
     def test_man_has_no_warnings(self):
