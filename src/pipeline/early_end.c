@@ -1,6 +1,7 @@
 /* early_end.c -- see early_end.h. */
 #include "pipeline/early_end.h"
 
+#include "machine/exception_guard.h"
 #include "util/diag.h"
 
 #include <unistd.h>
@@ -27,7 +28,8 @@ static void clean_up(struct early_end *end, int signal_number)
     if (kept || !is_wish) checkpoint_writer_tell(end->checkpoint, kept, n_durable);
 }
 
-void early_end_after_exception(void *arg)
+/* For exception_guard.h. It may be any thread, and it may have the lock. */
+static void after_exception(void *arg)
 {
     enum { LOCK_SECONDS = 5 };  /* who has it may be waiting for a lock of ours, in RocksDB */
     struct early_end *end = arg;
@@ -58,7 +60,8 @@ static bool hangs_on_input(const struct early_end *end)
     return counts->is_loading && !counts->input_is_cut && !batch_pool_reader_waits(end->pool);
 }
 
-enum signal_answer early_end_on_signal(void *arg, int signal_number)
+/* For signals.h. */
+static enum signal_answer on_signal(void *arg, int signal_number)
 {
     struct early_end *end = arg;
     crew_lock(end->crew);
@@ -69,4 +72,37 @@ enum signal_answer early_end_on_signal(void *arg, int signal_number)
     }
     clean_up(end, signal_number ? signal_number : load_totals_stop_signal(end->totals));
     return SIGNAL_DIE;
+}
+
+int early_end_watch(struct early_end *end)
+{
+    end->signals = (struct signal_watch){.on_signal = on_signal, .arg = end};
+    int error = signals_watch(&end->signals);
+    if (error) {
+        diag_no_thread(error);
+        return -1;
+    }
+    exception_guard_begin(after_exception, end);
+    return 0;
+}
+
+void early_end_hold(struct early_end *end)
+{
+    signals_hold(&end->signals);
+}
+
+bool early_end_after_failure(struct early_end *end)
+{
+    crew_lock(end->crew);       /* the ender of runs counts on until it is closed */
+    unsigned n_durable = temp_store_n_durable(end->store);
+    bool stay = checkpoint_writer_keeps(end->checkpoint, 0, n_durable);
+    checkpoint_writer_tell(end->checkpoint, stay, n_durable);
+    crew_unlock(end->crew);
+    return stay;
+}
+
+void early_end_restore(struct early_end *end)
+{
+    exception_guard_end();
+    signals_restore(&end->signals);
 }

@@ -456,6 +456,13 @@ const struct spill_totals *spill_locked(const struct spiller *spiller)
     return &spiller->totals;
 }
 
+unsigned spill_n_runs(struct spiller *spiller)
+{
+    struct spill_totals totals;
+    spill_look(spiller, &totals);
+    return totals.n_runs;
+}
+
 const struct codec_chooser *spill_codecs(const struct spiller *spiller)
 {
     return &spiller->codecs;

@@ -63,6 +63,8 @@ int spill_to_fit(struct spiller *spiller);
 void spill_look(struct spiller *spiller, struct spill_totals *totals);
 const struct spill_totals *spill_locked(const struct spiller *spiller);
 
+unsigned spill_n_runs(struct spiller *spiller);
+
 /* After the last run: the codecs that were chosen. */
 const struct codec_chooser *spill_codecs(const struct spiller *spiller);
 

@@ -135,9 +135,11 @@ void temp_store_tell(struct temp_store *ts, int result)
     durable_tell(ts->durable, result);
 }
 
-void temp_store_close(struct temp_store *ts, bool directories_stay)
+void temp_store_close(struct temp_store *ts, bool directories_stay,
+                      struct run_store_stats *stats)
 {
     run_ender_close(ts->ender);
+    if (ts->runs) run_store_stats(ts->runs, stats);
     /* Runs that have ended may wait for others, to be admitted to the database with them. */
     if (ts->runs && directories_stay) (void)run_store_flush(ts->runs);
     run_store_destroy(ts->runs);

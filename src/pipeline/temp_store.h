@@ -49,8 +49,10 @@ void temp_store_set_before(struct temp_store *ts, unsigned n_runs);
 /* If data could not be made durable, that is the error of a sort that failed (result below 0). */
 void temp_store_tell(struct temp_store *ts, int result);
 
-/* Closes the databases and ends the threads. directories_stay: what they have is made durable. */
-void temp_store_close(struct temp_store *ts, bool directories_stay);
+/* Ends the threads and closes the databases. directories_stay: what they have is made durable.
+   *stats: what was done, if it was open. */
+void temp_store_close(struct temp_store *ts, bool directories_stay,
+                      struct run_store_stats *stats);
 
 /* NULL is accepted. */
 void temp_store_destroy(struct temp_store *ts);

@@ -1,0 +1,117 @@
+/* prepare.c -- see prepare.h. */
+#include "pipeline/prepare.h"
+
+#include "bam/bam_record.h"
+#include "order/minhash_index.h"
+#include "util/diag.h"
+
+int prepare_outputs(struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    struct output_path output = {0}, index = {0};
+    if (s->output && output_path_choose(&output, s->output) < 0) return -1;
+    if (s->index_path && output_path_choose(&index, s->index_path) < 0) {
+        output_path_release(&output);
+        return -1;
+    }
+    output.lock = index.lock = crew_mutex(sort->crew);
+    output.durable = index.durable = s->durable;
+    crew_lock(sort->crew);
+    sort->output_path = output;
+    sort->index_path = index;
+    crew_unlock(sort->crew);
+    checkpoint_writer_look_at_output(sort->checkpoint);
+    const char *problem = NULL;
+    if (output_path_same(&output, &index))
+        problem = "the output and its index: give another name to one of them";
+    else if (s->index_path && checkpoint_writer_is_input(sort->checkpoint, index.name))
+        problem = "an input and the index of the output: give another name to the index";
+    if (problem) diag_error("'%s' cannot be both %s", s->index_path, problem);
+    return problem ? -1 : 0;
+}
+
+/* Takes over what another process left. */
+static int open_checkpoint(struct sort *sort)
+{
+    struct load_counts counts;
+    struct spill_totals spilled;
+    if (resume_open(&sort->resume, sort->checkpoint, sort->store, sort->totals,
+                    sort->spiller) < 0)
+        return -1;
+    sort->header = sort->resume.header;
+    load_totals_look(sort->totals, &counts);
+    spill_look(sort->spiller, &spilled);
+    if (resume_check_part(&sort->resume, sort->checkpoint, &sort->output_path,
+                          counts.sum.n_records) < 0)
+        return -1;
+    return checkpoint_writer_adopted(sort->checkpoint,
+                                     run_store_n_lanes(temp_store_runs(sort->store)),
+                                     spilled.n_runs);
+}
+
+/* Opens the inputs and takes their header. */
+static int open_inputs(struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    sort->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format,
+                                   crew_pool(sort->crew));
+    if (!sort->inputs) return -1;
+    if (s->resumed) return resume_open_inputs(&sort->resume, sort->inputs, sort->totals);
+    sort->header = bam_inputs_header(sort->inputs);
+    if (s->add_pg && rules_add_program(&sort->rules_maker, sort->header, s->command_line) < 0)
+        return -1;
+    return checkpoint_writer_remember_inputs(sort->checkpoint, sort->inputs, sort->header);
+}
+
+int prepare_inputs(struct sort *sort)
+{
+    if (sort->settings->resumed && open_checkpoint(sort) < 0) return -1;
+    return resume_reads_input(&sort->resume) ? open_inputs(sort) : 0;
+}
+
+/* An index of references takes memory of the budget. */
+static void plan_around_minhash_index(struct sort *sort)
+{
+    size_t total = sort->settings->memory_bytes;
+    if (!sort->rules_maker.minhash_index) return;
+    size_t n_bytes = minhash_index_bytes(sort->rules_maker.minhash_index);
+    if (n_bytes > total / 2) {
+        diag_warning("the index of '%s' takes %zu MiB of memory, more than half of what may be "
+                     "used: give more with -m, or a larger -w", sort->settings->minhash_fasta,
+                     n_bytes >> 20);
+        n_bytes = total / 2;    /* a sort in less than half of the memory would help nobody */
+    }
+    sort_plan_memory(sort, total - n_bytes);
+    batch_pool_set_budget(sort->pool, &sort->budget);
+}
+
+int prepare_rules(struct sort *sort, bool *nothing_to_check)
+{
+    const struct sort_settings *s = sort->settings;
+    *nothing_to_check = false;
+    if (s->sum_only) {          /* no order is the cheapest */
+        sort->rules.long_positions = bam_header_long_reference(sort->header) >= 0;
+    } else {
+        sort->rules = s->rules;
+        if (rules_check_format(sort->header, s->output_format.format) < 0 ||
+            rules_complete(&sort->rules_maker, sort->header, &sort->rules) < 0)
+            return -1;
+    }
+    if (s->verify) {
+        struct verify_settings verify = {s->inputs[0], s->verify_claim, &s->rules};
+        if (verification_create(sort->crew, &verify, &sort->rules_maker, sort->header,
+                                &sort->verification) < 0)
+            return -1;
+        *nothing_to_check = !sort->verification;
+    }
+    plan_around_minhash_index(sort);
+    return sorted_output_create_index(&sort->output, sort->header);
+}
+
+int prepare_output_header(struct sort *sort)
+{
+    struct load_counts read;
+    load_totals_look(sort->totals, &read);
+    if (sort_rules_update_header(&sort->rules, read.any_placed, sort->header) == 0) return 0;
+    return rules_header_error(sort->rules_maker.header_name);
+}

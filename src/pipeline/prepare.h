@@ -1,0 +1,25 @@
+/*
+ * prepare.h -- the beginning of a sort: everything that can go wrong before hours of work.
+ *
+ * Order of calls as here. By the calling thread. Return 0, or -1 after a message.
+ */
+#ifndef ROCKSORT_PIPELINE_PREPARE_H
+#define ROCKSORT_PIPELINE_PREPARE_H
+
+#include "pipeline/sort_parts.h"
+
+/* Chooses where output and index are written. */
+int prepare_outputs(struct sort *sort);
+
+/* Opens the checkpoint that the sort goes on with, if there is one, and the inputs, if there is
+   something to be read. */
+int prepare_inputs(struct sort *sort);
+
+/* Makes the rules of the order, the verification and the index. Sets *nothing_to_check if a file is
+   to be verified that claims no order. */
+int prepare_rules(struct sort *sort, bool *nothing_to_check);
+
+/* After loading: puts the order into the header of the output. */
+int prepare_output_header(struct sort *sort);
+
+#endif

@@ -1,0 +1,162 @@
+/* sort_parts.c -- see sort_parts.h. */
+#include "pipeline/sort_parts.h"
+
+#include <time.h>
+
+/* What a sort that only reads needs at the most, and in addition for each thread. */
+enum { SUM_BYTES = 32 << 20, SUM_THREAD_BYTES = 16 << 20 };
+
+void sort_plan_memory(struct sort *sort, size_t total_bytes)
+{
+    const struct sort_settings *s = sort->settings;
+    struct mem_budget *budget = &sort->budget;
+    /* Nothing is kept: batches that stay in the cache are better than many. */
+    size_t enough = SUM_BYTES + SUM_THREAD_BYTES * (size_t)s->n_threads;
+    if (s->sum_only && total_bytes > enough) total_bytes = enough;
+    mem_budget_plan(budget, total_bytes, s->n_threads);
+    if (!s->test_batch_bytes) return;
+    budget->batch_bytes = (size_t)s->test_batch_bytes;
+    budget->run_batches = budget->full_batches = budget->first_full_batches = 1;
+}
+
+/* Gives each object the settings that it needs. */
+static void create_objects(struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    sort->pool = batch_pool_create(sort->crew, &sort->budget);
+    sort->totals = load_totals_create(sort->crew, s->input_bytes);
+    sort->resume = (struct resume){.checkpoint = s->resumed, .partial = s->partial};
+    sort->rules_maker = (struct rules_maker){
+        .header_name = s->resumed ? s->resumed->dirs[0].path : s->inputs[0],
+        /* Runs of an earlier process have the values of their records. */
+        .fasta = resume_reads_input(&sort->resume) ? s->minhash_fasta : NULL,
+        .minhash_window = s->minhash_window,
+    };
+    struct checkpoint_settings checkpoint = {
+        .crew = sort->crew, .totals = sort->totals, .inputs = s->inputs, .n_inputs = s->n_inputs,
+        .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
+        .output = s->output, .index = s->index_path, .output_path = &sort->output_path,
+        .index_path = &sort->index_path, .asked_output = &s->asked_output, .rules = &s->rules,
+        .fasta = s->minhash_fasta, .minhash_window = s->minhash_window, .keeps = s->keep_store,
+        .no_resume = s->no_resume, .sum_only = s->sum_only, .resumed = s->resumed,
+        .partial = s->partial,
+    };
+    sort->checkpoint = checkpoint_writer_create(&checkpoint);
+    struct temp_store_settings store = {
+        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
+        .checkpoint = sort->checkpoint, .compaction = s->compaction, .resumed = s->resumed,
+        .reads_input = resume_reads_input(&sort->resume), .no_resume = s->no_resume,
+        .durable_after_seconds = s->durable_after_seconds,
+    };
+    sort->store = temp_store_create(&store);
+    struct spill_settings spill = {
+        .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
+        .checkpoint = sort->checkpoint, .store = sort->store, .rules = &sort->rules,
+        .was_told_size = s->input_bytes > 0, .codec_auto = s->codec_auto, .codec = s->codec,
+        .n_threads = s->n_threads,
+    };
+    sort->spiller = spill_create(&spill);
+    sort->output = (struct sorted_output){.settings = {
+        .path = &sort->output_path, .index_path = &sort->index_path, .format = s->output_format,
+        .level = s->level, .pool = crew_pool(sort->crew),
+    }};
+}
+
+int sort_init(struct sort *sort, const struct sort_settings *settings, struct sort_report *report)
+{
+    *sort = (struct sort){.settings = settings, .report = report};
+    *report = (struct sort_report){.begun = time(NULL)};
+    sort_plan_memory(sort, settings->memory_bytes);
+    sort->crew = crew_create();
+    if (!sort->crew) return -1;
+    create_objects(sort);
+    return 0;
+}
+
+/* Copies what was done until now; by the thread that shows progress. */
+static void look(void *arg, struct progress_counts *counts)
+{
+    struct sort *sort = arg;
+    crew_lock(sort->crew);
+    const struct load_counts *read = load_totals_locked(sort->totals);
+    const struct spill_totals *spilled = spill_locked(sort->spiller);
+    *counts = (struct progress_counts){
+        .records_in = read->sum.n_records, .raw_bytes_in = read->sum.n_bytes,
+        .raw_bytes_before = read->raw_bytes_before, .file_bytes = read->file_bytes,
+        .file_bytes_read = read->file_bytes_read, .file_bytes_before = read->file_bytes_before,
+        .n_runs = spilled->n_runs, .spilled_bytes = spilled->raw_bytes,
+        .records_out = sort->merged.n_records, .raw_bytes_out = sort->merged.raw_bytes,
+        .output_bytes = sort->merged.output_bytes,
+    };
+    crew_unlock(sort->crew);
+}
+
+struct progress *sort_start_progress(struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    const struct progress_settings settings = {
+        .prints = s->progress, .print_seconds = s->progress_seconds, .samples = s->sample,
+        .uses_stdout = !s->output && !s->sum_only, .writes_index = s->index_path != NULL,
+        .look = look, .arg = sort, .report = sort->report,
+    };
+    return progress_start(&settings);
+}
+
+struct space_settings sort_space_settings(const struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    return (struct space_settings){
+        .nothing_is_written = s->sum_only, .output_format = &s->output_format, .level = s->level,
+        .output = sort->output_path.final, .codec_auto = s->codec_auto, .codec = s->codec,
+        .memory_bytes = sort->budget.total_bytes, .temp_prefixes = s->temp_prefixes,
+        .n_temp_prefixes = s->n_temp_prefixes,
+    };
+}
+
+/* What was counted, with no thread left that counts. */
+static void fill_report(struct sort *sort)
+{
+    struct sort_report *report = sort->report;
+    struct load_counts counts;
+    struct spill_totals spilled;
+    const struct codec_chooser *codecs = spill_codecs(sort->spiller);
+    load_totals_look(sort->totals, &counts);
+    spill_look(sort->spiller, &spilled);
+    crew_waits(sort->crew, report->waits);
+    report->n_records = counts.sum.n_records;
+    report->raw_bytes = counts.sum.n_bytes;
+    report->checksum = counts.sum.hash;
+    report->input_bytes = counts.file_bytes_read;
+    report->n_records_out = sort->sum_out.n_records;
+    report->spilled_bytes = spilled.raw_bytes;
+    report->codec_reason = codecs->reason;
+    for (size_t i = 0; i < TEMP_CODEC_COUNT; i++)
+        report->runs_of_codec[i] = codecs->runs_of_codec[i];
+    crew_lock(sort->crew);
+    struct run_ender *ender = temp_store_ender(sort->store);
+    if (ender) {
+        report->waits[WAIT_SPILLER_RUNS] = run_ender_seconds(ender).wait;
+        report->waits[WAIT_RUNS_DISK] = run_ender_seconds(ender).end;
+    }
+    crew_unlock(sort->crew);
+}
+
+void sort_release(struct sort *sort, bool directories_stay)
+{
+    temp_store_close(sort->store, directories_stay, &sort->report->store);
+    batch_pool_destroy(sort->pool);
+    fill_report(sort);
+    bam_inputs_close(sort->inputs);
+    if (!directories_stay) checkpoint_writer_remove_directories(sort->checkpoint);
+    spill_destroy(sort->spiller);
+    temp_store_destroy(sort->store);
+    verification_destroy(sort->verification);
+    bam_index_destroy(sort->output.index);
+    rules_release(&sort->rules_maker);
+    checkpoint_writer_destroy(sort->checkpoint);
+    resume_release(&sort->resume);
+    load_totals_destroy(sort->totals);
+    crew_destroy(sort->crew);
+    output_path_release(&sort->output_path);
+    output_path_release(&sort->index_path);
+}

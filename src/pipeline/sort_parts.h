@@ -1,0 +1,61 @@
+/*
+ * sort_parts.h -- the objects of one sort: made before it begins, released when it has ended.
+ *
+ * The frame of the sort has them (bam_sort.c, prepare.c). A stage gets only those that it works
+ * with, in its settings.
+ *
+ * Order of calls: init; report and release, with all other threads but the crew's ended. Threads:
+ * one.
+ */
+#ifndef ROCKSORT_PIPELINE_SORT_PARTS_H
+#define ROCKSORT_PIPELINE_SORT_PARTS_H
+
+#include "pipeline/merge.h"
+#include "pipeline/progress.h"
+#include "pipeline/resume.h"
+#include "pipeline/rules.h"
+#include "pipeline/sort_settings.h"
+#include "pipeline/space.h"
+#include "pipeline/verify.h"
+
+struct sort {
+    const struct sort_settings *settings;
+    struct sort_report *report;
+    struct mem_budget budget;           /* as it is when the sort begins */
+    struct sort_rules rules;
+    struct rules_maker rules_maker;
+    struct crew *crew;
+    struct batch_pool *pool;
+    struct load_totals *totals;
+    struct checkpoint_writer *checkpoint;
+    struct temp_store *store;
+    struct spiller *spiller;
+    struct resume resume;
+    struct bam_inputs *inputs;
+    sam_hdr_t *header;
+    struct verification *verification;  /* NULL: nothing is verified */
+    struct output_path output_path, index_path; /* set with the lock held */
+    struct sorted_output output;
+    struct merge_counts merged;         /* under the lock */
+    struct content_sum sum_out;
+    bool lost_reader;                   /* the program that reads standard output closed it */
+    struct progress *progress;
+};
+
+/* Makes the objects. Returns 0, or -1 after a message. */
+int sort_init(struct sort *sort, const struct sort_settings *settings, struct sort_report *report);
+
+/* Splits total_bytes of memory; before batches are made. */
+void sort_plan_memory(struct sort *sort, size_t total_bytes);
+
+/* Starts showing how far the sort is. */
+struct progress *sort_start_progress(struct sort *sort);
+
+/* Where output and temporary data will be, and of what kind. */
+struct space_settings sort_space_settings(const struct sort *sort);
+
+/* Ends and frees everything, and fills the report. directories_stay: the temporary data are a
+   checkpoint that is kept. */
+void sort_release(struct sort *sort, bool directories_stay);
+
+#endif

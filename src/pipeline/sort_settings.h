@@ -1,0 +1,57 @@
+/*
+ * sort_settings.h -- what the user wants of a sort. All that it points to outlives the sort.
+ *
+ * Only the frame of the sort (bam_sort.c) sees all of it: each stage gets settings of its own.
+ */
+#ifndef ROCKSORT_PIPELINE_SORT_SETTINGS_H
+#define ROCKSORT_PIPELINE_SORT_SETTINGS_H
+
+#include "bam_sort_key.h"
+#include "store/checkpoint.h"
+#include "store/compaction_plan.h"
+#include "store/temp_codec.h"
+
+#include <htslib/hts.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sort_settings {
+    const char *const *inputs;  /* "-": standard input */
+    size_t n_inputs;
+    htsFormat input_format;     /* only its options are looked at */
+    const char *output;         /* NULL: standard output */
+    const char *index_path;     /* of the index to be written, or NULL */
+    bool durable;               /* regular files are on the disk when the sort ends (fsync) */
+    bool sum_only;              /* count and checksum the records of the input, write nothing */
+    bool verify;                /* and check that they are in order; with sum_only, one input */
+    bool verify_claim;          /* check the order that the header claims, not that of the rules */
+    const char *const *temp_prefixes;   /* of each -T; one NULL without -T */
+    size_t n_temp_prefixes;
+    htsFormat output_format;
+    int level;                  /* -1: default */
+    struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */
+    const char *minhash_fasta;  /* -I, or NULL */
+    int minhash_window;         /* -w */
+    bool codec_auto;            /* else: */
+    enum temp_codec codec;
+    unsigned n_threads;
+    size_t memory_bytes;        /* the whole budget */
+    uint64_t test_batch_bytes;  /* for tests: such small batches, each of them a run; or 0 */
+    enum compaction_mode compaction;
+    uint64_t input_bytes;       /* -s: estimated uncompressed size; 0: unknown */
+    bool keep_store;
+    bool no_resume;             /* the temporary data need not outlive the process */
+    unsigned durable_after_seconds;     /* skip fsync until the sort is this old */
+    const struct checkpoint *resumed;   /* goes on with this one, or NULL: it has the inputs, the
+                                           order and the header */
+    bool partial;               /* writes what is there, whether or not it is all of the input */
+    struct checkpoint_output asked_output;      /* the output as the options have it */
+    bool add_pg;
+    const char *command_line;   /* for @PG CL */
+    bool progress;              /* where no terminal shows it, a line every progress_seconds */
+    double progress_seconds;
+    bool sample;                /* the report gets a series of samples */
+};
+
+#endif
