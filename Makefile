@@ -1,32 +1,61 @@
-# samtools rocksort -- see README.md.
+# samtools rocksort -- see README.md. `make help` prints what follows, up to the empty line.
 #
-#   make                builds ./samtools and ./samtools-rocksort
-#   make demo           installs what is missing, builds, sorts simulated reads in a pipeline
-#   make check          installs what the tests need, builds and runs all tests
-#   make differential N=2000   compares with samtools 1.24 on random inputs and options
-#   make kill-sweep N=200      kills sorts at random moments, finishes them, compares (SEED= again)
-#   make fault-sweep    fails every system call of small sorts, one at a time (an hour or two)
-#   make hostile N=5000        damages so many files and compares with samtools 1.24 (SEED= repeats)
-#   make fuzz MINUTES=60       runs each fuzz target for so long (clang); fuzz-quick for SECONDS=10
-#                       (SEED= again)
-#   make bench          compares with the samtools on PATH (an hour on two cores)
-#   make bench-peers    compares with all the sorters that are installed (half an hour; a few minutes
-#                       with SCALE=small; RECORDS=6M simulates so many)
-#   make bench-options  what options cost or save, durability and reports among them (40 minutes)
-#   make bench-2014     the experiments of 2014 on modelled disks (an hour; a few minutes with
-#                       SCALE=small); results go to build/bench-2014
-#   make install        to PREFIX (/usr/local), below DESTDIR; SAMTOOLS_DIR= is where the `samtools`
-#                       front end goes if not to PREFIX/bin, ZSH_DIR= where zsh finds completions
-#   make dist           the source tarball of HEAD, build/dist/samtools-rocksort-VERSION.tar.gz
-#   make deb            a Debian package, build/deb/*.deb (packaging/README.md)
-#   make test-deb       installs, runs and removes it in a fresh Debian (root, debootstrap)
-#   make test-workflows runs the Snakemake wrapper and the Nextflow module behind an aligner
-#   make bench/spindle  builds the disk model of the benchmarks, which needs libfuse 3
-#   make clean
+#   make                 builds ./samtools and ./samtools-rocksort
+#   make demo            installs what is missing, builds, sorts simulated reads from a pipe
+#   make install         to PREFIX (/usr/local) below DESTDIR; SAMTOOLS_DIR= is the place of the
+#                        `samtools` front end, ZSH_DIR= that of the completion of zsh
+#   make clean           removes all that was built
 #
-# HTSDIR= and ROCKSDB_DIR= take htslib and RocksDB from their source or install directories instead of
-# pkg-config. SAN=address,undefined or SAN=thread builds with sanitizers, WERROR=1 with -Werror;
-# each combination has its own directory of objects.
+#   make check           installs what the tests need, builds and runs all tests
+#   make check-unit      unit tests
+#   make check-fuzz      the fuzz targets on their seeds and on all inputs that once failed
+#   make check-cli       tests of the programs, then 200 random cases against samtools 1.24
+#   make check-rooms     which files may include and call each other
+#   make differential    N=2000 random inputs and options, compared with samtools 1.24
+#   make hostile         N=2000 damaged files, compared with samtools 1.24 (SEED= repeats)
+#   make kill-sweep      N=200 sorts, killed at random moments and resumed (SEED= repeats)
+#   make fault-sweep     each system call of small sorts fails once (an hour or two; SWEEP= options)
+#   make fuzz            each fuzz target for MINUTES=60, with new random numbers (clang)
+#   make fuzz-quick      each fuzz target for half a minute, the same inputs each time (clang)
+#
+#   make bench           compares with the samtools on PATH (an hour on two cores)
+#   make bench-peers     compares with all installed sorters (half an hour; SCALE=small: minutes)
+#   make bench-options   what options cost or save (40 minutes)
+#   make bench-2014      the experiments of 2014 on modelled disks (an hour; SCALE=small: minutes)
+#   make bench/spindle   builds the disk model of the benchmarks
+#
+#   make dist            the source tarball of HEAD, build/dist/samtools-rocksort-VERSION.tar.gz
+#   make deb             a Debian package in build/deb (packaging/README.md)
+#   make test-deb        installs, runs and removes it in a fresh Debian (root, debootstrap)
+#   make test-workflows  runs the Snakemake wrapper and the Nextflow module after an aligner
+#   make completions     the completions of bash, zsh and fish, in build/completions
+#   make format          clang-format
+#   make help            this page
+#
+# Settings: V=1 prints commands, -jN runs N of them at a time (default: as many as there are cores),
+# HTSDIR= and ROCKSDB_DIR= name directories of htslib and RocksDB for a build without pkg-config.
+# SAN=address,undefined and SAN=thread build with sanitizers, WERROR=1 with -Werror, each below its
+# own directory of build. VALGRIND=1 runs tests under memcheck.
+
+# Compile on all cores. Not when several things are to be done in turn, such as `make clean all`:
+# then make does one after the other. A make within make gets its jobs from the outer one.
+BUILT = all completions fuzz-targets %.so bench/simulate-reads bench/spindle samtools \
+        samtools-rocksort build/%
+IN_TURN = $(if $(word 2,$(MAKECMDGOALS)),$(filter-out $(BUILT),$(MAKECMDGOALS)))
+ifeq ($(MAKELEVEL)$(IN_TURN)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+# Messages of compilers that run at the same time do not mix.
+MAKEFLAGS += --output-sync=target --no-print-directory
+
+# A recipe has one short line for each file, $(call say,CC,FILE), then the command after $(Q).
+ifeq ($(filter-out 0,$(V)),)
+Q = @
+say = @echo '$(1) $(2)'
+endif
+# Before a command that runs for long: what it prints appears at once, in spite of --output-sync.
+# (`+` does that, but would also run the command in `make -n`.)
+LIVE = $(if $(findstring n,$(filter-out -%,$(firstword $(MAKEFLAGS)))),,+)$(Q)
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -59,14 +88,16 @@ ROCKSDB_LIBS = -L$(ROCKSDB_DIR) -L$(ROCKSDB_DIR)/lib -Wl,-rpath,$(ROCKSDB_DIR):$
 else
 PACKAGES += rocksdb
 endif
-ifeq ($(shell $(PKG_CONFIG) --exists libdeflate && echo yes),yes)
+ifeq ($(shell $(PKG_CONFIG) --exists libdeflate 2>/dev/null && echo yes),yes)
 PACKAGES += libdeflate
 DEFLATE_CFLAGS = -DHAVE_LIBDEFLATE
 endif
-# Asked for when something is compiled, not when make starts: install-deps.sh may run in between.
-LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) \
-             $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
-LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm -ldl
+# pkg-config is asked once, by the first recipe that needs it.
+once = $(eval $(1) := $(shell $(PKG_CONFIG) $(2) $(PACKAGES)))$($(1))
+PACKAGE_CFLAGS = $(call once,PACKAGE_CFLAGS,--cflags)
+PACKAGE_LIBS = $(call once,PACKAGE_LIBS,--libs)
+LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) $(PACKAGE_CFLAGS)
+LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(PACKAGE_LIBS) -lm -ldl
 
 # The rooms below src/, and what stands at the top; doc/design.md is the map.
 SOURCES = $(wildcard *.c src/*/*.c)
@@ -81,7 +112,7 @@ BIN = $(if $(SAN)$(WERROR),$(BUILD),.)
 PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
 
 # VALGRIND=1 runs the unit tests, the fuzz targets' inputs and some of the CLI tests under memcheck,
-# which takes 20 to 50 times as long; whatever it finds is a failure.
+# which takes 20 to 50 times as long. Each error that it finds fails the test.
 ifdef VALGRIND
 MEMCHECK = valgrind --quiet --error-exitcode=99 --leak-check=full --fair-sched=yes \
            --suppressions=$(CURDIR)/test/valgrind.supp
@@ -89,8 +120,8 @@ CLI_OPTIONS = --only $(VALGRIND_CLI)
 export ROCKSORT_TEST_WRAPPER = $(MEMCHECK)
 export ROCKSORT_TEST_SLOW_FACTOR = 50
 endif
-# ThreadSanitizer's first report ends the program, with status 66. What a damaged file claims to
-# hold is not to be allocated: its shadow is touched, and the machine's memory ends.
+# ThreadSanitizer's first report ends the program, with status 66. It may not allocate more than
+# 2 GB at once: it would touch the shadow of what a damaged file claims to hold, and use up memory.
 ifneq ($(findstring thread,$(SAN)),)
 TSAN_MEMORY = :allocator_may_return_null=1:max_allocation_size_mb=2000
 export TSAN_OPTIONS ?= halt_on_error=1:suppressions=$(CURDIR)/test/tsan.supp$(TSAN_MEMORY)
@@ -102,32 +133,53 @@ UNIT_TESTS = $(basename $(wildcard test/unit/*/test_*.c))
 FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
                $(basename $(notdir $(wildcard test/fuzz/fuzz_*.c))))
 
-.PHONY: all demo check check-unit check-fuzz check-cli differential hostile kill-sweep fault-sweep \
-        fuzz fuzz-quick fuzz-targets bench bench-peers bench-options bench-2014 \
-        install clean format completions dist deb test-deb \
-        test-workflows
+.PHONY: all demo help check check-unit check-fuzz check-cli check-rooms test-programs differential \
+        hostile kill-sweep fault-sweep fuzz fuzz-quick fuzz-targets bench bench-peers \
+        bench-options bench-2014 install clean format completions dist deb test-deb \
+        test-workflows need-build need-unit need-spindle
 .SECONDARY:
+.DELETE_ON_ERROR:
 
 all: $(PROGRAMS)
 
-$(BUILD)/%.o: %.c
+help:
+	@sed '1,2d; /^$$/q; s/^# \{0,1\}//' $(firstword $(MAKEFILE_LIST))
+
+# What is missing is said before the first file is compiled, in one message.
+NEED = CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' HTSDIR='$(HTSDIR)' ROCKSDB_DIR='$(ROCKSDB_DIR)' \
+       sh scripts/install-deps.sh --check
+need-build need-unit need-spindle: need-%:
+	@$(NEED) $*
+
+$(BUILD)/%.o: %.c | need-build
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
 
 $(BIN)/samtools: $(BUILD)/src/command/samtools.o $(OBJECTS)
-	$(CC) $(ALL_LDFLAGS) $^ $(LIB_LIBS) -o $@
+	$(call say,LD,$(@F))
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIB_LIBS) -o $@
 
 $(BIN)/samtools-rocksort: $(BUILD)/src/command/samtools_rocksort.o $(OBJECTS)
-	$(CC) $(ALL_LDFLAGS) $^ $(LIB_LIBS) -o $@
+	$(call say,LD,$(@F))
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIB_LIBS) -o $@
 
-bench/simulate-reads: bench/simulate-reads.c
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) $< $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
+bench/simulate-reads: bench/simulate-reads.c | need-build
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LIB_CFLAGS) $< $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
 
-# The disk model; no part of `all`, for it needs libfuse 3 (scripts/install-deps.sh bench).
-SPINDLE_SOURCES = $(wildcard bench/spindle*.c) src/util/size.c
-bench/spindle: $(SPINDLE_SOURCES) $(wildcard bench/spindle*.h) src/util/size.h
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $$($(PKG_CONFIG) --cflags fuse3) $(SPINDLE_SOURCES) \
-	    $(ALL_LDFLAGS) $$($(PKG_CONFIG) --libs fuse3) -lm -o $@
+# The disk model is no part of `all`: it needs libfuse 3.
+ifeq ($(SAN)$(WERROR),)
+SPINDLE_OBJECTS = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/spindle*.c))
+$(SPINDLE_OBJECTS): LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags fuse3)
+$(SPINDLE_OBJECTS): | need-spindle
+bench/spindle: $(SPINDLE_OBJECTS) $(BUILD)/src/util/size.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $$($(PKG_CONFIG) --libs fuse3) -lm -o $@
+else
+bench/spindle: need-spindle
+	@$(MAKE) SAN= WERROR= $@
+endif
 
 # C interfaces do not tell these versions.
 $(BUILD)/src/command/library_versions.o: CPPFLAGS += -DSNAPPY_VERSION='"$(shell $(PKG_CONFIG) \
@@ -143,35 +195,53 @@ endif
 # The phases of demo and check are separate makes, since the first may install what the second finds
 # with pkg-config.
 demo:
-	@sh scripts/install-deps.sh demo
-	@$(MAKE) --no-print-directory all bench/simulate-reads
-	@bash scripts/demo.sh
+	$(LIVE)sh scripts/install-deps.sh demo
+	@$(MAKE) all bench/simulate-reads
+	$(LIVE)bash scripts/demo.sh
 
+# Tests run one after the other: some measure time and memory.
 check:
-	@sh scripts/install-deps.sh test
-	@$(MAKE) --no-print-directory all bench/simulate-reads
-	@$(MAKE) --no-print-directory check-unit check-fuzz check-cli
+	$(LIVE)sh scripts/install-deps.sh test
+	@$(MAKE) test-programs
+#	@$(MAKE) check-rooms
+	@$(MAKE) check-unit
+	@$(MAKE) check-fuzz
+	@$(MAKE) check-cli
 
-$(BUILD)/test/unit/%: test/unit/%.c $(OBJECTS)
+# All that the tests run. Without libfuse 3 those of the disk model are skipped.
+HAS_FUSE = $(shell $(PKG_CONFIG) --exists fuse3 2>/dev/null && echo yes)
+UNIT_PROGRAMS = $(UNIT_TESTS:%=$(BUILD)/%)
+REPLAY_PROGRAMS = $(FUZZ_TARGETS:fuzz_%=$(BUILD)/replay_%)
+CLI_PROGRAMS = all $(BUILD)/fork-server build/fault_inject.so bench/simulate-reads \
+               $(if $(HAS_FUSE),bench/spindle)
+test-programs: $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS) $(CLI_PROGRAMS)
+
+check-rooms: $(OBJECTS) $(BUILD)/src/command/samtools.o $(BUILD)/src/command/samtools_rocksort.o
+	$(call say,TEST,rooms)
+	$(Q)python3 scripts/check-rooms.py --objects $(BUILD)
+
+$(BUILD)/test/unit/%: test/unit/%.c $(OBJECTS) | need-unit
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) -Itest/unit $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) $(ALL_LDFLAGS) \
-	    $(LIB_LIBS) $$($(PKG_CONFIG) --libs cmocka) -o $@
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) -Itest/unit $(LIB_CFLAGS) -MMD -MP $< \
+	    $(OBJECTS) $(ALL_LDFLAGS) $(LIB_LIBS) $$($(PKG_CONFIG) --libs cmocka) -o $@
 
-check-unit: $(UNIT_TESTS:%=$(BUILD)/%)
-	@for t in $^; do echo "== $$t"; $(MEMCHECK) ./$$t || exit 1; done
+check-unit: $(UNIT_PROGRAMS)
+	$(LIVE)V='$(filter-out 0,$(V))' sh scripts/run-unit.sh $(BUILD)/test/unit $^
 
-# Fuzz targets, with messages of their own instead of diag.c. Two ways to link them: on files, as
-# part of check, with the compiler and sanitizers of everything else; and with libFuzzer.
+# Fuzz targets have their own messages in place of diag.c. They are linked in two ways: for `check`,
+# to read files, with the compiler and sanitizers of everything else; and with libFuzzer.
 FUZZ_SHARED = test/fuzz/fuzz_diag.c test/fuzz/fuzz_file.c test/fuzz/fuzz_record.c
 FUZZ_HEADERS = $(wildcard test/fuzz/*.h)
 
 $(BUILD)/replay_%: test/fuzz/fuzz_%.c test/fuzz/replay.c $(FUZZ_SHARED) $(FUZZ_HEADERS) $(OBJECTS)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE $(INCLUDES) -Itest/fuzz $(LIB_CFLAGS) \
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -D_GNU_SOURCE $(INCLUDES) -Itest/fuzz $(LIB_CFLAGS) \
 	    $(filter-out %.h %/util/diag.o,$^) $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
 
-check-fuzz: $(FUZZ_TARGETS:fuzz_%=$(BUILD)/replay_%)
-	@python3 test/fuzz/make_seeds.py build/fuzz-seeds
-	@python3 test/fuzz/run.py replay --programs $(BUILD) --seeds build/fuzz-seeds
+check-fuzz: $(REPLAY_PROGRAMS)
+	$(Q)python3 test/fuzz/make_seeds.py build/fuzz-seeds
+	$(LIVE)python3 test/fuzz/run.py replay --programs $(BUILD) --seeds build/fuzz-seeds
 
 FUZZ_BUILD = build/fuzz
 FUZZ_CC ?= clang
@@ -179,73 +249,79 @@ FUZZ_CFLAGS = -std=gnu11 -pthread -O1 -g -fno-omit-frame-pointer -Wall -Wextra \
               -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FUZZ_OBJECTS = $(patsubst %,$(FUZZ_BUILD)/%.o,$(filter-out src/util/diag,$(MODULES)))
 MINUTES ?= 60
-SECONDS ?= 10
 
-$(FUZZ_BUILD)/%.o: %.c
+$(FUZZ_BUILD)/%.o: %.c | need-build
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(FUZZ_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,FUZZ-CC,$<)
+	$(Q)$(FUZZ_CC) $(FUZZ_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
 
 $(FUZZ_BUILD)/fuzz_%: test/fuzz/fuzz_%.c $(FUZZ_SHARED) $(FUZZ_HEADERS) $(FUZZ_OBJECTS)
-	$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(CPPFLAGS) -D_GNU_SOURCE $(INCLUDES) -Itest/fuzz \
+	$(call say,FUZZ-CC,$<)
+	$(Q)$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(CPPFLAGS) -D_GNU_SOURCE $(INCLUDES) -Itest/fuzz \
 	    $(LIB_CFLAGS) $(filter-out %.h,$^) $(LDFLAGS) $(LIB_LIBS) -o $@
 
 fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ_BUILD)/%)
 
-# Where there is no clang with libFuzzer, this says so and is no failure.
+# Without a clang that has libFuzzer both say so and succeed.
+FUZZ_RUN = python3 test/fuzz/run.py fuzz --programs $(FUZZ_BUILD) --seeds build/fuzz-seeds
+FUZZ = if python3 test/fuzz/run.py probe --cc '$(FUZZ_CC)'; then \
+           $(MAKE) fuzz-targets && python3 test/fuzz/make_seeds.py build/fuzz-seeds && \
+           $(FUZZ_RUN) $(1); \
+       fi
+
 fuzz-quick:
-	@python3 test/fuzz/run.py fuzz --make "$(MAKE)" --cc "$(FUZZ_CC)" --programs $(FUZZ_BUILD) \
-	    --seeds build/fuzz-seeds --seconds $(SECONDS) \
-	    $(if $(SEED),--seed $(SEED))
+	$(LIVE)$(call FUZZ,--short)
 
 fuzz:
-	@sh scripts/install-deps.sh fuzz
-	@python3 test/fuzz/run.py fuzz --make "$(MAKE)" --cc "$(FUZZ_CC)" --programs $(FUZZ_BUILD) \
-	    --seeds build/fuzz-seeds --seconds $$(($(MINUTES) * 60))
+	$(LIVE)sh scripts/install-deps.sh fuzz
+	$(LIVE)$(call FUZZ,--seconds $$(($(MINUTES) * 60)) $(if $(SEED),--seed $(SEED)))
 
-build/venv/bin/python:
-	@sh scripts/make-venv.sh build/venv
+VENV = build/venv/complete
+PYTHON = build/venv/bin/python
+$(VENV): scripts/make-venv.sh
+	$(call say,VENV,build/venv)
+	$(Q)sh scripts/make-venv.sh build/venv
 
-# Preloaded into rocksort by tests; never with sanitizers, for it stands in front of theirs.
-build/fault_inject.so: test/fault/fault_inject.c
+# Tests preload it into rocksort. It is built without sanitizers, whose functions it would hide.
+build/fault_inject.so: test/fault/fault_inject.c | need-build
 	@mkdir -p build
-	$(CC) -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -O2 -g -fPIC -shared -pthread $< -ldl -o $@
+	$(call say,CC,$<)
+	$(Q)$(CC) -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -O2 -g -fPIC -shared -pthread $< \
+	    -ldl -o $@
 
-# Fails every call of small sorts, one at a time (an hour or two; SWEEP='--most 100' is shorter,
-# SWEEP='--part 1/8' takes an eighth of it: the eight parts make the whole).
+# SWEEP='--most 100' makes it shorter, SWEEP='--part 1/8' does an eighth of it.
 SWEEP ?=
-fault-sweep: all build/fault_inject.so build/venv/bin/python
-	build/venv/bin/python test/fault_sweep.py --program $(BIN)/samtools-rocksort $(SWEEP)
+fault-sweep: all build/fault_inject.so $(VENV)
+	$(LIVE)$(PYTHON) test/fault_sweep.py --program $(BIN)/samtools-rocksort $(SWEEP)
 
 # Runs rocksort thousands of times for the tests of damaged files.
 $(BUILD)/fork-server: test/tools/fork-server.c $(OBJECTS)
-	$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) $(ALL_LDFLAGS) \
-	    $(LIB_LIBS) -o $@
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP $< $(OBJECTS) \
+	    $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
 
-check-cli: all $(BUILD)/fork-server build/venv/bin/python build/fault_inject.so
-	@bash scripts/fetch-real-bams.sh build/real-bams
-	build/venv/bin/python test/cli/run.py --build-dir $(BIN) $(CLI_OPTIONS)
-	$(if $(VALGRIND),@:,build/venv/bin/python test/differential.py \
-	    --program $(BIN)/samtools-rocksort --cases 200 --seed 71)
+DIFFERENTIAL = $(PYTHON) test/differential.py --program $(BIN)/samtools-rocksort
+check-cli: $(CLI_PROGRAMS) $(VENV)
+	$(LIVE)bash scripts/fetch-real-bams.sh build/real-bams
+	$(LIVE)$(PYTHON) test/cli/run.py --build-dir $(BIN) $(CLI_OPTIONS)
+	$(LIVE)$(if $(VALGRIND),:,$(DIFFERENTIAL) --cases 200 --seed 71)
 
-# Compares N random cases with samtools 1.24, with a new seed each time.
-differential: all build/venv/bin/python
-	build/venv/bin/python test/differential.py --program $(BIN)/samtools-rocksort --cases $(N)
+differential: all $(VENV)
+	$(LIVE)$(DIFFERENTIAL) --cases $(N)
 
-# Kills N sorts at random moments and finishes them.
 kill-sweep: N = 200
 kill-sweep: all bench/simulate-reads
-	python3 test/kill_sweep.py --program $(BIN)/samtools-rocksort -n $(N) \
+	$(LIVE)python3 test/kill_sweep.py --program $(BIN)/samtools-rocksort -n $(N) \
 	    $(if $(SEED),--seed $(SEED))
 
-# Damages files at random, N of them, and compares with samtools 1.24.
-hostile: all $(BUILD)/fork-server build/venv/bin/python
-	build/venv/bin/python test/hostile.py --build-dir $(BIN) --cases $(N) \
+hostile: all $(BUILD)/fork-server $(VENV)
+	$(LIVE)$(PYTHON) test/hostile.py --build-dir $(BIN) --cases $(N) \
 	    $(if $(SEED),--seed $(SEED))
 
 bench: all bench/simulate-reads
-	python3 bench/bench.py
+	$(LIVE)python3 bench/bench.py
 
-# Table, every single run and plot go to build/peers. PEERS=samtools,fgumi takes some programs.
+# Tables, single runs and the plot go to build/peers. PEERS=samtools,fgumi runs only these.
 SCALE ?= full
 PEERS_full = --records 2M --repeats 3 --settings 64M:1,512M:1,512M:default,all:1
 PEERS_small = --records 500K --repeats 2 --settings 64M:1,64M:default,all:1
@@ -253,20 +329,19 @@ PEERS_small = --records 500K --repeats 2 --settings 64M:1,64M:default,all:1
 bench-peers: all bench/simulate-reads
 	$(if $(PEERS_$(SCALE)),,$(error SCALE is full or small))
 	@mkdir -p build/peers
-	python3 bench/compare.py $(PEERS_$(SCALE)) $(if $(RECORDS),--records $(RECORDS)) \
+	$(LIVE)python3 bench/compare.py $(PEERS_$(SCALE)) $(if $(RECORDS),--records $(RECORDS)) \
 	    $(if $(PEERS),--programs $(PEERS)) --json build/peers/peers.json \
 	    --markdown build/peers/peers.md --plot build/peers/peers.png
 
 bench-options: all bench/simulate-reads build/fault_inject.so
-	python3 bench/options.py
+	$(LIVE)python3 bench/options.py
 
-# Without libfuse 3 there is no disk model, and it says so. BENCH_2014='--experiment storage' and
-# others of bench-2014.py's options may be added.
-bench-2014: all bench/simulate-reads
-	@if $(PKG_CONFIG) --exists fuse3; then $(MAKE) --no-print-directory bench/spindle; fi
-	python3 bench/bench-2014.py --scale $(SCALE) $(BENCH_2014)
+# Without libfuse 3 it runs on the plain disk, and says so. BENCH_2014= adds options of
+# bench-2014.py, such as '--experiment storage'. Results go to build/bench-2014.
+bench-2014: all bench/simulate-reads $(if $(HAS_FUSE),bench/spindle)
+	$(LIVE)python3 bench/bench-2014.py --scale $(SCALE) $(BENCH_2014)
 
-# Packages. The version is written in src/util/version.h alone; test_packages.py holds the rest to it.
+# Packages. The version is written in src/util/version.h; test_packages.py compares all others.
 VERSION := $(shell sed -n 's/^.define ROCKSORT_VERSION "\(.*\)"$$/\1/p' src/util/version.h)
 COMPLETIONS = build/completions
 SHELLS = bash zsh fish
@@ -279,44 +354,47 @@ completions: $(SHELLS:%=$(COMPLETIONS)/%)
 
 $(COMPLETIONS)/%: completions/generate.awk completions/options.tsv
 	@mkdir -p $(COMPLETIONS)
-	awk -v shell=$* -f $^ >$@.new && mv $@.new $@
+	$(call say,AWK,$@)
+	$(Q)awk -v shell=$* -f $^ >$@.new && mv $@.new $@
 
-# bash-completion looks for _samtools last, fish reads vendor_conf.d beside its completions: so the
-# names that a samtools of others would take stay free.
+# The names _samtools (bash looks for it last) and vendor_conf.d/samtools.fish leave those free that
+# the package of another samtools would install.
 install: all completions
-	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(SAMTOOLS_DIR)" \
+	$(call say,INSTALL,$(DESTDIR)$(PREFIX))
+	$(Q)install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(SAMTOOLS_DIR)" \
 	    "$(DESTDIR)$(PREFIX)/share/man/man1" "$(DESTDIR)$(ZSH_DIR)" \
 	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" \
 	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d" \
 	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_conf.d"
-	install $(BIN)/samtools-rocksort "$(DESTDIR)$(PREFIX)/bin"
-	install $(BIN)/samtools "$(DESTDIR)$(SAMTOOLS_DIR)"
-	install -m 644 doc/samtools-rocksort.1 "$(DESTDIR)$(PREFIX)/share/man/man1"
-	cd "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" && ln -sf samtools-rocksort _samtools
-	install -m 644 $(COMPLETIONS)/bash \
+	$(Q)install $(BIN)/samtools-rocksort "$(DESTDIR)$(PREFIX)/bin"
+	$(Q)install $(BIN)/samtools "$(DESTDIR)$(SAMTOOLS_DIR)"
+	$(Q)install -m 644 doc/samtools-rocksort.1 "$(DESTDIR)$(PREFIX)/share/man/man1"
+	$(Q)ln -sf samtools-rocksort \
+	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/_samtools"
+	$(Q)install -m 644 $(COMPLETIONS)/bash \
 	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/samtools-rocksort"
-	install -m 644 $(COMPLETIONS)/zsh "$(DESTDIR)$(ZSH_DIR)/_samtools-rocksort"
-	install -m 644 $(COMPLETIONS)/fish \
+	$(Q)install -m 644 $(COMPLETIONS)/zsh "$(DESTDIR)$(ZSH_DIR)/_samtools-rocksort"
+	$(Q)install -m 644 $(COMPLETIONS)/fish \
 	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/samtools-rocksort.fish"
-	install -m 644 completions/samtools.fish \
+	$(Q)install -m 644 completions/samtools.fish \
 	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_conf.d/samtools-rocksort.fish"
 
 dist:
-	sh scripts/make-dist.sh $(DIST_NAME) $(DIST_DIR)
+	$(Q)sh scripts/make-dist.sh $(DIST_NAME) $(DIST_DIR)
 
 deb: dist
-	@sh scripts/install-deps.sh deb
-	sh scripts/make-deb.sh $(DIST_DIR)/$(DIST_NAME).tar.gz build/deb
+	$(LIVE)sh scripts/install-deps.sh deb
+	$(LIVE)sh scripts/make-deb.sh $(DIST_DIR)/$(DIST_NAME).tar.gz build/deb
 
 test-deb: deb
-	@sh scripts/install-deps.sh test-deb
-	bash scripts/test-deb.sh build/deb
+	$(LIVE)sh scripts/install-deps.sh test-deb
+	$(LIVE)bash scripts/test-deb.sh build/deb
 
 test-workflows: all
-	bash scripts/test-workflows.sh $(WORKFLOWS)
+	$(LIVE)bash scripts/test-workflows.sh $(WORKFLOWS)
 
 format:
-	clang-format -i *.[ch] src/*/*.[ch] test/unit/*/*.c bench/*.c
+	clang-format -i *.[ch] src/*/*.[ch] test/unit/*/*.c bench/*.[ch]
 
 clean:
 	rm -rf build demo samtools samtools-rocksort bench/simulate-reads bench/spindle

@@ -4,7 +4,6 @@
  */
 #define _GNU_SOURCE
 #include "spindle_client.h"
-#include "spindle_fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +27,7 @@ static int fail(const char *path, const char *what)
 static int control_file(const char *mount_point, const char *name, int flags)
 {
     char *path;
-    if (asprintf(&path, "%s/" FS_CONTROL_DIR "/%s", mount_point, name) < 0) return -1;
+    if (asprintf(&path, "%s/" CONTROL_DIR "/%s", mount_point, name) < 0) return -1;
     int fd = open(path, flags | O_CLOEXEC);
     free(path);
     return fd;

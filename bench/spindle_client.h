@@ -1,7 +1,7 @@
 /*
- * spindle_client.h -- what is done to a mounted spindle from outside, and to a command's memory.
+ * spindle_client.h -- commands for a spindle that is mounted already, and `spindle run`.
  *
- * Each returns an exit status: 0, or 1 after a message.
+ * Each function is a whole command and returns its exit status: 0, or 1 after a message.
  */
 #ifndef SPINDLE_CLIENT_H
 #define SPINDLE_CLIENT_H
@@ -9,21 +9,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* In the mount's root; spindle_control.h says what it holds. */
+#define CONTROL_DIR ".spindle"
+
 /* No memory cgroup can be made here; nothing was run. */
 #define CLIENT_NO_CGROUP 78
 
 /* Prints the counters of each program. */
 int client_report(const char *mount_point, bool json);
 
-/* Writes all dirty data, waits for the device, drops the mount's page cache, begins a new record.
- */
+/* Writes all dirty data, waits for the device, drops the mount's page cache, counts from 0 again. */
 int client_reset(const char *mount_point, const char *label);
 
-/* Unmounts and waits for the server's end. */
+/* Unmounts and waits until the server has ended. */
 int client_unmount(const char *mount_point);
 
-/* Runs a command in a memory cgroup of its own, page cache included; the command's exit status, 128
- * + signal, or CLIENT_NO_CGROUP after a message. */
+/* Runs a command in its own memory cgroup, which counts page cache too. Returns the command's exit
+ * status, 128 + signal, or CLIENT_NO_CGROUP after a message. */
 int client_run(uint64_t memory_bytes, char *const *command);
 
 #endif

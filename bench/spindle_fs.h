@@ -13,7 +13,6 @@
 #include <stdbool.h>
 
 #define FS_NO_FUSE (-2)
-#define FS_CONTROL_DIR ".spindle"
 
 struct fs_options {
     const char *backing, *mount_point;

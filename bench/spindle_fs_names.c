@@ -1,11 +1,10 @@
 /*
- * spindle_fs_names.c -- see spindle_fs_internal.h. A node is a file of the backing directory, found
- * by device and inode number, and held open with O_PATH: no path is ever composed, so that hard
- * links, renames and files without a name need no care. Changes of names cost no time on the device
- * (a journal takes them in passing) until something is synced.
+ * spindle_fs_names.c -- see spindle_fs_names.h. Each request becomes the system call of the same
+ * name, relative to a node's O_PATH descriptor.
  */
 #define _GNU_SOURCE
-#include "spindle_fs_internal.h"
+#include "spindle_fs_names.h"
+#include "spindle_control.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,130 +19,6 @@ struct dir {
     DIR *stream;
     off_t offset;
 };
-
-/* ---- nodes ---- */
-
-struct node *node_of(struct fs *fs, fuse_ino_t ino)
-{
-    return ino == FUSE_ROOT_ID ? &fs->root : (struct node *)(uintptr_t)ino;
-}
-
-void node_proc_path(const struct node *node, char *path)
-{
-    (void)snprintf(path, PROC_PATH_BYTES, "/proc/self/fd/%d", node->path_fd);
-}
-
-static struct node **node_find(struct fs *fs, dev_t dev, ino_t ino)
-{
-    struct node **at = &fs->buckets[ino % fs->n_buckets];
-    while (*at && ((*at)->ino != ino || (*at)->dev != dev))
-        at = &(*at)->next;
-    return at;
-}
-
-static int table_grow(struct fs *fs)
-{
-    size_t n_buckets = fs->n_buckets ? fs->n_buckets * 2 : 1024;
-    struct node **buckets = calloc(n_buckets, sizeof(struct node *));
-    if (!buckets) return ENOMEM;
-    for (size_t i = 0; i < fs->n_buckets; i++) {
-        while (fs->buckets[i]) {
-            struct node *node = fs->buckets[i];
-            fs->buckets[i] = node->next;
-            node->next = buckets[node->ino % n_buckets];
-            buckets[node->ino % n_buckets] = node;
-        }
-    }
-    free(fs->buckets);
-    fs->buckets = buckets;
-    fs->n_buckets = n_buckets;
-    return 0;
-}
-
-/* The node of a file that path_fd has open; takes path_fd over. */
-static int node_get(struct fs *fs, int path_fd, const struct stat *attr, struct node **result)
-{
-    if (fs->n_nodes >= fs->n_buckets && table_grow(fs)) goto err;
-    struct node **at = node_find(fs, attr->st_dev, attr->st_ino);
-    if (*at) {
-        if ((*at)->path_fd < 0)
-            (*at)->path_fd = path_fd;
-        else
-            close(path_fd);
-    } else {
-        struct node *node = calloc(1, sizeof *node);
-        if (!node) goto err;
-        node->dev = attr->st_dev;
-        node->ino = attr->st_ino;
-        node->path_fd = path_fd;
-        node->io_fd = -1;
-        if (S_ISREG(attr->st_mode)) node->used_bytes = (uint64_t)attr->st_blocks * 512;
-        *at = node;
-        fs->n_nodes++;
-    }
-    (*at)->n_lookups++;
-    *result = *at;
-    return 0;
-err:
-    close(path_fd);
-    return ENOMEM;
-}
-
-static void node_free(struct fs *fs, struct node *node)
-{
-    *node_find(fs, node->dev, node->ino) = node->next;
-    fs->n_nodes--;
-    file_map_release(&node->map);
-    if (node->path_fd >= 0) close(node->path_fd);
-    if (node->io_fd >= 0) close(node->io_fd);
-    free(node);
-}
-
-static void node_forget(struct fs *fs, struct node *node, uint64_t n)
-{
-    struct stat attr;
-
-    if (node == &fs->root) return;
-    node->n_lookups -= n < node->n_lookups ? n : node->n_lookups;
-    if (node->n_lookups) return;
-    if (fstat(node->path_fd, &attr) == 0 && attr.st_nlink && S_ISREG(attr.st_mode)) {
-        close(node->path_fd);
-        node->path_fd = -1;
-        return;
-    }
-    node_unmap(fs, node, 0, UINT64_MAX);
-    fs->used_bytes -= node->used_bytes < fs->used_bytes ? node->used_bytes : fs->used_bytes;
-    node_free(fs, node);
-}
-
-void node_table_release(struct fs *fs)
-{
-    for (size_t i = 0; i < fs->n_buckets; i++)
-        while (fs->buckets[i])
-            node_free(fs, fs->buckets[i]);
-    free(fs->buckets);
-    fs->buckets = NULL;
-    fs->n_buckets = 0;
-}
-
-int node_lookup(struct fs *fs, struct node *parent, const char *name,
-                struct fuse_entry_param *entry)
-{
-    struct node *node;
-
-    *entry = (struct fuse_entry_param){.attr_timeout = CACHE_SECONDS,
-                                       .entry_timeout = CACHE_SECONDS};
-    int fd = openat(parent->path_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return errno;
-    if (fstat(fd, &entry->attr)) {
-        int error = errno;
-        close(fd);
-        return error;
-    }
-    int error = node_get(fs, fd, &entry->attr, &node);
-    if (!error) entry->ino = (uintptr_t)node;
-    return error;
-}
 
 /* ---- requests: names ---- */
 
@@ -162,7 +37,7 @@ static void do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
     struct fuse_entry_param entry;
     struct fs *fs = fs_of(req);
 
-    if (control_is(parent) || (parent == FUSE_ROOT_ID && !strcmp(name, FS_CONTROL_DIR))) {
+    if (control_is(parent) || (parent == FUSE_ROOT_ID && !strcmp(name, CONTROL_DIR))) {
         int error = control_lookup(parent, name, &entry);
         if (error)
             fuse_reply_err(req, error);
@@ -171,7 +46,7 @@ static void do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
         return;
     }
     int error = node_lookup(fs, node_of(fs, parent), name, &entry);
-    if (error == ENOENT) { /* the kernel may remember that */
+    if (error == ENOENT) { /* this reply lets the kernel remember it */
         entry.ino = 0;
         error = 0;
     }
@@ -188,7 +63,7 @@ static void do_forget(fuse_req_t req, fuse_ino_t ino, uint64_t n)
     fuse_reply_none(req);
 }
 
-/* What was made belongs to who asked for it. */
+/* Gives a new file to the user who asked for it. */
 static int give_to_caller(fuse_req_t req, const struct node *parent, const char *name)
 {
     const struct fuse_ctx *ctx = fuse_req_ctx(req);
@@ -197,7 +72,7 @@ static int give_to_caller(fuse_req_t req, const struct node *parent, const char 
     return fchownat(parent->path_fd, name, ctx->uid, ctx->gid, AT_SYMLINK_NOFOLLOW) ? errno : 0;
 }
 
-/* Ends a request that made a name; status is that of the call. */
+/* Ends a request that made a name. status: what the system call returned. */
 static void reply_made(fuse_req_t req, struct node *parent, const char *name, int status)
 {
     int error = status ? errno : give_to_caller(req, parent, name);
@@ -207,13 +82,14 @@ static void reply_made(fuse_req_t req, struct node *parent, const char *name, in
         reply_lookup(req, parent, name);
 }
 
-/* Ends a request that changed names; status is that of the call. */
+/* Ends a request that changed names. status: what the system call returned. */
 static void reply_changed(fuse_req_t req, int status)
 {
     if (!status) fs_of(req)->renamed_in = fs_of(req)->commit;
     fuse_reply_err(req, status ? errno : 0);
 }
 
+/* Replies EPERM, and returns true, for a control file. */
 static bool refuses(fuse_req_t req, fuse_ino_t parent)
 {
     if (!control_is(parent)) return false;
@@ -375,7 +251,7 @@ static int set_attr(struct fs *fs, struct node *node, const struct stat *attr, i
 static void do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int set,
                        struct fuse_file_info *info)
 {
-    if (control_is(ino)) { /* opened with O_TRUNC, as a shell's > does */
+    if (control_is(ino)) { /* a shell's > opened it with O_TRUNC */
         do_getattr(req, ino, info);
         return;
     }
@@ -397,7 +273,7 @@ static void do_statfs(fuse_req_t req, fuse_ino_t ino)
         fuse_reply_err(req, errno);
         return;
     }
-    uint64_t size = fs->options->size_bytes;
+    uint64_t size = fs->size_bytes;
     if (size) {
         st.f_bsize = st.f_frsize = SPACE_BLOCK_BYTES;
         st.f_blocks = size / SPACE_BLOCK_BYTES;
@@ -411,7 +287,7 @@ static void do_statfs(fuse_req_t req, fuse_ino_t ino)
 
 static void do_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 {
-    if (control_is(ino)) { /* its files are only found by name */
+    if (control_is(ino)) { /* its files are found by name only */
         fuse_reply_err(req, EACCES);
         return;
     }
@@ -469,14 +345,6 @@ static void do_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
     fuse_reply_err(req, 0);
 }
 
-static void do_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *info)
-{
-    (void)ino;
-    (void)datasync;
-    (void)info;
-    names_sync(req);
-}
-
 void names_ops(struct fuse_lowlevel_ops *ops)
 {
     ops->lookup = do_lookup;
@@ -496,5 +364,4 @@ void names_ops(struct fuse_lowlevel_ops *ops)
     ops->opendir = do_opendir;
     ops->readdir = do_readdir;
     ops->releasedir = do_releasedir;
-    ops->fsyncdir = do_fsyncdir;
 }

@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""check-rooms.py [--root DIR] [--objects DIR] -- holds the sources to the table of rooms.
+"""check-rooms.py [--root DIR] [--objects DIR] [--flat FOLDER] -- checks the sources against the
+table of rooms.
 
-The sources lie in rooms, the folders below src/; four files at the top are the doors of a room. This
+The sources lie in rooms, the folders below src/. Four files at the top are the doors of a room. This
 script fails, with one line for each fault, if
+  - a file lies in no room;
   - an include line does not name a room and a header of it, or a header at the top;
-  - a file includes a header of a room that its own room may not see;
-  - the files of the program include each other in a circle;
-  - with --objects, the folder of object files: they call each other in a circle. nm says which file
-    defines a function and which files use it. A call through a pointer is no arrow.
-NAME.c and NAME.h are one file here. The table is also in doc/design.md.
+  - a file includes a header of a room that its own room may not include;
+  - files include each other in a circle;
+  - with --objects, the folder of the object files: files call each other in a circle. nm says which
+    file defines a function and which files use it. A call through a pointer does not count, nor
+    does one of a function of the C library that a file puts in front of the C library's own.
+NAME.c and NAME.h are one file here. With --flat it looks for circles among the files of one folder
+without rooms instead, such as bench. The table is also in doc/design.md.
 """
 import argparse
+import ctypes
 import pathlib
 import re
 import subprocess
@@ -29,7 +34,7 @@ ROOMS = {
     "command": "util bam order machine input output store pipeline",
 }
 
-# What the user wanted at the top, and the room that each of them belongs to.
+# The sources at the top, and the room that each belongs to.
 DOORS = {
     "bam_rocksort.c": "command",
     "bam_sort.c": "pipeline",
@@ -80,7 +85,37 @@ def check_includes(root, rooms):
     return faults, arrows
 
 
-def check_calls(root, objects, rooms):
+def flat_sources(root, folder):
+    """{path of each source in a folder without rooms, relative to root: the folder's name}."""
+    return {path.relative_to(root).as_posix(): folder
+            for path in sorted((root / folder).glob("*.[ch]"))}
+
+
+def flat_includes(root, names):
+    """{module: modules that it includes} in a folder without rooms."""
+    arrows = {}
+    for name, folder in names.items():
+        here = arrows.setdefault(module_of(name, folder), set())
+        for target in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"/]*)"',
+                                 (root / name).read_text(encoding="utf-8"), re.M):
+            if f"{folder}/{target}" in names:
+                here.add(module_of(target, folder))
+    return arrows
+
+
+def open_c_library():
+    try:
+        return ctypes.CDLL("libc.so.6")
+    except OSError:
+        return ctypes.CDLL(None)
+
+
+def is_of_c_library(symbol, library=open_c_library()):
+    """Whether the C library has a function of this name. A caller of malloc means that one."""
+    return hasattr(library, symbol)
+
+
+def check_calls(objects, rooms, all_needed=True):
     """Returns {module: modules whose functions or variables it uses}, by the object files."""
     defines, uses = {}, {}
     for path in sorted(objects.rglob("*.o")):
@@ -92,21 +127,21 @@ def check_calls(root, objects, rooms):
                                  encoding="utf-8").stdout
         for line in listing.splitlines():
             kind, symbol = line.split()[-2:]
-            if kind in "TDBRVC":
+            if kind in "TDBRVC" and not is_of_c_library(symbol):
                 defines[symbol] = module
             elif kind == "U":
                 uses.setdefault(module, set()).add(symbol)
         uses.setdefault(module, set())
     missing = [name for name in rooms if name.endswith(".c")
                and not (objects / name).with_suffix(".o").exists()]
-    if missing:
+    if missing and all_needed:
         sys.exit(f"check-rooms: '{objects}' has no object file of {missing[0]}: build first")
     return {module: {defines[symbol] for symbol in symbols if symbol in defines}
             for module, symbols in uses.items()}
 
 
 def circles(arrows):
-    """The circles: a sorted list of modules that reach each other, for each group of such."""
+    """The circles: for each group of modules that reach each other, their sorted names."""
     reach = {}
     for start in arrows:
         seen, todo = set(), [start]
@@ -116,9 +151,8 @@ def circles(arrows):
                     seen.add(other)
                     todo.append(other)
         reach[start] = seen
-    groups = {tuple(sorted(b for b in reach[a] if a in reach.get(b, ()) and b != a) + [a])
-              for a in reach if any(b != a and a in reach.get(b, ()) for b in reach[a])}
-    return sorted({tuple(sorted(group)) for group in groups})
+    groups = {tuple(sorted({a} | {b for b in reach[a] if a in reach.get(b, ())})) for a in reach}
+    return sorted(group for group in groups if len(group) > 1)
 
 
 def main():
@@ -126,17 +160,22 @@ def main():
     parser.add_argument("--root", type=pathlib.Path,
                         default=pathlib.Path(__file__).resolve().parent.parent)
     parser.add_argument("--objects", type=pathlib.Path)
+    parser.add_argument("--flat", metavar="FOLDER")
     args = parser.parse_args()
-    rooms = sources(args.root)
-    faults, arrows = check_includes(args.root, rooms)
+    if args.flat:
+        rooms = flat_sources(args.root, args.flat)
+        faults, arrows = [], flat_includes(args.root, rooms)
+    else:
+        rooms = sources(args.root)
+        faults, arrows = check_includes(args.root, rooms)
+    if not rooms:
+        sys.exit(f"check-rooms: there are no sources in '{args.root}'")
     faults += [f"{', '.join(group)}: include each other in a circle" for group in circles(arrows)]
     if args.objects:
-        calls = check_calls(args.root, args.objects, rooms)
+        calls = check_calls(args.objects, rooms, all_needed=not args.flat)
         faults += [f"{', '.join(group)}: call each other in a circle" for group in circles(calls)]
     for fault in faults:
         print(fault, file=sys.stderr)
-    if not rooms:
-        sys.exit(f"check-rooms: there are no sources in '{args.root}'")
     sys.exit(1 if faults else 0)
 
 

@@ -1,11 +1,19 @@
 #!/bin/sh
-# make-venv.sh DIR -- a Python environment for the CLI tests, with pysam, whose samtools 1.24 is the
-# reference for sort orders. Without a package index the tests run all the same and skip what needs
-# pysam.
+# make-venv.sh DIR -- a Python environment for the CLI tests: pysam, whose samtools 1.24 is the
+# reference for sort orders, and matplotlib for the plots. Without a package index the tests run all
+# the same and skip what needs these; DIR/complete is there when both are installed.
 set -eu
 dir=$1
-pysam_version=0.24.1
+
+install() {
+    "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --retries 1 "$1" && return
+    echo "make-venv.sh: $1 cannot be installed; tests that need it are skipped" >&2
+    return 1
+}
 
 python3 -m venv "$dir"
-"$dir/bin/python" -m pip install --quiet --disable-pip-version-check "pysam==$pysam_version" ||
-    echo "make-venv.sh: pysam $pysam_version cannot be installed; tests against it are skipped" >&2
+complete=yes
+install pysam==0.24.1 || complete=no
+install 'matplotlib>=3.4' || complete=no
+rm -f "$dir/complete"
+[ "$complete" = no ] || touch "$dir/complete"

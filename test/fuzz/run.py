@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Runs the fuzz targets of test/fuzz: run.py replay|fuzz [options]
+"""Runs the fuzz targets of test/fuzz: run.py replay|probe|fuzz [options]
 
 replay  runs every target on its seeds and on what once made it fail (test/fuzz/regressions), with
         the programs that make check builds.
-fuzz    builds the targets with libFuzzer and runs each for --seconds, two at a time. What makes one
-        fail is kept below build/fuzz-found; the corpus grows below build/fuzz-corpus. Without clang
-        and its libFuzzer it says so, and succeeds.
+probe   fails, after a message, if --cc has no libFuzzer.
+fuzz    runs each target for --seconds, two at a time, with the programs that make fuzz-targets
+        builds. Inputs that make a target fail are kept below build/fuzz-found; the corpus grows
+        below build/fuzz-corpus. With --short each target makes a fixed number of runs with a fixed
+        seed and a corpus that starts empty: for the same program the same inputs each time. (Not
+        to the last one for targets that start threads: libFuzzer prefers inputs that reach new
+        code, and what threads reach depends on the machine.)
 
 Prints a line a target; exit status 1 if one failed.
 """
@@ -18,6 +22,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -27,6 +32,11 @@ SHARED = {"fuzz_diag", "fuzz_file", "fuzz_record"}
 INPUT_LIMIT_S = 60
 MEMORY_LIMIT_MB = 2560
 REPLAY_LIMIT_S = 300 * float(os.environ.get("ROCKSORT_TEST_SLOW_FACTOR", "1"))
+# The runs of --short, about half a minute on one core of 2023 for each target; their first inputs
+# are the seeds and regressions.
+SHORT_RUNS = {"store": 400, "sort": 1000, "index": 3000, "reader": 4000, "merge": 10000}
+SHORT_RUNS_OTHERS = 60000
+SHORT_SEED = 1
 # Words before the program, those of valgrind (make check VALGRIND=1).
 WRAPPER = os.environ.get("ROCKSORT_TEST_WRAPPER", "").split()
 
@@ -77,28 +87,34 @@ def statistic(name, text):
 
 def fuzz(target, args):
     """Fuzzes one target. Returns (succeeded, line, output)."""
-    corpus, found = ROOT / "build/fuzz-corpus" / target, ROOT / "build/fuzz-found" / target
-    for folder in (corpus, found):
-        folder.mkdir(parents=True, exist_ok=True)
+    found = ROOT / "build/fuzz-found" / target
+    found.mkdir(parents=True, exist_ok=True)
     command = [str(pathlib.Path(args.programs).resolve() / f"fuzz_{target}"),
-               f"-max_total_time={args.seconds}", f"-timeout={INPUT_LIMIT_S}",
-               f"-seed={args.seed}",
-               f"-rss_limit_mb={MEMORY_LIMIT_MB}", "-malloc_limit_mb=100000",
-               f"-artifact_prefix={found}/", "-max_len=16384",
-               "-print_final_stats=1", "-close_fd_mask=1", str(corpus),
-               *inputs_of(target, args.seeds)]
+               f"-timeout={INPUT_LIMIT_S}", f"-rss_limit_mb={MEMORY_LIMIT_MB}",
+               "-malloc_limit_mb=100000", f"-artifact_prefix={found}/", "-max_len=16384",
+               "-print_final_stats=1", "-close_fd_mask=1"]
     words = pathlib.Path(args.seeds).resolve() / f"{target}.dict"
     if words.exists():
         command.append(f"-dict={words}")
+    begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="rocksort-fuzz-") as folder, \
             tempfile.TemporaryFile() as log:
+        if args.short:
+            corpus = pathlib.Path(folder) / "corpus"
+            command += [f"-runs={SHORT_RUNS.get(target, SHORT_RUNS_OTHERS)}",
+                        f"-seed={SHORT_SEED}"]
+        else:
+            corpus = ROOT / "build/fuzz-corpus" / target
+            command += [f"-max_total_time={args.seconds}", f"-seed={args.seed}"]
+        corpus.mkdir(parents=True, exist_ok=True)
+        command += [str(corpus), *inputs_of(target, args.seeds)]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=log, env=environment(),
                               check=False, cwd=folder, stdin=subprocess.DEVNULL)
         log.seek(max(0, log.seek(0, os.SEEK_END) - 20000))
         text = log.read().decode(errors="replace")
     n_runs = statistic("number_of_executed_units", text)
     cover = re.findall(r"cov: (\d+)", text)
-    line = (f"{target}: {n_runs} executions in {args.seconds} s, "
+    line = (f"{target}: {n_runs} executions in {time.monotonic() - begin:.0f} s, "
             f"{statistic('new_units_added', text)} new inputs, "
             f"coverage {cover[-1] if cover else '?'}, "
             f"{statistic('peak_rss_mb', text)} MB")
@@ -137,27 +153,26 @@ def run_all(one, args, jobs):
 def main():
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("replay", "fuzz"))
-    parser.add_argument("--programs", required=True, help="where the targets are built")
-    parser.add_argument("--seeds", required=True, help="made by make_seeds.py")
+    parser.add_argument("what", choices=("replay", "probe", "fuzz"))
+    parser.add_argument("--programs", help="where the targets are built")
+    parser.add_argument("--seeds", help="made by make_seeds.py")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--short", action="store_true", help="the same short run each time")
     parser.add_argument("--seed", type=int, default=0,
                         help="of libFuzzer's random numbers; 0, the default, takes another each time")
     parser.add_argument("--only", default="", help="targets, with commas between")
     parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
-    parser.add_argument("--make", default="make")
     parser.add_argument("--cc", default="clang")
     args = parser.parse_args()
-    if args.what == "replay":
-        return run_all(replay, args, args.jobs)
-    if not has_libfuzzer(args.cc):
-        print(f"fuzz: skipped: {args.cc} with libFuzzer is not installed (scripts/install-deps.sh "
-              "fuzz)")
-        return 0
-    subprocess.run([sys.executable, str(HERE / "make_seeds.py"), args.seeds], check=True)
-    subprocess.run([*args.make.split(), "-j2", "--no-print-directory", f"FUZZ_CC={args.cc}",
-                    "fuzz-targets"], check=True, cwd=ROOT)
-    return run_all(fuzz, args, args.jobs)
+    if args.what == "probe":
+        if has_libfuzzer(args.cc):
+            return 0
+        print(f"fuzz: skipped: {args.cc} with libFuzzer is not installed "
+              "(sh scripts/install-deps.sh fuzz)")
+        return 1
+    if not args.programs or not args.seeds:
+        parser.error("--programs and --seeds are needed")
+    return run_all(fuzz if args.what == "fuzz" else replay, args, args.jobs)
 
 
 if __name__ == "__main__":
