@@ -216,9 +216,11 @@ CLI_PROGRAMS = all $(BUILD)/fork-server build/fault_inject.so bench/simulate-rea
                $(if $(HAS_FUSE),bench/spindle)
 test-programs: $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS) $(CLI_PROGRAMS)
 
-check-rooms: $(OBJECTS) $(BUILD)/src/command/samtools.o $(BUILD)/src/command/samtools_rocksort.o
+check-rooms: $(OBJECTS) $(BUILD)/src/command/samtools.o $(BUILD)/src/command/samtools_rocksort.o \
+             $(if $(HAS_FUSE),$(SPINDLE_OBJECTS))
 	$(call say,TEST,rooms)
 	$(Q)python3 scripts/check-rooms.py --objects $(BUILD)
+	$(Q)python3 scripts/check-rooms.py --objects $(BUILD) --flat bench
 
 $(BUILD)/test/unit/%: test/unit/%.c $(OBJECTS) | need-unit
 	@mkdir -p $(@D)

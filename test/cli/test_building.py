@@ -1,0 +1,242 @@
+"""The Makefile and what it asks for: short lines, help, one message for what is missing. It builds a
+tree of a few lines of C, with the Makefile and scripts of this one."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+from harness import ROOT, SLOW, CliTest, environment
+
+MAIN = "int main(void)\n{\n    return 0;\n}\n"
+SOURCES = {
+    "src/command/samtools.c": MAIN,
+    "src/command/samtools_rocksort.c": MAIN,
+    "src/util/one.c": "int one(void);\nint one(void)\n{\n    return 1;\n}\n",
+    "src/util/version.h": '#define ROCKSORT_VERSION "0.1"\n',
+    "src/util/size.c": "int two(void);\nint two(void)\n{\n    return 2;\n}\n",
+    "test/fault/fault_inject.c": "",
+    "test/tools/fork-server.c": MAIN,
+    "test/unit/util/test_one.c": "int one(void);\nint main(void)\n{\n    return one() - 1;\n}\n",
+}
+COPIED = ("Makefile", "scripts/install-deps.sh", "scripts/make-venv.sh", "scripts/run-unit.sh",
+          "bench/simulate-reads.c")
+LIMIT_S = 60 * SLOW
+# Settings that a make around these tests would hand down.
+NOT_OURS = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "SAN", "WERROR", "V", "VALGRIND",
+            "BUILD", "BIN", "PREFIX", "DESTDIR", "CFLAGS")
+# Not for users.
+INTERNAL = {"test-programs", "fuzz-targets", "need-build", "need-unit", "need-spindle", "all"}
+
+
+class BuildTest(CliTest):
+    """A test with the small tree at self.tree."""
+
+    def setUp(self):
+        super().setUp()
+        self.tree = self.work / "tree"
+        for name, text in SOURCES.items():
+            path = self.tree / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (self.tree / "scripts").mkdir()
+        (self.tree / "bench").mkdir()
+        for name in COPIED:
+            shutil.copy(ROOT / name, self.tree / name)
+
+    def make(self, *words):
+        """Runs make there; returns the process with its output."""
+        env = {key: value for key, value in environment(self.scratch).items()
+               if key not in NOT_OURS}
+        return subprocess.run(["make", *words], cwd=self.tree, env=env, check=False, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S)
+
+    def lines(self, *words):
+        """The sorted lines that a successful make prints; there are no messages."""
+        done = self.make(*words)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        return sorted(done.stdout.splitlines())
+
+
+class ShortLines(BuildTest):
+    """What a build prints."""
+
+    def test_one_line_for_each_file(self):
+        self.assertEqual(self.lines(), [
+            "CC src/command/samtools.c", "CC src/command/samtools_rocksort.c", "CC src/util/one.c",
+            "CC src/util/size.c", "LD samtools", "LD samtools-rocksort"])
+        self.assertEqual(self.lines(), [])
+        self.assertEqual(self.lines("check-unit"), [
+            "1 unit test programs passed", "CC test/unit/util/test_one.c", "TEST util/test_one"])
+
+    def test_commands(self):
+        printed = "\n".join(self.lines("V=1"))
+        self.assertRegex(printed, r"(?m)^\S+ .* -c src/util/one\.c -o build/plain/src/util/one\.o$")
+        self.assertNotRegex(printed, r"(?m)^(CC|LD) ")
+
+    def test_failed_unit_test(self):
+        """Its output appears only then."""
+        test = self.tree / "test/unit/util/test_one.c"
+        for status in (0, 3):
+            test.write_text("#include <stdio.h>\nint main(void)\n{\n"
+                            f"    return puts(\"story\") < 0 ? 1 : {status};\n}}\n")
+            done = self.make("check-unit")
+            self.assertEqual(done.returncode == 0, status == 0, done.stderr)
+            self.assertEqual("story" in done.stdout, status != 0)
+        self.assertIn("FAIL util/test_one: exit status 3", done.stdout)
+
+    def test_compiler_message(self):
+        """A warning appears in full, after the line of its file."""
+        (self.tree / "src/util/size.c").write_text("int two(void)\n{\n    return 2;\n}\n")
+        done = self.make()
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("src/util/size.c:1:5: warning: no previous prototype", done.stderr)
+
+    def test_dry_run(self):
+        """make -n runs no test."""
+        done = self.make("-n", "check-cli", "differential", "fuzz-quick", "hostile")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("test/cli/run.py", done.stdout)
+        self.assertFalse((self.tree / "build").exists())
+
+
+class Jobs(BuildTest):
+    """How many commands run at a time."""
+
+    def jobs(self, *words):
+        found = re.search(r"^MAKEFLAGS = .*?(-j\d*)", self.make("-pn", *words).stdout, re.M)
+        return found.group(1) if found else None
+
+    def test_all_cores(self):
+        cores = subprocess.run(["nproc"], check=True, capture_output=True, text=True).stdout.strip()
+        for words in ((), ("all",), ("all", "completions"), ("check",)):
+            self.assertEqual(self.jobs(*words), f"-j{cores}", words)
+
+    def test_number_of_jobs(self):
+        self.assertEqual(self.jobs("-j3"), "-j3")
+
+    def test_goals_in_turn(self):
+        """clean has ended before all begins."""
+        for words in (("clean", "all"), ("check-unit", "check-cli")):
+            self.assertIsNone(self.jobs(*words), words)
+        self.lines()
+        self.lines("clean", "all")
+        self.assertTrue((self.tree / "samtools").exists())
+
+
+class Help(BuildTest):
+    """make help."""
+
+    def test_targets(self):
+        """It names each target, and nothing else."""
+        text = "\n".join(self.make("help").stdout.splitlines())
+        named = set(re.findall(r"^  make ([a-z0-9/-]+)", text, re.M))
+        makefile = (self.tree / "Makefile").read_text().replace("\\\n", " ")
+        targets = set(re.search(r"^\.PHONY:(.*)", makefile, re.M).group(1).split())
+        self.assertEqual(named, targets - INTERNAL | {"bench/spindle"})
+        for word in ("V=1", "-jN", "HTSDIR=", "ROCKSDB_DIR=", "SAN=", "WERROR=", "VALGRIND="):
+            self.assertIn(word, text)
+
+    def test_one_screen_wide(self):
+        lines = self.lines("help")
+        self.assertLess(len(lines), 45)
+        self.assertLessEqual(max(map(len, lines)), 100)
+
+
+class Missing(BuildTest):
+    """One message says what is missing, before anything is compiled."""
+
+    def check_message(self, words, *patterns):
+        done = self.make("-j4", *words)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertEqual(done.stdout, "", words)
+        self.assertEqual(list(self.tree.rglob("*.o")), [])
+        message, rest = done.stderr.split("make: ***", 1)
+        self.assertNotIn("make: ***", rest)
+        for pattern in patterns:
+            self.assertRegex(message, pattern, words)
+            self.assertEqual(len(re.findall(pattern, message)), 1, message)
+        self.assertRegex(message, r"(?m)^  .*(apt-get|conda|brew) install .*\w")
+
+    def test_libraries(self):
+        self.check_message(["PKG_CONFIG=false"], "^cannot build: not found: .*snappy.*libxxhash")
+
+    def test_tools(self):
+        self.check_message(["CC=no-such-cc"], "^cannot build: not found: C-compiler\n")
+        self.check_message(["PKG_CONFIG=no-such-tool"], "^cannot build: not found: pkg-config\n")
+
+    def test_wrong_directory(self):
+        for variable, name, header in (("HTSDIR", "libhts", "htslib/sam.h"),
+                                       ("ROCKSDB_DIR", "librocksdb", "rocksdb/c.h")):
+            self.check_message([f"{variable}=/no/such"],
+                               f"^cannot build: {variable}=/no/such is not a directory\n")
+            folder = self.work / variable
+            folder.mkdir()
+            self.check_message([f"{variable}={folder}"],
+                               f"{variable}={folder} has no {header} and no {name}.so")
+            (folder / "include" / header).parent.mkdir(parents=True)
+            (folder / "include" / header).write_text("")
+            self.check_message([f"{variable}={folder}"], f"{variable}={folder} has no {name}.so")
+
+    def test_all_at_once(self):
+        self.check_message(["HTSDIR=/no/such", "ROCKSDB_DIR=/no/other", "CC=no-such-cc"],
+                           "HTSDIR=/no/such is", "ROCKSDB_DIR=/no/other is", "C-compiler")
+
+    def test_directory(self):
+        """The libraries are taken from a right directory; pkg-config is not asked for them."""
+        folder = self.work / "htslib"
+        (folder / "htslib").mkdir(parents=True)
+        (folder / "htslib/sam.h").write_text("")
+        done = subprocess.run([os.environ.get("CC", "cc"), "-shared", "-o", folder / "libhts.so",
+                               "-x", "c", "/dev/null"], check=False, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("LD samtools", self.lines(f"HTSDIR={folder}"))
+
+    def test_one_list(self):
+        """The packages name what the table of install-deps.sh names."""
+        table = (self.tree / "scripts/install-deps.sh").read_text()
+        rows = re.findall(r"^(\S+) +library +(\S+) +(\S+) +\S+ +all\??$", table, re.M)
+        self.assertEqual(len(rows), 8, rows)
+        for name, apt, conda in rows:
+            for path, package in (("packaging/debian/control", apt),
+                                  ("packaging/docker/Dockerfile", apt),
+                                  ("packaging/conda/meta.yaml", conda)):
+                self.assertRegex((ROOT / path).read_text(), rf"\b{re.escape(package)}\b",
+                                 f"{path}: {name}")
+
+
+class Fuzzing(CliTest):
+    """test/fuzz/run.py: when a run takes new random numbers, and when the same."""
+
+    def options(self, *words):
+        """What a target is called with."""
+        program = self.write("fuzz_keys", f'#!/bin/sh\nprintf "%s\\n" "$@" >{self.path("words")}\n')
+        os.chmod(program, 0o700)
+        done = self.run_program([sys.executable, "-B", ROOT / "test/fuzz/run.py", "fuzz",
+                                 "--programs", self.work, "--seeds", self.path("seeds"),
+                                 "--only", "keys", *words])
+        self.assertEqual(done.status, 0, done.err)
+        return pathlib.Path(self.path("words")).read_text().splitlines()
+
+    def test_short(self):
+        """The same seed and number of runs, from an empty corpus, whatever the time."""
+        words = self.options("--short")
+        self.assertIn("-seed=1", words)
+        self.assertTrue([word for word in words if re.fullmatch(r"-runs=\d+", word)], words)
+        self.assertFalse([word for word in words if "total_time" in word or "fuzz-corpus" in word])
+        self.assertTrue([word for word in words if word.endswith("regressions/keys")], words)
+        same = [word for word in words if "/corpus" not in word]
+        self.assertEqual([word for word in self.options("--short") if "/corpus" not in word], same)
+
+    def test_long(self):
+        words = self.options("--seconds", "7")
+        self.assertIn("-max_total_time=7", words)
+        self.assertIn("-seed=0", words)     # libFuzzer takes another one each time
+        self.assertFalse([word for word in words if word.startswith("-runs")])
+
+
+if __name__ == "__main__":
+    unittest.main()
