@@ -133,10 +133,10 @@ UNIT_TESTS = $(basename $(wildcard test/unit/*/test_*.c))
 FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
                $(basename $(notdir $(wildcard test/fuzz/fuzz_*.c))))
 
-.PHONY: all demo help check check-unit check-fuzz check-cli check-rooms test-programs differential \
-        hostile kill-sweep fault-sweep fuzz fuzz-quick fuzz-targets bench bench-peers \
-        bench-options bench-2014 install clean format completions dist deb test-deb \
-        test-workflows need-build need-unit need-spindle
+.PHONY: all demo demo-programs help check check-unit check-fuzz check-cli check-rooms \
+        test-programs differential hostile kill-sweep fault-sweep fuzz fuzz-quick fuzz-targets \
+        bench bench-peers bench-options bench-2014 install clean format completions dist deb \
+        test-deb test-workflows need-build need-unit need-spindle
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -196,8 +196,10 @@ endif
 # with pkg-config.
 demo:
 	$(LIVE)sh scripts/install-deps.sh demo
-	@$(MAKE) all bench/simulate-reads
+	@$(MAKE) demo-programs
 	$(LIVE)bash scripts/demo.sh
+
+demo-programs: all bench/simulate-reads
 
 # Tests run one after the other: some measure time and memory.
 check:
@@ -259,8 +261,8 @@ $(FUZZ_BUILD)/%.o: %.c | need-build
 
 $(FUZZ_BUILD)/fuzz_%: test/fuzz/fuzz_%.c $(FUZZ_SHARED) $(FUZZ_HEADERS) $(FUZZ_OBJECTS)
 	$(call say,FUZZ-CC,$<)
-	$(Q)$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(CPPFLAGS) -D_GNU_SOURCE $(INCLUDES) -Itest/fuzz \
-	    $(LIB_CFLAGS) $(filter-out %.h,$^) $(LDFLAGS) $(LIB_LIBS) -o $@
+	$(Q)$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer $(CPPFLAGS) -D_GNU_SOURCE $(INCLUDES) \
+	    -Itest/fuzz $(LIB_CFLAGS) $(filter-out %.h,$^) $(LDFLAGS) $(LIB_LIBS) -o $@
 
 fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ_BUILD)/%)
 

@@ -2,7 +2,7 @@
 """check-rooms.py [--root DIR] [--objects DIR] [--flat FOLDER] -- checks the sources against the
 table of rooms.
 
-The sources lie in rooms, the folders below src/. Four files at the top are the doors of a room. This
+The sources lie in rooms, the folders below src/. Four files at the top belong to rooms, too. This
 script fails, with one line for each fault, if
   - a file lies in no room;
   - an include line does not name a room and a header of it, or a header at the top;

@@ -200,7 +200,7 @@ complain() {
             case $(column "$missing" 2) in
             *library*)
                 echo "If a library is installed elsewhere, name its lib/pkgconfig in" \
-                    "PKG_CONFIG_PATH=. HTSDIR= and ROCKSDB_DIR= name places of htslib and RocksDB." ;;
+                    "PKG_CONFIG_PATH=. For htslib and RocksDB see also HTSDIR= and ROCKSDB_DIR=." ;;
             esac
         fi
         if [ -n "$wrong" ]; then

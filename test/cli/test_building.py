@@ -1,5 +1,5 @@
-"""The Makefile and what it asks for: short lines, help, one message for what is missing. It builds a
-tree of a few lines of C, with the Makefile and scripts of this one."""
+"""The Makefile: short lines, help, one message for what is missing. Most tests build a tree of a
+few lines of C, with the Makefile and scripts of this one."""
 
 import os
 import pathlib
@@ -29,7 +29,8 @@ LIMIT_S = 60 * SLOW
 NOT_OURS = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "SAN", "WERROR", "V", "VALGRIND",
             "BUILD", "BIN", "PREFIX", "DESTDIR", "CFLAGS")
 # Not for users.
-INTERNAL = {"test-programs", "fuzz-targets", "need-build", "need-unit", "need-spindle", "all"}
+INTERNAL = {"all", "demo-programs", "test-programs", "fuzz-targets", "need-build", "need-unit",
+            "need-spindle"}
 
 
 class BuildTest(CliTest):

@@ -56,7 +56,8 @@ class Rooms(CliTest):
 
     def test_forbidden_include(self):
         """The table has no arrow from util to bam; the line is named."""
-        self.check_fault({"src/util/path.c": '#include "util/diag.h"\n\n#include "bam/bam_aux.h"\n'},
+        text = '#include "util/diag.h"\n\n#include "bam/bam_aux.h"\n'
+        self.check_fault({"src/util/path.c": text},
                          'src/util/path.c:3: util may not include bam ("bam/bam_aux.h")')
 
     def test_door(self):
@@ -122,7 +123,8 @@ class Rooms(CliTest):
         """A call through a pointer does not count."""
         self.assertEqual(self.check({
             "src/bam/one.c": "void one(void (*job)(void))\n{\n    job();\n}\n",
-            "src/bam/two.c": "void one(void (*job)(void));\nvoid two(void)\n{\n    one(two);\n}\n"}),
+            "src/bam/two.c": "void one(void (*job)(void));\n"
+                             "void two(void)\n{\n    one(two);\n}\n"}),
             (0, []))
 
     def test_not_built(self):
