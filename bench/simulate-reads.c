@@ -1,18 +1,18 @@
 /* simulate-reads: writes realistic unsorted alignments, as an aligner would print them.
  *
- * What comes out is a function of the options alone: the same mode, size, genome and seed give
- * the same records with any output format, level and number of threads, on any machine. (All
- * random numbers are integers; no libm, whose last digit differs between systems.)
+ * The output depends on the options alone: the same mode, size, genome and seed give the same
+ * records with any output format, level and number of threads, on any machine. (All random numbers
+ * are integers. The last digit of libm's results differs between systems.)
  *
- * How it works. The genome is never stored: base i is two bits of a hash of i/32, so reads that
- * overlap share their sequence. For each template one draws CIGARs first, then positions, then
- * walks the CIGARs over the genome, which gives bases, NM and MD at once. A read's bases are one
- * byte each while they are worked on and get packed last. Records are packed into one reused
- * bam1_t by hand; bam_set1 and bam_aux_append would check and move every field again.
+ * Algorithm. The genome is never stored: base i is two bits of a hash of i/32, so reads that
+ * overlap share their sequence. For each template the program draws CIGARs first, then positions.
+ * Then it walks the CIGARs over the genome, which gives bases, NM and MD at once. Bases take one
+ * byte each until the end, when they are packed. Records are packed into one reused bam1_t by hand:
+ * bam_set1 and bam_aux_append would check and move every field again.
  *
- * Calibration. 6 M records of the short mode come to about 2.08 GB of uncompressed BAM and 650 MB
- * at the default level, the sizes that doc/design.md measures with: 345 bytes a record, 108
- * compressed. The runs and dips in fill_quality_binned() were tuned until that was so.
+ * Calibration. 6 M records of the short mode are about 2.08 GB of uncompressed BAM, and 650 MB at
+ * the default level: 345 bytes a record, 108 compressed, the sizes of the benchmarks. The runs and
+ * dips in fill_quality_binned() were tuned for these sizes.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -36,12 +36,12 @@
 #define LONG_MAX_LEN 500000
 /* genome_fetch() and random_bases() write whole groups of 32 bases. */
 #define BASE_PAD 32
-/* Every 100th long read, beginning with the 11th, is one of 300-500 kb with an indel every few
- * bases: more than 65,535 CIGAR operations even when short, and a test of 20 reads has one. */
+/* Every 100th long read, beginning with the 11th, has 300-500 kb and an indel every few bases. Even
+ * the shortest of them has more than 65,535 CIGAR operations, and 20 reads contain one. */
 #define ULTRA_EVERY 100
 #define ULTRA_FIRST 10
-/* Shares in 1/65536 of the templates. Mapped/unmapped pairs count half, as one read of two is
- * unmapped: 1.5 % + 3 % / 2 = 3 % of the reads. */
+/* Shares of the templates, in 1/65536. Mapped/unmapped pairs count half, as one of their two reads
+ * is unmapped: 1.5 % + 3 % / 2 = 3 % of the reads. */
 #define SHARE(percent) ((uint32_t)((percent) * 65536 / 100))
 
 enum mode { MODE_SHORT, MODE_LONG, MODE_PILEUP, MODE_UNMAPPED };
@@ -143,7 +143,7 @@ struct genome {
     uint32_t nibbles[256];        /* 8 hash bits -> four bases, as BAM's codes, a byte each */
 };
 
-/* GRCh38's, so that bin sizes, name lengths and the share of each chromosome are a human's. */
+/* Of GRCh38, so that bins, names and the share of each chromosome are those of a human genome. */
 static const struct {
     const char *name;
     uint32_t length;
@@ -171,7 +171,8 @@ static void genome_init(struct genome *g, uint64_t length)
 
     g->start[0] = 0;
     for (int i = 0; i < N_CHROMS; i++) {
-        /* Below 2^64: lengths are capped at 50 G, chromosomes of the table are below 2^28. */
+        /* The product is below 2^64: lengths are at most 50 G, chromosomes of the table below 2^28.
+         */
         uint64_t n = chroms[i].length * length / human;
         g->start[i + 1] = g->start[i] + (n > 0 ? n : 1);
     }
@@ -233,7 +234,7 @@ struct aln {
 
     uint8_t *base; /* BAM codes, one a byte */
     uint8_t *qual;
-    size_t m_seq; /* what both have room for */
+    size_t m_seq; /* room of both */
     uint32_t nm;
     uint32_t n_match;
     kstring_t md;
@@ -261,7 +262,7 @@ struct sim {
     kstring_t name, aux, text;
 };
 
-/* What one record says beyond its own alignment. */
+/* What a record has besides its alignment. */
 struct context {
     uint16_t flag;           /* without the bits that follow from the alignments */
     const struct aln *mate;  /* NULL: not paired */
@@ -380,8 +381,8 @@ static int draw_long_cigar(struct sim *s, struct aln *a, uint32_t n, bool ultra)
     return aln_push_op(a, BAM_CMATCH, left) | aln_push_op(a, BAM_CSOFT_CLIP, tail);
 }
 
-/* Gives the alignment a random position where span bases from it on stay in the chromosome.
- * Ends after a few tries: check_genome() saw to it that the largest chromosomes have room. */
+/* Gives the alignment a random position from which span bases stay in the chromosome. Ends after a
+ * few tries: check_genome() has checked that the largest chromosomes have room. */
 static void draw_position(struct sim *s, struct aln *a, int64_t span)
 {
     const struct genome *g = &s->genome;
@@ -408,8 +409,8 @@ static uint8_t draw_mapq(struct rng *r)
 
 static const char base_letter[] = "=ACMGRSVTWYHKDBN";
 
-/* Mismatches in n matched bases; *gap is the number of bases to the next one. The new base
- * depends on the old one, so that it always differs; one of 64 is an N, of quality 2. */
+/* Puts mismatches into n matched bases. *gap is the number of bases to the next one. The new base
+ * is made from the old one, so that it always differs; one of 64 is an N, of quality 2. */
 static int put_mismatches(struct sim *s, struct aln *a, int64_t at, int64_t n, int64_t *md_run)
 {
     const struct geom *table = s->mode == MODE_LONG ? &s->long_mismatch_gap : &s->mismatch_gap;
@@ -458,7 +459,7 @@ static int put_deletion(struct sim *s, struct aln *a, uint64_t ref, uint32_t n, 
     return 0;
 }
 
-/* Fills in bases, NM and MD from position and CIGAR. Qualities must be there already. */
+/* Fills in bases, NM and MD from position and CIGAR. Needs the qualities. */
 static int align_to_genome(struct sim *s, struct aln *a)
 {
     uint64_t ref = s->genome.start[a->tid] + (uint64_t)a->pos;
@@ -495,9 +496,9 @@ static int align_to_genome(struct sim *s, struct aln *a)
     return 0;
 }
 
-/* Four bins, as a NovaSeq's: long runs of 37 that get shorter along the read, between them dips
- * of one or two bases of 23 or 12; bad reads have the dips everywhere. How many reads are bad,
- * and how long the runs are, was set for the compressed size: see the top of this file. */
+/* Four bins, as a NovaSeq has: long runs of 37 that get shorter along the read, between them dips
+ * of one or two bases of 23 or 12. Bad reads have dips everywhere. The share of bad reads and the
+ * length of runs set the compressed size: see the top of this file. */
 static void fill_quality_binned(struct sim *s, struct aln *a, bool bad)
 {
     uint64_t kind = rng_next(&s->rng);
@@ -525,7 +526,7 @@ static void fill_quality_binned(struct sim *s, struct aln *a, bool bad)
     }
 }
 
-/* A level that wanders, with noise of its own on every base, as nanopore base callers give. */
+/* A level that wanders, with noise on every base, as nanopore base callers give. */
 static void fill_quality_wandering(struct sim *s, struct aln *a)
 {
     int level = 12 + (int)rng_below(&s->rng, 14);
@@ -602,7 +603,8 @@ static int put_short_tags(struct sim *s, const struct aln *a, const struct conte
     }
     if (put_int_tag(k, "AS", a->mapped ? score : 0) != 0)
         return -1;
-    /* Half of the reads have a second-best hit; mapping quality 0 means: as good as the best. */
+    /* Half of the reads have a second-best hit. If it is as good as the best, mapping quality is 0.
+     */
     uint32_t second = a->mapq == 0 ? score : score / 2 ? 19 + rng_below(&s->rng, score / 2) : 0;
     if (put_int_tag(k, "XS", a->mapped && rng_next(&s->rng) >> 63 ? second : 0) != 0)
         return -1;
@@ -641,7 +643,7 @@ static inline void pack_bases(const uint8_t *base, int64_t n, uint8_t *out)
         out[n / 2] = (uint8_t)(base[n - 1] << 4);
 }
 
-/* Lays name, CIGAR, bases, qualities and s->aux out in s->record; core is set but for these. */
+/* Packs name, CIGAR, bases, qualities and s->aux into s->record, and sets their lengths in core. */
 static int pack_record(struct sim *s, const struct aln *a)
 {
     bam1_t *b = s->record;
@@ -688,7 +690,7 @@ static int64_t five_prime(const struct aln *a)
     return a->reverse ? a->pos + (a->ref_len ? a->ref_len : 1) - 1 : a->pos;
 }
 
-/* From one 5' end to the other, as bwa mem computes it. */
+/* TLEN from one 5' end to the other, as bwa mem computes it. */
 static int64_t template_length(const struct aln *a, const struct aln *mate)
 {
     if (!a->mapped || !mate->mapped || a->tid != mate->tid)
@@ -783,7 +785,7 @@ static int next_uuid_name(struct sim *s)
     return 0;
 }
 
-/* A read that nothing is known of but its bases. */
+/* A read without position. */
 static int make_unmapped(struct sim *s, struct aln *a)
 {
     a->mapped = false;
@@ -852,7 +854,7 @@ static int make_mapped_pair(struct sim *s, bool proper)
     return finish_short(s, a) | finish_short(s, b);
 }
 
-/* One read mapped, its mate not: the mate stands at the mapped read's position. */
+/* One read is mapped and its mate is not: the mate gets the mapped read's position. */
 static int make_half_mapped_pair(struct sim *s)
 {
     int which = (int)(rng_next(&s->rng) >> 63);
@@ -869,8 +871,8 @@ static int make_half_mapped_pair(struct sim *s)
     return 0;
 }
 
-/* The same read elsewhere: a hard-clipped part of it (supplementary) or all of it (secondary,
- * which bwa prints without bases). */
+/* The same read in another place: a hard-clipped part of it (supplementary), or all of it
+ * (secondary; bwa prints those without bases). */
 static int make_extra(struct sim *s, bool supplementary)
 {
     struct aln *a = &s->extra;
@@ -898,8 +900,8 @@ static int make_extra(struct sim *s, bool supplementary)
     return 0;
 }
 
-/* Both reads of a pair and, after the first, its supplementary or secondary record. Only records
- * while fewer than n_max: the caller makes the last one single if one is left over. */
+/* Both reads of a pair and, after the first, its supplementary or secondary record. Stops at n_max
+ * records. The caller makes a single read if one is left over. */
 static int make_pair(struct sim *s, uint64_t n_max)
 {
     uint32_t draw = rng_below(&s->rng, 65536);
@@ -951,8 +953,8 @@ static int make_single(struct sim *s)
     return finish_short(s, a) != 0 ? -1 : emit(s, a, &c);
 }
 
-/* Roughly log-normal, median 20 kb, up to 220 kb; what falls below the minimum is drawn again.
- * 2^x by its whole part and a straight line: exact on every machine, and close enough. */
+/* Roughly log-normal, median 20 kb, up to 220 kb. Lengths below the minimum are drawn again. 2^x is
+ * computed from its whole part and a straight line, which is the same on every machine. */
 static uint32_t draw_long_length(struct rng *r)
 {
     for (;;) {
@@ -1000,7 +1002,7 @@ static int make_long(struct sim *s, uint64_t n_max)
     aln_reset(x);
     if (make_long_alignment(s, x, n / 3, false) != 0)
         return -1;
-    if (supplementary) { /* hard clips in the place of the soft ones: their bases go */
+    if (supplementary) { /* hard clips in place of the soft ones, so their bases go */
         uint32_t front = bam_cigar_oplen(x->cigar[0]);
         uint32_t back = bam_cigar_oplen(x->cigar[x->n_cigar - 1]);
         x->cigar[0] = (n - n / 3 + front) << BAM_CIGAR_SHIFT | BAM_CHARD_CLIP;
@@ -1040,7 +1042,7 @@ struct options {
     bool bam, verbose;
     int level; /* -1: htslib's default */
     int n_threads;
-    uint64_t n_records; /* 0: the coverage says when to stop */
+    uint64_t n_records; /* 0: stop at the coverage */
     uint64_t seed, genome_length;
     uint64_t coverage_milli;
 };
@@ -1071,7 +1073,8 @@ static void usage(FILE *f)
             human_length());
 }
 
-/* Digits, one decimal point if scale > 1, a suffix if allowed; the value times scale. */
+/* Parses digits, one decimal point if scale > 1, a suffix if allowed. Gives the value times scale.
+ */
 static int parse_number(const char *option, const char *text, uint64_t scale, uint64_t *value)
 {
     const char *p = text;
@@ -1148,7 +1151,7 @@ static int check_options(struct options *o, const char *format)
     }
     if (!o->n_records && !o->coverage_milli)
         o->n_records = 1000000;
-    /* The first chromosomes must hold the longest alignment; a BAM position has 31 bits. */
+    /* The longest alignment must fit on the first chromosomes; a BAM position has 31 bits. */
     uint64_t least = o->mode == MODE_LONG ? 20000000 : 100000;
     uint64_t most = o->bam ? UINT64_C(26000000000) : UINT64_C(50000000000);
     if (o->genome_length < least || o->genome_length > most) {
@@ -1161,7 +1164,7 @@ static int check_options(struct options *o, const char *format)
     return 0;
 }
 
-/* 0: go on, 1: help was printed, -1: error */
+/* Returns 0, 1 if help was printed, or -1 after a message. */
 static int parse_options(int argc, char **argv, struct options *o)
 {
     static const struct option longs[] = {{"records", required_argument, NULL, 'n'},
@@ -1209,8 +1212,8 @@ static int parse_options(int argc, char **argv, struct options *o)
     return rc == 0 ? check_options(o, format) : rc;
 }
 
-/* The command line in @PG leaves out what does not change the records, so that SAM and BAM of
- * the same data also agree in their headers. */
+/* The command line in @PG leaves out options that do not change the records, so that SAM and BAM of
+ * the same data have the same header. */
 static sam_hdr_t *make_header(const struct sim *s, const struct options *o)
 {
     kstring_t t = KS_INITIALIZE;
@@ -1303,7 +1306,7 @@ static int open_output(struct sim *s, const struct options *o)
 static int generate(struct sim *s, const struct options *o)
 {
     const uint64_t n_max = o->n_records ? o->n_records : UINT64_MAX;
-    /* check_options() keeps both factors so small that this cannot overflow. */
+    /* check_options() limits both factors, so that this cannot overflow. */
     const uint64_t bases = o->n_records ? UINT64_MAX : o->genome_length / 1000 * o->coverage_milli;
 
     while (s->n_records < n_max && s->n_bases < bases)

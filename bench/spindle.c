@@ -1,14 +1,25 @@
 /*
- * spindle.c -- a disk model for benchmarks: a FUSE file system that serves a directory at the speed
- * of a device that the machine does not have, to any program, and counts what the device had to do.
+ * spindle.c -- a disk model for benchmarks: a FUSE file system that serves a directory to any
+ * program at the speed of a device that the machine does not have, and counts what the device had
+ * to do.
  *
- * spindle_device.c has the presets and the sources of their figures, spindle_model.c the model and
- * its reasons, spindle_space.c where files lie, spindle_fs.c what the kernel is told, spindle_run.c
- * how a program's page cache is bounded, spindle_selftest.c the proof. This file reads the command
- * line.
+ * This file reads the command line. The others, from the bottom up (each uses only earlier ones):
+ *   spindle_device.c    the presets and the sources of their figures
+ *   spindle_space.c     where on the device files lie
+ *   spindle_queue.c     requests that wait for a drive
+ *   spindle_model.c     how long requests take, and why
+ *   spindle_report.c    the counters as JSON
+ *   spindle_client.c    commands for a mounted spindle
+ *   spindle_run.c       `spindle run`: limits a program's memory and page cache
+ *   spindle_node.c      the files that the kernel knows
+ *   spindle_control.c   the control files below .spindle
+ *   spindle_fs_names.c  requests about names, attributes and directories
+ *   spindle_fs_data.c   requests about contents
+ *   spindle_fs.c        mounting, and the loop that takes requests
+ *   spindle_selftest.c  measures whether the model reaches its figures
  *
- * Exit status: 0; 1 after a message; 77 where there is no FUSE, 78 where there is no cgroup, so
- * that scripts can go on without.
+ * Exit status: 0; 1 after a message; 77 without FUSE and 78 without cgroups, so that scripts can go
+ * on without them.
  */
 #define _GNU_SOURCE
 #include "spindle_client.h"
@@ -74,13 +85,13 @@ static const struct option long_options[] = {
 static const char usage[] =
     "usage: spindle [options] BACKING_DIR MOUNT_POINT     serve a directory at a device's speed\n"
     "       spindle --report MOUNT_POINT [--json]         what each program did\n"
-    "       spindle --reset MOUNT_POINT [LABEL]           write all, drop caches, count anew\n"
+    "       spindle --reset MOUNT_POINT [LABEL]           write all, drop caches, count from 0\n"
     "       spindle --unmount MOUNT_POINT\n"
-    "       spindle run --memory SIZE -- COMMAND...       in so much memory, page cache included\n"
+    "       spindle run --memory SIZE -- COMMAND...       run with SIZE of memory and page cache\n"
     "       spindle --list                                the presets\n"
-    "       spindle --self-test [PRESET...]               does each reach its figures?\n"
+    "       spindle --self-test [PRESET...]               measure if each reaches its figures\n"
     "\n"
-    "  --device NAME        a preset [barracuda]; what follows changes it\n"
+    "  --device NAME        a preset [barracuda]; these options change it:\n"
     "  --read-rate MB       10^6 bytes a second, of one drive; 0: no limit\n"
     "  --write-rate MB\n"
     "  --read-iops N        random 4 KiB accesses a second, of one drive; 0: no limit\n"
@@ -88,8 +99,8 @@ static const char usage[] =
     "  --devices N          drives, as RAID 0 [1]\n"
     "  --stripe SIZE        of the RAID\n"
     "  --io-cap SIZE        a cloud volume that counts operations of up to SIZE; 0: a drive\n"
-    "  --size SIZE          writing says that the disk is full then\n"
-    "  --write-buffer SIZE  dirty data that wait for the device [64M]\n"
+    "  --size SIZE          the disk is full at SIZE\n"
+    "  --write-buffer SIZE  of dirty data that wait for the device [64M]\n"
     "  --readahead SIZE     of the kernel [128K; arrays: two rows of stripes]\n"
     "  -f                   stay in the foreground\n"
     "\n"
@@ -112,7 +123,7 @@ static int parse_number(const char *name, const char *text, double *value)
     char *end;
     errno = 0;
     *value = strtod(text, &end);
-    /* Not "inf", "nan", hexadecimal or blanks, which strtod takes. */
+    /* strtod also takes "inf", "nan", hexadecimal and blanks. */
     if (!*text || strspn(text, "0123456789.") != strlen(text) || *end || errno)
         return complain(name, "a number like 156 or 0.5 is needed");
     return 0;
@@ -133,7 +144,7 @@ static int parse_device(const char *name, struct device *device)
     return 0;
 }
 
-/* An option that changes the device. */
+/* Parses an option that changes the device. */
 static int parse_own(int option, const char *text, struct device *device)
 {
     double number = 0;
@@ -154,7 +165,7 @@ static int parse_own(int option, const char *text, struct device *device)
     default: break;
     }
     device->name = "custom";
-    device->title = "a device of one's own";
+    device->title = "a custom device";
     return 0;
 }
 
@@ -188,13 +199,13 @@ static int serve(struct command *command, char **words)
     struct fs_options *fs = &command->fs;
 
     if (device_check(&fs->device)) return 1;
-    /* Every write would wait for room for ever. */
+    /* With 0 every write would wait for ever. */
     if (!fs->write_buffer_bytes) return -complain("--write-buffer", "more than 0 is needed");
     if (!realpath(words[0], backing)) return -complain(words[0], strerror(errno));
     if (!realpath(words[1], mount_point)) return -complain(words[1], strerror(errno));
     fs->backing = backing;
     fs->mount_point = mount_point;
-    /* md: twice the chunk of all disks together. */
+    /* md reads ahead two chunks of each disk. */
     if (!command->has_readahead && fs->device.n_drives > 1)
         fs->readahead_bytes = 2 * fs->device.n_drives * fs->device.stripe_bytes;
     int status = fs_serve(fs);

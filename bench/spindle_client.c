@@ -1,6 +1,6 @@
 /*
- * spindle_client.c -- see spindle_client.h: report, reset, unmount. They need the mount point only
- * and speak to the server through its control files.
+ * spindle_client.c -- see spindle_client.h: report, reset, unmount. They talk to the server through
+ * its control files.
  */
 #define _GNU_SOURCE
 #include "spindle_client.h"
@@ -33,7 +33,7 @@ static int control_file(const char *mount_point, const char *name, int flags)
     return fd;
 }
 
-/* The text of a control file, to be freed; NULL with errno. */
+/* The text of a control file, which the caller frees; NULL with errno. */
 static char *control_text(const char *mount_point, const char *name)
 {
     size_t n = 0, room = 1 << 16;
@@ -63,29 +63,29 @@ static char *control_text(const char *mount_point, const char *name)
 
 /* ---- report ---- */
 
-/* A number of a record, which ends at the next brace. */
-static double number_of(const char *record, const char *name)
+/* A number of a period, which ends at the next brace. */
+static double number_of(const char *period, const char *name)
 {
     char key[64];
     (void)snprintf(key, sizeof key, "\"%s\": ", name);
-    const char *at = strstr(record, key), *end = strchr(record, '}');
+    const char *at = strstr(period, key), *end = strchr(period, '}');
     return at && at < end ? strtod(at + strlen(key), NULL) : 0;
 }
 
-static void print_table_row(const char *record)
+static void print_table_row(const char *period)
 {
     char label[64] = "";
-    (void)sscanf(record, "{\"label\": \"%63[^\"]", label);
+    (void)sscanf(period, "{\"label\": \"%63[^\"]", label);
     printf("%-20s %8.1f %8.1f %5.1f %5.1f %7.0f %8.1f %7.1f %7.1f %7.0f %8.1f %7.1f %7.1f %7.0f"
            " %5.1f %7.0f %7.2f\n",
-           label, number_of(record, "elapsed_s"), number_of(record, "busy_s"),
-           100 * number_of(record, "utilisation"), 100 * number_of(record, "bandwidth_utilisation"),
-           number_of(record, "reads"), number_of(record, "read_bytes") / 1e6,
-           number_of(record, "mean_read_bytes") / 1024, number_of(record, "read_iops"),
-           number_of(record, "writes"), number_of(record, "write_bytes") / 1e6,
-           number_of(record, "mean_write_bytes") / 1024, number_of(record, "write_iops"),
-           number_of(record, "seeks"), 100 * number_of(record, "consecutive_ratio"),
-           number_of(record, "small_reads"), number_of(record, "small_read_busy_s"));
+           label, number_of(period, "elapsed_s"), number_of(period, "busy_s"),
+           100 * number_of(period, "utilisation"), 100 * number_of(period, "bandwidth_utilisation"),
+           number_of(period, "reads"), number_of(period, "read_bytes") / 1e6,
+           number_of(period, "mean_read_bytes") / 1024, number_of(period, "read_iops"),
+           number_of(period, "writes"), number_of(period, "write_bytes") / 1e6,
+           number_of(period, "mean_write_bytes") / 1024, number_of(period, "write_iops"),
+           number_of(period, "seeks"), 100 * number_of(period, "consecutive_ratio"),
+           number_of(period, "small_reads"), number_of(period, "small_read_busy_s"));
 }
 
 int client_report(const char *mount_point, bool json)
@@ -149,14 +149,14 @@ static int unmount_as_user(const char *mount_point)
     return status ? -1 : 0;
 }
 
-/* Whether the process has ended, though its parent may not have been told. */
+/* Whether the process has ended, even if its parent has not waited for it yet. */
 static bool has_ended(pid_t pid)
 {
     char path[64], state;
     (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
     FILE *file = fopen(path, "r");
     if (!file) return true;
-    /* The name in brackets is ours, without blanks. */
+    /* The name in brackets is that of this program: it has no blanks. */
     bool ended = fscanf(file, "%*s %*s %c", &state) != 1 || state == 'Z';
     (void)fclose(file);
     return ended;

@@ -18,7 +18,8 @@
 /* Prints the counters of each program. */
 int client_report(const char *mount_point, bool json);
 
-/* Writes all dirty data, waits for the device, drops the mount's page cache, counts from 0 again. */
+/* Writes all dirty data, waits for the device, drops the mount's page cache, counts from 0 again.
+ */
 int client_reset(const char *mount_point, const char *label);
 
 /* Unmounts and waits until the server has ended. */

@@ -1,7 +1,7 @@
 /*
- * spindle_device.c -- see spindle_device.h. The figures of the drives are those of the table that
- * the issue gives (rates in 10^6 bytes a second, IOPS of 4 KiB at queue depth 1 for disks and 32
- * for SSDs); where a maker's data sheet says the same it is named. MiB are those of the documents.
+ * spindle_device.c -- see spindle_device.h. The figures of the drives come from the table of the
+ * project's task (rates in 10^6 bytes a second, IOPS of 4 KiB at queue depth 1 for disks and 32 for
+ * SSDs). Where a maker's data sheet says the same, it is named. Figures in MiB are the documents'.
  */
 #include "spindle_device.h"
 
@@ -15,11 +15,11 @@
 
 static const struct device presets[] = {
     /* Seagate Barracuda 7200.14 data sheet (DS1737, ST1000DM003): average data rate, read/write,
-     * 156 MB/s. IOPS from the issue's table; 79 IOPS are 12.7 ms, 8.5 ms seek + 4.16 ms rotation.
+     * 156 MB/s. IOPS from that table; 79 IOPS are 12.7 ms, 8.5 ms seek + 4.16 ms rotation.
      */
     {"barracuda", "Seagate Barracuda 7200", 156 * MB, 156 * MB, 79, 73, 1, 0, 0, true},
     /* WD Caviar Blue specification sheet (2879-771436, WD10EZEX): host to/from drive, sustained,
-     * 150 MB/s. IOPS from the issue's table. */
+     * 150 MB/s. IOPS from that table. */
     {"caviar-blue", "WD Caviar Blue", 150 * MB, 150 * MB, 77, 66, 1, 0, 0, true},
     /* WD VelociRaptor specification sheet (2879-701284, WD1000DHTZ, 10,000 rpm): 200 MB/s. IOPS
      * from the issue's table. */

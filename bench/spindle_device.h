@@ -2,9 +2,9 @@
  * spindle_device.h -- what a modelled device can do, and the presets with the sources of their
  * figures.
  *
- * Calls: device_find by name, or device_at for each preset; the caller copies the struct and
- * changes what options say, then device_check. Nothing is allocated. Errors: NULL for no such
- * preset, -1 after a message.
+ * Calls: device_find by name, or device_at for each preset. The caller copies the struct, changes
+ * it as the options say, and calls device_check. Nothing is allocated. Errors: NULL if there is no
+ * such preset, -1 after a message.
  */
 #ifndef SPINDLE_DEVICE_H
 #define SPINDLE_DEVICE_H
@@ -22,15 +22,15 @@ struct device {
     double read_iops, write_iops; /* random 4 KiB accesses a second of one drive; 0: no limit */
     unsigned n_drives;            /* RAID 0 when more than one */
     uint64_t stripe_bytes;
-    /* Cloud volumes meter I/O: an operation is at most so long, and rate and IOPS are two limits
-     * beside each other. 0: a drive, where an access costs positioning and then the transfer. */
+    /* Cloud volumes meter I/O: an operation has at most so many bytes, and rate and IOPS are two
+     * separate limits. 0: a drive, where an access takes positioning and then the transfer. */
     uint64_t io_cap_bytes;
     bool rotates;
 };
 
 const struct device *device_find(const char *name);
 
-/* The presets in order; NULL behind the last. */
+/* The presets in order; NULL after the last. */
 const struct device *device_at(size_t i);
 
 int device_check(const struct device *device);

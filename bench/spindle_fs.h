@@ -1,9 +1,9 @@
 /*
- * spindle_fs.h -- the file system: a directory, served through libfuse at the speed of the model.
+ * spindle_fs.h -- the file system: serves a directory through libfuse at the speed of the model.
  *
- * fs_serve mounts and serves until the file system is unmounted or a signal ends it; with
- * foreground false it goes into the background once mounted. Returns 0, -1 after a message, or
- * FS_NO_FUSE after a message where there is no FUSE.
+ * fs_serve mounts and serves until the file system is unmounted or a signal ends it. Unless
+ * foreground is true it goes into the background once it is mounted. Returns 0, -1 after a message,
+ * or FS_NO_FUSE after a message if there is no FUSE.
  */
 #ifndef SPINDLE_FS_H
 #define SPINDLE_FS_H

@@ -1,38 +1,40 @@
 /*
  * spindle_model.c -- see spindle_model.h.
  *
- * Time. Each drive has a clock, free_at: when it will have served all it has begun. A request
- * begins at free_at or when it arrived (less TRIP_NS), whichever is later, so that a reply that is
- * sent late delays nobody but its receiver, and rates are exact as long as requests queue. Replies
- * are sent up to EARLY_NS before their time: a thread wakes as much too late, and fast devices
- * would need a timer for each request; the clock still has the debt.
+ * Time. Each drive has a clock, free_at: the time at which it will have served all that it has
+ * begun. A request begins at free_at, or TRIP_NS before it arrived here if that is later. So a
+ * reply that is sent late delays only its receiver, and rates are exact while requests queue.
+ * Replies are sent up to EARLY_NS before their time: threads wake up late by about as much, and
+ * fast devices would need a timer for each request. free_at still counts the full time.
  *
- * Cost of a request on a drive. If it begins where the last one ended: the transfer. Else a seek
- * besides, whose time is 1/IOPS less the transfer of 4 KiB, the same for all distances, but never
- * more than passing over the gap when that lies ahead. On a metered volume (io_cap_bytes): the
- * larger of transfer and operations/IOPS; what does not continue the last request begins an
- * operation, what continues it uses the operation's rest and then fractions of new ones, since such
- * requests are merged.
+ * Time of a request on a drive. If the request begins where the last one ended, it takes the time
+ * of the transfer. Otherwise it also takes a seek: 1/IOPS less the transfer of 4 KiB, for any
+ * distance. If the drive only has to pass over a gap ahead, and that takes less time than a seek,
+ * it passes over the gap. On a metered volume (io_cap_bytes) a request takes the larger of transfer
+ * and operations/IOPS. A request that does not continue the last one begins an operation. One that
+ * does uses the rest of the operation and then fractions of new ones, since the volume merges them.
  *
- * Order. A drive has two queues in order of address: what somebody waits for (reads, direct and
- * synced writes, the journal) and the write buffer, which stands for the page cache's dirty pages.
- * They are served as by Linux' deadline scheduler, with its default numbers: 16 requests of one
- * queue in ascending order, then again; the write buffer waits for at most two such batches; what
- * is older than half a second (5 s in the write buffer) goes first. Nothing idles: a single reader
- * beside a full write buffer waits for batches of writes, as it does there.
+ * Order. A drive has two queues in order of address. One has requests that a program waits for
+ * (reads, direct and synced writes, the journal). The other is the write buffer, which stands for
+ * the dirty pages of the page cache. The drive serves them as Linux' deadline scheduler does, with
+ * its default numbers: 16 requests of one queue in ascending order, then it chooses again; the
+ * write buffer waits for at most two such batches; requests older than half a second (5 s in the
+ * write buffer) go first. The drive never waits for a better request: a single reader beside a full
+ * write buffer waits for batches of writes, as it does in Linux.
  *
- * The write buffer. A write is accepted at once while less than its size is in it, else when it has
- * room. Contiguous writes are merged up to 1 MiB; what is overwritten, deleted or truncated in time
- * is never written; reading it back costs nothing. Without this, close() would wait for the disk:
- * FUSE flushes a file's dirty pages then, which no other file system does.
+ * The write buffer. A write is accepted at once if the buffer has room, otherwise when it gets
+ * room. Contiguous writes are merged up to 1 MiB. Data that are overwritten, deleted or truncated
+ * in time are never written, and reading them back takes no time. Without the buffer close() would
+ * wait for the disk: FUSE flushes a file's dirty pages then, which no other file system does.
  *
- * How much the choices matter: sorts of 1 GB of records in 160 MB of memory, temporary data on a
- * barracuda, were within 2 % in seeks and busy seconds, as two runs of the same are, with a write
- * buffer of 8 or 256 instead of 64 MiB, and with places of up to 8 instead of 32 MiB; without
- * passing over gaps they had 0 to 2 % more busy seconds; with batches of 4 instead of 16 requests 1
- * to 5 % more.
+ * How much the choices matter. Sorts of 1 GB of records in 160 MB of memory, with temporary data on
+ * a barracuda, were measured by seeks and busy seconds. With a write buffer of 8 or 256 MiB instead
+ * of 64, and with places of up to 8 MiB instead of 32, they were within 2 %, as two equal runs are.
+ * Without passing over gaps they had 0 to 2 % more busy seconds; with batches of 4 requests instead
+ * of 16, 1 to 5 % more.
  *
- * Locks: one for all. Functions whose name begins with a drive's or part's expect it.
+ * There is one lock. Functions whose names begin with drive_, part_, op_ or buffer_ need it, and so
+ * does advance(). op_begin takes it.
  */
 #include "spindle_model.h"
 #include "spindle_queue.h"
@@ -45,11 +47,11 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-/* A real-time thread woke up 30 to 40 us late in the median on a busy VM with 2 cores, 50 to 60 in
- * one case of ten, 165 to 195 in one of a hundred; then the reply is still to be made. */
+/* On a busy VM with 2 cores a real-time thread woke up 30 to 40 us late in the median, 50 to 60 us
+ * in one case of ten, 165 to 195 us in one of a hundred; after that it has to make the reply. */
 #define EARLY_NS 100000
-/* From one pread() of 4 KiB to the next when the device takes no time: 37 to 72 us there. A local
- * disk would have had the request by so much earlier. */
+/* The time from one pread() of 4 KiB to the next if the device takes no time: 37 to 72 us on that
+ * VM. A local disk would have got the request so much earlier. */
 #define TRIP_NS 50000
 /* Linux, block/mq-deadline.c: fifo_batch, writes_starved, read_expire, write_expire. */
 #define BATCH_REQUESTS 16
@@ -81,7 +83,7 @@ struct model {
     struct drive drives[MAX_DRIVES];
     struct model_op *blocked, **blocked_end; /* writes that found no room */
     struct model_op *drains;
-    struct model_op *finished, **finished_end; /* to be done when the lock is released */
+    struct model_op *finished, **finished_end; /* for done() after unlocking */
     uint64_t buffered;
     int64_t wake_at;
     bool stop;
@@ -97,8 +99,7 @@ int64_t model_now(void)
 
 /* ---- the device ---- */
 
-/* The part of a range that lies on each drive, which is contiguous there; len 0 if there is none.
- */
+/* Gives the part of a range on each drive, which is contiguous there; len is 0 if it has none. */
 static void split(const struct model *m, struct range range, struct range *parts)
 {
     uint64_t n = m->device.n_drives, stripe = m->device.stripe_bytes;
@@ -119,7 +120,7 @@ static void split(const struct model *m, struct range range, struct range *parts
     }
 }
 
-/* The time of a request, its seek counted; moves the head. */
+/* Returns the time of a request, counts its seek and moves the head. */
 static double drive_serve(struct model *m, struct drive *drive, const struct part *part)
 {
     struct counters *c = &m->counters;
@@ -213,7 +214,7 @@ static void op_finish(struct model *m, struct model_op *op)
     m->finished_end = &op->next;
 }
 
-/* One part of an operation less. */
+/* Counts one part of an operation as done. */
 static void op_part_done(struct model *m, struct model_op *op)
 {
     if (--op->n_left) return;
@@ -282,17 +283,17 @@ static void buffer_discard(struct model *m, struct drive *drive, struct range ra
 
     while (i < queue->n && queue->parts[i]->addr < end) {
         struct part *part = queue_remove(queue, i);
-        struct part before = *part, behind = *part;
+        struct part before = *part, after = *part;
         uint64_t part_end = part->addr + part->len;
         before.len = part->addr < range.addr ? range.addr - part->addr : 0;
-        behind.addr = end;
-        behind.len = part_end > end ? part_end - end : 0;
-        uint64_t gone = part->len - before.len - behind.len;
+        after.addr = end;
+        after.len = part_end > end ? part_end - end : 0;
+        uint64_t gone = part->len - before.len - after.len;
         free(part);
         m->buffered -= gone;
         m->counters.discarded_bytes += gone;
         if (before.len && queue_insert(queue, before)) m->buffered -= before.len;
-        if (behind.len && queue_insert(queue, behind)) m->buffered -= behind.len;
+        if (after.len && queue_insert(queue, after)) m->buffered -= after.len;
         i = queue_find(queue, range.addr);
     }
 }
@@ -308,7 +309,7 @@ static void op_into_buffer(struct model *m, struct model_op *op, int64_t now)
     op_finish(m, op);
 }
 
-/* Takes in writes that wait for room; true if there were any. */
+/* Takes in writes that wait for room. Returns true if there were any. */
 static bool buffer_admit(struct model *m, int64_t now)
 {
     bool any = false;
@@ -325,7 +326,7 @@ static bool buffer_admit(struct model *m, int64_t now)
 
 /* ---- the clock ---- */
 
-/* Completes and begins all that is due; returns when the next completion is. */
+/* Completes and begins all that is due. Returns the time of the next completion. */
 static int64_t advance(struct model *m, int64_t now)
 {
     bool again;
@@ -361,7 +362,7 @@ static int64_t advance(struct model *m, int64_t now)
     return next;
 }
 
-/* Releases the lock and tells the owners of what is finished. */
+/* Releases the lock and calls done() of finished requests. */
 static void unlock_and_finish(struct model *m)
 {
     struct model_op *op = m->finished;
@@ -375,7 +376,7 @@ static void unlock_and_finish(struct model *m)
     }
 }
 
-/* Ends each request: lets time pass, wakes the clock if it sleeps too long. */
+/* Ends each call: advances, and wakes the clock's thread if it would sleep too long. */
 static void submit_end(struct model *m, int64_t now)
 {
     int64_t next = advance(m, now);
@@ -450,7 +451,7 @@ struct model *model_create(const struct device *device, uint64_t write_buffer_by
 int model_start(struct model *m)
 {
     sigset_t all, old;
-    /* Signals are for the thread that serves. */
+    /* The thread that takes requests gets the signals. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     m->has_clock = !pthread_create(&m->clock, NULL, clock_main, m);
@@ -480,12 +481,12 @@ void model_destroy(struct model *m)
     free(m);
 }
 
-/* Queues the ranges for the one who waits; not what is read from the write buffer. */
+/* Queues the ranges for a program that waits. Data in the write buffer need no read. */
 static void op_queue(struct model *m, struct model_op *op, bool is_write)
 {
     struct range parts[MAX_DRIVES];
 
-    op->n_left = 1; /* until all is queued */
+    op->n_left = 1; /* until all parts are in the queue */
     for (size_t r = 0; r < op->n_ranges; r++) {
         split(m, op->ranges[r], parts);
         for (unsigned d = 0; d < m->device.n_drives; d++) {

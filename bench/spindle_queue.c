@@ -1,13 +1,13 @@
 /*
- * spindle_queue.c -- see spindle_queue.h. Sorted arrays of pointers: the write buffer has 64 parts
- * of 1 MiB, at worst 16,384 of 4 KiB, and moving half of those pointers takes 5 us.
+ * spindle_queue.c -- see spindle_queue.h. The parts are a sorted array of pointers. A write buffer
+ * has 64 parts of 1 MiB, at worst 16,384 of 4 KiB; to move half of those pointers takes 5 us.
  */
 #include "spindle_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* max_sectors_kb is 512 on kernels of 2014 and 1280 on those of today. */
+/* The kernel's limit, max_sectors_kb, was 512 in 2014 and is 1280 today. */
 #define MAX_MERGED_BYTES (UINT64_C(1) << 20)
 
 size_t queue_find(const struct queue *queue, uint64_t addr)

@@ -1,6 +1,6 @@
 /*
- * spindle_report.c -- see spindle_report.h. What is measured comes as it is; what follows from it
- * (means, ratios, shares of the time) is computed here, so that readers need no arithmetic.
+ * spindle_report.c -- see spindle_report.h. The report has what was measured, and the means, ratios
+ * and shares of time that follow from it, so that readers need no arithmetic.
  */
 #include "spindle_report.h"
 
@@ -26,28 +26,28 @@ static double cpu_now(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* The part of a label that needs no escapes in JSON. */
-static void record_begin(struct record *record, const char *label)
+/* Begins a period. Drops characters of the label that JSON would escape. */
+static void period_begin(struct period *period, const char *label)
 {
     size_t n = 0;
-    *record = (struct record){0};
-    for (; *label && n + 1 < sizeof record->label; label++)
+    *period = (struct period){0};
+    for (; *label && n + 1 < sizeof period->label; label++)
         if ((unsigned char)*label >= ' ' && *label != '"' && *label != '\\' &&
             (unsigned char)*label < 127)
-            record->label[n++] = *label;
-    record->begin_unix = unix_now();
-    record->cpu_begin = cpu_now();
+            period->label[n++] = *label;
+    period->begin_unix = unix_now();
+    period->cpu_begin = cpu_now();
 }
 
-static void record_end(struct record *record)
+static void period_end(struct period *period)
 {
-    record->end_unix = unix_now();
-    record->cpu_end = cpu_now();
+    period->end_unix = unix_now();
+    period->cpu_end = cpu_now();
 }
 
 void report_init(struct report *report, const char *label)
 {
-    record_begin(&report->current, label);
+    period_begin(&report->current, label);
 }
 
 void report_release(struct report *report)
@@ -59,13 +59,13 @@ void report_release(struct report *report)
 
 int report_next(struct report *report, const char *label)
 {
-    struct record *past = realloc(report->past, (report->n_past + 1) * sizeof *past);
+    struct period *past = realloc(report->past, (report->n_past + 1) * sizeof *past);
     if (!past) return -1;
     report->past = past;
     model_count(report->model, &report->current.counters, true);
-    record_end(&report->current);
+    period_end(&report->current);
     past[report->n_past++] = report->current;
-    record_begin(&report->current, label);
+    period_begin(&report->current, label);
     return 0;
 }
 
@@ -74,9 +74,9 @@ static double share(double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
-static void print_counts(FILE *out, const struct record *record)
+static void print_counts(FILE *out, const struct period *period)
 {
-    const struct counters *c = &record->counters;
+    const struct counters *c = &period->counters;
     const struct {
         const char *name;
         uint64_t value;
@@ -103,9 +103,9 @@ static void print_counts(FILE *out, const struct record *record)
         fprintf(out, "\"%s\": %" PRIu64 ", ", counts[i].name, counts[i].value);
 }
 
-static void print_record(FILE *out, const struct device *device, const struct record *record)
+static void print_period(FILE *out, const struct device *device, const struct period *period)
 {
-    const struct counters *c = &record->counters;
+    const struct counters *c = &period->counters;
     double elapsed = (double)(c->end_ns - c->begin_ns) / 1e9;
     double busy = (double)(c->read_busy_ns + c->write_busy_ns) / 1e9;
     double reads = (double)c->reads, writes = (double)c->writes;
@@ -118,8 +118,8 @@ static void print_record(FILE *out, const struct device *device, const struct re
         const char *name;
         double value;
     } numbers[] = {
-        {"begin_unix_s", record->begin_unix},
-        {"end_unix_s", record->end_unix},
+        {"begin_unix_s", period->begin_unix},
+        {"end_unix_s", period->end_unix},
         {"elapsed_s", elapsed},
         {"busy_s", busy},
         {"read_busy_s", (double)c->read_busy_ns / 1e9},
@@ -134,10 +134,10 @@ static void print_record(FILE *out, const struct device *device, const struct re
         {"write_iops", share(writes, elapsed)},
         {"utilisation", share(busy, drive_seconds)},
         {"bandwidth_utilisation", share(transfer, drive_seconds)},
-        {"spindle_cpu_s", record->cpu_end - record->cpu_begin},
+        {"spindle_cpu_s", period->cpu_end - period->cpu_begin},
     };
-    fprintf(out, "{\"label\": \"%s\", ", record->label);
-    print_counts(out, record);
+    fprintf(out, "{\"label\": \"%s\", ", period->label);
+    print_counts(out, period);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         fprintf(out, "%s\"%s\": %.6f", i ? ", " : "", numbers[i].name, numbers[i].value);
     fprintf(out, "}");
@@ -152,7 +152,7 @@ char *report_json(struct report *report)
     if (!out) return NULL;
 
     model_count(report->model, &report->current.counters, false);
-    record_end(&report->current);
+    period_end(&report->current);
     fprintf(out,
             "{\"device\": {\"name\": \"%s\", \"title\": \"%s\", \"rotational\": %s, "
             "\"drives\": %u, \"stripe_bytes\": %" PRIu64 ", \"io_cap_bytes\": %" PRIu64
@@ -162,11 +162,11 @@ char *report_json(struct report *report)
             d->io_cap_bytes, d->read_rate, d->write_rate, d->read_iops, d->write_iops,
             report->write_buffer_bytes);
     for (size_t i = 0; i < report->n_past; i++) {
-        print_record(out, d, &report->past[i]);
+        print_period(out, d, &report->past[i]);
         fprintf(out, i + 1 < report->n_past ? ",\n  " : "");
     }
     fprintf(out, "],\n \"current\": ");
-    print_record(out, d, &report->current);
+    print_period(out, d, &report->current);
     fprintf(out, "}\n");
     if (fclose(out)) {
         free(text);

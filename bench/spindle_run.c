@@ -1,8 +1,8 @@
 /*
- * spindle_run.c -- client_run of spindle_client.h. The command and its page cache are bounded by a
- * memory cgroup: with version 1 one below our own, with version 2 one below ours or, as a cgroup
- * that has processes cannot have such children there, beside it. It is removed at the end; the page
- * cache goes with it.
+ * spindle_run.c -- client_run of spindle_client.h. A memory cgroup limits the command and its page
+ * cache. With version 1 it is made below the cgroup of this process. With version 2 it is made
+ * there too if possible, or else beside it, as a cgroup with processes cannot have such children.
+ * It is removed at the end, and the page cache with it.
  */
 #define _GNU_SOURCE
 #include "spindle_client.h"
@@ -42,7 +42,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* Where the memory controller is mounted. */
+/* Finds where the memory controller is mounted. */
 static int find_mount(struct cgroup *cgroup)
 {
     char line[8192], mount[PATH_MAX], type[64], options[4096];
@@ -70,7 +70,7 @@ static int find_mount(struct cgroup *cgroup)
     return found ? 0 : -1;
 }
 
-/* Appends the place of this process. */
+/* Appends the path of this process's cgroup. */
 static int find_own(struct cgroup *cgroup)
 {
     char line[8192];
@@ -87,14 +87,14 @@ static int find_own(struct cgroup *cgroup)
         if (!found || !strcmp(path, "/")) continue;
         size_t n = strlen(cgroup->path);
         (void)snprintf(cgroup->path + n, sizeof cgroup->path - n, "%s", path);
-        /* In a container the mount may begin at our place already. */
+        /* In a container the mount may already begin there. */
         if (access(cgroup->path, F_OK)) cgroup->path[n] = '\0';
     }
     (void)fclose(file);
     return found ? 0 : -1;
 }
 
-/* Makes one in the folder that cgroup->path names and bounds it. */
+/* Makes a cgroup in the folder cgroup->path and sets its limit. */
 static int make_in(struct cgroup *cgroup, uint64_t memory_bytes)
 {
     char limit[32];
@@ -122,7 +122,7 @@ static int make_cgroup(struct cgroup *cgroup, uint64_t memory_bytes)
     return make_in(cgroup, memory_bytes);
 }
 
-/* Says so if the kernel ended processes of the command for their memory. */
+/* Says so if the kernel killed processes of the command for lack of memory. */
 static void report_kills(const struct cgroup *cgroup)
 {
     char path[PATH_MAX + 64], name[64];
@@ -139,13 +139,13 @@ static void report_kills(const struct cgroup *cgroup)
 
 static void remove_cgroup(const struct cgroup *cgroup)
 {
-    /* Version 1 would keep the pages, charged to nobody. */
+    /* Version 1 would keep the page cache. */
     if (!cgroup->is_v2) (void)write_text(cgroup->path, "memory.force_empty", "0");
     for (int i = 0; i < 100 && rmdir(cgroup->path) && errno == EBUSY; i++)
         usleep(10000);
 }
 
-/* Waits for the child and hands it the signals that should end us. */
+/* Waits for the child. Passes it the signals that are to end this process. */
 static int wait_for(pid_t child, const sigset_t *signals)
 {
     int status;
@@ -172,7 +172,7 @@ int client_run(uint64_t memory_bytes, char *const *command)
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGHUP);
-    sigaddset(&signals, SIGINT); /* the terminal sends it to the child, too */
+    sigaddset(&signals, SIGINT); /* not passed on: the terminal sends it to the child, too */
     sigprocmask(SIG_BLOCK, &signals, &old);
     int status = 1;
     pid_t child = fork();

@@ -1,11 +1,11 @@
 /*
- * spindle_selftest.c -- see spindle_selftest.h. What a program would do is done to a mount: write a
- * file and fsync it; read it with the kernel's read-ahead; read and write 4 KiB at random places
- * with O_DIRECT. Slow devices get one random access at a time, fast ones 32, as their data sheets
- * do. (A request through FUSE takes some 50 us, which one at a time would measure instead.)
+ * spindle_selftest.c -- see spindle_selftest.h. It uses the mount as a program would: it writes a
+ * file and calls fsync; reads it with the kernel's read-ahead; reads and writes 4 KiB at random
+ * places with O_DIRECT. Slow devices get one random access at a time, fast ones 32, as their data
+ * sheets have it. (A request through FUSE takes some 50 us: one at a time would measure only that.)
  *
- * A signal that ends it is noted, and looked at between accesses: there is a mount to be unmounted,
- * and a file of up to 1 GiB, mostly in memory, to be removed.
+ * A signal handler only notes the signal, which is looked at between accesses: before the program
+ * ends, it has to unmount, and to remove a file of up to 1 GiB.
  */
 #define _GNU_SOURCE
 #include "spindle_selftest.h"
@@ -30,11 +30,11 @@
 
 #define EXIT_NO_FUSE 77
 #define TOLERANCE 0.10
-#define SECONDS 1.5 /* of each measurement */
+#define SECONDS 1.5 /* for each measurement */
 #define IO_BYTES 4096U
 #define CHUNK_BYTES (1U << 20)
 #define MAX_DEPTH 32
-#define FAST_IOPS 5000 /* from here on several at a time */
+#define FAST_IOPS 5000 /* devices with more get several at a time */
 #define UNLIMITED_BYTES (512.0 * (1 << 20))
 #define UNLIMITED_ACCESSES 50000
 #define MIN_FILE_BYTES (64.0 * (1 << 20))
@@ -64,7 +64,7 @@ static void note_signals(void)
         (void)sigaction(numbers[i], &note, NULL);
 }
 
-/* As if it had not been noted. */
+/* Ends the process as the signal would have done. */
 static void die_of(int number)
 {
     (void)signal(number, SIG_DFL);
@@ -78,13 +78,13 @@ static int fail(const char *what)
     return -1;
 }
 
-/* Runs this program. */
+/* Runs this program to serve the mount. */
 static int run_self(const struct bench *bench)
 {
     int status;
     pid_t child = fork();
     if (child == 0) {
-        (void)setsid(); /* a terminal's Ctrl-C is for who will unmount it */
+        (void)setsid(); /* Ctrl-C is to reach only the process that unmounts */
         execl("/proc/self/exe", "spindle", "--device", bench->device->name, bench->backing,
               bench->mount_point, (char *)NULL);
         _exit(1);
@@ -102,7 +102,7 @@ static double seconds_since(int64_t begin)
     return (double)(model_now() - begin) / 1e9;
 }
 
-/* Over what is there. */
+/* Overwrites a file that exists, as far as it goes. */
 static double write_file(const struct bench *bench, const char *path, uint64_t n_bytes)
 {
     int64_t begin = model_now();
@@ -139,7 +139,7 @@ struct access {
     uint64_t n;
 };
 
-/* Keeps depth accesses under way until n are done. */
+/* Has depth accesses under way until n are done. */
 static int access_randomly(const struct bench *bench, aio_context_t context,
                            const struct access *access)
 {
@@ -193,7 +193,7 @@ static double access_file(const struct bench *bench, double iops, bool is_write)
 
 /* ---- a preset ---- */
 
-/* What reading or writing in order should reach; 0: no limit. */
+/* The rate that sequential reading or writing should reach; 0: no limit. */
 static double sequential_rate(const struct device *device, double rate, double iops)
 {
     double metered = iops * (double)device->io_cap_bytes;
@@ -201,7 +201,7 @@ static double sequential_rate(const struct device *device, double rate, double i
     return rate * device->n_drives;
 }
 
-/* Prints what should be and what is; returns whether they are near. */
+/* Prints the rate of the preset and that measured. Returns whether they are near. */
 static bool print_pair(double want, double got, double unit)
 {
     if (want <= 0) {
@@ -212,7 +212,7 @@ static bool print_pair(double want, double got, double unit)
     return fabs(got / want - 1) <= TOLERANCE;
 }
 
-/* 0, 1 if a rate is off, -1 after a message. */
+/* Returns 0, 1 if a rate is off, or -1 after a message. */
 static int measure(struct bench *bench)
 {
     const struct device *d = bench->device;
@@ -233,8 +233,8 @@ static int measure(struct bench *bench)
     return near == 4 ? 0 : 1;
 }
 
-/* The file is there before, as large as the preset needs: a virtual machine may get memory that it
- * has not used for a while more slowly (0.2 GB/s seen) than the device is. */
+/* Writes the file beforehand, as large as the preset needs: a virtual machine may get memory that
+ * it has not used for a while more slowly (0.2 GB/s was seen) than the device writes. */
 static int make_file(struct bench *bench)
 {
     struct stat attr;
@@ -248,7 +248,7 @@ static int make_file(struct bench *bench)
     return write_file(bench, bench->backing_file, bench->file_bytes) < 0 ? -1 : 0;
 }
 
-/* An exit status. */
+/* Returns an exit status. */
 static int test_preset(struct bench *bench)
 {
     if (make_file(bench)) return 1;
@@ -259,7 +259,7 @@ static int test_preset(struct bench *bench)
     return status ? 1 : 0;
 }
 
-/* Memory is faster than all that is modelled, if there is enough. */
+/* Prefers memory, if there is enough: it is faster than every device of the model. */
 static const char *parent_folder(void)
 {
     struct statfs st;
@@ -291,7 +291,8 @@ static int make_folders(struct bench *bench)
 
 int selftest(char *const *names, int n_names)
 {
-    /* The device is measured, not what else the machine does. Quiet on failure: not root. */
+    /* Other work of the machine shall not slow the measurement. Says nothing on failure: not root.
+     */
     const struct sched_param param = {.sched_priority = 1};
     struct bench bench = {0};
     int status = 0;

@@ -1,9 +1,9 @@
 /*
- * spindle_selftest.h -- whether each preset reaches its figures on this machine.
+ * spindle_selftest.h -- measures whether each preset reaches its figures on this machine.
  *
- * Mounts it in a temporary directory and measures sequential and random 4 KiB reading and writing,
- * as a program sees them. Prints a line for each; returns an exit status: 1 if one is off by more
- * than 10 %, 77 without FUSE. No names: all presets.
+ * Mounts each preset in a temporary directory and measures sequential and random 4 KiB reading and
+ * writing, as a program sees them. Prints a line for each. Returns an exit status: 0, 1 if a figure
+ * is off by more than 10 %, 77 without FUSE. Without names it measures all presets.
  */
 #ifndef SPINDLE_SELFTEST_H
 #define SPINDLE_SELFTEST_H

@@ -1,6 +1,7 @@
 /*
- * spindle_space.c -- see spindle_space.h. Free places are a sorted array, adjacent ones united; the
- * last one has no end. Both arrays stay short (hundreds), so that moving their tails is cheap.
+ * spindle_space.c -- see spindle_space.h. The free places are a sorted array. Adjacent ones are
+ * united, and the last one has no end. Both arrays stay short (hundreds), so moving their tails is
+ * cheap.
  */
 #include "spindle_space.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 
 /* ext4 preallocates up to 8 MiB at a time for a growing file (its groups are 128 MiB), XFS as much
- * as the file has by then. 8 MiB instead changed nothing, see spindle_model.c. */
+ * as the file has by then. With 8 MiB results were the same: see spindle_model.c. */
 #define MAX_PIECE_BYTES (UINT64_C(32) << 20)
 #define MIN_PIECE_BYTES (UINT64_C(64) << 10)
 
@@ -86,8 +87,8 @@ static int give(struct space *space, struct range range)
     return 0;
 }
 
-/* A place of up to len bytes: at goal if that begins a free place, else the first that is as large.
- */
+/* Takes a place of up to len bytes: at goal if a free place begins there, otherwise the first that
+ * is large enough. */
 static struct range take(struct space *space, uint64_t goal, uint64_t len)
 {
     size_t i = 0;
@@ -95,7 +96,7 @@ static struct range take(struct space *space, uint64_t goal, uint64_t len)
         i++;
     if (i == space->n_free)
         for (i = 0; space->free[i].len < len; i++)
-            ; /* the last one is endless */
+            ; /* the last one has no end */
     struct range *from = &space->free[i];
     struct range taken = {from->addr, min_u64(from->len, len)};
     from->addr += taken.len;
@@ -107,7 +108,7 @@ static struct range take(struct space *space, uint64_t goal, uint64_t len)
     return taken;
 }
 
-/* The first extent that ends behind offset. */
+/* The first extent that ends after offset. */
 static size_t find(const struct file_map *map, uint64_t offset)
 {
     size_t low = 0, high = map->n_extents;
@@ -173,7 +174,7 @@ int space_map(struct space *space, struct file_map *map, uint64_t offset, uint64
 int space_unmap(struct space *space, struct file_map *map, const struct range *part,
                 void (*freed)(void *arg, struct range range), void *arg)
 {
-    /* A block that is cut stays. */
+    /* A block of which a part stays keeps its place. */
     uint64_t from = (part->addr + SPACE_BLOCK_BYTES - 1) / SPACE_BLOCK_BYTES * SPACE_BLOCK_BYTES;
     uint64_t to = part->len > UINT64_MAX - part->addr
                       ? UINT64_MAX
