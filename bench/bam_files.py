@@ -1,7 +1,7 @@
-"""The inputs and outputs of bench-2014.py: simulated and kept, looked through and compared.
+"""The inputs and outputs of bench-2014.py: makes, keeps, checks and compares them.
 
-What is known of an input is kept beside it in a .json, since a pass over 37 M records takes two
-minutes. Outputs are checked when all runs are done, two at a time, and equal ones once.
+Facts about an input are kept beside it in a .json file, since a pass over 37 M records takes two
+minutes. Outputs are checked after all runs, two at a time; outputs that are equal are checked once.
 """
 
 import concurrent.futures
@@ -31,7 +31,7 @@ class Input:
         return [st.st_size, st.st_mtime_ns]
 
     def load(self):
-        """What was written before, unless it is of another file."""
+        """The facts that an earlier run wrote, if they are about the same file."""
         try:
             with open(self.facts_path, encoding="utf-8") as f:
                 facts = json.load(f)
@@ -53,10 +53,10 @@ class Input:
             with open(self.facts_path, "w", encoding="utf-8") as f:
                 json.dump(self.facts, f)
         except OSError:
-            pass  # somebody's own input in a directory that is not ours
+            pass  # the user's input, in a directory where we may not write
 
     def scanned(self):
-        """With bamcheck.py's result, as compare_content() wants it."""
+        """The facts with bamcheck.py's result, for compare_content()."""
         if not self.facts["scan"]:
             self.facts["scan"] = scan(self.path)
             self.keep()
@@ -68,7 +68,7 @@ class Input:
 
 
 def find_input(wanted, n_records, folder, rocksort, threads):
-    """The user's file, or a simulated one, made if it is not there yet."""
+    """The user's file, or a simulated one, which is made if it does not exist."""
     if wanted:
         if not os.path.isfile(wanted):
             raise BenchError("no file %s" % wanted)
@@ -81,7 +81,7 @@ def find_input(wanted, n_records, folder, rocksort, threads):
 
 
 def make_input(path, n_records, folder):
-    """Under another name until it is complete: others may look for it."""
+    """Writes it under another name and renames it when it is complete."""
     own = os.path.join(folder, "making-%d" % os.getpid())
     os.mkdir(own)
     try:
@@ -93,16 +93,16 @@ def make_input(path, n_records, folder):
 
 
 class Outputs:
-    """Keeps outputs until they are checked. `how` is full, content or none."""
+    """Keeps outputs until they are checked. `how`: full, content or none."""
 
     def __init__(self, rocksort, threads, how, folder):
         self.rocksort, self.threads, self.how = rocksort, threads, how
         self.folder = folder
-        # By digest: where it is kept, and the results that have it.
+        # By digest: the path of the kept output, and the results that have this output.
         self.waiting = {}
 
     def take(self, path, result, is_copy):
-        """A copy is not looked at: it is unsorted, and nobody's target."""
+        """Copies are not checked: they are unsorted."""
         if self.how == "none" or is_copy or result["wrong"]:
             result["checked"] = None
             os.unlink(path)
@@ -119,7 +119,7 @@ class Outputs:
         self.waiting[digest][1].append(result)
 
     def check_all(self, source):
-        """Sets `wrong` and `checked` of all results that wait."""
+        """Checks the kept outputs; sets `wrong` and `checked` of their results."""
         if not self.waiting:
             return
         progress("bench-2014: checking %d outputs" % len(self.waiting))
@@ -135,7 +135,7 @@ class Outputs:
         self.waiting = {}
 
     def check(self, path, want):
-        """(what is wrong or None, how it was found to be right)."""
+        """(what is wrong or None, how it was checked)."""
         checksum = rocksort_checksum(self.rocksort, self.threads, path)
         if self.how == "content":
             if checksum == want["checksum"]:

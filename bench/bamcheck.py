@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Checks a BAM with nothing but Python: is it whole, in order of position, and what is in it?
+"""Checks a BAM with Python alone: is it complete, is it sorted by position, what does it contain?
 
-    bench/bamcheck.py FILE        prints one line of JSON; exit code 1 if FILE is no whole BAM
+    bench/bamcheck.py FILE        prints a line of JSON; exit code 1 if FILE is no complete BAM
 
     records, raw_bytes    number of records, and their bytes with the length fields
-    sum, sum_less_bin     two sums that do not depend on the order of the records: of each record's
-                          CRC, and the same as if every record's `bin` were 0
-    first_unsorted        number of the first record (from 0) that comes before its predecessor,
-                          or null
+    sum, sum_less_bin     the sum of the records' CRCs, which does not depend on their order, and
+                          the same with every `bin` taken as 0
+    first_unsorted        number (from 0) of the first record whose place is before that of the
+                          record in front of it, or null
 
-Programs may order what has one position as they like: only reference and position are compared,
-reads without a reference are last. `bin` follows from position and CIGAR; some programs compute it
-anew for reads without a position. No htslib is used, of which most sorters (ours, too) are made. A
-million records take 3 to 4 seconds.
+Programs may put records of one position in any order, so only reference and position are compared.
+Reads without a reference come last. `bin` follows from position and CIGAR; some programs compute it
+again for reads without a position. Most sorters, ours too, are made with htslib, so it is not used
+here. A million records take 3 to 4 seconds.
 """
 
 import gzip
@@ -24,7 +24,7 @@ import zlib
 
 EOF_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 CHUNK_BYTES = 4 << 20
-# The fixed fields of a record; and the place of `bin` in it, both counted with the length field.
+# Bytes of a record's fixed fields, and the offset of `bin`; both include the length field.
 FIXED_BYTES = 36
 BIN_AT, BIN_END = 14, 16
 NO_BIN = b"\0\0"
@@ -32,7 +32,7 @@ NO_PLACE = 1 << 63
 
 
 class NotWhole(Exception):
-    """What is wrong with the file."""
+    """The message says what is wrong with the file."""
 
 
 def has_closing_block(path):
@@ -60,7 +60,7 @@ def skip_header(f):
 
 
 def scan_records(f):
-    """Reads to the end from the first record; the dict that the file's head describes."""
+    """Reads all records. Returns the dict that the top of this file describes."""
     unpack, crc32 = struct.Struct("<Iii").unpack_from, zlib.crc32
     n_records = raw_bytes = total = total_less_bin = last = at = 0
     first_unsorted = None
@@ -70,7 +70,7 @@ def scan_records(f):
         if not more:
             break
         data, at = data[at:] + more, 0
-        # With fewer bytes than the fixed fields the record's own length cannot be relied on.
+        # A record cannot be shorter than its fixed fields: its length field is wrong.
         while at + FIXED_BYTES <= len(data):
             size, tid, pos = unpack(data, at)
             end = at + 4 + size

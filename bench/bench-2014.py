@@ -1,26 +1,28 @@
 #!/usr/bin/env python3
-"""The experiments of 2014 again, scaled: data many times as large as memory, on modelled disks.
+"""Repeats the experiments of 2014, scaled: data many times as large as memory, on modelled disks.
 
-`samtools rocksort` and the samtools on PATH sort the same BAM with 2014's command lines, the input,
-the temporary data and the output on one disk of then, which bench/spindle models, in a memory that
-is bounded together with the page cache. What is kept of 2014 is the ratio of data to memory.
+`samtools rocksort` and the samtools on PATH sort the same BAM with the command lines of 2014.
+Input, temporary data and output are on one disk of 2014, which bench/spindle models. A limit holds
+for the memory of the program and its page cache together. The ratio of data to memory is that of
+2014.
 
     bench/bench-2014.py                                all, about an hour (make bench-2014)
-    bench/bench-2014.py --scale small                  the same quickly: shows that it works
+    bench/bench-2014.py --scale small                  a quick run that shows that it works
     bench/bench-2014.py --experiment little-memory --data-gb 3.2 --memory-mib 32
 
 Experiments:
     low-coverage    4 rotating drives, 8 GB : 512 MiB
-    deep-ssd        2 SSDs, 8 GB : 512 MiB, also at the default level, beside a plain copy
+    deep-ssd        2 SSDs, 8 GB : 512 MiB, also at the default level, and a plain copy
     little-memory   4 rotating drives, 12.8 GB : 128 MiB, rocksort with -s given and -s auto
-    storage         cloud volumes, 2 GB : 128 MiB: time and cost of a step of a pipeline
+    storage         cloud volumes, 2 GB : 128 MiB: time and cost of one step of a pipeline
 
-Data are the bytes of the uncompressed records, GB are 10^9 of them. The memory that a program is
-given is `-m` times `-@`; program and page cache together may use 1.4 times that and 64 MiB. 1.4 is
-the machine of 2014 (7 GiB, 5 of them given), and the 64 MiB stand for what does not shrink with the
-data: code, stacks, buffers of a fixed size for each file. The kernel reads 128 KiB ahead, as on a
-default machine; for an array like that of c1.xlarge Linux would choose 4 MiB (--readahead 4M),
-which costs samtools a quarter more: readahead for so many files does not fit the page cache.
+The size of data is that of the uncompressed records; a GB is 10^9 bytes. A program is given `-m`
+times `-@` of memory. Program and page cache together may use 1.4 times that and 64 MiB: the machine
+of 2014 had 7 GiB, of which the program was given 5, and the 64 MiB are for memory that does not
+shrink with the data (code, stacks, buffers of a fixed size for each file). The kernel reads 128 KiB
+ahead, which is the default. For an array like that of c1.xlarge Linux would choose 4 MiB
+(--readahead 4M); samtools takes a quarter longer with that, since read-ahead for so many files does
+not fit the page cache.
 
 Programs (--programs): rocksort (its defaults), rocksort-auto (-s auto), rocksort-given (-s and the
 size), rocksort-off (-s off), samtools, copy (samtools view).
@@ -28,7 +30,7 @@ size), rocksort-off (-s off), samtools, copy (samtools view).
 Inputs are simulated and kept in --data-dir. Results go to --out: results.md, results.json,
 series/*.json (a sample each second, for scripts/plot-run.py) and a PNG for each experiment. Each
 output is checked with bench/bamcheck.py and `rocksort --checksum-only`. Exit code: 0 if all are
-right (whether or not a target was reached), 1 otherwise.
+right, even if a target was missed, otherwise 1.
 """
 
 import argparse
@@ -48,10 +50,10 @@ from measure import (MIB, ROOT, BenchError, find_rocksort, find_upstream, need_d
                      prepare, progress, run_main, warm_memory)
 from modelled_run import SPINDLE, Disk, can_bound, run_sampled
 
-# Bytes of a simulated record, uncompressed, and in a BAM of level 1 or 6 at the most.
+# Bytes of a simulated record: uncompressed, and at most in a BAM of level 1 or 6.
 RAW_BYTES, BAM_BYTES = 346.55, 115
 
-# See the top.
+# See the top of this file.
 CACHE_FACTOR, CACHE_BYTES = 1.4, 64 * MIB
 
 C1_XLARGE = ("c1.xlarge: 4 striped 7200 rpm drives", ["--device", "c1.xlarge"])
@@ -75,7 +77,7 @@ EXPERIMENTS = [
                ["rocksort-given", "rocksort-auto", "samtools"], 0.30, 0.10, 226 / 1357),
 ]
 
-# Device, price of the whole instance in $ a month. The first one is 100 %.
+# Device, and price of the whole instance in $ a month. The first price is 100 %.
 STORAGE = [
     ("ebs-gp2", "EBS gp2, 100 GB", 174.11),
     ("ebs-magnetic", "EBS magnetic", 174.43),
@@ -86,12 +88,12 @@ STORAGE = [
 ]
 STORAGE_NAME, STORAGE_GB, STORAGE_MIB = "storage", 2, 128
 
-# GB and MiB at --scale small. The ratios are those of the full scale, but for little-memory: with
-# the ratio the number of seeks is the same, too, and it would take 10 minutes.
+# GB and MiB at --scale small. The ratios are those of the full scale, except for little-memory: the
+# number of seeks depends on the ratio, and with the same ratio it would take 10 minutes.
 SMALL = {"low-coverage": (1, 64), "deep-ssd": (1, 64), "little-memory": (1, 32),
          STORAGE_NAME: (0.25, 16)}
 
-# What of a log line is worth a mark in the series.
+# Log lines that become marks in the series.
 MARKS = [(r"bam_sort_core\] merging from", "merge")]
 
 
@@ -128,21 +130,21 @@ def make_parser():
     add("--level", metavar="N", type=parse_level, help="0 to 9, or `default`")
     add("--threads", metavar="N", type=parse_positive, default=2, help="[2]")
     add("--programs", metavar="LIST", help="which, see below")
-    add("--device", metavar="NAME", help="another one of `spindle --list`; not for storage")
+    add("--device", metavar="NAME", help="another device of `spindle --list`; not for storage")
     add("--storage", metavar="LIST", default=",".join(device for device, _, _ in STORAGE),
         help="devices of the storage table, the first is 100 %% [%(default)s]")
     add("--repeats", metavar="N", type=parse_positive, default=1,
         help="runs of each program, in turn [1]")
     add("--input", metavar="BAM", help="an unsorted BAM instead of a simulated one")
     add("--input-elsewhere", action="store_true",
-        help="the input lies on the machine's own disk, not on the modelled one")
+        help="put the input on the machine's own disk, not on the modelled one")
     add("--page-cache", metavar="MIB", type=parse_positive,
-        help="memory and page cache in all [1.4 x memory + 64]")
+        help="limit for memory and page cache [1.4 x memory + 64]")
     add("--unbounded", action="store_true", help="do not bound them")
     add("--write-buffer", metavar="SIZE", default="64M",
         help="dirty data that wait for the modelled disk [64M]")
     add("--readahead", metavar="SIZE", default="128K",
-        help="of the kernel, for a file; Linux' own for the array of c1.xlarge is 4M [128K]")
+        help="of the kernel, for a file; Linux takes 4M for the array of c1.xlarge [128K]")
     add("--check", choices=("full", "content", "none"), default="full",
         help="of outputs; content: by rocksort's checksum, not their order [full]")
     add("--rocksort-options", metavar="WORDS", default="",
@@ -185,7 +187,7 @@ def parse_arguments():
 
 # ---- programs ----
 
-# What a program's command line is made of.
+# Parts of a program's command line.
 Job = collections.namedtuple("Job", "rocksort samtools source threads memory_mib level raw_bytes "
                              "rocksort_options")
 
@@ -198,13 +200,13 @@ def resources(job):
 
 
 def rocksort_command(job, options):
-    # The form of 2014: the output's name is without .bam.
+    # The syntax of 2014: the name of the output is given without .bam.
     return (job.rocksort + resources(job) + options + job.rocksort_options
             + ["--verbosity", "4", "-T", "tmp", "-", "out"])
 
 
 def size_of(job):
-    """As a user would say it: whole MiB."""
+    """A size as a user writes it: whole MiB."""
     return "%dM" % math.ceil(job.raw_bytes / MIB)
 
 
@@ -225,7 +227,7 @@ PROGRAMS = {
 
 
 class Bench:
-    """What all experiments share, and one run."""
+    """The state that all experiments share. Makes one run."""
 
     def __init__(self, args, scratch):
         self.args, self.scratch = args, scratch
@@ -233,14 +235,14 @@ class Bench:
         self.rocksort = self.copy_of(find_rocksort(args.rocksort))
         self.outputs = Outputs(self.rocksort, args.threads, args.check,
                                os.path.join(scratch, "outputs"))
-        # Said once, and in the report.
+        # Printed once, and in the report.
         self.why_plain = None
         self.why_unbounded = "--unbounded" if args.unbounded else can_bound(args.spindle)
         if self.why_unbounded:
-            progress("bench-2014: memory is not bounded: " + self.why_unbounded)
+            progress("bench-2014: memory is not limited: " + self.why_unbounded)
 
     def copy_of(self, rocksort):
-        """Our program as it is now: somebody may build another one within the hour."""
+        """Copies our program: it may be built again while the experiments run."""
         if not rocksort[0].startswith(ROOT + os.sep):
             return rocksort
         path = os.path.join(self.scratch, "bin", os.path.basename(rocksort[0]))
@@ -249,12 +251,12 @@ class Bench:
         return [path] + rocksort[1:]
 
     def said_of_memory(self):
-        """For the report."""
+        """The lines of the report about memory."""
         if self.why_unbounded:
-            return "not bounded: " + self.why_unbounded
+            return "not limited: " + self.why_unbounded
         if self.args.page_cache:
-            return "program and page cache bounded to %d MiB by a cgroup" % self.args.page_cache
-        return ("program and page cache bounded to %.1f x what is given and %d MiB by a cgroup"
+            return "program and page cache limited to %d MiB by a cgroup" % self.args.page_cache
+        return ("program and page cache limited to %.1f x the given memory and %d MiB by a cgroup"
                 % (CACHE_FACTOR, CACHE_BYTES // MIB))
 
     def input_of(self, experiment):
@@ -264,7 +266,7 @@ class Bench:
                           self.args.threads)
 
     def memory_limit(self, memory_mib):
-        """Bytes for program and page cache; 0: not bounded."""
+        """Bytes for program and page cache; 0: no limit."""
         if self.why_unbounded:
             return 0
         if self.args.page_cache:
@@ -278,7 +280,7 @@ class Bench:
                    shlex.split(self.args.rocksort_options))
 
     def run_once(self, experiment, source, name, level):
-        """One run; its result with "wrong", and its series."""
+        """Makes one run. Returns its result, with "wrong", and its series."""
         job = self.job_of(experiment, source, level)
         command = "cat %s | %s" % (shlex.quote(job.source), shlex.join(PROGRAMS[name](job)))
         limit = self.memory_limit(experiment.memory_mib)
@@ -314,7 +316,7 @@ class Bench:
         return result, series
 
     def shown(self, command):
-        """As one would type it in the source directory."""
+        """The command as one would type it in the source directory."""
         return command.replace(os.path.join(self.scratch, "bin"), ".").replace(ROOT + os.sep, "./")
 
     def note_plain(self, disk):
@@ -331,7 +333,7 @@ class Bench:
             series["marks"].append({"t_s": load, "label": "merge"})
 
     def run_all(self, experiment):
-        """Every run of an experiment: levels one after the other, programs in turn."""
+        """Makes all runs of an experiment: levels one after the other, programs in turn."""
         source = self.input_of(experiment)
         runs = []
         for level in experiment.levels:
@@ -351,7 +353,7 @@ class Bench:
         return {"experiment": experiment._asdict(), "input": source.said(), "runs": runs}
 
     def write_series(self, experiment, run, series):
-        """The name of the file, below --out."""
+        """Writes a series. Returns the name of its file below --out."""
         where = experiment.name
         if where == STORAGE_NAME:
             where += "-" + experiment.disk[1][1]
@@ -367,18 +369,18 @@ class Bench:
 
 
 def lay(source, path):
-    """The input on the disk: another name of the same file, where that can be."""
+    """Puts the input on the disk: as a hard link if that is possible, otherwise as a copy."""
     try:
         os.link(source, path)
     except OSError:
         shutil.copyfile(source, path)
 
 
-# ---- the whole ----
+# ---- main ----
 
 
 def as_asked(experiment, args):
-    """An experiment with what the command line changes."""
+    """An experiment, changed by the options of the command line."""
     change = {}
     if args.scale == "small":
         change["data_gb"], change["memory_mib"] = SMALL[experiment.name]
@@ -404,7 +406,7 @@ def storage_experiments(args):
 
 
 def run_experiments(bench, args):
-    """Writes the report anew after each experiment: the whole takes long."""
+    """Runs all experiments. Writes the report after each one, since all take long."""
     report = report_2014.report_of(bench, args)
     for experiment in EXPERIMENTS:
         if experiment.name in args.experiments:
@@ -426,7 +428,7 @@ def main():
     os.makedirs(args.out, exist_ok=True)
     if args.input:
         args.input = os.path.abspath(args.input)
-    # Programs run on the modelled disk, from which a relative path leads elsewhere.
+    # Programs run on the modelled disk, where a relative path has another meaning.
     args.data_dir = os.path.abspath(args.data_dir)
     args.dir = os.path.abspath(args.dir or args.data_dir)
     if not os.path.isdir(args.dir):

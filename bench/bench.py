@@ -2,21 +2,21 @@
 """Compares `samtools rocksort` with the `samtools sort` on PATH: time, memory, disk.
 
 The input is simulated once. At each point both programs get the same input, level, threads and
-total memory and run alternately, the order swapped from repeat to repeat, the input read into the
-page cache before each run. The table shows medians, and the ratios rocksort / samtools with the
-targets of issue 2 beside them. Each result of rocksort is checked (quickcheck, record count).
+total memory. They run in turn, and each repeat swaps their order. The input is read into the page
+cache before each run. The table shows medians, and the ratios rocksort / samtools beside their
+targets. Each result of rocksort is checked (quickcheck, record count).
 
     bench/bench.py                            all points, 6 M records, 3 repeats
-    bench/bench.py --points l1-64M,u-512M     some
-    bench/bench.py --list                     which there are
+    bench/bench.py --points l1-64M,u-512M     some points
+    bench/bench.py --list                     names of all points
 
-Before each run a helper process touches and frees as much memory as the run may need. A virtual
-machine hands memory that has been free for some seconds back to its host (free page reporting,
-balloons); to touch it again costs ten times as much as on a machine that owns its memory, charged
-to whichever program comes by (`--cold-memory` leaves this out, for comparison).
+Before each run a helper process touches and frees as much memory as the run may need. The reason: a
+virtual machine gives memory that has been free for some seconds back to its host (free page
+reporting, balloons), and the program that touches it next pays ten times as much as on a machine
+that owns its memory. `--cold-memory` leaves this out, for comparison.
 
-Everything it writes goes to a directory of its own in --dir and is removed at the end. Exit code:
-0 if all runs worked (whether or not a target was reached), 1 otherwise.
+All files go to a new directory in --dir, which is removed at the end. Exit code: 0 if all runs
+worked, even if a target was missed, otherwise 1.
 """
 
 import collections
@@ -34,7 +34,7 @@ from measure import (MIB, RUN_BYTES_A_RECORD, BenchError, check_paths, choose_in
                      need_disk, need_memory, output_of, prepare, progress, run_main,
                      run_measured, said_of_run, shared_libraries)
 
-# `targets`: at most so much of samtools' wall and CPU, and of peak RSS in MiB (None: no target).
+# `targets`: the largest ratios of wall and CPU, and the largest peak RSS in MiB (None: no target).
 Point = collections.namedtuple("Point", "name title options wall cpu rss")
 
 POINTS = [
@@ -45,11 +45,11 @@ POINTS = [
     Point("l1-memory", "`-l 1`, all in memory (3 GB)", ["-l", "1", "-@2", "-m1536M"],
           0.78, 0.78, 3072 + 64),
 ]
-# No sort at all: what decoding and encoding alone cost.
+# No sort: shows what decoding and encoding alone cost.
 COPY = Point("copy", "plain copy: `samtools view -b -1 -@2`", ["-b", "-1", "-@2"],
              None, None, None)
 
-# The largest point's program and output together.
+# Program and output of the largest point together.
 WARM_MEMORY_BYTES = 5 << 30
 
 
@@ -77,7 +77,7 @@ def parse_arguments():
 
 def describe(rocksort, upstream):
     versions = output_of(rocksort + ["--version"]).strip().splitlines()
-    # A stand-in such as `samtools sort` answers --version with an error; then say that instead.
+    # For a stand-in such as `samtools sort`, which has no --version, name the command instead.
     first = versions[0] if versions and len(versions[0]) < 100 else "(no version)"
     said = {
         "rocksort": "%s: %s" % (shlex.join(rocksort), first),
@@ -137,14 +137,14 @@ def run_once(who, point, setting):
     return result
 
 
-# ---- the whole ----
+# ---- all points ----
 
 
 Setting = collections.namedtuple("Setting", "rocksort upstream scratch input records cold_memory")
 
 
 def measure(args, setting):
-    """Every run: point by point, and within a point the programs in turn, order swapped."""
+    """Runs all points. In a point the programs run in turn; each repeat swaps their order."""
     runs = []
     for point in args.points:
         programs = ["copy"] if point is COPY else ["rocksort", "samtools"]

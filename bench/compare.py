@@ -1,26 +1,29 @@
 #!/usr/bin/env python3
 """Compares `samtools rocksort` with the other programs that sort BAM: time, memory, disk.
 
-rocksort and every installed one of samtools, fgumi, sambamba, biobambam2's bamsort and picard sort
-the same input by position with the same total memory, threads and level, in turn, in another order
-each time, the input read into the page cache before each run. The table shows medians and how many
-times as long as rocksort each took. Levels mean different things (see the bytes written); fgumi is
-given the level of libdeflate that htslib's level stands for.
+It runs rocksort and those of samtools, fgumi, sambamba, biobambam2's bamsort and picard that are
+installed. All sort the same input by position with the same total memory, threads and level, in
+turn, and in another order in each repeat. The input is read into the page cache before each run.
+The table shows medians, and how many times as long as rocksort each program took. The same level
+does not mean the same to all programs (compare the bytes written); fgumi is given the level of
+libdeflate that htslib uses for the level.
 
     bench/compare.py --input in.bam --memory 1G --level 6
     bench/compare.py --records 2M --settings 64M:1,512M:1,512M:default,all:1
     bench/compare.py --programs samtools,fgumi --json x.json --markdown x.md --plot x.png
 
-SIZE takes K, M and G, powers of 1024. `all` is one and a half times the records' bytes: enough for
-some to keep all in memory. Programs that are not installed are named, with what installs them.
+SIZE takes K, M and G, powers of 1024. `all` is one and a half times the records' bytes: some
+programs keep all in memory then. Programs that are not installed are named, with a command that
+installs them.
 
-Each result is checked with bench/bamcheck.py, which shares no code with any of them: whole, sorted,
-as many records, the same content; and the latter once more with `rocksort --checksum-only`. A
-result that is byte for byte one that passed is not looked through again. As in bench.py a helper
-process touches as much memory as a run may need before it (`--cold-memory` leaves this out).
+Each result is checked with bench/bamcheck.py, which shares no code with the programs: it must be
+complete and sorted, with as many records and the same content as the input. `rocksort
+--checksum-only` compares the content once more. Results that are byte for byte the same are checked
+once. As in bench.py a helper process touches as much memory as a run may need before the run
+(`--cold-memory` leaves this out).
 
-Everything it writes but the results goes to a directory of its own in --dir and is removed at the
-end. Exit code: 0 if all results are right, 1 if not, or if a program failed.
+All files but the tables go to a new directory in --dir, which is removed at the end. Exit code: 0
+if all results are right, 1 if one is not or if a program failed.
 """
 
 import argparse
@@ -43,12 +46,12 @@ from measure import (MIB, ROOT, BenchError, check_paths, choose_input, machine, 
 from peers import PROGRAMS, Job, codec_of, codec_said, find_program, version_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEFAULT_LEVEL = 6  # of rocksort, samtools and zlib
+DEFAULT_LEVEL = 6  # the default of rocksort, samtools and zlib
 
-# What is the same for all programs at a time. memory is in bytes.
+# The settings that all programs get at the same time. memory is in bytes.
 Setting = collections.namedtuple("Setting", "name title memory level")
 
-# A program that was found: `words` start it.
+# A program that is installed. words: the beginning of its command.
 Found = collections.namedtuple("Found", "program words")
 
 
@@ -56,7 +59,7 @@ Found = collections.namedtuple("Found", "program words")
 
 
 def parse_memory(text):
-    """Bytes, or the word all."""
+    """A number of bytes, or the word all."""
     match = re.fullmatch(r"(\d+)([KMG]?)B?", text)
     if text == "all":
         return text
@@ -125,8 +128,8 @@ def make_setting(memory, level, raw_bytes):
 
 
 def scan(path):
-    """What bamcheck.py says of a BAM. In a process of its own: as long as a program is no larger
-    than this one it would be said to need as much memory as this one."""
+    """The result of bamcheck.py for a BAM. It runs in a child process: the memory measured for a
+    program is never less than that of this process."""
     done = subprocess.run([sys.executable, "-B", os.path.join(HERE, "bamcheck.py"), path],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
     try:
@@ -143,7 +146,7 @@ def rocksort_checksum(rocksort, threads, path):
 
 
 def compare_content(want, got, rewrites):
-    """(what is wrong or None, how the content was found to be the same)."""
+    """(what is wrong or None, how the content was compared)."""
     if "error" in got:
         return got["error"], None
     if got["records"] != want["records"]:
@@ -163,7 +166,7 @@ def compare_content(want, got, rewrites):
 
 
 class Checker:
-    """Compares outputs with the input; remembers the digests of those that were right."""
+    """Compares outputs with the input. Remembers the digests of those that are right."""
 
     def __init__(self, rocksort, threads):
         self.rocksort, self.threads = rocksort, threads
@@ -195,7 +198,7 @@ class Checker:
 
 
 class Comparison:
-    """The input, the programs and all that was measured so far."""
+    """The input, the programs and all measurements so far."""
 
     def __init__(self, args, scratch, source, programs, checker):
         self.args, self.scratch, self.source = args, scratch, source
@@ -208,7 +211,7 @@ class Comparison:
         self.codecs = {f.program.name: codec_of(f.program, f.words[0]) for f in self.found}
 
     def run_all(self):
-        """Setting by setting; the programs in turn, from another one and to and fro."""
+        """Runs all settings. The programs run in turn, in another order in each repeat."""
         for setting in self.settings:
             broken = set()
             for repeat in range(self.args.repeats):
@@ -217,7 +220,7 @@ class Comparison:
                 for found in turn[::-1] if repeat % 2 else turn:
                     name = found.program.name
                     if name in broken:
-                        continue  # the same would come of it
+                        continue  # the next repeat would fail, too
                     run = {"who": name, "point": setting.name, "repeat": repeat + 1}
                     run.update(self.run_once(found, setting))
                     self.runs.append(run)
@@ -228,7 +231,7 @@ class Comparison:
                         progress("compare: " + said_of_run(run, self.args.repeats))
 
     def run_once(self, found, setting):
-        """Runs one program and checks its result; a failure is a result, too."""
+        """Runs one program and checks its result. A failure is recorded as a result."""
         temp_dir = os.path.join(self.scratch, "temp")
         output = os.path.join(self.scratch, "out.bam")
         log = os.path.join(self.scratch, "log")
@@ -238,7 +241,8 @@ class Comparison:
                   self.raw_bytes // max(1, self.checker.want["records"]))
         command = found.words + [str(word) for word in found.program.command(job)]
         result = {"command": shlex.join(command), "level_given": level}
-        # Twice the files: output and temporary ones. Memory: some take a third more than they may.
+        # The files twice: output and temporary ones. Some programs take a third more memory than
+            # they may.
         touch = min(setting.memory, self.raw_bytes * 2) * 4 // 3 + 128 * MIB + \
             2 * os.stat(self.source).st_size
         try:
@@ -254,7 +258,7 @@ class Comparison:
         finally:
             shutil.rmtree(temp_dir, ignore_errors=True)
             for name in os.listdir(self.scratch):
-                if name.startswith("out."):  # some write an index, too
+                if name.startswith("out."):  # some programs also write an index
                     os.unlink(os.path.join(self.scratch, name))
         return result
 
@@ -265,21 +269,21 @@ class Comparison:
             self.codecs[program.name] = said
 
     def measured(self, setting, name):
-        """The runs of a program that gave figures."""
+        """The runs of a program that have figures."""
         return [r for r in self.runs
                 if r["who"] == name and r["point"] == setting.name and "wall_s" in r]
 
     def wrong(self, setting, name):
-        """What was wrong with its runs, or None."""
+        """What was wrong with the runs of a program, or None."""
         return next((r["wrong"] for r in self.runs
                      if r["who"] == name and r["point"] == setting.name and r["wrong"]), None)
 
 
-# ---- what is said of it ----
+# ---- tables ----
 
 
 def commit():
-    """The commit that the tree is of, with a mark if it has been changed, or an empty string."""
+    """The commit of the source tree, marked if files were changed since, or an empty string."""
     git = ["git", "-C", ROOT]
     done = subprocess.run(git + ["rev-parse", "HEAD"], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -291,7 +295,7 @@ def commit():
 
 
 def summary_of(comparison):
-    """Medians and ratios, a row for each setting and program."""
+    """Rows with medians and ratios, one for each setting and program."""
     rows = []
     for setting in comparison.settings:
         base = comparison.measured(setting, "rocksort")
@@ -314,7 +318,7 @@ def summary_of(comparison):
 
 
 def report_of(comparison, said):
-    """Everything, as it goes into the JSON file."""
+    """The content of the JSON file."""
     return {
         "commit": commit(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
@@ -359,7 +363,7 @@ def table_row(row):
 
 
 def markdown_of(report, folder):
-    """The lines of the Markdown file; folder is the scratch directory, which is called DIR here."""
+    """The lines of the Markdown file. The path folder, the scratch directory, is written as DIR."""
     yield ("Medians (and range) of %d runs each, the programs in turn, %d threads; ratios are to "
            "rocksort. MB are 10^6 bytes. Programs mean different things by the same level: see the "
            "output's size." % (report["repeats"], report["threads"]))
@@ -408,7 +412,7 @@ def write_report(report, folder, args):
 
 
 def plot(report, path):
-    """Draws with the first Python that has matplotlib: Debian's is not always the one on PATH."""
+    """Draws with the first Python that has matplotlib: this one or Debian's."""
     pythons = [sys.executable, "/usr/bin/python3", os.path.join(ROOT, "build/venv/bin/python")]
     for python in pythons:
         if output_of([python, "-c", "import matplotlib, PIL; print('there')"]).endswith("there\n"):
@@ -418,11 +422,11 @@ def plot(report, path):
     progress("compare: no plot, since there is no matplotlib: apt-get install python3-matplotlib")
 
 
-# ---- the whole ----
+# ---- main ----
 
 
 def find_all(args):
-    """(programs that are installed, programs that are not); says what installs the latter."""
+    """(installed programs, others). Prints how to install the others."""
     found, missing = [], []
     for program in args.programs:
         words = find_program(program, args)

@@ -1,11 +1,11 @@
 """What bench.py and compare.py share: programs and machine, the input, one measured run.
 
-A BenchError is a message for the user; run_main() prints it and makes it exit code 1. Progress goes
+A BenchError is a message for the user; run_main() prints it and returns exit code 1. Progress goes
 to standard error.
 
-A run is measured from outside: wall clock; CPU by wait4(), that of the program and of all
-descendants it waited for; and by a thread that looks every 50 ms how much is in the temporary
-directory and, if the program has become several processes, how much memory all of them have.
+A run is measured from outside: wall clock; CPU by wait4(), for the program and all descendants that
+it waited for. Every 50 ms a thread looks how many bytes the temporary directory has and, if the
+program has become several processes, how much memory they have together.
 """
 
 import argparse
@@ -25,8 +25,8 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MIB = 1 << 20
 
-# Bytes a record, rounded up: the input (109 measured), and on top of it the largest output (-u,
-# 347) with the temporary files of a program that does not compress them (347).
+# Bytes a record, rounded up: of the input (109 measured), and besides it of the largest output (-u,
+# 347) and of the temporary files of a program that does not compress them (347).
 INPUT_BYTES_A_RECORD = 115
 RUN_BYTES_A_RECORD = 720
 
@@ -37,7 +37,7 @@ MEASURES = ("wall_s", "cpu_s", "rss_bytes", "temp_bytes", "output_bytes")
 
 
 class BenchError(Exception):
-    """A message for the user; no traceback."""
+    """A message for the user, printed without a traceback."""
 
 
 # ---- the command line ----
@@ -57,7 +57,7 @@ def parse_positive(text):
 
 
 def make_parser(doc, records):
-    """A parser with the options that both programs have; `records` is how many are the default."""
+    """A parser with the options that both programs have. records: the default number of records."""
     first, _, rest = doc.partition("\n\n")
     parser = argparse.ArgumentParser(description=first, epilog=rest,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -90,8 +90,8 @@ def check_paths(args):
 
 
 def run_main(name, bench):
-    """Calls bench(), which returns an exit code or None; returns the exit code of the program."""
-    # As Ctrl-C: the child is ended, the scratch directory removed, a modelled disk unmounted.
+    """Calls bench(), which returns an exit code or None. Returns the exit code of the program."""
+    # These do what Ctrl-C does: end the child, remove the scratch directory, unmount the disk.
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup
             signal.signal(number, signal.default_int_handler)
@@ -113,7 +113,8 @@ def progress(text):
 
 
 def find_upstream(wanted, must_exist=True):
-    """The samtools to compare with, never the front end that `make` built; None if it may be."""
+    """The samtools to compare with, but not the front end that `make` builds. None if there is none
+    and must_exist is false."""
     if wanted:
         path = shutil.which(wanted)
         if not path:
@@ -154,7 +155,7 @@ def output_of(command):
 
 def package_version(path):
     """The Debian package and version that a file came with, or an empty string."""
-    # A merged /usr has the file under both names, dpkg knows one of them.
+    # With a merged /usr the file has two names, of which dpkg knows one.
     real = os.path.realpath(path)
     for name in (path, real, "/usr" + path, re.sub("^/usr", "", real)):
         match = re.match(r"([\w.+:-]+): /", output_of(["dpkg-query", "-S", name]))
@@ -164,7 +165,7 @@ def package_version(path):
 
 
 def shared_libraries(program):
-    """Path and package version of the libraries that decide the speed, by ldd."""
+    """Paths and package versions, by ldd, of the libraries that matter for speed."""
     found = {}
     for line in output_of(["ldd", program]).splitlines():
         match = re.match(r"\s*lib(hts|deflate|rocksdb|isal|z)\.so\S* => (\S+)", line)
@@ -193,7 +194,7 @@ def total_memory():
 
 
 def available_memory():
-    """Bytes that could be had without swapping; 0 if the system does not say."""
+    """Bytes of memory available without swapping; 0 if the system does not say."""
     try:
         with open("/proc/meminfo", encoding="ascii", errors="replace") as f:
             for line in f:
@@ -205,7 +206,7 @@ def available_memory():
 
 
 def machine():
-    """What the figures depend on besides the programs."""
+    """Facts about the machine that the figures depend on."""
     return {"CPU": "%s, %d usable" % (cpu_model(), len(os.sched_getaffinity(0))),
             "memory": "%.1f GiB" % (total_memory() / (1 << 30)),
             "system": platform.platform()}
@@ -215,7 +216,7 @@ def machine():
 
 
 def bytes_below(folder):
-    """Bytes of all files there, hard links once. Files may go while this looks."""
+    """Bytes of all files in a folder; hard links count once. Files may vanish meanwhile."""
     seen = {}
     for path, _, names in os.walk(folder):
         for name in names:
@@ -230,7 +231,7 @@ def bytes_below(folder):
 def tree_memory(root):
     """(number of processes, their resident bytes) of a process and its descendants.
 
-    A page that two processes share counts twice. Processes may go while this looks.
+    A page that two processes share counts twice. Processes may end meanwhile.
     """
     n_processes = resident = 0
     pids = [root]
@@ -249,11 +250,11 @@ def tree_memory(root):
 
 
 class Watch(threading.Thread):
-    """Looks at a directory and at a program until told to stop.
+    """Watches a directory and a program until it is told to stop.
 
-    `temp_bytes` is the most the directory held at one time; `tree_bytes` the most memory that the
-    processes of the program had together while they were several, for wait4() knows the largest of
-    them only.
+    `temp_bytes` is the largest size of the directory. `tree_bytes` is the largest memory that the
+    processes of the program had together while there were several: wait4() knows the largest
+    process only.
     """
 
     def __init__(self, folder):
@@ -278,9 +279,9 @@ def tail_of(path, n_lines=6):
 
 
 def run_measured(command, temp_dir, output, log_path):
-    """Runs the command to its end; its wall, CPU, peak RSS, temporary bytes and output size.
+    """Runs the command to its end. Returns wall, CPU, peak RSS, temporary bytes and output size.
 
-    Linux counts what a child was before its exec, too, so that no peak is below this Python's size.
+    Linux also counts the memory of a child before its exec: no peak is below that of this Python.
     """
     watch = Watch(temp_dir)
     with open(log_path, "wb") as log:
@@ -294,7 +295,7 @@ def run_measured(command, temp_dir, output, log_path):
                 _, status, usage = os.wait4(child.pid, 0)
                 wall = time.monotonic() - start
             except BaseException:
-                child.terminate()  # so that it can remove its temporary files
+                child.terminate()  # it removes its temporary files then
                 child.wait()
                 raise
         finally:
@@ -313,11 +314,11 @@ def run_measured(command, temp_dir, output, log_path):
 
 
 def prepare(source, memory_bytes):
-    """Makes runs alike: nothing left to write, the input in the page cache, memory backed.
+    """Makes runs alike: no data left to write, the input in the page cache, memory backed.
 
-    memory_bytes is what the program and its files may take; 0 touches no memory.
+    memory_bytes: how much the program and its files may need; with 0 no memory is touched.
     """
-    os.sync()  # else the last run's writes would be done at this one's cost
+    os.sync()  # otherwise writes of the last run would slow this one
     with open(source, "rb", buffering=0) as f:
         while f.read(8 * MIB):
             pass
@@ -326,7 +327,7 @@ def prepare(source, memory_bytes):
 
 
 def warm_memory(size):
-    """Touches free memory, in a process of its own, so that it is free again but backed."""
+    """Touches free memory in a child process. When it ends the memory is free but backed."""
     size = min(size, available_memory() // 2)
     subprocess.run([sys.executable, "-c", "import sys; b'x' * int(sys.argv[1])", str(size)],
                    stdin=subprocess.DEVNULL, check=False)
@@ -337,15 +338,15 @@ def medians_of(runs):
 
 
 def in_turn(names, repeats):
-    """(repeat from 1, name) of every run: the names in turn, the order swapped from one repeat to
-    the next."""
+    """(repeat from 1, name) of every run. The names come in turn, and each repeat swaps their
+    order."""
     for repeat in range(repeats):
         for name in names[::-1] if repeat % 2 else names:
             yield repeat + 1, name
 
 
 def said_of_run(result, repeats):
-    """A finished run in one line."""
+    """Prints a finished run in one line."""
     return "%-12s %d/%d  %-8s  wall %6.2f s  CPU %6.2f s  RSS %5.0f MiB  temp %5.0f MB" % (
         result["point"], result["repeat"], repeats, result["who"], result["wall_s"],
         result["cpu_s"], result["rss_bytes"] / MIB, result["temp_bytes"] / 1e6)
@@ -362,14 +363,14 @@ def need_disk(folder, need):
 
 
 def need_memory(name, need):
-    """Only warns: a machine short of memory swaps, and its numbers mean nothing."""
+    """Warns if the machine may swap: figures mean nothing then."""
     if 0 < total_memory() < need * 1.2:
         progress("%s: warning: this machine's %.1f GiB of memory are few for a point that uses "
                  "%.1f GiB" % (name, total_memory() / (1 << 30), need / (1 << 30)))
 
 
 def choose_input(name, args, scratch):
-    """The path of the input that was named, or of a simulated one, for which there is space."""
+    """The path of the user's input, or of a simulated one, after a check of the free space."""
     if args.input:
         return os.path.abspath(args.input)
     need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))

@@ -1,13 +1,12 @@
-"""What bench-2014.py runs things with: a modelled disk, a bounded memory, one sampled run.
+"""Runs a command for bench-2014.py on a modelled disk, with a limit of memory, and samples it.
 
-A Disk is a directory that bench/spindle serves at the speed of a modelled device. Where there is no
-FUSE, or no bench/spindle, it is a plain directory, and `why_plain` says why. Each run gets a fresh
-one, so that files lie at the same places for both programs.
+A Disk is a directory that bench/spindle serves at the speed of a modelled device. Without FUSE or
+bench/spindle it is a plain directory, and `why_plain` says why. Each run gets a new Disk, so that
+files lie at the same places for all programs.
 
-A run is a shell command line in that directory. It runs in a memory cgroup, page cache included
-(`spindle run`), as long as one can be made. A thread takes a sample each second: CPU and memory of
-all its processes from /proc, and the disk's counters; they become a series, which
-scripts/plot-run.py draws.
+A run is a shell command line in that directory. If a memory cgroup can be made, it limits memory
+and page cache (`spindle run`). A thread takes a sample each second: CPU and memory of all processes
+from /proc, and the disk's counters. The samples become a series, which scripts/plot-run.py draws.
 """
 
 import json
@@ -26,7 +25,7 @@ NO_FUSE, NO_CGROUP = 77, 78
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 SPINDLE = os.path.join(ROOT, "bench", "spindle")
 
-# Columns of a series. Those of COUNTED grow from the start of the run.
+# Columns of a series. Those in COUNTED count from the start of the run.
 COUNTED = ("cpu_s", "read_bytes", "write_bytes", "seeks", "busy_s")
 COLUMNS = ("t_s",) + COUNTED + ("rss_bytes", "temp_bytes")
 
@@ -44,7 +43,7 @@ def call(words):
 
 
 class Disk:
-    """A context: `folder` is what programs see, `backing` where its files really are."""
+    """A context manager. Programs see `folder`; its files are in `backing`."""
 
     def __init__(self, scratch, device_options, spindle=SPINDLE):
         self.backing = os.path.join(scratch, "backing")
@@ -58,10 +57,10 @@ class Disk:
 
     def __exit__(self, *_):
         if self.is_modelled():
-            # What a killed program was writing may keep the mount busy for a moment.
+            # A killed program that was writing may keep the mount busy for a moment.
             for _ in range(20):
                 done = call([self.spindle, "--unmount", self.folder])
-                # Or it is unmounted, and only its process takes longer than that waits.
+                # If it is unmounted, only its process has not ended yet, which is no error.
                 if done.returncode == 0 or not os.path.ismount(self.folder):
                     break
                 time.sleep(0.5)
@@ -74,11 +73,11 @@ class Disk:
         return self.folder != self.backing
 
     def mount(self):
-        """When the files that are to be there before are in `backing`."""
+        """Mounts the disk. Files that programs are to find must be in `backing` before."""
         if not os.access(self.spindle, os.X_OK):
             return self.stay_plain("%s is missing: run `make bench/spindle`" % self.spindle)
         os.mkdir(self.folder)
-        # Its own output would keep a pipe open for as long as it is mounted.
+        # A pipe for its output would stay open as long as it is mounted.
         log = self.backing + ".log"
         with open(log, "wb") as f:
             done = subprocess.run([self.spindle] + self.device_options
@@ -98,15 +97,15 @@ class Disk:
         self.why_plain = why
 
     def report(self):
-        """All that spindle says; None on a plain disk."""
+        """The report of spindle; None on a plain disk."""
         if not self.is_modelled():
             return None
         with open(os.path.join(self.folder, ".spindle", "report.json"), encoding="ascii") as f:
             return json.load(f)
 
     def finish(self, label):
-        """Writes all that is dirty; the counters since the disk was mounted, or since the last
-        call; and for how many seconds it wrote."""
+        """Writes all dirty data. Returns the counters since the last call, or since the mount, and
+        the seconds that the writing took."""
         start = time.monotonic()
         if not self.is_modelled():
             os.sync()
@@ -121,7 +120,7 @@ class Disk:
 
 
 def processes_below(root):
-    """The process and its descendants. Some may go while this looks."""
+    """The process and its descendants. Some may end meanwhile."""
     found, pids = [], [root]
     while pids:
         pid = pids.pop()
@@ -137,11 +136,11 @@ def processes_below(root):
 
 def process_use(pid):
     """(CPU seconds with those of children it waited for, resident bytes, bytes read from disks,
-    bytes written to them); None if it is gone."""
+    bytes written to them); None if it has ended."""
     folder = "/proc/%d/" % pid
     try:
         with open(folder + "stat", encoding="ascii", errors="replace") as f:
-            # What stands in brackets may have blanks.
+            # The name in brackets may have blanks.
             fields = f.read().rpartition(")")[2].split()
         with open(folder + "io", encoding="ascii") as f:
             io = dict(re.findall(r"(\w+): (\d+)", f.read()))
@@ -153,9 +152,9 @@ def process_use(pid):
 
 
 class Sampler(threading.Thread):
-    """Looks once a second at a process tree, at a Disk and at the temporary directory.
+    """Samples a process tree, a Disk and the temporary directory once a second.
 
-    `marks` are [regular expression, label]: when a line of the log matches, its time is noted.
+    `marks` are [regular expression, label]: when a line of the log matches, the time is noted.
     """
 
     def __init__(self, disk, temp_dir, log_path, marks):
@@ -174,13 +173,13 @@ class Sampler(threading.Thread):
 
     def end(self):
         self.done.set()
-        if self.ident is not None:      # interrupted before it was started
+        if self.ident is not None:      # it was interrupted before the thread started
             self.join()
 
     def run(self):
         due = 0.0
         while True:
-            # An old sample that comes late must not be followed by a hasty one.
+            # After a late sample the next one comes a whole second later.
             due = max(due + SAMPLE_S, time.monotonic() - self.start_s)
             if self.done.wait(due - (time.monotonic() - self.start_s)):
                 return
@@ -193,7 +192,7 @@ class Sampler(threading.Thread):
             use = process_use(pid)
             if use:
                 row["cpu_s"] += use[0]
-                # That of the sorter: shells and cat are small.
+                # The largest process is the sorter: shells and cat are small.
                 row["rss_bytes"] = max(row["rss_bytes"], use[1])
                 self.io_of[pid] = use[2:]
         try:
@@ -212,13 +211,13 @@ class Sampler(threading.Thread):
     def add(self, row):
         for name, values in self.columns.items():
             value = row[name]
-            # A process that ended is counted by its parent a moment later.
+            # The parent counts the CPU of an ended process a moment later.
             if name in COUNTED and values:
                 value = max(value, values[-1])
             values.append(round(value, 3) if isinstance(value, float) else value)
 
     def add_end(self, wall_s, cpu_s, counters):
-        """The last row: short runs would have no other."""
+        """Takes the last sample, which is the only one of a short run."""
         row = {name: values[-1] if values else 0 for name, values in self.columns.items()}
         row.update({name: counters[name] for name in COUNTED if counters and name in counters})
         row.update(t_s=wall_s, cpu_s=cpu_s)
@@ -240,7 +239,7 @@ class Sampler(threading.Thread):
 
 
 def bounded(command, memory_bytes, spindle):
-    """The words that run a shell command line in a cgroup of so many bytes."""
+    """The words that run a shell command line in a cgroup with this limit."""
     return [spindle, "run", "--memory", str(memory_bytes), "--", "sh", "-c", command]
 
 
@@ -253,7 +252,7 @@ def can_bound(spindle):
 
 
 def stop(child):
-    """Ends all of a session, gently at first, so that temporary files are removed."""
+    """Ends all processes of a session. SIGTERM comes first, so that they remove temporary files."""
     for number, seconds in ((signal.SIGTERM, 10), (signal.SIGKILL, 10)):
         try:
             os.killpg(child.pid, number)
@@ -266,8 +265,8 @@ def stop(child):
 def run_sampled(disk, command, memory_bytes, log_path, marks=(), spindle=SPINDLE):
     """Runs a shell command line on a mounted disk, with DISK/tmp for temporary files.
 
-    memory_bytes 0: not bounded. Returns (result, series); the disk's own counters are in
-    result["disk"] (None on a plain one), after all dirty data were written.
+    memory_bytes 0: no limit. Returns (result, series). result["disk"] has the disk's counters,
+    taken after all dirty data were written; it is None on a plain disk.
     """
     temp_dir = os.path.join(disk.backing, "tmp")
     words = bounded(command, memory_bytes, spindle) if memory_bytes else ["sh", "-c", command]

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""What options of `samtools rocksort` cost or save, against the same sort without them.
+"""Measures what options of `samtools rocksort` cost or save, compared with a sort without them.
 
-All ways of an experiment run in turn on the same input, the order swapped from repeat to repeat.
-The table shows medians, and the median of the ratios to the first way, repeat by repeat.
+An experiment has several ways to sort. They run in turn on the same input, and each repeat swaps
+their order. The table shows medians, and the median of the ratios to the first way.
 
     bench/options.py                          all experiments, 6 M records, 5 repeats
-    bench/options.py --experiments codec      some
-    bench/options.py --list                   which there are
+    bench/options.py --experiments codec      some experiments
+    bench/options.py --list                   names of all experiments
 
-The price of being resumable has two parts, which --no-resume avoids: the syncs of RocksDB after the
-first half minute, and, of a pipe, the records that would fit into memory but are written as well.
-The way `no syncs` leaves out those of the output, too, by build/fault_inject.so.
+Sorts that can be resumed cost more in two ways, which --no-resume avoids: RocksDB syncs its files
+after the first half minute, and records from a pipe are written even if they would fit into memory.
+The way `no syncs` also leaves out the syncs of the output, by build/fault_inject.so.
 
-Everything it writes goes to a directory of its own in --dir and is removed at the end. Exit code:
-0 if all runs worked, 1 otherwise.
+All files go to a new directory in --dir, which is removed at the end. Exit code: 0 if all runs
+worked, otherwise 1.
 """
 
 import collections
@@ -31,13 +31,13 @@ from measure import (MIB, ROOT, BenchError, check_paths, choose_input, find_rock
                      run_measured, said_of_run)
 
 FAULTS = os.path.join(ROOT, "build", "fault_inject.so")
-# The same library in both, for it costs something itself.
+# Both ways load the library, since it takes some time itself.
 COUNTED = "fsync:1000000000:skip"
 SKIPPED = "fsync:1+:skip,fdatasync:1+:skip"
 
 WARM_MEMORY_BYTES = 3 << 30
 
-# `ways`: {name: options}; the first is what others are compared with. `faults`: {name: faults}.
+# `ways`: {name: options}; others are compared with the first. `faults`: {name: faults}.
 Experiment = collections.namedtuple("Experiment", "title options ways pipe faults",
                                     defaults=[False, {}])
 
@@ -112,7 +112,7 @@ def run_once(name, way, setting):
 
 
 def measure(args, setting):
-    """Every run: experiment by experiment, and within one the ways in turn, order swapped."""
+    """Runs all experiments. The ways run in turn, and each repeat swaps their order."""
     runs = []
     for name in args.experiments:
         for repeat, way in in_turn(list(EXPERIMENTS[name].ways), args.repeats):
@@ -124,7 +124,7 @@ def measure(args, setting):
 
 
 def ratio(runs, others, key):
-    """Median, least and most of the ratios, repeat by repeat."""
+    """Median, smallest and largest of the ratios of all repeats."""
     ratios = sorted(a[key] / b[key] for a, b in zip(runs, others))
     return "%.3f (%.2f-%.2f)" % (statistics.median(ratios), ratios[0], ratios[-1])
 

@@ -1,10 +1,10 @@
-"""The programs that compare.py runs: where they come from, how each is told to do the same job.
+"""The programs that compare.py runs: how to install each, and the command for the same job.
 
-All get the same input, threads and memory, and are told to sort by position. Every one has its own
-idea of what memory means, and of what a compression level is; `memory` and `level` of a Program say
-how that was translated. What they really took and wrote is in the table beside it.
+All get the same input, threads and memory, and sort by position. Programs differ in what they count
+as memory, and in what a compression level is: `memory` and `level` of a Program say how these were
+translated. The table has the memory that they took and the bytes that they wrote.
 
-elPrep is not here: it holds everything in memory, 15 times the BAM.
+elPrep is left out: it holds everything in memory, 15 times the BAM.
 """
 
 import collections
@@ -13,24 +13,25 @@ import shutil
 
 from measure import MIB, find_rocksort, find_upstream, output_of, shared_libraries
 
-# What there is to do. memory_bytes and n_threads are of the whole program; record_bytes is a mean.
+# The job. memory_bytes and n_threads are for the whole program; record_bytes is a mean.
 Job = collections.namedtuple("Job", "source output temp_dir memory_bytes n_threads level "
                                     "record_bytes")
 
 # name: on the command line and in the table. executables: the first one on PATH is taken.
-# install: a command that installs it. version_options and version: what to ask, and what to search
-# for in the answer. command(job): its words behind the executable. level(level): the level that it
-# is given. memory: how it is given the memory. codec: what deflates if ldd does not tell. rewrites:
-# why its records may differ from the input's, or an empty string.
+# install: a command that installs it. version_options: options that print the version, and version:
+# a pattern that finds it. command(job): the words after the executable. level(level): the level
+# that it is given. memory: how it is given the memory. codec: what deflates, if ldd does not tell.
+# rewrites: why its records may differ from the input's, or an empty string.
 Program = collections.namedtuple("Program", "name executables install version_options version "
                                             "command level memory codec rewrites")
 
-# htslib maps its levels 0 to 9 to these of libdeflate (bgzf.c), and so does bgzf_block.c.
+# For its levels 0 to 9 htslib uses these of libdeflate (bgzf.c), and bgzf_block.c does the same.
 LIBDEFLATE_LEVELS = (0, 1, 2, 3, 5, 6, 7, 8, 10, 12)
 
-# Java heap for a record in SortSam, beside twice its size in the file: 2,100 bytes in all for reads
-# of 150 bases, half of Picard's own rule (250,000 records a GB) and twice of what sufficed here.
-# More records in memory do not make it faster: 300,000 took 3.9 to 4.2 s at 64 to 512 MiB.
+# Bytes of Java heap for a record in SortSam, besides twice its size in the file: 2,100 bytes in all
+# for reads of 150 bases. That is half of Picard's own rule (250,000 records a GB) and twice of what
+# was enough here. More records in memory do not make it faster: 300,000 records took 3.9 to 4.2 s
+# with 64 to 512 MiB.
 PICARD_RECORD_BYTES = 1400
 
 
@@ -49,7 +50,7 @@ def samtools_command(job):
 
 
 def fgumi_command(job):
-    # Its M is 10^6.
+    # In its sizes M is 10^6.
     return ["sort", "--order", "coordinate", "-@", job.n_threads, "--memory-per-thread", "false",
             "-m", "%dMiB" % (job.memory_bytes // MIB), "--compression-level", job.level,
             "-T", job.temp_dir, "-o", job.output, "-i", job.source]
@@ -98,7 +99,7 @@ PROGRAMS = [
 
 
 def find_program(program, args):
-    """The words that start it, or None if it is not installed."""
+    """The words that start the program, or None if it is not installed."""
     if program.name == "rocksort":
         return find_rocksort(args.rocksort)
     if program.name == "samtools":
@@ -118,13 +119,13 @@ def version_of(program, words):
 
 
 def codec_of(program, executable):
-    """Which library inflates and deflates, as far as it can be seen from outside."""
+    """The library that inflates and deflates, as far as files tell."""
     libraries = shared_libraries(executable)
     for name in ("libdeflate", "libz"):
         if name in libraries:
             return libraries[name]
     if program.name == "fgumi":
-        # Rust's messages name the source files of the crates that are linked in.
+        # The messages of Rust programs name source files of the crates.
         with open(executable, "rb") as f:
             match = re.search(rb"/libdeflater-(\d[\d.]*\d)/", f.read())
         if match:
@@ -133,7 +134,7 @@ def codec_of(program, executable):
 
 
 def codec_said(program, log):
-    """The same from what a run of it has printed, or None."""
+    """The same by the output of a run, or None."""
     if program.name != "picard":
         return None
     match = re.search(r"Deflater: (\w+); Inflater: (\w+)", log)

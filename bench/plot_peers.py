@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Draws what compare.py measured: plot_peers.py FILE.png, its JSON on standard input.
 
-A program of its own since it needs matplotlib, which is often there for another Python than the one
-that runs compare.py, and which would make compare.py larger than some of what it measures.
+It is a separate program for two reasons: matplotlib is often installed for another Python than the
+one that runs compare.py, and it would make compare.py larger than some programs that it measures.
 
-One row for each setting: at the left wall clock (bars, the single runs as dots) and CPU (thin
-bars), at the right peak memory, with a line at what was given.
+There is a row for each setting. On the left it shows wall clock (bars, with dots for single runs)
+and CPU (thin bars), on the right peak memory, with a line at the limit.
 """
 
 import io
@@ -72,12 +72,12 @@ def main():
         left.set_yticklabels([r["who"] for r in rows])
         right.set_yticklabels([])
     grid[-1][0].set_xlabel("wall clock, seconds (pale: CPU; dots: single runs)", fontsize=7)
-    grid[-1][1].set_xlabel("peak resident memory, MiB (line: what was given)", fontsize=7)
+    grid[-1][1].set_xlabel("peak resident memory, MiB (line: limit)", fontsize=7)
     figure.suptitle(report["input"]["said"] + ", %d threads" % report["threads"], fontsize=8)
     figure.tight_layout()
     full = io.BytesIO()
     figure.savefig(full, dpi=110)
-    # With a palette it is a third as large. (Pillow is what matplotlib writes PNG with.)
+    # With a palette the file is a third as large. (matplotlib writes PNG with Pillow.)
     Image.open(full).convert("P", palette=Image.Palette.ADAPTIVE, colors=32).save(
         sys.argv[1], "PNG", optimize=True)
 

@@ -1,4 +1,4 @@
-"""What bench-2014.py says: what programs wrote on standard error, tables, bounds, prices, plots."""
+"""The report of bench-2014.py: messages of the programs, tables, bounds, prices, plots."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from measure import MIB, ROOT, output_of, progress
 HOURS_A_MONTH = 730
 MAX_LINES = 60
 
-# Seconds and the like, of which a summary has the median.
+# The numbers of a result whose median is in a summary.
 MEASURES = ("wall_s", "cpu_s", "rss_bytes", "sync_s", "temp_peak_bytes", "output_bytes",
             "spilled_bytes", "own_amplification", "disk_amplification", "load_s", "merge_s")
 DISK_MEASURES = ("busy_s", "seeks", "read_seeks", "reads", "writes", "read_bytes", "write_bytes",
@@ -27,7 +27,7 @@ DISK_MEASURES = ("busy_s", "seeks", "read_seeks", "reads", "writes", "read_bytes
 
 
 def said_in(log):
-    """What a log says of spilling, and its lines."""
+    """The facts about spilling that a log has, and its lines."""
     lines = [re.sub(r"^samtools rocksort: ", "", line) for line in log.splitlines()
              if line.strip()][:MAX_LINES]
     found = {"said": lines}
@@ -44,8 +44,8 @@ def said_in(log):
 
 
 def note_amplification(result):
-    """Bytes written to the temporary directory by bytes spilled: as the program says, and as the
-    disk saw it. What samtools spilled is what lies there when its last merge begins."""
+    """Bytes written to the temporary directory by bytes spilled: as the program reports them, and
+    as the disk counts them. samtools has spilled what lies there when its last merge begins."""
     spilled = result.get("spilled_bytes")
     if not spilled and result.get("marks"):
         spilled = result["spilled_bytes"] = result["marks"][0]["temp_bytes"]
@@ -75,7 +75,7 @@ def n_drives(run):
 
 
 def busy_of(run):
-    """Seconds, mean of the drives."""
+    """Busy seconds, the mean of the drives."""
     return run["disk"]["busy_s"] / n_drives(run)
 
 
@@ -88,7 +88,7 @@ def median_of(runs, key):
 
 
 def summary_of(part):
-    """Medians by level and program, in the order of the runs; ratios to samtools."""
+    """Medians by level and program, in the order of the runs, and ratios to samtools."""
     keys = list(dict.fromkeys((r["level"], r["who"]) for r in part["runs"]))
     rows = []
     for level, who in keys:
@@ -117,8 +117,8 @@ def ratio(value, base):
 
 
 def bounds_of(row, threads):
-    """What a program would need at the least: its CPU spread over the processors, and its
-    transfers at the disk's full rate; and what the disk spends on seeks besides."""
+    """The least time that a program needs: its CPU time spread over the processors, and its
+    transfers at the disk's full rate. Besides, the time that the disk spends on seeks."""
     cores = min(len(os.sched_getaffinity(0)), max(threads, 1))
     bounds = {"cpu_s": row["cpu_s"] / cores, "cores": cores, "transfer_s": None, "seek_s": None}
     device = row["device"]
@@ -161,7 +161,7 @@ def table_line(cells):
 
 def table_row(row, experiment):
     disk = row["disk"] or {}
-    # Targets are of level 1.
+    # Targets are for level 1.
     has_target = row["who"].startswith("rocksort") and row["level"] == "1"
     drives = (row["device"] or {}).get("drives", 1)
     return table_line([
@@ -212,7 +212,7 @@ def experiment_text(part, report):
     for name in part.get("plots", []):
         yield "![%s](%s)" % (name, name)
         yield ""
-    yield "What the programs said of it:"
+    yield "Messages of the programs:"
     yield ""
     for run in part["runs"]:
         if run["repeat"] == 1:
@@ -222,7 +222,7 @@ def experiment_text(part, report):
 
 
 def goal_text(experiment, rows, threads):
-    """What the ratio of 2014 would take."""
+    """The lines about the time that the ratio of 2014 would need."""
     base = find_row(rows, rows[0]["level"], "samtools")
     if not base or not base["wall_s"]:
         return
@@ -252,7 +252,7 @@ def goal_text(experiment, rows, threads):
 
 
 def goal_verdict(goal, row, bounds):
-    """How many seeks it may make if CPU and disk, and all drives, work at the same time."""
+    """How many seeks are possible if CPU, disk and all drives work at the same time."""
     floor = max(bounds["cpu_s"], bounds["transfer_s"] or 0)
     if row["wall_s"] <= goal:
         return "is there."
@@ -270,7 +270,7 @@ def goal_verdict(goal, row, bounds):
 
 
 def storage_rows(report):
-    """A row for each device and program, with its cost."""
+    """Rows for each device and program, with the cost."""
     rows = []
     for part in report["storage"]:
         options = part["experiment"]["disk"][1]
@@ -383,7 +383,7 @@ def report_of(bench, args):
 
 
 def write(report, bench, folder):
-    """JSON, Markdown and plots of what there is by now."""
+    """Writes JSON, Markdown and plots of the results so far."""
     report["settings"]["plain"] = bench.why_plain
     for part in report["experiments"] + report["storage"]:
         part["summary"] = summary_of(part)
@@ -397,7 +397,7 @@ def write(report, bench, folder):
 
 
 def find_plotter():
-    """The first Python that has matplotlib: Debian's is not always the one on PATH."""
+    """The first Python that has matplotlib: this one or Debian's."""
     for python in (sys.executable, "/usr/bin/python3",
                    os.path.join(ROOT, "build/venv/bin/python")):
         if output_of([python, "-c", "import matplotlib; print('there')"]).endswith("there\n"):
@@ -406,7 +406,7 @@ def find_plotter():
 
 
 def draw(part, folder):
-    """A PNG for each level: all programs of the first repeat."""
+    """Draws a PNG for each level, with all programs of the first repeat."""
     if "plots" in part:
         return
     part["plots"] = []

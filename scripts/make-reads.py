@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """make-reads.py DIR -- a small genome and paired reads of it for the tests of the workflow modules.
 
-DIR/genome.fasta has three sequences, DIR/reads/SAMPLE-LANE_{1,2}.fastq the reads of two samples in
-two lanes each, with one wrong base in a hundred and a few reads of something else. Always the same.
+DIR/genome.fasta has three sequences. DIR/reads/SAMPLE-LANE_{1,2}.fastq have the reads of two
+samples in two lanes each: one base in a hundred is wrong, and a few reads are not from the genome.
+The files are always the same.
 """
 
 import pathlib
@@ -21,7 +22,7 @@ def bases(rng, n):
 
 
 def with_errors(rng, read):
-    """The read as a sequencer may have it."""
+    """The read with errors, as a sequencer makes them."""
     return "".join(rng.choice("ACGT") if rng.random() < 0.01 else base for base in read)
 
 

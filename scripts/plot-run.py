@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Draws runs over time: CPU, memory, disk traffic and seeks; and when each of them ended.
+"""Draws CPU, memory, disk traffic and seeks of runs over time, and when each run ended.
 
     scripts/plot-run.py -o run.png [--rows cpu,memory] rocksort.json samtools.json
 
-A FILE is JSON: an object with `columns` or an object `series` with them: lists of the same length,
-of which only t_s (seconds since the start) must be there:
+A file is a JSON object. Its `columns`, or those of its object `series`, are lists of equal length.
+Only t_s (seconds since the start) is required:
 
-    cpu_s, read_bytes, write_bytes, seeks    counted since the start; drawn as so many a second
+    cpu_s, read_bytes, write_bytes, seeks    count from the start; the rate a second is drawn
     rss_bytes                                at that time
 
-Besides, all optional: `label` and `title` (texts), `marks` (a list of {"t_s", "label"}: vertical
-lines) and `limits` ({"rss_bytes": what was given}). Whatever else is there is ignored, and a row
-of the figure for which no file has data is left out. Needs matplotlib.
+Optional: `label` and `title` (texts), `marks` (a list of {"t_s", "label"}: vertical lines) and
+`limits` ({"rss_bytes": the memory that was given}). All else is ignored. A row of the figure for
+which no file has data is left out. Needs matplotlib.
 
-What `samtools rocksort --stats FILE` writes can be drawn as it is, with marks where its phases end.
+The files of `samtools rocksort --stats FILE` can be drawn, too, with marks where phases end.
 """
 
 import argparse
@@ -24,7 +24,8 @@ import sys
 
 COLORS = ["#c2410c", "#1d4ed8", "#15803d", "#7e22ce"]
 MIB = 1 << 20
-# Rates are means over at least this share of the time axis: a sample a second is noise in an hour.
+# Rates are means over at least this share of the time axis: in an hour, rates of single seconds
+# are noise.
 MIN_STEPS = 240
 INK_BYTES_COLORS = 64
 STATS_SCHEMA = "samtools-rocksort-stats"
@@ -32,7 +33,7 @@ MOST_TITLE = 120
 
 
 class Row:
-    """One row of the figure: columns with their signs, and what they are divided by."""
+    """One row of the figure: columns with their signs, and their divisor."""
 
     def __init__(self, name, title, columns, unit, is_rate):
         self.name, self.title, self.columns = name, title, columns
@@ -49,17 +50,17 @@ ROWS = [
 
 
 def prepare_stats(data):
-    """Marks, limit and title of what --stats wrote (doc/stats.md)."""
+    """Marks, limit and title of a file of --stats (doc/stats.md)."""
     marks, t_s = [], 0.0
     for name, phase in data.get("phases", {}).items():
-        # Those that took no time would stand on top of each other.
+        # Marks of phases that took no time would cover each other.
         if t_s > 0 and phase["wall_s"] > 0.02 * data["total"]["wall_s"]:
             marks.append({"t_s": t_s, "label": name})
         t_s += phase["wall_s"]
     data.setdefault("marks", marks)
     if "memory" in data:
         data.setdefault("limits", {"rss_bytes": data["memory"]["budget_bytes"]})
-    # matplotlib takes what stands between dollar signs for a formula.
+    # matplotlib takes text between dollar signs for a formula.
     title = str(data.get("command_line") or "").replace("$", r"\$")
     data.setdefault("title", title if len(title) <= MOST_TITLE else title[:MOST_TITLE] + " ...")
     if data.get("total", {}).get("disk_read_bytes") is None:
@@ -68,7 +69,7 @@ def prepare_stats(data):
 
 
 def load(path):
-    """The object of a file, its columns checked; ValueError with what is wrong."""
+    """Reads a file and checks its columns. Raises ValueError with what is wrong."""
     with open(path, encoding="utf-8") as f:
         data = json.load(f)
     if not isinstance(data, dict):
@@ -91,7 +92,7 @@ def load(path):
 
 
 def rates(times, values, step_s):
-    """(times, values a second between them), each step at least step_s long."""
+    """(times, rates between them); each step is at least step_s long."""
     points_t, points_v = [0.0], []
     last_t = last_v = 0.0
     for at, (t, v) in enumerate(zip(times, values)):
@@ -115,7 +116,7 @@ def draw_series(axes, row, run, color, step_s, scale):
                         label=run["label"] if sign > 0 else None)
             axes.stairs(values, [t / scale for t in times], color=color, alpha=0.18, fill=True)
         else:
-            # The last row of a run is of a time when its processes are gone.
+            # When the last sample was taken, the processes had ended.
             axes.plot([t / scale for t in columns["t_s"]], [v / row.unit for v in columns[name]],
                       color=color, linewidth=1, label=run["label"])
     for mark in run.get("marks", []):
@@ -134,7 +135,8 @@ def label_marks(axes, runs, scale):
 
 
 def label_ends(axes, runs, scale):
-    """How long each run took, where it ends in the first row. Above each other: ends may be near."""
+    """Writes how long each run took at its end in the first row, in several heights, since ends may
+    be near each other."""
     for at, (run, color) in enumerate(zip(runs, COLORS)):
         end_s = run["columns"]["t_s"][-1]
         said = "%.1f min" % (end_s / 60) if scale > 1 else "%.0f s" % end_s
@@ -180,7 +182,7 @@ def draw(pyplot, runs, title, rows):
 
 
 def save(figure, path):
-    """With a palette, if Pillow is there, the PNG is a third as large."""
+    """Writes the PNG. With a palette, which needs Pillow, it is a third as large."""
     full = io.BytesIO()
     figure.savefig(full, dpi=110, format="png")
     try:

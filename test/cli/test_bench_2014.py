@@ -148,7 +148,7 @@ class Bench2014(CliTest):
             self.assertIsNone(run["disk"])
             self.assertEqual(run["limit_bytes"], 0)
         self.assertRegex(text, r"no modelled one\*\*: /no/spindle is missing")
-        self.assertRegex(text, "memory: not bounded: /no/spindle is missing")
+        self.assertRegex(text, "memory: not limited: /no/spindle is missing")
         self.assertRegex(text, r"\| 1 \| rocksort \| [\d.]+ \| \*\*[\d.]+\*\* \(<= 0.60\) ")
         self.assertRegex(text, "What the ratio of 2014, 0.17, would take")
         self.assertRegex(text, r"\| NVMe of the instance \| 191.79 \| samtools \| [\d.]+ \|")
@@ -183,7 +183,7 @@ class Bench2014(CliTest):
         _, text = self.bench_ok("--spindle", fake, "--experiment", "low-coverage", "--programs",
                                 "samtools")
         self.assertRegex(text, r"no modelled one\*\*: spindle: no FUSE here")
-        self.assertRegex(text, "memory: not bounded: spindle: no FUSE here")
+        self.assertRegex(text, "memory: not limited: spindle: no FUSE here")
 
     def test_commands_are_those_of_2014(self):
         report, _ = self.bench_ok("--spindle", "/no/spindle", "--experiment", "little-memory",
