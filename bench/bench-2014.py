@@ -140,7 +140,7 @@ def make_parser():
         help="put the input on the machine's own disk, not on the modelled one")
     add("--page-cache", metavar="MIB", type=parse_positive,
         help="limit for memory and page cache [1.4 x memory + 64]")
-    add("--unbounded", action="store_true", help="do not bound them")
+    add("--unbounded", action="store_true", help="set no limit")
     add("--write-buffer", metavar="SIZE", default="64M",
         help="dirty data that wait for the modelled disk [64M]")
     add("--readahead", metavar="SIZE", default="128K",

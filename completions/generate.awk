@@ -2,9 +2,9 @@
 #
 #     awk -v shell=bash|zsh|fish -f generate.awk options.tsv
 #
-# The three scripts complete `samtools-rocksort`; those of bash and zsh `samtools rocksort`, too
-# (for fish see samtools.fish). They are made when the program is built, so that a new option is
-# one line in options.tsv.
+# The three results complete `samtools-rocksort`. Those of bash and zsh also complete `samtools
+# rocksort` (for fish see samtools.fish). `make completions` makes them, so a new option only needs
+# a line in options.tsv.
 
 function fail(what)
 {
@@ -23,7 +23,7 @@ BEGIN {
 # Fields that all shells use: names[], argument[], repeated[], text[], choices[].
 {
     if (NF != 3 || $1 !~ /^-[^ ]+( -[^ ]+)*$/ || $2 == "" || $3 == "") fail("three fields expected")
-    # Both would need another quoting in each shell.
+    # Each shell would quote these in another way.
     if ($0 ~ /['\\"`$]/) fail("no quotes, backslashes or dollars here")
     names[++n] = $1
     argument[n] = $2
@@ -32,7 +32,7 @@ BEGIN {
     choices[n] = words_of(argument[n])
 }
 
-# The lower-case words of a|b or [a|b], with blanks between.
+# The lower-case words of a|b or [a|b], separated by blanks.
 function words_of(kind,    word, n_words, i, list)
 {
     if (kind !~ /\||^\[/) return ""
@@ -55,7 +55,7 @@ END {
     else print_fish()
 }
 
-# bash: what readline completes by itself (files, directories) is left to it, with its quoting.
+# bash: readline completes files and directories itself, with the right quoting.
 
 function print_bash(    i, all, pattern, of_kind)
 {
@@ -107,7 +107,7 @@ function print_bash(    i, all, pattern, of_kind)
         pattern = names[i]
         gsub(/ /, " | ", pattern)
         print "    " pattern ")"
-        # Without the = what follows is another argument of the command.
+        # Without = the next word is another argument of the command.
         if (is_optional(i)) print "        if [[ $equals ]]; then"
         print "        compopt +o default"
         print "        COMPREPLY=($(compgen -P \"$prefix\" -W \"" choices[i] "\" -- \"$cur\"))"
@@ -160,8 +160,8 @@ function print_zsh(    i, j, n_names, name, described)
     print "_samtools-rocksort \"$@\""
 }
 
-# -o+ takes its argument in the same word, too, --long= behind = or as the next word, --long=- only
-# behind =.
+# -o+ takes its argument in the same word or the next, --long= after = or in the next word, --long=-
+# only after =.
 function zsh_name(i, name)
 {
     if (argument[i] == "-") return name
@@ -181,7 +181,7 @@ function zsh_argument(i,    shown)
     return ":value:(" choices[i] ")"
 }
 
-# fish: -x takes an argument that is no file, -r -F one that is.
+# fish: -x is for an argument that is no file, -r -F for one that is a file.
 
 function print_fish(    i, j, n_names, name, line)
 {

@@ -1,5 +1,5 @@
-# `samtools rocksort` is completed as samtools-rocksort is. Goes into fish's vendor_conf.d, since
-# the name samtools.fish among the completions belongs to the samtools of others.
+# Completes `samtools rocksort` as samtools-rocksort. It is installed in fish's vendor_conf.d, since
+# the package of another samtools may have the file samtools.fish among the completions.
 function __samtools_runs_rocksort
     set -l words (commandline -opc)
     test (count $words) -ge 2; or return 1

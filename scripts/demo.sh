@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Shows rocksort at work, as behind an aligner: simulated reads come in unsorted through a pipe.
-# Run by `make demo` when the programs are built. Needs bash and samtools, nothing else.
+# Shows rocksort at work: it sorts simulated reads from a pipe, as they would come from an aligner.
+# `make demo` runs it after building. Needs only bash and samtools. Its output fits on a screen of
+# 24 lines of 80 characters.
 #
-#     DEMO_RECORDS=400000  how many records
+#     DEMO_RECORDS=400000  number of records
 #     DEMO_DIR=DIR         keep the result there (default: a temporary directory, removed)
 #     DEMO_ROCKSORT=CMD    another command to show instead of ./samtools rocksort
 set -euo pipefail
@@ -34,8 +35,8 @@ dir=${DEMO_DIR:-$work/demo}
 mkdir -p "$dir"
 out=$dir/sorted.bam
 
-# The peak memory, without GNU time, which a fresh machine lacks: the kernel keeps the high-water
-# mark of a running process, so the last look before the end is right, or nearly.
+# Measures peak memory without GNU time, which a fresh machine lacks. The kernel keeps the largest
+# size of a running process, so the last look before its end is right, or nearly.
 watch_peak() {
     local pid line
     until [ -s "$work/pid" ]; do sleep 0.02; done
@@ -56,8 +57,8 @@ sort=("${sorter[@]}" -@ 2 -m 32M -o "$out" -)
 echo "\$ ${feed[*]} | ${sort[*]}"
 TIMEFORMAT='%R %U %S'
 rc=0
-# The inner shell writes the number that it then has as the sorter. What the sorter says goes to a
-# file of its own, apart from the line of `time`.
+# The inner shell writes its process id and then becomes the sorter. The sorter's messages go to
+# another file than the line of `time`.
 "${feed[@]}" | {
     time sh -c 'echo $$ >"$0"; log=$1; shift; exec "$@" 2>"$log"' \
         "$work/pid" "$work/log" "${sort[@]}"
@@ -97,6 +98,6 @@ fi
 echo "quickcheck   ok"
 echo
 echo "\$ samtools view $out | cut -f 1-4 | head -n 5"
-# `view` may find the pipe closed after five lines; that is no failure here.
+# After five lines the pipe is closed; that `view` fails then is no failure here.
 "$upstream" view "$out" 2>/dev/null | cut -f 1-4 | sed 5q || true
 [ -z "${DEMO_DIR:-}" ] || echo "kept: $out"

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Collects real alignment files from Debian packages for the tests; nothing gets installed.
+# Collects real alignment files from Debian packages for the tests. Installs nothing.
 #
 #     scripts/fetch-real-bams.sh DIR
 #
 # DIR/bams    *.bam, *.sam (also .sam.gz) and *.cram that samtools reads to the end, named
 #             PACKAGE--FILE, each content once
-# DIR/broken  those that it does not: truncated or malformed, or CRAM without its reference
+# DIR/broken  those that it cannot read: truncated or malformed, or CRAM without its reference
 #
-# Where apt cannot be reached it says so, collects nothing and exits with 0, so that tests can skip
-# what needs these files. Run again, it does nothing if DIR is complete.
+# If apt cannot reach its server, it says so and exits with 0, and tests that need these files are
+# skipped. If DIR is complete, it does nothing.
 set -eu
 
 if [ $# -ne 1 ] || [ "$1" = --help ]; then
@@ -16,9 +16,9 @@ if [ $# -ne 1 ] || [ "$1" = --help ]; then
     exit 1
 fi
 
-# The last three have few reads a file but every oddity that samtools' own tests were made for:
-# CRAM 2.1 and 3, positions beyond 2^31, records without a header line. (libbio-samtools-perl has
-# no such files in Debian 12, nor has python3-pysam: its tests are a package of their own.)
+# Files of the last three have few reads, but all the oddities of samtools' own tests: CRAM 2.1 and
+# 3, positions beyond 2^31, records without a header line. (In Debian 12, libbio-samtools-perl and
+# python3-pysam have no such files: the tests of pysam are a separate package.)
 packages="covtobed-examples r-bioc-rsamtools r-bioc-genomicalignments python-pysam-tests
     samtools-test bedtools-test"
 
@@ -50,8 +50,8 @@ known() {
     done
 }
 
-# Few tries and short waits, so that a machine without a network goes on soon. Root's own user
-# for the download, as apt's may not write to DIR.
+# Few tries and short waits, so that a machine without a network goes on soon. Root downloads, as
+# apt's own user may not write to DIR.
 apt_quick() {
     apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20 \
         -o Acquire::https::Timeout=20 -o APT::Sandbox::User=root "$@" </dev/null
@@ -93,7 +93,7 @@ readable() {
 
 # $1: a file below $tree, the unpacked package
 collect() {
-    # The path within the package tells files of one name apart; the part that all share goes.
+    # The path within the package distinguishes files of one name. The part that all share is cut.
     name=$(printf '%s' "${1#"$tree"/}" |
         sed -e 's,^usr/\(share\|lib\)/\(doc/\)\?,,' -e 's,[^A-Za-z0-9._/-],_,g' -e 's,/,--,g')
     name=$package--$name
@@ -109,7 +109,7 @@ collect() {
         return 0
     fi
     echo "$sum" >>"$work/sums"
-    # The extension first, as samtools looks at it.
+    # The file needs its extension before samtools reads it.
     mv "$work/file" "$work/bams/$name"
     readable "$work/bams/$name" || mv "$work/bams/$name" "$work/broken/$name"
 }

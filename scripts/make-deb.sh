@@ -23,10 +23,10 @@ tar -C "$dir" -xzf "$tarball"
 [ -d "$dir/$name/packaging/debian" ] || fail "no packaging/debian in $tarball"
 cp -R "$dir/$name/packaging/debian" "$dir/$name/debian"
 
-# One package of a small program; whoever needs its symbols builds it with -g.
+# No package of debug symbols: those who need them can build the program themselves.
 DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:+$DEB_BUILD_OPTIONS }noautodbgsym"
 export DEB_BUILD_OPTIONS
-# A `make` above us would hand its settings (PREFIX=, MAKEFLAGS) down to that of the package.
+# The make that runs this script would pass its settings (PREFIX=, MAKEFLAGS) to the package's.
 (cd "$dir/$name" && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u PREFIX -u DESTDIR \
     dpkg-buildpackage --build=binary --no-sign --jobs="$(nproc)")
 rm -rf "${dir:?}/$name"

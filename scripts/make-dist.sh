@@ -1,5 +1,5 @@
 #!/bin/sh
-# make-dist.sh NAME DIR -- the source tarball DIR/NAME.tar.gz of what is committed.
+# make-dist.sh NAME DIR -- makes DIR/NAME.tar.gz, the source tarball of the last commit.
 #
 # The same commit gives the same bytes: git archive takes all times from the commit, modes do not
 # depend on the user's settings, and gzip -n adds neither name nor time.

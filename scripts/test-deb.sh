@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# test-deb.sh DIR -- checks the Debian package in DIR (made by make-deb.sh) as its users meet it.
+# test-deb.sh DIR -- checks the Debian package in DIR, which make-deb.sh made, as users get it.
 #
-# Lintian must have nothing to say. In a fresh Debian, made by debootstrap, the package is installed
-# beside Debian's samtools, runs (packaging/debian/tests/sort), and is purged; no file may remain,
-# and Debian's samtools must be what it was. Needs root, debootstrap, lintian, and packages of
+# Lintian may report nothing. debootstrap makes a fresh Debian, in which the package is installed
+# beside Debian's samtools, run (packaging/debian/tests/sort) and purged. No file may remain, and
+# Debian's samtools must be unchanged. Needs root, debootstrap, lintian, and packages of
 # Debian to install from.
 #
-#     TEST_DEB_BUILD=TARBALL   builds that source tarball in there first and tests that package: do
-#                              Build-Depends name all that is needed?
-#     TEST_DEB_DIR=DIR         place of the Debian (default: a temporary directory; some 400 MB, or
+#     TEST_DEB_BUILD=TARBALL   builds that source tarball in there and tests that package, which
+#                              shows whether Build-Depends names all that is needed
+#     TEST_DEB_DIR=DIR         place of that Debian (default: a temporary directory; some 400 MB, or
 #                              1 GB with TEST_DEB_BUILD)
 #     MIRROR=URL               where debootstrap gets it from, if not from its default
 set -euo pipefail
@@ -38,7 +38,7 @@ suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
 top=${TEST_DEB_DIR:-$(mktemp -d)}
 root=$top/root
 clean_up() {
-    # A mount that is still there must not be removed through.
+    # Do not delete the files of a file system that is still mounted.
     if mountpoint -q "$root/proc"; then umount "$root/proc" || return; fi
     rm -rf --one-file-system "$root"
     rm -f "$top"/{debootstrap,apt,build}.log "$top"/{before,after}
@@ -55,7 +55,7 @@ debootstrap --variant=minbase "$suite" "$root" ${MIRROR:+"$MIRROR"} >"$top/deboo
 rm -f "$top/debootstrap.log"
 mount -t proc proc "$root/proc"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
-# Services must not start, documents must be unpacked as on a user's machine.
+# Services must not start; documents are unpacked as on a user's machine.
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod +x "$root/usr/sbin/policy-rc.d"
 
@@ -72,7 +72,7 @@ apt_get() {
     rm -f "$top/apt.log"
 }
 
-# All names but those of data that change by themselves.
+# All file names except those of data that change by themselves.
 names() {
     inside find / -xdev \( -path /proc -o -path /var/cache -o -path /var/lib/apt \
         -o -path /var/log -o -path /tmp -o -path /var/lib/dpkg \) -prune -o -print | sort
@@ -116,7 +116,7 @@ for file in /usr/bin/samtools-rocksort /usr/lib/rocksort/bin/samtools \
     /usr/share/fish/vendor_completions.d/samtools-rocksort.fish \
     /usr/share/doc/samtools-rocksort/stats.md.gz \
     /usr/share/doc/samtools-rocksort/examples/plot-run.py; do
-    # minbase may be set up without manual pages; the package has them all the same.
+    # minbase may be set up to leave out manual pages, but the package has them.
     inside dpkg -L samtools-rocksort | grep -Fx "$file" >/dev/null || fail "no $file in the package"
 done
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # test-workflows.sh [snakemake] [nextflow] -- runs the Snakemake wrapper and the Nextflow module
-# (both, if none is named) as parts of small pipelines: real aligners read simulated reads of two
-# samples in two lanes, rocksort sorts in their pipes, and unites the lanes.
+# (both, if none is named) in small pipelines: real aligners align simulated reads of two samples in
+# two lanes, rocksort sorts their output from pipes, and merges the lanes.
 #
-# Needs the built ./samtools-rocksort, samtools, bwa, minimap2 and Python. What is not on PATH is
-# fetched: Snakemake from the Python package index into build/workflows-venv, Nextflow, which needs
-# Java 17, by Maven into build/nextflow (the launcher that one downloads elsewhere is not there).
+# Needs the built ./samtools-rocksort, samtools, bwa, minimap2 and Python. If they are not on PATH,
+# it gets Snakemake from the Python package index, in build/workflows-venv, and Nextflow, which
+# needs Java 17, by Maven, in build/nextflow (without the launcher that one downloads elsewhere).
 # PROGRAMS=DIR tests the programs of another directory.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,7 +22,7 @@ programs=$(cd "${PROGRAMS:-.}" && pwd)
 for tool in samtools bwa minimap2 python3; do
     command -v "$tool" >/dev/null || fail "no $tool: apt-get install samtools bwa minimap2 python3"
 done
-# The `samtools` there is our front end, and runs the other one.
+# The `samtools` there is our front end, which runs the other samtools.
 export PATH=$programs:$PATH
 
 work=$(mktemp -d)
@@ -30,8 +30,8 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# check_bam FILE INDEX N_READS: whole, sorted by coordinate, N_READS primary records, both read
-# groups, and the index finds what a scan finds.
+# check_bam FILE INDEX N_READS: fails unless FILE is complete and sorted by coordinate, with N_READS
+# primary records and both read groups, and the index finds what a scan finds.
 check_bam() {
     local n_indexed n_scanned
     samtools quickcheck "$1" || fail "$1 is not whole"
@@ -39,7 +39,7 @@ check_bam() {
     [ "$(samtools view -c -F 0x900 "$1")" -eq "$3" ] || fail "$1 has not $3 reads"
     samtools view -H "$1" | grep '^@HD.*SO:coordinate' >/dev/null || fail "$1 has no order"
     [ "$(samtools view -H "$1" | grep -c '^@RG')" -eq 2 ] || fail "$1 has not two read groups"
-    # chrM is the last sequence; reads without one come behind it.
+    # chrM is the last sequence; unplaced reads come after it.
     samtools view "$1" | awk -F '\t' '
         { chr = $3 == "*" ? 9 : $3 == "chrM" ? 8 : substr($3, 4) + 0 }
         chr < last || (chr == last && chr < 9 && $4 < pos) { exit 1 }
@@ -80,7 +80,7 @@ run_snakemake() {
     done
     samtools view -H "$dir/long/normal.cram" | grep 'SO:queryname' >/dev/null ||
         fail "the CRAM is not sorted by name"
-    # What rocksort was given: threads, and memory from the job's.
+    # rocksort was given the job's threads, and memory from the job's.
     samtools view -H "$dir/samples/normal.bam" | grep '^@PG.*-@ 2 --max-memory 3[0-9][0-9]M' \
         >/dev/null || fail "threads or memory did not reach rocksort"
     [ -z "$(find "$dir" -name '*.rocksort')" ] || fail "temporary directories are left"
@@ -120,14 +120,14 @@ END
     }
     [ -d "$work/died" ] || fail "nothing died"
     check_bam "$dir/samples/normal.bam" "$dir/samples/normal.bam.csi" 6000
-    # The header tells how the data were read: with -k. A new sort would not.
+    # -k in the header shows that the first sort read the data; a new sort would not have it.
     samtools view -H "$dir/samples/normal.bam" | grep '^@PG.*rocksort .* --max-memory 1M -k' \
         >/dev/null || fail "the job was not resumed"
     [ ! -e "$dir/samples/normal.bam.rocksort" ] || fail "the temporary directory is left"
     echo "Snakemake: a job that died was resumed"
 }
 
-# The launcher of Nextflow opens these packages of Java to its libraries, and so do we.
+# Nextflow's own launcher, too, opens these packages of Java to its libraries.
 java_packages="java.io java.lang java.net java.nio java.util java.util.concurrent.atomic
     java.util.concurrent.locks java.util.regex jdk.internal.misc jdk.internal.vm sun.nio.ch
     sun.nio.fs sun.net.www.protocol.file sun.net.www.protocol.ftp sun.net.www.protocol.http

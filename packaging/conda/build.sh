@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Build script of the conda recipe. conda-build sets PREFIX, CC, CFLAGS, CPPFLAGS, LDFLAGS and
-# CPU_COUNT; all libraries are in PREFIX, also those that come without a .pc file.
+# CPU_COUNT. All libraries are in PREFIX; pkg-config must find each of them.
 set -euo pipefail
 
 export PKG_CONFIG_PATH="$PREFIX/lib/pkgconfig:$PREFIX/share/pkgconfig"

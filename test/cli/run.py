@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs the CLI tests: run.py [--build-dir DIR] [--only PATTERNS] [--jobs N] [--list]
 
-Every test_*.py here is one job, run in a process of its own, two at a time: most tests wait for
-something. Prints a line for each failure (its whole story above it) and each reason to skip, and
-closes with `N passed, N failed, N skipped`. Exit status 1 on any failure.
+Each test_*.py here is one job with its own process. Two run at a time, since most tests wait for
+something. For each failure the messages of the test are printed, and one line at their end; then a
+line for each reason to skip; and last `N passed, N failed, N skipped`. Exit status 1 if one failed.
 """
 
 import argparse
@@ -20,13 +20,13 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-# The longest first, so that the two processes end together.
+# The longest first, so that both processes end at about the same time.
 LONGEST_FIRST = ["test_memory", "test_faults", "test_errors", "test_regimes", "test_real",
                  "test_orders"]
 
 
 class Collector(unittest.TestResult):
-    """Counts test methods: one with a failing subtest has failed, however many did."""
+    """Counts test methods. One with failed subtests counts as one failure."""
 
     def __init__(self):
         super().__init__()
@@ -42,7 +42,7 @@ class Collector(unittest.TestResult):
         self.seconds[test.id()] = time.monotonic() - self.begin
 
     def failed(self, name, err, test):
-        """Adds a failure to what the test already has."""
+        """Adds a failure to those that the test already has."""
         story = self._exc_info_to_string(err, test)
         old = self.outcome.get(name, ["", ""])[1]
         self.outcome[name] = ["failed", old + story]
@@ -65,8 +65,8 @@ class Collector(unittest.TestResult):
 
 
 def select(suite, pattern):
-    """The tests of a suite whose id has one of the patterns, which commas divide, in it, as a word
-    or with wildcards."""
+    """The tests of a suite whose id contains a word of pattern or matches it with wildcards. Commas
+    divide the words."""
     for item in suite:
         if isinstance(item, unittest.TestSuite):
             yield from select(item, pattern)
@@ -76,7 +76,7 @@ def select(suite, pattern):
 
 
 def run_module(name, pattern, report):
-    """Runs the tests of one module in this process and writes what came of them to report."""
+    """Runs the tests of one module in this process and writes their outcomes to report."""
     result = Collector()
     suite = unittest.defaultTestLoader.loadTestsFromName(name)
     unittest.TestSuite(select(suite, pattern)).run(result)
@@ -85,7 +85,7 @@ def run_module(name, pattern, report):
 
 
 def start_module(name, args, folder):
-    """Runs one module in a process of its own; returns its outcomes and times."""
+    """Runs one module in a child process; returns its outcomes and times."""
     report = folder / (name + ".json")
     command = [sys.executable, "-B", str(HERE / "run.py"), "--build-dir", args.build_dir,
                "--only", args.only, "--module", name, "--report", str(report)]

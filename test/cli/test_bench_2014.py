@@ -1,6 +1,6 @@
-"""bench/bench-2014.py and scripts/plot-run.py: what they write, on a plain disk and a modelled one.
+"""bench/bench-2014.py and scripts/plot-run.py: their output, on a plain disk and a modelled one.
 
-Only shapes, sums and messages are looked at: the input is tiny, its figures mean nothing.
+The input is tiny and its figures mean nothing, so only shapes, sums and messages are tested.
 """
 
 import json
@@ -25,7 +25,7 @@ COLUMNS = {"t_s", "cpu_s", "read_bytes", "write_bytes", "seeks", "busy_s", "rss_
            "temp_bytes"}
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
-# A rocksort for --rocksort: asks the real one, then spoils what it wrote.
+# For --rocksort: a program that passes questions to the real one, and spoils sorts.
 FAKE = """#!/bin/sh
 case "$*" in
 *--checksum-only*|*--version*) exec {samtools} rocksort "$@" ;;
@@ -35,7 +35,7 @@ esac
 
 
 def unsorted_bam(n_records=4000):
-    """The bytes of a BAM whose records are in no order."""
+    """The bytes of an unsorted BAM."""
     data = [bamfile.bam_header("@HD\tVN:1.6\n" + bamfile.sq_text(REFS), REFS)]
     for i in range(n_records):
         chance = zlib.crc32(b"%d" % i)
@@ -45,7 +45,7 @@ def unsorted_bam(n_records=4000):
 
 
 def why_no_model():
-    """Why nothing can run on a modelled disk here, or None."""
+    """The reason why there is no modelled disk here, or None."""
     if not os.access(SPINDLE, os.X_OK):
         return "bench/spindle is not built"
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
@@ -54,7 +54,7 @@ def why_no_model():
 
 
 def find_matplotlib():
-    """A Python that has it: Debian's is not always the one that runs the tests."""
+    """A Python that has matplotlib: the one that runs the tests, or Debian's."""
     for python in (sys.executable, "/usr/bin/python3"):
         if shutil.which(python) and subprocess.run(
                 [python, "-c", "import matplotlib"], check=False,
@@ -64,14 +64,15 @@ def find_matplotlib():
 
 
 class Unmount(CliTest):
-    """The end of a disk whose server takes its time."""
+    """Unmounting a disk."""
 
     def test_server_that_lingers(self):
-        """spindle has unmounted, but said that its process has not ended: no error."""
+        """It is no error if spindle has unmounted but says that its process has not ended."""
         sys.path.insert(0, str(ROOT / "bench"))
         self.addCleanup(sys.path.remove, str(ROOT / "bench"))
         import modelled_run
-        spindle = self.write("spindle", "#!/bin/sh\necho spindle: process 1 has not ended\nexit 1\n")
+        spindle = self.write("spindle",
+                             "#!/bin/sh\necho spindle: process 1 has not ended\nexit 1\n")
         os.chmod(spindle, 0o700)
         with modelled_run.Disk(self.path(""), [], spindle) as disk:
             os.mkdir(disk.folder)
@@ -90,14 +91,14 @@ class Bench2014(CliTest):
         self.out = self.work / "out"
 
     def words(self, *options):
-        # Relative paths: programs run elsewhere, and once found neither input nor rocksort.
+        # Relative paths: programs run in another directory, and once did not find the input.
         return [sys.executable, "-B", str(ROOT / "bench" / "bench-2014.py"),
                 "--input", os.path.relpath(self.input, self.work), "--memory-mib", "4",
                 "--data-dir", os.path.relpath(self.scratch, self.work), "--out", str(self.out),
                 "--rocksort", SAMTOOLS + " rocksort", *options]
 
     def bench(self, *options):
-        """(Result, the JSON, the Markdown), the latter None if there is none."""
+        """(Result, JSON, Markdown); the last two are None if they were not written."""
         result = self.run_program(self.words(*options), limit_s=120 * SLOW)
         self.assertEqual(os.listdir(self.scratch), [], "left in the scratch directory")
         report = text = None
@@ -131,7 +132,7 @@ class Bench2014(CliTest):
             self.assertEqual(values, sorted(values), name)
         self.assertAlmostEqual(series["columns"]["t_s"][-1], run["wall_s"], places=2)
 
-    # What it writes
+    # Output
 
     def test_plain_disk(self):
         report, text = self.bench_ok("--spindle", "/no/spindle", "--experiment", "all",
@@ -152,7 +153,7 @@ class Bench2014(CliTest):
         self.assertRegex(text, r"\| 1 \| rocksort \| [\d.]+ \| \*\*[\d.]+\*\* \(<= 0.60\) ")
         self.assertRegex(text, "What the ratio of 2014, 0.17, would take")
         self.assertRegex(text, r"\| NVMe of the instance \| 191.79 \| samtools \| [\d.]+ \|")
-        # What all others are measured by; theirs may be 100 %, too, after rounding.
+        # The first device is 100 %; others may be, too, after rounding.
         self.assertRegex(text, r"\| 174.11 \| samtools \| [\d.]+ \| 100 % "
                                r"\| [\d.]+ \| \*\*100 %\*\* \|")
 
@@ -198,7 +199,7 @@ class Bench2014(CliTest):
                          r"samtools sort -@ 2 -m 2M -T tmp/sort -o out.bam -$")
         self.assertRegex(commands["copy"], r"samtools view -@ 2 -O bam -o out.bam -$")
 
-    # What goes wrong
+    # Failures
 
     def fake_rocksort(self, spoil):
         path = self.write("fake", FAKE.format(samtools=SAMTOOLS, spoil=spoil))
@@ -206,7 +207,7 @@ class Bench2014(CliTest):
         return path
 
     def spoiled(self, spoil):
-        """What is said to be wrong with a rocksort's result."""
+        """What the report says about a wrong result of rocksort."""
         result, report, text = self.bench(
             "--spindle", "/no/spindle", "--experiment", "low-coverage", "--programs", "rocksort",
             "--rocksort", self.fake_rocksort(spoil))
@@ -230,7 +231,7 @@ class Bench2014(CliTest):
                          "left temporary files: left")
 
     def test_interrupted(self):
-        """Also by a terminal that is closed; but then not behind nohup."""
+        """SIGHUP, from a closed terminal, interrupts it too, unless it runs under nohup."""
         command = self.words("--spindle", "/no/spindle", "--experiment", "low-coverage",
                              "--rocksort", self.fake_rocksort("exec sleep 60"))
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -261,7 +262,7 @@ class Bench2014(CliTest):
 
 
 class PlotRun(CliTest):
-    """Runs scripts/plot-run.py on made-up series."""
+    """Runs scripts/plot-run.py on invented series."""
 
     def setUp(self):
         super().setUp()
@@ -300,7 +301,7 @@ class PlotRun(CliTest):
                                  self.series("samtools", 3000)))
 
     def test_rows(self):
-        """Fewer rows make a smaller figure; the name of no row is refused."""
+        """Fewer rows make a smaller figure. A name that is no row is an error."""
         self.need_matplotlib()
         heights = []
         for rows in ("cpu", "memory,cpu", "cpu,memory,disk,seeks"):

@@ -13,7 +13,7 @@ import unittest
 
 from harness import BUILD, ROOT, SAMTOOLS, CliTest, environment
 
-# Where the version stands besides version.h, each with the text around it.
+# Files with the version besides version.h, and the text around it.
 VERSIONED = {
     "doc/samtools-rocksort.1": r'^\.TH SAMTOOLS-ROCKSORT 1 "[\d-]+" "rocksort ([\d.]+)"',
     "NEWS.md": r"^## ([\d.]+)",
@@ -36,11 +36,12 @@ INSTALLED = {
 
 def version():
     """The version of version.h."""
-    return re.search(r'ROCKSORT_VERSION "([^"]+)"', (ROOT / "src/util/version.h").read_text()).group(1)
+    text = (ROOT / "src/util/version.h").read_text()
+    return re.search(r'ROCKSORT_VERSION "([^"]+)"', text).group(1)
 
 
 def is_checkout():
-    """Whether git can tell what is committed here."""
+    """Whether this is a git checkout with a commit."""
     try:
         done = subprocess.run(["git", "rev-parse", "--verify", "--quiet", "HEAD"], cwd=ROOT,
                               capture_output=True, check=False)
@@ -50,10 +51,10 @@ def is_checkout():
 
 
 class Packages(CliTest):
-    """Without any network."""
+    """Tests that need no network."""
 
     def make(self, *args, umask=0o022):
-        """Runs make in the source tree, apart from a make that runs these tests."""
+        """Runs make in the source tree, without the settings of a make that runs these tests."""
         env = environment(self.scratch)
         for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PREFIX", "DESTDIR", "SAN", "WERROR"):
             env.pop(name, None)
@@ -78,12 +79,12 @@ class Packages(CliTest):
                                  r"zstd \d+\.\d+\S*, xxHash 0\.\d+\.\d+$")
 
     def test_install(self):
-        """All files, with modes for everyone; the front end where it is wanted."""
+        """All files are installed, readable for everyone; SAMTOOLS_DIR= moves the front end."""
         for extra, moved in (([], {}),
                              (["SAMTOOLS_DIR=/usr/lib/rocksort/bin"],
                               {"bin/samtools": "lib/rocksort/bin/samtools"})):
             top = self.work / f"install{len(moved)}"
-            # `all` is what this test runs on already.
+            # The programs are built: -o all leaves that out.
             self.make("-o", "all", f"BIN={BUILD}", "install", "PREFIX=/usr", f"DESTDIR={top}",
                       *extra, umask=0o077 if moved else 0o022)
             found = {str(path.relative_to(top / "usr")) for path in top.rglob("*")
@@ -99,7 +100,7 @@ class Packages(CliTest):
 
     @unittest.skipUnless(is_checkout(), "this is no git checkout: there is no `make dist`")
     def test_dist(self):
-        """The same bytes, whoever makes them and when."""
+        """The same commit gives the same bytes."""
         name = f"samtools-rocksort-{version()}"
         sums = set()
         for folder, umask in (("first", 0o022), ("second", 0o077)):

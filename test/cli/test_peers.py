@@ -1,7 +1,7 @@
-"""bench/compare.py: what it writes, the peers it misses, and wrong results, which it must see.
+"""bench/compare.py: its output, peers that are not installed, wrong results, which it must find.
 
-Fake programs stand for peers, first on a PATH that has nothing else but the real samtools; their
-names are what compare.py looks for. They sort with Python, or not quite.
+Fake programs with the names of peers are on a PATH that besides has only the real samtools. They
+sort with Python; some make mistakes on purpose.
 """
 
 import json
@@ -20,7 +20,7 @@ INSTALL = {"samtools": "apt-get install samtools", "fgumi": "cargo install fgumi
            "picard": "apt-get install picard-tools"}
 MEASURES = ("wall_s", "cpu_s", "rss_bytes", "temp_bytes", "output_bytes")
 
-# Takes the words of sambamba and of bamsort. SPOIL is Python that may change `records`.
+# Takes the options of sambamba and of bamsort. spoil is Python that may change `records`.
 FAKE = """#!{python} -B
 import sys
 sys.path.insert(0, {here!r})
@@ -46,7 +46,7 @@ with open(output, "wb") as file:
 
 
 def unsorted_bam(n_records=3000):
-    """The bytes of a BAM whose records, some without a place, are in no order."""
+    """The bytes of an unsorted BAM; some records have no position."""
     data = [bamfile.bam_header("@HD\tVN:1.6\n" + bamfile.sq_text(REFS), REFS)]
     for i in range(n_records):
         chance = zlib.crc32(b"%d" % i)
@@ -69,14 +69,14 @@ class Compare(CliTest):
         self.upstream = shutil.which("samtools")
 
     def fake(self, name, spoil="", tail=""):
-        """A peer of that name, which sorts unless spoil says otherwise."""
+        """Makes a peer of that name, which sorts correctly unless spoil changes that."""
         path = self.bin / name
         path.write_text(FAKE.format(python=sys.executable, here=os.path.dirname(__file__),
                                     spoil=spoil, tail=tail))
         path.chmod(0o755)
 
     def compare(self, *options, programs="rocksort,sambamba", path=None):
-        """Runs it with the fakes alone on PATH: (status, report or None, Markdown, messages)."""
+        """Runs it with the fakes on PATH. Returns (status, report or None, Markdown, messages)."""
         out = {kind: self.path("peers." + kind) for kind in ("json", "markdown", "png")}
         env = environment(self.scratch, extra={"PATH": path or str(self.bin)})
         result = self.run_program(
@@ -94,7 +94,7 @@ class Compare(CliTest):
         return result.status, report, text, result.err
 
     def assert_wrong(self, message, **how):
-        """A sambamba that is spoilt so is found wrong, in all that is written; rocksort is not."""
+        """All files of compare.py say that such a sambamba is wrong, and that rocksort is not."""
         self.fake("sambamba", **how)
         status, report, text, err = self.compare("--repeats", "2")
         self.assertEqual(status, 1, err)
@@ -104,10 +104,10 @@ class Compare(CliTest):
         self.assertRegex(text, r"(?m)^\|.*\| sambamba \|.*\*\*WRONG\*\*: .*" + message)
         self.assertRegex(err, "wrong results, or none, from: sambamba")
 
-    # What is written
+    # Output
 
     def test_report(self):
-        """Fields of the JSON, for every single run; the table has a row for each median."""
+        """The JSON has all fields for each run; the table has a row for each median."""
         self.fake("sambamba")
         names = ["rocksort", "sambamba"]
         if self.upstream:
@@ -128,14 +128,14 @@ class Compare(CliTest):
             for key in MEASURES:
                 self.assertGreaterEqual(run[key], 0 if key == "temp_bytes" else 1e-9, key)
             self.assertEqual((run["wrong"], run["compared"]), (None, "content"))
-        # In turn: the second round goes the other way.
+        # In turn: the second round has the other order.
         order = [run["who"] for run in report["runs"]]
         self.assertEqual(order[:len(names)], names)
         self.assertNotEqual(order[len(names):2 * len(names)], names)
         self.assert_table(text, 2 * len(names))
 
     def assert_table(self, text, n_rows):
-        """Heading, rule and rows, all of as many columns; rocksort's own ratios are 1."""
+        """Heading, rule and rows have the same columns; ratios of rocksort are 1."""
         rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
         self.assertEqual(len(rows), 2 + n_rows)
         self.assertEqual({len(row) for row in rows}, {11})
@@ -144,7 +144,7 @@ class Compare(CliTest):
                          {("**1.00**", "1.00")})
 
     def test_missing_peers(self):
-        """Each is named with what installs it: in a message, below the table and in the JSON."""
+        """A message, the Markdown and the JSON name each one and the command that installs it."""
         status, report, text, err = self.compare(programs=",".join(INSTALL))
         self.assertEqual(status, 0, err)
         self.assertEqual(report["missing"], INSTALL)
@@ -154,7 +154,7 @@ class Compare(CliTest):
             self.assertIn(f"- {name} is not installed: `{install}`\n", text)
 
     def test_plot(self):
-        """A small PNG where there is a matplotlib, else a note; success in both cases."""
+        """A small PNG with matplotlib, otherwise a note. Both are a success."""
         status, _, _, err = self.compare("--plot", self.path("peers.png"))
         self.assertEqual(status, 0, err)
         if os.path.exists(self.path("peers.png")):
@@ -195,7 +195,7 @@ class Compare(CliTest):
         self.assert_wrong("failed: no output", spoil="sys.exit(0)")
 
     def test_bin_is_not_content(self):
-        """Picard and others compute it anew; the report says so."""
+        """Picard and others compute it again, and the report says so."""
         self.fake("bamsort", spoil="records[-1] = records[-1][:14] + b'67' + records[-1][16:]")
         status, report, text, err = self.compare(programs="bamsort")
         self.assertEqual(status, 0, err)

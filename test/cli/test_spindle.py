@@ -1,4 +1,4 @@
-"""The disk model of the benchmarks: bench/spindle passes everything through, and counts it."""
+"""bench/spindle, the disk model: it serves files as any file system does, and counts accesses."""
 
 import errno
 import fcntl
@@ -24,7 +24,7 @@ LIMIT_S = 60 * SLOW
 
 
 def reason_to_skip():
-    """Why spindle cannot be tested here, or an empty string."""
+    """The reason why spindle cannot be tested here, or an empty string."""
     if not os.access(SPINDLE, os.X_OK):
         return "bench/spindle is not built (it needs libfuse3-dev: make bench/spindle)"
     try:
@@ -35,7 +35,7 @@ def reason_to_skip():
 
 
 def write_all(fd, data):
-    """os.write() until all is written."""
+    """Calls os.write() until all is written."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view):]
@@ -43,7 +43,7 @@ def write_all(fd, data):
 
 @unittest.skipIf(reason_to_skip(), reason_to_skip())
 class SpindleTest(CliTest):
-    """A test with a mount at self.mount; without delays unless the test says so."""
+    """A test with a mount at self.mount. It has no delays unless the test sets them."""
 
     options = ("--device", "nvme")
 
@@ -64,7 +64,7 @@ class SpindleTest(CliTest):
         return done.stdout
 
     def mount_with(self, *options):
-        """Mounts anew."""
+        """Mounts it again with other options."""
         self.unmount()
         done = subprocess.run([SPINDLE, *options, str(self.backing), str(self.mount)],
                               capture_output=True, text=True, timeout=LIMIT_S, check=False)
@@ -83,7 +83,7 @@ class SpindleTest(CliTest):
         return json.loads((self.mount / ".spindle/report.json").read_text())["current"]
 
     def counted(self, action, label="test"):
-        """What an action costs, from cold caches until all is on the device."""
+        """The counters of an action, from cold caches until all is on the device."""
         self.spindle("--reset", self.mount, label)
         action()
         self.spindle("--reset", self.mount, "after")
@@ -91,10 +91,10 @@ class SpindleTest(CliTest):
 
 
 class PassThrough(SpindleTest):
-    """Programs see a file system like any other."""
+    """Programs see an ordinary file system."""
 
     def test_big_file(self):
-        """Written in odd pieces, read back cold, through the mount and below it."""
+        """Odd pieces are written; a cold read gives them back, as does the backing folder."""
         data = random.Random(1).randbytes(20 * MIB + 12345)
         path = self.mount / "big"
         with open(path, "wb", buffering=0) as file:
@@ -109,7 +109,7 @@ class PassThrough(SpindleTest):
         self.assertEqual(path.stat().st_size, len(data))
 
     def test_random_writes(self):
-        """Against a model in memory, with truncations and cold reads in between."""
+        """The file equals a model in memory, also after truncations and cold reads."""
         rng, model = random.Random(2), bytearray()
         fd = os.open(self.mount / "file", os.O_RDWR | os.O_CREAT)
         self.addCleanup(os.close, fd)
@@ -147,7 +147,7 @@ class PassThrough(SpindleTest):
         self.assertEqual(sorted(os.listdir(self.mount)), ["folder", "soft", "two"])
 
     def test_rename_over(self):
-        """Over a file that is open and goes on."""
+        """A file that is replaced while open can still be read."""
         old, new = self.mount / "old", self.mount / "new"
         old.write_text("old")
         new.write_text("new")
@@ -192,7 +192,7 @@ class PassThrough(SpindleTest):
         self.assertLess(os.fstat(fd).st_blocks * 512, 6 * MIB)
 
     def test_direct(self):
-        """O_DIRECT, from memory at a page's beginning."""
+        """O_DIRECT works with page-aligned memory."""
         with mmap.mmap(-1, MIB) as memory:
             memory[:] = random.Random(3).randbytes(MIB)
             fd = os.open(self.mount / "file", os.O_RDWR | os.O_CREAT | os.O_DIRECT)
@@ -250,7 +250,7 @@ class PassThrough(SpindleTest):
         self.assertEqual((self.mount / "sub/file").read_bytes(), b"before" * 100000)
 
     def test_sorting(self):
-        """Both programs, their temporary data on the mount, in the order of the plain disk."""
+        """Both programs give the same order with temporary data on the mount as on a plain disk."""
         source = self.write("in.sam", generate.odd(15000))
         want = self.sort_bam("--no-PG", source)
         options = ["--no-PG", "-@", "2", "-T", str(self.mount)]
@@ -264,7 +264,7 @@ class PassThrough(SpindleTest):
 
 
 class Counters(SpindleTest):
-    """What the device had to do. Delays are those of a fast drive with seeks."""
+    """The counters of a fast drive with seeks."""
 
     options = ("--device", "barracuda", "--read-rate", "2000", "--write-rate", "2000",
                "--read-iops", "2000", "--write-iops", "2000")
@@ -275,14 +275,14 @@ class Counters(SpindleTest):
         return path
 
     def read_directly(self, path):
-        """Past the page cache, which may lose a page before it is copied, and read it again."""
+        """Reads with O_DIRECT: the page cache may lose a page early and read it again."""
         with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(
                 name, flags | os.O_DIRECT)) as file, mmap.mmap(-1, 4 * MIB) as memory:
             while file.readinto(memory):
                 pass
 
     def test_sequential(self):
-        """One seek, or a few if something else writes a block."""
+        """One seek; a few are allowed, as something else may write a block."""
         path = self.mount / "file"
         wrote = self.counted(lambda: path.write_bytes(bytes(40 * MIB)))
         self.assertEqual(wrote["write_bytes"], 40 * MIB)
@@ -290,7 +290,7 @@ class Counters(SpindleTest):
         self.assertGreater(wrote["consecutive_ratio"], 0.9)
         self.assertGreater(wrote["mean_write_bytes"], 200000)
         read = self.counted(lambda: path.read_bytes())
-        # Pages that the page cache has lost before they were copied are read again, one by one.
+        # Pages that the page cache lost before they were copied are read again, one by one.
         again = read["small_reads"]
         self.assertEqual((read["reads"] - again) * 128 * 1024, 40 * MIB, "128 KiB of read-ahead")
         self.assertGreaterEqual(read["read_bytes"], 40 * MIB)
@@ -344,7 +344,7 @@ class Counters(SpindleTest):
         self.assertLess(read["seeks"], 16)
 
     def test_fsync(self):
-        """It waits for the device, and for the journal."""
+        """fsync waits for the device and for the journal."""
         def write():
             with open(self.mount / "file", "wb", buffering=0) as file:
                 for _ in range(20):
@@ -358,7 +358,7 @@ class Counters(SpindleTest):
         self.assertGreater(got["elapsed_s"], 40 / 2000 * 0.7)
 
     def test_fdatasync(self):
-        """In place it needs no journal; nor what another fsync has committed."""
+        """No journal write for data in place, nor for what another fsync has committed."""
         path = self.make("file", MIB)
 
         def overwrite():
@@ -384,7 +384,7 @@ class Counters(SpindleTest):
         self.assertEqual(self.counted(commit_twice)["writes"], 1)
 
     def test_deleted_in_time(self):
-        """What is deleted in the write buffer is not written."""
+        """Data that are deleted while in the write buffer are not written."""
         self.mount_with("--device", "barracuda", "--write-rate", "5")
 
         def write():
@@ -462,7 +462,7 @@ class Interface(SpindleTest):
         self.assertEqual((self.mount / ".spindle/rotational").read_text(), "1\n")
 
     def test_mount(self):
-        """Name and read-ahead are where other programs look for them."""
+        """Other programs find name and read-ahead where they look for them."""
         lines = [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
                  if f" {self.mount} " in line]
         self.assertEqual(len(lines), 1)
@@ -472,7 +472,7 @@ class Interface(SpindleTest):
             self.assertEqual(bdi.read_text().strip(), "128")
 
     def test_full(self):
-        """write() itself fails, as on a local file system; what is deleted is free again."""
+        """write() itself fails, as on a local file system. Deleted files free their space."""
         self.mount_with("--device", "nvme", "--size", "4M")
         fd = os.open(self.mount / "file", os.O_WRONLY | os.O_CREAT)
         with self.assertRaises(OSError) as caught:
@@ -490,7 +490,7 @@ class Interface(SpindleTest):
         (self.mount / "file").write_bytes(bytes(3 * MIB))
 
     def test_full_for_rocksort(self):
-        """One message, and nothing is left."""
+        """rocksort prints one message and leaves no file."""
         self.mount_with("--device", "nvme", "--size", "1M")
         source = self.write("in.sam", generate.odd(15000))
         result = self.rocksort("-T", self.mount, "-o", self.path("out.bam"), source,
@@ -513,7 +513,7 @@ class Interface(SpindleTest):
         self.assertGreater(self.counts()["read_bytes"], 110 * MIB)
 
     def test_run_out_of_memory(self):
-        """The command is killed, and it is said why."""
+        """The command is killed, and a message says why."""
         code = "x = b'x' * (100 << 20)"
         done = subprocess.run([SPINDLE, "run", "--memory", "24M", "--", sys.executable, "-c", code],
                               capture_output=True, text=True, timeout=LIMIT_S, check=False)
@@ -523,7 +523,7 @@ class Interface(SpindleTest):
         self.assertIn("out of --memory", done.stderr)
 
     def test_signal(self):
-        """The server unmounts when it is told to end."""
+        """SIGTERM makes the server unmount."""
         pid = int((self.mount / ".spindle/pid").read_text())
         self.is_mounted = False
         os.kill(pid, signal.SIGTERM)
@@ -541,7 +541,7 @@ class Interface(SpindleTest):
         self.assertIn("barracuda", self.spindle("--list"))
 
     def test_self_test_interrupted(self):
-        """It leaves no mount, no server and no file."""
+        """A signal ends it without leaving a mount, server or file."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(signal=number.name), \
                     subprocess.Popen([SPINDLE, "--self-test", "ebs-st1"],
@@ -555,7 +555,7 @@ class Interface(SpindleTest):
                 self.assertEqual(list(self.work.glob("spindle-*")), [])
 
     def test_rates(self):
-        """A slow preset reaches its figures; once more if the machine was busy."""
+        """A slow preset reaches its figures, at the second attempt at the latest."""
         for attempt in (1, 2):
             done = subprocess.run([SPINDLE, "--self-test", "ebs-st1"], capture_output=True,
                                   text=True, timeout=LIMIT_S, check=False)
