@@ -63,7 +63,7 @@ static const char *format_name(const htsFormat *format)
 static int index_records(struct sampler *s, size_t to, size_t n_records, const uint8_t *source)
 {
     struct plan_sample *sample = s->sample;
-    struct batch_problem problem;
+    struct record_problem problem;
     struct content_sum sum = {0};
     size_t n_bytes = to - s->batch->walk_at;
     if (n_records == 0) return 0;
@@ -74,7 +74,7 @@ static int index_records(struct sampler *s, size_t to, size_t n_records, const u
     double start = thread_cpu_seconds();
     int n_refs = sam_hdr_nref(bam_reader_header(s->reader));
     if (batch_index_part(part, n_refs, &sum, &problem) < 0) {
-        input_damage_refused(bam_reader_name(s->reader), &problem);
+        record_problem_print(&problem, bam_reader_name(s->reader));
         return -1;
     }
     sample->sort_seconds += since(start);

@@ -185,7 +185,7 @@ static void describe(const struct order_check *check, const uint8_t *rec, uint64
 /* One candidate's pass over a span. Returns 0, or -1 with a problem. */
 static int scan_candidate(const struct order_check *check, unsigned i, uint8_t *from,
                           const uint8_t *to, struct order_span *span,
-                          struct order_problem *problem)
+                          struct record_problem *problem)
 {
     const struct order_candidate *candidate = &check->claim->candidates[i];
     struct span_candidate *scan = &span->candidates[i];
@@ -218,9 +218,9 @@ static int scan_candidate(const struct order_check *check, unsigned i, uint8_t *
 }
 
 struct order_span *order_check_scan(struct order_check *check, uint8_t *from, const uint8_t *to,
-                                    uint64_t first_record, struct order_problem *problem)
+                                    uint64_t first_record, struct record_problem *problem)
 {
-    *problem = (struct order_problem){.record = first_record};
+    *problem = (struct record_problem){.record = first_record};
     struct order_span *span = calloc(1, sizeof *span);
     if (!span) return NULL;
     unsigned violated = atomic_load(&check->n_violated);

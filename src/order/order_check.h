@@ -20,6 +20,7 @@
 #ifndef ROCKSORT_ORDER_ORDER_CHECK_H
 #define ROCKSORT_ORDER_ORDER_CHECK_H
 
+#include "bam/record_problem.h"
 #include "order/order_claim.h"
 
 struct order_check;
@@ -44,19 +45,12 @@ struct order_verdict {
 /* NULL without memory. */
 struct order_check *order_check_create(const struct order_claim *claim);
 
-/* Why a span cannot be scanned: a record has no key; or, if text is NULL, there is no memory. */
-struct order_problem {
-    const char *text;           /* to be put behind the name of the read */
-    const char *read_name;
-    uint64_t record;            /* number in the file, from 0 */
-};
-
 /*
  * Scans the records of [from, to), which have passed bam_record_check; the first one has number
  * first_record, from 0. May change the records (-M turns them). NULL with a problem.
  */
 struct order_span *order_check_scan(struct order_check *check, uint8_t *from, const uint8_t *to,
-                                    uint64_t first_record, struct order_problem *problem);
+                                    uint64_t first_record, struct record_problem *problem);
 
 /* Returns 1 if every candidate is violated by now: the rest need not be looked at. Else 0. */
 int order_check_join(struct order_check *check, struct order_span *span);

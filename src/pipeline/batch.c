@@ -173,12 +173,13 @@ static void index_fixed(struct batch_part *part, struct content_sum *sum)
 }
 
 static int index_keyed(struct batch_part *part, struct content_sum *sum,
-                       struct batch_problem *problem)
+                       struct record_problem *problem)
 {
     struct batch *batch = part->batch;
     const struct sort_rules *rules = batch->rules;
     size_t total_bytes = 0;
     problem->record = part->first_record;
+    problem->is_damaged = false;
     for (uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
         size_t n_bytes = sort_key_bytes(rules, rec, &problem->text);
         if (n_bytes == 0) {
@@ -203,9 +204,9 @@ static int index_keyed(struct batch_part *part, struct content_sum *sum,
 }
 
 int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
-                         struct batch_problem *problem)
+                     struct record_problem *problem)
 {
-    *problem = (struct batch_problem){.record = part->first_record};
+    *problem = (struct record_problem){.record = part->first_record, .is_damaged = true};
     if (part->source) memcpy(part->from, part->source, (size_t)(part->to - part->from));
     for (const uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
         problem->text = bam_record_check(rec, n_refs);

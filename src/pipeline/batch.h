@@ -22,18 +22,12 @@
 
 #include "bam/content_sum.h"
 #include "bam/input_position.h"
+#include "bam/record_problem.h"
 #include "order/merge.h"
 
 #include <stdatomic.h>
 
 struct batch;
-
-/* Why a record cannot be taken. */
-struct batch_problem {
-    const char *text;                   /* of a damaged record, or of one without its sort key */
-    uint64_t record;                    /* number in the input, from 0 */
-    const char *read_name;              /* in the batch; NULL: the record is damaged */
-};
 
 struct batch_part {
     struct batch *batch;
@@ -113,7 +107,7 @@ struct batch_part *batch_add_part(struct batch *batch, size_t to, size_t n_recor
  * *problem.
  */
 int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
-                         struct batch_problem *problem);
+                     struct record_problem *problem);
 
 /* Sorts a batch all of whose parts are indexed. Returns 0, or -1 without memory. */
 int batch_sort(struct batch *batch, struct merge_space *space);

@@ -54,10 +54,10 @@ static void index_job(struct worker *worker, void *arg)
     const struct load_jobs *jobs = batch->owner;
     struct load_piece *source = part->source_owner;
     struct content_sum sum = {0};
-    struct batch_problem problem;
+    struct record_problem problem;
     if (crew_failed(jobs->crew)) return;
     if (batch_index_part(part, jobs->n_refs, &sum, &problem) < 0) {
-        input_damage_refused(part->input, &problem);
+        record_problem_print(&problem, part->input);
         fail_of_input(jobs);
         return;
     }

@@ -2,7 +2,6 @@
 #include "pipeline/verify.h"
 
 #include "order/order_check.h"
-#include "pipeline/input_damage.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -50,10 +49,10 @@ int verification_create(struct crew *crew, const struct verify_settings *setting
     return 0;
 }
 
-static void report_problem(struct verification *v, const struct order_problem *problem)
+static void report_problem(struct verification *v, const struct record_problem *problem)
 {
     if (problem->text)
-        input_damage_unfit(v->input, problem->record + 1, problem->read_name, problem->text);
+        record_problem_print(problem, v->input);
     else
         diag_no_memory();
     crew_fail(v->crew);
@@ -62,7 +61,7 @@ static void report_problem(struct verification *v, const struct order_problem *p
 void verification_check(struct verification *v, const struct batch_part *part)
 {
     if (crew_failed(v->crew)) return;
-    struct order_problem problem;
+    struct record_problem problem;
     struct order_span *span =
         order_check_scan(v->check, part->from, part->to, part->first_record, &problem);
     if (!span) {

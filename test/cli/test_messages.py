@@ -115,7 +115,7 @@ class Sources(unittest.TestCase):
                           if re.match("out of memory|cannot start a thread", text)],
                          ["diag.c", "diag.c"])
         self.assertEqual([name for name, _, text in messages() if text.startswith("record %")],
-                         ["input_damage.c"])
+                         ["record_problem.c"])
 
     def test_quotes(self):
         """'like this', around every name that stands behind what is done to it."""

@@ -94,7 +94,7 @@ static void walk_batch(struct fuzz_input *in, struct batch *b, struct content_su
         }
         if (whole && !fuzz_one_in(in, 16)) continue;
         if (n > 0) {
-            struct batch_problem problem;
+            struct record_problem problem;
             struct batch_part *part = batch_add_part(b, at, n, *n_before);
             FUZZ_CHECK(part && batch_index_part(part, FUZZ_N_REFS, sum, &problem) == 0);
             check_ends(b);

@@ -40,7 +40,7 @@ static struct order_verdict verify(struct rng *rng, const struct order_claim *cl
     for (size_t from = 0; from < file->n;) {
         size_t to = from + 1 + rng_below(rng, rng_one_in(rng, 2) ? 2 : file->n);
         if (to > file->n) to = file->n;
-        struct order_problem problem;
+        struct record_problem problem;
         spans[n_spans] = order_check_scan(check, file->bytes + file->at[from],
                                           file->bytes + file->at[to], from, &problem);
         CHECK(rng, spans[n_spans] != NULL);

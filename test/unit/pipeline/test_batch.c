@@ -145,7 +145,7 @@ static void walk(struct work *w)
 /* Indexes one of the waiting parts, not always the oldest: workers overtake each other. */
 static void index_one(struct work *w)
 {
-    struct batch_problem problem;
+    struct record_problem problem;
     size_t i = rng_below(w->rng, w->n_waiting);
     struct batch_part *part = w->waiting[i];
     w->waiting[i] = w->waiting[--w->n_waiting];
@@ -391,7 +391,7 @@ static void test_straddler_with_a_long_key(void **state)
     }
     struct batch_part *part = batch_add_part(b, end, n_records, 0);
     struct content_sum sum = {0};
-    struct batch_problem problem;
+    struct record_problem problem;
     assert_non_null(part);
     CHECK(&rng, batch_index_part(part, N_REFS, &sum, &problem) == 0);
     CHECK(&rng, b->raw_end + atomic_load(&b->result_bytes) <= atomic_load(&b->top));
@@ -441,11 +441,11 @@ static void test_damaged_record_is_numbered(void **state)
                 batch_add_part(batch, stream.n_bytes, stream.n_records, first);
             assert_non_null(part);
             struct content_sum sum = {0};
-            struct batch_problem problem;
+            struct record_problem problem;
             int r = batch_index_part(part, N_REFS, &sum, &problem);
             CHECK(&rng, r == (damaged < stream.n_records ? -1 : 0));
             CHECK(&rng, r == 0 || (problem.record == first + damaged && problem.text &&
-                                   !problem.read_name));
+                                   problem.is_damaged && !problem.read_name));
             batch_destroy(batch);
         }
     }
@@ -469,7 +469,7 @@ static void test_forged_long_coordinates_are_refused(void **state)
         struct batch_part *part = batch_add_part(batch, n, 1, 0);
         assert_non_null(part);
         struct content_sum sum = {0};
-        struct batch_problem problem;
+        struct record_problem problem;
         assert_int_equal(batch_index_part(part, N_REFS, &sum, &problem), i == 0 ? -1 : 0);
         batch_destroy(batch);
     }
@@ -492,7 +492,7 @@ static void *index_parts(void *arg)
 {
     struct index_worker *worker = arg;
     struct index_crew *crew = worker->crew;
-    struct batch_problem problem;
+    struct record_problem problem;
     for (size_t i; (i = atomic_fetch_add(&crew->next, 1)) < crew->n_parts;)
         if (batch_index_part(crew->parts[i], N_REFS, worker->sum, &problem) < 0)
             atomic_fetch_add(&crew->n_problems, 1);

@@ -1,0 +1,15 @@
+/* record_problem.c -- see record_problem.h. */
+#include "bam/record_problem.h"
+
+#include "util/diag.h"
+
+#include <inttypes.h>
+
+void record_problem_print(const struct record_problem *problem, const char *input)
+{
+    const char *name = problem->read_name ? problem->read_name : "";
+    bool has_name = *name != '\0';
+    diag_error("record %" PRIu64 " of '%s'%s%s%s%s %s", problem->record + 1, input,
+               has_name ? " (read '" : "", name, has_name ? "')" : "",
+               problem->is_damaged ? " is damaged:" : "", problem->text);
+}

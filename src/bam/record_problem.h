@@ -1,0 +1,30 @@
+/*
+ * record_problem.h -- what is wrong with a record of an input, and the message that says so.
+ *
+ * There are two kinds of problems. A damaged record breaks the rules of its format: nothing in it
+ * can be relied on. Any other record is sound, but lacks something that this sort needs, such as a
+ * tag that its order is made of.
+ *
+ * The function that finds the problem fills the struct; the caller that knows the name of the input
+ * prints it. Texts and names are borrowed: they must last until the message is printed.
+ *
+ * Threads: any.
+ */
+#ifndef ROCKSORT_BAM_RECORD_PROBLEM_H
+#define ROCKSORT_BAM_RECORD_PROBLEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct record_problem {
+    const char *text;           /* follows "is damaged:" in the message, or "record 7 of 'FILE'" */
+    bool is_damaged;            /* see above */
+    uint64_t record;            /* number of the record in its input, from 0 */
+    const char *read_name;      /* NULL or empty if it is not known */
+};
+
+/* Prints one error (diag.h), with the number counted from 1: "record 7 of 'FILE' (read 'NAME') is
+   damaged: TEXT", or without "is damaged:". */
+void record_problem_print(const struct record_problem *problem, const char *input);
+
+#endif
