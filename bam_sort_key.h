@@ -20,7 +20,7 @@
 #ifndef ROCKSORT_BAM_SORT_KEY_H
 #define ROCKSORT_BAM_SORT_KEY_H
 
-#include "bam/bam_record.h"
+#include "bam/bam_fields.h"
 #include "bam/content_sum.h"
 #include "order/bam_key_template.h"
 #include "order/minhash.h"

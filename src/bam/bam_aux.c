@@ -1,14 +1,7 @@
 /* bam_aux.c -- see bam_aux.h. */
 #include "bam/bam_aux.h"
 
-const uint8_t *bam_record_tags(const uint8_t *rec)
-{
-    size_t l_seq = bam_record_u32(rec + 20);
-    return rec + BAM_RECORD_FIXED_BYTES + bam_record_name_bytes(rec) +
-           4 * (size_t)bam_record_u16(rec + 16) + (l_seq + 1) / 2 + l_seq;
-}
-
-/* Size of a value of a type that always has the same, or 0. */
+/* Size of the values of a type, or 0 if they differ in size. */
 static size_t fixed_bytes(char type)
 {
     switch (type) {
@@ -25,7 +18,7 @@ static size_t fixed_bytes(char type)
     }
 }
 
-/* Size of the value at `value`, before `end`; 0 if there is none that fits. */
+/* Size of the value that begins at `value`, or 0 if it does not fit before `end`. */
 static size_t value_bytes(char type, const uint8_t *value, const uint8_t *end)
 {
     size_t room = (size_t)(end - value), size = fixed_bytes(type);
@@ -41,7 +34,7 @@ static size_t value_bytes(char type, const uint8_t *value, const uint8_t *end)
 
 int bam_aux_next(const uint8_t *rec, const uint8_t **at, struct bam_aux *aux)
 {
-    const uint8_t *end = rec + bam_record_bytes(rec);
+    const uint8_t *end = bam_record_end(rec);
     if (*at == end) return 0;
     if (end - *at < 4) return -1;
     aux->start = *at;

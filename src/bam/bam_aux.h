@@ -1,34 +1,33 @@
 /*
  * bam_aux.h -- tags (auxiliary fields) of raw records, read in place.
  *
- * A raw record (bam_record.h) ends in tags: two letters, a type, a value (SAM specification,
+ * A raw record (bam_fields.h) ends in tags: two letters, a type, a value (SAM specification,
  * section 4.2.4). bam_record_check does not look at them, so every function here stays within the
- * record whatever the bytes say; a tag whose value does not fit ends the walk as damaged.
+ * record whatever the bytes say. A tag whose value does not fit into the record is damaged, and
+ * nothing after it can be read.
  *
  * All functions are pure and may be called from any thread. Pointers point into the record.
  */
 #ifndef ROCKSORT_BAM_BAM_AUX_H
 #define ROCKSORT_BAM_BAM_AUX_H
 
-#include "bam/bam_record.h"
+#include "bam/bam_fields.h"
 
 struct bam_aux {
     const uint8_t *start;       /* first of the two letters */
     char type;                  /* A c C s S i I f d Z H B */
-    const uint8_t *value;       /* behind the type; of B: its subtype, count and elements */
+    const uint8_t *value;       /* after the type; of B: its subtype, count and elements */
     size_t value_bytes;         /* of Z and H with their NUL */
 };
 
-/* First byte behind the qualities of a checked record: where the tags begin. */
-const uint8_t *bam_record_tags(const uint8_t *rec);
-
 /*
- * Takes the tag at *at, which starts as bam_record_tags(rec), and moves *at behind it. Returns 1,
- * 0 at the end of the record, or -1 if what is there is no tag.
+ * Reads the tag at *at and moves *at to the next one. *at starts as bam_record_tags(rec). Returns
+ * 1, 0 at the end of the record, or -1 if the tag is damaged.
  */
 int bam_aux_next(const uint8_t *rec, const uint8_t **at, struct bam_aux *aux);
 
-/* Finds the first tag with these two letters. Returns 1, 0 if there is none, -1 as above. */
+/* Finds the first tag with these two letters. Returns 1, 0 if there is none, or -1 if a damaged tag
+   comes first. */
 int bam_aux_find(const uint8_t *rec, const char tag[2], struct bam_aux *aux);
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef ROCKSORT_BAM_CONTENT_SUM_H
 #define ROCKSORT_BAM_CONTENT_SUM_H
 
-#include "bam/bam_record.h"
+#include "bam/bam_fields.h"
 
 #include <stdbool.h>
 

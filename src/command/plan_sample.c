@@ -1,6 +1,7 @@
 /* plan_sample.c -- see plan_sample.h. */
 #include "command/plan_sample.h"
 
+#include "bam/bam_long.h"
 #include "bam/bgzf_block.h"
 #include "input/bam_reader.h"
 #include "pipeline/batch.h"

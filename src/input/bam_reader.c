@@ -13,7 +13,10 @@
  */
 #include "input/bam_reader.h"
 
-#include "bam/bam_record.h"
+#include "bam/bam_check.h"
+#include "bam/bam_convert.h"
+#include "bam/bam_fields.h"
+#include "bam/bam_long.h"
 #include "bam/header_text.h"
 #include "pipeline/input_damage.h"
 #include "util/diag.h"

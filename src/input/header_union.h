@@ -31,7 +31,7 @@
 #ifndef ROCKSORT_INPUT_HEADER_UNION_H
 #define ROCKSORT_INPUT_HEADER_UNION_H
 
-#include "bam/bam_record.h"
+#include "bam/bam_fields.h"
 
 #include <stdbool.h>
 

@@ -9,7 +9,7 @@
 #ifndef ROCKSORT_INPUT_ID_RENAMES_H
 #define ROCKSORT_INPUT_ID_RENAMES_H
 
-#include "bam/bam_record.h"
+#include "bam/bam_fields.h"
 #include "bam/header_text.h"
 
 enum id_kind { ID_GROUP, ID_PROGRAM, N_ID_KINDS };      /* @RG and RG:Z; @PG and PG:Z */

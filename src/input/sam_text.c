@@ -2,7 +2,8 @@
 #define _GNU_SOURCE             /* memrchr */
 #include "input/sam_text.h"
 
-#include "bam/bam_record.h"
+#include "bam/bam_convert.h"
+#include "bam/bam_fields.h"
 #include "input/sam_line.h"
 #include "util/grow.h"
 

@@ -16,7 +16,7 @@
 #ifndef ROCKSORT_ORDER_BAM_KEY_TAG_H
 #define ROCKSORT_ORDER_BAM_KEY_TAG_H
 
-#include "bam/bam_record.h"
+#include "bam/bam_fields.h"
 
 enum { KEY_TAG_EXTRA_BYTES = 10 };      /* the encoding has at most so many more than the value */
 

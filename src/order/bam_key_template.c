@@ -28,6 +28,7 @@
 #include "order/bam_key_template.h"
 
 #include "bam/bam_aux.h"
+#include "bam/bam_long.h"
 #include "util/byte_order.h"
 
 #include <stdbool.h>

@@ -20,7 +20,7 @@
 #ifndef ROCKSORT_ORDER_BAM_KEY_TEMPLATE_H
 #define ROCKSORT_ORDER_BAM_KEY_TEMPLATE_H
 
-#include "bam/bam_record.h"
+#include "bam/bam_fields.h"
 
 struct bam_key_template;
 

@@ -15,6 +15,7 @@
  */
 #include "bam_sort_key.h"
 
+#include "bam/bam_long.h"
 #include "order/bam_key_tag.h"
 #include "util/byte_order.h"
 

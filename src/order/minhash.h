@@ -27,7 +27,7 @@
 #ifndef ROCKSORT_ORDER_MINHASH_H
 #define ROCKSORT_ORDER_MINHASH_H
 
-#include "bam/bam_record.h"
+#include "bam/bam_fields.h"
 #include "order/minhash_index.h"
 
 enum {

@@ -9,6 +9,7 @@
 #include "order/order_check.h"
 
 #include "bam/bam_aux.h"
+#include "bam/bam_long.h"
 #include "util/grow.h"
 
 #include <htslib/kstring.h>

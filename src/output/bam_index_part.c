@@ -13,6 +13,7 @@
  */
 #include "output/bam_index_part.h"
 
+#include "bam/bam_long.h"
 #include "util/diag.h"
 #include "util/grow.h"
 

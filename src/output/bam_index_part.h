@@ -18,7 +18,7 @@
  * given are looked at for its place only.
  *
  * A record's reference length is that of its CIGAR; that of a CIGAR kept in the CG tag stands as N
- * in the two operations that hold its place (bam_record.c), and is believed. As in htslib, a read
+ * in the two operations that hold its place (bam_long.h), and is believed. As in htslib, a read
  * that is unmapped or whose CIGAR consumes no reference has length 1, and position -1 counts as 0.
  *
  * Threads: a part has one owner at a time. Errors: -1 without memory, or after a message where the
@@ -27,7 +27,7 @@
 #ifndef ROCKSORT_OUTPUT_BAM_INDEX_PART_H
 #define ROCKSORT_OUTPUT_BAM_INDEX_PART_H
 
-#include "bam/bam_record.h"
+#include "bam/bam_fields.h"
 
 #include <stddef.h>
 #include <stdint.h>

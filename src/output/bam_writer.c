@@ -10,7 +10,8 @@
 #define _GNU_SOURCE             /* sync_file_range */
 #include "output/bam_writer.h"
 
-#include "bam/bam_record.h"
+#include "bam/bam_convert.h"
+#include "bam/bam_fields.h"
 #include "bam/bgzf_block.h"
 #include "machine/disk_space.h"
 #include "output/cram_pump.h"

@@ -6,6 +6,9 @@
  */
 #include "pipeline/batch.h"
 
+#include "bam/bam_check.h"
+#include "bam/bam_long.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 

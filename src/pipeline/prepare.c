@@ -1,7 +1,7 @@
 /* prepare.c -- see prepare.h. */
 #include "pipeline/prepare.h"
 
-#include "bam/bam_record.h"
+#include "bam/bam_long.h"
 #include "order/minhash_index.h"
 #include "util/diag.h"
 

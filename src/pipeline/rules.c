@@ -1,7 +1,7 @@
 /* rules.c -- see rules.h. */
 #include "pipeline/rules.h"
 
-#include "bam/bam_record.h"
+#include "bam/bam_long.h"
 #include "bam/header_text.h"
 #include "order/bam_key_template.h"
 #include "order/minhash_index.h"

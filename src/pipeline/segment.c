@@ -8,7 +8,7 @@
  */
 #include "pipeline/segment.h"
 
-#include "bam/bam_record.h"
+#include "bam/bam_convert.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"

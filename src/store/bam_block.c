@@ -1,6 +1,7 @@
 /* bam_block.c -- see bam_block.h for the format. */
 #include "store/bam_block.h"
 
+#include "bam/bam_check.h"
 #include "order/merge.h"
 
 static const uint8_t magic[4] = {'R', 'S', 'B', 2};

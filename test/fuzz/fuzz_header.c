@@ -10,6 +10,7 @@
 #include "fuzz_record.h"
 
 #include "bam/bam_aux.h"
+#include "bam/bam_check.h"
 #include "bam/header_text.h"
 #include "bam_sort_key.h"
 #include "input/header_union.h"

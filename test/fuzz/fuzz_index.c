@@ -7,6 +7,9 @@
 #include "fuzz_record.h"
 
 #include "bam_sort_key.h"
+#include "bam/bam_check.h"
+#include "bam/bam_convert.h"
+#include "bam/bam_long.h"
 #include "output/bam_index.h"
 
 #include <htslib/bgzf.h>

@@ -10,6 +10,9 @@
 #include "fuzz_record.h"
 
 #include "bam/bam_aux.h"
+#include "bam/bam_check.h"
+#include "bam/bam_convert.h"
+#include "bam/bam_long.h"
 #include "order/bam_key_tag.h"
 #include "order/entry_sort.h"
 

@@ -8,6 +8,8 @@
  */
 #include "fuzz_record.h"
 
+#include "bam/bam_check.h"
+#include "bam/bam_long.h"
 #include "order/merge.h"
 #include "pipeline/batch.h"
 

@@ -9,7 +9,9 @@
 #include "fuzz_file.h"
 #include "fuzz_record.h"
 
-#include "bam/bam_record.h"
+#include "bam/bam_check.h"
+#include "bam/bam_fields.h"
+#include "bam/bam_long.h"
 #include "input/bam_reader.h"
 
 enum { MAX_STREAM = 1 << 20 };

@@ -7,7 +7,10 @@
  */
 #include "fuzz_input.h"
 
-#include "bam/bam_record.h"
+#include "bam/bam_check.h"
+#include "bam/bam_convert.h"
+#include "bam/bam_fields.h"
+#include "bam/bam_long.h"
 #include "input/sam_text.h"
 
 #include <errno.h>

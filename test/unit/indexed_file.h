@@ -8,8 +8,9 @@
 #include "random_records.h"
 #include "test_place.h"
 
-#include "output/bam_index.h"
+#include "bam/bam_convert.h"
 #include "bam/bgzf_block.h"
+#include "output/bam_index.h"
 
 #include <fcntl.h>
 #include <htslib/kstring.h>

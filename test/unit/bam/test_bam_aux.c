@@ -7,6 +7,7 @@
 #include "random_records.h"
 
 #include "bam/bam_aux.h"
+#include "bam/bam_convert.h"
 
 enum { MAX_TAGS_BYTES = 600, MAX_VALUE = 40 };
 

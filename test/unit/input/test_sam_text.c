@@ -8,7 +8,8 @@
  */
 #include "random_records.h"
 
-#include "bam/bam_record.h"
+#include "bam/bam_convert.h"
+#include "bam/bam_fields.h"
 #include "input/sam_text.h"
 
 #include <errno.h>

@@ -8,6 +8,7 @@
 #include "random_records.h"
 
 #include "bam_sort_key.h"
+#include "bam/bam_check.h"
 #include "order/minhash.h"
 
 #include <unistd.h>

@@ -7,7 +7,10 @@
  */
 #include "random_records.h"
 
-#include "bam/bam_record.h"
+#include "bam/bam_check.h"
+#include "bam/bam_convert.h"
+#include "bam/bam_fields.h"
+#include "bam/bam_long.h"
 
 #include <htslib/bgzf.h>
 #include <unistd.h>

@@ -1,0 +1,175 @@
+/* bam_convert.c -- see bam_convert.h. */
+#include "bam/bam_convert.h"
+
+#include "bam/bam_long.h"
+#include "util/byte_order.h"
+#include "util/xalloc.h"
+
+enum {
+    MAX_FIELD_OPS = 0xffff,             /* operations that the CIGAR field can count */
+    PLACEHOLDER_OPS = 2,
+    MAX_OP_LENGTH = (1 << 28) - 1,      /* 28 bits of an operation are its length */
+};
+
+/* ---- to raw form ---- */
+
+/* The size of the record's data without the NULs that bam1_t has after the read name. */
+static size_t unpadded_data_bytes(const bam1_t *b)
+{
+    return (size_t)b->l_data - b->core.l_extranul;
+}
+
+size_t bam_record_packed_bytes(const bam1_t *b)
+{
+    const bam1_core_t *c = &b->core;
+    if (c->pos > INT32_MAX || c->mpos > INT32_MAX || c->isize > INT32_MAX || c->isize < INT32_MIN)
+        return 0;
+    size_t size = BAM_RECORD_FIXED_BYTES + unpadded_data_bytes(b);
+    if (c->n_cigar > MAX_FIELD_OPS) {
+        if (bam_cigar2rlen((int)c->n_cigar, bam_get_cigar(b)) > MAX_OP_LENGTH) return 0;
+        size += PLACEHOLDER_OPS * sizeof(uint32_t) + BAM_CG_TAG_BYTES;
+    }
+    return size <= INT32_MAX ? size : 0;
+}
+
+static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t n_bytes)
+{
+    memcpy(to, bytes, n_bytes);
+    return to + n_bytes;
+}
+
+/* Writes what follows the read name: the placeholder, sequence to tags, the CIGAR in a CG tag. */
+static void put_long_cigar(const bam1_t *b, uint8_t *to)
+{
+    const bam1_core_t *c = &b->core;
+    hts_pos_t ref_bases = bam_cigar2rlen((int)c->n_cigar, bam_get_cigar(b));
+    const uint8_t *rest = bam_get_seq(b);
+    to = put_u32(to, (uint32_t)c->l_qseq << BAM_CIGAR_SHIFT | BAM_CSOFT_CLIP);
+    to = put_u32(to, (uint32_t)ref_bases << BAM_CIGAR_SHIFT | BAM_CREF_SKIP);
+    to = put_bytes(to, rest, (size_t)(b->data + b->l_data - rest));
+    to = put_bytes(to, "CGBI", 4);
+    to = put_u32(to, c->n_cigar);
+    (void)put_bytes(to, bam_get_cigar(b), (size_t)c->n_cigar * sizeof(uint32_t));
+}
+
+void bam_record_pack(const bam1_t *b, uint8_t *out)
+{
+    const bam1_core_t *c = &b->core;
+    size_t name_bytes = (size_t)(c->l_qname - c->l_extranul);
+    bool is_long = c->n_cigar > MAX_FIELD_OPS;
+    uint8_t *to = put_u32(out, bam_record_packed_bytes(b) - 4);
+    to = put_u32(to, (uint32_t)c->tid);
+    to = put_u32(to, (uint32_t)c->pos);
+    to = put_u32(to, (uint32_t)c->bin << 16 | (uint32_t)c->qual << 8 | (uint32_t)name_bytes);
+    to = put_u32(to, (uint32_t)c->flag << 16 | (is_long ? PLACEHOLDER_OPS : c->n_cigar));
+    to = put_u32(to, (uint32_t)c->l_qseq);
+    to = put_u32(to, (uint32_t)c->mtid);
+    to = put_u32(to, (uint32_t)c->mpos);
+    to = put_u32(to, (uint32_t)c->isize);
+    to = put_bytes(to, b->data, name_bytes);
+    if (is_long)
+        put_long_cigar(b, to);
+    else
+        (void)put_bytes(to, b->data + c->l_qname, (size_t)b->l_data - c->l_qname);
+}
+
+/* ---- to raw form, with long coordinates ---- */
+
+static int64_t clamp_to_32(int64_t value)
+{
+    return value > INT32_MAX || value < INT32_MIN ? INT32_MAX : value;
+}
+
+/* b with INT32_MAX in place of what does not fit; borrows the data of b. */
+static bam1_t shorten(const bam1_t *b)
+{
+    bam1_t shorter = *b;
+    shorter.core.pos = clamp_to_32(b->core.pos);
+    shorter.core.mpos = clamp_to_32(b->core.mpos);
+    shorter.core.isize = clamp_to_32(b->core.isize);
+    return shorter;
+}
+
+size_t bam_record_long_bytes(const bam1_t *b)
+{
+    const bam1_core_t *c = &b->core;
+    bam1_t shorter = shorten(b);
+    const bam1_core_t *s = &shorter.core;
+    if (c->pos == s->pos && c->mpos == s->mpos && c->isize == s->isize) return 0;
+    size_t n = bam_record_packed_bytes(&shorter);
+    return n > 0 && n <= INT32_MAX - BAM_LONG_TAG_BYTES ? n + BAM_LONG_TAG_BYTES : 0;
+}
+
+void bam_record_pack_long(const bam1_t *b, uint8_t *out)
+{
+    bam1_t shorter = shorten(b);
+    size_t n = bam_record_packed_bytes(&shorter);
+    bam_record_pack(&shorter, out);
+    (void)put_u32(out, n + BAM_LONG_TAG_BYTES - 4);
+    (void)bam_long_tag_put(out + n, b->core.pos, b->core.mpos, b->core.isize);
+}
+
+/* ---- from raw form ---- */
+
+static void reserve_data(bam1_t *b, size_t n_bytes)
+{
+    if (b->m_data >= n_bytes) return;
+    size_t room = n_bytes + n_bytes / 4 + 64;
+    b->data = xrealloc(b->data, room);
+    b->m_data = (uint32_t)room;
+}
+
+/* The fixed fields but for the bin, the lengths of name and CIGAR, and the padding. */
+static void unpack_fixed(const uint8_t *rec, bam1_core_t *c)
+{
+    c->tid = bam_record_tid(rec);
+    c->pos = bam_record_true_pos(rec);
+    c->qual = rec[13];
+    c->flag = (uint16_t)bam_record_flag(rec);
+    c->l_qseq = bam_record_n_bases(rec);
+    c->mtid = bam_record_mate_tid(rec);
+    c->mpos = bam_record_true_mate_pos(rec);
+    c->isize = bam_record_true_template_length(rec);
+}
+
+int bam_record_unpack(const uint8_t *rec, bam1_t *b)
+{
+    bam1_core_t *c = &b->core;
+    size_t name_bytes = bam_record_name_bytes(rec), padding = (4 - name_bytes % 4) % 4;
+    const uint8_t *seq = bam_record_seq(rec), *end = bam_record_end(rec);
+    if (bam_record_is_long(rec)) end -= BAM_LONG_TAG_BYTES;
+
+    /* A CG tag that holds the CIGAR, from tag_start to tag_end, is left out of the tags. */
+    const uint8_t *tag_start = end, *tag_end = end;
+    struct bam_cigar cigar = bam_record_cigar(rec, NULL);
+    struct bam_aux cg;
+    if (bam_record_has_placeholder(rec) && bam_aux_find(rec, "CG", &cg) > 0) {
+        cigar = bam_record_cigar(rec, &cg);
+        if (cigar.ops != bam_record_ops(rec)) {
+            tag_start = cg.start;
+            tag_end = cg.value + cg.value_bytes;
+        }
+    }
+
+    size_t cigar_bytes = 4 * cigar.n_ops;
+    size_t before_bytes = (size_t)(tag_start - seq), after_bytes = (size_t)(end - tag_end);
+    size_t data_bytes = name_bytes + padding + cigar_bytes + before_bytes + after_bytes;
+    reserve_data(b, data_bytes);
+    uint8_t *to = put_bytes(b->data, bam_record_name(rec), name_bytes);
+    memset(to, 0, padding);
+    to = put_bytes(to + padding, cigar.ops, cigar_bytes);
+    to = put_bytes(to, seq, before_bytes);
+    (void)put_bytes(to, tag_end, after_bytes);
+    b->l_data = (int)data_bytes;
+    unpack_fixed(rec, c);
+    c->l_qname = (uint16_t)(name_bytes + padding);
+    c->l_extranul = (uint8_t)padding;
+    c->n_cigar = (uint32_t)cigar.n_ops;
+    c->bin = (uint16_t)bam_record_u16(rec + BAM_BIN_AT);
+    if (c->n_cigar > 0) {       /* htslib does not trust a file's bin either */
+        hts_pos_t ref_bases = bam_cigar2rlen((int)c->n_cigar, bam_get_cigar(b));
+        if (c->flag & BAM_FUNMAP || ref_bases == 0) ref_bases = 1;
+        c->bin = (uint16_t)hts_reg2bin(c->pos, c->pos + ref_bases, 14, 5);
+    }
+    return 0;
+}

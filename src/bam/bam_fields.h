@@ -1,0 +1,172 @@
+/*
+ * bam_fields.h -- the fields of alignment records in their raw, uncompressed BAM form.
+ *
+ * Throughout rocksort a record is a pointer to its bytes as a BAM file holds them (SAM
+ * specification, section 4.2): a little-endian 32-bit block_size, then block_size bytes: 32 bytes
+ * of fixed fields, the NUL-terminated read name, CIGAR, sequence, qualities, tags. From BAM to BAM
+ * no record is ever unpacked; htslib's bam1_t appears only where htslib parses or prints SAM and
+ * CRAM.
+ *
+ * Order of calls: bam_walk_next or the reader of a file first makes sure that a record is whole,
+ * then bam_record_check (bam_check.h) makes sure that its fields agree with its size. Only then may
+ * the functions that look behind the fixed fields be called.
+ *
+ * All functions are pure and may be called from any thread. Pointers need no alignment.
+ */
+#ifndef ROCKSORT_BAM_BAM_FIELDS_H
+#define ROCKSORT_BAM_BAM_FIELDS_H
+
+#include <htslib/sam.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    BAM_RECORD_FIXED_BYTES = 36,   /* block_size itself and the fixed fields */
+    BAM_RECORD_MIN_BYTES = 37,     /* ... and an empty read name with its NUL */
+};
+
+/* Where fields that are overwritten in place stand in a record. */
+enum {
+    BAM_POS_AT = 8,
+    BAM_BIN_AT = 14,
+    BAM_FLAG_AT = 18,
+    BAM_MATE_POS_AT = 28,
+    BAM_TEMPLATE_LENGTH_AT = 32,
+};
+
+static inline uint32_t bam_record_u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static inline uint32_t bam_record_u16(const uint8_t *at)
+{
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8;
+}
+
+/* ---- fixed fields ---- */
+
+/* Size of the whole record in bytes, block_size field included. */
+static inline size_t bam_record_bytes(const uint8_t *rec)
+{
+    return (size_t)bam_record_u32(rec) + 4;
+}
+
+static inline int32_t bam_record_tid(const uint8_t *rec)
+{
+    return (int32_t)bam_record_u32(rec + 4);
+}
+
+static inline int32_t bam_record_pos(const uint8_t *rec)
+{
+    return (int32_t)bam_record_u32(rec + BAM_POS_AT);
+}
+
+/* Length of the read name, its NUL included. */
+static inline size_t bam_record_name_bytes(const uint8_t *rec)
+{
+    return rec[12];
+}
+
+/* Number of operations in the CIGAR field. */
+static inline size_t bam_record_n_ops(const uint8_t *rec)
+{
+    return bam_record_u16(rec + 16);
+}
+
+static inline uint32_t bam_record_flag(const uint8_t *rec)
+{
+    return bam_record_u16(rec + BAM_FLAG_AT);
+}
+
+/* Number of bases in the sequence. Negative only before bam_record_check. */
+static inline int32_t bam_record_n_bases(const uint8_t *rec)
+{
+    return (int32_t)bam_record_u32(rec + 20);
+}
+
+static inline int32_t bam_record_mate_tid(const uint8_t *rec)
+{
+    return (int32_t)bam_record_u32(rec + 24);
+}
+
+static inline int32_t bam_record_mate_pos(const uint8_t *rec)
+{
+    return (int32_t)bam_record_u32(rec + BAM_MATE_POS_AT);
+}
+
+static inline int32_t bam_record_template_length(const uint8_t *rec)
+{
+    return (int32_t)bam_record_u32(rec + BAM_TEMPLATE_LENGTH_AT);
+}
+
+/* ---- fields of variable length ---- */
+
+static inline const uint8_t *bam_record_name(const uint8_t *rec)
+{
+    return rec + BAM_RECORD_FIXED_BYTES;
+}
+
+/* The CIGAR field, 4 bytes an operation. bam_long.h has the case that the CIGAR is elsewhere. */
+static inline const uint8_t *bam_record_ops(const uint8_t *rec)
+{
+    return bam_record_name(rec) + bam_record_name_bytes(rec);
+}
+
+/* The sequence, two bases a byte. */
+static inline const uint8_t *bam_record_seq(const uint8_t *rec)
+{
+    return bam_record_ops(rec) + 4 * bam_record_n_ops(rec);
+}
+
+/* The qualities, one byte a base. */
+static inline const uint8_t *bam_record_quals(const uint8_t *rec)
+{
+    return bam_record_seq(rec) + ((size_t)bam_record_n_bases(rec) + 1) / 2;
+}
+
+/* The tags (bam_aux.h), which take the rest of the record. */
+static inline const uint8_t *bam_record_tags(const uint8_t *rec)
+{
+    return bam_record_quals(rec) + (size_t)bam_record_n_bases(rec);
+}
+
+/* The first byte after the record. */
+static inline const uint8_t *bam_record_end(const uint8_t *rec)
+{
+    return rec + bam_record_bytes(rec);
+}
+
+/* ---- records one after another in memory ---- */
+
+/*
+ * Goes through records that nobody has checked, in a stretch of memory that may end within a
+ * record:
+ *
+ *     struct bam_walk walk = {from, end};
+ *     while ((rec = bam_walk_next(&walk)) != NULL) ...     each whole record
+ *
+ * Then walk.at is the end of the last whole record, and walk.claimed_bytes is the size that the
+ * record at walk.at claims to have, or 0 if not even its size is there.
+ */
+struct bam_walk {
+    const uint8_t *at, *end;
+    size_t claimed_bytes;
+    bool is_damaged;            /* no record has the size that the one at walk.at claims */
+};
+
+static inline const uint8_t *bam_walk_next(struct bam_walk *walk)
+{
+    const uint8_t *rec = walk->at;
+    size_t n_left = (size_t)(walk->end - rec);
+    walk->claimed_bytes = n_left >= 4 ? bam_record_bytes(rec) : 0;
+    if (n_left < 4) return NULL;
+    walk->is_damaged = walk->claimed_bytes < BAM_RECORD_FIXED_BYTES ||
+                       walk->claimed_bytes > INT32_MAX;
+    if (walk->is_damaged || walk->claimed_bytes > n_left) return NULL;
+    walk->at += walk->claimed_bytes;
+    return rec;
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* bam_long.c -- see bam_long.h. */
+#include "bam/bam_long.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "rocksort moves BAM integers as they are in memory: it needs a little-endian machine"
+#endif
+
+/* ---- long CIGARs ---- */
+
+struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg)
+{
+    struct bam_cigar field = {bam_record_ops(rec), bam_record_n_ops(rec)};
+    if (!cg || cg->type != 'B' || (cg->value[0] != 'I' && cg->value[0] != 'i')) return field;
+    /* As in htslib: a CIGAR in a tag has no fewer operations than its placeholder, and fewer than
+       2^29. */
+    uint32_t n_ops = bam_record_u32(cg->value + 1);
+    if (n_ops < field.n_ops || n_ops >= 1u << 29 || !bam_record_has_placeholder(rec)) return field;
+    return (struct bam_cigar){cg->value + 5, n_ops};
+}
+
+/* ---- long coordinates ---- */
+
+/* Sound files have letters and digits in the names of tags. Six 32-bit numbers follow. */
+static const uint8_t tag_start[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
+
+enum { LONG_POS, LONG_MATE_POS, LONG_TEMPLATE_LENGTH };     /* the values in the tag */
+
+uint8_t *bam_long_tag_put(uint8_t *out, int64_t pos, int64_t mate_pos, int64_t template_length)
+{
+    const int64_t values[3] = {pos, mate_pos, template_length};
+    memcpy(out, tag_start, sizeof tag_start);
+    memcpy(out + sizeof tag_start, values, sizeof values);
+    return out + BAM_LONG_TAG_BYTES;
+}
+
+/* The values in the long tag, or NULL if the record has none. */
+static const uint8_t *find_values(const uint8_t *rec)
+{
+    size_t n = bam_record_bytes(rec);
+    if (n < BAM_RECORD_MIN_BYTES + BAM_LONG_TAG_BYTES) return NULL;
+    const uint8_t *tag = rec + n - BAM_LONG_TAG_BYTES;
+    if (memcmp(tag, tag_start, sizeof tag_start) != 0) return NULL;
+    /* The same bytes may be qualities, or the value of another tag. */
+    const uint8_t *at = bam_record_tags(rec);
+    struct bam_aux aux;
+    while (at < tag)
+        if (bam_aux_next(rec, &at, &aux) <= 0) return NULL;
+    return at == tag ? tag + sizeof tag_start : NULL;
+}
+
+static int64_t value_at(const uint8_t *values, int which)
+{
+    int64_t value;
+    memcpy(&value, values + 8 * which, sizeof value);
+    return value;
+}
+
+bool bam_record_is_long(const uint8_t *rec)
+{
+    return find_values(rec) != NULL;
+}
+
+/* SAM has positions of 62 bits, so that adding the lengths of CIGARs does not overflow. */
+static bool is_sound_pos(int64_t pos)
+{
+    return pos >= -1 && pos < INT64_C(1) << 62;
+}
+
+bool bam_record_long_is_sound(const uint8_t *rec)
+{
+    const uint8_t *values = find_values(rec);
+    return !values || (is_sound_pos(value_at(values, LONG_POS)) &&
+                       is_sound_pos(value_at(values, LONG_MATE_POS)));
+}
+
+/* The value of a 32-bit field, or of the long tag if the field refers to it. */
+static int64_t true_value(const uint8_t *rec, int32_t field, int which)
+{
+    const uint8_t *values = field == INT32_MAX ? find_values(rec) : NULL;
+    return values ? value_at(values, which) : field;
+}
+
+int64_t bam_record_true_pos(const uint8_t *rec)
+{
+    return true_value(rec, bam_record_pos(rec), LONG_POS);
+}
+
+int64_t bam_record_true_mate_pos(const uint8_t *rec)
+{
+    return true_value(rec, bam_record_mate_pos(rec), LONG_MATE_POS);
+}
+
+int64_t bam_record_true_template_length(const uint8_t *rec)
+{
+    return true_value(rec, bam_record_template_length(rec), LONG_TEMPLATE_LENGTH);
+}
+
+int32_t bam_header_long_reference(const sam_hdr_t *header)
+{
+    int n_refs = sam_hdr_nref(header);
+    for (int i = 0; i < n_refs; i++)
+        if (sam_hdr_tid2len(header, i) > INT32_MAX) return i;
+    return -1;
+}
