@@ -17,6 +17,9 @@
    */
 static const uint8_t header_start[16] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2, 0};
 
+const uint8_t bgzf_end_block[BGZF_END_BYTES] = {31, 139, 8,  4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C',
+                                               2,  0,   27, 0, 3, 0, 0, 0, 0, 0,   0, 0, 0,   0};
+
 static uint32_t get_u16(const uint8_t *at)
 {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8;

@@ -35,6 +35,10 @@ void bgzf_coder_release(struct bgzf_coder *coder);
  */
 size_t bgzf_block_bytes(const uint8_t header[BGZF_HEADER_BYTES]);
 
+/* The empty block that marks the end of a complete file (SAM specification, section 4.1.2). */
+enum { BGZF_END_BYTES = 28 };
+extern const uint8_t bgzf_end_block[BGZF_END_BYTES];
+
 /* Uncompressed size as a whole block's footer says. */
 uint32_t bgzf_block_raw_bytes(const uint8_t *block, size_t block_bytes);
 

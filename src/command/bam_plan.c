@@ -352,18 +352,6 @@ static void print_warnings(const struct planner *pl)
                    size_text((double)pl->output.free_bytes, have), pl->output.path);
 }
 
-static const char *order_text(enum sort_order order)
-{
-    switch (order) {
-    case SORT_NAME_NATURAL: return "read name, numbers by value";
-    case SORT_NAME_LEXICAL: return "read name, character by character";
-    case SORT_TEMPLATE: return "both ends of the template";
-    case SORT_MINHASH: return "coordinate, reads without one by minimiser";
-    case SORT_SHUFFLE: return "random";
-    default: return "coordinate";
-    }
-}
-
 static void print_plan(const struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
@@ -371,9 +359,9 @@ static void print_plan(const struct planner *pl)
     char size[32];
     print_input(pl);
     if (s->rules.order == SORT_TAG)
-        print_line("order", "tag %.2s, then %s", s->rules.tag, order_text(s->rules.below));
+        print_line("order", "tag %.2s, then %s", s->rules.tag, sort_order_text(s->rules.below));
     else
-        print_line("order", "%s", order_text(s->rules.order));
+        print_line("order", "%s", sort_order_text(s->rules.order));
     print_resources(pl);
     if (!pl->has_estimate) print_line("assumed", "1 GiB of records, for what follows");
     if (plan->in_memory)

@@ -138,21 +138,6 @@ static void write_machine(struct json_writer *json)
     json_end_object(json);
 }
 
-static const char *order_name(enum sort_order order)
-{
-    switch (order) {
-    case SORT_COORDINATE:
-    case SORT_COORDINATE_LONG: return "coordinate";
-    case SORT_NAME_NATURAL: return "queryname:natural";
-    case SORT_NAME_LEXICAL: return "queryname:lexicographical";
-    case SORT_TAG: return "tag";
-    case SORT_TEMPLATE: return "template-coordinate";
-    case SORT_MINHASH: return "minhash";
-    case SORT_SHUFFLE: return "shuffle";
-    }
-    return NULL;
-}
-
 static const char *format_name(const struct sort_settings *s)
 {
     if (s->sum_only) return NULL;
@@ -179,9 +164,9 @@ static void write_options(struct json_writer *json, const struct sort_settings *
     bool by_tag = rules->order == SORT_TAG && !s->sum_only;
     char tag[3] = {rules->tag[0], rules->tag[1], '\0'};
     json_begin_object(json, "options");
-    json_string(json, "order", s->sum_only ? NULL : order_name(rules->order));
+    json_string(json, "order", s->sum_only ? NULL : sort_order_name(rules->order));
     json_string(json, "tag", by_tag ? tag : NULL);
-    json_string(json, "order_below_tag", by_tag ? order_name(rules->below) : NULL);
+    json_string(json, "order_below_tag", by_tag ? sort_order_name(rules->below) : NULL);
     json_unsigned(json, "threads", s->n_threads);
     json_unsigned(json, "memory_bytes", s->memory_bytes);
     json_string(json, "output_format", format_name(s));

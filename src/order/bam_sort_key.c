@@ -1,17 +1,18 @@
 /*
  * bam_sort_key.c -- see bam_sort_key.h.
  *
- * A name key is the encoded name, a NUL, and the name-flag key as two bytes. Names hold no NUL, so
- * that the NUL ends a name before any longer one and makes the keys prefix-free.
+ * A name key is the encoded name, a NUL, and two bytes made of the flags. Names hold no NUL, so the
+ * NUL sorts a name before any longer name that begins with it, and makes the keys prefix-free.
  *
- * The natural order compares a maximal run of digits by value with leading zeros ignored. Such a
- * run is written as the byte '0', the number of its significant digits (0 for zero) as one byte,
- * and those digits: more digits are a greater value, and as many digits compare as text. Against
- * any other byte the '0' decides, which lies with the other digits between '/' and ':'. Where zeros
- * count, as in samtools 1.16, 255 less their number stands behind the digits: of two equal values
- * the one with more zeros comes first, whatever follows.
+ * The natural order compares a run of digits by its value and ignores leading zeros. Each such run
+ * is written as the byte '0', the number of its significant digits (0 for zero) as one byte, and
+ * those digits. A number with more digits is greater; numbers with equally many digits compare as
+ * text. The byte '0' compares with a byte that is no digit as the digits themselves would: all
+ * digits lie between '/' and ':'. Where leading zeros count, as in samtools 1.16, a byte of 255 less
+ * their number follows the digits: of two equal values the one with more zeros comes first,
+ * whatever follows.
  *
- * Keys that combine two orders, as those of -t, are the keys of both, one behind the other.
+ * The key of -t is the encoded value of the tag, then the key of the second order.
  */
 #include "bam_sort_key.h"
 
@@ -21,20 +22,59 @@
 
 #include <stdio.h>
 
+/* By enum sort_order. */
+static const struct {
+    const char *name, *text, *word;
+} orders[] = {
+    [SORT_COORDINATE] = {"coordinate", "coordinate", "coordinate"},
+    [SORT_NAME_NATURAL] = {"queryname:natural", "read name, numbers by value", "natural"},
+    [SORT_NAME_LEXICAL] = {"queryname:lexicographical", "read name, character by character",
+                           "lexical"},
+    [SORT_TAG] = {"tag", "tag", "tag"},
+    [SORT_TEMPLATE] = {"template-coordinate", "template coordinate", "template"},
+    [SORT_MINHASH] = {"minhash", "coordinate and minimiser", "minhash"},
+    [SORT_COORDINATE_LONG] = {"coordinate", "coordinate", "long"},
+    [SORT_SHUFFLE] = {"shuffle", "random", "shuffle"},
+};
+
+const char *sort_order_name(enum sort_order order)
+{
+    return orders[order].name;
+}
+
+const char *sort_order_text(enum sort_order order)
+{
+    return orders[order].text;
+}
+
+const char *sort_order_word(enum sort_order order)
+{
+    return orders[order].word;
+}
+
+int sort_order_of_word(const char *word)
+{
+    for (size_t i = 0; word && i < sizeof orders / sizeof *orders; i++)
+        if (strcmp(orders[i].word, word) == 0) return (int)i;
+    return -1;
+}
+
 static bool is_digit(uint8_t c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* Neither, READ1, READ2, both; within each primary, supplementary, secondary, secondary and
- * supplementary. */
+/* Orders records of one name: neither READ1 nor READ2, READ1, READ2, both; within each of these
+   primary, supplementary, secondary, both of the latter. */
 static uint32_t name_flag_key(uint32_t flag)
 {
     return (flag & (BAM_FREAD1 | BAM_FREAD2)) << 8 | (flag & BAM_FSECONDARY) << 3 |
            (flag & BAM_FSUPPLEMENTARY) >> 3;
 }
 
-/* Encodes a name in natural order; out may be NULL to learn the size. */
+/* In the functions that encode, out may be NULL: they only return the size then. */
+
+/* Encodes a name in natural order. */
 static size_t encode_natural(const char *name, bool zeros_count, uint8_t *out)
 {
     size_t n = 0;
@@ -50,7 +90,7 @@ static size_t encode_natural(const char *name, bool zeros_count, uint8_t *out)
         while (*at == '0') at++;
         const uint8_t *first = at;
         while (is_digit(*at)) at++;
-        size_t n_digits = (size_t)(at - first);     /* below 255, as read names are */
+        size_t n_digits = (size_t)(at - first);     /* below 255, as names are shorter */
         if (out) {
             out[n] = '0';
             out[n + 1] = (uint8_t)n_digits;
@@ -64,6 +104,7 @@ static size_t encode_natural(const char *name, bool zeros_count, uint8_t *out)
     return n;
 }
 
+/* `order` is one of the two orders by name. */
 static size_t encode_name(const struct sort_rules *rules, enum sort_order order,
                           const uint8_t *rec, uint8_t *out)
 {
@@ -120,7 +161,6 @@ static size_t encode_minhash(const struct sort_rules *rules, const uint8_t *rec,
     return minhash_key_encode(&value, rec, out);
 }
 
-/* out may be NULL to learn the size. */
 static size_t encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out,
                      const char **problem)
 {
@@ -141,7 +181,7 @@ size_t sort_key_bytes(const struct sort_rules *rules, const uint8_t *rec, const 
 
 size_t sort_key_encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
 {
-    const char *problem;        /* sort_key_bytes has reported it */
+    const char *problem;        /* sort_key_bytes would have found it */
     return encode(rules, rec, out, &problem);
 }
 
@@ -171,33 +211,27 @@ static int set_hd_tag(sam_hdr_t *header, const char *tag, const char *value)
 
 int sort_rules_update_header(const struct sort_rules *rules, bool any_placed, sam_hdr_t *header)
 {
-    const char *so = "unsorted", *ss = NULL, *go = NULL;
-    char tag_order[64];
+    const char *so = "unsorted", *go = NULL, *name = sort_order_name(rules->order);
+    char sub_sort[64] = "";
     switch (rules->order) {
     case SORT_COORDINATE:
     case SORT_COORDINATE_LONG: so = "coordinate"; break;
     case SORT_NAME_NATURAL:
-        so = "queryname";
-        ss = "queryname:natural";
-        break;
     case SORT_NAME_LEXICAL:
         so = "queryname";
-        ss = "queryname:lexicographical";
+        (void)snprintf(sub_sort, sizeof sub_sort, "%s", name);
         break;
     case SORT_TAG:
-        (void)snprintf(tag_order, sizeof tag_order, "unsorted:%.2s:%s", rules->tag,
-                       rules->below == SORT_NAME_NATURAL   ? "queryname:natural"
-                       : rules->below == SORT_NAME_LEXICAL ? "queryname:lexicographical"
-                                                           : "coordinate");
-        ss = tag_order;
+        (void)snprintf(sub_sort, sizeof sub_sort, "%s:%.2s:%s", so, rules->tag,
+                       sort_order_name(rules->below));
         break;
     case SORT_TEMPLATE:
-        ss = "unsorted:template-coordinate";
+        (void)snprintf(sub_sort, sizeof sub_sort, "%s:%s", so, name);
         go = "query";
         break;
     case SORT_MINHASH:
         if (any_placed) so = "coordinate";
-        ss = any_placed ? "coordinate:minhash" : "unsorted:minhash";
+        (void)snprintf(sub_sort, sizeof sub_sort, "%s:%s", so, name);
         break;
     case SORT_SHUFFLE: break;
     }
@@ -205,5 +239,6 @@ int sort_rules_update_header(const struct sort_rules *rules, bool any_placed, sa
     if (sam_hdr_update_hd(header, "SO", so) < 0 &&
         sam_hdr_add_line(header, "HD", "VN", "1.6", "SO", so, NULL) < 0)
         return -1;
+    const char *ss = *sub_sort ? sub_sort : NULL;
     return set_hd_tag(header, "GO", go) < 0 || set_hd_tag(header, "SS", ss) < 0 ? -1 : 0;
 }

@@ -1,19 +1,23 @@
 /* order_claim.c -- see order_claim.h. */
 #include "order/order_claim.h"
 
+#include "util/xalloc.h"
+
+#include <htslib/kstring.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Adds an order by its name in messages. */
 static struct order_candidate *add(struct order_claim *claim, enum sort_order order,
-                                   const char *words)
+                                   const char *text)
 {
     struct order_candidate *candidate = &claim->candidates[claim->n_candidates++];
     *candidate = (struct order_candidate){.rules = {.order = order}};
-    (void)snprintf(candidate->words, sizeof candidate->words, "%s", words);
+    (void)snprintf(candidate->words, sizeof candidate->words, "sorted by %s", text);
     return candidate;
 }
 
-/* The same order again, of which less is compared. */
+/* Adds the order that was added last once more, with only a part of its keys compared. */
 static struct order_candidate *add_looser(struct order_claim *claim, enum order_part part,
                                           const char *note)
 {
@@ -26,13 +30,13 @@ static struct order_candidate *add_looser(struct order_claim *claim, enum order_
 
 static void add_coordinate(struct order_claim *claim)
 {
-    (void)add(claim, SORT_COORDINATE, "sorted by coordinate");
+    (void)add(claim, SORT_COORDINATE, sort_order_text(SORT_COORDINATE));
     (void)add_looser(claim, ORDER_PLACES, "reads at one place are not in the order of samtools");
 }
 
 static void add_natural(struct order_claim *claim)
 {
-    (void)add(claim, SORT_NAME_NATURAL, "sorted by read name, numbers by value");
+    (void)add(claim, SORT_NAME_NATURAL, sort_order_text(SORT_NAME_NATURAL));
     (void)add_looser(claim, ORDER_NAMES, "reads of one name are not in the order of samtools 1.20");
     add_looser(claim, ORDER_NAMES, "leading zeros count, as in samtools 1.16")->rules.zeros_count =
         true;
@@ -40,46 +44,39 @@ static void add_natural(struct order_claim *claim)
 
 static void add_lexical(struct order_claim *claim)
 {
-    (void)add(claim, SORT_NAME_LEXICAL, "sorted by read name, character by character");
+    (void)add(claim, SORT_NAME_LEXICAL, sort_order_text(SORT_NAME_LEXICAL));
     (void)add_looser(claim, ORDER_NAMES, "reads of one name are not in the order of samtools");
 }
 
 static void add_tag(struct order_claim *claim, const char *tag, enum sort_order below)
 {
-    const char *rest = below == SORT_COORDINATE     ? "coordinate"
-                       : below == SORT_NAME_NATURAL ? "read name, numbers by value"
-                                                    : "read name, character by character";
-    char words[96];
-    (void)snprintf(words, sizeof words, "sorted by tag %.2s, then by %s", tag, rest);
-    struct sort_rules *rules = &add(claim, SORT_TAG, words)->rules;
+    char text[64];
+    (void)snprintf(text, sizeof text, "tag %.2s, then by %s", tag, sort_order_text(below));
+    struct sort_rules *rules = &add(claim, SORT_TAG, text)->rules;
     rules->below = below;
     memcpy(rules->tag, tag, 2);
 }
 
 static void add_template(struct order_claim *claim)
 {
-    (void)add(claim, SORT_TEMPLATE, "sorted by template coordinate");
+    (void)add(claim, SORT_TEMPLATE, sort_order_text(SORT_TEMPLATE));
 }
 
-/* "TAG:coordinate" and the like behind "unsorted:". */
+/* Adds the order that follows "unsorted:" in SS: "template-coordinate", or "TAG:ORDER". */
 static void add_sub_sort(struct order_claim *claim, const char *sub)
 {
-    if (strcmp(sub, "template-coordinate") == 0) {
+    static const enum sort_order below[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
+    if (strcmp(sub, sort_order_name(SORT_TEMPLATE)) == 0) {
         add_template(claim);
         return;
     }
     if (strlen(sub) < 4 || sub[2] != ':') return;
-    const char *below = sub + 3;
-    if (strcmp(below, "coordinate") == 0)
-        add_tag(claim, sub, SORT_COORDINATE);
-    else if (strcmp(below, "queryname:natural") == 0)
-        add_tag(claim, sub, SORT_NAME_NATURAL);
-    else if (strcmp(below, "queryname:lexicographical") == 0)
-        add_tag(claim, sub, SORT_NAME_LEXICAL);
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++)
+        if (strcmp(sub + 3, sort_order_name(below[i])) == 0) add_tag(claim, sub, below[i]);
 }
 
-/* What follows "order:" in the value of SS; "" if it is missing or belongs to another order, as the
-   specification says that it is to be ignored then. */
+/* What follows "ORDER:" in the value of SS. "" if it is missing or belongs to another order: the
+   specification says to ignore it then. */
 static const char *sub_sort_of(const char *order, const char *sub_sort)
 {
     size_t n = strlen(order);
@@ -87,13 +84,15 @@ static const char *sub_sort_of(const char *order, const char *sub_sort)
     return fits ? sub_sort + n + 1 : "";
 }
 
+/* Adds what SO:order and SS:sub_sort, "" where one is missing, may mean. */
 static void find_candidates(const char *order, const char *sub_sort, struct order_claim *claim)
 {
     const char *sub = sub_sort_of(order, sub_sort);
     if (strcmp(order, "coordinate") == 0) {
         add_coordinate(claim);
         if (!*sub) return;
-        /* Reads of one place are in another order, such as by minimiser; SS does not tell -K. */
+        /* Reads at one place are in some other order, such as by minimiser: SS does not say with
+           which -K. */
         claim->candidates[0] = claim->candidates[1];
         claim->candidates[0].note = NULL;
         claim->n_candidates = 1;
@@ -103,7 +102,7 @@ static void find_candidates(const char *order, const char *sub_sort, struct orde
         if (natural || !lexical) add_natural(claim);
         if (lexical || !natural) add_lexical(claim);
     } else {
-        /* Some programs leave SO away, or say unknown, with an SS of unsorted. */
+        /* Some programs write no SO, or SO:unknown, with an SS that begins with "unsorted:". */
         add_sub_sort(claim, sub_sort_of("unsorted", sub_sort));
     }
 }
@@ -111,15 +110,9 @@ static void find_candidates(const char *order, const char *sub_sort, struct orde
 /* Reads a tag of the @HD line into value; "" if there is none. */
 static void read_tag(sam_hdr_t *header, const char *tag, kstring_t *value)
 {
-    if (sam_hdr_find_tag_hd(header, tag, value) != 0) {
-        value->l = 0;
-        (void)kputs("", value);
-    }
-}
-
-static const char *text_of(const kstring_t *value)
-{
-    return value->s ? value->s : "";
+    if (sam_hdr_find_tag_hd(header, tag, value) == 0) return;
+    value->l = 0;
+    xalloc_require(kputs("", value) >= 0);
 }
 
 void order_claim_of_header(sam_hdr_t *header, struct order_claim *claim)
@@ -131,13 +124,12 @@ void order_claim_of_header(sam_hdr_t *header, struct order_claim *claim)
     size_t room = sizeof claim->header_says, n = 0;
     for (int i = 0; i < 3; i++) {
         read_tag(header, tags[i], &values[i]);
-        const char *value = text_of(&values[i]);
-        if (!*value || n >= room) continue;
-        int added = snprintf(says + n, room - n, "%s%s:%s", n ? " " : "@HD ", tags[i], value);
+        if (values[i].l == 0 || n >= room) continue;
+        int added = snprintf(says + n, room - n, "%s%s:%s", n ? " " : "@HD ", tags[i], values[i].s);
         n += added > 0 ? (size_t)added : 0;
     }
     if (n == 0) (void)snprintf(says, room, "no SO in @HD");
-    find_candidates(text_of(&values[0]), text_of(&values[1]), claim);
+    find_candidates(values[0].s, values[1].s, claim);
     for (int i = 0; i < 3; i++) ks_free(&values[i]);
 }
 
@@ -152,13 +144,17 @@ void order_claim_of_rules(const struct sort_rules *rules, struct order_claim *cl
     case SORT_TAG: add_tag(claim, rules->tag, rules->below); break;
     case SORT_TEMPLATE: add_template(claim); break;
     case SORT_MINHASH:
-        (void)add(claim, SORT_MINHASH, "sorted by coordinate and minimiser");
-        /* Reads were turned: where in the read its minimiser was found first is not known. */
+        (void)add(claim, SORT_MINHASH, sort_order_text(SORT_MINHASH));
+        /* The sorter may have turned the read. Nobody knows then where in the read it found the
+           minimiser first. */
         if (!rules->minhash.forward_only) claim->candidates[0].part = ORDER_MINIMISERS;
         break;
-    case SORT_SHUFFLE: (void)add(claim, SORT_SHUFFLE, "in this random order"); break;
+    case SORT_SHUFFLE:
+        (void)snprintf(add(claim, SORT_SHUFFLE, "")->words, sizeof claim->candidates->words,
+                       "in this random order");
+        break;
     }
-    /* Whoever names an order means all of it. */
+    /* The stricter one alone. */
     claim->n_candidates = 1;
     claim->candidates[0].rules = *rules;
 }

@@ -489,15 +489,12 @@ static int write_bytes(hFILE *file, const uint8_t *bytes, size_t n)
 
 static int write_file(const struct bam_index *index, const struct output_path *path)
 {
-    /* The empty block that ends a BGZF file (SAM specification, section 4.1.2). */
-    static const uint8_t last_block[28] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2,
-                                           0, 27, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     hFILE *file = output_path_open(path);
     if (!file) return -1;
     int r = write_bytes(file, index->packed, index->packed_bytes);
     if (r == 0) r = write_bytes(file, index->out, index->out_bytes);
     if (r == 0 && index->format == BAM_INDEX_CSI)
-        r = write_bytes(file, last_block, sizeof last_block);
+        r = write_bytes(file, bgzf_end_block, sizeof bgzf_end_block);
     int error = errno;
     if (hclose(file) < 0 && r == 0) {
         error = errno;

@@ -175,13 +175,10 @@ static int start_bytes(struct bam_writer *writer)
     return r;
 }
 
-/* The empty block that marks the end of a complete file (SAM specification, section 4.1.2). */
 static int write_end(struct bam_writer *writer)
 {
-    static const uint8_t eof_block[28] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2,
-                                          0, 27, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     if (!is_compressed(&writer->settings.format)) return 0;
-    return hwrite(writer->raw, eof_block, sizeof eof_block) == sizeof eof_block ? 0 : -1;
+    return hwrite(writer->raw, bgzf_end_block, BGZF_END_BYTES) == BGZF_END_BYTES ? 0 : -1;
 }
 
 /* htslib opens the index by its name. */

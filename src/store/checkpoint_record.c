@@ -23,10 +23,6 @@ static const char first_word[] = "rocksort-store ";
 
 static const char *const state_names[] = {"loading", "loaded", "partial"};
 
-/* By enum sort_order; of SORT_COORDINATE_LONG the options know nothing. */
-static const char *const order_names[] = {"coordinate", "natural", "lexical", "tag",
-                                          "template",   "minhash", "long",    "shuffle"};
-
 const char *checkpoint_state_name(enum checkpoint_state state)
 {
     return state_names[state];
@@ -86,8 +82,8 @@ static int put_rules(kstring_t *to, const struct checkpoint_record *record)
     const struct sort_rules *rules = &record->rules;
     const struct minhash_settings *m = &rules->minhash;
     char tag[3] = {rules->tag[0], rules->tag[0] ? rules->tag[1] : '\0', '\0'};
-    int r = put_line(to, "order", order_names[rules->order]);
-    if (r >= 0) r = put_line(to, "below", order_names[rules->below]);
+    int r = put_line(to, "order", sort_order_word(rules->order));
+    if (r >= 0) r = put_line(to, "below", sort_order_word(rules->below));
     if (r >= 0) r = put_optional(to, "tag", tag[0] ? tag : NULL);
     if (r >= 0) r = ksprintf(to, "minhash %d %d %d %d\n", m->k, m->forward_only, m->squeeze,
                              record->minhash_window);
@@ -294,10 +290,9 @@ static bool parse_input(char *at, struct checkpoint_input *input)
 static bool parse_rules(struct parser *from, struct checkpoint_record *record)
 {
     struct sort_rules *rules = &record->rules;
-    const int n_orders = sizeof order_names / sizeof *order_names;
     const char *tag;
-    int order = take_word(from, "order", order_names, n_orders);
-    int below = take_word(from, "below", order_names, n_orders);
+    int order = sort_order_of_word(take_line(from, "order"));
+    int below = sort_order_of_word(take_line(from, "below"));
     if (order < 0 || order == SORT_COORDINATE_LONG || below < 0 || below > SORT_NAME_LEXICAL ||
         !take_optional(from, "tag", &tag) || (order == SORT_TAG) != (tag != NULL) ||
         (tag && strlen(tag) != 2))

@@ -279,6 +279,21 @@ static void test_header_says_the_order(void **state)
     }
 }
 
+/* Checkpoints name orders by their words. */
+static void test_words_name_one_order_each(void **state)
+{
+    (void)state;
+    for (int order = SORT_COORDINATE; order <= SORT_SHUFFLE; order++) {
+        const char *word = sort_order_word((enum sort_order)order);
+        assert_int_equal(sort_order_of_word(word), order);
+        assert_non_null(sort_order_name((enum sort_order)order));
+        assert_non_null(sort_order_text((enum sort_order)order));
+    }
+    assert_int_equal(sort_order_of_word("queryname"), -1);
+    assert_int_equal(sort_order_of_word(""), -1);
+    assert_int_equal(sort_order_of_word(NULL), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_examples_of_natural_names),
         cmocka_unit_test(test_longest_keys_fit_a_bound),
         cmocka_unit_test(test_header_says_the_order),
+        cmocka_unit_test(test_words_name_one_order_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
