@@ -88,14 +88,10 @@ static int index_records(struct sampler *s, size_t to, size_t n_records, const u
 static int take_raw(struct sampler *s)
 {
     const struct batch *batch = s->batch;
-    size_t at = batch->walk_at, n_records = 0;
-    while (batch->raw_end - at >= BAM_RECORD_FIXED_BYTES) {
-        size_t n_bytes = bam_record_bytes(batch->mem + at);
-        if (n_bytes < BAM_RECORD_FIXED_BYTES || n_bytes > batch->raw_end - at) break;
-        at += n_bytes;
-        n_records++;
-    }
-    return index_records(s, at, n_records, NULL);
+    struct bam_walk walk = {.at = batch->mem + batch->walk_at, .end = batch->mem + batch->raw_end};
+    size_t n_records = 0;
+    while (bam_walk_next(&walk)) n_records++;
+    return index_records(s, (size_t)(walk.at - batch->mem), n_records, NULL);
 }
 
 /* Parses lines and takes as many of their records as fit. */
@@ -105,14 +101,11 @@ static int take_lines(struct sampler *s)
     double start = thread_cpu_seconds();
     sam_chunk_parse(lines, bam_reader_header(s->reader), s->record);
     s->sample->decode_seconds += since(start);
-    size_t room = batch_room(s->batch), n_bytes = 0, n_records = 0;
-    while (n_records < lines->n_records) {
-        size_t next = n_bytes + bam_record_bytes(lines->raw + n_bytes);
-        if (next > room) break;
-        n_bytes = next;
-        n_records++;
-    }
-    batch_append(s->batch, n_bytes);
+    size_t room = batch_room(s->batch), n_records = 0;
+    if (room > lines->raw_bytes) room = lines->raw_bytes;
+    struct bam_walk walk = {.at = lines->raw, .end = lines->raw + room};
+    while (bam_walk_next(&walk)) n_records++;
+    batch_append(s->batch, (size_t)(walk.at - lines->raw));
     if (index_records(s, s->batch->raw_end, n_records, lines->raw) < 0) return -1;
     if (n_records < lines->n_records || !lines->problem) return 0;
     if (lines->problem == sam_chunk_no_memory) return no_memory();

@@ -70,19 +70,18 @@ bool bam_block_is_plausible(const struct bam_block *block)
 ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block *block,
                           const uint8_t *raw, int32_t n_refs)
 {
-    const uint8_t *rec = raw, *end = raw + block->raw_bytes;
+    struct bam_walk walk = {.at = raw, .end = raw + block->raw_bytes};
     size_t n_records = 0, keyed_bytes = 0;
     const char *problem;
-    while (end - rec >= BAM_RECORD_MIN_BYTES) {
-        size_t rec_bytes = bam_record_bytes(rec);
-        if (rec_bytes > (size_t)(end - rec) || bam_record_check(rec, n_refs)) return -1;
+    const uint8_t *rec;
+    while ((rec = bam_walk_next(&walk)) != NULL) {
+        if (bam_record_check(rec, n_refs)) return -1;
         if (!sort_order_is_fixed(rules->order)) {
             size_t key_bytes = sort_key_bytes(rules, rec, &problem);
             if (key_bytes == 0) return -1;      /* it had one when it was read */
             keyed_bytes += keyed_record_bytes(key_bytes);
         }
-        rec += rec_bytes;
         n_records++;
     }
-    return rec == end && n_records == block->n_records ? (ssize_t)keyed_bytes : -1;
+    return walk.at == walk.end && n_records == block->n_records ? (ssize_t)keyed_bytes : -1;
 }

@@ -88,16 +88,15 @@ static size_t fill_batch(struct fuzz_input *in, struct batch *b, const struct st
 static void walk_batch(struct fuzz_input *in, struct batch *b, struct content_sum *sum,
                        size_t *n_before)
 {
-    for (size_t at = b->walk_at, n = 0;;) {
-        bool whole = b->raw_end - at >= 4 && bam_record_bytes(b->mem + at) <= b->raw_end - at;
-        if (whole) {
-            at += bam_record_bytes(b->mem + at);
-            n++;
-        }
+    struct bam_walk walk = {.at = b->mem + b->walk_at, .end = b->mem + b->raw_end};
+    for (size_t n = 0;;) {
+        bool whole = bam_walk_next(&walk) != NULL;
+        n += whole;
         if (whole && !fuzz_one_in(in, 16)) continue;
         if (n > 0) {
             struct record_problem problem;
-            struct batch_part *part = batch_add_part(b, at, n, *n_before);
+            struct batch_part *part =
+                batch_add_part(b, (size_t)(walk.at - b->mem), n, *n_before);
             FUZZ_CHECK(part && batch_index_part(part, FUZZ_N_REFS, sum, &problem) == 0);
             check_ends(b);
             *n_before += n;

@@ -129,12 +129,11 @@ static void append_bytes(struct work *w, size_t *stream_at, size_t n)
 static void walk(struct work *w)
 {
     struct batch *b = w->batch;
-    size_t at = b->walk_at, n = 0;
-    while (b->raw_end - at >= 4 && bam_record_bytes(b->mem + at) <= b->raw_end - at) {
-        at += bam_record_bytes(b->mem + at);
-        n++;
-    }
+    struct bam_walk records = {.at = b->mem + b->walk_at, .end = b->mem + b->raw_end};
+    size_t n = 0;
+    while (bam_walk_next(&records)) n++;
     if (n == 0) return;
+    size_t at = (size_t)(records.at - b->mem);
     CHECK(w->rng, w->n_waiting < sizeof w->waiting / sizeof *w->waiting);
     struct batch_part *part = batch_add_part(b, at, n, w->first_record + b->n_records);
     assert_non_null(part);
@@ -384,12 +383,11 @@ static void test_straddler_with_a_long_key(void **state)
     }
     assert_true(at < n_bytes);
     batch_prepend(b, stream, first_bytes - 1);
-    size_t end = b->raw_begin, n_records = 0;
-    while (b->raw_end - end >= 4 && bam_record_bytes(b->mem + end) <= b->raw_end - end) {
-        end += bam_record_bytes(b->mem + end);
-        n_records++;
-    }
-    struct batch_part *part = batch_add_part(b, end, n_records, 0);
+    struct bam_walk records = {.at = b->mem + b->raw_begin, .end = b->mem + b->raw_end};
+    size_t n_records = 0;
+    while (bam_walk_next(&records)) n_records++;
+    struct batch_part *part =
+        batch_add_part(b, (size_t)(records.at - b->mem), n_records, 0);
     struct content_sum sum = {0};
     struct record_problem problem;
     assert_non_null(part);
