@@ -77,18 +77,17 @@ static struct batch_part *add_part(struct loader *ld, struct batch *batch, size_
 static int walk_records(struct loader *ld, const struct load_piece *piece)
 {
     struct batch *batch = piece->batch;
-    size_t end = piece->raw_at + piece->input.raw_bytes, at = batch->walk_at, n_records = 0;
-    size_t rec_bytes = 0;
-    bool is_damaged = false;
-    while (end - at >= 4) {
-        rec_bytes = bam_record_bytes(batch->mem + at);
-        is_damaged = rec_bytes < BAM_RECORD_FIXED_BYTES || rec_bytes > INT32_MAX;
-        if (is_damaged) break;
-        if (rec_bytes > ld->max_record_bytes) ld->max_record_bytes = rec_bytes;
-        if (rec_bytes > end - at) break;
-        at += rec_bytes;
+    size_t n_records = 0, max_bytes = ld->max_record_bytes;
+    struct bam_walk walk = {.at = batch->mem + batch->walk_at,
+                            .end = batch->mem + piece->raw_at + piece->input.raw_bytes};
+    while (bam_walk_next(&walk)) {
+        if (walk.claimed_bytes > max_bytes) max_bytes = walk.claimed_bytes;
         n_records++;
     }
+    /* The next record, too, which is cut off. */
+    if (walk.claimed_bytes > max_bytes && !walk.is_damaged) max_bytes = walk.claimed_bytes;
+    ld->max_record_bytes = max_bytes;
+    size_t at = (size_t)(walk.at - batch->mem);
     if (n_records > 0) {
         struct batch_part *part = add_part(ld, batch, at, n_records);
         ld->at = (struct input_position){bam_inputs_number(ld->settings->inputs),
@@ -96,10 +95,11 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
                                          ld->n_records};
         if (load_jobs_index(part) < 0) return -1;
     }
-    if (!is_damaged) return 0;
+    if (!walk.is_damaged) return 0;
     /* Those before it may be wanted (end_early). */
     char problem[64];
-    (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes", rec_bytes);
+    (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes",
+                   walk.claimed_bytes);
     input_damage_record(bam_reader_name(ld->reader), ld->n_records + 1, NULL, problem);
     return -1;
 }
@@ -206,8 +206,9 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
         size_t room = batch_room(ld->filling), n_bytes = bytes_left, n = n_left;
         if (n_bytes > room) {
             /* As many as fit, which is none when the batch is full. */
-            for (n_bytes = n = 0; n_bytes + bam_record_bytes(at + n_bytes) <= room; n++)
-                n_bytes += bam_record_bytes(at + n_bytes);
+            struct bam_walk walk = {.at = at, .end = at + room};
+            for (n = 0; bam_walk_next(&walk);) n++;
+            n_bytes = (size_t)(walk.at - at);
         }
         if (n > 0) {
             if (place_records(ld, piece, at, n_bytes, n) < 0) return -1;
