@@ -5,6 +5,7 @@
 #include "bam/bgzf_block.h"
 
 #include "util/byte_order.h"
+#include "util/xalloc.h"
 
 #include <htslib/bgzf.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 #include <libdeflate.h>
 #endif
 
-/* gzip magic, deflate, FEXTRA; no time; unknown OS; 6 extra bytes: "BC", 2 bytes, block size - 1.
-   */
+/* gzip magic, deflate, FEXTRA; no time; unknown OS; 6 extra bytes: "BC", the length 2, and the
+   size of the block - 1, which follows. */
 static const uint8_t header_start[16] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2, 0};
 
 const uint8_t bgzf_end_block[BGZF_END_BYTES] = {31, 139, 8,  4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C',
@@ -38,7 +39,7 @@ static void put_u16(uint8_t *at, uint32_t value)
 
 size_t bgzf_block_bytes(const uint8_t header[BGZF_HEADER_BYTES])
 {
-    /* Bytes 4 to 9 (time, flags, OS) are free; the extra field may be longer than BGZF's. */
+    /* Bytes 4 to 9 (time, flags, OS) may be anything; more extra fields may follow BGZF's. */
     if (memcmp(header, header_start, 4) != 0 || get_u16(header + 10) < 6 ||
         memcmp(header + 12, header_start + 12, 4) != 0)
         return 0;
@@ -69,7 +70,7 @@ static int inflate_raw(struct bgzf_coder *coder, const uint8_t *in, size_t in_by
                        size_t out_bytes)
 {
     if (!coder->decompressor) coder->decompressor = libdeflate_alloc_decompressor();
-    if (!coder->decompressor) return -1;
+    xalloc_require(coder->decompressor);
     return libdeflate_deflate_decompress(coder->decompressor, in, in_bytes, out, out_bytes,
                                          NULL) == LIBDEFLATE_SUCCESS ? 0 : -1;
 }
@@ -77,7 +78,7 @@ static int inflate_raw(struct bgzf_coder *coder, const uint8_t *in, size_t in_by
 ssize_t bgzf_block_deflate(struct bgzf_coder *coder, int level, const uint8_t *raw,
                            size_t raw_bytes, uint8_t *out)
 {
-    /* htslib's table: its level 6 of zlib fame is libdeflate's 7 or so in ratio. */
+    /* The table of htslib: these levels of libdeflate give about the sizes of zlib's 0 to 9. */
     static const int libdeflate_level[10] = {0, 1, 2, 3, 5, 6, 7, 8, 10, 12};
     if (level < 0 || level > 9) level = 6;
     if (level > 0) {
@@ -87,7 +88,7 @@ ssize_t bgzf_block_deflate(struct bgzf_coder *coder, int level, const uint8_t *r
         }
         if (!coder->compressor)
             coder->compressor = libdeflate_alloc_compressor(libdeflate_level[level]);
-        if (!coder->compressor) return -1;
+        xalloc_require(coder->compressor);
         coder->compressor_level = level;
         size_t room = BGZF_MAX_BYTES - BGZF_HEADER_BYTES - BGZF_FOOTER_BYTES;
         size_t n = libdeflate_deflate_compress(coder->compressor, raw, raw_bytes,

@@ -2,10 +2,17 @@
  * bgzf_block.h -- inflates and deflates single BGZF blocks in worker threads.
  *
  * htslib's BGZF reader and writer copy every byte twice more and allocate a (de)compressor for each
- * 64 KB block; these functions work straight between the program's buffers and keep their state in
- * a bgzf_coder, one a thread, that starts as {0}. With libdeflate (HAVE_LIBDEFLATE) they use it at
- * the levels that htslib uses, so that a level means the same size; without it zlib inflates and
- * htslib's bgzf_compress deflates.
+ * 64 KB block. These functions work directly between the buffers of the caller, and keep a
+ * (de)compressor in a bgzf_coder. With libdeflate (HAVE_LIBDEFLATE) they use it at the levels that
+ * htslib uses, so that a level gives the same size. Without it zlib inflates and htslib's
+ * bgzf_compress deflates.
+ *
+ * To read a block: bgzf_block_bytes of its header, bgzf_block_raw_bytes once the block is whole,
+ * bgzf_block_inflate. To write one: bgzf_block_deflate, or bgzf_block_store for level 0. A file ends
+ * with bgzf_end_block.
+ *
+ * Ownership and threads: the caller owns all buffers. A bgzf_coder starts as {0} and is used by one
+ * thread at a time; its owner calls bgzf_coder_release. The other functions are pure.
  */
 #ifndef ROCKSORT_BAM_BGZF_BLOCK_H
 #define ROCKSORT_BAM_BGZF_BLOCK_H
@@ -15,7 +22,7 @@
 #include <sys/types.h>
 
 enum {
-    BGZF_HEADER_BYTES = 18,             /* of a block as this program and htslib write it */
+    BGZF_HEADER_BYTES = 18,             /* as this program and htslib write it */
     BGZF_FOOTER_BYTES = 8,              /* CRC-32 and size of the uncompressed data */
     BGZF_MAX_BYTES = 65536,             /* largest block, compressed or not */
     BGZF_PAYLOAD_BYTES = 0xff00,        /* uncompressed bytes that htslib puts into one block */
@@ -29,17 +36,15 @@ struct bgzf_coder {
 
 void bgzf_coder_release(struct bgzf_coder *coder);
 
-/*
- * Looks at the first BGZF_HEADER_BYTES of a block. Returns the size of the whole block if the first
- * extra field is BGZF's, as all writers have it; else 0.
- */
+/* Returns the size of the whole block that begins with this header, or 0 if it is not the header of
+   a BGZF block. The first extra field must be BGZF's, as all programs write it. */
 size_t bgzf_block_bytes(const uint8_t header[BGZF_HEADER_BYTES]);
 
 /* The empty block that marks the end of a complete file (SAM specification, section 4.1.2). */
 enum { BGZF_END_BYTES = 28 };
 extern const uint8_t bgzf_end_block[BGZF_END_BYTES];
 
-/* Uncompressed size as a whole block's footer says. */
+/* The uncompressed size that the footer of a whole block claims. */
 uint32_t bgzf_block_raw_bytes(const uint8_t *block, size_t block_bytes);
 
 /*
@@ -51,19 +56,19 @@ int bgzf_block_inflate(struct bgzf_coder *coder, const uint8_t *block, size_t bl
 
 /*
  * Deflates at most BGZF_PAYLOAD_BYTES at `level` (-1 default, 0 stored, 1-9) into a block at out,
- * which has room for BGZF_MAX_BYTES. Returns the size of the block, or -1 on failure.
+ * which has room for BGZF_MAX_BYTES. Returns the size of the block, or -1 if the library fails.
  */
 ssize_t bgzf_block_deflate(struct bgzf_coder *coder, int level, const uint8_t *raw,
                            size_t raw_bytes, uint8_t *out);
 
 /*
- * For level 0: the payload's place in a stored block at out, and completion of a block whose
- * payload of raw_bytes was written there (no copy). Returns the size of the block.
+ * Level 0 without a copy: the caller writes raw_bytes to out + BGZF_STORED_OFFSET, and
+ * bgzf_block_store makes them the block at out. Returns the size of the block.
  */
 enum { BGZF_STORED_OFFSET = BGZF_HEADER_BYTES + 5 };
 size_t bgzf_block_store(uint8_t *out, size_t raw_bytes);
 
-/* "libdeflate 1.14" or "zlib 1.2.13": what deflates. */
+/* The library that deflates: "libdeflate 1.14" or "zlib 1.2.13". */
 const char *bgzf_deflate_library(void);
 
 #endif

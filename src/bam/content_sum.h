@@ -1,17 +1,20 @@
 /*
- * content_sum.h -- the order-independent checksum of a set of records: their number, their bytes
- * and the sum, modulo 2^64, of the XXH3-64 of each record's raw BAM bytes (block_size field
- * included).
+ * content_sum.h -- a checksum of a set of records that does not depend on their order: how many
+ * they are, how many bytes they have, and the sum, modulo 2^64, of the XXH3-64 of the raw BAM bytes
+ * of each record, block_size field included.
  *
- * It is computed over what comes in and over what goes out; a lost, doubled or altered record
- * changes it, a different order does not.
+ * A sort computes it over the records that it reads and over those that it writes. A lost, doubled
+ * or changed record changes the sum; another order does not.
+ *
+ * A sum starts as {0}. The functions are pure but for the sum that they change. Sums of parts, such
+ * as those of several threads, are joined.
  */
 #ifndef ROCKSORT_BAM_CONTENT_SUM_H
 #define ROCKSORT_BAM_CONTENT_SUM_H
 
-#include "bam/bam_fields.h"
-
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL

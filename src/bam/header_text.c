@@ -1,12 +1,12 @@
 /*
  * header_text.c -- see header_text.h.
  *
- * The map is a table of a power of two entries, at most two thirds of them in use; an entry is at
- * the place that its hash says or behind it, with no free one between.
+ * The map is a hash table with linear probing. Its size is a power of two, and at most two thirds
+ * of its entries are in use.
  */
 #include "bam/header_text.h"
 
-#include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -34,7 +34,8 @@ const char *header_whole_text(sam_hdr_t *header)
     int n_lines = 0;
     for (size_t i = 0; !text && i < sizeof types / sizeof *types && n_lines == 0; i++)
         n_lines = sam_hdr_count_lines(header, types[i]);
-    return text || n_lines != 0 ? text : "";
+    xalloc_require(text || n_lines == 0);
+    return text ? text : "";
 }
 
 bool header_next_line(const char **at, struct text *line)
@@ -75,7 +76,7 @@ struct text header_field_value(struct text field, const char *tag)
     return (struct text){field.at + TAG_BYTES, field.n - TAG_BYTES};
 }
 
-/* True if the text begins with a number above zero, which is all that htslib asks. */
+/* True if the text begins with a number above zero. htslib does not look at what follows either. */
 static bool is_length(struct text text)
 {
     size_t i = 0;
@@ -83,7 +84,7 @@ static bool is_length(struct text text)
     return i < text.n && text.at[i] >= '1' && text.at[i] <= '9';
 }
 
-/* The one length in the rest of an @SQ line; else returns what is wrong. */
+/* Looks for the one length in the rest of an @SQ line. Returns what is wrong, or NULL. */
 static const char *check_length(struct text rest)
 {
     struct text first = {0}, field;
@@ -105,46 +106,47 @@ const char *header_find_bad_length(const char *text, struct text *line)
     return NULL;
 }
 
-/* Calls visit for each field of each @PG line that has the tag, until it returns other than 0, and
-   returns that. */
-static int for_each_program_field(const char *text, const char *tag,
-                                  int (*visit)(struct text_map *map, struct text value),
-                                  struct text_map *map)
+/* Calls visit with the value of each field of this tag in @PG lines, until visit returns true.
+   Returns whether it did. */
+static bool visit_program_fields(const char *text, const char *tag,
+                                 bool (*visit)(struct text_map *map, struct text value),
+                                 struct text_map *map)
 {
     struct text line, field;
-    int r = 0;
-    while (r == 0 && header_next_line(&text, &line)) {
+    bool done = false;
+    while (!done && header_next_line(&text, &line)) {
         if (!header_line_is(line, "@PG")) continue;
         struct text rest = header_line_rest(line);
-        while (r == 0 && header_next_field(&rest, &field)) {
+        while (!done && header_next_field(&rest, &field)) {
             struct text value = header_field_value(field, tag);
-            if (value.at) r = visit(map, value);
+            done = value.at && visit(map, value);
         }
     }
-    return r;
+    return done;
 }
 
-static int put_name(struct text_map *map, struct text name)
+static bool put_name(struct text_map *map, struct text name)
 {
     size_t shown;
-    return text_map_put(map, name, 0, &shown) < 0 ? -1 : 0;
+    (void)text_map_put(map, name, 0, &shown);
+    return false;
 }
 
-static int lacks_name(struct text_map *map, struct text name)
+static bool lacks_name(struct text_map *map, struct text name)
 {
     return !text_map_find(map, name);
 }
 
-int header_programs_have_end(const char *text)
+bool header_programs_have_end(const char *text)
 {
     struct text_map named = {NULL, 0, 0};
-    int r = for_each_program_field(text, "PP:", put_name, &named);
-    if (r == 0) r = named.n == 0 || for_each_program_field(text, "ID:", lacks_name, &named);
+    (void)visit_program_fields(text, "PP:", put_name, &named);
+    bool has_end = named.n == 0 || visit_program_fields(text, "ID:", lacks_name, &named);
     text_map_release(&named);
-    return r;
+    return has_end;
 }
 
-/* The entry of the key, or the free one that it would get; there must be a free one. */
+/* The entry of the key, or the free one that it would get. Some entry must be free. */
 static struct text_map_entry *find_place(struct text_map_entry *entries, size_t room,
                                          struct text key)
 {
@@ -153,21 +155,16 @@ static struct text_map_entry *find_place(struct text_map_entry *entries, size_t 
     return &entries[k];
 }
 
-static int grow(struct text_map *map)
+static void grow(struct text_map *map)
 {
     size_t room = map->room > 0 ? 2 * map->room : FIRST_ROOM;
-    struct text_map_entry *entries = calloc(room, sizeof *entries);
-    if (!entries) {
-        diag_no_memory();
-        return -1;
-    }
+    struct text_map_entry *entries = xcalloc(room, sizeof *entries);
     for (size_t k = 0; k < map->room; k++)
         if (map->entries[k].key.at)
             *find_place(entries, room, map->entries[k].key) = map->entries[k];
     free(map->entries);
     map->entries = entries;
     map->room = room;
-    return 0;
 }
 
 size_t *text_map_find(const struct text_map *map, struct text key)
@@ -179,7 +176,7 @@ size_t *text_map_find(const struct text_map *map, struct text key)
 
 int text_map_put(struct text_map *map, struct text key, size_t value, size_t *shown)
 {
-    if (map->n >= map->room / 3 * 2 && grow(map) < 0) return -1;
+    if (map->n >= map->room / 3 * 2) grow(map);
     struct text_map_entry *entry = find_place(map->entries, map->room, key);
     bool is_new = !entry->key.at;
     if (is_new) {

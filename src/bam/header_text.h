@@ -1,10 +1,17 @@
 /*
  * header_text.h -- pieces of SAM header text: lines, their fields, and a map with pieces as keys.
  *
- * Pieces point into text that belongs to somebody else and must outlive them; nothing is copied.
- * All functions but header_whole_text and those that change a map are pure. Besides it only
- * text_map_put and header_programs_have_end can fail, without memory, after a message. A map is
- * used by one thread at a time.
+ *     at = header_whole_text(header);
+ *     while (header_next_line(&at, &line))
+ *         if (header_line_is(line, "@RG"))
+ *             for (rest = header_line_rest(line); header_next_field(&rest, &field);)
+ *                 value = header_field_value(field, "ID:");
+ *
+ * Ownership: pieces point into the text, which must outlive them; nothing is copied. A map owns its
+ * entries, but not their keys.
+ *
+ * Threads: header_whole_text may change what htslib keeps of a header, and a map is used by one
+ * thread at a time. All other functions are pure. None can fail.
  */
 #ifndef ROCKSORT_BAM_HEADER_TEXT_H
 #define ROCKSORT_BAM_HEADER_TEXT_H
@@ -13,8 +20,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct text {                   /* not terminated */
-    const char *at;             /* NULL for none; the empty text is not none */
+struct text {
+    const char *at;             /* no NUL ends the text; at == NULL: there is none, not even "" */
     size_t n;
 };
 
@@ -23,50 +30,51 @@ bool text_equal(struct text a, struct text b);
 /* As strcmp. */
 int text_compare(struct text a, struct text b);
 
-/* The text of a header, which htslib may have to put together: it stays until the header changes.
-   htslib has none for a header without lines, that of FASTQ; this is "" then. NULL without memory,
-   without a message. */
+/* The text of a header, valid until the header changes. "" for a header without lines, such as that
+   of FASTQ, for which htslib has no text. */
 const char *header_whole_text(sam_hdr_t *header);
 
-/* Takes the next line that is not empty, without its end, from the terminated text at *at. */
+/* Shows the next line that is not empty, without its newline, and moves *at to its end. False at the
+   end of the text, which a NUL ends. */
 bool header_next_line(const char **at, struct text *line);
 
 /* True if the line has this type, which is "@" and two letters. */
 bool header_line_is(struct text line, const char *type);
 
-/* The rest of a line behind its type, to start header_next_field with. */
+/* The line without its type: where header_next_field starts. */
 struct text header_line_rest(struct text line);
 
-/* Takes the next field, without its tab, from the rest of a line. */
+/* Shows the next field, without its tab, and takes it off the rest of the line. False if there is
+   none. */
 bool header_next_field(struct text *rest, struct text *field);
 
 /* The value of a field if it has this tag, two letters and a colon; else none. */
 struct text header_field_value(struct text field, const char *tag);
 
-/* Finds the first @SQ line of the text without a length above 0, or with two that differ. Returns
-   what is wrong with it and shows it, or NULL. */
+/* Finds the first @SQ line that has no length above 0, or two that differ. Shows the line and returns
+   what is wrong with it; NULL if there is none. */
 const char *header_find_bad_length(const char *text, struct text *line);
 
-/* Of a header's text: 1 if one of its @PG lines is named by no PP, or there is no PP, so that a new
-   line has something to follow; 0 if all are in circles, or lead to one; -1 without memory. */
-int header_programs_have_end(const char *text);
+/* True if a new @PG line has something to follow: some @PG line is named by no PP, or there is no
+   PP. False if every line is in a circle of PPs or leads to one. */
+bool header_programs_have_end(const char *text);
 
 struct text_map_entry {
     struct text key;
     size_t value;
 };
 
-/* All zero when empty. */
+/* {0} is an empty map. */
 struct text_map {
     struct text_map_entry *entries;
     size_t n, room;
 };
 
-/* The key's value, to be read or changed before the next put, or NULL. */
+/* The value of a key, or NULL. The caller may change it; the pointer is valid until the next put. */
 size_t *text_map_find(const struct text_map *map, struct text key);
 
-/* Gives the key the value if it has none. Shows the one it has then. Returns 1 if it had none, 0
-   if it had, -1 without memory. */
+/* Gives the key this value, unless it has one. Returns 1 if it had none, else 0. *shown is the value
+   that the key has then. */
 int text_map_put(struct text_map *map, struct text key, size_t value, size_t *shown);
 
 /* Leaves an empty map. */

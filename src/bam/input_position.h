@@ -1,5 +1,6 @@
 /*
- * input_position.h -- a place between two records of the inputs, at which reading can begin again.
+ * input_position.h -- a place between two records of the inputs at which a later process can begin
+ * to read.
  */
 #ifndef ROCKSORT_BAM_INPUT_POSITION_H
 #define ROCKSORT_BAM_INPUT_POSITION_H
@@ -8,10 +9,10 @@
 
 #define INPUT_OFFSET_UNKNOWN UINT64_MAX
 
-struct input_position {         /* {0}: the start */
-    uint32_t input;             /* number of the input */
-    uint64_t offset;            /* BGZF virtual offset in it; 0: its first record */
-    uint64_t n_records;         /* of it, before this place */
+struct input_position {         /* {0}: before the first record of the first input */
+    uint32_t input;             /* number of the input, from 0 */
+    uint64_t offset;            /* BGZF virtual offset in this input; 0: before its first record */
+    uint64_t n_records;         /* number of records of this input before the place */
 };
 
 #endif
