@@ -1,12 +1,13 @@
 /*
  * bam_key_tag.c -- see bam_key_tag.h.
  *
- * The first byte is the class of the value; it says how the rest is delimited: nothing follows,
- * one byte, text and its NUL, or eight bytes.
+ * The first byte is the class of the value. The class says what follows: nothing, one byte, text
+ * with its NUL, or eight bytes.
  *
- * All numbers become doubles, which hold every integer of 32 bits and every float exactly. The bits
- * of a double, read as an integer, are in order for positive numbers and in reverse order for
- * negative ones; setting the sign bit of the former and inverting the latter puts all in order.
+ * All numbers become doubles, which hold every integer of 32 bits and every float exactly. Read as
+ * integers, the bits of positive doubles are in order, and those of negative doubles are in reverse
+ * order. Setting the sign bit of positive numbers and inverting all bits of negative ones puts all
+ * of them in order.
  */
 #include "order/bam_key_tag.h"
 
@@ -14,7 +15,7 @@
 
 #include <math.h>
 
-/* What a value is, in the order of the values. */
+/* Kinds of values, in their order. */
 enum tag_class {
     CLASS_MISSING,
     CLASS_CHARACTER,
@@ -53,7 +54,7 @@ static double number_of(const struct bam_aux *aux)
     }
 }
 
-/* An integer that is ordered as the numbers are. */
+/* An integer that compares as the number does. */
 static uint64_t ordered_bits(double number)
 {
     const uint64_t sign = UINT64_C(1) << 63;

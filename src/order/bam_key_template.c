@@ -2,34 +2,36 @@
  * bam_key_template.c -- see bam_key_template.h.
  *
  * The key is, most significant first: the references of both ends (4 bytes each, sign bit
- * flipped), their positions (8 bytes each, likewise), a byte with their strands, the rank of the
- * library (4 bytes), the CB text and a NUL, the MI text and a NUL, the read name and a NUL, and a
- * byte that is 1 if the read is not the lower end.
+ * flipped), their positions (8 bytes each, sign bit flipped), a byte with their strands, the rank
+ * of the library (4 bytes), the CB text and a NUL, the MI text and a NUL, the read name and a NUL,
+ * and a byte that is 1 if the read is not at the lower end.
  *
- * Details that were found out by sorting random records with samtools 1.24:
+ * Rules that were found by sorting random records with samtools 1.24:
  *
- * - An unmapped end lies behind all others and is not reversed, whatever its flags say. The mate of
+ * - An unmapped end comes after all others and is not reversed, whatever its flags say. The mate of
  *   an unpaired read is unmapped.
- * - A mapped end without a reference (-1, which no aligner writes) lies before all others. samtools
- *   has it before reference 0 and behind unmapped ends, which is no order.
- * - Of two equal ends the read's own is the lower one if it is on the forward strand; so both
- *   records of such a pair count as lower, or both as not lower.
- * - The reverse strand is ordered before the forward strand.
- * - Soft-clipped bases count in a position, hard-clipped ones do not, but do not end the clipping
- *   either. The read's own end counts the clipping at the very end of the CIGAR. The mate's counts
- *   every soft clip behind its first base on the reference. A read without bases on the reference
- *   counts as one base long, such a mate as of no length.
- * - MC must be there if the mate is mapped, CB and MI need not; each may be of type Z or H, but RG
- *   only of type Z. Of an MI a last "/" and one more character are left out, of a CB nothing.
- * - MI compares as the characters of the reference platform do, which are signed: bytes from 0x80
- *   come before all others. Libraries, cell barcodes (CB; none is as an empty one) and read names
- *   compare by strcmp.
+ * - A mapped end without a reference (-1, which no aligner writes) comes before all others.
+ *   (samtools sorts it before reference 0, but after unmapped ends: that is no order.)
+ * - If both ends are equal, the read's own end is the lower one if it is on the forward strand. So
+ *   both records of such a pair count as lower, or neither does.
+ * - The reverse strand comes before the forward strand.
+ * - Soft-clipped bases count in a position. Hard-clipped bases do not, but a soft clip next to them
+ *   still counts. For the read's own end, only the clips at the outer end of its CIGAR count. For
+ *   the end of a reversed mate, every soft clip after its first base on the reference counts. A read
+ *   without bases on the reference counts as one base long, and such a mate as of no length.
+ * - MC must be there if the mate is mapped; CB and MI need not. Each may be of type Z or H, but RG
+ *   only of type Z. If an MI ends in "/" and one more character, these two do not count. All of a CB
+ *   counts.
+ * - MI compares by signed characters, as on the platform of samtools: bytes from 0x80 on come before
+ *   all others. Libraries, cell barcodes and read names compare by strcmp. A missing CB is the same
+ *   as an empty one.
  */
 #include "order/bam_key_template.h"
 
 #include "bam/bam_aux.h"
 #include "bam/bam_long.h"
 #include "util/byte_order.h"
+#include "util/xalloc.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -44,7 +46,7 @@ struct read_group {
 };
 
 struct bam_key_template {
-    struct read_group *groups;  /* by ID; htslib drops second lines with one */
+    struct read_group *groups;  /* sorted by ID; htslib keeps one line an ID */
     size_t n_groups;
 };
 
@@ -55,15 +57,9 @@ struct end {
     bool reverse;
 };
 
-/* What is taken out of a record's tags; type 0 is a tag that is not there. */
+/* The tags that the key depends on; type 0: the record has no such tag. */
 struct tags {
     struct bam_aux rg, mc, mi, cb, cg;
-};
-
-/* The operations of a CIGAR in a record. */
-struct cigar {
-    const uint8_t *ops;
-    size_t n_ops;
 };
 
 static int compare_ids(const void *left, const void *right)
@@ -78,12 +74,13 @@ static int compare_libraries(const void *left, const void *right)
     return strcmp(a->library, b->library);
 }
 
-/* A copy of a tag's value in one @RG line, "" if it has none; NULL without memory. */
+/* A copy of the value of a tag in one @RG line of a parsed header; "" if the line has no such tag. */
 static char *copy_rg_tag(sam_hdr_t *header, int line, const char *tag)
 {
     kstring_t value = KS_INITIALIZE;
     int r = sam_hdr_find_tag_pos(header, "RG", line, tag, &value);
-    char *copy = r < -1 ? NULL : strdup(r < 0 ? "" : ks_c_str(&value));
+    xalloc_require(r >= -1);
+    char *copy = xstrdup(r < 0 ? "" : ks_c_str(&value));
     ks_free(&value);
     return copy;
 }
@@ -92,15 +89,12 @@ struct bam_key_template *bam_key_template_create(sam_hdr_t *header)
 {
     int n_lines = sam_hdr_count_lines(header, "RG");
     if (n_lines < 0) return NULL;
-    struct bam_key_template *t = calloc(1, sizeof *t);
-    if (!t) return NULL;
-    t->groups = calloc((size_t)n_lines + 1, sizeof *t->groups);
-    if (!t->groups) goto err;
+    struct bam_key_template *t = xcalloc(1, sizeof *t);
+    t->groups = xcalloc((size_t)n_lines, sizeof *t->groups);
     for (int i = 0; i < n_lines; i++) {
         struct read_group *group = &t->groups[t->n_groups++];
         group->id = copy_rg_tag(header, i, "ID");
         group->library = copy_rg_tag(header, i, "LB");
-        if (!group->id || !group->library) goto err;
     }
     qsort(t->groups, t->n_groups, sizeof *t->groups, compare_libraries);
     uint32_t rank = 0;
@@ -112,9 +106,6 @@ struct bam_key_template *bam_key_template_create(sam_hdr_t *header)
     }
     qsort(t->groups, t->n_groups, sizeof *t->groups, compare_ids);
     return t;
-err:
-    bam_key_template_destroy(t);
-    return NULL;
 }
 
 void bam_key_template_destroy(struct bam_key_template *t)
@@ -142,7 +133,7 @@ static bool is_text(const struct bam_aux *aux)
     return aux->type == 'Z' || aux->type == 'H';
 }
 
-/* Collects the first tag of each name, as far as the tags are whole. */
+/* Collects the first tag of each name, up to the first damaged tag. */
 static void find_tags(const uint8_t *rec, struct tags *tags)
 {
     const uint8_t *at = bam_record_tags(rec);
@@ -161,23 +152,8 @@ static void find_tags(const uint8_t *rec, struct tags *tags)
     }
 }
 
-/* The read's CIGAR; from the CG tag under the conditions under which htslib takes it from there. */
-static struct cigar find_cigar(const uint8_t *rec, const struct bam_aux *cg)
-{
-    size_t n_ops = bam_record_u16(rec + 16);
-    const uint8_t *ops = bam_record_name(rec) + bam_record_name_bytes(rec);
-    struct cigar plain = {ops, n_ops};
-    if (cg->type != 'B' || (cg->value[0] != 'I' && cg->value[0] != 'i')) return plain;
-    if (n_ops == 0 || bam_record_tid(rec) < 0 || bam_record_pos(rec) < 0) return plain;
-    uint32_t first = bam_record_u32(ops), n_long = bam_record_u32(cg->value + 1);
-    if (bam_cigar_op(first) != BAM_CSOFT_CLIP || n_long < n_ops || n_long >= 1u << 29 ||
-        bam_cigar_oplen(first) != bam_record_u32(rec + 20))
-        return plain;
-    return (struct cigar){cg->value + 5, n_long};
-}
-
-/* Soft-clipped bases at one end of the CIGAR, hard clips passed over. */
-static int64_t soft_clipped(const struct cigar *cigar, bool at_end)
+/* Number of soft-clipped bases at one end of the CIGAR; hard clips are skipped. */
+static int64_t soft_clipped(const struct bam_cigar *cigar, bool at_end)
 {
     int64_t n_bases = 0;
     for (size_t i = 0; i < cigar->n_ops; i++) {
@@ -190,7 +166,7 @@ static int64_t soft_clipped(const struct cigar *cigar, bool at_end)
     return n_bases;
 }
 
-static int64_t bases_on_reference(const struct cigar *cigar)
+static int64_t bases_on_reference(const struct bam_cigar *cigar)
 {
     int64_t n_bases = 0;
     for (size_t i = 0; i < cigar->n_ops; i++) {
@@ -203,14 +179,15 @@ static int64_t bases_on_reference(const struct cigar *cigar)
 /* The position of the read's own 5' end. */
 static int64_t read_pos(const uint8_t *rec, const struct bam_aux *cg)
 {
-    struct cigar cigar = find_cigar(rec, cg);
+    struct bam_cigar cigar = bam_record_cigar(rec, cg);
     int64_t pos = bam_record_true_pos(rec);
     if (!(bam_record_flag(rec) & BAM_FREVERSE)) return pos + 1 - soft_clipped(&cigar, false);
     int64_t n_bases = bases_on_reference(&cigar);
     return pos + (n_bases ? n_bases : 1) + soft_clipped(&cigar, true);
 }
 
-/* The length in front of an operation of a CIGAR in text, 1 if there is none; moves *at behind. */
+/* Reads the length before an operation of a CIGAR in text and moves *at to the operation. 1 if there
+   is none. */
 static uint64_t take_length(const char **at)
 {
     char *end;
@@ -221,8 +198,8 @@ static uint64_t take_length(const char **at)
 }
 
 /*
- * The position of the mate's 5' end from its first position, counted from 0, and its CIGAR. The
- * text may be anything; sums wrap around as those of samtools do.
+ * The position of the mate's 5' end, by its CIGAR and its first position, which counts from 0. The
+ * text may be anything. Sums wrap around as those of samtools do.
  */
 static int64_t mate_pos(int64_t first, const char *cigar, bool reverse)
 {
@@ -247,10 +224,8 @@ static int64_t mate_pos(int64_t first, const char *cigar, bool reverse)
     return (int64_t)pos;
 }
 
-/*
- * Finds the lower and the upper end. Returns whether the read is the upper one, or -1 with
- * *problem.
- */
+/* Finds the lower and the upper end. Returns 1 if the read is at the upper end, 0 if it is not, or -1
+   with *problem. */
 static int find_ends(const uint8_t *rec, const struct tags *tags, struct end ends[2],
                      const char **problem)
 {
@@ -270,7 +245,7 @@ static int find_ends(const uint8_t *rec, const struct tags *tags, struct end end
             return -1;
         }
         int64_t first = bam_record_true_mate_pos(rec);
-        mate.tid = (int32_t)bam_record_u32(rec + 24);
+        mate.tid = bam_record_mate_tid(rec);
         mate.reverse = flag & BAM_FMREVERSE;
         mate.pos = mate_pos(first, (const char *)tags->mc.value, mate.reverse);
     }
@@ -282,7 +257,7 @@ static int find_ends(const uint8_t *rec, const struct tags *tags, struct end end
     return !lower;
 }
 
-/* Characters in the order of the signed ones, none of them 0. */
+/* Writes text so that its bytes compare as signed characters do; no byte becomes 0. */
 static uint8_t *put_signed_text(uint8_t *to, const uint8_t *text, size_t n_bytes)
 {
     for (size_t i = 0; i < n_bytes; i++)

@@ -1,19 +1,19 @@
 /*
  * entry_sort.c -- see entry_sort.h.
  *
- * Coordinate order: least-significant-digit radix sort on the 64-bit key, a byte at a time,
- * ping-pong between the entries and the spare space. Bytes in which all keys agree are skipped: of
- * a human genome's keys 5 of 8 differ. Input that is in order already is recognised while counting.
+ * Fixed orders: a radix sort on the 64-bit key, least significant byte first, which moves the
+ * entries to the spare room and back. Bytes that are the same in all keys are skipped: with a human
+ * genome 5 of the 8 bytes differ. Entries that are in order already are recognised while counting.
  *
- * Other orders: most-significant-first in steps of 8 bytes. A range of entries takes as its prefix
- * the next 8 bytes behind the longest common beginning of its keys, is radix-sorted by them, and
- * each group of equal prefixes is sorted further in the same way. Small ranges are
+ * Other orders: most significant bytes first, in steps of 8. The prefixes of a range of entries are
+ * the 8 bytes after the longest common beginning of its keys. The range is radix-sorted by them,
+ * and each group of equal prefixes is sorted further in the same way. Small ranges are
  * insertion-sorted.
  */
 #include "order/entry_sort.h"
 
 enum {
-    SMALL_RANGE = 24,           /* below this insertion sort beats counting 8 x 256 digits */
+    SMALL_RANGE = 24,           /* below this, insertion sort beats counting 8 x 256 digits */
     N_DIGITS = 8,
     N_VALUES = 256,
 };
@@ -86,7 +86,7 @@ static void insertion_sort_keyed(struct sort_entry *e, size_t n, size_t depth)
     }
 }
 
-/* Length of the common beginning of all keys of a range that agree up to depth. */
+/* Length of the common beginning of all keys of a range, whose first `depth` bytes are equal. */
 static size_t common_bytes(const struct sort_entry *e, size_t n, size_t depth)
 {
     const struct keyed_record *first = keyed(&e[0]);

@@ -1,16 +1,14 @@
 /*
  * merge.c -- see merge.h.
  *
- * Slices are merged pairwise, neighbours first, in ceil(log2(slices)) passes over 16-byte entries
- * that stay in the second-level cache. For coordinates the inner loop has no branch that depends on
- * the data. Other orders first look at the smallest and the largest key of the segment: what these
- * share, all share, and the 8 bytes behind it decide nearly every comparison without touching a
- * key.
+ * Neighbouring slices are merged in pairs, in ceil(log2(slices)) passes over 16-byte entries, which
+ * stay in the second-level cache. In a fixed order the inner loop has no branch that depends on the
+ * data. In any other order all keys of a segment share what its smallest and its largest key share.
+ * The 8 bytes after that decide nearly every comparison, so that the keys need not be fetched.
  */
 #include "order/merge.h"
 
 #include "util/byte_order.h"
-#include "util/grow.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -44,7 +42,7 @@ int merge_bound_set(struct merge_bound *bound, enum sort_order order,
                     const struct merge_source *source, size_t i)
 {
     size_t n_bytes = merge_bound_bytes(order, &source->entries[i]);
-    if (grow_array(&bound->key, &bound->room, n_bytes, n_bytes / 2, 1) < 0) return -1;
+    xgrow(&bound->key, &bound->room, n_bytes, n_bytes / 2, 1);
     bound->n_bytes = merge_bound_store(order, source, i, bound->key);
     return 0;
 }
@@ -124,21 +122,13 @@ size_t merge_cut(enum sort_order order, const struct merge_source *source, const
 int merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_slices)
 {
     if (n_entries > space->n_room) {
-        size_t n_room = n_entries + n_entries / 8 + 1024;
+        space->n_room = n_entries + n_entries / 8 + 1024;
         for (int i = 0; i < 2; i++) {
-            free(space->buffer[i]);
-            space->buffer[i] = malloc(n_room * sizeof(struct sort_entry));
+            free(space->buffer[i]);     /* before the new one is there: they are large */
+            space->buffer[i] = xmalloc(space->n_room * sizeof(struct sort_entry));
         }
-        space->n_room = space->buffer[0] && space->buffer[1] ? n_room : 0;
-        if (!space->n_room) return -1;
     }
-    if (n_slices + 1 > space->n_starts) {
-        size_t n_starts = 2 * n_slices + 16;
-        free(space->starts);
-        space->starts = malloc(n_starts * sizeof *space->starts);
-        space->n_starts = space->starts ? n_starts : 0;
-        if (!space->starts) return -1;
-    }
+    xgrow(&space->starts, &space->n_starts, n_slices + 1, n_slices + 15, sizeof *space->starts);
     return 0;
 }
 
@@ -150,7 +140,7 @@ void merge_space_release(struct merge_space *space)
     *space = (struct merge_space){0};
 }
 
-/* Merges a (n_a entries) and b (n_b) into out; on equal keys a goes first. */
+/* Merges n_a entries of a and n_b entries of b into out. Where keys are equal, a comes first. */
 static void merge_two_fixed(const struct sort_entry *a, size_t n_a, const struct sort_entry *b,
                             size_t n_b, struct sort_entry *out)
 {
@@ -167,7 +157,7 @@ static void merge_two_fixed(const struct sort_entry *a, size_t n_a, const struct
     memcpy(out, b, (size_t)((const uint8_t *)b_end - (const uint8_t *)b));
 }
 
-/* The same for variable keys whose prefixes are their bytes depth .. depth + 7. */
+/* The same for keys of variable length. Prefixes are bytes depth .. depth + 7 of the keys. */
 static void merge_two_keyed(const struct sort_entry *a, size_t n_a, const struct sort_entry *b,
                             size_t n_b, struct sort_entry *out, size_t depth)
 {
@@ -185,7 +175,8 @@ static void merge_two_keyed(const struct sort_entry *a, size_t n_a, const struct
     memcpy(out, b, (size_t)((const uint8_t *)b_end - (const uint8_t *)b));
 }
 
-/* Sets the prefixes of a segment's entries behind what all its keys share; returns that depth. */
+/* Sets the prefixes of the entries of a segment to the 8 bytes after what all its keys share. Returns
+   the length of what they share. */
 static size_t set_prefixes(const struct merge_slice *slices, size_t n_slices,
                            struct sort_entry *entries, size_t n)
 {
@@ -214,7 +205,7 @@ ssize_t merge_slices(enum sort_order order, const struct merge_slice *slices, si
         *merged = n ? slices[0].entries : NULL;
         return (ssize_t)n;
     }
-    if (merge_space_reserve(space, n, n_slices) < 0) return -1;
+    (void)merge_space_reserve(space, n, n_slices);
     struct sort_entry *from = space->buffer[0], *to = space->buffer[1];
     size_t *starts = space->starts, n_parts = 0, at = 0;
     for (size_t i = 0; i < n_slices; i++) {

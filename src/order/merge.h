@@ -1,19 +1,23 @@
 /*
- * merge.h -- cuts and merges sorted sources of records: the logic of the merge, without
- * threads, files or database.
+ * merge.h -- cuts and merges sorted sources of records: the logic of the merge, without threads,
+ * files or databases.
  *
- * A *source* is a stretch of one sorted run that lies in memory: an opened block or a whole batch.
- * The full key of a record is (sort key, run, index in the run); no two records have the same. It
- * is what makes the sort stable: runs are numbered in input order, and within a run equal keys keep
- * their order. A *bound* is such a full key as bytes in memcmp order. The records of all sources
- * between two bounds form a *segment*; segments can be merged independently, in any order.
+ * A *source* is a stretch of one sorted run in memory: an opened block, or a whole batch. The full
+ * key of a record is its sort key, the number of its run, and its index in the run. No two records
+ * have the same full key. This makes the sort stable: runs are numbered in the order of the input,
+ * and equal keys keep their order within a run. A *bound* is a full key as bytes in memcmp order.
+ * The records of all sources between two bounds are a *segment*. Segments can be merged
+ * independently, in any order.
  *
- * Because bounds compare whole keys, a pile of records with equal sort keys is cut like any other
- * stretch: it streams through run by run.
+ * Bounds compare full keys, so any number of records with equal sort keys can be cut into segments
+ * of any size: their segments take them run by run.
  *
- * Calls: merge_cut each source at the lower and the upper bound, hand the slices between, in order
- * of their runs, to merge_slices. Ownership: sources and slices borrow their entries; a merge_space
- * owns its buffers and belongs to one thread at a time.
+ * Order of calls: merge_cut for each source at the lower and at the upper bound; then merge_slices
+ * for the slices between, in the order of their runs.
+ *
+ * Ownership: sources and slices borrow their entries. A merge_bound owns its key, and a merge_space
+ * its buffers; both start as {0}. Threads: any; a merge_space belongs to one thread at a time.
+ * Nothing can fail.
  */
 #ifndef ROCKSORT_ORDER_MERGE_H
 #define ROCKSORT_ORDER_MERGE_H
@@ -32,38 +36,38 @@ struct merge_slice {
     size_t n_entries;
 };
 
-enum { MERGE_BOUND_TAIL_BYTES = 12 };   /* run and index behind the sort key, big-endian */
+enum { MERGE_BOUND_TAIL_BYTES = 12 };   /* run and index, big-endian, after the sort key */
 
-/* A bound in memory of its own, which grows as needed: a tag's value may be long. */
+/* A bound in memory of its own, which grows as needed: the value of a tag may be long. */
 struct merge_bound {
-    uint8_t *key;               /* starts as NULL */
+    uint8_t *key;               /* NULL: no bound yet */
     size_t n_bytes, room;
 };
 
-/* Sets the bound to the full key of source->entries[i]. Returns 0, or -1 without memory. */
+/* Sets the bound to the full key of source->entries[i]. Returns 0. */
 int merge_bound_set(struct merge_bound *bound, enum sort_order order,
                     const struct merge_source *source, size_t i);
 void merge_bound_release(struct merge_bound *bound);
 
-/* Bytes of the bound of an entry. */
+/* Size of the full key of an entry. */
 size_t merge_bound_bytes(enum sort_order order, const struct sort_entry *entry);
 
 /* Writes the full key of source->entries[i] to out; returns its size. */
 size_t merge_bound_store(enum sort_order order, const struct merge_source *source, size_t i,
                          uint8_t *out);
 
-/* Run and index from the end of a bound. */
+/* Reads run and index from the end of a bound. */
 void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *run,
                           uint64_t *index);
 
-/* memcmp order of two bounds; NULL is behind every key. */
+/* Compares two bounds: below 0, 0, above 0. NULL is above every bound. */
 int merge_bound_compare(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes);
 
-/* Number of records of the source that lie before the bound; all of them if the bound is NULL. */
+/* Number of records of the source that come before the bound; all of them if it is NULL. */
 size_t merge_cut(enum sort_order order, const struct merge_source *source, const uint8_t *bound,
                  size_t bound_bytes);
 
-/* Compares the sort key of an entry with that of a bound: below 0, 0, above. */
+/* Compares the sort key of an entry with that of a bound: below 0, 0, above 0. */
 int merge_compare(enum sort_order order, const struct sort_entry *entry, const uint8_t *bound,
                   size_t bound_bytes);
 
@@ -88,19 +92,19 @@ struct cut_place *merge_cut_places(enum sort_order order, const struct merge_sou
 
 struct merge_space {
     struct sort_entry *buffer[2];
-    size_t n_room;              /* entries that each buffer holds */
-    size_t *starts;             /* where each slice begins, and the end */
-    size_t n_starts;
+    size_t n_room;              /* entries that each buffer has room for */
+    size_t *starts;             /* where each slice begins, and the end of the last one */
+    size_t n_starts;            /* numbers that starts has room for */
 };
 
-/* A space starts as {0}. Returns 0, or -1 without memory. */
+/* Makes room; what the buffers hold is lost if they grow. Returns 0. */
 int merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_slices);
 void merge_space_release(struct merge_space *space);
 
 /*
- * Merges n_slices sorted slices, given in run order, into one sorted sequence; equal keys stay in
- * the order of the slices. *merged points into the space, or at the only slice, and holds until the
- * next call. Returns the number of entries, or -1 without memory.
+ * Merges n_slices sorted slices, which are in the order of their runs, into one sorted sequence.
+ * Equal keys stay in the order of the slices. *merged points into the space, or at the entries of
+ * the only slice, and is valid until the next call. Returns the number of entries.
  */
 ssize_t merge_slices(enum sort_order order, const struct merge_slice *slices, size_t n_slices,
                      struct merge_space *space, const struct sort_entry **merged);
