@@ -1,23 +1,23 @@
 /*
  * minhash.c -- see minhash.h.
  *
- * One pass over the bases keeps the k-mer of each strand: on the other strand the next base is
- * its first, so that its code enters at the top. Both are complete at the same bases. Where
- * two k-mers of a strand are equal the one that is met first is taken, which on the other strand is
- * the last.
+ * One pass over the bases keeps the k-mers of both strands. On the other strand the next base is
+ * the first of the k-mer, so its code enters at the top. Both k-mers are complete at the same
+ * bases. If two k-mers of a strand are equal, the pass takes the one that it meets first, which is
+ * the last one on the other strand.
  *
- * With an index a strand is searched in three ranks. The smallest of the unique k-mers is taken; if
- * there is none, the repeated one that is met last, not the smallest (so samtools does); if there
- * is none, the smallest of all. Once a unique one is known only smaller ones need be looked up.
- * Nearly every look-up misses the caches, so several k-mers wait together until the memory of all
- * of them is on its way: with the 2 million k-mers of 100 Mb a read of 150 bases takes 1.5 us so,
- * and 4.4 us without.
+ * With an index the pass takes, for each strand, the smallest of the k-mers that are unique in the
+ * reference. If there is none, it takes the repeated k-mer that it met last, which need not be the
+ * smallest (as in samtools). If there is none either, it takes the smallest of all k-mers. Once a
+ * unique k-mer is known, only smaller ones are looked up. Nearly every look-up misses the caches,
+ * so several k-mers wait together while their memory is fetched: with the 2 million k-mers of
+ * 100 Mb a read of 150 bases takes 1.5 us, instead of 4.4 us.
  *
- * What a key holds behind its 4 bytes 0xff, which no placed record's coordinate key reaches: 62
- * bits value, 17 bits lead, inverted, and 1 bit strand. Without an index the value is 2^30 more
- * than the minimiser, so that reads without a k-mer come first (their minimiser is 2^64 - 1, and
- * the sum wraps), and sums are cut to 62 bits, which matters only to k = 31: both as in samtools,
- * which has 62 bits of room.
+ * The key is 4 bytes 0xff, more than the coordinate key of any placed record begins with; then 62
+ * bits of value, 17 bits of inverted lead, and 1 bit of strand. Without an index the value is the
+ * minimiser plus 2^30, cut to 62 bits. So reads without a k-mer come first: their minimiser is
+ * 2^64 - 1, and the sum wraps around. The cut changes the value only with k = 31. Both are as in
+ * samtools, which has 62 bits for the value.
  */
 #include "order/minhash.h"
 
@@ -26,19 +26,15 @@
 #define VALUE_MASK ((UINT64_C(1) << 62) - 1)
 
 enum {
-    POS_AT = 8,                 /* of the fields of a record that change */
-    FLAG_AT = 18,
-    MATE_POS_AT = 28,
-    TEMPLATE_LENGTH_AT = 32,
     NO_INDEX_BASE = 1 << 30,    /* added to minimisers */
     LEAD_OF_0 = 65535,          /* lead of a minimiser at the beginning of the read */
-    LEAD_MASK = (1 << 17) - 1,  /* 65535 + 30 is the greatest */
+    LEAD_MASK = (1 << 17) - 1,  /* the greatest lead is 65535 + 30 */
     LEAD_LOW_BITS = 15,         /* bits of the lead that lie in the last 2 bytes of the key */
-    VALUE_HALF_BITS = 31,       /* of the value in each of two stashed fields */
-    WAITING_MAX = 32,
+    VALUE_HALF_BITS = 31,       /* bits of the value in each of two fields when it is stashed */
+    WAITING_MAX = 32,           /* k-mers that wait together */
 };
 
-struct read {                   /* the parts of a record that turn */
+struct read {                   /* the parts of a record that change when it is turned */
     uint8_t *seq, *qual;
     size_t n_bases;
 };
@@ -46,10 +42,10 @@ struct read {                   /* the parts of a record that turn */
 struct hit {
     uint64_t kmer;              /* or MINHASH_NO_KMER */
     size_t last;                /* number of the base in the read at which it was complete */
-    uint64_t place;             /* of those in the index */
+    uint64_t place;             /* in the reference, if it is in the index */
 };
 
-struct strand {                 /* the search of one strand in the index */
+struct strand {                 /* the search for the k-mers of one strand in the index */
     struct hit unique, repeated, smallest;
     struct hit waiting[WAITING_MAX];    /* to be looked up, in this order */
     size_t n_waiting;
@@ -59,9 +55,8 @@ static const struct hit no_hit = {MINHASH_NO_KMER, 0, 0};
 
 static struct read read_of(uint8_t *rec)
 {
-    size_t n_bases = bam_record_u32(rec + 20);
-    uint8_t *seq = rec + BAM_RECORD_FIXED_BYTES + bam_record_name_bytes(rec) +
-                   4 * (size_t)bam_record_u16(rec + 16);
+    size_t n_bases = (size_t)bam_record_n_bases(rec);
+    uint8_t *seq = rec + (bam_record_seq(rec) - rec);   /* not const */
     return (struct read){seq, seq + (n_bases + 1) / 2, n_bases};
 }
 
@@ -70,8 +65,8 @@ static struct read read_of(uint8_t *rec)
 struct rolling {                /* the k-mers of both strands at one base */
     uint64_t forward, reverse;
     uint64_t mask, scramble;
-    int top_shift;              /* of the first base of a k-mer */
-    int n_missing;              /* bases until the first is complete */
+    int top_shift;              /* where the code of the first base stands in a k-mer */
+    int n_missing;              /* bases until the first k-mer is complete */
     uint32_t base_before;
 };
 
@@ -86,7 +81,7 @@ static struct rolling start_rolling(int k)
     };
 }
 
-/* Takes the next base. True if a k-mer is complete that was not before. */
+/* Takes the next base. True if a new k-mer is complete. */
 static inline bool roll(struct rolling *r, uint32_t base, bool squeeze)
 {
     if (squeeze && base == r->base_before) return false;
@@ -107,7 +102,7 @@ static inline void take_smaller(struct hit *best, uint64_t kmer, size_t last)
     best->last = last;
 }
 
-/* Inlined for each value of squeeze: this loop is where the time goes. */
+/* Inlined for each value of squeeze: this loop takes nearly all of the time. */
 static inline __attribute__((always_inline)) void
 find_minimisers_as(bool squeeze, int k, const struct read *read, struct hit found[2])
 {
@@ -163,7 +158,7 @@ static void start_strand(struct strand *s)
     s->n_waiting = 0;
 }
 
-/* Takes the best rank of a strand. True if it is in the index. */
+/* Shows the best k-mer of a strand. True if it is in the index. */
 static bool end_strand(const struct minhash_index *index, struct strand *s, struct hit *best)
 {
     look_up_waiting(index, s);
@@ -173,7 +168,7 @@ static bool end_strand(const struct minhash_index *index, struct strand *s, stru
     return unique || repeated;
 }
 
-/* Finds the best k-mer of each strand. Sets in_index for those that are there. */
+/* Finds the best k-mer of each strand, and whether it is in the index. */
 static void find_in_index(const struct minhash_settings *settings, const struct read *read,
                           struct hit found[2], bool in_index[2])
 {
@@ -229,8 +224,8 @@ static bool value_by_index(const struct minhash_settings *settings, const struct
 
 /* ---- records ---- */
 
-/* Two bases of the other strand for two of this one, as samtools 1.24 has them: '=' becomes N, and
-   Y stays Y, where R would be right. */
+/* Two bases of the other strand for two of this one, as in samtools 1.24: '=' becomes N, and Y stays
+   Y, although R would be right. */
 static uint8_t turn_pair(uint8_t pair)
 {
     /*                                   = A C  M G  R  S  V  T  W  Y  H  K  D  B  N */
@@ -250,7 +245,7 @@ static void turn_sequence(uint8_t *seq, size_t n_bases)
     }
     if (n % 2 == 1) seq[n / 2] = turn_pair(seq[n / 2]);
     if (n_bases % 2 == 0) return;
-    /* The half byte behind the last base is in front now. */
+    /* The unused half of the last byte has come to the front. */
     for (size_t i = 0; i + 1 < n; i++) seq[i] = (uint8_t)(seq[i] << 4 | seq[i + 1] >> 4);
     seq[n - 1] = (uint8_t)(seq[n - 1] << 4 | padding);
 }
@@ -263,7 +258,7 @@ static void turn_record(uint8_t *rec, const struct read *read)
         read->qual[i] = read->qual[n - 1 - i];
         read->qual[n - 1 - i] = qual;
     }
-    rec[FLAG_AT] ^= BAM_FREVERSE;
+    rec[BAM_FLAG_AT] ^= BAM_FREVERSE;
 }
 
 void minhash_apply(const struct minhash_settings *settings, uint8_t *rec,
@@ -278,9 +273,9 @@ void minhash_apply(const struct minhash_settings *settings, uint8_t *rec,
 
 size_t minhash_key_encode(const struct minhash_value *value, const uint8_t *rec, uint8_t *out)
 {
-    uint32_t behind = LEAD_MASK - value->lead;
-    uint64_t high = value->value << 2 | behind >> LEAD_LOW_BITS;
-    uint32_t low = (behind & ((1 << LEAD_LOW_BITS) - 1)) << 1;
+    uint32_t inverted = LEAD_MASK - value->lead;
+    uint64_t high = value->value << 2 | inverted >> LEAD_LOW_BITS;
+    uint32_t low = (inverted & ((1 << LEAD_LOW_BITS) - 1)) << 1;
     if (bam_record_flag(rec) & BAM_FREVERSE) low |= 1;
     high = __builtin_bswap64(high);
     memset(out, 0xff, 4);
@@ -292,21 +287,21 @@ size_t minhash_key_encode(const struct minhash_value *value, const uint8_t *rec,
 
 void minhash_stash(uint8_t *rec, const struct minhash_value *value)
 {
-    put_u32(rec + POS_AT, (uint32_t)(value->value >> VALUE_HALF_BITS));
-    put_u32(rec + MATE_POS_AT, (uint32_t)value->value & INT32_MAX);
-    put_u32(rec + TEMPLATE_LENGTH_AT, value->lead);
+    put_u32(rec + BAM_POS_AT, value->value >> VALUE_HALF_BITS);
+    put_u32(rec + BAM_MATE_POS_AT, value->value & INT32_MAX);
+    put_u32(rec + BAM_TEMPLATE_LENGTH_AT, value->lead);
 }
 
 void minhash_recall(const uint8_t *rec, struct minhash_value *value)
 {
-    uint64_t high = bam_record_u32(rec + POS_AT), low = bam_record_u32(rec + MATE_POS_AT);
+    uint64_t high = (uint32_t)bam_record_pos(rec), low = (uint32_t)bam_record_mate_pos(rec);
     value->value = high << VALUE_HALF_BITS | low;
-    value->lead = bam_record_u32(rec + TEMPLATE_LENGTH_AT);
+    value->lead = (uint32_t)bam_record_template_length(rec);
 }
 
 void minhash_unstash(uint8_t *rec)
 {
-    put_u32(rec + POS_AT, UINT32_MAX);
-    put_u32(rec + MATE_POS_AT, UINT32_MAX);
-    put_u32(rec + TEMPLATE_LENGTH_AT, 0);
+    put_u32(rec + BAM_POS_AT, UINT32_MAX);
+    put_u32(rec + BAM_MATE_POS_AT, UINT32_MAX);
+    put_u32(rec + BAM_TEMPLATE_LENGTH_AT, 0);
 }

@@ -1,28 +1,30 @@
 /*
  * minhash.h -- the minimiser order: option -M (with -K, -R, -H and -I) of samtools sort 1.24.
  *
- * Placed records (reference 0 and up) come first, by coordinate. The others, the tail, are ordered
- * by their sequence, so that similar ones lie together and compress well. A k-mer is k bases, 2
- * bits each, the first base highest, XORed with a constant; the smallest one of a read on either
- * strand is its minimiser. If it is on the other strand the record is reverse-complemented. The
- * order is by the minimiser, then by its place in the read. With an index (minhash_index.h) the
- * order is by where in the reference the read would begin; k-mers that are unique in the reference
- * are preferred to repeated ones, and these to others.
+ * Placed records (reference 0 and up) come first, by coordinate. The other records, the tail, are
+ * ordered by their sequence, so that similar ones lie together and compress well. A k-mer is k
+ * bases of 2 bits each, the first base highest, XORed with a constant. The smallest k-mer of a read
+ * on either strand is its minimiser. If it is on the other strand the record is
+ * reverse-complemented. The order is by the minimiser, then by its place in the read. With an index
+ * (minhash_index.h) the order is by the place in the reference at which the read would begin.
+ * K-mers that are unique in the reference are preferred to repeated ones, and these to k-mers that
+ * are not in the index.
  *
- * For each record of the tail (minhash_is_tail) call, in this order:
+ * For each record of the tail (minhash_is_tail), in this order:
  *
- *   minhash_apply        brings it into its final form and computes its value;
- *   minhash_key_encode   makes the key of it;
+ *   minhash_apply        brings the record into its final form and computes its value.
+ *   minhash_key_encode   makes the key from the value.
  *   minhash_stash        if the key is needed again later: hides the value in the record. Applying
  *                        twice would not give the same value again. minhash_recall gets the value
  *                        back, any number of times, and minhash_unstash restores the final form.
  *
  * The final form has no position, mate's position or template length, as with samtools, which
- * hides its value there. Placed records are left alone and have the coordinate key; keys of both
+ * hides its value there. Placed records are not changed and have the coordinate key. Keys of both
  * kinds are in memcmp order and prefix-free.
  *
- * Records are checked ones (bam_record_check) and borrowed. All functions are pure but for the
- * record that they change, allocate nothing and cannot fail; any thread, different records.
+ * Records are checked ones (bam_check.h) and belong to the caller. All functions are pure but for
+ * the record that they change, allocate nothing and cannot fail. They may be called from any
+ * thread, on different records.
  */
 #ifndef ROCKSORT_ORDER_MINHASH_H
 #define ROCKSORT_ORDER_MINHASH_H
@@ -42,7 +44,7 @@ struct minhash_settings {
     const struct minhash_index *index;  /* -I, loaded with the same k and squeeze; or NULL */
 };
 
-struct minhash_value {          /* both numbers as they are compared; the greater lead first */
+struct minhash_value {          /* the smaller value first, then the greater lead */
     uint64_t value;             /* below 2^62 */
     uint32_t lead;              /* below 2^17: how far to the left in the read the minimiser is */
 };
@@ -53,14 +55,14 @@ static inline bool minhash_is_tail(const uint8_t *rec)
 }
 
 /*
- * Computes the value of a record of the tail. Reverse-complements it if the minimiser is on the
- * other strand: sequence, qualities and flag 0x10 turn; CIGAR and tags stay as they are. Sets
- * position and mate's position to -1, template length to 0.
+ * Computes the value of a record of the tail. Reverse-complements the record if the minimiser is on
+ * the other strand: this changes sequence, qualities and flag 0x10, but not CIGAR and tags. Sets
+ * position and mate's position to -1 and the template length to 0.
  */
 void minhash_apply(const struct minhash_settings *settings, uint8_t *rec,
                    struct minhash_value *value);
 
-/* Writes the key of an applied record, MINHASH_KEY_BYTES, to out; returns its size. */
+/* Writes the key of a record in its final form to out. Returns its size, MINHASH_KEY_BYTES. */
 size_t minhash_key_encode(const struct minhash_value *value, const uint8_t *rec, uint8_t *out);
 
 void minhash_stash(uint8_t *rec, const struct minhash_value *value);

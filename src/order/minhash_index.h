@@ -1,17 +1,17 @@
 /*
- * minhash_index.h -- the k-mers of a FASTA file and where they are: option -I of the minimiser
- * order (minhash.h).
+ * minhash_index.h -- the k-mers of a FASTA file and their places: option -I of the minimiser order
+ * (minhash.h).
  *
- * Of each window of the reference the index has the smallest k-mer, as minhash.h defines k-mers and
- * their values. A k-mer that is the smallest of several windows is repeated, and the index keeps
- * the last place. Places count bases from the first base of the first sequence; sequences shorter
- * than the window are left out and not counted.
+ * The index has the smallest k-mer of each window of the reference. minhash.h says what k-mers are.
+ * A k-mer that is the smallest of several windows is repeated, and the index keeps its last place.
+ * Places count bases from the first base of the first sequence. Sequences shorter than the window
+ * are left out and not counted.
  *
- * Call minhash_index_load once, minhash_index_find for any number of k-mers, then
+ * Order of calls: minhash_index_load once, minhash_index_find for any number of k-mers, then
  * minhash_index_destroy.
  *
- * The index belongs to whoever loaded it. It does not change after loading, so that any number of
- * threads may use it. minhash_index_load prints a message (diag.h) if it fails; nothing else can
+ * The caller of minhash_index_load owns the index. It does not change after loading, so any number
+ * of threads may use it. minhash_index_load prints a message (diag.h) if it fails; nothing else can
  * fail.
  */
 #ifndef ROCKSORT_ORDER_MINHASH_INDEX_H
@@ -29,11 +29,11 @@ enum {
 
 /* ---- k-mers ---- */
 
-/* Stands for "no k-mer"; greater than every k-mer, since these have 2k <= 62 bits. */
+/* "No k-mer". Greater than every k-mer, since these have 2k <= 62 bits. */
 #define MINHASH_NO_KMER UINT64_MAX
 
-/* The codes of a base of BAM, 0 to 15, on the strand of the read and on the other one. Whatever is
-   not A, C, G or T counts as A on both. */
+/* The codes of a base of BAM, which is 0 to 15, on the strand of the read and on the other strand. A
+   base other than A, C, G and T counts as A on both. */
 static inline uint64_t minhash_code(uint32_t base)
 {
     static const uint8_t codes[16] = {[1] = 0, [2] = 1, [4] = 2, [8] = 3};
@@ -46,7 +46,7 @@ static inline uint64_t minhash_complement_code(uint32_t base)
     return codes[base];
 }
 
-/* Base i of a sequence as BAM holds it, the first of two in the upper half of a byte. */
+/* Base i of a sequence in BAM. The first of two bases is in the upper half of a byte. */
 static inline uint32_t minhash_base(const uint8_t *seq, size_t i)
 {
     return seq[i >> 1] >> (~i & 1) * 4 & 15;
@@ -74,24 +74,24 @@ enum minhash_found {
 enum { MINHASH_FILTER_BITS = 16 };
 
 struct minhash_slot {
-    uint64_t kmer;              /* plus 1; 0 is a free slot */
+    uint64_t kmer;              /* the k-mer plus 1; 0 is a free slot */
     uint64_t place;             /* twice the place, plus 1 if the k-mer is repeated */
 };
 
 struct minhash_index {          /* for the functions of this module only */
     struct minhash_slot *slots;
-    int slot_bits;              /* 2 to this power slots */
+    int slot_bits;              /* there are 2^slot_bits slots */
     size_t n_kmers;
     int filter_shift;
     uint64_t filter[(1 << MINHASH_FILTER_BITS) / 64];
-    uint64_t no_kmer_place;     /* of the last window without a k-mer, else 0 */
+    uint64_t no_kmer_place;     /* place of the last window without a k-mer; 0: there is none */
 };
 
 /*
  * Reads a FASTA file, plain or compressed with gzip or bgzip. k is from MINHASH_K_MIN to
- * MINHASH_K_MAX. window is a number of bases; one below k gives an index without k-mers, and even
- * one below 1 is no error, as in samtools. With squeeze a run of one base counts as one base.
- * Returns NULL after a message.
+ * MINHASH_K_MAX. window is a number of bases. A window below k gives an index without k-mers, and
+ * even a window below 1 is no error, as in samtools. With squeeze a run of one base counts as one
+ * base. Returns NULL after a message.
  */
 struct minhash_index *minhash_index_load(const char *fasta, int k, int window, bool squeeze);
 void minhash_index_destroy(struct minhash_index *index);
@@ -116,9 +116,9 @@ static inline struct minhash_slot *minhash_index_slot(const struct minhash_index
 }
 
 /*
- * False if the index surely does not have the k-mer. The smallest of a window are mostly small
- * k-mers: one bit for each value of a k-mer's first 16 bits tells most others, and these bits stay
- * in the first-level cache.
+ * False if the index surely does not have the k-mer. The smallest k-mers of windows are mostly small
+ * numbers. So one bit for each value of the first 16 bits of a k-mer is enough to turn away most
+ * others, and all these bits stay in the first-level cache.
  */
 static inline bool minhash_index_may_have(const struct minhash_index *index, uint64_t kmer)
 {

@@ -1,16 +1,16 @@
 /*
  * order_check.c -- see order_check.h.
  *
- * Of each span are kept, for each candidate, the first and the last key and the first violation
- * within. Joining compares the last key so far with the first of the next span. A candidate that is
- * violated in what was joined is left out of the spans that are scanned from then on: nothing that
- * they could find would come before.
+ * A span keeps, for each candidate, the first and the last key and the first violation within the
+ * span. Joining compares the last key so far with the first key of the next span. Once a candidate
+ * is violated in what was joined, later scans leave it out: they could only find violations that
+ * come after that one.
  */
 #include "order/order_check.h"
 
 #include "bam/bam_aux.h"
 #include "bam/bam_long.h"
-#include "util/grow.h"
+#include "util/xalloc.h"
 
 #include <htslib/kstring.h>
 #include <stdatomic.h>
@@ -42,17 +42,17 @@ struct order_span {
 
 struct order_check {
     const struct order_claim *claim;
-    atomic_uint n_violated;     /* bits of the candidates */
-    struct order_span *last;    /* of those that were joined; of its keys the last ones matter */
-    struct order_span *waiting; /* for spans before them */
+    atomic_uint violated;       /* a bit for each candidate */
+    struct order_span *last;    /* the last one that was joined, for its last keys */
+    struct order_span *waiting; /* spans that come after one that is still missing */
     uint64_t n_records;
     struct violation violations[ORDER_MAX_CANDIDATES];
 };
 
 struct order_check *order_check_create(const struct order_claim *claim)
 {
-    struct order_check *check = calloc(1, sizeof *check);
-    if (check) check->claim = claim;
+    struct order_check *check = xcalloc(1, sizeof *check);
+    check->claim = claim;
     return check;
 }
 
@@ -80,17 +80,16 @@ void order_check_destroy(struct order_check *check)
 
 /* ---- keys ---- */
 
-static int reserve_key(struct order_key *key, size_t n_bytes)
+static void reserve_key(struct order_key *key, size_t n_bytes)
 {
-    return grow_array(&key->bytes, &key->room, n_bytes, n_bytes / 2 + 32, 1);
+    xgrow(&key->bytes, &key->room, n_bytes, n_bytes / 2 + 32, 1);
 }
 
-static int copy_key(struct order_key *to, const struct order_key *from)
+static void copy_key(struct order_key *to, const struct order_key *from)
 {
-    if (reserve_key(to, from->n) < 0) return -1;
+    reserve_key(to, from->n);
     memcpy(to->bytes, from->bytes, from->n);
     to->n = from->n;
-    return 0;
 }
 
 static int compare_keys(const struct order_key *a, const struct order_key *b)
@@ -100,45 +99,48 @@ static int compare_keys(const struct order_key *a, const struct order_key *b)
     return c ? c : (a->n > b->n) - (a->n < b->n);
 }
 
-static int make_fixed_key(const struct order_candidate *candidate, const uint8_t *rec,
-                          struct order_key *key)
+static void make_fixed_key(const struct order_candidate *candidate, const uint8_t *rec,
+                           struct order_key *key)
 {
     uint64_t value = sort_key_fixed(&candidate->rules, rec);
     if (candidate->part == ORDER_PLACES)
         value = bam_record_tid(rec) < 0 ? UINT64_MAX : value >> 1;
-    if (reserve_key(key, SORT_KEY_FIXED_BYTES) < 0) return -1;
+    reserve_key(key, SORT_KEY_FIXED_BYTES);
     sort_key_store_fixed(value, key->bytes);
     key->n = SORT_KEY_FIXED_BYTES;
-    return 0;
 }
 
-/* Of a record without reference, by minimiser. */
-static int make_minimiser_key(const struct order_candidate *candidate, uint8_t *rec,
-                              struct order_key *key)
+/* Makes the key of a record without reference in the minimiser order. */
+static void make_minimiser_key(const struct order_candidate *candidate, uint8_t *rec,
+                               struct order_key *key)
 {
     enum { LAST_OF_VALUE = 11, LEAD_BITS = 3 };         /* 4 bytes 0xff, 62 bits value, lead */
     struct minhash_value value;
-    if (reserve_key(key, MINHASH_KEY_BYTES) < 0) return -1;
+    reserve_key(key, MINHASH_KEY_BYTES);
     minhash_apply(&candidate->rules.minhash, rec, &value);
     key->n = minhash_key_encode(&value, rec, key->bytes);
-    if (candidate->part != ORDER_MINIMISERS) return 0;
+    if (candidate->part != ORDER_MINIMISERS) return;
     key->n = LAST_OF_VALUE + 1;
     key->bytes[LAST_OF_VALUE] &= (uint8_t)~LEAD_BITS;
-    return 0;
 }
 
-/* Returns 0, or -1 with *problem: NULL without memory. */
+/* Makes the part of the key that the candidate compares. Returns 0, or -1 with *problem. */
 static int make_key(const struct order_candidate *candidate, uint8_t *rec, struct order_key *key,
                     const char **problem)
 {
-    enum { FLAG_BYTES = 2, STRAND_BYTES = 1, REFERENCE_BYTES = 4 };     /* of bam_sort_key.c */
+    enum { FLAG_BYTES = 2, STRAND_BYTES = 1, REFERENCE_BYTES = 4 };     /* see bam_sort_key.c */
     const struct sort_rules *rules = &candidate->rules;
-    *problem = NULL;
-    if (sort_order_is_fixed(rules->order)) return make_fixed_key(candidate, rec, key);
-    if (rules->order == SORT_MINHASH && minhash_is_tail(rec))
-        return make_minimiser_key(candidate, rec, key);
+    if (sort_order_is_fixed(rules->order)) {
+        make_fixed_key(candidate, rec, key);
+        return 0;
+    }
+    if (rules->order == SORT_MINHASH && minhash_is_tail(rec)) {
+        make_minimiser_key(candidate, rec, key);
+        return 0;
+    }
     size_t n_bytes = sort_key_bytes(rules, rec, problem);
-    if (n_bytes == 0 || reserve_key(key, n_bytes) < 0) return -1;
+    if (n_bytes == 0) return -1;
+    reserve_key(key, n_bytes);
     key->n = sort_key_encode(rules, rec, key->bytes);
     if (candidate->part == ORDER_NAMES) key->n -= FLAG_BYTES;
     if (candidate->part == ORDER_PLACES)
@@ -146,15 +148,15 @@ static int make_key(const struct order_candidate *candidate, uint8_t *rec, struc
     return 0;
 }
 
-/* ---- what is told ---- */
+/* ---- descriptions ---- */
 
 /* "CB:Z:ACGT", or "no CB". */
 static void describe_tag(const char *tag, const uint8_t *rec, char *text, size_t room)
 {
     struct bam_aux aux;
     kstring_t value = {0, 0, NULL};
-    enum { IN_FRONT = 6 };      /* "CB:Z:" and the NUL */
-    int n = (int)room - IN_FRONT;
+    enum { EXTRA_BYTES = 6 };   /* "CB:Z:" and the NUL */
+    int n = (int)room - EXTRA_BYTES;
     if (bam_aux_find(rec, tag, &aux) <= 0)
         (void)snprintf(text, room, "no %.2s", tag);
     else if (aux.type == 'Z' || aux.type == 'H')
@@ -183,7 +185,7 @@ static void describe(const struct order_check *check, const uint8_t *rec, uint64
 
 /* ---- spans ---- */
 
-/* One candidate's pass over a span. Returns 0, or -1 with a problem. */
+/* Scans a span for one candidate. Returns 0, or -1 with *problem. */
 static int scan_candidate(const struct order_check *check, unsigned i, uint8_t *from,
                           const uint8_t *to, struct order_span *span,
                           struct record_problem *problem)
@@ -201,8 +203,7 @@ static int scan_candidate(const struct order_check *check, unsigned i, uint8_t *
             break;
         }
         if (!before) {
-            r = copy_key(&scan->first, &key);
-            if (r < 0) break;
+            copy_key(&scan->first, &key);
         } else if (compare_keys(&scan->last, &key) > 0) {
             scan->violation.found = true;
             describe(check, before, problem->record - 1, &scan->violation.before);
@@ -222,16 +223,15 @@ struct order_span *order_check_scan(struct order_check *check, uint8_t *from, co
                                     uint64_t first_record, struct record_problem *problem)
 {
     *problem = (struct record_problem){.record = first_record};
-    struct order_span *span = calloc(1, sizeof *span);
-    if (!span) return NULL;
-    unsigned violated = atomic_load(&check->n_violated);
+    struct order_span *span = xcalloc(1, sizeof *span);
+    unsigned violated = atomic_load(&check->violated);
     const uint8_t *last = from;
     span->first_record = first_record;
     for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
         last = rec;
         span->n_records++;
     }
-    /* Before -M turns them. */
+    /* Scanning for -M may turn them around. */
     describe(check, from, first_record, &span->first);
     describe(check, last, first_record + span->n_records - 1, &span->last);
     for (unsigned i = 0; i < check->claim->n_candidates; i++) {
@@ -242,10 +242,10 @@ struct order_span *order_check_scan(struct order_check *check, uint8_t *from, co
     return span;
 }
 
-/* Joins the span that comes next. */
+/* Joins the span that comes next in the file. */
 static void join_next(struct order_check *check, struct order_span *span)
 {
-    unsigned violated = atomic_load(&check->n_violated);
+    unsigned violated = atomic_load(&check->violated);
     for (unsigned i = 0; i < check->claim->n_candidates; i++) {
         if (violated & 1u << i) continue;
         const struct span_candidate *scan = &span->candidates[i];
@@ -256,13 +256,13 @@ static void join_next(struct order_check *check, struct order_span *span)
             *violation = scan->violation;
         if (violation->found) violated |= 1u << i;
     }
-    atomic_store(&check->n_violated, violated);
+    atomic_store(&check->violated, violated);
     check->n_records += span->n_records;
     free_span(check->last);
     check->last = span;
 }
 
-/* Takes the span that comes next out of those that wait; NULL: it is not there. */
+/* Takes the span that comes next in the file from those that wait; NULL if it is still missing. */
 static struct order_span *take_next(struct order_check *check)
 {
     for (struct order_span **at = &check->waiting; *at; at = &(*at)->next) {
@@ -279,7 +279,7 @@ int order_check_join(struct order_check *check, struct order_span *span)
     span->next = check->waiting;
     check->waiting = span;
     while ((span = take_next(check)) != NULL) join_next(check, span);
-    return atomic_load(&check->n_violated) == (1u << check->claim->n_candidates) - 1;
+    return atomic_load(&check->violated) == (1u << check->claim->n_candidates) - 1;
 }
 
 uint64_t order_check_n_records(const struct order_check *check)
