@@ -1,18 +1,20 @@
 /*
  * batch.c -- see batch.h.
  *
- * Why both ends of one arena: how many records there are, and how long their keys, is known only
- * when they are there. Splitting the memory beforehand would waste it or overrun it.
+ * Records and their entries or keys grow from both ends of one arena because nobody knows before
+ * how many records there will be, or how long their keys. A fixed split of the memory would waste
+ * one part or overrun the other.
  */
 #include "pipeline/batch.h"
 
 #include "bam/bam_check.h"
 #include "bam/bam_long.h"
+#include "util/xalloc.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* More than an entry of 16 bytes and the alignment of what lies between the ends. */
+/* More than an entry of 16 bytes and what aligning the entries between the ends takes. */
 enum { MARGIN_BYTES = 1024 };
 
 static size_t align_up(size_t n, size_t alignment)
@@ -20,11 +22,9 @@ static size_t align_up(size_t n, size_t alignment)
     return (n + alignment - 1) & ~(alignment - 1);
 }
 
-struct batch *batch_create(const struct sort_rules *rules, uint8_t *mem,
-                                   size_t mem_bytes)
+struct batch *batch_create(const struct sort_rules *rules, uint8_t *mem, size_t mem_bytes)
 {
-    struct batch *batch = calloc(1, sizeof *batch);
-    if (!batch) return NULL;
+    struct batch *batch = xcalloc(1, sizeof *batch);
     batch->rules = rules;
     batch->mem = mem;
     batch->mem_bytes = mem_bytes;
@@ -79,9 +79,9 @@ void batch_reset(struct batch *batch, size_t gap_bytes)
 }
 
 /*
- * What records take besides their raw bytes, at worst. Coordinate: an entry of 16 bytes for a
- * record of 37. Others: a keyed_record and an entry; the worst natural key is twice as long as its
- * name, so that a record of 291 bytes with a name of 254 takes 528 + 16.
+ * The most memory that records take besides their raw bytes. Fixed orders: an entry of 16 bytes for
+ * a record of 37 bytes. Others: a keyed_record and an entry. The longest natural key is twice as
+ * long as its name: a record of 291 bytes with a name of 254 takes 528 + 16 bytes.
  */
 static size_t index_bytes_at_worst(enum sort_order order, size_t raw_bytes)
 {
@@ -93,13 +93,14 @@ double batch_memory_at_worst(enum sort_order order)
     return 1 + (double)index_bytes_at_worst(order, 1000) / 1000;
 }
 
+/* The number of raw bytes that surely fit, with their entries or keys. */
 static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
 {
     return sort_order_is_fixed(order) ? free_bytes / 3 * 2 : free_bytes / 3;
 }
 
-/* The same of the part of the straddler that the gap takes: an entry, which the margin covers, or a
-   key, which may be nearly as long as the record (a tag's value). */
+/* The most memory that the straddler adds for its bytes in the gap. Its key may be nearly as long as
+   the record (the value of a tag). MARGIN_BYTES covers its entry. */
 static size_t gap_index_bytes(enum sort_order order, size_t gap_bytes)
 {
     return sort_order_is_fixed(order) ? 0 : index_bytes_at_worst(order, gap_bytes);
@@ -113,8 +114,8 @@ size_t batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes
 
 size_t batch_room(const struct batch *batch)
 {
-    /* Workers first take from the top and then count bytes as indexed; reading in the opposite
-       order errs on the safe side. */
+    /* Workers first lower `top` and then unindexed_bytes. Reading these in the opposite order can
+       only count bytes twice, which gives too little room and never too much. */
     size_t unindexed = atomic_load(&batch->unindexed_bytes);
     size_t taken = batch->raw_end + atomic_load(&batch->result_bytes) + MARGIN_BYTES +
                    index_bytes_at_worst(batch->rules->order, unindexed);
@@ -139,10 +140,9 @@ void batch_prepend(struct batch *batch, const uint8_t *bytes, size_t n_bytes)
 }
 
 struct batch_part *batch_add_part(struct batch *batch, size_t to, size_t n_records,
-                                          uint64_t first_record)
+                                  uint64_t first_record)
 {
-    struct batch_part *part = calloc(1, sizeof *part);
-    if (!part) return NULL;
+    struct batch_part *part = xcalloc(1, sizeof *part);
     part->batch = batch;
     part->from = batch->mem + batch->walk_at;
     part->to = batch->mem + to;
@@ -156,12 +156,13 @@ struct batch_part *batch_add_part(struct batch *batch, size_t to, size_t n_recor
     return part;
 }
 
-/* Takes n_bytes from the upper end. */
+/* Takes n_bytes at the upper end of the free room. */
 static void *take_from_top(struct batch *batch, size_t n_bytes)
 {
     return batch->mem + (atomic_fetch_sub(&batch->top, n_bytes) - n_bytes);
 }
 
+/* Writes the entries of a part in a fixed order. */
 static void index_fixed(struct batch_part *part, struct content_sum *sum)
 {
     const struct sort_rules *rules = part->batch->rules;
@@ -175,6 +176,7 @@ static void index_fixed(struct batch_part *part, struct content_sum *sum)
     }
 }
 
+/* Writes the keyed_records of a part. Returns 0, or -1 with *problem if a record has no key. */
 static int index_keyed(struct batch_part *part, struct content_sum *sum,
                        struct record_problem *problem)
 {
@@ -226,7 +228,7 @@ int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum
     return 0;
 }
 
-/* Gathers the entries of all parts, in input order. */
+/* Gathers the entries of all parts in input order. */
 static void gather_entries(const struct batch *batch, struct sort_entry *out)
 {
     for (const struct batch_part *part = batch->parts; part; part = part->next) {
@@ -248,12 +250,13 @@ int batch_sort(struct batch *batch, struct merge_space *space)
 {
     size_t n = batch->n_records;
     if (n > 0) {
-        if (merge_space_reserve(space, n, 1) < 0) return -1;
+        (void)merge_space_reserve(space, n, 1);
         gather_entries(batch, space->buffer[0]);
         sort_entries(batch->rules->order, space->buffer[0], n, space->buffer[1]);
-        /* Coordinate entries fill the upper end without a hole: the sorted ones replace them. */
+        /* In a fixed order the entries fill the upper end without a hole. The sorted ones replace
+           them. */
         size_t at = sort_order_is_fixed(batch->rules->order) ? atomic_load(&batch->top)
-                                                      : align_up(batch->raw_end, 16);
+                                                             : align_up(batch->raw_end, 16);
         batch->entries = (struct sort_entry *)(batch->mem + at);
         memcpy(batch->entries, space->buffer[0], n * sizeof *batch->entries);
     }
