@@ -18,16 +18,17 @@
 #include <stdint.h>
 
 /*
- * The number of bytes that b takes in the form of BAM, or 0 if BAM cannot hold it: a coordinate lies
- * beyond 2^31 - 1; it has more than 65,535 CIGAR operations that cover 2^28 bases or more; or it
- * takes 2^31 bytes or more.
+ * The number of bytes that b takes in the form of BAM, or 0 if BAM cannot hold it: a coordinate
+ * lies beyond 2^31 - 1; it has more than 65,535 CIGAR operations that cover 2^28 bases or more; or
+ * it takes 2^31 bytes or more.
  */
 size_t bam_record_packed_bytes(const bam1_t *b);
 
 /* Writes b to out, which has room for bam_record_packed_bytes(b) bytes. */
 void bam_record_pack(const bam1_t *b, uint8_t *out);
 
-/* The same with long coordinates in the long tag; 0 if b needs no such tag, or is too long even so. */
+/* The same with long coordinates in the long tag; 0 if b needs no such tag, or is too long even
+   so. */
 size_t bam_record_long_bytes(const bam1_t *b);
 void bam_record_pack_long(const bam1_t *b, uint8_t *out);
 

@@ -9,7 +9,7 @@
  *
  * Order of calls: bam_walk_next or the reader of a file first makes sure that a record is whole,
  * then bam_record_check (bam_check.h) makes sure that its fields agree with its size. Only then may
- * the functions that look behind the fixed fields be called.
+ * the functions that look at what follows the fixed fields be called.
  *
  * All functions are pure and may be called from any thread. Pointers need no alignment.
  */

@@ -42,8 +42,8 @@ static inline bool bam_record_has_placeholder(const uint8_t *rec)
            bam_record_tid(rec) >= 0 && bam_record_pos(rec) >= 0;
 }
 
-/* The CIGAR of a record whose first CG tag is *cg (NULL or of type 0: it has none): the CIGAR field,
-   or the tag's value where the field is a placeholder and the tag can hold a CIGAR. */
+/* The CIGAR of a record whose first CG tag is *cg (NULL or of type 0: it has none): the CIGAR
+   field, or the tag's value where the field is a placeholder and the tag can hold a CIGAR. */
 struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg);
 
 /* ---- long coordinates ---- */

@@ -8,8 +8,8 @@
  * bgzf_compress deflates.
  *
  * To read a block: bgzf_block_bytes of its header, bgzf_block_raw_bytes once the block is whole,
- * bgzf_block_inflate. To write one: bgzf_block_deflate, or bgzf_block_store for level 0. A file ends
- * with bgzf_end_block.
+ * bgzf_block_inflate. To write one: bgzf_block_deflate, or bgzf_block_store for level 0. A file
+ * ends with bgzf_end_block.
  *
  * Ownership and threads: the caller owns all buffers. A bgzf_coder starts as {0} and is used by one
  * thread at a time; its owner calls bgzf_coder_release. The other functions are pure.

@@ -34,8 +34,8 @@ int text_compare(struct text a, struct text b);
    of FASTQ, for which htslib has no text. */
 const char *header_whole_text(sam_hdr_t *header);
 
-/* Shows the next line that is not empty, without its newline, and moves *at to its end. False at the
-   end of the text, which a NUL ends. */
+/* Shows the next line that is not empty, without its newline, and moves *at to its end. False at
+   the end of the text, which a NUL ends. */
 bool header_next_line(const char **at, struct text *line);
 
 /* True if the line has this type, which is "@" and two letters. */
@@ -51,8 +51,8 @@ bool header_next_field(struct text *rest, struct text *field);
 /* The value of a field if it has this tag, two letters and a colon; else none. */
 struct text header_field_value(struct text field, const char *tag);
 
-/* Finds the first @SQ line that has no length above 0, or two that differ. Shows the line and returns
-   what is wrong with it; NULL if there is none. */
+/* Finds the first @SQ line that has no length above 0, or two that differ. Shows the line and
+   returns what is wrong with it; NULL if there is none. */
 const char *header_find_bad_length(const char *text, struct text *line);
 
 /* True if a new @PG line has something to follow: some @PG line is named by no PP, or there is no
@@ -70,11 +70,12 @@ struct text_map {
     size_t n, room;
 };
 
-/* The value of a key, or NULL. The caller may change it; the pointer is valid until the next put. */
+/* The value of a key, or NULL. The caller may change it; the pointer is valid until the next
+   put. */
 size_t *text_map_find(const struct text_map *map, struct text key);
 
-/* Gives the key this value, unless it has one. Returns 1 if it had none, else 0. *shown is the value
-   that the key has then. */
+/* Gives the key this value, unless it has one. Returns 1 if it had none, else 0. *shown is the
+   value that the key has then. */
 int text_map_put(struct text_map *map, struct text key, size_t value, size_t *shown);
 
 /* Leaves an empty map. */

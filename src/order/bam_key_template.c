@@ -17,14 +17,14 @@
  * - The reverse strand comes before the forward strand.
  * - Soft-clipped bases count in a position. Hard-clipped bases do not, but a soft clip next to them
  *   still counts. For the read's own end, only the clips at the outer end of its CIGAR count. For
- *   the end of a reversed mate, every soft clip after its first base on the reference counts. A read
- *   without bases on the reference counts as one base long, and such a mate as of no length.
+ *   the end of a reversed mate, every soft clip after its first base on the reference counts. A
+ *   read without bases on the reference counts as one base long, and such a mate as of no length.
  * - MC must be there if the mate is mapped; CB and MI need not. Each may be of type Z or H, but RG
- *   only of type Z. If an MI ends in "/" and one more character, these two do not count. All of a CB
- *   counts.
- * - MI compares by signed characters, as on the platform of samtools: bytes from 0x80 on come before
- *   all others. Libraries, cell barcodes and read names compare by strcmp. A missing CB is the same
- *   as an empty one.
+ *   only of type Z. If an MI ends in "/" and one more character, these two do not count. All of a
+ *   CB counts.
+ * - MI compares by signed characters, as on the platform of samtools: bytes from 0x80 on come
+ *   before all others. Libraries, cell barcodes and read names compare by strcmp. A missing CB is
+ *   the same as an empty one.
  */
 #include "order/bam_key_template.h"
 
@@ -74,7 +74,8 @@ static int compare_libraries(const void *left, const void *right)
     return strcmp(a->library, b->library);
 }
 
-/* A copy of the value of a tag in one @RG line of a parsed header; "" if the line has no such tag. */
+/* A copy of the value of a tag in one @RG line of a parsed header; "" if the line has no such
+   tag. */
 static char *copy_rg_tag(sam_hdr_t *header, int line, const char *tag)
 {
     kstring_t value = KS_INITIALIZE;
@@ -186,8 +187,8 @@ static int64_t read_pos(const uint8_t *rec, const struct bam_aux *cg)
     return pos + (n_bases ? n_bases : 1) + soft_clipped(&cigar, true);
 }
 
-/* Reads the length before an operation of a CIGAR in text and moves *at to the operation. 1 if there
-   is none. */
+/* Reads the length before an operation of a CIGAR in text and moves *at to the operation. 1 if
+   there is none. */
 static uint64_t take_length(const char **at)
 {
     char *end;
@@ -224,8 +225,8 @@ static int64_t mate_pos(int64_t first, const char *cigar, bool reverse)
     return (int64_t)pos;
 }
 
-/* Finds the lower and the upper end. Returns 1 if the read is at the upper end, 0 if it is not, or -1
-   with *problem. */
+/* Finds the lower and the upper end. Returns 1 if the read is at the upper end, 0 if it is not, or
+   -1 with *problem. */
 static int find_ends(const uint8_t *rec, const struct tags *tags, struct end ends[2],
                      const char **problem)
 {

@@ -8,8 +8,8 @@
  * is written as the byte '0', the number of its significant digits (0 for zero) as one byte, and
  * those digits. A number with more digits is greater; numbers with equally many digits compare as
  * text. The byte '0' compares with a byte that is no digit as the digits themselves would: all
- * digits lie between '/' and ':'. Where leading zeros count, as in samtools 1.16, a byte of 255 less
- * their number follows the digits: of two equal values the one with more zeros comes first,
+ * digits lie between '/' and ':'. Where leading zeros count, as in samtools 1.16, a byte of 255
+ * less their number follows the digits: of two equal values the one with more zeros comes first,
  * whatever follows.
  *
  * The key of -t is the encoded value of the tag, then the key of the second order.

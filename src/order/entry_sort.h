@@ -41,7 +41,8 @@ static inline const uint8_t *sort_entry_record(enum sort_order order,
     return ((const struct keyed_record *)entry->ref)->record;
 }
 
-/* 8 bytes of a key from `depth` on, as an integer in memcmp order. Zeros follow the end of the key. */
+/* 8 bytes of a key from `depth` on, as an integer in memcmp order. Zeros follow the end of the
+   key. */
 static inline uint64_t keyed_record_prefix(const struct keyed_record *kr, size_t depth)
 {
     uint64_t bytes = 0;

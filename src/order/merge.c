@@ -175,8 +175,8 @@ static void merge_two_keyed(const struct sort_entry *a, size_t n_a, const struct
     memcpy(out, b, (size_t)((const uint8_t *)b_end - (const uint8_t *)b));
 }
 
-/* Sets the prefixes of the entries of a segment to the 8 bytes after what all its keys share. Returns
-   the length of what they share. */
+/* Sets the prefixes of the entries of a segment to the 8 bytes after what all its keys share.
+   Returns the length of what they share. */
 static size_t set_prefixes(const struct merge_slice *slices, size_t n_slices,
                            struct sort_entry *entries, size_t n)
 {

@@ -224,8 +224,8 @@ static bool value_by_index(const struct minhash_settings *settings, const struct
 
 /* ---- records ---- */
 
-/* Two bases of the other strand for two of this one, as in samtools 1.24: '=' becomes N, and Y stays
-   Y, although R would be right. */
+/* Two bases of the other strand for two of this one, as in samtools 1.24: '=' becomes N, and Y
+   stays Y, although R would be right. */
 static uint8_t turn_pair(uint8_t pair)
 {
     /*                                   = A C  M G  R  S  V  T  W  Y  H  K  D  B  N */

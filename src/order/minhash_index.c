@@ -1,8 +1,8 @@
 /*
  * minhash_index.c -- see minhash_index.h.
  *
- * The k-mers are in a hash table with linear probing. A slot has 16 bytes and at most three quarters
- * of the slots are taken, so a search mostly touches one cache line.
+ * The k-mers are in a hash table with linear probing. A slot has 16 bytes and at most three
+ * quarters of the slots are taken, so a search mostly touches one cache line.
  *
  * The windows must be those of samtools 1.24, since the order depends on them. A window begins k
  * bases after the beginning of the one before it, or one base after the beginning of the k-mer that
@@ -12,13 +12,13 @@
  * squeeze this is not where the k-mer begins, but minhash.c does the same with the read, and only
  * the difference matters.
  *
- * A window can be without any k-mer: if it has fewer than k bases, and with squeeze in a long run of
- * one base. samtools then enters UINT64_MAX as if it were a k-mer, and finds it for each read that
- * has no k-mer either. no_kmer_place serves for that.
+ * A window can be without any k-mer: if it has fewer than k bases, and with squeeze in a long run
+ * of one base. samtools then enters UINT64_MAX as if it were a k-mer, and finds it for each read
+ * that has no k-mer either. no_kmer_place serves for that.
  *
  * The file is parsed here and not by htslib, which would hold a whole sequence twice, limits the
- * length of names and, in 1.16, takes some errors for the end of the file. Only the bases of windows
- * to come are kept.
+ * length of names and, in 1.16, takes some errors for the end of the file. Only the bases of
+ * windows to come are kept.
  */
 #include "order/minhash_index.h"
 
@@ -165,7 +165,8 @@ smallest_kmer_as(bool squeeze, int k, const uint8_t *bases, int64_t n, int64_t *
 /* Adds the window from ld->from up to `to`, which is not in it, and moves ld->from on. */
 static void add_window(struct loader *ld, int64_t to)
 {
-    /* A window without k-mers may have a place below 0. As in samtools, places are cut to 60 bits. */
+    /* A window without k-mers may have a place below 0. As in samtools, places are cut to 60
+       bits. */
     const uint64_t place_mask = (UINT64_C(1) << 60) - 1;
     const uint8_t *bases = ld->bases;
     int64_t n = to - ld->from, last = 0;

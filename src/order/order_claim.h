@@ -25,7 +25,7 @@ enum order_part {               /* the part of the key that is compared */
 };
 
 struct order_candidate {
-    struct sort_rules rules;    /* the caller adds template_ends, minhash.index and long positions */
+    struct sort_rules rules;    /* the caller adds template_ends, minhash.index, long_positions */
     enum order_part part;
     char words[96];             /* "sorted by coordinate", as part of a sentence */
     const char *note;           /* how it differs from stricter candidates; or NULL */

@@ -99,8 +99,8 @@ static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
     return sort_order_is_fixed(order) ? free_bytes / 3 * 2 : free_bytes / 3;
 }
 
-/* The most memory that the straddler adds for its bytes in the gap. Its key may be nearly as long as
-   the record (the value of a tag). MARGIN_BYTES covers its entry. */
+/* The most memory that the straddler adds for its bytes in the gap. Its key may be nearly as long
+   as the record (the value of a tag). MARGIN_BYTES covers its entry. */
 static size_t gap_index_bytes(enum sort_order order, size_t gap_bytes)
 {
     return sort_order_is_fixed(order) ? 0 : index_bytes_at_worst(order, gap_bytes);

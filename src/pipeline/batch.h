@@ -7,10 +7,10 @@
  *
  * One thread, the filler, appends raw bytes at raw_end. It may claim the place of bytes before they
  * are there, when a worker will inflate them. Once the bytes of some whole records are there, the
- * filler adds these records as a part. A worker then runs batch_index_part, which checks the records
- * of the part, moves `top` down and writes their entries or keys there. The filler never appends
- * more than batch_room, so both ends never meet. When all parts are indexed, one worker sorts the
- * batch. After that nobody changes it.
+ * filler adds these records as a part. A worker then runs batch_index_part, which checks the
+ * records of the part, moves `top` down and writes their entries or keys there. The filler never
+ * appends more than batch_room, so both ends never meet. When all parts are indexed, one worker
+ * sorts the batch. After that nobody changes it.
  *
  * A record may begin in one batch and end in the next: the straddler. Its beginning is copied into
  * the gap of the next batch. How long it is shows only when the walk over the records gets there,
@@ -81,8 +81,8 @@ struct batch {
     struct sort_entry *entries;
 };
 
-/* Makes a batch with mem_bytes, at least 8 KiB, at mem; if mem is NULL, of its own, which mmap gives.
-   The rules must outlive the batch. Returns NULL if mmap fails. */
+/* Makes a batch with mem_bytes, at least 8 KiB, at mem; if mem is NULL, of its own, which mmap
+   gives. The rules must outlive the batch. Returns NULL if mmap fails. */
 struct batch *batch_create(const struct sort_rules *rules, uint8_t *mem, size_t mem_bytes);
 void batch_destroy(struct batch *batch);
 
