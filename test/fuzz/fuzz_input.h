@@ -1,13 +1,13 @@
 /*
  * fuzz_input.h -- what all fuzz targets share: numbers and bytes taken from the input, a check that
- * ends the program, and memory of exactly the size asked for.
+ * ends the program, and memory of exactly a given size.
  *
  * A target is a file fuzz_NAME.c with LLVMFuzzerTestOneInput (libFuzzer's interface). It is linked
- * with libFuzzer (make fuzz), or with replay.c, which runs it on files (make check). It must not
- * depend on anything but the input, and must leave nothing behind.
+ * with libFuzzer (make fuzz), or with replay.c, which runs it on files (make check). It must
+ * depend only on the input, and must leave no files and no memory.
  *
- * What a target cannot decide from the input, such as the sizes of pieces, it takes from the
- * input's bytes with the functions below. Behind the end of the input all numbers are 0.
+ * A target takes all its choices, such as the sizes of pieces, from the bytes of the input with the
+ * functions below. After the end of the input all numbers are 0.
  */
 #ifndef ROCKSORT_FUZZ_INPUT_H
 #define ROCKSORT_FUZZ_INPUT_H
@@ -22,10 +22,10 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);      /* fuzz_diag.c */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
-/* What a target may define: called once, before the first input. */
+/* A target may define it. It is called once, before the first input. */
 void fuzz_begin(void) __attribute__((weak));
 
-/* Ends the program unless the condition holds: the fuzzer then keeps the input. */
+/* Ends the program unless the condition holds. The fuzzer then keeps the input. */
 #define FUZZ_CHECK(condition)                                                              \
     do {                                                                                   \
         if (!(condition)) {                                                                \
@@ -60,7 +60,7 @@ static inline uint32_t fuzz_u32(struct fuzz_input *in)
     return low | (uint32_t)fuzz_u16(in) << 16;
 }
 
-/* 0 .. n - 1, of at most 256 values. */
+/* A number from 0 to n - 1; n is at most 256. */
 static inline unsigned fuzz_below(struct fuzz_input *in, unsigned n)
 {
     return fuzz_u8(in) % n;
@@ -71,7 +71,7 @@ static inline bool fuzz_one_in(struct fuzz_input *in, unsigned n)
     return fuzz_below(in, n) == n - 1;
 }
 
-/* Copies bytes of the input; zeros behind its end. */
+/* Copies bytes of the input; zeros after its end. */
 static inline void fuzz_fill(struct fuzz_input *in, uint8_t *out, size_t n)
 {
     size_t have = fuzz_left(in) < n ? fuzz_left(in) : n;
@@ -80,7 +80,7 @@ static inline void fuzz_fill(struct fuzz_input *in, uint8_t *out, size_t n)
     in->at += have;
 }
 
-/* Exactly n bytes (1 for 0), so that AddressSanitizer sees every byte too many. */
+/* Exactly n bytes (1 for 0), so that AddressSanitizer notices one byte too many. */
 static inline void *fuzz_alloc(size_t n)
 {
     void *mem = malloc(n ? n : 1);
@@ -96,8 +96,8 @@ static inline void *fuzz_copy(const void *bytes, size_t n)
 }
 
 /*
- * Messages of the program under test (fuzz_diag.c takes the place of diag.c): counted, not printed.
- * What failed has printed one message at least, and what succeeded none.
+ * Messages of the program under test, which fuzz_diag.c, linked instead of diag.c, counts and does
+ * not print. A function that failed has printed a message; one that succeeded has printed none.
  */
 void fuzz_forget_messages(void);
 unsigned fuzz_n_errors(void);

@@ -1,11 +1,10 @@
 /*
  * fuzz_keys.c -- the keys of arbitrary records in all orders.
  *
- * Every record that passes bam_record_check has a key or a reason why not, of the size that was
- * announced and within the room that batches count on; nothing is read or written beyond. Keys of
- * an order are prefix-free: so memcmp orders them totally, and run and index can be appended. A
- * record goes through unpacking and packing unchanged in what counts, and what the minimiser order
- * does to a record is undone before it is written.
+ * Every record that passes bam_record_check has a key, or a reason why it has none. The key has the
+ * size that sort_key_bytes said and is no longer than batches expect. Nothing outside record and
+ * key is read or written. Keys of an order are prefix-free. Packing an unpacked record again gives
+ * the same record, and what the minimiser order hides in a record is gone before it is written.
  */
 #include "fuzz_record.h"
 
@@ -23,14 +22,14 @@
 enum { MAX_RECORDS = 6 };
 
 struct record {
-    uint8_t *bytes;             /* exactly */
+    uint8_t *bytes;             /* in memory of exactly its size */
     size_t n_bytes;
 };
 
 static struct bam_key_template *template_ends;
 static struct minhash_index *minhash_index;
 
-/* An index of a reference whose k-mers reads of few bases may hit. */
+/* An index of a reference so short that reads of few bases have its k-mers. */
 static struct minhash_index *make_index(int k)
 {
     static const char fasta[] =
@@ -64,7 +63,7 @@ static void check_aux(const uint8_t *rec)
     FUZZ_CHECK(r < 0 || at == end);
 }
 
-/* As SAM and CRAM writers see the record, and back. */
+/* Unpacks the record, as for writing SAM and CRAM, and packs it again. */
 static void check_unpacked(const uint8_t *rec)
 {
     bam1_t *b = bam_init1(), *again = bam_init1();
@@ -81,8 +80,9 @@ static void check_unpacked(const uint8_t *rec)
         else
             bam_record_pack(b, packed);
         FUZZ_CHECK(bam_record_bytes(packed) == n);
-        /* Of two tags of our name one behind the other, both the file's, the first is taken for
-           ours now. batch.c refuses such a file, but where references are long. */
+        /* A forged record may have two long tags. Unpacking takes the second for ours and drops it.
+           The first one is last then, and looks like ours. batch.c refuses such a record unless
+           references are long. */
         if (is_long || !bam_record_is_long(packed)) {
             FUZZ_CHECK(bam_record_check(packed, FUZZ_N_REFS) == NULL);
             FUZZ_CHECK(bam_record_unpack(packed, again) == 0);
@@ -100,7 +100,7 @@ static bool begins_with(const uint8_t *key, size_t n_bytes, const uint8_t *other
     return n_bytes >= n_other && memcmp(key, other, n_other) == 0;
 }
 
-/* Keys of all records in one order; records that have none are left out. */
+/* Makes the keys of all records in one order. Records without a key are left out. */
 static void check_order(const struct sort_rules *rules, const struct record *records, size_t n)
 {
     uint8_t *keys[MAX_RECORDS];
@@ -110,7 +110,7 @@ static void check_order(const struct sort_rules *rules, const struct record *rec
         size_t size = sort_key_bytes(rules, records[i].bytes, &problem);
         FUZZ_CHECK((size == 0) == (problem != NULL));
         if (size == 0) continue;
-        /* What batch.c takes for granted. */
+        /* batch.c relies on this. */
         FUZZ_CHECK(keyed_record_bytes(size) + sizeof(struct sort_entry) <= 2 * records[i].n_bytes);
         keys[n_keys] = fuzz_alloc(size);
         FUZZ_CHECK(sort_key_encode(rules, records[i].bytes, keys[n_keys]) == size);
@@ -122,7 +122,7 @@ static void check_order(const struct sort_rules *rules, const struct record *rec
     for (size_t i = 0; i < n_keys; i++) free(keys[i]);
 }
 
-/* The whole way of records in the minimiser order, on copies since they change. */
+/* Admits and restores records in the minimiser order. They are copies, since they change. */
 static void check_minhash(struct fuzz_input *in, const struct record *records, size_t n)
 {
     struct sort_rules rules = {.order = SORT_MINHASH};

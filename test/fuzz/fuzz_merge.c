@@ -1,10 +1,10 @@
 /*
- * fuzz_merge.c -- batches, cuts and merges of arbitrary records: what comes out is a stable sort of
- * what went in, however it was divided, and the ends of a batch's memory never meet.
+ * fuzz_merge.c -- batches, cuts and merges of arbitrary records: the result is a stable sort of the
+ * input, however it was divided, and both ends of the memory of a batch never meet.
  *
- * Records go through the memory of batches as the loader fills it: in pieces of any size, with a
- * record that straddles two batches. The batches are the sources of a merge, cut at some of their
- * records' bounds.
+ * Records are put into batches as the loader does it: in pieces of any size, with records that
+ * straddle two batches. The batches are the sources of a merge, which are cut at the bounds of some
+ * of their records.
  */
 #include "fuzz_record.h"
 
@@ -41,7 +41,7 @@ static struct sort_rules choose_rules(struct fuzz_input *in)
     return rules;
 }
 
-/* Records that have a key. Some come twice or more, for ties. */
+/* Makes records that have a key. Some occur several times, for ties. */
 static void make_stream(struct fuzz_input *in, const struct sort_rules *rules, struct stream *s)
 {
     uint8_t *made = fuzz_alloc(FUZZ_MAX_RECORD);
@@ -119,7 +119,7 @@ static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules
         struct batch *b = batch_create(rules, NULL, BATCH_BYTES + 4 * gap);
         FUZZ_CHECK(b);
         batch_reset(b, gap);
-        /* As the loader does, which does not know the tail yet. */
+        /* As the loader does: it does not know the tail yet. */
         at = fill_batch(in, b, s, at);
         batch_prepend(b, tail, tail_bytes);
         check_ends(b);
@@ -142,7 +142,7 @@ static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules
     return n_batches;
 }
 
-/* The bound of some record, or of none. */
+/* Sets the bound to that of some record. False if it chose a source without records. */
 static bool choose_bound(struct fuzz_input *in, const struct sort_rules *rules,
                          const struct merge_source *sources, size_t n, struct merge_bound *bound)
 {
@@ -165,7 +165,7 @@ static int compare_places(const void *a, const void *b)
     return merge_bound_compare(x->bound, x->bound_bytes, y->bound, y->bound_bytes);
 }
 
-/* All records in the order of their bounds: what merging them must give. */
+/* All records in the order of their bounds, which merging them must give, too. */
 static struct place *sort_places(const struct sort_rules *rules, const struct merge_source *sources,
                                  size_t n_sources, size_t *n_places)
 {

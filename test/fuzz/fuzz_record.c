@@ -14,7 +14,7 @@ const char fuzz_header_text[] =
     "@PG\tID:p0\tPN:p\n"
     "@PG\tID:p1\tPN:q\tPP:p0\n";
 
-/* Where the next byte of the record goes; what does not fit is dropped. */
+/* Where the next byte of the record goes. Bytes that do not fit are dropped. */
 struct output {
     uint8_t *at, *end;
 };
@@ -39,7 +39,7 @@ static void put_number(struct output *out, uint32_t value)
     put_bytes(out, bytes, sizeof bytes);
 }
 
-/* A place that is often at one of the limits. */
+/* A position, often at one of the limits. */
 static uint32_t make_place(struct fuzz_input *in)
 {
     static const uint32_t limits[] = {UINT32_MAX, 0, 1, 999, 1000, (1u << 29) - 1, 1u << 29,
@@ -48,7 +48,7 @@ static uint32_t make_place(struct fuzz_input *in)
     return kind < sizeof limits / sizeof *limits ? limits[kind] : fuzz_u32(in) & INT32_MAX;
 }
 
-/* Text without a NUL, of `letters` or of any bytes. */
+/* Puts text without a NUL: of `letters`, or of any bytes. */
 static void put_text(struct fuzz_input *in, struct output *out, size_t n, const char *letters)
 {
     for (size_t i = 0; i < n; i++) {
@@ -71,7 +71,7 @@ static void put_operations(struct fuzz_input *in, struct output *out, unsigned n
     for (unsigned i = 0; i < n; i++) {
         uint32_t length = i == 0 ? n_bases : fuzz_u32(in) >> fuzz_below(in, 32);
         unsigned op = i == 0 ? BAM_CMATCH : fuzz_below(in, 16);
-        /* Most records are to pass the check of CIGAR against sequence. */
+        /* Most records should pass the check of CIGAR against sequence. */
         if (i > 0 && !fuzz_one_in(in, 8)) op = others[op % 5];
         if (i == 0 && fuzz_one_in(in, 8)) op = BAM_CSOFT_CLIP;
         put_number(out, length << BAM_CIGAR_SHIFT | op);
@@ -120,7 +120,7 @@ static void put_tag(struct fuzz_input *in, struct output *out)
     }
 }
 
-/* The tag that only rocksort itself writes, with whatever values. */
+/* The long tag (bam_long.h), with any values. */
 static void put_long_tag(struct fuzz_input *in, struct output *out)
 {
     put_bytes(out, "\1\1BI\6\0\0\0", 8);

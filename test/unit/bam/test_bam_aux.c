@@ -1,5 +1,5 @@
 /*
- * test_bam_aux.c -- tags of raw records: the walk sees what htslib sees, and stays within the
+ * test_bam_aux.c -- tags of raw records: the walk finds what htslib finds, and stays within the
  * record whatever its bytes are.
  *
  * Records lie in memory of exactly their size, so that AddressSanitizer notices one byte too many.
@@ -122,7 +122,7 @@ static void test_find_agrees_with_htslib(void **state)
     bam_destroy1(b);
 }
 
-/* However far the last tag is cut, the ones before it are found and it is not. */
+/* However much of the last tag is missing, the tags before it are found and it is not. */
 static void test_cut_tags_are_damaged(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void test_what_is_no_tag(void **state)
         DAMAGE("XXBI\xff\xff\xff\xff" "abcdefgh"),
         DAMAGE("XXBd\xff\xff\xff\xff" "abcdefgh"),
         DAMAGE("XXBI\0\0\0\x40" "abcdefgh"),            /* 2^32 bytes: 0 in 32 bits */
-        DAMAGE("XXBZ\1\0\0\0a\0"),                      /* arrays of what has no size */
+        DAMAGE("XXBZ\1\0\0\0a\0"),                      /* arrays of elements without a size */
         DAMAGE("XXBB\1\0\0\0a\0"),
         DAMAGE("XXBx\0\0\0\0"),
     };
@@ -207,7 +207,7 @@ static void test_smallest_tags(void **state)
     }
 }
 
-/* Random bytes, most of them ones that mean something: the walk ends, within the record. */
+/* Random bytes, mostly such that occur in tags: the walk ends within the record. */
 static void test_any_bytes(void **state)
 {
     (void)state;

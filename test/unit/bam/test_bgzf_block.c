@@ -10,7 +10,7 @@
 #include <htslib/hts.h>
 #include <unistd.h>
 
-/* The empty block that ends a BGZF file, from the SAM specification. */
+/* The empty block that ends a BGZF file, written here from the SAM specification. */
 static const uint8_t end_of_file[28] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C',
                                         2,    0,    27, 0, 3, 0, 0, 0, 0, 0,    0, 0, 0,   0};
 
@@ -52,7 +52,7 @@ static void check_inflates(struct rng *rng, struct bgzf_coder *coder, const uint
     free(exact);
 }
 
-/* A name for a file that is gone again when the test ends well. */
+/* Makes the file; the test removes it if it passes. */
 static void make_temp_path(char path[64])
 {
     strcpy(path, "/tmp/rocksort-test-XXXXXX");
@@ -143,7 +143,7 @@ static void test_inflates_what_htslib_writes(void **state)
     bgzf_coder_release(&coder);
 }
 
-/* Where both use libdeflate a level means the same size. */
+/* If both use libdeflate, a level gives the same size. */
 static void test_levels_are_those_of_htslib(void **state)
 {
     (void)state;
@@ -153,7 +153,7 @@ static void test_levels_are_those_of_htslib(void **state)
     struct bgzf_coder coder = {0};
     enum { N = BGZF_PAYLOAD_BYTES };
     uint8_t *raw = test_alloc(N), *theirs = test_alloc(BGZF_MAX_BYTES);
-    /* Text with repeats at all distances, in which levels differ. */
+    /* Text with repeats at all distances, so that levels give different sizes. */
     rng_fill_compressible(&rng, raw, N);
     for (size_t i = 1000; i + 80 < N; i += 40 + rng_below(&rng, 100))
         memcpy(raw + i, raw + rng_below(&rng, i - 80), 20 + rng_below(&rng, 60));
@@ -195,7 +195,7 @@ static void test_store_in_place(void **state)
 
 enum outcome { DETECTED, READS_AS_BEFORE, READS_WRONG };
 
-/* Reads a block as a reader does that has block_bytes of it. */
+/* Reads a block as a reader would that has block_bytes of it. */
 static enum outcome read_block(struct bgzf_coder *coder, const uint8_t *block, size_t block_bytes,
                                const uint8_t *raw, size_t raw_bytes, uint8_t *back)
 {
@@ -222,14 +222,14 @@ static void flip_every_byte(struct rng *rng, int level, size_t n, bool every_bit
             exact[i] ^= (uint8_t)(every_bit ? 1u << bit : 1 + rng_below(rng, 255));
             enum outcome outcome = read_block(&coder, exact, size, raw, n, back);
             CHECK(rng, outcome != READS_WRONG);
-            /* gzip's time, flags and system mean nothing to BGZF. */
+            /* BGZF ignores the time, flags and system of gzip. */
             if (i >= 4 && i < 10)
                 CHECK(rng, outcome == READS_AS_BEFORE);
             else
                 n_harmless += outcome == READS_AS_BEFORE;
         }
     }
-    /* Nor do the bits that fill the last byte, or that of a stored block's header, and now and then
+    /* Other harmless bits fill the last byte, or that of the header of a stored block, or belong to
        the length of a code that is not used. */
     CHECK(rng, n_harmless <= 12);
     free(exact);
@@ -251,26 +251,28 @@ static void test_every_flipped_byte_is_detected(void **state)
     }
 }
 
-/* What other programs may write, and what is not BGZF. */
+/* Headers that other programs may write, and headers that are not BGZF. */
 static void test_headers(void **state)
 {
     (void)state;
     struct rng rng = rng_start(66);
     struct bgzf_coder coder = {0};
+    assert_int_equal(sizeof bgzf_end_block, sizeof end_of_file);
+    assert_memory_equal(bgzf_end_block, end_of_file, sizeof end_of_file);
     check_inflates(&rng, &coder, end_of_file, sizeof end_of_file, NULL, 0);
     enum { N = 1000, EXTRA = 10 };
     uint8_t raw[N], *longer = test_alloc(BGZF_MAX_BYTES);
     size_t size;
     rng_fill_compressible(&rng, raw, N);
     uint8_t *block = deflate_block(&rng, &coder, 6, raw, N, &size);
-    /* A second extra field behind BGZF's. */
+    /* A second extra field after BGZF's. */
     memcpy(longer, block, 18);
     memcpy(longer + 18, "XX\6\0abcdef", EXTRA);
     memcpy(longer + 18 + EXTRA, block + 18, size - 18);
     test_put_u16(longer + 10, 6 + EXTRA);
     test_put_u16(longer + 16, (uint32_t)(size + EXTRA - 1));
     check_inflates(&rng, &coder, longer, size + EXTRA, raw, N);
-    /* Not gzip, no extra field, another extra field, sizes that cannot be. */
+    /* Not gzip, no extra field, another extra field, impossible sizes. */
     static const struct {
         size_t at;
         uint8_t value;
@@ -282,7 +284,7 @@ static void test_headers(void **state)
         header[others[i].at] = others[i].value;
         if (bgzf_block_bytes(header) != 0) fail_msg("byte %zu of the header", others[i].at);
     }
-    /* Smaller than header and footer: 18 + 8 bytes are the least that a block can claim. */
+    /* A block cannot be smaller than header and footer, 18 + 8 bytes. */
     for (uint32_t claimed = 0; claimed < 40; claimed++) {
         test_put_u16(block + 16, claimed);
         size_t expected = claimed + 1 >= BGZF_HEADER_BYTES + BGZF_FOOTER_BYTES ? claimed + 1 : 0;

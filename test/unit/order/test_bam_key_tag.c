@@ -1,6 +1,6 @@
 /*
  * test_bam_key_tag.c -- the keys of -t TAG: their order against a plain comparison of values that
- * is written here from the rules, and the examples that samtools 1.24 was asked about.
+ * is written here from the rules, and examples with the answers of samtools 1.24.
  */
 #include "random_records.h"
 
@@ -166,7 +166,7 @@ static void make_sample(struct rng *rng, struct sample *s)
     s->tag_bytes = s->rank == MISSING ? 0 : 3 + s->value_bytes;
 }
 
-/* Puts another tag before or behind the sample's. */
+/* Puts another tag before or after that of the sample. */
 static void add_other_tag(struct rng *rng, struct sample *s)
 {
     static const uint8_t other[] = "XYZXXC";            /* its NUL included */
@@ -205,7 +205,7 @@ static void test_keys_order_as_rules_say(void **state)
                             a->is_integer, a->text, a->integer, a->number, b->rank, b->is_integer,
                             b->text, b->integer, b->number);
             CHECK(&rng, by_key == by_rules);
-            /* Prefix-free: what is equal as far as both go is equal. */
+            /* Prefix-free: if the shorter key is the beginning of the other, they are equal. */
             if (by_key == 0) CHECK(&rng, a->key_bytes == b->key_bytes);
             n_ties += by_key == 0 && i != k;
         }
@@ -236,7 +236,7 @@ static void test_examples(void **state)
         {0, TAGS("XXi123")},                        /* damaged: cut */
         {0, TAGS("XXZabc")},
         {0, TAGS("XX")},
-        {0, TAGS("XYx1XXC\1")},                     /* behind damage */
+        {0, TAGS("XYx1XXC\1")},                     /* after damage */
         {1, TAGS("XXAA")},
         {2, TAGS("XXAa")},
         {3, TAGS("XXA\xe9")},
@@ -261,7 +261,7 @@ static void test_examples(void **state)
         {14, TAGS("XXd\0\0\0\0\0\0\0\x80")},
         {15, TAGS("XXf\0\0\0\x3f")},                /* 0.5 */
         {16, TAGS("XXC\1XXC\0")},                   /* the first counts */
-        {16, TAGS("XXI\1\0\0\0XYx1")},              /* damage behind it does not */
+        {16, TAGS("XXI\1\0\0\0XYx1")},              /* damage after it does not matter */
         {17, TAGS("XXC\xff")},
         {17, TAGS("XXS\xff\0")},
         {18, TAGS("XXI\xff\xff\xff\xff")},
@@ -289,7 +289,7 @@ static void test_examples(void **state)
     free(before);
 }
 
-/* Any bytes where tags should be give a key, and the same one twice. */
+/* Random bytes in place of tags give a key, and the same key twice. */
 static void test_any_bytes(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
  * test_bam_key_template.c -- the keys of --template-coordinate: their order against a plain
  * comparison of records that is written here from the rules, with CIGARs spelled out base by base;
- * and the positions, ties and errors that samtools 1.24 was asked about.
+ * and positions, ties and errors with the answers of samtools 1.24.
  */
 #include "random_records.h"
 
@@ -25,7 +25,7 @@ struct fields {                 /* what a record is made of; NULL is a tag that 
     char mi_text[8];
     const char *mc, *mi, *cb;
     int group;                  /* 1 to 7; 0 for none */
-    const char *more;           /* bytes behind these tags */
+    const char *more;           /* bytes after these tags */
     size_t n_more;
 };
 
@@ -164,7 +164,7 @@ static struct end mate_end(const struct fields *f)
     return (struct end){f->mate_tid, f->mate_pos + n - 1, true};
 }
 
-/* Whether the read is the upper end of lower and upper. */
+/* True if the read is at the upper one of the two ends. */
 static bool order_ends(const struct fields *f, struct end *lower, struct end *upper)
 {
     struct end own = own_end(f), mate = mate_end(f);
@@ -176,7 +176,7 @@ static bool order_ends(const struct fields *f, struct end *lower, struct end *up
     return is_upper;
 }
 
-/* As characters that are signed, without a last "/x"; a prefix first. */
+/* Compares by signed characters, without a last "/x". The shorter text comes first. */
 static int compare_mi(const char *a, const char *b)
 {
     size_t n_a = a ? strlen(a) : 0, n_b = b ? strlen(b) : 0;
@@ -254,12 +254,12 @@ static void random_fields(struct rng *rng, struct fields *f)
     f->group = (int)rng_below(rng, 8);
 }
 
-/* The same as another record but for one thing. */
+/* Copies another record and changes one field. */
 static void change_a_little(struct rng *rng, struct fields *f, const struct fields *other)
 {
     struct fields random = *f;
     *f = *other;
-    f->mc = f->mc_text;         /* not the other's */
+    f->mc = f->mc_text;         /* points to its own text */
     f->mi = other->mi ? f->mi_text : NULL;
     switch (rng_below(rng, 8)) {
     case 0: f->flag ^= BAM_FREVERSE; break;
@@ -325,7 +325,7 @@ static void test_keys_order_as_rules_say(void **state)
                 print_fields(&b->fields);
             }
             CHECK(&rng, by_key == by_rules);
-            /* Prefix-free: what is equal as far as both go is equal. */
+            /* Prefix-free: if the shorter key is the beginning of the other, they are equal. */
             if (by_key == 0) CHECK(&rng, a->key_bytes == b->key_bytes);
             n_ties += by_key == 0 && i != k;
         }
@@ -357,10 +357,10 @@ static int compare_keys(const struct bam_key_template *t, const struct fields *a
 
 struct position_case {
     const char *cigar;
-    int read[2], mate[2];       /* forward and reverse; 0 is not tried */
+    int read[2], mate[2];       /* forward and reverse; 0: not tested */
 };
 
-/* Where samtools sorts a read at 100 with this CIGAR, and one whose mate at 100 has it. */
+/* The positions that samtools gives a read at 100 with this CIGAR, and a mate at 100 with it. */
 static const struct position_case position_cases[] = {
     {"10M", {100, 109}, {100, 109}},
     {"5S5M", {95, 104}, {95, 104}},
@@ -382,7 +382,7 @@ static const struct position_case position_cases[] = {
     {"", {100, 100}, {100, 99}},
     {"10D5M", {100, 114}, {100, 114}},
     {"3=2X", {100, 104}, {100, 104}},
-    /* No CIGARs of reads. */
+    /* Only a mate's CIGAR can be such text. */
     {"*", {0, 0}, {100, 99}},
     {"M", {0, 0}, {100, 100}},
     {"SM", {0, 0}, {99, 100}},
@@ -423,7 +423,7 @@ static void test_positions(void **state)
     bam_key_template_destroy(t);
 }
 
-/* Positions below 0 and beyond 2^31 come in their places. */
+/* Positions below 0 and beyond 2^31 are in order with the others. */
 static void test_far_positions(void **state)
 {
     (void)state;
@@ -479,14 +479,14 @@ static int compare_with_tags(const struct bam_key_template *t, const struct fiel
 static void test_libraries(void **state)
 {
     (void)state;
-    /* By the libraries "", "", "", b, b, lib10, lib9, zz; equal ones in lines. */
+    /* The libraries in order: "", "", "", b, b, lib10, lib9, zz. */
     static const int ranks[] = {0, 1, 0, 4, 1, 2, 3, 0};    /* of no group and groups 1 to 7 */
     struct bam_key_template *t = create_from(header_text);
     struct fields a = {.name = "r", .cigar = "1M"}, b = a;
     for (a.group = 0; a.group < 8; a.group++)
         for (b.group = 0; b.group < 8; b.group++)
             assert_int_equal(compare_keys(t, &a, &b, 0), sign(ranks[a.group], ranks[b.group]));
-    /* Only text of type Z is a group; the first one counts, and one behind damage does not. */
+    /* Only text of type Z is a group. The first one counts, but not after damage. */
     a.group = b.group = 0;
     assert_int_equal(compare_with_tags(t, &a, TAGS("RGZ3\0"), &b), 1);
     assert_int_equal(compare_with_tags(t, &a, TAGS("RGH3\0"), &b), 0);
@@ -502,7 +502,7 @@ static void test_libraries(void **state)
     assert_int_equal(compare_keys(t, &a, &b, 0), 0);
     bam_key_template_destroy(t);
 
-    /* Of two lines with one ID the first counts. */
+    /* If two lines have the same ID the first one counts. */
     enum htsLogLevel level = hts_get_log_level();
     hts_set_log_level(HTS_LOG_OFF);
     t = create_from("@RG\tID:1\tLB:b\n@RG\tID:2\tLB:m\n@RG\tID:1\tLB:z\n");
@@ -520,7 +520,7 @@ static void test_libraries(void **state)
     bam_key_template_destroy(NULL);
 }
 
-/* In place of its CIGAR a record has "<l_seq>S<bases>N", and the real one in a tag. */
+/* The CIGAR field is the placeholder "<bases>S<reference bases>N", and a tag has the CIGAR. */
 static void test_long_cigar_counts(void **state)
 {
     (void)state;
@@ -538,7 +538,7 @@ static void test_long_cigar_counts(void **state)
         assert_int_equal(compare_with_tags(t, &stub, changed, sizeof tag, &real), 0);
         changed[3] = 'f';
         assert_int_equal(compare_with_tags(t, &stub, changed, sizeof tag, &stub), 0);
-        /* Fewer operations than it replaces: 1 for 2. */
+        /* One operation for a placeholder of two: too few. */
         int c = compare_with_tags(t, &stub, TAGS("CGBI\1\0\0\0\x50\0\0\0"), &stub);
         assert_int_equal(c, 0);
         struct fields other = real;
@@ -570,7 +570,7 @@ static void test_problems(void **state)
         {1 | 0x800, TAGS(""), "MC"},
         {1, TAGS("MCA1"), "MC"},
         {1, TAGS("MCA1MCZ1M\0"), "MC"},
-        {1, TAGS("XXx1MCZ1M\0"), "MC"},         /* behind damage */
+        {1, TAGS("XXx1MCZ1M\0"), "MC"},         /* after damage */
         {1, TAGS("MCZ1M"), "MC"},               /* damaged itself */
         {1, TAGS("MCZ1M\0"), NULL},
         {1, TAGS("MCH1M\0"), NULL},
@@ -606,7 +606,7 @@ static void test_problems(void **state)
     bam_key_template_destroy(t);
 }
 
-/* Any bytes where tags should be: make_key has the checks. */
+/* Random bytes in place of tags. make_key checks the result. */
 static void test_any_bytes(void **state)
 {
     (void)state;

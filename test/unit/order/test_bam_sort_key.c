@@ -1,6 +1,6 @@
 /*
- * test_bam_sort_key.c -- the orders: keys against plain comparisons of records, written here from
- * the rules and without keys; and what each order does to the header.
+ * test_bam_sort_key.c -- keys against plain comparisons of records, which are written here from the
+ * rules; what each order does to the header; and the names of orders.
  */
 #include "random_records.h"
 #include "test_rules.h"
@@ -31,7 +31,8 @@ static bool digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Runs of digits by value, leading zeros ignored; all else by unsigned byte; a prefix first. */
+/* Runs of digits compare by value, without leading zeros; all else by unsigned bytes. The shorter
+   name comes first. */
 static int compare_natural(const char *a, const char *b)
 {
     while (*a && *b) {
@@ -146,7 +147,7 @@ static void test_keys_order_as_rules_say(void **state)
                                 (int)order, a->name, a->fields.flag, a->fields.tid, a->fields.pos,
                                 b->name, b->fields.flag, b->fields.tid, b->fields.pos);
                 CHECK(&rng, by_key == by_rules);
-                /* Prefix-free: what is equal as far as both go is equal. */
+                /* Prefix-free: if the shorter key is the beginning of the other, they are equal. */
                 if (by_key == 0) CHECK(&rng, a->key_bytes == b->key_bytes);
                 n_ties += by_key == 0 && i != k;
             }
@@ -156,7 +157,7 @@ static void test_keys_order_as_rules_say(void **state)
     free(samples);
 }
 
-/* The rules give examples; they are the ones that samtools 1.16 and 1.24 disagree about. */
+/* Examples about which samtools 1.16 and 1.24 disagree. */
 static void test_examples_of_natural_names(void **state)
 {
     (void)state;
@@ -199,7 +200,7 @@ static void test_examples_of_natural_names(void **state)
     }
 }
 
-/* Whoever holds a bound has TEST_BOUND_BYTES for it. */
+/* Tests keep bounds in TEST_BOUND_BYTES. */
 static void test_longest_keys_fit_a_bound(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static void test_longest_keys_fit_a_bound(void **state)
             }
         }
     }
-    /* 127 digits of 3 bytes and 127 letters, NUL, flags: the worst case was among them. */
+    /* The longest case was among them: 127 digits of 3 bytes, 127 letters, NUL and flags. */
     assert_int_equal(longest, 127 * 3 + 127 + 3);
 }
 

@@ -14,11 +14,11 @@ enum fixed_kind {
     FIXED_RANDOM,
     FIXED_FEW_VALUES,
     FIXED_ONE_DIGIT,            /* keys differ in one of their 8 bytes */
-    FIXED_TWO_DIGITS,           /* ... in the first and the last */
+    FIXED_TWO_DIGITS,           /* keys differ in their first and their last byte */
     FIXED_ASCENDING,
     FIXED_DESCENDING,
     FIXED_ALL_EQUAL,
-    FIXED_LAST_IS_FIRST,        /* in order but for the last */
+    FIXED_LAST_IS_FIRST,        /* all in order, but the last is the smallest */
     FIXED_KIND_COUNT
 };
 
@@ -36,7 +36,7 @@ static uint64_t fixed_key(struct rng *rng, enum fixed_kind kind, size_t i, size_
     }
 }
 
-/* ref points to the entry's own byte of `places`, whose address tells the place in the input. */
+/* ref points to a byte of `places`. Its address is the place of the entry in the input. */
 static void check_fixed(struct rng *rng, const struct sort_entry *sorted, size_t n,
                         const uint64_t *keys, const uint8_t *places)
 {
@@ -128,8 +128,8 @@ static void keyed_name(struct rng *rng, enum keyed_kind kind, size_t i, size_t n
     }
 }
 
-/* A sequence of keyed records with the keys of random names; a record stands for itself by its
-   address, so it is its place in the input. */
+/* A sequence of keyed records with random names as keys. The address of a record is its place in
+   the input. */
 struct keyed_input {
     size_t n;
     uint8_t *places;            /* "records": one byte each */
@@ -153,7 +153,7 @@ static void make_keyed(struct rng *rng, enum sort_order order, enum keyed_kind k
         if (kind != KEYED_ALL_EQUAL) fields.flag = random_flag(rng);
         if (kind == KEYED_ASCENDING || kind == KEYED_DESCENDING) fields.flag = 0;
         (void)put_record(record, &fields, 0);
-        /* Behind the last byte of the key nothing may be read. */
+        /* Nothing after the last byte of the key may be read. */
         size_t key_bytes = test_key_bytes(order, record);
         size_t bytes = offsetof(struct keyed_record, key) + key_bytes;
         if (bytes < sizeof(struct keyed_record)) bytes = sizeof(struct keyed_record);
@@ -227,7 +227,7 @@ static void test_many_variable_keys(void **state)
         sort_keyed_input(&rng, (enum keyed_kind)kind, 100000);
 }
 
-/* Prefixes from any depth are in the order of the keys' bytes from there, zeros behind the end. */
+/* Prefixes from any depth compare as the bytes of the keys from there, with zeros after the end. */
 static void test_prefix_of_a_key(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * test_merge.c -- cutting and merging: wherever sources are cut, the merged segments put behind
- * each other are what a plain stable sort of everything gives.
+ * test_merge.c -- cutting and merging: wherever sources are cut, the merged segments one after
+ * another are what a plain stable sort of all entries gives.
  */
 #include "random_records.h"
 #include "test_rules.h"
@@ -12,12 +12,12 @@ enum { MAX_RUNS = 40 };
 static const enum sort_order all_orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL,
                                              SORT_NAME_LEXICAL};
 
-/* What the test knows of one entry without asking the program. */
+/* One entry, and what the test itself knows about it. */
 struct item {
     uint8_t key[2 * TEST_MAX_NAME + 16];
     size_t key_bytes;
     uint32_t run;
-    uint64_t index;             /* in its run */
+    uint64_t index;             /* of the entry in its run */
     struct sort_entry entry;
     struct keyed_record *keyed; /* NULL in a fixed order */
 };
@@ -26,7 +26,7 @@ struct item {
 struct runs {
     enum sort_order order;
     size_t n_items;
-    struct item *items;         /* run by run, sorted within each: so also by (run, index) */
+    struct item *items;         /* run by run, each sorted */
     const struct item **expected;       /* in the order that merging must give */
     struct sort_entry *entries; /* of the items */
     struct merge_source *sources;       /* in the order of runs */
@@ -53,7 +53,7 @@ static int compare_expected(const void *a, const void *b)
     return compare_full_keys(*(const struct item *const *)a, *(const struct item *const *)b);
 }
 
-/* How keys come about: from few values, with many ties, or nearly all different. */
+/* Keys are taken from few values, with many ties, or are nearly all different. */
 enum variety { ALL_EQUAL, FEW_KEYS, MANY_KEYS, VARIETY_COUNT };
 
 static void set_random_key(struct rng *rng, enum sort_order order, enum variety variety,
@@ -100,7 +100,7 @@ static void make_run(struct rng *rng, enum sort_order order, enum variety variet
     for (size_t i = 0; i < n; i++) {
         items[i].index = i;
         if (sort_order_is_fixed(order)) {
-            items[i].entry.ref = &items[i];     /* never looked into */
+            items[i].entry.ref = &items[i];     /* never read */
             continue;
         }
         size_t bytes = sizeof(struct keyed_record) + items[i].key_bytes;
@@ -108,12 +108,12 @@ static void make_run(struct rng *rng, enum sort_order order, enum variety variet
         *items[i].keyed = (struct keyed_record){.record = items[i].key,
                                                 .key_bytes = (uint32_t)items[i].key_bytes};
         memcpy(items[i].keyed->key, items[i].key, items[i].key_bytes);
-        /* Prefixes of different sources were taken at different depths: they may be anything. */
+        /* Prefixes may be anything: those of different sources come from different depths. */
         items[i].entry = (struct sort_entry){rng_next(rng), items[i].keyed};
     }
 }
 
-/* n_runs runs of at most max_items; each is one source, or several if it is divided. */
+/* Makes n_runs runs of at most max_items. A run is one source, or several if it is divided. */
 static void make_runs(struct rng *rng, enum sort_order order, enum variety variety, size_t n_runs,
                       size_t max_items, bool divided, struct runs *runs)
 {
@@ -153,10 +153,8 @@ static void release_runs(struct runs *runs)
     free(runs->sources);
 }
 
-/*
- * Merges what lies between where each source was cut before (cut_at, which is moved on) and the
- * bound, and checks it against the expected items from *at on; *at is moved on, too.
- */
+/* Merges the entries of all sources from cut_at up to the bound, and compares them with the
+   expected items from *at on. Moves cut_at and *at on. */
 static void check_segment(struct rng *rng, const struct runs *runs, const uint8_t *bound,
                           size_t bound_bytes, struct merge_space *space, size_t *cut_at, size_t *at)
 {
@@ -185,7 +183,7 @@ static void check_cuts(struct rng *rng, const struct runs *runs, const size_t *p
     assert_non_null(cut_at);
     for (size_t i = 0; i < n_places; i++) {
         const struct item *item = runs->expected[places[i]];
-        /* A source of its own, so that the bound does not depend on how runs are divided. */
+        /* A source of one entry: the bound must not depend on how runs are divided. */
         struct merge_source source = {&item->entry, 1, item->run, item->index};
         size_t n = merge_bound_store(runs->order, &source, 0, bound);
         check_segment(rng, runs, bound, n, &space, cut_at, &at);
@@ -222,7 +220,7 @@ static void test_random_runs_and_cuts(void **state)
     }
 }
 
-/* Every possible cut, one at a time and all together: piles of equal keys are cut like the rest. */
+/* Every possible cut, one at a time and all together, also between equal keys. */
 static void test_cuts_at_every_place(void **state)
 {
     (void)state;
@@ -242,8 +240,8 @@ static void test_cuts_at_every_place(void **state)
     }
 }
 
-/* A record larger than a block or a batch is a source of one entry. What is merged is entries
-   alone; of coordinate records not one byte is read: these cannot be. */
+/* A record larger than a block or a batch is a source of one entry. Merging reads only entries. In
+   the coordinate order it reads no byte of a record: the addresses in this test are not valid. */
 static void test_sources_of_one_giant_record(void **state)
 {
     (void)state;
@@ -266,7 +264,7 @@ static void test_sources_of_one_giant_record(void **state)
     merge_space_release(&space);
 }
 
-/* Whatever two records of different keys change places, it is seen; equal ones may. */
+/* merge_is_sorted notices any two records with different keys that change places. */
 static void test_order_is_told(void **state)
 {
     (void)state;
@@ -332,7 +330,7 @@ static void test_bounds_compare_like_full_keys(void **state)
         make_run(&rng, all_orders[o], MANY_KEYS, 0, items, N);
         for (size_t i = 0; i < N; i++) {
             struct item *item = &items[i];
-            /* Numbers of all sizes, equal and different: a bound has 4 and 8 bytes for them. */
+            /* Runs and indexes of all sizes, equal and different. */
             item->run = (uint32_t)(rng_next(&rng) >> (32 + 8 * rng_below(&rng, 4)));
             item->index = rng_next(&rng) >> (8 * rng_below(&rng, 8));
             if (i > 0 && rng_one_in(&rng, 2)) item->run = items[i - 1].run;
@@ -362,7 +360,7 @@ static void test_bounds_compare_like_full_keys(void **state)
     }
 }
 
-/* A space that served a large merge serves smaller and larger ones. */
+/* One space serves a large merge, a smaller one, and a larger one. */
 static void test_space_is_reused(void **state)
 {
     (void)state;

@@ -1,9 +1,9 @@
 /*
- * test_minhash.c -- the minimiser order against strings: every record is made from text, what
- * should become of it is worked out on the text, and both are compared byte for byte.
+ * test_minhash.c -- the minimiser order against strings: every record is made from text. What it
+ * should become is worked out on the text, and both are compared byte for byte.
  *
- * k-mers are compared here as text of the letters "0123", taken through the scrambling constant
- * letter by letter, so that nothing is shared with the program but the constant.
+ * k-mers are compared here as text of the letters "0123", which is scrambled letter by letter. Only
+ * the constant is the same as in the program.
  */
 #include "random_records.h"
 
@@ -22,7 +22,7 @@ struct sample {                 /* a record of the tail as text */
     char bases[MAX_BASES + 1];
     uint8_t quals[MAX_BASES];
     uint8_t tags[MAX_TAIL_BYTES];
-    uint8_t padding;            /* the half byte behind an odd number of bases */
+    uint8_t padding;            /* the half byte after an odd number of bases */
 };
 
 struct expected {
@@ -89,7 +89,7 @@ static uint8_t *make_record(const struct sample *s)
     return rec;
 }
 
-/* The sample as the order should leave it. */
+/* The sample as it should be in its final form. */
 static void finish_sample(struct sample *s, bool turned)
 {
     static const char from[] = "=ACMGRSVTWYHKDBN", to[] = "NTGKCYSBAWYDMHVN";
@@ -107,7 +107,7 @@ static void finish_sample(struct sample *s, bool turned)
 
 struct kmer {
     char digits[MINHASH_K_MAX + 1];
-    int64_t start, end;         /* as the order counts: see all_kmers */
+    int64_t start, end;         /* see all_kmers */
 };
 
 static void scramble(struct kmer *kmer, int k)
@@ -127,10 +127,10 @@ static uint64_t kmer_value(const struct kmer *kmer)
 }
 
 /*
- * All k-mers of one strand, in the order in which they are met from the left of the read as it is.
- * `start` is where a k-mer begins on its strand if each run is one base: on the forward strand it
- * is counted back from the first base of the last run, on the other strand it is where the first
- * run ends. `end` is k - 1 bases on.
+ * All k-mers of one strand, from left to right of the read as it is. `start` is where a k-mer
+ * begins on its strand if each run is one base: on the forward strand it is counted back from the
+ * first base of the last run; on the other strand it is where the first run ends. `end` is k - 1
+ * bases after `start`.
  */
 static size_t all_kmers(const struct minhash_settings *set, const char *bases, bool reverse,
                         struct kmer *kmers)
@@ -225,7 +225,7 @@ static void check_sample(struct rng *rng, const struct minhash_settings *set,
     finish_sample(&after, expected.turned);
     uint8_t *rec = make_record(before), *wanted = make_record(&after);
     size_t bytes = record_size(&before->fields);
-    memcpy(wanted + 14, rec + 14, 2);       /* the bin stays, whatever it is */
+    memcpy(wanted + 14, rec + 14, 2);       /* the bin does not matter */
     test_put_u32(rec + 28, rng_one_in(rng, 2) ? 12345 : (uint32_t)-1);
     test_put_u32(rec + 32, rng_one_in(rng, 2) ? (uint32_t)-678 : 0);
     struct minhash_value value, recalled;
@@ -308,7 +308,7 @@ static void test_reads_of_a_reference(void **state)
     for (uint64_t seed = 100; seed < 180; seed++) {
         struct rng rng = rng_start(seed);
         struct minhash_settings set = random_settings(&rng);
-        /* Parts of one kind each; the last repeats the first, so that k-mers are repeated. */
+        /* Parts of different kinds. The last repeats the first, so that k-mers are repeated. */
         for (size_t i = 0; i < 5; i++) random_bases(&rng, reference + 1000 * i, 1000);
         memcpy(reference + 5000, reference, 1000);
         reference[rng_one_in(&rng, 4) ? 300 : 6000] = '\0';
@@ -324,7 +324,8 @@ static void test_reads_of_a_reference(void **state)
     }
 }
 
-/* The greatest k-mers of 31 bases wrap, and so come before all others: as in samtools. */
+/* The values of the greatest k-mers of 31 bases wrap around, so these come first, as in
+   samtools. */
 static void test_sum_wraps(void **state)
 {
     (void)state;
@@ -367,7 +368,7 @@ static void test_far_minimisers(void **state)
     free(rec);
 }
 
-/* ---- what samtools 1.24 made of some reads ---- */
+/* ---- examples with the answers of samtools 1.24 ---- */
 
 enum { N_READS = 12 };
 
@@ -434,7 +435,7 @@ static void test_orders_of_samtools(void **state)
     }
 }
 
-/* What becomes of every letter. */
+/* Every letter, turned around. */
 static void test_complement_of_samtools(void **state)
 {
     (void)state;
@@ -506,7 +507,7 @@ static void test_keys_are_in_order(void **state)
             CHECK(&rng, (c > 0) - (c < 0) == compare_keyed(&keys[i], &keys[j]));
         }
     }
-    /* Placed records come before all of them, and their keys are no beginnings of these. */
+    /* Placed records come before all of them, and their keys are not the beginning of these. */
     for (size_t i = 0; i < 1000; i++) {
         struct record_fields fields = {.name = "", .flag = random_flag(&rng)};
         random_place(&rng, INT32_MAX, &fields);

@@ -137,7 +137,7 @@ static void release_reference(struct reference *ref)
 
 /* ---- the model ---- */
 
-/* Upper case, U as T; what BAM has no code for is N. */
+/* Makes letters upper case and U a T. A character for which BAM has no code becomes N. */
 static char normal_base(char c)
 {
     static const char *const known = "ACGTRYKMSWBDHVN";
@@ -275,7 +275,7 @@ static void test_small_references(void **state)
     }
 }
 
-/* Longer than what is read at a time, with windows that are, too; the table grows. */
+/* Sequences and windows are longer than what is read at a time, and the table grows. */
 static void test_large_references(void **state)
 {
     const struct dir *dir = *state;
@@ -329,7 +329,7 @@ static bool load_fails(const char *fasta, char *message, size_t room)
         if (dup2(ends[1], STDERR_FILENO) < 0) _exit(2);
         struct minhash_index *index = minhash_index_load(fasta, 20, 100, false);
         bool loaded = index != NULL;
-        minhash_index_destroy(index);       /* memcheck looks at the end of the child, too */
+        minhash_index_destroy(index);       /* memcheck looks for leaks in the child, too */
         _exit(loaded ? 0 : 1);
     }
     (void)close(ends[1]);
@@ -374,7 +374,7 @@ static void test_bad_files(void **state)
         write_file(dir->fasta, packing, text, (size_t)n);
         struct stat st;
         assert_int_equal(stat(dir->fasta, &st), 0);
-        /* BGZF that ends between blocks is whole as far as anybody can tell but by its EOF. */
+        /* Only the missing EOF block shows that a BGZF file which ends between blocks was cut. */
         off_t cut = (off_t)(40 + rng_below(&rng, (size_t)st.st_size - 80));
         assert_int_equal(truncate(dir->fasta, cut), 0);
         check_fails(dir->fasta, "truncated or damaged");

@@ -1,6 +1,6 @@
 /*
- * test_order_check.c -- the first violation is found, exactly, wherever spans begin and end and in
- * whatever order they are joined; and which order a header claims.
+ * test_order_check.c -- exactly the first violation is found, wherever spans begin and end and in
+ * any order of joining; and which order a header claims.
  */
 #include "random_records.h"
 
@@ -59,7 +59,7 @@ static struct order_verdict verify(struct rng *rng, const struct order_claim *cl
     return verdict;
 }
 
-/* The number, from 1, of the first record whose key is less than the one before; 0: none. */
+/* The number, from 1, of the first record whose key is smaller than the key before; 0: none. */
 static uint64_t first_violation(const struct sort_rules *rules, const struct file *file)
 {
     uint8_t keys[2][RECORD_ROOM];
@@ -158,7 +158,7 @@ static void test_claims(void **state)
     }
 }
 
-/* Of SO:queryname three orders may be meant, and less than all of their keys. */
+/* SO:queryname may mean three orders, and only a part of their keys. */
 static void test_names(void **state)
 {
     (void)state;
@@ -192,7 +192,7 @@ static void test_names(void **state)
     free(file.bytes);
 }
 
-/* Reads at one place may come in any order by the specification; samtools orders them by strand. */
+/* The specification allows any order of the reads at one place; samtools orders them by strand. */
 static void test_places(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /*
- * test_batch.c -- batches: filled, indexed and sorted as the pipeline does it, but with every
- * step at a random time. A stream of records runs through batches; each must come out as a stable
- * sort of its stretch of the stream, its bytes untouched, and at no time may the ends of its memory
- * meet.
+ * test_batch.c -- batches are filled, indexed and sorted as in the pipeline, but with every step at
+ * a random time. A stream of records goes through them. Each batch must be a stable sort of its
+ * part of the stream, with the bytes of the records unchanged, and both ends of its memory must
+ * never meet.
  */
 #include "random_records.h"
 #include "test_rules.h"
@@ -16,7 +16,7 @@ enum { N_REFS = 4, MIN_BATCH_BYTES = 256 * 1024, MAX_RECORD = 1024 };
 static const enum sort_order all_orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL,
                                              SORT_NAME_LEXICAL};
 
-struct stream {                 /* records behind each other, as they are in a BAM file */
+struct stream {                 /* records one after another, as in a BAM file */
     uint8_t *bytes;
     size_t n_bytes, n_records;
     size_t *starts;             /* of each record, and the end */
@@ -24,8 +24,8 @@ struct stream {                 /* records behind each other, as they are in a B
 
 enum stream_kind {
     STREAM_MIXED,
-    STREAM_TINY,                /* no name at all: the most entries in a given space */
-    STREAM_LONGEST_KEYS,        /* 254 characters, every second a digit, and nothing else */
+    STREAM_TINY,                /* without a name: the most entries in a given space */
+    STREAM_LONGEST_KEYS,        /* only names: 254 characters, every second a digit */
     STREAM_ALTERNATING,         /* such names of all lengths */
     STREAM_SHORT_READS,
     STREAM_KIND_COUNT
@@ -76,12 +76,12 @@ static struct content_sum sum_of_stream(const struct stream *s)
     return sum;
 }
 
-/* A batch at work: where it is in the stream, and the parts that are not indexed yet. */
+/* A batch in use, its place in the stream, and its parts that are not indexed yet. */
 struct work {
     struct rng *rng;
     const struct stream *stream;
     struct batch *batch;
-    uint8_t *mem;               /* of exactly the batch's size */
+    uint8_t *mem;               /* of exactly the size of the batch */
     size_t first_record;        /* of the batch, in the stream */
     struct batch_part *waiting[4096];
     size_t n_waiting;
@@ -106,7 +106,7 @@ static void end_work(struct work *w)
     free(w->mem);
 }
 
-/* The invariant: raw bytes below, entries and keys above, and between them what sorting needs. */
+/* Raw bytes are below, entries and keys above, and between them is what sorting needs. */
 static void check_ends(const struct work *w)
 {
     const struct batch *b = w->batch;
@@ -173,7 +173,7 @@ static int compare_expected(const void *a, const void *b)
     return c ? c : (x->place > y->place) - (x->place < y->place);
 }
 
-/* Compares the sorted batch with a plain sort of its stretch of the stream. */
+/* Compares the sorted batch with a plain sort of its part of the stream. */
 static void check_sorted(struct work *w)
 {
     const struct batch *b = w->batch;
@@ -210,10 +210,8 @@ static void check_sorted(struct work *w)
     free(expected);
 }
 
-/*
- * Ends a batch. What is left behind the last whole record goes to the next batch, if there is one,
- * before sorting takes its place. Returns its size.
- */
+/* Ends a batch. The bytes after its last whole record go to the next batch, if there is one, before
+   sorting overwrites them. Returns their number. */
 static size_t close_batch(struct work *w, struct work *next)
 {
     struct batch *b = w->batch;
@@ -264,7 +262,7 @@ static void run_stream(struct rng *rng, enum sort_order order, enum stream_kind 
     for (;;) {
         while (stream_at < stream.n_bytes && batch_room(w->batch) >= PIECE)
             random_step(w, &stream_at, PIECE);
-        /* The next batch is begun before the walk has reached the end of this one. */
+        /* The next batch begins before the walk has reached the end of this one. */
         batch_reset(next->batch, GAP);
         size_t n_pieces = rng_below(rng, 4);
         for (size_t i = 0; i < n_pieces && stream_at < stream.n_bytes; i++) {
@@ -298,10 +296,10 @@ static void test_stream_through_batches(void **state)
             run_stream(&rng, all_orders[o], (enum stream_kind)kind);
 }
 
-/* How soon parts are indexed: the sooner, the more is known about what records take. */
+/* When parts are indexed. The sooner, the more is known about the memory that records take. */
 enum index_when { INDEX_AT_ONCE, INDEX_SOMETIMES, INDEX_AT_THE_END, INDEX_WHEN_COUNT };
 
-/* Fills a batch as full as it says that it may be. */
+/* Fills a batch with as many bytes as it says there is room for. */
 static void fill_to_the_brim(struct rng *rng, enum sort_order order, enum stream_kind kind,
                              enum index_when when)
 {
@@ -329,8 +327,8 @@ static void fill_to_the_brim(struct rng *rng, enum sort_order order, enum stream
     CHECK(rng, tail_bytes == 0);
     (void)close_batch(w, NULL);
     CHECK(rng, batch_used_bytes(w->batch) <= w->batch->mem_bytes);
-    /* When everything is known nothing is wasted but a last record that is not whole, and the
-       twice as much that its key might have taken. */
+    /* When all is indexed, nothing is wasted but a last record that is not whole and twice its size
+       for its key. */
     if (when == INDEX_AT_ONCE)
         CHECK(rng, batch_used_bytes(w->batch) + 3 * MAX_RECORD + 128 > w->batch->mem_bytes);
     else
@@ -353,8 +351,9 @@ static void test_ends_never_meet(void **state)
 }
 
 /*
- * A record that straddles two batches may have a key nearly as long as itself, of which nothing is
- * known while its beginning is still in the other batch: the index once ran into the records.
+ * A record that straddles two batches may have a key nearly as long as itself. Nothing is known of
+ * the key while the beginning of the record is still in the other batch. Once, no room was kept for
+ * such a key, and it overwrote records.
  */
 static void test_straddler_with_a_long_key(void **state)
 {
@@ -418,7 +417,7 @@ static void test_memory_for_given_bytes(void **state)
     batch_destroy(NULL);
 }
 
-/* The message counts from the input's first record. */
+/* Problems have the number of the record in the input. */
 static void test_damaged_record_is_numbered(void **state)
 {
     (void)state;
@@ -450,7 +449,7 @@ static void test_damaged_record_is_numbered(void **state)
     release_stream(&stream);
 }
 
-/* Who forges the tag of long coordinates would have records sorted by it, and written without. */
+/* A forged long tag would decide where a record is sorted to, and be missing in the output. */
 static void test_forged_long_coordinates_are_refused(void **state)
 {
     (void)state;
@@ -554,7 +553,7 @@ static void test_empty_batch(void **state)
     merge_space_release(&space);
 }
 
-/* The sum that guards a whole sort: blind to order, and to nothing else. */
+/* The sum that guards a whole sort notices everything but another order. */
 static void test_content_sum(void **state)
 {
     (void)state;

@@ -1,0 +1,36 @@
+/* test_record_problem.c -- the words of a message about a record. */
+#include "random_records.h"
+
+#include "bam/record_problem.h"
+#include "util/diag.h"
+
+static void test_words(void **state)
+{
+    (void)state;
+    static const struct {
+        struct record_problem problem;
+        const char *words;
+    } cases[] = {
+        {{"it is truncated", true, 0, NULL}, "record 1 of 'x.bam' is damaged: it is truncated"},
+        {{"its tags are damaged", true, 6, "q"},
+         "record 7 of 'x.bam' (read 'q') is damaged: its tags are damaged"},
+        {{"its tags are damaged", true, 6, ""},
+         "record 7 of 'x.bam' is damaged: its tags are damaged"},
+        {{"has no MC tag", false, 4294967295, "q"},
+         "record 4294967296 of 'x.bam' (read 'q') has no MC tag"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        diag_renew();
+        record_problem_print(&cases[i].problem, "x.bam");
+        assert_non_null(diag_error_text());
+        assert_non_null(strstr(diag_error_text(), cases[i].words));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
