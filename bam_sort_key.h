@@ -11,17 +11,18 @@
  * struct sort_rules says which order it is, and holds everything else that keys depend on. It does
  * not change once records are read.
  *
- * For each record, in this order:
+ * Calls for each record, which bam_record_check has passed, in this order:
  *
- *     sort_rules_admit                      once, when it is read: changes it in the
- *                                           minimiser order (in a fixed order content_sum_add does
- *                                           the same)
- *     sort_key_fixed                        makes the key of a fixed order, any number of times
- *     sort_key_bytes, sort_key_encode       make the key of any other order, likewise
- *     sort_rules_restore                    once, before the record is written
+ *     sort_rules_admit     once, when it is read; changes it in the minimiser order. In a fixed
+ *                          order it does nothing but content_sum_add.
+ *     sort_key_fixed       makes the key in a fixed order, any number of times;
+ *     sort_key_bytes,
+ *     sort_key_encode      make the key in any other order, any number of times.
+ *     sort_rules_restore   once, before it is written.
  *
  * Ownership: records and keys belong to the caller; nothing is allocated. Functions may be called
- * from any thread, on different records. Records are checked ones (bam_check.h).
+ * from any thread, on different records; sort_rules_update_header changes the header that it is
+ * given.
  */
 #ifndef ROCKSORT_BAM_SORT_KEY_H
 #define ROCKSORT_BAM_SORT_KEY_H
@@ -47,7 +48,7 @@ enum sort_order {
 /* As in the SS tag of the @HD line and in --stats: "queryname:natural". */
 const char *sort_order_name(enum sort_order order);
 
-/* In messages, after "by": "read name, numbers by value". */
+/* In messages: "read name, numbers by value". */
 const char *sort_order_text(enum sort_order order);
 
 /* In checkpoints: "natural". sort_order_of_word returns -1 for any other word and for NULL. */
