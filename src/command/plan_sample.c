@@ -4,8 +4,8 @@
 #include "bam/bam_long.h"
 #include "bam/bgzf_block.h"
 #include "input/bam_reader.h"
+#include "input/input_error.h"
 #include "pipeline/batch.h"
-#include "pipeline/input_damage.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 
@@ -108,8 +108,7 @@ static int take_lines(struct sampler *s)
     batch_append(s->batch, (size_t)(walk.at - lines->raw));
     if (index_records(s, s->batch->raw_end, n_records, lines->raw) < 0) return -1;
     if (n_records < lines->n_records || !lines->problem) return 0;
-    if (lines->problem == sam_chunk_no_memory) return no_memory();
-    input_damage_record(bam_reader_name(s->reader), s->sample->n_records + 1, lines->problem_name,
+    input_error_record(bam_reader_name(s->reader), s->sample->n_records + 1, lines->problem_name,
                         lines->problem);
     return -1;
 }
@@ -132,7 +131,7 @@ static int take_piece(struct sampler *s)
     if (is_text) return take_lines(s) < 0 ? -1 : 1;
     start = thread_cpu_seconds();
     if (s->piece.compressed_bytes > 0 && bam_piece_inflate(&s->piece, &s->bgzf, raw) < 0) {
-        input_damage_piece(bam_reader_name(s->reader), &s->piece);
+        input_error_piece(bam_reader_name(s->reader), &s->piece);
         return -1;
     }
     sample->decode_seconds += since(start);

@@ -2,10 +2,14 @@
 #include "input/bam_inputs.h"
 
 #include "bam/header_text.h"
+#include "input/header_union.h"
+#include "input/input_error.h"
 #include "input/input_file.h"
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <htslib/hts_log.h>
+#include <htslib/kstring.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +19,7 @@
 struct input_file {
     bool is_regular;
     struct stat st;
-    XXH64_hash_t header;                /* of several inputs that are opened again */
+    XXH64_hash_t header;                /* hash; only if there are several inputs */
 };
 
 struct bam_inputs {
@@ -25,7 +29,7 @@ struct bam_inputs {
     htsThreadPool *pool;
     struct bam_reader **readers;        /* NULL: to be opened when its turn comes, or closed */
     struct input_file *files;
-    struct header_union *names;         /* of several inputs; NULL of a single one */
+    struct header_union *names;         /* NULL if there is a single input */
     size_t at;                          /* number of the next input */
     uint64_t n_bytes;                   /* of all of them; 0: unknown */
     uint64_t n_bytes_before;            /* ... of those that were read */
@@ -40,17 +44,22 @@ static bool can_open_again(const char *path)
     return strcmp(path, "-") != 0 && input_is_regular(path, &st);
 }
 
-/* Opens input i; NULL after a message. */
+/* Notes what input i is just before it is opened. */
+static void note_file(struct bam_inputs *in, size_t i)
+{
+    in->files[i].is_regular = input_is_regular(in->paths[i], &in->files[i].st);
+}
+
+/* Opens input i for the first time; NULL after a message. */
 static struct bam_reader *open_file(struct bam_inputs *in, size_t i)
 {
-    struct input_file *file = &in->files[i];
-    file->is_regular = input_is_regular(in->paths[i], &file->st);
+    note_file(in, i);
     return bam_reader_open(in->paths[i], in->options, in->pool);
 }
 
 /*
- * Of a file that became shorter or longer while it was read, only a part may have been read, and
- * where it ends between two blocks nothing else tells. One that was replaced was read as it was.
+ * If a file became shorter or longer while it was read, perhaps only a part of it was read. If it
+ * ends between two blocks nothing else shows this. A file that was replaced was read as it was.
  */
 static int check_size(struct bam_inputs *in, size_t i)
 {
@@ -67,11 +76,11 @@ static int check_size(struct bam_inputs *in, size_t i)
     return -1;
 }
 
-/* Of everything in a header, and of the references that its text may lack. */
+/* A hash of the header's text and of its references, which the text may lack. */
 static XXH64_hash_t hash_header(sam_hdr_t *header)
 {
     const char *text = header_whole_text(header);
-    XXH64_hash_t hash = text ? XXH3_64bits(text, strlen(text)) : 0;
+    XXH64_hash_t hash = XXH3_64bits(text, strlen(text));
     for (int i = 0; i < sam_hdr_nref(header); i++) {
         const char *name = sam_hdr_tid2name(header, i);
         hash += (uint64_t)sam_hdr_tid2len(header, i);
@@ -80,47 +89,50 @@ static XXH64_hash_t hash_header(sam_hdr_t *header)
     return hash;
 }
 
-/* A copy of a header without its @SQ lines. */
-static sam_hdr_t *copy_without_references(sam_hdr_t *header)
+/* A copy of a header without its @SQ lines; NULL after a message. */
+static sam_hdr_t *copy_without_references(sam_hdr_t *header, const char *name)
 {
-    const char *line = header_whole_text(header);
-    kstring_t text = {0, 0, NULL};
-    int r = line ? kputs("", &text) : -1;
-    while (r >= 0 && *line) {
-        const char *newline = strchr(line, '\n');
-        size_t n = newline ? (size_t)(newline + 1 - line) : strlen(line);
-        if (strncmp(line, "@SQ\t", 4) != 0) r = kputsn(line, n, &text);
-        line += n;
+    const char *at = header_whole_text(header);
+    kstring_t text = KS_INITIALIZE;
+    struct text line;
+    while (header_next_line(&at, &line)) {
+        if (header_line_is(line, "@SQ")) continue;
+        xalloc_require(kputsn(line.at, line.n, &text) >= 0 && kputc('\n', &text) >= 0);
     }
-    sam_hdr_t *copy = NULL;
-    if (r >= 0) copy = text.l > 0 ? sam_hdr_parse(text.l, text.s) : sam_hdr_init();
+    sam_hdr_t *copy = text.l > 0 ? sam_hdr_parse(text.l, text.s) : sam_hdr_init();
     ks_free(&text);
-    if (!copy) diag_no_memory();
+    if (!copy) input_error_header(name);
     return copy;
 }
 
-/* Opens input i and copies its header and name, for the union; of all but the first the references
-   are compared with the first's and not copied. */
-static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i, sam_hdr_t *first,
-                              const char **names)
+/* Copies the header of input i for the union. The references of all inputs except the first are
+   compared with the first's and not copied. NULL after a message. */
+static sam_hdr_t *copy_header(sam_hdr_t *header, size_t i, sam_hdr_t *first, const char **names)
+{
+    if (i > 0)
+        return header_union_check_references(first, names[0], header, names[i]) < 0
+                   ? NULL : copy_without_references(header, names[i]);
+    sam_hdr_t *copy = sam_hdr_dup(header);
+    xalloc_require(copy != NULL);
+    return copy;
+}
+
+/* Opens input i, notes its name, and returns a copy of its header; NULL after a message. */
+static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *first,
+                                const char **names)
 {
     bool again = can_open_again(in->paths[i]);
-    /* What there is to warn of is said when the input is opened to be read. */
+    /* Warnings are printed when the input is opened to be read. */
     enum htsLogLevel level = hts_get_log_level();
     if (again && level > HTS_LOG_ERROR) hts_set_log_level(HTS_LOG_ERROR);
     struct bam_reader *reader = open_file(in, i);
     hts_set_log_level(level);
     if (!reader) return NULL;
-    in->files[i].header = hash_header(bam_reader_header(reader));
+    sam_hdr_t *header = bam_reader_header(reader);
+    in->files[i].header = hash_header(header);
     if (!again || !bam_reader_can_seek(reader)) in->can_seek = false;
-    names[i] = bam_reader_name(reader);         /* its path, or a constant */
-    sam_hdr_t *header = bam_reader_header(reader), *copy = NULL;
-    if (i == 0) {
-        copy = sam_hdr_dup(header);
-        if (!copy) diag_no_memory();
-    } else if (header_union_check_references(first, names[0], header, names[i]) == 0) {
-        copy = copy_without_references(header);
-    }
+    names[i] = bam_reader_name(reader);         /* stays when the reader is closed */
+    sam_hdr_t *copy = copy_header(header, i, first, names);
     if (again)
         bam_reader_close(reader);
     else
@@ -130,46 +142,42 @@ static sam_hdr_t *copy_header(struct bam_inputs *in, size_t i, sam_hdr_t *first,
 
 static int unite_headers(struct bam_inputs *in)
 {
-    sam_hdr_t **headers = calloc(in->n, sizeof *headers);
-    const char **names = calloc(in->n, sizeof *names);
+    sam_hdr_t **headers = xcalloc(in->n, sizeof *headers);
+    const char **names = xcalloc(in->n, sizeof *names);
     size_t n = 0;
-    if (!headers || !names) {
-        diag_no_memory();
-    } else {
-        while (n < in->n && (headers[n] = copy_header(in, n, headers[0], names)) != NULL) n++;
-        if (n == in->n) in->names = header_union_create(headers, names, n);
-        for (size_t i = 0; i < n; i++) sam_hdr_destroy(headers[i]);
-    }
+    while (n < in->n && (headers[n] = look_at_input(in, n, headers[0], names)) != NULL) n++;
+    if (n == in->n) in->names = header_union_create(headers, names, n);
+    for (size_t i = 0; i < n; i++) sam_hdr_destroy(headers[i]);
     free(names);
     free(headers);
     return in->names ? 0 : -1;
 }
 
+static int open_single(struct bam_inputs *in)
+{
+    in->readers[0] = open_file(in, 0);
+    if (!in->readers[0]) return -1;
+    in->can_seek = can_open_again(in->paths[0]) && bam_reader_can_seek(in->readers[0]);
+    return 0;
+}
+
 struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const htsFormat *options,
                                    htsThreadPool *pool)
 {
-    struct bam_inputs *in = calloc(1, sizeof *in);
-    if (in) in->readers = calloc(n, sizeof *in->readers);
-    if (in) in->files = calloc(n, sizeof *in->files);
-    if (!in || !in->readers || !in->files) {
-        diag_no_memory();
-        bam_inputs_close(in);
-        return NULL;
-    }
-    in->paths = paths;
-    in->n = n;
-    in->options = options;
-    in->pool = pool;
-    in->n_bytes = input_bytes_of_all(paths, n);
-    in->can_seek = true;
-    if (n == 1) in->readers[0] = open_file(in, 0);
-    if (n == 1 && in->readers[0])
-        in->can_seek = can_open_again(paths[0]) && bam_reader_can_seek(in->readers[0]);
-    if (n == 1 ? !in->readers[0] : unite_headers(in) < 0) {
-        bam_inputs_close(in);
-        return NULL;
-    }
-    return in;
+    struct bam_inputs *in = xcalloc(1, sizeof *in);
+    *in = (struct bam_inputs){
+        .paths = paths,
+        .n = n,
+        .options = options,
+        .pool = pool,
+        .readers = xcalloc(n, sizeof *in->readers),
+        .files = xcalloc(n, sizeof *in->files),
+        .n_bytes = input_bytes_of_all(paths, n),
+        .can_seek = true,
+    };
+    if ((n == 1 ? open_single(in) : unite_headers(in)) == 0) return in;
+    bam_inputs_close(in);
+    return NULL;
 }
 
 sam_hdr_t *bam_inputs_header(struct bam_inputs *in)
@@ -202,10 +210,11 @@ uint32_t bam_inputs_number(const struct bam_inputs *in)
     return (uint32_t)(in->at - 1);
 }
 
-/* Opens input i again; its header must be what it was, since the union was made of that. */
+/* Opens input i again. Its header must be what it was, since the union was made of that. */
 static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
 {
-    struct bam_reader *reader = open_file(in, i);
+    note_file(in, i);
+    struct bam_reader *reader = bam_reader_open_again(in->paths[i], in->options, in->pool);
     if (!reader || hash_header(bam_reader_header(reader)) == in->files[i].header) return reader;
     in->changed = true;
     diag_error("'%s' was replaced while others were read: it has another header now; sort again",
@@ -221,25 +230,28 @@ static struct bam_reader *open_reader(struct bam_inputs *in, size_t i)
     if (!reader) reader = reopen(in, i);
     in->readers[i] = reader;
     if (!reader) return NULL;
-    if (in->names && header_union_renames(in->names, i) &&
-        bam_reader_rename(reader, in->names, i, in->pool) < 0)
-        return NULL;
+    const struct id_renames *renames = in->names ? header_union_renames(in->names, i) : NULL;
+    if (renames && bam_reader_rename(reader, renames, in->pool) < 0) return NULL;
     if (i == in->start.input && in->start.offset > 0 &&
         bam_reader_seek(reader, in->start.offset, in->start.n_records) < 0)
         return NULL;
     return reader;
 }
 
+/* After input i was read, or skipped when a sort is resumed. */
+static int leave_input(struct bam_inputs *in, size_t i)
+{
+    if (in->readers[i] && check_size(in, i) < 0) return -1;
+    if (in->n_bytes > 0) in->n_bytes_before += (uint64_t)input_bytes(in->paths[i]);
+    if (!in->names) return 0;           /* the header of a single input is still needed */
+    bam_reader_close(in->readers[i]);
+    in->readers[i] = NULL;
+    return 0;
+}
+
 int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
 {
-    if (in->at > 0 && in->readers[in->at - 1] && check_size(in, in->at - 1) < 0) return -1;
-    if (in->at > 0 && in->n_bytes > 0)
-        in->n_bytes_before += (uint64_t)input_bytes(in->paths[in->at - 1]);
-    /* The header of a single input is still needed. */
-    if (in->at > 0 && in->names) {
-        bam_reader_close(in->readers[in->at - 1]);
-        in->readers[in->at - 1] = NULL;
-    }
+    if (in->at > 0 && leave_input(in, in->at - 1) < 0) return -1;
     if (in->at == in->n) return 0;
     *reader = open_reader(in, in->at++);
     return *reader ? 1 : -1;

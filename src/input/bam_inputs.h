@@ -1,10 +1,11 @@
 /*
  * bam_inputs.h -- the inputs of a sort: their united header, then one reader after the other.
  *
- * Order of calls: open; header; next until it returns 0; close at any time. Inputs that can be
- * opened again are not kept open while others are read; one that has another header then, or
- * another size when it has been read, is an error. Threads: one at a time. Errors: -1 or NULL after
- * a message.
+ * Order of calls: open; header; next until it returns 0; close at any time. Several inputs are
+ * opened once for their headers, closed, and opened again to be read, so that only one is open at a
+ * time. An input that cannot be opened again, such as a pipe, stays open. It is an error if an input
+ * has another header when it is opened again, or another size when it has been read.
+ * Threads: one at a time. Errors: -1 or NULL after a message.
  */
 #ifndef ROCKSORT_INPUT_BAM_INPUTS_H
 #define ROCKSORT_INPUT_BAM_INPUTS_H
@@ -25,26 +26,27 @@ sam_hdr_t *bam_inputs_header(struct bam_inputs *inputs);
 /* True if reading can begin anywhere: all inputs are files of BGZF-compressed BAM. */
 bool bam_inputs_can_seek(const struct bam_inputs *inputs);
 
-/* What input i was just before it was opened; NULL: no regular file. */
+/* What input i was just before it was opened; NULL if it is no regular file. */
 const struct stat *bam_inputs_file(const struct bam_inputs *inputs, size_t i);
 
-/* Before the first bam_inputs_next: has reading begin at a position, which is remembered. Returns
-   how many bytes of the files lie before it. */
+/* Before the first bam_inputs_next: has reading begin at a position. Returns how many bytes of the
+   files lie before it. */
 uint64_t bam_inputs_start_at(struct bam_inputs *inputs, const struct input_position *position);
 
 /* Number of the reader that was shown last. */
 uint32_t bam_inputs_number(const struct bam_inputs *inputs);
 
-/* Closes the reader before and shows the next one. Returns 1, 0 behind the last, -1 on error. */
+/* Closes the reader that was shown and shows the next one. Returns 1, 0 after the last, -1 on
+   error. */
 int bam_inputs_next(struct bam_inputs *inputs, struct bam_reader **reader);
 
-/* After an error: true if it was that an input is not what it was. */
+/* After an error: true if the reason is that an input changed. */
 bool bam_inputs_changed(const struct bam_inputs *inputs);
 
-/* Bytes of all inputs together, as they are stored; 0: unknown, since one of them is a pipe. */
+/* The size of all files together; 0: unknown, since one of the inputs is no regular file. */
 uint64_t bam_inputs_bytes(const struct bam_inputs *inputs);
 
-/* How many of them have been read; 0: unknown. */
+/* How many of these bytes have been read; 0: unknown. */
 uint64_t bam_inputs_bytes_read(const struct bam_inputs *inputs);
 
 /* NULL is accepted. */

@@ -18,7 +18,7 @@
  */
 #include "pipeline/load.h"
 
-#include "pipeline/input_damage.h"
+#include "input/input_error.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -100,7 +100,7 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
     char problem[64];
     (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes",
                    walk.claimed_bytes);
-    input_damage_record(bam_reader_name(ld->reader), ld->n_records + 1, NULL, problem);
+    input_error_record(bam_reader_name(ld->reader), ld->n_records + 1, NULL, problem);
     return -1;
 }
 
@@ -221,8 +221,7 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
         n_left -= n;
     }
     if (!lines->problem) return 0;
-    xalloc_require(lines->problem != sam_chunk_no_memory);
-    input_damage_record(bam_reader_name(ld->reader), ld->n_records + 1, lines->problem_name,
+    input_error_record(bam_reader_name(ld->reader), ld->n_records + 1, lines->problem_name,
                         lines->problem);
     return -1;
 }

@@ -1,7 +1,7 @@
 /* load_jobs.c -- see load_jobs.h. */
 #include "pipeline/load_jobs.h"
 
-#include "pipeline/input_damage.h"
+#include "input/input_error.h"
 #include "util/xalloc.h"
 
 /* ---- sorting ---- */
@@ -91,7 +91,7 @@ static void inflate_job(struct worker *worker, void *arg)
     struct load_piece *piece = arg;
     if (!crew_failed(piece->jobs->crew) &&
         bam_piece_inflate(&piece->input, &worker->bgzf, piece->batch->mem + piece->raw_at) < 0) {
-        input_damage_piece(bam_reader_name(piece->reader), &piece->input);
+        input_error_piece(bam_reader_name(piece->reader), &piece->input);
         fail_of_input(piece->jobs);
     }
     piece_done(piece);

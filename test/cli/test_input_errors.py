@@ -142,6 +142,12 @@ class Damage(ErrorTest):
             cut = bamfile.bgzf(text)[:-60]
             self.check_second(cut, "second.sam.gz", mentions=["damaged"])
 
+    def test_bad_header(self):
+        """Text that htslib takes from a BAM file but cannot parse is damaged; memory is not short."""
+        for line in ("@RG\tSM:x\n", "@PG\tID:a\tb\n", "@XX\tyy\n"):
+            data = bamfile.bgzf(bamfile.bam_header(SQ + line, REFS))
+            self.check_second(data, mentions=["header", "damaged"])
+
     @needs_pysam
     def test_cram(self):
         sam = SQ + "@RG\tID:x\tSM:second\n" + "".join(

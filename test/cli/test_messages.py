@@ -61,9 +61,9 @@ def messages():
 def problems():
     """[(file, text)]: what ends "cannot resume 'STORE': it ..." or "record N is damaged: ..."."""
     found = []
-    for name in ("bam/bam_check.c", "command/sort_options_resume.c", "input/bam_reader.c",
-                 "input/sam_text.c", "order/bam_key_template.c", "pipeline/batch.c",
-                 "store/checkpoint_dir.c", "store/checkpoint_record.c"):
+    for name in ("bam/bam_check.c", "command/sort_options_resume.c", "input/raw_record.c",
+                 "input/record_source.c", "input/sam_chunk.c", "order/bam_key_template.c",
+                 "pipeline/batch.c", "store/checkpoint_dir.c", "store/checkpoint_record.c"):
         code = code_of(ROOT / "src" / name)
         for place, text in literals_of(code):
             before = re.sub(r"\s+", " ", code[max(0, place - 300) : place])

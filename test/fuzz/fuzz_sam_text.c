@@ -13,7 +13,6 @@
 #include "bam/bam_long.h"
 #include "input/sam_text.h"
 
-#include <errno.h>
 #include <htslib/hfile.h>
 
 /* Opens the bytes as a SAM file and reads its header; NULL if they are none. */
@@ -56,7 +55,7 @@ static void read_ours(samFile *file, sam_hdr_t *header, size_t chunk_bytes, stru
     int r = 0;
     FUZZ_CHECK(record);
     if (sam_text_open(&text, file, header) < 0) {
-        FUZZ_CHECK(errno == EBADMSG && sam_hdr_name2tid(header, "*") < -1);
+        FUZZ_CHECK(sam_hdr_name2tid(header, "*") < -1);
         out->problem = "the header";
     }
     chunk.long_positions = bam_header_long_reference(header) >= 0;

@@ -10,6 +10,7 @@
 
 #include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
+#include "input/header_union.h"
 #include "input/sam_text.h"
 
 #include <errno.h>
@@ -126,15 +127,15 @@ struct content {
 };
 
 /* Packs and renames a record; -1 if BAM cannot hold it. */
-static int add_record(struct content *c, const bam1_t *record, const struct header_union *renames)
+static int add_record(struct content *c, const bam1_t *record, const struct id_renames *renames)
 {
     size_t size = bam_record_packed_bytes(record);
     if (size == 0) return -1;
     uint8_t *raw = test_alloc(size);
     bam_record_pack(record, raw);
     if (renames) {
-        uint8_t *renamed = test_alloc(header_union_rewrite_bound(renames, 1, raw));
-        size = header_union_rewrite(renames, 1, raw, renamed);
+        uint8_t *renamed = test_alloc(id_renames_rewrite_bound(renames, raw));
+        size = id_renames_rewrite(renames, raw, renamed);
         free(raw);
         raw = renamed;
     }
@@ -145,7 +146,7 @@ static int add_record(struct content *c, const bam1_t *record, const struct head
 }
 
 /* What htslib reads, record by record. */
-static struct content read_with_htslib(const char *path, const struct header_union *renames)
+static struct content read_with_htslib(const char *path, const struct id_renames *renames)
 {
     struct content c = {0};
     struct opened in = open_file(path, FORM_PLAIN);
@@ -162,7 +163,7 @@ static struct content read_with_htslib(const char *path, const struct header_uni
 struct reading {
     size_t chunk_bytes;
     size_t text_room, raw_room;         /* of the buffers at first */
-    const struct header_union *renames;
+    const struct id_renames *renames;
     bool shrink;                        /* after each chunk, to nothing */
 };
 
@@ -203,8 +204,7 @@ static struct content read_in_chunks(const char *path, enum form form, const str
                               .text_room = how->text_room,
                               .raw = test_alloc(how->raw_room),
                               .raw_room = how->raw_room,
-                              .renames = how->renames,
-                              .input = 1};
+                              .renames = how->renames};
     bam1_t *record = bam_init1();
     assert_non_null(record);
     assert_int_equal(sam_text_open(&text, in.file, in.header), 0);
@@ -255,7 +255,7 @@ static void free_content(struct content *c)
     } while (0)
 
 /* Reads a text with chunks of many sizes, in all forms, and compares with htslib. */
-static void check_text(const char *text, size_t n, const struct header_union *renames)
+static void check_text(const char *text, size_t n, const struct id_renames *renames)
 {
     for (enum form form = FORM_PLAIN; form < N_FORMS; form++) {
         char path[64];
@@ -638,18 +638,19 @@ static void test_renames(void **state)
 {
     (void)state;
     struct header_union *u = make_renames(HEADER);
-    assert_true(header_union_renames(u, 1));
+    const struct id_renames *renames = header_union_renames(u, 1);
+    assert_non_null(renames);
     kstring_t text = all_lines(HEADER, "\n");
-    check_text(text.s, text.l, u);
+    check_text(text.s, text.l, renames);
     /* They differ from what they were, and buffers of every size do. */
     char path[64];
     write_file(path, FORM_PLAIN, text.s, text.l);
-    struct content plain = read_with_htslib(path, NULL), want = read_with_htslib(path, u);
+    struct content plain = read_with_htslib(path, NULL), want = read_with_htslib(path, renames);
     assert_int_equal(plain.n_records, want.n_records);
     assert_true(want.raw.l > plain.raw.l);
     for (size_t room = 0; room < 2 * want.raw.l; room++) {
         struct reading how = {
-            .chunk_bytes = 1 << 16, .text_room = room, .raw_room = room, .renames = u};
+            .chunk_bytes = 1 << 16, .text_room = room, .raw_room = room, .renames = renames};
         struct content got = read_in_chunks(path, FORM_PLAIN, &how);
         CHECK_SAME(&got, &want, how.chunk_bytes);
         free_content(&got);

@@ -1,7 +1,7 @@
-/* test_sam_line.c -- lines of SAM that htslib 1.16 would read as something else. */
+/* test_sam_chunk.c -- lines of SAM that htslib 1.16 would read as something else. */
 #include "random_records.h"
 
-#include "input/sam_line.h"
+#include "input/sam_chunk.h"
 
 #define HEAD "r\t0\tc\t5\t9\t3M\t=\t7\t2\t"
 #define LINE HEAD "ACG\tFFF"

@@ -1,0 +1,179 @@
+/*
+ * bgzf_source.c -- see bgzf_source.h.
+ *
+ * htslib opens the file and reads the header. After that the compressed blocks are taken from its
+ * hFILE as they are. The footer of a block says how much it inflates to, so the place of every byte
+ * is known before anything is inflated. The rest of the block in which the header ends has been
+ * inflated by htslib and is the first piece.
+ */
+#include "input/bgzf_source.h"
+
+#include "input/input_error.h"
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <htslib/bgzf.h>
+#include <htslib/hfile.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct bgzf_source {
+    struct reader_source base;  /* first */
+    uint64_t file_offset;       /* of the next block; of plain BAM: raw bytes read */
+    bool last_block_empty;
+};
+
+static struct bgzf_source *of(struct reader_source *source)
+{
+    return (struct bgzf_source *)source;
+}
+
+/* After a read that failed with errno. */
+static int read_error(struct bgzf_source *s)
+{
+    s->base.io_failed = errno != 0;
+    input_error_read(s->base.file->name, s->file_offset);
+    return BAM_READER_ERROR;
+}
+
+/* Reads the next block to `block`, which has room for BGZF_MAX_BYTES, and shows its size. Returns
+   one of the reader's codes. */
+static int read_block(struct bgzf_source *s, uint8_t *block, size_t *block_bytes)
+{
+    const char *name = s->base.file->name;
+    hFILE *in = s->base.file->hts->fp.bgzf->fp;
+    errno = 0;
+    ssize_t n = hread(in, block, BGZF_HEADER_BYTES);
+    if (n < 0) return read_error(s);
+    if (n == 0) return BAM_READER_END;
+    *block_bytes = n == BGZF_HEADER_BYTES ? bgzf_block_bytes(block) : 0;
+    if (n == BGZF_HEADER_BYTES && *block_bytes == 0) {
+        diag_error("'%s' is damaged: no BGZF block at byte %" PRIu64, name, s->file_offset);
+        return BAM_READER_ERROR;
+    }
+    ssize_t rest = (ssize_t)*block_bytes - BGZF_HEADER_BYTES;
+    if (n == BGZF_HEADER_BYTES) n = hread(in, block + BGZF_HEADER_BYTES, (size_t)rest);
+    if (n < 0) return read_error(s);
+    if (*block_bytes == 0 || n != rest) {
+        diag_error("'%s' is truncated: it ends within the BGZF block at byte %" PRIu64, name,
+                   s->file_offset);
+        return BAM_READER_ERROR;
+    }
+    return BAM_READER_PIECE;
+}
+
+/* Appends the next block to the piece. Returns one of the reader's codes. */
+static int append_block(struct bgzf_source *s, struct bam_piece *piece)
+{
+    size_t most = piece->compressed_bytes + BGZF_MAX_BYTES, block_bytes;
+    xgrow(&piece->compressed, &piece->compressed_room, most, most / 2, 1);
+    uint8_t *block = piece->compressed + piece->compressed_bytes;
+    int r = read_block(s, block, &block_bytes);
+    if (r != BAM_READER_PIECE) return r;
+    uint32_t raw_bytes = bgzf_block_raw_bytes(block, block_bytes);
+    if (raw_bytes > BGZF_MAX_BYTES) {
+        diag_error("'%s' is damaged: the BGZF block at byte %" PRIu64 " claims %u bytes",
+                   s->base.file->name, s->file_offset, raw_bytes);
+        return BAM_READER_ERROR;
+    }
+    s->last_block_empty = raw_bytes == 0;
+    piece->compressed_bytes += block_bytes;
+    piece->raw_bytes += raw_bytes;
+    s->file_offset += block_bytes;
+    return BAM_READER_PIECE;
+}
+
+/* The rest of the block that htslib has inflated already. */
+static int take_inflated(struct bgzf_source *s, struct bam_piece *piece, uint8_t *raw)
+{
+    BGZF *bgzf = s->base.file->hts->fp.bgzf;
+    piece->file_offset = (uint64_t)bgzf->block_address;
+    piece->block_offset = (uint32_t)bgzf->block_offset;
+    ssize_t n = bgzf_read(bgzf, raw, (size_t)(bgzf->block_length - bgzf->block_offset));
+    if (n < 0) return read_error(s);
+    piece->raw_bytes = (size_t)n;
+    piece->end_offset = (uint64_t)htell(bgzf->fp) << 16;
+    return BAM_READER_PIECE;
+}
+
+static int next_blocks(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
+                       size_t piece_bytes, size_t room)
+{
+    struct bgzf_source *s = of(source);
+    const BGZF *bgzf = source->file->hts->fp.bgzf;
+    if (room < BGZF_MAX_BYTES) return BAM_READER_NO_ROOM;
+    if (bgzf->block_offset < bgzf->block_length) return take_inflated(s, piece, raw);
+    if (s->file_offset == 0) s->file_offset = (uint64_t)htell(bgzf->fp);
+    if (piece_bytes > room) piece_bytes = room;
+    piece->file_offset = s->file_offset;
+    piece->block_offset = 0;
+    int r;
+    do {
+        r = append_block(s, piece);
+    } while (r == BAM_READER_PIECE && piece->raw_bytes + BGZF_MAX_BYTES <= piece_bytes &&
+             piece->compressed_bytes < piece_bytes);
+    source->failed = r == BAM_READER_ERROR;
+    if (piece->compressed_bytes > 0) {
+        piece->end_offset = s->file_offset << 16;
+        return BAM_READER_PIECE;
+    }
+    if (r == BAM_READER_END && source->file->end_is_unseen && !s->last_block_empty)
+        input_warn_no_eof_marker(source->file->name);
+    return r;
+}
+
+static int seek_block(struct reader_source *source, uint64_t offset, uint64_t n_records)
+{
+    BGZF *bgzf = source->file->hts->fp.bgzf;
+    (void)n_records;
+    if (bgzf_seek(bgzf, (int64_t)offset, SEEK_SET) < 0) return -1;
+    /* What is left of this block becomes the first piece. */
+    return (offset & 0xffff) != 0 ? bgzf_read_block(bgzf) : 0;
+}
+
+static int next_bytes(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
+                      size_t piece_bytes, size_t room)
+{
+    struct bgzf_source *s = of(source);
+    if (room < BGZF_MAX_BYTES) return BAM_READER_NO_ROOM;
+    errno = 0;
+    ssize_t n = bgzf_read(source->file->hts->fp.bgzf, raw, piece_bytes < room ? piece_bytes : room);
+    if (n < 0) return read_error(s);
+    s->file_offset += (uint64_t)n;
+    piece->raw_bytes = (size_t)n;
+    return n == 0 ? BAM_READER_END : BAM_READER_PIECE;
+}
+
+static uint64_t file_offset(const struct reader_source *source)
+{
+    return ((const struct bgzf_source *)source)->file_offset;
+}
+
+static void close_source(struct reader_source *source)
+{
+    free(of(source));
+}
+
+static struct reader_source *open_kind(const struct source_kind *kind,
+                                       const struct reader_file *file)
+{
+    struct bgzf_source *s = xcalloc(1, sizeof *s);
+    s->base = (struct reader_source){.kind = kind, .file = file};
+    return &s->base;
+}
+
+struct reader_source *bgzf_source_open(const struct reader_file *file)
+{
+    static const struct source_kind kind = {
+        .next = next_blocks, .seek = seek_block, .offset = file_offset, .close = close_source};
+    return open_kind(&kind, file);
+}
+
+struct reader_source *bgzf_source_open_plain(const struct reader_file *file)
+{
+    static const struct source_kind kind = {
+        .next = next_bytes, .offset = file_offset, .close = close_source};
+    return open_kind(&kind, file);
+}

@@ -1,0 +1,46 @@
+/* input_error.c -- see input_error.h. */
+#include "input/input_error.h"
+
+#include "bam/record_problem.h"
+#include "input/bam_piece.h"
+#include "util/diag.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+void input_error_record(const char *input, uint64_t number, const char *read_name,
+                        const char *problem)
+{
+    struct record_problem p = {
+        .text = problem, .is_damaged = true, .record = number - 1, .read_name = read_name};
+    record_problem_print(&p, input);
+}
+
+void input_error_piece(const char *input, const struct bam_piece *piece)
+{
+    diag_error("'%s' is damaged: a BGZF block after byte %" PRIu64 " cannot be inflated or fails "
+               "its checksum", input, piece->file_offset);
+}
+
+void input_error_read(const char *input, uint64_t offset)
+{
+    diag_error("cannot read '%s' near byte %" PRIu64 ": %s", input, offset,
+               errno ? strerror(errno) : "it is damaged");
+}
+
+void input_error_header(const char *input)
+{
+    diag_error("the header of '%s' is damaged: htslib cannot take it apart, see its words above",
+               input);
+}
+
+void input_error_threads(const char *input)
+{
+    diag_error("cannot read '%s' with threads: htslib reports an error; give fewer with -@", input);
+}
+
+void input_warn_no_eof_marker(const char *input)
+{
+    diag_warning("'%s' ends without an EOF marker; it is probably truncated", input);
+}

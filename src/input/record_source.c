@@ -1,0 +1,192 @@
+/*
+ * record_source.c -- see record_source.h.
+ *
+ * One record is read ahead: only then is it known whether it fits into the piece.
+ */
+#include "input/record_source.h"
+
+#include "bam/bam_check.h"
+#include "bam/bam_fields.h"
+#include "input/input_error.h"
+#include "input/raw_record.h"
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <htslib/bgzf.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct record_source {
+    struct reader_source base;  /* first */
+    /* Reads the next record into `raw`. Returns one of the reader's codes. */
+    int (*read_next)(struct record_source *source);
+    bam1_t *record;             /* as htslib decodes it */
+    uint8_t *raw;               /* the record that was read last, before it is renamed */
+    size_t raw_room;
+    bool is_waiting;            /* raw was not handed out yet */
+    uint64_t n_records;         /* read so far */
+    uint64_t end_offset;        /* BGZF virtual offset of raw's end, or unknown */
+};
+
+static struct record_source *of(struct reader_source *source)
+{
+    return (struct record_source *)source;
+}
+
+bool record_source_bgzf_failed(const samFile *file)
+{
+    const htsFormat *format = &file->format;
+    bool has_bgzf = format->format == bam || (format->format != cram && file->is_bgzf);
+    return has_bgzf && file->fp.bgzf->errcode != 0;
+}
+
+/* htslib decodes ahead and reports an error before the records in front of it. */
+static int error_after_record(const struct record_source *s)
+{
+    diag_error("cannot read '%s' after record %" PRIu64 ": it is truncated or damaged",
+               s->base.file->name, s->n_records);
+    return BAM_READER_ERROR;
+}
+
+/* Has htslib decode a record, and packs it. */
+static int decode_next(struct record_source *s)
+{
+    const struct reader_file *file = s->base.file;
+    int r = sam_read1(file->hts, file->header, s->record);
+    if (r < -1 || (r == -1 && record_source_bgzf_failed(file->hts))) return error_after_record(s);
+    if (r == -1) return BAM_READER_END;
+    const char *problem =
+        raw_record_put(s->record, file->long_positions, &s->raw, &s->raw_room, 0);
+    if (!problem) return BAM_READER_PIECE;
+    input_error_record(file->name, s->n_records + 1, bam_get_qname(s->record), problem);
+    return BAM_READER_ERROR;
+}
+
+/* Reads the record of a BAM file whose size field is here. Returns NULL, or what is wrong. */
+static const char *read_rest(struct record_source *s, const uint8_t size[4])
+{
+    const struct reader_file *file = s->base.file;
+    size_t n_bytes = bam_record_bytes(size);
+    if (n_bytes < BAM_RECORD_FIXED_BYTES || n_bytes > INT32_MAX)
+        return "it is truncated or claims an impossible size";
+    xgrow(&s->raw, &s->raw_room, n_bytes, n_bytes / 2, 1);
+    memcpy(s->raw, size, 4);
+    ssize_t n = bgzf_read(file->hts->fp.bgzf, s->raw + 4, n_bytes - 4);
+    if (n != (ssize_t)(n_bytes - 4)) return "it is truncated";
+    return bam_record_check(s->raw, sam_hdr_nref(file->header));
+}
+
+/* Reads a record of BAM as it is, and checks it, since it is to be renamed. */
+static int read_next_of_bam(struct record_source *s)
+{
+    const struct reader_file *file = s->base.file;
+    BGZF *bgzf = file->hts->fp.bgzf;
+    uint8_t size[4];
+    errno = 0;
+    ssize_t n = bgzf_read(bgzf, size, sizeof size);
+    if (n == 0 && !record_source_bgzf_failed(file->hts)) return BAM_READER_END;
+    const char *problem = n == sizeof size ? read_rest(s, size)
+                                           : "it is truncated or claims an impossible size";
+    s->end_offset = (uint64_t)bgzf_tell(bgzf);
+    if (!problem) return BAM_READER_PIECE;
+    if (record_source_bgzf_failed(file->hts)) return error_after_record(s);
+    input_error_record(file->name, s->n_records + 1, NULL, problem);
+    return BAM_READER_ERROR;
+}
+
+/* Room that the waiting record needs at most. */
+static size_t bytes_of_waiting(const struct record_source *s)
+{
+    const struct id_renames *renames = s->base.file->renames;
+    return renames ? id_renames_rewrite_bound(renames, s->raw) : bam_record_bytes(s->raw);
+}
+
+/* Writes the waiting record to out, under its new IDs. Returns its size. */
+static size_t hand_out(struct record_source *s, uint8_t *out)
+{
+    const struct id_renames *renames = s->base.file->renames;
+    s->is_waiting = false;
+    if (renames) return id_renames_rewrite(renames, s->raw, out);
+    memcpy(out, s->raw, bam_record_bytes(s->raw));
+    return bam_record_bytes(s->raw);
+}
+
+/* Has a record wait. Returns one of the reader's codes. */
+static int fetch_record(struct record_source *s)
+{
+    if (s->is_waiting) return BAM_READER_PIECE;
+    int r = s->read_next(s);
+    if (r != BAM_READER_PIECE) return r;
+    s->n_records++;
+    s->is_waiting = true;
+    return r;
+}
+
+static int next_records(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
+                        size_t piece_bytes, size_t room)
+{
+    struct record_source *s = of(source);
+    do {
+        int r = fetch_record(s);
+        source->failed = r == BAM_READER_ERROR;
+        if (r != BAM_READER_PIECE) return piece->raw_bytes ? BAM_READER_PIECE : r;
+        if (bytes_of_waiting(s) > room - piece->raw_bytes)
+            return piece->raw_bytes ? BAM_READER_PIECE : BAM_READER_NO_ROOM;
+        piece->raw_bytes += hand_out(s, raw + piece->raw_bytes);
+        piece->end_offset = s->end_offset;
+    } while (piece->raw_bytes < piece_bytes);
+    return BAM_READER_PIECE;
+}
+
+static int seek_record(struct reader_source *source, uint64_t offset, uint64_t n_records)
+{
+    of(source)->n_records = n_records;
+    return bgzf_seek(source->file->hts->fp.bgzf, (int64_t)offset, SEEK_SET) < 0 ? -1 : 0;
+}
+
+static size_t room_needed(const struct reader_source *source)
+{
+    const struct record_source *s = (const struct record_source *)source;
+    return s->is_waiting ? bytes_of_waiting(s) : BGZF_MAX_BYTES;
+}
+
+static void close_source(struct reader_source *source)
+{
+    struct record_source *s = of(source);
+    bam_destroy1(s->record);
+    free(s->raw);
+    free(s);
+}
+
+static const struct source_kind without_seek = {
+    .next = next_records, .room_needed = room_needed, .close = close_source};
+static const struct source_kind with_seek = {
+    .next = next_records, .seek = seek_record, .room_needed = room_needed, .close = close_source};
+
+static struct record_source *open_kind(const struct source_kind *kind,
+                                       const struct reader_file *file)
+{
+    struct record_source *s = xcalloc(1, sizeof *s);
+    s->base = (struct reader_source){.kind = kind, .file = file};
+    s->end_offset = INPUT_OFFSET_UNKNOWN;
+    return s;
+}
+
+struct reader_source *record_source_open(const struct reader_file *file)
+{
+    struct record_source *s = open_kind(&without_seek, file);
+    s->read_next = decode_next;
+    s->record = bam_init1();
+    xalloc_require(s->record != NULL);
+    return &s->base;
+}
+
+struct reader_source *record_source_open_bam(const struct reader_file *file)
+{
+    bool is_bgzf = bgzf_compression(file->hts->fp.bgzf) == 2;
+    struct record_source *s = open_kind(is_bgzf ? &with_seek : &without_seek, file);
+    s->read_next = read_next_of_bam;
+    return &s->base;
+}

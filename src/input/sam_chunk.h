@@ -1,0 +1,51 @@
+/*
+ * sam_chunk.h -- a chunk of SAM: whole lines, which a worker parses into raw records.
+ *
+ * Order of calls: sam_text.h puts lines into the chunk; sam_chunk_parse; the caller takes the
+ * records; the chunk can be filled again. A chunk starts as {0} and owns its buffers.
+ * Threads: any, each chunk one at a time. Errors: no messages; a bad line is in the chunk.
+ */
+#ifndef ROCKSORT_INPUT_SAM_CHUNK_H
+#define ROCKSORT_INPUT_SAM_CHUNK_H
+
+#include "input/id_renames.h"
+
+#include <htslib/sam.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sam_chunk {
+    char *text;                 /* whole lines */
+    size_t text_bytes, text_room;
+    uint8_t *raw;               /* the records of these lines, in raw form */
+    size_t raw_bytes, raw_room;
+    size_t n_records;           /* in raw */
+    const char *problem;        /* what is wrong with the line after these; NULL: nothing */
+    char problem_name[256];     /* the read's name in that line, or empty if it is not known */
+    bool long_positions;        /* references may be longer than 2^31 - 1 */
+    const struct id_renames *renames;   /* for all records; NULL: none */
+};
+
+/*
+ * Parses the lines into chunk->raw, up to the first that is wrong. `record` is scratch space of the
+ * caller. Overwrites the text; text_bytes stays.
+ */
+void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record);
+
+/* Free the text or the records if their buffer is larger than keep_bytes. */
+void sam_chunk_shrink_text(struct sam_chunk *chunk, size_t keep_bytes);
+void sam_chunk_shrink_raw(struct sam_chunk *chunk, size_t keep_bytes);
+void sam_chunk_release(struct sam_chunk *chunk);
+
+/*
+ * Corrects or refuses what htslib 1.16 changes in a line without a message: a FLAG above 65535
+ * becomes 65535; a MAPQ above 255 becomes 255; in an array, what is not a number becomes one, and a
+ * negative number in a type without a sign becomes 0. These are errors here. htslib 1.24 refuses
+ * them too, except for the last, where it changes the type of the array. U among the bases becomes
+ * N in htslib 1.16 and T in 1.24; here it is replaced by T.
+ *
+ * The line ends with a NUL. Returns NULL, or what is wrong with the line.
+ */
+const char *sam_line_correct(char *line);
+
+#endif
