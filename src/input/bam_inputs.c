@@ -16,10 +16,10 @@
 #include <xxhash.h>
 
 /* An input as it was when it was opened. */
-struct input_file {
+struct opened_file {
     bool is_regular;
     struct stat st;
-    XXH64_hash_t header;                /* hash; only if there are several inputs */
+    XXH64_hash_t header_hash;           /* only if there are several inputs */
 };
 
 struct bam_inputs {
@@ -27,14 +27,14 @@ struct bam_inputs {
     size_t n;
     const htsFormat *options;
     htsThreadPool *pool;
-    struct bam_reader **readers;        /* NULL: to be opened when its turn comes, or closed */
-    struct input_file *files;
+    struct bam_reader **readers;        /* NULL: not open */
+    struct opened_file *files;
     struct header_union *names;         /* NULL if there is a single input */
     size_t at;                          /* number of the next input */
-    uint64_t n_bytes;                   /* of all of them; 0: unknown */
-    uint64_t n_bytes_before;            /* ... of those that were read */
+    uint64_t n_bytes;                   /* size of all files; 0: unknown */
+    uint64_t n_bytes_before;            /* size of the files that were read or skipped */
     bool can_seek;
-    bool changed;
+    bool changed;                       /* an input is not what it was: that was the error */
     struct input_position start;        /* where reading begins */
 };
 
@@ -63,7 +63,7 @@ static struct bam_reader *open_file(struct bam_inputs *in, size_t i)
  */
 static int check_size(struct bam_inputs *in, size_t i)
 {
-    const struct input_file *file = &in->files[i];
+    const struct opened_file *file = &in->files[i];
     struct stat now;
     if (!file->is_regular || !input_is_regular(in->paths[i], &now) ||
         now.st_dev != file->st.st_dev || now.st_ino != file->st.st_ino ||
@@ -129,7 +129,7 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
     hts_set_log_level(level);
     if (!reader) return NULL;
     sam_hdr_t *header = bam_reader_header(reader);
-    in->files[i].header = hash_header(header);
+    in->files[i].header_hash = hash_header(header);
     if (!again || !bam_reader_can_seek(reader)) in->can_seek = false;
     names[i] = bam_reader_name(reader);         /* stays when the reader is closed */
     sam_hdr_t *copy = copy_header(header, i, first, names);
@@ -215,7 +215,8 @@ static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
 {
     note_file(in, i);
     struct bam_reader *reader = bam_reader_open_again(in->paths[i], in->options, in->pool);
-    if (!reader || hash_header(bam_reader_header(reader)) == in->files[i].header) return reader;
+    if (!reader) return NULL;
+    if (hash_header(bam_reader_header(reader)) == in->files[i].header_hash) return reader;
     in->changed = true;
     diag_error("'%s' was replaced while others were read: it has another header now; sort again",
                bam_reader_name(reader));

@@ -5,9 +5,6 @@
  */
 #include "input/bam_reader.h"
 
-#include "bam/bam_check.h"
-#include "bam/bam_convert.h"
-#include "bam/bam_fields.h"
 #include "bam/bam_long.h"
 #include "bam/header_text.h"
 #include "input/bgzf_source.h"
@@ -38,7 +35,7 @@ struct bam_reader {
 
 static bool is_alignment_file(const htsFormat *format)
 {
-    /* An empty file is refused when its header is read, with the words that users of samtools know. */
+    /* Reading the header refuses an empty file, with the words that users of samtools know. */
     return format->category == sequence_data || format->format == empty_format ||
            format->format == unknown_format;
 }
@@ -171,7 +168,7 @@ static struct bam_reader *open_reader(const char *path, const htsFormat *options
     if (read_header(file, is_checked) < 0 || look_at_end(file) < 0) goto err;
     reader->source = open_source(file);
     if (!reader->source) goto err;
-    /* Only now: the source of SAM has htslib take its header apart, which may change the lengths. */
+    /* Only now: the source of SAM has htslib parse the header, and the lengths with it. */
     file->long_positions = bam_header_long_reference(file->header) >= 0;
     return reader;
 err:

@@ -9,10 +9,11 @@
  * First all IDs of all inputs are collected, since a new ID must not be one that a later input has.
  * Then each input is united with those before it. Each line gets a content, which is looked up
  * among those of earlier lines: its ID and its sorted tags, with the program that it refers to (PP
- * of @PG, PG of @RG) replaced by that program's ID in the united header. Programs of a chain are
- * united from the oldest to the youngest, so that contents are the same only where whole chains are.
+ * of @PG, PG of @RG) replaced by that program's ID in the united header. The programs of a chain
+ * are united from the oldest to the youngest, so that two contents are equal only if the whole
+ * chains are.
  *
- * An ID that is referred to but has no line takes part as a line without content: otherwise it
+ * An ID that is referred to but has no line takes part as a line without content. Otherwise it
  * could come to mean a line of another input.
  */
 #include "input/header_union.h"

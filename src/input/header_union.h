@@ -9,10 +9,10 @@
  *   @SQ  the first input's lines. All inputs must have the same names and lengths in the same
  *        order, or the union fails. Other tags of these lines (M5, UR, AS, ...) are not compared.
  *   @HD  the first input's line.
- *   @PG  all programs. Two lines become one if they agree in ID, in their tags (in any order) and in
- *        the whole chain of programs that PP leads to. If an earlier input uses an ID for something
- *        else, the ID becomes ID-N. N is the number of the input, counted from 1, or the next number
- *        for which no input has that ID. PP is changed with it.
+ *   @PG  all programs. Two lines become one if they agree in ID, in their tags (in any order), and
+ *        in the whole chain of programs that PP leads to. If an earlier input uses an ID for
+ *        something else, the ID becomes ID-N. N is the number of the input, from 1, or the next
+ *        number for which no input has the ID. PP is changed with it.
  *   @RG  all read groups, by the same rules. PG is changed with the program's ID, so read groups
  *        whose programs differ are different.
  *   @CO  all comments, and lines of unknown types, except those that an earlier input has, too.

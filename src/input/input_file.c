@@ -1,6 +1,8 @@
 /* input_file.c -- see input_file.h. */
 #include "input/input_file.h"
 
+#include "util/xalloc.h"
+
 #include <htslib/hts.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,9 +15,9 @@ char *input_plain_name(const char *name)
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
         size_t before = strlen(schemes[i]) - 1;         /* the last slash is the path's */
         if (n > before && strncmp(name, schemes[i], before + 1) == 0)
-            return strndup(name + before, n - before);
+            return xasprintf("%.*s", (int)(n - before), name + before);
     }
-    return strndup(name, n);
+    return xasprintf("%.*s", (int)n, name);
 }
 
 int input_stat(const char *path, struct stat *st)

@@ -1,9 +1,11 @@
 /*
- * input_file.h -- what the system says of an input before it is opened. An input is named by its
- * path, or by "-" for standard input, which may be a regular file, too. Any thread.
+ * input_file.h -- what the system knows about an input before it is opened.
  *
- * htslib knows other names of a file, "file:///DIR/FILE" and "FILE##idx##INDEX". For the system
- * these are no files, so they are taken apart where options are parsed, and nowhere else.
+ * An input is named by its path, or by "-" for standard input, which may be a regular file, too.
+ * htslib also takes "file:///DIR/FILE" and "FILE##idx##INDEX". The system does not know such names:
+ * the parser of options turns them into plain ones, so that nobody else meets them.
+ *
+ * Threads: any. Errors: no messages.
  */
 #ifndef ROCKSORT_INPUT_INPUT_FILE_H
 #define ROCKSORT_INPUT_INPUT_FILE_H
@@ -13,21 +15,22 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* The name as the system knows it, to be freed; NULL without memory. */
+/* The name that the system knows; the caller frees it. */
 char *input_plain_name(const char *name);
 
-/* As stat, or as fstat of standard input. */
+/* As stat, or as fstat of standard input. Returns 0, or -1 with errno. */
 int input_stat(const char *path, struct stat *st);
 
-/* As input_stat; false if it is no regular file. */
+/* True if the input is a regular file; st is set then. */
 bool input_is_regular(const char *path, struct stat *st);
 
-bool input_is_pipe(const char *path);           /* or a socket */
+/* True for a pipe or a socket. */
+bool input_is_pipe(const char *path);
 
-/* Size of a regular file; -1 of anything else. */
+/* The size of a regular file; -1 if it is anything else. */
 int64_t input_bytes(const char *path);
 
-/* Sum of the sizes of n inputs; 0 if one of them is no regular file. */
+/* The sum of the sizes of n inputs; 0 if one of them is no regular file. */
 uint64_t input_bytes_of_all(const char *const *paths, size_t n);
 
 #endif

@@ -28,7 +28,7 @@ struct reader_file {
     samFile *hts;               /* its header has been read */
     sam_hdr_t *header;
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
-    bool end_is_unseen;         /* BAM that cannot be sought: nobody looked for the EOF marker yet */
+    bool end_is_unseen;         /* BAM from a pipe: nobody has looked for the EOF marker yet */
     const struct id_renames *renames;   /* for all records; NULL: none */
 };
 

@@ -64,7 +64,8 @@ static void keep_tail(struct sam_text *text, struct sam_chunk *chunk, size_t lin
 
 /*
  * Adds the newline that the file's last line may lack. A carriage return at the end of such a line
- * belongs to the line, as in htslib. It is doubled, since sam_chunk_parse drops one before a newline.
+ * belongs to the line, as in htslib. It is doubled here, since sam_chunk_parse drops one before the
+ * newline.
  */
 static void end_line(struct sam_chunk *chunk)
 {

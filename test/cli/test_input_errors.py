@@ -143,7 +143,7 @@ class Damage(ErrorTest):
             self.check_second(cut, "second.sam.gz", mentions=["damaged"])
 
     def test_bad_header(self):
-        """Text that htslib takes from a BAM file but cannot parse is damaged; memory is not short."""
+        """htslib reads the text of a BAM header and cannot parse it: no lack of memory."""
         for line in ("@RG\tSM:x\n", "@PG\tID:a\tb\n", "@XX\tyy\n"):
             data = bamfile.bgzf(bamfile.bam_header(SQ + line, REFS))
             self.check_second(data, mentions=["header", "damaged"])

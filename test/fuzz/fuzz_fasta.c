@@ -1,7 +1,6 @@
 /*
- * fuzz_fasta.c -- the FASTA of option -I: any text, plain or compressed, any k and window. The
- * index has at most one k-mer a window, all of them within their bits and their places within the
- * bases.
+ * fuzz_fasta.c -- the FASTA of option -I: any text, plain or compressed, any k and window. Each
+ * k-mer of the index must fit into its bits, lie within the bases, and be found again.
  */
 #include "fuzz_file.h"
 
@@ -42,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     fuzz_forget_messages();
     struct minhash_index *index = minhash_index_load(file.path, k, window, squeeze);
     FUZZ_CHECK(index || fuzz_n_errors() > 0);
-    /* Of compressed text nobody knows how many bases there are. */
+    /* If the text is compressed the number of bases is not known. */
     bool compressed = fuzz_left(&in) > 2 && in.at[0] == 31 && in.at[1] == 139;
     if (index) check_index(index, k, compressed ? SIZE_MAX / 2 : fuzz_left(&in));
     minhash_index_destroy(index);

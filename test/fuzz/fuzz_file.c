@@ -53,7 +53,7 @@ static size_t put_header(uint8_t *out)
     return (size_t)(at - out);
 }
 
-/* Cuts the content into stored blocks; the fuzzer chooses sizes, empty ones among them. */
+/* Cuts the content into stored blocks, whose size is taken from the input. */
 static uint8_t *make_blocks(struct fuzz_input *in, const uint8_t *content, size_t n,
                             size_t *n_bytes)
 {
@@ -77,7 +77,7 @@ static uint8_t *make_blocks(struct fuzz_input *in, const uint8_t *content, size_
     return file;
 }
 
-/* Small inputs are found sooner, but only large files spill: the records come again and again. */
+/* Repeats the records: the fuzzer prefers small inputs, but only large files are spilled. */
 static size_t repeat_records(uint8_t *content, size_t from, size_t n, size_t wanted)
 {
     size_t once = n - from;

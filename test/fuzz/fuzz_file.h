@@ -1,6 +1,6 @@
 /*
- * fuzz_file.h -- input files for the fuzz targets: in memory, but with a path that can be opened;
- * and BAM files whose blocks are whole although the fuzzer knows nothing of BGZF.
+ * fuzz_file.h -- files for the fuzz targets: in memory, but with a path that can be opened. The
+ * blocks of BGZF in them are whole, which the fuzzer alone would hardly ever find.
  */
 #ifndef ROCKSORT_FUZZ_FILE_H
 #define ROCKSORT_FUZZ_FILE_H
@@ -12,7 +12,6 @@ struct fuzz_file {
     char path[64];
 };
 
-/* A file of the process that is nowhere on disk. */
 void fuzz_file_create(struct fuzz_file *file);
 void fuzz_file_write(struct fuzz_file *file, const uint8_t *bytes, size_t n_bytes);
 uint8_t *fuzz_file_read(const struct fuzz_file *file, size_t *n_bytes);
@@ -21,12 +20,12 @@ uint8_t *fuzz_file_read(const struct fuzz_file *file, size_t *n_bytes);
 enum fuzz_form {
     FUZZ_AS_IT_IS,
     FUZZ_BLOCKS,                /* as the uncompressed content of a BGZF file */
-    FUZZ_RECORDS,               /* as the records behind a header of references a, b and c */
-    FUZZ_MADE,                  /* as what fuzz_make_record makes records of, behind it */
+    FUZZ_RECORDS,               /* as the records after a header with references a, b and c */
+    FUZZ_MADE,                  /* as that from which fuzz_make_record makes records, after it */
     FUZZ_N_FORMS
 };
 
-/* Makes the file's bytes of the rest of the input; the caller frees them. */
+/* Makes the bytes of a file from the rest of the input; the caller frees them. */
 uint8_t *fuzz_make_file(struct fuzz_input *in, enum fuzz_form form, size_t *n_bytes);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * fuzz_header.c -- headers with whatever text: the lines and fields of header_text.h, the union of
+ * fuzz_header.c -- headers with any text: the lines and fields of header_text.h, the union of
  * several headers, the @HD line of each order, read groups of --template-coordinate.
  *
- * The input is up to three SAM headers with a byte 0x1e between them; each gets the same @SQ lines,
+ * The input is up to three SAM headers with a byte 0x1e between them. Each gets the same @SQ lines,
  * so that most can be united. What the union promises is checked: references and lines of the first
  * stay, each ID of a later input has a line, records are renamed within their bound, and the result
- * can be parsed and united again.
+ * can be parsed again.
  */
 #include "fuzz_record.h"
 
@@ -21,7 +21,7 @@ enum { MAX_HEADERS = 3, SEPARATOR = 0x1e };
 
 static const char references[] = "@SQ\tSN:a\tLN:1000\n@SQ\tSN:b\tLN:70\n@SQ\tSN:c\tLN:5\n";
 
-/* Lines and fields lie in the text, one behind the other, and are not empty. */
+/* Lines and fields lie in the text one after the other. Lines are not empty. */
 static void check_lines(const char *text)
 {
     const char *at = text, *before = text, *end = text + strlen(text);
@@ -48,7 +48,7 @@ static void check_lines(const char *text)
     text_map_release(&map);
 }
 
-/* The names of a kind of line with a tag; NULL-terminated values are borrowed from the header. */
+/* True if the header has a line of this type with this ID. */
 static bool header_has(sam_hdr_t *header, const char *type, const char *id)
 {
     kstring_t line = KS_INITIALIZE;
@@ -57,7 +57,7 @@ static bool header_has(sam_hdr_t *header, const char *type, const char *id)
     return r == 0;
 }
 
-/* A record with RG:Z and PG:Z, which is renamed. Its new IDs are in the union. */
+/* Renames a record with RG:Z and PG:Z. Its new IDs must be in the united header. */
 static void check_rename(struct header_union *u, size_t input, sam_hdr_t *header, int number)
 {
     const char *rg = sam_hdr_line_name(header, "RG", number % 4);
@@ -128,7 +128,7 @@ static void check_rules(sam_hdr_t *header)
         struct sort_rules rules = {.order = orders[i], .tag = {'C', 'B'}};
         sam_hdr_t *copy = sam_hdr_dup(header);
         FUZZ_CHECK(copy);
-        /* htslib does not add to headers that it finds damaged, only now. */
+        /* This may fail: htslib finds some damage only when it adds to the header. */
         if (sort_rules_update_header(&rules, i % 2, copy) == 0) {
             kstring_t value = KS_INITIALIZE;
             FUZZ_CHECK(sam_hdr_find_tag_hd(copy, "SO", &value) == 0);
@@ -154,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         text[sizeof references - 1 + part] = '\0';
         check_lines(text);
         sam_hdr_t *header = sam_hdr_parse(sizeof references - 1 + part, text);
-        /* As when a file is opened: what htslib cannot take apart is no header. */
+        /* As when a file is opened: a header that htslib cannot parse is refused. */
         if (header && sam_hdr_count_lines(header, "SQ") != 3) {
             sam_hdr_destroy(header);
             header = NULL;

@@ -1,7 +1,7 @@
 /*
- * fuzz_index.c -- indexes of sorted records with whatever fields, byte for byte those that htslib
- * makes of the same places in a file. The input says how records lie in blocks and segments; no
- * file is written, for an index needs to know only where records begin.
+ * fuzz_index.c -- indexes of sorted records with any fields: byte for byte the ones that htslib
+ * makes from the same places in a file. The input says how records lie in blocks and segments. No
+ * BAM file is written: an index only needs to know where records begin.
  */
 #include "fuzz_file.h"
 #include "fuzz_record.h"
@@ -19,11 +19,11 @@ enum { MAX_RECORDS = 64, MAX_PAYLOAD = 0xff00 };
 struct placed {                 /* a record and where it is in the file */
     uint8_t *bytes;
     uint64_t begin;             /* virtual offset in the file */
-    bool new_segment;           /* one begins here, at this place of the file: */
-    uint64_t segment;
+    bool new_segment;           /* a segment begins with this record */
+    uint64_t segment;           /* where its segment begins in the file */
 };
 
-/* A BAI has no place for the third reference. */
+/* A BAI cannot hold the third reference of fuzz_header_text: it is too long. */
 static const char bai_header_text[] = "@SQ\tSN:a\tLN:1000\n@SQ\tSN:b\tLN:536870912\n";
 
 static sam_hdr_t *csi_header, *bai_header;
@@ -117,7 +117,7 @@ static int write_ours(enum bam_index_format format, const struct placed *records
     return r;
 }
 
-/* As sam_index does it: each record with the place behind it. */
+/* As sam_index does it: each record with the place after it. */
 static int write_theirs(enum bam_index_format kind, const struct placed *records, size_t n,
                         uint64_t end)
 {
@@ -142,7 +142,7 @@ static int write_theirs(enum bam_index_format kind, const struct placed *records
     return r;
 }
 
-/* Two reads at position -1 of one reference, which htslib calls out of order. */
+/* True for two reads at position -1 of one reference, which htslib calls out of order. */
 static bool has_two_before_the_first(const struct placed *records, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -152,7 +152,7 @@ static bool has_two_before_the_first(const struct placed *records, size_t n)
     return false;
 }
 
-/* A CIGAR in the CG tag: we believe the operations that hold its place. */
+/* True if a CIGAR is in the CG tag: we take the length from the operations in its place. */
 static bool has_long_cigar(const struct placed *records, size_t n)
 {
     bool found = false;
@@ -203,7 +203,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     int r = write_ours(format, records, n, end);
     FUZZ_CHECK(r == 0 || fuzz_n_errors() > 0);
     if (!has_two_before_the_first(records, n) && !has_long_cigar(records, n)) {
-        /* What reaches beyond the index is an error for both. */
+        /* A record that reaches beyond the index is an error for both. */
         FUZZ_CHECK((write_theirs(format, records, n, end) == 0) == (r == 0));
         if (r == 0) compare_indexes();
     }

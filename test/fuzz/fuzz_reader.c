@@ -1,10 +1,10 @@
 /*
- * fuzz_reader.c -- the reader of BAM files: whole bytes, blocks and records are told from damaged
- * ones as htslib tells them. The first two bytes of the input say how the rest becomes a file
- * (fuzz_file.h) and how large pieces are.
+ * fuzz_reader.c -- the reader of BAM files. The first two bytes of the input say how the rest
+ * becomes a file (fuzz_file.h) and how large pieces are.
  *
- * What we take for a whole file htslib does, too, with the same records. Of files that htslib takes
- * we refuse some: those whose records break the specification in ways that it mends or overlooks.
+ * A file that we read without an error htslib reads, too, with the same records. We refuse some
+ * files that htslib takes: their records break the specification in ways that htslib mends or
+ * overlooks.
  */
 #include "fuzz_file.h"
 #include "fuzz_record.h"
@@ -28,12 +28,12 @@ void fuzz_begin(void)
 }
 
 struct stream {
-    uint8_t *bytes;             /* uncompressed, behind the header */
+    uint8_t *bytes;             /* uncompressed, without the header */
     size_t n_bytes;
     bool failed, too_long;
 };
 
-/* Takes one piece; false behind the last. */
+/* Takes one piece; false after the last. */
 static bool take_piece(struct bam_reader *reader, struct bam_piece *piece, size_t piece_bytes,
                        struct stream *s)
 {
@@ -42,7 +42,7 @@ static bool take_piece(struct bam_reader *reader, struct bam_piece *piece, size_
     size_t room = MAX_STREAM - s->n_bytes;
     s->too_long = room < 2 * BGZF_MAX_BYTES;
     if (s->too_long) return false;
-    /* Less room than there is: what is written beyond it is for AddressSanitizer to find. */
+    /* No more room than promised, so that AddressSanitizer finds what is written beyond it. */
     if (room > piece_bytes + BGZF_MAX_BYTES) room = piece_bytes + BGZF_MAX_BYTES;
     uint8_t *exact = fuzz_alloc(room);
     int r = bam_reader_next(reader, piece, exact, piece_bytes, room);
@@ -67,7 +67,7 @@ static bool take_piece(struct bam_reader *reader, struct bam_piece *piece, size_
     return r == BAM_READER_PIECE && !s->failed;
 }
 
-/* The records up to the first that is damaged; returns their number, and whether all are sound. */
+/* Counts the records before the first that is damaged, and tells whether all are sound. */
 static size_t walk(const struct stream *s, int32_t n_refs, bool *sound)
 {
     size_t at = 0, n = 0;
@@ -86,7 +86,7 @@ static size_t walk(const struct stream *s, int32_t n_refs, bool *sound)
     return n;
 }
 
-/* Reads the same with htslib; each record must be ours. */
+/* Reads the same file with htslib; the records must be the same. */
 static void compare_with_htslib(const struct stream *s, size_t n_records)
 {
     samFile *theirs = sam_open(file.path, "r");
@@ -126,7 +126,7 @@ static void read_file(size_t piece_bytes)
     bam_reader_close(reader);
 }
 
-/* htslib 1.16 is not tested here, least of all what it does with a damaged CRAM. */
+/* True for formats that htslib alone decodes: this target does not test htslib 1.16. */
 static bool is_for_htslib(const uint8_t *bytes, size_t n)
 {
     return n >= 4 && (memcmp(bytes, "CRAM", 4) == 0 || memcmp(bytes, "BZh", 3) == 0 ||

@@ -1,9 +1,9 @@
 /*
- * fuzz_sam_text.c -- SAM text: the same records as htslib's own reader, however the text is cut
- * into chunks. The first byte of the input says how large chunks are; the rest is the file.
+ * fuzz_sam_text.c -- SAM text: we read the same records as htslib's own reader, however the text is
+ * cut into chunks. The first byte of the input says how large chunks are; the rest is the file.
  *
- * Where htslib finds an error so do we, behind the same records. We are stricter only in what
- * htslib reads as something that the line does not say: see is_stricter.
+ * If htslib finds an error we find one, too, after the same records. We are stricter where htslib
+ * changes what a line says: see is_stricter.
  */
 #include "fuzz_input.h"
 
@@ -15,7 +15,7 @@
 
 #include <htslib/hfile.h>
 
-/* Opens the bytes as a SAM file and reads its header; NULL if they are none. */
+/* Opens the bytes as a SAM file and reads its header; NULL if they are no SAM file. */
 static samFile *open_sam(const uint8_t *bytes, size_t n, sam_hdr_t **header)
 {
     *header = NULL;
@@ -36,7 +36,7 @@ static samFile *open_sam(const uint8_t *bytes, size_t n, sam_hdr_t **header)
 struct records {
     uint8_t *bytes;
     size_t n_bytes, n_records;
-    const char *problem;        /* behind them, or NULL */
+    const char *problem;        /* what follows them, or NULL */
 };
 
 static void append_bytes(struct records *r, const uint8_t *bytes, size_t n)
@@ -99,14 +99,14 @@ static void read_theirs(samFile *file, sam_hdr_t *header, struct records *out)
     bam_destroy1(record);
 }
 
-/* For htslib a NUL ends the line, an empty one may end the file; 1.16 changes numbers. */
+/* For htslib a NUL ends the line, and an empty line may end the file; 1.16 changes numbers. */
 static bool is_stricter(const char *problem)
 {
     return strstr(problem, "NUL") || strstr(problem, "empty") || strstr(problem, "header") ||
            strstr(problem, "FLAG") || strstr(problem, "MAPQ") || strstr(problem, "array");
 }
 
-/* What both take for records passes the check that all records pass. */
+/* The bytes are whole records, and the check that every record gets does not fail on them. */
 static void check_records(const struct records *r, int32_t n_refs)
 {
     size_t at = 0, n = 0;
@@ -134,7 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     FUZZ_CHECK(ours.n_records == theirs.n_records ||
                (stricter && ours.n_records < theirs.n_records));
     FUZZ_CHECK(ours.n_bytes <= theirs.n_bytes);
-    /* U is T for us, and for htslib 1.24, but N for 1.16. */
+    /* We and htslib 1.24 replace U by T, 1.16 by N. */
     bool has_uracil = memchr(in.at, 'U', fuzz_left(&in)) || memchr(in.at, 'u', fuzz_left(&in));
     FUZZ_CHECK(ours.n_bytes == 0 || has_uracil ||
                memcmp(ours.bytes, theirs.bytes, ours.n_bytes) == 0);

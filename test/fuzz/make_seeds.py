@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes the inputs that fuzzing begins with: make_seeds.py DIRECTORY
 
-DIRECTORY gets one directory a target, always with the same files, and for targets that read text a
-dictionary for libFuzzer. The first bytes of an input are the target's own; see its source. What
-once made a target fail is not here but in test/fuzz/regressions.
+DIRECTORY gets one directory for each target, always with the same files. Targets that read text
+also get a dictionary for libFuzzer. The first bytes of an input are settings of the target; see its
+source. Inputs that once made a target fail are in test/fuzz/regressions.
 """
 
 import gzip
@@ -18,7 +18,7 @@ import bamfile  # noqa: E402 (found through the line above)
 import generate  # noqa: E402
 
 REFS = [("a", 1000), ("b", 1 << 29), ("c", (1 << 31) - 1)]
-# The places of the forms in enum fuzz_form.
+# The values of enum fuzz_form.
 AS_IT_IS, BLOCKS, RECORDS, MADE = range(4)
 
 SAM_WORDS = ["@HD", "@SQ", "@RG", "@PG", "@CO", "\t", "\n", "\r\n", "SN:", "LN:", "ID:", "PP:",
@@ -27,12 +27,12 @@ SAM_WORDS = ["@HD", "@SQ", "@RG", "@PG", "@CO", "\t", "\n", "\r\n", "SN:", "LN:"
 
 
 def noise(rng, sizes):
-    """Random bytes, for the targets that make records of them."""
+    """Random bytes, for the targets that make records from them."""
     return [rng.randbytes(rng.choice(sizes)) for _ in range(12)]
 
 
 def sample_records(rng):
-    """Raw records with tags that keys look at."""
+    """Raw records with tags that sort keys depend on."""
     out = []
     for i in range(12):
         aux = b"RGZg%d\0" % (i % 4) + b"MCZ10M\0" + b"MIZ%d/A\0" % i + b"CBZcell%d\0" % (i % 3)
@@ -49,7 +49,7 @@ def sample_bams(rng):
 
 
 def files(rng):
-    """Files in all the forms that fuzz_make_file knows; the form's byte is the caller's."""
+    """[(form, input)] for all forms of fuzz_make_file; the caller adds the byte for the form."""
     made = [(AS_IT_IS, bamfile.bgzf(raw)) for raw in sample_bams(rng)]
     made += [(AS_IT_IS, gzip.compress(sample_bams(rng)[1], mtime=0)),
              (AS_IT_IS, sample_bams(rng)[1]), (AS_IT_IS, generate.odd(5).encode()),
@@ -61,7 +61,7 @@ def files(rng):
 
 
 def block_value(records):
-    """A temporary block without compression; its checksum is left to the target."""
+    """A temporary block without compression; the target sets its checksum."""
     raw = b"".join(records)
     bound = b"\0" * 20
     return (b"\0" * 8 + b"RSB\2" + struct.pack("<IIIQ", 0, len(records), len(bound), len(raw)) +
@@ -69,7 +69,7 @@ def block_value(records):
 
 
 def header_seeds():
-    """Headers that are to be united, with the target's separator between."""
+    """Headers to unite, with the target's separator between them."""
     one = ("@HD\tVN:1.6\tSO:unsorted\n@RG\tID:g\tSM:s\tLB:l\tPG:p\n@PG\tID:p\tPN:x\n"
            "@PG\tID:q\tPP:p\n@CO\tcomment\n")
     two = one.replace("SM:s", "SM:t").replace("PN:x", "PN:y")
@@ -81,7 +81,7 @@ def header_seeds():
 
 
 def option_seeds():
-    """Command lines as fuzz_options.c takes them apart: a byte for the option, a line for its
+    """Command lines in the form of fuzz_options.c: a byte for the option, a line for its
     argument."""
     texts = ["4", "768M", "6", "out.bam", "bam,level=3", "/tmp/x", "CB", "ref.fa", "20", "100",
              "512G", "2G", "zstd", "filter=mapq>0", "level=1", "ref.fa", "1", "77"]

@@ -1,10 +1,10 @@
 /*
- * replay.c -- runs a fuzz target on files, without a fuzzer: the inputs that once failed, and the
- * seeds, as part of make check, under whatever compiler and sanitizers.
+ * replay.c -- runs a fuzz target on files, without a fuzzer. `make check` runs each target so on
+ * its seeds and on the inputs that once failed, with any compiler and sanitizers.
  *
  *     replay_NAME FILE-OR-DIRECTORY...
  *
- * Exit status 0 if all were read; a target that fails ends the program.
+ * Exit status 0 if all files were read. A target that fails ends the program.
  */
 #include "fuzz_input.h"
 

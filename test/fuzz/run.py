@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the fuzz targets of test/fuzz: run.py replay|probe|fuzz [options]
 
-replay  runs every target on its seeds and on what once made it fail (test/fuzz/regressions), with
-        the programs that make check builds.
+replay  runs every target on its seeds and on inputs that once made it fail (test/fuzz/regressions),
+        with the programs that make check builds.
 probe   fails, after a message, if --cc has no libFuzzer.
 fuzz    runs each target for --seconds, two at a time, with the programs that make fuzz-targets
         builds. Inputs that make a target fail are kept below build/fuzz-found; the corpus grows
@@ -11,7 +11,7 @@ fuzz    runs each target for --seconds, two at a time, with the programs that ma
         to the last one for targets that start threads: libFuzzer prefers inputs that reach new
         code, and what threads reach depends on the machine.)
 
-Prints a line a target; exit status 1 if one failed.
+Prints one line for each target; exit status 1 if one failed.
 """
 
 import argparse
@@ -27,8 +27,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SHARED = {"fuzz_diag", "fuzz_file", "fuzz_record"}
-# An input that takes longer is kept as a failure: a loop, or work out of proportion. Far more than
-# any input needs, on a busy machine, too.
+# An input that takes longer is a failure: an endless loop, or far too much work. No input needs so
+# long, even on a busy machine.
 INPUT_LIMIT_S = 60
 MEMORY_LIMIT_MB = 2560
 REPLAY_LIMIT_S = 300 * float(os.environ.get("ROCKSORT_TEST_SLOW_FACTOR", "1"))
@@ -37,7 +37,7 @@ REPLAY_LIMIT_S = 300 * float(os.environ.get("ROCKSORT_TEST_SLOW_FACTOR", "1"))
 SHORT_RUNS = {"store": 400, "sort": 1000, "index": 3000, "reader": 4000, "merge": 10000}
 SHORT_RUNS_OTHERS = 60000
 SHORT_SEED = 1
-# Words before the program, those of valgrind (make check VALGRIND=1).
+# What the command line begins with: valgrind and its options (make check VALGRIND=1).
 WRAPPER = os.environ.get("ROCKSORT_TEST_WRAPPER", "").split()
 
 
@@ -54,7 +54,8 @@ def inputs_of(target, seeds):
 
 
 def environment():
-    """RocksDB keeps a few objects to the end on purpose; htslib is not instrumented."""
+    """The environment of a target: no look-ups of references on the network, and limits for the
+    sanitizers. RocksDB keeps a few objects to the end on purpose; htslib is not instrumented."""
     env = dict(os.environ, REF_PATH=":", REF_CACHE=":", LC_ALL="C")
     env.setdefault("ASAN_OPTIONS", "allocator_may_return_null=1:detect_odr_violation=0:"
                    "quarantine_size_mb=16:max_allocation_size_mb=2000")
@@ -80,7 +81,7 @@ def replay(target, args):
 
 
 def statistic(name, text):
-    """A number that libFuzzer prints at the end."""
+    """A number from the statistics that libFuzzer prints at the end."""
     found = re.search(rf"stat::{name}:\s+(\d+)", text)
     return int(found.group(1)) if found else 0
 
@@ -159,7 +160,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--short", action="store_true", help="the same short run each time")
     parser.add_argument("--seed", type=int, default=0,
-                        help="of libFuzzer's random numbers; 0, the default, takes another each time")
+                        help="of libFuzzer's random numbers; 0, the default: a new one each time")
     parser.add_argument("--only", default="", help="targets, with commas between")
     parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
     parser.add_argument("--cc", default="clang")

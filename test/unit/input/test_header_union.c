@@ -45,10 +45,10 @@ static struct header_union *unite(const char *const *texts)
     return u;
 }
 
-/* References. */
+/* ---- references ---- */
 
-/* What is printed when these two headers are united, in a process of its own: only the first error
-   of a process is printed. */
+/* Gets what is printed when these two headers are united. This is done in a process of its own,
+   since a process prints its first error only. */
 static void message_of(const char *a, const char *b, char *out, size_t room)
 {
     const char *const texts[] = {a, b, NULL};
@@ -103,7 +103,7 @@ static void test_disagreeing_references(void **state)
                        disagreements[k].message, SAME_LINES);
         assert_string_equal(message, expected);
     }
-    /* Also when it is not the second input, and here, for the sanitizers. */
+    /* Also if it is the third input; and in this process, for the sanitizers. */
     for (size_t k = 0; k < sizeof disagreements / sizeof *disagreements; k++) {
         const char *const texts[] = {disagreements[k].a, disagreements[k].a, disagreements[k].b,
                                      NULL};
@@ -114,7 +114,7 @@ static void test_disagreeing_references(void **state)
 static void test_malformed_headers(void **state)
 {
     (void)state;
-    /* As in a BAM file: htslib does not look at the text when it reads it. */
+    /* Set without htslib, which does not look at the text of a BAM file when it reads it. */
     static const char *const texts[] = {"@CO\tx\n@RG\tSM:s\n", "@CO\tx\n@PG\tPN:p\n",
                                         "@CO\ty\nno header line\n"};
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
@@ -157,7 +157,7 @@ static void test_references_without_lines(void **state)
     sam_hdr_destroy(headers[1]);
 }
 
-/* Headers. */
+/* ---- headers ---- */
 
 struct header_case {
     const char *texts[MAX_INPUTS + 1];
@@ -165,7 +165,7 @@ struct header_case {
 };
 
 static const struct header_case header_cases[] = {
-    /* One input, and inputs that say the same, leave the header alone. */
+    /* One input, or equal ones: the header stays as it is. */
     {{"@CO\tx\n" SQ "@PG\tID:p\n@RG\tID:r\n@CO\tx\n"},
      "@CO\tx\n" SQ "@PG\tID:p\n@RG\tID:r\n@CO\tx\n"},
     {{""}, ""},
@@ -173,7 +173,7 @@ static const struct header_case header_cases[] = {
     {{SQ "@PG\tID:p\n@RG\tID:r\tPG:p\n@PG\tID:q\tPP:p\n@CO\tx\n@CO\tx\n",
       SQ "@PG\tID:q\tPP:p\n@PG\tID:p\n@RG\tPG:p\tID:r\n@CO\tx\n"},
      SQ "@PG\tID:p\n@RG\tID:r\tPG:p\n@PG\tID:q\tPP:p\n@CO\tx\n@CO\tx\n"},
-    /* The first input counts for @HD and @SQ. */
+    /* @HD and @SQ are those of the first input. */
     {{"@HD\tVN:1.6\tSO:queryname\n" SQ, "@HD\tVN:1.5\tSO:coordinate\n" SQ, SQ},
      "@HD\tVN:1.6\tSO:queryname\n" SQ},
     {{SQ, "@HD\tVN:1.5\n" SQ}, SQ},
@@ -183,54 +183,54 @@ static const struct header_case header_cases[] = {
     {{"", "@CO\ty\n"}, "@CO\ty\n"},
     {{"@SQ\tSN:c1\tLN:10000000000\n", "@SQ\tSN:c1\tLN:10000000000\n@CO\ty\n"},
      "@SQ\tSN:c1\tLN:10000000000\n@CO\ty\n"},
-    /* Comments and lines of other types: in order, those of earlier inputs only once. */
+    /* Comments and lines of other types stay in order; those of an earlier input are dropped. */
     {{"@CO\tone\n@CO\tone\n@XX\tab:c\n", "@CO\ttwo\n@CO\tone\n@CO\ttwo\n", "@CO\ttwo\n@XX\tab:c\n"
       "@CO\tone\t\n@XY\tab:c\n"},
      "@CO\tone\n@CO\tone\n@XX\tab:c\n@CO\ttwo\n@CO\ttwo\n@CO\tone\t\n@XY\tab:c\n"},
-    /* Lines go behind the first input's of their type, or to the end. */
+    /* Lines are put after the first input's of their type, or to the end. */
     {{"@CO\tx\n@RG\tID:a\n" SQ "@PG\tID:p\n", SQ "@RG\tID:b\n@PG\tID:q\n@CO\ty\n"},
      "@CO\tx\n@CO\ty\n@RG\tID:a\n@RG\tID:b\n" SQ "@PG\tID:p\n@PG\tID:q\n"},
     {{SQ "@PG\tID:p\n", SQ "@CO\ty\n@PG\tID:q\n@RG\tID:b\n"},
      SQ "@PG\tID:p\n@PG\tID:q\n@RG\tID:b\n@CO\ty\n"},
-    /* The same ID for something else. */
+    /* One ID for different read groups. */
     {{SQ "@RG\tID:x\tSM:a\n", SQ "@RG\tID:x\tSM:b\n", SQ "@RG\tSM:c\tID:x\tLB:l\n",
       SQ "@RG\tID:x\tSM:b\n", SQ "@RG\tID:x\tSM:a\n", SQ "@RG\tID:x\n"},
      SQ "@RG\tID:x\tSM:a\n@RG\tID:x-2\tSM:b\n@RG\tSM:c\tID:x-3\tLB:l\n@RG\tID:x-6\n"},
-    /* The new ID is none that another input has, before or behind. */
+    /* The new ID is none that another input has, earlier or later. */
     {{"@RG\tID:x-2\n@RG\tID:x\n", "@RG\tID:x\tSM:b\n", "@RG\tID:x\tSM:c\n@RG\tID:x-3\n",
       "@RG\tID:x\tSM:d\n"},
      "@RG\tID:x-2\n@RG\tID:x\n@RG\tID:x-4\tSM:b\n@RG\tID:x-5\tSM:c\n@RG\tID:x-3\n"
      "@RG\tID:x-6\tSM:d\n"},
-    /* The order of tags does not count, their values do, the empty ones, too. */
+    /* The order of tags does not count. Their values do, even if they are empty. */
     {{"@RG\tID:x\tSM:a\tLB:b\n", "@RG\tLB:b\tID:x\tSM:a\n", "@RG\tID:x\tSM:b\tLB:a\n",
       "@RG\tID:x\tSM:\tLB:b\n"},
      "@RG\tID:x\tSM:a\tLB:b\n@RG\tID:x-3\tSM:b\tLB:a\n@RG\tID:x-4\tSM:\tLB:b\n"},
-    /* The lanes of one sequencing: as many programs as command lines, and their chains. */
+    /* Lanes of one sample: as many programs as different command lines, with their chains. */
     {{"@RG\tID:1\tSM:s\n@PG\tID:bwa\tCL:1\n@PG\tID:view\tPP:bwa\n",
       "@RG\tID:2\tSM:s\n@PG\tID:bwa\tCL:2\n@PG\tID:view\tPP:bwa\n",
       "@RG\tID:3\tSM:s\n@PG\tID:bwa\tCL:2\n@PG\tID:view\tPP:bwa\tVN:2\n"},
      "@RG\tID:1\tSM:s\n@RG\tID:2\tSM:s\n@RG\tID:3\tSM:s\n"
      "@PG\tID:bwa\tCL:1\n@PG\tID:view\tPP:bwa\n@PG\tID:bwa-2\tCL:2\n"
      "@PG\tID:view-2\tPP:bwa-2\n@PG\tID:view-3\tPP:bwa-2\tVN:2\n"},
-    /* Programs listed the youngest first; a read group that differs in its program only. */
+    /* Programs with the youngest first; a read group that differs only in its program. */
     {{"@RG\tID:r\tPG:b\n@PG\tID:c\tPP:b\n@PG\tID:b\tPP:a\n@PG\tID:a\n",
       "@PG\tID:c\tPP:b\n@PG\tID:b\tPP:a\n@PG\tID:a\tVN:2\n@RG\tID:r\tPG:b\n@RG\tID:s\tPG:c\n"},
      "@RG\tID:r\tPG:b\n@RG\tID:r-2\tPG:b-2\n@RG\tID:s\tPG:c-2\n@PG\tID:c\tPP:b\n@PG\tID:b\tPP:a\n"
      "@PG\tID:a\n@PG\tID:c-2\tPP:b-2\n@PG\tID:b-2\tPP:a-2\n@PG\tID:a-2\tVN:2\n"},
-    /* What is missing in one input does not become a line of another. */
+    /* An ID without a line in one input does not become that of a line of another. */
     {{"@PG\tID:a\n@PG\tID:b\tPP:c\n@RG\tID:r\tPG:d\n", "@PG\tID:q\tPP:a\n@PG\tID:b\tPP:c\n",
       "@PG\tID:c\n@PG\tID:b\tPP:c\n@PG\tID:d\n"},
      "@PG\tID:a\n@PG\tID:b\tPP:c\n@PG\tID:q\tPP:a-2\n@PG\tID:c-3\n"
      "@PG\tID:b-3\tPP:c-3\n@PG\tID:d-3\n@RG\tID:r\tPG:d\n"},
-    /* Only the first of lines with one ID counts, and in a line only the first of one tag. */
+    /* If lines share an ID only the first counts; if fields of a line share a tag, likewise. */
     {{"@PG\tID:a\tCL:1\n", "@PG\tID:a\tCL:2\n@PG\tID:a\tCL:1\n@PG\tID:b\tPP:a\tPP:a\n"},
      "@PG\tID:a\tCL:1\n@PG\tID:a-2\tCL:2\n@PG\tID:b\tPP:a-2\tPP:a\n"},
-    /* A chain that runs into itself is not united, but stays one. */
+    /* A chain that runs into itself is not united with another, but stays a chain. */
     {{"@PG\tID:a\tPP:b\n@PG\tID:b\tPP:c\n@PG\tID:c\tPP:b\n",
       "@PG\tID:a\tPP:b\n@PG\tID:b\tPP:c\n@PG\tID:c\tPP:b\n", "@PG\tID:b\tPP:b\n"},
      "@PG\tID:a\tPP:b\n@PG\tID:b\tPP:c\n@PG\tID:c\tPP:b\n"
      "@PG\tID:a-2\tPP:b-2\n@PG\tID:b-2\tPP:c-2\n@PG\tID:c-2\tPP:b-2\n@PG\tID:b-3\tPP:b-3\n"},
-    /* IDs that are odd but IDs. */
+    /* Odd IDs. */
     {{"@RG\tID:\tSM:a\n@RG\tID:a b\n", "@RG\tSM:b\tID:\n@RG\tID:a b\tPG:\n"},
      "@RG\tID:\tSM:a\n@RG\tID:a b\n@RG\tSM:b\tID:-2\n@RG\tID:a b-2\tPG:\n"},
 };
@@ -250,7 +250,7 @@ static void test_united_headers(void **state)
     header_union_destroy(NULL);
 }
 
-/* Records. */
+/* ---- records ---- */
 
 enum { MAX_TAGS = 24, MAX_TAG_BYTES = 80 };
 
@@ -291,7 +291,7 @@ static uint8_t *make_record(const struct tag *tags, size_t n_tags)
     return rec;
 }
 
-/* The record as rewritten, in as little memory as was promised to do. */
+/* The rewritten record, in exactly the memory that it needs; the bound must be enough. */
 static uint8_t *rewrite(const struct header_union *u, size_t i, const uint8_t *rec)
 {
     static const struct id_renames none;
@@ -349,7 +349,7 @@ static void test_records_follow(void **state)
     assert_null(header_union_renames(u, 3));
     const struct tag fill[] = {RAW_TAG("X0i\1\2\3\4"), RAW_TAG("XBBs\2\0\0\0RGZx"),
                                string_tag("XZZ", "RGZx"), RAW_TAG("XAAx")};
-    /* Every place of the two tags among the others. */
+    /* The two tags at every place among the others. */
     for (size_t rg = 0; rg <= 4; rg++) {
         for (size_t pg = 0; pg <= 5; pg++) {
             struct tag before[6], after[6];
@@ -406,11 +406,11 @@ static void test_odd_tags(void **state)
     (void)state;
     struct header_union *u = unite_for_records();
     const struct tag x = string_tag("RGZ", "x"), x_2 = string_tag("RGZ", "x-2");
-    /* Of several only the first, whatever its type. */
+    /* If a tag stands there twice only the first counts, whatever its type. */
     check_rewrite(u, 1, (struct tag[]){x, x}, (struct tag[]){x_2, x}, 2);
     const struct tag number = RAW_TAG("RGi\1\0\0\0");
     check_rewrite(u, 1, (struct tag[]){number, x}, (struct tag[]){number, x}, 2);
-    /* What is damaged and all behind it stays. */
+    /* Damaged bytes stay as they are, with all that follows them. */
     static const char damaged[][12] = {"RGZx",  "RG",       "R",       "RGZ",   "?",
                                        "XX?1",  "XBBi\377", "XBBz\1\0\0\0a", "XSs\1", "\0\0\0\0"};
     for (size_t k = 0; k < sizeof damaged / sizeof *damaged; k++) {
@@ -424,7 +424,7 @@ static void test_odd_tags(void **state)
     header_union_destroy(u);
 }
 
-/* Any bytes for tags: the sanitizers watch, and what does not begin a tag RG or PG stays. */
+/* Random bytes for tags: for the sanitizers; nothing changes except RG:Z and PG:Z. */
 static void test_random_tag_bytes(void **state)
 {
     (void)state;
@@ -444,7 +444,7 @@ static void test_random_tag_bytes(void **state)
     header_union_destroy(u);
 }
 
-/* Random headers. */
+/* ---- random headers ---- */
 
 enum { N_ROUNDS = 1500, MAX_LINES = 12, MAX_DEPTH = 8 };
 
@@ -457,7 +457,7 @@ static const char *random_id(struct rng *rng)
     return known_ids[rng_below(rng, N_KNOWN_IDS)];
 }
 
-/* Appends a line with this ID and a few tags, of few values, in random order. */
+/* Appends a line with this ID and some of a few tags, in random order. */
 static void random_line(struct rng *rng, kstring_t *text, const char *type, const char *id)
 {
     const char *ref = strcmp(type, "@RG") == 0 ? "PG" : "PP";
@@ -541,10 +541,10 @@ struct round {
     size_t n;
     sam_hdr_t *headers[MAX_INPUTS];
     struct header_union *u;
-    bool endless;               /* some chain */
+    bool endless;               /* some chain has no end */
 };
 
-/* Checks one record, with an ID that its header has or that a line of it refers to. */
+/* Checks a record with an ID that its header has or refers to. */
 static void check_meaning(struct round *r, size_t i, const char *type, const char *id)
 {
     struct rng *rng = &r->rng;
@@ -574,7 +574,7 @@ static void check_meaning(struct round *r, size_t i, const char *type, const cha
     free(new_meaning.s);
 }
 
-/* Checks that there are no more lines than different ones, by ID and meaning. */
+/* Checks that no two lines of the united header are the same by ID and meaning. */
 static void check_number_of_lines(struct round *r, const char *type)
 {
     char *seen[MAX_INPUTS * MAX_LINES];
@@ -598,7 +598,7 @@ static void check_number_of_lines(struct round *r, const char *type)
     for (size_t k = 0; k < n_seen; k++) free(seen[k]);
 }
 
-/* All IDs that lines of the input have, and the programs that they refer to. */
+/* Checks all IDs of the input, and the programs that its lines refer to. */
 static void check_input(struct round *r, size_t i)
 {
     for (size_t k = 0; k < N_KNOWN_IDS; k++) {
@@ -638,7 +638,7 @@ static void test_random_headers(void **state)
     assert_true(n_endless > 0 && n_endless < N_ROUNDS / 2);
 }
 
-/* Thousands of inputs and lines: anything quadratic would take minutes here. */
+/* Thousands of inputs and lines: quadratic work would take minutes. */
 static void test_many_inputs(void **state)
 {
     (void)state;

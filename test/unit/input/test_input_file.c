@@ -13,7 +13,7 @@ static void write_file(const char *name, size_t n)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Has standard input be this one; returns the former. */
+/* Makes fd standard input; returns the former one. */
 static int exchange_standard_input(int fd)
 {
     int before = dup(STDIN_FILENO);
@@ -76,7 +76,7 @@ static void test_standard_input(void **state)
 {
     (void)state;
     int ends[2];
-    write_file("-", 5);         /* has nothing to do with it */
+    write_file("-", 5);         /* a file of this name is not meant */
     write_file("three", 3);
     int before = exchange_standard_input(open("three", O_RDONLY));
     assert_int_equal(input_bytes("-"), 3);

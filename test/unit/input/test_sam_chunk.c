@@ -1,4 +1,4 @@
-/* test_sam_chunk.c -- lines of SAM that htslib 1.16 would read as something else. */
+/* test_sam_chunk.c -- lines of SAM in which htslib 1.16 would change something. */
 #include "random_records.h"
 
 #include "input/sam_chunk.h"
@@ -8,8 +8,8 @@
 
 struct line {
     const char *text;
-    const char *problem;                /* part of it; NULL: none */
-    const char *corrected;              /* NULL: as it was */
+    const char *problem;                /* part of its text; NULL: none */
+    const char *corrected;              /* NULL: not changed */
 };
 
 static const struct line lines[] = {
@@ -53,7 +53,7 @@ static void test_lines(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        /* Exactly as long as it is, for the sanitizers. */
+        /* A copy of exactly its length, for the sanitizers. */
         char *line = strdup(lines[i].text);
         assert_non_null(line);
         const char *problem = sam_line_correct(line);

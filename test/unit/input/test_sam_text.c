@@ -19,8 +19,8 @@
 #include <htslib/thread_pool.h>
 #include <unistd.h>
 
-/* htslib 1.16 loses 32 bytes for a damaged BGZF block that its threads meet. The sanitizer asks
-   here; in other builds nobody does. */
+/* htslib 1.16 loses 32 bytes when its threads meet a damaged BGZF block. Only the leak sanitizer
+   calls this function. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -33,7 +33,7 @@ enum form { FORM_PLAIN, FORM_BGZF, FORM_BGZF_THREADS, FORM_GZIP, N_FORMS };
     "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c1\tLN:1000000000\n@SQ\tSN:c2\tLN:500\n" \
     "@RG\tID:x\tSM:s\n@RG\tID:y\tSM:t\n@PG\tID:p\tPN:p\n@CO\ta comment\n"
 
-/* Lines of many lengths: the shortest that there is, all types of tags, odd but lawful values. */
+/* Lines of many lengths: the shortest possible, all types of tags, odd but valid values. */
 static const char *const lines[] = {
     "a\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*",
     "r1\t99\tc1\t7\t60\t4M\t=\t90\t87\tACGT\tFF:#\tRG:Z:x\tPG:Z:p",
@@ -78,7 +78,7 @@ static void write_file(char path[64], enum form form, const char *text, size_t n
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(close(fd), 0);
-    /* "u" writes the bytes as they are. Blocks of BGZF end where a line may not. */
+    /* "u" writes the bytes as they are. Blocks of BGZF end every 333 bytes, also within lines. */
     BGZF *file = bgzf_open(path, form == FORM_PLAIN ? "wu" : form == FORM_GZIP ? "wg" : "w1");
     assert_non_null(file);
     for (size_t at = 0; at < n;) {
@@ -288,8 +288,8 @@ static void test_every_chunk_size(void **state)
 }
 
 /*
- * A file that is cut off between its last carriage return and newline. htslib keeps the carriage
- * return, but in a compressed file that it reads without threads; we always keep it.
+ * A file that is cut off between its last carriage return and newline. We always keep the carriage
+ * return. So does htslib, except in a compressed file that it reads without threads.
  */
 static void test_carriage_return_at_the_end(void **state)
 {
@@ -323,7 +323,7 @@ static void test_no_header(void **state)
     free(text.s);
 }
 
-/* Nothing behind the header, or a single record. */
+/* Nothing after the header, or a single record. */
 static void test_few_lines(void **state)
 {
     (void)state;
@@ -351,7 +351,7 @@ static void test_few_lines(void **state)
     free(text.s);
 }
 
-/* How much a chunk holds: about what was asked for, a longer line alone. */
+/* A chunk holds about as much as was asked for, or one longer line. */
 static void test_size_of_chunks(void **state)
 {
     (void)state;
@@ -390,7 +390,7 @@ static void test_size_of_chunks(void **state)
     free(text.s);
 }
 
-/* Lines longer than a chunk, and longer than a block of BGZF, one behind the other. */
+/* Consecutive lines that are longer than a chunk and longer than a block of BGZF. */
 static void test_long_lines(void **state)
 {
     (void)state;
@@ -419,7 +419,7 @@ static void test_long_lines(void **state)
     free(text.s);
 }
 
-/* Lines that are wrong, as what stands for the n-th of some good ones. */
+/* Lines that are wrong: each is put in the place of a good one. */
 #define BAD_ARRAY "it has an array with a value that its type cannot hold"
 
 static const struct {
@@ -429,7 +429,7 @@ static const struct {
 } bad_lines[] = {
     {"r\t0\tc1\n", 0, "its line is not a SAM record"},
     {"\t\n", 0, "its line is not a SAM record"},
-    {"@CO\tbehind the header\n", 0, "its line is not a SAM record"},
+    {"@CO\tafter the header\n", 0, "its line is not a SAM record"},
     {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACG\tFFF\n", 0, "its line is not a SAM record"},
     {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFFF\n", 0, "its line is not a SAM record"},
     {"r\t0\tc1\t5\t9\t4M\t*\t0\t0\tACGT\tFFFF\tXX\n", 0, "its line is not a SAM record"},
@@ -447,7 +447,7 @@ static const struct {
     {"r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\0\r\n", 24, "its line contains a NUL byte"},
 };
 
-/* A text whose line number `at` (from 0) behind the header is the bad one. */
+/* A text with a bad line: number `at` of those after the header, from 0. */
 static kstring_t text_with(size_t bad, size_t at)
 {
     kstring_t text = KS_INITIALIZE;
@@ -462,12 +462,12 @@ static kstring_t text_with(size_t bad, size_t at)
     return text;
 }
 
-/* Exactly the records in front of it come out, whatever the chunks. */
+/* Exactly the records before the bad line come out, whatever the size of the chunks. */
 static void test_bad_lines(void **state)
 {
     (void)state;
     for (size_t bad = 0; bad < sizeof bad_lines / sizeof *bad_lines; bad++) {
-        /* Right behind the header a line that begins with @ belongs to it. */
+        /* A line that begins with @ belongs to the header if it follows it directly. */
         for (size_t at = bad_lines[bad].line[0] == '@'; at < N_LINES; at++) {
             char path[64];
             kstring_t text = text_with(bad, at), good = all_lines(HEADER, "\n");
@@ -487,7 +487,7 @@ static void test_bad_lines(void **state)
                 struct content got = read_in_chunks(path, form, &how);
                 CHECK_SAME(&got, &want, size);
                 assert_string_equal(got.problem, bad_lines[bad].problem);
-                /* The read's name where the line has one that can be believed. */
+                /* The message has the read's name if the line is whole enough to have one. */
                 bool is_named = strstr(got.problem, "above") || strstr(got.problem, "array");
                 assert_string_equal(got.problem_name, is_named ? "r" : "");
                 free_content(&got);
@@ -500,7 +500,7 @@ static void test_bad_lines(void **state)
     }
 }
 
-/* A record that htslib parses and BAM cannot hold: the message can have its name. */
+/* A record that htslib parses and BAM cannot hold: the message has its name. */
 static void test_record_that_does_not_fit(void **state)
 {
     (void)state;
@@ -525,7 +525,8 @@ static void test_record_that_does_not_fit(void **state)
     free(text.s);
 }
 
-/* Numbers that htslib 1.16 reads as others, behind the records that both have. */
+/* True if we refused a number that htslib 1.16 changes. `want` then gets cut to the records before
+   it. */
 static bool is_stricter(const struct content *got, struct content *want)
 {
     static const char *const problems[] = {"its FLAG", "its MAPQ", "it has an array"};
@@ -539,7 +540,7 @@ static bool is_stricter(const struct content *got, struct content *want)
     return true;
 }
 
-/* Bytes of good lines are changed at random: htslib's own reading says what remains of them. */
+/* Bytes of good lines are changed at random: htslib's own reader decides which records are left. */
 static void test_random_damage(void **state)
 {
     (void)state;
@@ -570,7 +571,7 @@ static void test_random_damage(void **state)
     CHECK(&rng, n_failed > 100 && n_failed < 595 && n_stricter < 100);
 }
 
-/* Damage below the text: an error with errno, and no record that was not there. */
+/* Damage in the compressed data: an error with errno, and no records that were not there. */
 static void test_damaged_compression(void **state)
 {
     (void)state;
@@ -605,7 +606,7 @@ static void test_damaged_compression(void **state)
             struct reading how = {.chunk_bytes = sizes[s]};
             struct content got = read_in_chunks(path, form, &how);
             assert_true(got.failed);
-            /* gzip has its checksum at the end only: damage shows where the text makes no sense. */
+            /* gzip has a checksum only at its end: damage shows first where the text is not SAM. */
             if (strncmp(got.problem, "errno ", 6) && (form != FORM_GZIP || truncate_it))
                 fail_msg("form %d, truncated %d, chunks of %zu: '%s'", form, truncate_it, sizes[s],
                          got.problem);
@@ -617,7 +618,7 @@ static void test_damaged_compression(void **state)
     free(text.s);
 }
 
-/* Read groups and programs of another input, so that the IDs of these lines change. */
+/* Unites the header with another one, so that the IDs of the lines above change. */
 static struct header_union *make_renames(const char *header)
 {
     static const char *const names[] = {"a.sam", "b.sam"};
@@ -642,7 +643,7 @@ static void test_renames(void **state)
     assert_non_null(renames);
     kstring_t text = all_lines(HEADER, "\n");
     check_text(text.s, text.l, renames);
-    /* They differ from what they were, and buffers of every size do. */
+    /* The records have changed, and buffers of any size are good enough. */
     char path[64];
     write_file(path, FORM_PLAIN, text.s, text.l);
     struct content plain = read_with_htslib(path, NULL), want = read_with_htslib(path, renames);
@@ -662,7 +663,7 @@ static void test_renames(void **state)
     header_union_destroy(u);
 }
 
-/* A chunk is used again for another text: nothing of the one before remains. */
+/* A chunk is used again for another text: nothing of the first is left. */
 static void test_chunk_is_used_again(void **state)
 {
     (void)state;
