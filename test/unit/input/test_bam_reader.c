@@ -1,0 +1,300 @@
+/*
+ * test_bam_reader.c -- BAM files of all forms, read in pieces: whatever their size and the room for
+ * them, the bytes are those of the file; and reading can begin at any record. SAM has tests of its
+ * own (test_sam_text.c).
+ *
+ * Pieces are read into memory of exactly the room that the reader was told of, so that
+ * AddressSanitizer sees every byte beyond.
+ */
+#include "test_place.h"
+
+#include "bam/bam_fields.h"
+#include "input/bam_reader.h"
+#include "input/header_union.h"
+
+#include <htslib/bgzf.h>
+#include <htslib/hts_log.h>
+
+enum form { BGZF_BLOCKS, GZIP, UNCOMPRESSED, FILTERED, RENAMED, RENAMED_UNCOMPRESSED, N_FORMS };
+enum { N_RECORDS = 400, MAX_BYTES = 1 << 20, MAX_PIECES = 1000 };
+
+#define HEADER "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:s\n"
+
+static const char *const path = "in.bam";
+
+struct content {
+    uint8_t *bytes;             /* of the records */
+    size_t n_bytes;
+    size_t at[N_RECORDS + 1];   /* where each begins, and the end */
+};
+
+static void make_content(struct rng *rng, struct content *c)
+{
+    static const char tag[] = "RGZx";
+    c->bytes = test_alloc(MAX_BYTES);
+    c->n_bytes = 0;
+    for (size_t i = 0; i < N_RECORDS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "r%zu", i);
+        struct record_fields f = {.name = name, .pos = (int32_t)rng_below(rng, 90000),
+                                  .n_cigar = 1, .tag_bytes = sizeof tag};
+        f.l_seq = 1 + (int32_t)rng_below(rng, rng_one_in(rng, 50) ? 30000 : 200);
+        c->at[i] = c->n_bytes;
+        c->n_bytes += put_record(c->bytes + c->n_bytes, &f, 7);
+        memcpy(c->bytes + c->n_bytes - sizeof tag, tag, sizeof tag);
+    }
+    c->at[N_RECORDS] = c->n_bytes;
+    assert_true(c->n_bytes < MAX_BYTES);
+}
+
+/* Writes the header and the records; blocks of BGZF end anywhere, also within the header. */
+static void write_file(struct rng *rng, enum form form, const struct content *c)
+{
+    uint8_t head[256];
+    size_t n = strlen(HEADER);
+    memcpy(head, "BAM\1", 4);
+    test_put_u32(head + 4, (uint32_t)n);
+    memcpy(head + 8, HEADER, n);
+    test_put_u32(head + 8 + n, 1);
+    test_put_u32(head + 12 + n, 3);
+    memcpy(head + 16 + n, "c1", 3);
+    test_put_u32(head + 19 + n, 100000);
+    n += 23;
+    bool is_plain = form == UNCOMPRESSED || form == RENAMED_UNCOMPRESSED;
+    BGZF *file = bgzf_open(path, is_plain ? "wu" : form == GZIP ? "wg" : "w1");
+    assert_non_null(file);
+    for (size_t at = 0; at < n + c->n_bytes;) {
+        const uint8_t *from = at < n ? head + at : c->bytes + (at - n);
+        size_t left = at < n ? n - at : n + c->n_bytes - at, step = 1 + rng_below(rng, 9000);
+        if (step > left) step = left;
+        assert_int_equal(bgzf_write(file, from, step), step);
+        if (!is_plain && form != GZIP && rng_one_in(rng, 2))
+            assert_int_equal(bgzf_flush(file), 0);
+        at += step;
+    }
+    assert_int_equal(bgzf_close(file), 0);
+}
+
+static bool is_renamed(enum form form)
+{
+    return form == RENAMED || form == RENAMED_UNCOMPRESSED;
+}
+
+/* Another input has a read group x, so that this one's becomes x-2. */
+static struct header_union *make_union(void)
+{
+    static const char other[] = "@SQ\tSN:c1\tLN:100000\n@RG\tID:x\tSM:other\n";
+    static const char *const names[] = {"other.bam", "in.bam"};
+    sam_hdr_t *headers[] = {sam_hdr_parse(strlen(other), other),
+                            sam_hdr_parse(strlen(HEADER), HEADER)};
+    assert_true(headers[0] && headers[1]);
+    struct header_union *u = header_union_create(headers, names, 2);
+    assert_non_null(u);
+    assert_non_null(header_union_renames(u, 1));
+    sam_hdr_destroy(headers[0]);
+    sam_hdr_destroy(headers[1]);
+    return u;
+}
+
+/* The records as the united header wants them. */
+static void rename_content(struct content *c, const struct id_renames *renames)
+{
+    uint8_t *renamed = test_alloc(MAX_BYTES);
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < N_RECORDS; i++) {
+        size_t size = id_renames_rewrite(renames, c->bytes + c->at[i], renamed + n_bytes);
+        assert_int_equal(size, c->at[i + 1] - c->at[i] + 2);
+        c->at[i] = n_bytes;
+        n_bytes += size;
+    }
+    free(c->bytes);
+    c->bytes = renamed;
+    c->at[N_RECORDS] = c->n_bytes = n_bytes;
+}
+
+struct reading {
+    struct bam_reader *reader;
+    htsThreadPool pool;
+    size_t piece_bytes, room;
+    uint64_t offsets[MAX_PIECES];       /* of the ends of the first pieces */
+    size_t ends[MAX_PIECES];            /* ... and how many raw bytes are before them */
+    size_t n_pieces;
+};
+
+static void open_reading(struct reading *in, enum form form, const struct header_union *u)
+{
+    htsFormat options = {0};
+    if (form == FILTERED)
+        assert_int_equal(hts_opt_add((hts_opt **)&options.specific, "filter=mapq>=0"), 0);
+    in->reader = bam_reader_open(path, &options, &in->pool);
+    assert_non_null(in->reader);
+    if (options.specific) hts_opt_free(options.specific);
+    assert_false(bam_reader_is_text(in->reader));
+    assert_int_equal(bam_reader_can_seek(in->reader), form == BGZF_BLOCKS || form == RENAMED);
+    if (is_renamed(form))
+        assert_int_equal(
+            bam_reader_rename(in->reader, header_union_renames(u, 1), &in->pool), 0);
+    assert_int_equal(bam_reader_can_seek(in->reader), form == BGZF_BLOCKS || form == RENAMED);
+}
+
+/* Reads to the end; the bytes must be those from `from` on. */
+static void check_rest(struct reading *in, const struct content *c, size_t from)
+{
+    struct bam_piece piece = {0};
+    struct bgzf_coder coder = {0};
+    size_t at = from, room = in->room;
+    int r = BAM_READER_PIECE;
+    for (in->n_pieces = 0; r != BAM_READER_END;) {
+        uint8_t *raw = test_alloc(room);
+        r = bam_reader_next(in->reader, &piece, raw, in->piece_bytes, room);
+        if (r == BAM_READER_NO_ROOM) {
+            assert_true(bam_reader_room_needed(in->reader) > room);
+            room = bam_reader_room_needed(in->reader);
+        } else if (r == BAM_READER_PIECE) {
+            assert_true(piece.raw_bytes <= room);
+            if (piece.compressed_bytes > 0)
+                assert_int_equal(bam_piece_inflate(&piece, &coder, raw), 0);
+            assert_true(piece.raw_bytes <= c->n_bytes - at);
+            if (piece.raw_bytes > 0) assert_memory_equal(raw, c->bytes + at, piece.raw_bytes);
+            at += piece.raw_bytes;
+            if (in->n_pieces < MAX_PIECES) {
+                in->offsets[in->n_pieces] = bam_piece_offset(&piece, piece.raw_bytes);
+                in->ends[in->n_pieces++] = at;
+            }
+            room = in->room;
+        } else {
+            assert_int_equal(r, BAM_READER_END);
+        }
+        free(raw);
+    }
+    assert_int_equal(at, c->n_bytes);
+    bgzf_coder_release(&coder);
+    bam_piece_release(&piece);
+    bam_reader_close(in->reader);
+}
+
+struct setting {
+    size_t piece_bytes, room;
+};
+
+static const struct setting settings[] = {
+    {1, 0}, {1, 65536}, {1, 1 << 18}, {3000, 100}, {5000, 65536}, {70000, 70000},
+    {1 << 18, 65537}, {1 << 18, 1 << 18}, {MAX_BYTES, MAX_BYTES},
+};
+
+static void test_pieces_of_all_sizes(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(31);
+    struct header_union *u = make_union();
+    struct reading *in = test_alloc(sizeof *in);
+    in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
+    assert_non_null(in->pool.pool);
+    for (enum form form = BGZF_BLOCKS; form < N_FORMS; form++) {
+        struct content c;
+        make_content(&rng, &c);
+        write_file(&rng, form, &c);
+        if (is_renamed(form)) rename_content(&c, header_union_renames(u, 1));
+        for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+            in->piece_bytes = settings[i].piece_bytes;
+            in->room = settings[i].room;
+            /* Other forms have whole blocks or records in a piece. */
+            if (in->piece_bytes == 1 && (form == GZIP || form == UNCOMPRESSED))
+                in->piece_bytes = 777;
+            open_reading(in, form, u);
+            check_rest(in, &c, 0);
+        }
+        free(c.bytes);
+    }
+    assert_int_equal(unlink(path), 0);
+    hts_tpool_destroy(in->pool.pool);
+    free(in);
+    header_union_destroy(u);
+}
+
+/* Seeks to the ends of pieces and reads on from there. */
+static void test_seek(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(32);
+    struct header_union *u = make_union();
+    struct reading *in = test_alloc(sizeof *in);
+    in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
+    in->room = 1 << 18;
+    for (size_t round = 0; round < 4; round++) {
+        enum form form = round % 2 ? RENAMED : BGZF_BLOCKS;
+        struct content c;
+        make_content(&rng, &c);
+        write_file(&rng, form, &c);
+        if (is_renamed(form)) rename_content(&c, header_union_renames(u, 1));
+        in->piece_bytes = 1;
+        open_reading(in, form, u);
+        check_rest(in, &c, 0);
+        size_t n = in->n_pieces;
+        CHECK(&rng, n > 20);
+        for (size_t i = 0; i < n; i += 1 + n / 20) {
+            uint64_t offset = in->offsets[i];
+            size_t end = in->ends[i];
+            open_reading(in, form, u);
+            assert_int_equal(bam_reader_seek(in->reader, offset, 7), 0);
+            struct reading *again = test_alloc(sizeof *again);
+            *again = *in;
+            again->piece_bytes = 1 + rng_below(&rng, 5000);
+            check_rest(again, &c, end);
+            free(again);
+        }
+        free(c.bytes);
+    }
+    assert_int_equal(unlink(path), 0);
+    hts_tpool_destroy(in->pool.pool);
+    free(in);
+    header_union_destroy(u);
+}
+
+/* Every raw byte of a piece has an offset at which its record can be found again. */
+static void test_offsets_within_pieces(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(33);
+    struct content c;
+    struct reading *in = test_alloc(sizeof *in);
+    in->pool = (htsThreadPool){.pool = hts_tpool_init(2)};
+    in->piece_bytes = in->room = MAX_BYTES;
+    make_content(&rng, &c);
+    write_file(&rng, BGZF_BLOCKS, &c);
+    uint64_t offsets[N_RECORDS];
+    struct bam_piece piece = {0};
+    size_t at = 0, record = 0;
+    uint8_t *raw = test_alloc(MAX_BYTES);
+    open_reading(in, BGZF_BLOCKS, NULL);
+    while (bam_reader_next(in->reader, &piece, raw, 20000, MAX_BYTES) == BAM_READER_PIECE) {
+        for (; record < N_RECORDS && c.at[record] < at + piece.raw_bytes; record++)
+            offsets[record] = bam_piece_offset(&piece, c.at[record] - at);
+        at += piece.raw_bytes;
+    }
+    assert_int_equal(record, N_RECORDS);
+    bam_piece_release(&piece);
+    bam_reader_close(in->reader);
+    for (size_t i = 0; i < N_RECORDS; i += 1 + rng_below(&rng, 30)) {
+        open_reading(in, BGZF_BLOCKS, NULL);
+        assert_int_equal(bam_reader_seek(in->reader, offsets[i], i), 0);
+        check_rest(in, &c, c.at[i]);
+    }
+    assert_int_equal(unlink(path), 0);
+    hts_tpool_destroy(in->pool.pool);
+    free(raw);
+    free(c.bytes);
+    free(in);
+}
+
+int main(void)
+{
+    /* Only BGZF has an EOF marker. */
+    hts_set_log_level(HTS_LOG_ERROR);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_pieces_of_all_sizes, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_seek, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_offsets_within_pieces, enter_place, leave_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
