@@ -238,8 +238,10 @@ static uint64_t bytes_to_come(struct run_store *store)
 
 static int full_error(struct run_store *store, const struct volume *volume)
 {
-    const char *reason = volume->full_reason ? volume->full_reason : run_db_full_error(volume->db);
-    disk_space_print_full(volume->dir, reason, bytes_to_come(store));
+    char space[DISK_SPACE_TEXT_BYTES];
+    diag_error("cannot write in '%s': %s%s; free space or change -T", volume->dir,
+               volume->full_reason ? volume->full_reason : run_db_full_reason(volume->db),
+               disk_space_describe(volume->dir, bytes_to_come(store), space));
     return RUN_STORE_ERROR;
 }
 

@@ -605,7 +605,7 @@ static void test_no_space_for_a_run(void **state)
         r = run_db_put(writer, large[i].key, large[i].key_bytes, large[i].value,
                        large[i].value_bytes);
     assert_int_equal(r, RUN_DB_FULL);
-    assert_non_null(strstr(run_db_full_error(db), "No space"));
+    assert_non_null(strstr(run_db_full_reason(db), "No space"));
     run_db_abandon_run(writer);
     assert_int_equal(run_db_n_runs(db), N_RUNS);
     assert_int_equal(scan_all(&rng, db, all, N_RUNS * N_BLOCKS), 0);
