@@ -9,6 +9,7 @@
 #include "test_place.h"
 
 #include "store/run_store.h"
+#include "store/store_layout.h"
 #include "store/temp_dir.h"
 
 #include <sys/resource.h>
@@ -156,6 +157,13 @@ static struct run_store *create_in(size_t n_dirs, enum compaction_mode mode, uin
     return store;
 }
 
+static unsigned count_runs(const struct run_store *store)
+{
+    struct run_store_stats stats;
+    run_store_stats(store, &stats);
+    return stats.n_runs;
+}
+
 static void remove_dirs(size_t n_dirs)
 {
     static const char *const dirs[] = {"a", "b", "c"};
@@ -182,8 +190,8 @@ static void test_lanes(void **state)
         if (child == 0) {       /* a hard limit cannot be raised again */
             const struct rlimit limit = {cases[i].n_files, cases[i].n_files};
             _exit(setrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-                          run_store_choose_lanes(cases[i].n_dirs, true) == cases[i].n_lanes &&
-                          run_store_choose_lanes(cases[i].n_dirs, false) == 1
+                          store_layout_lanes(cases[i].n_dirs, true) == cases[i].n_lanes &&
+                          store_layout_lanes(cases[i].n_dirs, false) == 1
                       ? 0
                       : 1);
         }
@@ -202,7 +210,7 @@ static void test_runs_spread(void **state)
         struct run_store_stats stats;
         struct keys all = {0};
         for (unsigned run = 0; run < 24; run++) {
-            assert_int_equal(run_store_n_runs(store), run);
+            assert_int_equal(count_runs(store), run);
             add_run(&rng, store, run, run == 7 ? 1 : 1 + rng_below(&rng, 100), &all);
         }
         assert_false(is_empty("a"));
@@ -228,7 +236,7 @@ static void test_empty_store(void **state)
     struct run_store_stats stats;
     struct run_store_disks disks;
     struct keys all = {0};
-    assert_int_equal(run_store_n_runs(store), 0);
+    assert_int_equal(count_runs(store), 0);
     assert_false(run_store_wants_compaction(store, 100, false));
     assert_int_equal(run_store_compact(store), 0);
     assert_int_equal(run_store_settle(store), 0);
@@ -298,7 +306,7 @@ static void test_runs_overlap(void **state)
     }
     assert_int_equal(run_store_end_run(runs[10]), 0);
     assert_int_equal(run_store_end_run(runs[11]), 0);
-    assert_int_equal(run_store_n_runs(store), 12);
+    assert_int_equal(count_runs(store), 12);
     (void)check_scans(&rng, store, &all);
     run_store_destroy(store);
     remove_dirs(2);
