@@ -25,8 +25,8 @@
 #define SCRATCH_LOCK_NAME TEMP_DIR_LOCK_NAME
 #define SCRATCH_RECORD_NAME TEMP_DIR_CHECKPOINT_NAME
 
-/* Makes the directory. `prefix`: the argument of -T, or NULL. `output`: the output file, or NULL for
-   standard output. Returns its path, which the caller frees, or NULL after a message. */
+/* Makes the directory. `prefix`: the argument of -T, or NULL. `output`: the output file; NULL:
+   standard output. Returns the path, which the caller frees, or NULL after a message. */
 char *temp_dir_create(const char *prefix, const char *output);
 
 /* True if a name, without its directory, ends as the names of temporary directories do:
@@ -42,8 +42,8 @@ char *temp_dir_path(const char *parent, const char *name);
 
 /*
  * Removes the directory and all that is in it. Accepts NULL. Tries again if files appear meanwhile.
- * Removes the checkpoint file first and the lock last, so that what an interrupted removal leaves is
- * still locked, and is no checkpoint any more. Allocates nothing. Returns 0, or -1 with errno set.
+ * Removes the checkpoint file first and the lock last: what an interrupted removal leaves is still
+ * locked, and is no checkpoint any more. Allocates nothing. Returns 0, or -1 with errno set.
  */
 int temp_dir_remove(const char *path);
 

@@ -35,8 +35,9 @@ static void make_block(struct rng *rng, const struct block_case *c, struct made_
         rng_fill(rng, made->raw, c->raw_bytes);
     rng_fill(rng, made->last_bound, c->last_bound_bytes);
     made->n_records = 1 + (uint32_t)(rng_next(rng) >> (32 + 8 * rng_below(rng, 4))) / 2;
-    ssize_t size = bam_block_encode(&coder, c->codec, made->raw, c->raw_bytes, made->n_records,
-                                    made->last_bound, c->last_bound_bytes, out);
+    const struct bam_block_content content = {made->raw, c->raw_bytes, made->n_records,
+                                              made->last_bound, c->last_bound_bytes};
+    ssize_t size = bam_block_encode(&coder, c->codec, &content, out);
     CHECK(rng, size > 0 && (size_t)size <= room);
     made->value_bytes = (size_t)size;
     made->value = test_alloc(made->value_bytes);
