@@ -50,6 +50,10 @@ uint32_t bgzf_block_raw_bytes(const uint8_t *block, size_t block_bytes)
 
 #ifdef HAVE_LIBDEFLATE
 
+const uint8_t bgzf_eof_block[BGZF_EOF_BYTES] = {
+    31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2, 0, 27, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+};
+
 void bgzf_coder_release(struct bgzf_coder *coder)
 {
     libdeflate_free_decompressor(coder->decompressor);

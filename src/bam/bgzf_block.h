@@ -59,6 +59,10 @@ ssize_t bgzf_block_deflate(struct bgzf_coder *coder, int level, const uint8_t *r
 enum { BGZF_STORED_OFFSET = BGZF_HEADER_BYTES + 5 };
 size_t bgzf_block_store(uint8_t *out, size_t raw_bytes);
 
+/* The empty block that ends a complete BGZF file (SAM specification, section 4.1.2). */
+enum { BGZF_EOF_BYTES = 28 };
+extern const uint8_t bgzf_eof_block[BGZF_EOF_BYTES];
+
 /* "libdeflate 1.14" or "zlib 1.2.13": what deflates. */
 const char *bgzf_deflate_library(void);
 

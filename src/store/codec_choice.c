@@ -1,14 +1,14 @@
 /* codec_choice.c -- see codec_choice.h. */
 #include "store/codec_choice.h"
 
-/* The share of the time that the next run waits. From waits_much on zstd is faster: it makes a third
-   fewer bytes for a quarter more CPU time. zstd stays until the share is waits_little. */
+/* The share of the time that the next run waits. From waits_much on zstd is faster: it makes a
+   third fewer bytes for a quarter more CPU time. zstd stays until the share is waits_little. */
 static const double waits_much = 0.3, waits_little = 0.05;
 
 /* The share of the time that writing uncompressed data may take; other work goes on meanwhile. With
    none the share was 0.3 to 0.45 on a disk where none is faster by 9 %. It was 0.5 to 0.67 on two
-   modelled SSDs that also held the input, where lz4 is faster by 7 %. writes_foreseen is for a share
-   that is computed from the time with a codec, which is too high rather than too low. */
+   modelled SSDs that also held the input, where lz4 is faster by 7 %. writes_foreseen is for a
+   share that is computed from the time with a codec, which is too high rather than too low. */
 static const double writes_foreseen = 0.6, writes_too_long = 0.5;
 
 /* The share of the time that workers are busy. Below it compressing costs nothing, and the disk may
