@@ -236,11 +236,7 @@ int bam_index_write(struct bam_index *index, const struct output_path *path)
     end_file(index);
     errno = 0;
     if (write_file(index, path) == 0) return output_path_commit(path);
-    int error = errno;
-    char space[DISK_SPACE_TEXT_BYTES] = "";
-    if (disk_space_is_short(error) && path->final)
-        (void)disk_space_describe(path->final, index->packed.n + index->out.n, space);
-    diag_error("cannot write '%s': %s%s", path->name,
-               error ? strerror(error) : "htslib reports an error", space);
+    disk_space_print_output_error(path->name, errno, path->final,
+                                  index->packed.n + index->out.n);
     return -1;
 }

@@ -70,8 +70,8 @@ static void encode_block(struct pack *pack, struct worker *worker,
     uint8_t *at = pack->blocks + pack->n_bytes, *value = at + sizeof block + key_bytes;
     const struct bam_block_content content = {worker->raw, raw_bytes, (uint32_t)(to - from),
                                               last->key, last->n_bytes};
-    ssize_t value_bytes = bam_block_encode(&worker->temp, spill->codec, &content, value);
-    if (value_bytes < 0) return -1;
+    ssize_t value_bytes = bam_block_encode(&worker->temp, run->codec, &content, value);
+    xalloc_require(value_bytes >= 0);
     block.key_bytes = (uint32_t)merge_bound_store(order, merged, from, at + sizeof block);
     block.value_bytes = (uint32_t)value_bytes;
     memcpy(at, &block, sizeof block);

@@ -16,7 +16,6 @@
 
 #include "machine/disk_space.h"
 #include "store/run_compactor.h"
-#include "store/store_error.h"
 #include "store/store_layout.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
@@ -279,10 +278,8 @@ static uint64_t bytes_to_come(struct run_store *store)
 
 static int report_full(struct run_store *store, const struct volume *volume)
 {
-    store_error_report_full(volume->dir,
-                            volume->full_reason ? volume->full_reason
-                                                : run_db_full_reason(volume->db),
-                            bytes_to_come(store));
+    const char *reason = volume->full_reason ? volume->full_reason : run_db_full_reason(volume->db);
+    disk_space_print_full(volume->dir, reason, bytes_to_come(store));
     return RUN_STORE_ERROR;
 }
 

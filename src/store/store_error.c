@@ -18,13 +18,6 @@ const char *store_error_full_reason(const char *error)
     return strstr(error, "Disk quota") ? "Disk quota exceeded" : "No space left on device";
 }
 
-void store_error_report_full(const char *dir, const char *reason, uint64_t needed_bytes)
-{
-    char space[DISK_SPACE_TEXT_BYTES] = "";
-    diag_error("cannot write in '%s': %s%s; free space or change -T", dir, reason,
-               disk_space_describe(dir, needed_bytes, space));
-}
-
 static void cut_out(char *from, const char *to)
 {
     memmove(from, to, strlen(to) + 1);
@@ -63,7 +56,7 @@ int store_error_check(const char *dir, const char *doing, char *error)
 {
     if (!error) return 0;
     if (store_error_means_full(error))
-        store_error_report_full(dir, store_error_full_reason(error), 0);
+        disk_space_print_full(dir, store_error_full_reason(error), 0);
     else
         report(dir, doing, error);
     rocksdb_free(error);

@@ -1,6 +1,5 @@
 /*
- * store_error.h -- errors of the databases in our own words: one message for each error string of
- * RocksDB, and one for a full disk.
+ * store_error.h -- RocksDB's error strings in our own words.
  *
  * Any thread may call these functions. `dir` is always the temporary directory of the database.
  */
@@ -8,7 +7,6 @@
 #define ROCKSORT_STORE_STORE_ERROR_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* True if RocksDB's error string says that there is no space. */
 bool store_error_means_full(const char *error);
@@ -16,9 +14,6 @@ bool store_error_means_full(const char *error);
 /* What the system said about the full disk, as a constant text. RocksDB's own words around it name
    files at length. */
 const char *store_error_full_reason(const char *error);
-
-/* Prints the message about a full disk. needed_bytes: how much more is needed; 0: unknown. */
-void store_error_report_full(const char *dir, const char *reason, uint64_t needed_bytes);
 
 /* Prints RocksDB's error as our message and frees it. doing: "read", "write" and so on, as part of
    "cannot ... the temporary data". Returns 0 if error is NULL, else -1. */

@@ -1,6 +1,4 @@
-/*
- * small_disk.h -- a small file system in memory that a test can fill. Needs root.
- */
+/* small_disk.h -- mounts a small file system and fills it. Needs root. */
 #ifndef ROCKSORT_TEST_SMALL_DISK_H
 #define ROCKSORT_TEST_SMALL_DISK_H
 
@@ -10,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Makes the directory and mounts a tmpfs of n_bytes there. Returns false if mounting is not
-   allowed. */
+/* Makes the directory and mounts a tmpfs of n_bytes there. Returns false if this machine does not
+   allow it. */
 static inline bool mount_small_disk(const char *path, size_t n_bytes)
 {
     char options[64];
