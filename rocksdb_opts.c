@@ -1,14 +1,15 @@
 /*
  * rocksdb_opts.c -- see rocksdb_opts.h.
  *
- * The database of a sort is unlike most: it is filled by ingesting a few to a few thousand sorted
- * files with large, already compressed values, and read once, from front to back.
+ * The database of a sort is unlike most databases. It is filled by ingesting a few to a few
+ * thousand sorted files, whose values are large and compressed already. Then it is read once, from
+ * front to back.
  *
- * Compaction is universal, on the one level that there is, so that each byte is rewritten about
- * once: files that are compacted are larger than those that were not, and only those of about one
- * size are taken together. It is off until rocksdb_opts_compaction's settings turn it on. The rule
- * of 2014 (trigger 2k, width k to 2k) let RocksDB choose among widths; here width and trigger are
- * two numbers, since a width stands for memory, and both follow from compaction_plan.h.
+ * Compaction is universal, on the only level that there is, so that each byte is rewritten about
+ * once: RocksDB takes only files of about one size together, and compacted files are larger than
+ * runs. Compaction is off until the settings of rocksdb_opts_compaction switch it on. The rule of
+ * 2014 (trigger 2k, width k to 2k) let RocksDB choose the width. Here width and trigger are two
+ * numbers, because a width costs memory; compaction_plan.h computes both.
  */
 #include "store/rocksdb_opts.h"
 
@@ -20,20 +21,19 @@
 enum {
     TABLE_FORMAT_VERSION = 5,
     TABLE_CHECKSUM_XXH3 = 4,            /* rocksdb::kXXH3 */
-    TABLE_BLOCK_BYTES = 4096,           /* below every value: a block of ours is one of its own */
+    TABLE_BLOCK_BYTES = 4096,           /* less than any value: each of our blocks is a block of the table */
     INDEX_PART_BYTES = 16 << 10,
     INFO_LOG_FATAL = 4,
     WRITE_BUFFER_BYTES = 64 << 10,      /* nothing is ever put into a memtable */
-    FILE_BUFFER_BYTES = 256 << 10,      /* what a file writer gathers before it calls write */
+    FILE_BUFFER_BYTES = 256 << 10,      /* a file writer gathers as much before it calls write */
     SYNC_EVERY_BYTES = 4 << 20,
-    MANIFEST_BYTES = 64 << 10,          /* some hundred runs */
+    MANIFEST_BYTES = 64 << 10,          /* enough for some hundred runs */
     NEVER = 1 << 30,
-    SIMILAR_PERCENT = 80,               /* runs differ by less; a compacted file is six at least */
+    SIMILAR_PERCENT = 80,               /* runs differ by less; a compacted file holds at least six */
 };
 
-/* What the C interface of RocksDB 7.8 has no function for: implicit readahead off. It would hold
-   256 KB more for each file of the scan; the kernel's readahead does the same outside our memory.
-      */
+/* The C interface of RocksDB 7.8 has no functions for these. Implicit readahead is off: it would
+   hold 256 KB more for each file of the scan, and the kernel reads ahead outside of our memory. */
 static const char options_format[] =
     "block_based_table_factory={max_auto_readahead_size=0};compaction_readahead_size=%zu";
 
@@ -42,12 +42,12 @@ static void set_table_options(rocksdb_block_based_table_options_t *table)
     rocksdb_block_based_options_set_format_version(table, TABLE_FORMAT_VERSION);
     rocksdb_block_based_options_set_checksum(table, TABLE_CHECKSUM_XXH3);
     rocksdb_block_based_options_set_block_size(table, TABLE_BLOCK_BYTES);
-    /* The index of a file is read in parts, when they are needed: in one piece it would stay in
-       memory, 50 bytes for each of our blocks, as long as the file is open. */
+    /* RocksDB reads the index of a file in parts, when it needs them. A whole index would stay in
+       memory as long as the file is open: 50 bytes for each of our blocks. */
     rocksdb_block_based_options_set_index_type(
         table, rocksdb_block_based_table_index_type_two_level_index_search);
     rocksdb_block_based_options_set_metadata_block_size(table, INDEX_PART_BYTES);
-    /* Every block is read once: a cache would only hold memory. */
+    /* Every block is read once, so a cache would only take memory. */
     rocksdb_block_based_options_set_no_block_cache(table, 1);
 }
 
@@ -55,28 +55,29 @@ static void set_db_options(rocksdb_options_t *db, bool existing)
 {
     rocksdb_options_set_create_if_missing(db, !existing);
     rocksdb_options_set_error_if_exists(db, !existing);
-    /* Without it a full disk during background work is no error. */
+    /* Without this a full disk is no error during background work. */
     rocksdb_options_set_paranoid_checks(db, 1);
-    /* Blocks are compressed in our workers; also switches L0 write stalls off. */
+    /* Our workers compress the blocks. */
     rocksdb_options_set_compression(db, rocksdb_no_compression);
     rocksdb_options_set_disable_auto_compactions(db, 1);
     rocksdb_options_set_num_levels(db, 1);
     rocksdb_options_set_compaction_style(db, rocksdb_universal_compaction);
+    /* Writes must not wait however many files there are. */
     rocksdb_options_set_level0_slowdown_writes_trigger(db, NEVER);
     rocksdb_options_set_level0_stop_writes_trigger(db, NEVER);
-    /* One for a flush, which there never is, and one for compaction: its memory is planned. */
+    /* One job for flushes, which never happen, and one for compaction, whose memory is planned. */
     rocksdb_options_set_max_background_jobs(db, 2);
     rocksdb_options_set_max_open_files(db, -1);
     rocksdb_options_set_max_file_opening_threads(db, 1);
     rocksdb_options_set_write_buffer_size(db, WRITE_BUFFER_BYTES);
     rocksdb_options_set_arena_block_size(db, WRITE_BUFFER_BYTES / 8);
-    /* The buffer would be doubled up to the maximum for every file that is being written. */
+    /* RocksDB doubles the buffer of each file that is being written until it has this size. */
     rocksdb_options_set_writable_file_max_buffer_size(db, FILE_BUFFER_BYTES);
-    /* The default, 4 MB for each database, is taken from a disk that is nearly full for nothing. */
+    /* The default, 4 MB for each database, would waste space on a disk that is nearly full. */
     rocksdb_options_set_manifest_preallocation_size(db, MANIFEST_BYTES);
-    /* Starts writing back early: the fsync that ends a run then finds little to do. */
+    /* Starts writing back early, so that little is left for the fsync that ends a run. */
     rocksdb_options_set_bytes_per_sync(db, SYNC_EVERY_BYTES);
-    /* The default tells the kernel to expect random access and so switches its readahead off. */
+    /* The default tells the kernel to expect random access, which switches its readahead off. */
     rocksdb_options_set_advise_random_on_open(db, 0);
     rocksdb_options_enable_statistics(db);
     rocksdb_options_set_info_log_level(db, INFO_LOG_FATAL);
@@ -86,11 +87,12 @@ static void set_db_options(rocksdb_options_t *db, bool existing)
     rocksdb_options_set_skip_stats_update_on_db_open(db, 1);
 }
 
-int rocksdb_opts_init(struct rocksdb_opts *opts, const struct run_db_settings *settings)
+int rocksdb_opts_init(struct rocksdb_opts *opts, bool existing, size_t compaction_read_bytes,
+                      unsigned n_compactions)
 {
     memset(opts, 0, sizeof *opts);
     char *error = NULL, text[sizeof options_format + 32];
-    (void)snprintf(text, sizeof text, options_format, settings->compaction_read_bytes);
+    (void)snprintf(text, sizeof text, options_format, compaction_read_bytes);
     rocksdb_options_t *base = rocksdb_options_create();
     opts->db = rocksdb_options_create();
     opts->table = rocksdb_block_based_options_create();
@@ -98,9 +100,9 @@ int rocksdb_opts_init(struct rocksdb_opts *opts, const struct run_db_settings *s
     opts->ingest = rocksdb_ingestexternalfileoptions_create();
     set_table_options(opts->table);
     rocksdb_options_set_block_based_table_factory(base, opts->table);
-    set_db_options(base, settings->existing);
+    set_db_options(base, existing);
     opts->threads = rocksdb_create_default_env();
-    rocksdb_env_set_background_threads(opts->threads, (int)settings->n_compactions);
+    rocksdb_env_set_background_threads(opts->threads, (int)n_compactions);
     rocksdb_options_set_env(base, opts->threads);
     rocksdb_get_options_from_string(base, text, opts->db, &error);
     rocksdb_options_destroy(base);

@@ -10,7 +10,7 @@
 #include "machine/disk_space.h"
 #include "machine/exception_guard.h"
 #include "machine/memory.h"
-#include "store/run_store.h"
+#include "store/store_layout.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/path.h"
@@ -147,12 +147,12 @@ static int look_at_disks(struct planner *pl)
             facts->bytes_per_second = disk->bytes_per_second;
     }
     if (facts->slow_to_seek) mem_budget_lengthen_runs(&facts->budget);
-    facts->exceeds_memory = run_store_exceeds_memory(
+    facts->exceeds_memory = store_layout_exceeds_memory(
         facts->size_is_known ? facts->expected_bytes : facts->said_bytes,
         mem_budget_scan_bytes(&facts->budget));
-    facts->n_lanes = run_store_choose_lanes(s->n_temp_prefixes, facts->slow_to_seek);
+    facts->n_lanes = store_layout_lanes(s->n_temp_prefixes, facts->slow_to_seek);
     size_t n_databases = s->n_temp_prefixes * facts->n_lanes;
-    facts->most_files = run_store_most_files(n_databases) * (unsigned)n_databases;
+    facts->most_files = store_layout_most_files(n_databases) * (unsigned)n_databases;
     return 0;
 }
 

@@ -1,21 +1,20 @@
 /*
  * bam_index_part.c -- see bam_index_part.h.
  *
- * Records come by position. Only one bin of a level contains a given position, so a record either
- * belongs to the bin that its level had last, or to one further right that is new: no search is
- * needed to find the chunk that a bin had last. htslib joins two chunks of a bin, when all is
- * known, if the second begins in the BGZF block in which the first ends, whatever lies between
- * them. It is done here at once, which keeps the number of chunks down where long and short
- * alignments mix.
+ * Records come in the order of their positions. Only one bin of a level contains a given position.
+ * So a record belongs either to the last bin of its level or to a new bin further right, and no
+ * search is needed to find the last chunk of a bin. When htslib knows all chunks of a bin, it joins
+ * two if the second begins in the BGZF block in which the first ends, whatever lies between them.
+ * Here they are joined at once, so that there are fewer chunks where long and short alignments mix.
  *
- * Windows: as starts ascend, every window from a record's start up to the furthest end so far is
- * known to be touched. New are those behind it.
+ * Windows: begins ascend, so every window from the begin of a record up to the furthest end so far
+ * has been touched before. Only the windows after that are new.
  */
 #include "output/bam_index_part.h"
 
 #include "bam/bam_long.h"
 #include "util/diag.h"
-#include "util/grow.h"
+#include "util/xalloc.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,12 +22,9 @@
 static const uint32_t no_bin = UINT32_MAX;
 static const size_t no_chunk = SIZE_MAX;
 
-int bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes)
+void bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes)
 {
-    size_t want = *room + *room / 2;
-    if (want < n) want = n;
-    if (want < 16) want = 16;
-    return grow_array(array, room, n, want - n, item_bytes);
+    xgrow(array, room, n, n / 2 + 16, item_bytes);
 }
 
 void bam_index_part_init(struct bam_index_part *part, const struct bam_index_shape *shape)
@@ -53,7 +49,7 @@ void bam_index_part_reset(struct bam_index_part *part)
     part->open_chunk = no_chunk;
 }
 
-/* Where the alignment ends on its reference. */
+/* The position where the alignment ends on its reference. */
 static int64_t alignment_end(const uint8_t *rec)
 {
     int64_t pos = bam_record_true_pos(rec), length = 0;
@@ -61,7 +57,7 @@ static int64_t alignment_end(const uint8_t *rec)
     const uint8_t *op = bam_record_name(rec) + bam_record_name_bytes(rec);
     for (uint32_t n = bam_record_u16(rec + 16); n > 0; n--, op += 4) {
         uint32_t value = bam_record_u32(op);
-        /* Without a branch, which long reads' operations would make unpredictable. */
+        /* Without a branch: the operations of long reads would make it unpredictable. */
         length += (int64_t)bam_cigar_oplen(value) * (bam_cigar_type(bam_cigar_op(value)) >> 1);
     }
     return pos + (length > 0 ? length : 1);
@@ -84,51 +80,44 @@ static void close_chunk(struct bam_index_part *part, uint64_t end)
     part->open_chunk = no_chunk;
 }
 
-static int begin_ref(struct bam_index_part *part, int32_t tid, uint64_t begin)
+static void begin_ref(struct bam_index_part *part, int32_t tid, uint64_t begin)
 {
     close_chunk(part, begin);
-    if (bam_index_reserve(&part->refs, &part->refs_room, part->n_refs + 1,
-                          sizeof *part->refs) < 0)
-        return -1;
+    bam_index_reserve(&part->refs, &part->refs_room, part->n_refs + 1, sizeof *part->refs);
     part->refs[part->n_refs++] = (struct bam_index_ref){.tid = tid, .begin = begin};
     part->tid = tid;
     part->bin = no_bin;
     part->last_window = -1;
     for (int i = 0; i <= part->shape.depth; i++) part->level_chunk[i] = no_chunk;
-    return 0;
 }
 
-/* A record of another bin than the one before it: takes up the bin's last chunk or begins one. */
-static int begin_chunk(struct bam_index_part *part, uint32_t bin, int level, uint64_t begin)
+/* At a record whose bin is not that of the record before: goes on with the bin's last chunk, or
+   begins a new one. */
+static void begin_chunk(struct bam_index_part *part, uint32_t bin, int level, uint64_t begin)
 {
     close_chunk(part, begin);
     size_t at = part->level_chunk[level];
     if (at == no_chunk || part->chunks[at].bin != bin ||
         part->chunks[at].end >> 16 < begin >> 16) {
         at = part->n_chunks;
-        if (bam_index_reserve(&part->chunks, &part->chunks_room, at + 1,
-                              sizeof *part->chunks) < 0)
-            return -1;
+        bam_index_reserve(&part->chunks, &part->chunks_room, at + 1, sizeof *part->chunks);
         part->chunks[part->n_chunks++] = (struct bam_index_chunk){begin, begin, bin, level};
         part->refs[part->n_refs - 1].n_chunks++;
         part->level_chunk[level] = at;
     }
     part->open_chunk = at;
     part->bin = bin;
-    return 0;
 }
 
-static int add_windows(struct bam_index_part *part, int64_t first, int64_t last, uint64_t begin)
+static void add_windows(struct bam_index_part *part, int64_t first, int64_t last, uint64_t begin)
 {
-    if (bam_index_reserve(&part->windows, &part->windows_room, part->n_windows + 1,
-                          sizeof *part->windows) < 0)
-        return -1;
+    bam_index_reserve(&part->windows, &part->windows_room, part->n_windows + 1,
+                      sizeof *part->windows);
     if (first <= part->last_window) first = part->last_window + 1;
     part->windows[part->n_windows++] =
         (struct bam_index_windows){begin, (uint32_t)first, (uint32_t)last};
     part->refs[part->n_refs - 1].n_windows++;
     part->last_window = last;
-    return 0;
 }
 
 static int too_far(const uint8_t *rec, int64_t end, int64_t limit)
@@ -148,7 +137,7 @@ int bam_index_part_add(struct bam_index_part *part, const uint8_t *rec, uint64_t
         part->tid = -1;
         return 0;
     }
-    if (tid != part->tid && begin_ref(part, tid, begin) < 0) return -1;
+    if (tid != part->tid) begin_ref(part, tid, begin);
     int64_t from = bam_record_true_pos(rec), to = alignment_end(rec);
     int64_t limit = INT64_C(1) << (part->shape.min_shift + 3 * part->shape.depth);
     if (to > limit) return too_far(rec, to, limit);
@@ -160,12 +149,12 @@ int bam_index_part_add(struct bam_index_part *part, const uint8_t *rec, uint64_t
     else
         ref->n_mapped++;
     int64_t last_window = (to - 1) >> part->shape.min_shift;
-    if (last_window > part->last_window &&
-        add_windows(part, from >> part->shape.min_shift, last_window, begin) < 0)
-        return -1;
+    if (last_window > part->last_window)
+        add_windows(part, from >> part->shape.min_shift, last_window, begin);
     int level;
     uint32_t bin = choose_bin(&part->shape, from, to, &level);
-    return bin == part->bin ? 0 : begin_chunk(part, bin, level, begin);
+    if (bin != part->bin) begin_chunk(part, bin, level, begin);
+    return 0;
 }
 
 void bam_index_part_end(struct bam_index_part *part, uint64_t end)

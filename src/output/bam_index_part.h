@@ -1,28 +1,28 @@
 /*
- * bam_index_part.h -- what one worker finds out for the index of the output (bam_index.h).
+ * bam_index_part.h -- what one worker collects for the index of the output (bam_index.h).
  *
- * A worker that writes a segment of sorted records knows where each record lands in the segment,
- * but not where the segment will stand in the file. It collects all that the index needs about its
- * records in a part, in virtual offsets within the segment; bam_index_append adds the place of the
- * segment. Parts are small: consecutive records of a bin share a chunk, and the linear index has an
- * entry only where a record reaches further than all before it.
+ * A worker that makes a segment of sorted records knows where each record is in the segment, but
+ * not where the segment will be in the file. It collects all that the index needs to know about its
+ * records in a part, with virtual offsets within the segment. bam_index_append adds the place of
+ * the segment. Parts are small: consecutive records of a bin share a chunk, and the linear index
+ * has an entry only where a record reaches further than all records before it.
  *
- * Order of calls: init once; then for each segment add for every record in order, end, hand the
- * part to bam_index_append, reset. Release at last; a zeroed part may be released.
+ * Order of calls: init once. Then for each segment: add for every record in order, end,
+ * bam_index_append, reset. Release at last; a part of zeros may be released.
  *
- * A virtual offset is the place of a BGZF block, counted from the start of the segment, and the
- * place in the block's uncompressed data: bam_index_voffset. Records must follow each other without
- * a gap and the segment must start with a block, so only where each one begins is needed: it ends
- * where the next begins. Where a block is full the next begins at 0 of the block behind it, also
- * before that block exists. In a SAM file "record" means the line; the bytes of the raw record
- * given are looked at for its place only.
+ * A virtual offset (bam_index_voffset) is the place of a BGZF block, here counted from the start of
+ * the segment, and a place in the block's uncompressed data. Records must follow each other without
+ * gaps, and the segment must start with a block. So only the begin of each record is needed: it
+ * ends where the next record begins. After a full block the next record begins at 0 of the next
+ * block, even if that block does not exist yet. In a SAM file the lines take the place of records;
+ * the record that is given then tells its coordinates only.
  *
- * A record's reference length is that of its CIGAR; that of a CIGAR kept in the CG tag stands as N
- * in the two operations that hold its place (bam_long.h), and is believed. As in htslib, a read
- * that is unmapped or whose CIGAR consumes no reference has length 1, and position -1 counts as 0.
+ * The reference length of a record is that of its CIGAR. If the CIGAR is in the CG tag, its length
+ * is that of the operation N among the two operations in its place (bam_long.h), which is not
+ * checked. As in htslib, a read that is unmapped or whose CIGAR consumes no reference has length 1,
+ * and position -1 counts as 0.
  *
- * Threads: a part has one owner at a time. Errors: -1 without memory, or after a message where the
- * record is at fault.
+ * Threads: a part has one owner at a time. Errors: -1 after a message that names the record.
  */
 #ifndef ROCKSORT_OUTPUT_BAM_INDEX_PART_H
 #define ROCKSORT_OUTPUT_BAM_INDEX_PART_H
@@ -32,18 +32,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BAM_INDEX_MAX_DEPTH = 9 };       /* more levels, and bin numbers exceed 32 bits in htslib */
+enum { BAM_INDEX_MAX_DEPTH = 9 };       /* with more, bin numbers exceed 32 bits in htslib */
 
-/*
- * The tree of bins: level 0 is one bin, each level below has 8 times as many, and a bin of the last
- * level, number `depth`, holds 2^min_shift bases, as does a window of the linear index.
- */
+/* The tree of bins. Level 0 is one bin, and each further level has 8 times as many. A bin of the
+   last level, number `depth`, holds 2^min_shift bases; so does a window of the linear index. */
 struct bam_index_shape {
     int min_shift;
     int depth;
 };
 
-/* Number of the first bin of a level, and of all bins above it. */
+/* The number of the first bin of a level, which is also the number of all bins above the level. */
 static inline uint32_t bam_index_first_bin(int level)
 {
     return (uint32_t)(((UINT64_C(1) << (3 * level)) - 1) / 7);
@@ -54,18 +52,18 @@ static inline uint64_t bam_index_voffset(uint64_t block_offset, uint64_t in_bloc
     return block_offset << 16 | in_block;
 }
 
-struct bam_index_chunk {                /* a stretch of file with records of a bin */
+struct bam_index_chunk {                /* a part of the file that has records of a bin */
     uint64_t begin, end;                /* virtual offsets */
     uint32_t bin;
     int level;                          /* of the bin */
 };
 
-struct bam_index_windows {              /* windows that no record before this one touches */
+struct bam_index_windows {              /* that this record is the first to touch */
     uint64_t begin;                     /* of the record */
     uint32_t first, last;
 };
 
-struct bam_index_ref {                  /* one reference's share in the lists of a part */
+struct bam_index_ref {                  /* how much of the lists belongs to a reference */
     int32_t tid;
     uint64_t begin;                     /* of its first record */
     size_t n_chunks, n_windows;
@@ -84,7 +82,7 @@ struct bam_index_part {
     uint64_t n_unplaced;                /* records without a reference */
     uint64_t unplaced_begin;            /* of the first of them */
     uint64_t end;                       /* of the segment */
-    /* while records are added: the reference at hand */
+    /* while records are added: the current reference */
     int32_t tid;                        /* -1: none */
     uint32_t bin;                       /* of the record before */
     int64_t last_window;                /* -1: no record yet */
@@ -99,13 +97,13 @@ void bam_index_part_release(struct bam_index_part *part);
 /* Ready for another segment; keeps the memory. */
 void bam_index_part_reset(struct bam_index_part *part);
 
-/* Adds a checked record, which begins at the virtual offset. Records come in coordinate order. */
+/* Adds a checked record that begins at the virtual offset. Records come in coordinate order. */
 int bam_index_part_add(struct bam_index_part *part, const uint8_t *rec, uint64_t begin);
 
 /* The segment ends here: bam_index_voffset(its size in bytes, 0). */
 void bam_index_part_end(struct bam_index_part *part, uint64_t end);
 
-/* Makes room for n items in an array. Returns 0, or -1 without memory. Also for bam_index.c. */
-int bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes);
+/* Makes room for n items in an array, and half as many more; for index_bins.c, too. */
+void bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes);
 
 #endif

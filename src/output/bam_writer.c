@@ -1,11 +1,13 @@
 /*
  * bam_writer.c -- see bam_writer.h.
  *
- * BAM and SAM: the header, what the workers made, and the EOF block go to an hFILE as they are.
- * htslib's BGZF is not used: its only way to be closed adds an EOF block, which would make a failed
- * run's output look complete. Nor is its threaded SAM writer: in htslib 1.16 it waits forever once
- * the disk is full. CRAM: records are unpacked and handed to sam_write1, which encodes them in the
- * pool; what it writes goes through a pipe (cram_pump.h says why).
+ * BAM and SAM: the header, the bytes that workers have made, and the EOF block are written to an
+ * hFILE. htslib's BGZF is not used, because closing it always adds an EOF block, which would make
+ * the output of a failed sort look complete. Its threaded SAM writer is not used either: in htslib
+ * 1.16 it waits forever once the disk is full.
+ *
+ * CRAM: records are unpacked and given to sam_write1, which encodes them in the pool. What it
+ * writes goes through a pipe; cram_pump.h says why.
  */
 #define _GNU_SOURCE             /* sync_file_range */
 #include "output/bam_writer.h"
@@ -17,6 +19,7 @@
 #include "output/cram_pump.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,19 +33,19 @@
 struct bam_writer {
     struct bam_writer_settings settings;
     const char *name;           /* for messages */
-    bool file_exists;           /* under its temporary name */
+    bool file_exists;           /* the temporary file */
     bool lost_reader;           /* standard output is a pipe that was closed */
     hFILE *raw;                 /* the output */
-    int raw_fd;                 /* ... once more; -1: no regular file */
-    uint64_t writing_back;      /* bytes that the kernel has been told to write */
+    int raw_fd;                 /* a second descriptor of it; -1: it is no regular file */
+    uint64_t writing_back;      /* so many bytes the kernel was told to write */
+    sam_hdr_t *header;
+    uint64_t raw_written, raw_writing;  /* of records: without the current write, and with it */
     /* CRAM */
     struct cram_pump pump;
-    hFILE *pump_in;             /* until `file` takes it over */
     bool has_pump;
+    hFILE *pump_in;             /* the pump's writing end, until `file` owns it */
     samFile *file;
-    sam_hdr_t *header;          /* borrowed */
     bam1_t *record;
-    uint64_t raw_written, raw_writing;  /* before what is being written, and with it */
 };
 
 int bam_writer_choose_format(const char *option, const char *path, htsFormat *format)
@@ -84,11 +87,7 @@ static bool is_compressed(const htsFormat *format)
 
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
 {
-    struct bam_writer *writer = calloc(1, sizeof *writer);
-    if (!writer) {
-        diag_no_memory();
-        return NULL;
-    }
+    struct bam_writer *writer = xcalloc(1, sizeof *writer);
     writer->settings = *settings;
     writer->raw_fd = -1;
     writer->has_pump = !bam_writer_takes_bytes(&settings->format);
@@ -110,11 +109,9 @@ static int open_file(struct bam_writer *writer)
     return writer->raw ? 0 : -1;
 }
 
-/*
- * The BAM header, uncompressed (SAM specification, section 4.2): magic, text, references. Returns
- * its size and the malloc'ed bytes in *out, or 0 without memory or, after a message, if a reference
- * is too long.
- */
+/* Makes the BAM header, uncompressed (SAM specification, section 4.2): magic, text, references.
+   Returns its size, and the bytes in *out, which the caller frees. Returns 0 if htslib cannot make
+   the text, or, after a message, if a reference is too long. */
 static size_t make_bam_header(sam_hdr_t *header, uint8_t **out)
 {
     const char *text = sam_hdr_str(header);
@@ -128,8 +125,7 @@ static size_t make_bam_header(sam_hdr_t *header, uint8_t **out)
     }
     size_t n = 12 + strlen(text);
     for (int i = 0; i < n_refs; i++) n += 9 + strlen(sam_hdr_tid2name(header, i));
-    uint8_t *at = *out = malloc(n);
-    if (!at) return 0;
+    uint8_t *at = *out = xmalloc(n);
     memcpy(at, "BAM\1", 4);
     at = put_u32(at + 4, strlen(text));
     memcpy(at, text, strlen(text));
@@ -175,13 +171,14 @@ static int start_bytes(struct bam_writer *writer)
     return r;
 }
 
+/* Marks the end of a complete file. */
 static int write_end(struct bam_writer *writer)
 {
     if (!is_compressed(&writer->settings.format)) return 0;
     return hwrite(writer->raw, bgzf_end_block, BGZF_END_BYTES) == BGZF_END_BYTES ? 0 : -1;
 }
 
-/* htslib opens the index by its name. */
+/* Called by output_path_make: htslib opens the index by its name. */
 static int start_cram_index(void *arg)
 {
     struct bam_writer *writer = arg;
@@ -201,7 +198,7 @@ static int start_cram(struct bam_writer *writer)
     writer->pump_in = NULL;
     if (hts_set_opt(writer->file, HTS_OPT_THREAD_POOL, settings->pool) < 0) return -1;
     writer->record = bam_init1();
-    if (!writer->record) return -1;
+    xalloc_require(writer->record != NULL);
     if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) return -1;
     if (sam_hdr_write(writer->file, writer->header) < 0) return -1;
     if (!settings->index_path ||
@@ -227,7 +224,7 @@ void bam_writer_expect(struct bam_writer *writer, uint64_t raw_bytes)
     writer->raw_writing += raw_bytes;
 }
 
-/* Bytes of output that are still to come, by what the records before took; 0: unknown. */
+/* Estimates how many bytes are still to come, by what the records so far took; 0: unknown. */
 static uint64_t bytes_to_come(const struct bam_writer *writer)
 {
     uint64_t all = writer->settings.raw_bytes, done = writer->raw_written;
@@ -259,9 +256,9 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
     return r < 0 ? write_error(writer) : 0;
 }
 
-/* htslib waits until the file is on the disk when it closes it, 0.4 s for 670 MB here. Unless the
-   kernel was told, none of it may have been written then. So much at a time that a disk which also
-   reads seeks for a fraction of the time. */
+/* Tells the kernel to begin to write the file to the disk. htslib waits for that when it closes the
+   file: 0.4 s for 670 MB here, when nothing had been written before. The pieces are so large that a
+   disk which also reads spends little of its time on seeks. */
 static void write_back(struct bam_writer *writer)
 {
     enum { WRITE_BACK_BYTES = 32 << 20 };
@@ -287,7 +284,7 @@ uint64_t bam_writer_position(const struct bam_writer *writer)
     return (uint64_t)htell(writer->raw);
 }
 
-/* Reports what the pump met, which htslib does not see. */
+/* Reports the error of the pump, which htslib does not see. */
 static int check_pump(struct bam_writer *writer)
 {
     errno = atomic_load(&writer->pump.error);
@@ -300,10 +297,7 @@ int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, 
     if (check_pump(writer) < 0) return -1;
     for (const uint8_t *rec = records; rec < end; rec += bam_record_bytes(rec)) {
         errno = 0;
-        if (bam_record_unpack(rec, writer->record) < 0) {
-            diag_no_memory();
-            return -1;
-        }
+        xalloc_require(bam_record_unpack(rec, writer->record) >= 0);
         if (sam_write1(writer->file, writer->header, writer->record) < 0)
             return write_error(writer);
     }
@@ -314,7 +308,8 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
 {
     errno = 0;
     if (!writer->has_pump) return !complete || write_end(writer) == 0 ? 0 : write_error(writer);
-    /* Closing CRAM writes what is buffered and an end marker: half a result would look complete. */
+    /* Closing a CRAM file writes what is buffered and an end marker, with which half a result would
+       look complete. */
     if (!complete) cram_pump_discard(&writer->pump);
     int r = writer->file ? sam_close(writer->file) : 0;
     if (writer->pump_in && hclose(writer->pump_in) < 0) r = -1;
@@ -323,8 +318,8 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
     return r < 0 && complete ? write_error(writer) : 0;
 }
 
-/* An older index would be one of what the output was before; should the process die before the new
-   one has its name there is none. */
+/* An old index belongs to the old output. If the process dies before the new index has its name,
+   there must be no index. */
 static void drop_old_index(const struct bam_writer *writer)
 {
     const struct output_path *index = writer->settings.index_path;

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE             /* pipe2, F_SETPIPE_SZ */
 #include "output/cram_pump.h"
 
+#include "util/xalloc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,21 +14,19 @@ enum { PIPE_BYTES = 1 << 20, CHUNK_BYTES = 256 << 10 };
 int cram_pump_open(struct cram_pump *pump, hFILE **from)
 {
     int fds[2];
-    char *chunk = malloc(CHUNK_BYTES);
-    if (!chunk || pipe2(fds, O_CLOEXEC) < 0) {
-        free(chunk);
-        return -1;
-    }
-    /* Where a user may not have so large a pipe the default does, with more switches. */
+    if (pipe2(fds, O_CLOEXEC) < 0) return -1;
+    /* The system may not allow so large a pipe. The default size works, too, but the threads must
+       switch more often. */
     (void)fcntl(fds[1], F_SETPIPE_SZ, (int)PIPE_BYTES);
     *from = hdopen(fds[1], "w");
     if (!*from) {
+        int error = errno;
         (void)close(fds[0]);
         (void)close(fds[1]);
-        free(chunk);
+        errno = error;
         return -1;
     }
-    pump->chunk = chunk;
+    pump->chunk = xmalloc(CHUNK_BYTES);
     pump->read_fd = fds[0];
     atomic_init(&pump->error, 0);
     atomic_init(&pump->target, NULL);

@@ -2,8 +2,10 @@
 #define _GNU_SOURCE             /* statx */
 #include "output/output_path.h"
 
+#include "machine/path_sync.h"
 #include "util/diag.h"
 #include "util/path.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,25 +17,26 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the names of temporary files. */
+/* Parts of the names of temporary files. */
 #define WORD ".rocksort."
 #define ENDING ".tmp"
 
-/* The name with the links to its directory followed; NULL: errno. */
+/* Returns the name with the links in its directory followed, or NULL with errno set. */
 static char *resolve_directory(const char *name)
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
-    char *dir = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
-    char *real = dir ? realpath(dir, NULL) : NULL;
-    size_t room = real ? strlen(real) + strlen(base) + 2 : 0;
-    char *path = real ? malloc(room) : NULL;
-    if (path) (void)snprintf(path, room, "%s/%s", strcmp(real, "/") == 0 ? "" : real, base);
+    char *dir = slash ? xasprintf("%.*s", (int)(slash + 1 - name), name) : xstrdup(".");
+    char *real = realpath(dir, NULL);
+    int error = errno;
+    char *path = real ? xasprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, base) : NULL;
     free(dir);
     free(real);
+    errno = error;
     return path;
 }
 
-/* Where the link at `path` leads, seen from its directory; NULL with errno 0 if it is none. */
+/* Returns where the symbolic link at `path` leads, seen from its directory. Returns NULL with errno
+   0 if it is no link, or with another errno on failure. */
 static char *follow_link(const char *path)
 {
     char target[PATH_MAX];
@@ -47,17 +50,14 @@ static char *follow_link(const char *path)
     if (n < 0) return NULL;
     target[n] = '\0';
     int n_dir = target[0] == '/' ? 0 : (int)(strrchr(path, '/') + 1 - path);
-    size_t room = (size_t)n_dir + (size_t)n + 1;
-    char *next = malloc(room);
-    if (next) (void)snprintf(next, room, "%.*s%s", n_dir, path, target);
-    return next;
+    return xasprintf("%.*s%s", n_dir, path, target);
 }
 
-/* The name with all links followed, or up to a link of an open file, which is in /proc: /dev/fd/5.
-   The file need not be there. NULL: errno. */
+/* Returns the name with all links followed, or NULL with errno set. Stops at a link to an open
+   file, which is in /proc: /dev/fd/5 leads there. The file need not exist. */
 static char *resolve(const char *name)
 {
-    enum { MOST_LINKS = 40 };           /* as in the kernel */
+    enum { MOST_LINKS = 40 };           /* as the kernel follows */
     char *path = resolve_directory(name);
     for (int i = 0; path && strncmp(path, "/proc/", 6) != 0; i++) {
         char *next = follow_link(path);
@@ -70,8 +70,8 @@ static char *resolve(const char *name)
     return path;
 }
 
-/* True if another file can take the place of an existing one: not if others hold that one, and
-   shall get what is written, or if it is mounted, as into a container. */
+/* True if another file can take the place of an existing one. It cannot if other processes have the
+   file open and are to get what is written, or if the file is mounted, as in a container. */
 static bool can_be_replaced(const char *path)
 {
     if (strncmp(path, "/proc/", 6) == 0) return false;
@@ -87,50 +87,85 @@ static bool can_be_replaced(const char *path)
 static bool can_write_beside(const char *path)
 {
     char *dir = path_parent(path);
-    bool can = dir && access(dir, W_OK | X_OK) == 0;
+    bool can = access(dir, W_OK | X_OK) == 0;
     free(dir);
     return can;
 }
 
-/* True if the file is somebody else's in a directory like /tmp, where only its owner may rename or
-   remove it. Nor may others overwrite it there, on a system that is set up like most. */
+/* True if the file belongs to another user and lies in a directory like /tmp, where only the owner
+   may rename or remove it. On most systems other users cannot overwrite it there either. */
 static bool is_kept_by_owner(const char *path, const struct stat *file)
 {
     struct stat st;
     char *dir = path_parent(path);
     uid_t me = geteuid();
-    bool kept = dir && stat(dir, &st) == 0 && (st.st_mode & S_ISVTX) && me != 0 &&
+    bool kept = stat(dir, &st) == 0 && (st.st_mode & S_ISVTX) && me != 0 &&
                 st.st_uid != me && file->st_uid != me;
     free(dir);
     return kept;
 }
 
-/* A name beside the file; of a long name only as much as leaves room for what is added. */
+/* Makes a name beside the file. A long name is cut so that the rest fits. */
 static char *make_temporary(const char *final)
 {
     char tail[64];
-    /* In a container every run has the same process id; the time tells them apart. */
+    /* In containers many sorts have the same process id, so the name has the time, too. */
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     int n_tail = snprintf(tail, sizeof tail, WORD "%ld.%09ld" ENDING, (long)getpid(), now.tv_nsec);
     size_t dir_bytes = (size_t)(strrchr(final, '/') + 1 - final), n = strlen(final);
     size_t most = dir_bytes + NAME_MAX - (size_t)n_tail;
     if (n > most) n = most;
-    char *temporary = malloc(n + sizeof tail);
-    if (temporary) (void)snprintf(temporary, n + sizeof tail, "%.*s%s", (int)n, final, tail);
-    return temporary;
+    return xasprintf("%.*s%s", (int)n, final, tail);
 }
 
-/* As input_plain_name, and what htslib does not know. */
+/* Also accepts forms of a file URL that htslib does not know. */
 static const char *without_scheme(const char *name)
 {
     static const char *const schemes[] = {"file://localhost/", "file:///", "file://", "file:"};
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
         size_t n = strlen(schemes[i]);
-        bool ends_in_path = i < 2;      /* with its slash */
+        bool ends_in_path = i < 2;      /* the last slash belongs to the path */
         if (strncmp(name, schemes[i], n) == 0) return name + n - ends_in_path;
     }
     return name;
+}
+
+/* Returns why the name cannot be that of a new file, as an errno, or 0. */
+static int check_new(const char *name, int stat_error)
+{
+    size_t n = strlen(name);
+    /* A name that is too long must fail here: the temporary name is shorter, and renaming comes
+       last. */
+    return stat_error == ENOENT && n > 0 && name[n - 1] != '/' ? 0 : stat_error;
+}
+
+/* The same of an existing regular file or directory. */
+static int check_existing(const char *name, const struct stat *st)
+{
+    if (S_ISDIR(st->st_mode)) return EISDIR;
+    /* Another file could take the place of a write-protected one, against its owner's wish. */
+    return access(name, W_OK) < 0 ? errno : 0;
+}
+
+/* Chooses the final and the temporary name; leaves both NULL if the file is written in place.
+   `existing`: NULL if there is no file yet. Returns 0, or an errno. */
+static int choose_names(struct output_path *path, const struct stat *existing)
+{
+    char *final = path->final = resolve(path->name);
+    int error = final ? 0 : errno;
+    if (!error && !can_be_replaced(final))
+        error = ENOENT;         /* a new file in /proc */
+    else if (!error && !can_write_beside(final))
+        error = errno;
+    if (error && existing) {    /* the file can be overwritten, and nothing else */
+        free(final);
+        path->final = NULL;
+        return 0;
+    }
+    if (!error && existing && is_kept_by_owner(final, existing)) error = EPERM;
+    if (!error) path->temporary = make_temporary(final);
+    return error;
 }
 
 int output_path_choose(struct output_path *path, const char *name)
@@ -141,35 +176,18 @@ int output_path_choose(struct output_path *path, const char *name)
     if (strstr(name, "://")) return 0;
     path->name = name;
     bool exists = stat(name, &st) == 0;
+    int error = exists ? 0 : errno;
     if (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return 0;
-    size_t n = strlen(name);
-    if (exists) errno = EISDIR;
-    /* A name that is too long would show only when the temporary file, whose is not, gets it. */
-    bool is_file = n > 0 && name[n - 1] != '/' && !(exists && S_ISDIR(st.st_mode)) &&
-                   (exists || errno == ENOENT);
-    /* Another file could take the place of one that is protected: not what that is meant to say. */
-    if (is_file && exists && access(name, W_OK) < 0) is_file = false;
-    if (is_file) {
-        path->replaces = exists;
-        if (exists) {
-            path->mode = st.st_mode & 07777;
-            path->uid = st.st_uid;
-            path->gid = st.st_gid;
-        }
-        path->final = resolve(name);
-        bool beside = path->final && can_be_replaced(path->final) && can_write_beside(path->final);
-        if (!beside && exists) {
-            free(path->final);                  /* it can be overwritten, and nothing else */
-            path->final = NULL;
-            return 0;
-        }
-        if (beside && exists && is_kept_by_owner(path->final, &st))
-            errno = EPERM;
-        else if (beside)
-            path->temporary = make_temporary(path->final);
+    error = exists ? check_existing(name, &st) : check_new(name, error);
+    if (!error && exists) {
+        path->replaces = true;
+        path->mode = st.st_mode & 07777;
+        path->uid = st.st_uid;
+        path->gid = st.st_gid;
     }
-    if (path->temporary) return 0;
-    diag_error("cannot create '%s': %s", name, strerror(errno));
+    if (!error) error = choose_names(path, exists ? &st : NULL);
+    if (!error) return 0;
+    diag_error("cannot create '%s': %s", name, strerror(error));
     output_path_release(path);
     return -1;
 }
@@ -179,17 +197,18 @@ bool output_path_same(const struct output_path *a, const struct output_path *b)
     return a->final && b->final && strcmp(a->final, b->final) == 0;
 }
 
-/* Gives a new file the owner and permissions of the one that it will replace, if that can be. */
+/* Gives a new file the owner and permissions of the file that it will replace, as far as the system
+   allows. */
 static void inherit(const struct output_path *path, int fd)
 {
     mode_t mode = path->mode;
-    /* What a program may do as its owner or group it may not do as another one. */
+    /* Without its owner or group, a program must not run as owner or group. */
     if (fchown(fd, path->uid, path->gid) < 0 && fchown(fd, (uid_t)-1, path->gid) < 0)
         mode &= (mode_t)~(S_ISUID | S_ISGID);
     (void)fchmod(fd, mode);
 }
 
-/* Makes the temporary file, which nobody else may have made; returns it open, or -1 with errno. */
+/* Makes the temporary file, which must not exist. Returns a descriptor, or -1 with errno set. */
 static int make_file(const struct output_path *path)
 {
     int fd = open(path->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
@@ -246,25 +265,10 @@ int output_path_make(const struct output_path *path, int (*make)(void *arg), voi
     return r;
 }
 
-/* Waits until a file, or the names in a directory (flags: O_DIRECTORY), are on the disk. File
-   systems that cannot tell of directories say EINVAL. Returns 0, or -1 with errno set. */
-static int sync_path(const char *path, int flags)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
-    if (fd < 0) return -1;
-    int r;
-    do r = fsync(fd);
-    while (r < 0 && errno == EINTR);
-    int error = errno;
-    if (close(fd) < 0 && r == 0) return -1;
-    errno = error;
-    return r < 0 && (error != EINVAL || !(flags & O_DIRECTORY)) ? -1 : 0;
-}
-
 static int sync_directory(const struct output_path *path)
 {
     char *dir = path_parent(path->final);
-    int r = dir ? sync_path(dir, O_DIRECTORY) : -1, error = errno;
+    int r = path_sync_directory(dir), error = errno;
     free(dir);
     errno = error;
     return r;
@@ -273,7 +277,7 @@ static int sync_directory(const struct output_path *path)
 int output_path_commit(const struct output_path *path)
 {
     if (!path->temporary) return 0;
-    if (path->durable && sync_path(path->temporary, 0) < 0) {
+    if (path->durable && path_sync_file(path->temporary) < 0) {
         diag_error("cannot write '%s' to the disk: %s", path->name, strerror(errno));
         return -1;
     }

@@ -1,18 +1,23 @@
 /*
- * output_path.h -- under which name a file is written, and which it gets when it is complete.
+ * output_path.h -- writes an output under a temporary name, and renames it when it is complete.
  *
- * A regular file is written under a temporary name beside it and renamed, so that its name never
- * stands for half a result, and a file can be sorted onto itself. A symbolic link is followed
- * first, also to a file that is not there; other hard links stay what they are. Devices, pipes,
- * URLs, open files (/dev/fd/5), files that are mounted, and those in directories in which nothing
- * can be made are written as they stand.
+ * A regular file is written under a temporary name beside its own. So its name never stands for
+ * half a result, and a file can be sorted onto itself. A symbolic link is followed first, also if
+ * it leads to no file; other hard links to the old file keep the old content. Some outputs are
+ * written in place, under their own name: devices, pipes, URLs, open files (/dev/fd/5), mounted
+ * files, and files in directories in which nothing can be made.
  *
- * Order of calls: choose, before hours of work; open, write, close; commit, or drop; release at any
- * time. Errors: -1 after a message, unless said otherwise.
+ * Order of calls: choose, before hours of work; open, create or make; write and close the file;
+ * commit, or drop on failure. Release at any time.
  *
- * A signal may end the process at any moment, and the thread that takes it removes the temporary
- * file. A file that is made behind its back would stay. So files are made with `lock` held, and
- * that thread takes the lock before it removes them and never gives it back.
+ * Signals. A signal may end the process at any moment. The thread that handles it removes the
+ * temporary file: it takes `lock`, calls output_path_drop, and never unlocks. This module makes the
+ * temporary file with `lock` held. So no file is made after that removal, where nobody would remove
+ * it.
+ *
+ * Ownership: a struct output_path owns `final` and `temporary`, and borrows `name` and `lock`.
+ * Threads: one at a time; any thread may call output_path_drop.
+ * Errors: -1 after a message, unless said otherwise.
  */
 #ifndef ROCKSORT_OUTPUT_OUTPUT_PATH_H
 #define ROCKSORT_OUTPUT_OUTPUT_PATH_H
@@ -23,47 +28,51 @@
 #include <sys/types.h>
 
 struct output_path {            /* starts as {0} */
-    const char *name;           /* as it was given, borrowed */
-    char *final;                /* the regular file; NULL: written as it stands */
-    char *temporary;            /* NULL likewise */
-    bool replaces;              /* a file that is there: the new one gets its permissions, and, */
+    const char *name;           /* as the user gave it, without "file:" */
+    char *final;                /* the regular file, all links followed; NULL: written in place */
+    char *temporary;            /* the name to write under; NULL: written in place */
+    /* of the file that is replaced: the new one gets the same permissions, owner and group, as far
+       as the system allows */
+    bool replaces;              /* there is such a file */
     mode_t mode;
-    uid_t uid;                  /* as far as that is allowed, its owner and group */
+    uid_t uid;
     gid_t gid;
-    /* set by the caller after choosing */
-    pthread_mutex_t *lock;      /* held while the temporary file is made; NULL: nobody removes it */
-    bool durable;               /* commit waits until file and name are on the disk */
+    /* the caller sets these after choosing */
+    pthread_mutex_t *lock;      /* see above; NULL: no thread handles signals */
+    bool durable;               /* commit waits until the file and its name are on the disk */
 };
 
-/* Also checks that the file can probably be made. */
+/* Chooses the names, and checks that the file can probably be made. */
 int output_path_choose(struct output_path *path, const char *name);
 
+/* The name to open. */
 static inline const char *output_path_to_write(const struct output_path *path)
 {
     return path->temporary ? path->temporary : path->name;
 }
 
-/* Opens the file; the temporary one must not exist. NULL on failure, with errno set. */
+/* Opens the file for writing; the temporary file must not exist yet. Returns NULL with errno set on
+   failure. */
 hFILE *output_path_open(const struct output_path *path);
 
-/* The same as a descriptor; not for URLs. -1 on failure, with errno set. */
+/* The same, but returns a descriptor, or -1 with errno set. Not for URLs. */
 int output_path_create(const struct output_path *path);
 
-/* The same for a library that opens the file by its name: calls `make`, which returns 0 or -1, when
-   an empty file is there and before the lock is let go. Returns -1 with errno set, or 0. */
+/* The same for a library that opens the file by its name: makes an empty file and calls `make`,
+   which returns 0 or -1, with the lock held. Returns 0, or -1 with errno set. */
 int output_path_make(const struct output_path *path, int (*make)(void *arg), void *arg);
 
 /* True if both stand for the same regular file. */
 bool output_path_same(const struct output_path *a, const struct output_path *b);
 
-/* Gives the complete, closed file its name. */
+/* Renames the complete, closed file to its final name. */
 int output_path_commit(const struct output_path *path);
 
-/* Removes the temporary file, if there is one; warns if that fails. */
+/* Removes the temporary file, if there is one; warns if that fails. Allocates nothing. */
 void output_path_drop(const struct output_path *path);
 
-/* Removes the temporary file of a process that is dead and could not, if the name looks like one
-   and the file is ours; NULL is accepted. */
+/* Removes the temporary file of a process that was killed, if it has the name of one and the file
+   is ours. Accepts NULL. */
 void output_path_remove_leftover(const char *temporary);
 
 void output_path_release(struct output_path *path);

@@ -68,8 +68,9 @@ static void encode_block(struct pack *pack, struct worker *worker,
     size_t most = sizeof block + key_bytes + bam_block_bound(run->codec, raw_bytes, last->n_bytes);
     xgrow(&pack->blocks, &pack->room, pack->n_bytes + most, pack->room / 2, 1);
     uint8_t *at = pack->blocks + pack->n_bytes, *value = at + sizeof block + key_bytes;
-    ssize_t value_bytes = bam_block_encode(&worker->temp, run->codec, worker->raw, raw_bytes,
-                                           (uint32_t)(to - from), last->key, last->n_bytes, value);
+    const struct bam_block_content content = {worker->raw, raw_bytes, (uint32_t)(to - from),
+                                              last->key, last->n_bytes};
+    ssize_t value_bytes = bam_block_encode(&worker->temp, run->codec, &content, value);
     xalloc_require(value_bytes >= 0);
     block.key_bytes = (uint32_t)merge_bound_store(order, merged, from, at + sizeof block);
     block.value_bytes = (uint32_t)value_bytes;

@@ -11,22 +11,23 @@ size_t bam_block_bound(enum temp_codec codec, size_t raw_bytes, size_t last_boun
     return BAM_BLOCK_HEADER_BYTES + last_bound_bytes + temp_codec_bound(codec, raw_bytes);
 }
 
-ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec, const uint8_t *raw,
-                         size_t raw_bytes, uint32_t n_records, const uint8_t *last_bound,
-                         size_t last_bound_bytes, uint8_t *out)
+ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
+                         const struct bam_block_content *content, uint8_t *out)
 {
+    size_t last_bound_bytes = content->last_bound_bytes;
     uint8_t *payload = out + BAM_BLOCK_HEADER_BYTES + last_bound_bytes;
-    size_t room = temp_codec_bound(codec, raw_bytes);
-    ssize_t payload_bytes = temp_codec_compress(coder, codec, raw, raw_bytes, payload, room);
+    ssize_t payload_bytes =
+        temp_codec_compress(coder, codec, content->raw, content->raw_bytes, payload,
+                            temp_codec_bound(codec, content->raw_bytes));
     if (payload_bytes < 0) return -1;
-    uint64_t raw_bytes_64 = raw_bytes;
+    uint64_t raw_bytes_64 = content->raw_bytes;
     uint32_t codec_32 = codec, last_bound_bytes_32 = (uint32_t)last_bound_bytes;
     memcpy(out + 8, magic, 4);
     memcpy(out + 12, &codec_32, 4);
-    memcpy(out + 16, &n_records, 4);
+    memcpy(out + 16, &content->n_records, 4);
     memcpy(out + 20, &last_bound_bytes_32, 4);
     memcpy(out + 24, &raw_bytes_64, 8);
-    memcpy(out + BAM_BLOCK_HEADER_BYTES, last_bound, last_bound_bytes);
+    memcpy(out + BAM_BLOCK_HEADER_BYTES, content->last_bound, last_bound_bytes);
     size_t size = BAM_BLOCK_HEADER_BYTES + last_bound_bytes + (size_t)payload_bytes;
     uint64_t checksum = XXH3_64bits(out + 8, size - 8);
     memcpy(out, &checksum, 8);
@@ -62,7 +63,7 @@ bool bam_block_verify(const uint8_t *value, size_t value_bytes)
 
 bool bam_block_is_plausible(const struct bam_block *block)
 {
-    /* One record of nearly 2^31 bytes and what stands with it in a block. */
+    /* The largest block holds one record of nearly 2^31 bytes, and some before it. */
     return block->raw_bytes <= UINT32_MAX &&
            block->n_records <= block->raw_bytes / BAM_RECORD_MIN_BYTES;
 }
@@ -78,7 +79,7 @@ ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block
         if (bam_record_check(rec, n_refs)) return -1;
         if (!sort_order_is_fixed(rules->order)) {
             size_t key_bytes = sort_key_bytes(rules, rec, &problem);
-            if (key_bytes == 0) return -1;      /* it had one when it was read */
+            if (key_bytes == 0) return -1;      /* every record that was sorted has a key */
             keyed_bytes += keyed_record_bytes(key_bytes);
         }
         n_records++;

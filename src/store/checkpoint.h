@@ -1,9 +1,9 @@
 /*
- * checkpoint.h -- a store that another process left, opened to be finished: all its directories,
- * locked, and its record.
+ * checkpoint.h -- a checkpoint that another process left, opened so that its sort can be finished:
+ * all its directories, locked, and what its file says.
  *
- * Ownership: the kept store owns what it shows. Threads: one at a time. Errors: NULL after a
- * message that says why there is nothing to resume.
+ * Ownership: a struct checkpoint owns all that it points to. Threads: one at a time.
+ * Errors: NULL after a message that says why there is nothing to resume.
  */
 #ifndef ROCKSORT_STORE_CHECKPOINT_H
 #define ROCKSORT_STORE_CHECKPOINT_H
@@ -12,14 +12,14 @@
 
 struct checkpoint {
     struct checkpoint_record record;
-    struct checkpoint_dir *dirs;     /* in the order of the record */
+    struct checkpoint_dir *dirs;        /* in the order of the record */
     size_t n_dirs;
 };
 
-/* `path`: one of the store's directories. */
+/* `path`: one of the directories of the checkpoint. */
 struct checkpoint *checkpoint_open(const char *path);
 
-/* Releases the locks; NULL is accepted. */
-void checkpoint_close(struct checkpoint *store);
+/* Releases the locks. Accepts NULL. */
+void checkpoint_close(struct checkpoint *checkpoint);
 
 #endif

@@ -11,15 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A record that is longer was not written by us: a header of ten million references has 500 MB. */
-#define MAX_RECORD_BYTES ((off_t)8 << 30)
+/* rocksort writes no larger checkpoint file: a header with ten million references has 500 MB. */
+#define MAX_FILE_BYTES ((off_t)8 << 30)
 
 enum { OPEN_DIR = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
-static const char lock_new[] = SCRATCH_LOCK_NAME ".new";
-static const char record_new[] = SCRATCH_RECORD_NAME ".new";
+static const char lock_new[] = TEMP_DIR_LOCK_NAME ".new";
+static const char checkpoint_new[] = TEMP_DIR_CHECKPOINT_NAME ".new";
 
-/* Makes a file of ours alone. */
+/* Makes a file that only we can read; fails if the name exists. */
 static int create_at(int dir_fd, const char *name)
 {
     return openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -33,7 +33,8 @@ static void close_quietly(int fd)
     errno = saved;
 }
 
-/* True if the file system knows no locks. RocksDB's own, which is of another kind, must do then. */
+/* True if errno says that the file system has no locks. Then the lock of RocksDB, which is of
+   another kind, must be enough. */
 static bool cannot_lock(void)
 {
     return errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
@@ -44,9 +45,10 @@ int checkpoint_dir_claim(const char *path)
     int dir_fd = open(path, OPEN_DIR);
     if (dir_fd < 0) return -1;
     int fd = create_at(dir_fd, lock_new);
-    /* It gets its name when it is locked: from then on others take the directory for a store. */
+    /* The file is renamed when it is locked, because other processes take a directory with that
+       name in it for part of a checkpoint. */
     if (fd >= 0 && ((flock(fd, LOCK_EX | LOCK_NB) < 0 && !cannot_lock()) ||
-                    renameat(dir_fd, lock_new, dir_fd, SCRATCH_LOCK_NAME) < 0)) {
+                    renameat(dir_fd, lock_new, dir_fd, TEMP_DIR_LOCK_NAME) < 0)) {
         close_quietly(fd);
         fd = -1;
     }
@@ -66,46 +68,55 @@ static int write_all(int fd, const char *bytes, size_t n)
     return 0;
 }
 
-/* Makes the name of the directory itself durable, as far as that is possible. */
+/* Makes the name of the directory itself durable, if its parent can be opened. */
 static void sync_parent(int dir_fd)
 {
     int fd = openat(dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;         /* it may be searched but not read */
+    if (fd < 0) return;         /* we may be allowed to search it, but not to read it */
     (void)fsync(fd);
     (void)close(fd);
+}
+
+/* Returns 0, or -1 with errno set. */
+static int write_file(int dir_fd, const kstring_t *text)
+{
+    (void)unlinkat(dir_fd, checkpoint_new, 0);
+    int fd = create_at(dir_fd, checkpoint_new);
+    if (fd < 0) return -1;
+    int r = -1;
+    if (write_all(fd, text->s, text->l) == 0 && fsync(fd) == 0 &&
+        renameat(dir_fd, checkpoint_new, dir_fd, TEMP_DIR_CHECKPOINT_NAME) == 0 &&
+        fsync(dir_fd) == 0)
+        r = 0;
+    close_quietly(fd);
+    return r;
 }
 
 int checkpoint_dir_write(const char *path, const struct checkpoint_record *record)
 {
     kstring_t text = {0, 0, NULL};
-    int dir_fd = open(path, OPEN_DIR), fd = -1, r = -1;
-    if (dir_fd >= 0 && checkpoint_record_format(record, &text) < 0) {
-        errno = ENOMEM;
-    } else if (dir_fd >= 0) {
-        (void)unlinkat(dir_fd, record_new, 0);
-        fd = create_at(dir_fd, record_new);
-        if (fd >= 0 && write_all(fd, text.s, text.l) == 0 && fsync(fd) == 0 &&
-            renameat(dir_fd, record_new, dir_fd, SCRATCH_RECORD_NAME) == 0 && fsync(dir_fd) == 0)
-            r = 0;
-    }
+    int dir_fd = open(path, OPEN_DIR);
+    if (dir_fd < 0) return -1;
+    checkpoint_record_format(record, &text);
+    int r = write_file(dir_fd, &text);
     if (r == 0) sync_parent(dir_fd);
-    close_quietly(fd);
     close_quietly(dir_fd);
     ks_free(&text);
     return r;
 }
 
-/* True if a file or directory is ours and nobody else may do anything with it. */
+/* True if a file or directory is ours and closed to others. */
 static bool is_private(const struct stat *st)
 {
     return st->st_uid == geteuid() && (st->st_mode & 077) == 0;
 }
 
-/* Opens and locks LOCK. */
+/* Opens the file LOCK and locks it. */
 static int lock_dir(struct checkpoint_dir *dir, const char **problem)
 {
     struct stat held, there;
-    dir->lock_fd = openat(dir->fd, SCRATCH_LOCK_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    dir->lock_fd = openat(dir->fd, TEMP_DIR_LOCK_NAME,
+                          O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (dir->lock_fd < 0 && (errno == EROFS || errno == EACCES || errno == EMFILE)) {
         *problem = "cannot be locked; look at permissions, at the disk and 'ulimit -n'";
         return CHECKPOINT_CLOSED;
@@ -120,8 +131,8 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
         *problem = "is in use by another rocksort; wait until that has ended";
         return CHECKPOINT_BUSY;
     }
-    /* Whoever held it may have removed everything meanwhile. */
-    if (fstatat(dir->fd, SCRATCH_LOCK_NAME, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+    /* The process that held the lock may have removed everything meanwhile. */
+    if (fstatat(dir->fd, TEMP_DIR_LOCK_NAME, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
         there.st_ino != held.st_ino || there.st_dev != held.st_dev) {
         *problem = "has just been removed; sort the input again";
         return CHECKPOINT_BUSY;
@@ -129,7 +140,7 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
     return CHECKPOINT_OK;
 }
 
-/* Opens a directory; as checkpoint_dir_open, without the lock. */
+/* As checkpoint_dir_open, but without the lock. */
 static int open_dir(const char *path, struct checkpoint_dir *dir, const char **problem)
 {
     struct stat st, named;
@@ -144,7 +155,8 @@ static int open_dir(const char *path, struct checkpoint_dir *dir, const char **p
     } else if (fstat(dir->fd, &st) < 0 || !is_private(&st)) {
         *problem = "must belong to you and be closed to others (chmod 700)";
     } else {
-        /* The way there may change; what was opened must be what is named. */
+        /* A directory on the path may be renamed meanwhile: what was opened must be what the real
+           path names. */
         dir->path = realpath(path, NULL);
         if (!dir->path || stat(dir->path, &named) < 0 || named.st_ino != st.st_ino ||
             named.st_dev != st.st_dev)
@@ -159,11 +171,14 @@ static int open_dir(const char *path, struct checkpoint_dir *dir, const char **p
 int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char **problem)
 {
     int r = open_dir(path, dir, problem);
-    if (r == CHECKPOINT_OK && (r = lock_dir(dir, problem)) != CHECKPOINT_OK) checkpoint_dir_close(dir);
+    if (r != CHECKPOINT_OK) return r;
+    r = lock_dir(dir, problem);
+    if (r != CHECKPOINT_OK) checkpoint_dir_close(dir);
     return r;
 }
 
-int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir, const char **problem)
+int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
+                                  const char **problem)
 {
     enum { TRIES = 10, WAIT_MICROSECONDS = 20000 };
     int r = checkpoint_dir_open(path, dir, problem);
@@ -182,9 +197,9 @@ int checkpoint_dir_peek(const char *path, struct checkpoint_record *record)
     const char *problem;
     int r = open_dir(path, &dir, &problem);
     if (r != CHECKPOINT_OK) return r;
-    bool small = fstatat(dir.fd, SCRATCH_RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-                 st.st_size <= MOST_BYTES;
-    r = small ? checkpoint_dir_read(&dir, record, &problem) : CHECKPOINT_BAD;
+    bool is_small = fstatat(dir.fd, TEMP_DIR_CHECKPOINT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    st.st_size <= MOST_BYTES;
+    r = is_small ? checkpoint_dir_read(&dir, record, &problem) : CHECKPOINT_BAD;
     checkpoint_dir_close(&dir);
     return r;
 }
@@ -192,18 +207,29 @@ int checkpoint_dir_peek(const char *path, struct checkpoint_record *record)
 bool checkpoint_dir_has_record(const struct checkpoint_dir *dir)
 {
     struct stat st;
-    return fstatat(dir->fd, SCRATCH_RECORD_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return fstatat(dir->fd, TEMP_DIR_CHECKPOINT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Reads the whole file; NULL with *problem. */
-static char *read_record(int fd, size_t *n_bytes, const char **problem)
+const char *checkpoint_dir_find(const char *const *paths, size_t n)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < n && !found; i++) {
+        char *name = temp_dir_path(paths[i], TEMP_DIR_CHECKPOINT_NAME);
+        if (access(name, F_OK) == 0) found = paths[i];
+        free(name);
+    }
+    return found;
+}
+
+/* Reads the whole checkpoint file. Returns NULL with *problem. */
+static char *read_file(int fd, size_t *n_bytes, const char **problem)
 {
     struct stat st;
     *problem = "has a STORE file that rocksort did not write; sort the input again";
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !is_private(&st) ||
-        st.st_size > MAX_RECORD_BYTES)
+        st.st_size > MAX_FILE_BYTES)
         return NULL;
-    char *text = malloc((size_t)st.st_size + 1);
+    char *text = malloc((size_t)st.st_size + 1);        /* the size comes from a file */
     *problem = "has a STORE file that does not fit into memory";
     if (!text) return NULL;
     for (*n_bytes = 0; *n_bytes < (size_t)st.st_size;) {
@@ -218,16 +244,18 @@ static char *read_record(int fd, size_t *n_bytes, const char **problem)
     return NULL;
 }
 
-int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_record *record, const char **problem)
+int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_record *record,
+                        const char **problem)
 {
-    int fd = openat(dir->fd, SCRATCH_RECORD_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = openat(dir->fd, TEMP_DIR_CHECKPOINT_NAME,
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         *problem = "has no STORE file: it began with --no-resume or ended early; sort the input "
                    "again";
         return CHECKPOINT_BAD;
     }
     size_t n_bytes;
-    char *text = read_record(fd, &n_bytes, problem);
+    char *text = read_file(fd, &n_bytes, problem);
     (void)close(fd);
     if (!text) return CHECKPOINT_BAD;
     int r = checkpoint_record_parse(text, n_bytes, record, problem);

@@ -1,17 +1,20 @@
 /*
- * checkpoint_dir.h -- a temporary directory as a store: who uses it, and the record of what is in it.
+ * checkpoint_dir.h -- a temporary directory as part of a checkpoint: its lock, and the file that
+ * says what is in it.
  *
- * Two files stand beside the databases: LOCK, which the process that works there keeps locked
- * (flock) as long as it lives, however it ends, and STORE, the record (checkpoint_record.h). The number
- * of a process is no evidence of anything: it may be another one's by now, or another machine's.
+ * Two files lie beside the databases. The process that works in the directory keeps LOCK locked
+ * (flock) as long as it lives, however it ends. STORE is the checkpoint file; it holds the
+ * checkpoint record (checkpoint_record.h). A process number would prove nothing: it may belong to
+ * another process by now, or to one on another machine.
  *
- * Whoever sorts claims the directory that it has made and writes the record; whoever comes later
- * opens it, which locks it, reads the record, and closes it.
+ * Order of calls: a sort makes the directory, claims it, and writes the checkpoint record. Another
+ * process opens the directory, which locks it, reads the record, and closes the directory.
  *
- * Nothing is followed or trusted that others may have planted in a shared place: the directory
- * must be ours, with no permissions for others, and no symbolic link; files are made exclusively.
+ * Other users may plant files in a shared place, so nothing there is followed or trusted: the
+ * directory must be ours, closed to others, and no symbolic link; files are made exclusively.
  *
- * Ownership: an open store_dir owns its path and descriptors. Threads: one at a time for each.
+ * Ownership: an open checkpoint_dir owns its path and its descriptors. Threads: one at a time for
+ * each directory. No messages: problems are texts for the caller's message.
  */
 #ifndef ROCKSORT_STORE_CHECKPOINT_DIR_H
 #define ROCKSORT_STORE_CHECKPOINT_DIR_H
@@ -24,43 +27,51 @@ struct checkpoint_dir {
     char *path;                 /* absolute */
     int fd;
     int lock_fd;
-    bool is_locked;             /* else the file system has no locks: somebody may work there */
+    bool is_locked;             /* false: the file system has no locks, a sort may work there */
 };
 
 enum {
     CHECKPOINT_OK = 0,
-    CHECKPOINT_FOREIGN = -1,     /* not made by us, or unsafe */
-    CHECKPOINT_BUSY = -2,        /* a process works there */
-    CHECKPOINT_BAD = -3,         /* the record is missing or damaged */
-    CHECKPOINT_CLOSED = -4,      /* nobody can lock it, on a disk that is read-only for example */
+    CHECKPOINT_FOREIGN = -1,    /* not made by rocksort, or unsafe */
+    CHECKPOINT_BUSY = -2,       /* a process works there */
+    CHECKPOINT_BAD = -3,        /* the checkpoint file is missing or damaged */
+    CHECKPOINT_CLOSED = -4,     /* cannot be locked, on a read-only disk for example */
 };
 
-/* Locks a directory that was just made. Returns a descriptor, whose closing releases the lock, or
-   -1 with errno set. */
+/* Locks a directory that was just made. Returns a descriptor, or -1 with errno set. Closing the
+   descriptor releases the lock. */
 int checkpoint_dir_claim(const char *path);
 
-/* Writes the record, durably, in place of the one before. Returns 0, or -1 with errno set. */
+/* Writes the checkpoint file durably, in place of an earlier one. Returns 0, or -1 with errno
+   set. */
 int checkpoint_dir_write(const char *path, const struct checkpoint_record *record);
 
-/* Opens and locks a directory. Returns a code from above, and says why unless it is OK, in words to
-   be put behind the name of the directory. Only if it is OK, close has to be called. */
+/* Opens and locks a directory. Returns a code from above. Unless it is OK, *problem says why, in
+   words that follow the name of the directory, and close need not be called. */
 int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char **problem);
 
-/* The same; whoever only looks at a store (--clean, the next sort beside it) has its lock for a
-   moment, and that is waited for. */
-int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir, const char **problem);
+/* The same, but waits up to 0.2 seconds for a lock: a process that only looks at the directory
+   (--clean, another sort that starts beside it) holds the lock for a moment. */
+int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
+                                  const char **problem);
 
-/* Reads the record, which the caller releases; else as checkpoint_dir_open. */
-int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_record *record, const char **problem);
+/* Reads the checkpoint file. Returns OK, and the caller releases the record; or BAD with *problem
+   as above. */
+int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_record *record,
+                        const char **problem);
 
-/* Reads the record of a directory that another process may be working in; the caller releases it.
-   Returns a code from above, BAD also for a record too large to be read unasked. */
+/* Reads the checkpoint file of a directory in which another process may work, without the lock. The
+   caller releases the record. Returns a code from above; BAD also for a file of more than 4 MiB. */
 int checkpoint_dir_peek(const char *path, struct checkpoint_record *record);
 
-/* True if there is a file that looks like a record. */
+/* True if the directory has a file with the name of a checkpoint file. */
 bool checkpoint_dir_has_record(const struct checkpoint_dir *dir);
 
-/* Accepts {0, -1, -1, false}. */
+/* The first of n directories that has such a file; NULL: none has. A directory that was full when
+   the sort began has none. */
+const char *checkpoint_dir_find(const char *const *paths, size_t n);
+
+/* Accepts {NULL, -1, -1, false}. */
 void checkpoint_dir_close(struct checkpoint_dir *dir);
 
 #endif

@@ -1,18 +1,21 @@
 /*
  * checkpoint_record.c -- see checkpoint_record.h.
  *
- * The text is parsed in place, in a copy that the record keeps: lines get their end, texts lose
- * their escapes, and the record points to them.
+ * The text is parsed in place, in a copy that the checkpoint record owns: the end of each line
+ * becomes a NUL, escapes are replaced, and the record points into the copy.
  */
 #include "store/checkpoint_record.h"
 
+#include "util/xalloc.h"
+
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    MAX_LINE_BYTES = 1 << 20,           /* paths, all escaped, and names of references */
+    MAX_LINE_BYTES = 1 << 20,           /* a path of which all is escaped, a name of a reference */
     MAX_DIRECTORIES = 32,
     MAX_LANES = 64,
     MAX_OPTIONS = 1000,
@@ -30,120 +33,133 @@ const char *checkpoint_state_name(enum checkpoint_state state)
 
 /* ---- writing ---- */
 
-static int put_text(kstring_t *to, const char *text)
+static void put(kstring_t *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(kstring_t *to, const char *format, ...)
 {
-    int r = 0;
-    for (; r >= 0 && *text; text++) {
+    va_list args;
+    va_start(args, format);
+    xalloc_require(kvsprintf(to, format, args) >= 0);
+    va_end(args);
+}
+
+/* With escapes. */
+static void put_text(kstring_t *to, const char *text)
+{
+    for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
-        r = c < ' ' || c == '%' || c == 127 ? ksprintf(to, "%%%02X", c) : kputc(c, to);
+        if (c < ' ' || c == '%' || c == 127)
+            put(to, "%%%02X", c);
+        else
+            xalloc_require(kputc(c, to) >= 0);
     }
-    return r;
 }
 
-static int put_line(kstring_t *to, const char *keyword, const char *text)
+static void put_line(kstring_t *to, const char *keyword, const char *text)
 {
-    return kputs(keyword, to) < 0 || kputc(' ', to) < 0 || put_text(to, text) < 0 ||
-                   kputc('\n', to) < 0 ? -1 : 0;
+    put(to, "%s ", keyword);
+    put_text(to, text);
+    put(to, "\n");
 }
 
-static int put_optional(kstring_t *to, const char *keyword, const char *text)
+static void put_optional(kstring_t *to, const char *keyword, const char *text)
 {
-    if (!text) return ksprintf(to, "%s none\n", keyword);
-    return kputs(keyword, to) < 0 || kputs(" =", to) < 0 || put_text(to, text) < 0 ||
-                   kputc('\n', to) < 0 ? -1 : 0;
+    put(to, "%s %s", keyword, text ? "=" : "none");
+    if (text) put_text(to, text);
+    put(to, "\n");
 }
 
-static int put_number(kstring_t *to, const char *keyword, uint64_t number)
+static void put_number(kstring_t *to, const char *keyword, uint64_t number)
 {
-    return ksprintf(to, "%s %" PRIu64 "\n", keyword, number) < 0 ? -1 : 0;
+    put(to, "%s %" PRIu64 "\n", keyword, number);
 }
 
-static int put_place(kstring_t *to, const struct checkpoint_record *record)
+static void put_place(kstring_t *to, const struct checkpoint_record *record)
 {
-    int r = ksprintf(to, "%s%d\n", first_word, CHECKPOINT_VERSION);
-    if (r >= 0) r = put_line(to, "program", record->program);
-    if (r >= 0) r = put_line(to, "id", record->id);
-    if (r >= 0) r = put_line(to, "state", state_names[record->state]);
-    if (r >= 0) r = ksprintf(to, "directory %u %zu\n", record->directory, record->n_directories);
-    for (size_t i = 0; r >= 0 && i < record->n_directories; i++)
-        r = put_line(to, "path", record->directories[i]);
-    return r >= 0 ? put_number(to, "lanes", record->n_lanes) : r;
+    put(to, "%s%d\n", first_word, CHECKPOINT_VERSION);
+    put_line(to, "program", record->program);
+    put_line(to, "id", record->id);
+    put_line(to, "state", state_names[record->state]);
+    put(to, "directory %u %zu\n", record->directory, record->n_directories);
+    for (size_t i = 0; i < record->n_directories; i++)
+        put_line(to, "path", record->directories[i]);
+    put_number(to, "lanes", record->n_lanes);
 }
 
-static int put_input(kstring_t *to, const char *keyword, const struct checkpoint_input *input)
+static void put_input(kstring_t *to, const char *keyword, const struct checkpoint_input *input)
 {
-    int r = ksprintf(to, "%s %" PRIu64 " %" PRId64 " ", keyword, input->n_bytes, input->mtime_ns);
-    if (r >= 0) r = put_text(to, input->path);
-    return r >= 0 ? kputc('\n', to) : r;
+    put(to, "%s %" PRIu64 " %" PRId64 " ", keyword, input->n_bytes, input->mtime_ns);
+    put_text(to, input->path);
+    put(to, "\n");
 }
 
-static int put_rules(kstring_t *to, const struct checkpoint_record *record)
+static void put_rules(kstring_t *to, const struct checkpoint_record *record)
 {
     const struct sort_rules *rules = &record->rules;
     const struct minhash_settings *m = &rules->minhash;
     char tag[3] = {rules->tag[0], rules->tag[0] ? rules->tag[1] : '\0', '\0'};
-    int r = put_line(to, "order", sort_order_word(rules->order));
-    if (r >= 0) r = put_line(to, "below", sort_order_word(rules->below));
-    if (r >= 0) r = put_optional(to, "tag", tag[0] ? tag : NULL);
-    if (r >= 0) r = ksprintf(to, "minhash %d %d %d %d\n", m->k, m->forward_only, m->squeeze,
-                             record->minhash_window);
-    if (r >= 0) r = record->fasta.path ? put_input(to, "fasta", &record->fasta)
-                                       : kputs("fasta none\n", to);
-    return r >= 0 ? put_number(to, "seed", rules->seed) : r;
+    put_line(to, "order", sort_order_word(rules->order));
+    put_line(to, "below", sort_order_word(rules->below));
+    put_optional(to, "tag", tag[0] ? tag : NULL);
+    put(to, "minhash %d %d %d %d\n", m->k, m->forward_only, m->squeeze, record->minhash_window);
+    if (record->fasta.path)
+        put_input(to, "fasta", &record->fasta);
+    else
+        put(to, "fasta none\n");
+    put_number(to, "seed", rules->seed);
 }
 
-static int put_files(kstring_t *to, const struct checkpoint_record *record)
+static void put_files(kstring_t *to, const struct checkpoint_record *record)
 {
     const struct checkpoint_output *output = &record->output;
-    int r = ksprintf(to, "inputs %zu %s\n", record->n_inputs,
-                     record->can_read_again ? "again" : "once");
-    for (size_t i = 0; r >= 0 && i < record->n_inputs; i++)
-        r = put_input(to, "input", &record->inputs[i]);
-    if (r >= 0) r = put_optional(to, "output", output->path);
-    if (r >= 0) r = put_optional(to, "output-format", output->format);
-    if (r >= 0) r = ksprintf(to, "output-level %d\n", output->level);
-    if (r >= 0) r = put_number(to, "output-index", output->write_index);
-    if (r >= 0) r = put_number(to, "output-options", output->n_options);
-    for (size_t i = 0; r >= 0 && i < output->n_options; i++)
-        r = put_line(to, "output-option", output->options[i]);
-    if (r >= 0) r = put_optional(to, "temporary", output->temporary);
-    return r >= 0 ? put_optional(to, "index-temporary", output->index_temporary) : r;
+    put(to, "inputs %zu %s\n", record->n_inputs, record->can_read_again ? "again" : "once");
+    for (size_t i = 0; i < record->n_inputs; i++) put_input(to, "input", &record->inputs[i]);
+    put_optional(to, "output", output->path);
+    put_optional(to, "output-format", output->format);
+    put(to, "output-level %d\n", output->level);
+    put_number(to, "output-index", output->write_index);
+    put_number(to, "output-options", output->n_options);
+    for (size_t i = 0; i < output->n_options; i++)
+        put_line(to, "output-option", output->options[i]);
+    put_optional(to, "temporary", output->temporary);
+    put_optional(to, "index-temporary", output->index_temporary);
 }
 
-static int put_content(kstring_t *to, const struct checkpoint_record *record)
+static void put_content(kstring_t *to, const struct checkpoint_record *record)
 {
-    int r = put_number(to, "runs", record->n_runs);
-    if (r >= 0) r = put_number(to, "records", record->sum.n_records);
-    if (r >= 0) r = put_number(to, "bytes", record->sum.n_bytes);
-    if (r >= 0) r = put_number(to, "sum", record->sum.hash);
-    if (r >= 0) r = put_number(to, "references", record->n_references);
-    for (size_t i = 0; r >= 0 && i < record->n_references; i++) {
-        r = ksprintf(to, "reference %" PRIu64 " ", record->reference_lengths[i]);
-        if (r >= 0) r = put_text(to, record->reference_names[i]);
-        if (r >= 0) r = kputc('\n', to);
+    put_number(to, "runs", record->n_runs);
+    put_number(to, "records", record->sum.n_records);
+    put_number(to, "bytes", record->sum.n_bytes);
+    put_number(to, "sum", record->sum.hash);
+    put_number(to, "references", record->n_references);
+    for (size_t i = 0; i < record->n_references; i++) {
+        put(to, "reference %" PRIu64 " ", record->reference_lengths[i]);
+        put_text(to, record->reference_names[i]);
+        put(to, "\n");
     }
-    if (r >= 0) r = put_number(to, "header", record->header_bytes);
-    if (r >= 0) r = kputsn(record->header, record->header_bytes, to);
-    return r >= 0 ? kputc('\n', to) : r;
+    put_number(to, "header", record->header_bytes);
+    xalloc_require(kputsn(record->header, record->header_bytes, to) >= 0);
+    put(to, "\n");
 }
 
-int checkpoint_record_format(const struct checkpoint_record *record, kstring_t *text)
+void checkpoint_record_format(const struct checkpoint_record *record, kstring_t *text)
 {
     size_t start = text->l;
-    if (put_place(text, record) < 0 || put_rules(text, record) < 0 || put_files(text, record) < 0 ||
-        put_content(text, record) < 0)
-        return -1;
+    put_place(text, record);
+    put_rules(text, record);
+    put_files(text, record);
+    put_content(text, record);
     uint64_t sum = XXH3_64bits(text->s + start, text->l - start);
-    return ksprintf(text, "end %016" PRIx64 "\n", sum) < 0 ? -1 : 0;
+    put(text, "end %016" PRIx64 "\n", sum);
 }
 
 /* ---- parsing ---- */
 
 struct parser {
-    char *at, *end;             /* what is left, without the line of the end */
+    char *at, *end;             /* what is left, without the last line */
 };
 
-/* Takes the next line, which must have this keyword; returns its values, or NULL. */
+/* Takes the next line and returns its values; NULL if it has another keyword. */
 static char *take_line(struct parser *from, const char *keyword)
 {
     char *line = from->at;
@@ -163,7 +179,7 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Replaces the escapes in place; NULL if there are wrong ones. */
+/* Replaces the escapes in place. Returns the text, or NULL if an escape is wrong. */
 static char *unescape(char *text)
 {
     char *to = text;
@@ -181,7 +197,7 @@ static char *unescape(char *text)
     return text;
 }
 
-/* Parses a whole number at *at up to `stop`, behind which *at is left. */
+/* Parses a whole number at *at, which must end with `stop`, and moves *at past that. */
 static bool parse_number(char **at, char stop, uint64_t most, uint64_t *number)
 {
     char *digit = *at;
@@ -225,12 +241,12 @@ static int take_word(struct parser *from, const char *keyword, const char *const
     return -1;
 }
 
-/* No line is shorter than a few bytes: what claims more items than bytes are left is refused before
-   memory is taken for it. */
+/* Makes an array for n items that the text claims to have. Returns NULL if there are more items
+   than bytes left: the claim is checked before memory is taken for it. */
 static void *make_array(const struct parser *from, uint64_t n, size_t item_bytes)
 {
     if (n > (size_t)(from->end - from->at)) return NULL;
-    return calloc((size_t)n + 1, item_bytes);
+    return xcalloc((size_t)n + 1, item_bytes);
 }
 
 static bool parse_place(struct parser *from, struct checkpoint_record *record)
@@ -358,7 +374,7 @@ static bool parse_references(struct parser *from, struct checkpoint_record *reco
     record->n_references = (size_t)n;
     record->reference_names = make_array(from, n, sizeof *record->reference_names);
     record->reference_lengths = make_array(from, n, sizeof *record->reference_lengths);
-    if (!record->reference_names || !record->reference_lengths) return false;
+    if (!record->reference_names) return false;
     for (size_t i = 0; i < n; i++) {
         char *at = take_line(from, "reference");
         if (!at || !parse_number(&at, ' ', INT64_MAX, &record->reference_lengths[i]) ||
@@ -386,7 +402,7 @@ static bool parse_content(struct parser *from, struct checkpoint_record *record)
     return true;
 }
 
-/* Says what is wrong with the first line, or nothing. */
+/* Returns what is wrong with the first line, or NULL. */
 static const char *check_version(const char *text, size_t n_bytes)
 {
     const size_t n = sizeof first_word - 1;
@@ -397,7 +413,7 @@ static const char *check_version(const char *text, size_t n_bytes)
     return "was written by another version of rocksort; resume it with that one";
 }
 
-/* True if the text ends with the checksum of what is before. */
+/* True if the text ends with the checksum of what comes before. */
 static bool verify_end(const char *text, size_t n_bytes)
 {
     char want[END_BYTES + 1];
@@ -408,21 +424,16 @@ static bool verify_end(const char *text, size_t n_bytes)
 }
 
 int checkpoint_record_parse(const char *text, size_t n_bytes, struct checkpoint_record *record,
-                       const char **problem)
+                            const char **problem)
 {
     *record = (struct checkpoint_record){0};
     *problem = check_version(text, n_bytes);
     if (*problem) return -1;
     *problem = "has a damaged STORE file; sort the input again";
     if (!verify_end(text, n_bytes)) return -1;
-    record->memory = malloc(n_bytes);
-    if (!record->memory) {
-        *problem = "has a STORE file that does not fit into memory";
-        return -1;
-    }
-    memcpy(record->memory, text, n_bytes);
+    record->memory = xmemdup(text, n_bytes);
     struct parser from = {record->memory, record->memory + n_bytes - END_BYTES};
-    from.at += sizeof first_word + 1;           /* its version, checked, and the newline */
+    from.at += sizeof first_word + 1;           /* the first line, which check_version has read */
     if (parse_place(&from, record) && parse_rules(&from, record) && parse_inputs(&from, record) &&
         parse_output(&from, record) && parse_content(&from, record))
         return 0;

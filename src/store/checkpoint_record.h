@@ -1,30 +1,31 @@
 /*
- * checkpoint_record.h -- what the file STORE in a temporary directory says of the sort whose runs lie
- * there: all that is needed to finish it in another process.
+ * checkpoint_record.h -- what the file STORE in a temporary directory says about the sort whose
+ * runs lie there: all that another process needs to finish the sort.
  *
- * The file is text, a keyword and its values in each line, always in the same order:
+ * The file is text. Each line has a keyword and its values; the order is always this:
  *
  *     rocksort-store 1                   the version of this format
  *     program 0.1.0
- *     id 0f3a...                         random; the same in all directories of a sort
- *     state loading                      loaded: all records are in runs; partial: all that came
- *     directory 0 2                      the number of this directory, of how many
+ *     id 0f3a...                         random, the same in all directories of a sort
+ *     state loading                      or loaded, or partial; see enum checkpoint_state
+ *     directory 0 2                      number of this directory, number of directories
  *     path /tmp/rocksort.77.aBcDeF       of each directory
  *     lanes 1                            databases in each directory
  *     order coordinate, below, tag, minhash, fasta, seed
- *     inputs 1 again                     how many; again: they can be read from any record on
+ *     inputs 1 again                     how many; again: reading can start at any record
  *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
  *     output, output-format, output-level, output-index, output-options, output-option,
  *     temporary, index-temporary
  *     runs, records, bytes, sum          totals, once it is loaded
- *     references 0                       and a line for each that the header's text does not have
+ *     references 0                       and a line for each, if the header's text lacks some
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
  *
- * Texts have control characters and % as %XX. One that may be missing is "none" or has = in front.
+ * Control characters and % stand as %XX in a text. A text that may be missing is "none", or has =
+ * in front.
  *
- * Ownership: a record that was parsed owns its memory (checkpoint_record_release); one that is made to
- * be formatted borrows all it points to. Pure; any thread.
+ * Ownership: a checkpoint record that was parsed owns its memory (checkpoint_record_release). One
+ * that is made to be formatted borrows all that it points to. Pure; any thread.
  */
 #ifndef ROCKSORT_STORE_CHECKPOINT_RECORD_H
 #define ROCKSORT_STORE_CHECKPOINT_RECORD_H
@@ -39,13 +40,13 @@
 
 enum {
     CHECKPOINT_VERSION = 1,
-    CHECKPOINT_ID_BYTES = 32,        /* hexadecimal digits */
+    CHECKPOINT_ID_BYTES = 32,           /* hexadecimal digits */
 };
 
 enum checkpoint_state {
-    CHECKPOINT_LOADING,              /* runs that are durable count, the rest is to be read again */
-    CHECKPOINT_LOADED,               /* the runs hold all records of the input */
-    CHECKPOINT_PARTIAL,              /* ... all that came before the input was cut off */
+    CHECKPOINT_LOADING,         /* the durable runs count; the rest of the input is read again */
+    CHECKPOINT_LOADED,          /* the runs hold all records of the input */
+    CHECKPOINT_PARTIAL,         /* the runs hold all that came before the input was cut off */
 };
 
 struct checkpoint_input {
@@ -54,51 +55,49 @@ struct checkpoint_input {
     int64_t mtime_ns;
 };
 
-struct checkpoint_output {           /* as it was asked for */
+struct checkpoint_output {      /* as the options ask for it */
     const char *path;           /* absolute; NULL: standard output */
     const char *format;         /* -O, or NULL */
     int level;                  /* -l, or -1 */
     bool write_index;
     size_t n_options;           /* --output-fmt-option and --reference */
     const char **options;
-    const char *temporary, *index_temporary;    /* what is being written, or NULL: nobody wants it
-                                                   once the process is dead */
+    const char *temporary, *index_temporary;    /* files being written, or NULL; useless once the
+                                                   process is dead */
 };
 
 struct checkpoint_record {
-    const char *program;        /* version */
+    const char *program;        /* its version */
     const char *id;
     enum checkpoint_state state;
     unsigned directory;
     size_t n_directories;
     const char **directories;
     unsigned n_lanes;
-    struct sort_rules rules;    /* as the options give them */
-    struct checkpoint_input fasta;   /* -I; its path is NULL if there is none */
+    struct sort_rules rules;    /* as the options say */
+    struct checkpoint_input fasta;      /* -I; without it the path is NULL */
     int minhash_window;
-    bool can_read_again;
+    bool can_read_again;        /* the inputs, from any record on */
     size_t n_inputs;
     struct checkpoint_input *inputs;
     struct checkpoint_output output;
-    uint64_t n_runs;            /* totals: zero while loading */
+    uint64_t n_runs;            /* totals; 0 while loading */
     struct content_sum sum;
-    size_t n_references;        /* of those that the text lacks: BAM may have them beside it */
+    size_t n_references;        /* all of them, if the text lacks some, as in BAM it may; else 0 */
     const char **reference_names;
     uint64_t *reference_lengths;
-    const char *header;         /* terminated */
+    const char *header;         /* text that ends with NUL */
     size_t header_bytes;
-    char *memory;               /* of a parsed record */
+    char *memory;               /* that a parsed one owns */
 };
 
-/* Appends the record as text. Returns 0, or -1 without memory. */
-int checkpoint_record_format(const struct checkpoint_record *record, kstring_t *text);
+/* Appends the checkpoint record as text. */
+void checkpoint_record_format(const struct checkpoint_record *record, kstring_t *text);
 
-/*
- * Takes the text apart; nothing about it is trusted. Returns 0, or -1 with *problem, which says in
- * a few words why not, to be put behind the name of the directory.
- */
+/* Takes the text apart; trusts nothing in it. Returns 0, or -1 with *problem, which says why in
+   words that follow the name of the directory. */
 int checkpoint_record_parse(const char *text, size_t n_bytes, struct checkpoint_record *record,
-                       const char **problem);
+                            const char **problem);
 
 void checkpoint_record_release(struct checkpoint_record *record);
 

@@ -1,25 +1,25 @@
 /* codec_choice.c -- see codec_choice.h. */
 #include "store/codec_choice.h"
 
-/* Above the first share of its time the next run waits so much that zstd, which makes a third fewer
-   bytes for a quarter more CPU, is faster; it is kept down to the second one. */
+/* The share of the time that the next run waits. From waits_much on zstd is faster: it makes a
+   third fewer bytes for a quarter more CPU time. zstd stays until the share is waits_little. */
 static const double waits_much = 0.3, waits_little = 0.05;
 
-/* Uncompressed, writing may take so much of the time, since it happens beside everything else. With
-   none it takes 0.3 to 0.45 of it on a disk where none is faster by 9 %, and 0.5 to 0.67 on two
-   modelled SSDs, which hold the input, too, and where lz4 is faster by 7 %. What is foreseen from
-   the time with a codec is too much rather than too little. */
+/* The share of the time that writing uncompressed data may take; other work goes on meanwhile. With
+   none the share was 0.3 to 0.45 on a disk where none is faster by 9 %. It was 0.5 to 0.67 on two
+   modelled SSDs that also held the input, where lz4 is faster by 7 %. writes_foreseen is for a
+   share that is computed from the time with a codec, which is too high rather than too low. */
 static const double writes_foreseen = 0.6, writes_too_long = 0.5;
 
-/* If workers have nothing to do for a part of their time, compressing costs nothing, and the disk
-   may be what others wait for, the input among them. Workers count as busy also while other
-   programs have the CPU. */
+/* The share of the time that workers are busy. Below it compressing costs nothing, and the disk may
+   be what others wait for, the reader of the input among them. Workers count as busy also while
+   other programs have the CPU. */
 static const double busy_enough = 0.7, busy_no_more = 0.5;
 
-/* A worker merges and deflates about 100 MB/s at level 1; the disk should give twice that. */
+/* A worker merges and deflates about 100 MB/s at level 1. The disk should read twice as fast. */
 static const double worker_bytes_per_second = 200e6;
 
-/* The estimate of what is to come may be too low by so much. */
+/* The estimate of what is still to come may be too low by this factor. */
 static const double space_reserve = 1.5;
 
 bool codec_has_space(const struct codec_facts *facts)
@@ -27,7 +27,7 @@ bool codec_has_space(const struct codec_facts *facts)
     return facts->free_bytes > space_reserve * facts->raw_bytes_left;
 }
 
-/* True if the disk took, and will give back, uncompressed data without anybody waiting. */
+/* True if the disk can write uncompressed data, and read them again, and no thread waits for it. */
 static bool takes_everything(const struct codec_facts *facts)
 {
     bool is_chosen = facts->codec == TEMP_CODEC_NONE;

@@ -1,16 +1,17 @@
 /*
- * codec_choice.h -- which codec the next run should have, by what was seen while running.
+ * codec_choice.h -- chooses the codec of the next run, by what the sort has measured so far.
  *
- * Compressing temporary data costs CPU and saves bytes. 2.1 GB of records in 64 MB, 2 cores, on a
- * disk of 1 GB/s: none 12.6 s, lz4 13.8, snappy 14.8, zstd 16.6; on four modelled rotating drives
- * zstd was 12 % faster than lz4. So
- *   - in memory (tmpfs), none; also where workers have no time for it, on a disk that would have no
- *     trouble with three times the bytes;
- *   - where threads wait for the disk, or it is slow to seek, zstd;
- *   - otherwise lz4.
- * None needs space, too. Blocks say their codec, so that runs may differ.
+ * Compressing temporary data costs CPU time and saves bytes. 2.1 GB of records took in 64 MB, with
+ * 2 cores and a disk of 1 GB/s: none 12.6 s, lz4 13.8 s, snappy 14.8 s, zstd 16.6 s. On four
+ * modelled rotating drives zstd was 12 % faster than lz4. So the choice is
+ *   - none in memory (tmpfs); also where workers are busy and the disk would easily take three
+ *     times the bytes;
+ *   - zstd where threads wait for the disk, or where it is slow to seek;
+ *   - lz4 otherwise.
+ * The codec none also needs enough space. Each block names its codec, so runs may have different
+ * ones.
  *
- * Pure.
+ * Pure functions.
  */
 #ifndef ROCKSORT_STORE_CODEC_CHOICE_H
 #define ROCKSORT_STORE_CODEC_CHOICE_H
@@ -22,18 +23,18 @@
 struct codec_facts {
     bool in_memory;
     bool slow_to_seek;
-    double bytes_per_second;    /* of the disk, reading in order; 0: unknown */
+    double bytes_per_second;    /* that the disk reads in order; 0: unknown */
     unsigned n_threads;
     double free_bytes;          /* in the temporary directories */
-    double raw_bytes_left;      /* that may be spilled yet, uncompressed */
-    /* since the decision before; all 0 at first */
+    double raw_bytes_left;      /* uncompressed bytes that may still be spilled */
+    /* since the last decision; all 0 at first */
     enum temp_codec codec;      /* that was used */
     double seconds;
-    double write_seconds;       /* of which a thread wrote to the disk, or waited for it */
-    double wait_seconds;        /* of which the next run waited for that */
-    double worker_seconds;      /* that all workers together had something to do */
+    double write_seconds;       /* of these: a thread wrote to the disk, or waited for it */
+    double wait_seconds;        /* of these: the next run waited for that thread */
+    double worker_seconds;      /* that all workers together were busy */
     double stored_ratio;        /* stored bytes to raw bytes */
-    bool left_none;             /* none was tried before, and was too much: not again */
+    bool left_none;             /* none was chosen before and was too much for the disk */
 };
 
 enum codec_reason {
@@ -45,7 +46,7 @@ enum codec_reason {
     CODEC_USUAL,
 };
 
-/* True if none would fit. */
+/* True if what is still to be spilled fits uncompressed. */
 bool codec_has_space(const struct codec_facts *facts);
 
 enum temp_codec codec_choose(const struct codec_facts *facts, enum codec_reason *reason);

@@ -5,24 +5,46 @@
 
 enum {
     KIB = 1024,
-    MIN_WIDTH = 6,              /* compacted files and runs must differ in size; rocksdb_opts.c */
-    RUNS_IF_UNKNOWN = 400,      /* a guess, of all databases; with 100 or 1,600 it costs a quarter
-                                   more seeks */
+    MIN_WIDTH = 6,              /* a compacted file must differ from runs: rocksdb_opts.c */
+    RUNS_IF_UNKNOWN = 400,      /* of all databases: a guess; if there are 100 or 1,600, it costs a
+                                   quarter more seeks */
     MIN_READ_BYTES = 64 * KIB,
     PAGE_BYTES = 4 * KIB,
-    SPARE_FILES = 8,            /* appear while a compaction runs */
+    N_PARALLEL = 2,             /* compactions at a time */
+    SPARE_FILES = 8,            /* that may appear while a compaction runs */
     SQUARES = 5,                /* see compaction_decide */
-    FILE_BYTES = 16 * KIB,      /* of each file that is scanned RocksDB holds 12 KiB or so */
+    FILE_BYTES = 16 * KIB,      /* RocksDB holds about 12 KiB for each file that is scanned */
     MANY_FILES = 64,
-    FILES_BYTES = 24 * KIB * KIB,       /* for which there may be so much besides the budget */
+    FILES_BYTES = 24 * KIB * KIB,       /* that the files may take besides the memory budget */
 };
 
-/* Estimates of the number of runs are so far off: runs get smaller when compaction takes memory. */
+/* The number of runs is underestimated by this factor at most: runs get smaller when compaction
+   takes memory. */
 static const double estimate_slack = 1.1;
 
-/* What a compaction takes was about twice the time of its own seeks and bytes on an array of four
-   disks: runs are written and synced meanwhile, and the heads go back and forth. */
+/* On an array of four disks compactions took about twice the time of their own seeks and bytes:
+   runs are written and synced meanwhile, and the heads move between the two. */
 static const double disturbance = 2;
+
+unsigned compaction_n_parallel(unsigned n_lanes)
+{
+    return n_lanes > 1 ? N_PARALLEL : 1;
+}
+
+struct compaction_facts compaction_share(const struct compaction_totals *totals)
+{
+    unsigned n_databases = totals->n_dirs * totals->n_lanes;
+    return (struct compaction_facts){
+        .mode = totals->mode,
+        .n_runs_expected = totals->n_runs_expected / n_databases,
+        .n_scans = n_databases,
+        .scan_bytes = totals->scan_bytes / n_databases,
+        .direct = totals->slow_to_seek && totals->exceeds_memory,
+        .compaction_bytes = totals->compaction_bytes / compaction_n_parallel(totals->n_lanes),
+        .reads_ahead = totals->slow_to_seek || totals->mode == COMPACTION_ON,
+        .most_files = totals->most_files,
+    };
+}
 
 unsigned compaction_width(const struct compaction_facts *facts)
 {
@@ -37,11 +59,12 @@ unsigned compaction_width(const struct compaction_facts *facts)
     return width < MIN_WIDTH ? MIN_WIDTH : (unsigned)width;
 }
 
-/* Reads are n_bytes and the block at their end together: that should not take one request more. */
+/* RocksDB reads n_bytes and the rest of the block at their end. Rounds n_bytes down so that this
+   rest does not take one more request. */
 static size_t whole_requests(size_t n_bytes)
 {
     enum {
-        REQUEST_BYTES = KIB * KIB,      /* about what the kernel asks of a disk at a time */
+        REQUEST_BYTES = KIB * KIB,      /* about what the kernel asks a disk for at a time */
         END_BYTES = 64 * KIB,
     };
     if (n_bytes > MAX_READ_BYTES) n_bytes = MAX_READ_BYTES;
@@ -64,24 +87,28 @@ size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct)
 {
     size_t share = n_files > 0 ? memory / n_files : 0;
     share = share > 2 * SCAN_FILE_BYTES ? share - SCAN_FILE_BYTES : share / 2;
-    if (direct && share < PAGE_BYTES) return PAGE_BYTES;    /* of thousands of files (-s off) */
+    if (direct && share < PAGE_BYTES) return PAGE_BYTES;    /* thousands of files: -s off */
     if (!direct && share < 2 * KERNEL_READ_BYTES) return 0;
     return whole_requests(share);
 }
 
-/* Seeks a byte when n files are scanned. */
-static double seeks_per_byte(const struct compaction_facts *facts, uint64_t n)
+double scan_seeks(double n_bytes, size_t read_bytes)
 {
-    size_t read_bytes = scan_read_bytes(n, facts->scan_bytes, facts->direct);
-    return 1 / (double)(read_bytes > 0 ? read_bytes : KERNEL_READ_BYTES);
+    return n_bytes / (double)(read_bytes > 0 ? read_bytes : KERNEL_READ_BYTES);
 }
 
-/* True if a scan of n files costs more seconds a byte than compacting and scanning fewer. */
+/* Seeks for each byte when n files are scanned. */
+static double seeks_per_byte(const struct compaction_facts *facts, uint64_t n)
+{
+    return scan_seeks(1, scan_read_bytes(n, facts->scan_bytes, facts->direct));
+}
+
+/* True if compacting and then scanning max_files files takes less time than scanning n files. */
 static bool pays(const struct compaction_facts *facts, uint64_t n, unsigned width,
                  uint64_t max_files)
 {
     if (facts->seek_seconds <= 0 || facts->bytes_per_second <= 0) return false;
-    /* Each database has a scan of its own, which waits for the disk, and they wait together. */
+    /* Each database has its own scan. The scans wait for the disk at the same time. */
     double parallel = facts->parallel < facts->n_scans ? facts->parallel : facts->n_scans;
     double scan_seek = facts->seek_seconds / (parallel > 1 ? parallel : 1);
     double saved = scan_seek * (seeks_per_byte(facts, n) - seeks_per_byte(facts, max_files));
@@ -90,8 +117,8 @@ static bool pays(const struct compaction_facts *facts, uint64_t n, unsigned widt
     return saved > disturbance * cost;
 }
 
-/* Files for which there is memory. (6,156 in 16 MiB took 38 MiB more than the budget and the
-   allowance hold, and as their blocks left little for batches, ten times as long as 1,000.) */
+/* 6,156 files in 16 MiB took 38 MiB more than the budget and the allowance hold. They also took ten
+   times as long as 1,000 files, because their blocks left little memory for batches. */
 unsigned compaction_most_files(const struct compaction_facts *facts)
 {
     unsigned n_scans = facts->n_scans > 1 ? facts->n_scans : 1;
@@ -100,14 +127,15 @@ unsigned compaction_most_files(const struct compaction_facts *facts)
     return n < facts->most_files ? (unsigned)n : facts->most_files;
 }
 
-/* Files that there may be before a compaction of `width` of them begins. */
+/* How many files there may be before a compaction of `width` files begins. */
 static unsigned files_before(unsigned most_files, unsigned width)
 {
     return most_files > width + 2 * SPARE_FILES ? most_files - width - SPARE_FILES : SPARE_FILES;
 }
 
-/* Of all widths a quarter takes most runs before compacted files are compacted again; of many files
-   no more than there is memory for. */
+/* The width when there are too many files: a quarter of the files that may be open, because that
+   width takes most runs before compacted files are compacted again; but no more files than there
+   is memory for, or MANY_FILES. */
 static unsigned width_of_too_many(const struct compaction_facts *facts, unsigned most_files,
                                   unsigned width)
 {
@@ -123,13 +151,13 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     struct compaction_plan plan = {
         .least_width = width, .width = width, .reason = COMPACTION_NO_NEED,
     };
-    /* Of an unknown number of runs half have come: at any time the best guess. */
+    /* If the number is unknown, the best guess at any time is that half of the runs have come. */
     uint64_t n = facts->n_runs_expected > facts->n_runs ? facts->n_runs_expected
                                                         : 2 * facts->n_runs;
     unsigned most_files = compaction_most_files(facts);
     unsigned limit = files_before(most_files, width);
-    /* With so many runs there are many more compacted files than a width, and rows of fewer runs
-       than that remain between them: half will do. */
+    /* With so many runs there are many more compacted files than a width. Between them remain
+       groups of fewer than `width` runs, so half the width must be enough for a compaction. */
     if (n > SQUARES * (uint64_t)width * width) plan.least_width = width / 2;
     uint64_t max_files = (uint64_t)(estimate_slack * (double)n / width) + width;
     if (max_files > limit) max_files = limit;
@@ -147,8 +175,9 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     if (plan.reason < COMPACTION_ASKED_FOR && too_many) {
         plan.reason = most_files < facts->most_files ? COMPACTION_MEMORY : COMPACTION_OPEN_FILES;
         plan.width = wide;
-        /* Half as many will do: with 5,000 runs and 200 open files the compacted ones would miss
-           the whole width by a few, and RocksDB then take the newest whatever their sizes. */
+        /* Half the width must be enough: with 5,000 runs and 200 open files, the compacted files
+           would be a few too few for the whole width. RocksDB would then take the newest files
+           whatever their sizes. */
         plan.least_width = plan.width / 2;
         plan.max_files = files_before(most_files, plan.width);
     }

@@ -1,22 +1,23 @@
 /*
- * compaction_plan.h -- whether runs should be compacted before the final scan, and how.
+ * compaction_plan.h -- decides whether runs are compacted before the final scan, and how.
  *
  * A scan that merges n files within scan_bytes of memory reads scan_bytes / n of a file at a time,
- * so each byte of temporary data costs it n / scan_bytes seeks. Compacting `width` files into one,
- * again and again while the input is loaded, leaves fewer files for the scan, which therefore reads
- * more at a time; it costs a second writing and reading of the data and width / compaction_bytes
- * seeks a byte. For n runs that end in n / width compacted files and `width` others there are
+ * so it needs n / scan_bytes seeks for each byte of temporary data. If `width` files are compacted
+ * into one, again and again while the input is loaded, the scan has fewer files and reads more of
+ * each at a time. The price: the data are written and read once more, with width / compaction_bytes
+ * seeks for each byte. If n runs end up in n / width compacted files and `width` other files,
+ * each byte needs
  *
  *     width / compaction_bytes + (n / width + width) / scan_bytes
  *
- * seeks a byte, which is least near width = sqrt(n), less if memory for compactions is scarce. The
- * width is that of 2014, sqrt(n) + 1: smaller ones leave compacted files so many that some are
- * compacted again. Compaction waits until there are max_files = n / width + width, a few more since
- * n is an estimate: with fewer than that the scan does not end anyway, and so nothing is rewritten
- * that need not be, and each byte about once.
+ * seeks. That is least near width = sqrt(n), and at a smaller width if memory for compactions is
+ * scarce. The width here is that of 2014, sqrt(n) + 1. With a smaller width there are so many
+ * compacted files that some are compacted again. Compaction waits until there are more than
+ * max_files = n / width + width files, and a few more because n is an estimate. A scan of fewer
+ * files would not be faster, so nothing is rewritten needlessly, and each byte about once.
  *
- * On a device without seeks this never pays, and is done only to stay below the limit of open
- * files, and within the memory, of which each file takes some.
+ * On a device without seeks compaction never saves time. There it is done only to stay below the
+ * limit of open files, and within the memory, because each file takes some.
  *
  * Pure functions.
  */
@@ -30,29 +31,42 @@
 /* How much is read of a file at a time. */
 enum {
     SCAN_FILE_BYTES = 48 << 10, /* what a scan holds of a file besides: index, block */
-    KERNEL_READ_BYTES = 128 << 10,      /* Linux' readahead, without ours */
-    MAX_READ_BYTES = 8 << 20,   /* beyond it seeks are under a fifth of the time */
+    KERNEL_READ_BYTES = 128 << 10,      /* what Linux reads ahead unless told otherwise */
+    MAX_READ_BYTES = 8 << 20,   /* with more, seeks take less than a fifth of the time */
 };
 
 enum compaction_mode {
     COMPACTION_AUTO,
-    COMPACTION_OFF,             /* only for the limit of open files, and of memory */
+    COMPACTION_OFF,             /* only for the limits of open files and of memory */
     COMPACTION_ON,              /* -s SIZE */
 };
 
+/* What is known about one database. */
 struct compaction_facts {
     enum compaction_mode mode;
-    uint64_t n_runs;            /* there are so many now */
-    uint64_t n_runs_expected;   /* in all; 0: unknown */
+    uint64_t n_runs;            /* that it has now */
+    uint64_t n_runs_expected;   /* that it will have; 0: unknown */
     double seek_seconds;        /* of the disk; 0: unknown */
-    double bytes_per_second;    /* ... reading in order */
-    double parallel;            /* ... and the seeks that it does in the time of one; at least 1 */
+    double bytes_per_second;    /* ... that it reads in order; 0: unknown */
+    double parallel;            /* ... how many seeks it does in the time of one, at least 1 */
     unsigned n_scans;           /* databases that are read at the same time */
-    size_t scan_bytes;          /* memory for the final scan to read into */
-    bool direct;                /* it reads past the page cache */
-    size_t compaction_bytes;    /* memory for compactions */
-    bool reads_ahead;           /* they read compaction_read_bytes at a time, not as the kernel */
-    unsigned most_files;        /* that may be open at once */
+    size_t scan_bytes;          /* memory that the final scan reads into */
+    bool direct;                /* the scan reads past the page cache */
+    size_t compaction_bytes;    /* memory for its compactions */
+    bool reads_ahead;           /* compactions read compaction_read_bytes at a time */
+    unsigned most_files;        /* that it may have open */
+};
+
+/* What is known about all databases of a sort together. */
+struct compaction_totals {
+    enum compaction_mode mode;
+    unsigned n_dirs;            /* temporary directories */
+    unsigned n_lanes;           /* databases in each */
+    unsigned most_files;        /* that each database may have open */
+    uint64_t n_runs_expected;   /* 0: unknown */
+    size_t scan_bytes, compaction_bytes;        /* memory */
+    bool slow_to_seek;          /* one of the disks is */
+    bool exceeds_memory;        /* the page cache will not hold the temporary data */
 };
 
 enum compaction_reason {
@@ -68,24 +82,37 @@ enum compaction_reason {
 struct compaction_plan {
     bool compact;
     enum compaction_reason reason;
-    unsigned least_width, width;        /* files that become one */
-    unsigned max_files;         /* when there are more */
+    unsigned least_width, width;        /* so many files become one */
+    unsigned max_files;         /* whenever there are more */
 };
 
-/* Files that are to be compacted at a time when n_runs are expected in all (0: unknown). */
+/* How many compactions may run at a time when each directory has n_lanes databases. */
+unsigned compaction_n_parallel(unsigned n_lanes);
+
+/* The facts about one database of a sort. What changes with time (n_runs) and what its disk is like
+   (seek_seconds, bytes_per_second, parallel) is 0; the caller adds it. */
+struct compaction_facts compaction_share(const struct compaction_totals *totals);
+
+/* How many files should be compacted at a time when n_runs_expected are expected. */
 unsigned compaction_width(const struct compaction_facts *facts);
 
-/* Bytes of a file that a compaction should read at a time, so that `width` files fit the memory. */
+/* How many bytes of a file a compaction should read at a time, so that `width` files fit into its
+   memory. */
 size_t compaction_read_bytes(const struct compaction_facts *facts);
 
-/* Bytes that a scan of n_files files should read of each at a time, within `memory`, if the disk is
-   slow to seek. 0: as much as the kernel reads ahead, in its own memory. */
+/* How many bytes of a file a scan of n_files files should read at a time on a disk that is slow to
+   seek. `memory` is for all files together. 0: as much as the kernel reads ahead, in the kernel's
+   memory. */
 size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct);
 
-/* Files that may be open, and for which there is memory. */
+/* How many seeks a scan of n_bytes makes that reads read_bytes at a time; 0: as much as the kernel
+   reads ahead. */
+double scan_seeks(double n_bytes, size_t read_bytes);
+
+/* How many files the database may have, by the limit of open files and by memory. */
 unsigned compaction_most_files(const struct compaction_facts *facts);
 
-/* Decides; `width` files at a time, as compaction_width said when the store was made. */
+/* Decides. `width` is what compaction_width returned when the store was made. */
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width);
 
 /* The reason in words, as part of a sentence. */

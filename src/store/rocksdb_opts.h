@@ -1,21 +1,23 @@
 /*
- * rocksdb_opts.h -- every RocksDB option that rocksort sets, with its reason (in rocksdb_opts.c).
+ * rocksdb_opts.h -- all RocksDB options that rocksort sets. The reason for each is in
+ * rocksdb_opts.c.
  *
- * In: where the trade-offs lie, as plain numbers. Out: RocksDB objects that a run_db uses and
- * destroys with rocksdb_opts_release.
+ * The arguments are plain numbers, which say where the trade-offs lie. The results are RocksDB
+ * objects for run_db.c.
+ *
+ * Order of calls: init; any of the others; release. Threads: any; the caller must not use one
+ * struct rocksdb_opts in two threads at a time.
  */
 #ifndef ROCKSORT_STORE_ROCKSDB_OPTS_H
 #define ROCKSORT_STORE_ROCKSDB_OPTS_H
-
-#include "store/run_db.h"
 
 #include <rocksdb/c.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 struct rocksdb_opts {
-    rocksdb_options_t *db;                      /* database and SST writer */
-    rocksdb_options_t *direct_db;               /* to open it again and read past the page cache */
+    rocksdb_options_t *db;                      /* for the database and for SST writers */
+    rocksdb_options_t *direct_db;               /* opens it again, to read past the page cache */
     rocksdb_block_based_table_options_t *table;
     rocksdb_env_t *threads;                     /* RocksDB's own threads and files */
     rocksdb_envoptions_t *env;
@@ -23,14 +25,19 @@ struct rocksdb_opts {
 };
 
 /*
- * Returns 0, or -1 after a message; on failure nothing has to be released.
+ * Makes all objects. `existing`: the database is there already. compaction_read_bytes: how much a
+ * compaction reads of a file at a time; 0: as much as the kernel reads ahead. n_compactions: how
+ * many compactions all databases of the process may run at a time.
+ * Returns 0, or -1 after a message; then nothing needs to be released.
  */
-int rocksdb_opts_init(struct rocksdb_opts *opts, const struct run_db_settings *settings);
+int rocksdb_opts_init(struct rocksdb_opts *opts, bool existing, size_t compaction_read_bytes,
+                      unsigned n_compactions);
 
-/* For a scan that reads read_bytes of a file at a time, or 0; to be destroyed by the caller. */
+/* Options of a scan that reads read_bytes of a file at a time; 0: as much as the kernel reads
+   ahead. The caller destroys them. */
 rocksdb_readoptions_t *rocksdb_opts_scan(size_t read_bytes);
 
-/* A setting of a database that is open. */
+/* A setting that is changed while the database is open. */
 struct rocksdb_setting {
     const char *name;
     char value[192];
@@ -38,12 +45,12 @@ struct rocksdb_setting {
 
 enum { ROCKSDB_N_COMPACTION_SETTINGS = 3 };
 
-/* The settings by which least_width to width files of about one size become one whenever there are
-   more than max_files files. */
+/* The settings that switch compaction on: whenever there are more than max_files files, least_width
+   to width of them that have about one size become one file. */
 void rocksdb_opts_compaction(struct rocksdb_setting settings[ROCKSDB_N_COMPACTION_SETTINGS],
                              unsigned least_width, unsigned width, unsigned max_files);
 
-/* Accepts {0} and half-made options. */
+/* Accepts {0}, and options of which only some were made. */
 void rocksdb_opts_release(struct rocksdb_opts *opts);
 
 #endif

@@ -1,28 +1,28 @@
 /*
  * run_db.c -- see run_db.h.
  *
- * A run is written with an SstFileWriter: no memtable, no log, no second copy; and ingested by a
- * hard link, which costs a manifest record. Ingested files overlap, so each becomes a file of level
- * 0 with a sequence number of its own.
+ * An SstFileWriter writes each run: there is no memtable, no log and no second copy. The file is
+ * then ingested by a hard link, which costs a record in the manifest. Ingested files overlap, so
+ * each becomes a file of level 0 with a sequence number of its own.
  *
- * The database lies one level down, in `db-N`: RocksDB makes the directory that it opens, and when
- * a signal has just removed ours it must not come back behind the remover.
+ * The database is in `db-N`, a directory below the temporary directory. RocksDB makes the directory
+ * that it opens. If a signal has just removed ours, RocksDB must not make it again.
  *
- * Keys have a byte in front: `b` for blocks and `r` for labels, which are so behind all blocks. The
- * labels are entries like others: RocksDB admits them with their runs, as one, and compactions keep
- * them.
+ * Each key begins with a byte of ours: `b` for blocks, `r` for labels, so that all labels come
+ * after all blocks. Labels are entries like others: RocksDB admits them together with their runs,
+ * as one step, and compactions keep them.
  *
- * A scan opens all files at once; the limit of open files is raised as far as it goes.
+ * A scan opens all files at once; run_store.c raises the limit of open files for that.
  */
 #include "store/run_db.h"
 
-#include "machine/disk_space.h"
+#include "machine/path_sync.h"
 #include "store/rocksdb_opts.h"
+#include "store/store_error.h"
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -33,20 +33,23 @@
 enum { BLOCK_KEY = 'b', LABEL_KEY = 'r', LABEL_KEY_BYTES = 5 };
 
 struct run_db {
+    /* fixed after run_db_create */
     char *dir;
     char *path;                         /* of the database */
+    struct run_db_settings settings;
     struct rocksdb_opts opts;
-    rocksdb_t *db;
-    pthread_mutex_t opening;            /* held while db is opened again, and by who asks it */
-    bool has_opening;
-    unsigned n_begun;                   /* names of runs */
+    /* the thread that begins runs */
+    unsigned n_begun;                   /* numbers the files of runs */
+    /* the thread that ends runs, and compacts and scans */
     unsigned n_runs;                    /* that have ended */
     struct run_writer **ended;          /* ... and are not part of the database yet */
     unsigned n_ended;
-    struct run_db_settings settings;
-    bool is_direct;                     /* opened again */
-    uint64_t n_bytes;
-    char *_Atomic full_error;           /* what RocksDB said when there was no space */
+    uint64_t n_bytes;                   /* of the files of runs */
+    bool is_direct;                     /* db was opened again */
+    /* any thread */
+    pthread_mutex_t opening;            /* held while db is opened again, and while it is asked */
+    rocksdb_t *db;
+    const char *_Atomic full_reason;    /* what the system said when there was no space, or NULL */
 };
 
 struct run_writer {
@@ -54,9 +57,9 @@ struct run_writer {
     rocksdb_sstfilewriter_t *sst;
     uint64_t file_bytes;
     size_t pending_bytes;               /* put since the file grew */
-    char *key;                          /* with the byte in front */
+    char *key;                          /* of the last block, with our byte in front */
     size_t key_room;
-    char path[];
+    char *path;
 };
 
 struct run_scan {
@@ -65,79 +68,30 @@ struct run_scan {
     rocksdb_iterator_t *iter;   /* NULL until the first key is asked for */
 };
 
-static bool means_full(const char *error)
-{
-    return strstr(error, "No space left") || strstr(error, "NoSpace") ||
-           strstr(error, "Disk quota");
-}
-
-/* What the system said of a full disk; RocksDB's words around it name files at length. */
-static const char *full_reason(const char *error)
-{
-    return strstr(error, "Disk quota") ? "Disk quota exceeded" : "No space left on device";
-}
-
-static void cut_out(char *from, const char *to)
-{
-    memmove(from, to, strlen(to) + 1);
-}
-
-/* Takes out of RocksDB's words what our message says, too, the kind of error, what was being done
-   and the directory of each file, and the numbers around a wrong checksum. */
-static const char *shorten(char *error, const char *dir)
-{
-    size_t n = strlen(dir);
-    for (char *at = error; n > 0 && (at = strstr(at, dir)) != NULL;)
-        cut_out(at, at + n + (at[n] == '/'));
-    char *stored = strstr(error, ": stored = "), *in = stored ? strstr(stored, " in ") : NULL;
-    if (in) cut_out(stored, in);
-    char *more = strstr(error, stored ? " offset " : " in file ");
-    if (more) *more = '\0';
-    const char *doing = strstr(error, "While "), *end = strstr(doing ? doing : error, ": ");
-    return end ? end + strlen(": ") : error;
-}
-
-/* Turns RocksDB's error string into our message; returns -1 if there was one. */
 static int check_error(const struct run_db *db, const char *doing, char *error)
 {
-    if (!error) return 0;
-    if (means_full(error)) {
-        disk_space_print_full(db->dir, full_reason(error), 0);
-    } else {
-        bool damaged = strncmp(error, "Corruption", strlen("Corruption")) == 0;
-        const char *words = shorten(error, db->dir);
-        if (damaged)
-            diag_damaged("the temporary data in '%s' are damaged: %s; sort again on another "
-                         "disk", db->dir, words);
-        else
-            diag_error("cannot %s the temporary data in '%s': %s%s", doing, db->dir, words,
-                       strstr(words, "Too many open files")
-                           ? "; raise 'ulimit -n', or give more with -m"
-                           : "");
-    }
-    rocksdb_free(error);
-    return RUN_DB_ERROR;
+    return store_error_check(db->dir, doing, error) < 0 ? RUN_DB_ERROR : 0;
 }
 
-/* The same while a run is written; a full disk is left to the caller. */
+/* As check_error while a run is written, but leaves a full disk to the caller. */
 static int check_write_error(struct run_db *db, char *error)
 {
-    if (!error || !means_full(error)) return check_error(db, "write", error);
-    /* Who puts and who ends runs may both meet the end of the disk: the first is kept. */
-    char *none = NULL, *copy = strdup(error);
-    if (!atomic_compare_exchange_strong(&db->full_error, &none, copy)) free(copy);
+    if (!error || !store_error_means_full(error)) return check_error(db, "write", error);
+    /* The thread that puts and the thread that ends runs may both get here. */
+    atomic_store(&db->full_reason, store_error_full_reason(error));
     rocksdb_free(error);
     return RUN_DB_FULL;
 }
 
-const char *run_db_full_error(const struct run_db *db)
+const char *run_db_full_reason(const struct run_db *db)
 {
-    const char *error = db ? atomic_load(&db->full_error) : NULL;
-    return full_reason(error ? error : "");
+    const char *reason = db ? atomic_load(&db->full_reason) : NULL;
+    return reason ? reason : store_error_full_reason("");
 }
 
-/* A whole number that RocksDB tells about itself; 0 if it does not or could not be opened again.
-   Who writes runs asks, too, while who ends them may be opening the database again. */
+/* A whole number that RocksDB reports about itself; 0 if it does not, or if the database could not
+   be opened again. The thread that writes runs may ask while the thread that ends runs opens the
+   database again. */
 static uint64_t property(const struct run_db *db, const char *name)
 {
     pthread_mutex_t *opening = (pthread_mutex_t *)&db->opening;
@@ -149,13 +103,12 @@ static uint64_t property(const struct run_db *db, const char *name)
     return value;
 }
 
+/* ---- creating and destroying ---- */
+
 bool run_db_exists(const char *dir, unsigned number)
 {
     /* RocksDB makes CURRENT when the database is complete. */
-    size_t room = strlen(dir) + 48;
-    char *path = malloc(room);
-    if (!path) return true;             /* opening it will say so */
-    (void)snprintf(path, room, "%s/db-%u/CURRENT", dir, number);
+    char *path = xasprintf("%s/db-%u/CURRENT", dir, number);
     bool exists = access(path, F_OK) == 0;
     free(path);
     return exists;
@@ -170,7 +123,7 @@ static int count_run(void *arg, const uint8_t *label, size_t n_bytes)
     return 0;
 }
 
-/* Of a database that another process made: its runs, and their bytes as they are now. */
+/* Counts the runs of a database that another process made, and their bytes as they are now. */
 static int count_runs(struct run_db *db)
 {
     db->n_bytes = property(db, "rocksdb.total-sst-files-size");
@@ -178,9 +131,9 @@ static int count_runs(struct run_db *db)
 }
 
 /*
- * Opens a database that others may have left. When a sync fails while a file is ingested, RocksDB
- * removes the file, and the manifest may name it all the same. Where the input is read again from
- * the first run that is not there, what else is there is opened without it.
+ * Opens the database. If a sync failed while another process ingested a file, RocksDB has removed
+ * the file, but the manifest may still name it. The input will be read again from the first missing
+ * run, so such a database is opened without the missing file.
  */
 static rocksdb_t *open_db(const struct run_db *db, char **error)
 {
@@ -201,48 +154,52 @@ static rocksdb_t *open_db(const struct run_db *db, char **error)
     return opened;
 }
 
-/* RocksDB syncs what is in the directory that it makes, and not the name of that. Returns 0, or -1
-   after a message. */
+/* Makes the name of the database durable: RocksDB syncs what is in the directory that it makes, but
+   not the name of that directory. Returns 0, or -1 after a message. */
 static int sync_name(const struct run_db *db)
 {
-    int fd = open(db->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = fd >= 0 ? fsync(fd) : -1;
-    if (r < 0)
-        diag_error("cannot write temporary data in '%s': %s", db->dir, strerror(errno));
-    if (fd >= 0) (void)close(fd);
-    return r;
+    if (path_sync_directory(db->dir) == 0) return 0;
+    diag_error("cannot write temporary data in '%s': %s", db->dir, strerror(errno));
+    return -1;
+}
+
+/* Returns 0, or -1; then there was a message, or *full is set. */
+static int open_or_create(struct run_db *db, const char **full)
+{
+    const struct run_db_settings *settings = &db->settings;
+    char *error = NULL;
+    db->db = open_db(db, &error);
+    if (full && error && store_error_means_full(error)) {
+        *full = store_error_full_reason(error);
+        rocksdb_free(error);
+        return -1;
+    }
+    if (check_error(db, settings->existing ? "open" : "create", error) < 0) return -1;
+    return settings->existing ? count_runs(db) : sync_name(db);
 }
 
 struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings,
                              const char **full)
 {
-    char *error = NULL, *path = NULL;
-    struct run_db *db = calloc(1, sizeof *db);
-    if (!db) goto no_memory;
-    db->has_opening = pthread_mutex_init(&db->opening, NULL) == 0;
-    if (!db->has_opening) goto no_memory;
+    struct run_db *db = xcalloc(1, sizeof *db);
+    xalloc_require(pthread_mutex_init(&db->opening, NULL) == 0);
     db->settings = *settings;
-    db->ended = calloc(settings->n_admitted, sizeof *db->ended);
-    if (!db->ended) goto no_memory;
-    db->dir = strdup(dir);
-    db->path = path = malloc(strlen(dir) + 32);
-    if (!db->dir || !path) goto no_memory;
-    if (rocksdb_opts_init(&db->opts, settings) < 0) goto err;
-    (void)sprintf(path, "%s/db-%u", dir, settings->number);
-    db->db = open_db(db, &error);
-    if (full && error && means_full(error)) {
-        *full = full_reason(error);
-        rocksdb_free(error);
-        goto err;
-    }
-    if (check_error(db, settings->existing ? "open" : "create", error) < 0) goto err;
-    if ((settings->existing ? count_runs(db) : sync_name(db)) < 0) goto err;
-    return db;
-no_memory:
-    diag_no_memory();
-err:
+    db->ended = xcalloc(settings->n_admitted, sizeof *db->ended);
+    db->dir = xstrdup(dir);
+    db->path = xasprintf("%s/db-%u", dir, settings->number);
+    if (rocksdb_opts_init(&db->opts, settings->existing, settings->compaction_read_bytes,
+                          settings->n_compactions) == 0 &&
+        open_or_create(db, full) == 0)
+        return db;
     run_db_destroy(db);
     return NULL;
+}
+
+static void free_writer(struct run_writer *w)
+{
+    free(w->key);
+    free(w->path);
+    free(w);
 }
 
 void run_db_destroy(struct run_db *db)
@@ -253,63 +210,38 @@ void run_db_destroy(struct run_db *db)
         rocksdb_close(db->db);
     }
     rocksdb_opts_release(&db->opts);
-    while (db->n_ended > 0) free(db->ended[--db->n_ended]);
+    while (db->n_ended > 0) free_writer(db->ended[--db->n_ended]);
     free(db->ended);
-    if (db->has_opening) (void)pthread_mutex_destroy(&db->opening);
-    free(db->full_error);
+    (void)pthread_mutex_destroy(&db->opening);
     free(db->path);
     free(db->dir);
     free(db);
 }
 
+/* ---- writing runs ---- */
+
 int run_db_begin_run(struct run_db *db, struct run_writer **writer)
 {
     char *error = NULL;
-    size_t room = strlen(db->dir) + 48;
-    struct run_writer *w = malloc(sizeof *w + room);
-    *writer = w;
-    if (!w) {
-        diag_no_memory();
-        return RUN_DB_ERROR;
-    }
+    struct run_writer *w = *writer = xcalloc(1, sizeof *w);
     w->db = db;
-    w->file_bytes = w->pending_bytes = 0;
-    w->key = NULL;
-    w->key_room = 0;
-    (void)snprintf(w->path, room, "%s/run-%u-%06u.sst", db->dir, db->settings.number,
-                   db->n_begun++);
+    w->path = xasprintf("%s/run-%u-%06u.sst", db->dir, db->settings.number, db->n_begun++);
     w->sst = rocksdb_sstfilewriter_create(db->opts.env, db->opts.db);
     rocksdb_sstfilewriter_open(w->sst, w->path, &error);
     return check_write_error(db, error);
 }
 
-/*
- * True if the file has stopped to grow. A put returns no error of the file: all puts after it do
- * nothing, and only the end says why.
- */
+/* True if the file no longer grows. When a write to the file fails, RocksDB's put does not report
+   it: later puts do nothing, and only finishing the file says what went wrong. */
 static bool is_stuck(struct run_writer *w, size_t n_bytes)
 {
-    enum { MOST_PENDING = 8 << 10 };    /* twice a block of the table, rocksdb_opts.c */
+    enum { MOST_PENDING = 8 << 10 };    /* two blocks of the table; see rocksdb_opts.c */
     uint64_t before = w->file_bytes;
     rocksdb_sstfilewriter_file_size(w->sst, &w->file_bytes);
     if (w->file_bytes > before) w->pending_bytes = 0;
     bool stuck = w->pending_bytes >= MOST_PENDING;
     w->pending_bytes += n_bytes;
     return stuck;
-}
-
-/* Makes room for a key. Returns 0, or -1 after a message. */
-static int reserve_key(struct run_writer *w, size_t n_bytes)
-{
-    if (n_bytes <= w->key_room) return 0;
-    char *grown = realloc(w->key, 2 * n_bytes);
-    if (!grown) {
-        diag_no_memory();
-        return -1;
-    }
-    w->key = grown;
-    w->key_room = 2 * n_bytes;
-    return 0;
 }
 
 int run_db_label_run(struct run_writer *w, uint32_t run, const uint8_t *label, size_t label_bytes)
@@ -321,32 +253,11 @@ int run_db_label_run(struct run_writer *w, uint32_t run, const uint8_t *label, s
     return check_write_error(w->db, error);
 }
 
-int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
-                  void *arg)
-{
-    const char first = LABEL_KEY;
-    char *error = NULL;
-    int r = 0;
-    rocksdb_readoptions_t *options = rocksdb_opts_scan(0);
-    rocksdb_iterator_t *iter = rocksdb_create_iterator(db->db, options);
-    rocksdb_iter_seek(iter, &first, 1);
-    for (; r == 0 && rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) {
-        size_t n_bytes;
-        const char *label = rocksdb_iter_value(iter, &n_bytes);
-        r = take(arg, (const uint8_t *)label, n_bytes);
-    }
-    rocksdb_iter_get_error(iter, &error);
-    if (check_error(db, "read", error) < 0) r = -1;
-    rocksdb_iter_destroy(iter);
-    rocksdb_readoptions_destroy(options);
-    return r;
-}
-
 int run_db_put(struct run_writer *w, const uint8_t *key, size_t key_bytes, const uint8_t *value,
                size_t value_bytes)
 {
     char *error = NULL;
-    if (reserve_key(w, key_bytes + 1) < 0) return RUN_DB_ERROR;
+    xgrow(&w->key, &w->key_room, key_bytes + 1, key_bytes + 1, 1);
     w->key[0] = BLOCK_KEY;
     memcpy(w->key + 1, key, key_bytes);
     rocksdb_sstfilewriter_put(w->sst, w->key, key_bytes + 1, (const char *)value, value_bytes,
@@ -370,8 +281,6 @@ int run_db_end_run(struct run_writer *w)
     rocksdb_sstfilewriter_file_size(w->sst, &file_bytes);
     rocksdb_sstfilewriter_destroy(w->sst);
     w->sst = NULL;
-    free(w->key);
-    w->key = NULL;
     db->n_runs++;
     db->n_bytes += file_bytes;
     db->ended[db->n_ended++] = w;
@@ -381,17 +290,13 @@ int run_db_end_run(struct run_writer *w)
 int run_db_admit_runs(struct run_db *db)
 {
     if (db->n_ended == 0) return 0;
-    if (!db->db) return RUN_DB_ERROR;   /* it could not be opened again, which was said then */
+    if (!db->db) return RUN_DB_ERROR;   /* there was a message when it could not be opened again */
     char *error = NULL;
-    const char **paths = malloc(db->n_ended * sizeof *paths);
-    if (!paths) {
-        diag_no_memory();
-        return RUN_DB_ERROR;
-    }
+    const char **paths = xcalloc(db->n_ended, sizeof *paths);
     for (unsigned i = 0; i < db->n_ended; i++) paths[i] = db->ended[i]->path;
     rocksdb_ingest_external_file(db->db, paths, db->n_ended, db->opts.ingest, &error);
     free(paths);
-    while (db->n_ended > 0) free(db->ended[--db->n_ended]);
+    while (db->n_ended > 0) free_writer(db->ended[--db->n_ended]);
     return check_write_error(db, error);
 }
 
@@ -399,9 +304,31 @@ void run_db_abandon_run(struct run_writer *w)
 {
     if (!w) return;
     rocksdb_sstfilewriter_destroy(w->sst);
-    (void)unlink(w->path);              /* if it was made at all */
-    free(w->key);
-    free(w);
+    (void)unlink(w->path);              /* it may never have been made */
+    free_writer(w);
+}
+
+/* ---- what is there ---- */
+
+int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
+                  void *arg)
+{
+    const char first = LABEL_KEY;
+    char *error = NULL;
+    int r = 0;
+    rocksdb_readoptions_t *options = rocksdb_opts_scan(0);
+    rocksdb_iterator_t *iter = rocksdb_create_iterator(db->db, options);
+    rocksdb_iter_seek(iter, &first, 1);
+    for (; r == 0 && rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) {
+        size_t n_bytes;
+        const char *label = rocksdb_iter_value(iter, &n_bytes);
+        r = take(arg, (const uint8_t *)label, n_bytes);
+    }
+    rocksdb_iter_get_error(iter, &error);
+    if (check_error(db, "read", error) < 0) r = -1;
+    rocksdb_iter_destroy(iter);
+    rocksdb_readoptions_destroy(options);
+    return r;
 }
 
 unsigned run_db_n_runs(const struct run_db *db)
@@ -434,7 +361,9 @@ uint64_t run_db_compacted_bytes(const struct run_db *db)
     return value;
 }
 
-/* Opens the database again, if that has not been done, to read past the page cache. */
+/* ---- compactions ---- */
+
+/* Opens the database again to read past the page cache, unless that was done before. */
 static int reopen_direct(struct run_db *db)
 {
     char *error = NULL;
@@ -487,13 +416,11 @@ bool run_db_compact_failed(const struct run_db *db)
     return property(db, "rocksdb.background-errors") > 0;
 }
 
+/* ---- scans ---- */
+
 struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes)
 {
-    struct run_scan *scan = calloc(1, sizeof *scan);
-    if (!scan) {
-        diag_no_memory();
-        return NULL;
-    }
+    struct run_scan *scan = xcalloc(1, sizeof *scan);
     scan->db = db;
     scan->options = rocksdb_opts_scan(read_bytes);
     return scan;
@@ -513,7 +440,7 @@ int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes)
     if (!scan->iter && start_scan(scan) < 0) return -1;
     if (rocksdb_iter_valid(scan->iter)) {
         const uint8_t *whole = (const uint8_t *)rocksdb_iter_key(scan->iter, key_bytes);
-        if (*key_bytes == 0 || *whole != BLOCK_KEY) return 0;   /* the labels follow */
+        if (*key_bytes == 0 || *whole != BLOCK_KEY) return 0;   /* labels come next */
         *key = whole + 1;
         --*key_bytes;
         return 1;

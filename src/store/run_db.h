@@ -1,17 +1,21 @@
 /*
- * run_db.h -- sorted runs in one temporary RocksDB.
+ * run_db.h -- sorted runs in one temporary RocksDB database.
  *
- * Order of calls: create; for each run begin, put its blocks in key order, label, end or abandon;
- * compact where that is wanted; then scans over the blocks of all runs in key order; destroy at any
- * time. A run is an SST file until it ends and a part of the database from then on: RocksDB's
- * manifest lists every run that ended, durably, and the label, bytes of the caller's, with it.
- * Another process can open the database then, and ask for the labels of all runs.
+ * A run is a file of its own until it ends, and a part of the database from then on. RocksDB's
+ * manifest lists durably all runs that have ended. Each run has a label, which is bytes of the
+ * caller's. Another process can open the database and read the labels of all runs.
  *
- * Ownership: the database copies what it is given. Keys and values that a scan shows are valid
- * until its next call. Threads: one at a time begins runs, one ends them, one puts into each; one
- * for each scan; RocksDB's own thread compacts; any thread may ask for files and compactions.
- * Errors: negative after a message that names the directory; RUN_DB_FULL without one, since the
- * caller may know another place.
+ * Order of calls: create; for each run begin, put its blocks in key order, label, then end or
+ * abandon; compact where that pays; then scans, which show the blocks of all runs in key order.
+ * Destroy at any time.
+ *
+ * Ownership: the database copies what it is given. A key or value that a scan shows is valid until
+ * the next call for that scan.
+ * Threads: at a time one thread may begin runs, one may end runs, one may put into each run, and
+ * one may use each scan. Compactions run in RocksDB's own thread. Any thread may ask how many files
+ * there are and what is being compacted.
+ * Errors: RUN_DB_ERROR or NULL after a message that names the directory. RUN_DB_FULL comes without
+ * a message, because the caller may have another directory.
  */
 #ifndef ROCKSORT_STORE_RUN_DB_H
 #define ROCKSORT_STORE_RUN_DB_H
@@ -26,98 +30,111 @@ struct run_scan;
 
 enum { RUN_DB_ERROR = -1, RUN_DB_FULL = -2 };
 
+/* A good n_admitted on a disk that is slow to seek: whenever runs are admitted RocksDB syncs its
+   manifest twice and its directory once, which takes 90 ms on a rotating disk. */
+enum { RUN_DB_ADMITTED_WHEN_SLOW = 4 };
+
 struct run_db_settings {
-    size_t compaction_read_bytes;       /* of a file at a time; 0: as the kernel does */
-    /* Compactions and scans read past the page cache; a single scan then, and no runs after it. The
-       database is opened again for the first of them: were it open in this way from the start,
-       RocksDB would read the ends of each new run from the disk. */
+    size_t compaction_read_bytes;       /* of a file at a time; 0: as the kernel reads ahead */
+    /* Compactions and scans read past the page cache. There may be one scan only, and no runs after
+       it. The database is opened again for the first compaction or scan: if it were opened this way
+       from the start, RocksDB would read the end of each new run from the disk. */
     bool direct;
-    bool existing;                      /* made by another process */
+    bool existing;                      /* another process made the database */
     bool read_only;                     /* existing; no runs, no compactions, nothing is written */
-    unsigned n_admitted;                /* runs that become part of the database together */
-    unsigned number;                    /* of the database, if there are several in the directory */
-    unsigned n_compactions;             /* that databases of the process may run at a time */
+    unsigned n_admitted;                /* so many runs become part of the database together */
+    unsigned number;                    /* of the database, if the directory has several */
+    unsigned n_compactions;             /* that all databases of the process may run at a time */
 };
 
-/* Creates the database in a directory, or opens the existing one. Returns NULL after a message, or,
-   unless `full` is NULL, without one and with what the system said, a constant, in *full when there
-   is no space for it. */
+/* Creates the database in a directory, or opens the existing one. Returns NULL after a message. If
+   there is no space and `full` is not NULL there is no message: *full is what the system said, a
+   constant text. */
 struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings,
                              const char **full);
 
-/* True if there is a database of that number in the directory. */
+/* True if the directory has a database of that number. */
 bool run_db_exists(const char *dir, unsigned number);
 
-/* Closes the database, which ends its compactions; the files stay. NULL is accepted. */
+/* Ends compactions and closes the database; its files stay. Accepts NULL. */
 void run_db_destroy(struct run_db *db);
+
+/* ---- writing runs ---- */
 
 int run_db_begin_run(struct run_db *db, struct run_writer **writer);
 int run_db_put(struct run_writer *writer, const uint8_t *key, size_t key_bytes,
                const uint8_t *value, size_t value_bytes);
 
-/* After the last block, once: what the run, which has this number, says of itself. */
+/* Gives run number `run` its label. Call it once for each run, after the last block. */
 int run_db_label_run(struct run_writer *writer, uint32_t run, const uint8_t *label,
                      size_t label_bytes);
 
-/* Shows the labels of all runs to take(arg, ...), which returns 0, or -1 after a message to stop.
-   Returns 0, or -1. */
-int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
-                  void *arg);
-
-/* Writes the run to the end and to the disk. It becomes part of the database at once, or together
-   with those after it; see run_db_create. Frees the writer, also after an error. */
+/* Writes the rest of the run and waits until it is on the disk. The run becomes part of the
+   database at once, or together with later runs (n_admitted). Frees the writer, also on failure. */
 int run_db_end_run(struct run_writer *writer);
 
 /* Makes all runs that have ended part of the database. */
 int run_db_admit_runs(struct run_db *db);
 
-/* Drops the run and frees the writer; NULL is accepted. */
+/* Drops the run and frees the writer. Accepts NULL. */
 void run_db_abandon_run(struct run_writer *writer);
 
-/* After RUN_DB_FULL: what the system said; NULL is accepted. */
-const char *run_db_full_error(const struct run_db *db);
+/* After RUN_DB_FULL: what the system said, a constant text. Accepts NULL. */
+const char *run_db_full_reason(const struct run_db *db);
 
-/* Runs that have ended, those of them that are durable, and the bytes of their files. */
+/* ---- what is there ---- */
+
+/* Calls take(arg, ...) for the label of each run, until it returns -1, which it does after a
+   message. Returns 0, or -1. */
+int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
+                  void *arg);
+
+/* How many runs have ended, how many of them are durable, and the bytes of their files. */
 unsigned run_db_n_runs(const struct run_db *db);
 unsigned run_db_n_durable(const struct run_db *db);
 uint64_t run_db_bytes(const struct run_db *db);
 
-/* Files that hold the runs now, and the bytes that compactions have written so far. */
+/* How many files hold the runs now, and how many bytes compactions have written so far. */
 unsigned run_db_n_files(const struct run_db *db);
 uint64_t run_db_compacted_bytes(const struct run_db *db);
 
-/*
- * From now on, whenever there are more than max_files files, least_width to width of the newest
- * that are about of one size become one, in the background. Returns 0, or -1 after a message.
- */
+/* ---- compactions ---- */
+
+/* From now on, whenever there are more than max_files files, RocksDB makes one file of the newest
+   least_width to width files of about one size, in the background. Returns 0, or -1 after a
+   message. */
 int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsigned max_files);
 
-/* True while a compaction runs. False after one has failed: see run_db_compact_failed. */
+/* True while a compaction runs, unless one has failed. */
 bool run_db_is_compacting(const struct run_db *db);
 
-/* True if there are more than max_files files that no compaction has taken: the next one will begin
-   soon, unless there is no row of files for it. */
+/* True if there are more than max_files files that no compaction has taken. The next compaction
+   begins soon, unless no files of about one size are neighbours. Never true once one has failed. */
 bool run_db_compaction_is_due(const struct run_db *db);
 
-/* True if a compaction has failed; the runs themselves are as they were. RocksDB tries again, until
-   run_db_stop_compactions, which returns 0, or -1 after a message. */
+/* True if a compaction has failed. The runs are as they were. RocksDB tries again until
+   run_db_stop_compactions is called, which returns 0, or -1 after a message. */
 bool run_db_compact_failed(const struct run_db *db);
 int run_db_stop_compactions(struct run_db *db);
 
-/* A scan of all blocks, which begins, and reads, with the first run_scan_key, reading read_bytes at
-   a time (0: as the kernel does). Returns NULL after a message. */
+/* ---- scans ---- */
+
+/* Makes a scan of all blocks; it begins with the first run_scan_key. It reads read_bytes of a file
+   at a time; 0: as the kernel reads ahead. */
 struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes);
 
-/* Returns 1 and shows the key of the current block, 0 behind the last block, -1 on error. */
+/* Returns 1 and shows the key of the current block, 0 after the last block, or -1 on failure. */
 int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes);
 
-/* The value of the current block; only after run_scan_key returned 1. */
+/* The value of the current block; only after run_scan_key has returned 1. */
 void run_scan_value(struct run_scan *scan, const uint8_t **value, size_t *value_bytes);
 
 /* The directory of the database, for messages. */
 const char *run_scan_dir(const struct run_scan *scan);
 
 void run_scan_next(struct run_scan *scan);
+
+/* Accepts NULL. */
 void run_scan_close(struct run_scan *scan);
 
 #endif

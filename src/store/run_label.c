@@ -2,15 +2,15 @@
  * run_label.c -- see run_label.h. A label has 80 bytes, little-endian:
  *
  *     offset  bytes
- *          0      8  XXH3-64 of everything behind this field
+ *          0      8  XXH3-64 of everything after this field
  *          8      4  magic "RSL" and the format version, 1
- *         12      4  run
- *         16      4  the run before it
+ *         12      4  number of the run
+ *         16      4  number of the run before it
  *         20      4  1: some record has a reference
- *         24     24  records, their bytes, their sum
+ *         24     24  number of records, their bytes, their sum
  *         48      8  size of the largest block
- *         56      4  input, 4 zero
- *         64     16  offset in it, records before that
+ *         56      8  number of the input, 4 bytes; zero, 4 bytes
+ *         64     16  offset in it, number of its records before that
  */
 #include "store/run_label.h"
 
@@ -56,7 +56,7 @@ int run_label_decode(const uint8_t *bytes, size_t n_bytes, struct run_label *lab
     memcpy(&label->end.offset, bytes + 64, 8);
     memcpy(&label->end.n_records, bytes + 72, 8);
     label->any_placed = any_placed != 0;
-    /* Runs follow each other upwards. */
+    /* The numbers of a chain ascend. */
     bool is_first = label->before == RUN_LABEL_NONE;
     return label->run != RUN_LABEL_NONE && (is_first || label->before < label->run) ? 0 : -1;
 }
@@ -67,7 +67,7 @@ static int compare_runs(const void *a_label, const void *b_label)
     return (a->run > b->run) - (a->run < b->run);
 }
 
-/* By the run before; none comes first. */
+/* By the run before; the first run has none and comes first. */
 static int compare_places(const void *a_label, const void *b_label)
 {
     const struct run_label *a = a_label, *b = b_label;

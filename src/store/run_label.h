@@ -1,14 +1,14 @@
 /*
- * run_label.h -- what each run in a database says of itself, beside its blocks: so that another
- * process can tell which runs there are, what they hold, and where reading is to go on.
+ * run_label.h -- the label of a run, which is stored beside its blocks. From the labels another
+ * process learns which runs there are, what they hold, and where in the input to go on reading.
  *
- * Runs are numbered in input order. A label names the run before its own, which makes a chain from
- * the first run on. What another process finds is good as far as the chain goes: runs are written
- * in order, but with several databases a later one may have become durable without an earlier one.
- * Such runs are dropped; their records are read again into runs with new numbers, the first of
- * which names the end of the chain. So there is one chain at any time.
+ * Runs are numbered in input order. The label of a run names the run before it, so the runs form a
+ * chain. Runs are written in order, but with several databases a later run may become durable while
+ * an earlier one does not. So another process uses the runs of the chain, from the first one on,
+ * and drops the others. It reads the records of those again, into runs with new numbers, and the
+ * first new run names the last run of the chain. So there is one chain at any time.
  *
- * Pure; any thread.
+ * Pure functions; any thread.
  */
 #ifndef ROCKSORT_STORE_RUN_LABEL_H
 #define ROCKSORT_STORE_RUN_LABEL_H
@@ -29,8 +29,8 @@ struct run_label {
     uint32_t before;            /* the run before it, or RUN_LABEL_NONE */
     struct content_sum sum;
     bool any_placed;            /* some record has a reference */
-    uint64_t max_block_bytes;   /* of its largest block, uncompressed */
-    struct input_position end;  /* behind its last record */
+    uint64_t max_block_bytes;   /* size of its largest block, uncompressed */
+    struct input_position end;  /* after its last record */
 };
 
 /* Writes the label, with a checksum, to out. */
@@ -39,10 +39,8 @@ void run_label_encode(const struct run_label *label, uint8_t out[RUN_LABEL_BYTES
 /* Returns 0, or -1 if the bytes are no label. */
 int run_label_decode(const uint8_t *bytes, size_t n_bytes, struct run_label *label);
 
-/*
- * Puts the labels in the order of the chain, and behind them those that are none of it. Returns the
- * length of the chain, or -1 if they contradict each other.
- */
+/* Sorts the labels: first those of the chain, in its order, then the others. Returns the length of
+   the chain, or -1 if the labels contradict each other. */
 ssize_t run_labels_chain(struct run_label *labels, size_t n);
 
 #endif

@@ -1,33 +1,77 @@
 /*
  * run_store.c -- see run_store.h.
  *
- * Lanes. RocksDB's iterator reads one file after the other and waits for each. Where a disk is slow
- * to seek, each directory therefore has SLOW_LANES databases, with as many scans that read at the
- * same time: all drives of an array have something to do, and a single one can choose the nearest.
+ * How much a scan reads at a time. Unless told otherwise the kernel reads 128 KiB ahead of each
+ * file, outside of our memory. On a disk without seeks that is best, because what we read ahead is
+ * copied once more. Where seeks are slow, a scan reads as much at a time as the memory allows, if
+ * that is more than what the kernel would read.
+ *
+ * Where seeks are slow and the temporary data are much larger than the machine's memory, reading
+ * goes past the page cache. Through the page cache a read of a megabyte reaches the disk in steps
+ * of the kernel's readahead, and the head moves elsewhere between the steps; besides, its pages
+ * would push out others. Where the data are smaller, a good part of them is still in the page
+ * cache, which direct reads would not use.
  */
 #include "store/run_store.h"
 
 #include "machine/disk_space.h"
-#include "store/run_store_internal.h"
+#include "store/run_compactor.h"
+#include "store/store_layout.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
+#include "util/xalloc.h"
 
+#include <pthread.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
-    DATABASE_FILES = 6,         /* manifest, lock, logs, directories */
-    MIN_FILES = 16,
-    LANE_FILES = 32,            /* below it there are fewer lanes */
-    SLOW_LANES = RUN_STORE_SLOW_LANES,
-    N_COMPACTIONS = 2,          /* at a time, in as many threads of RocksDB, if there are lanes */
-    /* Of each run that is on its way a quarter of a megabyte is not in its file yet, and what does
-       not fit when it ends has no second chance. */
+    /* A quarter of a megabyte of each run that is being written is not in its file yet. If it does
+       not fit when the run ends, the run is lost. */
     RESERVE_BYTES = 4 << 20,
-    CHECK_BYTES = 1 << 20,      /* free space is asked for whenever so much was put */
+    CHECK_BYTES = 1 << 20,      /* the free space is checked again when so much has been put */
     MOST_RETRIES = 15,
     RETRY_MICROSECONDS = 200000,
+};
+
+struct volume {                 /* a database in a temporary directory */
+    /* fixed after run_store_create */
+    const char *dir;
+    unsigned lane;              /* number of the database in the directory */
+    struct disk_traits disk;
+    bool shares_space;          /* an earlier directory is on the same file system */
+    /* the thread that begins runs; others use the database after its first run has ended */
+    struct run_db *db;          /* NULL until the first run */
+    const char *full_reason;    /* why the database could not be made */
+    /* under the lock */
+    bool full;                  /* or nearly full, while another directory is not */
+    unsigned n_runs;
+    uint64_t n_bytes;
+    double write_seconds;
+    /* the thread that ends runs */
+    struct run_compactor compactor;
+};
+
+struct run_store {
+    /* fixed after run_store_create */
+    struct run_store_settings settings;
+    struct compaction_facts facts;      /* of each database; compaction_share */
+    unsigned width;             /* of compactions */
+    size_t compaction_read_bytes;
+    size_t scan_bytes;          /* memory that the scans read ahead into */
+    bool slow_to_seek;          /* one of the disks is */
+    struct volume *volumes;
+    size_t n_volumes;
+    /* the thread that begins runs */
+    unsigned n_retries;         /* of runs that had no space */
+    /* the thread that ends runs */
+    unsigned n_end_waits;       /* for space when a run ended */
+    /* the thread that scans */
+    size_t scan_read_bytes;
+    /* under the lock */
+    pthread_mutex_t lock;
+    unsigned n_runs;            /* that have ended */
+    uint64_t raw_done, raw_left;        /* run_store_expect */
 };
 
 struct stored_run {
@@ -35,38 +79,22 @@ struct stored_run {
     struct volume *volume;
     struct run_writer *writer;
     double seconds;             /* that begin and put have taken */
-    size_t unchecked_bytes;     /* put since free space was asked for */
+    size_t unchecked_bytes;     /* put since the free space was checked */
 };
 
-/* Raises the limit of open files as far as it goes; returns how many runs may be open. */
-static unsigned raise_open_file_limit(size_t n_databases)
+static void lock_store(struct run_store *store)
 {
-    rlim_t others = OTHER_FILES + DATABASE_FILES * (rlim_t)n_databases;
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return MIN_FILES;
-    if (limit.rlim_cur < limit.rlim_max) {
-        rlim_t before = limit.rlim_cur;
-        limit.rlim_cur = limit.rlim_max;
-        if (setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
-    }
-    if (limit.rlim_cur > 1 << 20) return 1 << 20;
-    if (limit.rlim_cur < others + MIN_FILES) return MIN_FILES;
-    return (unsigned)(limit.rlim_cur - others);
+    (void)pthread_mutex_lock(&store->lock);
 }
 
-unsigned run_store_most_files(size_t n_databases)
+static void unlock_store(struct run_store *store)
 {
-    return raise_open_file_limit(n_databases) / (unsigned)n_databases;
+    (void)pthread_mutex_unlock(&store->lock);
 }
 
-unsigned run_store_choose_lanes(size_t n_dirs, bool slow_to_seek)
-{
-    unsigned n_lanes = slow_to_seek ? SLOW_LANES : 1;
-    while (n_lanes > 1 && run_store_most_files(n_dirs * n_lanes) < LANE_FILES) n_lanes--;
-    return n_lanes;
-}
+/* ---- creating and destroying ---- */
 
-/* True if a directory is on the same file system as one before it. */
+/* True if a directory is on the same file system as an earlier one. */
 static bool shares_space(const struct run_store *store, size_t number)
 {
     struct disk_space mine, other;
@@ -77,36 +105,71 @@ static bool shares_space(const struct run_store *store, size_t number)
     return false;
 }
 
-/* Asks all disks what they are; returns how many databases each directory should have. */
-static size_t probe_disks(struct run_store *store)
+/* Makes the volumes: finds out what the disks are like, and how many databases each directory
+   gets. Returns that number. */
+static unsigned make_volumes(struct run_store *store)
 {
-    for (size_t i = 0; i < store->settings.n_dirs; i++) {
-        struct volume *volume = &store->volumes[i];
-        volume->dir = store->settings.dirs[i];
-        disk_probe(volume->dir, &volume->disk);
-        if (disk_is_slow_to_seek(&volume->disk)) store->slow_to_seek = true;
-        volume->shares_space = shares_space(store, i);
+    const struct run_store_settings *settings = &store->settings;
+    struct volume *dirs = xcalloc(settings->n_dirs, sizeof *dirs);
+    for (size_t i = 0; i < settings->n_dirs; i++) {
+        dirs[i].dir = settings->dirs[i];
+        disk_probe(dirs[i].dir, &dirs[i].disk);
+        if (disk_is_slow_to_seek(&dirs[i].disk)) store->slow_to_seek = true;
+        dirs[i].shares_space = shares_space(store, i);
     }
-    return run_store_choose_lanes(store->settings.n_dirs, store->slow_to_seek);
+    unsigned n_lanes = settings->n_lanes;
+    if (n_lanes == 0) n_lanes = store_layout_lanes(settings->n_dirs, store->slow_to_seek);
+    store->n_volumes = settings->n_dirs * n_lanes;
+    store->volumes = xcalloc(store->n_volumes, sizeof *store->volumes);
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        store->volumes[i] = dirs[i / n_lanes];
+        store->volumes[i].lane = (unsigned)(i % n_lanes);
+    }
+    free(dirs);
+    return n_lanes;
 }
 
-/* As run_db_create. */
+/* Plans how the databases are compacted and read. */
+static void plan_reading(struct run_store *store, unsigned n_lanes)
+{
+    const struct run_store_settings *settings = &store->settings;
+    const struct run_store_means *means =
+        store->slow_to_seek ? &settings->slow_means : &settings->means;
+    struct compaction_totals totals = {
+        .mode = settings->compaction,
+        .n_dirs = (unsigned)settings->n_dirs,
+        .n_lanes = n_lanes,
+        .most_files = store_layout_most_files(store->n_volumes),
+        .n_runs_expected = means->n_runs_expected,
+        .scan_bytes = means->scan_bytes,
+        .compaction_bytes = means->compaction_bytes,
+        .slow_to_seek = store->slow_to_seek,
+        .exceeds_memory = store_layout_exceeds_memory(settings->input_bytes, means->scan_bytes),
+    };
+    store->facts = compaction_share(&totals);
+    store->scan_bytes = means->scan_bytes;
+    store->width = compaction_width(&store->facts);
+    if (store->facts.reads_ahead)
+        store->compaction_read_bytes = compaction_read_bytes(&store->facts);
+}
+
+/* Creates or opens the database; `full` as in run_db_create. */
 static struct run_db *open_db(const struct run_store *store, const struct volume *volume,
                               bool existing, const char **full)
 {
     struct run_db_settings settings = {
         .compaction_read_bytes = store->compaction_read_bytes,
-        .direct = store->direct,
+        .direct = store->facts.direct,
         .existing = existing,
         .read_only = existing && store->settings.read_only,
         .number = volume->lane,
-        .n_compactions = store->n_volumes > store->settings.n_dirs ? N_COMPACTIONS : 1,
-        .n_admitted = store->slow_to_seek ? ADMITTED_WHEN_SLOW : 1,
+        .n_compactions = compaction_n_parallel(run_store_n_lanes(store)),
+        .n_admitted = store->slow_to_seek ? RUN_DB_ADMITTED_WHEN_SLOW : 1,
     };
     return run_db_create(volume->dir, &settings, full);
 }
 
-/* Opens the databases of another process that there are. */
+/* Opens the databases that another process has made. */
 static int open_volumes(struct run_store *store)
 {
     for (size_t i = 0; i < store->n_volumes; i++) {
@@ -117,48 +180,17 @@ static int open_volumes(struct run_store *store)
         volume->n_runs = run_db_n_runs(volume->db);
         volume->n_bytes = run_db_bytes(volume->db);
         store->n_runs += volume->n_runs;
+        if (volume->n_runs > 0) run_compactor_start(&volume->compactor, volume->db, volume->dir);
     }
     return 0;
 }
 
 struct run_store *run_store_create(const struct run_store_settings *settings)
 {
-    struct run_store *store = calloc(1, sizeof *store);
-    size_t most_lanes = settings->n_lanes > SLOW_LANES ? settings->n_lanes : SLOW_LANES;
-    struct volume *volumes = calloc(settings->n_dirs * most_lanes, sizeof *volumes);
-    if (!store || !volumes || pthread_mutex_init(&store->lock, NULL) != 0) {
-        diag_no_memory();
-        free(volumes);
-        free(store);
-        return NULL;
-    }
+    struct run_store *store = xcalloc(1, sizeof *store);
+    xalloc_require(pthread_mutex_init(&store->lock, NULL) == 0);
     store->settings = *settings;
-    store->volumes = volumes;
-    size_t n_lanes = probe_disks(store);
-    if (settings->n_lanes > 0) n_lanes = settings->n_lanes;
-    store->n_volumes = settings->n_dirs * n_lanes;
-    for (size_t i = store->n_volumes; i-- > 0;) {
-        volumes[i] = volumes[i / n_lanes];
-        volumes[i].lane = (unsigned)(i % n_lanes);
-    }
-    const struct run_store_means *means =
-        store->slow_to_seek ? &settings->slow_means : &settings->means;
-    store->scan_bytes = means->scan_bytes;
-    store->direct = store->slow_to_seek &&
-                    run_store_exceeds_memory(settings->input_bytes, means->scan_bytes);
-    store->facts = (struct compaction_facts){
-        .mode = settings->compaction,
-        .n_runs_expected = means->n_runs_expected / store->n_volumes,
-        .scan_bytes = means->scan_bytes / store->n_volumes,
-        .direct = store->direct,
-        .compaction_bytes = means->compaction_bytes / (n_lanes > 1 ? N_COMPACTIONS : 1),
-        .n_scans = (unsigned)store->n_volumes,
-        .most_files = run_store_most_files(store->n_volumes),
-    };
-    store->facts.reads_ahead = store->slow_to_seek || settings->compaction == COMPACTION_ON;
-    store->width = compaction_width(&store->facts);
-    if (store->facts.reads_ahead)
-        store->compaction_read_bytes = compaction_read_bytes(&store->facts);
+    plan_reading(store, make_volumes(store));
     if (!settings->existing || open_volumes(store) == 0) return store;
     run_store_destroy(store);
     return NULL;
@@ -173,7 +205,9 @@ void run_store_destroy(struct run_store *store)
     free(store);
 }
 
-/* Unknown counts as none. */
+/* ---- space ---- */
+
+/* 0 if it is unknown. */
 static uint64_t free_bytes(const struct volume *volume)
 {
     uint64_t n_bytes;
@@ -181,21 +215,28 @@ static uint64_t free_bytes(const struct volume *volume)
     return n_bytes;
 }
 
-/* Seconds until a directory will have written what it got and one more run of n_bytes. */
+/* How many seconds it takes until a directory has written what it got and one more run of
+   n_bytes. */
 static double seconds_to_write(const struct volume *volume, double n_bytes)
 {
     if (volume->n_runs == 0) return 0;
     return ((double)volume->n_bytes + n_bytes) * volume->write_seconds / (double)volume->n_bytes;
 }
 
-/* With the lock held: the directory for the next run: where it is done first, if there is space;
-   NULL: all are full. */
-static struct volume *choose_volume(const struct run_store *store)
+static uint64_t bytes_of_all(const struct run_store *store)
 {
     uint64_t n_bytes = 0;
     for (size_t i = 0; i < store->n_volumes; i++) n_bytes += store->volumes[i].n_bytes;
-    if (store->n_runs > 0) n_bytes /= store->n_runs;
+    return n_bytes;
+}
+
+/* With the lock held: chooses the directory for the next run: the one that will have written it
+   first, if there is space, else the one with most space. NULL: all are full. */
+static struct volume *choose_volume(const struct run_store *store)
+{
+    uint64_t run_bytes = store->n_runs > 0 ? bytes_of_all(store) / store->n_runs : 0;
     struct volume *best = NULL, *roomiest = NULL;
+    double best_seconds = 0;
     uint64_t most_free = 0;
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
@@ -206,45 +247,44 @@ static struct volume *choose_volume(const struct run_store *store)
             roomiest = volume;
             most_free = n_free;
         }
-        if (n_free < 2 * n_bytes) continue;
-        if (!best || seconds_to_write(volume, (double)n_bytes) <
-                         seconds_to_write(best, (double)n_bytes))
-            best = volume;
+        if (n_free < 2 * run_bytes) continue;
+        double seconds = seconds_to_write(volume, (double)run_bytes);
+        if (best && seconds >= best_seconds) continue;
+        best = volume;
+        best_seconds = seconds;
     }
     return best ? best : roomiest;
 }
 
 void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    lock_store(store);
     store->raw_done = raw_done;
     store->raw_left = raw_left;
-    (void)pthread_mutex_unlock(&store->lock);
+    unlock_store(store);
 }
 
-/* Temporary bytes that are still to come, about; 0: unknown. */
+/* Estimates how many temporary bytes are still to come; 0: unknown. */
 static uint64_t bytes_to_come(struct run_store *store)
 {
-    uint64_t n_bytes = 0;
-    (void)pthread_mutex_lock(&store->lock);
-    for (size_t i = 0; i < store->n_volumes; i++) n_bytes += store->volumes[i].n_bytes;
-    /* Before the first run: half, which is what lz4 makes of it. */
-    double ratio = store->raw_done > 0 && n_bytes > 0 ? (double)n_bytes / (double)store->raw_done
-                                                      : 0.5;
+    lock_store(store);
+    uint64_t n_bytes = bytes_of_all(store);
+    double ratio = 0.5;         /* before the first run: what lz4 makes of the input */
+    if (store->raw_done > 0 && n_bytes > 0) ratio = (double)n_bytes / (double)store->raw_done;
     uint64_t left = (uint64_t)(ratio * (double)store->raw_left);
-    (void)pthread_mutex_unlock(&store->lock);
+    unlock_store(store);
     return left;
 }
 
-static int full_error(struct run_store *store, const struct volume *volume)
+static int report_full(struct run_store *store, const struct volume *volume)
 {
-    const char *reason = volume->full_reason ? volume->full_reason : run_db_full_error(volume->db);
+    const char *reason = volume->full_reason ? volume->full_reason : run_db_full_reason(volume->db);
     disk_space_print_full(volume->dir, reason, bytes_to_come(store));
     return RUN_STORE_ERROR;
 }
 
-/* True if a compaction into the directory is under way or has failed: half of a file that it made
-   takes space until it is given up, in a moment. */
+/* True if a compaction into the directory runs or has failed: its partial output occupies space
+   until it is deleted, which happens soon. */
 static bool compaction_has_space(const struct run_store *store, const struct volume *full)
 {
     for (size_t i = 0; i < store->n_volumes; i++) {
@@ -255,7 +295,8 @@ static bool compaction_has_space(const struct run_store *store, const struct vol
     return false;
 }
 
-/* Waits a moment for what a compaction has, not for long in all. Returns false if it did not. */
+/* Waits a moment for the space that a compaction occupies. Returns false without waiting if none
+   does, or if there were MOST_RETRIES waits. */
 static bool wait_for_space(const struct run_store *store, const struct volume *full,
                            unsigned *n_waits)
 {
@@ -265,20 +306,22 @@ static bool wait_for_space(const struct run_store *store, const struct volume *f
     return true;
 }
 
-/* What begin and put return for the code r of the database: of a full directory AGAIN, if there is
-   another. */
+/* ---- writing runs ---- */
+
+/* What begin and put return when the database returned r: RUN_STORE_AGAIN if the directory is full
+   and there is another one. */
 static int began_or_put(struct stored_run *run, double start, int r)
 {
     struct run_store *store = run->store;
     run->seconds += monotonic_seconds() - start;
     if (r != RUN_DB_FULL) return r;
     if (wait_for_space(store, run->volume, &store->n_retries)) return RUN_STORE_AGAIN;
-    (void)pthread_mutex_lock(&store->lock);
+    lock_store(store);
     for (size_t i = 0; i < store->n_volumes; i++)
         if (store->volumes[i].dir == run->volume->dir) store->volumes[i].full = true;
     bool have_other = choose_volume(store) != NULL;
-    (void)pthread_mutex_unlock(&store->lock);
-    if (!have_other) return full_error(store, run->volume);
+    unlock_store(store);
+    if (!have_other) return report_full(store, run->volume);
     diag_warning("no space is left in '%s': temporary data go to the other directories",
                  run->volume->dir);
     return RUN_STORE_AGAIN;
@@ -287,15 +330,10 @@ static int began_or_put(struct stored_run *run, double start, int r)
 int run_store_begin_run(struct run_store *store, struct stored_run **begun)
 {
     double start = monotonic_seconds();
-    struct stored_run *run = calloc(1, sizeof *run);
-    *begun = run;
-    if (!run) {
-        diag_no_memory();
-        return RUN_STORE_ERROR;
-    }
-    (void)pthread_mutex_lock(&store->lock);
+    struct stored_run *run = *begun = xcalloc(1, sizeof *run);
+    lock_store(store);
     struct volume *volume = choose_volume(store);
-    (void)pthread_mutex_unlock(&store->lock);
+    unlock_store(store);
     run->store = store;
     run->volume = volume;
     if (!volume->db) {
@@ -316,12 +354,12 @@ static bool should_go_elsewhere(struct stored_run *run, size_t n_bytes)
     bool check = run->unchecked_bytes == 0 || run->unchecked_bytes >= CHECK_BYTES;
     run->unchecked_bytes = (check ? 0 : run->unchecked_bytes) + n_bytes;
     if (!check || free_bytes(run->volume) >= RESERVE_BYTES) return false;
-    (void)pthread_mutex_lock(&store->lock);
+    lock_store(store);
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
         if (volume->dir != run->volume->dir && !volume->full) have_other = true;
     }
-    (void)pthread_mutex_unlock(&store->lock);
+    unlock_store(store);
     return have_other;
 }
 
@@ -334,11 +372,6 @@ int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
     return began_or_put(run, start, r);
 }
 
-double run_store_put_seconds(const struct stored_run *run)
-{
-    return run->seconds;
-}
-
 int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *label,
                         size_t label_bytes)
 {
@@ -346,27 +379,9 @@ int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *
     return began_or_put(run, start, run_db_label_run(run->writer, number, label, label_bytes));
 }
 
-int run_store_labels(struct run_store *store,
-                     int (*take)(void *arg, const uint8_t *label, size_t n_bytes), void *arg)
+double run_store_put_seconds(const struct stored_run *run)
 {
-    for (size_t i = 0; i < store->n_volumes; i++) {
-        struct run_db *db = store->volumes[i].db;
-        if (db && run_db_labels(db, take, arg) < 0) return RUN_STORE_ERROR;
-    }
-    return 0;
-}
-
-unsigned run_store_n_lanes(const struct run_store *store)
-{
-    return (unsigned)(store->n_volumes / store->settings.n_dirs);
-}
-
-unsigned run_store_n_durable(const struct run_store *store)
-{
-    unsigned n = 0;
-    for (size_t i = 0; i < store->n_volumes; i++)
-        if (store->volumes[i].n_runs > 0) n += run_db_n_durable(store->volumes[i].db);
-    return n;
+    return run->seconds;
 }
 
 int run_store_end_run(struct stored_run *run)
@@ -374,18 +389,20 @@ int run_store_end_run(struct stored_run *run)
     struct run_store *store = run->store;
     struct volume *volume = run->volume;
     double start = monotonic_seconds();
-    /* What is written now cannot be written again: the batches may be gone. */
+    /* The run cannot be written again: the batches that it came from may be gone. */
     while (free_bytes(volume) < RESERVE_BYTES &&
            wait_for_space(store, volume, &store->n_end_waits)) continue;
     int r = run_db_end_run(run->writer);
     run->writer = NULL;
-    if (r == RUN_DB_FULL) r = full_error(store, volume);
-    (void)pthread_mutex_lock(&store->lock);
+    if (r == RUN_DB_FULL) r = report_full(store, volume);
+    lock_store(store);
     volume->write_seconds += run->seconds + monotonic_seconds() - start;
     volume->n_runs = run_db_n_runs(volume->db);
     volume->n_bytes = run_db_bytes(volume->db);
     if (r == 0) store->n_runs++;
-    (void)pthread_mutex_unlock(&store->lock);
+    unlock_store(store);
+    if (volume->n_runs > 0 && !volume->compactor.db)
+        run_compactor_start(&volume->compactor, volume->db, volume->dir);
     free(run);
     return r;
 }
@@ -403,21 +420,133 @@ int run_store_flush(struct run_store *store)
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
         int r = volume->n_runs > 0 ? run_db_admit_runs(volume->db) : 0;
-        if (r == RUN_DB_FULL) r = full_error(store, volume);
-        if (r < 0 && first == 0) first = r;     /* the others are kept all the same */
+        if (r == RUN_DB_FULL) r = report_full(store, volume);
+        if (r < 0 && first == 0) first = r;     /* the other databases are flushed all the same */
     }
     return first;
 }
 
-unsigned run_store_n_runs(const struct run_store *store)
+/* ---- compactions ---- */
+
+bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck)
 {
-    return store->n_runs;
+    bool wanted = false;
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        struct volume *volume = &store->volumes[i];
+        uint64_t n_runs = volume->n_runs;
+        if (n_runs == 0) continue;
+        struct compaction_facts facts = store->facts;
+        facts.n_runs = n_runs;
+        facts.n_runs_expected = n_runs_expected * n_runs / store->n_runs;
+        facts.seek_seconds = volume->disk.seek_seconds;
+        facts.bytes_per_second = volume->disk.bytes_per_second;
+        facts.parallel = volume->disk.parallel;
+        if (run_compactor_plan(&volume->compactor, &facts, store->width, stuck)) wanted = true;
+    }
+    return wanted;
+}
+
+int run_store_compact(struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (run_compactor_apply(&store->volumes[i].compactor) < 0) return RUN_STORE_ERROR;
+    return 0;
+}
+
+int run_store_settle(struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (run_compactor_settle(&store->volumes[i].compactor) < 0) return RUN_STORE_ERROR;
+    return 0;
+}
+
+bool run_store_is_compacting(const struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (run_compactor_is_running(&store->volumes[i].compactor)) return true;
+    return false;
+}
+
+bool run_store_compaction_is_due(const struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (run_compactor_is_due(&store->volumes[i].compactor)) return true;
+    return false;
+}
+
+bool run_store_is_crowded(const struct run_store *store)
+{
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (run_compactor_is_crowded(&store->volumes[i].compactor, store->facts.most_files))
+            return true;
+    return false;
+}
+
+/* ---- reading runs ---- */
+
+int run_store_labels(struct run_store *store,
+                     int (*take)(void *arg, const uint8_t *label, size_t n_bytes), void *arg)
+{
+    for (size_t i = 0; i < store->n_volumes; i++) {
+        struct run_db *db = store->volumes[i].db;
+        if (db && run_db_labels(db, take, arg) < 0) return RUN_STORE_ERROR;
+    }
+    return 0;
+}
+
+static unsigned count_files(const struct run_store *store)
+{
+    unsigned n_files = 0;
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].n_runs > 0) n_files += run_db_n_files(store->volumes[i].db);
+    return n_files;
+}
+
+/* How many bytes the scans should read at a time of each of n_files files; 0: as the kernel
+   does. */
+static size_t choose_read_bytes(const struct run_store *store, unsigned n_files)
+{
+    if (!store->slow_to_seek) return 0;
+    return scan_read_bytes(n_files, store->scan_bytes, store->facts.direct);
+}
+
+size_t run_store_scan_bytes(const struct run_store *store)
+{
+    unsigned n_files = count_files(store);
+    size_t read_bytes = choose_read_bytes(store, n_files);
+    return read_bytes > 0 ? n_files * (read_bytes + SCAN_FILE_BYTES) : 0;
+}
+
+int run_store_scan(struct run_store *store, struct run_scan ***scans)
+{
+    int n = 0;
+    *scans = xcalloc(store->n_volumes, sizeof **scans);
+    store->scan_read_bytes = choose_read_bytes(store, count_files(store));
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].n_runs > 0)
+            (*scans)[n++] = run_scan_open(store->volumes[i].db, store->scan_read_bytes);
+    return n;
+}
+
+/* ---- facts ---- */
+
+unsigned run_store_n_lanes(const struct run_store *store)
+{
+    return (unsigned)(store->n_volumes / store->settings.n_dirs);
+}
+
+unsigned run_store_n_durable(const struct run_store *store)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].n_runs > 0) n += run_db_n_durable(store->volumes[i].db);
+    return n;
 }
 
 void run_store_look(struct run_store *store, struct run_store_disks *disks)
 {
     *disks = (struct run_store_disks){.in_memory = true, .slow_to_seek = store->slow_to_seek};
-    (void)pthread_mutex_lock(&store->lock);
+    lock_store(store);
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
         double rate = volume->disk.bytes_per_second;
@@ -429,5 +558,41 @@ void run_store_look(struct run_store *store, struct run_store_disks *disks)
         if (volume->lane == 0 && !volume->full && !volume->shares_space)
             disks->free_bytes += free_bytes(volume);
     }
-    (void)pthread_mutex_unlock(&store->lock);
+    unlock_store(store);
+}
+
+/* Adds what one database did. The reason is that of the database that was compacted for the best
+   reason, if any was. */
+static void add_stats(const struct volume *volume, struct run_store_stats *stats)
+{
+    const struct run_compactor *compactor = &volume->compactor;
+    stats->run_bytes += run_db_bytes(volume->db);
+    stats->compacted_bytes += run_db_compacted_bytes(volume->db);
+    if (compactor->plan.reason < stats->reason) return;
+    stats->reason = compactor->plan.reason;
+    stats->compacted = compactor->width > 0;
+    stats->width = compactor->width;
+    stats->max_files = compactor->max_files;
+}
+
+void run_store_stats(const struct run_store *store, struct run_store_stats *stats)
+{
+    *stats = (struct run_store_stats){
+        .n_runs = store->n_runs,
+        .n_files = count_files(store),
+        .scan_read_bytes = store->scan_read_bytes,
+        .compaction_read_bytes = store->compaction_read_bytes,
+        .width = store->width,
+        .direct = store->facts.direct,
+        .disk = store->volumes[0].disk,
+    };
+    for (size_t i = 0; i < store->n_volumes; i++)
+        if (store->volumes[i].db) add_stats(&store->volumes[i], stats);
+    /* A compaction was wanted, but only when the last runs had come. */
+    if (!stats->compacted && stats->reason >= COMPACTION_ASKED_FOR)
+        stats->reason = COMPACTION_NO_NEED;
+    size_t compaction_read = stats->compaction_read_bytes;
+    if (compaction_read < KERNEL_READ_BYTES) compaction_read = KERNEL_READ_BYTES;
+    stats->n_seeks = (uint64_t)(scan_seeks((double)stats->run_bytes, stats->scan_read_bytes) +
+                                scan_seeks((double)stats->compacted_bytes, compaction_read));
 }

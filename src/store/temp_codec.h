@@ -1,8 +1,8 @@
 /*
- * temp_codec.h -- compression of temporary data: none, snappy, lz4 or zstd behind one interface.
+ * temp_codec.h -- one interface to what compresses temporary data: none, snappy, lz4 or zstd.
  *
- * A temp_coder holds the working state of one thread (zstd contexts); it starts as {0}. Functions
- * may run in any thread, each with a coder of its own.
+ * A temp_coder holds the working state of one thread (zstd contexts). It starts as {0}, and
+ * temp_coder_release ends it. Any thread may call these functions, with a coder of its own.
  */
 #ifndef ROCKSORT_STORE_TEMP_CODEC_H
 #define ROCKSORT_STORE_TEMP_CODEC_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum temp_codec {               /* the values stand in blocks on disk: do not renumber */
+enum temp_codec {               /* blocks on disk hold these numbers: do not change them */
     TEMP_CODEC_NONE = 0,
     TEMP_CODEC_SNAPPY = 1,
     TEMP_CODEC_LZ4 = 2,
@@ -32,14 +32,15 @@ struct temp_coder {
 
 void temp_coder_release(struct temp_coder *coder);
 
-/* Largest size that n_bytes can have once compressed. */
+/* The largest size that n_bytes can have when they are compressed. */
 size_t temp_codec_bound(enum temp_codec codec, size_t n_bytes);
 
-/* Compresses into out (room_bytes, at least the bound); returns the size, or -1 on failure. */
+/* Compresses into out, which has room_bytes, at least the bound. Returns the size, or -1 if the
+   codec fails. */
 ssize_t temp_codec_compress(struct temp_coder *coder, enum temp_codec codec, const uint8_t *in,
                             size_t n_bytes, uint8_t *out, size_t room_bytes);
 
-/* Decompresses into exactly raw_bytes at out; returns 0, or -1 if the data are not that. */
+/* Decompresses into exactly raw_bytes at out. Returns 0, or -1 if the data do not make these. */
 int temp_codec_decompress(struct temp_coder *coder, enum temp_codec codec, const uint8_t *in,
                           size_t n_bytes, uint8_t *out, size_t raw_bytes);
 

@@ -3,7 +3,7 @@
 #include "store/temp_dir.h"
 
 #include "util/diag.h"
-#include "util/grow.h"
+#include "util/xalloc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,46 +21,51 @@ enum {
     MAX_BASE_BYTES = 200,       /* of the 255 that a name may have */
 };
 
-static int is_directory(const char *path)
+static bool is_directory(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-char *temp_dir_create(const char *prefix, const char *output)
+/* True if temporary files can lie beside the output: not beside a device or a pipe, nor where a URL
+   points to. */
+static bool has_place_beside(const char *output)
 {
     struct stat st;
-    /* Beside a device or a pipe, or where a URL points, is no place for files. */
-    bool exists = output && stat(output, &st) == 0;
-    if (output && (strstr(output, "://") ||
-                   (exists && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))))
-        output = NULL;
+    if (strstr(output, "://")) return false;
+    return stat(output, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
+}
+
+/* The template of mkdtemp; the caller frees it. */
+static char *make_template(const char *prefix, const char *output)
+{
+    if (output && !has_place_beside(output)) output = NULL;
     const char *base = prefix ? prefix : output;
     if (!base) {
         base = getenv("TMPDIR");
         if (!base || !*base) base = ".";
     }
-    const char *joint = "/";
-    if (!is_directory(base) || (!prefix && output)) joint = ".";
-    /* A name may be too long for more to be added. */
+    bool is_parent = is_directory(base) && (prefix || !output);
+    size_t n = strlen(base);
+    if (is_parent) {
+        const char *joint = base[n - 1] == '/' ? "" : "/";
+        return xasprintf("%s%srocksort.%ld.XXXXXX", base, joint, (long)getpid());
+    }
+    /* The last part of the name may be too long for more to be added. */
     const char *slash = strrchr(base, '/');
-    size_t n = strlen(base), dir_bytes = slash ? (size_t)(slash + 1 - base) : 0;
-    if (strcmp(joint, ".") == 0 && n > dir_bytes + MAX_BASE_BYTES) n = dir_bytes + MAX_BASE_BYTES;
-    size_t room = n + 64;
-    char *path = malloc(room);
-    if (!path) {
-        diag_no_memory();
-        return NULL;
-    }
-    if (strcmp(joint, "/") == 0 && base[n - 1] == '/') joint = "";
-    (void)snprintf(path, room, "%.*s%srocksort.%ld.XXXXXX", (int)n, base, joint, (long)getpid());
-    if (!mkdtemp(path)) {
-        diag_error("cannot create the temporary directory '%s': %s; choose another place with -T",
-                   path, strerror(errno));
-        free(path);
-        return NULL;
-    }
-    return path;
+    size_t dir_bytes = slash ? (size_t)(slash + 1 - base) : 0;
+    if (n > dir_bytes + MAX_BASE_BYTES) n = dir_bytes + MAX_BASE_BYTES;
+    return xasprintf("%.*s.rocksort.%ld.XXXXXX", (int)n, base, (long)getpid());
+}
+
+char *temp_dir_create(const char *prefix, const char *output)
+{
+    char *path = make_template(prefix, output);
+    if (mkdtemp(path)) return path;
+    diag_error("cannot create the temporary directory '%s': %s; choose another place with -T", path,
+               strerror(errno));
+    free(path);
+    return NULL;
 }
 
 bool temp_dir_is_name(const char *name)
@@ -89,32 +94,24 @@ ssize_t temp_dir_list(const char *path, char ***names)
     *names = NULL;
     DIR *dir = opendir(path);
     if (!dir) return -1;
-    bool whole = true;
-    for (struct dirent *entry; whole && (entry = readdir(dir)) != NULL;) {
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         if (!temp_dir_is_name(entry->d_name)) continue;
-        whole = grow_array(names, &room, n + 1, n + 15, sizeof **names) == 0 &&
-                ((*names)[n] = strdup(entry->d_name)) != NULL;
-        if (whole) n++;
+        xgrow(names, &room, n + 1, n + 15, sizeof **names);
+        (*names)[n++] = xstrdup(entry->d_name);
     }
     (void)closedir(dir);
     if (n > 0) qsort(*names, n, sizeof **names, compare_names);
-    if (whole) return (ssize_t)n;
-    while (n > 0) free((*names)[--n]);
-    free(*names);
-    errno = ENOMEM;
-    return -1;
+    return (ssize_t)n;
 }
 
 char *temp_dir_path(const char *parent, const char *name)
 {
-    size_t n = strlen(parent), room = n + strlen(name) + 2;
-    char *path = malloc(room);
-    if (path) (void)snprintf(path, room, "%s%s%s", parent, parent[n - 1] == '/' ? "" : "/", name);
-    return path;
+    size_t n = strlen(parent);
+    return xasprintf("%s%s%s", parent, n > 0 && parent[n - 1] == '/' ? "" : "/", name);
 }
 
-/* Calls visit for each name in the directory that is open, but . and .. ; not opendir, which takes
-   memory from the heap: there may be none when this is called to clean up. */
+/* Calls visit for each name in the open directory except . and .. Does not use opendir, which
+   allocates memory: there may be none left when this is called to clean up. */
 static void for_each_name(int dir_fd, void (*visit)(int dir_fd, const char *name, void *arg),
                           void *arg)
 {
@@ -130,18 +127,18 @@ static void for_each_name(int dir_fd, void (*visit)(int dir_fd, const char *name
     }
 }
 
-/* What cannot be removed shows when the directory cannot be. */
+/* Ignores a failure: removing the directory will fail, too. */
 static void remove_file(int dir_fd, const char *name, void *arg)
 {
     (void)arg;
     (void)unlinkat(dir_fd, name, 0);
 }
 
-/* Removes what is not the lock: a file, or a directory of files. */
+/* Removes a file, or a directory of files; but not the lock. */
 static void remove_below(int dir_fd, const char *name, void *arg)
 {
     (void)arg;
-    if (strcmp(name, SCRATCH_LOCK_NAME) == 0 || unlinkat(dir_fd, name, 0) == 0) return;
+    if (strcmp(name, TEMP_DIR_LOCK_NAME) == 0 || unlinkat(dir_fd, name, 0) == 0) return;
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return;
     for_each_name(fd, remove_file, NULL);
@@ -149,21 +146,21 @@ static void remove_below(int dir_fd, const char *name, void *arg)
     (void)unlinkat(dir_fd, name, AT_REMOVEDIR);
 }
 
-/* One sweep over the directory, its files and its subdirectories', which have none. */
+/* Removes once all that is in the directory. Its subdirectories have no subdirectories. */
 static int remove_once(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* Ours, and closed to us: it was made with a umask like 0777, and nothing in it. */
+    /* A umask like 0777 closes our own directory to us; then nothing is in it. */
     if (fd < 0) return errno == EACCES ? rmdir(path) : -1;
-    /* What has no record any more is taken for no store; what is locked is left alone. */
-    (void)unlinkat(fd, SCRATCH_RECORD_NAME, 0);
+    /* What has no checkpoint file is no checkpoint; what is locked is left alone. */
+    (void)unlinkat(fd, TEMP_DIR_CHECKPOINT_NAME, 0);
     for_each_name(fd, remove_below, NULL);
-    (void)unlinkat(fd, SCRATCH_LOCK_NAME, 0);
+    (void)unlinkat(fd, TEMP_DIR_LOCK_NAME, 0);
     (void)close(fd);
     return rmdir(path);
 }
 
-/* A link to the file may be part of a database: it must not be written to again. */
+/* Such a file may be linked into a database, so it must never be written to again. */
 static void remove_leftover(int dir_fd, const char *name, void *arg)
 {
     (void)arg;

@@ -1,9 +1,13 @@
 /*
- * temp_dir.h -- the directory of a run's temporary data: where it goes, and that it goes away.
+ * temp_dir.h -- the temporary directory of a sort: makes it, finds those of other sorts, syncs it
+ * and removes it.
  *
- * Where: under the -T argument if that is a directory, else beside it as a prefix, as samtools
- * does; without -T beside the output file; for standard output, devices, pipes and URLs in $TMPDIR
- * or the working directory. The directory has mode 0700 and a name that no other run has.
+ * If the argument of -T is a directory the temporary directory is made in it; else the argument is
+ * the beginning of its name, as in samtools. Without -T it is made beside the output file; for
+ * standard output, devices, pipes and URLs in $TMPDIR or the working directory. It has mode 0700
+ * and a name that no other sort has.
+ *
+ * Any thread may call these functions.
  */
 #ifndef ROCKSORT_STORE_TEMP_DIR_H
 #define ROCKSORT_STORE_TEMP_DIR_H
@@ -12,39 +16,43 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* What else than databases is in it; see checkpoint_dir.h. */
-#define SCRATCH_LOCK_NAME "LOCK"
-#define SCRATCH_RECORD_NAME "STORE"
+/* The files in it that are no part of a database: the lock, and the checkpoint file; see
+   checkpoint_dir.h. */
+#define TEMP_DIR_LOCK_NAME "LOCK"
+#define TEMP_DIR_CHECKPOINT_NAME "STORE"
 
-/*
- * Creates the directory. `prefix` is the -T argument or NULL, `output` the output file or NULL for
- * standard output. Returns its path, to be freed by the caller, or NULL after a message.
- */
+/* The old names, until no file uses them. */
+#define SCRATCH_LOCK_NAME TEMP_DIR_LOCK_NAME
+#define SCRATCH_RECORD_NAME TEMP_DIR_CHECKPOINT_NAME
+
+/* Makes the directory. `prefix`: the argument of -T, or NULL. `output`: the output file; NULL:
+   standard output. Returns the path, which the caller frees, or NULL after a message. */
 char *temp_dir_create(const char *prefix, const char *output);
 
-/* True if a name, without its directory, ends as those that are created: rocksort.NUMBER.XXXXXX */
+/* True if a name, without its directory, ends as the names of temporary directories do:
+   rocksort.NUMBER.XXXXXX */
 bool temp_dir_is_name(const char *name);
 
-/* Lists the names in a directory that may be ours, sorted; names and array are to be freed. Returns
-   how many, or -1 with errno. */
+/* Lists the names in a directory that end so, sorted. The caller frees each name, and the array.
+   Returns how many there are, or -1 with errno set. */
 ssize_t temp_dir_list(const char *path, char ***names);
 
-/* The path of such a name, to be freed; NULL without memory. */
+/* The path of a name in the directory `parent`; the caller frees it. */
 char *temp_dir_path(const char *parent, const char *name);
 
 /*
- * Removes the directory and all that is in it; NULL is accepted. Tries again if files appear
- * meanwhile. What is left if that is interrupted is still locked, and no store any more. Returns 0,
- * or -1 (errno set, no message).
+ * Removes the directory and all that is in it. Accepts NULL. Tries again if files appear meanwhile.
+ * Removes the checkpoint file first and the lock last: what an interrupted removal leaves is still
+ * locked, and is no checkpoint any more. Allocates nothing. Returns 0, or -1 with errno set.
  */
 int temp_dir_remove(const char *path);
 
-/* Waits until the directory and all that is in it are on the disk, or until *stop. What is removed
-   meanwhile need not be. Returns 0, or -1 with errno. */
+/* Waits until the directory and all that is in it are on the disk, or until *stop. Files that are
+   removed meanwhile do not matter. Returns 0, or -1 with errno set. */
 int temp_dir_sync(const char *path, const atomic_bool *stop);
 
-/* Removes what a process that was killed left beside the databases: files on their way into one,
-   and that of disk_probe.h. */
+/* Removes what a killed process left beside the databases: runs that are no part of a database yet,
+   and the file of disk_probe.h. */
 void temp_dir_tidy(const char *path);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * fuzz_block.c -- blocks of the temporary database, damaged or made by somebody else: parsing,
- * checksum, codecs, and the records inside. The first byte of the input says whether the checksum
- * is made to fit, without which nearly no input would come past it, and how the value comes to be:
+ * fuzz_block.c -- blocks of a temporary database that are damaged, or that another program made:
+ * parsing, checksum, codecs, and the records inside. The first byte of the input says whether the
+ * checksum is made to fit, because nearly no input would have a checksum that fits. It also says
+ * how the value is made:
  *   - the input is the value;
- *   - the input is what the payload holds, compressed by one of the codecs;
- *   - as that, but it is the records that are made of the input.
+ *   - one of the codecs compresses the input, which becomes the payload;
+ *   - records are made from the input, and compressed like that.
  */
 #include "fuzz_record.h"
 
@@ -14,7 +15,7 @@
 
 enum { MAX_RAW_BYTES = 1 << 20 };
 
-/* A decoded block, as segment.c opens it. */
+/* Opens a decompressed block as segment.c does. */
 static void open_records(const struct bam_block *block, const uint8_t *raw)
 {
     static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_TAG};
@@ -53,15 +54,15 @@ static void open_value(const uint8_t *value, size_t n_bytes)
     temp_coder_release(&coder);
 }
 
-/* Makes a block of raw bytes; returns the value, of exactly *value_bytes. */
+/* Makes a block of raw bytes. Returns its value, which has exactly *value_bytes. */
 static uint8_t *make_value(enum temp_codec codec, const uint8_t *raw, size_t raw_bytes,
                            uint32_t n_records, size_t *value_bytes)
 {
     static const uint8_t bound[SORT_KEY_FIXED_BYTES + MERGE_BOUND_TAIL_BYTES] = {0};
     struct temp_coder coder = {0};
     uint8_t *out = fuzz_alloc(bam_block_bound(codec, raw_bytes, sizeof bound));
-    ssize_t n = bam_block_encode(&coder, codec, raw, raw_bytes, n_records, bound, sizeof bound,
-                                 out);
+    const struct bam_block_content content = {raw, raw_bytes, n_records, bound, sizeof bound};
+    ssize_t n = bam_block_encode(&coder, codec, &content, out);
     FUZZ_CHECK(n > 0);
     uint8_t *value = fuzz_copy(out, (size_t)n);
     *value_bytes = (size_t)n;
@@ -80,7 +81,7 @@ static uint8_t *make_records(struct fuzz_input *in, size_t *n_bytes, uint32_t *n
     return raw;
 }
 
-/* As if whoever changed the value knew how to make its checksum. */
+/* As if the program that changed the value had also changed its checksum. */
 static void fit_checksum(uint8_t *value, size_t n_bytes)
 {
     if (n_bytes < BAM_BLOCK_HEADER_BYTES) return;

@@ -1,14 +1,14 @@
 /*
- * fuzz_store.c -- temporary databases whose files somebody has changed: the input says how many
- * runs there are, and then which bytes of which files change, or that files are cut short, lost or
- * traded. Then it is either gone on with by who wrote it, or opened by another process in the way
- * in which --resume does (resume.c): tidied, opened, to be read only or to be written to,
- * its labels followed, the runs scanned.
+ * fuzz_store.c -- temporary databases with changed files. The input says how many runs there are,
+ * and then which bytes of which files change, or which files are cut short, lost or exchanged. Then
+ * either the process that wrote the database goes on with it, or it is opened as --resume does
+ * (resume.c): it is tidied and opened, read-only or not, its labels are followed, and its runs are
+ * scanned.
  *
- * RocksDB must not crash over what it finds, an error has a message, and what a label or a scan
- * shows is what was put, unchanged: every byte has a checksum. That none are missing is not for the
- * database to know (a manifest that ends early is one of a run that never ended), but for the sums
- * over all records at the end.
+ * RocksDB must not crash, every error must have a message, and labels and scans must show only what
+ * was put: every byte has a checksum. The database cannot know that blocks are missing, because a
+ * manifest that is cut short looks as if a run had never ended. The sums over all records find that
+ * at the end of a sort.
  */
 #include "fuzz_input.h"
 
@@ -69,7 +69,7 @@ static void make_block(unsigned run, unsigned number, uint8_t key[4], uint8_t va
         value[i] = (uint8_t)(i * 2654435761u >> 13 ^ run * 31 ^ number * 7);
 }
 
-/* What a run says of itself; of the others only that they are in a chain. */
+/* Makes the label of a run. All runs are a chain. */
 static void make_label(unsigned run, uint8_t label[RUN_LABEL_BYTES])
 {
     struct run_label made = {
@@ -96,7 +96,7 @@ static void put_run(struct run_db *db, unsigned run, unsigned n_blocks)
     FUZZ_CHECK(run_db_end_run(writer) == 0);
 }
 
-/* The regular files below a directory, in the order of their names; returns their number. */
+/* Lists the regular files in a directory by name. Returns how many there are. */
 static unsigned list_files(const char *path, char files[MAX_FILES][256])
 {
     struct dirent **entries;
@@ -123,7 +123,7 @@ static void change_file(struct fuzz_input *in, const char *path, const char *oth
     unsigned kind = fuzz_below(in, 16);
     size_t at = fuzz_u16(in);
     int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0) return;                 /* removed before */
+    if (fd < 0) return;                 /* it was removed before */
     FUZZ_CHECK(fstat(fd, &st) == 0);
     size_t size = (size_t)st.st_size;
     if (size > 0 && (kind & 8)) at = size - 1 - at % (size < 80 ? size : 80);
@@ -152,8 +152,8 @@ static void change_files(struct fuzz_input *in)
     }
 }
 
-/* Compares each block that is there with what was put. Returns their number, or -1 after a
-   message. */
+/* Compares each block that the scan shows with what was put. Returns how many there are, or -1
+   after a message. */
 static int scan_all(struct run_db *db)
 {
     uint8_t wanted_key[4], wanted[VALUE_BYTES];
@@ -187,7 +187,7 @@ static int take_label(void *arg, const uint8_t *bytes, size_t n_bytes)
     FUZZ_CHECK(labels->n < MAX_RUNS);
     struct run_label *label = &labels->at[labels->n];
     labels->damaged = run_label_decode(bytes, n_bytes, label) < 0;
-    if (labels->damaged) return -1;     /* the caller says so */
+    if (labels->damaged) return -1;     /* resume() expects no message */
     FUZZ_CHECK(label->run < MAX_RUNS);
     make_label(label->run, put);
     FUZZ_CHECK(memcmp(bytes, put, sizeof put) == 0);
@@ -195,7 +195,7 @@ static int take_label(void *arg, const uint8_t *bytes, size_t n_bytes)
     return 0;
 }
 
-/* Opens what is there as another process; NULL after a message or if there is no database. */
+/* Opens the database as another process does. Returns NULL after a message, or if there is none. */
 static struct run_db *open_again(const struct run_db_settings *settings, bool *is_there)
 {
     temp_dir_tidy(db_place);
@@ -205,7 +205,7 @@ static struct run_db *open_again(const struct run_db_settings *settings, bool *i
     return db;
 }
 
-/* Returns the number of blocks, or -1 if what is there cannot be gone on with. */
+/* Goes on as another process. Returns the number of blocks, or -1 if that is not possible. */
 static int resume(struct fuzz_input *in, unsigned how)
 {
     struct run_db_settings settings = {.direct = how & 1, .existing = true, .read_only = how & 2,
@@ -225,7 +225,7 @@ static int resume(struct fuzz_input *in, unsigned how)
     return n;
 }
 
-/* Goes on in the same process. */
+/* Goes on in the same process. Returns the same. */
 static int go_on(struct fuzz_input *in, struct run_db *db)
 {
     change_files(in);

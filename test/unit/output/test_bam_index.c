@@ -1,9 +1,10 @@
 /*
- * test_bam_index.c -- indexes made from parts against those that htslib makes of the same file.
+ * test_bam_index.c -- compares indexes that are made from parts with those that htslib makes of the
+ * same file.
  *
- * Random sorted records are cut into segments, deflated as the program does it, and indexed on the
- * way. The index must have the bytes of htslib's, and every query must give the records that a
- * plain search through all of them gives; so must htslib's index, lest the search itself be wrong.
+ * Random sorted records are cut into segments, deflated as the program does, and indexed meanwhile.
+ * The index must have the same bytes as htslib's. Every query must find the records that a search
+ * through all records finds. htslib's index must find them, too: that tests the search itself.
  */
 #include "indexed_file.h"
 
@@ -85,7 +86,7 @@ static void check_query(struct rng *rng, samFile *file, const hts_idx_t *index,
     bam_destroy1(b);
 }
 
-/* Mostly near a record, so that mostly there is an answer. */
+/* Mostly near a record, so that most queries find something. */
 static struct query random_query(struct rng *rng, const struct records *records,
                                  const sam_hdr_t *header)
 {
@@ -106,7 +107,8 @@ static struct query random_query(struct rng *rng, const struct records *records,
 static void check_answers(struct rng rng, const char *index_path, const struct records *records,
                           size_t n_queries)
 {
-    /* First the unplaced: where no reference has any record htslib reads them from where it is. */
+    /* First the records without reference: if no reference has any record, htslib reads them from
+       its current position. */
     const struct query unplaced = {.tid = HTS_IDX_NOCOOR};
     samFile *file = sam_open(data_path, "r");
     assert_non_null(file);
@@ -170,7 +172,8 @@ static void test_random_files(void **state)
     }
 }
 
-/* Many bins on both sides of the 64 KB of file below which a bin is given to its parent. */
+/* Many bins just below and just above 64 KB of the file: smaller ones are given to their parents.
+   */
 static void test_bins_of_all_sizes(void **state)
 {
     (void)state;
@@ -220,7 +223,7 @@ static void test_long_references(void **state)
     }
 }
 
-/* The depth of a CSI follows from the longest reference: around each step. */
+/* The depth of a CSI depends on the longest reference: lengths around each step. */
 static void test_steps_of_depth(void **state)
 {
     (void)state;
@@ -286,7 +289,7 @@ static void test_one_record_a_segment(void **state)
     sam_hdr_destroy(header);
 }
 
-/* A read of more than 65,535 operations, which are in its CG tag. */
+/* Makes a read with more than 65,535 operations, which are in its CG tag. */
 static void make_long_cigar(struct record *r)
 {
     enum { N_OPS = 70000, L_SEQ = N_OPS / 2 * 2 };
@@ -355,7 +358,7 @@ static void test_refusals(void **state)
     add_one(&part, 0, (1 << 29) - 1, 0);
     add_one(&part, 0, 1 << 29, -1);
     bam_index_part_reset(&part);
-    /* References must ascend, and the unplaced be last. */
+    /* References must ascend, and records without one must come last. */
     static const int32_t disorders[][2] = {{1, 0}, {-1, 2}, {2, 1}};
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 2; k++) {
@@ -386,7 +389,8 @@ static void test_refusals(void **state)
     sam_hdr_destroy(header);
 }
 
-/* Positions have 62 bits; LN may claim more. A shape with more of them would never be enough. */
+/* Positions have 62 bits, and LN may claim more. No shape is large enough then, and none is sought.
+   */
 static void test_impossible_lengths(void **state)
 {
     (void)state;
@@ -403,7 +407,7 @@ static void test_impossible_lengths(void **state)
         const struct bam_index_shape *shape = bam_index_shape(index);
         int bits = shape->min_shift + 3 * shape->depth;
         assert_in_range(bits, 1, 62);
-        /* Those that can be hold the reference and what htslib adds. */
+        /* For possible lengths the index holds the reference and what htslib adds to it. */
         if (lengths[i] <= most - 256) assert_true(lengths[i] + 256 <= INT64_C(1) << bits);
         bam_index_destroy(index);
         sam_hdr_destroy(header);

@@ -1,6 +1,6 @@
 /*
- * test_output_path.c -- names under which outputs are written; that the lock keeps a file from
- * being made behind the back of the thread that removes it.
+ * test_output_path.c -- the names under which outputs are written; and no file is made after the
+ * thread that handles a signal has removed it.
  */
 #include "random_records.h"
 #include "test_place.h"
@@ -39,7 +39,7 @@ static void test_open_commit(void **state)
         hFILE *file = output_path_open(&path);
         assert_non_null(file);
         assert_true(exists(path.temporary));
-        assert_null(output_path_open(&path));           /* it is there */
+        assert_null(output_path_open(&path));           /* it exists already */
         assert_int_equal(errno, EEXIST);
         assert_int_equal(hwrite(file, "abc", 3), 3);
         assert_int_equal(hclose(file), 0);
@@ -48,7 +48,7 @@ static void test_open_commit(void **state)
         struct stat st;
         assert_int_equal(stat("out", &st), 0);
         assert_int_equal(st.st_size, 3);
-        output_path_drop(&path);                        /* nothing is left to be dropped */
+        output_path_drop(&path);                        /* there is nothing left to drop */
         assert_true(exists("out"));
         output_path_release(&path);
     }
@@ -70,7 +70,7 @@ static void test_as_it_stands(void **state)
     output_path_release(&path);
 }
 
-/* Makes a file of so many bytes with these permissions. */
+/* Makes a file with these bytes and permissions. */
 static void write_file(const char *name, const char *bytes, mode_t mode)
 {
     FILE *file = fopen(name, "w");
@@ -80,7 +80,7 @@ static void write_file(const char *name, const char *bytes, mode_t mode)
     assert_int_equal(chmod(name, mode), 0);
 }
 
-/* Writes to a name as an output; returns what the file is then. */
+/* Writes an output with this name. Returns what the file is then. */
 static struct stat write_output(const char *name)
 {
     struct output_path path;
@@ -97,7 +97,7 @@ static struct stat write_output(const char *name)
     return st;
 }
 
-/* The umask says what new files get; those that are replaced keep what they had, and their owner if
+/* New files get permissions by the umask. Files that are replaced keep theirs, and their owner if
    we may give files away. */
 static void test_permissions(void **state)
 {
@@ -118,7 +118,7 @@ static void test_permissions(void **state)
     assert_int_equal(unlink("new"), 0);
 }
 
-/* A symbolic link leads to the file whether that is there or not; other hard links stay. */
+/* A symbolic link is followed, also to a file that does not exist; other hard links stay. */
 static void test_links(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void test_links(void **state)
     assert_int_equal(stat("other", &st), 0);
     assert_int_equal(st.st_size, 4);
     assert_int_equal(unlink("file"), 0);
-    assert_int_equal(symlink("first", "file"), 0);      /* round and round */
+    assert_int_equal(symlink("first", "file"), 0);      /* a circle */
     diag_silence();
     assert_int_equal(output_path_choose(&path, "first"), -1);
     assert_int_equal(symlink("nowhere/file", "lost"), 0);
@@ -206,8 +206,8 @@ static void *open_in_thread(void *arg)
     return NULL;
 }
 
-/* As a signal has it: the remover has the lock, and nothing may appear before the process ends. */
-static void test_nothing_is_made_behind_the_remover(void **state)
+/* After a signal the remover keeps the lock: no file may appear until the process ends. */
+static void test_nothing_is_made_after_the_removal(void **state)
 {
     (void)state;
     for (int by_name = 0; by_name < 2; by_name++) {
@@ -267,7 +267,7 @@ int main(void)
         TEST_IN_PLACE(test_permissions),
         TEST_IN_PLACE(test_links),
         TEST_IN_PLACE(test_make),
-        TEST_IN_PLACE(test_nothing_is_made_behind_the_remover),
+        TEST_IN_PLACE(test_nothing_is_made_after_the_removal),
         TEST_IN_PLACE(test_same),
         TEST_IN_PLACE(test_commit_fails),
     };

@@ -1,6 +1,7 @@
 /*
- * test_bam_block.c -- the format of temporary blocks: round trips, and that no damage passes.
- * Values lie in memory of exactly their size, so that AddressSanitizer sees a read beyond them.
+ * test_bam_block.c -- the format of temporary blocks: what is written is read, and all damage is
+ * found. Values are in memory of exactly their size, so that AddressSanitizer sees a read past
+ * their end.
  */
 #include "random_records.h"
 #include "test_rules.h"
@@ -35,8 +36,9 @@ static void make_block(struct rng *rng, const struct block_case *c, struct made_
         rng_fill(rng, made->raw, c->raw_bytes);
     rng_fill(rng, made->last_bound, c->last_bound_bytes);
     made->n_records = 1 + (uint32_t)(rng_next(rng) >> (32 + 8 * rng_below(rng, 4))) / 2;
-    ssize_t size = bam_block_encode(&coder, c->codec, made->raw, c->raw_bytes, made->n_records,
-                                    made->last_bound, c->last_bound_bytes, out);
+    const struct bam_block_content content = {made->raw, c->raw_bytes, made->n_records,
+                                              made->last_bound, c->last_bound_bytes};
+    ssize_t size = bam_block_encode(&coder, c->codec, &content, out);
     CHECK(rng, size > 0 && (size_t)size <= room);
     made->value_bytes = (size_t)size;
     made->value = test_alloc(made->value_bytes);
@@ -90,7 +92,7 @@ static void test_round_trip(void **state)
                 }
 }
 
-/* The header as bam_block.h has it: another reader must be able to rely on it. */
+/* The header is what bam_block.h says. */
 static void test_layout(void **state)
 {
     (void)state;
@@ -116,7 +118,7 @@ static void check_flips(struct rng *rng, const struct made_block *made, size_t a
     struct bam_block block;
     made->value[at] ^= (uint8_t)flip;
     CHECK(rng, !bam_block_verify(made->value, made->value_bytes));
-    /* Whether it can tell or not, and nothing is known about the value: it reads within it. */
+    /* Parsing may accept the value or not, but must read only within it. */
     if (bam_block_parse(made->value, made->value_bytes, &block) == 0) {
         CHECK(rng, block.last_bound == made->value + BAM_BLOCK_HEADER_BYTES);
         CHECK(rng, block.payload == block.last_bound + block.last_bound_bytes);
@@ -131,7 +133,7 @@ static void test_every_flipped_byte_is_detected(void **state)
     (void)state;
     struct rng rng = rng_start(53);
     for (int codec = 0; codec < TEMP_CODEC_COUNT; codec++) {
-        /* Small: every change of every byte. Large: one change of every byte. */
+        /* Small blocks: every change of every byte. Large blocks: one change of every byte. */
         const struct block_case small = {(enum temp_codec)codec, true, 200, 21};
         const struct block_case large = {(enum temp_codec)codec, true, 6000, 200};
         struct made_block made;
@@ -164,7 +166,7 @@ static void test_truncation_to_every_length_is_detected(void **state)
             CHECK(&rng, parsed == (n < BAM_BLOCK_HEADER_BYTES + c.last_bound_bytes ? -1 : 0));
             free(exact);
         }
-        /* And a byte too many. */
+        /* One byte more. */
         uint8_t *longer = test_alloc(made.value_bytes + 1);
         memcpy(longer, made.value, made.value_bytes);
         longer[made.value_bytes] = 0;
@@ -174,7 +176,7 @@ static void test_truncation_to_every_length_is_detected(void **state)
     }
 }
 
-/* Parsing comes before verifying, so that it must refuse by itself what would lead it astray. */
+/* Parsing comes before verifying, so it must itself refuse lengths that do not fit. */
 static void test_lying_headers_are_refused(void **state)
 {
     (void)state;
@@ -216,7 +218,7 @@ static void test_lying_headers_are_refused(void **state)
     release_block(&made);
 }
 
-/* Counts and sizes that no block can have, before memory is taken for them. */
+/* Counts and sizes that no block can have are refused before memory is taken for them. */
 static void test_implausible_sizes(void **state)
 {
     (void)state;
@@ -234,7 +236,7 @@ static void test_implausible_sizes(void **state)
     }
 }
 
-/* The records of a block whose checksum somebody has made fit. */
+/* Damaged records in a block whose checksum fits. */
 static void test_records_are_measured_and_checked(void **state)
 {
     (void)state;
@@ -259,7 +261,7 @@ static void test_records_are_measured_and_checked(void **state)
     block.n_records = N;
     for (block.raw_bytes = 0; block.raw_bytes < starts[N]; block.raw_bytes++)
         assert_int_equal(bam_block_measure(by_name, &block, raw, N_REFS), -1);
-    /* Any damage in memory of exactly its size: nothing is read beyond it. */
+    /* Whatever is damaged, nothing is read past the end of the memory. */
     block.raw_bytes = starts[N];
     uint8_t *damaged = test_alloc(starts[N]);
     for (int round = 0; round < 20000; round++) {

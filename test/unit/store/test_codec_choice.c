@@ -5,8 +5,8 @@
 
 #include "store/codec_choice.h"
 
-/* An SSD that does 1 GB/s, writes a tenth of the time; two workers are busy, nobody waits, there is
-   space for everything. */
+/* An SSD of 1 GB/s, which is written to a tenth of the time. Two workers are busy, no thread waits,
+   and there is space for everything. */
 static struct codec_facts usual_facts(void)
 {
     return (struct codec_facts){
@@ -37,7 +37,7 @@ static void test_memory(void **state)
     check(&facts, TEMP_CODEC_NONE, CODEC_MEMORY);
     facts.seconds = facts.write_seconds = 0;            /* the first run */
     check(&facts, TEMP_CODEC_NONE, CODEC_MEMORY);
-    /* It would not fit, or hardly. */
+    /* It would not fit, or nearly not. */
     facts = usual_facts();
     facts.in_memory = true;
     facts.bytes_per_second = 0;
@@ -63,28 +63,29 @@ static void test_fast_disk(void **state)
     (void)state;
     struct codec_facts facts = usual_facts();
     check(&facts, TEMP_CODEC_NONE, CODEC_FAST_DISK);
-    /* Uncompressed it would be written all the time. */
+    /* Uncompressed data would be written all the time. */
     facts.write_seconds = 0.8;
     check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
-    /* So many workers want more than the disk gives back. */
+    /* The disk reads more slowly than so many workers merge. */
     facts = usual_facts();
     facts.n_threads = 16;
     check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
     facts = usual_facts();
     facts.bytes_per_second = 0;
     check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
-    /* Workers have time to compress: they wait for the input, which the same disk may hold. */
+    /* Workers have time to compress while they wait for the input, which may be on the same disk.
+       */
     facts = usual_facts();
     facts.worker_seconds = 2.4;
     check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
     facts = usual_facts();
     facts.free_bytes = facts.raw_bytes_left;
     check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
-    facts.free_bytes = facts.raw_bytes_left = 0;        /* nothing is known of the space */
+    facts.free_bytes = facts.raw_bytes_left = 0;        /* the space is unknown */
     check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
 }
 
-/* What was chosen stays at a load at which it would not be chosen. */
+/* A codec that was chosen stays at a load at which it would not be chosen. */
 static void test_does_not_swing(void **state)
 {
     (void)state;
@@ -99,7 +100,7 @@ static void test_does_not_swing(void **state)
     facts.write_seconds = 0.45 * facts.seconds;
     facts.worker_seconds = 1.8;
     check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
-    /* It was tried before. */
+    /* None was chosen before and given up. */
     facts = usual_facts();
     facts.left_none = true;
     check(&facts, TEMP_CODEC_LZ4, CODEC_USUAL);
@@ -127,7 +128,7 @@ static void test_waiting(void **state)
     check(&facts, TEMP_CODEC_ZSTD, CODEC_SLOW_DISK);
 }
 
-/* Whatever the facts, the codec exists and the reason has words. */
+/* For all facts the codec exists and the reason has a text. */
 static void test_any_facts(void **state)
 {
     (void)state;
@@ -152,7 +153,7 @@ static void test_any_facts(void **state)
         enum temp_codec codec = codec_choose(&facts, &reason);
         CHECK(&rng, (unsigned)codec < TEMP_CODEC_COUNT);
         CHECK(&rng, reason != CODEC_ASKED_FOR && strlen(codec_reason_text(reason)) > 4);
-        /* None is never chosen where it does not fit. */
+        /* The codec none is never chosen if the data do not fit. */
         CHECK(&rng, codec != TEMP_CODEC_NONE || facts.free_bytes > facts.raw_bytes_left);
     }
     assert_true(strlen(codec_reason_text(CODEC_ASKED_FOR)) > 4);

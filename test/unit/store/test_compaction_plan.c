@@ -9,7 +9,7 @@
 
 enum { MIB = 1 << 20, KIB = 1 << 10 };
 
-/* A rotating disk, 128 MiB of memory, as many files as are usual. */
+/* A rotating disk, 128 MiB of memory, the usual limit of open files. */
 static struct compaction_facts usual_facts(enum compaction_mode mode)
 {
     return (struct compaction_facts){
@@ -33,7 +33,8 @@ static struct compaction_facts fast_facts(enum compaction_mode mode)
     return facts;
 }
 
-/* What is decided while n_runs of n_expected (0: unknown) come: the first plan that compacts. */
+/* The first plan that compacts while n_runs of n_expected runs (0: unknown) come; the last plan if
+   none does. */
 static struct compaction_plan first_plan(struct compaction_facts facts, uint64_t n_runs,
                                          uint64_t n_expected)
 {
@@ -45,6 +46,36 @@ static struct compaction_plan first_plan(struct compaction_facts facts, uint64_t
         if (plan.compact) break;
     }
     return plan;
+}
+
+/* Each database gets its share of what all have. */
+static void test_share(void **state)
+{
+    (void)state;
+    struct compaction_totals totals = {
+        .mode = COMPACTION_AUTO, .n_dirs = 2, .n_lanes = 1, .most_files = 300,
+        .n_runs_expected = 1000, .scan_bytes = 64 * MIB, .compaction_bytes = 32 * MIB,
+        .exceeds_memory = true,
+    };
+    struct compaction_facts facts = compaction_share(&totals);
+    assert_int_equal(facts.n_runs_expected, 500);
+    assert_int_equal(facts.n_scans, 2);
+    assert_int_equal(facts.scan_bytes, 32 * MIB);
+    assert_int_equal(facts.compaction_bytes, 32 * MIB);
+    assert_int_equal(facts.most_files, 300);
+    assert_false(facts.direct || facts.reads_ahead);
+    /* Two compactions at a time share the memory. */
+    totals.n_lanes = 4;
+    totals.slow_to_seek = true;
+    facts = compaction_share(&totals);
+    assert_int_equal(facts.n_runs_expected, 125);
+    assert_int_equal(facts.n_scans, 8);
+    assert_int_equal(facts.compaction_bytes, 16 * MIB);
+    assert_true(facts.direct && facts.reads_ahead);
+    totals.exceeds_memory = totals.slow_to_seek = false;
+    totals.mode = COMPACTION_ON;
+    facts = compaction_share(&totals);
+    assert_true(!facts.direct && facts.reads_ahead);
 }
 
 static void test_width_is_that_of_2014(void **state)
@@ -59,7 +90,7 @@ static void test_width_is_that_of_2014(void **state)
     facts.n_runs_expected = 0;
     unsigned if_unknown = compaction_width(&facts);
     assert_in_range(if_unknown, 15, 30);
-    /* More runs than expected are there already. */
+    /* There are more runs than were expected. */
     facts.n_runs_expected = 10;
     facts.n_runs = 900;
     assert_int_equal(compaction_width(&facts), 31);
@@ -69,12 +100,12 @@ static void test_width_has_limits(void **state)
 {
     (void)state;
     struct compaction_facts facts = usual_facts(COMPACTION_ON);
-    /* Never so few that compacted files look like runs. */
+    /* Compacted files must be much larger than runs. */
     for (uint64_t n = 0; n < 30; n++) {
         facts.n_runs_expected = n;
         if (n > 0) assert_true(compaction_width(&facts) >= 6);
     }
-    /* No more than memory has room for, 64 KiB each. */
+    /* No more files than memory has room for, 64 KiB each. */
     facts.n_runs_expected = 10000;
     facts.compaction_bytes = 2 * MIB;
     assert_int_equal(compaction_width(&facts), 32);
@@ -101,13 +132,13 @@ static void test_read_bytes(void **state)
         unsigned width = compaction_width(&facts);
         CHECK(&rng, read_bytes % 4096 == 0);
         CHECK(&rng, read_bytes >= 64 * KIB && read_bytes <= 8 * MIB);
-        /* Within the memory, if that can be. */
+        /* It fits into the memory, if that is possible. */
         CHECK(&rng, read_bytes * width <= facts.compaction_bytes || width == 6 ||
                         read_bytes == 64 * KIB);
     }
 }
 
-/* What a scan reads ahead, and what else it holds, fits the memory, if that can be. */
+/* What a scan reads ahead, and what else it holds, fits into the memory, if that is possible. */
 static void test_scan_read_bytes(void **state)
 {
     (void)state;
@@ -124,7 +155,7 @@ static void test_scan_read_bytes(void **state)
                 CHECK(&rng, read_bytes == 0 || read_bytes >= 256 * KIB);
             CHECK(&rng, (read_bytes + SCAN_FILE_BYTES) * n_files <= memory ||
                             2 * read_bytes * n_files <= memory || read_bytes == 4 * KIB);
-            /* Whole requests of a megabyte are a little less than what fits. */
+            /* It is rounded down to whole requests of a megabyte. */
             uint64_t n_more = n_files + n_files / 9 + 1;
             CHECK(&rng, n_files == 0 ||
                             scan_read_bytes(n_more, memory, direct) <= read_bytes + 64 * KIB);
@@ -164,7 +195,7 @@ static void test_on(void **state)
         facts.n_runs = plan.max_files / 2;
         assert_false(compaction_decide(&facts, plan.width).compact);
     }
-    /* Few runs end as they are. */
+    /* A few runs are not compacted. */
     for (uint64_t n = 1; n <= 5; n++) {
         struct compaction_plan plan = first_plan(usual_facts(COMPACTION_ON), n, n);
         assert_false(plan.compact);
@@ -172,8 +203,8 @@ static void test_on(void **state)
     }
 }
 
-/* Little memory, many runs: rows of less than a width do, or they would remain between compacted
-   files, which are then compacted again. */
+/* Little memory, many runs: groups of fewer runs than a width are enough for a compaction. Else
+   they would remain between compacted files, which would be compacted again. */
 static void test_far_more_runs_than_a_width_squared(void **state)
 {
     (void)state;
@@ -188,7 +219,7 @@ static void test_far_more_runs_than_a_width_squared(void **state)
     assert_int_equal(plan.least_width, 12);
 }
 
-/* An unknown or too low SIZE: plans grow with the runs, and never shrink. */
+/* SIZE is unknown or too low: plans allow more files as runs come, and never fewer. */
 static void test_plans_follow_the_runs(void **state)
 {
     (void)state;
@@ -206,33 +237,33 @@ static void test_plans_follow_the_runs(void **state)
 static void test_auto(void **state)
 {
     (void)state;
-    /* Seeks cost nearly nothing: no number of runs makes it pay. */
+    /* Seeks cost nearly nothing, so compaction never pays. */
     for (uint64_t n = 1; n <= 600; n += n / 3 + 1) {
         struct compaction_plan plan = first_plan(fast_facts(COMPACTION_AUTO), n, n);
         assert_false(plan.compact);
         assert_int_equal(plan.reason, COMPACTION_NO_GAIN);
     }
-    /* Nothing is known of the disk. */
+    /* The disk is unknown. */
     struct compaction_facts unknown = usual_facts(COMPACTION_AUTO);
     unknown.seek_seconds = 0;
     assert_int_equal(first_plan(unknown, 500, 500).reason, COMPACTION_NO_GAIN);
     unknown.seek_seconds = 0.01;
     unknown.bytes_per_second = 0;
     assert_int_equal(first_plan(unknown, 500, 500).reason, COMPACTION_NO_GAIN);
-    /* A rotating disk: a few runs are scanned, many are compacted. */
+    /* A rotating disk: many runs are compacted, a few are not. */
     struct compaction_facts slow = usual_facts(COMPACTION_AUTO);
     assert_false(first_plan(slow, 10, 10).compact);
     struct compaction_plan plan = first_plan(slow, 600, 600);
     assert_true(plan.compact);
     assert_int_equal(plan.reason, COMPACTION_SAVES_SEEKS);
-    /* Much memory: a scan of so many files reads megabytes at a time. */
+    /* Much memory: a scan of this many files reads megabytes at a time. */
     slow.scan_bytes = (size_t)4 << 30;
     slow.compaction_bytes = (size_t)2 << 30;
     assert_false(first_plan(slow, 200, 200).compact);
 }
 
-/* Wide compactions, for want of memory or of open files, read no more ahead than others may; or 64
-   files, of which a few are always open. */
+/* Compactions that are wide because memory or open files are scarce read ahead within the memory
+   for compactions; or they have at most 64 files. */
 static void test_wide_compactions_fit(void **state)
 {
     (void)state;
@@ -251,9 +282,9 @@ static void test_wide_compactions_fit(void **state)
     }
 }
 
-/* 12.8 GB in 64 MiB on a drive of 7200 rpm, in four databases: of 361 files 64 KiB would be read at
-   a time, since the kernel's readahead does not help past the page cache. Not compacting took 892
-   s, with reads of 128 KiB assumed. */
+/* 12.8 GB in 64 MiB on a drive of 7200 rpm, in four databases of 361 files: a scan would read 64
+   KiB at a time, because the kernel does not read ahead past the page cache. When reads of 128 KiB
+   were assumed nothing was compacted, and the sort took 892 s. */
 static void test_auto_knows_small_reads(void **state)
 {
     (void)state;
@@ -272,7 +303,7 @@ static void test_auto_knows_small_reads(void **state)
     assert_false(first_plan(facts, 90, 90).compact);
 }
 
-/* More seeks never argue against compaction, more runs neither. */
+/* Slower seeks, or more runs, are never a reason not to compact. */
 static void test_auto_is_monotonic(void **state)
 {
     (void)state;
@@ -294,7 +325,7 @@ static void test_auto_is_monotonic(void **state)
     assert_true(before);
 }
 
-/* Whatever was asked for, files must not run out; and a plan leaves room for its own. */
+/* In every mode there must be enough open files, also for the files of the compaction. */
 static void test_open_files(void **state)
 {
     (void)state;
@@ -307,18 +338,18 @@ static void test_open_files(void **state)
             assert_true(plan.compact);
             if (modes[i] != COMPACTION_ON) assert_int_equal(plan.reason, COMPACTION_OPEN_FILES);
             assert_true(plan.width + plan.max_files <= most_files);
-            /* And it is decided early enough. */
+            /* It is decided early enough. */
             facts.n_runs = 5000;
             assert_true(compaction_decide(&facts, compaction_width(&facts)).compact);
         }
-        /* So few that nothing fits: it does what it can. */
+        /* Nothing fits into so few files: it does what it can. */
         struct compaction_facts few = fast_facts(modes[i]);
         few.most_files = 4;
         assert_true(first_plan(few, 50, 0).compact);
     }
 }
 
-/* Each file takes some memory, however many may be open: 6,156 took more than 16 MiB allow. */
+/* Each file takes some memory, even if more may be open: 6,156 took more than 16 MiB allow. */
 static void test_memory_of_files(void **state)
 {
     (void)state;
@@ -333,7 +364,7 @@ static void test_memory_of_files(void **state)
         assert_int_equal(plan.reason, COMPACTION_MEMORY);
         unsigned most = plan.max_files + plan.width;
         assert_true(most > before && plan.max_files > 1000);
-        /* 12 KiB each in what there is besides a budget of twice the memory for the scan. */
+        /* 12 KiB for each fit into what a sort may take besides its budget. */
         assert_true(most * 12 * KIB <= 32 * MIB + scan_bytes / 4);
         before = most;
         assert_false(first_plan(facts, most / 2, 0).compact);
@@ -356,6 +387,7 @@ static void test_reasons_in_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_share),
         cmocka_unit_test(test_width_is_that_of_2014),
         cmocka_unit_test(test_width_has_limits),
         cmocka_unit_test(test_read_bytes),

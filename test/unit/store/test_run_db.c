@@ -1,6 +1,6 @@
 /*
- * test_run_db.c -- runs in RocksDB: what goes in comes back in key order through one scan,
- * compacted or not, and what went wrong on disk is an error, not a shorter result.
+ * test_run_db.c -- runs in RocksDB: a scan shows all blocks in key order, compacted or not; damage
+ * on the disk is an error, and not a shorter result.
  */
 #include "random_records.h"
 
@@ -42,7 +42,8 @@ static int compare_blocks(const void *a, const void *b)
     return c ? c : (x->key_bytes > y->key_bytes) - (x->key_bytes < y->key_bytes);
 }
 
-/* Sorted blocks of one run. Keys of all runs overlap; the run's number makes them different. */
+/* Makes the sorted blocks of a run. The keys of all runs overlap; they differ by the run's number.
+   */
 static struct block *make_run(struct rng *rng, uint8_t run, size_t n_blocks, size_t max_value)
 {
     struct block *blocks = test_alloc(n_blocks * sizeof *blocks);
@@ -98,7 +99,7 @@ static void store_run(struct rng *rng, struct run_db *db, const struct block *bl
     CHECK(rng, run_db_end_run(writer) == 0);
 }
 
-/* Scans and compares with sorted blocks. Returns the last code of run_scan_key: 0 or -1. */
+/* Scans and compares with sorted blocks. Returns what the last run_scan_key returned, 0 or -1. */
 static int scan_how(struct rng *rng, struct run_db *db, const struct block *blocks, size_t n,
                     size_t read_bytes)
 {
@@ -151,7 +152,7 @@ static void test_runs_come_back_in_order(void **state)
     /* Files hold the values, uncompressed, and little else. */
     assert_true(run_db_bytes(db) > value_bytes);
     assert_true(run_db_bytes(db) < value_bytes + 60 * n + 4096 * N_RUNS);
-    /* A second scan is as good. */
+    /* A second scan shows the same. */
     assert_int_equal(scan_all(&rng, db, all, n), 0);
     run_db_destroy(db);
     release_blocks(all, n);
@@ -170,7 +171,7 @@ static void test_empty_database(void **state)
     run_scan_close(NULL);
 }
 
-/* Abandoned between begin and end, as after an error: the run is not there, and nothing leaks. */
+/* A run that is abandoned after begin, as after an error, leaves nothing, and nothing leaks. */
 static void test_abandoned_within_a_run(void **state)
 {
     struct rng rng = rng_start(93);
@@ -209,7 +210,7 @@ static void test_impossible_directories(void **state)
     char path[512];
     (void)snprintf(path, sizeof path, "%s/missing/deeper", (const char *)*state);
     assert_null(make_db(path));
-    /* A directory in which there is a database already. */
+    /* A directory that has a database already. */
     struct run_db *db = make_db(*state), *second = make_db(*state);
     assert_non_null(db);
     assert_null(second);
@@ -229,7 +230,7 @@ static void test_removed_directory_does_not_come_back(void **state)
     assert_int_equal(mkdir(*state, 0700), 0);           /* for the teardown */
 }
 
-/* Finds the SST file of the only run: a number that RocksDB chose, with the ending .sst. */
+/* Finds the SST file of the only run. RocksDB chose its number. */
 static void find_sst(const char *store_dir, char *path, size_t room)
 {
     char dir[256];
@@ -258,7 +259,7 @@ static void flip_byte(const char *path, long at, int flip)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Where a value lies in a file. */
+/* Returns where the value is in a file. */
 static long find_value(const char *path, const struct block *block)
 {
     struct stat st;
@@ -277,8 +278,8 @@ static long find_value(const char *path, const struct block *block)
     return (long)at;
 }
 
-/* One byte of any value or key changed on disk behind RocksDB's back: the scan ends with an error,
-   and what it showed before was right. */
+/* If one byte of any value or key is changed on the disk the scan ends with an error, and what it
+   showed before was right. */
 static void test_flipped_bytes_are_errors(void **state)
 {
     enum { N_BLOCKS = 12 };
@@ -301,7 +302,7 @@ static void test_flipped_bytes_are_errors(void **state)
             flip_byte(path, places[k], flip);
         }
     }
-    /* Undamaged again: it was the bytes. */
+    /* Without the damage all is well again. */
     assert_int_equal(scan_all(&rng, db, blocks, N_BLOCKS), 0);
     run_db_destroy(db);
     release_blocks(blocks, N_BLOCKS);
@@ -342,7 +343,8 @@ static struct block *make_even_run(struct rng *rng, unsigned run, size_t n)
     return blocks;
 }
 
-/* Adds n_runs runs of n blocks each, and to `all`; calls after each `then`, if there is one. */
+/* Adds n_runs runs of n blocks each to the database and to `all`. Calls `then`, unless it is NULL,
+   after each run. */
 static void add_runs(struct rng *rng, struct run_db *db, unsigned n_runs, size_t n,
                      struct block *all, void (*then)(struct run_db *))
 {
@@ -356,7 +358,8 @@ static void add_runs(struct rng *rng, struct run_db *db, unsigned n_runs, size_t
     qsort(all, n_runs * n, sizeof *all, compare_blocks);
 }
 
-/* A compaction that is due begins within milliseconds: what is idle for long has no more. */
+/* A compaction that is due begins within milliseconds, so a long idle time means that none is due.
+   */
 static void wait_for_compactions(struct run_db *db)
 {
     for (int idle = 0; idle < (run_db_compaction_is_due(db) ? 200 : 5); idle++) {
@@ -367,7 +370,7 @@ static void wait_for_compactions(struct run_db *db)
 
 enum { MANY_RUNS = 120, EVEN_BLOCKS = 20, MANY_WIDTH = 11, MANY_MOST = 23 };
 
-/* As the ending thread does: not many more files than wanted. */
+/* Waits as the thread that ends runs does, so that there are not many more files than wanted. */
 static void wait_if_crowded(struct run_db *db)
 {
     for (int idle = 0; idle < (run_db_compaction_is_due(db) ? 50 : 1) &&
@@ -377,8 +380,8 @@ static void wait_if_crowded(struct run_db *db)
     }
 }
 
-/* Each byte is rewritten about once, and few files are left, as the plan says: 120 runs, 11 at a
-   time beyond 120 / 11 * 1.1 + 11. */
+/* Each byte is rewritten about once, and few files are left, as compaction_plan.h computes: for 120
+   runs 11 files at a time, whenever there are more than 120 / 11 * 1.1 + 11. */
 static void check_compaction_while_runs_come(void **state, bool direct)
 {
     struct rng rng = rng_start(97);
@@ -409,7 +412,7 @@ static void test_compaction_while_runs_come(void **state)
     check_compaction_while_runs_come(state, false);
 }
 
-/* Opened again for the first compaction, and runs go on coming. */
+/* The database is opened again for the first compaction, while runs come. */
 static void test_direct_compaction_while_runs_come(void **state)
 {
     check_compaction_while_runs_come(state, true);
@@ -427,8 +430,8 @@ static void *ask(void *arg)
     return NULL;
 }
 
-/* Who writes runs and has no space asks whether something is compacted, while who ends them begins
-   the first compaction. */
+/* The thread that writes runs, and has no space, asks whether something is compacted while the
+   thread that ends runs begins the first compaction. */
 static void test_asked_while_it_is_opened_again(void **state)
 {
     struct rng rng = rng_start(107);
@@ -447,7 +450,7 @@ static void test_asked_while_it_is_opened_again(void **state)
     release_blocks(blocks, EVEN_BLOCKS);
 }
 
-/* Nothing is compacted unasked; asked for later, everything at once. */
+/* Nothing is compacted until it is asked for; then everything is, at once. */
 static void test_compaction_of_what_is_there(void **state)
 {
     struct rng rng = rng_start(98);
@@ -468,7 +471,7 @@ static void test_compaction_of_what_is_there(void **state)
     release_blocks(all, 60 * EVEN_BLOCKS);
 }
 
-/* A scan that has begun shows everything, though its files are compacted meanwhile. */
+/* A scan that has begun shows all blocks, even if its files are compacted meanwhile. */
 static void test_compaction_during_a_scan(void **state)
 {
     struct rng rng = rng_start(99);
@@ -508,8 +511,8 @@ static void test_destroyed_while_compacting(void **state)
     release_blocks(all, 60 * EVEN_BLOCKS);
 }
 
-/* Runs that become part of the database three at a time are there after admit_runs, and so is the
-   last, incomplete group; two databases do not disturb each other in one directory. */
+/* Runs become part of the database three at a time, and the last ones by admit_runs. Two databases
+   in one directory do not disturb each other. */
 static void test_admitted_in_groups(void **state)
 {
     const struct run_db_settings settings = {
@@ -534,7 +537,7 @@ static void test_admitted_in_groups(void **state)
     release_blocks(all, 20 * EVEN_BLOCKS);
 }
 
-/* Destroyed when runs have ended that are not part of the database yet. */
+/* Destroyed while runs that have ended are not part of the database yet. */
 static void test_destroyed_before_admission(void **state)
 {
     const struct run_db_settings settings = {.n_admitted = 8, .n_compactions = 1};
@@ -582,7 +585,7 @@ static void test_no_space_for_the_database(void **state)
     unmount_small_disk(path);
 }
 
-/* Puts, or the end of a run, say FULL; the runs before are whole. */
+/* A put, or the end of a run, returns FULL. The earlier runs are whole. */
 static void test_no_space_for_a_run(void **state)
 {
     enum { N_RUNS = 5, N_BLOCKS = 100 };
@@ -605,7 +608,7 @@ static void test_no_space_for_a_run(void **state)
         r = run_db_put(writer, large[i].key, large[i].key_bytes, large[i].value,
                        large[i].value_bytes);
     assert_int_equal(r, RUN_DB_FULL);
-    assert_non_null(strstr(run_db_full_error(db), "No space"));
+    assert_non_null(strstr(run_db_full_reason(db), "No space"));
     run_db_abandon_run(writer);
     assert_int_equal(run_db_n_runs(db), N_RUNS);
     assert_int_equal(scan_all(&rng, db, all, N_RUNS * N_BLOCKS), 0);
@@ -615,7 +618,7 @@ static void test_no_space_for_a_run(void **state)
     release_blocks(all, N_RUNS * N_BLOCKS);
 }
 
-/* No space for a compaction: it fails, and the runs are as they were. */
+/* Without space a compaction fails, and the runs are as they were. */
 static void test_no_space_to_compact(void **state)
 {
     enum { N_RUNS = 12, N_BLOCKS = 100 };

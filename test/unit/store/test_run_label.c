@@ -47,7 +47,7 @@ static void test_damage(void **state)
         assert_int_equal(run_label_decode(bytes, RUN_LABEL_BYTES, &label), -1);
         bytes[i / 8] ^= (uint8_t)(1 << i % 8);
     }
-    /* A run follows one before it. */
+    /* A run must have a greater number than the run before it. */
     label = make_label(3, 3);
     run_label_encode(&label, bytes);
     assert_int_equal(run_label_decode(bytes, RUN_LABEL_BYTES, &label), -1);
@@ -56,7 +56,7 @@ static void test_damage(void **state)
     assert_int_equal(run_label_decode(bytes, RUN_LABEL_BYTES, &label), -1);
 }
 
-/* Shuffles the labels, and checks that these runs are the chain, in order. */
+/* Shuffles the labels. The runs that are given must be the chain, in order. */
 static void check_chain(struct rng *rng, const struct run_label *labels, size_t n,
                         const uint32_t *chain, ssize_t n_chain)
 {
@@ -85,19 +85,19 @@ static void test_chains(void **state)
     const uint32_t none = RUN_LABEL_NONE;
     for (int i = 0; i < 20; i++) {
         check_chain(&rng, NULL, 0, NULL, 0);
-        /* Whole; without the first; without one in the middle. */
+        /* All runs; without the first; without one in the middle. */
         const struct run_label whole[] = {make_label(0, none), make_label(1, 0), make_label(2, 1),
                                           make_label(3, 2)};
         check_chain(&rng, whole, 4, (const uint32_t[]){0, 1, 2, 3}, 4);
         check_chain(&rng, whole + 1, 3, NULL, 0);
         const struct run_label gap[] = {make_label(0, none), make_label(1, 0), make_label(3, 2)};
         check_chain(&rng, gap, 3, (const uint32_t[]){0, 1}, 2);
-        /* Twice gone on: 3 and then 6 lost the run before. */
+        /* Two processes went on: first 3 and then 6 had lost the run before it. */
         const struct run_label again[] = {make_label(0, none), make_label(1, 0), make_label(3, 2),
                                           make_label(4, 1),    make_label(6, 5), make_label(7, 4),
                                           make_label(8, 7)};
         check_chain(&rng, again, 7, (const uint32_t[]){0, 1, 4, 7, 8}, 5);
-        /* The first run was lost, and the load began anew. */
+        /* The first run was lost, and loading began again. */
         const struct run_label anew[] = {make_label(1, 0), make_label(2, none), make_label(3, 2)};
         check_chain(&rng, anew, 3, (const uint32_t[]){2, 3}, 2);
     }

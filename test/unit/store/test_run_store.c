@@ -1,9 +1,9 @@
 /*
- * test_run_store.c -- runs in several directories: together the scans show everything, wherever the
- * runs went, whatever was compacted, and with a directory that is full.
+ * test_run_store.c -- runs in several directories: the scans together show all blocks, wherever the
+ * runs are, whether they were compacted or not, and even if a directory is full.
  *
- * How many databases a directory has depends on its disk, and so do some of the decisions; what is
- * checked here holds on any.
+ * The number of databases in a directory and other decisions depend on the disk. What is checked
+ * here must be true on every disk.
  */
 #include "small_disk.h"
 #include "test_place.h"
@@ -11,13 +11,10 @@
 #include "store/run_store.h"
 #include "store/temp_dir.h"
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-
 enum { VALUE_BYTES = 1000, KEY_BYTES = 12, MIB = 1 << 20 };
 
 struct key {
-    uint8_t bytes[KEY_BYTES];   /* the number of the run last */
+    uint8_t bytes[KEY_BYTES];   /* the number of the run comes last */
 };
 
 /* All keys that were stored. */
@@ -31,7 +28,7 @@ static int compare_keys(const void *a, const void *b)
     return memcmp(a, b, KEY_BYTES);
 }
 
-/* Each value is made of its key. */
+/* Makes the value of a key. */
 static void make_value(const uint8_t *key, uint8_t *value)
 {
     struct rng rng = {0, 0};
@@ -62,7 +59,7 @@ static int put_run(struct run_store *store, struct stored_run **run, const struc
     return r;
 }
 
-/* Writes a run as the spiller does. Returns how often it had to begin again; -1: an error. */
+/* Writes a run as the spiller does. Returns how often it had to begin again, or -1 on failure. */
 static int store_run(struct run_store *store, const struct key *keys, size_t n)
 {
     struct stored_run *run;
@@ -91,7 +88,7 @@ static void add_run(struct rng *rng, struct run_store *store, unsigned number, s
     free(keys);
 }
 
-/* Goes through one scan, whose keys must ascend; adds them to `found`. */
+/* Reads one scan, whose keys must ascend, and adds them to `found`. */
 static void read_scan(struct rng *rng, struct run_scan *scan, struct keys *found)
 {
     uint8_t before[KEY_BYTES] = {0}, expected[VALUE_BYTES];
@@ -110,7 +107,7 @@ static void read_scan(struct rng *rng, struct run_scan *scan, struct keys *found
     }
 }
 
-/* All scans together show all keys; frees them. Returns the number of scans. */
+/* All scans together must show all keys. Frees the keys; returns the number of scans. */
 static int check_scans(struct rng *rng, struct run_store *store, struct keys *all)
 {
     struct run_scan **scans = NULL;
@@ -145,7 +142,7 @@ static struct run_store_settings settings_of(const char *const *dirs, size_t n_d
     };
 }
 
-/* Creates a store in new directories a, b and c, or the first of them. */
+/* Creates a store in n_dirs new directories, of a, b and c. */
 static struct run_store *create_in(size_t n_dirs, enum compaction_mode mode, uint64_t n_runs)
 {
     static const char *const dirs[] = {"a", "b", "c"};
@@ -154,6 +151,13 @@ static struct run_store *create_in(size_t n_dirs, enum compaction_mode mode, uin
     struct run_store *store = run_store_create(&settings);
     assert_non_null(store);
     return store;
+}
+
+static unsigned count_runs(const struct run_store *store)
+{
+    struct run_store_stats stats;
+    run_store_stats(store, &stats);
+    return stats.n_runs;
 }
 
 static void remove_dirs(size_t n_dirs)
@@ -169,30 +173,6 @@ static bool is_empty(const char *dir)
 
 /* ---- directories ---- */
 
-/* Lanes with a handful of files each would be compacted all the time, or not work at all. */
-static void test_lanes(void **state)
-{
-    (void)state;
-    static const struct {
-        unsigned n_files, n_dirs, n_lanes;
-    } cases[] = {{4096, 1, 4}, {4096, 32, 3}, {256, 1, 4}, {256, 2, 2},
-                 {256, 8, 1},  {128, 1, 2},   {128, 2, 1}, {128, 8, 1}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        pid_t child = fork();
-        if (child == 0) {       /* a hard limit cannot be raised again */
-            const struct rlimit limit = {cases[i].n_files, cases[i].n_files};
-            _exit(setrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-                          run_store_choose_lanes(cases[i].n_dirs, true) == cases[i].n_lanes &&
-                          run_store_choose_lanes(cases[i].n_dirs, false) == 1
-                      ? 0
-                      : 1);
-        }
-        int status = -1;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (status != 0) fail_msg("case %zu", i);
-    }
-}
-
 static void test_runs_spread(void **state)
 {
     (void)state;
@@ -202,7 +182,7 @@ static void test_runs_spread(void **state)
         struct run_store_stats stats;
         struct keys all = {0};
         for (unsigned run = 0; run < 24; run++) {
-            assert_int_equal(run_store_n_runs(store), run);
+            assert_int_equal(count_runs(store), run);
             add_run(&rng, store, run, run == 7 ? 1 : 1 + rng_below(&rng, 100), &all);
         }
         assert_false(is_empty("a"));
@@ -228,7 +208,7 @@ static void test_empty_store(void **state)
     struct run_store_stats stats;
     struct run_store_disks disks;
     struct keys all = {0};
-    assert_int_equal(run_store_n_runs(store), 0);
+    assert_int_equal(count_runs(store), 0);
     assert_false(run_store_wants_compaction(store, 100, false));
     assert_int_equal(run_store_compact(store), 0);
     assert_int_equal(run_store_settle(store), 0);
@@ -244,12 +224,12 @@ static void test_empty_store(void **state)
     run_store_destroy(store);
     run_store_destroy(NULL);
     run_store_abandon_run(NULL);
-    assert_true(is_empty("a") && is_empty("b"));        /* nor has the probe left anything */
+    assert_true(is_empty("a") && is_empty("b"));        /* the disk probe has left nothing either */
     remove_dirs(2);
 }
 
-/* Destroyed with a run that was abandoned, runs that wait to be part of a database, a scan that was
-   not read to its end. */
+/* Destroyed with a run that was abandoned, runs that are not part of a database yet, and a scan
+   that was not read to its end. */
 static void test_destroyed_at_any_time(void **state)
 {
     (void)state;
@@ -280,7 +260,7 @@ static void test_destroyed_at_any_time(void **state)
     }
 }
 
-/* A run is put while the one before is ended, as spiller and ending thread do. */
+/* A run is written while earlier ones are ended, as spiller and run ender do. */
 static void test_runs_overlap(void **state)
 {
     (void)state;
@@ -298,7 +278,7 @@ static void test_runs_overlap(void **state)
     }
     assert_int_equal(run_store_end_run(runs[10]), 0);
     assert_int_equal(run_store_end_run(runs[11]), 0);
-    assert_int_equal(run_store_n_runs(store), 12);
+    assert_int_equal(count_runs(store), 12);
     (void)check_scans(&rng, store, &all);
     run_store_destroy(store);
     remove_dirs(2);
@@ -319,7 +299,7 @@ static void test_impossible_directory(void **state)
 
 /* ---- full directories ---- */
 
-/* The one with space gets everything, and what the other one got before stays. */
+/* One of two directories is full, or becomes full. The other one gets all further runs. */
 static void check_with_small_disk(size_t disk_bytes, bool is_full, size_t n_blocks,
                                   bool small_first)
 {
@@ -349,7 +329,7 @@ static void test_full_from_the_start(void **state)
     check_with_small_disk(65536, true, 200, false);
 }
 
-/* Runs larger and smaller than what a file writer gathers before it writes. */
+/* Runs that are larger, and smaller, than what a file writer gathers before it writes. */
 static void test_full_while_writing(void **state)
 {
     (void)state;
@@ -359,7 +339,7 @@ static void test_full_while_writing(void **state)
     check_with_small_disk(12 * MIB, false, 2500, true);
 }
 
-/* When all are full there is an error, not an endless search; what is there can be read. */
+/* When all directories are full there is an error, and no endless search. */
 static void test_all_full(void **state)
 {
     (void)state;
@@ -393,7 +373,7 @@ static void wait_for_compactions(struct run_store *store)
     }
 }
 
-/* True if it was in vain. */
+/* Returns true if waiting was in vain. */
 static bool wait_if_crowded(struct run_store *store)
 {
     for (int idle = 0; idle < (run_store_compaction_is_due(store) ? 50 : 3); idle++) {
@@ -404,7 +384,7 @@ static bool wait_if_crowded(struct run_store *store)
     return true;
 }
 
-/* As the pipeline does it. */
+/* Adds runs and has them compacted as the run ender does. */
 static void add_compacted_runs(struct rng *rng, struct run_store *store, unsigned n_runs,
                                unsigned n_expected, struct keys *all)
 {
@@ -421,8 +401,8 @@ static void add_compacted_runs(struct rng *rng, struct run_store *store, unsigne
     wait_for_compactions(store);
 }
 
-/* With the right number of runs: files 2.5 k and write amplification 2.2 at most; k as in 2014, of
-   all runs or of those of a directory. */
+/* If the number of expected runs is right, there are at most 2.5 k files, and each byte is written
+   at most 2.2 times; k is that of 2014, of all runs or of the runs of a directory. */
 static void test_compaction(void **state)
 {
     (void)state;
@@ -447,8 +427,8 @@ static void test_compaction(void **state)
     }
 }
 
-/* Memory for rows of 6 only, where 16 were right: there is more to rewrite, but not again and
-   again. */
+/* There is memory to compact only 6 files at a time, and 16 would be right: more is rewritten, but
+   not again and again. */
 static void test_compaction_in_little_memory(void **state)
 {
     (void)state;
@@ -471,8 +451,9 @@ static void test_compaction_in_little_memory(void **state)
     remove_dirs(1);
 }
 
-/* Two runs behind larger files, as compacted ones are, of which no row is wide enough: the last
-   compaction takes the two, and not the others after them because there are still too many. */
+/* Two small runs come after many larger files, which are like compacted ones, and in which no group
+   of one size is wide enough. The last compaction takes the two runs, and then no other files,
+   although there are still too many. */
 static void test_settling_compacts_once(void **state)
 {
     (void)state;
@@ -501,7 +482,7 @@ static void test_settling_compacts_once(void **state)
     remove_dirs(1);
 }
 
-/* A wrong number of expected runs costs time only. */
+/* A wrong number of expected runs only costs time. */
 static void test_compaction_with_wrong_numbers(void **state)
 {
     (void)state;
@@ -537,7 +518,8 @@ static void test_switched_off(void **state)
     remove_dirs(1);
 }
 
-/* No space for a compaction: nothing is lost, runs go on, and it is not tried for ever. */
+/* Without space for a compaction nothing is lost, runs can still be added, and it is not tried for
+   ever. */
 static void test_no_space_to_compact(void **state)
 {
     (void)state;
@@ -545,7 +527,7 @@ static void test_no_space_to_compact(void **state)
     struct rng rng = rng_start(141);
     struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_ON, 200);
     struct keys all = {0};
-    /* 40 runs, 4 MiB that RocksDB reserves for its manifest, and little more. */
+    /* Space for 40 runs, for 4 MiB, and for little more. */
     if (!mount_small_disk("small", 40 * 110000 + (4 << 20) + 500000)) skip();
     struct run_store *store = run_store_create(&settings);
     for (unsigned run = 0; run < 40; run++) add_run(&rng, store, run, 100, &all);
@@ -555,7 +537,7 @@ static void test_no_space_to_compact(void **state)
         (void)usleep(10000);
     assert_int_equal(run_store_compact(store), 0);
     assert_false(run_store_wants_compaction(store, 60, false));
-    /* RocksDB may have begun another attempt; after that there are no more. */
+    /* RocksDB may have begun another attempt, but there are no more after that. */
     for (int i = 0; i < 500 && run_store_is_compacting(store); i++) (void)usleep(10000);
     assert_false(run_store_is_compacting(store));
     assert_false(run_store_is_crowded(store));
@@ -572,7 +554,6 @@ static void test_no_space_to_compact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lanes),
         TEST_IN_PLACE(test_runs_spread),
         TEST_IN_PLACE(test_empty_store),
         TEST_IN_PLACE(test_destroyed_at_any_time),

@@ -1,6 +1,6 @@
 /*
- * test_temp_codec.c -- the codecs of temporary data: what goes in comes out, and what is damaged or
- * of another size neither passes nor writes beyond the place it was given.
+ * test_temp_codec.c -- the codecs of temporary data: data come back as they were; damaged data, and
+ * data of another size, are refused or at least write nothing past the given memory.
  */
 #include "random_records.h"
 
@@ -35,7 +35,7 @@ static void test_names(void **state)
     }
 }
 
-/* The numbers stand in files. */
+/* Files hold these numbers. */
 static void test_numbers_on_disk(void **state)
 {
     (void)state;
@@ -59,7 +59,7 @@ static void check_round_trip(struct rng *rng, struct temp_coder *coder, enum tem
     memcpy(exact, packed, (size_t)size);
     CHECK(rng, temp_codec_decompress(coder, codec, exact, (size_t)size, back, n) == 0);
     CHECK(rng, memcmp(back, raw, n) == 0);
-    /* Whoever expects another size has the wrong block. */
+    /* Another size than expected is refused. */
     CHECK(rng, temp_codec_decompress(coder, codec, exact, (size_t)size, back, n + 1) == -1);
     uint8_t *shorter = test_alloc(n - 1);
     CHECK(rng, temp_codec_decompress(coder, codec, exact, (size_t)size, shorter, n - 1) == -1);
@@ -85,7 +85,7 @@ static void test_round_trip(void **state)
     temp_coder_release(&coder);
 }
 
-/* Codecs have no checksum, so damage may pass as other bytes; it must stay within its place. */
+/* Codecs have no checksum, so damaged data may become other bytes, but within the given memory. */
 static void test_damage_stays_within_its_place(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static void test_unknown_codec(void **state)
     uint8_t in[8] = {0}, out[8];
     assert_int_equal(temp_codec_compress(&coder, TEMP_CODEC_COUNT, in, 8, out, 8), -1);
     assert_int_equal(temp_codec_decompress(&coder, TEMP_CODEC_COUNT, in, 8, out, 8), -1);
-    /* Not compressed, but no room either. */
+    /* The codec none needs room, too. */
     assert_int_equal(temp_codec_compress(&coder, TEMP_CODEC_NONE, in, 8, out, 7), -1);
 }
 

@@ -1,8 +1,7 @@
 /*
- * test_temp_dir.c -- the temporary directory: where it is made, and that it and nothing else
- * goes.
+ * test_temp_dir.c -- where the temporary directory is made; removing it removes nothing else.
  *
- * Each test works in a directory of its own, which it changes to.
+ * Each test makes a directory of its own and changes to it.
  */
 #include "random_records.h"
 #include "test_place.h"
@@ -30,8 +29,8 @@ static void make_file(const char *dir, const char *name)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Creates and checks that the path begins as expected, goes on without a slash, and is a directory
-   for its owner only; removes it. */
+/* Makes a temporary directory. Its path must begin with `expected`, without a slash after that, and
+   it must be closed to others. Removes it. */
 static void check_path(const char *prefix, const char *output, const char *expected)
 {
     char *path = temp_dir_create(prefix, output);
@@ -56,14 +55,15 @@ static void test_where(void **state)
     assert_int_equal(mkdir("tmp", 0777), 0);
     make_file(".", "file");
     assert_int_equal(setenv("TMPDIR", "tmp", 1), 0);
-    /* -T: in a directory, beside anything else; the output plays no part. */
+    /* -T: in a directory; of anything else it is the beginning of the name. The output does not
+       matter. */
     check_path("dir", NULL, "dir/rocksort.");
     check_path("dir/", "other/out.bam", "dir/rocksort.");
     check_path("dir/pre", NULL, "dir/pre.rocksort.");
     check_path("pre", "dir/out.bam", "pre.rocksort.");
     check_path("file", NULL, "file.rocksort.");
     check_path("./dir/../pre", NULL, "./dir/../pre.rocksort.");
-    /* The output: beside it, even where it is a directory or is there already. */
+    /* Beside the output, even if that is a directory or exists already. */
     check_path(NULL, "out.bam", "out.bam.rocksort.");
     check_path(NULL, "dir/out.bam", "dir/out.bam.rocksort.");
     check_path(NULL, "file", "file.rocksort.");
@@ -122,11 +122,11 @@ static void test_removes_what_is_in_it(void **state)
     (void)snprintf(below, sizeof below, "%s/db", path);
     assert_int_equal(mkdir(below, 0700), 0);
     make_file(below, "CURRENT");
-    make_file(beside, "of another run");
+    make_file(beside, "of another sort");
     assert_int_equal(temp_dir_remove(path), 0);
     assert_false(exists(path));
     assert_true(exists("bystander") && exists(beside));
-    /* Twice, and nothing at all: as good as done. */
+    /* Removing it twice, or removing NULL, succeeds. */
     assert_int_equal(temp_dir_remove(path), 0);
     assert_int_equal(temp_dir_remove(NULL), 0);
     assert_int_equal(temp_dir_remove(beside), 0);
@@ -157,7 +157,7 @@ static void test_list(void **state)
     assert_int_equal(errno, ENOENT);
 }
 
-/* Somebody else's files must not go because a link leads to them. */
+/* A link must not lead to the removal of other files. */
 static void test_links_are_not_followed(void **state)
 {
     (void)state;
@@ -172,7 +172,7 @@ static void test_links_are_not_followed(void **state)
     assert_int_equal(temp_dir_remove(path), 0);
     assert_false(exists(path));
     assert_true(exists("precious/data"));
-    /* In place of the directory itself. */
+    /* A link in place of the directory itself. */
     assert_int_equal(symlink("precious", path), 0);
     assert_int_equal(temp_dir_remove(path), -1);
     assert_true(exists("precious/data") && exists(path));
@@ -182,7 +182,7 @@ static void test_links_are_not_followed(void **state)
     free(path);
 }
 
-/* Prints a message, as it should. */
+/* This prints a message. */
 static void test_impossible_places(void **state)
 {
     (void)state;

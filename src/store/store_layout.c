@@ -1,0 +1,57 @@
+/*
+ * store_layout.c -- see store_layout.h.
+ *
+ * Lanes. RocksDB's iterator reads one file after the other and waits for each. So where a disk is
+ * slow to seek, each directory has several databases, and as many scans read at the same time: all
+ * drives of an array have something to do, and a single drive can choose the nearest data.
+ */
+#include "store/store_layout.h"
+
+#include "machine/memory.h"
+
+#include <sys/resource.h>
+
+enum {
+    OTHER_FILES = 42,           /* inputs, outputs, libraries, runs being written */
+    DATABASE_FILES = 6,         /* manifest, lock, logs, directories */
+    MIN_FILES = 16,
+    LANE_FILES = 32,            /* fewer for each database: fewer databases instead */
+};
+
+/* Raises the limit of open files as far as it goes; returns how many runs may be open. */
+static unsigned raise_open_file_limit(size_t n_databases)
+{
+    rlim_t others = OTHER_FILES + DATABASE_FILES * (rlim_t)n_databases;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return MIN_FILES;
+    if (limit.rlim_cur < limit.rlim_max) {
+        rlim_t before = limit.rlim_cur;
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
+    }
+    if (limit.rlim_cur > 1 << 20) return 1 << 20;
+    if (limit.rlim_cur < others + MIN_FILES) return MIN_FILES;
+    return (unsigned)(limit.rlim_cur - others);
+}
+
+unsigned store_layout_most_files(size_t n_databases)
+{
+    return raise_open_file_limit(n_databases) / (unsigned)n_databases;
+}
+
+unsigned store_layout_lanes(size_t n_dirs, bool slow_to_seek)
+{
+    unsigned n_lanes = slow_to_seek ? STORE_LAYOUT_MOST_LANES : 1;
+    while (n_lanes > 1 && store_layout_most_files(n_dirs * n_lanes) < LANE_FILES) n_lanes--;
+    return n_lanes;
+}
+
+bool store_layout_exceeds_memory(uint64_t input_bytes, size_t scan_bytes)
+{
+    enum {
+        RATIO = 3,              /* of compression */
+        SCANS = 4,              /* a sort that spills is several times as large as its memory */
+    };
+    uint64_t n_bytes = input_bytes / RATIO, least = SCANS * scan_bytes;
+    return memory_available() < (n_bytes > least ? n_bytes : least);
+}
