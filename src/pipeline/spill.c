@@ -1,6 +1,7 @@
 /* spill.c -- see spill.h. */
 #include "pipeline/spill.h"
 
+#include "pipeline/spill_policy.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -375,17 +376,6 @@ void spill_go_on(struct spiller *spiller, const struct spill_totals *totals)
     crew_unlock(spiller->settings.crew);
 }
 
-/* With the lock held: the number of batches that should be spilled now; 0: none. */
-static size_t n_to_spill(const struct spiller *spiller)
-{
-    const struct spill_settings *s = &spiller->settings;
-    struct mem_budget budget = *batch_pool_budget_locked(s->pool);
-    uint64_t expected = load_totals_locked(s->totals)->expected_bytes;
-    if (!batch_pool_is_crowded(s->pool, expected < budget.total_bytes)) return 0;
-    size_t n = batch_pool_n_kept(s->pool);
-    return n < budget.run_batches ? n : budget.run_batches;
-}
-
 static void *spill_while_loading(void *arg)
 {
     struct spiller *spiller = arg;
@@ -395,7 +385,8 @@ static void *spill_while_loading(void *arg)
         size_t n;
         crew_lock(s->crew);
         counts = load_totals_locked(s->totals);
-        while ((n = n_to_spill(spiller)) == 0 && counts->is_loading && !crew_failed(s->crew))
+        while ((n = batch_pool_n_due(s->pool, counts->expected_bytes)) == 0 &&
+               counts->is_loading && !crew_failed(s->crew))
             crew_wait_for(s->crew, WAIT_SPILLER_BATCHES);
         bool go_on = counts->is_loading && !crew_failed(s->crew);
         crew_unlock(s->crew);
@@ -421,8 +412,8 @@ static bool merge_fits(const struct spiller *spiller, const struct mem_budget *b
     const struct spill_settings *s = &spiller->settings;
     struct run_store *store = temp_store_runs(s->store);
     size_t scan_bytes = store ? run_store_scan_bytes(store) : 0;
-    size_t merge_bytes = mem_budget_merge_bytes(budget, spiller->totals.open_bytes) + scan_bytes;
-    return batch_pool_kept_bytes(s->pool) + merge_bytes <= budget->total_bytes;
+    return batch_pool_kept_bytes(s->pool) <=
+           spill_policy_kept_bytes(budget, spiller->totals.open_bytes, scan_bytes);
 }
 
 int spill_to_fit(struct spiller *spiller)
@@ -438,8 +429,7 @@ int spill_to_fit(struct spiller *spiller)
         bool fits = merge_fits(spiller, &budget);
         if (left == 0 || (fits && !checkpoint_writer_needs_all_runs(s->checkpoint)))
             return ender ? run_ender_settle(ender) : 0;
-        if (spill_oldest(spiller, left < budget.run_batches ? left : budget.run_batches) < 0)
-            return -1;
+        if (spill_oldest(spiller, spill_policy_run_batches(&budget, left)) < 0) return -1;
     }
 }
 

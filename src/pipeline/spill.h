@@ -5,8 +5,7 @@
  * it into *packs*. Workers merge the batches' slices of a pack, cut the result into blocks and
  * compress these. Packs are put into the store in order.
  *
- * Spilling begins late: as long as there is memory, the input might still fit, and what is in
- * memory when the input ends need not be spilled at all.
+ * spill_policy.h decides when a run is spilled, and of how many batches.
  *
  * Order of calls: create; go_on for a sort that goes on with a checkpoint; start, with the totals
  * set to loading; join, when they are not any more; to_fit; destroy. By one thread, but the totals
