@@ -13,6 +13,7 @@ struct spiller {
     struct spill_settings settings;
     struct codec_chooser codecs;
     pthread_t thread;
+    bool space_is_checked;
     struct spill_totals totals; /* under the crew's lock */
 };
 
@@ -277,7 +278,7 @@ static struct codec_sight look(struct spiller *spiller)
     struct run_ender_seconds seconds = run_ender_seconds(temp_store_ender(s->store));
     struct codec_sight sight = {
         .expected_bytes = counts->expected_bytes,
-        .was_told = s->was_told_size,
+        .was_told = s->space.asked_bytes > 0,
         .raw_bytes_read = counts->sum.n_bytes,
         .raw_bytes_spilled = spiller->totals.raw_bytes,
         .put_seconds = seconds.put,
@@ -305,6 +306,23 @@ static void plan_run(struct spilled_run *run, const struct spill_totals *before)
                                                   done + run->label.sum.n_bytes);
 }
 
+/* Once in a sort: warns if there is too little space, by n sorted batches that are in no run. */
+static void check_space(struct spiller *spiller, struct run_store *store,
+                        struct batch *const *batches, size_t n)
+{
+    const struct spill_settings *s = &spiller->settings;
+    struct load_counts counts;
+    struct mem_budget budget;
+    struct space_sight sight = {.budget = &budget, .store = store};
+    load_totals_look(s->totals, &counts);
+    batch_pool_budget(s->pool, &budget);
+    sight.expected_bytes = counts.is_loading ? counts.expected_bytes : counts.sum.n_bytes;
+    if (spiller->space_is_checked || sight.expected_bytes == 0) return;
+    spiller->space_is_checked = true;
+    sight.dirs = checkpoint_writer_directories(s->checkpoint, &sight.n_dirs);
+    space_check(&s->space, &sight, batches, n);
+}
+
 /* Writes n sorted batches as one run. */
 static int spill_run(struct spiller *spiller, struct batch *const *batches, size_t n)
 {
@@ -320,6 +338,7 @@ static int spill_run(struct spiller *spiller, struct batch *const *batches, size
     };
     batch_pool_budget(s->pool, &run.budget);
     plan_run(&run, &totals);
+    if (totals.n_runs == 0) check_space(spiller, temp_store_runs(s->store), batches, n);
     prepare_sources(&run, batches, n);
     int r;
     while ((r = write_run(&run)) == RUN_STORE_AGAIN) continue;
@@ -358,8 +377,8 @@ struct spiller *spill_create(const struct spill_settings *settings)
     struct spiller *spiller = xcalloc(1, sizeof *spiller);
     spiller->settings = *settings;
     spiller->totals.last_run = RUN_LABEL_NONE;
-    spiller->codecs = (struct codec_chooser){.is_auto = settings->codec_auto,
-                                             .fixed = settings->codec,
+    spiller->codecs = (struct codec_chooser){.is_auto = settings->space.codec_auto,
+                                             .fixed = settings->space.codec,
                                              .n_threads = settings->n_threads};
     return spiller;
 }
@@ -431,6 +450,13 @@ int spill_to_fit(struct spiller *spiller)
             return ender ? run_ender_settle(ender) : 0;
         if (spill_oldest(spiller, spill_policy_run_batches(&budget, left)) < 0) return -1;
     }
+}
+
+void spill_check_output(struct spiller *spiller)
+{
+    size_t n;
+    struct batch *const *kept = batch_pool_kept(spiller->settings.pool, &n);
+    check_space(spiller, NULL, kept, n);
 }
 
 void spill_look(struct spiller *spiller, struct spill_totals *totals)

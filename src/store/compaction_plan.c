@@ -24,6 +24,26 @@ static const double estimate_slack = 1.1;
    disks: runs are written and synced meanwhile, and the heads go back and forth. */
 static const double disturbance = 2;
 
+unsigned compaction_n_threads(unsigned n_lanes)
+{
+    return n_lanes > 1 ? 2 : 1;
+}
+
+void compaction_facts_begin(struct compaction_facts *facts, const struct compaction_store *store)
+{
+    unsigned n_databases = store->n_dirs * store->n_lanes;
+    *facts = (struct compaction_facts){
+        .mode = store->mode,
+        .n_runs_expected = store->n_runs_expected / n_databases,
+        .n_scans = n_databases,
+        .scan_bytes = store->scan_bytes / n_databases,
+        .direct = store->direct,
+        .compaction_bytes = store->compaction_bytes / compaction_n_threads(store->n_lanes),
+        .reads_ahead = store->slow_to_seek || store->mode == COMPACTION_ON,
+        .most_files = store->most_files,
+    };
+}
+
 unsigned compaction_width(const struct compaction_facts *facts)
 {
     double n = (double)facts->n_runs_expected;
@@ -67,6 +87,11 @@ size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct)
     if (direct && share < PAGE_BYTES) return PAGE_BYTES;    /* of thousands of files (-s off) */
     if (!direct && share < 2 * KERNEL_READ_BYTES) return 0;
     return whole_requests(share);
+}
+
+uint64_t scan_n_reads(uint64_t n_bytes, size_t read_bytes)
+{
+    return n_bytes / (read_bytes > KERNEL_READ_BYTES ? read_bytes : KERNEL_READ_BYTES);
 }
 
 /* Seeks a byte when n files are scanned. */

@@ -55,6 +55,19 @@ struct compaction_facts {
     unsigned most_files;        /* that may be open at once */
 };
 
+/* A store, as far as compaction asks. */
+struct compaction_store {
+    enum compaction_mode mode;
+    uint64_t n_runs_expected;   /* in all; 0: unknown */
+    unsigned n_dirs;
+    unsigned n_lanes;           /* databases in each directory */
+    bool slow_to_seek;
+    bool direct;                /* the final scan reads past the page cache */
+    size_t scan_bytes;          /* memory for the final scan, of all databases */
+    size_t compaction_bytes;    /* memory for compactions */
+    unsigned most_files;        /* that each database may have open */
+};
+
 enum compaction_reason {
     COMPACTION_NO_NEED,         /* few runs */
     COMPACTION_NO_GAIN,         /* the disk seeks fast enough */
@@ -72,6 +85,12 @@ struct compaction_plan {
     unsigned max_files;         /* when there are more */
 };
 
+/* Compactions that may be under way at the same time, with so many databases in a directory. */
+unsigned compaction_n_threads(unsigned n_lanes);
+
+/* Sets the facts of each database of a store that has no runs yet. Its disk is unknown. */
+void compaction_facts_begin(struct compaction_facts *facts, const struct compaction_store *store);
+
 /* Files that are to be compacted at a time when n_runs are expected in all (0: unknown). */
 unsigned compaction_width(const struct compaction_facts *facts);
 
@@ -81,6 +100,9 @@ size_t compaction_read_bytes(const struct compaction_facts *facts);
 /* Bytes that a scan of n_files files should read of each at a time, within `memory`, if the disk is
    slow to seek. 0: as much as the kernel reads ahead, in its own memory. */
 size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct);
+
+/* The reads with which n_bytes are scanned, read_bytes at a time; each costs a seek, about. */
+uint64_t scan_n_reads(uint64_t n_bytes, size_t read_bytes);
 
 /* Files that may be open, and for which there is memory. */
 unsigned compaction_most_files(const struct compaction_facts *facts);

@@ -21,7 +21,6 @@ enum {
     MIN_FILES = 16,
     LANE_FILES = 32,            /* below it there are fewer lanes */
     SLOW_LANES = RUN_STORE_SLOW_LANES,
-    N_COMPACTIONS = 2,          /* at a time, in as many threads of RocksDB, if there are lanes */
     /* Of each run that is on its way a quarter of a megabyte is not in its file yet, and what does
        not fit when it ends has no second chance. */
     RESERVE_BYTES = 4 << 20,
@@ -100,7 +99,7 @@ static struct run_db *open_db(const struct run_store *store, const struct volume
         .existing = existing,
         .read_only = existing && store->settings.read_only,
         .number = volume->lane,
-        .n_compactions = store->n_volumes > store->settings.n_dirs ? N_COMPACTIONS : 1,
+        .n_compactions = compaction_n_threads(run_store_n_lanes(store)),
         .n_admitted = store->slow_to_seek ? ADMITTED_WHEN_SLOW : 1,
     };
     return run_db_create(volume->dir, &settings, full);
@@ -146,16 +145,18 @@ struct run_store *run_store_create(const struct run_store_settings *settings)
     store->scan_bytes = means->scan_bytes;
     store->direct = store->slow_to_seek &&
                     run_store_exceeds_memory(settings->input_bytes, means->scan_bytes);
-    store->facts = (struct compaction_facts){
+    const struct compaction_store planned = {
         .mode = settings->compaction,
-        .n_runs_expected = means->n_runs_expected / store->n_volumes,
-        .scan_bytes = means->scan_bytes / store->n_volumes,
+        .n_runs_expected = means->n_runs_expected,
+        .n_dirs = (unsigned)settings->n_dirs,
+        .n_lanes = (unsigned)n_lanes,
+        .slow_to_seek = store->slow_to_seek,
         .direct = store->direct,
-        .compaction_bytes = means->compaction_bytes / (n_lanes > 1 ? N_COMPACTIONS : 1),
-        .n_scans = (unsigned)store->n_volumes,
+        .scan_bytes = means->scan_bytes,
+        .compaction_bytes = means->compaction_bytes,
         .most_files = run_store_most_files(store->n_volumes),
     };
-    store->facts.reads_ahead = store->slow_to_seek || settings->compaction == COMPACTION_ON;
+    compaction_facts_begin(&store->facts, &planned);
     store->width = compaction_width(&store->facts);
     if (store->facts.reads_ahead)
         store->compaction_read_bytes = compaction_read_bytes(&store->facts);
@@ -414,18 +415,27 @@ unsigned run_store_n_runs(const struct run_store *store)
     return store->n_runs;
 }
 
+void run_store_disks_add(struct run_store_disks *disks, const struct disk_traits *disk)
+{
+    double rate = disk->bytes_per_second;
+    if (!disk->is_memory) disks->in_memory = false;
+    if (disk_is_slow_to_seek(disk)) disks->slow_to_seek = true;
+    if (disk->seek_seconds > disks->seek_seconds) {
+        disks->seek_seconds = disk->seek_seconds;
+        disks->parallel = disk->parallel;
+    }
+    if (rate > 0 && (disks->bytes_per_second <= 0 || rate < disks->bytes_per_second))
+        disks->bytes_per_second = rate;
+}
+
 void run_store_look(struct run_store *store, struct run_store_disks *disks)
 {
-    *disks = (struct run_store_disks){.in_memory = true, .slow_to_seek = store->slow_to_seek};
+    *disks = (struct run_store_disks){.in_memory = true};
     (void)pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
-        double rate = volume->disk.bytes_per_second;
         disks->run_bytes += volume->n_bytes;
-        if (!volume->disk.is_memory) disks->in_memory = false;
-        if (!volume->disk.is_memory && (disks->bytes_per_second <= 0 ||
-                                        rate < disks->bytes_per_second))
-            disks->bytes_per_second = rate;
+        run_store_disks_add(disks, &volume->disk);
         if (volume->lane == 0 && !volume->full && !volume->shares_space)
             disks->free_bytes += free_bytes(volume);
     }

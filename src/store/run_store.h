@@ -132,12 +132,16 @@ struct run_store_stats {
 
 /* What the disks are like, at any time and in any thread. */
 struct run_store_disks {
-    bool in_memory;             /* all of them are none */
+    bool in_memory;             /* all of them are memory; true before the first is added */
     bool slow_to_seek;          /* one of them is */
-    double bytes_per_second;    /* of the slowest */
+    double seek_seconds, parallel;      /* of the slowest to seek; 0: not measured */
+    double bytes_per_second;    /* of the slowest to read; 0: not measured */
     uint64_t free_bytes;        /* in all directories that are not full */
     uint64_t run_bytes;         /* of the runs that have ended */
 };
+
+/* Adds what one disk is like to what all of them are like. */
+void run_store_disks_add(struct run_store_disks *disks, const struct disk_traits *disk);
 
 void run_store_look(struct run_store *store, struct run_store_disks *disks);
 

@@ -73,11 +73,6 @@ int run_store_scan(struct run_store *store, struct run_scan ***scans)
     return n;
 }
 
-static uint64_t n_reads(uint64_t n_bytes, size_t read_bytes)
-{
-    return n_bytes / (read_bytes > KERNEL_READ_BYTES ? read_bytes : KERNEL_READ_BYTES);
-}
-
 void run_store_stats(const struct run_store *store, struct run_store_stats *stats)
 {
     *stats = (struct run_store_stats){
@@ -103,6 +98,6 @@ void run_store_stats(const struct run_store *store, struct run_store_stats *stat
     /* Wanted, but when the last runs came. */
     if (!stats->compacted && stats->reason >= COMPACTION_ASKED_FOR)
         stats->reason = COMPACTION_NO_NEED;
-    stats->n_seeks = n_reads(stats->run_bytes, stats->scan_read_bytes) +
-                     n_reads(stats->compacted_bytes, stats->compaction_read_bytes);
+    stats->n_seeks = scan_n_reads(stats->run_bytes, stats->scan_read_bytes) +
+                     scan_n_reads(stats->compacted_bytes, stats->compaction_read_bytes);
 }
