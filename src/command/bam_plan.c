@@ -3,7 +3,6 @@
  */
 #include "command/bam_plan.h"
 
-#include "command/machine_facts.h"
 #include "command/plan_sample.h"
 #include "input/input_file.h"
 #include "machine/exception_guard.h"

@@ -9,7 +9,8 @@
  * and half of that memory are left to the program that feeds it: an aligner computes while it is
  * loaded, but from its end on the merge can use all.
  *
- * Pure functions: facts in, decision and reasons out. machine_facts.h finds the facts.
+ * Order of calls: machine_facts_gather, the only function that is not pure; has_feeder; choose.
+ * Threads: any. Nothing fails.
  */
 #ifndef ROCKSORT_COMMAND_MACHINE_FIT_H
 #define ROCKSORT_COMMAND_MACHINE_FIT_H
@@ -51,6 +52,9 @@ struct machine_fit {
  */
 void machine_grant_read(const char *(*look_up)(const char *name, void *arg), void *arg,
                         struct machine_grant *grant);
+
+/* Finds out all facts but has_feeder. */
+void machine_facts_gather(struct machine_facts *facts);
 
 /* CPUs that the process can keep busy, by affinity and control groups; 0: unknown. */
 unsigned machine_fit_cpus(const struct machine_facts *facts);
