@@ -80,8 +80,8 @@ static void print_fit(const struct sort_options *options)
 
 /*
  * Makes glibc's allocator keep to the memory that was promised. Buffers are passed between threads,
- * so with an arena for each thread freed memory would lie unused in many of them: two must do. Large
- * buffers come from the heap, where they are reused without page faults.
+ * so with an arena for each thread freed memory would lie unused in many of them: there are only
+ * two. Large buffers come from the heap, where they are reused without page faults.
  */
 static void tune_allocator(void)
 {
@@ -116,9 +116,9 @@ static int flush_output(void)
 }
 
 /*
- * Verifies each input by itself. Prints a line with its checksum on standard output for each that is
- * in order; messages say where others are not, or why they cannot be read. Returns 0 if all are in
- * order, else -1.
+ * Verifies each input by itself. Prints a line with its checksum on standard output for each that
+ * is in order; messages say where others are not, or why they cannot be read. Returns 0 if all are
+ * in order, else -1.
  */
 static int verify_inputs(const struct sort_settings *settings)
 {

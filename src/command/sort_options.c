@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* A power failure within so many seconds loses the checkpoint; see durable.c. A machine takes longer
-   than that to boot. */
+/* A power failure within so many seconds loses the checkpoint; see durable.c. A machine takes
+   longer than that to boot. */
 enum { DURABLE_AFTER_SECONDS = 30 };
 
 static const double progress_seconds = 10;      /* between lines of --progress */

@@ -2,9 +2,9 @@
  * sort_options.h -- what the command line of `samtools rocksort` asked for.
  *
  * What is accepted is what samtools sort 1.24 accepts, in its meaning, and more; numbers are parsed
- * strictly. There are two dialects, which differ in the arguments that are no options. In rocksort's
- * own a second argument without -o is the output's prefix, as in the program of 2014; in that of
- * `samtools sort` it is an error.
+ * strictly. There are two dialects, which differ in the arguments that are no options. In
+ * rocksort's own a second argument without -o is the output's prefix, as in the program of 2014; in
+ * that of `samtools sort` it is an error.
  *
  * Order of calls: init; sort_options_parse; with --resume open that checkpoint and
  * sort_options_adopt it; use the settings; release. Ownership: the settings point into the options

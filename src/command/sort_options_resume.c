@@ -14,8 +14,8 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
     const struct sort_settings *s = &o->settings;
     const char *problem = NULL;
     if ((o->resume || o->clean) && n_args > 0)
-        problem = o->resume ? "with --resume no input is named: the checkpoint knows its inputs, and "
-                              "the output is named with -o"
+        problem = o->resume ? "with --resume no input is named: the checkpoint knows its inputs, "
+                              "and the output is named with -o"
                             : "--clean takes one directory and nothing else";
     else if (o->resume && (o->clean || s->no_resume || s->sum_only || o->verify || o->plan))
         problem = "--resume cannot be used together with --clean, --no-resume, --checksum-only, "

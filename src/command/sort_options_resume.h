@@ -7,8 +7,8 @@
 
 #include "command/sort_options.h"
 
-/* Refuses options that cannot be used together with --resume, --clean, --verify or --plan. n_args is
-   the number of arguments that are no options. Returns 0, or -1 after a message. */
+/* Refuses options that cannot be used together with --resume, --clean, --verify or --plan. n_args
+   is the number of arguments that are no options. Returns 0, or -1 after a message. */
 int sort_options_check_modes(const struct sort_options *options, int n_args);
 
 /* Takes from a checkpoint what was not given, and refuses what contradicts it. The checkpoint

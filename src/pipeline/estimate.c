@@ -20,8 +20,8 @@ enum { GAP_BYTES = 4096 + 1024 };
    The sample does not measure this; it is from the phases of --stats. */
 static const double write_seconds = 0.8e-9, temp_copy_seconds = 0.4e-9;
 
-/* The seconds that a block takes besides those for its bytes. Measured with 340 runs in 8 MiB, whose
-   blocks have 3 KiB, against 22 runs in 64 MiB. */
+/* The seconds that a block takes besides those for its bytes. Measured with 340 runs in 8 MiB,
+   whose blocks have 3 KiB, against 22 runs in 64 MiB. */
 static const double block_load_seconds = 6e-6, block_merge_seconds = 17e-6;
 
 /* Reading and writing have threads of their own; and some threads end later than others. */
@@ -168,7 +168,7 @@ static void plan_codec(const struct estimate_facts *facts, struct estimate *plan
     if (!facts->codec_auto) return;
     plan->codec = codec_choose(&at_first, &plan->codec_reason);
     if (plan->codec != TEMP_CODEC_LZ4) return;
-    /* The choice after the first runs, if the disk takes them without delay and workers are busy. */
+    /* The choice after some runs, if the disk took them without delay and workers were busy. */
     struct codec_facts later = at_first;
     enum codec_reason reason;
     later.codec = plan->codec;
