@@ -14,7 +14,7 @@
 #include "command/sort_options_resume.h"
 #include "command/sort_options_usage.h"
 #include "command/sort_stats.h"
-#include "command/store_clean.h"
+#include "command/temp_clean.h"
 #include "util/diag.h"
 #include "util/version.h"
 #include "util/xalloc.h"
@@ -197,7 +197,7 @@ int main_rocksort(int argc, char **argv)
         sort_options_print_usage(&options, stdout);
         r = flush_output();
     } else if (r == 0 && options.clean) {
-        r = store_clean(options.clean, options.yes);
+        r = temp_clean(options.clean, options.yes);
         if (flush_output() < 0) r = -1;
     } else if (r == 0) {
         char *command_line = make_command_line(argc, argv);

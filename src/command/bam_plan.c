@@ -1,6 +1,4 @@
-/*
- * bam_plan.c -- see bam_plan.h. Gathers what sort_plan.h decides by, and prints what it says.
- */
+/* bam_plan.c -- see bam_plan.h. Gathers the facts for estimate.h, and prints the estimate. */
 #include "command/bam_plan.h"
 
 #include "command/plan_sample.h"

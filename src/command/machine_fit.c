@@ -6,14 +6,14 @@
  *   Slurm        SLURM_CPUS_PER_TASK if --cpus-per-task was given, else SLURM_CPUS_ON_NODE.
  *                SLURM_MEM_PER_NODE (--mem) or SLURM_MEM_PER_CPU (--mem-per-cpu) times
  *                SLURM_CPUS_ON_NODE, both in MB; 0 stands for all of the node.
- *   LSF          LSB_DJOB_NUMPROC, the slots of the job. LSB_MAX_NUM_PROCESSORS is what was asked
- *                for at most, not what was given.
+ *   LSF          LSB_DJOB_NUMPROC, the slots of the job. LSB_MAX_NUM_PROCESSORS is the most that
+ *                was asked for, not what was given.
  *   Grid Engine  NSLOTS. h_vmem becomes a limit of the process (ulimit -v).
- *   Torque       PBS_NUM_PPN, of each node.
- *   PBS          NCPUS, of this node. As LSF and Torque it tells no memory, but puts the job into a
- *                control group or sets limits of the process.
- *   OpenMP       OMP_NUM_THREADS, as nproc of the GNU coreutils has it: where no batch system says
- *                anything, it is how many threads a program should have.
+ *   Torque       PBS_NUM_PPN, on each node.
+ *   PBS          NCPUS, on this node. PBS, LSF and Torque do not tell the memory, but put the job
+ *                into a control group or set limits of the process.
+ *   OpenMP       OMP_NUM_THREADS, how many threads a program should have; used if no batch system
+ *                says anything, as nproc of the GNU coreutils does.
  *
  * Slots of LSF and Grid Engine may lie on several nodes; the affinity of the process is a second
  * limit.
@@ -34,13 +34,13 @@
 
 static const uint64_t mib = 1 << 20;
 
-/* Below this there is no point in saving. */
+/* A sort gets this much at least; to save more would not help anybody. */
 static const uint64_t least_bytes = 64 << 20;
 
-/* Address space that is never touched: libraries, stacks and the heaps of threads. */
+/* Address space that is reserved but never used: libraries, stacks and the heaps of threads. */
 static const uint64_t address_bytes_unused = 256 << 20, thread_address_bytes = 16 << 20;
 
-/* A positive number that a text begins with, up to its end or a comma; else 0. */
+/* The positive number that a text begins with, if its end or a comma follows; else 0. */
 static uint64_t leading_number(const char *text)
 {
     char *end;
@@ -50,7 +50,7 @@ static uint64_t leading_number(const char *text)
 }
 
 static const struct {
-    const char *job;            /* is set in all jobs of the system; NULL: no job needed */
+    const char *job;            /* set in all jobs of the system; NULL: used without a job */
     const char *cpus;
 } cpu_variables[] = {
     {"SLURM_JOB_ID", "SLURM_CPUS_PER_TASK"},
@@ -119,11 +119,11 @@ static void choose_threads(const struct machine_facts *facts, struct machine_fit
 
 struct memory_source {
     uint64_t bytes;
-    unsigned quarters;          /* of it to be taken */
+    unsigned quarters;          /* of it that are taken */
     const char *words;
 };
 
-/* Limits of the process count address space, most of which is never touched. */
+/* Limits of the process count address space, most of which is never used. */
 static uint64_t usable_addresses(uint64_t limit, unsigned n_threads)
 {
     uint64_t unused = address_bytes_unused + thread_address_bytes * n_threads;
@@ -176,7 +176,7 @@ void machine_fit_choose(const struct machine_facts *facts, struct machine_fit *f
 
 /* ---- the facts ---- */
 
-/* CPUs that this process may run on. The kernel refuses a set that is smaller than its own. */
+/* CPUs that this process may run on. The kernel refuses a set that is too small for its CPUs. */
 static unsigned count_cpus(void)
 {
     for (size_t room = 1024; room <= 1 << 20; room *= 4) {
@@ -196,7 +196,7 @@ static uint64_t limit_of(const struct rlimit *limit)
     return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit->rlim_cur;
 }
 
-/* ulimit -v or -d, whichever is less. */
+/* The lesser one of ulimit -v and -d. */
 static uint64_t address_limit(void)
 {
     struct rlimit limit;

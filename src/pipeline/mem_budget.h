@@ -58,9 +58,10 @@ struct mem_budget {
 void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_threads);
 
 /*
- * The uncompressed size of the blocks of run number `run` (from 0). n_runs_expected is the number of
- * runs in all; 0: unknown. Later runs get smaller blocks. So the open blocks of all runs together
- * grow only with the logarithm of the number of runs, and beyond some hundred runs not at all.
+ * The uncompressed size of the blocks of run number `run` (from 0). n_runs_expected is the number
+ * of runs in all; 0: unknown. Later runs get smaller blocks. So the open blocks of all runs
+ * together grow only with the logarithm of the number of runs, and beyond some hundred runs not at
+ * all.
  */
 size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
                               unsigned n_runs_expected);
@@ -84,9 +85,9 @@ void mem_budget_set_batches(struct mem_budget *budget, unsigned n_batches);
 /*
  * Makes runs longer, for disks that are slow to seek: of three quarters of the batches, where three
  * eighths are usual, so that half as many files are merged. While a run is written only a fifth of
- * the memory is left to be filled, not a third. Blocks are smaller, and more is read ahead. Measured
- * with 12.8 GB in 128 MiB on four rotating drives: 173 runs instead of 345; 424 KiB a read instead
- * of 140; 20,200 seeks instead of 38,200; the drives were busy for 84 s instead of 141.
+ * the memory is left to be filled, not a third. Blocks are smaller, and more is read ahead.
+ * Measured with 12.8 GB in 128 MiB on four rotating drives: 173 runs instead of 345; 424 KiB a read
+ * instead of 140; 20,200 seeks instead of 38,200; the drives were busy for 84 s instead of 141.
  */
 void mem_budget_lengthen_runs(struct mem_budget *budget);
 
