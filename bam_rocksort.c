@@ -1,18 +1,23 @@
 /*
- * bam_rocksort.c -- the command `samtools rocksort`: from options to the sort, to the closing line
+ * bam_rocksort.c -- the command `samtools rocksort`: from the options to the sort, the closing line
  * and the exit status.
+ *
+ * What it does with the options: prints help or version, cleans up (--clean), plans (--plan),
+ * verifies (--verify), or sorts (bam_sort.c).
  */
 #define _GNU_SOURCE             /* O_PATH */
 #include "command/bam_rocksort.h"
 
 #include "command/bam_plan.h"
-#include "command/bam_verify.h"
 #include "command/library_versions.h"
-#include "command/sort_options.h"
+#include "command/sort_options_parse.h"
+#include "command/sort_options_resume.h"
+#include "command/sort_options_usage.h"
 #include "command/sort_stats.h"
-#include "command/store_clean.h"
+#include "command/temp_clean.h"
 #include "util/diag.h"
 #include "util/version.h"
+#include "util/xalloc.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -25,9 +30,9 @@
 #include <unistd.h>
 
 /*
- * A file that is opened gets the lowest number that is free: with standard output closed (>&-) it
- * would get that, and the output be written into it. So what is closed is held by something that
- * can neither be read nor written, nor be opened again by /dev/stdout.
+ * A file that is opened gets the lowest free number. If standard output is closed (>&-) that number
+ * is its own, and the output would be written into some other file. So each closed stream gets a
+ * descriptor that can be neither read nor written, nor be opened again as /dev/stdout.
  */
 static int hold_closed_streams(void)
 {
@@ -49,25 +54,20 @@ static void print_version(void)
     (void)printf("\n");
 }
 
-/* "samtools rocksort ..." for the @PG line; NULL after a message. */
+/* "samtools rocksort ..." for the @PG line. */
 static char *make_command_line(int argc, char **argv)
 {
     char *args = stringify_argv(argc, argv);
-    size_t room = args ? strlen(args) + sizeof "samtools " : 0;
-    char *line = args ? malloc(room) : NULL;
-    if (line) {
-        (void)snprintf(line, room, "samtools %s", args);
-        /* A newline or tab in a file name would end the header line or its field. */
-        for (char *at = line; *at; at++)
-            if (iscntrl((unsigned char)*at)) *at = ' ';
-    } else {
-        diag_no_memory();
-    }
+    xalloc_require(args != NULL);
+    char *line = xasprintf("samtools %s", args);
+    /* A newline or tab in a file name would end the header line or its field. */
+    for (char *at = line; *at; at++)
+        if (iscntrl((unsigned char)*at)) *at = ' ';
     free(args);
     return line;
 }
 
-/* What -@ auto and --max-memory auto chose. */
+/* Says what -@ auto and --max-memory auto chose. */
 static void print_fit(const struct sort_options *options)
 {
     if (options->auto_threads)
@@ -79,8 +79,9 @@ static void print_fit(const struct sort_options *options)
 }
 
 /*
- * The allocator must not spoil the memory promise: few arenas, since buffers wander between
- * threads, and large buffers in the heap, where they are reused without page faults.
+ * Makes glibc's allocator keep to the memory that was promised. Buffers are passed between threads,
+ * so with an arena for each thread freed memory would lie unused in many of them: there are only
+ * two. Large buffers come from the heap, where they are reused without page faults.
  */
 static void tune_allocator(void)
 {
@@ -92,8 +93,8 @@ static void tune_allocator(void)
 #endif
 }
 
-/* Threads, those of libraries, too, get stacks of the size that the first one may have. A sort went
-   well with 80 KiB, and crashed with 72. */
+/* All threads get stacks of the size that the first one may have (ulimit -s). A sort worked with 80
+   KiB, and crashed with 72. */
 static int check_stack(void)
 {
     enum { LEAST_KIB = 128 };
@@ -104,7 +105,8 @@ static int check_stack(void)
     return -1;
 }
 
-/* What was printed on standard output has arrived. Returns 0, or -1 after a message. */
+/* Makes sure that all that was printed on standard output arrived. Returns 0, or -1 after a
+   message. */
 static int flush_output(void)
 {
     errno = 0;
@@ -113,39 +115,70 @@ static int flush_output(void)
     return -1;
 }
 
-static int run(struct sort_options *options)
+/*
+ * Verifies each input by itself. Prints a line with its checksum on standard output for each that
+ * is in order; messages say where others are not, or why they cannot be read. Returns 0 if all are
+ * in order, else -1.
+ */
+static int verify_inputs(const struct sort_settings *settings)
+{
+    int r = 0;
+    for (size_t i = 0; i < settings->n_inputs; i++) {
+        struct sort_settings one = *settings;
+        struct sort_report report;
+        one.inputs = settings->inputs + i;
+        one.n_inputs = 1;
+        if (i > 0) diag_renew();
+        int ended = sort_run(&one, &report);
+        if (ended == 0 && report.verified) {
+            (void)printf("%s: %s, ", one.inputs[0], report.order_words);
+            sort_report_print_checksum(&report, stdout);
+        }
+        if (ended < 0 || !report.verified) r = -1;
+        sort_report_release(&report);
+    }
+    return r;
+}
+
+/* Sorts, or only sums, and reports. */
+static int sort_and_report(const struct sort_options *options)
 {
     const struct sort_settings *settings = &options->settings;
-    const char *stats = options->stats;
     struct sort_report report = {0};
     struct output_path stats_path = {0};
-    if (stats && sort_stats_choose(&stats_path, stats, settings) < 0) return -1;
-    tune_allocator();
-    if (options->fit.n_threads > 0 && hts_verbose >= 4) print_fit(options);
-    if (options->plan) return bam_plan_run(options) < 0 ? -1 : flush_output();
-    int r = options->verify ? bam_verify_run(settings) : sort_run(settings, &report);
-    if (r == 0 && settings->sum_only && !options->verify)
-        sort_report_print_checksum(&report, stdout);
-    if (r == 0 && options->print_checksum && !options->verify)
-        sort_report_print_checksum(&report, stderr);
+    if (options->stats && sort_stats_choose(&stats_path, options->stats, settings) < 0) return -1;
+    int r = sort_run(settings, &report);
+    if (r == 0 && settings->sum_only) sort_report_print_checksum(&report, stdout);
+    if (r == 0 && options->print_checksum) sort_report_print_checksum(&report, stderr);
     if (r == 0 && hts_verbose >= 2 && !settings->sum_only)
         sort_report_print(&report, hts_verbose >= 4);
     if (!diag_failed() && settings->sum_only && flush_output() < 0) r = -1;
-    if (stats && sort_stats_write(&stats_path, settings, &report, r < 0) < 0) r = -1;
+    if (options->stats && sort_stats_write(&stats_path, settings, &report, r < 0) < 0) r = -1;
     output_path_release(&stats_path);
     sort_report_release(&report);
     return r;
 }
 
-/* With --resume, goes on with the store, which is locked meanwhile. */
+static int run(struct sort_options *options)
+{
+    tune_allocator();
+    if (options->fit.n_threads > 0 && hts_verbose >= 4) print_fit(options);
+    if (options->plan) return bam_plan_run(options) < 0 ? -1 : flush_output();
+    if (!options->verify) return sort_and_report(options);
+    int r = verify_inputs(&options->settings);
+    if (!diag_failed() && flush_output() < 0) r = -1;
+    return r;
+}
+
+/* With --resume, goes on with the checkpoint, which is locked meanwhile. */
 static int run_or_resume(struct sort_options *options)
 {
     if (check_stack() < 0) return -1;
     if (!options->resume) return run(options);
-    struct checkpoint *store = checkpoint_open(options->resume);
-    int r = store ? sort_options_adopt(options, store) : -1;
+    struct checkpoint *checkpoint = checkpoint_open(options->resume);
+    int r = checkpoint ? sort_options_adopt(options, checkpoint) : -1;
     if (r == 0) r = run(options);
-    checkpoint_close(store);
+    checkpoint_close(checkpoint);
     return r;
 }
 
@@ -164,12 +197,12 @@ int main_rocksort(int argc, char **argv)
         sort_options_print_usage(&options, stdout);
         r = flush_output();
     } else if (r == 0 && options.clean) {
-        r = store_clean(options.clean, options.yes);
+        r = temp_clean(options.clean, options.yes);
         if (flush_output() < 0) r = -1;
     } else if (r == 0) {
         char *command_line = make_command_line(argc, argv);
         options.settings.command_line = command_line;
-        r = command_line ? run_or_resume(&options) : -1;
+        r = run_or_resume(&options);
         free(command_line);
     }
     sort_options_release(&options);

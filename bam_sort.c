@@ -25,7 +25,6 @@ static int load_phase(struct sort *sort)
         .start = sort->resume.start, .budget = &sort->budget, .rules = &sort->rules,
         .verification = sort->verification, .sum_only = s->sum_only,
         .saves_part = checkpoint_writer_saves_part(sort->checkpoint),
-        .asked_bytes = s->input_bytes, .space = sort_space_settings(sort),
     };
     bool may_spill = !s->sum_only;
     load_totals_set_loading(sort->totals, true);
@@ -50,6 +49,7 @@ static int settle_phase(struct sort *sort)
         return -1;
     /* Where the input ended early the sort has failed, but what came is saved. */
     if (read.input_is_cut || load_totals_stop_signal(sort->totals)) return -1;
+    spill_check_output(sort->spiller);
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
 }
 

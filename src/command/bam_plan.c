@@ -1,19 +1,17 @@
-/*
- * bam_plan.c -- see bam_plan.h. Gathers what sort_plan.h decides by, and prints what it says.
- */
+/* bam_plan.c -- see bam_plan.h. Gathers the facts for estimate.h, and prints the estimate. */
 #include "command/bam_plan.h"
 
-#include "command/machine_facts.h"
-#include "command/sort_plan.h"
+#include "command/plan_sample.h"
 #include "input/input_file.h"
-#include "machine/disk_probe.h"
-#include "machine/disk_space.h"
 #include "machine/exception_guard.h"
 #include "machine/memory.h"
+#include "output/output_path.h"
+#include "pipeline/space.h"
 #include "store/store_layout.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/path.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,74 +19,75 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { TYPICAL_RUN = 16 };      /* the later, the smaller its blocks */
+enum { TYPICAL_RUN = 16 };      /* later runs have smaller blocks */
 
-struct place {                  /* a directory for temporary data or for the output */
+#define ASSUMED_BYTES ((uint64_t)1 << 30)       /* of records, where nobody knows */
+
+struct place {                  /* a directory for temporary data */
     char *path;
     struct disk_traits disk;
-    dev_t device;
     uint64_t free_bytes;
-    bool shared;                /* another place before it is on the same file system */
 };
 
 struct planner {
     const struct sort_options *options;
-    struct sort_plan_facts facts;
-    struct sort_plan plan;
+    struct plan_sample sample;  /* raw_bytes 0: nothing could be read */
+    struct estimate_facts facts;
+    struct estimate plan;
     uint64_t file_bytes;        /* of all inputs; 0: unknown */
     bool has_estimate;          /* expected_bytes is from the sample or -s */
     struct place *places;
     size_t n_places;
-    struct place output;        /* path NULL: no file */
+    struct output_path output;
+    struct space_places space;
 };
 
 /* ---- gathering ---- */
 
-/* Reads the beginning of the first input, unless that would take it away from the sort. */
-static int look_at_input(struct planner *pl)
+/* What a full read would give, from the sample and the sizes of the files. */
+static void expect_bytes(struct planner *pl, bool may_read)
 {
     const struct sort_settings *s = &pl->options->settings;
-    struct sort_plan_facts *facts = &pl->facts;
-    struct plan_sample *sample = &facts->sample;
-    pl->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
-    facts->said_bytes = facts->expected_bytes = s->input_bytes;
-    facts->size_is_known = s->input_bytes > 0;
-    struct plan_sample_settings settings = {
-        .path = s->inputs[0],
-        .options = &s->input_format,
-        .rules = s->rules,
-        .level = s->level,
-        .block_bytes = mem_budget_block_bytes(&facts->budget, TYPICAL_RUN, 0),
-    };
-    if (settings.block_bytes > PLAN_SAMPLE_MOST_BLOCK_BYTES)
-        settings.block_bytes = PLAN_SAMPLE_MOST_BLOCK_BYTES;
-    /* Standard input may be a file that is read behind its beginning. */
-    bool may_read = !input_is_pipe(s->inputs[0]) && strcmp(s->inputs[0], "-") != 0;
-    if (may_read && plan_sample_take(&settings, sample) < 0) return -1;
+    const struct plan_sample *sample = &pl->sample;
+    struct estimate_facts *facts = &pl->facts;
     bool is_empty = may_read && sample->raw_bytes == 0 && sample->whole;
     double ratio = sample->file_bytes > 0
                        ? (double)sample->raw_bytes / (double)sample->file_bytes : 0;
     bool exact = sample->whole && s->n_inputs == 1;
+    facts->said_bytes = facts->expected_bytes = s->input_bytes;
+    facts->size_is_known = s->input_bytes > 0;
     if (exact || (pl->file_bytes > 0 && ratio > 0)) {
         double n = exact ? (double)sample->raw_bytes : ratio * (double)pl->file_bytes;
         facts->expected_bytes = (uint64_t)n;
         facts->size_is_known = true;
     }
     pl->has_estimate = facts->size_is_known;
-    if (sample->raw_bytes == 0) sort_plan_usual_sample(sample);
-    if (facts->expected_bytes == 0) facts->expected_bytes = is_empty ? 1 : (uint64_t)1 << 30;
-    return 0;
+    if (facts->expected_bytes == 0) facts->expected_bytes = is_empty ? 1 : ASSUMED_BYTES;
 }
 
-/* Returns 0, or -1 with errno set. */
-static int look_at_space(struct place *place)
+/* Reads the beginning of the first input, unless the sort could not read it again. */
+static int look_at_input(struct planner *pl)
 {
-    struct stat st;
-    if (stat(place->path, &st) == 0) place->device = st.st_dev;
-    return disk_space_free(place->path, &place->free_bytes);
+    const struct sort_settings *s = &pl->options->settings;
+    struct plan_sample *sample = &pl->sample;
+    struct plan_sample_settings settings = {
+        .path = s->inputs[0],
+        .options = &s->input_format,
+        .rules = s->rules,
+        .level = s->level,
+        .block_bytes = mem_budget_block_bytes(&pl->facts.budget, TYPICAL_RUN, 0),
+    };
+    pl->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
+    /* Standard input may be a file whose beginning was read by another process. */
+    bool may_read = !input_is_pipe(s->inputs[0]) && strcmp(s->inputs[0], "-") != 0;
+    if (may_read && plan_sample_take(&settings, sample) < 0) return -1;
+    expect_bytes(pl, may_read);
+    pl->facts.traits = sample->traits;
+    if (sample->raw_bytes > 0) return 0;
+    estimate_usual_traits(&pl->facts.traits);
+    if (!sample->format) sample->format = "unknown";
+    return 0;
 }
 
 /* Makes a temporary directory as a sort would, looks at the disk, and removes it. */
@@ -99,18 +98,18 @@ static int look_at_directory(const char *prefix, const char *output, struct plac
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGTERM);
     (void)sigaddset(&signals, SIGHUP);
-    /* A signal takes its course when the directory is gone: within half a second. */
+    /* A signal waits until the directory is removed, at most half a second. */
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
     int r = -1;
     place->path = temp_dir_create(prefix, output);
     if (place->path) {
         disk_probe(place->path, &place->disk);
-        (void)look_at_space(place);
+        (void)disk_space_free(place->path, &place->free_bytes);
         r = temp_dir_remove(place->path);
         if (r < 0)
             diag_error("cannot remove the temporary directory '%s': %s", place->path,
                        strerror(errno));
-        /* What matters to people is where it was. */
+        /* The plan prints the directory that it was made in. */
         if (!path_go_up(place->path)) (void)strcpy(place->path, ".");
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -120,68 +119,39 @@ static int look_at_directory(const char *prefix, const char *output, struct plac
 static int look_at_disks(struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
-    struct sort_plan_facts *facts = &pl->facts;
-    facts->in_memory = true;
-    facts->parallel = 1;
-    pl->places = calloc(s->n_temp_prefixes, sizeof *pl->places);
-    if (!pl->places) {
-        diag_no_memory();
-        return -1;
-    }
+    struct estimate_facts *facts = &pl->facts;
+    facts->disks = (struct run_store_disks){.in_memory = true};
+    pl->places = xcalloc(s->n_temp_prefixes, sizeof *pl->places);
     for (size_t i = 0; i < s->n_temp_prefixes; i++) {
         struct place *place = &pl->places[i];
         pl->n_places = i + 1;
-        if (look_at_directory(s->temp_prefixes[i], s->output, place) < 0) return -1;
-        const struct disk_traits *disk = &place->disk;
-        for (size_t k = 0; k < i; k++)
-            if (pl->places[k].device == place->device) place->shared = true;
-        if (!place->shared) facts->free_bytes += place->free_bytes;
-        if (!disk->is_memory) facts->in_memory = false;
-        if (disk_is_slow_to_seek(disk)) facts->slow_to_seek = true;
-        if (disk->seek_seconds > facts->seek_seconds) {
-            facts->seek_seconds = disk->seek_seconds;
-            facts->parallel = disk->parallel;
-        }
-        if (facts->bytes_per_second <= 0 ||
-            (disk->bytes_per_second > 0 && disk->bytes_per_second < facts->bytes_per_second))
-            facts->bytes_per_second = disk->bytes_per_second;
+        const char *output = pl->output.final ? s->output : NULL;
+        if (look_at_directory(s->temp_prefixes[i], output, place) < 0) return -1;
+        run_store_disks_add(&facts->disks, &place->disk);
     }
-    if (facts->slow_to_seek) mem_budget_lengthen_runs(&facts->budget);
+    if (facts->disks.slow_to_seek) mem_budget_lengthen_runs(&facts->budget);
     facts->exceeds_memory = store_layout_exceeds_memory(
         facts->size_is_known ? facts->expected_bytes : facts->said_bytes,
         mem_budget_scan_bytes(&facts->budget));
-    facts->n_lanes = store_layout_lanes(s->n_temp_prefixes, facts->slow_to_seek);
-    size_t n_databases = s->n_temp_prefixes * facts->n_lanes;
-    facts->most_files = store_layout_most_files(n_databases) * (unsigned)n_databases;
+    facts->n_lanes = store_layout_lanes(s->n_temp_prefixes, facts->disks.slow_to_seek);
+    facts->most_files = store_layout_most_files(s->n_temp_prefixes * facts->n_lanes);
     return 0;
 }
 
-/* The file system that the output file would be on. */
-static int look_at_output(struct planner *pl)
+/* Looks at the space where temporary data, if there are any, and the output would go. */
+static void look_at_space(struct planner *pl)
 {
-    const char *output = pl->options->settings.output;
-    struct stat st;
-    if (!output || strstr(output, "://") || (stat(output, &st) == 0 && !S_ISREG(st.st_mode)))
-        return 0;
-    pl->output.path = path_parent(output);
-    if (!pl->output.path) {
-        diag_no_memory();
-        return -1;
-    }
-    if (look_at_space(&pl->output) < 0) {
-        diag_error("cannot look at '%s', where the output would go: %s", pl->output.path,
-                   strerror(errno));
-        return -1;
-    }
-    for (size_t i = 0; i < pl->n_places; i++)
-        if (pl->places[i].device == pl->output.device) pl->output.shared = true;
-    return 0;
+    const char **dirs = xcalloc(pl->n_places + 1, sizeof *dirs);
+    for (size_t i = 0; i < pl->n_places; i++) dirs[i] = pl->places[i].path;
+    space_look(&pl->space, dirs, pl->n_places, pl->output.final);
+    pl->facts.disks.free_bytes = pl->space.temporary.free_bytes;
+    free(dirs);
 }
 
 static int gather(struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
-    struct sort_plan_facts *facts = &pl->facts;
+    struct estimate_facts *facts = &pl->facts;
     struct machine_facts machine;
     machine_facts_gather(&machine);
     facts->n_cpus = machine_fit_cpus(&machine);
@@ -189,14 +159,16 @@ static int gather(struct planner *pl)
     facts->compaction = s->compaction;
     facts->codec_auto = s->codec_auto;
     facts->codec = s->codec;
+    facts->output_format = &s->output_format;
     facts->n_dirs = (unsigned)s->n_temp_prefixes;
     facts->n_lanes = 1;         /* until the disks are looked at */
+    if (s->output && output_path_choose(&pl->output, s->output) < 0) return -1;
     if (look_at_input(pl) < 0) return -1;
-    sort_plan_make(facts, &pl->plan);
+    estimate_make(facts, &pl->plan);
     /* What fits into memory needs no disk: not even one that can be written to. */
     if (!pl->plan.in_memory && look_at_disks(pl) < 0) return -1;
-    if (look_at_output(pl) < 0) return -1;
-    sort_plan_make(facts, &pl->plan);
+    look_at_space(pl);
+    estimate_make(facts, &pl->plan);
     return 0;
 }
 
@@ -228,7 +200,7 @@ static void print_line(const char *key, const char *format, ...)
 static void print_input(const struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
-    const struct plan_sample *sample = &pl->facts.sample;
+    const struct plan_sample *sample = &pl->sample;
     char size[32], raw[32];
     (void)size_text((double)pl->file_bytes, size);
     (void)size_text((double)pl->facts.expected_bytes, raw);
@@ -289,7 +261,7 @@ static void print_disk(const struct place *place)
 
 static void print_spilling(const struct planner *pl)
 {
-    const struct sort_plan *plan = &pl->plan;
+    const struct estimate *plan = &pl->plan;
     char run[32], temp[32], space[32];
     (void)size_text((double)plan->run_bytes, run);
     print_line("runs on disk", "%" PRIu64 ", of %s of records each", plan->n_runs, run);
@@ -298,7 +270,7 @@ static void print_spilling(const struct planner *pl)
                plan->codec_may_change ? " at first, then none if the disk keeps up" : "",
                codec_reason_text(plan->codec_reason));
     print_line("temporary space", "%s to be written, up to %s needed",
-               size_text(plan->temp_bytes, temp), size_text(plan->space_bytes, space));
+               size_text(plan->temp_bytes, temp), size_text(plan->peak_bytes, space));
     print_line("compaction", "%s, because %s", plan->compaction.compact ? "on" : "off",
                compaction_reason_text(plan->compaction.reason));
     if (plan->read_bytes > 0)
@@ -315,9 +287,9 @@ static void print_spilling(const struct planner *pl)
 static void print_warnings(const struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
-    const struct sort_plan *plan = &pl->plan;
+    const struct estimate *plan = &pl->plan;
     uint64_t available = memory_available();
-    char need[32], have[32];
+    char texts[SPACE_MOST_TEXTS][SPACE_TEXT_BYTES];
     if (available < s->memory_bytes)
         print_line("warning", "%zu MiB of memory may be used, but only %" PRIu64 " are free: give "
                    "less with -m", s->memory_bytes >> 20, available >> 20);
@@ -336,26 +308,17 @@ static void print_warnings(const struct planner *pl)
             print_line("warning", "'%s' is on a FUSE file system, maybe on a network: choose a "
                        "local disk with -T", place->path);
     }
-    bool unsure = plan->codec_may_change;      /* none is chosen only if there is space */
-    double space = unsure ? plan->temp_bytes : plan->space_bytes, output = plan->output_bytes;
-    if (!plan->in_memory && space > (double)pl->facts.free_bytes)
-        print_line("warning", "temporary data need %s, but only %s are free: choose other places "
-                   "with -T",
-                   size_text(space, need), size_text((double)pl->facts.free_bytes, have));
-    if (!pl->output.path || !pl->has_estimate) return;
-    if (pl->output.shared && !plan->in_memory) output += space;
-    if (output > (double)pl->output.free_bytes)
-        print_line("warning", "the output%s need%s about %s, but only %s are free in '%s': free "
-                   "space",
-                   output > plan->output_bytes ? " and the temporary data" : "",
-                   output > plan->output_bytes ? "" : "s", size_text(output, need),
-                   size_text((double)pl->output.free_bytes, have), pl->output.path);
+    /* Without an estimate the plan is of records that were made up. */
+    struct estimate needed = *plan;
+    if (!pl->has_estimate) needed.output_bytes = 0;
+    size_t n = space_compare(&pl->space, &needed, texts);
+    for (size_t i = 0; i < n; i++) print_line("warning", "%s", texts[i]);
 }
 
 static void print_plan(const struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
-    const struct sort_plan *plan = &pl->plan;
+    const struct estimate *plan = &pl->plan;
     char size[32];
     print_input(pl);
     if (s->rules.order == SORT_TAG)
@@ -387,6 +350,6 @@ int bam_plan_run(const struct sort_options *options)
     exception_guard_end();
     for (size_t i = 0; i < pl.n_places; i++) free(pl.places[i].path);
     free(pl.places);
-    free(pl.output.path);
+    output_path_release(&pl.output);
     return r;
 }

@@ -1,7 +1,9 @@
 /*
- * bam_plan.h -- `samtools rocksort --plan`: prints what a sort with these options would do, from
- * the beginning of the input, the machine and, unless all fits into memory, the temporary disks.
- * Sorts nothing, and leaves no file: what is needed to look at a disk is removed again.
+ * bam_plan.h -- `samtools rocksort --plan`: prints what a sort with these options would do.
+ *
+ * It reads the beginning of the input, and looks at the machine and, unless all fits into memory,
+ * at the temporary disks. It sorts nothing, and leaves no file: the directory that it makes to look
+ * at a disk is removed again.
  */
 #ifndef ROCKSORT_COMMAND_BAM_PLAN_H
 #define ROCKSORT_COMMAND_BAM_PLAN_H

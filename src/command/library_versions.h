@@ -1,9 +1,9 @@
 /*
  * library_versions.h -- the versions of the libraries that this program runs with.
  *
- * Those that can tell are asked when the program runs, so that what is printed is what is loaded;
- * of RocksDB, snappy and libdeflate, whose C interfaces do not tell, it is the version that the
- * program was built with. Pure functions; any thread.
+ * Most libraries are asked when the program runs, so that the version of the loaded library is
+ * printed. The C interfaces of RocksDB, snappy and libdeflate do not tell it; the version that the
+ * program was built with is printed instead. Pure functions; any thread.
  */
 #ifndef ROCKSORT_COMMAND_LIBRARY_VERSIONS_H
 #define ROCKSORT_COMMAND_LIBRARY_VERSIONS_H

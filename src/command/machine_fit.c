@@ -6,35 +6,41 @@
  *   Slurm        SLURM_CPUS_PER_TASK if --cpus-per-task was given, else SLURM_CPUS_ON_NODE.
  *                SLURM_MEM_PER_NODE (--mem) or SLURM_MEM_PER_CPU (--mem-per-cpu) times
  *                SLURM_CPUS_ON_NODE, both in MB; 0 stands for all of the node.
- *   LSF          LSB_DJOB_NUMPROC, the slots of the job. LSB_MAX_NUM_PROCESSORS is what was asked
- *                for at most, not what was given.
+ *   LSF          LSB_DJOB_NUMPROC, the slots of the job. LSB_MAX_NUM_PROCESSORS is the most that
+ *                was asked for, not what was given.
  *   Grid Engine  NSLOTS. h_vmem becomes a limit of the process (ulimit -v).
- *   Torque       PBS_NUM_PPN, of each node.
- *   PBS          NCPUS, of this node. As LSF and Torque it tells no memory, but puts the job into a
- *                control group or sets limits of the process.
- *   OpenMP       OMP_NUM_THREADS, as nproc of the GNU coreutils has it: where no batch system says
- *                anything, it is how many threads a program should have.
+ *   Torque       PBS_NUM_PPN, on each node.
+ *   PBS          NCPUS, on this node. PBS, LSF and Torque do not tell the memory, but put the job
+ *                into a control group or set limits of the process.
+ *   OpenMP       OMP_NUM_THREADS, how many threads a program should have; used if no batch system
+ *                says anything, as nproc of the GNU coreutils does.
  *
  * Slots of LSF and Grid Engine may lie on several nodes; the affinity of the process is a second
  * limit.
  */
+#define _GNU_SOURCE              /* sched_getaffinity */
 #include "command/machine_fit.h"
 
+#include "machine/cgroup.h"
+#include "machine/memory.h"
 #include "pipeline/mem_budget.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static const uint64_t mib = 1 << 20;
 
-/* Below this there is no point in saving. */
+/* A sort gets this much at least; to save more would not help anybody. */
 static const uint64_t least_bytes = 64 << 20;
 
-/* Address space that is never touched: libraries, stacks and the heaps of threads. */
+/* Address space that is reserved but never used: libraries, stacks and the heaps of threads. */
 static const uint64_t address_bytes_unused = 256 << 20, thread_address_bytes = 16 << 20;
 
-/* A positive number that a text begins with, up to its end or a comma; else 0. */
+/* The positive number that a text begins with, if its end or a comma follows; else 0. */
 static uint64_t leading_number(const char *text)
 {
     char *end;
@@ -44,7 +50,7 @@ static uint64_t leading_number(const char *text)
 }
 
 static const struct {
-    const char *job;            /* is set in all jobs of the system; NULL: no job needed */
+    const char *job;            /* set in all jobs of the system; NULL: used without a job */
     const char *cpus;
 } cpu_variables[] = {
     {"SLURM_JOB_ID", "SLURM_CPUS_PER_TASK"},
@@ -113,11 +119,11 @@ static void choose_threads(const struct machine_facts *facts, struct machine_fit
 
 struct memory_source {
     uint64_t bytes;
-    unsigned quarters;          /* of it to be taken */
+    unsigned quarters;          /* of it that are taken */
     const char *words;
 };
 
-/* Limits of the process count address space, most of which is never touched. */
+/* Limits of the process count address space, most of which is never used. */
 static uint64_t usable_addresses(uint64_t limit, unsigned n_threads)
 {
     uint64_t unused = address_bytes_unused + thread_address_bytes * n_threads;
@@ -166,4 +172,55 @@ void machine_fit_choose(const struct machine_facts *facts, struct machine_fit *f
     *fit = (struct machine_fit){0};
     choose_threads(facts, fit);
     choose_memory(facts, fit);
+}
+
+/* ---- the facts ---- */
+
+/* CPUs that this process may run on. The kernel refuses a set that is too small for its CPUs. */
+static unsigned count_cpus(void)
+{
+    for (size_t room = 1024; room <= 1 << 20; room *= 4) {
+        cpu_set_t *set = CPU_ALLOC(room);
+        if (!set) break;
+        size_t n_bytes = CPU_ALLOC_SIZE(room);
+        int n = sched_getaffinity(0, n_bytes, set) == 0 ? CPU_COUNT_S(n_bytes, set) : 0;
+        CPU_FREE(set);
+        if (n > 0) return (unsigned)n;
+    }
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (unsigned)n : 0;
+}
+
+static uint64_t limit_of(const struct rlimit *limit)
+{
+    return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit->rlim_cur;
+}
+
+/* The lesser one of ulimit -v and -d. */
+static uint64_t address_limit(void)
+{
+    struct rlimit limit;
+    uint64_t least = getrlimit(RLIMIT_AS, &limit) == 0 ? limit_of(&limit) : UINT64_MAX;
+    uint64_t data = getrlimit(RLIMIT_DATA, &limit) == 0 ? limit_of(&limit) : UINT64_MAX;
+    return data < least ? data : least;
+}
+
+static const char *look_up(const char *name, void *arg)
+{
+    (void)arg;
+    return getenv(name);
+}
+
+void machine_facts_gather(struct machine_facts *facts)
+{
+    struct cgroup cgroup;
+    cgroup_read(&cgroup);
+    *facts = (struct machine_facts){
+        .n_cpus = count_cpus(),
+        .cgroup_cpus = cgroup.cpus,
+        .available_bytes = memory_of_kernel(),
+        .cgroup_bytes = cgroup.free_bytes,
+        .address_bytes = address_limit(),
+    };
+    machine_grant_read(look_up, NULL, &facts->grant);
 }

@@ -6,8 +6,10 @@
 #include "input/bam_reader.h"
 #include "input/input_error.h"
 #include "pipeline/batch.h"
+#include "pipeline/record_sample.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
+#include "util/xalloc.h"
 
 #include <stdlib.h>
 
@@ -16,7 +18,6 @@ enum {
     SAMPLE_BYTES = 8 << 20,     /* 25,000 short reads: ratios are right within a few percent */
     PIECE_BYTES = 256 << 10,
     TEXT_BYTES = 64 << 10,
-    BLOCK_BYTES = PLAN_SAMPLE_MOST_BLOCK_BYTES,
 };
 
 /* Deflating at level 9 takes so long that less must do. */
@@ -31,11 +32,8 @@ struct sampler {
     struct batch *batch;
     struct bam_piece piece;
     struct bgzf_coder bgzf;
-    struct temp_coder temp;
     struct merge_space space;
     bam1_t *record;
-    uint8_t *sorted;            /* the records in order */
-    uint8_t *packed, *unpacked; /* a block's room */
 };
 
 static int no_memory(void)
@@ -78,7 +76,7 @@ static int index_records(struct sampler *s, size_t to, size_t n_records, const u
         record_problem_print(&problem, bam_reader_name(s->reader));
         return -1;
     }
-    sample->sort_seconds += since(start);
+    sample->traits.sort_seconds += since(start);
     sample->n_records += n_records;
     sample->raw_bytes += n_bytes;
     return 0;
@@ -100,7 +98,7 @@ static int take_lines(struct sampler *s)
     struct sam_chunk *lines = &s->piece.lines;
     double start = thread_cpu_seconds();
     sam_chunk_parse(lines, bam_reader_header(s->reader), s->record);
-    s->sample->decode_seconds += since(start);
+    s->sample->traits.decode_seconds += since(start);
     size_t room = batch_room(s->batch), n_records = 0;
     if (room > lines->raw_bytes) room = lines->raw_bytes;
     struct bam_walk walk = {.at = lines->raw, .end = lines->raw + room};
@@ -123,8 +121,8 @@ static int take_piece(struct sampler *s)
     double start = thread_cpu_seconds(), start_of_waiting = monotonic_seconds();
     int r = bam_reader_next(s->reader, &s->piece, raw, is_text ? TEXT_BYTES : PIECE_BYTES,
                             batch_room(batch));
-    sample->decode_seconds += since(start);
-    sample->read_seconds += monotonic_seconds() - start_of_waiting - since(start);
+    sample->traits.decode_seconds += since(start);
+    sample->traits.read_seconds += monotonic_seconds() - start_of_waiting - since(start);
     sample->whole = r == BAM_READER_END;
     if (r == BAM_READER_ERROR) return -1;
     if (r != BAM_READER_PIECE) return 0;
@@ -134,7 +132,7 @@ static int take_piece(struct sampler *s)
         input_error_piece(bam_reader_name(s->reader), &s->piece);
         return -1;
     }
-    sample->decode_seconds += since(start);
+    sample->traits.decode_seconds += since(start);
     batch_append(batch, s->piece.raw_bytes);
     return take_raw(s) < 0 ? -1 : 1;
 }
@@ -147,109 +145,40 @@ static int read_sample(struct sampler *s)
     return r < 0 ? -1 : 0;
 }
 
-/* Sorts the batch and copies its records to s->sorted. */
-static int sort_sample(struct sampler *s)
+/* Sorts the batch, and measures how its records compress. */
+static int measure_sample(struct sampler *s)
 {
     struct plan_sample *sample = s->sample;
+    struct record_traits *traits = &sample->traits;
+    const struct record_sample_settings settings = {
+        .level = s->settings->level,
+        .block_bytes = s->settings->block_bytes,
+        .most_deflate_seconds = most_deflate_seconds,
+    };
     double start = thread_cpu_seconds();
-    sample->memory_ratio = (double)batch_used_bytes(s->batch) / (double)sample->raw_bytes;
+    traits->memory_ratio = (double)batch_used_bytes(s->batch) / (double)sample->raw_bytes;
     if (batch_sort(s->batch, &s->space) < 0) return no_memory();
-    sample->sort_seconds += since(start);
-    s->sorted = malloc(sample->raw_bytes);
-    if (!s->sorted) return no_memory();
+    traits->sort_seconds += since(start);
+    uint8_t *sorted = xmalloc(sample->raw_bytes);
     start = thread_cpu_seconds();
-    uint8_t *at = s->sorted;
-    for (size_t i = 0; i < s->batch->n_records; i++) {
-        const uint8_t *rec = sort_entry_record(s->rules.order, &s->batch->entries[i]);
-        size_t n_bytes = bam_record_bytes(rec);
-        memcpy(at, rec, n_bytes);
-        at += n_bytes;
-    }
-    sample->gather_seconds = since(start);
-    return 0;
-}
-
-/* Packs and unpacks the sorted records with one codec. */
-static int measure_codec(struct sampler *s, enum temp_codec codec)
-{
-    struct plan_sample *sample = s->sample;
-    size_t packed_bytes = 0, room = temp_codec_bound(codec, BLOCK_BYTES);
-    size_t block_bytes = s->settings->block_bytes;
-    for (size_t at = 0; at < sample->raw_bytes; at += block_bytes) {
-        size_t left = sample->raw_bytes - at, n_bytes = left < block_bytes ? left : block_bytes;
-        double start = thread_cpu_seconds();
-        ssize_t packed = temp_codec_compress(&s->temp, codec, s->sorted + at, n_bytes, s->packed,
-                                             room);
-        sample->pack_seconds[codec] += since(start);
-        start = thread_cpu_seconds();
-        if (packed < 0 || temp_codec_decompress(&s->temp, codec, s->packed, (size_t)packed,
-                                                s->unpacked, n_bytes) < 0) {
-            diag_error("cannot compress a sample of the input with %s; choose another "
-                       "--temp-codec", temp_codec_name(codec));
-            return -1;
-        }
-        sample->unpack_seconds[codec] += since(start);
-        packed_bytes += (size_t)packed;
-    }
-    sample->pack_ratio[codec] = (double)packed_bytes / (double)sample->raw_bytes;
-    return 0;
-}
-
-static int measure_codecs(struct sampler *s)
-{
-    size_t room = 0;
-    for (int i = 0; i < TEMP_CODEC_COUNT; i++) {
-        size_t bound = temp_codec_bound((enum temp_codec)i, BLOCK_BYTES);
-        if (bound > room) room = bound;
-    }
-    s->packed = malloc(room);
-    s->unpacked = malloc(BLOCK_BYTES);
-    if (!s->packed || !s->unpacked) return no_memory();
-    for (int i = 0; i < TEMP_CODEC_COUNT; i++)
-        if (measure_codec(s, (enum temp_codec)i) < 0) return -1;
-    return 0;
-}
-
-/* Deflates as much as the time allows, and sets the figures of a byte. */
-static int measure_deflate(struct sampler *s)
-{
-    struct plan_sample *sample = s->sample;
-    size_t at = 0, deflated_bytes = 0;
-    double start = thread_cpu_seconds(), seconds = 0;
-    uint8_t *block = malloc(BGZF_MAX_BYTES);
-    if (!block) return no_memory();
-    while (at < sample->raw_bytes && seconds < most_deflate_seconds) {
-        size_t left = sample->raw_bytes - at;
-        size_t n_bytes = left < BGZF_PAYLOAD_BYTES ? left : BGZF_PAYLOAD_BYTES;
-        ssize_t n =
-            bgzf_block_deflate(&s->bgzf, s->settings->level, s->sorted + at, n_bytes, block);
-        if (n < 0) break;
-        deflated_bytes += (size_t)n;
-        at += n_bytes;
-        seconds = since(start);
-    }
-    free(block);
-    if (at == 0) {
-        diag_error("cannot deflate a sample of the input; please report this");
-        return -1;
-    }
-    sample->deflate_seconds = seconds / (double)at;
-    sample->deflate_ratio = (double)deflated_bytes / (double)at;
-    return 0;
+    (void)record_sample_gather(s->rules.order, s->batch->entries, s->batch->n_records, sorted,
+                               sample->raw_bytes);
+    traits->gather_seconds = since(start);
+    int r = record_sample_measure(&settings, sorted, sample->raw_bytes, traits);
+    if (r < 0) diag_error("cannot compress a sample of the input; please report this");
+    free(sorted);
+    return r;
 }
 
 /* From seconds of the sample to seconds of a byte. */
 static void divide_seconds(struct plan_sample *sample)
 {
+    struct record_traits *traits = &sample->traits;
     double n_bytes = (double)sample->raw_bytes;
-    sample->read_seconds /= n_bytes;
-    sample->decode_seconds /= n_bytes;
-    sample->sort_seconds /= n_bytes;
-    sample->gather_seconds /= n_bytes;
-    for (int i = 0; i < TEMP_CODEC_COUNT; i++) {
-        sample->pack_seconds[i] /= n_bytes;
-        sample->unpack_seconds[i] /= n_bytes;
-    }
+    traits->read_seconds /= n_bytes;
+    traits->decode_seconds /= n_bytes;
+    traits->sort_seconds /= n_bytes;
+    traits->gather_seconds /= n_bytes;
 }
 
 /* Opens the input and makes what its records need. */
@@ -260,8 +189,8 @@ static int prepare(struct sampler *s)
     if (!s->reader) return -1;
     sam_hdr_t *header = bam_reader_header(s->reader);
     s->sample->format = format_name(bam_reader_format(s->reader));
-    s->sample->is_text = bam_reader_is_text(s->reader);
-    s->sample->by_blocks = bam_reader_format(s->reader)->format == bam;
+    s->sample->traits.is_text = bam_reader_is_text(s->reader);
+    s->sample->traits.by_blocks = bam_reader_format(s->reader)->format == bam;
     s->rules = settings->rules;
     s->rules.long_positions = bam_header_long_reference(header) >= 0;
     if (s->rules.long_positions && s->rules.order == SORT_COORDINATE)
@@ -271,7 +200,7 @@ static int prepare(struct sampler *s)
         if (!s->ends) return no_memory();
         s->rules.template_ends = s->ends;
     }
-    s->sample->memory_at_worst = batch_memory_at_worst(s->rules.order);
+    s->sample->traits.memory_at_worst = batch_memory_at_worst(s->rules.order);
     s->record = bam_init1();
     s->batch = batch_create(&s->rules, NULL, BATCH_BYTES);
     return s->record && s->batch ? 0 : no_memory();
@@ -284,9 +213,7 @@ int plan_sample_take(const struct plan_sample_settings *settings, struct plan_sa
     int r = prepare(&s);
     if (r == 0) r = read_sample(&s);
     if (r == 0 && sample->raw_bytes > 0) {
-        r = sort_sample(&s);
-        if (r == 0) r = measure_codecs(&s);
-        if (r == 0) r = measure_deflate(&s);
+        r = measure_sample(&s);
         divide_seconds(sample);
     }
     bam_piece_release(&s.piece);
@@ -294,11 +221,7 @@ int plan_sample_take(const struct plan_sample_settings *settings, struct plan_sa
     bam_reader_close(s.reader);
     bam_key_template_destroy(s.ends);
     bgzf_coder_release(&s.bgzf);
-    temp_coder_release(&s.temp);
     merge_space_release(&s.space);
     bam_destroy1(s.record);
-    free(s.sorted);
-    free(s.packed);
-    free(s.unpacked);
     return r;
 }

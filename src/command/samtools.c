@@ -1,33 +1,35 @@
-/* samtools.c -- the `samtools` front end.
+/*
+ * samtools.c -- the `samtools` front end.
  *
- * Purpose: `samtools rocksort ...` runs here, and so does `samtools sort ...` if the environment
- * has SAMTOOLS_SORT=rocksort; every other command is handed to the upstream samtools with execv(),
- * so that its arguments, standard streams, process id and exit status are exactly what they would
- * be without us.
+ * `samtools rocksort ...` runs here, and so does `samtools sort ...` if the environment has
+ * SAMTOOLS_SORT=rocksort. Every other command is handed over to the upstream samtools with exec, so
+ * that its arguments, standard streams, process id and exit status are what they would be without
+ * this program.
  *
  * The upstream is what SAMTOOLS_UPSTREAM names or, without that, the first `samtools` on PATH that
- * is not this program. Two things tell "this program":
+ * is not this program. Two tests tell which files are this program:
  *
- *   1. device and inode: a candidate that is the same file as /proc/self/exe is us, whatever
- *      symbolic or hard link led to it;
- *   2. the environment variable ROCKSORT_FRONT_END_TRIED: before each hand-over the identity of our
- *      own file and of the candidate is added to it. A copy of us, another build of us or a wrapper
- *      script around us is a different file, and only running it shows what it is: it comes back
- *      here, finds the variable, and goes on to the first candidate that is not listed. Each
- *      hand-over adds a file, so the walk ends, at the latest with "no upstream"; it cannot loop,
- *      in one process (exec) or through children (a script that does not exec).
+ *   1. Device and inode. A candidate that is the same file as /proc/self/exe is this program,
+ *      through whatever symbolic or hard link it was found.
+ *   2. The environment variable ROCKSORT_FRONT_END_TRIED, a list of files. Before each hand-over
+ *      the identities of our own file and of the candidate are added to it. A copy of this program,
+ *      another build of it or a wrapper script around it is a different file, and only running it
+ *      shows what it is: it starts this program again, which finds the variable and goes on to the
+ *      first candidate that is not listed. Each hand-over adds a file, so this ends: at the latest
+ *      with "no upstream". It cannot loop, neither in one process (exec) nor through children (a
+ *      script that does not exec).
  *
- * The list holds identities instead of a position in PATH because wrappers change PATH. The process
- * id is left out on purpose: a script that runs us as a child must be recognised as well.
+ * The list holds identities of files, not a position in PATH, because wrappers change PATH. It does
+ * not hold the process id, because a script that runs this program as a child must be recognised,
+ * too.
  *
- * The variable reaches the upstream and its children, since nobody but the upstream could take it
- * away and the upstream is not ours. It is harmless there: only this front end reads it, and a
- * front end started below an upstream merely passes over the samtools that started it, which is the
- * guard itself. A wrapper script that both leads back to us and wipes the environment is the one
- * case that is not recognised.
+ * The upstream and its children inherit the variable; only the upstream could remove it. That is
+ * harmless: only this front end reads it, and a front end that an upstream starts merely skips the
+ * samtools that started it. One case is not recognised: a wrapper script that runs this program
+ * again and clears the environment.
  *
- * Exit status: that of rocksort or of the upstream; 1 when there is no upstream to run, except that
- * `samtools --version` is answered by our own version alone, with 0.
+ * Exit status: that of rocksort or of the upstream; 1 if there is no upstream to run, but 0 for
+ * `samtools --version`, which then prints our own version alone.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -42,6 +44,7 @@
 
 #include "command/bam_rocksort.h"
 #include "util/version.h"
+#include "util/xalloc.h"
 
 #define UPSTREAM_ENV "SAMTOOLS_UPSTREAM"
 #define SORT_ENV "SAMTOOLS_SORT"
@@ -50,7 +53,7 @@
 /* ";device:inode;" in decimal: two 64-bit numbers of at most 20 digits, three separators, NUL. */
 #define FILE_ID_BYTES 48
 
-/* The Debian and POSIX default where PATH is unset, as execvp() has it. */
+/* What execvp() uses if PATH is unset. */
 #define DEFAULT_PATH "/bin:/usr/bin"
 
 /* Writes the identity of the file st describes, with its separators, into id. */
@@ -60,30 +63,27 @@ static void file_id_format(const struct stat *st, char id[FILE_ID_BYTES])
              (uintmax_t)st->st_ino);
 }
 
-/* Returns whether the hand-overs that led to this process already went through file id. */
+/* Returns whether one of the hand-overs that led to this process ran file id. */
 static int tried_contains(const char *id)
 {
     const char *tried = getenv(TRIED_ENV);
     return tried && strstr(tried, id) != NULL;
 }
 
-/* Adds file id to the list that the next program inherits. Returns 0, or -1 without memory. */
+/* Adds file id to the list that the next program inherits. Returns 0, or -1 with errno set. */
 static int tried_add(const char *id)
 {
     const char *tried = getenv(TRIED_ENV);
     if (!tried) tried = "";
     if (strstr(tried, id)) return 0;
-    size_t n_bytes = strlen(tried) + strlen(id) + 1;
-    char *list = malloc(n_bytes);
-    if (!list) return -1;
-    snprintf(list, n_bytes, "%s%s", tried, id);
+    char *list = xasprintf("%s%s", tried, id);
     int ret = setenv(TRIED_ENV, list, 1);
     free(list);
     return ret;
 }
 
-/* Lists our own file, so that neither this process nor a copy of us hands over to it. Where /proc
- * is missing this does nothing, and a link to us costs one extra exec before it is passed over. */
+/* Lists our own file, so that neither this process nor a copy of it hands over to it. Without /proc
+ * this does nothing, and a link to this program costs one more exec before it is skipped. */
 static int tried_add_self(void)
 {
     struct stat st;
@@ -93,8 +93,8 @@ static int tried_add_self(void)
     return tried_add(id);
 }
 
-/* Runs path in place of this process. Comes back only on failure: -1 with errno set; ELOOP means
- * that path is this program or led to it before. */
+/* Runs path in place of this process. Returns only on failure: -1 with errno set. ELOOP means that
+ * path is this program or has run it before. */
 static int run_upstream(const char *path, char *const argv[])
 {
     struct stat st;
@@ -110,13 +110,13 @@ static int run_upstream(const char *path, char *const argv[])
         return -1;
     }
     if (tried_add(id) != 0) return -1;
-    /* path has a slash, so this looks nothing up; unlike execv it runs a script without a #! line
-     * by the shell, as typing its name would. argv[0] stays as the user wrote it. */
+    /* path has a slash, so this does not search PATH. Unlike execv it runs a script without a #!
+     * line with the shell, as typing its name would. argv[0] stays as the user wrote it. */
     return execvp(path, argv);
 }
 
-/* Hands over to the file that SAMTOOLS_UPSTREAM names. Comes back only on failure, reported. The
- * variable is an explicit wish: falling back to PATH would silently run something else. */
+/* Hands over to the file that SAMTOOLS_UPSTREAM names. Returns only on failure, after a message.
+ * The user asked for this file, so no other one on PATH is tried. */
 static void hand_over_to_named(const char *name, char *const argv[])
 {
     char path[PATH_MAX];
@@ -124,7 +124,7 @@ static void hand_over_to_named(const char *name, char *const argv[])
     if (n < 0 || (size_t)n >= sizeof path) {
         errno = ENAMETOOLONG;
     } else {
-        (void)run_upstream(path, argv); /* it returns only to say in errno why it failed */
+        (void)run_upstream(path, argv); /* errno says why it failed */
     }
     if (errno == ELOOP)
         fprintf(stderr,
@@ -135,8 +135,8 @@ static void hand_over_to_named(const char *name, char *const argv[])
         fprintf(stderr, "samtools: cannot run " UPSTREAM_ENV "='%s': %s\n", name, strerror(errno));
 }
 
-/* Hands over to the first samtools on PATH that is not us and can be run. Comes back only when
- * there is none. A candidate that cannot be executed is passed over, as a shell does. */
+/* Hands over to the first samtools on PATH that is not this program and can be run. Returns only if
+ * there is none. A candidate that cannot be executed is skipped, as a shell does. */
 static void hand_over_to_path(char *const argv[])
 {
     const char *search = getenv("PATH");
@@ -152,7 +152,7 @@ static void hand_over_to_path(char *const argv[])
                     ? snprintf(path, sizeof path, "%.*s/samtools", (int)dir_bytes, dir)
                     : -1;
         if (n > 0 && (size_t)n < sizeof path)
-            (void)run_upstream(path, argv); /* a failure here only means: try the next */
+            (void)run_upstream(path, argv); /* after a failure the next one is tried */
         dir += dir_bytes;
         if (*dir == '\0') return;
     }
@@ -167,8 +167,8 @@ static void print_how_to_install(const char *command)
             command ? " to run '" : "", command ? command : "", command ? "'" : "");
 }
 
-/* Prints our own lines above those of the upstream. No line starts with "samtools ", since scripts
- * take the version from the line that does. Returns 0, or -1 where out cannot be written. */
+/* Prints our own lines above those of the upstream. None begins with "samtools ", because scripts
+ * take the version from the line that does. Returns 0, or -1 after a message. */
 static int print_about(FILE *out, int is_version)
 {
     if (is_version)
@@ -196,7 +196,7 @@ static int is_one_of(const char *command, const char *const *words, size_t n)
     return 0;
 }
 
-/* `samtools sort` is rocksort, in samtools' own syntax, for those who ask for it. */
+/* Returns whether a command is rocksort: `sort` is if the user asked for that. */
 static int runs_as_rocksort(const char *command)
 {
     const char *sorter = getenv(SORT_ENV);
@@ -219,8 +219,8 @@ int main(int argc, char **argv)
     }
 
     int is_version = command && is_one_of(command, version_words, 2);
-    /* `help view` asks for the upstream's page alone. In a hand-over of our own (a copy of us stood
-     * first on PATH) these lines have been printed already. */
+    /* `help view` asks for the upstream's page alone. If a copy of this program handed over to this
+     * one, the copy has printed these lines. */
     int is_about = is_version || !command || (is_help && argc == 2);
     if (is_about && !getenv(TRIED_ENV) && print_about(command ? stdout : stderr, is_version) != 0)
         return EXIT_FAILURE;

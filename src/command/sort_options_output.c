@@ -1,19 +1,16 @@
-/*
- * sort_options_output.c -- options of what is written: htslib's format options, and output, index
- * and their formats from all that were given. See sort_options.h.
- */
-#include "command/sort_options.h"
+/* sort_options_output.c -- see sort_options_output.h. */
+#include "command/sort_options_output.h"
 
-#include "command/sort_options_internal.h"
 #include "input/bam_reader.h"
 #include "output/bam_writer.h"
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <htslib/kstring.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes nthreads out of a list: threads of htslib's own would read and write behind our back. */
+/* Takes nthreads out of a list: htslib would start threads of its own, besides those of -@. */
 static void drop_thread_options(hts_opt **list)
 {
     while (*list) {
@@ -40,56 +37,42 @@ int sort_options_add_format(const char *option, const char *text, hts_opt **list
     return 0;
 }
 
-/* A format option, or a list of them with commas between, as whoever resumes in another directory
-   needs it: the file of a reference with its whole path. NULL without memory. */
+/* A copy of a format option, or of a list of them with commas between. The file of a reference gets
+   its whole path, since a sort may be resumed from another directory. */
 static char *with_whole_paths(const char *options, bool is_list)
 {
     static const char key[] = "reference=";
+    const size_t n_key = sizeof key - 1;
     kstring_t text = {0, 0, NULL};
-    int r = kputs("", &text);
-    for (const char *at = options; r >= 0 && *at;) {
-        size_t n = is_list ? strcspn(at, ",") : strlen(at), n_key = sizeof key - 1;
+    bool had_memory = kputs("", &text) >= 0;
+    for (const char *at = options; *at && had_memory;) {
+        size_t n = is_list ? strcspn(at, ",") : strlen(at);
         bool is_file = n > n_key && strncmp(at, key, n_key) == 0;
-        char *file = is_file ? strndup(at + n_key, n - n_key) : NULL;
-        char *real = file ? realpath(file, NULL) : NULL;
-        if (is_file && !file) r = -1;
+        char *file = is_file ? xmemdup(at, n + 1) : NULL;
+        if (file) file[n] = '\0';
+        char *real = file ? realpath(file + n_key, NULL) : NULL;
         bool fits = real && !(is_list && strchr(real, ','));
-        if (r >= 0)
-            r = fits ? ksprintf(&text, "%s%s", key, real) : kputsn(at, n, &text);
+        had_memory = (fits ? ksprintf(&text, "%s%s", key, real) : kputsn(at, n, &text)) >= 0;
         free(real);
         free(file);
         at += n;
-        if (r >= 0 && *at) r = kputc(*at++, &text);
+        if (*at) had_memory = had_memory && kputc(*at++, &text) >= 0;
     }
-    if (r >= 0) return ks_release(&text);
-    ks_free(&text);
-    return NULL;
+    xalloc_require(had_memory);
+    return ks_release(&text);
 }
 
 int sort_options_add_output_format(struct sort_options *o, const char *option, const char *text)
 {
-    char **grown = realloc(o->output_texts, (o->n_output_texts + 1) * sizeof *grown);
-    if (grown) {
-        o->output_texts = grown;
-        grown[o->n_output_texts] = with_whole_paths(text, false);
-    }
-    if (!grown || !grown[o->n_output_texts]) {
-        diag_no_memory();
-        return -1;
-    }
-    o->n_output_texts++;
+    size_t n = o->n_output_texts++;
+    o->output_texts = xrealloc(o->output_texts, (n + 1) * sizeof *o->output_texts);
+    o->output_texts[n] = with_whole_paths(text, false);
     return sort_options_add_format(option, text, &o->output_options);
 }
 
 int sort_options_add_reference(struct sort_options *o, const char *fasta)
 {
-    size_t room = strlen(fasta) + sizeof "reference=";
-    char *text = malloc(room);
-    if (!text) {
-        diag_no_memory();
-        return -1;
-    }
-    (void)snprintf(text, room, "reference=%s", fasta);
+    char *text = xasprintf("reference=%s", fasta);
     int r = sort_options_add_format("--reference", text,
                                     (hts_opt **)&o->settings.input_format.specific);
     if (r == 0) r = sort_options_add_output_format(o, "--reference", text);
@@ -97,7 +80,7 @@ int sort_options_add_reference(struct sort_options *o, const char *fasta)
     return r;
 }
 
-/* Divides FILE##idx##INDEX, and names the index where only the file is named. */
+/* Decides whether there is an index, and names it if the user did not. */
 static int choose_index(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
@@ -112,7 +95,7 @@ static int choose_index(struct sort_options *o)
         return 0;
     }
     bool can_index = s->output_format.format != sam || s->output_format.compression == bgzf;
-    if (!can_index && o->index_of_store) {
+    if (!can_index && o->index_of_checkpoint) {
         diag_warning("no index is written: uncompressed SAM has none");
         return 0;
     }
@@ -120,38 +103,26 @@ static int choose_index(struct sort_options *o)
         diag_error("--write-index cannot index uncompressed SAM; write sam.gz, bam or cram");
         return -1;
     }
-    if (!o->index_name) {
-        size_t room = strlen(s->output) + sizeof ".crai";
-        o->index_name = malloc(room);
-        if (!o->index_name) {
-            diag_no_memory();
-            return -1;
-        }
-        (void)snprintf(o->index_name, room, "%s%s", s->output,
-                       s->output_format.format == cram ? ".crai" : ".csi");
-    }
+    if (!o->index_name)
+        o->index_name = xasprintf("%s%s", s->output,
+                                  s->output_format.format == cram ? ".crai" : ".csi");
     s->index_path = o->index_name;
     return 0;
 }
 
 /* Takes the index's name out of FILE##idx##INDEX. */
-static int divide_output_name(struct sort_options *o)
+static void divide_output_name(struct sort_options *o)
 {
     const char *delimiter = o->output ? strstr(o->output, HTS_IDX_DELIM) : NULL;
-    if (!delimiter) return 0;
-    char *file = strndup(o->output, (size_t)(delimiter - o->output));
-    o->index_name = strdup(delimiter + strlen(HTS_IDX_DELIM));
-    if (!file || !o->index_name) {
-        free(file);
-        diag_no_memory();
-        return -1;
-    }
+    if (!delimiter) return;
+    char *file = xstrdup(o->output);
+    file[delimiter - o->output] = '\0';
+    o->index_name = xstrdup(delimiter + strlen(HTS_IDX_DELIM));
     free(o->output_name);
     o->output = o->output_name = file;
-    return 0;
 }
 
-/* The output's format, with the options given for it behind those in -O. */
+/* Chooses the format. Options of the output follow those in -O, and so override them. */
 static int choose_format(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
@@ -177,7 +148,7 @@ static int choose_format(struct sort_options *o)
     return 0;
 }
 
-/* The other names are of the same open file, but opening it by one would cut it off. */
+/* True for the names of standard output. To open a file by such a name would truncate it. */
 static bool is_standard_output(const char *name)
 {
     static const char *const names[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
@@ -190,14 +161,10 @@ int sort_options_choose_output(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
     int level = s->level;
-    if (divide_output_name(o) < 0) return -1;
+    divide_output_name(o);
     s->output = o->output && !is_standard_output(o->output) ? o->output : NULL;
     free(o->format_text);
     o->format_text = o->format_option ? with_whole_paths(o->format_option, true) : NULL;
-    if (o->format_option && !o->format_text) {
-        diag_no_memory();
-        return -1;
-    }
     s->asked_output = (struct checkpoint_output){
         .format = o->format_text,
         .level = level,

@@ -1,30 +1,27 @@
-/*
- * sort_options_resume.c -- options that go on with a store: what contradicts it, and what is taken
- * from it. See sort_options.h.
- */
-#include "command/sort_options.h"
+/* sort_options_resume.c -- see sort_options_resume.h. */
+#include "command/sort_options_resume.h"
 
-#include "command/sort_options_internal.h"
+#include "command/sort_options_output.h"
 #include "output/bam_writer.h"
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int sort_options_check_modes(const struct sort_options *o, int n)
+int sort_options_check_modes(const struct sort_options *o, int n_args)
 {
     const struct sort_settings *s = &o->settings;
     const char *problem = NULL;
-    if ((o->resume || o->clean) && n > 0)
-        problem = o->resume ? "with --resume no input is named: the store knows its inputs, and "
-                              "the output is named with -o"
+    if ((o->resume || o->clean) && n_args > 0)
+        problem = o->resume ? "with --resume no input is named: the checkpoint knows its inputs, "
+                              "and the output is named with -o"
                             : "--clean takes one directory and nothing else";
     else if (o->resume && (o->clean || s->no_resume || s->sum_only || o->verify || o->plan))
         problem = "--resume cannot be used together with --clean, --no-resume, --checksum-only, "
                   "--verify or --plan";
     else if (o->resume && o->input_option_given)
-        problem = "with --resume the input is read on as it was begun: --input-fmt-option cannot "
-                  "be given";
+        problem = "with --resume the input is read as before: --input-fmt-option cannot be given";
     else if (o->resume && o->temp_prefixes)
         problem = "with --resume temporary data stay where they are: -T cannot be given";
     else if (s->partial && !o->resume)
@@ -46,7 +43,7 @@ static bool same_file(const char *a, const char *b)
     return same;
 }
 
-/* True if the order that was asked for is that of the store. */
+/* True if the order that was asked for is that of the checkpoint. */
 static bool same_order(const struct sort_options *o, const struct checkpoint_record *record)
 {
     const struct sort_rules *a = &o->settings.rules, *b = &record->rules;
@@ -57,8 +54,8 @@ static bool same_order(const struct sort_options *o, const struct checkpoint_rec
            same_file(o->settings.minhash_fasta, record->fasta.path);
 }
 
-/* Whether a new name for the output says nothing against the format that was given by -O, with
-   options perhaps, for the old one. */
+/* True if the extension of a new output's name agrees with `option`, the argument of -O that was
+   given for the old output. */
 static bool may_have_format(const char *name, const char *option)
 {
     char mode[8] = "";
@@ -72,9 +69,9 @@ static bool may_have_format(const char *name, const char *option)
            (by_name.format != sam || by_name.compression == by_option.compression);
 }
 
-int sort_options_adopt(struct sort_options *o, const struct checkpoint *store)
+int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoint)
 {
-    const struct checkpoint_record *record = &store->record;
+    const struct checkpoint_record *record = &checkpoint->record;
     const struct checkpoint_output *output = &record->output;
     struct sort_settings *s = &o->settings;
     if ((o->order_given || o->minimiser_given) && !same_order(o, record)) {
@@ -82,15 +79,11 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *store)
                    o->resume);
         return -1;
     }
-    s->resumed = store;
+    s->resumed = checkpoint;
     s->rules = record->rules;
     s->minhash_fasta = record->fasta.path;
     s->minhash_window = record->minhash_window;
-    o->resumed_inputs = calloc(record->n_inputs + 1, sizeof *o->resumed_inputs);
-    if (!o->resumed_inputs) {
-        diag_no_memory();
-        return -1;
-    }
+    o->resumed_inputs = xcalloc(record->n_inputs + 1, sizeof *o->resumed_inputs);
     for (size_t i = 0; i < record->n_inputs; i++) o->resumed_inputs[i] = record->inputs[i].path;
     s->inputs = o->resumed_inputs;
     s->n_inputs = record->n_inputs;
@@ -99,7 +92,7 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *store)
     if (!o->format_option && (!is_new_name || may_have_format(o->output, output->format)))
         o->format_option = output->format;
     if (s->level < 0) s->level = output->level;
-    if (output->write_index && !o->write_index) o->write_index = o->index_of_store = true;
+    if (output->write_index && !o->write_index) o->write_index = o->index_of_checkpoint = true;
     for (size_t i = 0; o->n_output_texts == 0 && i < output->n_options; i++)
         if (sort_options_add_format("--output-fmt-option", output->options[i],
                                     &o->output_options) < 0)

@@ -1,79 +1,123 @@
-/* sort_options_usage.c -- the usage text. See sort_options.h. */
-#include "command/sort_options.h"
+/*
+ * sort_options_usage.c -- see sort_options_usage.h.
+ *
+ * The common options fit two screens of 24 lines. Tests compare the text of --help=all with the
+ * manual page and the completions (completions/options.tsv).
+ */
+#include "command/sort_options_usage.h"
 
-#include "command/sort_options_internal.h"
+enum usage_kind {
+    TITLE,                      /* of the options that follow; printed if one of them is */
+    COMMON,                     /* printed by --help, too */
+    RARE,                       /* printed by --help=all only */
+    RARE_OWN,                   /* the same, and not in the dialect of `samtools sort` */
+};
 
-void sort_options_print_usage(const struct sort_options *options, FILE *to)
-{
-    bool own = options->dialect == DIALECT_ROCKSORT;
-    const char *command = own ? "rocksort" : "sort";
-    (void)fprintf(to, "Usage: samtools %s [options] [in.bam]\n", command);
-    if (own)
-        (void)fprintf(to, "       samtools rocksort [options] -o out.bam in.bam [in.bam ...]\n"
-                          "       samtools rocksort [options] in.bam out.prefix\n"
-                          "       samtools rocksort [options] --resume STORE\n");
-    (void)fprintf(to,
-"\n"
-"Sorts alignments (SAM, BAM, CRAM; - or nothing: standard input) in bounded memory.\n"
-"%s"
-"\n"
-"Order:\n"
+static const struct {
+    enum usage_kind kind;
+    const char *text;           /* one line or several */
+} lines[] = {
+    {TITLE, "Order:\n"},
+    {COMMON,
 "  (none)               by reference and position\n"
 "  -n                   by read name, numbers in it by value\n"
 "  -N                   by read name, character by character\n"
 "  -t TAG               by the value of a tag, then as above\n"
-"  --template-coordinate   by both ends of the template, for grouping by molecule\n"
-"  -M                   as by position, but reads without one by minimiser: they compress better\n"
+"  --template-coordinate   by both ends of the template, for grouping by molecule\n"},
+    {RARE,
+"  -M                   by position; reads without a position by minimiser (compresses better)\n"
 "  -K INT               length of the minimiser's k-mer, 1 to 31 [20]\n"
 "  -I FASTA             order minimisers by their place in FASTA; implies -M\n"
 "  -w INT               window of the index of FASTA [100]\n"
 "  -R                   with -M: do not reverse-complement reads\n"
 "  -H                   with -M: a run of equal bases counts as one base\n"
-"  --shuffle[=SEED]     in random order, always the same one for a seed\n"
-"Input and output:\n"
+"  --shuffle[=SEED]     in random order, always the same one for a seed\n"},
+    {TITLE, "Input and output:\n"},
+    {COMMON,
 "  -o FILE              write to FILE, not to standard output\n"
-"  -O, --output-fmt FORMAT   bam, sam or cram; else by the extension of FILE, else bam\n"
+"  -O, --output-fmt FORMAT   bam, sam or cram; without it by the extension of FILE, else bam\n"
 "  -l INT               compression level, 0 to 9 [6]\n"
 "  -u                   uncompressed, the same as -l 0\n"
-"  --write-index        write an index, too: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"
-"%s"
-"  --fsync              wait until output and index are on the disk (safe from power failures)\n"
+"  --write-index        also write an index: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"},
+    {RARE_OWN,
+"  -f                   the second argument is the whole output name, not a prefix\n"},
+    {RARE,
+"  --fsync              wait until output and index are on the disk (safe from power failures)\n"},
+    {COMMON,
 "  --no-PG              add no @PG line to the header\n"
-"  --reference FASTA    reference of CRAM, in and out\n"
-"  --input-fmt-option OPT[=VAL]    an option of htslib for the input\n"
-"  --output-fmt-option OPT[=VAL]   and for the output\n"
-"  --checksum           print the checksum of all records on standard error\n"
-"  --checksum-only      print the checksum of the inputs on standard output, sort nothing\n"
-"  --verify[=coordinate]   check that each input is in the order that its header claims, or in\n"
-"                       that of the options, sort nothing\n"
-"  --plan               print what a sort with these options would do and take, sort nothing\n"
-"Resources:\n"
-"  -@, --threads INT    worker threads; 0 and 1 mean one; auto: as many as may be used [0]\n"
-"  -m SIZE              memory a thread, with K, M, G or T [" DEFAULT_MEMORY "]\n"
-"  --max-memory SIZE    memory in all, whatever the number of threads; auto: by what is there\n"
-"  -T PREFIX            temporary data go into directory PREFIX, or beside it; given several\n"
-"                       times, for instance for several disks, they are spread\n"
-"  -s SIZE              estimated uncompressed size of the input, by which runs are compacted;\n"
+"  --reference FASTA    the reference of CRAM input and output\n"},
+    {RARE,
+"  --input-fmt-option OPT[=VAL]    a format option of htslib for the input\n"
+"  --output-fmt-option OPT[=VAL]   a format option of htslib for the output\n"},
+    {TITLE, "Checks, instead of a sort or with it:\n"},
+    {COMMON,
+"  --plan               print what a sort with these options would do and take; do not sort\n"
+"  --verify[=coordinate]   check that each input is in the order that its header claims,\n"
+"                       or in the order that options name; do not sort\n"
+"  --checksum           print the checksum of all records on standard error\n"},
+    {RARE,
+"  --checksum-only      print the checksum of the inputs on standard output; do not sort\n"},
+    {TITLE, "Resources:\n"},
+    {COMMON,
+"  -@, --threads INT    worker threads; 0 and 1 mean one; auto: as many as the job may use [0]\n"
+"  -m SIZE              memory for each thread, with K, M, G or T [" DEFAULT_MEMORY "]\n"
+"  --max-memory SIZE    memory for all threads together; auto: from free memory and job limits\n"
+"  -T PREFIX            put temporary data into directory PREFIX, or beside it; several -T,\n"
+"                       for instance for several disks, share the data\n"},
+    {RARE,
+"  -s SIZE              estimated uncompressed size of the input, which switches compaction on;\n"
 "                       auto: if that saves time; off: only if too many files are open [auto]\n"
 "  -k, --keep           keep the temporary data; --resume can merge them again\n"
-"  --temp-codec STR     none, snappy, lz4, zstd, or auto: by how fast the disk is [auto]\n"
-"After a failure:\n"
-"  --resume STORE       finish the sort whose temporary data are in directory STORE\n"
-"  --partial            with --resume: write what came of an input that was cut off\n"
-"  --no-resume          remove temporary data in any case, and save what it costs to keep them\n"
-"  --clean DIR          list the temporary data in DIR that no run uses any more\n"
-"  --yes                with --clean: and remove them\n"
-"Other:\n"
-"  --progress           without a terminal: a line on standard error every 10 seconds\n"
-"  --quiet              nothing but errors on standard error\n"
+"  --temp-codec STR     none, snappy, lz4, zstd, or auto: by how fast the disk is [auto]\n"},
+    {TITLE, "After a failure:\n"},
+    {COMMON,
+"  --resume STORE       finish the sort whose temporary data are in directory STORE\n"},
+    {RARE,
+"  --partial            with --resume: write what was read of an input that was cut off\n"
+"  --no-resume          always remove temporary data, and save the cost of keeping them\n"
+"  --clean DIR          list the temporary data in DIR that no sort uses any more\n"
+"  --yes                with --clean: and remove them\n"},
+    {TITLE, "Messages:\n"},
+    {RARE,
+"  --progress           without a terminal: a line on standard error every 10 seconds\n"},
+    {COMMON,
+"  --quiet              nothing but errors on standard error\n"},
+    {RARE,
 "  --stats FILE         write what was done and how long it took to FILE, as JSON\n"
-"  --verbosity INT      1 errors, warnings; 2 also the closing line; 4 also details [3]\n"
-"  -h, --help           this text\n"
-"  --version            versions of rocksort and of its libraries\n",
-                  own ? "With -o every other argument is an input; all must have the same @SQ "
-                        "lines. Without -o a\nsecond argument is the output's name without .bam.\n"
-                      : "",
-                  own ? "  -f                   the second argument is the whole output name, not "
-                        "a prefix\n"
-                      : "");
+"  --verbosity INT      1 errors, warnings; 2 also the closing line; 4 also details [3]\n"},
+    {COMMON,
+"  -h                   the common options\n"
+"  --help[=all]         the same; with =all every option\n"
+"  --version            versions of rocksort and of its libraries\n"},
+};
+
+static void print_synopsis(bool own, FILE *to)
+{
+    (void)fprintf(to, "Usage: samtools %s [options] [in.bam]\n", own ? "rocksort" : "sort");
+    if (own)
+        (void)fputs("       samtools rocksort [options] -o out.bam in.bam [in.bam ...]\n"
+                    "       samtools rocksort [options] in.bam out.prefix\n"
+                    "       samtools rocksort [options] --resume STORE\n", to);
+    (void)fputs("\nSorts alignments (SAM, BAM, CRAM; - or nothing: standard input) in bounded "
+                "memory.\n", to);
+    if (own)
+        (void)fputs("With -o all other arguments are inputs; they must have the same @SQ lines. "
+                    "Without -o a\nsecond argument is the output's name without .bam.\n", to);
+    (void)fputs("\n", to);
+}
+
+void sort_options_print_usage(const struct sort_options *options, FILE *to)
+{
+    bool own = options->dialect == DIALECT_ROCKSORT;
+    const char *title = NULL;
+    print_synopsis(own, to);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        enum usage_kind kind = lines[i].kind;
+        if (kind == TITLE) title = lines[i].text;
+        if (kind == TITLE || (kind != COMMON && !options->help_all) || (kind == RARE_OWN && !own))
+            continue;
+        if (title) (void)fputs(title, to);
+        title = NULL;
+        (void)fputs(lines[i].text, to);
+    }
 }

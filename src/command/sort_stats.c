@@ -1,8 +1,8 @@
 /*
  * sort_stats.c -- see sort_stats.h.
  *
- * Every field is in every file: one that says nothing is null. So whoever reads these files needs
- * no defaults, and a test can hold doc/stats.md against any of them.
+ * Every file has every field; a field that says nothing is null. So readers need no defaults, and a
+ * test can compare doc/stats.md with any file.
  */
 #include "command/sort_stats.h"
 
@@ -11,6 +11,7 @@
 #include "util/diag.h"
 #include "util/json_writer.h"
 #include "util/version.h"
+#include "util/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@
 
 enum { SCHEMA_VERSION = 1 };
 
-/* ---- where to ---- */
+/* ---- the name of the file ---- */
 
 static bool is_same_file(const char *a, const char *b)
 {
@@ -36,7 +37,7 @@ static bool is_same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* Whether a name stands for the file or pipe that standard output is. */
+/* True if standard output goes to the file or pipe of this name. */
 static bool is_standard_output(const char *name)
 {
     struct stat x, y;
@@ -44,7 +45,8 @@ static bool is_standard_output(const char *name)
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Whether a path stands for the regular file `name`, which need not exist; -1 after a message. */
+/* 1 if a path is that of the regular file `name`, which need not exist; 0 if not; -1 after a
+   message. */
 static int stands_for(const struct output_path *path, const char *name)
 {
     struct output_path other;
@@ -81,7 +83,7 @@ int sort_stats_choose(struct output_path *path, const char *name,
     return same != 0 ? -1 : 0;
 }
 
-/* ---- what ---- */
+/* ---- the fields ---- */
 
 static void write_known(struct json_writer *json, const char *name, uint64_t value)
 {
@@ -118,7 +120,7 @@ static void write_versions(struct json_writer *json)
     for (int i = 0; i < LIBRARY_COUNT; i++) {
         char text[LIBRARY_VERSION_BYTES];
         const char *version = library_version((enum library)i, text), *blank = strchr(text, ' ');
-        /* Which library deflates is a part of the answer. */
+        /* Of what deflates, libdeflate or zlib, the name is written, too. */
         json_string(json, names[i], blank && i != LIBRARY_DEFLATE ? blank + 1 : version);
     }
     json_end_object(json);
@@ -230,29 +232,24 @@ static void write_memory(struct json_writer *json, const struct mem_budget *budg
     json_end_object(json);
 }
 
+static void write_known_bool(struct json_writer *json, const char *name, bool known, bool value)
+{
+    if (known)
+        json_bool(json, name, value);
+    else
+        json_null(json, name);
+}
+
 static void write_disk(struct json_writer *json, const struct disk_traits *disk, bool used)
 {
-    bool measured = used && disk->seek_seconds > 0;
+    bool measured = used && disk->seek_seconds > 0, turns = used && disk->rotation.rpm > 0;
     json_begin_object(json, "disk");
     json_string(json, "file_system", used ? disk->file_system : NULL);
-    if (used) {
-        json_bool(json, "is_memory", disk->is_memory);
-        json_bool(json, "is_network", disk->is_network);
-    } else {
-        json_null(json, "is_memory");
-        json_null(json, "is_network");
-    }
-    if (used && disk->rotation.flag >= 0)
-        json_bool(json, "rotates", disk->rotation.flag > 0);
-    else
-        json_null(json, "rotates");
-    if (used && disk->rotation.rpm > 0) {
-        json_unsigned(json, "rpm", disk->rotation.rpm);
-        json_unsigned(json, "drives", disk->rotation.n_drives);
-    } else {
-        json_null(json, "rpm");
-        json_null(json, "drives");
-    }
+    write_known_bool(json, "is_memory", used, disk->is_memory);
+    write_known_bool(json, "is_network", used, disk->is_network);
+    write_known_bool(json, "rotates", used && disk->rotation.flag >= 0, disk->rotation.flag > 0);
+    write_known(json, "rpm", turns ? disk->rotation.rpm : 0);
+    write_known(json, "drives", turns ? disk->rotation.n_drives : 0);
     json_number(json, "seek_s", measured ? disk->seek_seconds : NAN);
     json_number(json, "seeks_at_a_time", measured ? disk->parallel : NAN);
     json_number(json, "read_bytes_per_s",
@@ -260,7 +257,7 @@ static void write_disk(struct json_writer *json, const struct disk_traits *disk,
     json_end_object(json);
 }
 
-/* Runs, what became of them, and why. */
+/* Writes the runs, their compaction, the scan, the disk, and the reasons. */
 static void write_store(struct json_writer *json, const struct sort_report *r)
 {
     const struct run_store_stats *store = &r->store;
@@ -330,7 +327,7 @@ static void write_phases(struct json_writer *json, const struct sort_report *r)
         process_usage_add(&total, &none, &r->phases[i]);
     }
     json_end_object(json);
-    total.has_io = r->phases[SORT_PHASE_LOAD].has_io;   /* others may not have been reached */
+    total.has_io = r->phases[SORT_PHASE_LOAD].has_io;   /* a failed sort has no later phases */
     write_usage(json, "total", &total);
 }
 
@@ -358,7 +355,7 @@ static void write_waits(struct json_writer *json, const struct sort_report *r)
 
 /* ---- samples over time ---- */
 
-/* Writes one column: the numbers that stand at `offset` in each sample. */
+/* Writes one column: the number at `offset` in each sample. */
 static void write_counts(struct json_writer *json, const char *name,
                          const struct sample_series *series, size_t offset)
 {
@@ -438,7 +435,7 @@ static int write_error(const char *name, int error)
     return -1;
 }
 
-/* Puts the text where it belongs. */
+/* Writes the text to the file, or to standard output. */
 static int write_file(const struct output_path *path, const char *text, size_t n_bytes)
 {
     const char *name = path->name ? path->name : "standard output";
@@ -467,26 +464,19 @@ int sort_stats_write(const struct output_path *path, const struct sort_settings 
 {
     char *text = NULL;
     size_t n_bytes = 0;
+    struct json_writer json;
     FILE *memory = open_memstream(&text, &n_bytes);
-    bool complete = memory != NULL;
-    if (memory) {
-        struct json_writer json;
-        json_start(&json, memory);
-        write_all(&json, settings, report, failed);
-        complete = !ferror(memory);
-        if (fclose(memory) != 0) complete = false;
-    }
-    int r = -1;
-    if (complete) {
-        /* A signal in these milliseconds waits, so that no temporary file is left. */
-        sigset_t all, before;
-        (void)sigfillset(&all);
-        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = write_file(path, text, n_bytes);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    } else {
-        diag_no_memory();
-    }
+    xalloc_require(memory != NULL);
+    json_start(&json, memory);
+    write_all(&json, settings, report, failed);
+    bool whole = !ferror(memory);
+    xalloc_require(fclose(memory) == 0 && whole);
+    /* A signal in these milliseconds waits, so that no temporary file is left. */
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = write_file(path, text, n_bytes);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     free(text);
     return r;
 }

@@ -12,13 +12,13 @@
 
 /*
  * Chooses where to write the statistics: `name`, or standard output for "-", for which the path
- * stays {0}. What the sort reads or writes is refused.
+ * stays {0}. Refuses files that the sort reads or writes.
  */
 int sort_stats_choose(struct output_path *path, const char *name,
                       const struct sort_settings *settings);
 
-/* Writes the statistics of a sort that has ended; `failed`: not well. The file gets its name when
-   it is complete. */
+/* Writes the statistics of a sort that has ended or `failed`. The file gets its name when it is
+   complete. */
 int sort_stats_write(const struct output_path *path, const struct sort_settings *settings,
                      const struct sort_report *report, bool failed);
 

@@ -6,6 +6,7 @@
  */
 #include "pipeline/batch_pool.h"
 
+#include "pipeline/spill_policy.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -259,15 +260,16 @@ size_t batch_pool_n_kept(const struct batch_pool *pool)
     return pool->n_sealed - pool->n_spilled;
 }
 
-bool batch_pool_is_crowded(const struct batch_pool *pool, bool may_fit)
+size_t batch_pool_n_due(const struct batch_pool *pool, uint64_t expected_bytes)
 {
     crew_assert_locked(pool->crew);
-    const struct mem_budget *budget = &pool->budget;
-    size_t n_kept = batch_pool_n_kept(pool);
-    size_t crowd = may_fit && pool->n_spilled == 0 ? budget->first_full_batches
-                                                   : budget->full_batches;
-    /* Large records fill the memory with fewer batches. */
-    return n_kept >= crowd || (n_kept > 0 && pool->reader_waits && !may_take(pool));
+    const struct spill_state state = {
+        .n_waiting = batch_pool_n_kept(pool),
+        .any_spilled = pool->n_spilled > 0,
+        .expected_bytes = expected_bytes,
+        .reader_is_stuck = pool->reader_waits && !may_take(pool),
+    };
+    return spill_policy_due(&pool->budget, &state);
 }
 
 /* True if the n oldest batches are sorted. */

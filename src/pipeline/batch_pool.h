@@ -81,9 +81,9 @@ void batch_pool_drop_free(struct batch_pool *pool);
 /* With the lock held: the number of sealed batches that are not in the store. */
 size_t batch_pool_n_kept(const struct batch_pool *pool);
 
-/* With the lock held: true if a run should be spilled now. `may_fit`: the whole input may fit into
-   memory, so that more batches may wait before the first run. */
-bool batch_pool_is_crowded(const struct batch_pool *pool, bool may_fit);
+/* With the lock held: the number of batches that should be spilled now, by spill_policy.h; 0: none.
+   expected_bytes is the size of all records; 0: unknown. */
+size_t batch_pool_n_due(const struct batch_pool *pool, uint64_t expected_bytes);
 
 /* Waits until the n oldest batches are sorted, and copies their addresses. Returns 0, or -1 if the
    crew has failed. */

@@ -49,7 +49,6 @@ struct loader {
     double input_seconds;       /* spent in reading */
     size_t max_record_bytes;
     bool is_cut;                /* the input ended early; what came is kept */
-    bool space_checked;         /* the warning about full disks was printed, if need be */
 };
 
 /* Appends a batch to the list of those that may be spilled, and lets it be sorted. */
@@ -282,9 +281,6 @@ static void estimate_input(struct loader *ld)
     if (n_read == 0 || n_bytes == 0) return;
     double expected = (double)ld->n_bytes * ((double)n_bytes / (double)n_read);
     load_totals_set_estimate(ld->totals, (uint64_t)expected);
-    if (ld->space_checked || ld->n_bytes == 0) return;
-    space_warn(&ld->settings->space, load_totals_expected_bytes(ld->totals));
-    ld->space_checked = true;
 }
 
 /* Closes the batch being filled and starts the next, with room for room_bytes at least. */
@@ -436,10 +432,6 @@ static int load_all(struct loader *ld)
 {
     const struct load_settings *s = ld->settings;
     int r;
-    if (s->asked_bytes > 0) {
-        space_warn(&s->space, s->asked_bytes);
-        ld->space_checked = true;
-    }
     if (fill_next_batch(ld, 0) < 0) return -1;
     while ((r = bam_inputs_next(s->inputs, &ld->reader)) > 0)
         if (load_one_input(ld) < 0 && ((r = input_failed(ld)) < 0 || ld->is_cut)) break;
@@ -448,7 +440,6 @@ static int load_all(struct loader *ld)
     crew_lock(ld->crew);
     note_position(ld, true);
     crew_unlock(ld->crew);
-    if (!ld->space_checked) space_warn(&s->space, ld->n_bytes);
     if (ld->walking->n_records > 0)
         seal_batch(ld, ld->walking);
     else

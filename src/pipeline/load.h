@@ -7,7 +7,6 @@
 #define ROCKSORT_PIPELINE_LOAD_H
 
 #include "pipeline/load_jobs.h"
-#include "pipeline/space.h"
 
 struct load_settings {
     struct crew *crew;
@@ -22,8 +21,6 @@ struct load_settings {
     struct verification *verification;  /* NULL: nothing is verified */
     bool sum_only;              /* only the checksum is wanted */
     bool saves_part;            /* what came of an input that ends with an error is to be kept */
-    uint64_t asked_bytes;       /* uncompressed input by -s; 0: unknown */
-    struct space_settings space;        /* for the warning about disks that are too small */
 };
 
 /*

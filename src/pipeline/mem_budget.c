@@ -8,8 +8,8 @@ enum {
     MIN_BATCH_BYTES = 256 * KIB,
     MAX_BATCH_BYTES = 128 * KIB * KIB,  /* one job sorts a batch: 128 MiB take some 30 ms */
     MIN_BATCHES = 4,
-    MANY_BATCHES = 16,                  /* wanted: 6 are spilled while 6 others fill */
-    MIN_BLOCK_BYTES = KIB,              /* a handful of short reads: for thousands of runs only */
+    MANY_BATCHES = 16,                  /* enough to spill 6 while 6 others fill */
+    MIN_BLOCK_BYTES = KIB,              /* a few short reads; with thousands of runs only */
     MANY_RUNS = 256,
     MAX_BLOCK_BYTES = 256 * KIB,        /* raw block and compressed form stay in the L2 cache */
     MIN_PACK_BYTES = 256 * KIB,
@@ -26,7 +26,7 @@ static size_t clamp(size_t value, size_t low, size_t high)
 void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_threads)
 {
     if (n_threads < 1) n_threads = 1;
-    /* A thread has two pieces and one pack waiting at least; with many threads and little memory
+    /* At least two pieces and one pack wait for each thread; with many threads and little memory
        these get small. */
     size_t share = total_bytes / (32 + 8 * (size_t)n_threads);
     *budget = (struct mem_budget){
@@ -44,8 +44,8 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
     size_t reserve = budget->n_pieces * budget->piece_bytes + budget->n_packs * budget->pack_bytes +
                      2 * (size_t)n_threads * MAX_BLOCK_BYTES;
     size_t left = total_bytes > reserve ? total_bytes - reserve : 0;
-    /* Each worker may be sorting a batch, for which it needs spare entries: an eighth of the batch
-       is enough for 150 bp reads and longer. */
+    /* Each worker may be sorting a batch, and needs spare entries for that: an eighth of the batch
+       is enough for reads of 150 bp and longer. */
     size_t n = clamp(left / MIN_BATCH_BYTES, MIN_BATCHES, MANY_BATCHES);
     size_t parts = 8 * n + 2 * (size_t)n_threads;
     size_t batch_bytes = left / parts * 8;
@@ -63,7 +63,7 @@ void mem_budget_set_batches(struct mem_budget *budget, unsigned n)
     budget->run_batches = (unsigned)clamp(budget->long_runs ? n * 3 / 4 : n * 3 / 8, 1, n);
     budget->full_batches = n > 1 + budget->run_batches ? n - 1 - budget->run_batches : 1;
     if (budget->full_batches < budget->run_batches) budget->full_batches = budget->run_batches;
-    /* One batch is being filled, and two are left for while the run is written. */
+    /* One batch is being filled, and two are left to be filled while the run is written. */
     budget->first_full_batches = n > 3 + budget->full_batches ? n - 3 : budget->full_batches;
 }
 
@@ -95,7 +95,7 @@ size_t mem_budget_compaction_bytes(const struct mem_budget *budget)
 
 unsigned mem_budget_compaction_batches(const struct mem_budget *budget)
 {
-    /* Of the four that there are at least one is filled, one sorted and one spilled. */
+    /* There are four at least. One is filled, one is sorted and one is spilled. */
     return budget->n_batches < 8 ? 1 : budget->n_batches / 4;
 }
 
@@ -103,7 +103,7 @@ size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
                               unsigned n_runs_expected)
 {
     size_t n = run + 1 > n_runs_expected ? run + 1 : n_runs_expected;
-    /* Smaller ones leave more to read ahead; at half the size zstd makes 1 % more of them. */
+    /* Smaller blocks leave more memory to read ahead. At half the size zstd output grows by 1 %. */
     size_t share = budget->total_bytes / (budget->long_runs ? 16 : 8) / n;
     if (n > MANY_RUNS) share = share * MANY_RUNS / n;
     return clamp(share, MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
@@ -111,7 +111,7 @@ size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
 
 size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes)
 {
-    /* Open blocks: raw with entries, compressed, and once more compressed inside RocksDB's
-       iterator. Segments: blocks that only they hold, and their output. */
+    /* An open block is in memory raw with its entries, compressed, and compressed once more inside
+       RocksDB's iterator. A segment holds blocks that nothing else holds, and its output. */
     return 2 * open_bytes + 2 * (size_t)budget->n_segments * budget->segment_bytes;
 }

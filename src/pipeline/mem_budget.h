@@ -2,25 +2,28 @@
  * mem_budget.h -- splits the memory that the user gave among everything that takes memory.
  *
  * The budget is -m times the threads, or --max-memory. Peak resident memory stays within the budget
- * plus MEM_ALLOWANCE_BYTES, which covers code, libraries, stacks, RocksDB's tables and the
+ * plus MEM_ALLOWANCE_BYTES, which is for code, libraries, stacks, RocksDB's tables and the
  * allocator.
  *
  * While loading the budget is divided into
- *   - batches: n_batches arenas of batch_bytes; each holds raw records, their sort entries and, in
- *     name order, their keys (the bulk of the budget);
- *   - pieces: n_pieces compressed pieces of input on their way through the inflating workers, or
- *     twice as many chunks of SAM of a quarter of their size, each as text and as records;
- *   - packs: n_packs stretches of a run being compressed, and a raw block and sort space a worker.
- * While merging into
- *   - the batches that were never spilled;
- *   - open blocks: one of each run, twice (compressed and raw), and those waiting;
- *   - segments: n_segments stretches of output being merged, deflated and written.
- * What merging needs grows with the number of runs; mem_budget_merge_bytes says how much, and
- * batches are spilled until it is there. Where the temporary disk is slow to seek
+ *   - batches: n_batches arenas of batch_bytes. Each holds raw records, their sort entries and, in
+ *     name order, their keys. They are the bulk of the budget;
+ *   - pieces: n_pieces compressed pieces of input on their way through the workers that inflate
+ *     them. Of SAM there are twice as many chunks of a quarter of their size, each of which is in
+ *     memory as text and as records;
+ *   - packs: n_packs stretches of a run that are being compressed, and for each worker a raw block
+ *     and space to sort.
+ * While merging it is divided into
+ *   - batches that were never spilled;
+ *   - open blocks: one of each run, compressed and raw, and those that wait;
+ *   - segments: n_segments stretches of output that are being merged, deflated and written.
+ * The more runs there are, the more memory merging needs: mem_budget_merge_bytes says how much, and
+ * batches are spilled until it is there. Where the temporary disk is slow to seek, two more parts
+ * take memory:
  *   - the scan of the runs reads ahead, in at most mem_budget_scan_bytes;
  *   - compactions, while loading, take mem_budget_compaction_bytes, for which batches are retired.
  *
- * Pure functions.
+ * Order of calls: mem_budget_plan, then any. Pure functions but for the budget that they set.
  */
 #ifndef ROCKSORT_PIPELINE_MEM_BUDGET_H
 #define ROCKSORT_PIPELINE_MEM_BUDGET_H
@@ -38,13 +41,13 @@ struct mem_budget {
     size_t piece_bytes;         /* uncompressed size of a piece of input */
     unsigned n_pieces;
     size_t text_bytes;          /* size of a chunk of SAM */
-    size_t max_text_bytes;      /* of such chunks, when lines are so long that few fit */
+    size_t max_text_bytes;      /* of all chunks together; long lines make chunks larger */
     size_t batch_bytes;
     unsigned n_batches;
     bool long_runs;             /* see mem_budget_lengthen_runs */
-    unsigned run_batches;       /* batches that make a run */
-    unsigned full_batches;      /* a run is spilled when so many batches wait */
-    unsigned first_full_batches;        /* ... the first time: the input may still fit */
+    unsigned run_batches;       /* that make a run; see spill_policy.h */
+    unsigned full_batches;      /* when so many wait a run is spilled */
+    unsigned first_full_batches;        /* the same before the first run, if the input may fit */
     size_t pack_bytes;          /* uncompressed size of a pack */
     unsigned n_packs;
     size_t segment_bytes;       /* uncompressed size of a segment */
@@ -55,22 +58,24 @@ struct mem_budget {
 void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_threads);
 
 /*
- * Uncompressed size of the blocks of run number `run` (from 0), if n_runs_expected runs are
- * expected (0: unknown). Later runs get smaller blocks, so that the open blocks of all runs
- * together grow with the logarithm of their number only, and beyond some hundred not at all.
+ * The uncompressed size of the blocks of run number `run` (from 0). n_runs_expected is the number
+ * of runs in all; 0: unknown. Later runs get smaller blocks. So the open blocks of all runs
+ * together grow only with the logarithm of the number of runs, and beyond some hundred runs not at
+ * all.
  */
 size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
                               unsigned n_runs_expected);
 
-/* For reading ahead in the scan of all runs. */
+/* Memory for reading ahead in the scan of all runs. */
 size_t mem_budget_scan_bytes(const struct mem_budget *budget);
 
-/* For compactions, and the batches that are retired for them. */
+/* Memory for compactions, and the number of batches that are retired to have it. */
 size_t mem_budget_compaction_bytes(const struct mem_budget *budget);
 unsigned mem_budget_compaction_batches(const struct mem_budget *budget);
 
-/* Expected number of runs, from the uncompressed size of the whole input (0: unknown, as is the
-   answer) and the n_runs runs of spilled_bytes uncompressed that were written so far. */
+/* The number of runs that input_bytes of records will become, about; 0: unknown, as input_bytes is.
+   It is computed from the n_runs that were made of spilled_bytes of records, and before the first
+   run from the budget. */
 uint64_t mem_budget_expect_runs(const struct mem_budget *budget, uint64_t input_bytes,
                                 uint64_t n_runs, uint64_t spilled_bytes);
 
@@ -78,15 +83,15 @@ uint64_t mem_budget_expect_runs(const struct mem_budget *budget, uint64_t input_
 void mem_budget_set_batches(struct mem_budget *budget, unsigned n_batches);
 
 /*
- * For disks that are slow to seek: runs of three quarters of the batches, where three eighths are
- * usual, so that half as many files are merged. While one is written a fifth of the memory is left
- * to be filled, not a third. Blocks are smaller, and more is read ahead. Measured (12.8 GB in 128
- * MiB, four rotating drives): 173 runs, not 345; 424 KiB a read, not 140; 20,200 seeks, not 38,200;
- * the drives busy for 84 s, not 141.
+ * Makes runs longer, for disks that are slow to seek: of three quarters of the batches, where three
+ * eighths are usual, so that half as many files are merged. While a run is written only a fifth of
+ * the memory is left to be filled, not a third. Blocks are smaller, and more is read ahead.
+ * Measured with 12.8 GB in 128 MiB on four rotating drives: 173 runs instead of 345; 424 KiB a read
+ * instead of 140; 20,200 seeks instead of 38,200; the drives were busy for 84 s instead of 141.
  */
 void mem_budget_lengthen_runs(struct mem_budget *budget);
 
-/* What merging needs besides unspilled batches, if the open blocks of all runs have open_bytes. */
+/* The memory that merging needs besides batches, if the open blocks of all runs have open_bytes. */
 size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes);
 
 #endif

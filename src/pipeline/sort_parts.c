@@ -52,7 +52,9 @@ static void create_objects(struct sort *sort)
     struct spill_settings spill = {
         .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
         .checkpoint = sort->checkpoint, .store = sort->store, .rules = &sort->rules,
-        .was_told_size = s->input_bytes > 0, .codec_auto = s->codec_auto, .codec = s->codec,
+        .space = {.output_format = &s->output_format, .level = s->level,
+                  .output = &sort->output_path, .codec_auto = s->codec_auto, .codec = s->codec,
+                  .compaction = s->compaction, .asked_bytes = s->input_bytes},
         .n_threads = s->n_threads,
     };
     sort->spiller = spill_create(&spill);
@@ -100,17 +102,6 @@ struct progress *sort_start_progress(struct sort *sort)
         .look = look, .arg = sort, .report = sort->report,
     };
     return progress_start(&settings);
-}
-
-struct space_settings sort_space_settings(const struct sort *sort)
-{
-    const struct sort_settings *s = sort->settings;
-    return (struct space_settings){
-        .nothing_is_written = s->sum_only, .output_format = &s->output_format, .level = s->level,
-        .output = sort->output_path.final, .codec_auto = s->codec_auto, .codec = s->codec,
-        .memory_bytes = sort->budget.total_bytes, .temp_prefixes = s->temp_prefixes,
-        .n_temp_prefixes = s->n_temp_prefixes,
-    };
 }
 
 /* What was counted, with no thread left that counts. */

@@ -15,7 +15,6 @@
 #include "pipeline/resume.h"
 #include "pipeline/rules.h"
 #include "pipeline/sort_settings.h"
-#include "pipeline/space.h"
 #include "pipeline/verify.h"
 
 struct sort {
@@ -50,9 +49,6 @@ void sort_plan_memory(struct sort *sort, size_t total_bytes);
 
 /* Starts showing how far the sort is. */
 struct progress *sort_start_progress(struct sort *sort);
-
-/* Where output and temporary data will be, and of what kind. */
-struct space_settings sort_space_settings(const struct sort *sort);
 
 /* Ends and frees everything, and fills the report. directories_stay: the temporary data are a
    checkpoint that is kept. */

@@ -1,100 +1,157 @@
-/*
- * space.c -- early warnings: will temporary data and output fit their file systems?
- *
- * Asked once, as soon as the size of the input is known, or told by -s: with the first batches of a
- * file. What is needed is taken as the least that real data were seen to need, so that a warning
- * means what it says. (2 GB of records of 150 bp: BAM at level 1 0.31, at level 6 0.27, CRAM 0.1 of
- * them; blocks with lz4 0.32, with zstd 0.21. Of the newest sequencers, with few different
- * qualities, a third less.) Somebody else may use the disk as well, or free it: it is no error.
- */
+/* space.c -- see space.h. */
 #include "pipeline/space.h"
 
-#include "machine/disk_space.h"
+#include "store/store_layout.h"
 #include "util/diag.h"
 #include "util/size.h"
+#include "util/xalloc.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-static const double packed_share = 0.2, cram_share = 0.07, lz4_share = 0.25, zstd_share = 0.15;
+enum {
+    MOST_FILE_SYSTEMS = 64,
+    SAMPLE_BYTES = 1 << 20,
+    STRETCHES = 8,              /* of which the sample is made, from all over a batch */
+};
 
-static uint64_t output_bytes(const struct space_settings *s, uint64_t raw_bytes)
+static const double most_deflate_seconds = 0.02;
+
+void space_look(struct space_places *places, const char *const *dirs, size_t n_dirs,
+                const char *output)
 {
-    const htsFormat *format = s->output_format;
-    double share = packed_share;
-    if (format->format == cram)
-        share = cram_share;
-    else if (s->level == 0 || (format->format == sam && format->compression != bgzf))
-        share = 1;
-    return (uint64_t)(share * (double)raw_bytes);
-}
-
-static uint64_t temporary_bytes(const struct space_settings *s, uint64_t raw_bytes)
-{
-    /* Entries and what else is kept of a record take an eighth. */
-    if (raw_bytes + raw_bytes / 8 < s->memory_bytes) return 0;
-    double share = s->codec_auto || s->codec == TEMP_CODEC_ZSTD ? zstd_share
-                   : s->codec == TEMP_CODEC_NONE                ? 1
-                                                                : lz4_share;
-    return (uint64_t)(share * (double)raw_bytes);
-}
-
-/* Where temporary data will be (temp_dir.h). */
-static const char *temporary_place(const struct space_settings *s, size_t number)
-{
-    const char *prefix = s->temp_prefixes[number], *tmpdir = getenv("TMPDIR");
-    if (prefix) return prefix;
-    if (s->output) return s->output;
-    return tmpdir && *tmpdir ? tmpdir : ".";
-}
-
-/* Warns if there is not so much space. */
-static void compare(const char *what, const char *advice, const struct disk_space *space,
-                    uint64_t free_bytes, uint64_t needed_bytes)
-{
-    char needed[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES];
-    if (needed_bytes <= free_bytes) return;
-    diag_warning("%s will need %s or more, but file system '%s' has %s free%s", what,
-                 size_format(needed_bytes, needed), space->mount,
-                 size_format(free_bytes, has), advice);
-}
-
-/* Sums the free space of all directories of temporary data; true if the output's is among them. */
-static bool sum_temporary_space(const struct space_settings *s, const struct disk_space *output,
-                                struct disk_space *first, uint64_t *free_bytes)
-{
-    dev_t seen[64];
+    dev_t seen[MOST_FILE_SYSTEMS];
     size_t n_seen = 0;
-    bool shared = false;
-    *free_bytes = 0;
-    first->known = false;
-    for (size_t i = 0; i < s->n_temp_prefixes && n_seen < 64; i++) {
+    uint64_t free_bytes = 0;
+    *places = (struct space_places){.shared = false};
+    if (output) (void)disk_space_look(output, &places->output);
+    for (size_t i = 0; i < n_dirs && n_seen < MOST_FILE_SYSTEMS; i++) {
         struct disk_space space;
-        bool is_new = disk_space_look(temporary_place(s, i), &space);
+        bool is_new = disk_space_look(dirs[i], &space);
         for (size_t k = 0; k < n_seen; k++) is_new = is_new && seen[k] != space.device;
         if (!is_new) continue;
         seen[n_seen++] = space.device;
-        *free_bytes += space.free_bytes;
-        if (!first->known) *first = space;
-        if (output->known && output->device == space.device) shared = true;
+        free_bytes += space.free_bytes;
+        if (!places->temporary.known) places->temporary = space;
+        if (places->output.known && places->output.device == space.device) places->shared = true;
     }
-    return shared;
+    places->temporary.free_bytes = free_bytes;
 }
 
-void space_warn(const struct space_settings *s, uint64_t raw_bytes)
+static size_t compare_one(const char *what, double n_bytes, const struct disk_space *space,
+                          const char *advice, char text[SPACE_TEXT_BYTES])
 {
-    struct disk_space output = {.known = false}, first;
-    uint64_t free_bytes;
-    if (s->nothing_is_written || raw_bytes == 0) return;
-    if (s->output) (void)disk_space_look(s->output, &output);
-    uint64_t out_bytes = output.known ? output_bytes(s, raw_bytes) : 0;
-    uint64_t temp_bytes = temporary_bytes(s, raw_bytes);
-    bool shared = sum_temporary_space(s, &output, &first, &free_bytes);
-    if (output.known && !(shared && temp_bytes > 0))
-        compare("the output", "; free space there", &output, output.free_bytes, out_bytes);
-    if (first.known && temp_bytes > 0 && shared)
-        compare("temporary data and output", "; choose other places with -T", &first, free_bytes,
-                temp_bytes + out_bytes);
-    else if (first.known && temp_bytes > 0)
-        compare("temporary data", "; choose other places with -T", &first, free_bytes, temp_bytes);
+    char needed[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES];
+    if (!space->known || n_bytes <= (double)space->free_bytes) return 0;
+    (void)snprintf(text, SPACE_TEXT_BYTES, "%s about %s, but file system '%s' has %s free%s", what,
+                   size_format((uint64_t)n_bytes, needed), space->mount,
+                   size_format(space->free_bytes, has), advice);
+    return 1;
+}
+
+size_t space_compare(const struct space_places *places, const struct estimate *estimate,
+                     char texts[SPACE_MOST_TEXTS][SPACE_TEXT_BYTES])
+{
+    static const char advice[] = "; choose other places with -T";
+    double temporary = estimate->needed_bytes, output = estimate->output_bytes;
+    size_t n = 0;
+    if (temporary > 0 && places->shared)
+        n = compare_one("temporary data and output will need", temporary + output,
+                        &places->temporary, advice, texts[0]);
+    else if (temporary > 0)
+        n = compare_one("temporary data will need", temporary, &places->temporary, advice,
+                        texts[0]);
+    if (n > 0 && places->shared) return n;
+    return n + compare_one("the output will need", output, &places->output, "; free space there",
+                           texts[n]);
+}
+
+/* Copies some records from all over a sorted batch. */
+static size_t take_sample(const struct batch *batch, uint8_t *out)
+{
+    size_t n_bytes = 0, each = SAMPLE_BYTES / STRETCHES;
+    for (size_t i = 0; i < STRETCHES; i++) {
+        size_t from = i * batch->n_records / STRETCHES;
+        size_t to = (i + 1) * batch->n_records / STRETCHES;
+        n_bytes += record_sample_gather(batch->rules->order, batch->entries + from, to - from,
+                                        out + n_bytes, each);
+    }
+    return n_bytes;
+}
+
+/* Whether there is more space than any records need: twice their bytes, which are compacted
+   perhaps, for temporary data, and once for the output. */
+static bool has_plenty(const struct space_places *places, uint64_t expected_bytes)
+{
+    double n_bytes = 1.2 * (double)expected_bytes;
+    return (!places->temporary.known || (double)places->temporary.free_bytes > 3 * n_bytes) &&
+           (!places->output.known || (double)places->output.free_bytes > n_bytes);
+}
+
+/* The facts of a sort, but for what its records tell. */
+static void gather_facts(const struct space_settings *s, const struct space_sight *sight,
+                         struct estimate_facts *facts)
+{
+    *facts = (struct estimate_facts){
+        .budget = *sight->budget,
+        .expected_bytes = sight->expected_bytes,
+        .size_is_known = true,
+        .said_bytes = s->asked_bytes,
+        .compaction = s->compaction,
+        .codec_auto = s->codec_auto,
+        .codec = s->codec,
+        .output_format = s->output_format,
+        .n_dirs = 1,
+        .n_lanes = 1,
+        .exceeds_memory = store_layout_exceeds_memory(sight->expected_bytes,
+                                                   mem_budget_scan_bytes(sight->budget)),
+    };
+    if (sight->store) {
+        facts->n_dirs = (unsigned)sight->n_dirs;
+        facts->n_lanes = run_store_n_lanes(sight->store);
+        run_store_look(sight->store, &facts->disks);
+    }
+    facts->most_files = store_layout_most_files(facts->n_dirs * facts->n_lanes);
+}
+
+/* Measures the batches. Returns 0, or -1 if they tell nothing. */
+static int measure_batches(const struct space_settings *s, struct batch *const *batches,
+                           size_t n_batches, struct estimate_facts *facts)
+{
+    uint64_t n_runs = mem_budget_expect_runs(&facts->budget, facts->expected_bytes, 0, 0);
+    const struct record_sample_settings settings = {
+        .level = s->level,
+        .block_bytes = mem_budget_block_bytes(&facts->budget, 0, (unsigned)n_runs),
+        .most_deflate_seconds = most_deflate_seconds,
+    };
+    size_t raw_bytes = 0, used_bytes = 0;
+    for (size_t i = 0; i < n_batches; i++) {
+        raw_bytes += batch_raw_bytes(batches[i]);
+        used_bytes += batch_used_bytes(batches[i]);
+    }
+    facts->traits.memory_ratio = (double)used_bytes / (double)raw_bytes;
+    facts->batch_raw_bytes = (double)raw_bytes / (double)n_batches;
+    uint8_t *sorted = xmalloc(SAMPLE_BYTES);
+    size_t n_bytes = take_sample(batches[0], sorted);
+    /* Of records larger than a stretch there is no sample. */
+    int r = n_bytes > 0 ? record_sample_measure(&settings, sorted, n_bytes, &facts->traits) : -1;
+    free(sorted);
+    return r;
+}
+
+void space_check(const struct space_settings *s, const struct space_sight *sight,
+                 struct batch *const *batches, size_t n_batches)
+{
+    struct space_places places;
+    struct estimate_facts facts;
+    struct estimate estimate;
+    char texts[SPACE_MOST_TEXTS][SPACE_TEXT_BYTES];
+    if (sight->expected_bytes == 0 || n_batches == 0) return;
+    space_look(&places, sight->dirs, sight->store ? sight->n_dirs : 0,
+               s->output->final);
+    if (has_plenty(&places, sight->expected_bytes)) return;
+    gather_facts(s, sight, &facts);
+    if (measure_batches(s, batches, n_batches, &facts) < 0) return;
+    estimate_make(&facts, &estimate);
+    size_t n = space_compare(&places, &estimate, texts);
+    for (size_t i = 0; i < n; i++) diag_warning("%s", texts[i]);
 }

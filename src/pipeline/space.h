@@ -1,31 +1,66 @@
 /*
  * space.h -- early warnings: will temporary data and output fit their file systems?
  *
- * Asked once, as soon as the size of the input is known. Threads: any.
+ * A sort asks once, before its first run is written, as soon as its records can be sampled; or,
+ * without runs, before the output is written. --plan asks with its own sample. Both compare the
+ * estimate of estimate.h with what is free, and say the same words. It is no error when space is
+ * short: somebody else may free it in time.
+ *
+ * Order of calls: space_look, space_compare or space_check. Threads: any. Errors: none; a file
+ * system that says nothing is not compared.
  */
 #ifndef ROCKSORT_PIPELINE_SPACE_H
 #define ROCKSORT_PIPELINE_SPACE_H
 
-#include "store/temp_codec.h"
+#include "machine/disk_space.h"
+#include "output/output_path.h"
+#include "pipeline/batch.h"
+#include "pipeline/record_sample.h"
 
-#include <htslib/hts.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct space_settings {
-    bool nothing_is_written;    /* only the checksum is wanted */
-    const htsFormat *output_format;
-    int level;
-    const char *output;         /* the regular file that is written; NULL: it is none */
-    bool codec_auto;            /* else: */
-    enum temp_codec codec;
-    size_t memory_bytes;        /* the budget */
-    const char *const *temp_prefixes;   /* of each -T; NULL without -T */
-    size_t n_temp_prefixes;
+/* The places where a sort writes. */
+struct space_places {
+    struct disk_space temporary;        /* of the first directory; but free_bytes are those of all
+                                           their file systems together */
+    struct disk_space output;
+    bool shared;                /* the output is on a file system of temporary data */
 };
 
-/* Warns if temporary data or output of so many bytes of records will not fit their disks. */
-void space_warn(const struct space_settings *settings, uint64_t raw_bytes);
+/* Looks at n_dirs existing directories for temporary data, and where the output file will be; NULL:
+   it is no file. */
+void space_look(struct space_places *places, const char *const *dirs, size_t n_dirs,
+                const char *output);
+
+enum { SPACE_TEXT_BYTES = PATH_MAX + 256, SPACE_MOST_TEXTS = 2 };
+
+/* Writes a text for each lack of space. Returns how many there are. */
+size_t space_compare(const struct space_places *places, const struct estimate *estimate,
+                     char texts[SPACE_MOST_TEXTS][SPACE_TEXT_BYTES]);
+
+struct space_settings {
+    const htsFormat *output_format;
+    int level;
+    const struct output_path *output;   /* looked at when space is checked */
+    bool codec_auto;            /* else: */
+    enum temp_codec codec;
+    enum compaction_mode compaction;
+    uint64_t asked_bytes;       /* -s; 0: not given */
+};
+
+/* A sort as it is now. */
+struct space_sight {
+    const struct mem_budget *budget;
+    uint64_t expected_bytes;    /* of all records, uncompressed; 0: unknown */
+    struct run_store *store;    /* where runs will be put; NULL: only the output will be written */
+    const char *const *dirs;    /* of the store */
+    size_t n_dirs;
+};
+
+/*
+ * Warns if there is too little space for the rest of a sort. What its records need is measured on
+ * the first of n_batches sorted batches, which stay as they are. Does nothing where there is more
+ * space than any records need.
+ */
+void space_check(const struct space_settings *settings, const struct space_sight *sight,
+                 struct batch *const *batches, size_t n_batches);
 
 #endif

@@ -1,6 +1,7 @@
 /* spill.c -- see spill.h. */
 #include "pipeline/spill.h"
 
+#include "pipeline/spill_policy.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -12,6 +13,7 @@ struct spiller {
     struct spill_settings settings;
     struct codec_chooser codecs;
     pthread_t thread;
+    bool space_is_checked;
     struct spill_totals totals; /* under the crew's lock */
 };
 
@@ -277,7 +279,7 @@ static struct codec_sight look(struct spiller *spiller)
     struct run_ender_seconds seconds = run_ender_seconds(temp_store_ender(s->store));
     struct codec_sight sight = {
         .expected_bytes = counts->expected_bytes,
-        .was_told = s->was_told_size,
+        .was_told = s->space.asked_bytes > 0,
         .raw_bytes_read = counts->sum.n_bytes,
         .raw_bytes_spilled = spiller->totals.raw_bytes,
         .put_seconds = seconds.put,
@@ -305,6 +307,23 @@ static void plan_run(struct spilled_run *run, const struct spill_totals *before)
                                                   done + run->label.sum.n_bytes);
 }
 
+/* Once in a sort: warns if there is too little space, by n sorted batches that are in no run. */
+static void check_space(struct spiller *spiller, struct run_store *store,
+                        struct batch *const *batches, size_t n)
+{
+    const struct spill_settings *s = &spiller->settings;
+    struct load_counts counts;
+    struct mem_budget budget;
+    struct space_sight sight = {.budget = &budget, .store = store};
+    load_totals_look(s->totals, &counts);
+    batch_pool_budget(s->pool, &budget);
+    sight.expected_bytes = counts.is_loading ? counts.expected_bytes : counts.sum.n_bytes;
+    if (spiller->space_is_checked || sight.expected_bytes == 0) return;
+    spiller->space_is_checked = true;
+    sight.dirs = checkpoint_writer_directories(s->checkpoint, &sight.n_dirs);
+    space_check(&s->space, &sight, batches, n);
+}
+
 /* Writes n sorted batches as one run. */
 static int spill_run(struct spiller *spiller, struct batch *const *batches, size_t n)
 {
@@ -320,6 +339,7 @@ static int spill_run(struct spiller *spiller, struct batch *const *batches, size
     };
     batch_pool_budget(s->pool, &run.budget);
     plan_run(&run, &totals);
+    if (totals.n_runs == 0) check_space(spiller, temp_store_runs(s->store), batches, n);
     prepare_sources(&run, batches, n);
     int r;
     while ((r = write_run(&run)) == RUN_STORE_AGAIN) continue;
@@ -358,8 +378,8 @@ struct spiller *spill_create(const struct spill_settings *settings)
     struct spiller *spiller = xcalloc(1, sizeof *spiller);
     spiller->settings = *settings;
     spiller->totals.last_run = RUN_LABEL_NONE;
-    spiller->codecs = (struct codec_chooser){.is_auto = settings->codec_auto,
-                                             .fixed = settings->codec,
+    spiller->codecs = (struct codec_chooser){.is_auto = settings->space.codec_auto,
+                                             .fixed = settings->space.codec,
                                              .n_threads = settings->n_threads};
     return spiller;
 }
@@ -376,17 +396,6 @@ void spill_go_on(struct spiller *spiller, const struct spill_totals *totals)
     crew_unlock(spiller->settings.crew);
 }
 
-/* With the lock held: the number of batches that should be spilled now; 0: none. */
-static size_t n_to_spill(const struct spiller *spiller)
-{
-    const struct spill_settings *s = &spiller->settings;
-    struct mem_budget budget = *batch_pool_budget_locked(s->pool);
-    uint64_t expected = load_totals_locked(s->totals)->expected_bytes;
-    if (!batch_pool_is_crowded(s->pool, expected < budget.total_bytes)) return 0;
-    size_t n = batch_pool_n_kept(s->pool);
-    return n < budget.run_batches ? n : budget.run_batches;
-}
-
 static void *spill_while_loading(void *arg)
 {
     struct spiller *spiller = arg;
@@ -396,7 +405,8 @@ static void *spill_while_loading(void *arg)
         size_t n;
         crew_lock(s->crew);
         counts = load_totals_locked(s->totals);
-        while ((n = n_to_spill(spiller)) == 0 && counts->is_loading && !crew_failed(s->crew))
+        while ((n = batch_pool_n_due(s->pool, counts->expected_bytes)) == 0 &&
+               counts->is_loading && !crew_failed(s->crew))
             crew_wait_for(s->crew, WAIT_SPILLER_BATCHES);
         bool go_on = counts->is_loading && !crew_failed(s->crew);
         crew_unlock(s->crew);
@@ -422,8 +432,8 @@ static bool merge_fits(const struct spiller *spiller, const struct mem_budget *b
     const struct spill_settings *s = &spiller->settings;
     struct run_store *store = temp_store_runs(s->store);
     size_t scan_bytes = store ? run_store_scan_bytes(store) : 0;
-    size_t merge_bytes = mem_budget_merge_bytes(budget, spiller->totals.open_bytes) + scan_bytes;
-    return batch_pool_kept_bytes(s->pool) + merge_bytes <= budget->total_bytes;
+    return batch_pool_kept_bytes(s->pool) <=
+           spill_policy_kept_bytes(budget, spiller->totals.open_bytes, scan_bytes);
 }
 
 int spill_to_fit(struct spiller *spiller)
@@ -439,9 +449,15 @@ int spill_to_fit(struct spiller *spiller)
         bool fits = merge_fits(spiller, &budget);
         if (left == 0 || (fits && !checkpoint_writer_needs_all_runs(s->checkpoint)))
             return ender ? run_ender_settle(ender) : 0;
-        if (spill_oldest(spiller, left < budget.run_batches ? left : budget.run_batches) < 0)
-            return -1;
+        if (spill_oldest(spiller, spill_policy_run_batches(&budget, left)) < 0) return -1;
     }
+}
+
+void spill_check_output(struct spiller *spiller)
+{
+    size_t n;
+    struct batch *const *kept = batch_pool_kept(spiller->settings.pool, &n);
+    check_space(spiller, NULL, kept, n);
 }
 
 void spill_look(struct spiller *spiller, struct spill_totals *totals)

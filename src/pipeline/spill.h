@@ -5,8 +5,7 @@
  * it into *packs*. Workers merge the batches' slices of a pack, cut the result into blocks and
  * compress these. Packs are put into the store in order.
  *
- * Spilling begins late: as long as there is memory, the input might still fit, and what is in
- * memory when the input ends need not be spilled at all.
+ * spill_policy.h decides when a run is spilled, and of how many batches.
  *
  * Order of calls: create; go_on for a sort that goes on with a checkpoint; start, with the totals
  * set to loading; join, when they are not any more; to_fit; destroy. By one thread, but the totals
@@ -16,6 +15,7 @@
 #define ROCKSORT_PIPELINE_SPILL_H
 
 #include "pipeline/codec_chooser.h"
+#include "pipeline/space.h"
 #include "pipeline/temp_store.h"
 #include "store/run_label.h"
 
@@ -28,9 +28,7 @@ struct spill_settings {
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
     const struct sort_rules *rules;
-    bool was_told_size;         /* the size of the input by -s */
-    bool codec_auto;            /* else: */
-    enum temp_codec codec;
+    struct space_settings space;        /* the codec of runs, and more for warnings */
     unsigned n_threads;
 };
 
@@ -58,6 +56,10 @@ void spill_join(struct spiller *spiller);
 /* After loading: spills the oldest batches until the merge has the memory that it needs; all of
    them if a checkpoint needs all. Returns 0, or -1 if the crew has failed. */
 int spill_to_fit(struct spiller *spiller);
+
+/* After it: warns if there is too little space for the output, unless that was checked before the
+   first run. */
+void spill_check_output(struct spiller *spiller);
 
 /* Copies what has been spilled; the second is for a caller that has the lock. */
 void spill_look(struct spiller *spiller, struct spill_totals *totals);

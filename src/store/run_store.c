@@ -543,18 +543,27 @@ unsigned run_store_n_durable(const struct run_store *store)
     return n;
 }
 
+void run_store_disks_add(struct run_store_disks *disks, const struct disk_traits *disk)
+{
+    double rate = disk->bytes_per_second;
+    if (!disk->is_memory) disks->in_memory = false;
+    if (disk_is_slow_to_seek(disk)) disks->slow_to_seek = true;
+    if (disk->seek_seconds > disks->seek_seconds) {
+        disks->seek_seconds = disk->seek_seconds;
+        disks->parallel = disk->parallel;
+    }
+    if (rate > 0 && (disks->bytes_per_second <= 0 || rate < disks->bytes_per_second))
+        disks->bytes_per_second = rate;
+}
+
 void run_store_look(struct run_store *store, struct run_store_disks *disks)
 {
     *disks = (struct run_store_disks){.in_memory = true, .slow_to_seek = store->slow_to_seek};
     lock_store(store);
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
-        double rate = volume->disk.bytes_per_second;
         disks->run_bytes += volume->n_bytes;
-        if (!volume->disk.is_memory) disks->in_memory = false;
-        if (!volume->disk.is_memory && (disks->bytes_per_second <= 0 ||
-                                        rate < disks->bytes_per_second))
-            disks->bytes_per_second = rate;
+        run_store_disks_add(disks, &volume->disk);
         if (volume->lane == 0 && !volume->full && !volume->shares_space)
             disks->free_bytes += free_bytes(volume);
     }

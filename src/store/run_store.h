@@ -132,12 +132,16 @@ unsigned run_store_n_lanes(const struct run_store *store);
 unsigned run_store_n_durable(const struct run_store *store);
 
 struct run_store_disks {
-    bool in_memory;             /* all directories are */
+    bool in_memory;             /* all directories are; true before the first disk is added */
     bool slow_to_seek;          /* one disk is */
-    double bytes_per_second;    /* of the slowest disk */
+    double seek_seconds, parallel;      /* of the disk that is slowest to seek; 0: unknown */
+    double bytes_per_second;    /* of the slowest disk; 0: unknown */
     uint64_t free_bytes;        /* in all directories that are not full */
     uint64_t run_bytes;         /* of the runs that have ended */
 };
+
+/* Adds what one disk is like to what all of them are like. */
+void run_store_disks_add(struct run_store_disks *disks, const struct disk_traits *disk);
 
 /* What the disks are like. Any thread may ask at any time. */
 void run_store_look(struct run_store *store, struct run_store_disks *disks);

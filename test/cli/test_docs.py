@@ -22,8 +22,8 @@ PEAKS = ("level 1, 64 MiB", "level 1, 512 MiB")
 
 
 def usage():
-    """The usage text."""
-    return subprocess.run([SAMTOOLS, "rocksort", "--help"], stdin=subprocess.DEVNULL, check=True,
+    """The usage text, with every option."""
+    return subprocess.run([SAMTOOLS, "rocksort", "--help=all"], stdin=subprocess.DEVNULL, check=True,
                           capture_output=True, text=True, timeout=20).stdout
 
 

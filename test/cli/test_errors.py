@@ -471,7 +471,7 @@ class FullDisk(ErrorTest):
         """Where a file is being read, its size tells; -s tells it of a pipe."""
         for budget, options, words in (
                 (SPILL_BUDGET, ["-T", self.disk, "--temp-codec", "none"], ["temporary data will"]),
-                (SPILL_BUDGET, ["-T", self.disk, "-s", "100M"], ["temporary data will need 15"]),
+                (SPILL_BUDGET, ["-T", self.disk, "-s", "100M"], ["temporary data will need"]),
                 (None, ["-u", "-o", self.disk / "out.bam"], ["the output will need"]),
                 (SPILL_BUDGET, ["-u", "-o", self.disk / "out.bam"], ["temporary data and output"])):
             with self.subTest(options=options):

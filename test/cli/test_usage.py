@@ -10,9 +10,11 @@ import generate
 from harness import (BUILD, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest, environment,
                      own_lines)
 
-# Every option of the issue: the usage text must name each.
-OPTIONS = ["-@", "-m", "-l", "-u", "-o", "-O", "-T", "-n", "-N", "-s", "-k", "-f", "--no-PG",
-           "--verbosity", "--threads", "--max-memory", "--temp-codec"]
+# --help must name the first ones, --help=all these, too.
+COMMON_OPTIONS = ["-@", "-m", "-l", "-u", "-o", "-O", "-T", "-n", "-N", "-t", "--no-PG",
+                  "--threads", "--max-memory", "--write-index", "--plan", "--resume",
+                  "--help[=all]"]
+RARE_OPTIONS = ["-s", "-k", "-f", "--verbosity", "--temp-codec", "--clean", "--stats"]
 
 
 class Help(CliTest):
@@ -55,10 +57,23 @@ class Help(CliTest):
             self.assertEqual(result.err, "")
             text = result.out.decode()
             self.assertIn("Usage", text)
-            for option in OPTIONS:
+            for option in COMMON_OPTIONS:
                 self.assertRegex(text, re.escape(option) + r"(?![\w])", option)
-            for codec in ("none", "snappy", "lz4", "zstd"):
-                self.assertIn(codec, text)
+
+    def test_help_fits_two_screens(self):
+        """Of 24 lines each; --help=all has every line of it."""
+        short = self.run_program([SAMTOOLS_ROCKSORT, "--help"]).out.decode().splitlines()
+        whole = self.run_program([SAMTOOLS_ROCKSORT, "--help=all"]).out.decode()
+        again = self.run_program([SAMTOOLS_ROCKSORT, "-h"]).out.decode().splitlines()
+        self.assertEqual(again, short)
+        self.assertLessEqual(len(short), 48)
+        self.assertLessEqual(max(map(len, whole.splitlines())), 100)
+        self.assertEqual([line for line in whole.splitlines() if line in short], short)
+        for option in COMMON_OPTIONS + RARE_OPTIONS:
+            self.assertRegex(whole, re.escape(option) + r"(?![\w])", option)
+        for codec in ("none", "snappy", "lz4", "zstd"):
+            self.assertIn(codec, whole)
+        self.assert_error(self.rocksort("--help=some"), "--help", "all", "some")
 
     def test_version(self):
         version = None

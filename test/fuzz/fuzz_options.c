@@ -1,19 +1,19 @@
 /*
- * fuzz_options.c -- command lines: the input is the arguments, each behind a byte that says which
- * option it is (or that it is none), up to a newline. What is accepted leaves settings that the
- * program can work with; what is not has a message, or the usage text. Sizes are compared with a
- * plain calculation.
+ * fuzz_options.c -- command lines. The input is a list of arguments, each ended by a newline. The
+ * first byte of each says which option comes before it, or that none does. If the arguments are
+ * accepted the program can work with the settings; if not there is a message or the usage text.
+ * Sizes are compared with a plain calculation.
  */
 #include "fuzz_input.h"
 
-#include "command/sort_options.h"
+#include "command/sort_options_parse.h"
 #include "util/size.h"
 
 #include <getopt.h>
 
 enum { MAX_ARGUMENTS = 24 };
 
-/* Of options that take an argument, and of ones that do not. */
+/* Options that take an argument, then others. */
 static const char *const words[] = {
     "-@", "-m", "-l", "-o", "-O", "-T", "-t", "-I", "-K", "-w", "-s", "--max-memory",
     "--temp-codec", "--input-fmt-option", "--output-fmt-option", "--reference", "--verbosity",

@@ -45,7 +45,7 @@ static void seal(struct fixture *f, size_t n)
 static bool is_crowded(struct fixture *f, bool may_fit)
 {
     crew_lock(f->crew);
-    bool crowded = batch_pool_is_crowded(f->pool, may_fit);
+    bool crowded = batch_pool_n_due(f->pool, may_fit ? 0 : UINT64_MAX) > 0;
     crew_unlock(f->crew);
     return crowded;
 }

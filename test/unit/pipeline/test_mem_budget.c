@@ -188,6 +188,18 @@ static void test_merging_needs_more_with_more_open_blocks(void **state)
     assert_true(mem_budget_merge_bytes(&b, 10 * mib) >= none + 2 * 10 * mib);
 }
 
+static void test_expected_runs(void **state)
+{
+    (void)state;
+    struct mem_budget b;
+    mem_budget_plan(&b, 64 * mib, 2);
+    assert_int_equal(mem_budget_expect_runs(&b, 0, 0, 0), 0);
+    assert_int_equal(mem_budget_expect_runs(&b, 0, 7, 70 * mib), 0);
+    assert_int_equal(mem_budget_expect_runs(&b, 10 * (b.batch_bytes * b.run_batches / 2), 0, 0), 10);
+    /* Runs that were made tell more than the budget. */
+    assert_int_equal(mem_budget_expect_runs(&b, 100 * mib, 2, 10 * mib - 2), 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_blocks_of_later_runs_are_smaller),
         cmocka_unit_test(test_expected_runs_share_an_eighth),
         cmocka_unit_test(test_merging_needs_more_with_more_open_blocks),
+        cmocka_unit_test(test_expected_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
-/* store_clean.c -- see store_clean.h. */
-#include "command/store_clean.h"
+/* temp_clean.c -- see temp_clean.h. */
+#include "command/temp_clean.h"
 
 #include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/terminal_text.h"
+#include "util/xalloc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,10 +22,11 @@ struct found {
     const char *state;
     double age_seconds;
     uint64_t n_bytes;
-    size_t part, n_parts;       /* of a store in several directories */
+    size_t part, n_parts;       /* of a sort with several temporary directories */
 };
 
-/* Bytes on disk of the files in an open directory, which it closes, and in those below. */
+/* Adds up the bytes on disk of the files in an open directory and, with `below`, in its
+   subdirectories. Closes the directory. */
 static uint64_t count_bytes(int dir_fd, bool below)
 {
     uint64_t n_bytes = 0;
@@ -39,7 +41,7 @@ static uint64_t count_bytes(int dir_fd, bool below)
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
             fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        /* A run on its way into a database has two names. */
+        /* A run that is moved into a database has two names for a moment. */
         n_bytes += (uint64_t)st.st_blocks * 512 / (S_ISREG(st.st_mode) ? st.st_nlink : 1);
         if (!S_ISDIR(st.st_mode) || !below) continue;
         int fd = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -74,7 +76,7 @@ static void look_at(const struct checkpoint_dir *dir, struct found *found)
     if (fd >= 0) found->n_bytes = count_bytes(fd, true);
 }
 
-/* Prints a path as it may be shown: a name can have newlines and what terminals act on. */
+/* Prints a path without newlines and characters that a terminal would act on. */
 static void print_path(const char *path)
 {
     char shown[TERMINAL_TEXT_GROWTH * PATH_MAX];
@@ -99,10 +101,10 @@ static void print_found(const char *path, const struct found *found, const char 
     (void)printf("%s%s\n", part, done);
 }
 
-/* True if a process was killed just when it had made the directory: it has no lock yet. */
+/* True if a process was killed when it had just made the directory, which has no lock yet. */
 static bool is_stillborn(const char *path, struct found *found)
 {
-    enum { LONG_SECONDS = 60 };         /* between mkdtemp and the lock: microseconds */
+    enum { LONG_SECONDS = 60 };         /* a sort needs microseconds to make the lock */
     struct stat st;
     bool empty = true;
     if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
@@ -120,7 +122,7 @@ static bool is_stillborn(const char *path, struct found *found)
     return empty;
 }
 
-/* Removes a directory and says what it was. Returns -1 after a message. */
+/* Prints what a directory is, and removes it if told to. Returns 0, or -1 after a message. */
 static int remove_and_print(const char *path, bool remove, const struct found *found)
 {
     int r = remove ? temp_dir_remove(path) : 0;
@@ -129,7 +131,8 @@ static int remove_and_print(const char *path, bool remove, const struct found *f
     return r;
 }
 
-/* Lists one directory, if it is ours, and removes it. Returns -1 after a message. */
+/* Lists one directory if it is one of rocksort's, and removes it if told to. Returns 0, or -1
+   after a message. */
 static int clean_one(const char *path, bool remove, unsigned *n_found)
 {
     struct checkpoint_dir dir;
@@ -157,7 +160,7 @@ static int clean_one(const char *path, bool remove, unsigned *n_found)
         remove = false;
         is_left = true;
     }
-    /* It stays locked until it is gone: nobody can resume it meanwhile. */
+    /* It stays locked until it is removed, so that no process resumes it meanwhile. */
     r = remove_and_print(path, remove, &found);
     checkpoint_dir_close(&dir);
     return is_left ? -1 : r;
@@ -168,19 +171,13 @@ static int clean_below(const char *path, bool remove, unsigned *n_found)
     char **names;
     int r = 0;
     ssize_t n = temp_dir_list(path, &names);
-    if (n < 0 && errno == ENOMEM)
-        diag_no_memory();
-    else if (n < 0)
+    if (n < 0) {
         diag_error("cannot look into '%s': %s", path, strerror(errno));
-    if (n < 0) return -1;
+        return -1;
+    }
     for (ssize_t i = 0; i < n; i++) {
         char *each = temp_dir_path(path, names[i]);
-        if (each) {
-            if (clean_one(each, remove, n_found) < 0) r = -1;
-        } else {
-            diag_no_memory();
-            r = -1;
-        }
+        if (clean_one(each, remove, n_found) < 0) r = -1;
         free(each);
         free(names[i]);
     }
@@ -188,21 +185,16 @@ static int clean_below(const char *path, bool remove, unsigned *n_found)
     return r;
 }
 
-int store_clean(const char *path, bool remove)
+int temp_clean(const char *path, bool remove)
 {
     unsigned n_found = 0;
     if (!*path) {
         diag_error("option --clean takes a directory, not ''");
         return -1;
     }
-    /* A shell that completes the name of a store ends it with a slash. */
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/') n--;
-    char *name = strndup(path, n);
-    if (!name) {
-        diag_no_memory();
-        return -1;
-    }
+    /* A shell that completes the name of a directory ends it with a slash. */
+    char *name = xstrdup(path);
+    for (size_t n = strlen(name); n > 1 && name[n - 1] == '/'; n--) name[n - 1] = '\0';
     const char *slash = strrchr(name, '/');
     int r = temp_dir_is_name(slash ? slash + 1 : name) ? clean_one(name, remove, &n_found) : 0;
     if (r == 0 && n_found == 0) r = clean_below(path, remove, &n_found);

@@ -1,0 +1,26 @@
+/*
+ * sort_options_output.h -- options of what is written: htslib's format options, and the names and
+ * formats of output and index.
+ *
+ * Order of calls: the options that add something while they are parsed; sort_options_choose_output
+ * once all of them are known. Errors: -1 after a message.
+ */
+#ifndef ROCKSORT_COMMAND_SORT_OPTIONS_OUTPUT_H
+#define ROCKSORT_COMMAND_SORT_OPTIONS_OUTPUT_H
+
+#include "command/sort_options.h"
+
+/* Adds a format option of htslib, "name" or "name=value", to a list. `option` is for messages. */
+int sort_options_add_format(const char *option, const char *text, hts_opt **list);
+
+/* The same for the output; its text is kept for the checkpoint. */
+int sort_options_add_output_format(struct sort_options *options, const char *option,
+                                   const char *text);
+
+/* Adds the reference of CRAM for inputs and output. */
+int sort_options_add_reference(struct sort_options *options, const char *fasta);
+
+/* Chooses output, format, level and index from all options that concern them. */
+int sort_options_choose_output(struct sort_options *options);
+
+#endif

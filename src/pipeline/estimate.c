@@ -1,0 +1,252 @@
+/*
+ * estimate.c -- see estimate.h.
+ *
+ * The number of runs follows spill_policy.h: full batches are counted, a run is made of the oldest
+ * of them whenever enough wait, and those that wait when the input ends stay in memory if they fit
+ * there beside what the merge needs.
+ */
+#include "pipeline/estimate.h"
+
+#include "bam/bgzf_block.h"
+#include "pipeline/spill_policy.h"
+
+#include <math.h>
+
+/* The bytes at both ends of a batch that hold no whole records: the gap for the beginning of a
+   record, and what the end keeps free; see batch.c. */
+enum { GAP_BYTES = 4096 + 1024 };
+
+/* The seconds that the kernel takes to copy a byte to the output, and to or from temporary files.
+   The sample does not measure this; it is from the phases of --stats. */
+static const double write_seconds = 0.8e-9, temp_copy_seconds = 0.4e-9;
+
+/* The seconds that a block takes besides those for its bytes. Measured with 340 runs in 8 MiB,
+   whose blocks have 3 KiB, against 22 runs in 64 MiB. */
+static const double block_load_seconds = 6e-6, block_merge_seconds = 17e-6;
+
+/* Reading and writing have threads of their own; and some threads end later than others. */
+static const double cores_besides_workers = 0.25, cpu_efficiency = 0.92;
+
+/* CRAM to BAM of the same records, at the usual level. (2 GB of reads of 150 bp: BAM 0.27 to 0.31
+   of them, CRAM 0.1.) */
+static const double cram_ratio = 0.35;
+
+enum { MOST_RUNS = 100000 };    /* beyond it the blocks of runs get no smaller */
+
+static double at_most(double value, double most)
+{
+    return value < most ? value : most;
+}
+
+void estimate_usual_traits(struct record_traits *traits)
+{
+    /* bench/simulate-reads, 150 bp, on an AMD EPYC (Zen 3) with libdeflate 1.14. */
+    *traits = (struct record_traits){
+        .memory_ratio = 1.05,
+        .memory_at_worst = 1.5,
+        .decode_seconds = 2.0e-9,
+        .sort_seconds = 0.3e-9,
+        .gather_seconds = 1.0e-9,       /* into memory that is touched for the first time */
+        .deflate_seconds = 25e-9,
+        .deflate_ratio = 0.31,
+        .pack_seconds = {0.1e-9, 2.0e-9, 1.3e-9, 3.0e-9},
+        .unpack_seconds = {0, 1.2e-9, 0.38e-9, 1.0e-9},
+        .pack_ratio = {1, 0.46, 0.50, 0.33},
+    };
+}
+
+static unsigned at_most_runs(uint64_t n_runs)
+{
+    return n_runs < MOST_RUNS ? (unsigned)n_runs : MOST_RUNS;
+}
+
+/* Memory for batches that may be kept while n_runs are merged, and their files are read ahead. */
+static double kept_bytes(const struct estimate_facts *facts, uint64_t n_runs)
+{
+    const struct mem_budget *budget = &facts->budget;
+    double open_bytes = 0;
+    unsigned n = at_most_runs(n_runs);
+    for (unsigned i = 0; i < n; i++) open_bytes += (double)mem_budget_block_bytes(budget, i, n);
+    if (open_bytes > (double)budget->total_bytes) return 0;
+    size_t scan_bytes = 0;
+    if (facts->disks.slow_to_seek && n > 0) {
+        size_t read_bytes = scan_read_bytes(n, mem_budget_scan_bytes(budget),
+                                            facts->exceeds_memory);
+        scan_bytes = read_bytes > 0 ? n * (read_bytes + SCAN_FILE_BYTES) : 0;
+    }
+    return (double)spill_policy_kept_bytes(budget, (size_t)open_bytes, scan_bytes);
+}
+
+/*
+ * Raw bytes in a full batch. A batch is closed when it has no room for another BGZF block, whatever
+ * records the block may hold. What was claimed but is not indexed yet, which is in the pieces on
+ * their way, counts at its worst, too. In small batches that is most of it.
+ */
+static double batch_raw_bytes(const struct estimate_facts *facts)
+{
+    const struct mem_budget *budget = &facts->budget;
+    const struct record_traits *t = &facts->traits;
+    if (facts->batch_raw_bytes > 0) return facts->batch_raw_bytes;
+    double lag = (double)budget->n_pieces * (double)budget->piece_bytes, worst = t->memory_at_worst;
+    if (!t->by_blocks)
+        lag = (double)budget->n_threads *
+              (double)(t->is_text ? budget->text_bytes : budget->piece_bytes);
+    double room = (double)budget->batch_bytes - GAP_BYTES;
+    if (t->by_blocks) room -= worst * BGZF_MAX_BYTES;
+    if (room < 0) room = 0;
+    double n = room < lag * worst ? room / worst : lag + (room - lag * worst) / t->memory_ratio;
+    return t->by_blocks ? (floor(n / BGZF_PAYLOAD_BYTES) + 1) * BGZF_PAYLOAD_BYTES : n;
+}
+
+static void plan_runs(const struct estimate_facts *facts, struct estimate *plan)
+{
+    const struct mem_budget *budget = &facts->budget;
+    double batch_bytes = (double)budget->batch_bytes, batch_raw = batch_raw_bytes(facts);
+    double used_bytes = (double)facts->expected_bytes * facts->traits.memory_ratio;
+    double n_batches = ceil((double)facts->expected_bytes / batch_raw);
+    size_t first_run_at = spill_policy_threshold(budget, false,
+                                                 facts->size_is_known ? facts->expected_bytes : 0);
+    plan->in_memory = n_batches <= (double)first_run_at && used_bytes <= kept_bytes(facts, 0);
+    if (plan->in_memory) return;
+    double run_batches = (double)spill_policy_run_batches(budget, budget->n_batches);
+    plan->run_bytes = (uint64_t)(batch_raw * run_batches);
+    /* The number of batches that wait when the input ends depends on when the last run began. */
+    double waiting = (double)spill_policy_threshold(budget, true, 0) - 0.5 * run_batches;
+    plan->n_runs = 1;
+    for (int i = 0; i < 3; i++) {
+        double kept = at_most(waiting, kept_bytes(facts, plan->n_runs) / batch_bytes);
+        double n_runs = ceil((n_batches - kept) / run_batches);
+        plan->n_runs = n_runs > 1 ? (uint64_t)n_runs : 1;
+    }
+}
+
+static void plan_compaction(const struct estimate_facts *facts, struct estimate *plan)
+{
+    const struct mem_budget *budget = &facts->budget;
+    uint64_t sort_expects = facts->said_bytes > 0   ? facts->said_bytes
+                            : facts->size_is_known ? facts->expected_bytes : 0;
+    const struct compaction_totals totals = {
+        .mode = facts->compaction,
+        .n_runs_expected = mem_budget_expect_runs(budget, sort_expects, 0, 0),
+        .n_dirs = facts->n_dirs,
+        .n_lanes = facts->n_lanes,
+        .slow_to_seek = facts->disks.slow_to_seek,
+        .exceeds_memory = facts->exceeds_memory,
+        .scan_bytes = mem_budget_scan_bytes(budget),
+        .compaction_bytes = mem_budget_compaction_bytes(budget),
+        .most_files = facts->most_files,
+    };
+    struct compaction_facts of_one = compaction_share(&totals);
+    unsigned width = compaction_width(&of_one);
+    of_one.n_runs = plan->n_runs / plan->n_databases;
+    of_one.n_runs_expected = mem_budget_expect_runs(budget, sort_expects, 1, plan->run_bytes) /
+                             plan->n_databases;
+    of_one.seek_seconds = facts->disks.seek_seconds;
+    of_one.bytes_per_second = facts->disks.bytes_per_second;
+    of_one.parallel = facts->disks.parallel;
+    plan->compaction = compaction_decide(&of_one, width);
+    plan->n_files = plan->n_runs;
+    if (plan->compaction.compact)
+        plan->n_files = (uint64_t)plan->compaction.max_files * plan->n_databases;
+    if (plan->n_files > plan->n_runs) plan->n_files = plan->n_runs;
+}
+
+static void plan_codec(const struct estimate_facts *facts, struct estimate *plan)
+{
+    double spilled = (double)plan->n_runs * (double)plan->run_bytes;
+    struct codec_facts at_first = {
+        .in_memory = facts->disks.in_memory,
+        .slow_to_seek = facts->disks.slow_to_seek,
+        .bytes_per_second = facts->disks.bytes_per_second,
+        .n_threads = facts->budget.n_threads,
+        .free_bytes = (double)facts->disks.free_bytes,
+        .raw_bytes_left = spilled,
+    };
+    plan->codec = facts->codec;
+    plan->codec_reason = CODEC_ASKED_FOR;
+    if (!facts->codec_auto) return;
+    plan->codec = codec_choose(&at_first, &plan->codec_reason);
+    if (plan->codec != TEMP_CODEC_LZ4) return;
+    /* The choice after some runs, if the disk took them without delay and workers were busy. */
+    struct codec_facts later = at_first;
+    enum codec_reason reason;
+    later.codec = plan->codec;
+    later.seconds = 1;
+    later.worker_seconds = at_first.n_threads;  /* busy all the time */
+    later.stored_ratio = facts->traits.pack_ratio[plan->codec];
+    plan->codec_may_change = codec_choose(&later, &reason) == TEMP_CODEC_NONE;
+}
+
+static void plan_space(const struct estimate_facts *facts, struct estimate *plan)
+{
+    double spilled = at_most((double)plan->n_runs * (double)plan->run_bytes,
+                             (double)facts->expected_bytes);
+    plan->temp_bytes = spilled * facts->traits.pack_ratio[plan->codec];
+    /* A compaction writes its result before it removes what went into it. One may be under way in
+       every database, and the last ones are the largest. */
+    double copies = plan->compaction.compact ? 2 : 1;
+    plan->peak_bytes = copies * (plan->codec_may_change ? spilled : plan->temp_bytes);
+    plan->needed_bytes = plan->codec_may_change ? plan->temp_bytes : plan->peak_bytes;
+    if (facts->disks.slow_to_seek)
+        plan->read_bytes = scan_read_bytes(plan->n_files, mem_budget_scan_bytes(&facts->budget),
+                                           facts->exceeds_memory);
+    plan->n_seeks = scan_seeks(plan->temp_bytes, plan->read_bytes);
+}
+
+/* Seconds in which the disk moves the temporary data once. */
+static double transfer_seconds(const struct estimate_facts *facts, const struct estimate *plan)
+{
+    if (facts->disks.bytes_per_second <= 0) return 0;
+    return plan->temp_bytes / (facts->disks.bytes_per_second * facts->n_dirs);
+}
+
+static void plan_times(const struct estimate_facts *facts, struct estimate *plan)
+{
+    const struct record_traits *t = &facts->traits;
+    double n = (double)facts->expected_bytes;
+    double share = plan->in_memory ? 0
+                   : at_most((double)plan->n_runs * (double)plan->run_bytes / n, 1);
+    double usable = fmax(1, facts->n_cpus * cpu_efficiency);
+    double workers = at_most(facts->budget.n_threads, usable);
+    double cores = at_most(facts->budget.n_threads + cores_besides_workers, usable);
+    double temp_copy = t->pack_ratio[plan->codec] * temp_copy_seconds;
+    unsigned n_runs = at_most_runs(plan->n_runs);
+    double block = (double)mem_budget_block_bytes(&facts->budget, n_runs / 2, n_runs);
+    double load = t->decode_seconds + t->sort_seconds +
+                  share * (t->gather_seconds + t->pack_seconds[plan->codec] + temp_copy +
+                           block_load_seconds / block);
+    double merge = t->gather_seconds + t->deflate_seconds +
+                   share * (t->unpack_seconds[plan->codec] + block_merge_seconds / block);
+    double copies = t->deflate_ratio * write_seconds + share * temp_copy;
+    double transfer = transfer_seconds(facts, plan);
+    double at_once = at_most(facts->disks.parallel, plan->n_databases);
+    double seeks = plan->n_seeks * facts->disks.seek_seconds / fmax(1, at_once);
+    if (!facts->disks.slow_to_seek) seeks = 0;
+    /* Reading, working and the temporary disk go on at the same time. */
+    plan->load_seconds = fmax(fmax(n * load / cores, n * t->read_seconds),
+                              plan->compaction.compact ? 3 * transfer : transfer);
+    plan->merge_seconds = fmax(n * fmax(merge / workers, (merge + copies) / cores),
+                               transfer + seeks);
+}
+
+/* Output to raw bytes. SAM without compression has about as many as BAM without. */
+static double output_ratio(const struct estimate_facts *facts)
+{
+    const htsFormat *format = facts->output_format;
+    double ratio = facts->traits.deflate_ratio;
+    if (format && format->format == sam && format->compression != bgzf) return 1;
+    return format && format->format == cram ? ratio * cram_ratio : ratio;
+}
+
+void estimate_make(const struct estimate_facts *facts, struct estimate *plan)
+{
+    *plan = (struct estimate){.output_bytes = (double)facts->expected_bytes * output_ratio(facts)};
+    plan_runs(facts, plan);
+    if (!plan->in_memory) {
+        plan->n_databases = facts->n_dirs * facts->n_lanes;
+        plan_codec(facts, plan);
+        plan_compaction(facts, plan);
+        plan_space(facts, plan);
+    }
+    plan_times(facts, plan);
+}
