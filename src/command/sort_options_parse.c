@@ -409,10 +409,7 @@ static int take_output_prefix(struct sort_options *o, const char *prefix)
 static void take_inputs(struct sort_options *o, size_t n, char **args)
 {
     o->input_names = xcalloc(n + 1, sizeof *o->input_names);
-    for (size_t i = 0; i < n; i++) {
-        o->input_names[i] = input_plain_name(args[i]);
-        xalloc_require(o->input_names[i] != NULL);
-    }
+    for (size_t i = 0; i < n; i++) o->input_names[i] = input_plain_name(args[i]);
     o->settings.inputs = (const char *const *)o->input_names;
     o->settings.n_inputs = n;
 }
