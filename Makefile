@@ -205,7 +205,7 @@ demo-programs: all bench/simulate-reads
 check:
 	$(LIVE)sh scripts/install-deps.sh test
 	@$(MAKE) test-programs
-#	@$(MAKE) check-rooms
+	@$(MAKE) check-rooms
 	@$(MAKE) check-unit
 	@$(MAKE) check-fuzz
 	@$(MAKE) check-cli
