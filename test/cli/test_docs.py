@@ -164,6 +164,19 @@ class Documents(CliTest):
             {name: set(others.split()) for name, others in list(rooms.items())[:-1]})
         self.assertEqual(rows[-1]["may include"], "all")
 
+    def test_files_that_the_pages_name(self):
+        """Sources, headers and scripts in the pages of doc are there, under these names."""
+        tracked = {path for folder in ("", "src/**", "bench/**", "scripts/**", "test/**",
+                                       "completions/**")
+                   for path in ROOT.glob(f"{folder}/*".lstrip("/")) if path.is_file()}
+        names = {path.name for path in tracked}
+        for page in sorted((ROOT / "doc").rglob("*.md")):
+            for name in re.findall(r"`([\w./-]+\.(?:c|h|py|sh|tsv|supp))`", page.read_text()):
+                there = (any(str(path).endswith(f"/{name}") for path in tracked) if "/" in name
+                         else name in names)
+                with self.subTest(page=page.name, name=name):
+                    self.assertTrue(there)
+
     # How the man page looks
 
     def test_sections_of_the_man_page(self):
