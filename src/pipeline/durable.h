@@ -3,7 +3,7 @@
  *
  * They survive the end of the process in any case: what was written is the kernel's. For the rest
  * RocksDB syncs half a dozen times a run. Together that is a tenth of the wall time of a sort of
- * 2 GB (bench/options.py), for a result that is had again as quickly as a machine boots. So the
+ * 2 GB (bench/options.py), to save a result that a new sort has as soon as the machine is up. So the
  * syncs of a sort's first half minute are left out. Then all that is there is synced, in a thread
  * of its own, and from then on data are durable when RocksDB says so. With --no-resume nothing is
  * synced at all.

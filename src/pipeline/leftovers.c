@@ -37,7 +37,7 @@ static bool is_same_sort(const struct leftovers_sort *sort, const struct checkpo
     return false;
 }
 
-/* True if no process works there. Where there are no locks nobody knows. */
+/* True if no process works there. False where the file system has no locks, which would tell. */
 static bool is_dead(const char *path)
 {
     struct checkpoint_dir dir;

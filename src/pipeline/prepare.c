@@ -79,7 +79,7 @@ static void plan_around_minhash_index(struct sort *sort)
         diag_warning("the index of '%s' takes %zu MiB of memory, more than half of what may be "
                      "used: give more with -m, or a larger -w", sort->settings->minhash_fasta,
                      n_bytes >> 20);
-        n_bytes = total / 2;    /* a sort in less than half of the memory would help nobody */
+        n_bytes = total / 2;    /* a sort in less than half of the memory would be too slow */
     }
     sort_plan_memory(sort, total - n_bytes);
     batch_pool_set_budget(sort->pool, &sort->budget);

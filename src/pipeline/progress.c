@@ -54,7 +54,7 @@ static void account_phase(struct progress *progress)
 {
     struct process_usage now;
     process_usage_now(&now);
-    /* Nobody else changes the phase or its beginning. */
+    /* Only this thread changes the phase and its beginning. */
     process_usage_add(&progress->settings.report->phases[progress->phase], &progress->phase_began,
                       &now);
     progress->phase_began = now;
@@ -207,7 +207,7 @@ static void *show_progress(void *arg)
     }
 }
 
-/* Whether a line that is drawn anew would be seen, and disturb nobody. */
+/* True if a line that is drawn again and again would be seen and disturb no other output. */
 static bool should_draw(const struct progress_settings *s)
 {
     const char *terminal = getenv("TERM");

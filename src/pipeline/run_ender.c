@@ -33,7 +33,7 @@ struct run_ender {
     unsigned n_durable;
     struct run_ender_seconds seconds;
 
-    /* the thread; after the last run, whoever settles */
+    /* the thread; after the last run, the thread that calls run_ender_settle */
     bool waited_in_vain;        /* for a compaction */
 };
 

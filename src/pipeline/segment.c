@@ -344,7 +344,7 @@ static inline const uint8_t *next_record(enum sort_order order, const struct sor
         __builtin_prefetch(ahead + 64);
     }
     const uint8_t *rec = sort_entry_record(order, &entries[i]);
-    /* Nobody else looks at this record any more: keys lie elsewhere. */
+    /* No other code reads this record any more: keys lie elsewhere. */
     sort_rules_restore(order, (uint8_t *)(uintptr_t)rec);
     return rec;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /*
- * The signals that end a run, and SIGURG, which ends the thread below: nobody else sends it, and
+ * The signals that end a run, and SIGURG, which ends the thread below: no program sends it, and
  * unlike a real-time signal it cannot fail to be queued (ulimit -i). A signal that is ignored, as
  * SIGHUP is under nohup, stays ignored. Grid Engine announces with SIGUSR1 and SIGUSR2 that a job
  * will be stopped or killed, Slurm with whichever it is asked for.

@@ -132,7 +132,7 @@ static int measure_batches(const struct space_settings *s, struct batch *const *
     facts->batch_raw_bytes = (double)raw_bytes / (double)n_batches;
     uint8_t *sorted = xmalloc(SAMPLE_BYTES);
     size_t n_bytes = take_sample(batches[0], sorted);
-    /* Of records larger than a stretch there is no sample. */
+    /* Records that are larger than a stretch are in no sample. */
     int r = n_bytes > 0 ? record_sample_measure(&settings, sorted, n_bytes, &facts->traits) : -1;
     free(sorted);
     return r;
