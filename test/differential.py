@@ -48,7 +48,7 @@ class Tally:
         self.hits = collections.Counter()  # (what, which) -> cases
 
     def add(self, case, verdict):
-        """Counts one case."""
+        """Adds one case to the counts."""
         self.n_cases += 1
         self.n_records += len(case.data.records)
         self.n_differences += verdict.difference is not None
@@ -146,7 +146,7 @@ class Worker:
 
     def run(self, counter, end):
         """Tries cases until no number is left, then sends the tally."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and ends us
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it and ends us
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         tally = Tally()
         try:

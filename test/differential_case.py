@@ -33,7 +33,7 @@ WAYS_IN = {"sam": (6, False), "sam.gz": (1, False), "sam.bgzf": (1, False), "bam
 WAYS_OUT = {"bam": 8, "sam": 3, "sam.gz": 1, "cram": 2}
 # The profiles that an order is tested with, and how often each is drawn.
 USUAL = {"any": 6, "template": 1, "unmapped": 1, "realistic": 1}
-# name -> (options that the usage text must name, profiles)
+# {name of an order: (options that the usage text must name, profiles)}
 ORDERS = {
     "coordinate": ("", USUAL),
     "natural": ("-n", USUAL),
@@ -142,7 +142,7 @@ DEVIATIONS = [
 
 
 def weighted(rng, weights):
-    """A key of weights."""
+    """Draws a key of weights; the values say how often each key is drawn."""
     return rng.choices(list(weights), weights=list(weights.values()))[0]
 
 

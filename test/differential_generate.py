@@ -37,7 +37,7 @@ class Input:
     sort_tag: str = "XT"
     genome: list = dataclasses.field(default_factory=list)  # [(name, bases)] for -I
     profile: str = "any"
-    line_end: str = "\n"  # of SAM
+    line_end: str = "\n"  # the end of each line of SAM
     tail: str = ""  # text after the last line of SAM
     specials: list = dataclasses.field(default_factory=list)  # names of its rare features
 
@@ -58,7 +58,7 @@ class Shape:
 
 
 def one_in(rng, n):
-    """True once in n times."""
+    """True with a probability of 1/n."""
     return rng.random() * n < 1
 
 
@@ -101,7 +101,7 @@ def pg_lines(rng):
 
 
 def make_header(rng, refs, groups, plain_first):
-    """The header lines: @HD, and the others in their usual order or in any."""
+    """The header lines: @HD first, then the others in their usual or in random order."""
     rest = sq_text(refs).splitlines()
     if len(refs) <= 20:
         rest = [line + rng.choice(("", "", "", "\tSP:x y", "\tM5:" + "0123456789abcdef" * 2))
@@ -131,7 +131,7 @@ def make_refs(rng, n_refs, longest):
 
 
 def make_groups(rng):
-    """@RG lines; several share a library, some have none."""
+    """@RG lines; several have the same library, some have none."""
     ids = ["g1", "g2", "g10", "G", "g 3", "x:y"]
     out = []
     for name in ids[: rng.choice((0, 1, 2, 4, 6))]:
@@ -154,7 +154,7 @@ def stem_name(rng):
 
 
 def printable_name(rng):
-    """Any characters that a name may have."""
+    """A name of any characters that SAM allows."""
     size = rng.choice((1, 2, 3, 10, 253, 254))
     name = "".join(rng.choices(PRINTABLE, k=size))
     return "n" + name[1:] if name[0] == "@" else name

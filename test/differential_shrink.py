@@ -52,7 +52,8 @@ class Shrinker:
     # Passes
 
     def drop_from(self, items, propose):
-        """Proposes the list without its halves, quarters and so on down to single items."""
+        """Proposes the list without one half, then without one quarter, and so on down to single
+        items."""
         size = (len(items) + 1) // 2
         while size and not self.out_of_time():
             at = 0

@@ -48,7 +48,7 @@ KINDS = [
 
 
 class Wrong(Exception):
-    """A case that did not end as it should."""
+    """The sort of a case did not end as it should."""
 
 
 class Sweep:
@@ -217,7 +217,7 @@ class Sweep:
                 raise Wrong(f"left: {path}")
 
     def case(self, i):
-        """One sort that is killed."""
+        """Kills one sort, finishes it and checks the output."""
         number = i % len(KINDS)
         name, kind, options = KINDS[number]
         for old in self.outputs():

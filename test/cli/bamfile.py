@@ -14,7 +14,7 @@ EOF_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000
 SEQ_CODES = "=ACMGRSVTWYHKDBN"
 SEQ_INDEX = {base: code for code, base in enumerate(SEQ_CODES)}
 CIGAR_INDEX = {op: code for code, op in enumerate("MIDNSHP=X")}
-# htslib fills a block to this size, which leaves room for data that does not compress.
+# htslib puts at most so many bytes into a block, so that incompressible data fits, too.
 BLOCK_PAYLOAD_BYTES = 0xFF00
 
 Bam = namedtuple("Bam", "text refs records")  # str, [(name, length)], raw bytes of all the records

@@ -181,7 +181,7 @@ class Judge:
         errors = harness.own_lines(err)
         closing = [line for line in errors if " records, " in line]
         errors = [line for line in errors if line not in closing and not harness.kept_stores(line)]
-        for store in harness.kept_stores(err):  # a record that cannot be written, mostly
+        for store in harness.kept_stores(err):  # mostly after a record that cannot be written
             shutil.rmtree(os.path.join(self.work, store))
         if run.status == 1 and len(errors) != 1:
             found.append(f"{len(errors)} messages: {err[-1000:]!r}")
@@ -226,7 +226,7 @@ class Judge:
                     path.unlink()
 
     def run_and_check(self, source, way, spill, n_threads):
-        """Returns (problems, message or None, content or None)."""
+        """Sorts once and checks the run; returns (problems, message or None, content or None)."""
         run, out = self.run(source, way, spill, n_threads)
         self.counts["runs"] += 1
         where = f"{way.name}, {'spilled' if spill else 'in memory'}, {n_threads} threads: "
@@ -243,7 +243,7 @@ class Judge:
         return found, message, content
 
     def reference(self, source, way):
-        """samtools' records, or None if it fails."""
+        """The records of samtools' output, or None if samtools fails."""
         out = self.work / ("want." + way.output)
         options = [option for option in way.options if option != "--write-index"]
         accepted = harness.reference("sort", "--no-PG", *options, "-o", out, source)

@@ -351,7 +351,7 @@ def damage_record(rng, base):
 
 
 def damage_blocks(rng, base):
-    """Blocks moved, lost, doubled, damaged."""
+    """Moves, removes, doubles or damages blocks."""
     blocks = list(base.blocks)
     for _ in range(rng.choice((1, 1, 2))):
         i, k = rng.randrange(len(blocks)), rng.randrange(len(blocks))

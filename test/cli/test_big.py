@@ -112,7 +112,7 @@ class LargeRecords(CliTest):
                         self.assert_same_records(got.records, want)
 
     def test_first_last_and_only(self):
-        """A giant as the first, the last, the only record."""
+        """The giant is the first, the last, or the only record."""
         header, (giant,) = self.giants(1_500_000, 1, 0)
         small = [bamfile.record(f"s{i}", 4, -1, -1, "", "ACGT" * 30) for i in range(4000)]
         for name, records in (("only", [giant]), ("first", [giant] + small),

@@ -378,7 +378,7 @@ class SeveralFiles(ChecksumTest):
 
 
 class Errors(ChecksumTest):
-    """Exit status 1, one message, nothing on standard output."""
+    """Errors give exit status 1, one message, and nothing on standard output."""
 
     def fails(self, *args, mentions=(), **how):
         """Runs --checksum-only with much and with little memory; both runs must fail."""
@@ -436,7 +436,7 @@ class Errors(ChecksumTest):
 
 
 class Resources(ChecksumTest):
-    """Memory and temporary data."""
+    """Memory, large records, and signals."""
 
     def test_records_larger_than_the_memory(self):
         """Some such records, between small records and one after the other."""

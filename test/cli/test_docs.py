@@ -72,7 +72,7 @@ def table(text, first):
 
 
 def man_page_entries():
-    """The man page's explanations of options: a line with the option, then the text."""
+    """The entries of options in the man page: a line with the option, then its text."""
     page = (ROOT / "doc/samtools-rocksort.1").read_text().replace("\\-", "-")
     return re.findall(r"^\.TP\n(\..*(?:\n(?!\.(?:TP|PP|SH)).*)*)", page, re.M)
 

@@ -433,7 +433,7 @@ class Output(ErrorTest):
 
 
 class FullDisk(ErrorTest):
-    """A file system of 2 MB, which needs root."""
+    """Sorts on a file system of 2 MB. Only root can mount it."""
 
     def setUp(self):
         super().setUp()

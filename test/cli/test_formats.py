@@ -257,7 +257,7 @@ class Cram(CliTest):
         # CRAM in and CRAM out.
         self.sort_ok("--no-PG", "-O", "cram", "--reference", moved, "-o", out, source)
         self.check_records(out, "-T", moved)
-        # From standard input.
+        # CRAM from standard input.
         with open(source, "rb") as file:
             self.sort_ok("--no-PG", "-O", "bam", "--reference", moved, "-o", out, stdin=file)
         self.check_records(out)

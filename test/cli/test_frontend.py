@@ -49,7 +49,7 @@ class FrontEnd(CliTest):
         self.assertEqual(result.status, 37)
 
     def assert_no_upstream(self, result):
-        """The message that says what to install."""
+        """The run fails with a message that says what to install."""
         self.assertEqual(result.status, 1)
         self.assertEqual(result.out, b"")
         for word in ("apt", "conda", "brew"):
@@ -128,7 +128,7 @@ class FrontEnd(CliTest):
         elif how == "hard link":
             try:
                 target.hardlink_to(SAMTOOLS)
-            except OSError:  # another file system
+            except OSError:  # the directory is on another file system
                 shutil.copy(SAMTOOLS, target)
         elif how == "copy":
             shutil.copy(SAMTOOLS, target)

@@ -222,7 +222,7 @@ class Answers(IndexTest):
                     self.check(path, self.path("o.bai"), self.reads, regions)
 
     def test_real_sequencing_from_sam(self):
-        """Thousands of reads in each window."""
+        """Sequencing data from SAM, with thousands of reads in each window."""
         refs = generate.reference()
         sam = generate.reads(4000, refs)
         source = self.write("in.sam", sam)

@@ -10,7 +10,7 @@ from test_inputs import bam_bytes, number_of, tie
 
 
 class Positionals(CliTest):
-    """Which names are inputs and which one is the output."""
+    """Which names are inputs, and which name is the output."""
 
     def setUp(self):
         super().setUp()

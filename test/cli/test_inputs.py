@@ -486,7 +486,7 @@ class Collisions(InputsTest):
 
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
 class Memory(InputsTest):
-    """A hundred inputs take no more memory than one."""
+    """A hundred inputs keep the same memory limit as one."""
 
     BUDGET = 8 * MIB
 

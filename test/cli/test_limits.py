@@ -60,7 +60,7 @@ class LimitTest(CliTest):
 
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "sanitizers need address space")
 class AddressSpace(LimitTest):
-    """ulimit -v"""
+    """ulimit -v, the size of the address space."""
 
     def test_sweep(self):
         self.want = self.sort_bam("--no-PG", self.source)
@@ -85,7 +85,7 @@ class AddressSpace(LimitTest):
 
 
 class OpenFiles(LimitTest):
-    """ulimit -n"""
+    """ulimit -n, the number of open files."""
 
     def test_sweep(self):
         self.want = self.sort_bam("--no-PG", self.source)

@@ -1,4 +1,4 @@
-"""--plan, -@ auto and --max-memory auto."""
+"""--plan, and the values that -@ auto and --max-memory auto choose."""
 
 import os
 import re

@@ -194,7 +194,7 @@ class OnTerminal(ProgressTest):
         end = time.monotonic() + 1.5 * SLOW
         while time.monotonic() < end:
             terminal.read(0.1)
-        self.assertNotIn(" run", terminal.text)         # only the second one has runs
+        self.assertNotIn(" run", terminal.text)         # only the second sort has runs
         self.finish(first)
         terminal.wait_for(r"\rreading, .* runs?, ")
         self.finish(second)
@@ -202,7 +202,7 @@ class OnTerminal(ProgressTest):
         self.assertEqual(len(terminal.screen.lines), 3, terminal.screen.lines)
 
     def test_no_room_at_all(self):
-        """A terminal that does not know its width has 80 columns."""
+        """A terminal of unknown width counts as one of 80 columns."""
         process, terminal = self.on_terminal(columns=0)
         terminal.wait_for(r"\rreading, ")
         self.finish(process)

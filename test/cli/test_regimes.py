@@ -13,7 +13,7 @@ CODECS = ("none", "snappy", "lz4", "zstd")
 
 
 class Regimes(CliTest):
-    """Memory, threads and codecs."""
+    """Memory, threads and codecs do not change the output."""
 
     def check(self, base, variants, source):
         """Each variant (options, budget) gives the same bytes as base."""
@@ -111,7 +111,7 @@ class Levels(CliTest):
                 self.assertEqual(got, want)
 
     def test_blocks_are_bgzf(self):
-        """Every block has the BC field and at most 64 KiB of payload, the closing one is empty."""
+        """Each block has the BC field and at most 64 KiB of payload, and the last one is empty."""
         source = self.write("in.sam", generate.odd(9000))
         for options in ([], ["-u"]):
             for budget in (None, SPILL_BUDGET):
@@ -323,7 +323,7 @@ class Formats(CliTest):
                          [line.split("\t")[:11] for line in want])
 
     def test_pipe_into_samtools(self):
-        """The usual line: ... | samtools rocksort -u - | samtools view -"""
+        """The usual pipe: ... | samtools rocksort -u - | samtools view -"""
         source = self.write("in.sam", generate.odd(2000))
         want = self.sort_bam("--no-PG", source)
         with open(source, "rb") as file:
