@@ -101,7 +101,7 @@ def pg_lines(rng):
 
 
 def make_header(rng, refs, groups, plain_first):
-    """The header lines: @HD first, then the others in their usual or in random order."""
+    """The header lines; @HD is almost always first, the others are in usual or random order."""
     rest = sq_text(refs).splitlines()
     if len(refs) <= 20:
         rest = [line + rng.choice(("", "", "", "\tSP:x y", "\tM5:" + "0123456789abcdef" * 2))

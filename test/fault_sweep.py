@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails each system call of a small sort, one at a time, and checks how the sort ends.
+"""Fails the calls of a small sort one at a time (reads, writes, allocations and others).
 
     build/venv/bin/python test/fault_sweep.py [--program PATH] [--library PATH] [--most N]
         [--kinds LIST] [--without LIST] [--scenarios LIST] [--part I/N] [--jobs J]

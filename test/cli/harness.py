@@ -48,7 +48,7 @@ Result = namedtuple("Result", "status out err")
 
 def sanitized(*kinds):
     """Whether the program is built with one of kinds ("asan": AddressSanitizer, "tsan":
-    ThreadSanitizer), or with any of the two if no kind is given. Tests do not judge the memory use
+    ThreadSanitizer), or with either if no kind is given. Tests do not judge the memory use
     of such builds."""
     with open(SAMTOOLS, "rb") as file:
         program = file.read()

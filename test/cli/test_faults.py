@@ -1,4 +1,5 @@
-"""System calls that fail, one at a time, bytes that change, and signals at the worst moment.
+"""Calls that fail one at a time (reads, writes, allocations and others), bytes that change, and
+signals at the worst moment.
 
 Needs build/fault_inject.so (test/fault/fault_inject.c), which `make check` builds. The sweep here
 is a short form of `make fault-sweep`.
@@ -26,7 +27,7 @@ LIBRARY = ROOT / "build" / "fault_inject.so"
 
 @unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
 class FaultTest(CliTest):
-    """Runs in which a chosen system call fails, and their input."""
+    """Runs in which a chosen call fails, and their input."""
 
     sam = None
 
@@ -175,7 +176,7 @@ class Flips(FaultTest):
 
 class Signals(FaultTest):
     """SIGTERM while a file is being made and the thread that cleans up is slow: the file must not
-    appear after the cleaning."""
+    appear after the clean-up."""
 
     def check(self, fault, *args):
         """The signal ends the run, and no incomplete file is left. (On a slow machine the signal
@@ -308,7 +309,7 @@ class Durable(FaultTest):
 
 
 class LittleThings(FaultTest):
-    """Single system calls that fail."""
+    """Single calls that fail."""
 
     def test_file_cannot_be_removed(self):
         """If a file cannot be removed, the message names it."""

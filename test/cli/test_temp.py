@@ -254,7 +254,7 @@ class Signals(TempTest):
                 self.assertIn(status, (0, -signal.SIGTERM, 128 + signal.SIGTERM))
                 self.drop_kept(process.stderr.read().decode())
                 self.assertEqual(os.listdir(self.where), [])
-                # The signal may come when the output is complete and only the cleaning is left.
+                # The signal may come when the output is complete and only the clean-up remains.
                 if status == 0 or bamfile.looks_complete(out):
                     self.assertEqual(bamfile.read(out).records, want)
                 else:
