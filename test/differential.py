@@ -4,13 +4,13 @@
     build/venv/bin/python test/differential.py [--program PATH] [--cases N] [--seconds S]
         [--seed SEED] [--first N] [--orders LIST] [--jobs J] [--keep DIR]
 
-Each case is drawn from the seed and its number: an input, an order, options, formats, and a memory
-budget that makes small inputs spill. Both programs sort it; exit status, header and records must be
-the same. Of orders and options those are drawn that the program's usage text names.
+Each case is drawn at random from the seed and the number of the case: an input, an order, options,
+formats, and a memory budget that makes small inputs spill. Both programs sort it; exit status,
+header and records must be the same. Only orders and options of the program's usage text are drawn.
 
-A difference is shrunk and printed with the smallest input that shows it; with --keep DIR its files
-stay in DIR. `--seed S --first N --cases 1` with the same orders repeats case N. Exit status 1 if
-there was any difference.
+A case with a difference is made smaller, and printed with the smallest input that shows the
+difference; with --keep DIR its files stay in DIR. `--seed S --first N --cases 1` with the same
+orders repeats case N. The exit status is 1 if there was any difference.
 """
 
 import argparse
@@ -35,20 +35,20 @@ import differential_model as model  # noqa: E402
 from differential_shrink import Shrinker  # noqa: E402
 
 DEFAULT_CASES = 500
-MAX_DIFFERENCES = 10  # then the run ends: whatever is broken has shown itself
+MAX_DIFFERENCES = 10  # the run ends after so many, which are enough to find the bug
 LAST_TRIES = 10
 SHOWN_BYTES = 6000
 
 
 class Tally:
-    """What the cases of a run, or of a part of it, hit."""
+    """Counts the cases of a run, or of a part of it, by what they tested."""
 
     def __init__(self):
         self.n_cases = self.n_records = self.n_differences = 0
         self.hits = collections.Counter()  # (what, which) -> cases
 
     def add(self, case, verdict):
-        """Counts one case."""
+        """Adds one case to the counts."""
         self.n_cases += 1
         self.n_records += len(case.data.records)
         self.n_differences += verdict.difference is not None
@@ -61,14 +61,14 @@ class Tally:
                 self.hits[what, which] += 1
 
     def merge(self, other):
-        """Adds another tally."""
+        """Adds the counts of another tally."""
         self.n_cases += other.n_cases
         self.n_records += other.n_records
         self.n_differences += other.n_differences
         self.hits.update(other.hits)
 
     def print(self, seed):
-        """The closing lines."""
+        """Prints the closing lines."""
         for what in ("order", "profile", "input", "output", "regime", "special", "deviation",
                      "not compared"):
             found = sorted((which, n) for (kind, which), n in self.hits.items() if kind == what)
@@ -79,7 +79,7 @@ class Tally:
 
 
 def show_input(case):
-    """The input of a case to be read, with the BAM types of tags where SAM cannot say them."""
+    """The input of a case as text, with the BAM types of tags if SAM cannot express them."""
     data = case.data
     text = model.sam_bytes(data).decode("latin-1")
     if len(text) > SHOWN_BYTES:
@@ -98,7 +98,7 @@ class Worker:
         self.args, self.folder, self.results = args, folder, results
 
     def fails_like(self, kind):
-        """A function that says whether a case still has a difference of this kind."""
+        """Returns a function that says whether a case still has a difference of this kind."""
         def fails(case):
             try:
                 verdict = cases.try_case(case, self.args.program, self.folder)
@@ -108,14 +108,14 @@ class Worker:
         return fails
 
     def report(self, number, case, difference):
-        """Shrinks a failing case; returns all that is to be said about it."""
+        """Makes a failing case smaller; returns the report about it."""
         keep = self.args.keep and f"{self.args.keep}/case-{number}"
         if keep:
             shutil.rmtree(keep, ignore_errors=True)
             shutil.copytree(self.folder, f"{keep}/first")
         shrinker = Shrinker(case, self.fails_like(difference.kind))
         case = shrinker.run()
-        # Once more: the files of the smallest case, and what it says. A race may need some tries.
+        # Runs the smallest case again for its files and messages; a race may need several tries.
         for _ in range(LAST_TRIES):
             verdict = cases.try_case(case, self.args.program, self.folder)
             if verdict.difference:
@@ -145,8 +145,8 @@ class Worker:
             self.results.put(self.report(number, case, verdict.difference))
 
     def run(self, counter, end):
-        """Takes numbers until there are none left, then sends the tally."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and ends us
+        """Tries cases until no number is left, then sends the tally."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it and ends us
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         tally = Tally()
         try:
@@ -163,8 +163,8 @@ class Worker:
 
 
 def collect(processes, results, counter):
-    """Prints differences as they come. Returns the Tally of all workers; after too many differences
-    no further numbers are given out."""
+    """Prints differences as they come and returns the Tally of all workers. After too many
+    differences the workers get no more numbers."""
     total, n_waiting, n_shown = Tally(), len(processes), 0
     while n_waiting:
         try:
@@ -207,17 +207,17 @@ def run(args, top):
 
 
 def parse_args():
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--program", default=str(HERE.parent / "samtools-rocksort"),
-                        help="what is tested [the samtools-rocksort of this tree]")
+                        help="the program to test [the samtools-rocksort of this tree]")
     parser.add_argument("--cases", type=int, default=None,
-                        help=f"how many [{DEFAULT_CASES}, or without end with --seconds]")
+                        help=f"number of cases [{DEFAULT_CASES}, or unlimited with --seconds]")
     parser.add_argument("--seconds", type=float, default=float("inf"),
-                        help="starts no case after so long")
+                        help="start no case after so many seconds")
     parser.add_argument("--seed", type=int, default=None, help="any number [a random one]")
     parser.add_argument("--first", type=int, default=0, help="number of the first case [0]")
-    parser.add_argument("--orders", default="", help="names with commas between, of: " +
+    parser.add_argument("--orders", default="", help="comma-separated list of: " +
                         " ".join(cases.ORDERS) + " [all that the program's usage text names]")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--keep", help="directory for the files of failing cases")
@@ -237,11 +237,11 @@ def parse_args():
 
 
 def main():
-    """Runs the test and prints what came of it."""
+    """Runs the test and prints the result."""
     if not cases.pysam:
         sys.exit("differential.py needs pysam: run it with build/venv/bin/python")
     args = parse_args()
-    # So that the directories are removed then, too.
+    # SIGTERM ends the script normally, so that its directories are removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="rocksort-differential-") as top:
         tally = run(args, top)

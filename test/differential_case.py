@@ -1,9 +1,8 @@
-"""One case of the differential test: an input and two command lines, drawn at random. Its trial:
-both programs run, and what came out is compared.
+"""One case of the differential test: draws an input and two command lines at random, runs both
+programs and compares their outputs.
 
-The reference is samtools in pysam. It runs in forked children of a process that has pysam loaded:
-samtools keeps its sort order in globals, so that each sort needs a process of its own, but not a
-new Python.
+The reference is samtools in pysam. Each of its sorts needs its own process, because samtools keeps
+the sort order in global variables. These processes are forked from one that has loaded pysam.
 """
 
 import dataclasses
@@ -27,14 +26,14 @@ from harness import default_signals, environment, pg_lines, pysam
 LIMIT_S = 60
 CODECS = ("none", "snappy", "lz4", "zstd")
 BUDGETS = (200_000, 300_000, 400_000, 700_000, 1_000_000, 2_000_000)
-# Formats of the input, how often they are drawn, and whether they hold all that BAM can say.
+# Formats of the input, how often they are drawn, and whether they can hold all that BAM can.
 WAYS_IN = {"sam": (6, False), "sam.gz": (1, False), "sam.bgzf": (1, False), "bam": (6, True),
            "bam.blocks": (2, True), "bam.no-eof": (1, True), "bam.gz": (1, True),
            "bam.raw": (1, True), "cram": (2, False)}
 WAYS_OUT = {"bam": 8, "sam": 3, "sam.gz": 1, "cram": 2}
-# The profiles that an order is tried with, how often each.
+# The profiles that an order is tested with, and how often each is drawn.
 USUAL = {"any": 6, "template": 1, "unmapped": 1, "realistic": 1}
-# name -> (options that the usage text must name, profiles)
+# {name of an order: (options that the usage text must name, profiles)}
 ORDERS = {
     "coordinate": ("", USUAL),
     "natural": ("-n", USUAL),
@@ -51,12 +50,12 @@ WORDS = {"coordinate": [], "natural": ["-n"], "lexicographical": ["-N"], "tag": 
          "tag-natural": ["-n", "-t {tag}"], "tag-lexicographical": ["-N", "-t {tag}"],
          "template-coordinate": ["--template-coordinate"], "minhash": ["-M"],
          "minhash-index": ["-M", "-I {fasta}"]}
-# Orders that exclude each other, or of which the last or the strongest wins.
+# Several orders on one command line: they exclude each other, or the last or strongest one wins.
 MIXTURES = (["-n", "-N"], ["-N", "-n"], ["-t {tag}", "-n", "-N"], ["-n", "--template-coordinate"],
             ["-t {tag}", "--template-coordinate"], ["-M", "-n"], ["-N", "-M"], ["-M", "-t {tag}"],
             ["-M", "--template-coordinate"])
 
-# A word group of the command line; ours: the reference does not know it.
+# Words of the command line that belong together. ours: only our program gets them.
 Option = namedtuple("Option", "words ours", defaults=(False,))
 Difference = namedtuple("Difference", "kind text")
 Run = namedtuple("Run", "status err")
@@ -64,7 +63,7 @@ Output = namedtuple("Output", "kind text refs records")
 
 
 class ReferenceTrouble(Exception):
-    """The reference crashed or hung, or could not make the input: nothing to compare with."""
+    """The reference crashed or hung, or could not make the input: nothing can be compared."""
 
 
 @dataclasses.dataclass
@@ -77,61 +76,63 @@ class Case:
     way_in: str = "sam"
     pipe: bool = False
     way_out: str = "bam"
-    out_by: str = "option"  # what says the format: option, extension, or nobody (standard output)
+    out_by: str = "option"  # what sets the format: option, extension, or nobody (standard output)
     budget: int = None
     salt: int = 0
 
 
 @dataclasses.dataclass
 class Verdict:
-    """What came of a trial."""
+    """The result of a case."""
 
     difference: Difference = None
-    deviation: str = None  # a documented one explains the difference
+    deviation: str = None  # name of the known deviation that explains the difference
     refused: bool = False
     n_runs: int = 0
 
 
 @dataclasses.dataclass
 class Deviation:
-    """A difference that is there on purpose, or that is not ours."""
+    """A difference that we want, or that is a bug of htslib or samtools."""
 
     name: str
     reason: str
     explains: object  # function of (case, difference)
 
 
-# All known deviations stand here. The @PG lines that the programs add are compared in number, place
-# and chain, not in what each says of itself.
-# Not drawn, since samtools is not sure itself or CRAM does not keep it: NaN as the value of the
-# tag to sort by; and where CRAM is read or written, positions without a reference (htslib 1.24
-# drops them), references without a position (together with position 2^31 - 1 htslib 1.16 makes a
-# CRAM that nobody can read), empty names (they become those of the file), CIGARs of unmapped
-# reads, alignments beyond the end of their reference, a tag twice.
+# All known deviations. Besides, the @PG lines that the programs add are compared only by number,
+# place and chain, because each program describes itself there.
+# Not drawn, because samtools has no defined order for it: NaN as the value of the sort tag.
+# Not drawn if CRAM is read or written, because CRAM does not keep it:
+#  - positions without a reference (htslib 1.24 drops them);
+#  - references without a position (together with position 2^31 - 1, htslib 1.16 writes a CRAM that
+#    no program can read);
+#  - empty names (CRAM replaces them by names made from that of the file);
+#  - CIGARs of unmapped reads, alignments beyond the end of their reference, a tag twice.
 DEVIATIONS = [
     Deviation("bin", "htslib computes the bin anew when it reads a BAM record that has a CIGAR; "
-              "rocksort hands on the one in the file, also where it is wrong",
+              "rocksort writes the bin of the input, even if it is wrong",
               lambda case, difference: difference.kind == "bin" and any(
                   record.bin is not None and record.cigar for record in case.data.records)),
-    Deviation("long CIGAR", "a CIGAR of more than 65,535 operations of a read without a place "
-              "stays in its CG tag; from SAM to SAM samtools has it in its column, as long as the "
-              "record was in no temporary file",
+    Deviation("long CIGAR", "a CIGAR of more than 65,535 operations of a read without a position "
+              "stays in its CG tag; from SAM to SAM samtools writes it into its column, unless the "
+              "record was in a temporary file",
               lambda case, difference: difference.kind == "record" and any(
                   record.tid < 0 and len(record.cigar) > model.MAX_FIELD_OPS
                   for record in case.data.records)),
-    Deviation("bin of -M", "while a record is in a temporary file samtools -M keeps the minimiser "
-              "in its position; when the record is read back its bin is that of the minimiser",
+    Deviation("bin of -M", "in a temporary file samtools -M stores the minimiser as the position "
+              "of a record; when the record is read again, its bin is computed from the minimiser",
               lambda case, difference: difference.kind == "bin" and any(
                   "-M" in option.words for option in case.options) and any(
                   record.tid < 0 and record.cigar for record in case.data.records)),
-    Deviation("position", "positions beyond 2^31 - 1 without a reference that is so long are "
-              "refused, also from SAM to SAM",
+    Deviation("position", "positions beyond 2^31 - 1 are refused, also from SAM to SAM, if no "
+              "reference is that long",
               lambda case, difference: difference.kind == "status" and
               "beyond position 2^31" in difference.text),
     Deviation("NUL", "a NUL byte ends a line of SAM for samtools; rocksort refuses it",
               lambda case, difference: difference.kind == "status" and
               "contains a NUL byte" in difference.text),
-    Deviation("htslib", "rocksort may be built with an older htslib, which takes what 1.24 refuses",
+    Deviation("htslib", "rocksort may use an older htslib, which accepts what 1.24 refuses",
               lambda case, difference: difference.kind in ("status", "record") and any(
                   twists.judged_anew(record) for record in case.data.records)),
 ]
@@ -141,7 +142,7 @@ DEVIATIONS = [
 
 
 def weighted(rng, weights):
-    """A key of weights."""
+    """Draws a key of weights; the values say how often each key is drawn."""
     return rng.choices(list(weights), weights=list(weights.values()))[0]
 
 
@@ -153,7 +154,7 @@ def usage_options(program):
 
 
 def supported_orders(known):
-    """The names of the orders whose options are all known."""
+    """The names of the orders whose options the program knows."""
     return [name for name, (words, _) in ORDERS.items() if set(words.split()) <= known]
 
 
@@ -217,7 +218,7 @@ def draw_shape(rng, order, way_in, spill, to_cram):
 
 
 def draw_case(seed, number, orders, known):
-    """Case `number` of a seed, for some of the orders of a program with the known options."""
+    """Draws case `number` of a seed, with one of orders, and only with known options."""
     rng = random.Random(f"{seed}:{number}")
     order = weighted(rng, {name: 1 if name == "mixed" else 6 for name in orders})
     way_in = weighted(rng, {name: weight for name, (weight, _) in WAYS_IN.items()})
@@ -238,7 +239,7 @@ def draw_case(seed, number, orders, known):
 
 
 def format_words(case):
-    """What says the output format on both command lines; the reference always has -o."""
+    """The words that set the output format for both programs. (The reference always has -o.)"""
     name = case.way_out.split(".")[0]
     if case.out_by == "extension" or case.way_out == "sam.gz":
         return ("--output-fmt-option", "no_ref=1") if name == "cram" else ()
@@ -248,7 +249,7 @@ def format_words(case):
 
 
 def option_words(case, folder, ours):
-    """The words of all options of one of the programs."""
+    """The words of all options for one of the two programs."""
     places = {"{tag}": case.data.sort_tag, "{fasta}": f"{folder}/ref.fa"}
     words = [places.get(word, word) for option in case.options if ours or not option.ours
              for word in option.words]
@@ -272,7 +273,7 @@ def their_command(case, folder):
 
 
 def show_commands(case, program, folder):
-    """Both command lines, to be read and typed."""
+    """Both command lines, in a form that can be typed."""
     words = our_command(case, program, folder)
     ours = " ".join(words)
     if case.budget:
@@ -288,8 +289,8 @@ def show_commands(case, program, folder):
 
 
 def cut_blocks(data, salt, first):
-    """data in BGZF blocks of odd sizes, some of them empty. The first one is not tiny: htslib 1.16
-    looks into that one alone to see what the file is."""
+    """data in BGZF blocks of odd sizes, some of them empty. The first block is not tiny, because
+    htslib 1.16 recognises the format from that block alone."""
     rng, blocks = random.Random(salt), [bamfile.bgzf_block(data[:first])]
     at = first
     while at < len(data):
@@ -304,7 +305,7 @@ def cut_blocks(data, salt, first):
 
 
 def input_bytes(case):
-    """The bytes of the input file; of a CRAM those of the BAM that it is made from."""
+    """The bytes of the input file; for a CRAM, those of the BAM that it is made from."""
     data = case.data
     if case.way_in.startswith("sam"):
         raw = model.sam_bytes(data)
@@ -342,7 +343,7 @@ def write_input(case, folder):
 
 def reference(commands, err_path):
     """Runs commands of pysam's samtools one after the other in one forked child. Returns 0, or 1 if
-    one was refused; what they say goes to err_path."""
+    a command failed. Their messages are written to err_path."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -389,13 +390,13 @@ def run_ours(case, program, folder):
 
 
 def read_bam(data):
-    """A BAM file's bytes as Output."""
+    """Makes an Output from the bytes of a BAM file."""
     bam = bamfile.parse_file(data)
     return Output("BAM", bam.text, bam.refs, bamfile.split(bam.records))
 
 
 def read_sam(data):
-    """A SAM file's bytes as Output."""
+    """Makes an Output from the bytes of a SAM file."""
     kind = "SAM"
     if data[:2] == b"\x1f\x8b":
         kind, data = "compressed SAM", gzip.decompress(data)
@@ -407,7 +408,7 @@ def read_sam(data):
 
 
 def read_output(path, folder):
-    """The Output in a file of whatever format, or a Difference if it is none."""
+    """Makes an Output from a file of any format, or a Difference if it cannot be read."""
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -428,7 +429,7 @@ def read_output(path, folder):
 
 
 def leftovers(case, run, folder):
-    """A Difference if there is more or less in the directories than there should be."""
+    """A Difference if files are left in the directories, or missing there."""
     name = f"got.{case.way_out}"
     wanted = [name] if run.status == 0 or case.out_by == "nobody" else []
     left = sorted(os.listdir(f"{folder}/ours")), os.listdir(f"{folder}/scratch")
@@ -439,22 +440,23 @@ def leftovers(case, run, folder):
 
 
 def last_words(err):
-    """The end of what a program said, less htslib's warnings about single records, in whose lines
-    an error of ours may stand (see n_messages)."""
+    """The end of a program's messages, without htslib's warnings about single records. An error of
+    ours may be in the middle of such a line (see n_messages)."""
     lines = [line for line in err.splitlines()
              if not line.startswith("[W::sam_parse1]") or "rocksort" in line]
     return "\n".join(lines)[-1500:]
 
 
 def n_messages(err):
-    """How many errors rocksort reported. They need not begin a line: htslib prints its warnings in
-    pieces, from several threads."""
+    """How many errors rocksort reported. An error may begin in the middle of a line, because
+    threads of htslib print their warnings in pieces."""
     return len(re.findall(r"samtools rocksort: (?!warning:|sorted \d+ records|what was sorted so far)",
                           err))
 
 
 def compare_status(ours, their_status, their_err):
-    """A Difference if one program succeeded and the other did not, or if ours did not fail well."""
+    """A Difference if one program succeeded and the other failed, or if ours crashed, hung, or did
+    not print exactly one message."""
     if ours.status is None:
         return Difference("hang", f"still running after {LIMIT_S} s")
     if ours.status not in (0, 1):
@@ -469,7 +471,7 @@ def compare_status(ours, their_status, their_err):
 
 
 def first_difference(what, got, want):
-    """Where two lists of lines or records part."""
+    """The first place where two lists of lines or records differ."""
     for i, (mine, theirs) in enumerate(zip(got, want)):
         if mine != theirs:
             mine, theirs = model.describe_pair(mine, theirs)
@@ -478,7 +480,7 @@ def first_difference(what, got, want):
 
 
 def compare_headers(case, got, want):
-    """A Difference between two header texts. The @PG lines that were added differ in content."""
+    """A Difference between two header texts, or None. The content of added @PG lines may differ."""
     def masked(text):
         return ["@PG" if line.startswith("@PG") else line for line in text.splitlines()]
 
@@ -499,7 +501,7 @@ def compare_headers(case, got, want):
 
 
 def without_bin(raw):
-    """A raw BAM record without its bin."""
+    """A raw BAM record with its bin set to 0."""
     return raw[:14] + raw[16:]
 
 
@@ -522,7 +524,7 @@ def compare_outputs(case, got, want):
 
 
 def compare(case, ours, their_status, folder):
-    """The first Difference between what the two programs did."""
+    """The first Difference between the results of the two programs."""
     their_err = ""
     if os.path.exists(f"{folder}/want.err"):
         with open(f"{folder}/want.err", encoding="utf-8", errors="replace") as file:

@@ -1,9 +1,9 @@
-"""Random inputs for the differential test, the same for the same generator of random numbers.
+"""Random inputs for the differential test. The same random numbers give the same input.
 
-A profile says what the records are like: `any` has everything that the formats allow, `template`
-has pairs with the MC, MI and RG tags that template-coordinate order needs, `unmapped` has reads off
-a small genome for clustering by minimisers, `realistic` is sequencing. All have many ties, since
-only these show whether a sort is stable; most records carry their number in an XI tag.
+There are four profiles: `any` has all that the formats allow, `template` has pairs with the MC, MI
+and RG tags that template-coordinate order needs, `unmapped` has reads of a small genome that can be
+clustered by minimisers, and `realistic` is like sequencing data. All have many equal keys, because
+only these show whether a sort is stable. Most records have their number in an XI tag.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 @dataclasses.dataclass
 class Input:
-    """What is sorted: header lines (with those of refs among them), references, records."""
+    """What is sorted: header lines (including @SQ), references, and records."""
 
     header: list
     refs: list  # [(name, length)]
@@ -37,20 +37,20 @@ class Input:
     sort_tag: str = "XT"
     genome: list = dataclasses.field(default_factory=list)  # [(name, bases)] for -I
     profile: str = "any"
-    line_end: str = "\n"  # of SAM
-    tail: str = ""  # behind the last line of SAM
-    specials: list = dataclasses.field(default_factory=list)  # rare things that it has
+    line_end: str = "\n"  # the end of each line of SAM
+    tail: str = ""  # text after the last line of SAM
+    specials: list = dataclasses.field(default_factory=list)  # names of its rare features
 
 
 @dataclasses.dataclass
 class Shape:
-    """What one input is to be like."""
+    """The settings of make_input()."""
 
     profile: str = "any"
     n_records: int = 10
-    pad_bytes: int = 0  # a record
-    for_bam: bool = False  # what only BAM can say
-    for_cram: bool = False  # what CRAM keeps
+    pad_bytes: int = 0  # extra bytes of each record
+    for_bam: bool = False  # may have what only BAM can express
+    for_cram: bool = False  # has only what CRAM keeps
     many_refs: bool = False
     many_ops: bool = False
     broken: bool = False  # tags that template-coordinate order must refuse
@@ -58,7 +58,7 @@ class Shape:
 
 
 def one_in(rng, n):
-    """True once in n times."""
+    """True with a probability of 1/n."""
     return rng.random() * n < 1
 
 
@@ -85,7 +85,7 @@ def hd_line(rng):
 
 
 def pg_lines(rng):
-    """Some chains of @PG lines, with the names that both programs would give their own."""
+    """Some chains of @PG lines; their IDs can collide with those that the programs add."""
     names = ["bwa", "samtools", "samtools.1", "rocksort", "samtools-rocksort", "dup", "x.1"]
     rng.shuffle(names)
     out, used = [], []
@@ -101,7 +101,7 @@ def pg_lines(rng):
 
 
 def make_header(rng, refs, groups, plain_first):
-    """The header lines: @HD, and the others in their usual order or in any."""
+    """The header lines; @HD is almost always first, the others are in usual or random order."""
     rest = sq_text(refs).splitlines()
     if len(refs) <= 20:
         rest = [line + rng.choice(("", "", "", "\tSP:x y", "\tM5:" + "0123456789abcdef" * 2))
@@ -111,7 +111,7 @@ def make_header(rng, refs, groups, plain_first):
     rest += ["@CO\t" + rng.choice(("", "words", "with\ttab", "SO:coordinate", "x" * 300))
              for _ in range(n_comments)]
     if not plain_first and one_in(rng, 3):
-        # The order of the @SQ lines is that of refs.
+        # The @SQ lines keep the order of refs.
         places = [i for i, line in enumerate(rest) if line.startswith("@SQ")]
         others = [line for line in rest if not line.startswith("@SQ")]
         rng.shuffle(others)
@@ -122,7 +122,7 @@ def make_header(rng, refs, groups, plain_first):
 
 
 def make_refs(rng, n_refs, longest):
-    """References of all lengths, not in the order of their names."""
+    """References of all lengths, not sorted by name."""
     if n_refs > 20:
         return [(f"c{i}", 1000) for i in range(n_refs)]
     names = list(REF_NAMES) + [f"ref{i:02}" for i in range(20)]
@@ -131,7 +131,7 @@ def make_refs(rng, n_refs, longest):
 
 
 def make_groups(rng):
-    """@RG lines; several share a library, some have none."""
+    """@RG lines; several have the same library, some have none."""
     ids = ["g1", "g2", "g10", "G", "g 3", "x:y"]
     out = []
     for name in ids[: rng.choice((0, 1, 2, 4, 6))]:
@@ -147,32 +147,32 @@ def make_groups(rng):
 
 
 def stem_name(rng):
-    """A stem, digits with zeros in front, and a tail: what a natural order must take apart."""
+    """A stem, digits with leading zeros, and a tail, which natural order compares separately."""
     return (rng.choice(("", "a", "a", "b", "a.", "z")) + "0" * rng.choice((0, 0, 1, 2, 5)) +
             str(rng.choice((0, 1, 2, 9, 10, 11, 99, 100, 2**31, 2**32, 2**63, 2**64))) +
             rng.choice(("", "", "a", "0a", "-", ":0", ".1", ".01")))
 
 
 def printable_name(rng):
-    """Any characters that a name may have."""
+    """A name of any characters that SAM allows."""
     size = rng.choice((1, 2, 3, 10, 253, 254))
     name = "".join(rng.choices(PRINTABLE, k=size))
     return "n" + name[1:] if name[0] == "@" else name
 
 
 def digits_name(rng):
-    """Long runs of digits that differ late, or only in their zeros."""
+    """Long runs of digits that differ only in the last digits or in leading zeros."""
     zeros, size = rng.choice((0, 0, 1, 30, 200)), rng.choice((1, 18, 19, 20, 21, 50))
     return "0" * zeros + rng.choice("129") * size + rng.choice(("", "0", "1", "x"))
 
 
 def binary_name(rng):
-    """Bytes above 127 and below 33, which BAM files have had."""
+    """Bytes above 127 and below 33, which have been found in BAM files."""
     return "".join(rng.choices("a0\x01\x7f\x80\xb2\xff ", k=rng.randint(0, 6)))
 
 
 def make_names(rng, shape):
-    """The names that an input chooses from; few of them, for ties."""
+    """The names that records get; they are few, so that many records have the same name."""
     kinds = [generate.odd_name, stem_name, stem_name, printable_name, digits_name]
     if shape.for_bam and one_in(rng, 8):
         kinds = [binary_name]
@@ -185,7 +185,7 @@ def make_names(rng, shape):
 
 
 def number_value(rng, kind):
-    """A value of a numeric tag type, often one that others have, too."""
+    """A value of a numeric tag type, often one that other records have, too."""
     if kind in "fd":
         return rng.choice(FLOATS) if one_in(rng, 2) else float(rng.randint(-2, 3))
     low, high = LIMITS[kind]
@@ -208,7 +208,7 @@ def tag_value(rng, kind):
 
 
 def tag_kinds(rng, for_bam):
-    """The types that the sort tag of an input has: one, some, or all of them."""
+    """The types that the sort tag has in an input: one, some, or all types."""
     kinds = ["A", "c", "C", "s", "S", "i", "I", "f", "Z", "H", "Bc", "BS", "Bf"]
     if for_bam:
         kinds.append("d")
@@ -231,7 +231,7 @@ def odd_tags(rng, for_bam):
 
 
 def make_cigar(rng, n_bases, clips=True):
-    """A CIGAR that uses up n_bases, or any if there are none."""
+    """A CIGAR for a read of n_bases bases, or any CIGAR if n_bases is 0."""
     left = n_bases or rng.randint(1, 60)
     soft = [rng.randint(1, max(1, left // 3)) if clips and one_in(rng, 3) and left > 3 else 0
             for _ in range(2)]
@@ -252,22 +252,22 @@ def make_cigar(rng, n_bases, clips=True):
 
 
 def random_seq(rng, n_bases, odd=True):
-    """Bases, sometimes with those that stand for several."""
+    """Random bases, sometimes with ambiguity codes."""
     letters = "ACGTN" if not odd or not one_in(rng, 6) else "=ACMGRSVTWYHKDBN"
     return "".join(rng.choices(letters, k=n_bases))
 
 
 def random_qual(rng, n_bases):
-    """Qualities or, now and then, none."""
+    """Random qualities, or sometimes none."""
     if n_bases == 0 or one_in(rng, 5):
         return None
-    # A single quality of 9 is the * that stands for absent qualities.
+    # In SAM a single quality of 9 is written as *, which means no qualities.
     return bytes(q if n_bases > 1 or q != 9 else 10
                  for q in rng.choices((0, 2, 9, 30, 40, 41, 93), k=n_bases))
 
 
 def hot_places(rng, refs):
-    """The few places that most records of an input lie at."""
+    """The few positions that most records of an input have."""
     out = []
     for _ in range(rng.choice((1, 2, 5))):
         tid = rng.randrange(len(refs))
@@ -277,7 +277,7 @@ def hot_places(rng, refs):
 
 
 def random_place(rng, refs, hot):
-    """A place, near a hot one most times."""
+    """A random position, mostly near a hot one."""
     if hot and not one_in(rng, 3):
         tid, pos = rng.choice(hot)
         if one_in(rng, 3):
@@ -289,7 +289,7 @@ def random_place(rng, refs, hot):
 
 
 def any_place(rng, data, hot, shape):
-    """(tid, pos, flag): a place or none, and what the flag then has to be."""
+    """(tid, pos, flag): a position or none, and the flag bits that it needs."""
     flag = rng.randrange(0x10000 if one_in(rng, 50) else 0x1000)
     kind = rng.random()
     if not data.refs or kind < 0.12 or shape.for_cram and kind < 0.18:
@@ -302,7 +302,7 @@ def any_place(rng, data, hot, shape):
 
 
 def any_record(rng, data, hot, shape):
-    """A record with whatever the formats allow."""
+    """A record with anything that the formats allow."""
     tid, pos, flag = any_place(rng, data, hot, shape)
     n_bases = rng.choice((0, 0, 1, 2, 35, 36, 80))
     cigar = make_cigar(rng, n_bases) if not flag & 4 or one_in(rng, 10) else []
@@ -361,7 +361,7 @@ def template_end(rng, data, hot):
 
 
 def point_at_mate(record, mate):
-    """Fills in what a record says of its mate, MC included."""
+    """Fills in the fields and tags of a record that describe its mate, including MC."""
     record.flag |= (8 if mate.flag & 4 else 0) | (0x20 if mate.flag & 0x10 else 0)
     record.mate = (mate.tid, mate.pos, 0)
     if not mate.flag & 4:
@@ -369,7 +369,7 @@ def point_at_mate(record, mate):
 
 
 def make_template(rng, data, hot, common):
-    """The records of one template: a pair or a single read, and copies that lie elsewhere."""
+    """The records of one template: a pair or a single read, and copies at other positions."""
     if one_in(rng, 6):
         ends = [template_end(rng, data, hot)]
         ends[0].flag |= rng.choice((0, 0, 0x200, 0x400))
@@ -394,7 +394,7 @@ def make_template(rng, data, hot, common):
 
 
 def break_tags(rng, records):
-    """Makes one record wrong in a way that may have to be refused."""
+    """Breaks the tags of one record so that the program may have to refuse the input."""
     record = rng.choice(records)
     name = rng.choice(("MC", "MC", "MI", "RG"))
     record.tags = [tag for tag in record.tags if tag[0] != name]
@@ -442,7 +442,7 @@ def make_genome(rng):
 
 
 def genome_read(rng, genome):
-    """Bases off either strand, with an error now and then; sometimes shorter than a k-mer."""
+    """Bases of either strand with a few errors; sometimes fewer than a k-mer has."""
     seq = rng.choice(genome)[1]
     size = rng.choice((0, 1, 5, 9, 10, 19, 20, 21, 40, 75, 75, 150))
     begin = rng.randrange(max(1, len(seq) - size))
@@ -456,7 +456,7 @@ def genome_read(rng, genome):
 
 
 def make_unmapped(rng, data, shape):
-    """Profile unmapped: most reads without a place, some with."""
+    """Profile unmapped: most reads are unplaced, some are placed."""
     names, only_unmapped = make_names(rng, shape), one_in(rng, 3)
     hot = hot_places(rng, data.refs) if data.refs else []
     for _ in range(shape.n_records):
@@ -476,7 +476,7 @@ def make_unmapped(rng, data, shape):
 
 
 def make_reads(rng, data, shape):
-    """Profile realistic: pairs of one length off the references, in random order."""
+    """Profile realistic: pairs of reads of one length from the references, in random order."""
     groups = [line for line in data.header if line.startswith("@RG")]
     for i in range((shape.n_records + 1) // 2):
         common = group_tags(rng, groups)
@@ -504,7 +504,7 @@ MAKERS = {"any": make_any, "template": make_templates, "unmapped": make_unmapped
 
 
 def add_tags(rng, data, shape):
-    """The tag to sort by, the number of the record, and what makes a record large."""
+    """Adds the sort tag, the number of the record, and the tag that makes a record large."""
     kinds, missing = tag_kinds(rng, shape.for_bam), rng.choice((0, 0.1, 0.5))
     numbered, double = not one_in(rng, 5), not shape.for_cram and one_in(rng, 20)
     for number, record in enumerate(data.records):
@@ -521,11 +521,12 @@ def add_tags(rng, data, shape):
 
 
 def make_input(rng, shape):
-    """An Input as shape says."""
+    """Makes an Input according to shape."""
     n_refs = MANY_REFS if shape.many_refs else rng.choice((0, 1, 2, 3, 5, 20))
     if shape.profile == "template":
         n_refs = max(1, n_refs)
-    # Beyond 2^31 a CRAM of htslib cannot be read again; templates do not look where they end.
+    # htslib cannot read a CRAM with positions beyond 2^31, and templates may reach beyond the end
+    # of their reference.
     longest = 2**29 if shape.for_cram and shape.profile == "template" else MAX_POS + 1
     refs, genome = make_refs(rng, n_refs, longest), []
     if shape.profile == "unmapped":
@@ -535,7 +536,7 @@ def make_input(rng, shape):
     data = Input(header, refs, [], rng.choice(SORT_TAGS), genome, shape.profile)
     if shape.profile == "template" and data.sort_tag == "RG":
         data.sort_tag = "XT"
-    if shape.for_bam and one_in(rng, 30):  # BAM has them once more, as numbers
+    if shape.for_bam and one_in(rng, 30):  # BAM also has them in binary form
         data.header = [line for line in data.header if not line.startswith("@SQ")]
     MAKERS[shape.profile](rng, data, shape)
     add_tags(rng, data, shape)

@@ -1,8 +1,8 @@
-"""Alignment records as plain objects, and how they are written down as SAM text and as BAM.
+"""Alignment records as plain objects, which can be written as SAM text and as BAM.
 
-The generator makes these objects, the shrinker simplifies them, and only then do they become bytes:
-so one input can be given as SAM or as BAM, and BAM can hold what SAM cannot say (an `s` where a `C`
-would do, a wrong bin). Nothing here uses htslib.
+The generator makes these objects, and the shrinker simplifies them, before they become bytes. The
+same input can thus be written as SAM or as BAM, and BAM can have what SAM cannot express (a number
+of type `s` that would fit into a `C`, a wrong bin). Nothing here uses htslib.
 """
 
 import dataclasses
@@ -10,12 +10,12 @@ import struct
 
 import bamfile
 
-# The struct codes of the numeric tag types; the BAM type is the letter on the left.
+# {BAM type: code of struct} of the numeric tag types.
 NUMBERS = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "f": "f", "d": "d"}
 LIMITS = {"c": (-2**7, 2**7 - 1), "C": (0, 2**8 - 1), "s": (-2**15, 2**15 - 1),
           "S": (0, 2**16 - 1), "i": (-2**31, 2**31 - 1), "I": (0, 2**32 - 1)}
 CIGAR_OPS = "MIDNSHP=X"
-# What a CIGAR operation uses up: read bases, reference bases.
+# The CIGAR operations that consume bases of the read, and of the reference.
 ON_READ, ON_REFERENCE = set("MIS=X"), set("MDN=X")
 MAX_FIELD_OPS = 0xFFFF
 SEQ_PAIRS = {a + b: i << 4 | k for i, a in enumerate(bamfile.SEQ_CODES)
@@ -24,8 +24,8 @@ SEQ_PAIRS = {a + b: i << 4 | k for i, a in enumerate(bamfile.SEQ_CODES)
 
 @dataclasses.dataclass
 class Record:
-    """One alignment. Positions count from 0; tags are (name, BAM type, value) with a list as the
-    value of an array, whose type is "B" and the subtype."""
+    """One alignment. Positions count from 0. Tags are (name, BAM type, value); the type of an array
+    is "B" and the subtype, and its value is a list."""
 
     name: str
     flag: int = 4
@@ -37,27 +37,27 @@ class Record:
     qual: bytes = None  # None: absent
     mate: tuple = (-1, -1, 0)  # tid, position, template length
     tags: list = dataclasses.field(default_factory=list)
-    bin: int = None  # None: what it should be
-    texts: dict = dataclasses.field(default_factory=dict)  # column of SAM -> what stands there
+    bin: int = None  # None: the right bin
+    texts: dict = dataclasses.field(default_factory=dict)  # SAM column -> text that replaces it
 
 
 def cigar_text(cigar):
-    """The CIGAR as SAM has it."""
+    """The CIGAR as in SAM."""
     return "".join(f"{length}{op}" for length, op in cigar) or "*"
 
 
 def cigar_length(cigar, ops):
-    """How many bases the operations that are in ops cover."""
+    """The total length of the operations whose kind is in ops."""
     return sum(length for length, op in cigar if op in ops)
 
 
 def number_text(value):
-    """A number as SAM has it."""
+    """A number as in SAM."""
     return str(value) if isinstance(value, int) else "%.9g" % value
 
 
 def tag_text(tag):
-    """One tag as SAM has it: all integers are `i`, and there is no `d`."""
+    """One tag as in SAM: all integers have type `i`, and there is no type `d`."""
     name, kind, value = tag
     if kind[0] == "B":
         return f"{name}:B:{kind[1]}" + "".join("," + number_text(item) for item in value)
@@ -83,13 +83,13 @@ def sam_line(record, refs):
 
 
 def sam_bytes(data):
-    """A whole SAM file of an Input."""
+    """An Input as a complete SAM file."""
     lines = data.header + [sam_line(record, data.refs) for record in data.records]
     return ("".join(line + data.line_end for line in lines) + data.tail).encode("latin-1")
 
 
 def tag_bytes(tag):
-    """One tag as BAM has it."""
+    """One tag as in BAM."""
     name, kind, value = tag
     head = name.encode() + kind[:1].encode()
     if kind[0] == "B":
@@ -101,14 +101,14 @@ def tag_bytes(tag):
 
 
 def right_bin(record):
-    """The bin of a record, as htslib computes it: modulo 2^16 where the scheme has no bins."""
+    """The bin of a record as htslib computes it: modulo 2^16 if the bin does not fit its field."""
     reach = 0 if record.flag & 4 else cigar_length(record.cigar, ON_REFERENCE)
     return bamfile.reg2bin(record.pos, record.pos + (reach or 1)) & 0xFFFF
 
 
 def bam_record(record):
-    """One raw BAM record, its length in front. A CIGAR that is too long for its field goes into a
-    CG tag, as the SAM specification has it."""
+    """One raw BAM record that begins with its length. A CIGAR that is too long for its field is
+    stored in a CG tag, as in the SAM specification."""
     n_bases, cigar, extra = len(record.seq), record.cigar, b""
     codes = [length << 4 | CIGAR_OPS.index(op) for length, op in cigar]
     if len(codes) > MAX_FIELD_OPS:
@@ -128,13 +128,13 @@ def bam_record(record):
 
 
 def bam_bytes(data):
-    """A whole BAM of an Input, uncompressed."""
+    """An Input as a complete uncompressed BAM."""
     text = "".join(line + "\n" for line in data.header)
     return bamfile.bam_header(text, data.refs) + b"".join(map(bam_record, data.records))
 
 
 def describe_tags(raw):
-    """The tags in the bytes of a BAM record, readable and with their BAM types."""
+    """The tags in the bytes of a BAM record as text, with their BAM types."""
     out, at = [], 0
     while at < len(raw):
         name, kind = raw[at : at + 2].decode("latin-1"), chr(raw[at + 2])
@@ -174,14 +174,14 @@ def describe(raw):
 
 
 def shorten(words, limit=80):
-    """Words on one line, the long ones cut."""
+    """Words on one line; long words are cut."""
     return "  ".join(word if len(word) <= limit else f"{word[:limit]}...({len(word)})"
                      for word in words)
 
 
 def describe_pair(one, other):
-    """What of two records, or lines, differs: a pair of texts. The first field, mostly the name, is
-    always there."""
+    """A pair of texts with the fields in which two records or lines differ, and with the first
+    field, which mostly is the name."""
     pair = [describe(item) if isinstance(item, bytes) else item.split("\t")
             for item in (one, other)]
     if len(pair[0]) == len(pair[1]):

@@ -1,7 +1,7 @@
-"""Makes a failing case small: takes away and simplifies whatever the difference does not need.
+"""Makes a failing case small: removes and simplifies all that the difference does not need.
 
-Each pass proposes cases that are simpler than the one at hand; the first that still fails takes its
-place, and the passes go round until none helps, or the time is over.
+Each pass proposes simpler cases. The first of them that still fails replaces the current case. The
+passes are repeated until none helps, or the time is over.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ FEW_RECORDS = 20
 
 
 class Shrinker:
-    """Holds the smallest failing case so far; fails(case) says whether a case still does."""
+    """Has the smallest failing case so far; fails(case) says whether a case still fails."""
 
     def __init__(self, case, fails, limit_s=LIMIT_S):
         self.case, self.fails = case, fails
@@ -20,11 +20,11 @@ class Shrinker:
         self.n_tries = 0
 
     def out_of_time(self):
-        """Whether to leave it at what was reached."""
+        """Whether the time is over."""
         return time.monotonic() > self.end
 
     def propose(self, case):
-        """Takes the case over if it still fails; whether it did."""
+        """Makes case the current one if it still fails; returns whether it did."""
         if case == self.case or self.out_of_time() or not can_be_said(case):
             return False
         self.n_tries += 1
@@ -34,12 +34,12 @@ class Shrinker:
         return True
 
     def propose_data(self, **changes):
-        """Proposes the case with other members of its input."""
+        """Proposes the current case with changed members of its input."""
         data = dataclasses.replace(self.case.data, **changes)
         return self.propose(dataclasses.replace(self.case, data=data))
 
     def run(self):
-        """All passes until nothing changes. Returns the smallest case."""
+        """Repeats all passes until nothing changes; returns the smallest case."""
         before = None
         while before != self.case and not self.out_of_time():
             before = self.case
@@ -52,7 +52,8 @@ class Shrinker:
     # Passes
 
     def drop_from(self, items, propose):
-        """Proposes the list without its halves, quarters and so on down to single items."""
+        """Proposes the list without one half, then without one quarter, and so on down to single
+        items."""
         size = (len(items) + 1) // 2
         while size and not self.out_of_time():
             at = 0
@@ -86,7 +87,7 @@ class Shrinker:
         self.drop_from(others, propose)
 
     def simplify_settings(self):
-        """The plainest way in and out, no small budget."""
+        """The simplest formats of input and output, and no small budget."""
         for changes in ({"budget": None}, {"pipe": False}, {"way_in": "bam"}, {"way_in": "sam"},
                         {"way_out": "bam"}, {"out_by": "option"}, {"salt": 0}):
             if changes == {"way_in": "bam"} and self.case.way_in == "sam":
@@ -94,7 +95,7 @@ class Shrinker:
             self.propose(dataclasses.replace(self.case, **changes))
 
     def drop_twists(self):
-        """SAM text that is as it should be."""
+        """SAM text without twists."""
         self.propose_data(line_end="\n")
         self.propose_data(tail="")
         self.change_all(lambda record: {"texts": {}})
@@ -129,7 +130,7 @@ class Shrinker:
                     i, lambda record: {"tags": tags}))
 
     def simplify_records(self):
-        """Plain fields, in all records and then one by one."""
+        """Simple values of the fields, in all records and then one by one."""
         changes = [lambda record, field=field, value=value: {field: value}
                    for field, value in (("qual", None), ("mapq", 0), ("cigar", []), ("bin", None),
                                         ("mate", (-1, -1, 0)), ("tid", -1), ("pos", -1),
@@ -146,7 +147,7 @@ class Shrinker:
                     self.change_one(i, change)
 
     def shorten_names(self):
-        """Names without their beginnings, their ends, or altogether."""
+        """Names without their first or last characters, or no names at all."""
         for change in (lambda name: "a", lambda name: name[: (len(name) + 1) // 2],
                        lambda name: name[len(name) // 2 :], lambda name: name[1:] or name,
                        lambda name: name[:-1] or name):
@@ -158,26 +159,26 @@ class Shrinker:
                     self.change_one(i, renamed)
 
     def change_all(self, change):
-        """Proposes the case with all records changed."""
+        """Proposes the current case with all records changed."""
         return self.propose_data(records=[dataclasses.replace(record, **change(record))
                                           for record in self.case.data.records])
 
     def change_one(self, i, change):
-        """Proposes the case with one record changed."""
+        """Proposes the current case with one record changed."""
         records = list(self.case.data.records)
         records[i] = dataclasses.replace(records[i], **change(records[i]))
         return self.propose_data(records=records)
 
 
 def can_be_said(case):
-    """Whether the formats hold the case. What CRAM drops would look like another difference."""
+    """Whether the formats can express the case. What CRAM drops would look like a difference."""
     return "cram" not in (case.way_in, case.way_out) or all(
         record.name and (record.tid >= 0) == (record.pos >= 0) and (
             not record.flag & 4 or not record.cigar) for record in case.data.records)
 
 
 def shorter_tag(tag):
-    """The tag with half of its text or array, or half of its number."""
+    """The tag with half of its text or array, or with half the number."""
     name, kind, value = tag
     if kind[0] == "B":
         return name, kind, value[: (len(value) + 1) // 2]

@@ -1,7 +1,7 @@
-"""SAM text that is unusual or wrong: columns that a parser must take or refuse as htslib does.
+"""Unusual or wrong SAM text, which a parser must accept or refuse as htslib does.
 
-A twist replaces the text of some columns of one line of SAM (counted from 0; what stands behind
-column 11 goes in front of the tags) or changes how lines end.
+A twist replaces the text of some columns of one line of SAM, or changes how lines end. Columns
+count from 0; text for column 11 is put before the tags.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ NUMBERS = ("", "0", "-0", "-1", "+5", "007", "0x10", "5x", "x", " 5", "5 ", "1e3
            "65535", "65536", "2147483646", "2147483647", "2147483648", "-2147483648", "-2147483649",
            "4294967295", "4294967296", "9223372036854775807", "9223372036854775808",
            "99999999999999999999")
-# The texts of one column.
+# Texts for one column.
 TEXTS = {
     "name": ("*", "", "@", "@HD", "a b", "n" * 254, "n" * 255, "n" * 300, "\x80\xff", "a\x7f"),
     "flag": NUMBERS + ("PAIRED", "PAIRED,UNMAP", "unmap", "rp", "*", "010"),
@@ -27,7 +27,7 @@ TEXTS = {
     "length": NUMBERS,
     "qual": ("", "*", "F", "FF", "FFF", "  ", "!", "~", "\x7f", "\x80", "\xff", "**", "*F"),
 }
-# Sequences that go with qualities.
+# Pairs of sequence and qualities.
 PAIRS = (("acgtn", "*"), ("acgt", "FFFF"), ("A.C", "*"), ("ACGU", "*"), ("A*C", "*"), ("**", "*"),
          ("AC C", "*"), ("", "*"), ("", ""), ("=", "F"), ("A1?", "*"), ("\x80A", "*"), ("*", "F"),
          ("*", "FF"), ("A", "*"), ("A", "**"), ("ACGT", "FFF"), ("ACGT", "FFFFF"), ("ACG", "* F"),
@@ -45,13 +45,13 @@ TAGS = tuple("XX:i:" + text for text in NUMBERS) + tuple(
     "XX:i", "XX:", "XX", "X", "", ":", "::", "XX::5", "XX:ii:5", "XX:c:5", "XX:C:300", "XX:s:-5",
     "XX:S:5", "XX:I:5", "XX:d:5.5", "XX:I:-1", "XX:c:-200", "  :i:5", "X\x80:i:5", "1X:i:5",
     "XX:i:1\t", "\t", "XX:i:1\tXX:i:2", "CG:B:I,16", "CG:B:I", "RG:i:5", "xx:Z:" + "y" * 70000)
-# How lines end: text behind each line, text at the end of the file.
+# How lines end: (text after each line, text at the end of the file).
 LINE_ENDS = (("\r\n", ""), ("\n", "\n"), ("\n", "\n\n"), ("\n", "@CO\tlate\n"), ("\n", "\r\n"),
              ("\n", "a\n"), ("\n", "\t\n"), ("\n", "a\t4\t*\t0\t0\t*\t*\t0\t0\t*\n"),
              ("\n", "a\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*"), ("\n", "a\t4\t*\t0"),
              ("\n", "#comment\n"), ("\n", "\0\n"), ("\n", "a\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\0\n"))
-# Texts that htslib 1.24 refuses or reads otherwise, while 1.16 cuts numbers to what fits, reads U
-# as N, and takes the beginning of an array.
+# Texts that htslib 1.24 refuses or reads differently from 1.16. htslib 1.16 cuts numbers to the
+# size of their type, reads U as N, and accepts the beginning of a wrong array.
 JUDGED_ANEW = {("seq", "ACGU"), ("tag", "XX:B:C,-1"), ("tag", "XX:B:I,-1"), ("tag", "XX:B:f,x"),
                ("tag", "XX:B:c,1 2"), ("tag", "XX:B:c,1x")}
 JUDGED_ANEW |= {(what, text) for what, limit in (("flag", 0xFFFF), ("mapq", 0xFF))
@@ -59,12 +59,12 @@ JUDGED_ANEW |= {(what, text) for what, limit in (("flag", 0xFFFF), ("mapq", 0xFF
 
 
 def judged_anew(record):
-    """Whether a record has a text of which the versions of htslib make different things."""
+    """Whether a record has a text that versions of htslib read differently."""
     return any((what, record.texts.get(column)) in JUDGED_ANEW for what, column in COLUMN.items())
 
 
 def draw_twist(rng, data):
-    """Twists data; its records are not shared with others."""
+    """Twists data: replaces one of its records by a changed copy, or changes how its lines end."""
     if not data.records or rng.random() < 0.08:
         data.line_end, data.tail = rng.choice(LINE_ENDS)
         return

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Fails every call of a small sort, one at a time, and looks at how the sort ends.
+"""Fails the calls of a small sort one at a time (reads, writes, allocations and others).
 
     build/venv/bin/python test/fault_sweep.py [--program PATH] [--library PATH] [--most N]
         [--kinds LIST] [--without LIST] [--scenarios LIST] [--part I/N] [--jobs J]
 
-A preloaded library (test/fault/fault_inject.c) fails the n-th call of a kind: n goes over all calls
-that a run makes, or, if these are more than --most, over so many of them at equal distances. Each
-run must end in one of two ways:
+A preloaded library (test/fault/fault_inject.c) fails the n-th call of a kind. n goes over all calls
+that a run makes. If a run makes more than --most calls, n goes over --most of them at equal
+distances. Each run must end within --limit seconds, in one of two ways:
 
- - exit status 0, the right output (and index), nothing left behind;
- - exit status 1, one message of ours, no output under the final name unless it is complete, and
-   nothing left behind but what a message names. If the message names a store that can be resumed,
-   resuming it must give the right output.
+ - with exit status 0 and the right output (and index), and nothing else is left;
+ - with exit status 1 and one message of ours. The output must be complete if it has its final name.
+   Files that are left must be named in a message. If the message names a checkpoint, --resume of it
+   must give the right output.
 
-No crash, no other status, no run of more than --limit seconds. Prints how many points were swept,
-and every run that ended otherwise with the command that repeats it. Exit status 1 if there was any.
+Prints how many faults were injected, and each run that ended in another way, with the command that
+repeats it. The exit status is 1 if there was such a run.
 """
 
 import argparse
@@ -39,7 +39,7 @@ import generate  # noqa: E402
 N_RECORDS = 6000
 BUDGET = "300K"
 
-# Kind of call: what goes wrong with it.
+# {kind of call: the ways in which it fails}.
 ACTIONS = {
     "read": ("EIO", "short", "EINTR"), "pread": ("EIO", "short"),
     "write": ("ENOSPC", "EIO", "short", "EINTR"), "pwrite": ("ENOSPC",), "writev": ("ENOSPC",),
@@ -69,7 +69,7 @@ SCENARIOS = (
 
 
 class Sweep:
-    """What all runs share."""
+    """The settings, inputs, right outputs and counts of all runs."""
 
     def __init__(self, args, folder):
         self.args, self.folder = args, pathlib.Path(folder)
@@ -84,12 +84,12 @@ class Sweep:
         self.wanted = {}
 
     def run_plain(self, *words):
-        """A run without faults, which must succeed."""
+        """Runs the program without faults; it must succeed."""
         subprocess.run([self.args.program, "--verbosity", "1", *map(str, words)], check=True,
                        env=self.environment(None))
 
     def environment(self, scenario, fault=None, report=None):
-        """What a run of the scenario gets."""
+        """The environment of a run of the scenario."""
         env = {key: value for key, value in os.environ.items()
                if not key.startswith(("ROCKSORT_", "FAULT"))}
         env.update(LC_ALL="C", TMPDIR=str(self.folder), REF_PATH=":", REF_CACHE=":")
@@ -103,7 +103,7 @@ class Sweep:
             env["FAULT_REPORT"] = str(report)
         if scenario:
             env["ROCKSORT_TEST_BUDGET"] = scenario.budget or "100M"
-            env["ROCKSORT_TEST_DURABLE"] = "0"      # every sync is made
+            env["ROCKSORT_TEST_DURABLE"] = "0"      # sync from the start
         return env
 
     def words(self, scenario, work):
@@ -120,14 +120,14 @@ class Sweep:
         return "out." + (formats[0].split(",")[0] if formats else "bam")
 
     def make_folder(self):
-        """A folder for one run."""
+        """Makes a folder for one run."""
         work = pathlib.Path(tempfile.mkdtemp(dir=self.folder, prefix="run-"))
         for name in ("temp", "temp2", "out"):
             (work / name).mkdir()
         return work
 
     def content(self, scenario, path):
-        """What two right outputs have in common, whatever their blocks."""
+        """The content of an output, which does not depend on how it is cut into blocks."""
         if path.suffix == ".bam":
             return bamfile.read(str(path))
         if path.suffix == ".sam":
@@ -140,7 +140,8 @@ class Sweep:
             plain.unlink()
 
     def count_calls(self, scenario):
-        """Runs it without faults; returns the calls of each kind, and keeps what is right."""
+        """Runs the scenario without faults; returns the number of calls of each kind, and stores
+        the right output in self.wanted."""
         work = self.make_folder()
         report = work / "report"
         done = subprocess.run(self.words(scenario, work), stderr=subprocess.PIPE, text=True,
@@ -154,7 +155,7 @@ class Sweep:
         return {kind: int(n) for kind, n in counts.items()}
 
     def run_with(self, scenario, kind, number, action):
-        """One run with one fault; returns how it ended, and what was wrong or None."""
+        """Runs the scenario with one fault; returns how it ended, and what was wrong or None."""
         work = self.make_folder()
         fault = f"{kind}:{number}:{action}"
         try:
@@ -169,12 +170,12 @@ class Sweep:
             shutil.rmtree(work, ignore_errors=True)
 
     def judge(self, scenario, work, status, err):
-        """How a run ended: "right", "refused", "resumed", or "bad" and why."""
+        """Returns how a run ended ("right", "refused", "resumed" or "bad"), and why it is bad."""
         out = work / "out" / self.output_name(scenario)
         own = [line for line in err.splitlines()
                if re.match("samtools|rocksort", line) and ": warning:" not in line
                and "what was sorted so far is kept" not in line
-               and "Assertion" not in line]  # what RocksDB says before it aborts
+               and "Assertion" not in line]  # RocksDB prints this before it aborts
         store = re.search(r"--resume '?([^\s';]+)", err) if self.can_resume else None
         whole = out.exists() and self.is_right(scenario, out)
         if out.exists() and not whole:
@@ -198,7 +199,7 @@ class Sweep:
         return ("right" if status == 0 else "refused"), None
 
     def is_right(self, scenario, out):
-        """Whether the output is what it should be."""
+        """Whether the output has the right content."""
         try:
             return self.content(scenario, out) == self.wanted[scenario.name]
         except (OSError, EOFError, ValueError, subprocess.SubprocessError, ArithmeticError):
@@ -206,18 +207,18 @@ class Sweep:
 
     @staticmethod
     def directories_of(store):
-        """All directories of a store that was kept, by its record."""
+        """All directories of a checkpoint, from its file STORE."""
         record = pathlib.Path(store, "STORE").read_text(encoding="latin-1")
         return re.findall(r"^path (.*)$", record, re.M)
 
     @staticmethod
     def has_index(work, out):
-        """Whether an index that is not empty stands beside the output."""
+        """Whether there is an index beside the output that is not empty."""
         return any(path.stat().st_size for path in (work / "out").iterdir()
                    if path != out and path.name.startswith(out.name + "."))
 
     def resume(self, scenario, store, work):
-        """Finishes what a failed run left."""
+        """Resumes the checkpoint of a failed run, and judges the result as judge() does."""
         out = work / "out" / ("again." + self.output_name(scenario))
         done = subprocess.run([self.args.program, "--verbosity", "1", "--resume", store, "-o",
                                str(out)], stderr=subprocess.PIPE, check=False, text=True,
@@ -234,15 +235,15 @@ class Sweep:
                 continue
             for action in actions:
                 n = min(n_calls, self.args.most)
-                # Where a part begins differs from action to action, so that those with few calls
-                # spread over the parts, too.
+                # Each action begins at another place, so that actions with few calls are spread
+                # over all parts, too.
                 part, parts = self.args.part
                 begins = zlib.crc32(f"{scenario.name} {kind} {action}".encode()) + part - 1
                 for i in range(begins % parts, n, parts):
                     yield scenario, kind, 1 + i * n_calls // n, action
 
     def sweep(self, scenarios):
-        """Runs all points; returns whether all was well."""
+        """Runs all points; returns whether all runs ended well."""
         with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
             for scenario in scenarios:
                 counts = self.count_calls(scenario)
@@ -259,7 +260,7 @@ class Sweep:
         return not self.bad
 
     def add(self, point, end, problem):
-        """Counts one run."""
+        """Counts one run, and prints it if it ended badly."""
         scenario, kind, number, action = point
         self.tally[scenario.name, kind] += 1
         self.ends[end] += 1
@@ -273,19 +274,19 @@ class Sweep:
               f"{budget}{shlex.join(words)}", flush=True)
 
     def print_scenario(self, scenario, counts):
-        """Points and calls of each kind."""
+        """Prints the number of runs and of calls of each kind."""
         kinds = [f"{kind} {self.tally[scenario.name, kind]}/{counts[kind]}"
                  for kind in ACTIONS if self.tally[scenario.name, kind]]
         print(f"{scenario.name}: runs/calls: {', '.join(kinds)}", flush=True)
 
     def summary(self):
-        """One line."""
+        """The closing line."""
         ends = ", ".join(f"{n} {end}" for end, n in sorted(self.ends.items()))
         return f"{sum(self.ends.values())} faults injected: {ends}"
 
 
 def part_of(text):
-    """(I, N) of I/N, the I-th of N parts."""
+    """(I, N) from the text "I/N", which means the I-th of N parts."""
     part, parts = map(int, text.split("/"))
     if not 1 <= part <= parts:
         raise ValueError(text)
@@ -293,23 +294,24 @@ def part_of(text):
 
 
 def parse_args(words=None):
-    """The command line."""
+    """Parses the command line."""
     build = pathlib.Path(os.environ.get("ROCKSORT_BUILD_DIR", "."))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default=str(build / "samtools-rocksort"))
     parser.add_argument("--library", default="build/fault_inject.so")
     parser.add_argument("--most", type=int, default=2000, metavar="N",
-                        help="points of a kind, an action and a scenario")
+                        help="calls to fail of each kind, in each way, in each scenario")
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=[])
-    # Sanitizers' own allocators see some of these first: realloc,posix_memalign.
+    # For builds with sanitizers: realloc,posix_memalign. The sanitizers handle these themselves.
     parser.add_argument("--without", type=lambda text: text.split(","), default=[])
     parser.add_argument("--scenarios", type=lambda text: text.split(","),
                         default=[scenario.name for scenario in SCENARIOS])
     parser.add_argument("--part", type=part_of, default=(1, 1), metavar="I/N",
-                        help="every N-th point; the N parts make the whole sweep")
+                        help="run every N-th point; all N parts make the whole sweep")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=float, default=60, metavar="SECONDS", help="for one run")
-    parser.add_argument("--most-bad", type=int, default=40, metavar="N", help="then it gives up")
+    parser.add_argument("--most-bad", type=int, default=40, metavar="N",
+                        help="give up after N bad runs")
     parser.add_argument("--quiet", dest="verbose", action="store_false")
     args = parser.parse_args(words)
     args.program = str(pathlib.Path(args.program).resolve())
@@ -318,7 +320,7 @@ def parse_args(words=None):
 
 
 def run(args, base=None):
-    """Sweeps; returns the Sweep and whether all was well."""
+    """Runs the sweep; returns the Sweep and whether all runs ended well."""
     base = base or ("/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
     with tempfile.TemporaryDirectory(prefix="rocksort-fault-", dir=base) as folder:
         sweep = Sweep(args, folder)
@@ -327,7 +329,7 @@ def run(args, base=None):
 
 
 def main():
-    """Reads the command line, sweeps, prints."""
+    """Runs the sweep of the command line and prints the result."""
     sweep, good = run(parse_args())
     print(sweep.summary())
     return 0 if good else 1

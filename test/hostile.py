@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Damages files at random and compares rocksort with samtools 1.24: hostile.py [--cases N]
 
-The long version of test/cli/test_hostile.py: the named cases in all the ways to sort that it knows,
-then N random ones, with a new seed each time unless --seed names one; --random leaves the named
-ones out, for a sweep in pieces. Files that show a problem are
-kept below build/hostile-found. Prints a count of what came of the files; exit status 1 if there was
-a problem. As many processes as --jobs share the work.
+The long version of test/cli/test_hostile.py: sorts the named cases in all ways that it knows, and
+then N random cases. The seed is a new one each time unless --seed names one. With --random the
+named cases are left out, so that a sweep can be run in pieces. --jobs processes share the work.
+
+Files that show a problem are kept below build/hostile-found. Prints the number of files with each
+result. The exit status is 1 if there was a problem.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def work(job):
 
 
 def main():
-    """Reads the command line, shares out the work, prints what came of it."""
+    """Reads the command line, distributes the work and prints the result."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", default=".", help="where samtools was built")
     parser.add_argument("--cases", type=int, default=2000, help="random cases")

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Kills sorts at random moments and finishes them: kill_sweep.py --program samtools-rocksort [-n N]
 
-Each case starts a spilling sort, kills it with SIGKILL after a random part of the time that it
-takes undisturbed, looks at what it left (--clean), and does what the program says: resumes the
-store, or, where it refuses to, starts again. A third of the resumed runs are killed, too, and
-resumed again. In the end the output must have the bytes of an undisturbed run, and nothing may be
-left.
+Each case starts a sort that spills, and kills it with SIGKILL after a random part of the time that
+an undisturbed run takes. --clean then shows what is left. If this is a checkpoint, the case resumes
+it; if --resume refuses it, the case starts the sort again. A third of the resumed runs are killed,
+too, and resumed again. At the end the output must have the content of an undisturbed run, and no
+temporary data may be left.
 
 The kinds of sorts take turns: a file or a pipe as the input, several temporary directories,
-compaction, an index, several inputs, other orders. Prints what was killed when, and what became of
-it. Exit status 1 if any output is wrong.
+compaction, an index, several inputs, other orders. Prints for each kind of sort what the kills
+left. The exit status is 1 if any output is wrong.
 """
 
 import argparse
@@ -48,11 +48,11 @@ KINDS = [
 
 
 class Wrong(Exception):
-    """A case that did not end as it should."""
+    """The sort of a case did not end as it should."""
 
 
 class Sweep:
-    """A working directory, inputs, and the undisturbed outputs."""
+    """The working directory with inputs and outputs of undisturbed runs, and the counts."""
 
     def __init__(self, args, work):
         self.args, self.work = args, pathlib.Path(work)
@@ -69,21 +69,21 @@ class Sweep:
         self.seconds = {}
 
     def make_inputs(self):
-        """in.bam, and two others with half of the records each."""
+        """Makes in.bam, and two other inputs with half of its records each."""
         n = self.args.records
         for name, count, seed in (("in.bam", n, 1), ("a.bam", n // 2, 2), ("b.bam", n // 2, 3)):
             subprocess.run([str(HERE.parent / "bench/simulate-reads"), "-n", str(count), "-s",
                             str(seed), "-O", "bam", "-o", str(self.work / name)], check=True)
 
     def command(self, kind, options):
-        """The sort's command line."""
+        """The command line of a sort."""
         size = str(400 * self.args.records)
         words = [size if word == "SIZE" else word for word in options]
         inputs = {"file": ["in.bam"], "pipe": ["-"], "files": ["a.bam", "b.bam"]}[kind]
         return [self.args.program, *words, "-l", "1", "-o", "out.bam", *inputs]
 
     def start(self, command):
-        """Starts a command; `-` as its input is a pipe."""
+        """Starts a command; if its input is `-`, feeds it through a pipe."""
         feeder = None
         if command[-1] == "-":
             feeder = subprocess.Popen(["cat", "in.bam"], cwd=self.work, stdout=subprocess.PIPE)
@@ -95,24 +95,24 @@ class Sweep:
         return process, feeder
 
     def end(self, process, feeder):
-        """Waits for both; returns the status and what the sort said."""
+        """Waits for the process and its feeder; returns the status and the messages."""
         status = process.wait(timeout=self.args.limit)
         if feeder:
             feeder.wait(timeout=self.args.limit)
         return status, (self.work / "err").read_text(errors="replace")
 
     def run(self, command):
-        """Runs a command to its end, which must be a good one."""
+        """Runs a command, which must succeed."""
         status, err = self.end(*self.start(command))
         if status:
             raise Wrong(f"exit {status}: {err}")
 
     def outputs(self):
-        """The files that the sort is to make."""
+        """The files that the sort has made."""
         return sorted(glob.glob("out.bam*", root_dir=self.work))
 
     def prepare(self, number, kind, options):
-        """The undisturbed run."""
+        """Runs the sort undisturbed, and keeps its outputs and its time."""
         begin = time.monotonic()
         self.run(self.command(kind, options))
         self.seconds[number] = time.monotonic() - begin
@@ -122,7 +122,7 @@ class Sweep:
         self.clean()
 
     def stores(self):
-        """{directory: state} of what is left, by --clean."""
+        """{directory: state} of the checkpoints that --clean lists."""
         found = {}
         for place in ("tmp", "T1", "T2", "."):
             done = subprocess.run([self.args.program, "--clean", place], cwd=self.work,
@@ -134,15 +134,15 @@ class Sweep:
         return found
 
     def clean(self):
-        """Removes the stores that are left."""
+        """Removes the checkpoints that are left."""
         for place in ("tmp", "T1", "T2", "."):
             subprocess.run([self.args.program, "--clean", place, "--yes"], cwd=self.work,
                            env=self.env, stdout=subprocess.DEVNULL, check=True,
                            timeout=self.args.limit)
 
     def kill(self, command, seconds):
-        """Starts a command and kills it after a random part of the seconds; returns whether it had
-        ended by itself."""
+        """Starts a command and kills it after a random part of seconds; returns whether it ended
+        before that."""
         process, feeder = self.start(command)
         time.sleep(self.rng.random() * seconds * 1.05)
         process.send_signal(signal.SIGKILL)
@@ -152,14 +152,15 @@ class Sweep:
         return status == 0
 
     def refuses(self, store):
-        """Whether --resume refuses a store, as it should."""
+        """Whether --resume refuses a checkpoint, as it should."""
         done = subprocess.run([self.args.program, "--resume", store], cwd=self.work, env=self.env,
                               capture_output=True, text=True, check=False,
                               timeout=self.args.limit)
         return done.returncode == 1 and "cannot resume" in done.stderr
 
     def finish(self, number, kind, options):
-        """Does what is to be done after a kill; returns the state that was found."""
+        """Finishes a killed sort: resumes it, or starts it again; returns the state that was
+        found."""
         stores = self.stores()
         states = set(stores.values())
         for state in ("complete", "resumable", "partial", "useless"):
@@ -181,16 +182,16 @@ class Sweep:
             for store in stores:
                 if not self.refuses(store):
                     raise Wrong(f"{store} ({stores[store]}) was not refused")
-            # Killed after the output had its name.
+            # With nothing left and an output, the sort was killed after the output was renamed.
             if state != "nothing left" or not self.outputs():
                 self.run(self.command(kind, options))
                 self.outcomes["started again"] += 1
         return state
 
     def check(self, number, state):
-        """The output is that of an undisturbed run, and nothing else is there."""
+        """The output is that of an undisturbed run, and no other files are left."""
         want = self.work / "want" / str(number)
-        # Where BGZF blocks end, and with it the index, is a matter of moments.
+        # Compared uncompressed: the ends of BGZF blocks, and so the index, depend on timing.
         with gzip.open(want / "out.bam") as a, gzip.open(self.work / "out.bam") as b:
             same = True
             while same and (piece := a.read(1 << 20)):
@@ -205,8 +206,9 @@ class Sweep:
         left = [path for place in ("tmp", "T1", "T2") for path in (self.work / place).iterdir()]
         left += [self.work / name for name in self.outputs() if name not in os.listdir(want)]
         for path in left:
-            # Killed before it had locked its directory: --clean removes that after a minute. And
-            # half an output stays if nothing was left to be resumed, which would have removed it.
+            # Two things may be left. A directory without a lock, if the sort was killed before it
+            # could lock it: --clean removes it only after a minute. And an incomplete output, if
+            # there was no checkpoint: --resume would have removed it.
             if path.is_dir() and set(os.listdir(path)) <= {"LOCK.new"}:
                 shutil.rmtree(path)
             elif path.name.endswith(".tmp") and state == "nothing left":
@@ -215,7 +217,7 @@ class Sweep:
                 raise Wrong(f"left: {path}")
 
     def case(self, i):
-        """One sort that is killed."""
+        """Kills one sort, finishes it and checks the output."""
         number = i % len(KINDS)
         name, kind, options = KINDS[number]
         for old in self.outputs():
@@ -244,7 +246,7 @@ class Sweep:
 
 
 def main():
-    """Reads the command line, kills, prints."""
+    """Runs the sweep of the command line and prints the result."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", required=True, help="samtools-rocksort")
     parser.add_argument("-n", "--cases", type=int, default=200)

@@ -1,7 +1,7 @@
-"""BAM and BGZF in plain Python: enough to read results back and to write inputs, broken ones too.
+"""BAM and BGZF in plain Python: reads results back and writes inputs, sound and broken ones.
 
-Nothing here uses htslib, so that a fault in it (or in our use of it) cannot hide itself. A BAM is
-read whole into memory; the tests' files have some megabytes.
+Nothing here uses htslib, so that a bug in htslib (or in how we use it) cannot hide itself. A BAM
+is read into memory as a whole; the files of the tests have a few megabytes.
 """
 
 import gzip
@@ -14,7 +14,7 @@ EOF_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000
 SEQ_CODES = "=ACMGRSVTWYHKDBN"
 SEQ_INDEX = {base: code for code, base in enumerate(SEQ_CODES)}
 CIGAR_INDEX = {op: code for code, op in enumerate("MIDNSHP=X")}
-# htslib fills a block to this size, which leaves room for data that does not compress.
+# htslib puts at most so many bytes into a block, so that incompressible data fits, too.
 BLOCK_PAYLOAD_BYTES = 0xFF00
 
 Bam = namedtuple("Bam", "text refs records")  # str, [(name, length)], raw bytes of all the records
@@ -29,7 +29,7 @@ def bgzf_block(payload, level=1):
 
 
 def bgzf_blocks(data, level=1):
-    """The list of BGZF blocks that data fills, without the closing empty block."""
+    """data as a list of BGZF blocks, without the empty block at the end."""
     step = BLOCK_PAYLOAD_BYTES
     return [bgzf_block(data[i : i + step], level) for i in range(0, len(data), step)]
 
@@ -40,7 +40,7 @@ def bgzf(data, level=1):
 
 
 def bgzf_block_offsets(data):
-    """Where each block of a BGZF file begins, and the end of the file."""
+    """The offset of each block of a BGZF file, and at last the size of the file."""
     offsets, at = [], 0
     while at < len(data):
         offsets.append(at)
@@ -49,7 +49,7 @@ def bgzf_block_offsets(data):
 
 
 def reg2bin(begin, end):
-    """The bin of [begin, end), as the SAM specification gives it."""
+    """The bin of [begin, end) by the formula of the SAM specification."""
     end -= 1
     for shift, first in ((14, 4681), (17, 585), (20, 73), (23, 9), (26, 1)):
         if begin >> shift == end >> shift:
@@ -58,7 +58,7 @@ def reg2bin(begin, end):
 
 
 def record(name="r", flag=4, tid=-1, pos=-1, cigar="", seq="", aux=b"", mapq=0, mate=(-1, -1, 0)):
-    """One raw BAM record, its length first. Qualities are absent (0xff)."""
+    """One raw BAM record that begins with its length. It has no qualities (all are 0xff)."""
     ops, number, reach = [], "", 0
     for char in cigar:
         if char.isdigit():
@@ -78,7 +78,7 @@ def record(name="r", flag=4, tid=-1, pos=-1, cigar="", seq="", aux=b"", mapq=0, 
 
 
 def bam_header(text, refs):
-    """The uncompressed bytes that stand before the records."""
+    """The uncompressed bytes of a BAM before its first record."""
     out = [b"BAM\1", struct.pack("<i", len(text)), text.encode(), struct.pack("<i", len(refs))]
     for name, length in refs:
         raw = name.encode() + b"\0"
@@ -92,7 +92,7 @@ def sq_text(refs):
 
 
 def parse(raw):
-    """A Bam out of uncompressed BAM bytes."""
+    """Makes a Bam from uncompressed BAM bytes."""
     if raw[:4] != b"BAM\1":
         raise ValueError("not a BAM")
     n_text = struct.unpack_from("<i", raw, 4)[0]
@@ -110,20 +110,20 @@ def parse(raw):
 
 
 def parse_file(data):
-    """A Bam out of the bytes of a BAM file; its closing block must be there."""
+    """Makes a Bam from the bytes of a BAM file, which must end with the EOF block."""
     if not data.endswith(EOF_BLOCK):
         raise ValueError("no end-of-file block")
     return parse(gzip.decompress(data))
 
 
 def read(path):
-    """A Bam out of a file."""
+    """Makes a Bam from the file at path."""
     with open(path, "rb") as file:
         return parse_file(file.read())
 
 
 def split(records):
-    """The raw records one by one, each with its length in front."""
+    """Splits records into a list of raw records; each begins with its length."""
     out, at = [], 0
     while at < len(records):
         size = struct.unpack_from("<i", records, at)[0] + 4
@@ -140,12 +140,12 @@ def fields(raw):
 
 
 def n_cigar(raw):
-    """The number of CIGAR operations that the fixed fields of one raw record state."""
+    """The n_cigar_op field of one raw record."""
     return struct.unpack_from("<H", raw, 16)[0]
 
 
 def looks_complete(path):
-    """Whether a reader would take the BAM at path for a whole one."""
+    """Whether a reader would take the BAM at path for a complete file."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:

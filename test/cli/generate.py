@@ -1,16 +1,18 @@
-"""Input for the tests: SAM text, the same for the same seed.
+"""Input for the tests as SAM text. The same seed gives the same text.
 
-`odd` is made to break sorters: names that differ only in zeros or digits, every flag, a few places
-that hold most of the records, unplaced records with a position, empty sequences, all tag types.
-`reads` is plain sequencing, for CRAM and for size; `pairs` is what every order takes. Every record
-carries its number in the XI tag, which tells stability apart from luck.
+`odd` makes records that are hard to sort: names that differ only in zeros or digits, all flags,
+many records at few positions, unplaced records with a position, empty sequences, all tag types.
+`reads` makes ordinary sequencing data, for CRAM and for large inputs. `pairs` makes records that
+can be sorted in every order. Each record has its number in the XI tag, so that a test can see
+whether equal records keep their order.
 """
 
 import random
 
 from bamfile import sq_text
 
-# Not in the order of names; one of one base; one that needs all 29 bits of a BAI.
+# The names are not sorted, one reference has a single base, and one is almost as long as a BAI
+# can index (29 bits).
 ODD_REFS = [("chr10", 100000), ("chr2", 500000000), ("x", 1), ("chr1", 70000), ("HLA*01=x", 3000)]
 
 PAIR_REFS = [("b", 20000), ("a", 9000)]
@@ -22,12 +24,12 @@ SHORT_NAMES = ["a01", "a1", "a001", "0", "00", "000", "1x", "x1", "x01", "x10", 
                "b12345678901234567890123456788", "b18446744073709551616", "b18446744073709551615",
                "b4294967296", "b4294967295", "1.10", "1.9", "1.09", "1:2:3", "1:02:3", "1:2:03"]
 
-# The ends of the integer types that BAM stores tags in.
+# The smallest and largest values of the integer types of BAM's tags.
 INTEGERS = (0, -1, 127, -128, 255, 40000, -40000, 2**31 - 1, 2**32 - 1)
 
 
 def odd_name(rng):
-    """A query name: short and treacherous, aligner-like, or as long as SAM allows."""
+    """A query name: short and hard to compare, or like a sequencer's, or as long as SAM allows."""
     kind = rng.random()
     if kind < 0.45:
         return rng.choice(SHORT_NAMES)
@@ -61,7 +63,7 @@ def odd_tags(rng):
 
 
 def odd_place(rng):
-    """(reference name, 1-based position, whether the flag must say unmapped)."""
+    """(reference name, 1-based position, whether the record must be flagged as unmapped)."""
     kind = rng.random()
     name, length = rng.choice(ODD_REFS)
     if kind < 0.15:
@@ -96,14 +98,14 @@ def odd_record(rng, number):
 
 
 def odd(n_records, seed=1, header=True):
-    """n_records treacherous records as SAM text."""
+    """n_records records that are hard to sort, as SAM text."""
     rng = random.Random(seed)
     lines = [odd_record(rng, i) for i in range(n_records)]
     return (sq_text(ODD_REFS) if header else "") + "\n".join(lines) + "\n"
 
 
 def all_flags(seed=2):
-    """All 4,096 flags once in shuffled order, on three names and two places each."""
+    """All 4,096 flags in shuffled order, with three names and two positions each."""
     rng = random.Random(seed)
     lines = []
     for name in ("q1", "q01", "q2"):
@@ -116,7 +118,7 @@ def all_flags(seed=2):
 
 
 def reference(seed=3, n_refs=3, n_bases=60000):
-    """[(name, sequence)], random."""
+    """Random references as [(name, sequence)]."""
     rng = random.Random(seed)
     return [(f"ref{i}", "".join(rng.choices("ACGT", k=n_bases))) for i in range(n_refs)]
 
@@ -131,7 +133,7 @@ def fasta(refs):
 
 
 def reads(n_pairs, refs, seed=4):
-    """Paired 100 bp reads off refs in random order, one pair in twenty unmapped."""
+    """Pairs of 100 bp reads of refs in random order; one pair in twenty is unmapped."""
     rng = random.Random(seed)
     lines = []
     for i in range(n_pairs):
@@ -156,7 +158,7 @@ def reads(n_pairs, refs, seed=4):
 
 
 def ties(n_records, seed=5):
-    """Records that all have one place and one name: only the input order can tell them apart."""
+    """Records with the same position and name: only their order in the input differs."""
     rng = random.Random(seed)
     lines = []
     for i in range(n_records):
@@ -166,7 +168,7 @@ def ties(n_records, seed=5):
 
 
 def incompressible(n_records, seed=6):
-    """Unmapped records of 1,000 random bases and qualities, which no codec shrinks much."""
+    """Unmapped records of 1,000 random bases and qualities, which compress badly."""
     rng = random.Random(seed)
     lines = []
     for i in range(n_records):
@@ -177,7 +179,7 @@ def incompressible(n_records, seed=6):
 
 
 def pair(rng, number):
-    """Two lines of SAM: a pair that samtools fixmate has seen, or one that lies nowhere."""
+    """Two lines of SAM: a placed pair with the tags of samtools fixmate, or an unplaced pair."""
     name = rng.choice(("q%d", "q0%d", "Q%d:x")) % rng.randrange(60)
     tags = f"\tXI:i:{number}\tXS:Z:{rng.choice('xyz')}\tMI:Z:{rng.randrange(9)}/A"
     tags += rng.choice(("\tRG:Z:g", "\tRG:Z:h", ""))
@@ -192,7 +194,7 @@ def pair(rng, number):
 
 
 def pairs(n_pairs, seed=1, head=""):
-    """Pairs in random order, which every order of samtools takes."""
+    """Pairs in random order, which samtools can sort in each of its orders."""
     rng = random.Random(seed)
     lines = [line for i in range(n_pairs) for line in pair(rng, i)]
     rng.shuffle(lines)

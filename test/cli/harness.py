@@ -1,11 +1,12 @@
-"""What the tests share: running the built programs, references, and the checks that every run gets.
+"""What all tests use: runs the built programs and the reference samtools, and checks each run.
 
 A test gets a working directory (self.work) and an empty directory for temporary data (self.scratch,
-which is TMPDIR). After every run nothing may be left in scratch, nor a directory in work, unless
-the test says so. Time limits are multiplied by ROCKSORT_TEST_SLOW_FACTOR (sanitizer builds).
+which is TMPDIR). After each run self.scratch must be empty and self.work must have no new
+directory, unless the test says otherwise. ROCKSORT_TEST_SLOW_FACTOR multiplies the time limits
+(for sanitizer builds).
 
-ROCKSORT_TEST_BUDGET is a setting of the program that exists for these tests: the whole memory
-budget in bytes, small enough that a few megabytes spill many runs.
+ROCKSORT_TEST_BUDGET is a setting of the program for these tests only: it sets the memory budget in
+bytes. Tests make it so small that a few megabytes of input are spilled as many runs.
 """
 
 import os
@@ -28,15 +29,15 @@ except ImportError:
     pysam = None
 
 BUILD = pathlib.Path(os.environ.get("ROCKSORT_BUILD_DIR", ".")).resolve()
-# Tools and data that special builds share with the plain one.
+# The repository. Special builds use the tools and data of the plain build, which are here.
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMTOOLS = str(BUILD / "samtools")
 SAMTOOLS_ROCKSORT = str(BUILD / "samtools-rocksort")
 SLOW = float(os.environ.get("ROCKSORT_TEST_SLOW_FACTOR", "1"))
 RUN_LIMIT_S = 60 * SLOW
-# The issue asks for 5 seconds after a signal; that is for a normal build.
+# A normal build must end within 5 seconds after a signal.
 DIE_LIMIT_S = 5 * SLOW
-# Words before the program, those of valgrind (make check VALGRIND=1).
+# The command that runs the program, such as valgrind (make check VALGRIND=1).
 WRAPPER = os.environ.get("ROCKSORT_TEST_WRAPPER", "").split()
 SPILL_BUDGET = 400_000
 ORDERS = {"coordinate": [], "natural": ["-n"], "lexicographical": ["-N"]}
@@ -46,21 +47,22 @@ Result = namedtuple("Result", "status out err")
 
 
 def sanitized(*kinds):
-    """Whether the program is built with AddressSanitizer ("asan") or ThreadSanitizer ("tsan"),
-    whose memory use says nothing; with one of some kinds, if they are given."""
+    """Whether the program is built with one of kinds ("asan": AddressSanitizer, "tsan":
+    ThreadSanitizer), or with either if no kind is given. Tests do not judge the memory use
+    of such builds."""
     with open(SAMTOOLS, "rb") as file:
         program = file.read()
     return any(f"__{kind}_init".encode() in program for kind in kinds or ("asan", "tsan"))
 
 
 def wrapped(argv):
-    """The command, run by the wrapper if there is one and the program is ours."""
+    """argv, run by the wrapper if there is one and argv runs our program."""
     words = [str(word) for word in argv]
     return WRAPPER + words if words[0] in (SAMTOOLS, SAMTOOLS_ROCKSORT) else words
 
 
 def environment(scratch, budget=None, extra=None):
-    """The environment of a run: ours without the settings that would change its meaning."""
+    """The environment of a run: that of the tests without settings that change what a run does."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("ROCKSORT_")}
     env.pop("SAMTOOLS_UPSTREAM", None)
     env.update(TMPDIR=str(scratch), LC_ALL="C", REF_PATH=":", REF_CACHE=":")
@@ -71,20 +73,21 @@ def environment(scratch, budget=None, extra=None):
 
 
 def own_lines(err):
-    """The program's own messages on standard error, less warnings. htslib adds some, and its threads
-    print into each other's lines, so that these cannot be recognised by their beginnings."""
+    """The lines on standard error that are the program's own messages but not warnings. htslib
+    prints there, too, and its threads mix their lines: it is not enough to look at how a line
+    begins."""
     return [line for line in err.splitlines()
             if re.match("samtools|rocksort", line) and ": warning:" not in line]
 
 
 def kept_stores(err):
-    """The stores that a failed run says it keeps (test_resume.py)."""
+    """The checkpoints that a failed run says it keeps (test_resume.py)."""
     return re.findall(r"^samtools rocksort: what was sorted so far is kept; .* --resume (\S+)", err,
                       re.M)
 
 
 def without_pg(text):
-    """The lines of a header less @PG."""
+    """The lines of a header without @PG."""
     return [line for line in text.splitlines() if not line.startswith("@PG")]
 
 
@@ -114,13 +117,14 @@ def wait_for(condition, limit_s, what):
 
 
 def default_signals():
-    """Runs in a child: under nohup, or in the background of a shell, some would be ignored."""
+    """Restores the default signal handlers in a child process. If the tests run under nohup or in
+    the background of a shell, the child would otherwise ignore some signals."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
 
 class CliTest(unittest.TestCase):
-    """A test with directories of its own and the means to run rocksort."""
+    """A test with its own directories and functions that run rocksort."""
 
     maxDiff = 2000
 
@@ -144,7 +148,7 @@ class CliTest(unittest.TestCase):
         return str(self.work / name)
 
     def bam_of(self, sam, *options, name="in.bam"):
-        """The SAM text as a BAM (or what options say) made by the reference samtools."""
+        """The SAM text as a BAM, or in the format that options name, by the reference samtools."""
         source = self.write(name + ".source.sam", sam)
         out = self.path(name)
         reference_ok("view", "--no-PG", *(options or ("-b",)), "-o", out, source)
@@ -154,7 +158,7 @@ class CliTest(unittest.TestCase):
     # Running
 
     def directories(self):
-        """The directories in work: a run must not add any."""
+        """The directories in work. A run must not add any."""
         return sorted(entry.name for entry in os.scandir(self.work) if entry.is_dir())
 
     def run_program(self, argv, *, stdin=None, budget=None, env=None, cwd=None, limit_s=None,
@@ -169,7 +173,7 @@ class CliTest(unittest.TestCase):
         return Result(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
 
     def rocksort(self, *args, clean=True, **how):
-        """Runs `samtools rocksort args`; with clean, nothing may be left behind."""
+        """Runs `samtools rocksort args`. With clean, the run must leave no temporary data."""
         before = self.directories()
         result = self.run_program([SAMTOOLS, "rocksort", *args], **how)
         if clean:
@@ -187,7 +191,7 @@ class CliTest(unittest.TestCase):
         return bamfile.parse_file(self.sort_ok(*args, **how).out)
 
     def start(self, *args, budget=None, env=None, cwd=None, **how):
-        """Starts rocksort with pipes for all three streams; it is killed when the test ends."""
+        """Starts rocksort with pipes for all three streams; kills it when the test ends."""
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         how = {**pipes, "preexec_fn": default_signals, **how}
         process = subprocess.Popen(
@@ -202,14 +206,15 @@ class CliTest(unittest.TestCase):
                     try:
                         stream.close()
                     except OSError:
-                        pass  # unwritten input of a process that died is what the test wanted
+                        pass  # the process died before it read all input, as the test wanted
             process.wait()
 
         self.addCleanup(stop)
         return process
 
     def feed(self, process, data, close=False):
-        """Writes data from a thread, since the pipe may fill; then closes or holds the pipe."""
+        """Writes data in a thread, since the pipe may become full. Afterwards the pipe is closed
+        if close is true, and stays open otherwise."""
         def write():
             try:
                 process.stdin.write(data)
@@ -217,7 +222,7 @@ class CliTest(unittest.TestCase):
                 if close:
                     process.stdin.close()
             except OSError:
-                pass  # the process died, as tests of signals want
+                pass  # the process died, as it must in tests of signals
         thread = threading.Thread(target=write, daemon=True)
         thread.start()
         self.addCleanup(thread.join, 5)
@@ -226,8 +231,8 @@ class CliTest(unittest.TestCase):
     # Checks
 
     def drop_kept(self, err):
-        """Removes the store that a failed run says it keeps, after a look at it. Of several
-        directories it names one; all belong to the store."""
+        """Removes the checkpoint that a failed run says it keeps, and checks that its directories
+        exist. The message names one directory; a checkpoint can have several."""
         for store in kept_stores(err):
             with open(os.path.join(store, "STORE"), encoding="latin-1") as record:
                 for path in re.findall(r"^path (.*)$", record.read(), re.M):
@@ -235,7 +240,8 @@ class CliTest(unittest.TestCase):
                     shutil.rmtree(path)
 
     def assert_clean(self, before, result):
-        """Nothing in scratch, and no new directory in work, but a store of which the run tells."""
+        """Nothing is in scratch, and work has no new directory. A checkpoint that the run says it
+        keeps is allowed; it is removed here."""
         if result.status:
             self.drop_kept(result.err)
         left = os.listdir(self.scratch)
@@ -243,13 +249,13 @@ class CliTest(unittest.TestCase):
         self.assertEqual(self.directories(), before, "left in the working directory")
 
     def assert_same_bam(self, got, want, what=""):
-        """Same header less @PG, references and records, byte for byte."""
+        """Both have the same header (@PG lines aside), references and records, byte for byte."""
         self.assertEqual(without_pg(got.text), without_pg(want.text), what)
         self.assertEqual(got.refs, want.refs, what)
         self.assert_same_records(got.records, want.records, what)
 
     def assert_same_records(self, got, want, what=""):
-        """Same raw records; says where they part instead of printing megabytes."""
+        """Both have the same raw records. On failure prints the first difference only."""
         if got == want:
             return
         got, want = bamfile.split(got), bamfile.split(want)
@@ -261,8 +267,8 @@ class CliTest(unittest.TestCase):
                           f"{bamfile.fields(theirs)} {theirs[-40:]!r}")
 
     def assert_one_message(self, result, *mentions):
-        """One line of ours on standard error that has all of the mentions; where the store is kept a
-        second one says so."""
+        """The program printed one message, which contains all of mentions. If it kept a checkpoint,
+        a second message says so."""
         lines = [line for line in own_lines(result.err) if not kept_stores(line)]
         self.assertEqual(len(lines), 1, f"one message expected, got: {result.err[-2000:]!r}")
         for mention in mentions:
@@ -274,7 +280,7 @@ class CliTest(unittest.TestCase):
         self.assert_one_message(result, *mentions)
 
     def assert_refused(self, *args, source, mention=()):
-        """One message, exit status 1, no output; nothing else appears."""
+        """The run ends with status 1 and one message, and makes no file."""
         before = set(os.listdir(self.work))
         with self.subTest(args=args):
             result = self.rocksort(*args, "-o", self.path("out.bam"), source)
@@ -285,13 +291,13 @@ class CliTest(unittest.TestCase):
             self.assertEqual(after, before)
 
     def assert_no_result(self, path):
-        """Nothing at path that a reader, or samtools quickcheck, takes for a whole BAM."""
+        """There is no file at path that a reader or samtools quickcheck takes for complete."""
         self.assertFalse(bamfile.looks_complete(path), f"{path} looks complete")
         if pysam and os.path.isfile(path):
             self.assertFalse(reference("quickcheck", path), f"quickcheck accepts {path}")
 
     def assert_died_of(self, process, number):
-        """The process ends in time, by the signal or with the status a shell gives it."""
+        """The process ends in time, by the signal or with the status that a shell reports then."""
         try:
             status = process.wait(DIE_LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -300,10 +306,10 @@ class CliTest(unittest.TestCase):
 
 
 def reference(command, *args):
-    """Runs a command of pysam's samtools in a forked child; whether it succeeded.
+    """Runs a command of pysam's samtools in a forked child and returns whether it succeeded.
 
-    A child each time, because samtools keeps its sort order in globals that a second call in the
-    same process inherits (`-n` after `-N` sorts by `-N`).
+    Each command gets a new child because samtools keeps the sort order in global variables: in the
+    same process `-n` after `-N` sorts by `-N`.
     """
     child = os.fork()
     if child == 0:
@@ -331,7 +337,7 @@ def reference_sort(source, out, *options):
 
 
 def reference_view(path, *options):
-    """The file as SAM text by the reference samtools, without a @PG of its own."""
+    """The file as SAM text, by the reference samtools, which adds no @PG line."""
     out = str(path) + ".view.sam"
     reference_ok("view", "--no-PG", "-h", *options, "-o", out, path)
     with open(out, encoding="latin-1") as file:

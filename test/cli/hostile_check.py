@@ -1,12 +1,13 @@
-"""Runs rocksort on damaged files and judges what came of it; samtools 1.24 is the other opinion.
+"""Runs rocksort on damaged files, checks the results and compares them with samtools 1.24's.
 
 For every file and every way to sort it:
-  - rocksort ends, in time, with status 0 or 1, in bounded memory;
-  - with status 1 there is one message, which names the file and has no control characters, no
-    output and no temporary file; with status 0 there is a whole output and no error;
-  - in memory and spilled, with one thread and with three, it comes to the same result;
-  - what samtools refuses we refuse, but for DEVIATIONS; what both take gives the same records. What
-    we refuse and samtools takes has one of the reasons in STRICTER.
+  - rocksort ends in time, with status 0 or 1, and within its memory limit;
+  - status 1 comes with one message, which names the file and has no control characters; there is
+    no output and no temporary file. Status 0 comes with a complete output and no message;
+  - the result is the same in memory with one thread as spilled with three threads;
+  - rocksort refuses what samtools refuses, except for the cases in DEVIATIONS. If both take a file,
+    their outputs have the same records. If rocksort refuses what samtools takes, STRICTER has the
+    reason.
 """
 
 import gzip
@@ -29,8 +30,8 @@ Way = namedtuple("Way", "name options output")
 
 BUDGET = 24 << 20
 SPILL = {"ROCKSORT_TEST_BUDGET": "400000", "ROCKSORT_TEST_BATCH": "16K"}
-# The promise is the budget and 64 MiB; single records and headers may be as large as they claim to
-# be if their bytes are there, which in these files they are not.
+# The budget and 64 MiB. More is allowed for a single record or header that really is that large,
+# but in these files large sizes are only claimed.
 MEMORY_LIMIT_KIB = (BUDGET >> 10) + (64 << 10)
 LIMIT_S = 30
 
@@ -42,52 +43,52 @@ WAYS = [
     Way("index", ["--write-index"], "out.bam"), Way("SAM", ["-O", "sam"], "out.sam"),
 ]
 
-# What we refuse and samtools takes: it reads past what the specification forbids, or mends it, and
-# what it writes is not what it was given.
+# Messages for files that rocksort refuses and samtools takes, with what samtools does: it accepts
+# what the specification forbids, or changes it, so that its output differs from its input.
 STRICTER = {
     "its position is negative": "samtools sorts positions below -1 as if they were very large",
     "its read name has no end": "samtools overwrites the last character with a NUL",
     "it has no read name": "samtools makes up a name of NULs",
     "its mate's reference is not in the header": "samtools 1.24 looks at the read's reference only",
-    "it has a tag whose name is not two letters or digits": "reserved for our own use, not printable",
-    "its line contains a NUL byte": "samtools ends the line there and loses the rest",
+    "it has a tag whose name is not two letters or digits": "we use such names for our own tags",
+    "its line contains a NUL byte": "samtools ends the line there, losing the rest",
     "it has an array with a value that its type cannot hold": "samtools 1.24 changes the type, "
                                                               "htslib 1.16 the value",
-    "its line is empty": "samtools ends the file there, or skips the line",
+    "its line is empty": "samtools ends the file at that line, or skips the line",
     "failed to read header": "htslib 1.16 does not know a file whose first block is empty",
     "cannot be inflated or fails its checksum": "samtools does not compare the size of a block",
     "the BGZF block at byte": "the same",
-    "no BGZF block at byte": "BGZF's extra field is to be the first, as all writers have it",
+    "no BGZF block at byte": "we want BGZF's extra field to come first, as all writers write it",
 }
 
-# Cases that samtools 1.24 refuses and we take, with the reason: none since htslib 1.16's mistakes
-# are looked for.
+# Cases that samtools 1.24 refuses and rocksort takes, with the reason. There are none since
+# rocksort checks for the mistakes of htslib 1.16.
 DEVIATIONS = {}
 
 
 class ForkServer:
-    """test/tools/fork-server, started when it is first needed and again if it has died."""
+    """Runs test/tools/fork-server: starts it on first use, and again if it has died."""
 
     def __init__(self):
         self.process = None
 
     @staticmethod
     def path():
-        """Where the build has put it, or None."""
+        """The path of the built fork server, or None if it is not built."""
         for folder in (harness.BUILD, harness.BUILD / "build/plain"):
             if os.access(folder / "fork-server", os.X_OK):
                 return str(folder / "fork-server")
         return None
 
     def start(self):
-        """Starts it with an environment in which only requests set what is ours."""
+        """Starts it without our environment variables; each request sets those that it needs."""
         env = {key: value for key, value in os.environ.items() if not key.startswith("ROCKSORT_")}
         env.update(LC_ALL="C", REF_PATH=":", REF_CACHE=":")
         self.process = subprocess.Popen([self.path()], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, env=env)
 
     def read(self, size):
-        """Exactly size bytes of an answer."""
+        """Reads exactly size bytes of an answer."""
         data = self.process.stdout.read(size)
         if len(data) != size:
             raise RuntimeError("the fork server died")
@@ -112,7 +113,7 @@ class ForkServer:
                    peak_kib, err)
 
     def stop(self):
-        """Ends it."""
+        """Ends the fork server."""
         if self.process:
             self.process.stdin.close()
             self.process.stdout.close()
@@ -121,12 +122,12 @@ class ForkServer:
 
 
 def comparable(record):
-    """A raw record without its bin, which samtools works out anew."""
+    """A raw record with its bin set to 0, because samtools computes the bin anew."""
     return record[:14] + b"\0\0" + record[16:]
 
 
 def records_of(data):
-    """The records of a BAM file, whatever the bytes of its header are; None if it is not whole."""
+    """The records of a BAM file, whose header may have any bytes; None if the file is cut off."""
     try:
         raw = gzip.decompress(data)
         at = 8 + struct.unpack_from("<I", raw, 4)[0]
@@ -139,7 +140,7 @@ def records_of(data):
 
 
 class Judge:
-    """Judges files; problems are returned as text, deviations counted."""
+    """Sorts files and checks the results: returns problems as text and counts the outcomes."""
 
     def __init__(self, with_reference=True):
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -153,12 +154,12 @@ class Judge:
         self.memory_counts = not harness.sanitized()
 
     def close(self):
-        """Removes everything."""
+        """Ends the fork server and removes the working directory."""
         self.server.stop()
         shutil.rmtree(self.top, ignore_errors=True)
 
     def run(self, source, way, spill, n_threads):
-        """One run; returns (Run, path of the output)."""
+        """Sorts source once; returns (Run, path of the output)."""
         out = self.work / way.output
         env = {"TMPDIR": str(self.scratch), **(SPILL if spill else {})}
         argv = [*way.options, "--no-PG", "-@", n_threads, "--max-memory", BUDGET, "-l", 1,
@@ -166,7 +167,7 @@ class Judge:
         return self.server.run(argv, env, LIMIT_S * harness.SLOW), out
 
     def problems_of_run(self, run, out, source):
-        """What is wrong with one run, whatever the file."""
+        """The problems of one run that would be problems with any input."""
         err = run.err.decode(errors="replace")
         if run.timed_out:
             return ["does not end"]
@@ -180,7 +181,7 @@ class Judge:
         errors = harness.own_lines(err)
         closing = [line for line in errors if " records, " in line]
         errors = [line for line in errors if line not in closing and not harness.kept_stores(line)]
-        for store in harness.kept_stores(err):  # a record that cannot be written, mostly
+        for store in harness.kept_stores(err):  # mostly after a record that cannot be written
             shutil.rmtree(os.path.join(self.work, store))
         if run.status == 1 and len(errors) != 1:
             found.append(f"{len(errors)} messages: {err[-1000:]!r}")
@@ -201,22 +202,22 @@ class Judge:
 
     @staticmethod
     def names_the_fault(message, source):
-        """Whether the message has the file's name, with its control characters spelled out; what is
-        found while writing has only the read's."""
+        """Whether the message has the name of the file, with its control characters escaped. A
+        message about a problem found while writing names only the read or reference."""
         return (source.name.replace("\x1b", "\\x1b") in message or
                 re.search("(read|reference) '.*' (cannot be (written|indexed)|has .* bases)|"
                           "cannot index read '.*'",
                           message))
 
     def content(self, way, out):
-        """What the output says, without its header; None if it is no whole file."""
+        """The records of the output without its header; None if the output is not complete."""
         data = out.read_bytes()
         if way.output.endswith(".sam"):
             return b"".join(line for line in data.splitlines(True) if not line.startswith(b"@"))
         return records_of(data) if data.endswith(bamfile.EOF_BLOCK) else None
 
     def clean(self, source):
-        """Removes outputs and whatever else is there."""
+        """Removes all files but source."""
         for folder in (self.work, self.scratch):
             for path in folder.iterdir():
                 if path.is_dir():
@@ -225,7 +226,7 @@ class Judge:
                     path.unlink()
 
     def run_and_check(self, source, way, spill, n_threads):
-        """Returns (problems, message or None, content or None)."""
+        """Sorts once and checks the run; returns (problems, message or None, content or None)."""
         run, out = self.run(source, way, spill, n_threads)
         self.counts["runs"] += 1
         where = f"{way.name}, {'spilled' if spill else 'in memory'}, {n_threads} threads: "
@@ -234,7 +235,7 @@ class Judge:
         if run.status == 0 and not found:
             content = self.content(way, out)
             if content is None:
-                found.append(where + "the output is not whole")
+                found.append(where + "the output is not complete")
         elif run.status == 1:
             errors = harness.own_lines(run.err.decode(errors="replace"))
             message = errors[0] if errors else ""
@@ -242,7 +243,7 @@ class Judge:
         return found, message, content
 
     def reference(self, source, way):
-        """samtools' records, or None if it fails."""
+        """The records of samtools' output, or None if samtools fails."""
         out = self.work / ("want." + way.output)
         options = [option for option in way.options if option != "--write-index"]
         accepted = harness.reference("sort", "--no-PG", *options, "-o", out, source)
@@ -251,7 +252,7 @@ class Judge:
         return content
 
     def compare(self, case, way, message, content, want):
-        """Our result against samtools'. Returns problems."""
+        """Compares our result with that of samtools; returns problems."""
         if want is None and content is None:
             self.counts["both refuse"] += 1
             return []
@@ -278,8 +279,8 @@ class Judge:
                 f"{want[first][:80]!r}"]
 
     def judge(self, case, ways):
-        """Sorts one file in these ways, each in memory and spilled. Returns the problems."""
-        # A name with control characters is one more thing that must not reach a terminal.
+        """Sorts one file in each of ways, in memory and spilled; returns the problems."""
+        # The control characters in the name must not be printed either.
         source = self.work / f"in\x1b[31m{len(case.name)}.{case.extension}"
         source.write_bytes(case.data)
         self.counts["files"] += 1

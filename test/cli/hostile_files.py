@@ -1,7 +1,8 @@
-"""Damaged and malicious files: named ones, each with a fault of its own, and random ones.
+"""Damaged and malicious files: named cases, each with its own fault, and random damage.
 
-A case is (name, extension, bytes). The base has records with all that keys look at, in some 30
-blocks, so that a file as good as whole spills to several runs under a small budget.
+A case is (name, extension, bytes). Cases are made from a base file, whose records have all fields
+and tags that sort keys use. It has about 30 blocks, so that a file with little damage is spilled as
+several runs under a small budget.
 """
 
 import gzip
@@ -22,7 +23,7 @@ EDGES = (0, 1, 2, 31, 32, 33, 36, 127, 128, 255, 256, 65535, 65536, (1 << 28), (
 
 
 def base_record(rng, number):
-    """A record like those of a library of pairs, with tags."""
+    """A record of a read pair, with tags."""
     tid, pos = rng.randrange(2), rng.randrange(40000)
     flag = rng.choice((99, 147, 83, 163, 0, 16, 4, 77, 1024))
     aux = (b"RGZg%d\0" % rng.randrange(2) + b"MCZ50M\0" + b"MIZ%d/A\0" % rng.randrange(50) +
@@ -44,17 +45,17 @@ def base_records(n_records=1500, seed=1):
 
 
 def header(text=TEXT, refs=REFS):
-    """The header of the base, or one with other text or references."""
+    """The header of the base, or with other text or references."""
     return bamfile.bam_header(text, refs)
 
 
 def blocks_of(raw, step=12000):
-    """The content in blocks of this size."""
+    """raw as BGZF blocks of step bytes each."""
     return [bamfile.bgzf_block(raw[i : i + step]) for i in range(0, len(raw), step)]
 
 
 class Base:
-    """What cases are made of."""
+    """The sound file that cases are made from."""
 
     def __init__(self, n_records=1500):
         self.records = base_records(n_records)
@@ -65,38 +66,38 @@ class Base:
         self.middle = len(self.records) // 2
 
     def with_record(self, raw):
-        """A BAM with another record in the middle."""
+        """The base with its middle record replaced by raw."""
         records = self.records[: self.middle] + [bytes(raw)] + self.records[self.middle + 1 :]
         return self.with_raw(self.head + b"".join(records))
 
     @staticmethod
     def with_raw(raw):
-        """A BAM file of this content."""
+        """A BAM file whose uncompressed content is raw."""
         return b"".join(blocks_of(raw)) + bamfile.EOF_BLOCK
 
     def with_field(self, offset, code, value):
-        """A BAM in whose middle record one field has another value."""
+        """The base with one field of its middle record set to value."""
         raw = bytearray(self.records[self.middle])
         struct.pack_into("<" + code, raw, offset, value)
         return self.with_record(raw)
 
     def with_header(self, head):
-        """A BAM with another header."""
+        """The base with another header."""
         return self.with_raw(head + b"".join(self.records[:20]))
 
     def with_blocks(self, blocks):
-        """A file of these blocks."""
+        """A file with these blocks and the EOF block."""
         return b"".join(blocks) + bamfile.EOF_BLOCK
 
 
-# Fields of a record: offset from its length, code of struct, name.
+# Fields of a record: offset from the start of its length field, format code of struct, name.
 FIELDS = ((0, "I", "block_size"), (4, "I", "refID"), (8, "I", "pos"), (12, "B", "l_read_name"),
           (16, "H", "n_cigar"), (18, "H", "flag"), (20, "I", "l_seq"), (24, "I", "next_refID"),
           (28, "I", "next_pos"), (32, "I", "tlen"))
 
 
 def field_cases(base):
-    """Each field of a record at the edges of what it can hold."""
+    """Each field of a record with its smallest and largest values."""
     for offset, code, name in FIELDS:
         most = (1 << (8 * struct.calcsize(code))) - 1
         for value in EDGES:
@@ -105,7 +106,7 @@ def field_cases(base):
 
 
 def tag_cases():
-    """Tags that do not fit their record, or are none."""
+    """Tags that are not valid or reach beyond their record."""
     bad = {
         "no type": b"XX", "one letter": b"X", "unknown type": b"XXy\0\0\0\0",
         "Z without end": b"XXZabc", "H without end": b"XXHabc", "integer cut": b"XXi\0\0",
@@ -121,15 +122,15 @@ def tag_cases():
         "long positions that cannot be": b"\1\1BI\6\0\0\0" + b"\xff" * 23 + b"\x7f",
     }
     for name, aux in bad.items():
-        # With and without sound tags in front; mapped with a mapped mate, so that MC is wanted.
+        # With and without sound tags before it. Read and mate are mapped, so that keys use MC.
         for front in (b"", b"RGZg0\0MCZ50M\0"):
             raw = bamfile.record("tags", 99, 0, 0x7fffffff if "long" in name else 500, "50M",
                                  "A" * 50, front + aux, 9, (0, 700, 200))
-            yield Case(f"tag {name}, {'behind others' if front else 'first'}", "bam", raw)
+            yield Case(f"tag {name}, {'after others' if front else 'first'}", "bam", raw)
 
 
 def header_cases(base):
-    """Counts and lengths in the BAM header, and text that does not agree with them."""
+    """Wrong counts and lengths in the BAM header, and text that does not agree with them."""
     n_text = len(TEXT)
     for place, name in ((4, "l_text"), (8 + n_text, "n_ref"), (12 + n_text, "l_name"),
                         (16 + n_text + 5, "l_ref")):
@@ -170,7 +171,7 @@ def header_cases(base):
 
 
 def block_cases(base):
-    """BGZF: blocks in the wrong place or of wrong sizes."""
+    """BGZF blocks in wrong places or with wrong sizes."""
     blocks, half = base.blocks, len(base.blocks) // 2
     first, second, rest = blocks[:half], blocks[half], blocks[half + 1 :]
     empty = bamfile.bgzf_block(b"")
@@ -190,10 +191,10 @@ def block_cases(base):
                base.with_blocks([*first, bamfile.EOF_BLOCK, second, *rest]))
     yield Case("no EOF block", "bam", b"".join(blocks))
     yield Case("three EOF blocks", "bam", base.bam + 2 * bamfile.EOF_BLOCK)
-    yield Case("garbage behind the end", "bam", base.bam + b"garbage" * 9)
-    yield Case("zeros behind the end", "bam", base.bam + b"\0" * 4096)
-    yield Case("a gzip member behind", "bam", base.bam + gzip.compress(b"x" * 99, mtime=0))
-    yield Case("a file behind the file", "bam", base.bam + base.bam)
+    yield Case("garbage after the end", "bam", base.bam + b"garbage" * 9)
+    yield Case("zeros after the end", "bam", base.bam + b"\0" * 4096)
+    yield Case("a gzip member after the end", "bam", base.bam + gzip.compress(b"x" * 99, mtime=0))
+    yield Case("the file twice", "bam", base.bam + base.bam)
     yield Case("one block of stored data", "bam",
                base.with_blocks([bamfile.bgzf_block(base.raw[:60000], 0)]))
     for name, offset, code in (("BSIZE", 16, "H"), ("ISIZE", -4, "I"), ("CRC", -8, "I"),
@@ -202,7 +203,7 @@ def block_cases(base):
         for value in (0, 1, 5, 6, 25, 26, 27, 255, 256, 65535, 65536, 1 << 31, (1 << 32) - 1):
             if value < 1 << (8 * struct.calcsize(code)):
                 yield Case(f"{name}={value}", "bam", changed(offset, code, value))
-    # An extra field in front of BGZF's, which the specification allows and nobody writes.
+    # An extra field before that of BGZF, which the specification allows but no program writes.
     longer = bytearray(second[:12] + b"XY\1\0z" + second[12:])
     struct.pack_into("<H", longer, 10, 11)
     struct.pack_into("<H", longer, 21, len(longer) - 1)
@@ -210,7 +211,7 @@ def block_cases(base):
 
 
 def truncation_cases(base):
-    """Cut at every byte of a small file's first and last block, and at many others."""
+    """A small file, cut at each byte of its first and last block, and at many other bytes."""
     data = base.bam
     offsets = bamfile.bgzf_block_offsets(data)
     places = set(range(0, 60)) | set(range(len(data) - 60, len(data)))
@@ -220,7 +221,7 @@ def truncation_cases(base):
 
 
 def sam_cases():
-    """Text with lines that are none."""
+    """SAM text with invalid lines."""
     good = generate.odd(300)
     unmapped = "\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*"
     lines = {
@@ -278,7 +279,7 @@ def sam_cases():
 
 
 def other_cases(base):
-    """What is no BAM at all, or one by its first bytes."""
+    """Files that are no BAM at all, or only begin like one."""
     yield Case("nothing", "bam", b"")
     yield Case("one byte", "bam", b"B")
     yield Case("plain BAM", "bam", base.raw)
@@ -295,7 +296,7 @@ def other_cases(base):
 
 
 def named_cases(base):
-    """All of them."""
+    """All named cases."""
     yield from field_cases(base)
     for case in tag_cases():
         yield case._replace(data=base.with_record(case.data))
@@ -310,7 +311,7 @@ def named_cases(base):
 
 
 def damage_bytes(rng, data):
-    """Changes, inserts, removes or doubles bytes somewhere."""
+    """Changes, inserts, removes or doubles bytes at a random place."""
     data = bytearray(data)
     for _ in range(rng.choice((1, 1, 1, 2, 5))):
         data = data or bytearray(1)
@@ -333,7 +334,7 @@ def damage_bytes(rng, data):
 
 
 def damage_record(rng, base):
-    """A record with lies in its fields."""
+    """A record with wrong values in its fields."""
     raw = bytearray(rng.choice(base.records))
     for _ in range(rng.choice((1, 1, 2, 3))):
         if rng.random() < 0.6:
@@ -350,7 +351,7 @@ def damage_record(rng, base):
 
 
 def damage_blocks(rng, base):
-    """Blocks moved, lost, doubled, damaged."""
+    """Moves, removes, doubles or damages blocks."""
     blocks = list(base.blocks)
     for _ in range(rng.choice((1, 1, 2))):
         i, k = rng.randrange(len(blocks)), rng.randrange(len(blocks))

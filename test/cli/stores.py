@@ -1,6 +1,6 @@
-"""What tests of kept stores share: sorts that fail or are killed at a chosen moment, and --resume.
+"""What tests of checkpoints share: sorts that fail or are killed at a chosen moment, and --resume.
 
-KilledTest has sorts that are killed, or go wrong otherwise, at a certain call, by the library of
+KilledTest makes sorts fail, or be killed, at a chosen system call. It uses the library of
 test_faults.py.
 """
 
@@ -18,7 +18,7 @@ APPEAR_LIMIT_S = 20 * SLOW
 
 
 class ResumeTest(CliTest):
-    """Sorts that end before their time, with stores in the directory `where`."""
+    """Sorts that end early and leave checkpoints in the directory `where`."""
 
     bam = None
 
@@ -28,17 +28,17 @@ class ResumeTest(CliTest):
         self.where.mkdir()
 
     def source(self, records=9000, name="in.bam"):
-        """A BAM of odd records, made once."""
+        """Makes a BAM of odd records."""
         sam = generate.odd(records, seed=81)
         return self.bam_of(sam, name=name)
 
     def stores(self, *folders):
-        """The directories of stores."""
+        """The directories of checkpoints."""
         return sorted(path for folder in folders or [self.where]
                       for path in glob.glob(f"{folder}/*rocksort.*.??????") if os.path.isdir(path))
 
     def state(self, store):
-        """The state that the record of a store has, or None."""
+        """The state that the file STORE of a checkpoint says, or None without that file."""
         try:
             with open(os.path.join(store, "STORE"), encoding="latin-1") as file:
                 return re.search(r"^state (\w+)$", file.read(), re.M).group(1)
@@ -46,7 +46,7 @@ class ResumeTest(CliTest):
             return None
 
     def fails_in_merge(self, *args, **how):
-        """A sort whose output device is full: returns the store that it leaves."""
+        """Runs a sort whose output device is full; returns the checkpoint that it leaves."""
         how.setdefault("budget", SPILL_BUDGET)
         result = self.rocksort("--no-PG", "-T", self.where, *args, "-o", "/dev/full", clean=False,
                                **how)
@@ -59,14 +59,14 @@ class ResumeTest(CliTest):
         return store
 
     def resume(self, store, *args, **how):
-        """Resumes a store, which must work and go."""
+        """Resumes a checkpoint: this must succeed and remove the checkpoint."""
         how.setdefault("budget", SPILL_BUDGET)
         result = self.sort_ok("--resume", store, *args, clean=False, **how)
-        self.assertFalse(os.path.exists(store), "the store is gone after it was finished")
+        self.assertFalse(os.path.exists(store), "the finished checkpoint was not removed")
         return result
 
     def refused(self, store, *mentions, options=()):
-        """--resume is refused, makes no output and changes nothing."""
+        """--resume is refused, makes no output and does not change the checkpoint."""
         before = sorted(os.listdir(store)) if os.path.isdir(store) else None
         out = self.path("refused.bam")
         result = self.rocksort("--resume", store, *options, "-o", out, clean=False,
@@ -79,7 +79,7 @@ class ResumeTest(CliTest):
         return result
 
     def killed_in_merge(self, *args, number=signal.SIGKILL, **how):
-        """A sort into a pipe that nobody reads, killed there: its store and what it said."""
+        """Kills a sort while it writes into a pipe; returns its checkpoints and its messages."""
         how.setdefault("budget", SPILL_BUDGET)
         fifo = self.path("fifo")
         if not os.path.exists(fifo):
@@ -94,15 +94,15 @@ class ResumeTest(CliTest):
 
 @unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
 class KilledTest(ResumeTest):
-    """Sorts that end at a certain call, with a store in `where`."""
+    """Sorts that end at a chosen system call and leave a checkpoint in `where`."""
 
     def faulty(self, fault):
-        """The environment of a run with a fault."""
+        """The environment that makes a run fail as fault says."""
         return {"LD_PRELOAD": str(LIBRARY), "FAULT": fault,
                 "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
     def killed(self, fault, *args, **how):
-        """A sort that is killed at a call: returns its store."""
+        """Runs a sort that is killed at a system call; returns its checkpoint."""
         how.setdefault("budget", SPILL_BUDGET)
         result = self.rocksort("--no-PG", "-T", self.where, *args, clean=False,
                                env=self.faulty(fault), **how)
@@ -111,7 +111,7 @@ class KilledTest(ResumeTest):
         return store
 
     def cut_load(self, *args, n_runs=3, **how):
-        """A sort of a file that is killed when so many runs are durable."""
+        """Runs a sort that is killed when n_runs runs are durable; returns its checkpoint."""
         store = self.killed(f"link:{n_runs + 1}:kill:.sst", *args, "-o", self.path("out.bam"),
                             **how)
         self.assertEqual(self.state(store), "loading")

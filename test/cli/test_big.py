@@ -1,5 +1,5 @@
-"""Records and references at the limits: CIGARs of more than 65,535 operations, records larger than
-the whole budget, references that BAM cannot hold."""
+"""Very large records and references: CIGARs of more than 65,535 operations, records larger than the
+memory budget, references too long for BAM."""
 
 import random
 
@@ -25,7 +25,7 @@ def long_read(name, pos, n_ops, seed, flag=0):
 
 
 def long_reads(n_ops=70001):
-    """A few giants among small reads, in no order."""
+    """A few reads with n_ops operations and many small reads, shuffled."""
     lines = [long_read(f"g{i}", 5000 - 100 * i, n_ops, i, 16 * (i % 2)) for i in range(4)]
     lines += [long_read(f"s{i}", i * 7919 % 10000 + 1, 21, 100 + i) for i in range(400)]
     lines += [long_read(f"e{i}", 777 - i, n, 1000 + i) for i, n in enumerate((65535, 65537))]
@@ -34,7 +34,7 @@ def long_reads(n_ops=70001):
 
 
 class LongCigars(CliTest):
-    """More than 65,535 operations do not fit BAM's field: they move to the CG tag and back."""
+    """BAM's CIGAR field holds 65,535 operations; longer CIGARs are stored in the CG tag."""
 
     def test_sam_to_bam_to_sam(self):
         sam = long_reads()
@@ -70,7 +70,7 @@ class LongCigars(CliTest):
 
     @needs_pysam
     def test_cram(self):
-        """BAM to CRAM to BAM; the CIGARs come back whole."""
+        """The CIGARs are complete after BAM to CRAM to BAM."""
         source = self.write("in.sam", long_reads())
         want = reference_sort(source, self.path("want.bam"))
         for budget in (None, SPILL_BUDGET):
@@ -87,10 +87,10 @@ class LongCigars(CliTest):
 
 
 class LargeRecords(CliTest):
-    """A record larger than a block, a run, the budget."""
+    """Records larger than a block, a run, or the memory budget."""
 
     def giants(self, n_bases, n_giants, n_small):
-        """Raw BAM: records of n_bases and small ones, shuffled; and its refs."""
+        """(records, refs): raw records of n_bases bases and small ones, shuffled."""
         rng, refs = random.Random(n_bases), [("c", 1 << 30)]
         seq = "".join(rng.choices("ACGT", k=n_bases))
         records = [bamfile.record(f"g{i}", 0, 0, rng.randrange(1 << 20), f"{n_bases}M", seq)
@@ -112,7 +112,7 @@ class LargeRecords(CliTest):
                         self.assert_same_records(got.records, want)
 
     def test_first_last_and_only(self):
-        """A giant as the first, the last, the only record."""
+        """The giant is the first, the last, or the only record."""
         header, (giant,) = self.giants(1_500_000, 1, 0)
         small = [bamfile.record(f"s{i}", 4, -1, -1, "", "ACGT" * 30) for i in range(4000)]
         for name, records in (("only", [giant]), ("first", [giant] + small),
@@ -121,12 +121,12 @@ class LargeRecords(CliTest):
             for budget in (SPILL_BUDGET, None):
                 with self.subTest(name, budget=budget):
                     got = self.sort_bam(stdin=data, budget=budget)
-                    # The giant is the one record that has a position.
+                    # Only the giant has a position, and is therefore the first of the output.
                     want = giant + b"".join(one for one in records if one is not giant)
                     self.assert_same_records(got.records, want)
 
     def test_large_tag(self):
-        """The bulk may be in a tag."""
+        """A record can be large because of a tag."""
         refs = [("c", 1000)]
         header = bamfile.bam_header(bamfile.sq_text(refs), refs)
         tags = [b"XZZ" + b"z" * (i * 5009 % 300_000) + b"\0" for i in range(60)]
@@ -138,12 +138,12 @@ class LargeRecords(CliTest):
 
 
 class LongReferences(CliTest):
-    """Beyond 2^31 bases, which BAM cannot hold: SAM to SAM works, other output is refused."""
+    """Positions above 2^31, which BAM cannot hold: SAM to SAM works, other output is refused."""
 
     HEADER = "@SQ\tSN:short\tLN:1000\n@SQ\tSN:long\tLN:500000000000\n"
 
     def make(self, n=3000):
-        """Records on both sides of 2^31 and 2^32, some mates and template lengths, too."""
+        """Records at positions around 2^31 and 2^32; so are some mates and template lengths."""
         rng = random.Random(31)
         places = [5, 2**31 - 2, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1, 2**32, 2**32 + 1, 2**38]
         lines = []
@@ -152,7 +152,8 @@ class LongReferences(CliTest):
             pos, mate = (rng.choice(places) + rng.randrange(3) for _ in range(2))
             ref = rng.choice(["long", "long", "short", "*"])
             if ref == "*":
-                flag = 77           # without a place and mapped: samtools orders these in circles
+                flag = 77           # unmapped: samtools' order of mapped reads without a position
+                                    # is not transitive
             pos = {"short": pos % 900 + 1, "*": 0}.get(ref, pos)
             lines.append("\t".join(map(str, (
                 f"r{rng.randrange(n)}", flag, ref, pos, 9, "4M" if ref != "*" else "*",

@@ -1,4 +1,4 @@
-"""Inputs that change, or are replaced, while they or others are read: never a result."""
+"""Input files that are changed or replaced while they, or other inputs, are read."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from stores import KilledTest
 
 
 def end_of_block(data, at_least):
-    """The end of the first BGZF block that ends behind so many bytes."""
+    """The end of the first BGZF block that ends at_least bytes or more into the file."""
     end = 0
     while end < at_least:
         end += struct.unpack_from("<H", data, end + 16)[0] + 1
@@ -19,14 +19,14 @@ def end_of_block(data, at_least):
 
 
 class Changed(KilledTest):
-    """Inputs that are not what they were."""
+    """Sorts of a file that the test changes or replaces during the run."""
 
     def setUp(self):
         super().setUp()
         self.file = self.bam_of(generate.odd(20000, seed=91))
 
     def change(self, how):
-        """Sorts the file, which becomes `how`, of its bytes, after it was opened."""
+        """Sorts the file and calls how(content of the file) while it is being read."""
         with open(self.file, "rb") as file:
             data = file.read()
         process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"), self.file,
@@ -40,18 +40,18 @@ class Changed(KilledTest):
                         with open(f"/proc/{process.pid}/fdinfo/{fd}", encoding="ascii") as info:
                             return int(info.readline().split()[1])
                 except FileNotFoundError:
-                    pass        # another one, which has just been closed
+                    pass        # another file, which was closed after listdir()
             return 0
 
-        # htslib looks at the end of the file, too.
+        # Not the end of the file: htslib looks at it first.
         wait_for(lambda: 100_000 < place() < 700_000, 20, "its records to be read")
         how(data)
         _, err = process.communicate(timeout=60)
         return process.returncode, err.decode()
 
     def test_truncated_between_blocks(self):
-        """A file cut off between two blocks while it was read was sorted as if it were whole, with
-        exit status 0."""
+        """A file that is cut off between two blocks while it is read is an error. Such a file was
+        once sorted as if it were complete, with exit status 0."""
         status, err = self.change(lambda data: os.truncate(self.file, end_of_block(data, 750_000)))
         self.assertEqual(status, 1, err)
         self.assertIn(f"'{self.file}' was changed while it was read: it had ", err)
@@ -59,7 +59,7 @@ class Changed(KilledTest):
         self.assertEqual((self.stores(), os.path.exists(self.path("out.bam"))), ([], False))
 
     def test_replaced(self):
-        """One that is replaced by another of its name stays what it was."""
+        """If another file takes the name, the sort goes on with the file that it has open."""
         want = self.sort_bam("--no-PG", self.file)
 
         def replace(data):
@@ -70,8 +70,9 @@ class Changed(KilledTest):
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_replaced_before_it_is_described(self):
-        """The store described the file that had the name when the header had been read, and let a
-        load of the one before go on in it: records of both, with exit status 0."""
+        """A checkpoint must describe the file that was opened. It once described the file that had
+        the name after the header was read: --resume then mixed records of both files, with exit
+        status 0."""
         new = self.bam_of(generate.odd(20000, seed=92), name="new.bam")
         process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"), self.file,
                              budget=SPILL_BUDGET,
@@ -89,8 +90,8 @@ class Changed(KilledTest):
         self.refused(store, self.file, "changed")
 
     def test_replaced_while_others_are_read(self):
-        """Headers are read first and records later: those of a file that was replaced meanwhile
-        got the references and read groups of the one before, with exit status 0."""
+        """All headers are read before the records. Records of a file that was replaced in between
+        once got the references and read groups of the old file, with exit status 0."""
         with open(self.file, "rb") as file:
             data = file.read()
         lines = bamfile.read(self.file).text.splitlines(keepends=True)
@@ -101,7 +102,7 @@ class Changed(KilledTest):
             second = self.bam_of("".join(lines) + group % "x" + line, name="second.bam")
             new = self.bam_of("".join(new) + line, name="new.bam")
             process = self.start("-o", self.path("out.bam"), "-", second)
-            # More than buffers hold: once it is taken the records are being read.
+            # The data is larger than all buffers: when the write returns, records are being read.
             process.stdin.write(data[:-40])
             process.stdin.flush()
             os.rename(new, second)

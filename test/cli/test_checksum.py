@@ -1,8 +1,8 @@
-"""--checksum and --checksum-only: the same for the same records in any order, another one after any
-change.
+"""--checksum and --checksum-only: the checksum does not depend on the order of the records, and any
+change of a record changes it.
 
-Known values were computed once with the Python package xxhash 4.1 (xxh3_64_intdigest), apart from
-the program; the tests do not need it.
+The known values were computed once with the Python package xxhash 4.1 (xxh3_64_intdigest), not
+with the program. The tests do not need that package.
 """
 
 import gzip
@@ -25,7 +25,7 @@ NOTHING = "xxh3sum:0000000000000000 records:0 bytes:0\n"
 ORDERS = ([], ["-n"], ["-N"], ["-t", "XI"], ["-n", "-t", "XI"], ["-M"], ["-M", "-R"],
           ["-MH", "-K5"], ["--shuffle"])
 
-# Hashes of single records. XXH3 goes three ways: up to 128 bytes, up to 240, and beyond.
+# Hashes of single records. XXH3 has three algorithms: up to 128 bytes, up to 240, and above.
 KNOWN = {
     "least": (bamfile.record(""), 0x87763E22271EBD58),
     "small": (bamfile.record("r1", 0, 0, 99, "4M", "ACGT"), 0xA4428AD433BCFE6E),
@@ -37,7 +37,7 @@ KNOWN = {
 
 
 def records(n_records, seed=1):
-    """Raw records at random places, every third without one."""
+    """Raw records at random positions; every third record is unplaced."""
     rng = random.Random(seed)
     return [bamfile.record(f"r{i}", 4 if i % 3 == 0 else 0, -1 if i % 3 == 0 else rng.randrange(2),
                            -1 if i % 3 == 0 else rng.randrange(40000), "60M" if i % 3 else "",
@@ -51,7 +51,7 @@ def bam(list_of_records, header=HEADER):
 
 
 def numbers(text):
-    """(hash, records, bytes) in a line of the program."""
+    """(hash, records, bytes) of a checksum line."""
     found = LINE.fullmatch(text)
     if not found:
         raise AssertionError(f"not a checksum line: {text!r}")
@@ -67,7 +67,7 @@ class ChecksumTest(CliTest):
     """Runs --checksum-only."""
 
     def checksum(self, *args, **how):
-        """The line on standard output; standard error is silent."""
+        """The checksum line on standard output; standard error must be empty."""
         result = self.sort_ok("--checksum-only", *args, **how)
         self.assertEqual(result.err, "")
         numbers(result.out.decode())
@@ -83,7 +83,7 @@ class ChecksumTest(CliTest):
 
 
 class Definition(ChecksumTest):
-    """The sum over the records, modulo 2^64, of the XXH3-64 of each one's bytes in BAM."""
+    """The checksum is the sum, modulo 2^64, of the XXH3-64 of the BAM bytes of each record."""
 
     def test_known(self):
         for name, (record, value) in KNOWN.items():
@@ -91,7 +91,7 @@ class Definition(ChecksumTest):
                 self.assertEqual(self.checksum(stdin=bam([record])), line_of(value, 1, len(record)))
 
     def test_sum(self):
-        """Wraps, counts records and bytes."""
+        """The sum wraps around; records and bytes are counted."""
         some = [KNOWN[name] for name in ("small", "large", "small", "medium", "least") * 9]
         got = self.checksum(stdin=bam(record for record, _ in some))
         total = sum(value for _, value in some)
@@ -99,7 +99,7 @@ class Definition(ChecksumTest):
         self.assertEqual(got, line_of(total, len(some), sum(len(record) for record, _ in some)))
 
     def test_sam(self):
-        """The record in BAM form, with the narrowest integer and the float as 32 bits."""
+        """A SAM record is hashed in its BAM form: integers in the narrowest type, 32-bit floats."""
         aux = b"NMC\5XiS" + struct.pack("<H", 300) + b"Xff" + struct.pack("<f", 0.1)
         raw = bamfile.record("r1", 99, 0, 99, "2S3M1D4M", "ACGTNACGT", aux, 60, (0, 199, 110))
         text = (bamfile.sq_text(REFS) +
@@ -108,8 +108,8 @@ class Definition(ChecksumTest):
         self.assertEqual(self.checksum(stdin=text.encode()), self.checksum(stdin=bam([raw])))
 
     def test_long_cigar(self):
-        """Of more than 65,535 operations: the placeholder in the CIGAR field, the real one in CG
-        behind the other tags."""
+        """A CIGAR of more than 65,535 operations is hashed in its BAM form: a placeholder in the
+        CIGAR field, and the CIGAR itself in the CG tag after the other tags."""
         n_ops = 70000
         ops = struct.pack(f"<{n_ops}I", *[1 << 4, 1 << 4 | 1] * (n_ops // 2))
         aux = b"XZZx\0CGBI" + struct.pack("<I", n_ops) + ops
@@ -129,7 +129,7 @@ class Definition(ChecksumTest):
 
 
 class SameRecords(ChecksumTest):
-    """What must not matter."""
+    """What must not change the checksum."""
 
     def setUp(self):
         super().setUp()
@@ -149,12 +149,12 @@ class SameRecords(ChecksumTest):
                      b"".join(bamfile.bgzf_block(raw[i : i + 777])
                               for i in range(0, len(raw), 777)) + bamfile.EOF_BLOCK):
             self.assertEqual(self.checksum(stdin=data), self.want)
-            # htslib misses the closing block of files that are not BGZF, and says so.
+            # htslib warns that files other than BGZF have no EOF block.
             result = self.sort_ok("--checksum-only", self.write("other.bam", data))
             self.assertEqual(result.out.decode(), self.want)
 
     def test_header(self):
-        """Lines of the header are not records."""
+        """The checksum does not depend on the header text."""
         for text in ("@HD\tVN:1.6\tSO:coordinate\n", "@CO\tx\n@RG\tID:x\n"):
             other = bamfile.bam_header(text + bamfile.sq_text(REFS), REFS)
             self.assertEqual(self.checksum(stdin=bam(self.list, other)), self.want)
@@ -166,12 +166,12 @@ class SameRecords(ChecksumTest):
                 self.assertEqual(got, self.want)
 
     def test_options_of_the_order(self):
-        """They mean nothing where nothing is sorted; nor do names of the output."""
+        """Nothing is sorted: options of the order, of the index and of the output are ignored."""
         for options in ORDERS + (["-T", "/nowhere/x"], ["-I", "/nowhere/x.fa"], ["-l", "1"]):
             self.assertEqual(self.checksum(*options, self.source), self.want)
 
     def test_sorting(self):
-        """--checksum of a sort, in memory and spilled, is --checksum-only of what it wrote."""
+        """--checksum of a sort, in memory or spilled, equals --checksum-only of its output."""
         for i, options in enumerate(ORDERS):
             for budget in (None, SPILL_BUDGET):
                 form = ("bam", "sam", "bam", "sam,level=1")[(i + bool(budget)) % 4]
@@ -179,7 +179,7 @@ class SameRecords(ChecksumTest):
                 with self.subTest(options=options, budget=budget, form=form):
                     got = self.checksum_while_sorting(*options, "-O", form, "-@", str(1 + i % 3),
                                                       "-o", out, self.source, budget=budget)
-                    # The tags of this input are 32 bits wide; in SAM nobody can tell.
+                    # Integer tags of this input are 32 bits wide; SAM does not keep the width.
                     if form == "bam":
                         self.assertEqual(self.checksum(out), got)
                     else:
@@ -195,7 +195,7 @@ class SameRecords(ChecksumTest):
                         self.assertEqual(numbers(got)[1:], numbers(self.want)[1:])
 
     def test_streams(self):
-        """Standard output has the BAM and nothing else; verbosity has no say."""
+        """Standard output has only the BAM. --verbosity 0 does not silence the checksum."""
         result = self.sort_ok("--checksum", "--no-PG", "--verbosity", "0", self.source)
         self.assertEqual(result.err, self.want)
         self.assertEqual(sorted(bamfile.split(bamfile.parse_file(result.out).records)),
@@ -204,7 +204,7 @@ class SameRecords(ChecksumTest):
                          self.want.encode())
 
     def test_writes_nothing(self):
-        """An output that is named is left alone, too."""
+        """No file is made, and a file that -o names is not changed."""
         self.write("kept.bam", b"precious")
         before = sorted(os.listdir(self.work))
         self.assertEqual(self.checksum("-o", "kept.bam", self.source), self.want)
@@ -220,10 +220,10 @@ class SameRecords(ChecksumTest):
 
 
 class Formats(ChecksumTest):
-    """BAM, SAM and CRAM of the same records."""
+    """The same records as BAM, SAM and CRAM."""
 
     def test_sam(self):
-        """What went through SAM once stays the same; floats that have few digits, too."""
+        """Records that were once written as SAM keep their checksum, with floats of few digits."""
         sam = self.write("in.sam", generate.odd(2000))
         want = self.checksum(sam)
         self.sort_ok("-n", "-o", self.path("in.bam"), sam)
@@ -237,7 +237,7 @@ class Formats(ChecksumTest):
         self.assertEqual(self.checksum(sam, "-@", "3", budget=SPILL_BUDGET), want)
 
     def test_width_of_integers(self):
-        """BAM may hold a small number in a wide tag, of which SAM knows nothing."""
+        """BAM may store a small number in a wide type; SAM does not keep the width."""
         wide = bamfile.record("r", 4, aux=b"XIi\1\0\0\0")
         narrow = bamfile.record("r", 4, aux=b"XIC\1")
         self.assertNotEqual(self.checksum(stdin=bam([wide])), self.checksum(stdin=bam([narrow])))
@@ -245,7 +245,7 @@ class Formats(ChecksumTest):
         self.assertEqual(self.checksum(stdin=sam), self.checksum(stdin=bam([narrow])))
 
     def test_bin(self):
-        """A bin that is not what the position says is content: it stays as it is."""
+        """A wrong bin is content of the record: it is hashed and written as it is."""
         odd = bytearray(bamfile.record("r", 0, 0, 99, "4M", "ACGT"))
         odd[14] ^= 1
         want = self.checksum(stdin=bam([odd]))
@@ -256,8 +256,9 @@ class Formats(ChecksumTest):
 
     @needs_pysam
     def test_cram(self):
-        """Equal where htslib's CRAM keeps all: RG as the last tag, no CIGAR and no mapping quality
-        without a place, M and not = or X."""
+        """The checksum of a CRAM equals that of the BAM if htslib's CRAM keeps all of a record: RG
+        is the last tag, unplaced records have no CIGAR and no mapping quality, and CIGARs have M
+        instead of = or X."""
         rng = random.Random(4)
         text = bamfile.sq_text(REFS) + "@RG\tID:x\n"
         for i in range(1500):
@@ -283,7 +284,7 @@ class Formats(ChecksumTest):
 
     @needs_pysam
     def test_reference_samtools_keeps_the_records(self):
-        """What samtools copies or sorts has the same records, whoever made the file."""
+        """Files that samtools copied or sorted have the same checksum."""
         source = self.bam_of(generate.odd(1500))
         want = self.checksum(source)
         for command, options in (("sort", []), ("sort", ["-N"]), ("view", ["-b", "-1"])):
@@ -292,10 +293,10 @@ class Formats(ChecksumTest):
 
 
 class Changes(ChecksumTest):
-    """What must matter."""
+    """What must change the checksum."""
 
     def test_every_byte(self):
-        """Of a record among others: either the file is refused, or the checksum is another one."""
+        """If one byte of a record changes, the file is refused or the checksum changes."""
         some = records(3)
         want = self.checksum(stdin=bam(some))
         victim = some[1]
@@ -327,8 +328,8 @@ class Changes(ChecksumTest):
         self.assertEqual(len(set(lines.values())), len(lines), lines)
 
     def test_bytes_between_records(self):
-        """A byte that moves from one record to its neighbour leaves the stream as it was; the sum
-        of their bytes, too."""
+        """A byte that moves from one record to the next changes the checksum, although the bytes of
+        both records together stay the same."""
         pairs = (("ab", "c"), ("a", "bc")), (("x", "yx"), ("xy", "x"))
         for one, other in pairs:
             lines = {self.checksum(stdin=bam(bamfile.record(name) for name in names))
@@ -355,7 +356,7 @@ class SeveralFiles(ChecksumTest):
         self.assertEqual(self.checksum(paths[0], "-", paths[0], stdin=bam([])), twice)
 
     def test_colliding_read_groups(self):
-        """The records are those that a sort of these inputs writes."""
+        """The checksum is that of the records as a sort of these inputs would write them."""
         paths = []
         for sample in "st":
             text = bamfile.sq_text(REFS) + f"@RG\tID:x\tSM:{sample}\n"
@@ -377,10 +378,10 @@ class SeveralFiles(ChecksumTest):
 
 
 class Errors(ChecksumTest):
-    """Exit status 1, one message, nothing on standard output."""
+    """Errors give exit status 1, one message, and nothing on standard output."""
 
     def fails(self, *args, mentions=(), **how):
-        """In memory and in little of it."""
+        """Runs --checksum-only with much and with little memory; both runs must fail."""
         for budget in (None, 60_000):
             with self.subTest(args=args, budget=budget):
                 result = self.rocksort("--checksum-only", *args, budget=budget, **how)
@@ -427,7 +428,7 @@ class Errors(ChecksumTest):
                 self.assert_error(result, "standard output")
 
     def test_failed_sort_prints_none(self):
-        """No checksum of what was not written."""
+        """A sort that fails prints no checksum."""
         for args in (["-o", "/dev/full"], ["-o", "/nowhere/x.bam"]):
             result = self.rocksort("--checksum", *args, stdin=bam(records(3000)))
             self.assert_error(result)
@@ -435,10 +436,10 @@ class Errors(ChecksumTest):
 
 
 class Resources(ChecksumTest):
-    """Memory and temporary data."""
+    """Memory, large records, and signals."""
 
     def test_records_larger_than_the_memory(self):
-        """A few of them, between small ones and behind each other."""
+        """Some such records, between small records and one after the other."""
         small, large = records(3000), [bamfile.record(f"x{i}", 4, seq="ACGT" * 150_000)
                                        for i in range(4)]
         for some in (small + large[:1], large + small, small + large + small,
@@ -455,12 +456,13 @@ class Resources(ChecksumTest):
     @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not "
                                                                    "ours")
     def test_peak(self):
-        """--max-memory is kept to with far more data, as BAM, SAM and from several files."""
+        """The peak memory respects --max-memory with inputs that are much larger: a BAM, a SAM, and
+        several files."""
         some, n_times = records(400), 750
         block = bamfile.bgzf_block(b"".join(some))
         lines = ("r\t0\ta\t5\t9\t80M\t*\t0\t0\t" + "ACGT" * 20 + "\t*\n").encode() * 400
         source, sam = self.path("in.bam"), self.path("in.sam")
-        # Not all at once: what this process has the kernel counts as the child's, too.
+        # Written in pieces: the kernel counts memory of this process as memory of its child.
         with open(source, "wb") as bam_file, open(sam, "wb") as sam_file:
             bam_file.write(bamfile.bgzf_block(HEADER))
             sam_file.write(bamfile.sq_text(REFS).encode())
@@ -483,7 +485,7 @@ class Resources(ChecksumTest):
                 self.assertLessEqual(peak, 8 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
     def test_signal(self):
-        """While it waits for input; there is nothing to clean up, but it must die."""
+        """A signal ends it while it waits for input, although there is nothing to clean up."""
         process = self.start("--checksum-only", "-")
         process.stdin.write(bam(records(100))[:2000])
         process.stdin.flush()

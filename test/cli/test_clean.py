@@ -1,4 +1,4 @@
-"""--clean DIR: lists what dead sorts have left, and with --yes removes it."""
+"""--clean DIR: lists the checkpoints that dead sorts left, and removes them with --yes."""
 
 import fcntl
 import os
@@ -12,10 +12,10 @@ from stores import APPEAR_LIMIT_S, KilledTest, ResumeTest
 
 
 class Clean(ResumeTest):
-    """--clean DIR"""
+    """What --clean lists and removes."""
 
     def clean(self, *args):
-        """What it prints, as {directory: words before it}."""
+        """Runs --clean; returns its output as {directory: words before it}."""
         result = self.run_program([SAMTOOLS, "rocksort", "--clean", *args])
         self.assertEqual((result.status, result.err), (0, ""))
         return result.out.decode()
@@ -56,7 +56,8 @@ class Clean(ResumeTest):
         self.assertFalse(os.path.exists(busy))
 
     def test_half_made(self):
-        """A run that ended before it had a record, or while it was removed."""
+        """A checkpoint without its file STORE: the sort ended before it was written, or while the
+        checkpoint was being removed."""
         sam = generate.odd(9000, seed=96).encode()
         store = self.fails_in_merge(stdin=sam)
         os.unlink(os.path.join(store, "STORE"))
@@ -77,14 +78,15 @@ class Clean(ResumeTest):
 
 
 class NamesAndLocks(KilledTest):
-    """How stores are called, and whether they are in use."""
+    """Names of checkpoints, and the locks that show whether they are in use."""
 
     def clean(self, *args, **how):
-        """Runs it."""
+        """Runs --clean."""
         return self.run_program([SAMTOOLS, "rocksort", "--clean", *args], **how)
 
     def test_without_locks(self):
-        """On a file system that has none a store that was in use was removed."""
+        """On a file system without locks --clean refuses to remove checkpoints. It once removed one
+        that was in use there."""
         source = self.source()
         store = self.fails_in_merge(source)
         for errno in ("ENOLCK", "ENOTSUP", "EINVAL"):
@@ -99,14 +101,14 @@ class NamesAndLocks(KilledTest):
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_slash(self):
-        """As shells complete it."""
+        """The name of a directory may end with slashes, as shells complete it."""
         store = self.fails_in_merge(self.source())
         self.assertIn(store, self.clean(store + "/").out.decode())
         self.assertIn("removed", self.clean(store + "//", "--yes").out.decode())
         self.assertEqual(self.stores(), [])
 
     def test_names(self):
-        """One line each, without what a terminal acts on."""
+        """A name is printed on one line and without control characters."""
         store = self.fails_in_merge(self.source())
         os.rename(store, self.where / ("a\nb\033[31m" + "c.rocksort.1.abcdef"))
         out = self.clean(self.where).out.decode()
@@ -118,7 +120,8 @@ class NamesAndLocks(KilledTest):
         self.assertEqual(self.clean(f"{self.where}/a\nb").err.count("\n"), 1)
 
     def test_listed_while_looked_at(self):
-        """--clean took a store that another one only looked at for one in use."""
+        """Two --clean that list at the same time: one holds the lock for a moment. The other once
+        said that the checkpoint was in use."""
         store = self.fails_in_merge(stdin=generate.odd(9000, seed=95).encode())
         with open(os.path.join(store, "LOCK"), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

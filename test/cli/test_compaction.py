@@ -1,7 +1,7 @@
 """Compaction of runs: -s SIZE, auto and off, and the limit of open files.
 
-Compaction never changes what comes out. How much is rewritten, and how many files are left for the
-final scan, is measured with reads of bench/simulate-reads and a budget that makes a hundred runs.
+Compaction never changes the output. The tests measure how much is rewritten and how many files the
+final scan reads, with reads of bench/simulate-reads and a budget that makes a hundred runs.
 """
 
 import gzip
@@ -21,15 +21,15 @@ from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, needs_p
 from test_memory import ALLOWANCE_BYTES, MIB
 
 SIMULATE = ROOT / "bench" / "simulate-reads"
-# About 69 MB uncompressed; with this budget 0.5 MB a run.
+# About 69 MB uncompressed, in runs of 0.5 MB with this budget.
 N_READS, INPUT_SIZE, BUDGET = "200K", "69M", 6_000_000
-# Two threads, and runs of one codec, whose sizes are alike.
+# Two threads, and one codec for all runs, so that they have about the same size.
 USUAL = ["--no-PG", "-@", "2", "-l", "1", "--temp-codec", "lz4", "--verbosity", "4"]
 LINE = re.compile(r"(\d+) runs on disk, ([\d.]+) MB temporary, ([\d.]+) MB compacted")
 
 
 class Report:
-    """What the closing line and the details say."""
+    """The figures of the closing line and the details of --verbosity 4."""
 
     def __init__(self, err):
         self.n_runs, self.temporary, self.compacted = (float(x) for x in LINE.search(err).groups())
@@ -40,18 +40,18 @@ class Report:
         self.peak_bytes = float(re.search(r"([\d.]+) MiB peak", err).group(1)) * MIB
 
     def amplification(self):
-        """Written bytes to those of the runs."""
+        """All temporary bytes written, divided by the bytes of the runs."""
         return (self.temporary + self.compacted) / self.temporary
 
 
 def digest(path):
-    """A hash of what the BAM holds, however its blocks were cut."""
+    """A hash of the uncompressed content of the BAM, which does not depend on its blocks."""
     with gzip.open(path) as file:
         return hashlib.file_digest(file, "sha1").hexdigest()
 
 
 class Orders(CliTest):
-    """Small inputs that spill many runs: the output is that without compaction."""
+    """Small inputs that spill many runs: the output is the same as without compaction."""
 
     ORDERS = (([], "4M"), (["-n"], "40K"), (["-t", "NM"], "4M"), (["-M"], "4M"),
               (["--shuffle=7"], "40K"))
@@ -67,7 +67,8 @@ class Orders(CliTest):
                 self.assertGreater(Report(result.err).compacted, 0, result.err)
 
     def test_equal_keys(self):
-        """Only run number and index order the records: compaction must keep both."""
+        """If all keys are equal, only run number and index order the records: compaction must keep
+        both."""
         source = self.write("in.sam", generate.ties(25000))
         want = self.sort_bam("--no-PG", source)
         got = self.sort_bam("--no-PG", "-s", "2M", source, budget=SPILL_BUDGET)
@@ -99,7 +100,7 @@ class Orders(CliTest):
 
 @unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it to measure compaction")
 class ManyRuns(CliTest):
-    """A hundred runs and more."""
+    """Sorts with a hundred runs and more."""
 
     @classmethod
     def setUpClass(cls):
@@ -112,11 +113,13 @@ class ManyRuns(CliTest):
         cls.want = None
 
     def sort(self, *args, **how):
-        """Sorts the reads and compares with one sort in memory; returns its Report."""
+        """Sorts the reads and compares the output with that of a sort in memory; returns the
+        Report."""
         return self.check([SAMTOOLS, "rocksort", *USUAL, *args], args, **how)
 
     def limited(self, limit, *args):
-        """The same under `ulimit -LIMIT`, n: hard and soft limit."""
+        """The same under `ulimit -LIMIT`; for example, limit is "n 64" (hard and soft limit) or
+        "Sn 64" (soft limit only)."""
         script = f'ulimit -{limit} || exit 9; exec "$0" "$@"'
         return self.check(["/bin/sh", "-c", script, SAMTOOLS, "rocksort", *USUAL, *args],
                           (limit, args))
@@ -135,7 +138,7 @@ class ManyRuns(CliTest):
         return Report(result.err)
 
     def test_size(self):
-        """Each byte is rewritten about once, and few files are left."""
+        """With -s each byte is rewritten about once, and few files are left."""
         report = self.sort("-s", INPUT_SIZE)
         k = math.floor(math.sqrt(report.n_runs)) + 1
         self.assertGreater(report.n_runs, 80)
@@ -151,7 +154,8 @@ class ManyRuns(CliTest):
         self.assertEqual(report.n_files, report.n_runs)
 
     def test_auto(self):
-        """Compaction is on where seeks cost much, and only there; auto is the default."""
+        """auto is the default, and compacts only if that saves more time than it takes: with disks
+        whose seeks are slow."""
         report = self.sort()
         if report.state == "off":
             self.assertEqual(report.reason, "it would take longer than the seeks that it saves")
@@ -179,7 +183,7 @@ class ManyRuns(CliTest):
         os.mkdir(self.scratch)
 
     def test_few_open_files(self):
-        """More runs than files that may be open: compacted, whatever -s says."""
+        """If there are more runs than files may be open, runs are compacted whatever -s says."""
         for limit, args in (("n 64", []), ("n 100", ["-s", "off"]), ("n 128", ["-s", INPUT_SIZE])):
             with self.subTest(limit=limit, args=args):
                 report = self.limited(limit, *args)
@@ -189,7 +193,8 @@ class ManyRuns(CliTest):
                     self.assertEqual(report.reason, "of the limit of open files")
 
     def test_hundreds_of_runs_in_little_memory(self):
-        """What 5,000 runs under `ulimit -n 256` are in small: compacted ones are many, too."""
+        """A small model of 5,000 runs under `ulimit -n 256`: so many runs that compacted runs are
+        compacted again."""
         script = 'ulimit -n 96 || exit 9; ROCKSORT_TEST_BATCH=64K exec "$0" "$@"'
         report = self.check(["/bin/sh", "-c", script, SAMTOOLS, "rocksort", *USUAL], "small runs",
                             budget=16 * MIB)

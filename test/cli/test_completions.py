@@ -1,4 +1,4 @@
-"""Completions: options.tsv has what the usage text has, and bash, zsh and fish really complete."""
+"""Completions: options.tsv agrees with the usage text, and bash, zsh and fish complete with it."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ TABLE = ROOT / "completions/options.tsv"
 GENERATOR = ROOT / "completions/generate.awk"
 FISH_FRONT_END = ROOT / "completions/samtools.fish"
 
-# What is typed before the tab, and the word that it ends with then; None: nothing to complete.
+# What is typed before the tab, and the last word after completion (None: there is none).
 CASES = [
     ("samtools-rocksort --template-c", "--template-coordinate"),
     ("samtools-rocksort --temp-codec zs", "zstd"),
@@ -44,7 +44,7 @@ AS_SORT = ("samtools sort --template-c", "--template-coordinate")
 
 
 def table():
-    """{option: argument} of options.tsv, with each name of an option."""
+    """{option: argument} of options.tsv; each name of an option is a key."""
     rows = [line.split("\t") for line in TABLE.read_text().splitlines() if line[:1] != "#"]
     return {name: row[1] for row in rows for name in row[0].split()}
 
@@ -60,16 +60,16 @@ def usage_arguments():
 
 
 def installed(shell):
-    """Skips the test where there is no such shell."""
+    """Skips the test if the shell is not installed."""
     return unittest.skipUnless(shutil.which(shell), f"{shell} is not installed")
 
 
 class Terminal:
-    """A shell at a terminal of its own."""
+    """A shell that runs on its own pseudo-terminal."""
 
     def __init__(self, argv, env, cwd):
         self.leader, follower = pty.openpty()
-        # So wide that no line is folded.
+        # So wide that the shell wraps no line.
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 2000, 0, 0))
         self.process = subprocess.Popen(argv, stdin=follower, stdout=follower, stderr=follower,
                                         env=env, cwd=cwd, start_new_session=True)
@@ -87,8 +87,9 @@ class Terminal:
         os.write(self.leader, text.encode())
 
     def complete(self, typed):
-        """Types a line and tab; returns the words that the shell would run then."""
-        # Ctrl-A goes to the beginning. The 42 is not in what is typed, only in what is printed.
+        """Types a line and a tab; returns the words of the completed line."""
+        # Ctrl-A goes to the beginning of the line, and printf then prints its words. 42 marks the
+        # answer: it is not in the typed text, which the terminal shows as well.
         self.send(f"{typed}\t\x01printf '%s|' $((40 + 2))answer \r")
         self.n_answers += 1
         end = time.monotonic() + 30 * SLOW
@@ -108,46 +109,46 @@ class Table(CliTest):
     def test_every_option(self):
         listed, shown = set(table()), usage_options()
         self.assertEqual(shown - listed, set(),
-                         "these options of the usage text have no line in completions/options.tsv")
+                         "options of the usage text that have no line in completions/options.tsv")
         self.assertEqual(listed - shown, set(),
-                         "completions/options.tsv has options that the usage text has not")
+                         "options of completions/options.tsv that the usage text does not have")
 
     def test_arguments(self):
         shown = usage_arguments()
         self.assertEqual(set(shown), usage_options())
         for name, argument in table().items():
             self.assertEqual(argument != "-", shown[name],
-                             f"{name}: has it an argument? usage text and options.tsv disagree")
+                             f"{name}: usage text and options.tsv disagree about its argument")
 
 
 class Shells(CliTest):
-    """Each shell, with the script made for it."""
+    """Each shell with its generated script."""
 
     def setUp(self):
         super().setUp()
         (self.work / "onlydir").mkdir()
         self.write("onlyfile.bam", b"")
-        # No settings and no completions of whoever runs the tests.
+        # Without the settings and completions of the user who runs the tests.
         self.env = environment(self.scratch, extra={
             "HOME": str(self.scratch), "TERM": "dumb", "PS1": "READY", "XDG_CONFIG_HOME": "",
             "ZDOTDIR": str(self.scratch), "HISTFILE": ""})
         self.env.pop("SAMTOOLS_SORT", None)
 
     def script(self, shell, name=None):
-        """The script of a shell as a file in work, or under another name."""
+        """Writes the script of a shell to a file in work; returns its path."""
         made = subprocess.run(["awk", "-v", f"shell={shell}", "-f", GENERATOR, TABLE], check=True,
                               capture_output=True, text=True)
         self.assertEqual(made.stderr, "")
         return self.write(name or f"{shell}.script", made.stdout)
 
     def terminal(self, argv, **env):
-        """A Terminal that ends with the test."""
+        """Starts a Terminal, which is closed when the test ends."""
         terminal = Terminal(argv, {**self.env, **env}, self.work)
         self.addCleanup(terminal.close)
         return terminal
 
     def check_terminal(self, terminal, cases):
-        """What the shell makes of each case."""
+        """Completes each case in the terminal."""
         for typed, last in cases:
             words = typed.split()
             if last is not None:
@@ -190,7 +191,7 @@ class Shells(CliTest):
         self.check_terminal(self.terminal(start, **place, SAMTOOLS_SORT="rocksort"), [AS_SORT])
 
     def fish(self, line, **env):
-        """The candidates of fish for a line."""
+        """The completions that fish offers for a line."""
         script = self.script("fish")
         done = self.run_program(
             ["fish", "--no-config", "-c", 'source $argv[1]; source $argv[2]; complete -C $argv[3]',
@@ -201,7 +202,8 @@ class Shells(CliTest):
     @installed("fish")
     def test_fish(self):
         for line in ("samtools-rocksort -", "samtools rocksort -"):
-            # fish shows both forms of an option whose argument, which it knows, may be left out.
+            # --help and --verify have optional arguments with known values: fish shows both
+            # forms of each.
             self.assertEqual(set(self.fish(line)), set(table()) | {"--help=", "--verify="}, line)
         for typed, last in CASES:
             self.assertEqual(self.fish(typed), [last] if last else [], typed)

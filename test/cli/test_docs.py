@@ -1,5 +1,5 @@
-"""Usage text, man page and README say the same: every option and default; and README is true: its
-commands work, its links lead somewhere, its figures are those of doc/benchmarks.md."""
+"""Usage text, man page and README agree on every option and default. The commands of README work,
+its links have targets, and its figures are those of doc/benchmarks.md."""
 
 import os
 import re
@@ -14,7 +14,7 @@ MAN_PAGE = ROOT / "doc/samtools-rocksort.1"
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "ORDERING RULES", "MEMORY",
             "TEMPORARY FILES", "RESUMING", "EXIT STATUS", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"]
 OPTION = r"(?<![\w-])-{1,2}[\w@][\w-]*"
-# What README calls the settings and programs of doc/benchmarks.md.
+# README's names of settings, and the names of the same settings in doc/benchmarks.md.
 COLUMNS = {"`-l 1`, 64 MiB": "level 1, 64 MiB", "`-l 1`, 512 MiB": "level 1, 512 MiB",
            "default level, 512 MiB": "default level, 512 MiB",
            "`-l 1`, in memory": "level 1, all in memory (1024 MiB)"}
@@ -28,7 +28,7 @@ def usage():
 
 
 def usage_options():
-    """The options that the usage text explains: what stands before two or more blanks."""
+    """The options that the usage text explains: the text before two or more spaces."""
     options = set()
     for line in usage().splitlines():
         match = re.match(r"  +((?:-{1,2}[\w@-]+[ ,]*)+)", line)
@@ -38,8 +38,8 @@ def usage_options():
 
 
 def commands(path):
-    """The commands of a document: lines of its blocks of code, less comments, joined where they go
-    on; each with the options of rocksort in it."""
+    """The commands in the code blocks of a document, as (command, options of rocksort in it).
+    Comments are removed, and continued lines are joined."""
     text = "\n".join(re.findall(r"^    (.*)$", path.read_text(), re.M))
     text = re.sub(r"(?<!\S)#.*", "", text)
     for command in re.sub(r"(\\|(\|))\n", r"\2 ", text).splitlines():
@@ -51,19 +51,20 @@ def commands(path):
 
 
 def documents():
-    """All that is written for users and developers in Markdown."""
+    """All Markdown pages for users and developers."""
     return [ROOT / "README.md", ROOT / "NEWS.md", ROOT / "packaging/README.md",
             *sorted((ROOT / "doc").rglob("*.md"))]
 
 
 def anchors(path):
-    """The names of a document's headings in links, as GitHub and others make them."""
+    """The anchors of a document's headings, as GitHub makes them."""
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
             for heading in re.findall(r"^#+ (.*)$", path.read_text(), re.M)}
 
 
 def table(text, first):
-    """The rows of the table whose first heading this is, each a dict by heading, in plain words."""
+    """The rows of the table whose first heading is first: a dict by heading for each row, without
+    Markdown."""
     lines = text[text.index(f"| {first} |"):].split("\n\n", 1)[0].splitlines()
     rows = [[cell.strip().replace("**", "") for cell in line.strip("|").split("|")]
             for line in lines]
@@ -71,13 +72,13 @@ def table(text, first):
 
 
 def man_page_entries():
-    """The man page's explanations of options: a line with the option, then the text."""
+    """The entries of options in the man page: a line with the option, then its text."""
     page = (ROOT / "doc/samtools-rocksort.1").read_text().replace("\\-", "-")
     return re.findall(r"^\.TP\n(\..*(?:\n(?!\.(?:TP|PP|SH)).*)*)", page, re.M)
 
 
 class Documents(CliTest):
-    """The documents against the usage text."""
+    """Compares the documents with the usage text, and checks their links and figures."""
 
     def test_usage_has_options(self):
         self.assertGreaterEqual(len(usage_options()), 18)
@@ -119,7 +120,7 @@ class Documents(CliTest):
         self.assertGreaterEqual(n_options, 60)
 
     def test_options_in_the_text_of_the_readme(self):
-        """`-x` and `--word` anywhere in it; in its table levels follow."""
+        """Each `-x` and `--word` of README is an option; in its table a level may follow."""
         text = (ROOT / "README.md").read_text()
         found = set(re.findall(rf"`({OPTION})", text))
         self.assertGreaterEqual(len(found), 10)
@@ -137,7 +138,7 @@ class Documents(CliTest):
                     self.assertIn(anchor, anchors(file), f"{path.name}: {target}")
 
     def test_figures_of_the_readme(self):
-        """Each program's seconds and memory are those that were measured, rounded."""
+        """README's seconds and memory of each program are the measured ones, rounded."""
         benchmarks = table((ROOT / "doc/benchmarks.md").read_text(), "setting")
         measured = {(row["setting"], row["program"]): row for row in benchmarks}
         rows = table((ROOT / "README.md").read_text(), "program")
@@ -152,7 +153,7 @@ class Documents(CliTest):
                              ", ".join(measured[s, program]["peak RSS MiB"] for s in PEAKS))
 
     def test_rooms_of_the_design(self):
-        """Its table of rooms is the one that check-rooms.py holds the sources to."""
+        """The table of rooms in design.md is the same as the one in check-rooms.py."""
         script = (ROOT / "scripts/check-rooms.py").read_text(encoding="utf-8")
         rooms = dict(re.findall(r'^    "(\w+)": "([\w ]*)",$', script, re.M))
         self.assertGreaterEqual(len(rooms), 9)
@@ -186,8 +187,8 @@ class Documents(CliTest):
         self.assertEqual(len(found), len(set(found)))
 
     def test_man_has_no_warnings(self):
-        """As a user sees it, in a narrow and in a wide terminal."""
-        # On small installations `man` is a script that says so.
+        """man shows the page without warnings in a narrow and in a wide terminal."""
+        # On minimal installations `man` is a script that says that man is not installed.
         if not shutil.which("man") or not self.run_program(["man", "--version"]).out.startswith(
                 b"man "):
             self.skipTest("man is not installed")
@@ -199,7 +200,7 @@ class Documents(CliTest):
             self.assertIn(b"SYNOPSIS", done.out)
 
     def test_whatis_finds_the_man_page(self):
-        """The index of whatis and apropos takes names without blanks only."""
+        """whatis and apropos find only names without spaces."""
         if not shutil.which("lexgrog"):
             self.skipTest("lexgrog is not installed")
         done = self.run_program(["lexgrog", MAN_PAGE])
@@ -222,7 +223,7 @@ class Commands(CliTest):
     def setUp(self):
         super().setUp()
         if not shutil.which("samtools"):
-            self.skipTest("there is no samtools to which the front end could hand fixmate")
+            self.skipTest("there is no other samtools, which the commands need for fixmate")
         refs = generate.reference()
         self.write("ref.fa", generate.fasta(refs))
         sam = generate.reads(300, refs)
@@ -235,7 +236,7 @@ class Commands(CliTest):
         for name in self.ALIGNERS:
             (programs / name).write_text(f"#!/bin/sh\nexec cat '{self.path('aligned.sam')}'\n")
             (programs / name).chmod(0o755)
-        # Programs of a special build lie elsewhere than what is named `samtools` in README.
+        # README runs `samtools`; in a special build the program has another path.
         self.env = environment(self.scratch, extra={
             "PATH": f"{programs}:{BUILD}:{os.environ['PATH']}", "USER": "user"})
 
@@ -244,7 +245,7 @@ class Commands(CliTest):
         return self.run_program(["bash", "-c", f"set -o pipefail; {command}"], env_only=self.env)
 
     def interrupted(self):
-        """A store as a killed sort leaves it behind."""
+        """The checkpoint of a sort that fails because its output device is full."""
         full = self.rocksort("-o", "/dev/full", self.path("in.bam"), budget=100_000, clean=False,
                              env={"TMPDIR": str(self.work)})
         stores = kept_stores(full.err)
@@ -275,7 +276,7 @@ class Commands(CliTest):
                 self.check_output(written[0], command)
 
     def check_output(self, path, command):
-        """It has the 600 records of each input, in order."""
+        """The output is sorted and has the 600 records of each input."""
         n_inputs = len(re.findall(r"lane\d", command)) or 1
         done = self.rocksort("--verify", "--reference", self.path("ref.fa"), path)
         self.assertEqual(done.status, 0, f"{command}: {done.err}")

@@ -1,5 +1,5 @@
-"""Errors: exit status 1, one message that names the file or the record, no leftovers, and no output
-that a reader takes for a whole one."""
+"""Errors: exit status 1, one message that names the file or the record, no temporary data left, and
+no output that a reader takes for a complete file."""
 
 import os
 import random
@@ -18,17 +18,18 @@ BUDGETS = (None, SPILL_BUDGET)
 
 
 def records(n_records, seed=1, n_bases=150):
-    """Raw BAM records at random places."""
+    """Raw BAM records at random positions."""
     rng = random.Random(seed)
     return [bamfile.record(f"r{i}", 0, rng.randrange(2), rng.randrange(40000), f"{n_bases}M",
                            "".join(rng.choices("ACGT", k=n_bases))) for i in range(n_records)]
 
 
 class ErrorTest(CliTest):
-    """The shape of a failed run."""
+    """Checks of a run that must fail."""
 
     def check(self, *args, mentions=(), budgets=BUDGETS, **how):
-        """With -o and on standard output, in memory and spilled: fails and leaves nothing."""
+        """The run fails and leaves nothing: with -o and with standard output, in memory and
+        spilled."""
         for budget in budgets:
             for target in (["-o", self.path("out.bam")], []):
                 with self.subTest(args=args, budget=budget, target=target):
@@ -38,15 +39,15 @@ class ErrorTest(CliTest):
                         self.assert_error(result, *mentions)
                         self.assert_no_result(self.path("out.bam"))
                         self.assert_no_result(self.path("stdout.bam"))
-                    finally:  # one failure must not make those after it fail
+                    finally:  # so that a failure does not make the next subtests fail
                         for name in ("out.bam", "stdout.bam"):
                             if os.path.isfile(self.path(name)):
                                 os.unlink(self.path(name))
 
 
     def assert_record_number(self, result, number):
-        """The message names the bad record, counted from 1 or 0. Where threads read ahead it may
-        say "after record N" (or behind) instead, for any N before it."""
+        """The message names the bad record, counted from 1 or from 0. If threads read ahead, it may
+        instead say "after record N" (or "behind") with any smaller N."""
         found = re.search(r"((?:after|behind) )?record #?(\d+)", own_lines(result.err)[0])
         self.assertTrue(found, result.err)
         first = 0 if found.group(1) else number - 1
@@ -54,7 +55,7 @@ class ErrorTest(CliTest):
 
 
 class Input(ErrorTest):
-    """What is not there or not an alignment."""
+    """Inputs that do not exist or have no alignments."""
 
     def test_missing(self):
         self.check(self.path("absent.bam"), mentions=["absent.bam", "No such file"])
@@ -101,7 +102,7 @@ class Input(ErrorTest):
 
 
 class Corrupt(ErrorTest):
-    """A BAM that ends early, has changed bytes, or says what cannot be."""
+    """A BAM that ends early, has changed bytes, or has impossible values."""
 
     def setUp(self):
         super().setUp()
@@ -111,7 +112,7 @@ class Corrupt(ErrorTest):
         self.offsets = bamfile.bgzf_block_offsets(self.bam)
 
     def test_truncated(self):
-        """In the header, inside a block, between blocks where a record is cut."""
+        """Cut in the header, inside a block, or between two blocks inside a record."""
         middle = self.offsets[len(self.offsets) // 2]
         for size in (1, 10, 27, 28, 40, self.offsets[1] - 1, self.offsets[1], self.offsets[1] + 5,
                      middle - 9, middle, middle + 17, middle + 18, middle + 30,
@@ -124,7 +125,8 @@ class Corrupt(ErrorTest):
                 self.assert_no_result(self.path("out.bam"))
 
     def test_truncated_input_with_a_filter(self):
-        """The end within a block looked like the end of the file."""
+        """A file that ends inside a block is an error. With a filter, this was once taken for the
+        end of the file."""
         source = self.bam_of(generate.reads(20000, generate.reference()))
         with open(source, "rb") as file:
             data = file.read()
@@ -137,7 +139,7 @@ class Corrupt(ErrorTest):
             self.assert_no_result(self.path("out.bam"))
 
     def test_record_number(self):
-        """The message says how far the input was good."""
+        """The message says at which record the input ends."""
         n_good = 4321
         raw = HEADER + b"".join(self.list[:n_good]) + self.list[n_good][:77]
         for data in (bamfile.bgzf(raw), bamfile.bgzf(raw)[:-28]):
@@ -148,9 +150,8 @@ class Corrupt(ErrorTest):
                 self.assert_record_number(result, n_good + 1)
 
     def test_no_end_of_file_block(self):
-        """Cut between blocks where no record is cut either: only the closing block is missing.
-        Whether records are missing, too, nobody can tell: it is sorted with a warning, as samtools
-        does."""
+        """Cut between two blocks and between two records: only the EOF block is missing. Nobody can
+        tell whether records are missing, too: the file is sorted with a warning, as in samtools."""
         blocks = [bamfile.bgzf_block(HEADER)]
         blocks += [bamfile.bgzf_block(b"".join(self.list[i : i + 100]))
                    for i in range(0, 6000, 100)]
@@ -162,7 +163,7 @@ class Corrupt(ErrorTest):
                 self.assertRegex(result.err, "EOF (marker|block)")
 
     def test_truncated_onto_itself(self):
-        """The only copy of the data must not be lost by sorting it in place."""
+        """If the output is the input, a sort that fails must not change the file."""
         data = self.bam[: len(self.bam) // 2]
         for budget in BUDGETS:
             source = self.write("same.bam", data)
@@ -171,7 +172,8 @@ class Corrupt(ErrorTest):
                 self.assertEqual(file.read(), data)
 
     def test_flipped_bytes(self):
-        """Each flip is an error, or (a time stamp in a block's header) changes nothing."""
+        """Each changed byte is an error or does not change the records (such as the time stamp in
+        the header of a block)."""
         rng = random.Random(7)
         want = self.sort_bam("--no-PG", self.write("good.bam", self.bam))
         places = [rng.randrange(len(self.bam)) for _ in range(40)]
@@ -196,10 +198,10 @@ class Corrupt(ErrorTest):
         self.assertGreater(n_errors, 45)
 
     def test_missing_block(self):
-        """A whole block lost in the middle."""
+        """A block in the middle of the file is missing."""
         at = len(self.offsets) // 2
         data = self.bam[: self.offsets[at]] + self.bam[self.offsets[at + 1] :]
-        # If it starts and ends between records nothing shows it; blocks here cut records.
+        # This can be detected because the block starts or ends inside a record.
         source = self.write("lost.bam", data)
         self.check(source, mentions=["lost.bam"])
 
@@ -208,13 +210,13 @@ class Corrupt(ErrorTest):
         self.check(source, mentions=["more.bam"], budgets=(None,))
 
     def lie(self, change):
-        """A BAM whose record 2000 has other bytes; change gets and returns the raw record."""
+        """A BAM in which change(raw record) has changed record 2000."""
         raw = bytearray(self.list[2000])
         raw = bytes(change(raw) or raw)
         return bamfile.bgzf(HEADER + b"".join(self.list[:2000] + [raw] + self.list[2001:]))
 
     LIES = {
-        # Offsets count from the length field of the record.
+        # Offsets are counted from the start of the length field of the record.
         "length 0": lambda raw: struct.pack_into("<i", raw, 0, 0),
         "length 31": lambda raw: struct.pack_into("<i", raw, 0, 31),
         "length negative": lambda raw: struct.pack_into("<i", raw, 0, -1),
@@ -242,26 +244,28 @@ class Corrupt(ErrorTest):
                         out = self.path("out.bam")
                         result = self.rocksort(*order, "-o", out, source, budget=budget)
                         self.assert_error(result, "lie.bam")
-                        # A wrong length may show only in the record that follows.
+                        # A wrong length may be detected only in one of the next records.
                         self.assertRegex(own_lines(result.err)[0], r"record #?200[0-4]\b")
                         self.assert_no_result(out)
 
     def test_cigar_against_bases(self):
-        """CIGAR and sequence disagree: samtools refuses that, and its files would be no BAM."""
+        """CIGAR and sequence have different lengths, which BAM does not allow and samtools
+        refuses."""
         bad = bamfile.record("bad", 0, 0, 100, "149M", "A" * 150)
         data = bamfile.bgzf(HEADER + b"".join(self.list[:2000]) + bad + b"".join(self.list[2000:]))
         self.check(self.write("lie.bam", data), mentions=["lie.bam"])
 
     def test_name_without_end(self):
-        """A name without its NUL: htslib adds it; an error is as good, a wrong order is not."""
+        """A read name without its NUL. htslib adds the NUL; an error is right, too, but not a lost
+        record."""
         self.check_odd_record(lambda raw: raw.__setitem__(35 + raw[12], ord("x")))
 
     def test_position_below_minus_one(self):
-        """BAM has nothing below -1; whatever samtools does with it, we must not crash."""
+        """BAM allows no position below -1. We must not crash, whatever samtools does with it."""
         self.check_odd_record(lambda raw: struct.pack_into("<i", raw, 8, -1000))
 
     def check_odd_record(self, change):
-        """Either an error of the usual shape or a result with all the records."""
+        """The sort fails with one message, or its output has all records."""
         source = self.write("odd.bam", self.lie(change))
         for order in ([], ["-n"]):
             for budget in BUDGETS:
@@ -276,7 +280,7 @@ class Corrupt(ErrorTest):
                         self.assert_no_result(out)
 
     def test_lying_header(self):
-        """Counts and lengths in the BAM header."""
+        """Wrong counts and lengths in the BAM header."""
         n_text = struct.unpack_from("<i", self.raw, 4)[0]
         for name, place, value in (
                 ("text length negative", 4, -1), ("text length huge", 4, 0x7FFFFFFF),
@@ -294,8 +298,8 @@ class Corrupt(ErrorTest):
 
     @needs_pysam
     def test_what_the_reference_refuses(self):
-        """Random damage inside valid blocks: an error wherever samtools has one; where samtools
-        goes on, its result or an error."""
+        """Random damage inside valid blocks. If samtools fails, we must fail, too. If samtools
+        succeeds, we fail or have the same result."""
         rng = random.Random(8)
         short = self.list[:300]
         head = len(HEADER)
@@ -324,7 +328,8 @@ class Corrupt(ErrorTest):
         path = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="whole.cram")
         with open(path, "rb") as file:
             data = file.read()
-        # Without its last 38 bytes, the EOF container, all records are there: a warning.
+        # Only the EOF container, the last 38 bytes, is missing: all records are there, and this is
+        # a warning.
         result = self.rocksort("-o", self.path("all.bam"), self.write("end.cram", data[:-38]))
         self.assertEqual(result.status, 0, result.err)
         self.assertIn("EOF marker", result.err)
@@ -345,7 +350,7 @@ class Corrupt(ErrorTest):
                 os.unlink(self.path(name))
         result = self.rocksort("-o", self.path("out.bam"), source)
         self.assertEqual(result.status, 1, result.err)
-        # htslib's threads print their own lines into each other here.
+        # The threads of htslib mix their lines here, so that own_lines() cannot be used.
         lines = [line for line in result.err.splitlines() if "samtools rocksort: " in line]
         self.assertEqual(len(lines), 1, result.err)
         self.assertIn("in.cram", lines[0])
@@ -358,7 +363,7 @@ class Corrupt(ErrorTest):
 
 
 class Output(ErrorTest):
-    """What cannot be written."""
+    """Outputs that cannot be written."""
 
     def setUp(self):
         super().setUp()
@@ -392,7 +397,7 @@ class Output(ErrorTest):
             self.fails(*options, "-T", self.scratch, "-o", "/dev/full", mentions=["/dev/full"])
 
     def test_full_device_with_little_data(self):
-        """Everything fits a buffer: only the close can tell."""
+        """All data fits into a buffer, so that only closing the file fails."""
         for options in ([], ["-O", "sam"]):
             result = self.rocksort(*options, "-o", "/dev/full", stdin=b"@SQ\tSN:a\tLN:10\n")
             self.assert_error(result, "/dev/full")
@@ -418,7 +423,7 @@ class Output(ErrorTest):
         self.assert_error(result)
 
     def test_temporary_directory(self):
-        """Named in the message; without need of one a wrong name does no harm."""
+        """A sort that spills names a wrong temporary directory in its message."""
         for prefix in ("/nowhere/prefix", "/nowhere/", f"{self.source}/prefix", "/dev/null/x"):
             self.fails("-T", prefix, "-o", self.path("out.bam"), budgets=(SPILL_BUDGET,),
                        mentions=[prefix.rstrip("/").rsplit("/", 1)[0] or "/"])
@@ -428,7 +433,7 @@ class Output(ErrorTest):
 
 
 class FullDisk(ErrorTest):
-    """A file system of 2 MB, which needs root."""
+    """Sorts on a file system of 2 MB. Only root can mount it."""
 
     def setUp(self):
         super().setUp()
@@ -454,7 +459,7 @@ class FullDisk(ErrorTest):
                     self.assertEqual(os.listdir(self.disk), [])
 
     def test_of_the_index(self):
-        """The sorted file is complete, and stays."""
+        """If the index cannot be written, the sorted file stays; it is complete."""
         small = self.work / "small"
         small.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=10", "none", small],
@@ -468,7 +473,8 @@ class FullDisk(ErrorTest):
         self.assertEqual(os.listdir(small), [])
 
     def test_warned_at_the_start(self):
-        """Where a file is being read, its size tells; -s tells it of a pipe."""
+        """The sort warns if the disk is too small for its data. It knows the size of the input from
+        the file, or from -s."""
         for budget, options, words in (
                 (SPILL_BUDGET, ["-T", self.disk, "--temp-codec", "none"], ["temporary data will"]),
                 (SPILL_BUDGET, ["-T", self.disk, "-s", "100M"], ["temporary data will need"]),
@@ -498,14 +504,14 @@ class FullDisk(ErrorTest):
                         out.unlink()
 
     def test_frees_its_space(self):
-        """After a failure the disk is as empty as before."""
+        """After a failure the disk has as much free space as before."""
         self.rocksort("-T", self.disk, "-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET)
         free = os.statvfs(self.disk)
         self.assertGreater(free.f_bfree * free.f_bsize, 1_900_000)
 
 
 class SanityOfTheseTests(CliTest):
-    """The base of the errors above is sound: without the damage all is well."""
+    """The file that the tests above damage is sound."""
 
     def test_the_base_sorts(self):
         source = self.write("good.bam", bamfile.bgzf(HEADER + b"".join(records(6000))))

@@ -1,7 +1,8 @@
-"""Calls that fail, one at a time, bytes that change, and signals at the worst moment.
+"""Calls that fail one at a time (reads, writes, allocations and others), bytes that change, and
+signals at the worst moment.
 
-Needs build/fault_inject.so (test/fault/fault_inject.c), which `make check` builds. The sweep is a
-short one of what `make fault-sweep` does at length.
+Needs build/fault_inject.so (test/fault/fault_inject.c), which `make check` builds. The sweep here
+is a short form of `make fault-sweep`.
 """
 
 import contextlib
@@ -26,7 +27,7 @@ LIBRARY = ROOT / "build" / "fault_inject.so"
 
 @unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
 class FaultTest(CliTest):
-    """A source, and runs of which some call goes wrong."""
+    """Runs in which a chosen call fails, and their input."""
 
     sam = None
 
@@ -37,7 +38,7 @@ class FaultTest(CliTest):
         self.source = self.write("in.sam", self.sam)
 
     def faulty(self, fault, **more):
-        """The environment of a run with a fault."""
+        """The environment that makes a run fail as fault says."""
         return {"LD_PRELOAD": str(LIBRARY), "FAULT": fault, **more,
                 "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
@@ -46,8 +47,8 @@ class FaultTest(CliTest):
         return self.rocksort(*args, self.source, budget=budget, env=self.faulty(fault), clean=clean)
 
     def calls(self, *args, budget=SPILL_BUDGET, of=""):
-        """{kind: calls} of a run without faults; as "fault0" those of
-        the kind, and of paths with the part, that `of` names (kind:part)."""
+        """{kind: number of calls} of a run without faults. If `of` is KIND:PART, "fault0" counts
+        the calls of this kind whose path contains PART."""
         report = self.path("report")
         kind, _, part = of.partition(":")
         env = self.faulty(f"{kind}:1000000:EIO:{part}" if of else "", FAULT_REPORT=report)
@@ -65,27 +66,29 @@ class Sweep(FaultTest):
 
     def test_sweep(self):
         few = ["--most", "2", "--scenarios", "memory,spill,compact"]
-        if sanitized():     # where allocations do not end in our guard
+        if sanitized():     # failed allocations do not reach our own handler
             few = ["--most", "1", "--scenarios", "spill", "--without", "realloc,posix_memalign"]
         args = fault_sweep.parse_args(["--program", SAMTOOLS_ROCKSORT, "--library", str(LIBRARY),
                                        "--limit", str(60 * SLOW), "--quiet", *few])
         with contextlib.redirect_stdout(io.StringIO()) as out:
             sweep, good = fault_sweep.run(args)
         self.assertTrue(good, out.getvalue())
-        # Each kind of call that matters was met.
+        # The sweep must have covered these kinds of calls.
         met = {kind for _, kind in sweep.tally}
         self.assertLessEqual({"read", "write", "open", "rename", "malloc", "pthread_create", "mmap",
                               "fsync"}, met)
-        # Those that could be resumed were refused before. Sanitizers meet the failures of some
-        # kinds of allocation themselves, which are left out with them.
+        # Runs that were resumed had failed first, so that both count as failures. There are fewer
+        # with sanitizers, which handle some failed allocations themselves: these kinds are not
+        # swept then.
         self.assertGreater(sweep.ends["refused"] + sweep.ends["resumed"], 15 if sanitized() else 20)
 
 
 class Flips(FaultTest):
-    """Bytes of the temporary data that change are noticed."""
+    """Changed bytes of the temporary data are detected."""
 
     def check(self, fault, *args):
-        """Exit 1 and no output, or, where the byte does not matter, the right one."""
+        """The run ends with status 1 and no output, or with the right output if the changed byte
+        does not matter."""
         out = self.path("out.bam")
         result = self.with_fault(fault, "--no-PG", *args, "-o", out)
         with self.subTest(fault=fault, args=args):
@@ -93,7 +96,7 @@ class Flips(FaultTest):
                 self.assert_same_records(bamfile.read(out).records, self.want.records)
                 os.unlink(out)
             else:
-                # A RocksDB with asserts may say something of its own.
+                # A RocksDB that is built with asserts may print a message of its own.
                 err = "".join(line for line in result.err.splitlines(keepends=True)
                               if "Assertion" not in line)
                 self.assert_error(result._replace(err=err))
@@ -101,7 +104,7 @@ class Flips(FaultTest):
         return result
 
     def test_on_disk(self):
-        """Read from the disk: the checksums of blocks and of RocksDB see it."""
+        """A byte that changes on the disk is found by our block checksums or those of RocksDB."""
         self.want = self.sort_bam("--no-PG", self.source)
         out = self.path("out.bam")
         n_failed = 0
@@ -109,7 +112,7 @@ class Flips(FaultTest):
             options = ("--no-PG", "--temp-codec", codec)
             n_reads = self.calls(*options, "-o", out, of="pread:.sst")["fault0"]
             os.unlink(out)
-            # The last half is read by the merge, with few bytes that nobody needs among them.
+            # The merge makes the second half of the reads; it needs most of these bytes.
             parts = (0.01, 0.5, 0.6, 0.7) if sanitized() else (0.01, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8)
             for part in parts:
                 result = self.check(f"pread:{int(n_reads * part) + 1}:flip:.sst", *options[1:])
@@ -117,7 +120,8 @@ class Flips(FaultTest):
         self.assertGreater(n_failed, 2)
 
     def test_behind_all_checksums(self):
-        """In memory, when all blocks have been verified: records in are not records out."""
+        """A byte that changes in memory after the checksums of all blocks were verified: the
+        records written differ from the records read."""
         self.want = self.sort_bam("--no-PG", self.source)
         told = [self.check(f"LZ4_decompress_safe:{number}:flip", "--temp-codec", "lz4")
                 for number in (1, 2, 3, 5, 8)]
@@ -126,7 +130,8 @@ class Flips(FaultTest):
                         told)
 
     def test_records_change_places(self):
-        """The sum over all records does not tell: they were written so, with exit status 0."""
+        """Two records that change places do not change the checksum. They were once written in the
+        wrong order, with exit status 0."""
         source = self.write("reads.sam", generate.reads(3000, generate.reference()))
         out = self.path("out.bam")
         for order in ([], ["-n"], ["-t", "NM"], ["--shuffle=5"]):
@@ -139,7 +144,7 @@ class Flips(FaultTest):
                     self.assertFalse(os.path.exists(out))
 
     def test_when_resumed(self):
-        """The same of a store of another process."""
+        """A byte that changes in memory is also detected by --resume."""
         result = self.with_fault("pwrite:1:EIO:none", "--temp-codec", "lz4", "-T", self.work, "-o",
                                  "/dev/full", clean=False)
         store, = kept_stores(result.err)
@@ -151,7 +156,8 @@ class Flips(FaultTest):
         self.assertTrue(any("were found, or others" in result.err for result in told), told)
 
     def test_what_is_offered(self):
-        """A store whose bytes have changed was said to be one that can be finished."""
+        """The message about a damaged checkpoint offers only to try again. It once said that the
+        checkpoint can be finished."""
         result = self.with_fault("pwrite:1:EIO:none", "-T", self.work, "-o", "/dev/full",
                                  clean=False)
         store, = kept_stores(result.err)
@@ -169,12 +175,12 @@ class Flips(FaultTest):
 
 
 class Signals(FaultTest):
-    """SIGTERM while a file is being made, and the thread that removes it is slow: the file must not
-    appear behind its back."""
+    """SIGTERM while a file is being made and the thread that cleans up is slow: the file must not
+    appear after the clean-up."""
 
     def check(self, fault, *args):
-        """The run dies of the signal and leaves nothing half done. (On a machine so slow that the
-        signal comes late, files may be complete, and the run may be.)"""
+        """The signal ends the run, and no incomplete file is left. (On a slow machine the signal
+        can come late: then files, or the whole run, may be complete.)"""
         process = self.start("-T", self.scratch, *args, self.source, budget=SPILL_BUDGET,
                              stdin=subprocess.DEVNULL, env=self.faulty(fault + ",rmdir:1:800ms"))
         err = process.communicate(timeout=DIE_LIMIT_S + 20 * SLOW)[1]
@@ -193,14 +199,14 @@ class Signals(FaultTest):
         self.check("open:1:term:.bam.rocksort", "-o", self.path("out.bam"))
 
     def test_index(self):
-        """Its file is made when the sorted one is complete."""
+        """The signal comes when the file of the index is made, after the sorted file."""
         out = self.path("out.bam")
         for index in ("csi", "bai"):
             self.check(f"open:1:term:.{index}.rocksort", "--write-index", "-o",
                        f"{out}##idx##{out}.{index}")
 
     def test_cram(self):
-        """htslib opens the index itself, by its name."""
+        """The index of a CRAM: htslib itself opens the file, by its name."""
         args = ["-O", "cram,no_ref=1", "--write-index", "-o", self.path("out.cram")]
         self.check("open:1:term:.cram.rocksort", *args)
         for number in (1, 2):
@@ -208,10 +214,11 @@ class Signals(FaultTest):
 
 
 class Fsync(FaultTest):
-    """--fsync: the file, then its name."""
+    """--fsync syncs the output file, and then its directory."""
 
     def test_calls(self):
-        """Two files and their directory, each; without the option, or a file, none."""
+        """Two syncs for the output and two for its index: of the file and of the directory. None
+        without the option, or if the output is no regular file."""
         def syncs(*args):
             return self.calls(*args, budget=None)["fsync"]
 
@@ -229,7 +236,7 @@ class Fsync(FaultTest):
             self.assertEqual(os.listdir(self.work), ["in.sam"])
 
     def test_directory_fails(self):
-        """The file is complete then, and stays."""
+        """If the directory cannot be synced, the file stays, because it is complete."""
         out = self.path("out.bam")
         result = self.with_fault("fsync:2:EIO", "--fsync", "-o", out, budget=None)
         self.assert_error(result, "out.bam", "complete")
@@ -237,13 +244,13 @@ class Fsync(FaultTest):
 
 
 class Durable(FaultTest):
-    """When temporary data are synced. ROCKSORT_TEST_DURABLE says after how many seconds."""
+    """When temporary data are synced: ROCKSORT_TEST_DURABLE seconds after the start."""
 
-    DELAY = "open:1:2500ms:.tmp"     # before the merge: the time comes meanwhile
-    AT_ONCE = "fsync:1+:skip,fdatasync:1+:skip"     # a busy disk takes longer than the delay
+    DELAY = "open:1:2500ms:.tmp"     # delays the merge until syncing has begun
+    AT_ONCE = "fsync:1+:skip,fdatasync:1+:skip"     # on a busy disk, syncs last longer than DELAY
 
     def n_syncs(self, *args, seconds=None, fault=None):
-        """How many syncs of runs a sort makes, given a fault, too."""
+        """How many syncs of runs a sort makes; it may have a fault as well."""
         report = self.path("report")
         counted = "fsync:1000000:EIO:.sst,fdatasync:1000000:EIO:.sst"
         faults = [counted, *([fault] if fault else []), self.AT_ONCE]
@@ -257,7 +264,7 @@ class Durable(FaultTest):
         return int(counts["fault0"]) + int(counts["fault1"])
 
     def test_when(self):
-        """Not at once, unless the store is to stay."""
+        """Runs are not synced at the start of a sort, unless -k keeps its checkpoint."""
         self.assertEqual(self.n_syncs(), 0)
         self.assertEqual(self.n_syncs("-@", "3", "-s", "2M"), 0)
         at_once = self.n_syncs(seconds=0)
@@ -269,11 +276,11 @@ class Durable(FaultTest):
         self.assertGreater(self.n_syncs("-k", "-T", self.path("kept")), 1)
 
     def test_file_goes(self):
-        """Syncing does not mind that the sort ends and removes everything meanwhile."""
+        """It is no error if the sort ends and removes a run before it is synced."""
         self.assertEqual(self.n_syncs(seconds=1, fault=self.DELAY + ",openat:1+:ENOENT:.sst"), 0)
 
     def test_sync_fails(self):
-        """The data are lost, perhaps: an error."""
+        """If a sync fails, data may be lost: the sort fails."""
         result = self.rocksort("-o", self.path("out.bam"), self.source, budget=SPILL_BUDGET,
                                clean=False, env={
                                    **self.faulty(f"{self.DELAY},fsync:1:EIO:.sst,{self.AT_ONCE}"),
@@ -284,8 +291,8 @@ class Durable(FaultTest):
         self.drop_kept(result.err)
 
     def test_sync_of_manifest_fails(self):
-        """RocksDB removes the run that it was to take, though its manifest may name it: the run's
-        records are read again."""
+        """If the manifest cannot be synced, RocksDB removes the run that was being added, although
+        its manifest may already name that run. --resume reads these records again."""
         want = self.sort_bam("--no-PG", self.source)
         source, out = self.bam_of(self.sam), self.path("out.bam")
         n_kept = 0
@@ -302,10 +309,10 @@ class Durable(FaultTest):
 
 
 class LittleThings(FaultTest):
-    """Single calls."""
+    """Single calls that fail."""
 
     def test_file_cannot_be_removed(self):
-        """Whoever cannot clean up says what is left."""
+        """If a file cannot be removed, the message names it."""
         out = self.path("out.bam")
         result = self.with_fault("write:1+:ENOSPC:.tmp,unlink:1:EPERM:.tmp", "-T", self.scratch,
                                  "-o", out)
@@ -315,7 +322,7 @@ class LittleThings(FaultTest):
         self.assertIn(left[0], result.err)
 
     def test_read_errors(self):
-        """No read of the input that fails may look like its end."""
+        """A failed read of the input must not look like the end of the input."""
         bam = self.path("in.bam")
         self.sort_ok("--no-PG", "-n", "-o", bam, self.source)
         self.source = bam
@@ -332,15 +339,17 @@ class LittleThings(FaultTest):
                     os.unlink(out)
 
     def test_quota_of_the_database(self):
-        """A quota that is exceeded when the database is made was told as a full disk."""
+        """If making the database exceeds a quota, the message says so. It once said that the disk
+        is full."""
         result = self.with_fault("open:1+:EDQUOT:/db-0/", "-T", self.scratch, "-o",
                                  self.path("out.bam"), budget=SPILL_BUDGET)
         self.assert_error(result, "Disk quota exceeded")
         self.assertEqual(os.listdir(self.scratch), [])
 
-    @unittest.skipIf(sanitized(), "its own allocator is asked first")
+    @unittest.skipIf(sanitized(), "the sanitizer's allocator is called first")
     def test_no_memory_to_plan(self):
-        """--plan ends in one of two ways, too; it once died of an exception of RocksDB."""
+        """Without memory --plan succeeds or prints one message. An exception of RocksDB once ended
+        it."""
         n_refused = 0
         for number in range(1, 200, 3):
             result = self.with_fault(f"malloc:{number}:ENOMEM", "--plan", "-T", self.scratch)
@@ -351,8 +360,8 @@ class LittleThings(FaultTest):
         self.assertGreater(n_refused, 10)
 
     def test_no_memory_for_lines(self):
-        """SAM is not damaged where memory is short. (In a sort without sanitizers every failed
-        allocation ends in our guard; --plan has none.)"""
+        """If memory is short, no message says that the SAM is damaged. (A failed allocation ends a
+        sort at once, but not with sanitizers, and not --plan.)"""
         out = self.path("out.bam")
         sam = generate.odd(200)
         header = "".join(line for line in sam.splitlines(True) if line.startswith("@"))
@@ -364,7 +373,7 @@ class LittleThings(FaultTest):
             for number in range(first, self.calls(*args, budget=None)["realloc"] + 1):
                 result = self.with_fault(f"realloc:{number}:ENOMEM", *args, budget=None)
                 if sanitized() and "Sanitizer: CHECK failed" in result.err:
-                    continue    # a thread that starts: the sanitizer asks for its stack
+                    continue    # the sanitizer could not allocate the stack of a thread
                 with self.subTest(args=args, number=number):
                     self.assertNotRegex(result.err, r"record \d+ .* is damaged")
                     if result.status:
@@ -373,20 +382,22 @@ class LittleThings(FaultTest):
             self.assertGreater(sum(told), 8)
 
     def test_file_shorter_than_its_end_marker(self):
-        """That its end cannot be read is no fault."""
+        """A file shorter than the EOF block can be sorted."""
         tiny = self.write("tiny.bam", b"BAM\1" + bytes(8))
         self.assertEqual(self.sort_bam("--no-PG", tiny).records, b"")
 
     def test_no_direct_access(self):
-        """Some file systems make the file and refuse it then: the probe leaves nothing."""
+        """Some file systems create a file although they refuse to open it for direct access: the
+        probe of the disk leaves no such file."""
         self.with_fault("open:1:EINVAL:/probe", "-k", "-T", self.scratch, "-o",
                         self.path("out.bam"), clean=False)
         for _, _, names in os.walk(self.scratch):
             self.assertNotIn("probe", names)
 
     def test_any_write_of_the_output(self):
-        """Each of them once, the last ones, which closing makes, among them. What a thread writes
-        of CRAM comes in pieces that differ from run to run."""
+        """Each write of the output fails once, including the last ones, which closing the file
+        makes. The number of writes of a CRAM is found by trying: its threads write in pieces that
+        differ from run to run."""
         report = self.path("report")
         for name in ("out.bam", "out.sam.gz", "out.cram"):
             options = ["--no-PG", "-O", "cram,no_ref=1"] if name == "out.cram" else ["--no-PG"]
@@ -404,7 +415,7 @@ class LittleThings(FaultTest):
             self.assertGreater(number, 3)
 
     def test_full_standard_output(self):
-        """Also of what needs no sort."""
+        """A full standard output is also an error of commands that do not sort."""
         for words in (["--version"], ["--help"], ["--checksum-only", self.source]):
             with open("/dev/full", "wb") as full:
                 done = subprocess.run([SAMTOOLS, "rocksort", *words], stdout=full, check=False,
@@ -414,7 +425,7 @@ class LittleThings(FaultTest):
                 self.assertEqual(len(own_lines(done.stderr)), 1, done.stderr)
 
     def test_exceptions(self):
-        """RocksDB throws where it gets no thread or no memory."""
+        """RocksDB throws an exception if it cannot start a thread: the run prints one message."""
         out = self.path("out.bam")
         for fault in ("pthread_create:5+:EAGAIN", "pthread_create:7+:EAGAIN"):
             result = self.with_fault(fault, "-T", self.scratch, "-o", out)
@@ -423,7 +434,8 @@ class LittleThings(FaultTest):
                 self.assertFalse(os.path.exists(out))
 
     def test_directories_that_cannot_be_synced(self):
-        """Some file systems say EINVAL: RocksDB, and syncing what was not synced, gave up."""
+        """Some file systems answer EINVAL to a sync of a directory: this is no error. It once made
+        RocksDB and --resume fail."""
         out, want = self.path("out.bam"), self.sort_bam("--no-PG", self.source)
         fault = "fsync:1+:EINVAL:dir:,fdatasync:1+:EINVAL:dir:"
         for fails in (False, True):

@@ -1,5 +1,5 @@
-"""What is read and written: levels and formats of the output, CRAM with and without a reference,
-filters, FASTQ."""
+"""Formats of input and output: compression levels, CRAM with and without a reference, filters of
+the input, FASTQ."""
 
 import gzip
 import os
@@ -17,11 +17,11 @@ class Formats(CliTest):
     """Levels and formats of the output."""
 
     def size(self, *options, sam=generate.reads(400, generate.reference())):
-        """Of the output."""
+        """The size of the output in bytes."""
         return len(self.sort_ok("--no-PG", *options, stdin=sam.encode()).out)
 
     def test_level_of_bam(self):
-        """The option of the format wins over -l, as with samtools, wherever it stands."""
+        """A level in -O wins over -l in any order of the two, as in samtools."""
         plain = {level: self.size("-l", str(level)) for level in (0, 1, 6, 9)}
         self.assertEqual(sorted(plain.values(), reverse=True), list(plain.values()))
         for level, size in plain.items():
@@ -44,7 +44,7 @@ class Formats(CliTest):
         self.assertEqual(self.size("-O", "sam.gz", "-u"), plain[0])
 
     def test_sam(self):
-        """Plain text, whatever -l says; compressed, the same text."""
+        """-O sam writes plain text whatever -l says; compressed SAM has the same text."""
         sam = generate.pairs(300).encode()
         want = self.sort_ok("--no-PG", "-O", "sam", stdin=sam).out
         self.assertEqual(want.count(b"\n"), 5 + 600)
@@ -66,7 +66,7 @@ class Formats(CliTest):
 
     @needs_pysam
     def test_sam_with_a_level(self):
-        """-O sam,level=6: a level asks for compression, as samtools 1.24 has it."""
+        """-O sam,level=6 writes compressed SAM, as samtools 1.24 does."""
         source = self.write("in.sam", generate.pairs(300))
         for options in (["-O", "sam,level=6"], ["-O", "sam,level=0"],
                         ["-O", "sam", "--output-fmt-option", "level=6"]):
@@ -110,7 +110,7 @@ class Formats(CliTest):
 
 
 class Threads(CliTest):
-    """Threads of htslib's own at work behind ours."""
+    """Options that would start threads of htslib beside our own."""
 
     def setUp(self):
         super().setUp()
@@ -118,7 +118,8 @@ class Threads(CliTest):
         self.source = self.bam_of(self.sam, name="in.bam")
 
     def test_thread_options(self):
-        """nthreads started a reader of htslib's that took blocks away: records were lost."""
+        """nthreads gets a warning and is ignored. It once started a reader thread of htslib that
+        took blocks from our reader: records were lost."""
         sam_gz = self.write("in.sam.gz", bamfile.bgzf(self.sam.encode()))
         for options in (["--input-fmt-option", "nthreads=2"], ["--output-fmt-option", "nthreads=2"],
                         ["-O", "bam,nthreads=2"],
@@ -134,7 +135,7 @@ class Threads(CliTest):
 
 @needs_pysam
 class Cram(CliTest):
-    """Reference in a file, in the CRAM, or not at all; in and out."""
+    """Reads and writes CRAM with the reference in a file, in the CRAM, or without a reference."""
 
     OUTPUTS = (["-O", "cram,no_ref=1"], ["-O", "cram", "--output-fmt-option", "no_ref=1"],
                ["-O", "cram", "--reference", "{fasta}"], ["-O", "cram,reference={fasta}"],
@@ -144,7 +145,7 @@ class Cram(CliTest):
 
     def setUp(self):
         super().setUp()
-        # Neither the program nor the reference may ask the network for sequences.
+        # Neither the program nor the reference samtools may fetch sequences from the network.
         for name in ("REF_PATH", "REF_CACHE"):
             old = os.environ.get(name)
             os.environ[name] = ":"
@@ -161,19 +162,20 @@ class Cram(CliTest):
         return self.path(name)
 
     def lose_reference(self):
-        """Moves the FASTA, so that the UR field of the header leads nowhere; returns its place."""
+        """Moves the FASTA, so that the UR field of the header is wrong; returns its new path."""
         os.rename(self.fasta, self.path("moved.fa"))
         if os.path.exists(self.fasta + ".fai"):
             os.unlink(self.fasta + ".fai")
         return self.path("moved.fa")
 
     def plain(self, line):
-        """A record as CRAM keeps it: in tags of another order, without those that it makes up."""
+        """The fields of a record that CRAM keeps: CRAM changes the order of tags and makes MD and
+        NM anew."""
         fields = line.split("\t")
         return fields[:11] + sorted(tag for tag in fields[11:] if tag[:2] not in ("MD", "NM"))
 
     def check_records(self, path, *options, order=(), source=None):
-        """The records of a file are those that the reference sorted; options are for reading."""
+        """The file has the records of the reference's output; options are needed to read it."""
         source = source or self.source
         if (order, source) not in self.want:
             out = self.path("want.bam")
@@ -206,7 +208,8 @@ class Cram(CliTest):
                 self.check_records(out, "-T", self.fasta, order=order)
 
     def test_what_is_in_the_file(self):
-        """Sizes tell: no reference, one elsewhere; and what can be read without it."""
+        """A CRAM is smallest with an external reference, and largest without reference. A CRAM
+        with an external reference cannot be read without it, the others can."""
         sizes = {}
         for kind, words in (("none", ["no_ref=1"]), ("embedded", ["embed_ref=1"]), ("file", [])):
             out = self.path(kind + ".cram")
@@ -223,7 +226,7 @@ class Cram(CliTest):
         self.assertFalse(reference("view", "-o", os.devnull, self.path("file.cram")))
 
     def test_in_without_reference(self):
-        """A CRAM that needs none."""
+        """A CRAM that needs no reference."""
         for name, options in (("none.cram", ["--output-fmt-option", "no_ref=1"]),
                               ("embedded.cram", ["-T", self.fasta, "--output-fmt-option",
                                                  "embed_ref=1"])):
@@ -235,7 +238,7 @@ class Cram(CliTest):
                     self.check_records(out, order=("-n",) if "-n" in words else ())
 
     def test_in_with_reference(self):
-        """Found by the UR field; named; gone."""
+        """The reference is found by the UR field, named with --reference, or missing."""
         source = self.cram("in.cram", "-T", self.fasta)
         out = self.path("out")
         self.sort_ok("--no-PG", "-O", "bam", "-o", out, source)
@@ -251,16 +254,16 @@ class Cram(CliTest):
                 with self.subTest(words=words, budget=budget):
                     self.sort_ok("--no-PG", "-O", "bam", *words, "-o", out, source, budget=budget)
                     self.check_records(out)
-        # In and out at once.
+        # CRAM in and CRAM out.
         self.sort_ok("--no-PG", "-O", "cram", "--reference", moved, "-o", out, source)
         self.check_records(out, "-T", moved)
-        # From standard input.
+        # CRAM from standard input.
         with open(source, "rb") as file:
             self.sort_ok("--no-PG", "-O", "bam", "--reference", moved, "-o", out, stdin=file)
         self.check_records(out)
 
     def test_several_inputs(self):
-        """--reference holds for all of them, also where they are opened twice."""
+        """--reference is used for each input, also when an input is opened again."""
         header, records = sam_split(pathlib.Path(self.source).read_text(encoding="ascii"))
         names = []
         for at in range(2):
@@ -280,21 +283,21 @@ class Cram(CliTest):
         self.assertFalse(os.path.exists(self.path("out.cram")))
 
     def test_reference_that_is_not_there(self):
-        """The message is about that file, not about one that is all right."""
+        """The message is about the missing reference, not about the input, which is sound."""
         source = self.cram("in.cram", "--output-fmt-option", "no_ref=1")
         for words, name in ((["-O", "cram"], self.source), (["-O", "bam"], source)):
             self.assert_refused(*words, "--reference", self.path("none.fa"), source=name,
                                mention=["none.fa"])
 
     def test_tags_that_are_made_up(self):
-        """decode_md=0 is for the reader."""
+        """decode_md=0 reaches the reader of the CRAM, which then makes no MD tags."""
         source = self.cram("in.cram", "-T", self.fasta)
         for value, made in (("0", 0), ("1", 1)):
             got = self.sort_ok("-O", "sam", "--input-fmt-option", f"decode_md={value}", source).out
             self.assertEqual(b"\tMD:Z:" in got, bool(made))
 
     def test_wrong_reference(self):
-        """Another sequence under the same name: the checksum in the CRAM tells."""
+        """A reference with the right name but a wrong sequence: its checksum is not the CRAM's."""
         source = self.cram("in.cram", "-T", self.fasta)
         other = self.write("other.fa", generate.fasta(generate.reference(seed=9, n_bases=5000)))
         result = self.rocksort("--reference", other, "-o", self.path("out.bam"), source)
@@ -325,7 +328,7 @@ class Filter(CliTest):
                     got = self.sort_bam("--no-PG", "-@", "2", *words, self.path(name),
                                         budget=budget)
                     if name == "in.cram":
-                        # Its tags are in another order, and the header may have other fields.
+                        # CRAM changes the order of the tags and may add fields to the header.
                         self.assertEqual([raw[:36] for raw in bamfile.split(got.records)],
                                          [raw[:36] for raw in bamfile.split(want.records)])
                     else:
@@ -355,7 +358,7 @@ class Filter(CliTest):
 
 @needs_pysam
 class Fastq(CliTest):
-    """Reads straight from the sequencer: unmapped, the pair's number from the name."""
+    """FASTQ input: unmapped reads; names say which read of a pair each is."""
 
     def setUp(self):
         super().setUp()
@@ -372,7 +375,7 @@ class Fastq(CliTest):
             self.texts["fasta"] += f">r{i} a comment\n{bases[:20]}\n{bases[20:]}\n"
 
     def check(self, source, *options):
-        """As samtools sort."""
+        """The output is the same as that of samtools sort."""
         with self.subTest(source=source, options=options):
             want = reference_sort(source, self.path("want.bam"), *options)
             for budget in (None, 40_000):
@@ -402,7 +405,7 @@ class Fastq(CliTest):
         self.assertIn(b"RGZg2", want.records)
 
     def test_as_samtools_import(self):
-        """Two steps of samtools give the same."""
+        """The output is the same as that of samtools import and samtools sort."""
         for kind, option in (("one", "-0"), ("pairs", "-s")):
             source = self.write(kind + ".fq", self.texts[kind])
             reference_ok("fqimport", "--no-PG", option, source, "-o", self.path("imported.bam"))
@@ -417,7 +420,7 @@ class Fastq(CliTest):
         self.assertEqual(self.sort_bam("--no-PG", "-n", stdin=data), want)
 
     def test_damaged(self):
-        """Cut off in a record: never a result that looks whole."""
+        """A FASTQ that is cut off inside a record: no output."""
         data = self.texts["one"].encode()
         source = self.write("cut.fq", data[: data.rindex(b"+")] + b"+\nFF")
         self.assertEqual(reference("sort", "-o", self.path("want.bam"), source), False)

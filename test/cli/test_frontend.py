@@ -1,4 +1,4 @@
-"""The `samtools` front end: hands over untouched, and never to itself."""
+"""The `samtools` front end: it runs the upstream samtools unchanged, and never itself."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import subprocess
 import generate
 from harness import SAMTOOLS, SLOW, CliTest, environment
 
-# Says how it was called, copies its input, and leaves with a status of its own.
+# Prints its arguments, copies its input for `cat`, and ends with status 37.
 FAKE = r"""#!/bin/sh
 printf 'fake %s\n' "$#"
 for word in "$@"; do printf '<%s>\n' "$word"; done
@@ -19,7 +19,7 @@ exit 37
 
 
 class FrontEnd(CliTest):
-    """PATH is made of directories of the test; the fake upstream needs /bin for cat alone."""
+    """PATH has directories of the test, and /bin, where the fake upstream finds cat."""
 
     def setUp(self):
         super().setUp()
@@ -27,7 +27,7 @@ class FrontEnd(CliTest):
         self.upstream = self.folder(FAKE)
 
     def folder(self, script=None, name="samtools"):
-        """A new directory, with a script in it if there is one."""
+        """A new directory, with the script in it if one is given."""
         self.n_folders += 1
         folder = self.work / f"bin{self.n_folders}"
         folder.mkdir()
@@ -37,19 +37,19 @@ class FrontEnd(CliTest):
         return folder
 
     def front(self, *args, path=(), program=SAMTOOLS, stdin=None, **env):
-        """Runs the front end with this PATH (/bin and /usr/bin hold no samtools of the test's)."""
+        """Runs the front end with this PATH (/bin and /usr/bin have no samtools of the test)."""
         env = environment(self.scratch, extra={"PATH": ":".join(str(one) for one in path), **env})
         return self.run_program([program, *args], stdin=stdin, env_only=env, limit_s=20 * SLOW)
 
     def assert_fake(self, result, *args):
-        """The fake upstream ran, once, with these arguments."""
+        """The fake upstream ran once with these arguments."""
         want = f"fake {len(args)}\n" + "".join(f"<{word}>\n" for word in args)
         self.assertEqual(result.out.decode(), want, result.err)
         self.assertEqual(result.err, "fake on stderr\n")
         self.assertEqual(result.status, 37)
 
     def assert_no_upstream(self, result):
-        """The message that says what to install."""
+        """The run fails with a message that says what to install."""
         self.assertEqual(result.status, 1)
         self.assertEqual(result.out, b"")
         for word in ("apt", "conda", "brew"):
@@ -71,7 +71,7 @@ class FrontEnd(CliTest):
         self.assertEqual(self.front("view", path=[killer]).status, -15)
 
     def test_same_process(self):
-        """A job runner's kill must reach the upstream: it has our process id."""
+        """The upstream has our process id, so that the signals of a job runner reach it."""
         folder = self.folder("#!/bin/sh\necho $$\n")
         process = subprocess.Popen([SAMTOOLS, "view"], stdout=subprocess.PIPE,
                                    env=environment(self.scratch, extra={"PATH": str(folder)}))
@@ -79,7 +79,7 @@ class FrontEnd(CliTest):
         self.assertEqual(int(out), process.pid)
 
     def test_open_files(self):
-        """No descriptor of ours leaks into the upstream."""
+        """The upstream inherits no file descriptor of ours."""
         folder = self.folder("#!/bin/sh\nls /proc/self/fd | wc -l\n")
         direct = self.run_program([folder / "samtools"])
         self.assertEqual(self.front("view", path=[folder, "/bin", "/usr/bin"]).out, direct.out)
@@ -117,7 +117,7 @@ class FrontEnd(CliTest):
     # Never to itself
 
     def ourselves(self, how):
-        """A directory whose samtools is us: by link, copy or wrapper."""
+        """A directory whose samtools is our front end, as a link, a copy or a wrapper."""
         folder = self.folder()
         target = folder / "samtools"
         if how == "symlink":
@@ -128,7 +128,7 @@ class FrontEnd(CliTest):
         elif how == "hard link":
             try:
                 target.hardlink_to(SAMTOOLS)
-            except OSError:  # another file system
+            except OSError:  # the directory is on another file system
                 shutil.copy(SAMTOOLS, target)
         elif how == "copy":
             shutil.copy(SAMTOOLS, target)
@@ -144,14 +144,15 @@ class FrontEnd(CliTest):
         return folder
 
     def copy(self):
-        """A copy of us outside PATH."""
+        """A copy of our front end outside PATH."""
         path = self.work / "copied-samtools"
         if not path.exists():
             shutil.copy(SAMTOOLS, path)
         return path
 
     WAYS = ("symlink", "symlink to symlink", "hard link", "copy", "exec", "child", "of the copy")
-    # These run whatever stands first on PATH, which must be us: else they would call themselves.
+    # These wrappers run the first samtools of PATH. It must be our front end, or they would call
+    # themselves.
     BY_NAME = ("by name", "child by name")
 
     def test_ourselves_first_on_path(self):
@@ -189,7 +190,8 @@ class FrontEnd(CliTest):
         self.assert_no_upstream(self.front("view", path=[self.ourselves(how) for how in self.WAYS]))
 
     def test_wrapper_that_changes_path(self):
-        """A module system's script that puts the real directory in front, then calls by name."""
+        """A wrapper of a module system: puts the directory of the upstream first on PATH and runs
+        samtools by name."""
         wrapper = self.folder(f'#!/bin/sh\nPATH="{self.upstream}:$PATH" exec samtools "$@"\n')
         ours = self.ourselves("symlink")
         self.assert_fake(self.front("view", path=[ours, wrapper, "/bin"]), "view")
@@ -237,7 +239,7 @@ class FrontEnd(CliTest):
         self.assert_fake(self.front("--version-only", path=[self.upstream]), "--version-only")
 
     def test_no_arguments(self):
-        """On standard error, as the upstream does it."""
+        """The usage goes to standard error, as that of the upstream does."""
         result = self.front(path=[self.upstream])
         self.assertEqual(result.out, b"fake 0\n")
         self.assertEqual(result.status, 37)
@@ -252,7 +254,7 @@ class FrontEnd(CliTest):
         self.assert_fake(self.front("help", "view", path=[self.upstream]), "help", "view")
 
     def test_our_lines_come_once(self):
-        """Also when copies of us stand between."""
+        """Our lines are printed once, also if copies of our front end call each other."""
         copies = [self.ourselves("copy"), self.ourselves("child")]
         direct = self.front("--version", path=[self.upstream])
         self.assertEqual(self.front("--version", path=[*copies, self.upstream]), direct)

@@ -1,5 +1,5 @@
-"""How the programs are built: hardened as Debian's are. Special builds, which users do not get, are
-left out."""
+"""The programs are hardened like those of Debian. Special builds, which users do not get, are not
+tested."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ def readelf(*options):
 
 @unittest.skipUnless(shutil.which("readelf"), "no readelf")
 class Hardening(CliTest):
-    """What readelf sees in them."""
+    """What readelf shows of the programs."""
 
     def setUp(self):
         super().setUp()
@@ -48,11 +48,11 @@ class Hardening(CliTest):
         for program in PROGRAMS:
             symbols = readelf("--dyn-syms", program)
             self.assertIn("__stack_chk_fail", symbols)
-            # The fortified versions of what writes to buffers; several of them.
+            # Several fortified versions of functions that write to buffers.
             self.assertGreaterEqual(len(set(re.findall(r"__\w+_chk\b", symbols))), 3, symbols)
 
     def test_no_path_of_the_build(self):
-        """No library is looked for where others may write."""
+        """The programs do not search for libraries in directories that others may write."""
         for program in PROGRAMS:
             for entry in re.findall(r"\(R(?:UN)?PATH\).*\[(.*)\]", readelf("-d", program)):
                 for folder in entry.split(":"):
@@ -60,7 +60,7 @@ class Hardening(CliTest):
 
 
 class Flags(CliTest):
-    """What the compiler is asked to check."""
+    """Warnings of the compiler."""
 
     def test_formats(self):
         """A format that is not a literal is a warning, and warnings are errors in CI."""

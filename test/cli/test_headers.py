@@ -1,4 +1,4 @@
-"""Headers: @HD as the sort order asks, one @PG for each chain, everything else untouched."""
+"""Headers: @HD names the sort order, each chain of @PG lines gets one more, all else stays."""
 
 import bamfile
 from harness import (SPILL_BUDGET, CliTest, needs_pysam, pg_lines, reference_sort, sam_split,
@@ -23,10 +23,10 @@ TRACE = "@PG\tID:bwa\tPN:bwa\tVN:0.7\tCL:bwa mem\n"
 
 
 class Headers(CliTest):
-    """Checks that need no reference."""
+    """Checks that need no reference samtools."""
 
     def header(self, text, *options, **how):
-        """The header text after sorting an input with this one."""
+        """The header text of the output if text is that of the input."""
         return self.sort_bam(*options, stdin=(text + RECORDS).encode(), **how).text
 
     def test_hd(self):
@@ -72,7 +72,8 @@ class Headers(CliTest):
         self.assertEqual(len({line["ID"] for line in lines}), 6)
 
     def test_pg_again(self):
-        """Our own line of an earlier run: a new ID, chained to it."""
+        """The input has our line of an earlier run: the new line has a new ID and its PP names the
+        old line."""
         first = self.header(SQ)
         lines = pg_lines(self.header(first))
         self.assertEqual(len(lines), 2)
@@ -97,7 +98,7 @@ class Headers(CliTest):
         self.assertEqual(len(pg_lines(text)), 1)
 
     def test_in_sam_and_spilled(self):
-        """The header is the same whatever the regime and the format."""
+        """The header is the same in memory and spilled, and in each format."""
         text = "@HD\tVN:1.6\tSO:unsorted\n" + SQ + TRACE
         want = self.header(text, "--no-PG", "-n")
         self.assertEqual(self.header(text, "--no-PG", "-n", budget=SPILL_BUDGET), want)
@@ -106,7 +107,7 @@ class Headers(CliTest):
         self.assertEqual(sam_split(sam)[0], want)
 
     def test_nothing_but_header(self):
-        """A valid empty output in every format."""
+        """An input without records gives a valid output in each format."""
         for options in ORDERS:
             got = self.sort_bam(*options, stdin=SQ.encode())
             self.assertEqual((got.refs, got.records), ([("b", 1000), ("a", 2000)], b""))
@@ -125,12 +126,12 @@ class Headers(CliTest):
             self.assertEqual(self.names(text, "-n"), [b"u1", b"u2", b"u3"])
 
     def names(self, text, *options):
-        """The names in the sorted output."""
+        """The names of the records in the sorted output."""
         records = bamfile.split(self.sort_bam(*options, stdin=text.encode()).records)
         return [bamfile.fields(raw)[3] for raw in records]
 
     def test_long_header(self):
-        """A header beyond one BGZF block, and beyond the memory budget."""
+        """A header larger than a BGZF block and than the memory budget."""
         comments = "".join(f"@CO\tline {i} {'x' * 90}\n" for i in range(6000))
         for budget in (None, SPILL_BUDGET):
             got = self.header(SQ + comments, "--no-PG", budget=budget)
@@ -139,7 +140,7 @@ class Headers(CliTest):
 
 @needs_pysam
 class AgainstReference(CliTest):
-    """@HD and @PG counts against samtools 1.24."""
+    """@HD and the number of @PG lines are those of samtools 1.24."""
 
     def test_headers(self):
         for name, line in HD_LINES.items():
@@ -152,11 +153,11 @@ class AgainstReference(CliTest):
 
 
 class Programs(CliTest):
-    """@PG lines whose PP lead in circles."""
+    """@PG lines whose PP fields form a circle."""
 
     def test_circles(self):
-        """htslib 1.16 looked for their end in front of its array: the new line's PP was what lay
-        there in memory, or the program crashed. It has none where there is no end."""
+        """A circle has no last program, so that our new line has no PP. htslib 1.16 read memory
+        before its array there: PP was whatever it found, or the program crashed."""
         cases = ((["a PP:a"], None), (["a PP:b", "b PP:a"], None), (["a PP:b", "b PP:c", "c PP:b"],
                  "a"), (["a PP:a", "b"], "b"), (["a PP:a", "b PP:a"], "b"))
         for programs, follows in cases:

@@ -1,5 +1,5 @@
-"""Damaged and malicious files: never a crash, a loop or a result that looks whole and is not. What
-is checked is in hostile_check.py; `make hostile N=5000` does it for more files."""
+"""Damaged and malicious files never cause a crash, an endless loop, or a wrong output that looks
+complete. hostile_check.py has the checks; `make hostile N=5000` runs them on more files."""
 
 import os
 import random
@@ -13,7 +13,7 @@ import hostile_files
 from harness import BUILD, SAMTOOLS, SPILL_BUDGET, CliTest, needs_pysam, own_lines, sanitized
 
 BASE = hostile_files.Base(400)
-# Programs with sanitizers take several times as long: they get a part of the files.
+# Programs with sanitizers take several times as long, and are tested with fewer files.
 SLOW_BUILD = os.access(SAMTOOLS, os.R_OK) and sanitized()
 N_RANDOM, SHARE = (40, 4) if SLOW_BUILD else (150, 1)
 
@@ -21,14 +21,14 @@ N_RANDOM, SHARE = (40, 4) if SLOW_BUILD else (150, 1)
 @unittest.skipUnless(hostile_check.ForkServer.path(), "no fork-server was built")
 @needs_pysam
 class Hostile(unittest.TestCase):
-    """Each file sorted in several ways."""
+    """Sorts each file in several ways."""
 
     def setUp(self):
         self.judge = hostile_check.Judge()
         self.addCleanup(self.judge.close)
 
     def check(self, cases, n_ways):
-        """Judges all cases; each in n_ways, which take turns."""
+        """Judges all cases, each with n_ways of the ways to sort; the ways take turns."""
         ways, problems = hostile_check.WAYS, []
         for i, case in enumerate(list(cases)[::SHARE]):
             chosen = [ways[(i * n_ways + k) % len(ways)] for k in range(n_ways)]
@@ -63,10 +63,10 @@ class Hostile(unittest.TestCase):
 
 
 class Bombs(CliTest):
-    """Small files of much data."""
+    """Small files that inflate to much data."""
 
     def test_a_thousandfold(self):
-        """What it inflates to is sorted in the budget, not taken into memory."""
+        """The sort keeps its memory budget, although the file inflates to much more."""
         n_bytes = (8 if sanitized() else 64) << 20
         record = bamfile.record("r" * 200, 0, 0, 5, "1000M", "A" * 1000)
         n_records = n_bytes // len(record)
@@ -79,18 +79,18 @@ class Bombs(CliTest):
             out = self.path("out.bam")
             self.sort_ok("--max-memory", "8M", "-l", "1", *options, "-o", out, source)
             peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-            # Of children, so of the largest of those before as well, which says nothing then.
+            # ru_maxrss is that of the largest child so far: it tells something only if it grew.
             if not sanitized() and peak > before:
                 self.assertLess(peak, (8 + 64) << 10)
 
 
 class Terminal(CliTest):
-    """Names out of files and of files, in messages: no control characters reach the terminal."""
+    """Messages quote names of files and of records without their control characters."""
 
     ESCAPE = "\x1b[2J\x1b]0;x\x07"
 
     def check(self, result, *mentions):
-        """One message, in which the names are spelled out."""
+        """The run prints one message, in which control characters are escaped."""
         self.assertEqual(result.status, 1, result.err)
         lines = own_lines(result.err)
         self.assertEqual(len(lines), 1, result.err)
@@ -100,7 +100,7 @@ class Terminal(CliTest):
             self.assertNotIn(char, result.err)
 
     def test_read_name(self):
-        """In a message about a record without its sort key."""
+        """A read name in a message about a record without its sort key."""
         record = bamfile.record("a" + self.ESCAPE + "%n%s\r", 1, 0, 5, "1M", "A", b"", 0, (0, 7, 0))
         source = self.write("in.bam", bamfile.bgzf(hostile_files.header() + record))
         for budget in (None, SPILL_BUDGET):
@@ -109,7 +109,7 @@ class Terminal(CliTest):
             self.check(result, r"'a\x1b[2J\x1b]0;x\x07%n%s\x0d'", "fixmate")
 
     def test_reference_name(self):
-        """In messages about headers."""
+        """Reference names in messages about headers."""
         name = "c" + self.ESCAPE
         one = self.write("one.sam", f"@SQ\tSN:{name}\tLN:5\n")
         two = self.write("two.sam", f"@SQ\tSN:{name}\tLN:6\n")
@@ -118,7 +118,8 @@ class Terminal(CliTest):
         self.check(self.rocksort("-o", self.path("out.bam"), long), r"'c\x1b[2J\x1b]0;x\x07'")
 
     def test_what_htslib_prints(self):
-        """It quotes a malformed line of the header as it is."""
+        """htslib's own messages quote malformed header lines, but no control characters of these
+        may be printed."""
         for line in ("@RG\tID:x\t" + self.ESCAPE, "@SQ\tSN:" + self.ESCAPE, "@" + self.ESCAPE):
             source = self.write("in.sam", line + "\nr\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n")
             result = self.rocksort("--verbosity", "5", "-o", self.path("out.bam"), source)
@@ -135,7 +136,7 @@ class Terminal(CliTest):
         self.assertIn("gr\u00f6\u00dfe.bam", own_lines(result.err)[0])
 
     def test_sam_name(self):
-        """Of a record that does not fit BAM; htslib's own messages have no name of it."""
+        """The name of a SAM record that does not fit into BAM. htslib's messages do not name it."""
         line = f"s{self.ESCAPE}\t0\ta\t4294967296\t9\t*\t*\t0\t0\t*\t*\n"
         sam = "@SQ\tSN:a\tLN:9\n" + line
         result = self.rocksort("-o", self.path("out.bam"), stdin=sam.encode())
@@ -143,10 +144,11 @@ class Terminal(CliTest):
 
 
 class Straddlers(CliTest):
-    """A record that lies across two batches and whose key is nearly as long as itself."""
+    """A record that lies across two batches and whose key is almost as long as the record."""
 
     def test_long_keys(self):
-        """Behind long names of digits and letters, whose keys are as long as keys get."""
+        """After records with long names of alternating digits and letters, which have the longest
+        possible keys."""
         names = "".join("9a"[i % 2] for i in range(254))
         small = bamfile.record(names, 4, -1, -1)
         tag = b"CBZ" + b"x" * 30000 + b"\0"
@@ -161,7 +163,7 @@ class Straddlers(CliTest):
 
 
 class Sanity(CliTest):
-    """The judge sees what it is to see."""
+    """The judge itself works: it accepts the sound file, and knows how a run ended."""
 
     def test_the_base_is_sound(self):
         source = self.write("base.bam", BASE.bam)

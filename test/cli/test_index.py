@@ -1,5 +1,5 @@
-"""--write-index: the index answers as the one that samtools makes of the same file, and as a plain
-search through the records."""
+"""--write-index: queries of the index find the same reads as with samtools' index of the same file,
+and as a search through all records."""
 
 import bisect
 import gzip
@@ -13,16 +13,16 @@ import generate
 from harness import SPILL_BUDGET, CliTest, needs_pysam, pysam, reference_ok
 
 BUDGETS = (None, SPILL_BUDGET)
-WINDOW = 1 << 14  # the smallest bin
-FAR = 1 << 28  # from about here on the bins of BAI have no numbers
+WINDOW = 1 << 14  # the size of the smallest bin
+FAR = 1 << 28  # below this, every read has a bin that BAI can number
 REFS = [("chr1", 300_000), ("empty", 5000), ("chr10", 50_000_000), ("chr2", 70_000), ("one", 1)]
 
-# One read: its name, which no other has, where it lies, and the raw record.
+# A read: its unique name, its reference and range, and the raw record.
 Read = namedtuple("Read", "name tid begin end raw")
 
 
 def make_read(name, tid, begin, cigar, seq="", flag=0, aux=b""):
-    """A Read whose end is where htslib sees it."""
+    """A Read; its end is computed as htslib does it."""
     raw = bamfile.record(name, flag, tid, begin if begin < FAR else 0, cigar, seq, aux)
     raw = raw[:8] + struct.pack("<i", begin) + raw[12:]
     number, reach = "", 0
@@ -36,7 +36,7 @@ def make_read(name, tid, begin, cigar, seq="", flag=0, aux=b""):
 
 
 def random_begin(rng, length):
-    """A place on a reference: anywhere, or where bins and their children begin."""
+    """A random position on a reference, often one where bins begin."""
     if rng.random() < 0.6:
         return rng.randrange(length)
     width = rng.choice((WINDOW, 8 * WINDOW, 64 * WINDOW))
@@ -45,7 +45,7 @@ def random_begin(rng, length):
 
 
 def random_reads(n_reads, refs, seed=1, n_bases=100):
-    """Reads all over refs (but on none that is called empty), in random order."""
+    """Reads on all refs (except those whose name is "empty"), in random order."""
     rng, reads = random.Random(seed), []
     tids = [tid for tid, (name, _) in enumerate(refs) if name != "empty"]
     weights = [min(refs[tid][1] / 1e5, 1) for tid in tids]
@@ -69,7 +69,8 @@ def random_reads(n_reads, refs, seed=1, n_bases=100):
 
 
 def random_regions(n_regions, refs, seed=2):
-    """(tid, begin, end) of all sizes, the ends of bins among them; end None: of the reference."""
+    """Regions (tid, begin, end) of all sizes, some with the ends of bins. An end of None means the
+    end of the reference."""
     rng, regions = random.Random(seed), []
     tids = range(len(refs)) if len(refs) < 100 else (0, 1, 1000, len(refs) - 1)
     for _ in range(n_regions):
@@ -85,8 +86,8 @@ def random_regions(n_regions, refs, seed=2):
 
 
 class Search:
-    """What a region must have, by looking at the reads. Those that are long are looked at in any
-    case, so that of the others few are in question."""
+    """Finds the reads in a region by looking at the reads. The few long reads are always looked at.
+    The short ones are sorted, so that only those that begin near the region are looked at."""
 
     SHORT = 200
 
@@ -114,12 +115,12 @@ def index_bytes(path):
 
 
 def index_kind(path):
-    """What the content says: bai, csi or crai, which is text."""
+    """The kind of an index by its content: bai, csi or crai (which is text)."""
     return {b"BAI\1": "bai", b"CSI\1": "csi"}.get(index_bytes(path)[:4], "crai")
 
 
 class IndexTest(CliTest):
-    """Sorting with --write-index, and the comparison of two indexes of one file."""
+    """Sorts with --write-index and compares the index with that of samtools."""
 
     def bam(self, reads, refs, name="in.bam", text=""):
         """Writes an input and returns its path."""
@@ -127,7 +128,7 @@ class IndexTest(CliTest):
         return self.write(name, bamfile.bgzf(data + b"".join(read.raw for read in reads)))
 
     def sort_indexed(self, source, out, *options, **how):
-        """Sorts source to out with an index; returns the path of the sorted file."""
+        """Sorts source into out with an index; returns the path of the sorted file."""
         sources = source if isinstance(source, list) else [source]
         self.sort_ok("--write-index", *options, "-o", self.path(out), *sources, **how)
         path = self.path(out.split("##idx##")[0])
@@ -135,14 +136,14 @@ class IndexTest(CliTest):
         return path
 
     def want_index(self, path, kind):
-        """The reference's index of a file; kind is bai, csi or crai."""
+        """Makes an index with the reference samtools; kind is bai, csi or crai."""
         want = self.path("want." + kind)
         reference_ok("index", "-b" if kind == "bai" else "-c", "-o", want, path)
         return want
 
     def ask(self, path, index, regions):
-        """What an index says: the statistics with the names of the unplaced reads, and the names
-        in each region."""
+        """Reads an index: returns its statistics with the names of the unplaced reads, and the
+        names of the reads in each region."""
         pysam.set_verbosity(0)
         with pysam.AlignmentFile(path, index_filename=index, check_sq=False,
                                  require_index=True) as file:
@@ -156,7 +157,8 @@ class IndexTest(CliTest):
         return (unplaced, counts), answers
 
     def ask_sam(self, path, index, refs, regions):
-        """The same of compressed SAM, which pysam's own interface cannot do: a few regions."""
+        """The same for compressed SAM and few regions, with samtools view, because pysam's own
+        interface cannot do it."""
         answers = []
         words = [f"{refs[tid]}:{begin + 1}-{end}" for tid, begin, end in regions[:6]]
         for region in ["*"] + words:
@@ -167,12 +169,12 @@ class IndexTest(CliTest):
         return (answers[0], ()), answers[1:]
 
     def check(self, path, index, reads, regions):
-        """The index at path is as good as the reference's, and right."""
+        """The index equals that of the reference, and its answers are right."""
         kind = index_kind(index)
         want_path = self.want_index(path, kind)
-        if kind != "crai":  # bam_index.h promises it
+        if kind != "crai":  # bam_index.h promises equal bytes
             self.assertTrue(index_bytes(index) == index_bytes(want_path),
-                            f"the {kind} has other bytes than the reference's")
+                            f"the bytes of the {kind} differ from the reference's")
         counts, answers = self.ask(path, index, regions)
         want_counts, want_answers = self.ask(path, want_path, regions)
         self.assertEqual(counts, want_counts)
@@ -185,13 +187,13 @@ class IndexTest(CliTest):
             self.assertGreaterEqual(os.stat(index).st_mtime_ns, os.stat(path).st_mtime_ns)
 
     def assert_files(self, *names):
-        """What is in work, and no more."""
+        """work has these files and no others."""
         self.assertEqual(sorted(os.listdir(self.work)), sorted(names))
 
 
 @needs_pysam
 class Answers(IndexTest):
-    """What the index says."""
+    """Answers of the index."""
 
     @classmethod
     def setUpClass(cls):
@@ -209,7 +211,7 @@ class Answers(IndexTest):
                     self.check(path, self.path(index), self.reads, regions)
 
     def test_threads_and_levels(self):
-        """Blocks begin in other places: the index has to follow."""
+        """Other threads and levels put the blocks in other places, which the index must have."""
         source = self.bam(self.reads, REFS)
         regions = self.regions[:100]
         for options in (["-l0"], ["-u", "-@", "3"], ["-l6"], ["-@", "4", "-l1"],
@@ -220,7 +222,7 @@ class Answers(IndexTest):
                     self.check(path, self.path("o.bai"), self.reads, regions)
 
     def test_real_sequencing_from_sam(self):
-        """Thousands of reads in each window."""
+        """Sequencing data from SAM, with thousands of reads in each window."""
         refs = generate.reference()
         sam = generate.reads(4000, refs)
         source = self.write("in.sam", sam)
@@ -232,7 +234,7 @@ class Answers(IndexTest):
                              self.ask(path, want, regions))
 
     def test_odd_records(self):
-        """The treacherous input of the other tests; its places without reference come last."""
+        """The odd input of the other tests. Its records without reference come last."""
         source = self.write("in.sam", generate.odd(4000))
         for budget in BUDGETS:
             path = self.sort_indexed(source, "out.bam##idx##x.bai", budget=budget)
@@ -240,7 +242,7 @@ class Answers(IndexTest):
             self.assertTrue(index_bytes(self.path("x.bai")) == index_bytes(want))
 
     def test_sam_gz(self):
-        # Without mapped reads that have no CIGAR: reading SAM, htslib counts these as unmapped.
+        # Without mapped reads that have no CIGAR: in SAM htslib counts them as unmapped.
         reads = [read for read in self.reads if bamfile.n_cigar(read.raw) or read.raw[18] & 4]
         source = self.bam(reads, REFS)
         for options, name, budget in (
@@ -280,7 +282,7 @@ class Answers(IndexTest):
                 self.check(path, path + ".csi", self.reads, self.regions[:100])
 
     def test_several_inputs(self):
-        """With read groups that have to be renamed."""
+        """Several inputs whose read groups must be renamed."""
         sources = [self.bam(self.reads[at::3], REFS, f"in{at}.bam", f"@RG\tID:g\tSM:s{at}\n")
                    for at in range(3)]
         for budget in BUDGETS:
@@ -295,10 +297,10 @@ class Answers(IndexTest):
 
 @needs_pysam
 class Edges(IndexTest):
-    """Inputs that are unlike others."""
+    """Unusual inputs."""
 
     def check_both(self, reads, refs, budgets=(None,), **how):
-        """BAI and CSI of reads on refs."""
+        """Checks the BAI and the CSI of reads on refs."""
         source = self.bam(reads, refs)
         regions = random_regions(100, refs) if refs else []
         regions += [(tid, 0, length) for tid, (_, length) in enumerate(refs[:5])]
@@ -324,7 +326,7 @@ class Edges(IndexTest):
         self.check_both(reads, REFS, BUDGETS)
 
     def test_unmapped_with_position(self):
-        """They are found where they are said to be, one base long whatever their CIGAR says."""
+        """Unmapped reads are found at their position, as one base, whatever their CIGAR says."""
         rng = random.Random(7)
         cigars = ("", "100M", "9M9000N9M")
         reads = [make_read(f"q{i}", 0, rng.randrange(300_000), rng.choice(cigars), "",
@@ -332,8 +334,9 @@ class Edges(IndexTest):
         self.check_both(reads, REFS)
 
     def test_position_minus_one(self):
-        """A reference without a position: on it, but in no region. One is what the reference
-        takes for sorted (bam_index.h)."""
+        """A read with a reference and without a position counts for its reference, but is in no
+        region. Only one: with more the reference samtools says that the file is not sorted
+        (bam_index.h)."""
         reads = random_reads(500, REFS, seed=8)
         reads.append(make_read("minus", 0, -1, "", "ACGT", 4))
         self.check_both(reads, REFS)
@@ -351,18 +354,18 @@ class Edges(IndexTest):
             self.assertEqual(stats.total, sum(read.tid == tid for read in reads))
 
     def test_position_without_reference(self):
-        """It sorts behind all others, and the index knows it as unplaced."""
+        """A read with a position and without a reference is sorted last and indexed as unplaced."""
         reads = random_reads(500, REFS, seed=10)
         reads += [make_read(f"lost{i}", -1, 5 * i, "", "ACGT", 4) for i in range(5)]
         self.check_both(reads, REFS)
 
     def test_one_place(self):
-        """One bin has it all, over many blocks."""
+        """All reads are in one bin, in many blocks."""
         reads = [make_read(f"q{i}", 2, 40_000_000, "100M", "ACGTA" * 20) for i in range(10000)]
         self.check_both(reads, REFS, BUDGETS)
 
     def test_ends_of_references(self):
-        """Also beyond them, as aligners to circular genomes have it."""
+        """Reads at the ends of references and beyond, as in alignments to circular genomes."""
         reads = [make_read(f"q{tid}.{i}", tid, length - 1 - i % min(length, 3), "100M", "A" * 100)
                  for tid, (_, length) in enumerate(REFS) for i in range(20)]
         self.check_both(reads, REFS)
@@ -375,7 +378,7 @@ class Edges(IndexTest):
         self.check_both(reads, refs, (SPILL_BUDGET,))
 
     def test_long_references(self):
-        """A CSI has as many levels as it takes."""
+        """A CSI has as many levels as its longest reference needs."""
         refs = [("short", 1000), ("long", 2**31 - 1), ("half", 2**29 + 1)]
         rng, reads = random.Random(12), []
         for i in range(3000):
@@ -388,7 +391,8 @@ class Edges(IndexTest):
             self.check(path, path + ".csi", reads, random_regions(300, refs))
 
     def test_long_references_as_bai(self):
-        """The length that a BAI can do is 2^29; one more is refused, and it says what to take."""
+        """A BAI can index references of 2^29 bases. One base more is refused; the message says
+        which index to use instead."""
         for length in (2**29, 2**29 + 1):
             reads = [make_read("q", 0, length - 100, "100M", "A" * 100)]
             source = self.bam(reads, [("long", length)])
@@ -403,13 +407,13 @@ class Edges(IndexTest):
                 self.assert_files("in.bam")
 
     def test_alignment_beyond_the_index(self):
-        """The header's references fit, the read does not."""
+        """The references fit into the index, but a read reaches beyond the end of its reference."""
         for name, length in (("out.bam##idx##out.bai", 2**29), ("out.bam", 2**17)):
             reads = [make_read("far", 0, length - 1, "100M1000N", "A" * 100)]
             source = self.bam(reads, [("a", length)])
             with self.subTest(name=name):
                 result = self.rocksort("--write-index", "-o", name, source)
-                if result.status == 0:  # htslib leaves some room behind the end
+                if result.status == 0:  # htslib's CSI has some room after the end
                     self.check(self.path("out.bam"), self.path("out.bam.csi"), reads,
                                [(0, length - 10, length + 2000)])
                 else:
@@ -417,7 +421,7 @@ class Edges(IndexTest):
                     self.assert_files("in.bam")
 
     def test_sam_beyond_bam(self):
-        """A reference longer than BAM allows, with reads all over it."""
+        """A reference longer than BAM allows, with reads everywhere on it."""
         sam = "@SQ\tSN:a\tLN:500\n@SQ\tSN:vast\tLN:5000000000\n"
         rng, reads = random.Random(13), []
         for i in range(500):
@@ -432,7 +436,7 @@ class Edges(IndexTest):
                 self.check(path, path + ".csi", reads, regions)
 
     def test_long_cigar(self):
-        """More operations than BAM's field counts: they stand in the CG tag."""
+        """CIGARs with more operations than BAM's field holds, which are in the CG tag."""
         refs = [("a", 3_000_000)]
         sam = bamfile.sq_text(refs)
         reads = []

@@ -1,4 +1,4 @@
-"""--write-index: where the index is, and that it is there whole or not at all."""
+"""--write-index: the name of the index; and the index is complete, or there is none."""
 
 import os
 import resource
@@ -17,7 +17,7 @@ from test_index import (BUDGETS, REFS, IndexTest, Search, index_bytes, index_kin
 
 
 class Files(IndexTest):
-    """Names, replacing, and when there is none."""
+    """Names of the index, replaced files, and sorts that write no index."""
 
     def setUp(self):
         super().setUp()
@@ -42,7 +42,7 @@ class Files(IndexTest):
 
     @needs_pysam
     def test_found_by_name(self):
-        """By who is not told where it is."""
+        """A reader that knows only the name of the sorted file finds the index."""
         for name in ("o.bam", "o.bam##idx##o.bam.bai", "o.bam##idx##o.bai"):
             with self.subTest(name=name):
                 path = self.sort_indexed(self.source, name)
@@ -73,7 +73,7 @@ class Files(IndexTest):
 
     @needs_pysam
     def test_replaces(self):
-        """Old files, however long, and a second run."""
+        """Old files are replaced, also longer ones, and those of a run before."""
         for name, index in (("o.bam", "o.bam.csi"), ("o.bam##idx##o.bai", "o.bai"),
                             ("o.sam.gz", "o.sam.gz.csi")):
             self.write(index, b"old" * 1_000_000)
@@ -97,7 +97,7 @@ class Files(IndexTest):
                                 os.stat(self.path("o.cram")).st_mtime_ns)
 
     def test_link_is_followed(self):
-        """As it is for the sorted file."""
+        """If the name of the index is a link, its target is replaced, as for the sorted file."""
         os.symlink("real.bai", self.path("link.bai"))
         self.write("real.bai", b"old")
         self.sort_ok("--write-index", "-o", self.path("o.bam##idx##link.bai"), self.source)
@@ -105,7 +105,7 @@ class Files(IndexTest):
         self.assertEqual(index_kind(self.path("real.bai")), "bai")
 
     def test_device_stays_one(self):
-        """What /dev/null is must not become a file."""
+        """A device such as /dev/null must not be replaced by a file."""
         try:
             os.mknod(self.path("null"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         except PermissionError:
@@ -115,14 +115,14 @@ class Files(IndexTest):
         self.assertTrue(stat.S_ISCHR(os.stat(self.path("null")).st_mode))
 
     def test_permissions(self):
-        """Those of a new file, whatever rename does."""
+        """The index has the permissions of a new file, although it is renamed into place."""
         old = os.umask(0o027)
         self.addCleanup(os.umask, old)
         self.sort_indexed(self.source, "o.bam")
         self.assertEqual(stat.S_IMODE(os.stat(self.path("o.bam.csi")).st_mode), 0o640)
 
     def test_other_orders(self):
-        """A warning that says why, no index, and a sorted file."""
+        """Other orders have no index: the file is sorted, with a warning that says why."""
         orders = (["-n"], ["-N"], ["-t", "XI"], ["-t", "XI", "-n"], ["--shuffle"])
         for options in orders:
             with self.subTest(options=options):
@@ -137,7 +137,7 @@ class Files(IndexTest):
         self.assert_files("in.bam", "o.bam")
 
     def test_other_order_of_sam(self):
-        """What cannot be indexed for two reasons is not refused for the other."""
+        """Uncompressed SAM in another order gets the warning of the order and is not refused."""
         result = self.rocksort("--write-index", "-n", "-o", self.path("o.sam"), self.source)
         self.assertEqual(result.status, 0, result.err)
 
@@ -160,7 +160,7 @@ class Files(IndexTest):
 
 
 class Failures(IndexTest):
-    """Nothing partial stays, neither the index nor the sorted file."""
+    """A run that fails leaves no incomplete index and no incomplete sorted file."""
 
     @classmethod
     def setUpClass(cls):
@@ -190,7 +190,7 @@ class Failures(IndexTest):
                     self.assertEqual(left, set())
 
     def test_message_names_the_file_of_the_user(self):
-        """Not the temporary one, whose name says nothing to anybody."""
+        """Messages name the file that the user named, not the temporary one."""
         result = self.rocksort("--write-index", "-o", "o.bam##idx##none/o.bai", self.source)
         self.assertNotIn(".tmp", result.err)
 
@@ -201,7 +201,7 @@ class Failures(IndexTest):
         self.assert_files("d", "in.bam")
 
     def test_index_is_the_output(self):
-        """One would replace the other."""
+        """Index and output must not have the same name: one would replace the other."""
         for name in ("o.bam##idx##o.bam", "o.bam##idx##./o.bam"):
             with self.subTest(name=name):
                 result = self.rocksort("--write-index", "-o", name, self.source)
@@ -223,8 +223,8 @@ class Failures(IndexTest):
                 self.assertEqual(left, set())
 
     def test_index_does_not_fit(self):
-        """A read at the far end: the BAI counts all windows before it, the BAM is small. The
-        sorted file may stay, since it is complete (manual page, exit status)."""
+        """A read far into a long reference: the BAM is small, but the BAI has all windows before
+        the read. The sorted file may stay because it is complete (manual page, EXIT STATUS)."""
         refs = [("a", 500_000_000)]
         source = self.bam([make_read("q", 0, 499_999_000, "100M", "A" * 100)], refs, "far.bam")
         os.unlink(self.source)
@@ -249,7 +249,7 @@ class Failures(IndexTest):
                     self.assertEqual(os.path.getsize(self.path("o.bai")), 3)
 
     def test_damaged_input(self):
-        """What was there from an earlier run stays as it was, index and all."""
+        """If the input is damaged, output and index of an earlier run are not changed."""
         with open(self.source, "rb") as file:
             data = file.read()
         self.write("cut.bam", data[: len(data) * 2 // 3])
@@ -268,7 +268,7 @@ class Failures(IndexTest):
 
     @needs_pysam
     def test_terminated(self):
-        """At any moment of a run."""
+        """A signal at any moment of a run."""
         for name, index, options in (
                 ("o.bam##idx##o.bai", "o.bai", ["-@", "2"]),
                 ("o.cram", "o.cram.crai", ["-O", "cram,no_ref=1"])):
@@ -295,7 +295,7 @@ class Failures(IndexTest):
                     self.assert_whole_or_nothing(name.split("##")[0], index, before, status)
 
     def assert_whole_or_nothing(self, name, index, before, status):
-        """No temporary file; sorted file and index, if they are there, are complete."""
+        """There is no temporary file. The sorted file and the index are complete if they exist."""
         left = set(os.listdir(self.work)) - before
         self.assertEqual(os.listdir(self.scratch), [])
         self.assertLessEqual(left, {name, index})
@@ -309,7 +309,7 @@ class Failures(IndexTest):
 
     @needs_pysam
     def test_terminated_while_merging(self):
-        """For certain: the output is a pipe that nobody reads, its index a file."""
+        """A signal that certainly comes during the merge: the output is a pipe that is not read."""
         os.mkfifo(self.path("pipe"))
         process = self.start("--write-index", "-u", "-o", self.path("pipe##idx##o.bai"),
                              self.source, budget=SPILL_BUDGET, stdin=subprocess.DEVNULL)
@@ -324,7 +324,7 @@ class Failures(IndexTest):
 
     @needs_pysam
     def test_output_is_a_pipe(self):
-        """Its index is that of the file that somebody makes of it."""
+        """The index of a piped output fits the file that has the bytes of the pipe."""
         os.mkfifo(self.path("pipe"))
         process = self.start("--write-index", "-o", self.path("pipe##idx##o.bai"), self.source,
                              stdin=subprocess.DEVNULL)
@@ -337,10 +337,10 @@ class Failures(IndexTest):
 
 
 class Killed(KilledTest):
-    """Sorts that are killed between output and index."""
+    """Sorts that are killed after the output is renamed and before its index is."""
 
     def test_killed_before_the_index(self):
-        """The index of what the file was before stayed beside the new output."""
+        """The index of the old output must not stay beside the new output, as it once did."""
         for words, index in ((["out.bam"], "out.bam.csi"), (["out.bam##idx##out.bai"], "out.bai"),
                              (["out.cram", "-O", "cram,no_ref=1"], "out.cram.crai")):
             out = self.path(words[0].split("##")[0])

@@ -1,4 +1,4 @@
-"""Errors of several inputs: headers that disagree, and damage; the message names the file."""
+"""Errors of several inputs: headers that disagree and damaged files. The message names the file."""
 
 import gzip
 import os
@@ -12,7 +12,7 @@ from test_inputs import REFS, SQ, bam_bytes, tie
 
 
 class Disagreement(ErrorTest):
-    """@SQ lines that are not the same: refused before anything is sorted."""
+    """Inputs with different @SQ lines are refused before anything is sorted."""
 
     OTHERS = {
         "length": ([("chr1", 5000), ("chr2", 901)], ["reference 2", "900", "901"]),
@@ -40,7 +40,7 @@ class Disagreement(ErrorTest):
                 mentions = mentions[:-2]
 
     def test_standard_input(self):
-        """Which is called by that name in every message."""
+        """Messages call it "standard input"."""
         first = self.write("first.bam", bam_bytes([tie(1)]))
         other = bam_bytes([], bamfile.sq_text(REFS[:1]), REFS[:1])
         for args in ([first, "-"], ["-", first]):
@@ -48,7 +48,7 @@ class Disagreement(ErrorTest):
                               "first.bam", "standard input")
 
     def test_other_tags_of_the_lines(self):
-        """Checksums, species and where the sequence is do not matter; the first input's stay."""
+        """M5, SP and UR fields of @SQ lines may differ; the output has those of the first input."""
         texts = [SQ.replace("LN:900", f"LN:900\t{tags}") for tags in ("M5:0f0f\tSP:x", "UR:y", "")]
         for i, text in enumerate(texts):
             self.write(f"in{i}.bam", bam_bytes([tie(i)], text.replace("\t\n", "\n")))
@@ -58,7 +58,7 @@ class Disagreement(ErrorTest):
 
 
 class Damage(ErrorTest):
-    """The second input is not what it should be: the message names it and counts from its start."""
+    """The second input is damaged: the message names it and counts the records of this input."""
 
     N_FIRST, N_GOOD = 1500, 2345
 
@@ -70,16 +70,16 @@ class Damage(ErrorTest):
         self.first = self.write("first.bam", self.bam(self.N_FIRST, "first"))
 
     def raw(self, n_records, sample):
-        """Uncompressed BAM; where samples differ read groups are renamed."""
+        """Uncompressed BAM. If the inputs have different samples, read groups are renamed."""
         return bamfile.bam_header(SQ + f"@RG\tID:x\tSM:{sample}\n", REFS) + b"".join(
             self.records[:n_records])
 
     def bam(self, n_records, sample):
-        """A whole BAM."""
+        """A complete BAM."""
         return bamfile.bgzf(self.raw(n_records, sample))
 
     def check_second(self, data, name="second.bam", number=None, mentions=()):
-        """Refuses data as the second of three inputs, and on standard input."""
+        """A sort whose second input of three is data fails: from a file and on standard input."""
         source = self.write(name, data)
         runs = [([self.first, source, self.first], None, name),
                 ([self.first, "-", self.first], data, "standard input")]
@@ -104,7 +104,7 @@ class Damage(ErrorTest):
             self.check_second(data, mentions=["not an alignment file"])
 
     def test_truncated(self):
-        """Cut within a record, with its read groups renamed or not, as BGZF and plain."""
+        """Cut inside a record, with and without renamed read groups, as BGZF and uncompressed."""
         for sample in ("first", "second"):
             raw = self.raw(self.N_GOOD, sample) + self.records[0][:50]
             self.check_second(bamfile.bgzf(raw), number=self.N_GOOD + 1)
@@ -158,7 +158,7 @@ class Damage(ErrorTest):
         self.check_second(data[: len(data) // 2], "second.cram", mentions=["truncated"])
 
     def test_no_end_of_file_block(self):
-        """A warning, as with one input, once."""
+        """A missing EOF block gives one warning, as with one input."""
         source = self.write("second.bam", self.bam(500, "first")[:-28])
         result = self.rocksort("-o", self.path("out.bam"), self.first, source, self.first)
         self.assertEqual(result.status, 0, result.err)

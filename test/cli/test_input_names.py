@@ -1,4 +1,4 @@
-"""Which of the names on the command line are inputs, and inputs that have no name any more."""
+"""Which names on the command line are inputs, and inputs whose file has been removed."""
 
 import os
 
@@ -10,7 +10,7 @@ from test_inputs import bam_bytes, number_of, tie
 
 
 class Positionals(CliTest):
-    """Which names are inputs and which one is the output."""
+    """Which names are inputs, and which name is the output."""
 
     def setUp(self):
         super().setUp()
@@ -19,15 +19,15 @@ class Positionals(CliTest):
         self.before = self.files()
 
     def files(self):
-        """What lies in work."""
+        """The files in work."""
         return {name: (self.work / name).read_bytes() for name in os.listdir(self.work)}
 
     def numbers(self, data):
-        """The numbers in a BAM."""
+        """The XI numbers of the records of a BAM."""
         return [number_of(raw) for raw in bamfile.split(bamfile.parse_file(data).records)]
 
     def refused(self, *args, mentions=(), **how):
-        """An error, and no file is made or changed."""
+        """The run fails and makes or changes no file."""
         with self.subTest(args=args):
             result = self.rocksort(*args, **how)
             self.assert_error(result, *mentions)
@@ -61,13 +61,13 @@ class Positionals(CliTest):
         self.assertEqual(self.numbers(self.files()["out.bam"]), list(range(10)))
 
     def test_prefix_that_is_a_directory(self):
-        """Its name is no regular file: out.bam stands beside it."""
+        """If the prefix `out` is a directory, the output is out.bam beside it."""
         os.mkdir(self.work / "out")
         self.sort_ok("a.bam", "out")
         self.assertEqual(self.numbers((self.work / "out.bam").read_bytes()), list(range(10)))
 
     def test_prefix_of_an_existing_output(self):
-        """`b` for b.bam is how it always was: the old file is replaced."""
+        """The prefix `b` replaces an existing b.bam, as it has always done."""
         self.sort_ok("a.bam", "b")
         self.assertEqual(self.numbers(self.files()["b.bam"]), list(range(10)))
 
@@ -85,7 +85,7 @@ class Positionals(CliTest):
         self.assertEqual(self.numbers(self.files()["b.bam"]), list(range(10)))
 
     def test_second_name_is_a_file(self):
-        """Most likely somebody meant two inputs."""
+        """Refused: most likely the user meant two inputs."""
         for args in (["a.bam", "b.bam"], ["-n", "a.bam", "b.bam"], ["a.bam", "a.bam"],
                      ["-", "b.bam"]):
             self.refused(*args, mentions=[args[-1], "-o", "-f"], stdin=self.before["a.bam"])
@@ -101,7 +101,7 @@ class Positionals(CliTest):
             self.refused(*args, mentions=["standard input"], stdin=self.before["a.bam"])
 
     def test_in_place_of_samtools_sort(self):
-        """Under that name a second argument never is an output."""
+        """In place of samtools sort, a second name is never the output."""
         env = {"SAMTOOLS_SORT": "rocksort"}
         for args in (["a.bam", "out"], ["a.bam", "b.bam"], ["a.bam", "b.bam", "out"]):
             result = self.run_program([SAMTOOLS, "sort", *args], env=env)
@@ -119,10 +119,11 @@ class Positionals(CliTest):
 
 
 class Unnamed(ResumeTest):
-    """Inputs that have no name any more."""
+    """Inputs whose file has been removed."""
 
     def test_input_without_a_name(self):
-        """A removed file, as /dev/stdin: realpath finds none, which was "out of memory"."""
+        """/dev/stdin is a removed file, for which realpath fails. The message once was "out of
+        memory"."""
         sam = generate.odd(9000, seed=81).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
         for source in (self.source(), self.write("in.sam", sam)):

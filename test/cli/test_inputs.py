@@ -1,6 +1,7 @@
-"""Several inputs: one sorted output, read groups and programs that follow.
+"""Several inputs: one sorted output, with united read groups and programs.
 
-The result must be that of sorting the inputs' records behind each other, in the order of the names.
+The output must be that of sorting all records as one input: those of the first input, then those of
+the second, and so on.
 """
 
 import gzip
@@ -27,8 +28,8 @@ BUDGETS = (None, SPILLING)
 
 
 def pair(rng, number):
-    """The two lines of a read pair: a few names and places, so that most have equals, with the tags
-    that every order needs. XI has the record's number."""
+    """The two lines of a read pair, with the tags that every order needs. Names and positions are
+    few, so that most keys occur several times. XI has the number of the record."""
     name = f"q{rng.choice(('', '0', '00'))}{rng.randint(1, 9)}"
     kind = rng.random()
     ref, _ = rng.choice(REFS)
@@ -60,12 +61,12 @@ def lane(seed, n_pairs, header=SQ):
 
 
 def tie(number):
-    """A raw record that equals all others in every order."""
+    """A raw record whose keys are the same for each number, in every order."""
     return bamfile.record("tie", 0, 0, 99, "5M", "ACGTA", b"XIi" + struct.pack("<i", number))
 
 
 def number_of(raw):
-    """The XI of a tie."""
+    """The XI number of a tie."""
     return struct.unpack("<i", raw[-4:])[0]
 
 
@@ -76,7 +77,7 @@ def bam_bytes(records, header=SQ, refs=None):
 
 
 class InputsTest(CliTest):
-    """Writes the formats and checks that data were spilled where they should be."""
+    """Writes inputs in several formats and checks that data were spilled if they should be."""
 
     def in_format(self, form, sam, name):
         """The SAM text as a file of a format; returns its path."""
@@ -97,12 +98,13 @@ class InputsTest(CliTest):
         return path
 
     def concatenated(self, paths, header=SQ):
-        """The records of all files as one SAM file, by the reference samtools."""
+        """The records of all files as one SAM file, made by the reference samtools."""
         records = [line + "\n" for path in paths for line in sam_split(reference_view(path))[1]]
         return self.write("all.sam", header + "".join(records))
 
     def sort_inputs(self, *args, budget=None, **how):
-        """Sorts to standard output, as BAM; spills if it should. -o - makes all names inputs."""
+        """Sorts to standard output as BAM; with a budget, it must spill. With -o - all names are
+        inputs."""
         result = self.sort_ok("--no-PG", "-o", "-", *args, budget=budget, **how)
         if budget:
             self.assertRegex(result.err, r" [1-9]\d* runs on disk")
@@ -114,10 +116,10 @@ FORMATS = ("bam", "sam", "sam.gz", "cram", "uncompressed bam", "plain bam", "gzi
 
 @needs_pysam
 class Concatenation(InputsTest):
-    """Against the reference samtools on the records behind each other."""
+    """Compared with the reference samtools, which sorts all records as one input."""
 
     def test_mixed_formats(self):
-        """Every format, one of them on standard input, in every order, in memory and spilled."""
+        """All formats together, one on standard input, in each order, in memory and spilled."""
         paths = [self.in_format(form, lane(i + 1, 200), f"in{i}") for i, form in enumerate(FORMATS)]
         together = self.concatenated(paths)
         for k, (order, options) in enumerate(ORDERS.items()):
@@ -132,14 +134,14 @@ class Concatenation(InputsTest):
                     self.assert_same_bam(got, want, order)
 
     def test_order_of_the_names_matters(self):
-        """Records that compare equal come in the order of the names."""
+        """Records with equal keys are written in the order of the inputs."""
         paths = [self.in_format(form, lane(i + 1, 100), f"in{i}") for i, form in enumerate(FORMATS)]
         random.Random(3).shuffle(paths)
         want = reference_sort(self.concatenated(paths), self.path("want.bam"), "-n")
         self.assert_same_bam(self.sort_inputs("-n", "-@", "2", *paths), want)
 
     def test_without_references(self):
-        """Headerless SAM, unaligned BAM and FASTQ."""
+        """SAM without header, unaligned BAM and FASTQ."""
         line = "u%d\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n"
         fastq = "".join(f"@u{i}\nACGT\n+\nFFFF\n" for i in (5, 3, 8))
         paths = [self.write("in.sam", "".join(line % i for i in (7, 9, 1))),
@@ -157,7 +159,7 @@ class Concatenation(InputsTest):
             self.assertIn("@CO\tx", got.text)
 
     def test_output_formats(self):
-        """The united header goes into SAM and CRAM as well."""
+        """SAM and CRAM get the united header as well."""
         paths = [self.in_format(form, lane(i + 1, 50, SQ + f"@RG\tID:x\tSM:{i}\n"), f"in{i}")
                  for i, form in enumerate(("bam", "sam"))]
         want = reference_view(self.write("want.bam", self.sort_ok("-o", "-", "--no-PG",
@@ -168,10 +170,10 @@ class Concatenation(InputsTest):
 
 
 class Ties(InputsTest):
-    """Stability, edge cases of the list of inputs; needs no reference."""
+    """Stability and unusual lists of inputs; needs no reference samtools."""
 
     def numbers(self, *args, **how):
-        """The numbers of the ties in the output."""
+        """The numbers of the ties in the order of the output."""
         return [number_of(raw) for raw in bamfile.split(self.sort_inputs(*args, **how).records)]
 
     def test_stable(self):
@@ -198,7 +200,7 @@ class Ties(InputsTest):
                              [*SQ.splitlines(), "@RG\tID:x", "@CO\tc"])
 
     def test_same_as_one_input(self):
-        """Also in the orders that the other tests leave out."""
+        """Several inputs give the same as one, also in orders that the other tests do not have."""
         whole = generate.odd(3000, seed=5)
         header, lines = sam_split(whole)
         one = self.write("all.sam", whole)
@@ -211,7 +213,7 @@ class Ties(InputsTest):
                                          self.sort_inputs(*options, one))
 
     def test_without_records(self):
-        """Inputs of nothing but a header, everywhere in the list."""
+        """Inputs without records at each place of the list."""
         empty = {"bam": self.write("empty.bam", bam_bytes([])), "sam": self.write("empty.sam", SQ)}
         full = [self.write(f"in{i}.bam", bam_bytes([tie(i)])) for i in range(2)]
         sam = self.write("in.sam", SQ + "tie\t0\tchr1\t100\t0\t5M\t*\t0\t0\tACGTA\t*\n")
@@ -224,7 +226,7 @@ class Ties(InputsTest):
                 self.assertEqual(len(bamfile.split(self.sort_inputs(sam, path, sam).records)), 2)
 
     def test_many(self):
-        """More inputs than files may be open."""
+        """There are more inputs than files may be open."""
         n_inputs = 300
         paths = []
         for i in range(n_inputs):
@@ -263,7 +265,7 @@ class Ties(InputsTest):
                 self.write(os.path.basename(target), before)
 
     def test_standard_input_beside_a_file_of_that_name(self):
-        """A file named - is not what - means."""
+        """`-` means standard input, even if there is a file with this name."""
         data = bam_bytes(map(tie, range(100, 200)))
         source = self.write("in.bam", bam_bytes(map(tie, range(100))))
         self.write("-", b"a file of that name")
@@ -277,7 +279,7 @@ class Ties(InputsTest):
                 self.assertEqual(got, list(range(200)))
 
     def test_pipes(self):
-        """Names that can be opened but once."""
+        """Pipes can be opened only once."""
         script = 'exec "$0" rocksort --no-PG -o - <(cat "$1") "$2" <(cat "$3")'
         paths = [self.write(f"in{i}.bam", bam_bytes(map(tie, range(500 * i, 500 * i + 500)),
                                                     SQ + f"@RG\tID:x\tSM:{i}\n"))
@@ -294,7 +296,8 @@ def fields_of(line):
 
 
 def meanings(header):
-    """For RG and PG: {ID: what the line says, programs by what they say, without any ID}."""
+    """{"RG": {ID: content}, "PG": {ID: content}}. The content of a line has no IDs: a reference to
+    a program is replaced by the content of that program."""
     lines = {"RG": {}, "PG": {}}
     for line in header.splitlines():
         if line[1:3] in lines:
@@ -322,7 +325,7 @@ class Collisions(InputsTest):
     """@RG and @PG lines whose IDs collide, and the records that refer to them."""
 
     def random_header(self, rng):
-        """Lines whose IDs come from a small pool, so that most collide; some agree wholly."""
+        """Lines with IDs from a small pool, so that most IDs collide; some lines are identical."""
         programs = rng.sample(["p", "q", "p-2", "long" * 30], rng.randint(0, 4))
         groups = rng.sample(["x", "y", "x-2", "x-3", "1", "group" * 20], rng.randint(1, 5))
         lines = []
@@ -338,8 +341,8 @@ class Collisions(InputsTest):
         return SQ + "".join(line + "\n" for line in lines), groups, programs
 
     def random_input(self, rng, first):
-        """SAM whose records name read groups and programs of its header, none, or others. Now and
-        then a record is longer than a batch of the smallest budget."""
+        """SAM whose records name read groups and programs of its header, or unknown ones, or none.
+        A few records are longer than a batch of the smallest budget."""
         header, groups, programs = self.random_header(rng)
         lines = []
         for number in range(first, first + rng.choice((1, 60, 600))):
@@ -354,8 +357,8 @@ class Collisions(InputsTest):
         return header + "".join(line + "\n" for line in lines)
 
     def check_records(self, text, inputs, what):
-        """Every record of the output says the same as in its input: the same lines but for the
-        values of RG and PG, and the lines of the header that these name have the same content."""
+        """Each record of the output means the same as in its input: its line is the same except for
+        the values of RG and PG, and the header lines that these name have the same content."""
         header, lines = sam_split(text)
         now = meanings(header)
         self.assertEqual(len(set(re.findall(r"^@RG\tID:([^\t\n]*)", header, re.M))),
@@ -367,7 +370,7 @@ class Collisions(InputsTest):
             head, records = sam_split(source)
             before = meanings(head)
             n_records += len(records)
-            for kind, said in before.items():  # lines that no record names are not lost either
+            for kind, said in before.items():  # header lines that no record names must stay, too
                 for content in said.values():
                     self.assertIn(content, now[kind].values(), what)
             for line in records:
@@ -407,14 +410,14 @@ class Collisions(InputsTest):
 
     @needs_pysam
     def test_random_formats(self):
-        """Each format reads its records in a way of its own."""
+        """Inputs in all formats: each format has its own reader."""
         rng = random.Random(2)
         for i, form in enumerate(FORMATS):
             texts = [self.random_input(rng, 1000 * k) for k in range(3)]
             self.check(texts, [form, *rng.sample(FORMATS, 1), form], rng, i)
 
     def test_header(self):
-        """The whole text, with chains and comments."""
+        """The whole text of a united header, with chains of programs and comments."""
         first = ("@HD\tVN:1.5\tSO:unsorted\n" + SQ + "@RG\tID:x\tSM:a\n@PG\tID:bwa\tPN:bwa\n"
                  "@PG\tID:dup\tPN:dup\tPP:bwa\n@CO\tsame\n@CO\tone\n")
         second = ("@HD\tVN:1.6\n" + SQ + "@RG\tID:x\tSM:b\tPG:dup\n@RG\tID:y\tSM:b\n@PG\tID:bwa\t"
@@ -430,14 +433,14 @@ class Collisions(InputsTest):
         self.assertEqual(header, want)
         self.assertEqual([line.split("\t")[11:] for line in records],
                          [["RG:Z:x", "PG:Z:dup"], ["RG:Z:x-2", "PG:Z:dup-2"]])
-        # Without --no-PG one line more for each of the two chains.
+        # Without --no-PG each of the two chains gets one more line.
         text = self.sort_ok("-O", "sam", "-o", "-", *paths).out.decode()
         added = [fields_of(line) for line in text.splitlines()
                  if line.startswith("@PG") and "rocksort" in line]
         self.assertEqual(sorted(line["PP"] for line in added), ["dup", "dup-2"])
 
     def test_longest_tags(self):
-        """Renaming makes records longer than any batch or block of their input was."""
+        """Renaming makes records longer than all batches and blocks of their input."""
         header = SQ + "@RG\tID:{0}\tSM:{1}\n"
         group = "g" * 3000
         aux = b"RGZ" + group.encode() + b"\0"
@@ -453,7 +456,7 @@ class Collisions(InputsTest):
             self.assert_same_records(got.records, b"".join(want))
 
     def test_long_positions(self):
-        """Beyond 2^31 records have no BAM form; their read groups follow all the same."""
+        """Records at positions beyond 2^31 have no BAM form; their read groups are renamed, too."""
         rng = random.Random(6)
         texts = []
         for i in range(2):
@@ -470,7 +473,8 @@ class Collisions(InputsTest):
             self.assertEqual(positions, sorted(positions))
 
     def test_orders_look_at_the_new_names(self):
-        """-t RG sorts by what is written; libraries of template order are found."""
+        """-t RG sorts by the new names; --template-coordinate finds the libraries of the renamed
+        groups."""
         texts = [SQ + f"@RG\tID:{name}\tSM:s\tLB:{library}\n"
                  f"r\t0\tchr1\t5\t9\t4M\t*\t0\t0\tACGT\t*\tRG:Z:{name}\tXI:i:{i}\n"
                  for i, (name, library) in enumerate((("b", "2"), ("a", "3"), ("b", "1")))]
@@ -482,12 +486,12 @@ class Collisions(InputsTest):
 
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
 class Memory(InputsTest):
-    """A hundred inputs take no more memory than one."""
+    """A hundred inputs keep the same memory limit as one."""
 
     BUDGET = 8 * MIB
 
     def check(self, paths, what):
-        """Sorts the inputs and looks at the peak."""
+        """Sorts the inputs and checks the peak memory."""
         args = ["--max-memory", str(self.BUDGET), "-l", "1", "-@", "2", "-o", "/dev/null", *paths]
         peak, err = peak_of(self, args)
         self.assertRegex(err, r" [1-9]\d* runs on disk")
@@ -495,7 +499,7 @@ class Memory(InputsTest):
             self.assertLessEqual(peak, self.BUDGET + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
     def test_hundred_inputs(self):
-        """BAM, SAM, both, with read groups that collide and that do not."""
+        """A hundred inputs as BAM, as SAM, and mixed, with and without colliding read groups."""
         line = f"r\t0\tchr1\t5\t9\t80M\t*\t0\t0\t{'ACGT' * 20}\t*\tRG:Z:x\n"
         record = bamfile.record("r", 0, 0, 4, "80M", "ACGT" * 20, b"RGZx\0")
         bam, sam = [], []
@@ -509,7 +513,7 @@ class Memory(InputsTest):
         self.check(25 * (bam + sam), "both, renamed")
 
     def test_long_headers(self):
-        """As many references as the human genome has with its decoys, and more."""
+        """Headers with more references than the human genome has with its decoys."""
         refs = [(f"chrUn_{i:06}v1_decoy", 5000 + i) for i in range(6000)]
         text = bamfile.sq_text(refs)
         record = bamfile.record("r", 0, 0, 4, "80M", "ACGT" * 20)

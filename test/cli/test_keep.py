@@ -1,4 +1,4 @@
-"""What a sort keeps: with -k, without it, with --no-resume, and if it cannot write its record."""
+"""What a sort keeps: with and without -k, with --no-resume, and if STORE cannot be written."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ from stores import KilledTest, ResumeTest
 
 
 class Keep(ResumeTest):
-    """-k, --keep and --no-resume"""
+    """-k (--keep) and --no-resume."""
 
     def test_merged_again(self):
         source = self.source()
@@ -30,14 +30,14 @@ class Keep(ResumeTest):
                 self.assert_same_bam(bamfile.read(self.path(name)), want, name)
 
     def test_in_memory(self):
-        """What never was on disk cannot stay there; with or without -k."""
+        """A sort in memory leaves nothing on the disk, with and without -k."""
         for options in ([], ["-k"]):
             result = self.rocksort(*options, "-T", self.where, "-o", "/dev/full",
                                    stdin=generate.odd(100).encode())
             self.assert_error(result, "/dev/full")
 
     def test_no_resume(self):
-        """Nothing is kept, nothing is written down."""
+        """With --no-resume a failed sort keeps nothing, and there is no file STORE."""
         sam = generate.odd(9000, seed=88).encode()
         result = self.rocksort("--no-resume", "-T", self.where, "-o", "/dev/full", stdin=sam,
                                budget=SPILL_BUDGET)
@@ -53,7 +53,7 @@ class Keep(ResumeTest):
         self.refused(store, "--no-resume")
 
     def test_damaged_input(self):
-        """Would be no better a second time: nothing is kept."""
+        """If the input is damaged, nothing is kept: a second try would fail, too."""
         with open(self.source(9000), "rb") as file:
             data = file.read()
         cut = self.write("cut.bam", data[:-2000])
@@ -62,7 +62,7 @@ class Keep(ResumeTest):
         self.assert_error(result, "cut.bam")
 
     def test_permissions(self):
-        """Everything is ours alone."""
+        """Only the user can read a checkpoint."""
         store = self.fails_in_merge(stdin=generate.odd(9000, seed=97).encode())
         self.assertEqual(stat.S_IMODE(os.stat(store).st_mode), 0o700)
         for name in ("STORE", "LOCK"):
@@ -70,11 +70,11 @@ class Keep(ResumeTest):
 
 
 class Record(KilledTest):
-    """The record of a store, which says what it has."""
+    """The file STORE of a checkpoint, which says what the checkpoint has."""
 
     def test_no_space_for_the_record(self):
-        """All of a pipe was on disk but could not be called complete: when the merge failed, too,
-        all was removed."""
+        """All records of a pipe are on the disk, but the file STORE cannot be updated, and the
+        merge fails, too. Everything was once removed then; now the checkpoint is kept."""
         sam = generate.odd(9000, seed=81).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
         for n, state, options in (("2", "loaded", []), ("2+", "loading", ["--partial"])):

@@ -1,4 +1,4 @@
-"""What a killed sort has left is told of by the next one of the same input or to that output."""
+"""The next sort of the same input, or to the same output, says what a killed sort left."""
 
 import os
 import shutil
@@ -10,10 +10,10 @@ from stores import APPEAR_LIMIT_S, ResumeTest
 
 
 class Leftovers(ResumeTest):
-    """A process that was killed could not say what it left: the next sort of the same does."""
+    """A killed sort cannot say what it left; the next sort of the same input or output does."""
 
     def said(self, *args, source, **how):
-        """What a sort, which must work, says of earlier ones."""
+        """The lines about earlier sorts that a sort prints; it must succeed."""
         how.setdefault("budget", SPILL_BUDGET)
         result = self.sort_ok("-T", self.where, *args, source, clean=False, **how)
         return [line for line in own_lines(result.err) if "earlier" in line]
@@ -24,7 +24,7 @@ class Leftovers(ResumeTest):
         line, = self.said("-o", self.path("other.bam"), source=source)
         self.assertIn(f"sort to '{self.path('fifo')}'", line)
         self.assertTrue(line.endswith(f"to write it: samtools rocksort --resume {store}"), line)
-        # Nobody asks: --quiet, other inputs, no temporary data, another place.
+        # Not said with --quiet, other inputs, no temporary data, or another directory.
         other = self.bam_of(generate.odd(9000, seed=99), name="other-input.bam")
         elsewhere = self.work / "elsewhere"
         elsewhere.mkdir()
@@ -38,15 +38,16 @@ class Leftovers(ResumeTest):
         self.assertEqual(self.said("-o", self.path("o.bam"), source=source), [])
 
     def test_same_output(self):
-        """Of a pipe all is lost but what -k keeps; the space can be had back. Beside the output,
-        with its index, and by a relative name."""
+        """A killed sort of a pipe left its data beside the output, which has an index. The next
+        sort names the same output with a relative path, and says how to write the part that is
+        left."""
         sam = generate.odd(20000, seed=98).encode()
         out = self.path("out.bam")
         process = self.start("--no-PG", "--write-index", "-o", out, budget=SPILL_BUDGET)
         writer = self.feed(process, sam)
         store, = wait_for(lambda: [path for path in self.stores(self.work)
                                    if os.path.exists(path + "/STORE")], APPEAR_LIMIT_S, "a store")
-        # As long as it is at work there is nothing to tell.
+        # Not said while the other sort still runs.
         other = self.sort_ok("-o", out, self.source(), clean=False, budget=SPILL_BUDGET)
         self.assertNotIn("earlier", other.err)
         process.kill()
@@ -60,8 +61,8 @@ class Leftovers(ResumeTest):
         shutil.rmtree(store)
 
     def test_pipes_are_never_the_same(self):
-        """Two samples, each through the same descriptor, as the shell's <(...) has it: what -k has
-        kept of one is not told of to the other."""
+        """Two samples come through the same file descriptor, as with <(...) of the shell. The
+        second sort does not mention what -k kept of the first sample."""
         for sample in ("a", "b"):
             sam = self.path(f"{sample}.sam")
             with open(sam, "w", encoding="ascii") as file:
@@ -76,7 +77,7 @@ class Leftovers(ResumeTest):
             shutil.rmtree(store)
 
     def test_several_directories(self):
-        """Told once."""
+        """A checkpoint in two directories is mentioned once."""
         source = self.source()
         places = [self.where, self.work / "more"]
         places[1].mkdir()
@@ -89,7 +90,8 @@ class Leftovers(ResumeTest):
         self.resume(stores[0], "-o", self.path("out.bam"))
 
     def test_first_directory_was_full(self):
-        """It has no record: nobody was told of the store."""
+        """If the first directory was full, it has no file STORE. The checkpoint must be found by
+        its second directory; it was once not mentioned at all."""
         source = self.source()
         places = [self.where, self.work / "more"]
         places[1].mkdir()

@@ -1,6 +1,6 @@
 """Limits of the system: address space, open files, size of files, memory of a control group.
 
-A run works within them, or ends with one message and leaves nothing.
+A run keeps within the limits, or ends with one message and leaves nothing.
 """
 
 import os
@@ -19,14 +19,14 @@ MIB = 1 << 20
 
 
 class LimitTest(CliTest):
-    """Runs under a limit."""
+    """Runs rocksort under a limit."""
 
     def setUp(self):
         super().setUp()
         self.source = self.write("in.sam", generate.odd(6000, seed=21))
 
     def run_limited(self, which, limit, words, budget=None):
-        """Runs rocksort with a soft and hard limit."""
+        """Runs rocksort with the limit as soft and hard limit."""
         def set_limit():
             resource.setrlimit(which, (limit, limit))
         done = subprocess.run([SAMTOOLS, "rocksort", *map(str, words)], cwd=self.work, check=False,
@@ -36,7 +36,7 @@ class LimitTest(CliTest):
         return done.returncode, done.stderr.decode(errors="replace")
 
     def check(self, which, limit, *options, budget=SPILL_BUDGET):
-        """The right output or one message; returns the exit status."""
+        """The run has the right output, or one message; returns (exit status, messages)."""
         out = self.path("out.bam")
         status, err = self.run_limited(which, limit, ["--no-PG", *options, "-T", self.scratch, "-o",
                                                       out, self.source], budget)
@@ -54,13 +54,13 @@ class LimitTest(CliTest):
         return status, err
 
     def can_start(self, which, limit):
-        """Whether the program gets as far as its own main."""
+        """Whether the program reaches its main function under this limit."""
         return self.run_limited(which, limit, ["--version"])[0] == 0
 
 
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "sanitizers need address space")
 class AddressSpace(LimitTest):
-    """ulimit -v"""
+    """ulimit -v, the size of the address space."""
 
     def test_sweep(self):
         self.want = self.sort_bam("--no-PG", self.source)
@@ -76,7 +76,7 @@ class AddressSpace(LimitTest):
         self.assertEqual(ends, {0, 1})
 
     def test_message(self):
-        """It says how much memory was asked for."""
+        """The message says how much memory was asked for."""
         status, err = self.run_limited(resource.RLIMIT_AS, 600 * MIB,
                                        ["-m", "4G", "-o", self.path("out.bam"), self.source])
         self.assertEqual(status, 1)
@@ -85,7 +85,7 @@ class AddressSpace(LimitTest):
 
 
 class OpenFiles(LimitTest):
-    """ulimit -n"""
+    """ulimit -n, the number of open files."""
 
     def test_sweep(self):
         self.want = self.sort_bam("--no-PG", self.source)
@@ -96,7 +96,7 @@ class OpenFiles(LimitTest):
 
 
 class FileSize(LimitTest):
-    """ulimit -f, whose signal would kill the process."""
+    """ulimit -f: its signal, SIGXFSZ, would kill a process that does not ignore it."""
 
     def test_output(self):
         for options in ([], ["-O", "sam"], ["-u", "--write-index"], ["--fsync"]):
@@ -106,21 +106,21 @@ class FileSize(LimitTest):
                 self.assertIn("File too large", err)
 
     def test_runs(self):
-        """A run of temporary data that is too large."""
+        """A run of the temporary data is larger than the limit."""
         status, err = self.check(resource.RLIMIT_FSIZE, 20_000, "--temp-codec", "none")
         self.assertEqual(status, 1)
         self.assertIn("File too large", err)
 
 
 class Inherited(CliTest):
-    """Limits that the process which starts the sort has, too."""
+    """Limits that the sort inherits from the process that starts it."""
 
     def setUp(self):
         super().setUp()
         self.sam = generate.reads(20000, generate.reference())
 
     def test_file_size_limit(self):
-        """SIGXFSZ would kill the program before it could tidy up."""
+        """SIGXFSZ must not kill the program before it has cleaned up."""
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         source = self.write("in.sam", self.sam)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
@@ -144,11 +144,11 @@ class Inherited(CliTest):
 
 
 class PendingSignals(LimitTest):
-    """ulimit -i, which all processes of a user share."""
+    """ulimit -i: how many signals may be pending for all processes of a user."""
 
     def test_none(self):
-        """A signal of real time, with which the thread that waits for signals was ended, cannot be
-        sent then: the sort never ended."""
+        """No real-time signal can be sent then. Such a signal once ended the thread that waits for
+        signals: without it the sort never ended."""
         self.want = self.sort_bam("--no-PG", self.source)
         for budget in (SPILL_BUDGET, None):
             self.assertEqual(self.check(resource.RLIMIT_SIGPENDING, 0, budget=budget)[0], 0)
@@ -156,7 +156,7 @@ class PendingSignals(LimitTest):
 
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "sanitizers need more stack")
 class Stack(LimitTest):
-    """ulimit -s, by which the stacks of all threads go: with 72 KiB they ran over."""
+    """ulimit -s, which sets the stack size of all threads. With 72 KiB, stacks once overflowed."""
 
     def test_least(self):
         self.want = self.sort_bam("--no-PG", self.source)
@@ -167,7 +167,7 @@ class Stack(LimitTest):
 
 
 def make_control_group(n_bytes):
-    """A control group below ours with a limit of memory; returns its directory, or None."""
+    """Makes a control group below ours with a memory limit; returns its directory, or None."""
     for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "memory":
@@ -192,7 +192,8 @@ def make_control_group(n_bytes):
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
 @unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it to measure memory")
 class ControlGroup(CliTest):
-    """A container of the budget and 128 MiB: page cache and all that libraries take included."""
+    """A container whose memory limit is the budget plus 128 MiB, including the page cache and the
+    memory of all libraries."""
 
     def test_budget_and_128_mib(self):
         group = make_control_group((32 + 128) * MIB)

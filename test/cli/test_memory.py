@@ -1,6 +1,7 @@
-"""Peak memory: at most the budget and 64 MiB, for reads of every kind.
+"""Peak memory: at most the budget plus 64 MiB, for all kinds of reads.
 
-Needs bench/simulate-reads. Sanitizers use memory of their own, so that their builds skip this.
+Needs bench/simulate-reads. Builds with sanitizers skip this, because sanitizers themselves use
+much memory.
 """
 
 import os
@@ -17,21 +18,21 @@ from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SLOW, CliTest, environment, ow
 SIMULATE = ROOT / "bench" / "simulate-reads"
 MIB = 1 << 20
 ALLOWANCE_BYTES = 64 * MIB
-# Mode: number of records, so that the raw data is a multiple of the largest budget here.
+# {mode: number of records}; the raw data is several times the largest budget of these tests.
 INPUTS = {"short": "400K", "long": "250", "pileup": "400K", "unmapped": "400K"}
 
 
 def peak_of(test, args, budget=None, stdout=subprocess.DEVNULL, read_output=None):
     """Runs rocksort, which must succeed within the time limit; returns (peak in bytes, stderr).
 
-    read_output gets the process and reads its output pipe, where stdout is one. Linux counts what
-    the child was before its exec as well, so that no peak is below this Python's own size.
+    If stdout is a pipe, read_output(process) reads it. Linux also counts the memory of the child
+    before its exec, so that no peak is smaller than this Python process.
     """
     with open(test.path("stderr"), "w+b") as err:
         process = subprocess.Popen([SAMTOOLS, "rocksort", *args], stdin=subprocess.DEVNULL,
                                    stdout=stdout, stderr=err, cwd=test.work,
                                    env=environment(test.scratch, budget))
-        # wait4() has no time limit of its own.
+        # wait4() has no time limit.
         killer = threading.Timer(RUN_LIMIT_S, process.kill)
         killer.start()
         try:
@@ -53,7 +54,7 @@ def peak_of(test, args, budget=None, stdout=subprocess.DEVNULL, read_output=None
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
 @unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it to measure memory")
 class Memory(CliTest):
-    """Runs under wait4(), whose ru_maxrss is the peak of that one process."""
+    """Measures each run with wait4(), whose ru_maxrss is the peak of that process only."""
 
     def measure(self, *args, budget=None, stdout="/dev/null"):
         """Runs rocksort, which must succeed; returns its peak in bytes and standard error."""
@@ -68,7 +69,7 @@ class Memory(CliTest):
         return path
 
     def check(self, source, n_threads, megabytes, *options):
-        """Peak <= -m x threads + 64 MiB."""
+        """The peak is at most -m x threads + 64 MiB."""
         args = ["-@", str(n_threads), "-m", f"{megabytes}M", "-l", "1", *options, source]
         peak, _ = self.measure(*args)
         limit = max(n_threads, 1) * megabytes * MIB + ALLOWANCE_BYTES
@@ -76,7 +77,7 @@ class Memory(CliTest):
             self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}")
 
     def check_mode(self, mode):
-        """One kind of reads, in the budgets and orders that stress it."""
+        """One kind of reads, with the budgets and orders that need most memory."""
         source = self.simulate(mode, INPUTS[mode])
         for n_threads, megabytes in ((2, 16), (1, 16), (2, 4), (2, 40)):
             self.check(source, n_threads, megabytes)
@@ -96,28 +97,30 @@ class Memory(CliTest):
         self.check_mode("unmapped")
 
     def test_total(self):
-        """--max-memory is the whole, whatever the threads."""
+        """--max-memory limits the memory of all threads together."""
         source = self.simulate("short", "400K")
         for n_threads in ("1", "3"):
             peak, _ = self.measure("-@", n_threads, "--max-memory", "32M", "-l", "1", source)
             self.assertLessEqual(peak, 32 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
     def test_hundreds_of_runs(self):
-        """-m 16M in the large is 1M in the small: the number of runs counts."""
+        """Hundreds of runs, made with a small budget and a small input: only the number of runs
+        matters."""
         source = self.simulate("short", "300K")
         for budget in (1_000_000, 4_000_000):
             peak, _ = self.measure("-@", "2", "-l", "1", source, budget=budget)
             self.assertLessEqual(peak, budget + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
     def test_sam_and_text_out(self):
-        """Ways in and out that go through htslib's records."""
+        """SAM input and output, which use records of htslib."""
         source = self.simulate("short", "300K")
         self.check(source, 2, 8, "-O", "sam")
         self.measure("-O", "sam", "-o", self.path("in.sam"), source)
         self.check(self.path("in.sam"), 2, 8)
 
     def test_long_lines(self):
-        """SAM of long reads: a line may be larger than what a worker usually gets."""
+        """SAM of long reads: a line can be larger than the piece of input that a worker usually
+        gets."""
         source = self.path("long.sam")
         subprocess.run([SIMULATE, "-n", "2500", "-m", "long", "-O", "sam", "-o", source], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=RUN_LIMIT_S)
@@ -125,7 +128,8 @@ class Memory(CliTest):
             self.check(source, n_threads, megabytes)
 
     def test_stalled_output_does_not_pile_up(self):
-        """Equal keys and a slow reader: what is finished waits within the budget, too."""
+        """Equal keys and a slow reader of the output: finished blocks that wait to be written are
+        part of the budget."""
         source = self.simulate("unmapped", "300K")
 
         def read_late(process):
@@ -140,23 +144,23 @@ class Memory(CliTest):
 
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
 class SmallMemory(CliTest):
-    """Needs no simulator."""
+    """Tests that need no simulated reads."""
 
     def test_large_budget_small_input(self):
-        """The default budget (768M) is a limit, not what a small sort takes."""
+        """A small sort uses much less than the default budget (768M)."""
         source = self.write("in.sam", generate.odd(2000))
         peak, _ = peak_of(self, ["-@", "2", source])
         self.assertLessEqual(peak, ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
     @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
     def test_many_threads(self):
-        """What a thread costs by itself: 256 of them once took 96 MiB."""
+        """Threads need little memory: 256 threads once took 96 MiB."""
         source = self.write("in.sam", generate.odd(2000))
         peak, _ = peak_of(self, ["-@", "256", "--max-memory", "64M", source])
         self.assertLessEqual(peak, 48 * MIB, f"{peak / MIB:.1f} MiB")
 
     def test_counts(self):
-        """What is printed about the records agrees with what went in."""
+        """The printed number of records is that of the input."""
         source = self.write("in.sam", generate.odd(4321))
         for options in (["--verbosity", "3"], ["--verbosity", "4"]):
             result = self.sort_ok(*options, "-o", self.path("out.bam"), source)

@@ -1,5 +1,5 @@
-"""Messages as a whole, by the rules of doc/messages.md: those in the sources, and those that a user
-meets."""
+"""Messages follow the rules of doc/messages.md: all messages in the sources, and those that users
+often see."""
 
 import os
 import random
@@ -12,13 +12,13 @@ from harness import ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, own_line
 
 TWO_LINES = 160
 PREFIX = "samtools rocksort: "
-# What stands for a conversion where the length is measured: a path of a usual length in quotes,
-# other words, and numbers.
+# Typical texts for the conversions of a format, to measure its length: a path, another word, and a
+# number.
 PATH, WORD, NUMBER = "/scratch/lane1/sample7.bam", "w" * 16, "1234567"
-# These fill a line with what they quote: both records; two file names and two references; an
-# advice that names six options.
+# Messages that may be longer, because they quote two records, or two file names and two references,
+# or because their advice names six options.
 LONG = (" comes before ", "reference %d is ", "it lacks reference", "claims no order")
-# A report, to be searched for by programs: one line whatever its length.
+# A report that programs search for. It is one line of any length.
 REPORTS = ("sorted % records",)
 
 
@@ -31,8 +31,8 @@ def code_of(path):
 
 
 def literals_of(code):
-    """All string literals: [(place in the code, text)]; neighbours are one, and macros between them
-    are part of it."""
+    """All string literals as [(position in the code, text)]. Adjacent literals, and macros between
+    them, are joined."""
     literal = r'"(?:\\.|[^"\\\n])*"'
     piece = rf'(?:{literal}|PRI\w+|[A-Z_]{{4,}}(?=\s*"))'
     found = []
@@ -59,7 +59,8 @@ def messages():
 
 
 def problems():
-    """[(file, text)]: what ends "cannot resume 'STORE': it ..." or "record N is damaged: ..."."""
+    """[(file, text)]: the texts that follow "cannot resume 'STORE': it " or "record N is damaged: "
+    in messages."""
     found = []
     for name in ("bam/bam_check.c", "command/sort_options_resume.c", "input/raw_record.c",
                  "input/record_source.c", "input/sam_chunk.c", "order/bam_key_template.c",
@@ -74,7 +75,7 @@ def problems():
 
 
 def length_of(function, text):
-    """How long a message gets with usual names."""
+    """The length of a message with typical names."""
     if function.startswith(("diag", "refuse")):
         text = PREFIX + text
     if function == "refuse":
@@ -85,25 +86,25 @@ def length_of(function, text):
 
 
 class Sources(unittest.TestCase):
-    """What can be seen without running anything."""
+    """Checks the messages in the sources, without running the program."""
 
     def test_found(self):
-        """The other tests look at something."""
+        """Messages are found in the sources, so that the other tests check something."""
         self.assertGreater(len(messages()), 160)
         self.assertGreater(len(problems()), 40)
 
     def each(self, wrong):
-        """No message and no problem for which wrong() is true."""
+        """wrong() is false for each message and each problem."""
         bad = [one for one in messages() + problems() if wrong(one[-1])]
         self.assertEqual(bad, [])
 
     def test_form(self):
-        """Lower case, no full stop, no exclamation, nothing that a terminal acts on."""
+        """Messages begin in lower case and have no full stop, exclamation or control character."""
         self.each(lambda text: re.search(r"[.!]\s*(?:\\n)?$|\\[tarefv0x]", text))
         self.each(lambda text: re.match(r"(?!RocksDB|MACRO|CIGAR|Usage)[A-Z]", text))
 
     def test_words(self):
-        """One word for one thing. "failed to read header" is samtools' own, which scripts know."""
+        """One word for one thing. Scripts know "failed to read header", which is samtools' text."""
         words = (r"unable to|can't|couldn't|could not|won't|doesn't|\binvalid|\billegal|\bsorry|"
                  r"\bfailed to (?!read header from)|(?<!there )\bis no |\bbehind (?:record|byte)|"
                  r"corrupt|malformed|temp(?:orary)? (?:database|file)s?\b|tmp dir|scratch|"
@@ -118,7 +119,7 @@ class Sources(unittest.TestCase):
                          ["record_problem.c"])
 
     def test_quotes(self):
-        """'like this', around every name that stands behind what is done to it."""
+        """Names that follow a verb, a preposition or a word such as "file" are in 'quotes'."""
         self.each(lambda text: '\\"' in text)
         self.each(lambda text: re.search(
             r"(?<!kept; )(?<!--)\b(?:open|read|write|create|remove|rename|resume|into|of|in|at|to|"
@@ -126,13 +127,13 @@ class Sources(unittest.TestCase):
         self.each(lambda text: re.sub(r"\b(?:rocksort|mate|output)'s", "", text).count("'") % 2)
 
     def test_file_record_or_option(self):
-        """Every error names what it is about, or says what to do."""
+        """Each error names a file, a record or an option, or says what to do."""
         named = re.compile(r"'|%s|option|-\w|MACRO|standard input|CRAM|please report|above")
         self.assertEqual([one for one in messages() if one[1] == "diag_error" and one[2] != "%s"
                           and not named.search(re.sub(": %s$", "", one[2]))], [])
 
     def test_length(self):
-        """Two lines of a terminal, with usual names."""
+        """With typical names, messages fit into two lines of a terminal."""
         self.assertEqual([one for one in messages() if length_of(*one[1:]) > TWO_LINES
                           and not one[2].startswith(REPORTS)
                           and not any(part in one[2] for part in LONG)], [])
@@ -140,10 +141,10 @@ class Sources(unittest.TestCase):
 
 
 class MessagesTest(CliTest):
-    """The shape of what a user gets to see."""
+    """Checks of the messages that a run prints."""
 
     def told(self, result, *mentions, most=TWO_LINES):
-        """One message of at most two lines that has all of the mentions."""
+        """The run printed one message, of at most two lines, with all of the mentions."""
         self.assertEqual(result.status, 1, result.err)
         lines = [line for line in own_lines(result.err) if " is kept; to " not in line]
         self.assertEqual(len(lines), 1, result.err)
@@ -153,7 +154,7 @@ class MessagesTest(CliTest):
             self.assertIn(mention, lines[0])
 
     def says(self, *mentions, args, **how):
-        """What a failing run in the working directory says."""
+        """A run in the working directory fails; its message has all of the mentions."""
         with self.subTest(args=args):
             self.told(self.rocksort(*args, **how), *mentions)
 
@@ -206,7 +207,7 @@ class Options(MessagesTest):
             self.says(*mentions, args=args)
 
     def test_unknown_option(self):
-        """getopt's own words, under our name, and where to look: two lines in all."""
+        """Two lines: getopt's message with the name of our program, and where to find help."""
         for args, mention in ((["--nonsense"], "'--nonsense'"), (["-Z"], "'Z'"), (["-m"], "'m'"),
                               (["--max-memory"], "'--max-memory'"), (["--ver"], "'--verify'"),
                               (["--plan=x"], "'--plan'")):
@@ -219,13 +220,13 @@ class Options(MessagesTest):
                 self.assertRegex(lines[1], "^Usage: samtools rocksort .*--help")
 
     def test_command_line_of_the_header(self):
-        """getopt is told another name of the program than the header."""
+        """The @PG line has the command line as typed, though getopt gets another program name."""
         text = self.sort_ok("-O", "sam", "in.sam").out.decode("latin-1")
         self.assertRegex(text, r"\tCL:samtools rocksort -O sam in\.sam\n")
 
 
 class Files(MessagesTest):
-    """Files that are not there, not what they should be, or not to be written."""
+    """Files that do not exist, are damaged, or cannot be written."""
 
     def setUp(self):
         super().setUp()
@@ -233,7 +234,7 @@ class Files(MessagesTest):
         self.write("in.bam", self.bam([]))
 
     def bam(self, others, refs=None):
-        """A BAM of 2,000 good records and others behind the tenth."""
+        """A BAM of 2,000 good records, with others after the tenth."""
         refs = refs or self.refs
         rng = random.Random(5)
         good = [bamfile.record(f"r{i}", 0, 0, rng.randrange(40000), "30M",
@@ -304,7 +305,7 @@ class Files(MessagesTest):
 
 
 class Verbosity(CliTest):
-    """What each level of --verbosity shows of our own messages and of htslib's."""
+    """Which messages of ours and of htslib each level of --verbosity shows."""
 
     def test_levels(self):
         self.write("odd.sam", bamfile.sq_text([("a", 1000)])
@@ -322,7 +323,7 @@ class Verbosity(CliTest):
 
 
 class Stores(MessagesTest):
-    """What cannot be resumed: why, and what to do instead."""
+    """What cannot be resumed: the message says why, and what to do instead."""
 
     def setUp(self):
         super().setUp()
@@ -334,7 +335,7 @@ class Stores(MessagesTest):
         self.store = f"t/{name}"
 
     def refused(self, *mentions, options=()):
-        """The store stays as it is."""
+        """--resume is refused, and the checkpoint does not change."""
         before = sorted(os.listdir(self.work / self.store))
         result = self.rocksort("--resume", self.store, "-o", "out.bam", *options, clean=False)
         self.told(result, f"cannot resume '{self.store}'", *mentions)
@@ -379,7 +380,7 @@ class Stores(MessagesTest):
 
 
 def generate_bam():
-    """BAM bytes that spill."""
+    """The bytes of a BAM that is large enough to be spilled."""
     refs = [("a", 100000)]
     rng = random.Random(6)
     return bamfile.bam_header(bamfile.sq_text(refs), refs) + b"".join(

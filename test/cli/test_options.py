@@ -1,6 +1,7 @@
-"""What the options of samtools sort mean that are about order, and --shuffle; values that cannot be
-meant. That each order is right for all records is the differential test's; formats are in
-test_formats.py."""
+"""The options of samtools sort that set the order, --shuffle, and values that are refused.
+
+The differential test checks each order on many records; test_formats.py has the formats.
+"""
 
 import gzip
 import itertools
@@ -18,14 +19,15 @@ BUDGETS = (None, SPILL_BUDGET)
 
 
 class BadValues(CliTest):
-    """Values that cannot be meant; in the classic form and as samtools sort alike."""
+    """Values that are refused, both in the classic syntax and in place of samtools sort."""
 
     def check_refused(self, *args, mention=()):
-        """With a good input."""
+        """The options are refused, although the input is good."""
         self.assert_refused(*args, source=self.write("in.sam", generate.pairs(5)), mention=mention)
 
     def test_tag(self):
-        """Of two characters. samtools takes any; of one it makes a wrong @HD."""
+        """A tag must have two characters. samtools accepts any length, and with one character it
+        writes a wrong @HD."""
         for tag in ("", "R", "RGX", "RG:Z"):
             self.check_refused("-t", tag, mention=["-t", f"'{tag}'"])
 
@@ -46,7 +48,7 @@ class BadValues(CliTest):
             self.check_refused(f"--shuffle={value}", mention=["--shuffle", f"'{value}'"])
 
     def test_minimiser_reference(self):
-        """The file of -I, before anything is sorted."""
+        """A wrong file of -I is refused before anything is sorted."""
         self.check_refused("-I", self.path("none.fa"), mention=["none.fa", "No such file"])
         self.check_refused("-M", "-I", str(self.work), mention=[str(self.work)])
         for name, text in (("empty.fa", ""), ("reads.fa", generate.pairs(5)),
@@ -61,7 +63,7 @@ class BadValues(CliTest):
         self.check_refused("-O", "bam,nonsense=1", mention=["nonsense=1"])
 
     def test_level_of_format_option(self):
-        """samtools refuses it, too; what its -l does with a large number is written there."""
+        """samtools refuses a large level in -O, too (but not in -l)."""
         self.check_refused("--output-fmt-option", "level=12", mention=["level"])
 
     def test_formats(self):
@@ -75,12 +77,12 @@ class BadValues(CliTest):
 
 
 class Memory(CliTest):
-    """-m and --max-memory that no machine has."""
+    """-m and --max-memory with more memory than any machine has."""
 
     @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized("tsan"),
                      "ThreadSanitizer's address space has no room for 4T")
     def test_memory_beyond_the_machine(self):
-        """The budget is a bound, not a demand."""
+        """The budget is a limit: so much memory need not exist."""
         sam = generate.reads(20000, generate.reference()).encode()
         self.sort_ok("--max-memory", "4T", "-o", self.path("out.bam"), stdin=sam)
 
@@ -92,16 +94,16 @@ class Memory(CliTest):
 
 @needs_pysam
 class Precedence(CliTest):
-    """Options of the order that contradict each other, and what @HD says in the end."""
+    """Options that set different orders: which one wins, and what @HD says."""
 
     def check(self, *options, source, ours=()):
-        """The result is the reference's."""
+        """The output is the same as the reference's."""
         with self.subTest(options=options):
             want = reference_sort(source, self.path("want.bam"), *options)
             self.assert_same_bam(self.sort_bam("--no-PG", *options, *ours, source), want)
 
     def test_last_wins(self):
-        """-N stays when -n follows; -t is above all of them."""
+        """The last order wins, but -t wins over all others, and -N is kept if -n follows."""
         source = self.write("in.sam", generate.pairs(60))
         words = ("-n", "-N", "-M", "--template-coordinate")
         mixtures = list(itertools.permutations(words, 2)) + [words, words[::-1], words[1:] + words]
@@ -112,7 +114,8 @@ class Precedence(CliTest):
             self.check(*mixture, "-t", "XS", source=source)
 
     def test_index_of_minimisers_is_an_order(self):
-        """-I means -M, and the last one counts there, too. Its order may differ from samtools'."""
+        """-I implies -M, and the last order wins. With -I only the headers are compared, because
+        the order may differ from samtools'."""
         source = self.write("in.sam", generate.pairs(60))
         fasta = self.write("r.fa", ">r\n" + "ACGGT" * 50)
         for options in (["-I", fasta, "-n"], ["-I", fasta, "-N"],
@@ -131,13 +134,13 @@ class Precedence(CliTest):
             self.check(*options, source=source)
 
     def test_tags_that_nobody_has(self):
-        """Odd names are names; all records count as without."""
+        """Unusual tag names are accepted; all records count as records without the tag."""
         source = self.write("in.sam", generate.pairs(60))
         for tag in ("zz", "1A", "R!", "--", "  "):
             self.check("-t", tag, source=source)
 
     def test_without_minimisers(self):
-        """Their options alone change nothing."""
+        """Options of minimisers do nothing without -M or -I."""
         source = self.write("in.sam", generate.pairs(60))
         for options in (["-R"], ["-H"], ["-K", "5"], ["-w", "5"], ["-n", "-R", "-H", "-K", "3"]):
             self.check(*options, source=source)
@@ -154,7 +157,7 @@ class Precedence(CliTest):
                 self.check(*order, source=source)
 
     def test_hd_of_minimisers(self):
-        """It depends on whether anything is placed; which is known when all is read."""
+        """@HD depends on whether any record is placed, which is known only after all are read."""
         head = bamfile.sq_text(generate.PAIR_REFS)
         nowhere = "".join(f"u{i}\t4\t*\t0\t0\t*\t*\t0\t0\t{'ACGT' * 10}\t*\n" for i in range(3))
         placed = "p\t0\ta\t1\t0\t4M\t*\t0\t0\tACGT\t*\n"
@@ -167,7 +170,7 @@ class Precedence(CliTest):
 
 @needs_pysam
 class Minimisers(CliTest):
-    """-K, -R and -H have an effect, the same as with samtools."""
+    """-K, -R and -H have an effect, and the same as in samtools."""
 
     def setUp(self):
         super().setUp()
@@ -196,7 +199,7 @@ class Minimisers(CliTest):
                     got = self.sort_bam("--no-PG", "-M", *options, self.source, budget=budget)
                     self.assert_same_bam(got, want)
             seen.add(want.records)
-        self.assertGreaterEqual(len(seen), 8)  # -w does nothing here
+        self.assertGreaterEqual(len(seen), 8)  # -w has no effect without -I
 
     def test_k_is_clamped(self):
         for given, used in (("0", "1"), ("-5", "1"), ("32", "31"), ("1000000", "31")):
@@ -206,11 +209,11 @@ class Minimisers(CliTest):
             self.assert_same_bam(want, theirs, given)
 
     def test_index(self):
-        """Whatever its order, records are those that went in or their reverse complements."""
+        """With -I the output has the records of the input, some of them reverse complemented."""
         turned = bytes.maketrans(b"ACGT", b"TGCA")
 
         def contents(text):
-            """What does not change when a record is turned, sorted."""
+            """What stays the same if records are reverse complemented or change places."""
             lines = [line.split("\t") for line in sam_split(text)[1]]
             return sorted((line[0], min((line[9], line[10]), (
                 line[9].encode().translate(turned).decode()[::-1], line[10][::-1])))
@@ -241,7 +244,7 @@ class Minimisers(CliTest):
 
 
 class Shuffle(CliTest):
-    """--shuffle"""
+    """--shuffle, with and without a seed."""
 
     @classmethod
     def setUpClass(cls):
@@ -249,12 +252,12 @@ class Shuffle(CliTest):
         cls.sam = "@HD\tVN:1.6\tSO:coordinate\tSS:coordinate:minhash\n" + generate.odd(6000)
 
     def shuffled(self, *options, **how):
-        """The Bam with the seed 0 or that of options."""
+        """Shuffles with the options; returns the Bam."""
         words = options if any("shuffle" in word for word in options) else ("--shuffle", *options)
         return self.sort_bam("--no-PG", *words, **{"stdin": self.sam.encode(), **how})
 
     def test_reproducible(self):
-        """Whatever the threads, the memory, the codec and the place of the input."""
+        """Threads, memory, codec and the name of the input do not change the result."""
         want = self.shuffled()
         for options, budget in ((["--shuffle=0"], None), ([], SPILL_BUDGET), (["-@", "3"], None),
                                 (["-@", "3"], SPILL_BUDGET), (["-@", "2", "--shuffle"], 200_000),
@@ -268,7 +271,7 @@ class Shuffle(CliTest):
         self.assert_same_bam(self.shuffled(self.write("in.bam", data), stdin=None), want)
 
     def test_seeds(self):
-        """Each its own order, of the same records."""
+        """Each seed gives another order of the same records."""
         want = self.sort_bam("--no-PG", stdin=self.sam.encode())
         ordered, seen = sorted(bamfile.split(want.records)), set()
         for seed in ("", "=0", "=1", "=2", "=42", "=4294967296", "=18446744073709551615"):
@@ -278,7 +281,7 @@ class Shuffle(CliTest):
         self.assertEqual(len(seen), 6)
 
     def test_is_random(self):
-        """Neighbours of the input are not neighbours of the output, nor are places."""
+        """Positions in the output are neither ascending nor descending."""
         records = bamfile.split(self.shuffled().records)
         places = [bamfile.fields(raw)[:2] for raw in records]
         n_up = sum(one < other for one, other in zip(places, places[1:]))
@@ -303,7 +306,7 @@ class Shuffle(CliTest):
                                  self.sort_bam("--no-PG", *same, source))
 
     def test_sorts_back(self):
-        """What it is for: input for sorters."""
+        """A shuffled file can be sorted back, which is what --shuffle is for."""
         want = self.sort_bam("--no-PG", "-n", stdin=self.sam.encode())
         source = self.path("shuffled.bam")
         self.sort_ok("--no-PG", "--shuffle=7", "-o", source, stdin=self.sam.encode())
@@ -321,7 +324,7 @@ class TemplateErrors(CliTest):
     """--template-coordinate needs the tags that samtools fixmate -m adds."""
 
     def check_tags(self, bad, *mention, flag=99):
-        """A good pair in front of it does not help a record with bad tags."""
+        """A record with bad tags is refused, also after a good pair."""
         good = [line + "\n" for line in generate.pair(random.Random(2), 1)]
         line = f"the-bad\t{flag}\ta\t5\t9\t4M\t=\t50\t0\tACGT\t*{bad}\n"
         for n_good in (0, 1, 5000):
@@ -351,12 +354,14 @@ class TemplateErrors(CliTest):
             self.check_tags(f"\tMC:Z:4M\tMI:{value}", "MI")
 
     def test_molecule_advice(self):
-        """What the issue asks for; fixmate does not make this tag, though."""
+        """For a bad MI tag, too, the message advises samtools fixmate -m, although fixmate does not
+        make MI."""
         self.check_tags("\tMC:Z:4M\tMI:i:4", "MI", "samtools fixmate -m")
 
     @needs_pysam
     def test_what_needs_no_tags(self):
-        """Single reads, and mates that are unmapped; text in MC that is no CIGAR is text."""
+        """Single reads and reads with an unmapped mate need no MC. An MC that is no CIGAR is
+        accepted if it is text."""
         head = bamfile.sq_text(generate.PAIR_REFS)
         for flag, tags in ((0, ""), (16, "\tMC:i:4"), (73, ""), (4, ""), (99, "\tMC:Z:*"),
                            (99, "\tMC:Z:"), (99, "\tMC:Z:4M\tRG:i:4"), (99, "\tMC:Z:4M\tMI:Z:")):

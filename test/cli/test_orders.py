@@ -1,4 +1,4 @@
-"""The order of the records: the reference's, record for record, in memory and spilled."""
+"""The order of the records is that of the reference samtools, in memory and spilled."""
 
 import functools
 import random
@@ -11,18 +11,18 @@ from harness import ORDERS, SPILL_BUDGET, CliTest, needs_pysam, reference_sort
 
 
 def coordinate_key(raw):
-    """Reference, position, strand; records without a reference last."""
+    """Reference, position, strand; records without a reference come last."""
     tid, pos, flag, _ = bamfile.fields(raw)
     return (tid if tid >= 0 else 1 << 31, pos, flag >> 4 & 1)
 
 
 def name_flag(flag):
-    """READ1/READ2 first, then primary, supplementary, secondary, both."""
+    """By READ1/READ2, then primary, supplementary, secondary, and both of these."""
     return (flag & 0xC0, bool(flag & 0x100), bool(flag & 0x800))
 
 
 def compare_natural(a, b):
-    """Compares two raw records by the natural order of their names, digit runs by value."""
+    """Compares the names of two raw records: digits as numbers, all else by character."""
     (_, _, flag_a, name_a), (_, _, flag_b, name_b) = bamfile.fields(a), bamfile.fields(b)
     for part_a, part_b in zip(re.findall(rb"\d+|\D", name_a), re.findall(rb"\d+|\D", name_b)):
         if part_a.isdigit() and part_b.isdigit():
@@ -37,7 +37,7 @@ def compare_natural(a, b):
 
 
 def lexicographical_key(raw):
-    """The name's bytes, then the flags."""
+    """The bytes of the name, then the flag."""
     _, _, flag, name = bamfile.fields(raw)
     return (name, name_flag(flag))
 
@@ -47,17 +47,17 @@ ORACLES = {"coordinate": coordinate_key, "natural": functools.cmp_to_key(compare
 
 
 class AgainstOracle(CliTest):
-    """Against straightforward comparisons written here: no reference program is needed."""
+    """Compared with the simple comparisons of this file; no reference program is needed."""
 
     def check(self, sam):
-        """Sorts sam in every order, in memory and spilled, and compares with sorted()."""
+        """Sorts sam in each order, in memory and spilled, and compares with Python's sorted()."""
         source = self.write("in.sam", sam)
         unsorted = self.sort_bam("--no-PG", source)
         for order, options in ORDERS.items():
             for budget in (None, SPILL_BUDGET):
                 with self.subTest(order=order, budget=budget):
                     got = self.sort_bam("--no-PG", *options, source, budget=budget)
-                    # The input order is in the XI tags; the records themselves are htslib's.
+                    # The records as our program writes them, in the order of the input (XI tags).
                     first = sorted(bamfile.split(unsorted.records), key=input_number)
                     want = b"".join(sorted(first, key=ORACLES[order]))
                     self.assert_same_records(got.records, want, order)
@@ -73,7 +73,7 @@ class AgainstOracle(CliTest):
 
 
 def input_number(raw):
-    """The value of the XI tag, which stands for the place in the input."""
+    """The value of the XI tag: the number of the record in the input."""
     at = raw.index(b"XI", 36 + raw[12])
     while True:
         size = {ord("c"): 1, ord("C"): 1, ord("s"): 2, ord("S"): 2, ord("i"): 4, ord("I"): 4}.get(
@@ -85,10 +85,10 @@ def input_number(raw):
 
 @needs_pysam
 class AgainstReference(CliTest):
-    """Against samtools 1.24 in pysam, headers included."""
+    """Compared with samtools 1.24 in pysam, headers included."""
 
     def check(self, source, options=(), budgets=(None, SPILL_BUDGET)):
-        """Sorts the file in every order; the result must be the reference's."""
+        """Sorts the file in each order; the output must be the same as the reference's."""
         for order, order_options in ORDERS.items():
             want = reference_sort(source, self.path("want.bam"), *order_options)
             for budget in budgets:
@@ -103,7 +103,7 @@ class AgainstReference(CliTest):
         self.check(self.bam_of(generate.odd(12000, seed=12)), ["-@", "2"])
 
     def test_many_seeds(self):
-        """Small inputs: ends of the input meet ends of batches in many ways."""
+        """Many small inputs, which end at different places of a batch."""
         for seed in range(20, 32):
             n_records = random.Random(seed).choice((1, 2, 3, 17, 300, 1500))
             self.check(self.write("in.sam", generate.odd(n_records, seed=seed)),
@@ -120,7 +120,7 @@ class AgainstReference(CliTest):
         self.check(self.write("in.sam", generate.reads(6000, refs)))
 
     def test_reference_without_position(self):
-        """SAM cannot say this, BAM can: a reference, but position -1; and positions without one."""
+        """Only BAM can have a reference with position -1, and a position without a reference."""
         rng, refs = random.Random(15), [("a", 1000), ("b", 1000)]
         raw = b"".join(
             bamfile.record(f"r{rng.randrange(50)}", rng.choice((4, 0x14, 0x45, 0x85, 0x904)),
@@ -130,7 +130,7 @@ class AgainstReference(CliTest):
         self.check(self.write("in.bam", data))
 
     def test_already_sorted_and_reversed(self):
-        """Runs that do not overlap at all, in either direction."""
+        """Sorted and reversed input: the ranges of the runs do not overlap."""
         want = reference_sort(self.write("in.sam", generate.odd(8000)), self.path("sorted.bam"))
         header = bamfile.bam_header(want.text, want.refs)
         for name, records in (("sorted", bamfile.split(want.records)),
@@ -139,7 +139,7 @@ class AgainstReference(CliTest):
                 self.check(self.write("in.bam", bamfile.bgzf(header + b"".join(records))))
 
     def test_more_references_than_two_bytes(self):
-        """70,000 references, records on the first and the last ones."""
+        """70,000 references, with records on the first and the last ones."""
         refs = [(f"c{i}", 1000) for i in range(70000)]
         rng = random.Random(16)
         raw = b"".join(

@@ -1,5 +1,5 @@
-"""Where outputs may go and where not, an input among them, and what is told of what a failed run
-leaves."""
+"""Where outputs may and may not be written, also onto an input, and what a failed run says about
+the files that it leaves."""
 
 import os
 import random
@@ -13,10 +13,10 @@ from stores import KilledTest, ResumeTest
 
 
 class UserTest(KilledTest):
-    """As somebody who is not root."""
+    """Runs as a user other than root."""
 
     def somebody(self):
-        """Words that make the command that follows run as somebody who may write in `where`."""
+        """The words to put before a command to run it as a user who may write in `where`."""
         os.chmod(self.work.parent, 0o711)
         os.chmod(self.where, 0o777)
         if os.geteuid() != 0:
@@ -27,10 +27,10 @@ class UserTest(KilledTest):
 
 
 class Names(UserTest):
-    """Names of outputs, and of what belongs to them."""
+    """Names of outputs and of their indexes."""
 
     def test_protected(self):
-        """A file that may not be written was replaced, which samtools sort refuses."""
+        """A read-only file must not be replaced, as it once was; samtools sort refuses it, too."""
         somebody, out = self.somebody(), self.where / "out.bam"
         for made, options in ((out, []), (self.where / "out.bam.csi", ["--write-index"])):
             made.write_bytes(b"precious")
@@ -45,8 +45,8 @@ class Names(UserTest):
             made.unlink()
 
     def test_sticky(self):
-        """In a directory like /tmp only its owner can replace a file: found out when all was
-        sorted."""
+        """In a directory like /tmp only the owner of a file can replace it. This must be found out
+        before the sort; once it was found out only after it."""
         somebody, out = self.somebody(), self.where / "out.bam"
         if not somebody:
             self.skipTest("nobody else's files (not root)")
@@ -65,8 +65,9 @@ class Names(UserTest):
         self.assertTrue(bamfile.looks_complete(out))
 
     def test_open_files(self):
-        """-o /dev/stdout or /dev/fd/N made temporary data in /dev or /proc, if it could, and put a
-        new file in the place of the one that was open: whoever had it open saw nothing."""
+        """-o /dev/stdout and /dev/fd/N write into the open file. They once put temporary data into
+        /dev or /proc, and replaced the open file by a new one, so that other processes that had it
+        open saw no output."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         for budget in (None, SPILL_BUDGET):
@@ -84,7 +85,7 @@ class Names(UserTest):
                         self.assertEqual(os.listdir(self.scratch), [])
 
     def test_appended(self):
-        """What was in the file before."""
+        """If standard output appends to a file, the old content stays."""
         path = self.write("all.bam", b"before")
         with open(path, "ab") as file:
             done = subprocess.run([SAMTOOLS, "rocksort", "-o", "/dev/stdout", self.source()],
@@ -94,8 +95,8 @@ class Names(UserTest):
             self.assertEqual(file.read(10), b"before\x1f\x8b\x08\x04")
 
     def test_mounted(self):
-        """A file that is mounted, as into a container, cannot be replaced: all was sorted, and the
-        store could not be finished either."""
+        """A mounted file, such as those in containers, cannot be replaced, so that it is written in
+        place. The sort once failed at its end, and could not be resumed either."""
         mounted, out = self.write("mounted.bam", b"old"), self.write("out.bam", b"")
         if subprocess.run(["mount", "--bind", mounted, out], capture_output=True,
                           check=False).returncode:
@@ -108,8 +109,8 @@ class Names(UserTest):
                 pass
 
     def test_index_onto_an_input(self):
-        """The index took the place of an input; also, with exit status 0, of one that was named as
-        only htslib understands it."""
+        """An index must not replace an input, as it once did: also with exit status 0, if the name
+        of the input was of a form that only htslib understands."""
         source = self.source()
         link = self.path("link")
         os.symlink(source, link)
@@ -122,7 +123,8 @@ class Names(UserTest):
                 self.assertTrue(bamfile.looks_complete(source))
 
     def test_with_scheme(self):
-        """file://localhost/DIR/FILE, which inputs know, was a relative path."""
+        """file://localhost/DIR/FILE is an absolute path, as for inputs. It once was taken for a
+        relative path."""
         source = self.source()
         for scheme in ("file://localhost", "file://", "file:"):
             with self.subTest(scheme=scheme):
@@ -132,7 +134,8 @@ class Names(UserTest):
                 os.unlink(out)
 
     def test_relative_reference(self):
-        """--resume in another directory did not find it, unless it was given as --reference."""
+        """A reference named in -O with a relative path: --resume in another directory must find
+        it. It once found only one given with --reference."""
         sequence = "".join(random.Random(3).choices("ACGT", k=5000))
         self.write("ref.fa", ">c\n" + sequence + "\n")
         sam = "@SQ\tSN:c\tLN:5000\n" + "".join(
@@ -150,11 +153,11 @@ class Names(UserTest):
 
 
 class LongNames(ResumeTest):
-    """Names of outputs as long as names of files can be, and longer ones."""
+    """Names of outputs with the maximal length of a file name, and longer."""
 
     def test_too_long(self):
-        """A name that no file can have was found out when all was sorted: the temporary one was
-        short enough."""
+        """A name that is too long is refused before the sort. Once this was found out only after
+        it, because the temporary name was short enough."""
         source, longest = self.source(), "x" * 255
         for name, index in (("x" * 256, []), (longest, ["--write-index"]),
                             (f"{longest}/out.bam", [])):
@@ -165,7 +168,7 @@ class LongNames(ResumeTest):
         self.assertTrue(bamfile.looks_complete(self.path(longest)))
 
     def test_output_name_as_long_as_can_be(self):
-        """Temporary names are longer than the output's."""
+        """Temporary names would be longer than that of the output."""
         source = self.bam_of(generate.reads(20000, generate.reference()))
         for n in (220, 232, 251):
             for budget in (None, SPILL_BUDGET):
@@ -177,11 +180,12 @@ class LongNames(ResumeTest):
 
 
 class Resumed(KilledTest):
-    """Stores that are resumed."""
+    """The outputs of resumed sorts."""
 
     def test_standard_output_once(self):
-        """After --resume -o - had failed --resume alone wrote to standard output, too: in a job
-        into its log, with exit status 0, and the store was gone."""
+        """After a failed --resume -o -, --resume without -o writes to the output of the first sort.
+        It once wrote to standard output again: in a job into the log, with exit status 0, and it
+        removed the checkpoint."""
         source, out = self.source(), self.path("out.bam")
         want = self.sort_bam("--no-PG", source)
         store = self.cut_load("--write-index", source)
@@ -195,8 +199,9 @@ class Resumed(KilledTest):
 
 
 class OntoItself(KilledTest):
-    """An input that is the output, where nothing can be made beside it: it is written as it
-    stands. What was in memory, or in a store that said to read the input again, was lost."""
+    """The input is the output, and no file can be made beside it, so that it is overwritten in
+    place. If the sort failed then, records were once lost: those in memory, and those of a
+    checkpoint that needed the input again."""
 
     def setUp(self):
         super().setUp()
@@ -213,7 +218,7 @@ class OntoItself(KilledTest):
                 self.skipTest("root may write everywhere")
 
     def as_user(self, *args, **how):
-        """Runs rocksort as somebody who may not write in work."""
+        """Runs rocksort as a user who may not write in work."""
         return self.run_program([*self.user, SAMTOOLS, "rocksort", "--no-PG", *args], **how)
 
     def test_good(self):
@@ -242,7 +247,7 @@ class OntoItself(KilledTest):
                     self.assert_same_bam(bamfile.read(self.file), self.want)
 
     def test_durable(self):
-        """What nothing else has is on the disk from the beginning."""
+        """The only copy of the records is synced to the disk before the input is overwritten."""
         report = self.scratch / "report"
         self.as_user("-T", self.where, "-o", self.file, self.file,
                      env={**self.faulty("fsync:9999:EIO:.sst,fdatasync:9999:EIO:.sst"),
@@ -252,7 +257,7 @@ class OntoItself(KilledTest):
         self.assertGreater(int(counts["fault0"]) + int(counts["fault1"]), 0)
 
     def test_no_place(self):
-        """Then it is left alone."""
+        """If the checkpoint cannot be written, the input is not overwritten."""
         with open(self.file, "rb") as file:
             before = file.read()
         for budget in (None, SPILL_BUDGET):
@@ -264,11 +269,11 @@ class OntoItself(KilledTest):
 
 
 class Words(UserTest):
-    """What is told."""
+    """Messages about files that are left."""
 
     def test_nobody_listens(self):
-        """Where nobody read standard error any more the program died of SIGPIPE, after its output
-        was complete."""
+        """Standard error is a pipe without a reader: the program must not die of SIGPIPE, as it
+        once did after its output was complete."""
         source, out = self.source(), self.path("out.bam")
         for options in ([], ["--checksum"], ["--progress"]):
             reader, writer = os.pipe()
@@ -281,7 +286,7 @@ class Words(UserTest):
                 self.assertTrue(bamfile.looks_complete(out))
 
     def test_quiet(self):
-        """--quiet kept to itself what was left, and where."""
+        """--quiet also says what is left, and where. It once did not."""
         result = self.rocksort("--quiet", "-T", self.where, "-o", "/dev/full", self.source(),
                                budget=SPILL_BUDGET, clean=False)
         self.assert_error(result, "/dev/full")
@@ -295,7 +300,7 @@ class Words(UserTest):
         self.assertIn("cannot remove the incomplete file '", result.err)
 
     def test_no_inodes(self):
-        """Of a disk that holds no more files the message told how much space it had."""
+        """On a disk without free inodes the message says so. It once gave the free space."""
         disk = self.work / "disk"
         disk.mkdir()
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m,nr_inodes=12", "none", disk],
@@ -308,7 +313,8 @@ class Words(UserTest):
         self.assertNotIn("are needed", result.err)
 
     def test_umask(self):
-        """A directory that nobody can enter was left."""
+        """With a umask of 0777 no temporary directory is left. One that nobody could enter once
+        was."""
         result = self.run_program(["sh", "-c", 'umask 0777; exec "$@"', "sh", *self.somebody(),
                                    SAMTOOLS, "rocksort", "-T", self.where, self.source()],
                                   budget=SPILL_BUDGET)

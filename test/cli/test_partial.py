@@ -1,5 +1,5 @@
-"""--partial: what was sorted of an input that was cut off is written, and with -k kept, even if it
-cannot be read again."""
+"""--partial writes the sorted part of an input that was cut off. With -k, this part is kept even if
+the input cannot be read again."""
 
 import glob
 import os
@@ -16,10 +16,11 @@ from stores import APPEAR_LIMIT_S, KilledTest, ResumeTest
 
 
 class Signals(ResumeTest):
-    """Sorts of a pipe that a signal ends."""
+    """Signals that end the sort of a pipe."""
 
     def test_pipe(self):
-        """Cannot be read again: the store goes, or with -k stays and can be had as a part."""
+        """A pipe cannot be read again: the sorted part is removed, or kept with -k and can then be
+        written with --partial."""
         with open(self.source(9000), "rb") as file:
             data = file.read()
         for keep in ([], ["-k"]):
@@ -46,7 +47,7 @@ class Signals(ResumeTest):
             self.assertEqual(len(bamfile.split(got.records)), count)
 
     def test_pipe_in_memory(self):
-        """With -k what is still in memory when a signal comes is saved before the process ends."""
+        """With -k, records that are in memory when a signal comes are saved before the end."""
         lines = generate.odd(40000, seed=99).encode().splitlines(keepends=True)
         header = [line for line in lines if line.startswith(b"@")]
         n_sent = (len(lines) - len(header)) // 2
@@ -69,7 +70,8 @@ class Signals(ResumeTest):
                                  self.sort_bam("--no-PG", stdin=first))
 
     def test_pipe_second_signal(self):
-        """Does not wait for an input that gives nothing; and the first one not for long."""
+        """If the input sends nothing, a second signal ends the sort at once; the first signal alone
+        ends it after a short time."""
         head = b"@HD\tVN:1.6\n@SQ\tSN:1\tLN:1000\n"
         for n_signals, most_seconds in ((2, 3 * SLOW), (1, 20 * SLOW)):
             process = self.start("-T", self.where, "-k", "-o", self.path("out.bam"))
@@ -80,14 +82,14 @@ class Signals(ResumeTest):
                 time.sleep(0.3)
             process.wait(most_seconds)
             self.assert_died_of(process, signal.SIGTERM)
-            # The signal may have come when the reader was just not waiting: then all is saved.
+            # If the reader was not waiting when the signal came, the records are saved.
             for store in self.stores():
                 self.assertEqual(self.state(store), "partial")
                 shutil.rmtree(store)
 
     @staticmethod
     def drip(process, lines):
-        """Writes lines, slowly, until nobody reads them."""
+        """Writes lines slowly, until the process no longer reads them."""
         try:
             for line in lines:
                 process.stdin.write(line)
@@ -98,10 +100,10 @@ class Signals(ResumeTest):
 
 
 class Parts(KilledTest):
-    """What a part is, and where it may go."""
+    """What a part has, and where it may be written."""
 
     def test_nothing(self):
-        """A part without any record is none."""
+        """A part must have at least one record."""
         store = self.killed("link:1:kill:.sst", "-k", "-o", self.path("out.bam"),
                             stdin=generate.odd(9000, seed=81).encode())
         self.assertEqual(self.state(store), "loading")
@@ -111,7 +113,8 @@ class Parts(KilledTest):
         self.assertFalse(os.path.exists(self.path("none.bam")))
 
     def test_labels_that_cannot_be_read(self):
-        """Runs whose labels are not there do not count: they must not pass for such."""
+        """A run whose label cannot be read must cause an error. It must not pass for a run without
+        a label, which is ignored."""
         store = self.killed("link:6:kill:.sst", "-k", "-o", self.path("out.bam"),
                             stdin=generate.odd(9000, seed=81).encode())
         want = bamfile.parse_file(self.sort_ok("--resume", store, "--partial", "-k", "-o", "-",
@@ -126,8 +129,8 @@ class Parts(KilledTest):
         self.assertGreater(n_failed, 5)
 
     def test_part_and_then_all(self):
-        """--partial let the store pass as one that has all: resumed again it gave the same part,
-        with exit status 0."""
+        """After --partial -k the checkpoint still has only a part. It was once taken for complete:
+        resumed again, it gave the same part with exit status 0."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         for fault in (False, True):
@@ -143,7 +146,8 @@ class Parts(KilledTest):
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_part_onto_the_input(self):
-        """--partial put a part of an input, which was to be sorted onto itself, in its place."""
+        """If an input was to be sorted onto itself, --partial must not replace it by a part, as it
+        once did."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         store = self.killed("link:4:kill:.sst", "-o", source, source)
@@ -162,7 +166,7 @@ class Parts(KilledTest):
 
 
 class InputErrors(ResumeTest):
-    """With -k what came before an error of an input that cannot be read again is kept."""
+    """With -k, the records before an error are kept if the input cannot be read again."""
 
     def setUp(self):
         super().setUp()
@@ -173,11 +177,11 @@ class InputErrors(ResumeTest):
         self.head, self.records = bamfile.bam_header(bam.text, bam.refs), bamfile.split(bam.records)
 
     def first(self, count):
-        """The first records as BAM, uncompressed."""
+        """The first count records as uncompressed BAM."""
         return self.head + b"".join(self.records[:count])
 
     def check(self, data, count, *options, budget=None):
-        """The sort fails, and its store gives the first `count` records."""
+        """The sort fails, and its checkpoint has the first `count` records."""
         out = self.path("out.bam")
         result = self.rocksort("--no-PG", "-k", "-T", self.where, *options, "-o", out, stdin=data,
                                budget=budget, clean=False)
@@ -187,7 +191,7 @@ class InputErrors(ResumeTest):
         self.assertIn(f"--resume {store} --partial", result.err)
         self.assertEqual(self.state(store), "partial")
         self.refused(store, "--partial")
-        for i in (0, 1):        # the first fails
+        for i in (0, 1):        # the first attempt fails
             to = "/dev/full" if i == 0 else out
             result = self.rocksort("--resume", store, "--partial", "-o", to, clean=False)
             self.assertEqual(result.status, 1 - i, result.err)
@@ -198,7 +202,7 @@ class InputErrors(ResumeTest):
         os.unlink(out)
 
     def test_truncated(self):
-        """Within a record; within a BGZF block: of the blocks before, nothing is lost."""
+        """Cut inside a record, or inside a BGZF block: all complete records before it are kept."""
         for count in (2, 3000, 7000):
             for options, budget in (([], None), (["-n"], SPILL_BUDGET),
                                     (["-@", "3"], SPILL_BUDGET)):
@@ -211,7 +215,8 @@ class InputErrors(ResumeTest):
                     self.check(cut, count, *options, budget=budget)
 
     def test_damaged(self):
-        """Those in front of a damaged one in the same piece were lost."""
+        """Records before a damaged record are kept. Those in the same piece of input were once
+        lost."""
         for count in (2, 3000, 7000):
             for budget in (None, SPILL_BUDGET):
                 with self.subTest(count=count, budget=budget):
@@ -226,7 +231,7 @@ class InputErrors(ResumeTest):
                     self.check("".join(lines).encode(), count, *options, budget=budget)
 
     def test_filtered(self):
-        """htslib reads the records: those before the end of its last whole block, at least."""
+        """With a filter, htslib reads the records: all complete records are kept, too."""
         cut = self.first(7000) + self.records[7000][:30]
         self.check(bamfile.bgzf(cut), 7000, "--input-fmt-option", "filter=mapq>=0",
                    budget=SPILL_BUDGET)

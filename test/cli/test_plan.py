@@ -1,4 +1,4 @@
-"""--plan, -@ auto and --max-memory auto."""
+"""--plan, and the values that -@ auto and --max-memory auto choose."""
 
 import os
 import re
@@ -13,7 +13,7 @@ CLOSING = re.compile(r"(\d+) records, .*; (\d+) runs on disk, ([\d.]+) MB tempor
 
 
 def plan_lines(result):
-    """{key: [values]} of a plan."""
+    """The lines of a plan as {key: [values]}."""
     found = {}
     for line in result.out.decode().splitlines():
         key, value = line.split(": ", 1)
@@ -22,14 +22,14 @@ def plan_lines(result):
 
 
 class PlanTest(CliTest):
-    """Runs --plan, which leaves no file."""
+    """Runs --plan, which must leave no file."""
 
     def setUp(self):
         super().setUp()
         self.source = self.bam_of(generate.reads(8000, generate.reference()))
 
     def plan(self, *args, **how):
-        """The plan; nothing new is in work."""
+        """Returns the plan; the run makes no file in work."""
         before = sorted(os.listdir(self.work))
         result = self.sort_ok("--plan", *args, **how)
         self.assertEqual(sorted(os.listdir(self.work)), before)
@@ -37,7 +37,7 @@ class PlanTest(CliTest):
 
 
 class Plans(PlanTest):
-    """What is planned is what happens."""
+    """The sort does what its plan says."""
 
     KEYS = ["input", "uncompressed", "order", "threads", "memory", "memory split", "runs on disk",
             "output", "time"]
@@ -51,8 +51,8 @@ class Plans(PlanTest):
         self.assertFalse(os.path.exists(self.path("out.bam")))
 
     def test_runs(self):
-        """The number of runs and what they take on disk, within a third or two."""
-        # So few reads at a place that temporary data are compressed as well in small runs.
+        """The planned number of runs, and their size on disk, are about right."""
+        # Reads are spread so thinly that small runs compress as well as large ones.
         source = self.bam_of(generate.reads(8000, generate.reference(n_bases=600000)))
         for options in ([], ["-n"], ["-@", "3"]):
             for budget in (400_000, 1_000_000, 3_000_000):
@@ -80,7 +80,7 @@ class Plans(PlanTest):
             self.assertEqual(self.plan(*options, self.source)["order"], [order])
 
     def test_large_input_by_its_beginning(self):
-        """Of 30 MB only 8 are read."""
+        """Only the first 8 MB of 30 MB are read."""
         raw = bamfile.record("r", 0, 0, 5, "100M", "ACGTA" * 20) * 150000
         data = bamfile.bgzf(bamfile.bam_header(bamfile.sq_text(generate.ODD_REFS),
                                                generate.ODD_REFS) + raw)
@@ -97,7 +97,7 @@ class Plans(PlanTest):
         self.assertRegex(plan["time"][0], r"^about [\d.]+ s \(load [\d.]+, merge [\d.]+\)$")
 
     def test_compaction(self):
-        """-s switches it on."""
+        """-s switches compaction on."""
         plan = self.plan("-s", "4M", self.source, budget=400_000)
         self.assertTrue(plan["compaction"][0].startswith("on, because -s was given"))
         self.assertTrue(plan["merge"][0].startswith("2 passes"))
@@ -115,7 +115,7 @@ class Plans(PlanTest):
             self.assertEqual(os.listdir(self.work / name), [])
 
     def test_inputs(self):
-        """Several files, SAM, CRAM, nothing at all."""
+        """Inputs: several files, SAM, CRAM, and one without records."""
         plan = self.plan("-o", "x.bam", self.source, self.source)
         self.assertTrue(plan["input"][0].startswith("2 files"))
         self.assertRegex(plan["uncompressed"][0], r"^about [67]\.\d MB, about 3\d{4} records$")
@@ -151,7 +151,7 @@ class Plans(PlanTest):
         self.assertIn(b"standard output", done.stderr)
 
     def test_damaged_inputs(self):
-        """In the words of the sort."""
+        """The messages are those of a sort."""
         with open(self.source, "rb") as file:
             data = bytearray(file.read())
         data[len(data) // 2] ^= 255
@@ -175,10 +175,10 @@ class Plans(PlanTest):
 
 
 class Warnings(PlanTest):
-    """What the plan warns of."""
+    """The warnings of a plan."""
 
     def mount(self, size):
-        """A small tmpfs; skips the test where that cannot be done."""
+        """Mounts a small tmpfs; skips the test if that is not possible."""
         path = self.work / "small"
         path.mkdir()
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)],
@@ -232,10 +232,10 @@ class Warnings(PlanTest):
 
 
 class Auto(PlanTest):
-    """-@ auto and --max-memory auto."""
+    """Values that -@ auto and --max-memory auto choose."""
 
     def one_cpu(self, *args):
-        """A plan of a process that may run on one CPU."""
+        """The plan of a process that may use one CPU only."""
         cpu = min(os.sched_getaffinity(0))
         done = subprocess.run([SAMTOOLS, "rocksort", "--plan", *args], capture_output=True,
                               check=True, timeout=60, cwd=self.work,
@@ -255,7 +255,7 @@ class Auto(PlanTest):
                                           "SLURM_MEM_PER_NODE)"])
 
     def test_memory_follows_threads_only_as_far_as_there_is_some(self):
-        """-@ auto without any option of memory takes no more than auto would give."""
+        """-@ auto without a memory option uses no more memory than --max-memory auto."""
         slurm = {"SLURM_JOB_ID": "7", "SLURM_MEM_PER_NODE": "400"}
         self.assertTrue(self.plan("-@", "auto", self.source, env=slurm)["memory"][0]
                         .startswith("236 MiB"))
@@ -270,7 +270,7 @@ class Auto(PlanTest):
         self.assertIn("feeds the pipe", plan["memory"][0])
 
     def test_sorts(self):
-        """A sort with both; --verbosity 4 says what was chosen."""
+        """A sort with both options; --verbosity 4 says which values were chosen."""
         want = self.sort_bam("--no-PG", self.source)
         result = self.sort_ok("--no-PG", "-@", "auto", "--max-memory", "auto", "--verbosity", "4",
                               self.source)
@@ -284,7 +284,7 @@ class Auto(PlanTest):
                           "auto")
 
     def test_file_systems_in_the_details(self):
-        """--verbosity 4 says on what the temporary data were."""
+        """--verbosity 4 names the kind of disk of the temporary data."""
         result = self.sort_ok("--verbosity", "4", self.source, budget=400_000)
         lines = [line for line in own_lines(result.err) if "temporary disk: " in line]
         self.assertEqual(len(lines), 1)

@@ -1,4 +1,4 @@
-"""Power failures: a store of which only that is left which was synced is resumed or refused."""
+"""Power failures: a checkpoint that has only its synced data is resumed correctly, or refused."""
 
 import os
 import pathlib
@@ -11,7 +11,8 @@ from stores import KilledTest
 
 
 class PowerFailure(KilledTest):
-    """Of a store only that is left which was synced, a file's bytes as a directory's names."""
+    """Removes all data of a checkpoint that were not synced: bytes of files, and names in
+    directories."""
 
     def setUp(self):
         super().setUp()
@@ -23,7 +24,7 @@ class PowerFailure(KilledTest):
                 "ROCKSORT_TEST_DURABLE": "0"}
 
     def rebuild(self, name, path):
-        """Makes what is left of a file or directory: empty if nothing of it was synced."""
+        """Makes a file or directory anew with its synced content; empty if nothing was synced."""
         left = self.synced / name
         if name.startswith("d"):
             os.mkdir(path, 0o700)
@@ -34,20 +35,20 @@ class PowerFailure(KilledTest):
             os.chmod(path, 0o600)
 
     def power_fails(self, store):
-        """The power fails."""
+        """Replaces the checkpoint by what a power failure would leave of it."""
         names = [path.name for path in self.synced.glob(f"d-{os.stat(store).st_ino}-*")]
         shutil.rmtree(store)
         self.assertLessEqual(len(names), 1)
         self.rebuild(*names or ["d"], store)
 
     def forget(self):
-        """What was synced by earlier sorts."""
+        """Forgets what earlier sorts have synced."""
         for path in self.synced.iterdir():
             path.unlink()
 
     def test_runs(self):
-        """A run counts when its name, that of its database, and all that names it are synced: the
-        database was in a directory that nobody synced until all had been read."""
+        """A run counts as durable only when its file is synced, and all directories that lead to
+        it. The directory of the database was once synced only after the whole input was read."""
         for n_dirs in (1, 2):
             with self.subTest(directories=n_dirs):
                 more = ["-T", self.where / "b"] * (n_dirs - 1)
@@ -68,7 +69,7 @@ class PowerFailure(KilledTest):
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_any_moment(self):
-        """Finished rightly, or refused."""
+        """After a power failure at any moment, --resume gives the right output or is refused."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         for kind, numbers in (("fsync", (1, 2, 5, 9, 14, 20)), ("fdatasync", (1, 3, 8, 15))):
@@ -87,10 +88,10 @@ class PowerFailure(KilledTest):
 
 
 class Synced(KilledTest):
-    """What is synced when a store is resumed."""
+    """What --resume syncs."""
 
     def test_synced(self):
-        """What a process left that did not come to syncing it is synced by the next one."""
+        """--resume syncs files that the process before could not sync before it ended."""
         source, report = self.source(), self.scratch / "report"
         store = self.cut_load(source)
         old = sorted(path.name for path in pathlib.Path(store).glob("db-0/*.sst"))[0]

@@ -1,7 +1,8 @@
-"""Progress, the closing line, --quiet: what stands on standard error, on a terminal and elsewhere.
+"""Progress, the closing line and --quiet: what is printed on standard error, on a terminal and
+elsewhere.
 
-Nothing here depends on how long a sort takes: it is held by an input pipe that stays open until the
-line that is waited for has come.
+The tests do not depend on how long a sort takes: the input pipe of the sort stays open until the
+line that the test waits for was printed.
 """
 
 import fcntl
@@ -32,7 +33,7 @@ WAIT_S = 20 * SLOW
 
 
 class Screen:
-    """What a terminal shows of what was written: lines, of which the last may be half a one."""
+    """The lines that a terminal would show; the last one may be incomplete."""
 
     def __init__(self):
         self.lines, self.column = [""], 0
@@ -54,7 +55,8 @@ class Screen:
 
 
 class Terminal:
-    """A pseudo terminal that is a process's standard error; what came is in `text` and `screen`."""
+    """A pseudo-terminal for the standard error of a process. `text` has all that was written,
+    `screen` what the terminal would show."""
 
     def __init__(self, test, columns=100):
         try:
@@ -75,12 +77,13 @@ class Terminal:
         self.leader = self.follower = None
 
     def started(self):
-        """The process has it: from now on the end of the process is its end."""
+        """The process has inherited the terminal: closes our copy, so that reading ends with the
+        process."""
         os.close(self.follower)
         self.follower = None
 
     def read(self, limit_s):
-        """Reads what is there; False at the end, None if nothing came in time."""
+        """Reads what was written; returns False at the end, None if nothing came in time."""
         if not select.select([self.leader], [], [], limit_s)[0]:
             return None
         try:
@@ -105,7 +108,7 @@ class Terminal:
 
 
 class ProgressTest(CliTest):
-    """Runs that are held by their input."""
+    """Runs that wait for the rest of their input."""
 
     @classmethod
     def setUpClass(cls):
@@ -146,12 +149,12 @@ class OnTerminal(ProgressTest):
             self.finish(process)
             terminal.read_all()
             lines = terminal.screen.lines
-            self.assertEqual(len(lines), 2, lines)      # the closing line, and nothing below it
+            self.assertEqual(len(lines), 2, lines)      # the closing line and an empty one
             self.assertRegex(lines[0], "^" + CLOSING_LINE.pattern + "$")
             self.assertEqual(lines[1], "")
 
     def test_merging(self):
-        """Nobody reads the output: the share that was merged stands still."""
+        """The merge waits because the output is not read; the line shows the merged share."""
         terminal = Terminal(self)
         process = self.start("-u", "--no-PG", stderr=terminal.follower, env={"TERM": "xterm"},
                              budget=SPILL_BUDGET)
@@ -178,7 +181,8 @@ class OnTerminal(ProgressTest):
                 self.assertLess(len(line), columns)
 
     def test_two_of_one_pipe(self):
-        """They share the terminal: the line is that of the first, and of the other after it."""
+        """Two sorts share the terminal: the first one draws its line, and the other one when the
+        first has ended."""
         terminal = Terminal(self)
         first = self.held("--no-PG", "-o", self.path("a.bam"), stderr=terminal.follower,
                           stdout=subprocess.DEVNULL)
@@ -190,7 +194,7 @@ class OnTerminal(ProgressTest):
         end = time.monotonic() + 1.5 * SLOW
         while time.monotonic() < end:
             terminal.read(0.1)
-        self.assertNotIn(" run", terminal.text)         # only the second one has runs
+        self.assertNotIn(" run", terminal.text)         # only the second sort has runs
         self.finish(first)
         terminal.wait_for(r"\rreading, .* runs?, ")
         self.finish(second)
@@ -198,14 +202,14 @@ class OnTerminal(ProgressTest):
         self.assertEqual(len(terminal.screen.lines), 3, terminal.screen.lines)
 
     def test_no_room_at_all(self):
-        """A terminal that does not know its width has 80 columns."""
+        """A terminal of unknown width counts as one of 80 columns."""
         process, terminal = self.on_terminal(columns=0)
         terminal.wait_for(r"\rreading, ")
         self.finish(process)
         terminal.read_all()
 
     def test_messages_do_not_mix(self):
-        """A warning while the line is there, and an error, begin at the first column."""
+        """A warning or an error begins in the first column, although the line was drawn there."""
         os.mkdir(self.work / "t")
         process, terminal = self.on_terminal("-T", str(self.work / "t"))
         terminal.wait_for(r"\rreading, ")
@@ -228,7 +232,7 @@ class OnTerminal(ProgressTest):
             self.assertEqual(terminal.screen.lines, [""], terminal.text)
 
     def test_a_stopped_terminal_holds_nobody(self):
-        """Somebody pressed Ctrl-S and went home: the signal still ends the run."""
+        """A terminal that was stopped with Ctrl-S does not keep a signal from ending the run."""
         process, terminal = self.on_terminal()
         terminal.wait_for(r"\rreading, ")
         os.write(terminal.leader, b"\x13")
@@ -237,7 +241,7 @@ class OnTerminal(ProgressTest):
         self.assert_died_of(process, signal.SIGTERM)
 
     def test_when_there_is_none(self):
-        """A dumb terminal, --quiet, --verbosity 1, and records that go to the same terminal."""
+        """There is no line on a dumb terminal, with --quiet, or with --verbosity 1."""
         cases = ((["--quiet"], {}, ""), (["--verbosity", "1"], {}, ""),
                  ([], {"TERM": "dumb"}, "sorted"), ([], {"TERM": ""}, "sorted"))
         for options, env, expected in cases:
@@ -263,7 +267,7 @@ class OnTerminal(ProgressTest):
         self.assertNotIn(CLEAR, terminal.text)
 
     def test_each_file_that_is_verified(self):
-        """The line comes again with the next file."""
+        """The line is drawn again for the next file."""
         first = self.path("first.sam")
         self.sort_ok("-o", first, stdin=self.sam)
         with open(first, "rb") as file:
@@ -317,7 +321,7 @@ class Elsewhere(ProgressTest):
                 self.assertRegex(line, "^samtools rocksort: (reading|finishing|merging|closing)")
 
     def test_rate_in_the_first_line(self):
-        """It counts from the beginning of the phase: nobody waits for a second line to see it."""
+        """The first line has a rate, because rates count from the beginning of the phase."""
         process = self.held("--progress", "-o", self.path("out.bam"), budget=SPILL_BUDGET,
                             env={"ROCKSORT_TEST_PROGRESS": str(2 * SLOW)})
         self.assertRegex(process.stderr.readline().decode(), r"reading, [\d.]+ MB/s, ")
@@ -335,7 +339,8 @@ class Elsewhere(ProgressTest):
         self.assertEqual(got, self.sort_bam("--no-PG", stdin=self.sam))
 
     def test_ends_at_once(self):
-        """A signal, or an error, does not wait for the next line, which is due in a day."""
+        """A signal, an error, or the end of the sort does not wait for the next line, which would
+        come after a day."""
         env = {"ROCKSORT_TEST_PROGRESS": "86400"}
         process = self.held("--progress", "-o", self.path("out.bam"), env=env)
         process.send_signal(signal.SIGTERM)
@@ -347,7 +352,7 @@ class Elsewhere(ProgressTest):
 
 
 class Quiet(CliTest):
-    """--quiet leaves errors alone on standard error."""
+    """With --quiet only errors are printed on standard error."""
 
     def setUp(self):
         super().setUp()
@@ -361,7 +366,7 @@ class Quiet(CliTest):
             self.assertEqual(result.err, "", options)
 
     def test_no_warnings(self):
-        """An index that is not written is worth a warning, but not one that was not wanted."""
+        """--quiet silences the warning that no index is written."""
         result = self.sort_ok("-n", "--write-index", "-o", self.path("out.bam"), self.source)
         self.assertIn("warning", result.err)
         result = self.sort_ok("--quiet", "-n", "--write-index", "-o", self.path("out.bam"),
@@ -381,7 +386,7 @@ class Quiet(CliTest):
 
 
 class ClosingLine(CliTest):
-    """One line, whose words scripts may rely on."""
+    """The closing line, whose words scripts may rely on."""
 
     def line_of(self, result):
         lines = [line for line in own_lines(result.err) if " s wall " in line]
@@ -404,7 +409,7 @@ class ClosingLine(CliTest):
             self.assertEqual(said["temporary"] > 0, bool(budget))
 
     def test_pipes(self):
-        """Bytes are counted there, too, but for what htslib decodes."""
+        """Bytes of pipes are counted, too."""
         sam = generate.odd(9000).encode()
         said = self.line_of(self.sort_ok("-u", stdin=sam))
         self.assertAlmostEqual(said["input"], len(sam) / 1e6, delta=0.1)

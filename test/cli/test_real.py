@@ -1,4 +1,4 @@
-"""Real BAM files of Debian packages (scripts/fetch-real-bams.sh): the order is the reference's."""
+"""Real BAM files of Debian packages (scripts/fetch-real-bams.sh), compared with the reference."""
 
 import hashlib
 import os
@@ -9,9 +9,9 @@ import bamfile
 from harness import ORDERS, ROOT, SPILL_BUDGET, CliTest, needs_pysam, reference
 
 REAL_BAMS = pathlib.Path(os.environ.get("ROCKSORT_REAL_BAMS", ROOT / "build/real-bams/bams"))
-# A larger file only takes time here: the generated ones are the hard ones.
+# Larger files would only take time; generated files are harder to sort.
 LIMIT_BYTES = 4_000_000
-# Below the first size there is nothing to spill, below the second the runs are tiny.
+# Smaller files are not spilled, and files smaller than the second size get tiny runs.
 SPILL_BYTES, TINY_RUNS_BYTES = 30_000, 1_000_000
 
 
@@ -21,7 +21,8 @@ class RealFiles(CliTest):
     """One test for each order, so that one of them can be run alone."""
 
     def files(self):
-        """(path, budgets) of the files, each content once: packages share their examples."""
+        """(path, budgets) of the files. Files with the same content are used once, because packages
+        share their examples."""
         seen = set()
         for source in sorted(REAL_BAMS.rglob("*.bam")):
             data = source.read_bytes()
@@ -35,12 +36,12 @@ class RealFiles(CliTest):
                 yield source, (None, SPILL_BUDGET * (1 if len(data) < TINY_RUNS_BYTES else 10))
 
     def check(self, order):
-        """Every file that the reference can sort comes out the same here."""
+        """For each file that the reference can sort, our output is the same."""
         n_files = 0
         for source, budgets in self.files():
             target, options = self.path("want.bam"), ORDERS[order]
             if not reference("sort", "--no-PG", *options, "-O", "bam", "-o", target, source):
-                continue  # packages also ship broken files; test_errors has its own
+                continue  # a broken file, which packages have as well
             want = bamfile.read(target)
             n_files += 1
             for budget in budgets:

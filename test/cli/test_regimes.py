@@ -1,4 +1,5 @@
-"""One output for one input: whatever the memory, threads, codec, level, and way in or out."""
+"""The same input gives the same output with any memory, threads, codec, level, and any kind of
+input and output."""
 
 import gzip
 import os
@@ -12,10 +13,10 @@ CODECS = ("none", "snappy", "lz4", "zstd")
 
 
 class Regimes(CliTest):
-    """Memory, threads and codecs."""
+    """Memory, threads and codecs do not change the output."""
 
     def check(self, base, variants, source):
-        """Every variant of (options, budget) gives the bytes that base gives."""
+        """Each variant (options, budget) gives the same bytes as base."""
         want = self.sort_bam("--no-PG", *base, source)
         for options, budget in variants:
             with self.subTest(options=options, budget=budget):
@@ -41,13 +42,13 @@ class Regimes(CliTest):
                         for threads in ("0", "1", "2", "3", "8")], source)
 
     def test_equal_keys(self):
-        """All keys equal: only run number and index order the records."""
+        """If all keys are equal, only run number and index order the records."""
         source = self.write("in.sam", generate.ties(25000))
         self.check([], [(["-@", threads], budget) for threads in "13"
                         for budget in (SPILL_BUDGET, 1_000_000)], source)
 
     def test_size_estimate(self):
-        """-s sizes runs and blocks; it never changes what comes out, however wrong it is."""
+        """-s sets the size of runs and blocks. Even a wrong -s does not change the output."""
         source = self.write("in.sam", generate.odd(15000, seed=43))
         self.check([], [(["-s", size], budget) for size in ("1", "100K", "4M", "1G", "512G", "5T")
                         for budget in (SPILL_BUDGET, None)], source)
@@ -60,7 +61,7 @@ class Regimes(CliTest):
             source)
 
     def test_really_spills(self):
-        """The tests above are worth nothing if the tiny budget did not reach the database."""
+        """The tests above would test nothing if the tiny budget did not cause runs on disk."""
         source = self.write("in.sam", generate.odd(12000, seed=45))
         for options in ([], ["-n"], ["-N"]):
             self.sort_ok("-k", *options, "-o", self.path("out.bam"), "-T", self.scratch, source,
@@ -110,7 +111,7 @@ class Levels(CliTest):
                 self.assertEqual(got, want)
 
     def test_blocks_are_bgzf(self):
-        """Every block has the BC field and at most 64 KiB of payload, the closing one is empty."""
+        """Each block has the BC field and at most 64 KiB of payload, and the last one is empty."""
         source = self.write("in.sam", generate.odd(9000))
         for options in ([], ["-u"]):
             for budget in (None, SPILL_BUDGET):
@@ -125,10 +126,10 @@ class Levels(CliTest):
 
 
 class WaysIn(CliTest):
-    """The same records by file, pipe, redirection, in every format that needs no reference."""
+    """The same records from a file, a pipe and a redirection, in all formats without reference."""
 
     def check(self, name, data, want):
-        """data comes in by name, by pipe (no argument and -) and by redirection."""
+        """Sorts data from a named file, a pipe (no argument and -) and a redirection."""
         source = self.write(name, data)
         for budget in (None, SPILL_BUDGET):
             with self.subTest(name, budget=budget):
@@ -157,8 +158,8 @@ class WaysIn(CliTest):
             self.check(f"in{level}.bam", bamfile.bgzf(raw, level), want)
 
     def test_bam_in_odd_blocks(self):
-        """Records cut by block ends, tiny blocks, empty blocks in the middle. The first block is
-        not tiny: htslib 1.16 looks into that one alone to see what the file is."""
+        """Tiny blocks that cut records, and empty blocks in the middle. The first block is not
+        tiny, because htslib 1.16 recognises the format from that block alone."""
         want = self.sort_bam("--no-PG", self.write("want.sam", generate.odd(3000)))
         raw = bamfile.bam_header(want.text, want.refs) + want.records
         blocks, at, step = [], 0, 101
@@ -170,14 +171,14 @@ class WaysIn(CliTest):
         self.check("in.bam", b"".join(blocks) + bamfile.EOF_BLOCK, want)
 
     def test_uncompressed_and_gzip_bam(self):
-        """BAM bytes in plain gzip or in nothing at all: htslib opens them, so must we."""
+        """BAM compressed with plain gzip, and uncompressed BAM: htslib reads both, so must we."""
         want = self.sort_bam("--no-PG", self.write("want.sam", generate.odd(3000)))
         raw = bamfile.bam_header(want.text, want.refs) + want.records
         self.check("in.gzip.bam", gzip.compress(raw, 1), want)
         self.check("in.raw.bam", raw, want)
 
     def test_slow_pipe(self):
-        """Input that trickles: short reads at any place are not the end."""
+        """A slow pipe: a short read at any place is not the end of the input."""
         want = self.sort_bam("--no-PG", self.write("want.sam", generate.odd(600)))
         data = bamfile.bgzf(bamfile.bam_header(want.text, want.refs) + want.records)
         process = self.start("--no-PG")
@@ -189,7 +190,7 @@ class WaysIn(CliTest):
         self.assertEqual(bamfile.parse_file(out), want)
 
     def test_onto_itself(self):
-        """The output is opened after the input is read."""
+        """The output can be the input, because it is opened after the input was read."""
         want = self.sort_bam("--no-PG", self.write("want.sam", generate.odd(6000)))
         raw = bamfile.bam_header(want.text, want.refs)
         raw += b"".join(bamfile.split(want.records)[::-1])
@@ -204,7 +205,7 @@ class WaysIn(CliTest):
 
 @needs_pysam
 class Formats(CliTest):
-    """What needs the reference: CRAM, FASTQ, SAM out."""
+    """Formats whose tests need the reference samtools: CRAM, FASTQ, SAM as output."""
 
     def test_bam_levels_in(self):
         sam = generate.odd(5000)
@@ -228,7 +229,7 @@ class Formats(CliTest):
         self.check_against_reference("cram", source)
 
     def check_against_reference(self, name, source):
-        """Both orders, in memory and spilled, by file and by pipe."""
+        """Compares two orders with the reference: in memory and spilled, from file and pipe."""
         with open(source, "rb") as file:
             data = file.read()
         for options in ([], ["-n"]):
@@ -249,7 +250,7 @@ class Formats(CliTest):
         self.check_against_reference("fastq", source)
 
     def test_sam_out(self):
-        """By -O, by extension, spilled and not; and the text is htslib's own."""
+        """SAM by -O and by extension, in memory and spilled; the text is that of htslib."""
         source = self.write("in.sam", generate.odd(6000, seed=52))
         reference_sort(source, self.path("want.bam"))
         want = reference_view(self.path("want.bam"))
@@ -277,7 +278,7 @@ class Formats(CliTest):
             self.assertEqual(gzip.decompress(data), file.read())
 
     def test_bam_out_names(self):
-        """BAM wherever nothing says otherwise."""
+        """The output is BAM if no option and no extension says otherwise."""
         source = self.write("in.sam", generate.odd(300))
         want = self.sort_bam("--no-PG", source)
         for options, out in ((["-O", "bam"], "x.sam"), ([], "x.bam"), ([], "x"), ([], "x.txt")):
@@ -287,10 +288,10 @@ class Formats(CliTest):
         self.assertEqual(bamfile.parse_file(self.sort_ok("--no-PG", "-o", "-", source).out), want)
 
     def test_cram_out(self):
-        """Through a CRAM the records are those of the sorted BAM through a CRAM."""
+        """The records of our CRAM are those of the sorted BAM that the reference made a CRAM of."""
         refs = generate.reference()
         fasta = self.write("ref.fa", generate.fasta(refs))
-        # From a CRAM, since its header says where the reference is.
+        # The input is a CRAM because its header says where the reference is.
         source = self.bam_of(generate.reads(4000, refs), "-C", "-T", fasta, name="in.cram")
         for order in ([], ["-n"]):
             reference_sort(source, self.path("want.bam"), *order)
@@ -322,7 +323,7 @@ class Formats(CliTest):
                          [line.split("\t")[:11] for line in want])
 
     def test_pipe_into_samtools(self):
-        """The usual line: ... | samtools rocksort -u - | samtools view -"""
+        """The usual pipe: ... | samtools rocksort -u - | samtools view -"""
         source = self.write("in.sam", generate.odd(2000))
         want = self.sort_bam("--no-PG", source)
         with open(source, "rb") as file:

@@ -1,4 +1,4 @@
-"""--resume of a merge that failed or was killed: it is finished, and the output is the same."""
+"""--resume finishes a merge that failed or was killed; the output is that of an undisturbed run."""
 
 import glob
 import gzip
@@ -20,10 +20,10 @@ ORDERS = [[], ["-n"], ["-N"], ["-t", "XI"], ["-t", "XZ", "-n"], ["-M"], ["-M", "
 
 
 class Merge(ResumeTest):
-    """Failures after the input was read."""
+    """Sorts that fail or are killed after the input was read."""
 
     def test_orders(self):
-        """Header and records are those that an undisturbed run would have written."""
+        """Header and records are those of an undisturbed run."""
         sam = generate.odd(9000, seed=82).encode()
         for order in ORDERS:
             with self.subTest(order=order):
@@ -43,7 +43,7 @@ class Merge(ResumeTest):
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_minimiser_index(self):
-        """The reference of -I is not needed any more."""
+        """--resume does not need the reference of -I."""
         refs = generate.reference()
         sam = generate.reads(2000, refs)
         unplaced = "".join(re.sub(r"\t(\d+)\t\S+\t\d+\t\d+\t\S+\t", "\t4\t*\t0\t0\t*\t", line, 1)
@@ -56,7 +56,7 @@ class Merge(ResumeTest):
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_killed(self):
-        """Nobody could say anything: the store alone speaks. File and pipe."""
+        """After SIGKILL, which leaves no message, the checkpoint can be resumed. File and pipe."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         for pipe in (False, True):
@@ -67,8 +67,8 @@ class Merge(ResumeTest):
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_signals(self):
-        """SIGTERM and others of schedulers leave the store and say so; whoever presses Ctrl-C wants
-        it gone, unless -k says otherwise."""
+        """After SIGTERM and other signals of schedulers the checkpoint is kept, and a message says
+        so. After Ctrl-C it is removed, except with -k."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         kept = [(number, ()) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU,
@@ -100,7 +100,8 @@ class Merge(ResumeTest):
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_format_under_new_name(self):
-        """What -O said of the first output holds for another name of that format, or of none."""
+        """The format of the first -O is kept for a new name whose extension names this format, or
+        no format."""
         source = self.source()
         for name, first in (("o.sam", b"@HD"), ("o.x", b"@HD"), ("o.bam", b"\x1f\x8b"),
                             ("o.sam.gz", b"\x1f\x8b")):
@@ -111,8 +112,8 @@ class Merge(ResumeTest):
                     self.assertTrue(file.read(3).startswith(first))
 
     def test_format_without_index(self):
-        """A store whose output was to have an index could not be finished as SAM: nothing takes
-        --write-index back."""
+        """The first sort had --write-index, and no option can undo that: if the new output is SAM,
+        a warning says that no index is written. Once such a sort could not be finished as SAM."""
         source = self.source()
         want = self.sort_ok("--no-PG", "-O", "sam", source).out
         store = self.fails_in_merge("--write-index", source)
@@ -125,8 +126,8 @@ class Merge(ResumeTest):
         self.assertTrue(os.path.exists(self.path("out.bam.csi")))
 
     def test_same_output(self):
-        """Without options the output is what it was to be: name, format, level, index, header. What
-        the dead run left of it goes."""
+        """Without options the output has the name, format, level, index and header of the first
+        sort. What the killed run left of its output is removed."""
         source = self.source()
         for name, options in (("o.bam", ["--write-index", "-l", "3"]),
                               ("o.sam.gz", ["--write-index"]), ("o.x", ["-O", "sam"]),
@@ -146,7 +147,7 @@ class Merge(ResumeTest):
                 got = {entry: (self.work / entry).read_bytes() for entry in os.listdir(self.work)
                        if entry.startswith("o.")}
                 self.assertEqual(sorted(got), sorted(made), "and no temporary file")
-                # Where BGZF blocks end is a matter of moments.
+                # Compared uncompressed: the ends of BGZF blocks depend on timing.
                 got, want = (gzip.decompress(files[file]) if "sam" not in options else files[file]
                              for files in (got, made))
                 self.assertTrue(got == want, "not the same content")
@@ -157,8 +158,8 @@ class Merge(ResumeTest):
                 shutil.rmtree(store)
 
     def kill_when(self, command, condition):
-        """Starts a sort and kills it when the condition holds, again and again until that was in
-        time."""
+        """Starts a sort and kills it when the condition is true. Tries again until a sort was
+        killed before its end."""
         for _ in range(50):
             process = self.start(*command, budget=SPILL_BUDGET, stdin=subprocess.DEVNULL)
             while process.poll() is None and not condition():
@@ -171,7 +172,7 @@ class Merge(ResumeTest):
         self.skipTest("this machine is too fast: no sort could be killed in time")
 
     def test_other_settings(self):
-        """Threads, memory, output, format, level and codec may differ."""
+        """--resume may have other threads, memory, output, format, level and codec."""
         sam = generate.odd(9000, seed=83).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
         for options in (["-@", "3", "--max-memory", "8M"], ["-l", "0"], ["-s", "off"],
@@ -186,7 +187,7 @@ class Merge(ResumeTest):
         self.assertTrue(result.out == text)
 
     def test_fails_again(self):
-        """It stays as long as it is needed."""
+        """The checkpoint stays until --resume succeeds."""
         sam = generate.odd(9000, seed=84).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
         store = self.fails_in_merge(stdin=sam)
@@ -233,7 +234,8 @@ class Merge(ResumeTest):
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_pipe_that_ends_in_memory(self):
-        """What of a file could stay in memory while it is merged must of a pipe be on the disk."""
+        """Before the merge, the last records of a pipe are written to the disk. Those of a file may
+        stay in memory, because they can be read again."""
         header, lines = sam_split(generate.odd(9000, seed=81))
         source = self.bam_of(header + "".join(line + "\n" for line in 5 * lines))
         want = self.sort_bam("--no-PG", source)
@@ -249,10 +251,10 @@ class Merge(ResumeTest):
 
 
 class Together(ResumeTest):
-    """Many at once in one place."""
+    """Many sorts at the same time in one directory."""
 
     def test_twenty(self):
-        """Twenty runs in one directory do not touch each other; some are killed and resumed."""
+        """Twenty sorts in one directory do not disturb each other; some are killed and resumed."""
         source = self.source(4000)
         want = self.sort_bam("--no-PG", source)
         processes = [self.start("--no-PG", "-T", self.where, "-o", self.path(f"{i}.bam"), source,
@@ -275,7 +277,7 @@ class Together(ResumeTest):
 
 
 class KillSweep(CliTest):
-    """A short one; `make kill-sweep N=200` is the long one."""
+    """A short kill sweep; `make kill-sweep N=200` runs a long one."""
 
     @unittest.skipUnless(os.access(ROOT / "bench/simulate-reads", os.X_OK), "no simulate-reads")
     def test_few(self):

@@ -1,5 +1,5 @@
-"""--resume of a load that was cut off: it goes on behind the last durable run, if the inputs are
-what they were."""
+"""--resume of a sort that was cut off while it read: it goes on after the last durable run if the
+inputs have not changed."""
 
 import glob
 import gzip
@@ -17,11 +17,11 @@ from stores import APPEAR_LIMIT_S, KilledTest, ResumeTest
 
 
 class Load(ResumeTest):
-    """Loads that are cut off when some runs are durable."""
+    """Sorts that are cut off while they read, when some runs are durable."""
 
     def cut_off(self, *args, n_runs=3, number=signal.SIGKILL, places=None, n_cuts=40, **how):
-        """Starts sorts until one could be killed while it was loading, with runs that are durable;
-        returns its stores, what it said and whether it was killed at all."""
+        """Starts sorts until one was killed while it read and had durable runs; returns its
+        checkpoint directories and its messages."""
         places = places or [self.where]
         options = [word for place in places for word in ("-T", place)]
         for _ in range(n_cuts):
@@ -69,7 +69,7 @@ class Load(ResumeTest):
         self.assertEqual(self.stores(), [])
 
     def test_again_and_again(self):
-        """Each time a few runs more."""
+        """The sort is killed and resumed several times, each time after a few more runs."""
         source = self.source(30000)
         want = self.sort_bam("--no-PG", source)
         stores, _ = self.cut_off(source, n_runs=2, stdin=subprocess.DEVNULL)
@@ -98,7 +98,7 @@ class Load(ResumeTest):
             self.assertEqual(self.stores(self.where, other), [])
 
     def test_several_inputs(self):
-        """Of which the records are renamed, too."""
+        """Several inputs, whose read groups are renamed."""
         sources = [self.bam_of("@RG\tID:1\tSM:x%d\n" % i + generate.odd(9000, seed=90 + i),
                                name=f"in{i}.bam") for i in range(3)]
         want = self.sort_bam("--no-PG", "-o", "-", *sources)
@@ -109,7 +109,7 @@ class Load(ResumeTest):
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_changed_input(self):
-        """Refused; what there is can be had."""
+        """If the input has changed, --resume is refused, but --partial writes the sorted part."""
         source = self.source(20000)
         whole = bamfile.read(source)
         stores, _ = self.cut_off(source, stdin=subprocess.DEVNULL)
@@ -134,10 +134,10 @@ class Load(ResumeTest):
 
 
 class AtACall(KilledTest):
-    """Loads that are cut off at a certain call."""
+    """Sorts that are cut off at a chosen system call while they read."""
 
     def test_gap(self):
-        """Runs behind one that is not there any more do not count, and nor do their numbers."""
+        """If a run is missing, all later runs are ignored, and their numbers are used again."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         other = self.work / "other"
@@ -154,7 +154,7 @@ class AtACall(KilledTest):
                 self.assertEqual(self.stores(self.where, other), [])
 
     def test_killed_between_records(self):
-        """Of several directories one may say already that all is there, and the others not yet."""
+        """Of two directories, one already says that all records are there, the other not yet."""
         sam = generate.odd(9000, seed=81).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
         other = self.work / "other"
@@ -170,8 +170,8 @@ class AtACall(KilledTest):
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_second_name(self):
-        """A run is in the database when its first name is still there: the file that will have that
-        name must be another one."""
+        """The file of a run is in the database and still has its first name, too. The next run that
+        gets the first name must be another file."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         store = self.killed("unlink:1:kill:run-0-", "-o", self.path("out.bam"), source)
@@ -180,7 +180,7 @@ class AtACall(KilledTest):
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_references_without_text(self):
-        """A header may have its references in binary form alone."""
+        """The header has its references in binary form only, without @SQ lines."""
         whole = bamfile.read(self.source())
         lines = [line for line in whole.text.splitlines(keepends=True) if line[:3] != "@SQ"]
         source = self.write("in.bam", bamfile.bgzf(bamfile.bam_header("".join(lines), whole.refs) +
@@ -191,13 +191,14 @@ class AtACall(KilledTest):
             self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_moved_while_it_is_written(self):
-        """A sort that failed since its directory had been moved said that it could be finished."""
+        """If a sort fails because its directory was moved, the message must not offer --resume, as
+        it once did."""
         for what in ("", "STORE"):
             with self.subTest(what=what):
                 process = self.start("--no-PG", "-T", self.where, "-o", self.path("out.bam"),
                                      self.source(), budget=SPILL_BUDGET,
                                      env=self.faulty("link:3:1500ms:.sst,link:4:EIO:.sst"))
-                # The second file of the database: the first run counts.
+                # When the database has a second file, the first run is durable.
                 wait_for(lambda: any(len(glob.glob(f"{store}/db-0/*.sst")) > 1
                                      for store in self.stores()), RUN_LIMIT_S, "runs")
                 store, = self.stores()
@@ -211,7 +212,8 @@ class AtACall(KilledTest):
                         shutil.rmtree(path)
 
     def test_read_only_disk(self):
-        """A store on a disk that had become so was none of rocksort's."""
+        """The disk has become read-only: the message says that the checkpoint cannot be locked. It
+        once said that it is no checkpoint of rocksort."""
         source = self.source()
         store = self.cut_load(source)
         result = self.rocksort("--resume", store, env=self.faulty("openat:1:EROFS:LOCK"),
@@ -226,10 +228,10 @@ class AtACall(KilledTest):
 
 
 class Inputs(KilledTest):
-    """The rest of the input must be read as its beginning was."""
+    """The input of --resume must be the one that the first sort read, and read in the same way."""
 
     def test_replaced_while_opened(self):
-        """The input was what it was, and the file that is opened then is another one."""
+        """The input is replaced after it was checked and before it is opened."""
         source, other = self.source(), self.source(9001, name="other.bam")
         store = self.cut_load(source)
         process = self.start("--resume", store, env=self.faulty("open:1:1500ms:/in.bam"),
@@ -241,7 +243,8 @@ class Inputs(KilledTest):
         self.assertFalse(os.path.exists(self.path("out.bam")))
 
     def test_input_of_another_kind(self):
-        """With the same size and time of change: SAM was read as if it were BAM, a crash."""
+        """The input has another format, but the same size and time of change: an error. SAM was
+        once read as BAM, and the program crashed."""
         source = self.source()
         store = self.cut_load(source)
         was = os.stat(source)
@@ -260,7 +263,7 @@ class Inputs(KilledTest):
                 self.assertFalse(os.path.exists(self.path("out.bam")))
 
     def test_changed_reference(self):
-        """The minimisers of the rest would be those of another reference."""
+        """If the reference of -I has changed, the remaining records would get other minimisers."""
         fasta = self.write("ref.fa", ">r\n" + "ACGTTGCAACGTAGGT" * 40 + "\n")
         store = self.cut_load("-M", "-I", fasta, self.source())
         before = os.stat(fasta)
@@ -270,7 +273,7 @@ class Inputs(KilledTest):
         self.resume(store)
 
     def test_filter(self):
-        """A filter, which is of inputs, dropped records of the rest and of nothing else."""
+        """A filter is refused: it would drop records from the rest of the input only."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
         store = self.cut_load(source)

@@ -1,5 +1,5 @@
-"""What --resume refuses, with a reason: what is no store, is in use, damaged or incomplete, and
-options that contradict it."""
+"""What --resume refuses: directories that are no checkpoint, checkpoints that are in use, damaged
+or incomplete, and options that contradict the first sort."""
 
 import fcntl
 import glob
@@ -14,7 +14,7 @@ from stores import ResumeTest
 
 
 class Refused(ResumeTest):
-    """What is no store that could be finished."""
+    """Checkpoints that cannot be finished."""
 
     def setUp(self):
         super().setUp()
@@ -38,7 +38,8 @@ class Refused(ResumeTest):
         self.resume(self.store, "-o", self.path("out.bam"))
 
     def test_looked_at(self):
-        """Whoever lists stores, or begins a sort beside one, has its lock for a moment."""
+        """Another process that lists checkpoints, or starts a sort in the same directory, holds the
+        lock for a moment: --resume waits for it."""
         with open(os.path.join(self.store, "LOCK"), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             process = self.start("--resume", self.store, "-o", self.path("out.bam"),
@@ -64,7 +65,7 @@ class Refused(ResumeTest):
         self.resume(self.store, "-o", self.path("out.bam"))
 
     def test_same_order_given(self):
-        """The whole command line again is no contradiction."""
+        """The same order may be given again."""
         shutil.rmtree(self.store)
         store = self.fails_in_merge("-t", "XI", "-n", stdin=self.sam)
         self.resume(store, "-t", "XI", "-n", "-o", self.path("out.bam"))
@@ -95,7 +96,7 @@ class Refused(ResumeTest):
         self.resume(self.store, "-o", self.path("out.bam"))
 
     def copies(self):
-        """Copies of the store's files, to be damaged one after the other."""
+        """Yields each file of the databases, in a new copy of the checkpoint, to be damaged."""
         saved = self.path("saved")
         shutil.copytree(self.store, saved)
         files = sorted(path for path in glob.glob(f"{saved}/db-*/*") if os.path.getsize(path))
@@ -105,7 +106,7 @@ class Refused(ResumeTest):
             yield path.replace(saved, self.store)
 
     def test_damaged_databases(self):
-        """A file that is missing, cut off or changed: an error, never a shorter output."""
+        """A file that is missing, cut off or changed is an error, and never shortens the output."""
         want = self.sort_bam("--no-PG", stdin=self.sam)
         n_refused = 0
         for path in self.copies():
@@ -132,7 +133,7 @@ class Refused(ResumeTest):
                         n_refused += 1
                         self.assertEqual(result.status, 1, result.err)
                         self.assertFalse(os.path.exists(out))
-                    else:               # one that nobody needs, such as RocksDB's options
+                    else:               # a file that is not needed, such as RocksDB's options
                         self.assertNotEqual(kind, "sst")
                         self.assert_same_bam(bamfile.read(out), want)
                         os.unlink(out)
@@ -154,7 +155,7 @@ class Refused(ResumeTest):
         first, second = self.stores(self.where, other)
         os.rename(first, self.path("away"))
         self.refused(second, second, "does not exist")
-        # A store of another sort in its place.
+        # Another checkpoint has its place.
         shutil.copytree(self.path("away"), first)
         path = os.path.join(first, "STORE")
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)

@@ -1,4 +1,4 @@
-"""SAMTOOLS_SORT=rocksort: `samtools sort`, run by us."""
+"""SAMTOOLS_SORT=rocksort: our program runs in place of `samtools sort`."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ from harness import (SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, CliTest, environment, pg
 
 
 class AsSamtoolsSort(CliTest):
-    """SAMTOOLS_SORT=rocksort samtools sort ..."""
+    """Runs SAMTOOLS_SORT=rocksort samtools sort."""
 
     FAKE = "#!/bin/sh\necho \"fake $*\"\nexit 37\n"
 
@@ -24,7 +24,7 @@ class AsSamtoolsSort(CliTest):
         (folder / "samtools").chmod(0o755)
 
     def samtools(self, *args, sort="rocksort", program=SAMTOOLS, **how):
-        """Runs the front end, before a fake upstream, with SAMTOOLS_SORT set or not."""
+        """Runs the front end, with or without SAMTOOLS_SORT; the upstream is a fake."""
         env = environment(self.scratch, extra={"PATH": str(self.work / "bin")})
         env.pop("SAMTOOLS_SORT", None)
         if sort is not None:
@@ -69,8 +69,8 @@ class AsSamtoolsSort(CliTest):
         self.assertEqual(pg_lines(text)[0]["PN"], "samtools")
 
     def test_two_files(self):
-        """Two inputs and no name for the output: refused. The second is no prefix, whatever it is
-        called and whether it is there or not."""
+        """Two names without -o are refused. The second name is not taken for the prefix of an
+        output, whatever it is, and whether or not there is such a file."""
         self.write("other.sam", generate.pairs(10))
         for args in (["in.sam", "out"], ["in.sam", "other.sam"], ["in.sam", "out.bam"],
                      ["-n", "in.sam", "out"], ["-f", "in.sam", "out"], ["-", "out"],
@@ -96,13 +96,13 @@ class AsSamtoolsSort(CliTest):
             self.assertNotIn("prefix", result.out.decode().split("Order:", maxsplit=1)[0])
 
     def test_no_whole_name(self):
-        """-f belongs to the classic form."""
+        """-f is an option of the classic syntax only."""
         result = self.samtools("sort", "-f", self.write("one.sam", "@SQ\tSN:c\tLN:9\n"))
         self.assertEqual((result.status, result.out), (1, b""))
         self.assertIn("-f", result.err)
 
     def test_usage_has_no_options_of_the_classic_form(self):
-        """Its strict syntax has no use for them."""
+        """The usage does not name the options of the classic syntax, which are not allowed here."""
         text = self.samtools("sort", "--help").out.decode()
         self.assertNotRegex(text, r"(?m)^ +-f\b")
 

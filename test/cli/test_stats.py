@@ -1,4 +1,4 @@
-"""--stats FILE: every field is documented and every documented field is there; what they say."""
+"""--stats FILE: it has exactly the documented fields, and their values are right."""
 
 import json
 import os
@@ -25,7 +25,7 @@ CHECKS = {
 
 
 def documented():
-    """{field: type} of doc/stats.md, with PHASE written out."""
+    """{field: type} of doc/stats.md, with PHASE replaced by each phase."""
     fields = {}
     text = (ROOT / "doc" / "stats.md").read_text(encoding="utf-8")
     for name, kind in re.findall(r"^\| `([\w.]+)` \| ([a-z ]+) \|", text, re.M):
@@ -37,7 +37,7 @@ def documented():
 
 
 def flatten(value, name=""):
-    """{field: value} of all that is no object."""
+    """{field: value} of all values that are no objects."""
     if not isinstance(value, dict):
         return {name: value}
     fields = {}
@@ -47,7 +47,7 @@ def flatten(value, name=""):
 
 
 def fits(value, kind):
-    """Whether a value is of a type as the document writes it."""
+    """Whether value has the type that the document names."""
     if kind.startswith("array of "):
         one = kind[len("array of "):].rstrip("s")
         return isinstance(value, list) and all(CHECKS[one](item) for item in value)
@@ -58,7 +58,7 @@ class StatsTest(CliTest):
     """Runs with --stats."""
 
     def stats(self, *args, status=0, **how):
-        """Runs with --stats and returns what it wrote, its fields checked, and the Result."""
+        """Runs with --stats, checks the fields, and returns the statistics and the Result."""
         path = self.path("stats.json")
         result = self.rocksort("--stats", path, *args, **how)
         self.assertEqual(result.status, status, result.err)
@@ -85,7 +85,7 @@ class StatsTest(CliTest):
 
 
 class Fields(StatsTest):
-    """What the fields say."""
+    """The values of the fields."""
 
     def test_in_memory(self):
         source, out = self.write("in.sam", generate.odd(5000)), self.path("out.bam")
@@ -132,7 +132,7 @@ class Fields(StatsTest):
         self.assertEqual(int(said.group(1)), runs["runs"])
 
     def test_times(self):
-        """Phases add up; nobody waited longer than the whole took; CPU is counted once."""
+        """The totals are the sums of the phases, and no wait is longer than the sort."""
         source = self.write("in.sam", generate.odd(12000))
         data, _ = self.stats("-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
         for name, total in data["total"].items():
@@ -141,7 +141,7 @@ class Fields(StatsTest):
                 self.assertAlmostEqual(total, sum(phases), delta=1e-5)
         wall = data["total"]["wall_s"]
         for name, seconds in data["waits"].items():
-            if not name.startswith("feeders"):          # there may be several
+            if not name.startswith("feeders"):          # several threads, whose waits are added
                 self.assertLessEqual(seconds, wall + 0.01, name)
         self.assertGreater(data["waits"]["reader_for_input_s"], 0)
         self.assertGreater(data["phases"]["load"]["wall_s"], 0)
@@ -154,7 +154,7 @@ class Fields(StatsTest):
         self.assertEqual(columns["records_out"][-1], 12000)
         self.assertEqual(columns["phase"][-1], "close")
         self.assertLessEqual(max(columns["rss_bytes"]), data["memory"]["peak_resident_bytes"]
-                             + (1 << 20))       # the kernel adds up its counters now and then
+                             + (1 << 20))       # the kernel updates its counters with a delay
 
     def test_orders_and_formats(self):
         source = self.write("in.sam", generate.odd(300))
@@ -198,7 +198,7 @@ class Fields(StatsTest):
         self.assertEqual(data["output"]["bytes"], len(result.out))
 
     def test_names(self):
-        """Quotes, tabs and what is no UTF-8 in the names of files."""
+        """Names of files with quotes, tabs and invalid UTF-8."""
         for name, said in ((b'a "b" \\c.sam', 'a "b" \\c.sam'), (b"a\tb.sam", "a\tb.sam"),
                            (b"\xff\xe4.sam", "\ufffd\ufffd.sam"), ("é.sam".encode(), "é.sam")):
             path = os.path.join(os.fsencode(self.work), name)
@@ -213,7 +213,7 @@ class Fields(StatsTest):
 
 
 class Failures(StatsTest):
-    """A sort that fails, and places where nothing can be written."""
+    """Sorts that fail, and statistics that cannot be written."""
 
     def test_failed_sort(self):
         sam = generate.odd(3000) + "damaged\n"
@@ -239,7 +239,7 @@ class Failures(StatsTest):
         self.assertEqual(data["input"]["records"], 3000)
 
     def test_nowhere_to_write(self):
-        """Found out before the work is done."""
+        """A directory that does not exist is found before the sort."""
         source = self.write("in.sam", generate.odd(20))
         out = self.path("out.bam")
         for name in (self.path("no/such/dir.json"), str(self.work), "", "https://x/y.json"):
@@ -250,14 +250,14 @@ class Failures(StatsTest):
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full here")
     def test_full(self):
-        """The sorted file is complete and stays; the message names the statistics."""
+        """If the statistics cannot be written, the sorted file stays; the message names --stats."""
         source, out = self.write("in.sam", generate.odd(20)), self.path("out.bam")
         result = self.rocksort("--stats", "/dev/full", "--quiet", "-o", out, source)
         self.assert_error(result, "/dev/full", "No space left")
         self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 20)
 
     def test_same_file(self):
-        """Nothing that is read or written is overwritten by the statistics."""
+        """The statistics must not overwrite an input or output."""
         sam = generate.odd(20)
         source, out = self.write("in.sam", sam), self.path("out.bam")
         os.symlink(source, self.path("link"))
@@ -279,7 +279,8 @@ class Failures(StatsTest):
             self.assertEqual(result.out, b"")
 
     def test_file_of_standard_output(self):
-        """The statistics took the place of the output, with exit status 0."""
+        """The statistics must not replace the file of standard output, as they once did with exit
+        status 0."""
         source, out = self.write("in.sam", generate.odd(20)), self.path("out")
         command = [SAMTOOLS, "rocksort", "--stats"]
         for name in (out, "/dev/stdout"):
@@ -297,7 +298,7 @@ class Failures(StatsTest):
         self.assertTrue(bamfile.looks_complete(out))
 
     def test_replaced_as_a_whole(self):
-        """A file that is there keeps its permissions and is not seen half written."""
+        """An existing file keeps its permissions, and readers never see it incomplete."""
         source = self.write("in.sam", generate.odd(20))
         path = self.write("stats.json", "old")
         os.chmod(path, 0o600)
@@ -308,7 +309,7 @@ class Failures(StatsTest):
         self.assertEqual(after.st_mode, before.st_mode)
 
     def test_signal(self):
-        """Nothing is left beside it."""
+        """A signal leaves no temporary file beside the statistics."""
         process = self.start("--stats", self.path("stats.json"), "-o", self.path("out.bam"))
         process.stdin.write(generate.odd(2000).encode())
         process.stdin.flush()
@@ -319,7 +320,7 @@ class Failures(StatsTest):
 
 
 class Plot(StatsTest):
-    """scripts/plot-run.py draws it."""
+    """scripts/plot-run.py draws a plot of the statistics."""
 
     def plot(self, *words):
         return self.run_program([find_matplotlib() or sys.executable, "-B",

@@ -1,5 +1,5 @@
-"""Standard input, output and error that are closed when the program starts: no file gets their
-numbers."""
+"""Standard streams that are closed when the program starts: no file may get the number 0, 1 or
+2."""
 
 import os
 
@@ -9,7 +9,7 @@ from harness import SAMTOOLS, SPILL_BUDGET, CliTest
 
 
 class Closed(CliTest):
-    """Standard streams that are closed when the program starts: files got their numbers."""
+    """Runs with closed standard streams. Files that the program opened once got their numbers."""
 
     def with_closed(self, streams, *args, budget=SPILL_BUDGET):
         """Runs rocksort without these streams."""
@@ -18,7 +18,8 @@ class Closed(CliTest):
                                  *args], budget=budget)
 
     def test_output(self):
-        """The output went into a temporary file, with exit status 0."""
+        """A closed standard output is an error. The output once went into a temporary file, with
+        exit status 0."""
         source = self.bam_of(generate.odd(9000, seed=81))
         with open(source, "rb") as file:
             before = file.read()
@@ -35,7 +36,7 @@ class Closed(CliTest):
             self.assertTrue(file.read() == before)
 
     def test_input(self):
-        """No other file is read in its place."""
+        """No other file is read in place of a closed standard input."""
         for streams in ((0,), (0, 1), (0, 1, 2)):
             with self.subTest(streams=streams):
                 out = self.path("out.bam")
@@ -43,7 +44,7 @@ class Closed(CliTest):
                 self.assertFalse(os.path.exists(out))
 
     def test_others(self):
-        """Messages go nowhere, and the output is right."""
+        """With standard error closed, messages are lost, and the output is right."""
         source = self.bam_of(generate.odd(9000, seed=81))
         want = self.sort_bam("--no-PG", source)
         for streams in ((0,), (1,), (2,), (0, 2), (1, 2), (0, 1), (0, 1, 2)):

@@ -1,4 +1,4 @@
-"""Temporary data: where it is, who may read it, and that it goes, whatever happens."""
+"""Temporary data: where they are, who may read them, and that they are always removed."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ APPEAR_LIMIT_S = 20 * SLOW
 
 
 class TempTest(CliTest):
-    """A run that is held in the middle: its input pipe stays open, or its output is not read."""
+    """Runs that are stopped halfway: the input pipe stays open, or the output is not read."""
 
     sam = None
 
@@ -27,7 +27,8 @@ class TempTest(CliTest):
         self.where.mkdir()
 
     def held(self, *args, folder=None, **how):
-        """Starts a run that has spilled and waits for input; returns it and its temporary names."""
+        """Starts a run and waits until it has spilled and needs more input; returns the process
+        and the names of its temporary directories."""
         folder = folder or self.where
         before = set(os.listdir(folder))
         process = self.start(*args, budget=SPILL_BUDGET, **how)
@@ -39,17 +40,17 @@ class TempTest(CliTest):
         return process, names
 
     def finish(self, process):
-        """Ends the input of a held run, which must succeed; returns its output."""
+        """Sends the rest of the input; the run must succeed. Returns its output."""
         out, err = process.communicate(timeout=60 * SLOW)
         self.assertEqual(process.returncode, 0, err)
         return out
 
 
 class Place(TempTest):
-    """The directory."""
+    """The place of the temporary directory, its permissions, and its end."""
 
     def check(self, process, names, folder, begin=""):
-        """One directory, ours alone, that goes when the run ends."""
+        """There is one directory, which only the user can read; the run removes it at its end."""
         self.assertEqual(len(names), 1)
         mode = os.stat(os.path.join(folder, names[0])).st_mode
         self.assertTrue(stat.S_ISDIR(mode))
@@ -92,12 +93,12 @@ class Place(TempTest):
         self.check(process, names, self.scratch)
 
     def test_standard_output_without_tmpdir(self):
-        """The working directory then (not /tmp, which often is memory)."""
+        """Without TMPDIR the working directory is used, and not /tmp, which often is in memory."""
         process, names = self.held(cwd=self.where, env={"TMPDIR": ""})
         self.check(process, names, self.where)
 
     def test_open_umask(self):
-        """0700 whatever the umask says."""
+        """The permissions are 0700 with any umask."""
         old = os.umask(0)
         self.addCleanup(os.umask, old)
         process, names = self.held("-T", self.where)
@@ -115,7 +116,7 @@ class Place(TempTest):
         self.assertEqual(os.listdir(self.where), [])
 
     def test_names_that_are_taken(self):
-        """What stands at the prefix already is not ours: it stays."""
+        """Files that already have names with the prefix are not ours, and stay."""
         (self.where / "taken").write_text("mine")
         process, names = self.held("-T", self.where / "taken")
         self.assertEqual(len(names), 1)
@@ -132,7 +133,7 @@ class Place(TempTest):
         self.assertIn(kept[0], result.err, "-k says where the database is")
 
     def test_output_to_a_device(self):
-        """Temporary data do not go where devices are."""
+        """If the output is a device, temporary data are not put into the directory of devices."""
         sam = generate.reads(20000, generate.reference()).encode()
         result = self.rocksort("-k", "-o", "/dev/null", stdin=sam, budget=SPILL_BUDGET, clean=False)
         self.assertEqual(result.status, 0, result.err)
@@ -140,13 +141,13 @@ class Place(TempTest):
 
 
 class Signals(TempTest):
-    """A signal ends the run within seconds, with the signal's status, and nothing stays, but a store
-    of which the run tells when it has all records (test_resume.py)."""
+    """A signal ends the run within seconds, with the status of the signal, and nothing is left. The
+    exception is a checkpoint with all records, which a message names (test_resume.py)."""
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def check_gone(self, process, number, *out, merging=False):
-        """The run dies of the signal and leaves nothing."""
+        """The signal ends the run, which leaves nothing but such a checkpoint."""
         process.send_signal(number)
         self.assert_died_of(process, number)
         err = process.stderr.read().decode()
@@ -164,7 +165,7 @@ class Signals(TempTest):
             for options in (["-o", self.path("out.bam")], ["-@", "3", "-n"]):
                 with self.subTest(signal=number.name, options=options):
                     process, _ = self.held("-T", self.where, *options)
-                    time.sleep(0.3)  # all that was written is read: it is in read() now
+                    time.sleep(0.3)  # until it has read all that was sent and waits in read()
                     self.check_gone(process, number, self.path("out.bam"))
 
     def test_while_reading_bam(self):
@@ -189,7 +190,7 @@ class Signals(TempTest):
                 self.check_gone(process, number, self.path("out.bam"))
 
     def test_before_any_input(self):
-        """It waits for the header then."""
+        """The signal comes while the run waits for the header."""
         for number in self.NUMBERS:
             with self.subTest(signal=number.name):
                 process = self.start()
@@ -197,7 +198,7 @@ class Signals(TempTest):
                 self.check_gone(process, number)
 
     def test_while_output_is_stalled(self):
-        """Nobody reads the output pipe; the writer waits in write()."""
+        """The output pipe is not read; the writer waits in write()."""
         for budget in (SPILL_BUDGET, None):
             for number in self.NUMBERS:
                 for options in ([], ["-O", "sam", "-@", "2"]):
@@ -208,12 +209,12 @@ class Signals(TempTest):
                         self.check_gone(process, number, merging=budget is not None)
 
     def wait_for_output(self, process):
-        """Waits until the pipe holds output, then long enough that it is full."""
+        """Waits until the pipe has output, and then until it should be full."""
         self.assertTrue(process.stdout.peek(1) if hasattr(process.stdout, "peek") else True)
         time.sleep(0.3)
 
     def test_signal_twice(self):
-        """The impatient: a second signal while the first is handled."""
+        """A second signal comes while the first one is handled."""
         process, _ = self.held("-T", self.where)
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
@@ -235,7 +236,7 @@ class Signals(TempTest):
         self.assertEqual(got, self.sort_bam("--no-PG", stdin=self.sam))
 
     def test_random_moments(self):
-        """Signals at any moment of a run: the end is clean or it is the signal's."""
+        """A signal at any moment of a run: the run succeeds, or the signal ends it."""
         source = self.write("in.sam", self.sam)
         begin = time.monotonic()
         self.sort_ok("-@", "2", "-o", self.path("whole.bam"), source, budget=SPILL_BUDGET)
@@ -253,14 +254,14 @@ class Signals(TempTest):
                 self.assertIn(status, (0, -signal.SIGTERM, 128 + signal.SIGTERM))
                 self.drop_kept(process.stderr.read().decode())
                 self.assertEqual(os.listdir(self.where), [])
-                # A signal may come when the output is whole and only the cleaning up remains.
+                # The signal may come when the output is complete and only the clean-up remains.
                 if status == 0 or bamfile.looks_complete(out):
                     self.assertEqual(bamfile.read(out).records, want)
                 else:
                     self.assert_no_result(out)
 
     def test_no_word_at_a_signal(self):
-        """Threads that miss the files removed under them keep quiet."""
+        """Threads whose files were removed after a signal print no messages."""
         sam = generate.reads(20000, generate.reference()).encode()
         for _ in range(10):
             process = self.start("-", "-o", self.path("out.bam"), budget=SPILL_BUDGET)
@@ -270,14 +271,14 @@ class Signals(TempTest):
             process.stdin.close()
             self.assert_died_of(process, 15)
             err = process.stderr.read().decode()
-            # What becomes of the store, if it got so far, and nothing else.
+            # The message about the checkpoint is allowed, and nothing else.
             said = [line for line in own_lines(err) if "what was sorted so far" not in line]
             self.assertEqual(said, [])
             self.drop_kept(err)
 
 
 class ClosedOutput(TempTest):
-    """`samtools rocksort x.bam | head`"""
+    """The reader of the output ends early, as in `samtools rocksort x.bam | head`."""
 
     def run_closed(self, budget, handler):
         """Closes the output pipe after a little was read; returns status and standard error."""
@@ -305,7 +306,8 @@ class ClosedOutput(TempTest):
                 self.assertIn(status, (-signal.SIGPIPE, 128 + signal.SIGPIPE), err)
 
     def test_sigpipe_ignored(self):
-        """Python and some job runners start their children so: an ordinary write error then."""
+        """Python and some job runners start children with SIGPIPE ignored: the run then ends with
+        an ordinary write error."""
         for budget in (SPILL_BUDGET, None):
             with self.subTest(budget=budget):
                 status, err = self.run_closed(budget, signal.SIG_IGN)
@@ -314,7 +316,7 @@ class ClosedOutput(TempTest):
                 self.assertEqual(len(lines), 1, err)
 
     def test_cram_whose_reader_leaves(self):
-        """htslib's CRAM writer crashed under its own threads."""
+        """htslib's CRAM writer, which has its own threads, once crashed."""
         sam = generate.reads(20000, generate.reference()).encode()
         for _ in range(5):
             process = self.start("-O", "cram,no_ref=1", "-@", "3", "-", stderr=None)

@@ -1,4 +1,4 @@
-"""Several temporary directories (-T A -T B), full ones among them, and the codec that fits them."""
+"""Several temporary directories (-T A -T B), some of them full, and the choice of the codec."""
 
 import glob
 import os
@@ -17,7 +17,7 @@ APPEAR_LIMIT_S = 20 * SLOW
 
 
 class DirsTest(CliTest):
-    """Directories a and b."""
+    """Tests with two temporary directories, a and b."""
 
     def setUp(self):
         super().setUp()
@@ -27,7 +27,7 @@ class DirsTest(CliTest):
         self.options = [word for path in self.dirs for word in ("-T", path)]
 
     def mount(self, path, size):
-        """Mounts a tmpfs there; skips the test where that cannot be done."""
+        """Mounts a tmpfs at path; skips the test if that is not possible."""
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         if done.returncode:
@@ -41,7 +41,7 @@ class DirsTest(CliTest):
 
 
 class Several(DirsTest):
-    """Two that have space."""
+    """Several directories that have enough space."""
 
     def test_both_are_used(self):
         source = self.write("in.sam", generate.odd(15000, seed=71))
@@ -82,7 +82,7 @@ class Several(DirsTest):
         self.assert_empty()
 
     def test_as_many_as_allowed(self):
-        """32, and with few open files: each database has some of its own."""
+        """32 directories, also with few open files: each database needs some files of its own."""
         source = self.write("in.sam", generate.odd(15000, seed=73))
         want = self.sort_bam("--no-PG", source)
         options = []
@@ -107,7 +107,8 @@ class Several(DirsTest):
         self.assertFalse(os.path.exists(self.path("out.bam")))
 
     def test_one_is_missing(self):
-        """Found when temporary data are needed, as with one -T; before any is written."""
+        """A missing directory is an error when temporary data are needed, as with one -T, and
+        before any are written."""
         source = self.write("in.sam", generate.odd(9000, seed=72))
         for i, options in enumerate((["-T", "/nowhere/x", "-T", self.dirs[0]],
                                      ["-T", self.dirs[0], "-T", "/nowhere/x"])):
@@ -120,7 +121,7 @@ class Several(DirsTest):
 
 
 class Signals(DirsTest):
-    """A signal leaves neither directory behind."""
+    """A signal leaves no data in either directory."""
 
     def test_signals(self):
         sam = generate.odd(15000).encode()
@@ -140,10 +141,9 @@ class Signals(DirsTest):
 
 
 class Full(DirsTest):
-    """One of them, or both, with little space."""
+    """One or both of the directories have little space."""
 
-    # Runs of 0.2 MB and of 1.4 MB: what a file gathers before it is written is more than the
-    # former.
+    # These make runs of 0.2 MB and of 1.4 MB. Runs of 0.2 MB fit into the buffer of their file.
     BUDGETS = (SPILL_BUDGET, 4_000_000)
 
     def setUp(self):
@@ -151,7 +151,7 @@ class Full(DirsTest):
         self.source = self.write("in.sam", generate.incompressible(6000))
 
     def check(self, budget, first, want):
-        """a has little space: it is named in a warning, b gets the rest."""
+        """Directory a has little space: a warning names it, and b gets the rest of the data."""
         order = self.dirs if first else self.dirs[::-1]
         options = [word for path in order for word in ("-T", path)]
         for codec in ("none", "zstd"):
@@ -161,7 +161,8 @@ class Full(DirsTest):
             with self.subTest(budget=budget, first=first, codec=codec):
                 self.assertEqual(result.status, 0, result.err)
                 warnings = [line for line in result.err.splitlines() if "warning" in line]
-                # Where it would come second it may be seen in time that it is too small.
+                # If a is the second directory, the program may see early that a is too small, and
+                # not use it: then there is no warning.
                 self.assertIn(len(warnings), (1,) if first else (0, 1), result.err)
                 self.assertTrue(all(str(self.dirs[0]) in line for line in warnings), warnings)
                 self.assert_same_records(bamfile.read(out).records, want.records)
@@ -170,7 +171,8 @@ class Full(DirsTest):
                 self.assertEqual(os.listdir(self.dirs[1]), [])
 
     def test_disk_of_two_megabytes(self):
-        """RocksDB reserved 4 MB for the manifest of each database, or what there was of it."""
+        """The sort works on a disk of 2 MB. RocksDB once reserved up to 4 MB of the disk for the
+        manifest of each database."""
         image, where = self.path("image"), str(self.dirs[0])
         with open(image, "wb") as file:
             file.truncate(2 << 20)
@@ -192,7 +194,7 @@ class Full(DirsTest):
                 self.check(budget, first, want)
 
     def test_one_fills_up(self):
-        """It has runs when it is full."""
+        """One directory becomes full after it got some runs."""
         self.mount(self.dirs[0], "6500k")
         want = self.sort_bam("--no-PG", self.source)
         self.check(SPILL_BUDGET, True, want)
@@ -208,7 +210,8 @@ class Full(DirsTest):
                 pass
         for budget in self.BUDGETS:
             self.check(budget, True, want)
-        # What was told named the one that has no record, which is not resumed.
+        # The message must name the second directory. It once named the full one, which has no file
+        # STORE and cannot be resumed.
         options = [word for path in self.dirs for word in ("-T", path)]
         result = self.rocksort("--no-PG", *options, "-o", "/dev/full", self.source,
                                budget=SPILL_BUDGET, clean=False)
@@ -234,10 +237,10 @@ class Full(DirsTest):
 
 
 class Codec(DirsTest):
-    """--temp-codec."""
+    """The codec of --temp-codec, named or chosen."""
 
     def runs_of_codecs(self, result):
-        """{codec: runs} and the reason, of the details."""
+        """({codec: number of runs}, reason) from the details of --verbosity 4."""
         line = next(line for line in own_lines(result.err) if "codec:" in line)
         counts = {name: int(n) for n, name in re.findall(r"(\d+) (?:runs )?(\w+)[,;]", line)}
         return counts, line.split("because ")[1]
@@ -257,7 +260,7 @@ class Codec(DirsTest):
             self.assertIn("memory", reason)
 
     def test_auto_in_little_memory(self):
-        """Uncompressed it would not fit."""
+        """On a small tmpfs auto compresses, because the data would not fit uncompressed."""
         self.mount(self.dirs[0], "6m")
         lines = generate.odd(9000, seed=74).splitlines(keepends=True)
         source = self.write("in.sam", "".join(lines))
@@ -266,7 +269,8 @@ class Codec(DirsTest):
         self.assertEqual(self.runs_of_codecs(result)[0]["none"], 0, result.err)
 
     def test_auto_in_little_memory_from_a_pipe(self):
-        """Nobody knows how much is to come, or -s says too little: only compressed it fits."""
+        """The size of the input is unknown, or -s is too small: auto compresses, because only
+        compressed data fit."""
         self.mount(self.dirs[0], "1668k")
         sam = generate.odd(15000, seed=73).encode()
         fixed = ["--temp-codec", "none"], ["--temp-codec", "lz4"]
@@ -287,7 +291,7 @@ class Codec(DirsTest):
             self.assertIn("--temp-codec", reason)
 
     def test_auto_anywhere(self):
-        """Whatever it chooses here, the result is the same."""
+        """The result does not depend on the codec that auto chooses."""
         source = self.write("in.sam", generate.odd(15000, seed=75))
         want = self.sort_bam("--no-PG", source)
         for options in ([], self.options, ["-@", "3"]):

@@ -1,4 +1,4 @@
-"""The command line: help, the classic form, what is refused."""
+"""The command line: help, the classic syntax, and options that are refused."""
 
 import os
 import pty
@@ -10,7 +10,7 @@ import generate
 from harness import (BUILD, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest, environment,
                      own_lines)
 
-# --help must name the first ones, --help=all these, too.
+# --help must name COMMON_OPTIONS, and --help=all the RARE_OPTIONS as well.
 COMMON_OPTIONS = ["-@", "-m", "-l", "-u", "-o", "-O", "-T", "-n", "-N", "-t", "--no-PG",
                   "--threads", "--max-memory", "--write-index", "--plan", "--resume",
                   "--help[=all]"]
@@ -21,7 +21,7 @@ class Help(CliTest):
     """Usage and version."""
 
     def on_terminal(self, argv):
-        """Runs argv with a terminal as standard input and pipes for the rest."""
+        """Runs argv with a terminal as standard input, and pipes as output and error."""
         try:
             leader, follower = pty.openpty()
         except OSError as error:
@@ -43,7 +43,7 @@ class Help(CliTest):
             self.assertEqual(done.stderr, "")
 
     def test_file_on_a_terminal(self):
-        """With an input named, the terminal does not matter."""
+        """If an input is named, it does not matter that standard input is a terminal."""
         source = self.write("in.sam", generate.odd(20))
         done = self.on_terminal([SAMTOOLS, "rocksort", "-O", "sam", source])
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -113,7 +113,7 @@ class Help(CliTest):
 
 
 class Classic(CliTest):
-    """samtools rocksort -@ 8 -m 640M -s 512G - out"""
+    """The classic syntax: samtools rocksort -@ 8 -m 640M -s 512G - out"""
 
     def setUp(self):
         super().setUp()
@@ -121,7 +121,7 @@ class Classic(CliTest):
         self.want = self.sort_bam("--no-PG", stdin=self.sam)
 
     def files(self):
-        """The names in work."""
+        """The names of the files in work."""
         return sorted(os.listdir(self.work))
 
     def test_prefix(self):
@@ -146,7 +146,7 @@ class Classic(CliTest):
         self.assertEqual(bamfile.read(self.path("out.name")), self.want)
 
     def test_options_after_names(self):
-        """getopt_long of GNU takes options anywhere; so did everyone's scripts."""
+        """Options may follow the names, as getopt_long of GNU allows and scripts do it."""
         self.sort_ok("-", "out", "--no-PG", "-@", "2", stdin=self.sam)
         self.assertEqual(bamfile.read(self.path("out.bam")), self.want)
 
@@ -175,7 +175,7 @@ class Classic(CliTest):
 
 
 class BadOptions(CliTest):
-    """Each is one line that names option and value, and exit status 1, before anything is read."""
+    """A bad option gives one line with option and value and exit status 1, before input is read."""
 
     def check(self, *args, mention):
         """The options are refused and nothing is written."""

@@ -1,4 +1,4 @@
-"""--verify: every order verifies, and the first record out of order is named exactly."""
+"""--verify: accepts sorted files in each order, and names the first record that is out of order."""
 
 import random
 import re
@@ -23,7 +23,7 @@ SUM = r"xxh3sum:[0-9a-f]{16} records:\d+ bytes:\d+\n"
 
 
 def header(hd="SO:coordinate"):
-    """The bytes in front of the records, with the references."""
+    """The bytes of a BAM before its records, with the references."""
     text = f"@HD\tVN:1.6\t{hd}\n" if hd else ""
     return bamfile.bam_header(text + bamfile.sq_text(REFS), REFS)
 
@@ -37,7 +37,7 @@ class VerifyTest(CliTest):
     """Runs --verify."""
 
     def verify(self, *args, **how):
-        """The result, whatever it is."""
+        """Runs --verify and returns the Result, success or not."""
         return self.rocksort("--verify", *args, **how)
 
     def assert_sorted(self, result, words=""):
@@ -48,7 +48,7 @@ class VerifyTest(CliTest):
             self.assertIn(words, line)
 
     def assert_violation(self, result, before, after, *mentions):
-        """Exit status 1 and one line that names both records by their numbers from 1."""
+        """Exit status 1 and one line that names both records, with numbers counted from 1."""
         self.assertEqual(result.status, 1, result.err)
         self.assertEqual(result.out, b"")
         lines = own_lines(result.err)
@@ -60,10 +60,11 @@ class VerifyTest(CliTest):
 
 
 class OwnOutput(VerifyTest):
-    """What rocksort sorts."""
+    """Outputs of rocksort are sorted."""
 
     def test_every_order(self):
-        """By the options, whatever the threads and the batches; and by the header's claim."""
+        """Verifies the order of the options with several threads and small batches, and the order
+        that the header claims."""
         source = self.write("in.sam", generate.odd(6000, seed=81))
         for name, options in ALL_ORDERS.items():
             out = self.path("out.bam")
@@ -94,7 +95,7 @@ class OwnOutput(VerifyTest):
         self.assertEqual(self.verify("--verify=coordinate", out).status, 1)
 
     def test_formats(self):
-        """SAM, CRAM, standard input, and BAM that is not compressed."""
+        """SAM, CRAM, standard input, and uncompressed BAM."""
         refs = generate.reference()
         fasta = self.write("ref.fa", generate.fasta(refs))
         source = self.write("in.sam", generate.reads(2000, refs))
@@ -132,17 +133,19 @@ class OwnOutput(VerifyTest):
 
 
 class Violations(VerifyTest):
-    """One pair of records has changed places."""
+    """Files in which records are out of order."""
 
     N = 4000
 
     def records(self):
-        """In order of place and, by character and by number, of name, at 64K some 10 batches."""
+        """Records sorted by coordinate, by name as characters and as numbers, and by XI. They are
+        about 10 batches of 64K."""
         return [bamfile.record(f"r{i:05}", 0, i * 2 // self.N, 2 * i, "60M", "ACGTA" * 12,
                                b"XIi" + struct.pack("<i", i)) for i in range(self.N)]
 
     def test_swapped_neighbours(self):
-        """Anywhere, and at every place around two borders of batches."""
+        """Two neighbours have changed places: at many places of the file, and at each place around
+        a border of two batches."""
         good = self.records()
         places = list(range(0, self.N - 1, 211)) + [self.N - 2]
         border = 65536 * 2 // 3 // len(good[0])
@@ -184,7 +187,8 @@ class Violations(VerifyTest):
                       " comes before record 9 (read 'r00008', flag 0, a:17)", result.err)
 
     def test_the_others_are_verified(self):
-        """What one file is like does not keep the others from being looked at; --quiet says it."""
+        """After a damaged or unsorted file the next files are verified, too. --quiet does not
+        silence its message."""
         good = bam(self.records()[:100])
         bad = bam([bamfile.record("x"), bamfile.record("y", 0, 0, 5, "4M", "ACGT")])
         paths = [self.write(f"{name}.bam", data) for name, data in
@@ -200,7 +204,8 @@ class Violations(VerifyTest):
                 self.assertIn(name, line)
 
     def test_strands_at_one_place(self):
-        """The claim of the header is kept, as the specification has it; samtools' order is not."""
+        """The file is sorted as its header claims, by the SAM specification, but not in samtools'
+        order."""
         records = [bamfile.record("x", 16, 0, 5, "4M", "ACGT"), bamfile.record("y", 0, 0, 5, "4M",
                                                                                 "ACGT")]
         result = self.verify(stdin=bam(records))
@@ -215,7 +220,7 @@ class Violations(VerifyTest):
         self.assert_violation(self.verify(stdin=bam(records)), 1, 2, "*:0", "a:6")
 
     def test_minimisers(self):
-        """Reads without a place, in an order that is not that of -M."""
+        """Unplaced reads that are not in the order of -M."""
         rng = random.Random(3)
         reads = [bamfile.record(f"u{i}", 4, seq="".join(rng.choices("ACGT", k=50)))
                  for i in range(50)]
@@ -229,7 +234,7 @@ class Violations(VerifyTest):
 
 
 class Claims(VerifyTest):
-    """Headers that claim nothing, or nothing that can be checked; inputs that cannot be read."""
+    """Headers that claim no order, or none that can be verified, and inputs that cannot be read."""
 
     def test_no_claim(self):
         for hd in ("SO:unsorted", "SO:unknown", "SO:unsorted\tGO:query", "", "GO:none"):
@@ -246,7 +251,7 @@ class Claims(VerifyTest):
         self.assert_error(self.verify(self.path("nowhere.bam")), "nowhere.bam")
 
     def test_no_key(self):
-        """Of a paired read without MC there is no template coordinate."""
+        """A paired read without MC has no template coordinate."""
         records = [bamfile.record("ok", 4), bamfile.record("bad", 1, 0, 7, "4M", "ACGT",
                                                            mate=(0, 99, 0))]
         self.assert_error(self.verify("--template-coordinate", stdin=bam(records)), "record 2 ",
@@ -265,7 +270,7 @@ class Claims(VerifyTest):
 
 @needs_pysam
 class OtherSorters(VerifyTest):
-    """What samtools sorts, of today and of before."""
+    """Outputs of today's and of older samtools are sorted."""
 
     def test_samtools(self):
         source = self.write("in.sam", generate.odd(4000, seed=83))
@@ -288,7 +293,7 @@ class OtherSorters(VerifyTest):
         self.assert_sorted(self.verify(out), "template")
 
     def test_old_samtools(self):
-        """The samtools that is installed, if it is one of before SS tags; names with zeros."""
+        """The installed samtools, if it is older than SS fields; some names have leading zeros."""
         samtools = shutil.which("samtools")
         version = subprocess.run([samtools or "false", "--version"], capture_output=True, text=True,
                                  check=False, encoding="latin-1").stdout
