@@ -21,7 +21,7 @@
 enum {
     TABLE_FORMAT_VERSION = 5,
     TABLE_CHECKSUM_XXH3 = 4,            /* rocksdb::kXXH3 */
-    TABLE_BLOCK_BYTES = 4096,           /* less than any value: each of our blocks is a block of the table */
+    TABLE_BLOCK_BYTES = 4096,           /* less than any value: one of ours fills a block */
     INDEX_PART_BYTES = 16 << 10,
     INFO_LOG_FATAL = 4,
     WRITE_BUFFER_BYTES = 64 << 10,      /* nothing is ever put into a memtable */
@@ -29,7 +29,7 @@ enum {
     SYNC_EVERY_BYTES = 4 << 20,
     MANIFEST_BYTES = 64 << 10,          /* enough for some hundred runs */
     NEVER = 1 << 30,
-    SIMILAR_PERCENT = 80,               /* runs differ by less; a compacted file holds at least six */
+    SIMILAR_PERCENT = 80,               /* runs differ by less, compacted files by more */
 };
 
 /* The C interface of RocksDB 7.8 has no functions for these. Implicit readahead is off: it would

@@ -195,7 +195,8 @@ static void test_expected_runs(void **state)
     mem_budget_plan(&b, 64 * mib, 2);
     assert_int_equal(mem_budget_expect_runs(&b, 0, 0, 0), 0);
     assert_int_equal(mem_budget_expect_runs(&b, 0, 7, 70 * mib), 0);
-    assert_int_equal(mem_budget_expect_runs(&b, 10 * (b.batch_bytes * b.run_batches / 2), 0, 0), 10);
+    uint64_t run_bytes = b.batch_bytes * b.run_batches / 2;
+    assert_int_equal(mem_budget_expect_runs(&b, 10 * run_bytes, 0, 0), 10);
     /* Runs that were made tell more than the budget. */
     assert_int_equal(mem_budget_expect_runs(&b, 100 * mib, 2, 10 * mib - 2), 20);
 }

@@ -1,5 +1,5 @@
 /*
- * test_record_sample.c -- a sample of records is gathered in order, as whole records, and the ratios
+ * test_record_sample.c -- a sample is gathered in order and of whole records, and the ratios
  * that are measured on it are those of its bytes.
  */
 #include "random_records.h"
