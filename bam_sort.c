@@ -1,9 +1,8 @@
 /*
  * bam_sort.c -- one sort from beginning to end. See pipeline/bam_sort.h.
  *
- * Everything that a sort works with is an object of its own, in a file of its own below
- * src/pipeline (sort_parts.h lists them). This file runs the phases in order and decides how the
- * sort ends.
+ * Each part of a sort is an object with its own file below src/pipeline; sort_parts.h lists them.
+ * This file runs the phases in order and decides how the sort ends.
  */
 #include "pipeline/bam_sort.h"
 
@@ -15,7 +14,8 @@
 #include <malloc.h>
 #endif
 
-/* Input to sorted batches in memory and, where these crowd, runs in the store. */
+/* Reads the input into sorted batches. When they fill the memory the spiller writes the oldest of
+   them to the store, as runs. */
 static int load_phase(struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
@@ -35,7 +35,8 @@ static int load_phase(struct sort *sort)
     return sort->verification ? verification_finish(sort->verification, r, sort->report) : r;
 }
 
-/* Spills what the merge would have no memory for, and waits for the store. */
+/* Spills batches until the merge has the memory that it needs, and waits until all runs have
+   ended. */
 static int settle_phase(struct sort *sort)
 {
     struct load_counts read;
@@ -47,13 +48,13 @@ static int settle_phase(struct sort *sort)
         checkpoint_writer_save_part(sort->checkpoint, n_runs);
     else if (all_are_in_runs && checkpoint_writer_end_load(sort->checkpoint, n_runs) < 0)
         return -1;
-    /* Where the input ended early the sort has failed, but what came is saved. */
+    /* If the input ended early the sort fails; what was read has been saved. */
     if (read.input_is_cut || load_totals_stop_signal(sort->totals)) return -1;
     spill_check_output(sort->spiller);
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
 }
 
-/* Runs in the store and batches in memory to sorted output. */
+/* Merges runs in the store and batches in memory into the sorted output. */
 static int merge_phase(struct sort *sort)
 {
     struct output_result result;
@@ -89,12 +90,12 @@ static int run_phases(struct sort *sort)
     if (reads_input && (batch_pool_open(sort->pool, &sort->rules) < 0 || load_phase(sort) < 0))
         return -1;
     if (s->sum_only) return 0;
-    /* Only now: workers that parse SAM look into the header, too. */
+    /* Not earlier: workers read the header while they parse SAM. */
     if (prepare_output_header(sort) < 0) return -1;
     progress_enter(sort->progress, SORT_PHASE_SETTLE);
     if (settle_phase(sort) < 0) return -1;
 #ifdef __GLIBC__
-    (void)malloc_trim(0);       /* merging allocates anew, in other sizes */
+    (void)malloc_trim(0);       /* the merge needs blocks of other sizes */
 #endif
     progress_enter(sort->progress, SORT_PHASE_MERGE);
     return merge_phase(sort);
@@ -126,8 +127,8 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     sort_release(&sort, stay);
     progress_finish(sort.progress);
     early_end_restore(&early_end);
-    /* Where the reader of standard output has gone, die as every filter does, now that all is
-       clean. If the signal is ignored the user gets the error. */
+    /* If the reader of standard output has gone, all is cleaned up by now: die of SIGPIPE, as other
+       filters do. If SIGPIPE is ignored, return with the error. */
     if (sort.lost_reader) (void)raise(SIGPIPE);
     if (stop_signal) (void)raise(stop_signal);
     return r;

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* A power failure within so many seconds loses the checkpoint; see durable.c. A machine takes
-   longer than that to boot. */
+/* Temporary data are not synced during their first DURABLE_AFTER_SECONDS, so a power failure then
+   may damage the checkpoint (durable.h). That loses less time than the machine takes to boot. */
 enum { DURABLE_AFTER_SECONDS = 30 };
 
 static const double progress_seconds = 10;      /* between lines of --progress */

@@ -1,5 +1,5 @@
 /*
- * bam_reader.h -- one input: whatever htslib opens, as a stream of raw BAM bytes in pieces.
+ * bam_reader.h -- one input, in any format that htslib opens, as a stream of pieces of raw BAM.
  *
  * Order of calls:
  *
@@ -30,23 +30,23 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
                                    htsThreadPool *pool);
 
 /* The same for a file that was open before. Its header is not checked again: the caller compares it
-   with what it was. */
+   with the earlier one. */
 struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
                                          htsThreadPool *pool);
 
-/* Returns 0 if the reference that options name for CRAM, if any, can be read, else -1 after a
+/* If the options name a reference for CRAM, checks that it can be read. Returns 0, or -1 after a
    message. */
 int bam_reader_check_reference(const htsFormat *options);
 
-/* Before the first piece: has the records' read groups and programs renamed. The renames outlive
-   the reader. */
+/* Before the first piece: makes the reader rename read groups and programs in all records. The
+   renames outlive the reader. */
 int bam_reader_rename(struct bam_reader *reader, const struct id_renames *renames,
                       htsThreadPool *pool);
 
 /*
- * True if reading can begin at any record of a file: of BGZF-compressed BAM. bam_reader_seek,
- * before the first piece, has it begin at a BGZF virtual offset at which a record begins; n_records
- * are before it.
+ * bam_reader_can_seek: true if reading can begin at any record, as in a BGZF-compressed BAM file.
+ * bam_reader_seek, called before the first piece: makes reading begin at `offset`, a BGZF virtual
+ * offset at which a record begins. n_records records come before it.
  */
 bool bam_reader_can_seek(const struct bam_reader *reader);
 int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_records);
@@ -54,7 +54,7 @@ int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_recor
 /* Owned by the reader; the caller may change it, for instance by adding @PG lines. */
 sam_hdr_t *bam_reader_header(struct bam_reader *reader);
 
-/* True if pieces are lines to be parsed; fixed from the start. */
+/* True if pieces are lines of SAM that must be parsed. It does not change. */
 bool bam_reader_is_text(const struct bam_reader *reader);
 
 /* What the file is. Owned by the reader. */
@@ -64,20 +64,20 @@ const htsFormat *bam_reader_format(const struct bam_reader *reader);
 const char *bam_reader_name(const struct bam_reader *reader);
 
 /*
- * Fetches the next piece, of about piece_bytes and at most room, for the place `raw`. Returns one
- * of the codes of reader_source.h. The bytes are at `raw` then, or once bam_piece_inflate put them
- * there. For SAM place and room count nothing: the lines are parsed first.
+ * Fetches the next piece, of about piece_bytes and at most `room`. Returns one of the codes of
+ * reader_source.h. Its bytes are at `raw` on return, or after bam_piece_inflate has put them there.
+ * `raw` and `room` are not used for SAM, whose lines must be parsed first.
  */
 int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
                     size_t piece_bytes, size_t room);
 
-/* Room without which bam_reader_next cannot go on. */
+/* The least room with which bam_reader_next can go on. */
 size_t bam_reader_room_needed(const struct bam_reader *reader);
 
-/* How far the file has been read, in bytes of it; 0: unknown. */
+/* How many bytes of the file have been read; 0: unknown. */
 uint64_t bam_reader_offset(const struct bam_reader *reader);
 
-/* After an error: true if the system could not read the file, which then may be whole. */
+/* After an error: true if the system could not read the file. Then its content may be sound. */
 bool bam_reader_io_failed(const struct bam_reader *reader);
 
 /* NULL is accepted. */

@@ -20,7 +20,7 @@ enum {
     ALIGNMENT = 4096,
     N_SEEKS = 12,
     CHUNK_BYTES = 4 << 20,
-    N_CHUNKS = 4,               /* together more than a disk's cache keeps of one place */
+    N_CHUNKS = 4,               /* more in all than a disk caches of one region */
 };
 
 /* Between the 10 ms of a rotating disk and the 0.1 ms of an SSD. The probe's places are close
@@ -30,14 +30,15 @@ enum {
    took 26.5 s. Fast network volumes take 1 ms under load. */
 static const double slow_seek_seconds = 0.0015;
 
-/* No slow disk is ever as fast as this; an SSD that is busy with something else is, sometimes. */
+/* No read from a slow disk takes less than this. Some reads from an SSD do, even if other processes
+   keep it so busy that it looks slow. */
 static const double busy_seek_seconds = 0.0005;
 
-/* How long the arm of a drive moves between runs on average; they lie further apart than the
-   probe's places. Half a turn comes on top of it. */
+/* The time that a drive's arm needs, on average, to move from one run to another. Runs lie further
+   apart than the probe's places. Half a turn is added to it. */
 static const double far_seek_seconds = 0.004;
 
-/* Assumed for a drive whose cache was measured. */
+/* Assumed for a drive if the probe has measured only the drive's cache. */
 static const double drive_bytes_per_second = 150e6;
 
 static const struct {
@@ -133,7 +134,8 @@ static double measure_parallel(int fd, void *buffer, double seek_seconds)
     return parallel < 1 ? 1 : parallel;
 }
 
-/* Bytes a second of reading in order. The first of three reads includes a seek and is left out. */
+/* Bytes a second when reading in order. The first of three reads includes a seek and does not
+   count. */
 static double measure_rate(int fd, void *buffer)
 {
     double seconds = 0;
@@ -170,7 +172,7 @@ static void measure(const char *directory, struct disk_traits *traits)
     if (n < 0 || (size_t)n >= sizeof path) return;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0600);
     if (fd < 0) {
-        /* A file system without direct access may have created the file before it said so. */
+        /* A file system without O_DIRECT may create the file before it fails. */
         if (errno == EINVAL) (void)unlink(path);
         return;
     }

@@ -9,11 +9,11 @@
  * The records of all sources between two bounds are a *segment*. Segments can be merged
  * independently, in any order.
  *
- * Bounds compare full keys, so any number of records with equal sort keys can be cut into segments
- * of any size: their segments take them run by run.
+ * Bounds are full keys. So even records with equal sort keys can be cut into segments of any size:
+ * run and index give them an order.
  *
- * Order of calls: merge_cut for each source at the lower and at the upper bound; then merge_slices
- * for the slices between, in the order of their runs.
+ * Order of calls: merge_cut for each source at the lower bound and at the upper bound; then
+ * merge_slices for the slices between these, in the order of their runs.
  *
  * Ownership: sources and slices borrow their entries. A merge_bound owns its key, and a merge_space
  * its buffers; both start as {0}. Threads: any; a merge_space belongs to one thread at a time.
@@ -79,12 +79,12 @@ struct cut_place {
     const struct merge_source *source;
     size_t index;
     enum sort_order order;
-    size_t n_bytes;             /* about so many raw bytes lie between places */
+    size_t n_bytes;             /* raw bytes up to the source's next place, about */
 };
 
 /*
  * Lists places in n_sources sorted sources, one every sample_bytes of the raw_bytes[i] of source i.
- * Returns the malloc'ed array and its length in *n_places. The sources outlive the places.
+ * Returns the malloc'ed array and its length in *n_places. The sources must outlive the places.
  */
 struct cut_place *merge_cut_places(enum sort_order order, const struct merge_source *sources,
                                    const size_t *raw_bytes, size_t n_sources, size_t sample_bytes,

@@ -1,6 +1,6 @@
 /*
- * bam_index.c -- see bam_index.h. index_bins.c knows what is written about a reference; this file
- * makes the index file of that.
+ * bam_index.c -- see bam_index.h. index_bins.c makes the bytes about one reference; this file puts
+ * them together into the index file.
  */
 #include "output/bam_index.h"
 
@@ -24,8 +24,8 @@ struct bam_index {
     enum bam_index_format format;
     struct bam_index_shape shape;
     int32_t n_refs;
-    /* the index file so far: its head, and the references that are finished. What fills BGZF blocks
-       of a CSI has moved to `packed`, as blocks. */
+    /* the index file so far: its head, and the references that are finished. In a CSI, bytes that
+       fill a BGZF block are compressed and moved to `packed`. */
     struct index_bytes out, packed;
     struct bgzf_coder coder;
     int32_t n_finished;
@@ -43,7 +43,7 @@ static int64_t shape_limit(const struct bam_index_shape *shape)
     return INT64_C(1) << (shape->min_shift + 3 * shape->depth);
 }
 
-/* Has as many levels as the longest reference needs, and 256 bases that htslib adds to it. */
+/* Makes levels enough for the longest reference and 256 bases, which htslib adds to it. */
 static struct bam_index_shape csi_shape(int64_t longest)
 {
     struct bam_index_shape shape = {.min_shift = BAI_MIN_SHIFT, .depth = 0};
@@ -96,7 +96,8 @@ static void put_file_head(struct bam_index *index)
     index->out.n = (size_t)(at - index->out.bytes);
 }
 
-/* Puts references without records: they have no bins and, in a BAI, no windows. */
+/* Writes the references before number up_to that have no records: they have no bins and, in a BAI,
+   no windows. */
 static void put_empty_refs(struct bam_index *index, int32_t up_to)
 {
     size_t n = (size_t)(up_to - index->n_finished) * (index->format == BAM_INDEX_BAI ? 8 : 4);
@@ -106,7 +107,7 @@ static void put_empty_refs(struct bam_index *index, int32_t up_to)
     index->n_finished = up_to;
 }
 
-/* Makes BGZF blocks of the bytes of a CSI: of all bytes, or of as many as fill blocks. */
+/* Compresses bytes of a CSI into BGZF blocks: all bytes, or only those that fill whole blocks. */
 static void pack_blocks(struct bam_index *index, bool all)
 {
     struct index_bytes *out = &index->out, *packed = &index->packed;

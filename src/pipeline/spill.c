@@ -17,7 +17,7 @@ struct spiller {
     struct spill_totals totals; /* under the crew's lock */
 };
 
-/* A block of a pack, as it lies in the pack's buffer: this, the key, the value. */
+/* Precedes each block in the buffer of a pack: then come the key and the value. */
 struct packed_block {
     uint32_t key_bytes;
     uint32_t value_bytes;
@@ -25,7 +25,7 @@ struct packed_block {
 
 struct pack {
     struct spilled_run *run;
-    struct merge_slice *slices; /* one of each batch */
+    struct merge_slice *slices; /* one for each batch */
     uint64_t first_index;       /* of the pack in the run */
     size_t max_block_bytes;     /* largest block, uncompressed */
     uint8_t *blocks;            /* packed_blocks, reused from pack to pack */
@@ -38,13 +38,13 @@ struct spilled_run {
     struct spiller *spiller;
     struct crew *crew;
     enum sort_order order;
-    struct mem_budget budget;   /* as it is for this run */
+    struct mem_budget budget;   /* a copy, made when the run began */
     struct run_label label;
     struct stored_run *stored;
     uint64_t n_runs_expected;
     enum temp_codec codec;
     size_t block_bytes;
-    size_t max_block_bytes;     /* of the packs that are stored */
+    size_t max_block_bytes;     /* of the packs that were stored */
     struct cut_place *places;
     size_t n_places;
     size_t n_sources;
@@ -56,7 +56,7 @@ struct spilled_run {
     unsigned n_ring, ring_at, ring_used;
 };
 
-/* Encodes the records [from, to) of a merged pack, gathered in worker->raw, as one block. */
+/* Encodes the records [from, to) of a merged pack as one block. worker->raw holds their bytes. */
 static void encode_block(struct pack *pack, struct worker *worker,
                          const struct merge_source *merged, size_t from, size_t to,
                          size_t raw_bytes)
@@ -143,7 +143,8 @@ static int store_oldest_pack(struct spilled_run *run)
     return 0;
 }
 
-/* Hands the records before a bound that are in no pack yet to a worker. Returns as above. */
+/* Makes a pack of all records below the bound that are in no pack yet, and hands it to a worker.
+   Returns 0, or a code of the store. */
 static int start_pack(struct spilled_run *run, const uint8_t *bound, size_t bound_bytes)
 {
     int r = run->ring_used == run->n_ring ? store_oldest_pack(run) : 0;
@@ -165,7 +166,7 @@ static int start_pack(struct spilled_run *run, const uint8_t *bound, size_t boun
     return RUN_STORE_ERROR;
 }
 
-/* Makes the run's packs and stores them. Returns as above. */
+/* Makes the run's packs and stores them. Returns 0, or a code of the store. */
 static int spill_packs(struct spilled_run *run)
 {
     struct merge_bound bound = {0};
@@ -222,7 +223,7 @@ static void release_run(struct spilled_run *run)
     free(run->places);
 }
 
-/* What the run says of itself, from its batches. */
+/* Makes the label of the next run, from its batches. */
 static struct run_label make_label(const struct spill_totals *before, struct batch *const *batches,
                                    size_t n)
 {
@@ -243,7 +244,8 @@ static int label_run(struct spilled_run *run)
     return run_store_label_run(run->stored, run->label.run, bytes, sizeof bytes);
 }
 
-/* After an error in writing: waits for the packs that are on their way, which use the ring. */
+/* After a write error: waits until no worker has a pack of the run, and resets the run so that it
+   can be written again. */
 static void forget_packs(struct spilled_run *run)
 {
     crew_lock(run->crew);
@@ -256,7 +258,7 @@ static void forget_packs(struct spilled_run *run)
     memset(run->cut_at, 0, run->n_sources * sizeof *run->cut_at);
 }
 
-/* Writes the run and leaves it to the ender. Returns 0, or a code of the store. */
+/* Writes the run and hands it to the ender. Returns 0, or a code of the store. */
 static int write_run(struct spilled_run *run)
 {
     struct temp_store *store = run->spiller->settings.store;
@@ -270,7 +272,7 @@ static int write_run(struct spilled_run *run)
     return r;
 }
 
-/* What the choice of a codec needs to know. */
+/* Collects what the choice of a codec needs to know. */
 static struct codec_sight look(struct spiller *spiller)
 {
     const struct spill_settings *s = &spiller->settings;
@@ -291,7 +293,7 @@ static struct codec_sight look(struct spiller *spiller)
     return sight;
 }
 
-/* Chooses codec and block size for the run, and tells the store what is to come. */
+/* Chooses codec and block size for the run, and tells the store how much is still to come. */
 static void plan_run(struct spilled_run *run, const struct spill_totals *before)
 {
     struct spiller *spiller = run->spiller;
@@ -302,12 +304,13 @@ static void plan_run(struct spilled_run *run, const struct spill_totals *before)
     run_store_expect(store, done, expected > done ? expected - done : 0);
     uint64_t n_expected = mem_budget_expect_runs(&run->budget, expected, before->n_runs, done);
     run->block_bytes = mem_budget_block_bytes(&run->budget, before->n_runs, (unsigned)n_expected);
-    /* When this run ends it is one of those by whose size the others are estimated. */
+    /* The estimate for the time when this run has ended, which counts this run, too. */
     run->n_runs_expected = mem_budget_expect_runs(&run->budget, expected, before->n_runs + 1,
                                                   done + run->label.sum.n_bytes);
 }
 
-/* Once in a sort: warns if there is too little space, by n sorted batches that are in no run. */
+/* Warns, once in a sort, if there is too little space. n sorted batches that are in no run show how
+   much is needed. */
 static void check_space(struct spiller *spiller, struct run_store *store,
                         struct batch *const *batches, size_t n)
 {
@@ -356,7 +359,7 @@ static int spill_run(struct spiller *spiller, struct batch *const *batches, size
     return r < 0 ? -1 : 0;
 }
 
-/* Spills the n oldest batches and makes them free. */
+/* Spills the n oldest batches, and frees them for the reader. */
 static int spill_oldest(struct spiller *spiller, size_t n)
 {
     const struct spill_settings *s = &spiller->settings;
@@ -391,7 +394,7 @@ void spill_destroy(struct spiller *spiller)
 
 void spill_go_on(struct spiller *spiller, const struct spill_totals *totals)
 {
-    crew_lock(spiller->settings.crew);          /* progress looks already */
+    crew_lock(spiller->settings.crew);          /* the progress thread reads them */
     spiller->totals = *totals;
     crew_unlock(spiller->settings.crew);
 }

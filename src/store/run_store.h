@@ -2,9 +2,9 @@
  * run_store.h -- all sorted runs of a sort, in databases (run_db.h) in the temporary directories:
  * one in each directory, or several where seeks are slow (store_layout.h).
  *
- * The store chooses a directory for each run: the one that will have written it first, by the speed
- * of earlier runs, and that has space. A directory that was found full gets no more runs; those
- * that it has stay. The store also decides what is compacted when, each time a run ends
+ * The store chooses a directory for each run: the one with enough space that will probably finish
+ * writing it first, judged by the speed of earlier runs. A directory that was found full gets no
+ * more runs; those that it has stay. Each time a run ends, the store also decides what to compact
  * (compaction_plan.h, run_compactor.h).
  *
  * Order of calls: create; for each run begin, put its blocks in key order, label, end; settle; then
@@ -13,11 +13,11 @@
  * labels of its runs (run_db.h) tell what is in it.
  *
  * Ownership: as in run_db.h.
- * Threads: one thread begins runs and puts into them. Another may end the earlier runs in their
- * order, and calls the functions about compaction.
- * Errors: RUN_STORE_ERROR or NULL after a message. RUN_STORE_AGAIN: begin the run again. If its
- * directory was found full there was a warning, and it will go to another one; without a warning,
- * space may come back in the same directory.
+ * Threads: one thread begins runs and puts blocks into them. Another may end the earlier runs in
+ * their order; that one then also calls the functions about compaction.
+ * Errors: RUN_STORE_ERROR or NULL after a message. RUN_STORE_AGAIN: abandon the run and begin it
+ * again. Either its directory is full: then there was a warning, and the run will go to another
+ * directory. Or a compaction will soon free space in the same directory: then there was none.
  */
 #ifndef ROCKSORT_STORE_RUN_STORE_H
 #define ROCKSORT_STORE_RUN_STORE_H
@@ -31,7 +31,7 @@ struct stored_run;              /* a run that has begun */
 
 enum { RUN_STORE_ERROR = -1, RUN_STORE_AGAIN = -2 };
 
-/* What compactions and scans are planned with. */
+/* What plans of compactions and scans start from. */
 struct run_store_means {
     uint64_t n_runs_expected;   /* 0: unknown */
     size_t scan_bytes;          /* memory that the scans read ahead into */
@@ -72,15 +72,15 @@ int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *
 /* How many seconds it took to begin the run and to put its blocks. */
 double run_store_put_seconds(const struct stored_run *run);
 
-/* Makes the run durable, which means waiting for the disk, and frees it, also on failure. Never
+/* Makes the run durable, for which it waits for the disk, and frees it, also on failure. Never
    returns RUN_STORE_AGAIN. */
 int run_store_end_run(struct stored_run *run);
 
 /* Drops the run and frees it. Accepts NULL. */
 void run_store_abandon_run(struct stored_run *run);
 
-/* Makes all runs that have ended part of their databases. Call it before run_store_settle and
-   before scans. */
+/* Adds all runs that have ended to their databases. Call it before run_store_settle and before
+   scans. */
 int run_store_flush(struct run_store *store);
 
 /* ---- compactions ---- */
@@ -88,25 +88,26 @@ int run_store_flush(struct run_store *store);
 /*
  * After a run has ended. n_runs_expected: how many runs are expected in all by now; 0: unknown.
  * Returns true if something should be compacted: the caller then frees compaction_bytes of memory,
- * unless it has done so, and calls run_store_compact. `stuck`: waiting for a compaction that is due
- * was in vain, because no files of about one size are neighbours; then there may be more files.
+ * unless it has done so, and calls run_store_compact. `stuck`: the caller waited in vain for a
+ * compaction that was due, because no neighbouring files have about the same size. Then the store
+ * may have more files before the next one is due.
  */
 bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck);
 int run_store_compact(struct run_store *store);
 
-/* After the last run: lets the remaining runs be compacted, too, if there are many files. */
+/* After the last run: if there are many files, has the remaining runs compacted, too. */
 int run_store_settle(struct run_store *store);
 
 /* True while a compaction runs. */
 bool run_store_is_compacting(const struct run_store *store);
 
-/* True if a compaction should begin. It may need a moment, or find no files to take. */
+/* True if a compaction should begin. It may begin late, or never if it finds no suitable files. */
 bool run_store_compaction_is_due(const struct run_store *store);
 
 /*
- * True if the next run should wait until a compaction has ended: there are as many files as may be
- * open, or a second compaction is due. Further runs would only wait longer for theirs. RocksDB
- * compacts the newest files first, so some of the files between would never be compacted.
+ * True if the next run should wait until a compaction has ended. Either there are nearly as many
+ * files as may be open, or a second compaction is due. In the second case more runs would do harm:
+ * RocksDB compacts the newest files first, so it would never compact some of the files before them.
  */
 bool run_store_is_crowded(const struct run_store *store);
 
@@ -119,7 +120,7 @@ int run_store_labels(struct run_store *store,
 /* How much memory the scans would take to read ahead if they began now. */
 size_t run_store_scan_bytes(const struct run_store *store);
 
-/* Starts the scans, one for each database that has runs. Together they read ahead within
+/* Starts the scans, one for each database that has runs. All together read ahead within
    scan_bytes. Returns how many there are. The caller closes each, and frees the array *scans. */
 int run_store_scan(struct run_store *store, struct run_scan ***scans);
 
@@ -136,7 +137,7 @@ struct run_store_disks {
     bool slow_to_seek;          /* one disk is */
     double seek_seconds, parallel;      /* of the disk that is slowest to seek; 0: unknown */
     double bytes_per_second;    /* of the slowest disk; 0: unknown */
-    uint64_t free_bytes;        /* in all directories that are not full */
+    uint64_t free_bytes;        /* in all directories that were not found full */
     uint64_t run_bytes;         /* of the runs that have ended */
 };
 
