@@ -132,7 +132,7 @@ static void unpack_fixed(const uint8_t *rec, bam1_core_t *c)
     c->isize = bam_record_true_template_length(rec);
 }
 
-int bam_record_unpack(const uint8_t *rec, bam1_t *b)
+void bam_record_unpack(const uint8_t *rec, bam1_t *b)
 {
     bam1_core_t *c = &b->core;
     size_t name_bytes = bam_record_name_bytes(rec), padding = (4 - name_bytes % 4) % 4;
@@ -171,5 +171,4 @@ int bam_record_unpack(const uint8_t *rec, bam1_t *b)
         if (c->flag & BAM_FUNMAP || ref_bases == 0) ref_bases = 1;
         c->bin = (uint16_t)hts_reg2bin(c->pos, c->pos + ref_bases, 14, 5);
     }
-    return 0;
 }

@@ -34,8 +34,8 @@ void bam_record_pack_long(const bam1_t *b, uint8_t *out);
 
 /*
  * Unpacks a checked record of at most 2^31 - 1 bytes into b, whose data grow as needed. As htslib
- * does on reading, it moves a CIGAR from a CG tag to its place and computes the bin. Returns 0.
+ * does on reading, it moves a CIGAR from a CG tag to its place and computes the bin.
  */
-int bam_record_unpack(const uint8_t *rec, bam1_t *b);
+void bam_record_unpack(const uint8_t *rec, bam1_t *b);
 
 #endif

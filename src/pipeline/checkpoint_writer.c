@@ -121,21 +121,12 @@ bool checkpoint_writer_overwrites_input(const struct checkpoint_writer *w)
     return w->overwrites_input;
 }
 
-/* The header as text; NULL after a message. */
-static const char *whole_text(const struct checkpoint_writer *w)
-{
-    const char *text = header_whole_text(w->header);
-    if (!text)
-        diag_error("the header of '%s' is damaged, or memory is short", w->settings.inputs[0]);
-    return text;
-}
-
-int checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
-                                      sam_hdr_t *header)
+void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
+                                       sam_hdr_t *header)
 {
     const struct checkpoint_settings *s = &w->settings;
     w->header = header;
-    if (s->no_resume || s->sum_only) return 0;
+    if (s->no_resume || s->sum_only) return;
     w->n_inputs = s->n_inputs;
     w->inputs = xcalloc(s->n_inputs, sizeof *w->inputs);
     w->can_read_again = bam_inputs_can_seek(inputs);
@@ -154,10 +145,7 @@ int checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_in
     }
     /* A copy, since htslib frees its text when a line changes; now, before threads look at the
        header. */
-    const char *text = whole_text(w);
-    if (!text) return -1;
-    w->header_text = w->own_header_text = xstrdup(text);
-    return 0;
+    w->header_text = w->own_header_text = xstrdup(header_whole_text(w->header));
 }
 
 const struct checkpoint_input *checkpoint_writer_inputs(const struct checkpoint_writer *w,
@@ -354,7 +342,7 @@ static int write_record(struct checkpoint_writer *w, enum checkpoint_state state
         .n_inputs = w->n_inputs,
         .inputs = w->inputs,
         .output = *s->asked_output,
-        .header = state == CHECKPOINT_LOADING ? w->header_text : whole_text(w),
+        .header = state == CHECKPOINT_LOADING ? w->header_text : header_whole_text(w->header),
     };
     record.output.path = output;
     record.output.write_index = s->index != NULL;
@@ -368,15 +356,10 @@ static int write_record(struct checkpoint_writer *w, enum checkpoint_state state
         record.n_runs = n_runs;
         record.sum = counts.sum;
     }
-    size_t n_written = 0;
-    if (record.header) {
-        record.header_bytes = strlen(record.header);
-        list_references(w->header, &record);
-        n_written = write_to_all(w, &record);
-        warn_of_missing(w, state, n_written, errno);
-    } else {
-        crew_fail(s->crew);
-    }
+    record.header_bytes = strlen(record.header);
+    list_references(w->header, &record);
+    size_t n_written = write_to_all(w, &record);
+    warn_of_missing(w, state, n_written, errno);
     free(record.reference_names);
     free(record.reference_lengths);
     free_paths(paths);

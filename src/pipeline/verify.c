@@ -44,17 +44,13 @@ int verification_create(struct crew *crew, const struct verify_settings *setting
         return -1;
     }
     v->check = order_check_create(&v->claim);
-    xalloc_require(v->check != NULL);
     *verification = v;
     return 0;
 }
 
 static void report_problem(struct verification *v, const struct record_problem *problem)
 {
-    if (problem->text)
-        record_problem_print(problem, v->input);
-    else
-        diag_no_memory();
+    record_problem_print(problem, v->input);
     crew_fail(v->crew);
 }
 
