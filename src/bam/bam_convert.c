@@ -109,6 +109,21 @@ void bam_record_pack_long(const bam1_t *b, uint8_t *out)
     (void)bam_long_tag_put(out + n, b->core.pos, b->core.mpos, b->core.isize);
 }
 
+const char *bam_record_put(const bam1_t *b, bool long_positions, uint8_t **buffer, size_t *room,
+                           size_t at)
+{
+    size_t n_bytes = bam_record_packed_bytes(b);
+    bool is_long = n_bytes == 0 && long_positions;
+    if (is_long) n_bytes = bam_record_long_bytes(b);
+    if (n_bytes == 0) return "it lies beyond 2^31 or its CIGAR is too long";
+    xgrow(buffer, room, at + n_bytes, (at + n_bytes) / 4, 1);
+    if (is_long)
+        bam_record_pack_long(b, *buffer + at);
+    else
+        bam_record_pack(b, *buffer + at);
+    return NULL;
+}
+
 /* ---- from raw form ---- */
 
 static void reserve_data(bam1_t *b, size_t n_bytes)

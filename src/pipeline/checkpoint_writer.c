@@ -11,7 +11,6 @@
 #include "util/xalloc.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -316,7 +315,8 @@ static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_s
 {
     if (n_written == w->n_paths || w->settings.resumed || crew_failed(w->settings.crew)) return;
     if (n_written > 0 && disk_space_is_short(error)) return;
-    diag_warning("cannot write '%s/" SCRATCH_RECORD_NAME "': %s; %s", w->paths[0], strerror(error),
+    diag_warning("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "': %s; %s", w->paths[0],
+                 strerror(error),
                  n_written > 0                  ? "it is in the other directories"
                  : state == CHECKPOINT_LOADING  ? "if this sort fails it cannot be resumed"
                                                 : "if this sort fails it is tried again");
@@ -491,25 +491,13 @@ bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_numbe
     return n_durable > 0 && ((w->can_read_again && !counts->input_is_bad) || s->keeps);
 }
 
-/* The directory by which the sort is resumed: one that was full from the beginning has no record.
-   NULL: there is no record any more. */
-static const char *recorded_path(const struct checkpoint_writer *w)
-{
-    for (size_t i = 0; i < w->n_paths; i++) {
-        char record[PATH_MAX];
-        int n = snprintf(record, sizeof record, "%s/" SCRATCH_RECORD_NAME, w->paths[i]);
-        if (n < (int)sizeof record && access(record, F_OK) == 0) return w->paths[i];
-    }
-    return NULL;
-}
-
 /* Says how the sort is resumed. */
 static void tell_how(const struct checkpoint_writer *w)
 {
     const struct checkpoint_settings *s = &w->settings;
     const struct load_counts *counts = load_totals_locked(s->totals);
     bool partial = counts->input_is_cut || (w->progress != LOADED && !w->can_read_again);
-    const char *path = recorded_path(w);
+    const char *path = checkpoint_dir_find((const char *const *)w->paths, w->n_paths);
     if (!path) {
         diag_left("warning: '%s' cannot be resumed as it is: somebody has moved, closed or "
                   "removed it, or its STORE file", w->paths[0]);

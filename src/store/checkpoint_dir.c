@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -212,13 +214,12 @@ bool checkpoint_dir_has_record(const struct checkpoint_dir *dir)
 
 const char *checkpoint_dir_find(const char *const *paths, size_t n)
 {
-    const char *found = NULL;
-    for (size_t i = 0; i < n && !found; i++) {
-        char *name = temp_dir_path(paths[i], TEMP_DIR_CHECKPOINT_NAME);
-        if (access(name, F_OK) == 0) found = paths[i];
-        free(name);
+    for (size_t i = 0; i < n; i++) {
+        char name[PATH_MAX];
+        int length = snprintf(name, sizeof name, "%s/" TEMP_DIR_CHECKPOINT_NAME, paths[i]);
+        if (length < (int)sizeof name && access(name, F_OK) == 0) return paths[i];
     }
-    return found;
+    return NULL;
 }
 
 /* Reads the whole checkpoint file. Returns NULL with *problem. */
