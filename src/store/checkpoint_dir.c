@@ -125,7 +125,7 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
     }
     if (dir->lock_fd < 0 || fstat(dir->lock_fd, &held) < 0 || !S_ISREG(held.st_mode) ||
         !is_private(&held)) {
-        *problem = "is not a store of rocksort; --clean DIR lists those in DIR";
+        *problem = "is not a checkpoint of rocksort; --clean DIR lists those in DIR";
         return CHECKPOINT_FOREIGN;
     }
     dir->is_locked = flock(dir->lock_fd, LOCK_EX | LOCK_NB) == 0;
@@ -150,7 +150,7 @@ static int open_dir(const char *path, struct checkpoint_dir *dir, const char **p
     *dir = (struct checkpoint_dir){NULL, -1, -1, false};
     dir->fd = open(path, OPEN_DIR);
     if (dir->fd < 0) {
-        *problem = errno == ENOENT ? "does not exist; --clean DIR lists the stores in DIR"
+        *problem = errno == ENOENT ? "does not exist; --clean DIR lists the checkpoints in DIR"
                    : errno == ENOTDIR || errno == ELOOP
                        ? "is not a directory, or is a symbolic link; name the directory itself"
                        : "cannot be opened; look at its permissions and 'ulimit -n'";

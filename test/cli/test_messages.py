@@ -59,7 +59,7 @@ def messages():
 
 
 def problems():
-    """[(file, text)]: the texts that follow "cannot resume 'STORE': it " or "record N is damaged: "
+    """[(file, text)]: the texts that follow "cannot resume 'DIR': it " or "record N is damaged: "
     in messages."""
     found = []
     for name in ("bam/bam_check.c", "bam/bam_convert.c", "command/sort_options_resume.c",
@@ -345,7 +345,7 @@ class Stores(MessagesTest):
         (self.work / "empty").mkdir(mode=0o700)
         (self.work / "open").mkdir(mode=0o755)
         for name, *mentions in (("nowhere", "does not exist", "--clean"),
-                                ("empty", "not a store", "--clean"),
+                                ("empty", "not a checkpoint", "--clean"),
                                 ("in.bam", "not a directory"), ("open", "chmod 700")):
             with self.subTest(name=name):
                 result = self.rocksort("--resume", name)
