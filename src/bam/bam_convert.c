@@ -109,6 +109,21 @@ void bam_record_pack_long(const bam1_t *b, uint8_t *out)
     (void)bam_long_tag_put(out + n, b->core.pos, b->core.mpos, b->core.isize);
 }
 
+const char *bam_record_put(const bam1_t *b, bool long_positions, uint8_t **buffer, size_t *room,
+                           size_t at)
+{
+    size_t n_bytes = bam_record_packed_bytes(b);
+    bool is_long = n_bytes == 0 && long_positions;
+    if (is_long) n_bytes = bam_record_long_bytes(b);
+    if (n_bytes == 0) return "it lies beyond 2^31 or its CIGAR is too long";
+    xgrow(buffer, room, at + n_bytes, (at + n_bytes) / 4, 1);
+    if (is_long)
+        bam_record_pack_long(b, *buffer + at);
+    else
+        bam_record_pack(b, *buffer + at);
+    return NULL;
+}
+
 /* ---- from raw form ---- */
 
 static void reserve_data(bam1_t *b, size_t n_bytes)
@@ -132,7 +147,7 @@ static void unpack_fixed(const uint8_t *rec, bam1_core_t *c)
     c->isize = bam_record_true_template_length(rec);
 }
 
-int bam_record_unpack(const uint8_t *rec, bam1_t *b)
+void bam_record_unpack(const uint8_t *rec, bam1_t *b)
 {
     bam1_core_t *c = &b->core;
     size_t name_bytes = bam_record_name_bytes(rec), padding = (4 - name_bytes % 4) % 4;
@@ -171,5 +186,4 @@ int bam_record_unpack(const uint8_t *rec, bam1_t *b)
         if (c->flag & BAM_FUNMAP || ref_bases == 0) ref_bases = 1;
         c->bin = (uint16_t)hts_reg2bin(c->pos, c->pos + ref_bases, 14, 5);
     }
-    return 0;
 }

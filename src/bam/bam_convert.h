@@ -7,13 +7,16 @@
  *     n = bam_record_packed_bytes(b)     if n > 0: bam_record_pack(b, out)
  *     n = bam_record_long_bytes(b)       else, from SAM to SAM, if n > 0: bam_record_pack_long(...)
  *
- * If both are 0 the record has no raw form. The caller owns all memory; the data of a bam1_t are
- * allocated as htslib does. Functions may be called from any thread, on different records.
+ * If both are 0 the record has no raw form. bam_record_put does all this.
+ *
+ * The caller owns all memory; the data of a bam1_t are allocated as htslib does. Functions may be
+ * called from any thread, on different records.
  */
 #ifndef ROCKSORT_BAM_BAM_CONVERT_H
 #define ROCKSORT_BAM_BAM_CONVERT_H
 
 #include <htslib/sam.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,9 +36,17 @@ size_t bam_record_long_bytes(const bam1_t *b);
 void bam_record_pack_long(const bam1_t *b, uint8_t *out);
 
 /*
- * Unpacks a checked record of at most 2^31 - 1 bytes into b, whose data grow as needed. As htslib
- * does on reading, it moves a CIGAR from a CG tag to its place and computes the bin. Returns 0.
+ * Writes the record in raw form to the place `at` of a growing buffer of *room bytes. With
+ * long_positions it may lie beyond 2^31 - 1. Returns NULL, or what is wrong with a record that has
+ * no raw form.
  */
-int bam_record_unpack(const uint8_t *rec, bam1_t *b);
+const char *bam_record_put(const bam1_t *b, bool long_positions, uint8_t **buffer, size_t *room,
+                           size_t at);
+
+/*
+ * Unpacks a checked record of at most 2^31 - 1 bytes into b, whose data grow as needed. As htslib
+ * does on reading, it moves a CIGAR from a CG tag to its place and computes the bin.
+ */
+void bam_record_unpack(const uint8_t *rec, bam1_t *b);
 
 #endif

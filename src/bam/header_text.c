@@ -127,8 +127,7 @@ static bool visit_program_fields(const char *text, const char *tag,
 
 static bool put_name(struct text_map *map, struct text name)
 {
-    size_t shown;
-    (void)text_map_put(map, name, 0, &shown);
+    (void)text_map_put(map, name, 0);
     return false;
 }
 
@@ -174,17 +173,15 @@ size_t *text_map_find(const struct text_map *map, struct text key)
     return entry->key.at ? &entry->value : NULL;
 }
 
-int text_map_put(struct text_map *map, struct text key, size_t value, size_t *shown)
+size_t text_map_put(struct text_map *map, struct text key, size_t value)
 {
     if (map->n >= map->room / 3 * 2) grow(map);
     struct text_map_entry *entry = find_place(map->entries, map->room, key);
-    bool is_new = !entry->key.at;
-    if (is_new) {
+    if (!entry->key.at) {
         *entry = (struct text_map_entry){key, value};
         map->n++;
     }
-    *shown = entry->value;
-    return is_new ? 1 : 0;
+    return entry->value;
 }
 
 void text_map_release(struct text_map *map)

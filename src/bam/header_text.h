@@ -74,9 +74,8 @@ struct text_map {
    put. */
 size_t *text_map_find(const struct text_map *map, struct text key);
 
-/* Gives the key this value, unless it has one. Returns 1 if it had none, else 0. *shown is the
-   value that the key has then. */
-int text_map_put(struct text_map *map, struct text key, size_t value, size_t *shown);
+/* Gives the key this value, unless it has one. Returns the value that it has then. */
+size_t text_map_put(struct text_map *map, struct text key, size_t value);
 
 /* Leaves an empty map. */
 void text_map_release(struct text_map *map);

@@ -11,6 +11,7 @@
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/path.h"
+#include "util/size.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -174,16 +175,6 @@ static int gather(struct planner *pl)
 
 /* ---- printing ---- */
 
-/* "12.3 MB", in the units of the closing line. */
-static const char *size_text(double n_bytes, char text[32])
-{
-    if (n_bytes < 1e10)
-        (void)snprintf(text, 32, "%.1f MB", 1e-6 * n_bytes);
-    else
-        (void)snprintf(text, 32, "%.1f GB", 1e-9 * n_bytes);
-    return text;
-}
-
 static void print_line(const char *key, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -201,9 +192,9 @@ static void print_input(const struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
     const struct plan_sample *sample = &pl->sample;
-    char size[32], raw[32];
-    (void)size_text((double)pl->file_bytes, size);
-    (void)size_text((double)pl->facts.expected_bytes, raw);
+    char size[SIZE_TEXT_BYTES], raw[SIZE_TEXT_BYTES];
+    (void)size_format(pl->file_bytes, size);
+    (void)size_format(pl->facts.expected_bytes, raw);
     if (s->n_inputs == 1)
         print_line("input", "%s, %s, %s", s->inputs[0], sample->format,
                    pl->file_bytes ? size : "of unknown size");
@@ -249,28 +240,29 @@ static void print_resources(const struct planner *pl)
 static void print_disk(const struct place *place)
 {
     const struct disk_traits *disk = &place->disk;
-    char size[32], rotation[DISK_ROTATION_TEXT_BYTES], speed[96] = "";
+    char size[SIZE_TEXT_BYTES], rotation[DISK_ROTATION_TEXT_BYTES], speed[96] = "";
     if (disk->seek_seconds > 0)
         (void)snprintf(speed, sizeof speed, ", a seek takes %.2f ms, %.1f at a time, reading in "
                        "order %.0f MB/s", 1e3 * disk->seek_seconds, disk->parallel,
                        1e-6 * disk->bytes_per_second);
     print_line("temporary directory", "%s, %s%s%s, %s free", place->path, disk->file_system,
                disk_rotation_text(&disk->rotation, rotation), speed,
-               size_text((double)place->free_bytes, size));
+               size_format(place->free_bytes, size));
 }
 
 static void print_spilling(const struct planner *pl)
 {
     const struct estimate *plan = &pl->plan;
-    char run[32], temp[32], space[32];
-    (void)size_text((double)plan->run_bytes, run);
+    char run[SIZE_TEXT_BYTES], temp[SIZE_TEXT_BYTES], space[SIZE_TEXT_BYTES];
+    (void)size_format(plan->run_bytes, run);
     print_line("runs on disk", "%" PRIu64 ", of %s of records each", plan->n_runs, run);
     for (size_t i = 0; i < pl->n_places; i++) print_disk(&pl->places[i]);
     print_line("codec", "%s%s, because %s", temp_codec_name(plan->codec),
                plan->codec_may_change ? " at first, then none if the disk keeps up" : "",
                codec_reason_text(plan->codec_reason));
     print_line("temporary space", "%s to be written, up to %s needed",
-               size_text(plan->temp_bytes, temp), size_text(plan->peak_bytes, space));
+               size_format((uint64_t)plan->temp_bytes, temp),
+               size_format((uint64_t)plan->peak_bytes, space));
     print_line("compaction", "%s, because %s", plan->compaction.compact ? "on" : "off",
                compaction_reason_text(plan->compaction.reason));
     if (plan->read_bytes > 0)
@@ -319,7 +311,7 @@ static void print_plan(const struct planner *pl)
 {
     const struct sort_settings *s = &pl->options->settings;
     const struct estimate *plan = &pl->plan;
-    char size[32];
+    char size[SIZE_TEXT_BYTES];
     print_input(pl);
     if (s->rules.order == SORT_TAG)
         print_line("order", "tag %.2s, then %s", s->rules.tag, sort_order_text(s->rules.below));
@@ -333,7 +325,7 @@ static void print_plan(const struct planner *pl)
         print_spilling(pl);
     if (s->output_format.format == bam)
         print_line("output", "%s, about %s", s->output ? s->output : "standard output",
-                   size_text(plan->output_bytes, size));
+                   size_format((uint64_t)plan->output_bytes, size));
     else
         print_line("output", "%s", s->output ? s->output : "standard output");
     print_line("time", "about %.1f s (load %.1f, merge %.1f)",

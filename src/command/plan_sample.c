@@ -1,12 +1,12 @@
 /* plan_sample.c -- see plan_sample.h. */
 #include "command/plan_sample.h"
 
-#include "bam/bam_long.h"
 #include "bam/bgzf_block.h"
 #include "input/bam_reader.h"
 #include "input/input_error.h"
 #include "pipeline/batch.h"
 #include "pipeline/record_sample.h"
+#include "pipeline/rules.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -26,21 +26,15 @@ static const double most_deflate_seconds = 0.6;
 struct sampler {
     const struct plan_sample_settings *settings;
     struct plan_sample *sample;
+    struct rules_maker maker;
     struct sort_rules rules;
     struct bam_reader *reader;
-    struct bam_key_template *ends;
     struct batch *batch;
     struct bam_piece piece;
     struct bgzf_coder bgzf;
     struct merge_space space;
     bam1_t *record;
 };
-
-static int no_memory(void)
-{
-    diag_no_memory();
-    return -1;
-}
 
 /* CPU time, which does not depend on what else the machine does. */
 static double since(double start)
@@ -66,9 +60,7 @@ static int index_records(struct sampler *s, size_t to, size_t n_records, const u
     struct content_sum sum = {0};
     size_t n_bytes = to - s->batch->walk_at;
     if (n_records == 0) return 0;
-    struct batch_part *part =
-        batch_add_part(s->batch, to, n_records, sample->n_records);
-    if (!part) return no_memory();
+    struct batch_part *part = batch_add_part(s->batch, to, n_records, sample->n_records);
     part->source = source;
     double start = thread_cpu_seconds();
     int n_refs = sam_hdr_nref(bam_reader_header(s->reader));
@@ -157,7 +149,7 @@ static int measure_sample(struct sampler *s)
     };
     double start = thread_cpu_seconds();
     traits->memory_ratio = (double)batch_used_bytes(s->batch) / (double)sample->raw_bytes;
-    if (batch_sort(s->batch, &s->space) < 0) return no_memory();
+    batch_sort(s->batch, &s->space);
     traits->sort_seconds += since(start);
     uint8_t *sorted = xmalloc(sample->raw_bytes);
     start = thread_cpu_seconds();
@@ -192,18 +184,13 @@ static int prepare(struct sampler *s)
     s->sample->traits.is_text = bam_reader_is_text(s->reader);
     s->sample->traits.by_blocks = bam_reader_format(s->reader)->format == bam;
     s->rules = settings->rules;
-    s->rules.long_positions = bam_header_long_reference(header) >= 0;
-    if (s->rules.long_positions && s->rules.order == SORT_COORDINATE)
-        s->rules.order = SORT_COORDINATE_LONG;
-    if (s->rules.order == SORT_TEMPLATE) {
-        s->ends = bam_key_template_create(header);
-        if (!s->ends) return no_memory();
-        s->rules.template_ends = s->ends;
-    }
+    s->maker.header_name = bam_reader_name(s->reader);
+    if (rules_complete(&s->maker, header, &s->rules) < 0) return -1;
     s->sample->traits.memory_at_worst = batch_memory_at_worst(s->rules.order);
     s->record = bam_init1();
+    xalloc_require(s->record != NULL);
     s->batch = batch_create(&s->rules, NULL, BATCH_BYTES);
-    return s->record && s->batch ? 0 : no_memory();
+    return 0;
 }
 
 int plan_sample_take(const struct plan_sample_settings *settings, struct plan_sample *sample)
@@ -219,7 +206,7 @@ int plan_sample_take(const struct plan_sample_settings *settings, struct plan_sa
     bam_piece_release(&s.piece);
     batch_destroy(s.batch);
     bam_reader_close(s.reader);
-    bam_key_template_destroy(s.ends);
+    rules_release(&s.maker);
     bgzf_coder_release(&s.bgzf);
     merge_space_release(&s.space);
     bam_destroy1(s.record);

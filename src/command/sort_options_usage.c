@@ -71,7 +71,7 @@ static const struct {
 "  --temp-codec STR     none, snappy, lz4, zstd, or auto: by how fast the disk is [auto]\n"},
     {TITLE, "After a failure:\n"},
     {COMMON,
-"  --resume STORE       finish the sort whose temporary data are in directory STORE\n"},
+"  --resume DIR         finish the sort whose temporary data are in DIR\n"},
     {RARE,
 "  --partial            with --resume: write what was read of an input that was cut off\n"
 "  --no-resume          always remove temporary data, and save the cost of keeping them\n"
@@ -97,7 +97,7 @@ static void print_synopsis(bool own, FILE *to)
     if (own)
         (void)fputs("       samtools rocksort [options] -o out.bam in.bam [in.bam ...]\n"
                     "       samtools rocksort [options] in.bam out.prefix\n"
-                    "       samtools rocksort [options] --resume STORE\n", to);
+                    "       samtools rocksort [options] --resume DIR\n", to);
     (void)fputs("\nSorts alignments (SAM, BAM, CRAM; - or nothing: standard input) in bounded "
                 "memory.\n", to);
     if (own)

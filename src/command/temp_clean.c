@@ -4,6 +4,7 @@
 #include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
+#include "util/path.h"
 #include "util/terminal_text.h"
 #include "util/xalloc.h"
 
@@ -117,7 +118,7 @@ static bool is_stillborn(const char *path, struct found *found)
     if (!dir) return false;
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
         empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-                 strcmp(entry->d_name, SCRATCH_LOCK_NAME ".new") == 0;
+                 strcmp(entry->d_name, TEMP_DIR_LOCK_NAME ".new") == 0;
     (void)closedir(dir);
     return empty;
 }
@@ -195,8 +196,7 @@ int temp_clean(const char *path, bool remove)
     /* A shell that completes the name of a directory ends it with a slash. */
     char *name = xstrdup(path);
     for (size_t n = strlen(name); n > 1 && name[n - 1] == '/'; n--) name[n - 1] = '\0';
-    const char *slash = strrchr(name, '/');
-    int r = temp_dir_is_name(slash ? slash + 1 : name) ? clean_one(name, remove, &n_found) : 0;
+    int r = temp_dir_is_name(path_name(name)) ? clean_one(name, remove, &n_found) : 0;
     if (r == 0 && n_found == 0) r = clean_below(path, remove, &n_found);
     if (r == 0 && n_found == 0) {
         (void)printf("no temporary data of rocksort in '");

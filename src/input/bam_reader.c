@@ -9,6 +9,7 @@
 #include "bam/header_text.h"
 #include "input/bgzf_source.h"
 #include "input/input_error.h"
+#include "input/input_file.h"
 #include "input/record_source.h"
 #include "input/sam_text.h"
 #include "util/diag.h"
@@ -159,7 +160,7 @@ static struct bam_reader *open_reader(const char *path, const htsFormat *options
 {
     struct bam_reader *reader = xcalloc(1, sizeof *reader);
     struct reader_file *file = &reader->file;
-    file->name = strcmp(path, "-") == 0 ? "standard input" : path;
+    file->name = input_shown_name(path);
     if (open_file(file, path, options) < 0) goto err;
     if (use_pool(file->hts, pool) < 0) {
         input_error_threads(file->name);

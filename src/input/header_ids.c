@@ -19,8 +19,8 @@ enum id_kind header_ids_kind_of(struct text line)
 /* Adds an ID unless it is in the list. Returns its place there. */
 static size_t add_id(struct header_id_list *list, const struct header_id *id)
 {
-    size_t place;
-    if (!text_map_put(&list->places, id->id, list->n, &place)) return place;
+    size_t place = text_map_put(&list->places, id->id, list->n);
+    if (place < list->n) return place;
     xgrow(&list->at, &list->room, list->n + 1, list->n, sizeof *list->at);
     list->at[list->n] = *id;
     return list->n++;

@@ -87,9 +87,8 @@ static struct text keep(struct builder *b, struct text t)
 /* Adds a line of the other types unless an earlier input has it. */
 static void read_other_line(struct builder *b, size_t i, struct text line)
 {
-    size_t first_input;
     struct kind_state *state = &b->kinds[OTHER];
-    (void)text_map_put(&state->numbers, line, i, &first_input);
+    size_t first_input = text_map_put(&state->numbers, line, i);
     if (i == 0 || first_input < i) return;
     put(&state->added, line);
     put_char(&state->added, '\n');
@@ -118,9 +117,8 @@ static int read_header(struct builder *b, size_t i)
     header_ids_link(&b->ids[i]);
     for (enum id_kind kind = ID_GROUP; kind < N_ID_KINDS; kind++) {
         struct header_id_list *list = &b->ids[i].kinds[kind];
-        size_t number;
         for (size_t k = 0; k < list->n; k++)
-            (void)text_map_put(&b->kinds[kind].numbers, list->at[k].id, 0, &number);
+            (void)text_map_put(&b->kinds[kind].numbers, list->at[k].id, 0);
         text_map_release(&list->places);        /* thousands of inputs would fill the memory */
     }
     return 0;
@@ -195,7 +193,7 @@ static void make_content(struct builder *b, size_t i, const struct header_id *id
 static void make_id(struct builder *b, struct kind_state *state, struct header_id *id, size_t from)
 {
     kstring_t name = KS_INITIALIZE;
-    size_t number = from, in_use;
+    size_t number = from;
     do {
         name.l = 0;
         put(&name, id->id);
@@ -203,7 +201,7 @@ static void make_id(struct builder *b, struct kind_state *state, struct header_i
     } while (text_map_find(&state->numbers, (struct text){name.s, name.l}));
     id->new_id = keep(b, (struct text){name.s, name.l});
     free(name.s);
-    (void)text_map_put(&state->numbers, id->new_id, 1, &in_use);
+    (void)text_map_put(&state->numbers, id->new_id, 1);
     *text_map_find(&state->numbers, id->id) = number;
 }
 
@@ -226,7 +224,7 @@ static void unite_id(struct builder *b, size_t i, enum id_kind kind, struct head
     struct kind_state *state = &b->kinds[kind];
     make_content(b, i, id);
     struct text content = {b->content.s, b->content.l};
-    size_t *place = text_map_find(&state->contents, content), unused;
+    size_t *place = text_map_find(&state->contents, content);
     if (place) {
         id->new_id = b->kept[*place];
         return;
@@ -234,7 +232,7 @@ static void unite_id(struct builder *b, size_t i, enum id_kind kind, struct head
     choose_id(b, i, state, id);
     content = keep(b, content);
     id->new_id = keep(b, id->new_id);
-    (void)text_map_put(&state->contents, content, b->n_kept - 1, &unused);
+    (void)text_map_put(&state->contents, content, b->n_kept - 1);
     id->is_added = i > 0 && id->line.at;
 }
 

@@ -7,6 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+const char *input_shown_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 char *input_plain_name(const char *name)
 {
     static const char *const schemes[] = {"file://localhost/", "file:///"};

@@ -15,6 +15,9 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+/* What messages call the input: its path, or "standard input". */
+const char *input_shown_name(const char *path);
+
 /* The name that the system knows; the caller frees it. */
 char *input_plain_name(const char *name);
 

@@ -6,9 +6,9 @@
 #include "input/record_source.h"
 
 #include "bam/bam_check.h"
+#include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
 #include "input/input_error.h"
-#include "input/raw_record.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -58,7 +58,7 @@ static int decode_next(struct record_source *s)
     if (r < -1 || (r == -1 && record_source_bgzf_failed(file->hts))) return error_after_record(s);
     if (r == -1) return BAM_READER_END;
     const char *problem =
-        raw_record_put(s->record, file->long_positions, &s->raw, &s->raw_room, 0);
+        bam_record_put(s->record, file->long_positions, &s->raw, &s->raw_room, 0);
     if (!problem) return BAM_READER_PIECE;
     input_error_record(file->name, s->n_records + 1, bam_get_qname(s->record), problem);
     return BAM_READER_ERROR;

@@ -5,8 +5,8 @@
  */
 #include "input/sam_chunk.h"
 
+#include "bam/bam_convert.h"
 #include "bam/bam_fields.h"
-#include "input/raw_record.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ static void rename_last(struct sam_chunk *chunk)
 /* Appends a record to the others. Returns NULL, or what is wrong. */
 static const char *append_record(struct sam_chunk *chunk, const bam1_t *record)
 {
-    const char *problem = raw_record_put(record, chunk->long_positions, &chunk->raw,
+    const char *problem = bam_record_put(record, chunk->long_positions, &chunk->raw,
                                          &chunk->raw_room, chunk->raw_bytes);
     if (problem) {
         note_read_name(chunk, bam_get_qname(record), strlen(bam_get_qname(record)));

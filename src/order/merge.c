@@ -38,13 +38,12 @@ size_t merge_bound_store(enum sort_order order, const struct merge_source *sourc
     return key_bytes + MERGE_BOUND_TAIL_BYTES;
 }
 
-int merge_bound_set(struct merge_bound *bound, enum sort_order order,
-                    const struct merge_source *source, size_t i)
+void merge_bound_set(struct merge_bound *bound, enum sort_order order,
+                     const struct merge_source *source, size_t i)
 {
     size_t n_bytes = merge_bound_bytes(order, &source->entries[i]);
     xgrow(&bound->key, &bound->room, n_bytes, n_bytes / 2, 1);
     bound->n_bytes = merge_bound_store(order, source, i, bound->key);
-    return 0;
 }
 
 void merge_bound_release(struct merge_bound *bound)
@@ -119,7 +118,7 @@ size_t merge_cut(enum sort_order order, const struct merge_source *source, const
     return low;
 }
 
-int merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_slices)
+void merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_slices)
 {
     if (n_entries > space->n_room) {
         space->n_room = n_entries + n_entries / 8 + 1024;
@@ -129,7 +128,6 @@ int merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_sl
         }
     }
     xgrow(&space->starts, &space->n_starts, n_slices + 1, n_slices + 15, sizeof *space->starts);
-    return 0;
 }
 
 void merge_space_release(struct merge_space *space)
@@ -196,16 +194,16 @@ static size_t set_prefixes(const struct merge_slice *slices, size_t n_slices,
     return depth;
 }
 
-ssize_t merge_slices(enum sort_order order, const struct merge_slice *slices, size_t n_slices,
-                     struct merge_space *space, const struct sort_entry **merged)
+size_t merge_slices(enum sort_order order, const struct merge_slice *slices, size_t n_slices,
+                    struct merge_space *space, const struct sort_entry **merged)
 {
     size_t n = 0;
     for (size_t i = 0; i < n_slices; i++) n += slices[i].n_entries;
     if (n == 0 || n_slices == 1) {
         *merged = n ? slices[0].entries : NULL;
-        return (ssize_t)n;
+        return n;
     }
-    (void)merge_space_reserve(space, n, n_slices);
+    merge_space_reserve(space, n, n_slices);
     struct sort_entry *from = space->buffer[0], *to = space->buffer[1];
     size_t *starts = space->starts, n_parts = 0, at = 0;
     for (size_t i = 0; i < n_slices; i++) {
@@ -237,7 +235,7 @@ ssize_t merge_slices(enum sort_order order, const struct merge_slice *slices, si
         to = swap;
     }
     *merged = from;
-    return (ssize_t)n;
+    return n;
 }
 
 /* ---- places to cut at ---- */

@@ -44,8 +44,8 @@ struct merge_bound {
     size_t n_bytes, room;
 };
 
-/* Sets the bound to the full key of source->entries[i]. Returns 0. */
-int merge_bound_set(struct merge_bound *bound, enum sort_order order,
+/* Sets the bound to the full key of source->entries[i]. */
+void merge_bound_set(struct merge_bound *bound, enum sort_order order,
                     const struct merge_source *source, size_t i);
 void merge_bound_release(struct merge_bound *bound);
 
@@ -97,8 +97,8 @@ struct merge_space {
     size_t n_starts;            /* numbers that starts has room for */
 };
 
-/* Makes room; what the buffers hold is lost if they grow. Returns 0. */
-int merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_slices);
+/* Makes room; what the buffers hold is lost if they grow. */
+void merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_slices);
 void merge_space_release(struct merge_space *space);
 
 /*
@@ -106,7 +106,7 @@ void merge_space_release(struct merge_space *space);
  * Equal keys stay in the order of the slices. *merged points into the space, or at the entries of
  * the only slice, and is valid until the next call. Returns the number of entries.
  */
-ssize_t merge_slices(enum sort_order order, const struct merge_slice *slices, size_t n_slices,
-                     struct merge_space *space, const struct sort_entry **merged);
+size_t merge_slices(enum sort_order order, const struct merge_slice *slices, size_t n_slices,
+                    struct merge_space *space, const struct sort_entry **merged);
 
 #endif

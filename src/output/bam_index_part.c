@@ -54,8 +54,8 @@ static int64_t alignment_end(const uint8_t *rec)
 {
     int64_t pos = bam_record_true_pos(rec), length = 0;
     if (bam_record_flag(rec) & BAM_FUNMAP) return pos + 1;
-    const uint8_t *op = bam_record_name(rec) + bam_record_name_bytes(rec);
-    for (uint32_t n = bam_record_u16(rec + 16); n > 0; n--, op += 4) {
+    const uint8_t *op = bam_record_ops(rec);
+    for (size_t n = bam_record_n_ops(rec); n > 0; n--, op += 4) {
         uint32_t value = bam_record_u32(op);
         /* Without a branch: the operations of long reads would make it unpredictable. */
         length += (int64_t)bam_cigar_oplen(value) * (bam_cigar_type(bam_cigar_op(value)) >> 1);

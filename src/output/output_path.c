@@ -24,8 +24,8 @@
 /* Returns the name with the links in its directory followed, or NULL with errno set. */
 static char *resolve_directory(const char *name)
 {
-    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
-    char *dir = slash ? xasprintf("%.*s", (int)(slash + 1 - name), name) : xstrdup(".");
+    const char *base = path_name(name);
+    char *dir = base > name ? xasprintf("%.*s", (int)(base - name), name) : xstrdup(".");
     char *real = realpath(dir, NULL);
     int error = errno;
     char *path = real ? xasprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, base) : NULL;
@@ -49,7 +49,7 @@ static char *follow_link(const char *path)
     ssize_t n = readlink(path, target, sizeof target - 1);
     if (n < 0) return NULL;
     target[n] = '\0';
-    int n_dir = target[0] == '/' ? 0 : (int)(strrchr(path, '/') + 1 - path);
+    int n_dir = target[0] == '/' ? 0 : (int)(path_name(path) - path);
     return xasprintf("%.*s%s", n_dir, path, target);
 }
 
@@ -113,7 +113,7 @@ static char *make_temporary(const char *final)
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     int n_tail = snprintf(tail, sizeof tail, WORD "%ld.%09ld" ENDING, (long)getpid(), now.tv_nsec);
-    size_t dir_bytes = (size_t)(strrchr(final, '/') + 1 - final), n = strlen(final);
+    size_t dir_bytes = (size_t)(path_name(final) - final), n = strlen(final);
     size_t most = dir_bytes + NAME_MAX - (size_t)n_tail;
     if (n > most) n = most;
     return xasprintf("%.*s%s", (int)n, final, tail);

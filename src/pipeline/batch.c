@@ -32,10 +32,7 @@ struct batch *batch_create(const struct sort_rules *rules, uint8_t *mem, size_t 
         batch->mem_bytes = align_up(mem_bytes, 4096);
         void *fresh = mmap(NULL, batch->mem_bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (fresh == MAP_FAILED) {
-            free(batch);
-            return NULL;
-        }
+        xalloc_require(fresh != MAP_FAILED);
         batch->mem = fresh;
         batch->owns_mem = true;
     }
@@ -246,11 +243,11 @@ static void gather_entries(const struct batch *batch, struct sort_entry *out)
     }
 }
 
-int batch_sort(struct batch *batch, struct merge_space *space)
+void batch_sort(struct batch *batch, struct merge_space *space)
 {
     size_t n = batch->n_records;
     if (n > 0) {
-        (void)merge_space_reserve(space, n, 1);
+        merge_space_reserve(space, n, 1);
         gather_entries(batch, space->buffer[0]);
         sort_entries(batch->rules->order, space->buffer[0], n, space->buffer[1]);
         /* In a fixed order the entries fill the upper end without a hole. The sorted ones replace
@@ -262,7 +259,6 @@ int batch_sort(struct batch *batch, struct merge_space *space)
     }
     free_parts(batch);
     batch->last_part = &batch->parts;
-    return 0;
 }
 
 size_t batch_raw_bytes(const struct batch *batch)

@@ -82,7 +82,7 @@ struct batch {
 };
 
 /* Makes a batch with mem_bytes, at least 8 KiB, at mem; if mem is NULL, of its own, which mmap
-   gives. The rules must outlive the batch. Returns NULL if mmap fails. */
+   gives. The rules must outlive the batch. Never returns NULL. */
 struct batch *batch_create(const struct sort_rules *rules, uint8_t *mem, size_t mem_bytes);
 void batch_destroy(struct batch *batch);
 
@@ -117,8 +117,8 @@ struct batch_part *batch_add_part(struct batch *batch, size_t to, size_t n_recor
 int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
                      struct record_problem *problem);
 
-/* Sorts a batch whose parts are all indexed, and frees the parts. Returns 0. */
-int batch_sort(struct batch *batch, struct merge_space *space);
+/* Sorts a batch whose parts are all indexed, and frees the parts. */
+void batch_sort(struct batch *batch, struct merge_space *space);
 
 /* Bytes of the records that the batch has. */
 size_t batch_raw_bytes(const struct batch *batch);

@@ -146,9 +146,7 @@ static struct batch *make_batch(struct batch_pool *pool)
 {
     uintptr_t first = ((uintptr_t)pool->arena + huge_page_bytes - 1) & ~(huge_page_bytes - 1);
     uint8_t *mem = (uint8_t *)first + pool->n_made++ * pool->budget.batch_bytes;
-    struct batch *batch = batch_create(pool->rules, mem, pool->budget.batch_bytes);
-    xalloc_require(batch != NULL);
-    return batch;
+    return batch_create(pool->rules, mem, pool->budget.batch_bytes);
 }
 
 /* True if the budget has room for another batch. If nothing is left that could be spilled there is
@@ -184,7 +182,6 @@ struct batch *batch_pool_take(struct batch_pool *pool)
 struct batch *batch_pool_make_large(struct batch_pool *pool, size_t n_bytes)
 {
     struct batch *batch = batch_create(pool->rules, NULL, n_bytes);
-    xalloc_require(batch != NULL);
     crew_lock(pool->crew);
     pool->large_bytes += batch->mem_bytes;
     crew_unlock(pool->crew);

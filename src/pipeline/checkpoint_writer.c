@@ -11,7 +11,6 @@
 #include "util/xalloc.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,21 +120,12 @@ bool checkpoint_writer_overwrites_input(const struct checkpoint_writer *w)
     return w->overwrites_input;
 }
 
-/* The header as text; NULL after a message. */
-static const char *whole_text(const struct checkpoint_writer *w)
-{
-    const char *text = header_whole_text(w->header);
-    if (!text)
-        diag_error("the header of '%s' is damaged, or memory is short", w->settings.inputs[0]);
-    return text;
-}
-
-int checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
-                                      sam_hdr_t *header)
+void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
+                                       sam_hdr_t *header)
 {
     const struct checkpoint_settings *s = &w->settings;
     w->header = header;
-    if (s->no_resume || s->sum_only) return 0;
+    if (s->no_resume || s->sum_only) return;
     w->n_inputs = s->n_inputs;
     w->inputs = xcalloc(s->n_inputs, sizeof *w->inputs);
     w->can_read_again = bam_inputs_can_seek(inputs);
@@ -154,10 +144,7 @@ int checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_in
     }
     /* A copy, since htslib frees its text when a line changes; now, before threads look at the
        header. */
-    const char *text = whole_text(w);
-    if (!text) return -1;
-    w->header_text = w->own_header_text = xstrdup(text);
-    return 0;
+    w->header_text = w->own_header_text = xstrdup(header_whole_text(w->header));
 }
 
 const struct checkpoint_input *checkpoint_writer_inputs(const struct checkpoint_writer *w,
@@ -328,7 +315,8 @@ static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_s
 {
     if (n_written == w->n_paths || w->settings.resumed || crew_failed(w->settings.crew)) return;
     if (n_written > 0 && disk_space_is_short(error)) return;
-    diag_warning("cannot write '%s/" SCRATCH_RECORD_NAME "': %s; %s", w->paths[0], strerror(error),
+    diag_warning("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "': %s; %s", w->paths[0],
+                 strerror(error),
                  n_written > 0                  ? "it is in the other directories"
                  : state == CHECKPOINT_LOADING  ? "if this sort fails it cannot be resumed"
                                                 : "if this sort fails it is tried again");
@@ -354,7 +342,7 @@ static int write_record(struct checkpoint_writer *w, enum checkpoint_state state
         .n_inputs = w->n_inputs,
         .inputs = w->inputs,
         .output = *s->asked_output,
-        .header = state == CHECKPOINT_LOADING ? w->header_text : whole_text(w),
+        .header = state == CHECKPOINT_LOADING ? w->header_text : header_whole_text(w->header),
     };
     record.output.path = output;
     record.output.write_index = s->index != NULL;
@@ -368,15 +356,10 @@ static int write_record(struct checkpoint_writer *w, enum checkpoint_state state
         record.n_runs = n_runs;
         record.sum = counts.sum;
     }
-    size_t n_written = 0;
-    if (record.header) {
-        record.header_bytes = strlen(record.header);
-        list_references(w->header, &record);
-        n_written = write_to_all(w, &record);
-        warn_of_missing(w, state, n_written, errno);
-    } else {
-        crew_fail(s->crew);
-    }
+    record.header_bytes = strlen(record.header);
+    list_references(w->header, &record);
+    size_t n_written = write_to_all(w, &record);
+    warn_of_missing(w, state, n_written, errno);
     free(record.reference_names);
     free(record.reference_lengths);
     free_paths(paths);
@@ -508,25 +491,13 @@ bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_numbe
     return n_durable > 0 && ((w->can_read_again && !counts->input_is_bad) || s->keeps);
 }
 
-/* The directory by which the sort is resumed: one that was full from the beginning has no record.
-   NULL: there is no record any more. */
-static const char *recorded_path(const struct checkpoint_writer *w)
-{
-    for (size_t i = 0; i < w->n_paths; i++) {
-        char record[PATH_MAX];
-        int n = snprintf(record, sizeof record, "%s/" SCRATCH_RECORD_NAME, w->paths[i]);
-        if (n < (int)sizeof record && access(record, F_OK) == 0) return w->paths[i];
-    }
-    return NULL;
-}
-
 /* Says how the sort is resumed. */
 static void tell_how(const struct checkpoint_writer *w)
 {
     const struct checkpoint_settings *s = &w->settings;
     const struct load_counts *counts = load_totals_locked(s->totals);
     bool partial = counts->input_is_cut || (w->progress != LOADED && !w->can_read_again);
-    const char *path = recorded_path(w);
+    const char *path = checkpoint_dir_find((const char *const *)w->paths, w->n_paths);
     if (!path) {
         diag_left("warning: '%s' cannot be resumed as it is: somebody has moved, closed or "
                   "removed it, or its STORE file", w->paths[0]);

@@ -62,10 +62,9 @@ bool checkpoint_writer_overwrites_input(const struct checkpoint_writer *w);
 /* True if `file` is a regular file and one of the inputs. */
 bool checkpoint_writer_is_input(const struct checkpoint_writer *w, const char *file);
 
-/* Remembers the inputs and their header for the checkpoint file. Returns 0, or -1 after a
-   message. */
-int checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
-                                      sam_hdr_t *header);
+/* Remembers the inputs and their header for the checkpoint file. */
+void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_inputs *inputs,
+                                       sam_hdr_t *header);
 
 /* The inputs, as they stand in the checkpoint file. */
 const struct checkpoint_input *checkpoint_writer_inputs(const struct checkpoint_writer *w,

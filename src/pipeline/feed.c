@@ -122,13 +122,11 @@ static void *feed(void *arg)
 struct feeders *feeders_start(const struct feed_settings *settings)
 {
     struct run_scan **scans;
-    int n = run_store_scan(settings->store, &scans);
-    if (n < 0) return NULL;
     struct feeders *all = xcalloc(1, sizeof *all);
     all->settings = *settings;
-    all->n = (size_t)n;
+    all->n = run_store_scan(settings->store, &scans);
     all->feeders = xcalloc(all->n, sizeof *all->feeders);
-    all->most_bytes = n > 0 ? settings->queue_bytes / all->n : 0;
+    all->most_bytes = all->n > 0 ? settings->queue_bytes / all->n : 0;
     for (size_t i = 0; i < all->n; i++) {
         struct feeder *feeder = &all->feeders[i];
         *feeder = (struct feeder){.all = all, .scan = scans[i]};

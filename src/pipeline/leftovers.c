@@ -9,7 +9,6 @@
 #include <htslib/hts.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Length of an output's name without that of its index. */
 static size_t output_length(const char *name)
@@ -69,13 +68,7 @@ static void tell(const char *path, const struct checkpoint_record *record)
    full from the beginning have none. */
 static bool is_first_part(const struct checkpoint_record *record)
 {
-    bool is_first = true;
-    for (size_t i = 0; i < record->directory && is_first; i++) {
-        char *path = temp_dir_path(record->directories[i], SCRATCH_RECORD_NAME);
-        is_first = path && access(path, F_OK) != 0;
-        free(path);
-    }
-    return is_first;
+    return !checkpoint_dir_find(record->directories, record->directory);
 }
 
 static void look_at(const struct leftovers_sort *sort, const char *path)
@@ -93,7 +86,7 @@ static void look_into(const struct leftovers_sort *sort, const char *parent)
     ssize_t n = temp_dir_list(parent, &names);
     for (ssize_t i = 0; i < n; i++) {
         char *path = temp_dir_path(parent, names[i]);
-        if (path) look_at(sort, path);
+        look_at(sort, path);
         free(path);
         free(names[i]);
     }
@@ -106,7 +99,7 @@ void leftovers_tell(const struct leftovers_sort *sort, const char *const *direct
     if (diag_is_quiet()) return;
     for (size_t i = 0; i < n; i++) {
         char *parent = path_parent(directories[i]);
-        if (parent && (!before || strcmp(parent, before) != 0)) look_into(sort, parent);
+        if (!before || strcmp(parent, before) != 0) look_into(sort, parent);
         free(before);
         before = parent;
     }

@@ -23,6 +23,7 @@
 #include "util/monotonic.h"
 #include "util/xalloc.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -63,7 +64,6 @@ static struct batch_part *add_part(struct loader *ld, struct batch *batch, size_
                                    size_t n_records)
 {
     struct batch_part *part = batch_add_part(batch, to, n_records, ld->n_records);
-    xalloc_require(part != NULL);
     part->input = bam_reader_name(ld->reader);
     ld->n_records += n_records;
     return part;
@@ -309,7 +309,7 @@ static int fill_next_batch(struct loader *ld, size_t room_bytes)
         ld->walking = ld->filling;
         batch_prepend(ld->filling, NULL, 0);
     }
-    xalloc_require(batch_room(ld->filling) >= room_bytes);
+    assert(batch_room(ld->filling) >= room_bytes);
     return 0;
 }
 

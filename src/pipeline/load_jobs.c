@@ -2,7 +2,6 @@
 #include "pipeline/load_jobs.h"
 
 #include "input/input_error.h"
-#include "util/xalloc.h"
 
 /* ---- sorting ---- */
 
@@ -15,7 +14,7 @@ static void sort_job(struct worker *worker, void *arg)
         batch_pool_forget(jobs->pool, batch);
         return;
     }
-    xalloc_require(batch_sort(batch, &worker->space) == 0);
+    batch_sort(batch, &worker->space);
     crew_lock(jobs->crew);
     batch->sorted = true;                       /* the crew announces the end of each job */
     crew_unlock(jobs->crew);

@@ -195,8 +195,7 @@ static int dispatch_all(struct merger *m)
         bool have_place = m->next_place < m->n_places;
         if (!have_block && !have_place) return cut_segment(m, &end);
         const struct cut_place *next = have_place ? &m->places[m->next_place] : NULL;
-        if (next)
-            xalloc_require(merge_bound_set(&m->place, m->order, next->source, next->index) == 0);
+        if (next) merge_bound_set(&m->place, m->order, next->source, next->index);
         const struct bound place = {m->place.key, m->place.n_bytes};
         if (have_block && (!next || merge_bound_compare(fed->key, fed->key_bytes, place.key,
                                                         place.n_bytes) < 0)) {

@@ -60,7 +60,8 @@ static int open_inputs(struct sort *sort)
     sort->header = bam_inputs_header(sort->inputs);
     if (s->add_pg && rules_add_program(&sort->rules_maker, sort->header, s->command_line) < 0)
         return -1;
-    return checkpoint_writer_remember_inputs(sort->checkpoint, sort->inputs, sort->header);
+    checkpoint_writer_remember_inputs(sort->checkpoint, sort->inputs, sort->header);
+    return 0;
 }
 
 int prepare_inputs(struct sort *sort)

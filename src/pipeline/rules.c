@@ -7,7 +7,6 @@
 #include "order/minhash_index.h"
 #include "util/diag.h"
 #include "util/version.h"
-#include "util/xalloc.h"
 
 #include <inttypes.h>
 
@@ -20,10 +19,8 @@ int rules_header_error(const char *name)
 static int add_template_ends(struct rules_maker *maker, sam_hdr_t *header,
                              struct sort_rules *rules)
 {
-    /* htslib takes a header apart when it is first asked for a line. */
-    if (sam_hdr_count_lines(header, "RG") < 0) return rules_header_error(maker->header_name);
     if (!maker->template_ends) maker->template_ends = bam_key_template_create(header);
-    xalloc_require(maker->template_ends != NULL);
+    if (!maker->template_ends) return rules_header_error(maker->header_name);
     rules->template_ends = maker->template_ends;
     return 0;
 }
@@ -56,8 +53,7 @@ int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
 {
     const char *text = header_whole_text(header);
     const char *cl = command_line ? "CL" : NULL, *name = "samtools", *version = ROCKSORT_VERSION;
-    int have_end = text ? header_programs_have_end(text) : 1;
-    if (have_end < 0) return -1;
+    bool have_end = header_programs_have_end(text);
     const char *id = have_end ? NULL : sam_hdr_pg_id(header, name);
     if (!have_end && !id) return rules_header_error(maker->header_name);
     int r = have_end ? sam_hdr_add_pg(header, name, "VN", version, cl, command_line, NULL)

@@ -383,7 +383,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(s->order, entries, i, n);
         content_sum_add(sum, rec, bam_record_bytes(rec));
-        xalloc_require(bam_record_unpack(rec, record) == 0);
+        bam_record_unpack(rec, record);
         if (sam_format1(s->settings.header, record, line) < 0) {
             diag_error("read '%s' cannot be written as SAM: its tags are damaged",
                        (const char *)bam_record_name(rec));
@@ -446,9 +446,8 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
         worker->slices[i] = slice_of(segment, &segment->blocks[i]->source);
     for (size_t i = 0; i < settings->n_kept; i++)
         worker->slices[segment->n_blocks + i] = slice_of(segment, &settings->kept[i]);
-    ssize_t n = merge_slices(s->order, worker->slices, n_sources, &worker->space, &merged);
-    xalloc_require(n >= 0);
-    if (!is_in_order(segment, merged, (size_t)n)) {
+    size_t n = merge_slices(s->order, worker->slices, n_sources, &worker->space, &merged);
+    if (!is_in_order(segment, merged, n)) {
         diag_error("the output would not be in order: the memory of this machine may be faulty; "
                    "if it is not, please report this");
         return -1;
@@ -456,9 +455,9 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
     if (settings->index) bam_index_part_init(&segment->part, bam_index_shape(settings->index));
     int r = 0;
     switch (settings->format->format) {
-    case bam: r = emit_blocks(segment, worker, merged, (size_t)n, sum); break;
-    case sam: r = emit_lines(segment, worker, merged, (size_t)n, sum); break;
-    default: emit_records(segment, merged, (size_t)n, sum);
+    case bam: r = emit_blocks(segment, worker, merged, n, sum); break;
+    case sam: r = emit_lines(segment, worker, merged, n, sum); break;
+    default: emit_records(segment, merged, n, sum);
     }
     if (settings->index)
         bam_index_part_end(&segment->part, bam_index_voffset(segment->out_bytes, 0));

@@ -55,10 +55,8 @@ int sorted_output_write(struct sorted_output *out, const struct segment *segment
     if (!bam_writer_takes_bytes(&out->settings.format))
         return bam_writer_write_records(out->writer, segment->out, segment->out_bytes);
     if (out->index &&
-        bam_index_append(out->index, &segment->part, bam_writer_position(out->writer)) < 0) {
-        diag_no_memory();
+        bam_index_append(out->index, &segment->part, bam_writer_position(out->writer)) < 0)
         return -1;
-    }
     return bam_writer_write_bytes(out->writer, segment->out, segment->out_bytes);
 }
 

@@ -56,16 +56,17 @@ struct spilled_run {
     unsigned n_ring, ring_at, ring_used;
 };
 
-/* Encodes the records [from, to) of a merged pack as one block. worker->raw holds their bytes. */
-static void encode_block(struct pack *pack, struct worker *worker,
-                         const struct merge_source *merged, size_t from, size_t to,
-                         size_t raw_bytes)
+/* Encodes the records [from, to) of a merged pack as one block. worker->raw holds their bytes.
+   Returns 0, or -1 after a message. */
+static int encode_block(struct pack *pack, struct worker *worker,
+                        const struct merge_source *merged, size_t from, size_t to,
+                        size_t raw_bytes)
 {
     const struct spilled_run *run = pack->run;
     enum sort_order order = run->order;
     struct merge_bound *last = &worker->bound;
     struct packed_block block;
-    xalloc_require(merge_bound_set(last, order, merged, to - 1) == 0);
+    merge_bound_set(last, order, merged, to - 1);
     size_t key_bytes = merge_bound_bytes(order, &merged->entries[from]);
     size_t most = sizeof block + key_bytes + bam_block_bound(run->codec, raw_bytes, last->n_bytes);
     xgrow(&pack->blocks, &pack->room, pack->n_bytes + most, pack->room / 2, 1);
@@ -73,23 +74,27 @@ static void encode_block(struct pack *pack, struct worker *worker,
     const struct bam_block_content content = {worker->raw, raw_bytes, (uint32_t)(to - from),
                                               last->key, last->n_bytes};
     ssize_t value_bytes = bam_block_encode(&worker->temp, run->codec, &content, value);
-    xalloc_require(value_bytes >= 0);
+    if (value_bytes < 0) {
+        diag_error("a block of temporary data cannot be compressed with %s; please report this",
+                   temp_codec_name(run->codec));
+        return -1;
+    }
     block.key_bytes = (uint32_t)merge_bound_store(order, merged, from, at + sizeof block);
     block.value_bytes = (uint32_t)value_bytes;
     memcpy(at, &block, sizeof block);
     pack->n_bytes += sizeof block + key_bytes + (size_t)value_bytes;
+    return 0;
 }
 
-/* Merges a pack and cuts it into blocks. */
-static void make_blocks(struct pack *pack, struct worker *worker)
+/* Merges a pack and cuts it into blocks. Returns 0, or -1 after a message. */
+static int make_blocks(struct pack *pack, struct worker *worker)
 {
     enum { PREFETCH = 8 };
     const struct spilled_run *run = pack->run;
     enum sort_order order = run->order;
     struct merge_source merged = {.run = run->label.run, .first_index = pack->first_index};
-    ssize_t n = merge_slices(order, pack->slices, run->n_sources, &worker->space, &merged.entries);
-    xalloc_require(n >= 0);
-    merged.n_entries = (size_t)n;
+    merged.n_entries =
+        merge_slices(order, pack->slices, run->n_sources, &worker->space, &merged.entries);
     size_t from = 0, raw_bytes = 0;
     for (size_t i = 0; i < merged.n_entries; i++) {
         if (i + PREFETCH < merged.n_entries)
@@ -100,11 +105,12 @@ static void make_blocks(struct pack *pack, struct worker *worker)
         memcpy(worker->raw + raw_bytes, rec, rec_bytes);
         raw_bytes += rec_bytes;
         if (raw_bytes < run->block_bytes && i + 1 < merged.n_entries) continue;
-        encode_block(pack, worker, &merged, from, i + 1, raw_bytes);
+        if (encode_block(pack, worker, &merged, from, i + 1, raw_bytes) < 0) return -1;
         if (raw_bytes > pack->max_block_bytes) pack->max_block_bytes = raw_bytes;
         from = i + 1;
         raw_bytes = 0;
     }
+    return 0;
 }
 
 static void pack_job(struct worker *worker, void *arg)
@@ -113,7 +119,7 @@ static void pack_job(struct worker *worker, void *arg)
     struct crew *crew = pack->run->crew;
     pack->n_bytes = 0;
     pack->max_block_bytes = 0;
-    if (!crew_failed(crew)) make_blocks(pack, worker);
+    if (!crew_failed(crew) && make_blocks(pack, worker) < 0) crew_fail(crew);
     crew_lock(crew);
     pack->done = true;
     crew_unlock(crew);
@@ -175,7 +181,7 @@ static int spill_packs(struct spilled_run *run)
     for (size_t i = 0; r == 0 && i < run->n_places; i++) {
         const struct cut_place *place = &run->places[i];
         if (n_bytes >= run->budget.pack_bytes) {
-            xalloc_require(merge_bound_set(&bound, run->order, place->source, place->index) == 0);
+            merge_bound_set(&bound, run->order, place->source, place->index);
             r = start_pack(run, bound.key, bound.n_bytes);
             n_bytes = 0;
         }

@@ -1,6 +1,7 @@
 /* verify.c -- see verify.h. */
 #include "pipeline/verify.h"
 
+#include "input/input_file.h"
 #include "order/order_check.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -25,7 +26,7 @@ int verification_create(struct crew *crew, const struct verify_settings *setting
     struct verification *v = xcalloc(1, sizeof *v);
     v->crew = crew;
     v->header = header;
-    v->input = strcmp(settings->input, "-") == 0 ? "standard input" : settings->input;
+    v->input = input_shown_name(settings->input);
     *verification = NULL;
     if (settings->claim)
         order_claim_of_header(header, &v->claim);
@@ -44,17 +45,13 @@ int verification_create(struct crew *crew, const struct verify_settings *setting
         return -1;
     }
     v->check = order_check_create(&v->claim);
-    xalloc_require(v->check != NULL);
     *verification = v;
     return 0;
 }
 
 static void report_problem(struct verification *v, const struct record_problem *problem)
 {
-    if (problem->text)
-        record_problem_print(problem, v->input);
-    else
-        diag_no_memory();
+    record_problem_print(problem, v->input);
     crew_fail(v->crew);
 }
 

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -123,7 +125,7 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
     }
     if (dir->lock_fd < 0 || fstat(dir->lock_fd, &held) < 0 || !S_ISREG(held.st_mode) ||
         !is_private(&held)) {
-        *problem = "is not a store of rocksort; --clean DIR lists those in DIR";
+        *problem = "is not a checkpoint of rocksort; --clean DIR lists those in DIR";
         return CHECKPOINT_FOREIGN;
     }
     dir->is_locked = flock(dir->lock_fd, LOCK_EX | LOCK_NB) == 0;
@@ -148,7 +150,7 @@ static int open_dir(const char *path, struct checkpoint_dir *dir, const char **p
     *dir = (struct checkpoint_dir){NULL, -1, -1, false};
     dir->fd = open(path, OPEN_DIR);
     if (dir->fd < 0) {
-        *problem = errno == ENOENT ? "does not exist; --clean DIR lists the stores in DIR"
+        *problem = errno == ENOENT ? "does not exist; --clean DIR lists the checkpoints in DIR"
                    : errno == ENOTDIR || errno == ELOOP
                        ? "is not a directory, or is a symbolic link; name the directory itself"
                        : "cannot be opened; look at its permissions and 'ulimit -n'";
@@ -212,13 +214,12 @@ bool checkpoint_dir_has_record(const struct checkpoint_dir *dir)
 
 const char *checkpoint_dir_find(const char *const *paths, size_t n)
 {
-    const char *found = NULL;
-    for (size_t i = 0; i < n && !found; i++) {
-        char *name = temp_dir_path(paths[i], TEMP_DIR_CHECKPOINT_NAME);
-        if (access(name, F_OK) == 0) found = paths[i];
-        free(name);
+    for (size_t i = 0; i < n; i++) {
+        char name[PATH_MAX];
+        int length = snprintf(name, sizeof name, "%s/" TEMP_DIR_CHECKPOINT_NAME, paths[i]);
+        if (length < (int)sizeof name && access(name, F_OK) == 0) return paths[i];
     }
-    return found;
+    return NULL;
 }
 
 /* Reads the whole checkpoint file. Returns NULL with *problem. */

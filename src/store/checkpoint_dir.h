@@ -68,7 +68,7 @@ int checkpoint_dir_peek(const char *path, struct checkpoint_record *record);
 bool checkpoint_dir_has_record(const struct checkpoint_dir *dir);
 
 /* The first of n directories that has such a file; NULL: none has. A directory that was full when
-   the sort began has none. */
+   the sort began has none. Allocates nothing: the sort that asks may have run out of memory. */
 const char *checkpoint_dir_find(const char *const *paths, size_t n);
 
 /* Accepts {NULL, -1, -1, false}. */

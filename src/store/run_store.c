@@ -517,9 +517,9 @@ size_t run_store_scan_bytes(const struct run_store *store)
     return read_bytes > 0 ? n_files * (read_bytes + SCAN_FILE_BYTES) : 0;
 }
 
-int run_store_scan(struct run_store *store, struct run_scan ***scans)
+size_t run_store_scan(struct run_store *store, struct run_scan ***scans)
 {
-    int n = 0;
+    size_t n = 0;
     *scans = xcalloc(store->n_volumes, sizeof **scans);
     store->scan_read_bytes = choose_read_bytes(store, count_files(store));
     for (size_t i = 0; i < store->n_volumes; i++)

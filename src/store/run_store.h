@@ -122,7 +122,7 @@ size_t run_store_scan_bytes(const struct run_store *store);
 
 /* Starts the scans, one for each database that has runs. All together read ahead within
    scan_bytes. Returns how many there are. The caller closes each, and frees the array *scans. */
-int run_store_scan(struct run_store *store, struct run_scan ***scans);
+size_t run_store_scan(struct run_store *store, struct run_scan ***scans);
 
 /* ---- facts ---- */
 

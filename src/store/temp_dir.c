@@ -3,6 +3,7 @@
 #include "store/temp_dir.h"
 
 #include "util/diag.h"
+#include "util/path.h"
 #include "util/xalloc.h"
 
 #include <dirent.h>
@@ -52,8 +53,7 @@ static char *make_template(const char *prefix, const char *output)
         return xasprintf("%s%srocksort.%ld.XXXXXX", base, joint, (long)getpid());
     }
     /* The last part of the name may be too long for more to be added. */
-    const char *slash = strrchr(base, '/');
-    size_t dir_bytes = slash ? (size_t)(slash + 1 - base) : 0;
+    size_t dir_bytes = (size_t)(path_name(base) - base);
     if (n > dir_bytes + MAX_BASE_BYTES) n = dir_bytes + MAX_BASE_BYTES;
     return xasprintf("%.*s.rocksort.%ld.XXXXXX", (int)n, base, (long)getpid());
 }

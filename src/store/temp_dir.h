@@ -21,10 +21,6 @@
 #define TEMP_DIR_LOCK_NAME "LOCK"
 #define TEMP_DIR_CHECKPOINT_NAME "STORE"
 
-/* The old names, until no file uses them. */
-#define SCRATCH_LOCK_NAME TEMP_DIR_LOCK_NAME
-#define SCRATCH_RECORD_NAME TEMP_DIR_CHECKPOINT_NAME
-
 /* Makes the directory. `prefix`: the argument of -T, or NULL. `output`: the output file; NULL:
    standard output. Returns the path, which the caller frees, or NULL after a message. */
 char *temp_dir_create(const char *prefix, const char *output);

@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 bool path_go_up(char *path)
 {
     char *slash = strrchr(path, '/');

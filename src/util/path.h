@@ -1,11 +1,14 @@
 /*
- * path.h -- the directory that a path is in, from its text alone: links are not followed. Any
- * thread.
+ * path.h -- the directory that a path is in and its name there, from its text alone: links are not
+ * followed. Any thread.
  */
 #ifndef ROCKSORT_UTIL_PATH_H
 #define ROCKSORT_UTIL_PATH_H
 
 #include <stdbool.h>
+
+/* The last part of a path: what comes after the last slash, or the whole if it has none. */
+const char *path_name(const char *path);
 
 /* Removes the last part of a path, in place. Returns false, and changes nothing, if the path is "/"
    or a name without a directory. */

@@ -59,10 +59,10 @@ def messages():
 
 
 def problems():
-    """[(file, text)]: the texts that follow "cannot resume 'STORE': it " or "record N is damaged: "
+    """[(file, text)]: the texts that follow "cannot resume 'DIR': it " or "record N is damaged: "
     in messages."""
     found = []
-    for name in ("bam/bam_check.c", "command/sort_options_resume.c", "input/raw_record.c",
+    for name in ("bam/bam_check.c", "bam/bam_convert.c", "command/sort_options_resume.c",
                  "input/record_source.c", "input/sam_chunk.c", "order/bam_key_template.c",
                  "pipeline/batch.c", "store/checkpoint_dir.c", "store/checkpoint_record.c"):
         code = code_of(ROOT / "src" / name)
@@ -345,7 +345,7 @@ class Stores(MessagesTest):
         (self.work / "empty").mkdir(mode=0o700)
         (self.work / "open").mkdir(mode=0o755)
         for name, *mentions in (("nowhere", "does not exist", "--clean"),
-                                ("empty", "not a store", "--clean"),
+                                ("empty", "not a checkpoint", "--clean"),
                                 ("in.bam", "not a directory"), ("open", "chmod 700")):
             with self.subTest(name=name):
                 result = self.rocksort("--resume", name)

@@ -135,7 +135,7 @@ class Plans(PlanTest):
         self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
         self.assertIn("-s SIZE", self.plan(fifo)["uncompressed"][0])
         self.assertEqual(self.plan("-s", "2G", "-", stdin=data)["uncompressed"],
-                         ["2147.5 MB, by -s"])
+                         ["2.1 GB, by -s"])
 
     def test_errors(self):
         self.assert_error(self.rocksort("--plan", self.path("nowhere.bam")), "nowhere.bam")

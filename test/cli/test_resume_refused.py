@@ -25,7 +25,7 @@ class Refused(ResumeTest):
         (self.work / "empty").mkdir(mode=0o700)
         (self.work / "file").write_text("x")
         os.symlink(self.store, self.work / "link")
-        for name, mention in (("empty", "not a store"), ("file", "not a directory"),
+        for name, mention in (("empty", "not a checkpoint"), ("file", "not a directory"),
                               ("nothing", "does not exist"), ("link", "link")):
             self.refused(self.path(name), self.path(name), mention)
 

@@ -57,8 +57,6 @@ static size_t put_header(uint8_t *out)
 static uint8_t *make_blocks(struct fuzz_input *in, const uint8_t *content, size_t n,
                             size_t *n_bytes)
 {
-    static const uint8_t eof_block[28] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2, 0,
-                                          27, 0, 3};
     uint8_t step = fuzz_u8(in);
     size_t room = BGZF_MAX_BYTES + 2 * n + 64 * (n / (1 + step) + 4), at = 0;
     uint8_t *file = fuzz_alloc(room), *to = file;
@@ -70,8 +68,8 @@ static uint8_t *make_blocks(struct fuzz_input *in, const uint8_t *content, size_
         to += bgzf_block_store(to, size);
         at += size;
     }
-    memcpy(to, eof_block, sizeof eof_block);
-    to += sizeof eof_block;
+    memcpy(to, bgzf_end_block, BGZF_END_BYTES);
+    to += BGZF_END_BYTES;
     FUZZ_CHECK((size_t)(to - file) <= room);
     *n_bytes = (size_t)(to - file);
     return file;

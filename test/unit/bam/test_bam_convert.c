@@ -234,7 +234,7 @@ static size_t check_packing(struct rng *rng, const struct text *text)
         CHECK(rng, bam_record_bytes(packed[i]) == bam_record_bytes(theirs));
         CHECK(rng, memcmp(packed[i], theirs, bam_record_bytes(theirs)) == 0);
         CHECK(rng, bam_read1(again, b) > 0);
-        CHECK(rng, bam_record_unpack(packed[i], unpacked) == 0);
+        bam_record_unpack(packed[i], unpacked);
         check_same_record(rng, unpacked, b);
         /* And back to the same bytes. */
         CHECK(rng, bam_record_packed_bytes(unpacked) == bam_record_bytes(theirs));
@@ -348,7 +348,7 @@ static void test_unpacks_cg_tags_as_htslib_reads(void **state)
             assert_non_null(bgzf);
             CHECK(&rng, bam_read1(bgzf, theirs) > 0);
             assert_int_equal(bgzf_close(bgzf), 0);
-            CHECK(&rng, bam_record_unpack(exact, ours) == 0);
+            bam_record_unpack(exact, ours);
             bool moved = c % 3 == 0 && cases[i].moves;
             CHECK(&rng, (ours->core.n_cigar == 3) == moved);
             check_same_record(&rng, ours, theirs);
@@ -419,7 +419,7 @@ static void test_long_coordinates(void **state)
         n_long += n_bytes > 0;
         CHECK(&rng, bam_record_bytes(raw) == plain + n_bytes && !bam_record_check(raw, 1));
         CHECK(&rng, bam_record_true_pos(raw) == pos && bam_record_true_mate_pos(raw) == mate);
-        CHECK(&rng, bam_record_unpack(raw, back) == 0);
+        bam_record_unpack(raw, back);
         CHECK(&rng, back->core.pos == pos && back->core.mpos == mate);
         CHECK(&rng, back->core.isize == length && back->l_data == b->l_data);
         CHECK(&rng, memcmp(back->data, b->data, (size_t)b->l_data) == 0);
@@ -495,7 +495,7 @@ static void test_cigar_is_judged_as_by_htslib(void **state)
         CHECK(&rng, r > 0 || r < -1);
         CHECK(&rng, (r > 0) == good[i]);
         if (r < 0) continue;
-        CHECK(&rng, bam_record_unpack(recs[i], ours) == 0);
+        bam_record_unpack(recs[i], ours);
         check_same_record(&rng, ours, b);
     }
     CHECK(&rng, bam_read1(bgzf, b) == -1);
@@ -522,7 +522,7 @@ static void test_unpacks_into_any_buffer(void **state)
             assert_non_null(b);
             b->data = test_alloc(room);
             b->m_data = (uint32_t)room;
-            assert_int_equal(bam_record_unpack(rec, b), 0);
+            bam_record_unpack(rec, b);
             assert_string_equal(bam_get_qname(b), f.name);
             assert_int_equal(bam_record_packed_bytes(b), size);
             assert_true(b->m_data >= (uint32_t)b->l_data);
@@ -557,7 +557,7 @@ static void test_true_records_are_accepted(void **state)
         assert_int_equal(bam_record_pos(rec), f->pos);
         assert_int_equal(bam_record_name_bytes(rec), strlen(f->name) + 1);
         assert_string_equal((const char *)bam_record_name(rec), f->name);
-        assert_int_equal(bam_record_unpack(rec, b), 0);
+        bam_record_unpack(rec, b);
         assert_int_equal(bam_record_packed_bytes(b), size);
         uint8_t *back = test_alloc(size);
         bam_record_pack(b, back);

@@ -113,9 +113,8 @@ static int check_scans(struct rng *rng, struct run_store *store, struct keys *al
     struct run_scan **scans = NULL;
     struct keys found = {.keys = test_alloc(all->n * sizeof(struct key)), .room = all->n};
     CHECK(rng, run_store_flush(store) == 0);
-    int n = run_store_scan(store, &scans);
-    CHECK(rng, n >= 0);
-    for (int i = 0; i < n; i++) {
+    size_t n = run_store_scan(store, &scans);
+    for (size_t i = 0; i < n; i++) {
         CHECK(rng, strlen(run_scan_dir(scans[i])) > 0);
         read_scan(rng, scans[i], &found);
         run_scan_close(scans[i]);
@@ -130,7 +129,7 @@ static int check_scans(struct rng *rng, struct run_store *store, struct keys *al
     free(found.keys);
     free(all->keys);
     *all = (struct keys){0};
-    return n;
+    return (int)n;
 }
 
 static struct run_store_settings settings_of(const char *const *dirs, size_t n_dirs,
@@ -245,12 +244,12 @@ static void test_destroyed_at_any_time(void **state)
         run_store_abandon_run(run);
         if (n_runs % 2) {
             assert_int_equal(run_store_flush(store), 0);
-            int n = run_store_scan(store, &scans);
+            size_t n = run_store_scan(store, &scans);
             const uint8_t *key;
             size_t key_bytes;
             assert_true(n > 0);
             assert_int_equal(run_scan_key(scans[0], &key, &key_bytes), 1);
-            for (int i = 0; i < n; i++) run_scan_close(scans[i]);
+            for (size_t i = 0; i < n; i++) run_scan_close(scans[i]);
             free(scans);
         }
         run_store_destroy(store);
