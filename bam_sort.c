@@ -111,7 +111,8 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
         .index = &sort.index_path,
     };
     if (early_end_watch(&early_end) < 0) {
-        sort_release(&sort, false);
+        sort_close(&sort, false);
+        sort_release(&sort);
         return -1;
     }
     sort.progress = sort_start_progress(&sort);
@@ -123,8 +124,10 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     early_end_hold(&early_end);
     bool stay = r == 0 ? settings->keep_store : early_end_after_failure(&early_end);
     int stop_signal = load_totals_stop_signal(sort.totals);
-    if (r == 0 && stay) report->store_paths = checkpoint_writer_take_paths(sort.checkpoint);
-    sort_release(&sort, stay);
+    if (r == 0 && stay) report->store_paths = checkpoint_writer_copy_paths(sort.checkpoint);
+    sort_close(&sort, stay);
+    early_end_is_over();
+    sort_release(&sort);
     progress_finish(sort.progress);
     early_end_restore(&early_end);
     /* If the reader of standard output has gone, all is cleaned up by now: die of SIGPIPE, as other

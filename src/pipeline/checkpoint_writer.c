@@ -203,10 +203,10 @@ char **checkpoint_writer_absolute_directories(const struct checkpoint_writer *w)
     return paths;
 }
 
-char **checkpoint_writer_take_paths(struct checkpoint_writer *w)
+char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w)
 {
-    char **paths = w->paths;
-    w->paths = NULL;
+    char **paths = xcalloc(w->n_paths + 1, sizeof *paths);
+    for (size_t i = 0; i < w->n_paths; i++) paths[i] = xstrdup(w->paths[i]);
     return paths;
 }
 

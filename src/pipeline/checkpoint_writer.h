@@ -81,9 +81,8 @@ const char *const *checkpoint_writer_directories(const struct checkpoint_writer 
 char **checkpoint_writer_absolute_directories(const struct checkpoint_writer *w);
 void free_paths(char **paths);
 
-/* Hands the NULL-terminated array of the directories' paths to the caller, who frees it with
-   free_paths. */
-char **checkpoint_writer_take_paths(struct checkpoint_writer *w);
+/* Their names as they were given, NULL-terminated; see free_paths. */
+char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w);
 
 /* Removes each directory, and releases its lock after that, since other processes do not touch a
    locked directory. With the crew's lock held, or when all other threads have ended. */

@@ -101,8 +101,12 @@ bool early_end_after_failure(struct early_end *end)
     return stay;
 }
 
-void early_end_restore(struct early_end *end)
+void early_end_is_over(void)
 {
     exception_guard_end();
+}
+
+void early_end_restore(const struct early_end *end)
+{
     signals_restore(&end->signals);
 }

@@ -4,7 +4,7 @@
  * A sort has temporary files and directories of its own. When it ends early the files are removed,
  * and the directories, too, unless they are a checkpoint that is worth keeping.
  *
- * Order of calls: watch; hold; after_failure; restore. By one thread.
+ * Order of calls: watch; hold; after_failure; is_over; restore. By one thread.
  */
 #ifndef ROCKSORT_PIPELINE_EARLY_END_H
 #define ROCKSORT_PIPELINE_EARLY_END_H
@@ -34,7 +34,10 @@ void early_end_hold(struct early_end *end);
    whether they stay. */
 bool early_end_after_failure(struct early_end *end);
 
-/* Signals and exceptions take their former course; signals that have waited, too. */
-void early_end_restore(struct early_end *end);
+/* All is closed and removed, and nothing is freed yet: exceptions take their former course. */
+void early_end_is_over(void);
+
+/* All is freed: signals take their former course; those that have waited, too. */
+void early_end_restore(const struct early_end *end);
 
 #endif

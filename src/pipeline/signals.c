@@ -48,7 +48,11 @@ static void *wait_for_signals(void *arg)
     for (;;) {
         int number = ask_again ? sigtimedwait(&signals, NULL, &patience)
                                : sigwaitinfo(&signals, NULL);
-        if (atomic_load(&watch->is_over)) return NULL;
+        if (atomic_load(&watch->is_over)) {
+            /* A signal that came at the same time waits like those that come later. */
+            if (number > 0 && number != SIGURG) (void)kill(getpid(), number);
+            return NULL;
+        }
         if (number == SIGURG || (number < 0 && errno != EAGAIN)) continue;
         if (number > 0) last = number;
         enum signal_answer answer = watch->on_signal(watch->arg, number > 0 ? number : 0);

@@ -132,13 +132,17 @@ static void fill_report(struct sort *sort)
     crew_unlock(sort->crew);
 }
 
-void sort_release(struct sort *sort, bool directories_stay)
+void sort_close(struct sort *sort, bool directories_stay)
 {
     temp_store_close(sort->store, directories_stay, &sort->report->store);
-    batch_pool_destroy(sort->pool);
     fill_report(sort);
     bam_inputs_close(sort->inputs);
     if (!directories_stay) checkpoint_writer_remove_directories(sort->checkpoint);
+}
+
+void sort_release(struct sort *sort)
+{
+    batch_pool_destroy(sort->pool);
     spill_destroy(sort->spiller);
     temp_store_destroy(sort->store);
     verification_destroy(sort->verification);

@@ -4,7 +4,7 @@
  * The frame of the sort has them (bam_sort.c, prepare.c). A stage gets only those that it works
  * with, in its settings.
  *
- * Order of calls: init; report and release, with all other threads but the crew's ended. Threads:
+ * Order of calls: init; close and release, with all other threads but the crew's ended. Threads:
  * one.
  */
 #ifndef ROCKSORT_PIPELINE_SORT_PARTS_H
@@ -50,8 +50,11 @@ void sort_plan_memory(struct sort *sort, size_t total_bytes);
 /* Starts showing how far the sort is. */
 struct progress *sort_start_progress(struct sort *sort);
 
-/* Ends and frees everything, and fills the report. directories_stay: the temporary data are a
-   checkpoint that is kept. */
-void sort_release(struct sort *sort, bool directories_stay);
+/* Closes the store and the inputs, fills the report, and removes the temporary directories.
+   directories_stay: they are a checkpoint that is kept. */
+void sort_close(struct sort *sort, bool directories_stay);
+
+/* When it is closed: ends the crew and frees everything. */
+void sort_release(struct sort *sort);
 
 #endif

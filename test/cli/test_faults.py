@@ -8,6 +8,7 @@ is a short form of `make fault-sweep`.
 import contextlib
 import io
 import os
+import shutil
 import pathlib
 import signal
 import subprocess
@@ -358,6 +359,24 @@ class LittleThings(FaultTest):
                 n_refused += 1
             self.assertEqual(os.listdir(self.scratch), [])
         self.assertGreater(n_refused, 10)
+
+    @unittest.skipIf(sanitized(), "its own allocator is asked first")
+    def test_no_memory_at_the_end(self):
+        """When the output is complete and the sort closes what it has. Cleaning up once crashed
+        there: the names of the directories had been given away, or all was freed."""
+        out = self.path("out.bam")
+        usual = ["-@", "1", "-T", self.scratch, "-o", out]
+        n = self.calls(*usual)["malloc"]
+        for args in (["-k", *usual], usual):
+            n_refused = 0
+            for number in range(n - 120, n + 1, 3):
+                result = self.with_fault(f"malloc:{number}:ENOMEM", *args, clean=False)
+                with self.subTest(args=args, number=number, of=n):
+                    self.assertIn(result.status, (0, 1), result.err)
+                n_refused += result.status
+                for store in os.listdir(self.scratch):
+                    shutil.rmtree(os.path.join(self.scratch, store))
+            self.assertGreater(n_refused, 10)
 
     def test_no_memory_for_lines(self):
         """If memory is short, no message says that the SAM is damaged. (A failed allocation ends a
