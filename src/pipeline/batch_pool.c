@@ -300,7 +300,8 @@ void batch_pool_spilled(struct batch_pool *pool, size_t n)
 struct batch *const *batch_pool_kept(const struct batch_pool *pool, size_t *n)
 {
     *n = batch_pool_n_kept(pool);
-    return pool->sealed + pool->n_spilled;
+    /* An empty input has no list, and C forbids to add even 0 to NULL. */
+    return pool->sealed ? pool->sealed + pool->n_spilled : NULL;
 }
 
 size_t batch_pool_kept_bytes(const struct batch_pool *pool)

@@ -57,6 +57,19 @@ static size_t n_kept(struct fixture *f)
     return n;
 }
 
+/* Without records there is no list of full batches: it was once computed from NULL. */
+static void test_empty(void **state)
+{
+    (void)state;
+    struct fixture f;
+    size_t n = 1;
+    set_up(&f);
+    assert_null(batch_pool_kept(f.pool, &n));
+    assert_int_equal(n, 0);
+    assert_int_equal(batch_pool_kept_bytes(f.pool), 0);
+    tear_down(&f);
+}
+
 /* Batches crowd later where the whole input may fit, but only before the first run. */
 static void test_crowd(void **state)
 {
@@ -153,6 +166,7 @@ static void test_no_batch_after_a_failure(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_empty),
         cmocka_unit_test(test_crowd),
         cmocka_unit_test(test_oldest_first),
         cmocka_unit_test(test_retire),
