@@ -431,18 +431,11 @@ bool checkpoint_writer_saves_part(const struct checkpoint_writer *w)
     return s->keeps && !s->no_resume && !s->sum_only && !w->can_read_again;
 }
 
-/* True if the sort reads input; if not it writes what the checkpoint has. */
-static bool reads_input(const struct checkpoint_writer *w)
-{
-    const struct checkpoint_settings *s = &w->settings;
-    return !s->resumed || (s->resumed->record.state == CHECKPOINT_LOADING && !s->partial);
-}
-
 int checkpoint_writer_end_load(struct checkpoint_writer *w, unsigned n_runs)
 {
     if (w->progress < RECORDED || w->progress == LOADED) return 0;
     /* When only a part is written, the record must not say that it is all. */
-    if (!reads_input(w)) return 0;
+    if (!w->settings.reads_input) return 0;
     bool written = write_record(w, CHECKPOINT_LOADED, n_runs) == 0;
     set_progress(w, written ? LOADED : HAS_ALL_RUNS);
     return crew_failed(w->settings.crew) ? -1 : 0;

@@ -45,7 +45,7 @@ struct checkpoint_settings {    /* all that it points to outlives the writer */
     bool no_resume;             /* --no-resume: temporary data need not outlive the process */
     bool sum_only;              /* there are no temporary data */
     const struct checkpoint *resumed;   /* the sort goes on with this one; NULL: it is new */
-    bool partial;               /* --partial: without the input that is missing */
+    bool reads_input;           /* runs will be added (resume_reads_input) */
 };
 
 struct checkpoint_writer *checkpoint_writer_create(const struct checkpoint_settings *settings);

@@ -39,7 +39,7 @@ static void create_objects(struct sort *sort)
         .index_path = &sort->index_path, .asked_output = &s->asked_output, .rules = &s->rules,
         .fasta = s->minhash_fasta, .minhash_window = s->minhash_window, .keeps = s->keep_store,
         .no_resume = s->no_resume, .sum_only = s->sum_only, .resumed = s->resumed,
-        .partial = s->partial,
+        .reads_input = resume_reads_input(&sort->resume),
     };
     sort->checkpoint = checkpoint_writer_create(&checkpoint);
     struct temp_store_settings store = {
