@@ -34,7 +34,7 @@
 #include "bam/content_sum.h"
 #include "bam/input_position.h"
 #include "bam/record_problem.h"
-#include "order/merge.h"
+#include "order/slice_merge.h"
 
 #include <stdatomic.h>
 

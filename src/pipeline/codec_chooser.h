@@ -1,13 +1,13 @@
 /*
  * codec_chooser.h -- chooses the codec of each run by what was seen since the last choice.
  *
- * The choice itself is a pure function (codec_choice.h); the chooser keeps what it needs to know
+ * The choice itself is a pure function (codec_policy.h); the chooser keeps what it needs to know
  * from one run to the next. Threads: one.
  */
 #ifndef ROCKSORT_PIPELINE_CODEC_CHOOSER_H
 #define ROCKSORT_PIPELINE_CODEC_CHOOSER_H
 
-#include "store/codec_choice.h"
+#include "store/codec_policy.h"
 #include "store/run_store.h"
 
 #include <stdbool.h>

@@ -15,7 +15,7 @@
 #define ROCKSORT_PIPELINE_CREW_H
 
 #include "bam/bgzf_block.h"
-#include "order/merge.h"
+#include "order/slice_merge.h"
 #include "store/temp_codec.h"
 
 #include <htslib/hts.h>

@@ -4,7 +4,7 @@
  *
  * This is the one estimate: --plan prints it, and the warnings about full disks (space.h) compare
  * it with what is free. It asks the modules that decide while a sort runs: mem_budget.h,
- * spill_policy.h, compaction_plan.h, codec_choice.h. How records compress and what each step takes
+ * spill_policy.h, compaction_plan.h, codec_policy.h. How records compress and what each step takes
  * comes from a sample of them (record_sample.h). Sizes are as good as the estimate of the input's
  * size; times are rough.
  *
@@ -14,7 +14,7 @@
 #define ROCKSORT_PIPELINE_ESTIMATE_H
 
 #include "pipeline/mem_budget.h"
-#include "store/codec_choice.h"
+#include "store/codec_policy.h"
 #include "store/compaction_plan.h"
 #include "store/run_store.h"
 

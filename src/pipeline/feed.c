@@ -1,7 +1,7 @@
 /* feed.c -- see feed.h. */
 #include "pipeline/feed.h"
 
-#include "order/merge.h"
+#include "order/slice_merge.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 

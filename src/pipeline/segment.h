@@ -12,7 +12,7 @@
 #define ROCKSORT_PIPELINE_SEGMENT_H
 
 #include "bam/content_sum.h"
-#include "order/merge.h"
+#include "order/slice_merge.h"
 #include "output/bam_index.h"
 #include "pipeline/crew.h"
 #include "pipeline/feed.h"

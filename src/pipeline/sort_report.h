@@ -11,7 +11,7 @@
 #include "machine/process_usage.h"
 #include "pipeline/crew.h"
 #include "pipeline/mem_budget.h"
-#include "store/codec_choice.h"
+#include "store/codec_policy.h"
 #include "store/run_store.h"
 #include "store/temp_codec.h"
 

@@ -2,7 +2,7 @@
 #include "store/bam_block.h"
 
 #include "bam/bam_check.h"
-#include "order/merge.h"
+#include "order/slice_merge.h"
 
 static const uint8_t magic[4] = {'R', 'S', 'B', 2};
 

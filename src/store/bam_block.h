@@ -2,7 +2,7 @@
  * bam_block.h -- the sorted block, which is one entry of a temporary database.
  *
  * A block holds consecutive records of one sorted run, compressed. Its key in the database is the
- * bound (merge.h) of its first record. This is its value, little-endian:
+ * bound (slice_merge.h) of its first record. This is its value, little-endian:
  *
  *     offset  bytes
  *          0      8  XXH3-64 of everything after this field

@@ -15,8 +15,8 @@ CLEAN = {
     "src/bam/bam_aux.h": "void bam_aux(void);\n",
     "src/bam/bam_aux.c": '#include "bam/bam_aux.h"\n#include "util/diag.h"\n'
                          "void bam_aux(void)\n{\n    diag();\n}\n",
-    "src/order/merge.h": '#include "bam_sort_key.h"\nvoid merge(void);\n',
-    "src/order/merge.c": '#include "order/merge.h"\n#include <stdlib.h>\n'
+    "src/order/slice_merge.h": '#include "bam_sort_key.h"\nvoid merge(void);\n',
+    "src/order/slice_merge.c": '#include "order/slice_merge.h"\n#include <stdlib.h>\n'
                          '#include "bam/bam_aux.h"\n'
                          "void merge(void)\n{\n    bam_aux();\n    free(malloc(1));\n}\n",
 }

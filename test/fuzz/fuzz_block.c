@@ -10,7 +10,7 @@
 #include "fuzz_record.h"
 
 #include "order/entry_sort.h"
-#include "order/merge.h"
+#include "order/slice_merge.h"
 #include "store/bam_block.h"
 
 enum { MAX_RAW_BYTES = 1 << 20 };

@@ -10,7 +10,7 @@
 
 #include "bam/bam_check.h"
 #include "bam/bam_long.h"
-#include "order/merge.h"
+#include "order/slice_merge.h"
 #include "pipeline/batch.h"
 
 enum { MAX_BATCHES = 4, MAX_RECORDS = 200, BATCH_BYTES = 64 << 10, STREAM_BYTES = 96 << 10 };

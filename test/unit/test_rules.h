@@ -2,7 +2,7 @@
 #ifndef ROCKSORT_TEST_RULES_H
 #define ROCKSORT_TEST_RULES_H
 
-#include "order/merge.h"
+#include "order/slice_merge.h"
 
 /* The largest bound in these orders: the natural key of a name of 254 characters in which every
    second one is a digit. */

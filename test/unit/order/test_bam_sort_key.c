@@ -6,7 +6,7 @@
 #include "test_rules.h"
 
 #include "bam_sort_key.h"
-#include "order/merge.h"
+#include "order/slice_merge.h"
 
 enum { N_RECORDS = 700, MAX_RECORD = 400 };
 

@@ -6,7 +6,7 @@
 #include "random_records.h"
 #include "test_rules.h"
 
-#include "order/merge.h"
+#include "order/slice_merge.h"
 #include "store/bam_block.h"
 
 struct block_case {

@@ -1,5 +1,5 @@
 /*
- * codec_choice.h -- chooses the codec of the next run, by what the sort has measured so far.
+ * codec_policy.h -- chooses the codec of the next run, by what the sort has measured so far.
  *
  * Compressing temporary data costs CPU time and saves bytes. 2.1 GB of records took in 64 MB, with
  * 2 cores and a disk of 1 GB/s: none 12.6 s, lz4 13.8 s, snappy 14.8 s, zstd 16.6 s. On four
@@ -13,8 +13,8 @@
  *
  * Pure functions.
  */
-#ifndef ROCKSORT_STORE_CODEC_CHOICE_H
-#define ROCKSORT_STORE_CODEC_CHOICE_H
+#ifndef ROCKSORT_STORE_CODEC_POLICY_H
+#define ROCKSORT_STORE_CODEC_POLICY_H
 
 #include "store/temp_codec.h"
 

@@ -1,9 +1,9 @@
 /*
- * test_codec_choice.c -- which codec the next run gets.
+ * test_codec_policy.c -- which codec the next run gets.
  */
 #include "random_records.h"
 
-#include "store/codec_choice.h"
+#include "store/codec_policy.h"
 
 /* An SSD of 1 GB/s, which is written to a tenth of the time. Two workers are busy, no thread waits,
    and there is space for everything. */

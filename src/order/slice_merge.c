@@ -1,12 +1,12 @@
 /*
- * merge.c -- see merge.h.
+ * slice_merge.c -- see slice_merge.h.
  *
  * Neighbouring slices are merged in pairs, in ceil(log2(slices)) passes over 16-byte entries, which
  * stay in the second-level cache. In a fixed order the inner loop has no branch that depends on the
  * data. In any other order all keys of a segment share what its smallest and its largest key share.
  * The 8 bytes after that decide nearly every comparison, so that the keys need not be fetched.
  */
-#include "order/merge.h"
+#include "order/slice_merge.h"
 
 #include "util/byte_order.h"
 #include "util/xalloc.h"

@@ -1,6 +1,6 @@
 /*
- * merge.h -- cuts and merges sorted sources of records: the logic of the merge, without threads,
- * files or databases.
+ * slice_merge.h -- cuts sorted sources of records into slices and merges them. No threads, no files,
+ * no databases.
  *
  * A *source* is a stretch of one sorted run in memory: an opened block, or a whole batch. The full
  * key of a record is its sort key, the number of its run, and its index in the run. No two records
@@ -19,8 +19,8 @@
  * its buffers; both start as {0}. Threads: any; a merge_space belongs to one thread at a time.
  * Nothing can fail.
  */
-#ifndef ROCKSORT_ORDER_MERGE_H
-#define ROCKSORT_ORDER_MERGE_H
+#ifndef ROCKSORT_ORDER_SLICE_MERGE_H
+#define ROCKSORT_ORDER_SLICE_MERGE_H
 
 #include "order/entry_sort.h"
 

@@ -1,5 +1,5 @@
-/* codec_choice.c -- see codec_choice.h. */
-#include "store/codec_choice.h"
+/* codec_policy.c -- see codec_policy.h. */
+#include "store/codec_policy.h"
 
 /* The share of the time that the next run waits. From waits_much on zstd is faster: it makes a
    third fewer bytes for a quarter more CPU time. zstd stays until the share is waits_little. */

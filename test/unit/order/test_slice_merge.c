@@ -1,11 +1,11 @@
 /*
- * test_merge.c -- cutting and merging: wherever sources are cut, the merged segments one after
+ * test_slice_merge.c -- cutting and merging: wherever sources are cut, the merged segments one after
  * another are what a plain stable sort of all entries gives.
  */
 #include "random_records.h"
 #include "test_rules.h"
 
-#include "order/merge.h"
+#include "order/slice_merge.h"
 
 enum { MAX_RUNS = 40 };
 
