@@ -27,7 +27,7 @@ struct plan_sample {
     const char *format;         /* "BAM", "SAM", ...; a static string */
     uint64_t n_records, raw_bytes;      /* that were read; 0: none, and all below is 0 */
     uint64_t file_bytes;        /* of the file that became them; 0: unknown */
-    bool whole;                 /* that is all there is */
+    bool whole;                 /* the sample is the whole input */
     struct record_traits traits;
 };
 

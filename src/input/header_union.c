@@ -73,7 +73,7 @@ static void put_char(kstring_t *out, char c)
     xalloc_require(kputc(c, out) >= 0);
 }
 
-/* Returns a copy of the text that stays as long as the builder, the last of b->kept. */
+/* Copies the text. The copy becomes the last of b->kept and is freed with the builder. */
 static struct text keep(struct builder *b, struct text t)
 {
     xgrow(&b->kept, &b->kept_room, b->n_kept + 1, b->n_kept, sizeof *b->kept);
@@ -131,7 +131,7 @@ static int compare_fields(const void *a, const void *b)
     return text_compare(*(const struct text *)a, *(const struct text *)b);
 }
 
-/* True if this value is the field's own, and not only one with the same letters. */
+/* True if `value` points into this field, at its value. Equal bytes elsewhere do not count. */
 static bool has_value(struct text field, struct text value)
 {
     return value.at && value.at + value.n == field.at + field.n;
@@ -307,8 +307,8 @@ static void put_united_text(const struct builder *b, kstring_t *out)
 }
 
 /*
- * A BAM file may lack @SQ lines in its text; its references are then only in htslib's list, which a
- * text does not show, and all added lines go to the end.
+ * The header text of a BAM file may lack the @SQ lines; only htslib's list has the references then.
+ * Such a text cannot be made anew: all added lines go to the end of the header.
  */
 static sam_hdr_t *make_header(struct builder *b)
 {

@@ -11,8 +11,9 @@
  * gap. The record that straddles the two is put together when the walk gets there: its beginning is
  * copied into the gap. If the gap is too small for it, the new batch is moved to more memory.
  *
- * SAM has no such places: workers parse its lines into buffers of the pieces. When the oldest is
- * parsed the reader claims room for its records, and the workers that index them copy them there.
+ * The records of a piece of SAM have no known size: a worker first parses its lines into a buffer.
+ * When the oldest piece is parsed the reader claims room in the batch for its records, and the
+ * workers that index them copy them there.
  *
  * The reader waits only for input, and for memory when batches are filled faster than spilled.
  */
@@ -83,7 +84,7 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
         if (walk.claimed_bytes > max_bytes) max_bytes = walk.claimed_bytes;
         n_records++;
     }
-    /* The next record, too, which is cut off. */
+    /* Also look at the size of the next record, of which only the beginning is here. */
     if (walk.claimed_bytes > max_bytes && !walk.is_damaged) max_bytes = walk.claimed_bytes;
     ld->max_record_bytes = max_bytes;
     size_t at = (size_t)(walk.at - batch->mem);
@@ -95,7 +96,7 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
         if (load_jobs_index(part) < 0) return -1;
     }
     if (!walk.is_damaged) return 0;
-    /* Those before it may be wanted (end_early). */
+    /* The records before it are kept: --partial writes them (end_early). */
     char problem[64];
     (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes",
                    walk.claimed_bytes);
@@ -130,8 +131,8 @@ static int move_to_larger_batch(struct loader *ld, size_t tail_bytes, size_t rec
     if (wait_for_ring(ld) < 0) return -1;
     size_t filled = old->raw_end - old->raw_begin;
     size_t raw_bytes = filled + record_bytes + 2 * BGZF_MAX_BYTES;
-    /* Where one record is so large the next one will be, too: make room for a few of them, if they
-       are not a large part of the memory. */
+    /* After one large record expect more: make room for a few, but not for a large part of the
+       memory. */
     struct mem_budget budget;
     batch_pool_budget(ld->pool, &budget);
     size_t fair = budget.batch_bytes * budget.n_batches / 8;
@@ -260,7 +261,7 @@ static int walk_oldest(struct loader *ld)
     return 0;
 }
 
-/* Walks all pieces that are inflated, without waiting. */
+/* Walks the pieces that are inflated already; waits for none. */
 static int walk_what_is_there(struct loader *ld)
 {
     while (ld->ring_used > 0) {
@@ -324,7 +325,7 @@ static struct load_piece *take_slot(struct loader *ld)
     return crew_failed(ld->crew) ? NULL : piece;
 }
 
-/* Fetches lines into the next slot. Returns a code of the reader. */
+/* Reads lines of SAM into the next slot. Returns a code of the reader. */
 static int fetch_lines(struct loader *ld)
 {
     struct load_piece *piece = take_slot(ld);
@@ -340,7 +341,7 @@ static int fetch_lines(struct loader *ld)
     return load_jobs_parse(piece) < 0 ? BAM_READER_ERROR : r;
 }
 
-/* Fetches a piece into the next slot. Returns a code of the reader. */
+/* Reads a piece of BAM into the next slot. Returns a code of the reader. */
 static int fetch_piece(struct loader *ld)
 {
     struct batch *batch = ld->filling;
@@ -361,7 +362,7 @@ static int fetch_piece(struct loader *ld)
     return r;
 }
 
-/* After the last piece of an input: everything is walked; what is left must be nothing. */
+/* Walks the last pieces of an input. It is an error if bytes are left after the last record. */
 static int finish_input(struct loader *ld)
 {
     while (ld->ring_used > 0)
@@ -396,8 +397,8 @@ static int load_one_input(struct loader *ld)
 }
 
 /*
- * After an error in an input that is lost, or a signal: lets the whole records before it be all
- * that there are. What cannot be walked any more is dropped.
+ * Ends the input after the last whole record that can be walked, and drops the rest. For errors in
+ * an input that cannot be read again, and for signals.
  */
 static int end_early(struct loader *ld)
 {
@@ -418,8 +419,8 @@ static int end_early(struct loader *ld)
     return 0;
 }
 
-/* After an error while an input was read, which is its fault unless something else failed, the
-   system could not read it, or a signal ended it. */
+/* Called after an error while an input was read. Marks the input as bad, unless something else
+   failed or the system could not read it. Returns 0 if what came is kept, else -1. */
 static int input_failed(struct loader *ld)
 {
     if (crew_failed(ld->crew)) return -1;
@@ -471,7 +472,7 @@ static void prepare_loader(struct loader *ld, const struct load_settings *s)
                  .text_bytes = s->budget->text_bytes, .sum_only = s->sum_only},
         .at = s->start,
         .n_bytes = before.sum.n_bytes,
-        /* After the pieces of SAM on their way there are those whose records are being copied. */
+        /* Walked pieces of SAM keep their slots while their records are copied. */
         .most_used = s->budget->n_pieces,
         .n_ring = 2 * s->budget->n_pieces,
     };
