@@ -104,7 +104,17 @@ struct progress *sort_start_progress(struct sort *sort)
     return progress_start(&settings);
 }
 
-/* What was counted, with no thread left that counts. */
+/* Reports the budget with all its batches, also if compactions took some of them, but with the
+   longer runs of a disk that is slow to seek. */
+static void report_budget(struct sort *sort)
+{
+    struct mem_budget last;
+    batch_pool_budget(sort->pool, &last);
+    sort->report->budget = sort->budget;
+    if (last.long_runs) mem_budget_lengthen_runs(&sort->report->budget);
+}
+
+/* Fills the report when no thread is left that counts. */
 static void fill_report(struct sort *sort)
 {
     struct sort_report *report = sort->report;
@@ -113,6 +123,7 @@ static void fill_report(struct sort *sort)
     const struct codec_chooser *codecs = spill_codecs(sort->spiller);
     load_totals_look(sort->totals, &counts);
     spill_look(sort->spiller, &spilled);
+    report_budget(sort);
     crew_waits(sort->crew, report->waits);
     report->n_records = counts.sum.n_records;
     report->raw_bytes = counts.sum.n_bytes;

@@ -86,7 +86,7 @@ struct sort_report {
     uint64_t input_bytes;       /* as they are stored, read so far; 0: unknown */
     uint64_t n_records_out;     /* merged */
     uint64_t output_bytes;
-    struct mem_budget budget;   /* before compaction took some of it */
+    struct mem_budget budget;   /* with the batches that compactions took */
     struct run_store_stats store;       /* {0} if all fitted into memory */
     uint64_t spilled_bytes;     /* raw bytes of the runs */
     unsigned runs_of_codec[TEMP_CODEC_COUNT];

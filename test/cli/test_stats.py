@@ -113,6 +113,21 @@ class Fields(StatsTest):
         self.assertIn(f"xxh3sum:{data['input']['checksum']} records:5000 "
                       f"bytes:{data['input']['raw_bytes']}", said)
 
+    def test_memory(self):
+        """Batches take most of the budget. (A change once left all of these fields 0.)"""
+        source, out = self.write("in.sam", generate.odd(5000)), self.path("out.bam")
+        for mib in (16, 100):
+            data, _ = self.stats("-@", "2", "--max-memory", f"{mib}M", "-o", out, source)
+            memory = data["memory"]
+            with self.subTest(mib=mib):
+                total = memory["budget_bytes"]
+                self.assertEqual(total, mib << 20)
+                batches = memory["batches"] * memory["batch_bytes"]
+                self.assertTrue(0.5 * total < batches <= total, memory)
+                self.assertTrue(0 < memory["batches_a_run"] < memory["batches"], memory)
+                for name, value in memory.items():
+                    self.assertGreater(value, 0, name)
+
     def test_spilling(self):
         source, out = self.write("in.sam", generate.odd(12000)), self.path("out.bam")
         data, result = self.stats("-@", "2", "-o", out, "-T", self.path("t."), "-s", "4M", source,
