@@ -131,6 +131,8 @@ def make_parser():
     add("--threads", metavar="N", type=parse_positive, default=2, help="[2]")
     add("--programs", metavar="LIST", help="which, see below")
     add("--device", metavar="NAME", help="another device of `spindle --list`; not for storage")
+    add("--own-disk", action="store_true",
+        help="the machine's own disk instead of modelled ones; not for storage")
     add("--storage", metavar="LIST", default=",".join(device for device, _, _ in STORAGE),
         help="devices of the storage table, the first is 100 %% [%(default)s]")
     add("--repeats", metavar="N", type=parse_positive, default=1,
@@ -172,6 +174,8 @@ def parse_arguments():
     for name in args.experiments:
         if name not in known:
             parser.error("no experiment %r; there are: %s" % (name, ", ".join(known)))
+    if args.own_disk and STORAGE_NAME in args.experiments:
+        parser.error("--own-disk is not for %s: choose with --experiment" % STORAGE_NAME)
     if args.programs:
         args.programs = args.programs.split(",")
         for name in args.programs:
@@ -295,7 +299,10 @@ class Bench:
                 prepare(source.path, 0)
             else:
                 lay(source.path, os.path.join(disk.backing, "in.bam"))
-            disk.mount()
+            if self.args.own_disk:
+                disk.stay_plain("--own-disk was given")
+            else:
+                disk.mount()
             self.note_plain(disk)
             warm_memory(limit or experiment.memory_mib * 2 * MIB)
             try:
@@ -361,9 +368,11 @@ class Bench:
         path = os.path.join(self.args.out, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as f:
-            json.dump(dict(label=run["who"], title="%s, %s" % (experiment.title,
-                                                               experiment.disk[0]),
-                           limits={"rss_bytes": experiment.memory_mib * MIB}, **series), f)
+            title = "%s%s: %s" % (experiment.title, "" if self.why_plain else ", modelled",
+                                  experiment.disk[0])
+            json.dump(dict(label=run["who"], title=title,
+                           limit={"rss_bytes": experiment.memory_mib * MIB,
+                                  "label": "%d MiB given" % experiment.memory_mib}, **series), f)
             f.write("\n")
         return name
 
@@ -394,6 +403,10 @@ def as_asked(experiment, args):
         change["programs"] = args.programs
     if args.device and experiment.name != STORAGE_NAME:
         change["disk"] = (args.device, ["--device", args.device])
+    if args.own_disk:
+        gb, mib = (change.get(name, getattr(experiment, name)) for name in ("data_gb", "memory_mib"))
+        change["title"] = "%g GB of records in %d MiB" % (gb, mib)
+        change["disk"] = ("this machine's own disk", [])
     return experiment._replace(**change)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws CPU, memory, disk traffic and seeks of runs over time, and when each run ended.
 
-    scripts/plot-run.py -o run.png [--rows cpu,memory] rocksort.json samtools.json
+    scripts/plot-run.py [-o run.png] [--rows cpu,memory] rocksort.json samtools.json
 
 A file is a JSON object. Its `columns`, or those of its object `series`, are lists of equal length.
 Only t_s (seconds since the start) is required:
@@ -10,10 +10,11 @@ Only t_s (seconds since the start) is required:
     rss_bytes                                at that time
 
 Optional: `label` and `title` (texts), `marks` (a list of {"t_s", "label"}: vertical lines) and
-`limits` ({"rss_bytes": the memory that was given}). All else is ignored. A row of the figure for
+`limit` ({"rss_bytes", "label"}: a horizontal line). All else is ignored. A row of the figure for
 which no file has data is left out. Needs matplotlib.
 
-The files of `samtools rocksort --stats FILE` can be drawn, too, with marks where phases end.
+The files of `samtools rocksort --stats FILE` can be drawn, too, with marks where phases end, and a
+line at the most memory that the sort may take: its budget and 64 MiB.
 """
 
 import argparse
@@ -28,8 +29,10 @@ MIB = 1 << 20
 # are noise.
 MIN_STEPS = 240
 INK_BYTES_COLORS = 64
+LETTER_POINTS = 3.6     # a letter of the labels of marks is at most so wide on average
 STATS_SCHEMA = "samtools-rocksort-stats"
-MOST_TITLE = 120
+MOST_TITLE = 110
+FIXED_MIB = 64          # that a sort may take beside its budget
 
 
 class Row:
@@ -50,7 +53,7 @@ ROWS = [
 
 
 def prepare_stats(data):
-    """Marks, limit and title of a file of --stats (doc/stats.md)."""
+    """Adds marks, limit and title to a file of --stats (doc/stats.md)."""
     marks, t_s = [], 0.0
     for name, phase in data.get("phases", {}).items():
         # Marks of phases that took no time would cover each other.
@@ -59,7 +62,9 @@ def prepare_stats(data):
         t_s += phase["wall_s"]
     data.setdefault("marks", marks)
     if "memory" in data:
-        data.setdefault("limits", {"rss_bytes": data["memory"]["budget_bytes"]})
+        budget_mib = data["memory"]["budget_bytes"] / MIB
+        data.setdefault("limit", {"rss_bytes": (budget_mib + FIXED_MIB) * MIB,
+                                  "label": "budget %.0f + %d MiB" % (budget_mib, FIXED_MIB)})
     # matplotlib takes text between dollar signs for a formula.
     title = str(data.get("command_line") or "").replace("$", r"\$")
     data.setdefault("title", title if len(title) <= MOST_TITLE else title[:MOST_TITLE] + " ...")
@@ -128,22 +133,46 @@ def has_row(row, runs):
 
 
 def label_marks(axes, runs, scale):
-    for run, color in zip(runs, COLORS):
-        for mark in run.get("marks", []):
-            axes.annotate(" " + mark["label"], (mark["t_s"] / scale, 1), fontsize=6, color=color,
-                          xycoords=("data", "axes fraction"), va="bottom", rotation=0)
+    """Writes the labels of marks above the first row, each as low as no other is in its way."""
+    last_x = [-1.0] * 9         # where the last label of each height ends, from the lowest height
+    marks = [(mark["t_s"] / scale, mark["label"], color) for run, color in zip(runs, COLORS)
+             for mark in run.get("marks", [])]
+    points_across = axes.get_window_extent().width * 72 / axes.figure.dpi
+    begin, end = axes.get_xlim()
+    for x, text, color in sorted(marks):
+        width = (LETTER_POINTS * len(text) + 4) * (end - begin) / points_across
+        if x + width > end:     # at the right edge: to the left of its mark
+            left, ha = x - width, "right"
+        else:
+            left, ha = x, "left"
+        height = next((i for i, right in enumerate(last_x) if left >= right), len(last_x) - 1)
+        last_x[height] = max(last_x[height], left + width)
+        axes.annotate(text, (x, 1), xytext=(2 if ha == "left" else -2, 1 + 7 * height),
+                      textcoords="offset points", fontsize=6, color=color, va="bottom", ha=ha,
+                      xycoords=("data", "axes fraction"))
 
 
 def label_ends(axes, runs, scale):
-    """Writes how long each run took at its end in the first row, in several heights, since ends may
-    be near each other."""
+    """Writes each run's name and time at its end in the first row, in several heights, since ends
+    may be near each other."""
+    end_of_all = axes.get_xlim()[1]
     for at, (run, color) in enumerate(zip(runs, COLORS)):
         end_s = run["columns"]["t_s"][-1]
         said = "%.1f min" % (end_s / 60) if scale > 1 else "%.0f s" % end_s
         axes.axvline(end_s / scale, color=color, linewidth=1)
-        axes.annotate("%s: %s " % (run["label"], said), (end_s / scale, 0.05 + 0.17 * at),
+        axes.annotate(" %s: %s " % (run["label"], said), (end_s / scale, 0.05 + 0.17 * at),
                       fontsize=8, color=color, xycoords=("data", "axes fraction"), va="bottom",
-                      ha="right", weight="bold")
+                      ha="right" if end_s / scale > 0.5 * end_of_all else "left", weight="bold")
+
+
+def draw_limits(axes, runs):
+    """Draws the memory that runs may take, one line for each size, with its label."""
+    limits = {run["limit"]["rss_bytes"]: run["limit"].get("label") for run in runs
+              if run.get("limit")}
+    for limit, label in limits.items():
+        axes.axhline(limit / MIB, color="black", linewidth=0.7, linestyle="--")
+        axes.annotate(label or "limit %.0f MiB" % (limit / MIB), (0.005, limit / MIB), fontsize=6,
+                      xycoords=("axes fraction", "data"), va="bottom")
 
 
 def draw(pyplot, runs, title, rows):
@@ -157,9 +186,8 @@ def draw(pyplot, runs, title, rows):
     for (axes,), row in zip(grid, rows):
         for run, color in zip(runs, COLORS):
             draw_series(axes, row, run, color, end_s / MIN_STEPS, scale)
-        limits = {run.get("limits", {}).get(row.columns[0][0]) for run in runs} - {None}
-        for limit in limits:
-            axes.axhline(limit / row.unit, color="black", linewidth=0.7, linestyle="--")
+        if row.name == "memory":
+            draw_limits(axes, runs)
         axes.set_ylabel(row.title, fontsize=7)
         axes.tick_params(labelsize=7)
         if len(row.columns) == 1:
@@ -168,16 +196,14 @@ def draw(pyplot, runs, title, rows):
             axes.axhline(0, color="black", linewidth=0.5)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-    label_marks(grid[0][0], runs, scale)
-    label_ends(grid[0][0], runs, scale)
     grid[-1][0].set_xlabel(unit, fontsize=7)
     grid[-1][0].set_xlim(0, end_s / scale)
-    handles = [pyplot.Line2D([], [], color=color) for _, color in zip(runs, COLORS)]
-    figure.legend(handles, [run["label"] for run in runs], loc="upper right", fontsize=7,
-                  ncol=len(runs), frameon=False)
     figure.suptitle(title, fontsize=8, x=0.01, ha="left")
     figure.align_ylabels()
     figure.tight_layout()
+    label_marks(grid[0][0], runs, scale)
+    label_ends(grid[0][0], runs, scale)
+    figure.tight_layout()       # makes room for the labels above
     return figure
 
 
@@ -199,7 +225,8 @@ def main():
     first, _, rest = __doc__.partition("\n\n")
     parser = argparse.ArgumentParser(description=first, epilog=rest,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--output", metavar="PNG", required=True)
+    parser.add_argument("-o", "--output", metavar="PNG",
+                        help="[the first file's name with .png instead of .json]")
     parser.add_argument("--title", help="[the first file's]")
     names = [row.name for row in ROWS]
     parser.add_argument("--rows", metavar="NAME,...", default=",".join(names),
@@ -211,6 +238,7 @@ def main():
     asked = args.rows.split(",")
     if set(asked) - set(names):
         parser.error("--rows: %s is none of %s" % (min(set(asked) - set(names)), ", ".join(names)))
+    output = args.output or os.path.splitext(args.files[0])[0] + ".png"
     runs = []
     for path in args.files:
         try:
@@ -225,9 +253,9 @@ def main():
     from matplotlib import pyplot
     try:
         rows = [row for row in ROWS if row.name in asked]
-        save(draw(pyplot, runs, args.title or runs[0].get("title", ""), rows), args.output)
+        save(draw(pyplot, runs, args.title or runs[0].get("title", ""), rows), output)
     except (OSError, ValueError) as e:
-        return "plot-run.py: %s: %s" % (args.output, e)
+        return "plot-run.py: %s: %s" % (output, e)
     return 0
 
 

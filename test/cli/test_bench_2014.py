@@ -3,6 +3,7 @@
 The input is tiny and its figures mean nothing, so only shapes, sums and messages are tested.
 """
 
+import itertools
 import json
 import os
 import re
@@ -24,6 +25,23 @@ RUN_KEYS = {"who", "level", "command", "limit_bytes", "wrong", "repeat", "wall_s
 COLUMNS = {"t_s", "cpu_s", "read_bytes", "write_bytes", "seeks", "busy_s", "rss_bytes",
            "temp_bytes"}
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
+# Prints where the labels of a figure lie. The path of plot-run.py and the files are its arguments.
+SHOW_LABELS = """
+import importlib.util, json, sys
+import matplotlib
+matplotlib.use("Agg")
+from matplotlib import pyplot
+from matplotlib.text import Annotation
+spec = importlib.util.spec_from_file_location("plot_run", sys.argv[1])
+plot_run = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(plot_run)
+figure = plot_run.draw(pyplot, [plot_run.load(path) for path in sys.argv[2:]], "", plot_run.ROWS)
+figure.canvas.draw()
+boxes = [("figure", figure.bbox)]
+for label in figure.findobj(Annotation):
+    boxes.append((label.get_text().strip(), label.get_window_extent()))
+print(json.dumps([[text, box.x0, box.y0, box.x1, box.y1] for text, box in boxes]))
+"""
 
 # For --rocksort: a program that passes questions to the real one, and spoils sorts.
 FAKE = """#!/bin/sh
@@ -274,7 +292,7 @@ class PlotRun(CliTest):
 
     def series(self, name, seconds, **more):
         times = [i + 1.0 for i in range(seconds)]
-        data = {"label": name, "title": "made up", "limits": {"rss_bytes": 3 << 20},
+        data = {"label": name, "title": "made up", "limit": {"rss_bytes": 3 << 20, "label": "given"},
                 "marks": [{"t_s": seconds / 2, "label": "merge"}],
                 "columns": {"t_s": times, "cpu_s": [1.5 * t for t in times],
                             "rss_bytes": [min(i, 30) << 17 for i in range(seconds)],
@@ -314,6 +332,43 @@ class PlotRun(CliTest):
                            self.series("rocksort", 20))
         self.assertEqual(result.status, 2)
         self.assertIn("heat is none of cpu, memory, disk, seeks", result.err)
+
+    def labels(self, *files):
+        """The labels in the figure of the files, as (text, left, bottom, right, top), in pixels;
+        first the figure itself."""
+        self.need_matplotlib()
+        result = self.run_program([self.python, self.write("labels.py", SHOW_LABELS),
+                                   ROOT / "scripts" / "plot-run.py", *files])
+        self.assertEqual(result.status, 0, result.err)
+        return json.loads(result.out)
+
+    def test_labels_do_not_collide(self):
+        """Labels of marks near each other, of ends and of limits lie apart, and in the figure."""
+        marks = [{"t_s": t, "label": label} for t, label in
+                 ((5, "load"), (6, "compaction"), (7, "merge"), (398, "closing"))]
+        figure, *labels = self.labels(self.series("rocksort", 400, marks=marks),
+                                      self.series("samtools", 100, marks=marks[:3]))
+        self.assertEqual(len(labels), 4 + 3 + 2 + 1)
+        for text, left, bottom, right, top in labels:
+            with self.subTest(label=text):
+                self.assertTrue(0 <= left < right <= figure[3] and 0 <= bottom < top <= figure[4])
+        for one, other in itertools.combinations(labels, 2):
+            with self.subTest(labels=(one, other)):
+                self.assertTrue(one[3] <= other[1] or other[3] <= one[1] or
+                                one[4] <= other[2] or other[4] <= one[2])
+
+    def test_default_output(self):
+        """Without -o the PNG lies beside the first file."""
+        self.need_matplotlib()
+        self.check_png(self.plot(self.series("out", 20)))
+
+    def test_limit_of_stats(self):
+        """For a file of --stats the line is at the budget and 64 MiB, and says so."""
+        path = self.path("stats.json")
+        self.sort_ok("--max-memory", "100M", "--stats", path, "-o", self.path("out.bam"),
+                     self.write("in.sam", "r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\n"))
+        texts = [label[0] for label in self.labels(path)]
+        self.assertIn("budget 100 + 64 MiB", texts)
 
     def test_one_row_below_series(self):
         self.need_matplotlib()
