@@ -56,6 +56,13 @@ class Headers(CliTest):
         self.assertIn("rocksort", lines[0]["CL"])
         self.assertIn("-@ 2", lines[0]["CL"])
 
+    def test_pg_names_the_program(self):
+        """PN:samtools with our VN would look like an ancient samtools."""
+        line, = pg_lines(self.header(SQ))
+        self.assertEqual((line["ID"], line["PN"]), ("samtools-rocksort", "samtools-rocksort"))
+        version = self.rocksort("--version").out.decode().split()[2]
+        self.assertEqual(line["VN"], version)
+
     def test_pg_chain(self):
         lines = pg_lines(self.header(SQ + TRACE))
         self.assertEqual(len(lines), 2)
@@ -166,4 +173,4 @@ class Programs(CliTest):
             with self.subTest(programs=programs):
                 new = pg_lines(bam.text)[len(programs):]
                 self.assertEqual(new[0].get("PP"), follows)
-                self.assertEqual({line["PN"] for line in new}, {"samtools"})
+                self.assertEqual({line["PN"] for line in new}, {"samtools-rocksort"})
