@@ -1,8 +1,10 @@
 #!/bin/sh
 # make-deb.sh TARBALL DIR -- builds the Debian package of a source tarball in DIR, without network.
 #
-# packaging/debian is taken from the tarball. DEB_BUILD_OPTIONS=nocheck leaves out the unit tests.
-# Leaves DIR/*.deb, .changes and .buildinfo.
+# packaging/debian is taken from the tarball. The package's maintainer is the one who builds it:
+# DEBFULLNAME and DEBEMAIL, or git's user, or the user's name on this machine.
+# DEB_BUILD_OPTIONS=nocheck leaves out the unit tests. Leaves DIR/*.deb, .changes and .buildinfo, and
+# prints the name of the .deb last.
 set -eu
 tarball=$1 dir=$2
 
@@ -22,6 +24,10 @@ mkdir -p "$dir"
 tar -C "$dir" -xzf "$tarball"
 [ -d "$dir/$name/packaging/debian" ] || fail "no packaging/debian in $tarball"
 cp -R "$dir/$name/packaging/debian" "$dir/$name/debian"
+full_name=${DEBFULLNAME:-$(git config user.name || id -un)}
+email=${DEBEMAIL:-$(git config user.email || echo "$(id -un)@$(uname -n)")}
+builder=$(printf '%s <%s>' "$full_name" "$email" | sed 's/[\\&|]/\\&/g')
+sed -i "s|@BUILDER@|$builder|" "$dir/$name/debian/control" "$dir/$name/debian/changelog"
 
 # No package of debug symbols: those who need them can build the program themselves.
 DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:+$DEB_BUILD_OPTIONS }noautodbgsym"
@@ -30,4 +36,5 @@ export DEB_BUILD_OPTIONS
 (cd "$dir/$name" && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u PREFIX -u DESTDIR \
     dpkg-buildpackage --build=binary --no-sign --jobs="$(nproc)")
 rm -rf "${dir:?}/$name"
-ls -l "$dir"
+echo "made $(ls "$dir"/samtools-rocksort_*.deb)"
+echo "install it with: sudo apt install ./$(ls "$dir"/samtools-rocksort_*.deb)"

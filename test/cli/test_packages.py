@@ -69,6 +69,25 @@ class Packages(CliTest):
             self.assertIsNotNone(found, f"no version in {name}")
             self.assertEqual(found.group(1), version(), f"{name} is behind version.h")
 
+    def test_links_between_packaged_pages(self):
+        """In the Debian package each page lies where the links of the others point to."""
+        packaged = {"packaging/README.md"}
+        install = (ROOT / "packaging/debian/samtools-rocksort.install").read_text().split()
+        self.assertEqual(install, ["packaging/README.md",
+                                   "usr/share/doc/samtools-rocksort/packaging/"])
+        for name in (ROOT / "packaging/debian/docs").read_text().split():
+            place = ROOT / name
+            files = [place] if place.is_file() else [p for p in place.rglob("*") if p.is_file()]
+            packaged |= {str(path.relative_to(ROOT)) for path in files}
+        n_links = 0
+        for name in (name for name in packaged if name.endswith(".md")):
+            for link in re.findall(r"\]\(([^)#\s]+)[^)\s]*\)", (ROOT / name).read_text()):
+                if not re.match(r"\w+:", link):
+                    target = os.path.normpath(os.path.join(os.path.dirname(name), link))
+                    self.assertIn(target, packaged, f"{name} links to {link}")
+                    n_links += 1
+        self.assertGreater(n_links, 50)
+
     def test_version_of_libraries(self):
         result = self.run_program([SAMTOOLS, "rocksort", "--version"])
         self.assertEqual((result.status, result.err), (0, ""))
