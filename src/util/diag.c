@@ -33,15 +33,15 @@ static char error_text[MESSAGE_BYTES];  /* written by the one thread that prints
 static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool status_shown;       /* under status_lock */
 
-static FILE *unguarded;         /* what stderr was before diag_guard_stderr; NULL: it still is */
+static FILE *unguarded;         /* stderr as it was before diag_guard_stderr; NULL before that */
 
 static FILE *standard_error(void)
 {
     return unguarded ? unguarded : stderr;
 }
 
-/* Prints to standard error itself. If that is a pipe whose reader is gone, the SIGPIPE is dropped:
-   it must not end a sort that may still complete its output. */
+/* Prints to standard error itself. If standard error is a pipe whose reader is gone, drops the
+   SIGPIPE: it must not end a sort that may still complete its output. */
 static void print_anyway(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void print_anyway(const char *format, ...)
@@ -122,7 +122,7 @@ void diag_guard_stderr(void)
 
 #endif
 
-/* Returns true if the error is the first, which is printed. */
+/* Prints the error and returns true if it is the first one; otherwise returns false. */
 static bool print_error(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 static bool print_error(const char *format, va_list args)
@@ -261,8 +261,8 @@ void diag_end_status(void)
 {
     static const char clear[] = "\r" CLEAR_TO_END;
     atomic_store(&status_ended, true);
-    /* Drawing does not wait. A message may hold the lock while it waits for the terminal, but it
-       erases the line itself. */
+    /* diag_status never holds the lock for long. print_message may hold it while it waits for the
+       terminal, but then it erases the status line itself. */
     for (int tries = 0; pthread_mutex_trylock(&status_lock) != 0; tries++) {
         if (tries == MOST_TRIES) return;
         (void)usleep(1000);

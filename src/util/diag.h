@@ -23,10 +23,10 @@
 /* Prints "samtools rocksort: MESSAGE" if no error was printed before. */
 void diag_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* As diag_error, for temporary data that changed after they were written; see diag_is_damage. */
+/* Like diag_error, for temporary data that changed after they were written; see diag_is_damage. */
 void diag_damaged(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The two errors that can happen anywhere have the same words everywhere. */
+/* Print an error that can happen in any part of the program, always in the same words. */
 void diag_no_memory(void);
 
 /* error: what pthread_create or pthread_mutex_init returned. */
@@ -38,7 +38,7 @@ void diag_no_thread(int error);
 void diag_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void diag_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* As diag_note, but also when quiet: says what a failed run leaves and what can be done with it. */
+/* Like diag_note, but also when quiet: says what a failed run leaves and how to use it. */
 void diag_left(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- what is printed ---- */
@@ -50,14 +50,14 @@ bool diag_is_quiet(void);
 /* From now on no error is printed. */
 void diag_silence(void);
 
-/* As at the start: an error is printed again, and the status line is drawn. To be called between
-   runs, while there is no other thread. */
+/* Forgets the error, so that the next one is printed, and allows the status line again. To be
+   called between runs, while there is no other thread. */
 void diag_renew(void);
 
 /*
- * From now on, what libraries print on the stream stderr is made safe for a terminal, too: htslib
- * quotes lines of headers. To be called once, before any other thread is started. Needs the GNU C
- * library; does nothing elsewhere.
+ * From now on, text that libraries print on the stream stderr is made safe for a terminal, too.
+ * This matters because htslib quotes lines of headers. To be called once, before any other thread
+ * is started. Needs the GNU C library; does nothing elsewhere.
  */
 void diag_guard_stderr(void);
 
@@ -74,12 +74,12 @@ const char *diag_error_text(void);
 
 /* ---- the status line ---- */
 
-/* Draws a line, which must fit into one line of the terminal. Does not wait for a terminal that
-   takes no bytes: then nothing is drawn. */
+/* Draws a line, which must fit into one line of the terminal. If the terminal takes no bytes now,
+   draws nothing and does not wait. */
 void diag_status(const char *line);
 
-/* Erases the status line; from now on none is drawn. Waits for another thread's message for 20 ms
-   at most. */
+/* Erases the status line; from now on none is drawn. If another thread prints a message, waits for
+   it for at most 20 ms. */
 void diag_end_status(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* json_writer.c -- see json_writer.h. Results of stdio are not looked at here: the stream remembers
-   its errors, and the caller asks once, at the end. */
+/* json_writer.c -- see json_writer.h. Results of stdio are ignored here, because the stream
+   remembers its errors and the caller checks it once, at the end. */
 #include "util/json_writer.h"
 
 #include "util/terminal_text.h"
@@ -52,7 +52,7 @@ static void new_line(const struct json_writer *json)
     (void)fprintf(json->to, "\n%*s", (int)(2 * json->depth), "");
 }
 
-/* Writes what stands before a value: comma, new line, name. */
+/* Writes what comes before a value: comma, new line, name. */
 static void begin_value(struct json_writer *json, const char *name, bool is_container)
 {
     if (json->depth == 0) return;
@@ -133,8 +133,8 @@ void json_number(struct json_writer *json, const char *name, double value)
         return;
     }
     begin_value(json, name, false);
-    /* The decimal point is a point, since nobody calls setlocale. Nine digits show nanoseconds
-       within a second and ten microseconds within an hour. */
+    /* printf writes the decimal point as ".", since nobody calls setlocale. Nine digits resolve
+       nanoseconds within a second, and ten microseconds within an hour. */
     (void)fprintf(json->to, "%.9g", value);
 }
 

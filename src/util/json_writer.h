@@ -2,9 +2,10 @@
  * json_writer.h -- writes JSON (RFC 8259) to a stream. Each member of an object is on its own line;
  * an array of plain values is on one line.
  *
- * Order of calls: json_start; one value, mostly an object with its contents; then the caller asks
- * ferror(stream) whether all was written. What is begun must be ended, innermost first. Members of
- * objects have a name; elements of arrays, and the outermost value, have none (NULL).
+ * Order of calls: json_start; one value, mostly an object with its contents; then the caller checks
+ * with ferror(stream) that everything was written. Every object and array that is begun must be
+ * ended, the innermost first. Members of objects have a name; elements of arrays, and the outermost
+ * value, have none (NULL).
  *
  * Texts may hold any bytes, since they may be names of files: bytes that are not UTF-8 become
  * U+FFFD. A number that is not finite becomes null.

@@ -1,5 +1,5 @@
 /*
- * path.h -- the directory that a path is in and its name there, from its text alone: links are not
+ * path.h -- the directory and the file name in a path. Works on the text alone: links are not
  * followed. Any thread.
  */
 #ifndef ROCKSORT_UTIL_PATH_H
@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* The last part of a path: what comes after the last slash, or the whole if it has none. */
+/* The last part of a path: what comes after the last slash, or the whole path if it has none. */
 const char *path_name(const char *path);
 
 /* Removes the last part of a path, in place. Returns false, and changes nothing, if the path is "/"

@@ -1,10 +1,11 @@
 /*
  * terminal_text.c -- see terminal_text.h.
  *
- * Control characters are 0x00 to 0x1f, 0x7f and, in UTF-8, U+0080 to U+009f, among them the
- * one-character form of ESC [. A terminal that is set to Latin-1 takes the single bytes 0x80 to
- * 0x9f for the same. Characters that change the direction of writing, or separate lines, can make
- * a message look like another one. So UTF-8 stays only if it is well-formed and none of these.
+ * Control characters are 0x00 to 0x1f, 0x7f and, in UTF-8, U+0080 to U+009F. U+009B is one of them:
+ * it means the same as ESC [. A terminal that is set to Latin-1 takes the single bytes 0x80 to 0x9f
+ * for these control characters. Characters that change the direction of writing, or separate lines,
+ * can make a message look like another one. So a UTF-8 character stays as it is only if it is
+ * well-formed and is none of these characters.
  */
 #include "util/terminal_text.h"
 
@@ -21,7 +22,7 @@ size_t utf8_decode(const char *at, uint32_t *character)
     size_t n = bytes[0] >= 0xf0 ? 4 : bytes[0] >= 0xe0 ? 3 : 2;
     uint32_t c = bytes[0] & (0xffu >> (n + 1));
     for (size_t i = 1; i < n; i++) {
-        if ((bytes[i] & 0xc0) != 0x80) return 0;        /* as is the NUL at the end */
+        if ((bytes[i] & 0xc0) != 0x80) return 0;        /* true for the NUL at the end, too */
         c = c << 6 | (bytes[i] & 0x3f);
     }
     *character = c;

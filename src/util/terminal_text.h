@@ -1,5 +1,5 @@
 /*
- * terminal_text.h -- makes any text safe to print on a terminal and in a log; and reads UTF-8.
+ * terminal_text.h -- makes any text safe to print on a terminal and in a log. Also reads UTF-8.
  *
  * Messages quote read names, tags of headers and file names. These may hold control characters: an
  * escape sequence that clears the screen, or a newline followed by what looks like another message.

@@ -17,8 +17,8 @@ void xalloc_on_failure(void (*clean_up)(void))
     on_failure = clean_up;
 }
 
-/* _exit, because exit would destroy objects of libraries that other threads still use. Standard
-   error has no buffer, and other output is not needed. */
+/* Calls _exit, because exit would destroy objects of libraries that other threads still use.
+   Standard error has no buffer, and output in other buffers is not needed. */
 static _Noreturn void end_without_memory(void)
 {
     if (on_failure) on_failure();
@@ -86,7 +86,7 @@ void xgrow(void *array, size_t *room, size_t n, size_t some_more, size_t item_by
     if (n <= *room) return;
     size_t most = SIZE_MAX / item_bytes;
     xalloc_require(n <= most && some_more <= most - n);
-    /* memcpy, because the pointer may be of any type. */
+    /* The pointer may be of any type, so it is read and written with memcpy. */
     void *items;
     memcpy(&items, array, sizeof items);
     items = xrealloc(items, (n + some_more) * item_bytes);
