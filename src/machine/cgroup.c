@@ -1,10 +1,10 @@
 /*
  * cgroup.c -- see cgroup.h.
  *
- * /proc/self/cgroup has a line "number:controllers:path" for each hierarchy; that of v2 is
- * "0::path". Inside a container the path may be that of the host while the hierarchy shows only the
- * container's own groups. Then the directories of the path do not exist; but the root, which is
- * read last, exists and is the container's group.
+ * /proc/self/cgroup has a line "number:controllers:path" for each hierarchy; the line of v2 is
+ * "0::path". Inside a container the path may be the one that is valid on the host, while
+ * /sys/fs/cgroup shows only the container's own groups. Then the directories of the path do not
+ * exist. But the root exists, is looked at last, and is the container's group.
  */
 #include "machine/cgroup.h"
 

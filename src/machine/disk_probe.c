@@ -20,14 +20,16 @@ enum {
     ALIGNMENT = 4096,
     N_SEEKS = 12,
     CHUNK_BYTES = 4 << 20,
-    N_CHUNKS = 4,               /* more in all than a disk caches of one region */
+    N_CHUNKS = 4,               /* 16 MiB in all: more than a disk caches of one region */
 };
 
-/* Between the 10 ms of a rotating disk and the 0.1 ms of an SSD. The probe's places are close
-   together, so that a quarter of a rotating disk's reads take less than 3 ms. A cloud volume of 500
-   operations a second takes 2 ms: there a sort of 2 GB in 128 MiB took 34.9 s with short runs, and
-   26.5 s with the settings for slow disks. On volumes of 1,000 and 2,000 operations a second both
-   took 26.5 s. Fast network volumes take 1 ms under load. */
+/* A disk is slow to seek if a random read takes at least this time. The value lies between the 10
+   ms of a rotating disk and the 0.1 ms of an SSD. It is below 3 ms because the probe reads at
+   places that are close together: a quarter of these reads take less than 3 ms on a rotating disk.
+   A read from a cloud volume of 500 operations a second takes 2 ms. On such a volume a sort of 2 GB
+   in 128 MiB took 34.9 s with short runs, and 26.5 s with the settings for slow disks. On volumes
+   of 1,000 and 2,000 operations a second both took 26.5 s. Fast network volumes take 1 ms under
+   load. */
 static const double slow_seek_seconds = 0.0015;
 
 /* No read from a slow disk takes less than this. Some reads from an SSD do, even if other processes
@@ -35,7 +37,7 @@ static const double slow_seek_seconds = 0.0015;
 static const double busy_seek_seconds = 0.0005;
 
 /* The time that a drive's arm needs, on average, to move from one run to another. Runs lie further
-   apart than the probe's places. Half a turn is added to it. */
+   apart than the places that the probe reads. A seek takes this time and half a turn. */
 static const double far_seek_seconds = 0.004;
 
 /* Assumed for a drive if the probe has measured only the drive's cache. */

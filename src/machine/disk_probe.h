@@ -5,8 +5,8 @@
  * for network, FUSE, btrfs and overlay file systems. So disk_probe writes a file of 16 MiB and
  * reads it past the page cache: a few blocks at random places, one after the other and then all at
  * once, and 12 MiB in order. This takes 0.4 s on a rotating disk, 0.03 s on others. If a drive
- * states its rotation rate, that counts more than the measurement, which may be one of the drive's
- * cache.
+ * states its rotation rate, this rate counts more than the measurement, because the probe may have
+ * measured only the drive's cache.
  *
  * Any thread.
  */
@@ -20,14 +20,14 @@
 
 struct disk_traits {
     const char *file_system;    /* "ext4", "nfs", ...; a static string */
-    bool is_memory;             /* such as tmpfs: there is no disk */
+    bool is_memory;             /* the file system has no disk, such as tmpfs */
     bool is_network;
     struct disk_rotation rotation;
     double seek_seconds;        /* of a random read; 0: not measured */
     double bytes_per_second;    /* of a sequential read; 0: not measured */
-    double parallel;            /* random reads done in the time of one, when many are asked for at
-                                   once: the drives of an array share them, each does the nearest
-                                   first */
+    double parallel;            /* random reads that are done in the time of one when many are asked
+                                   for at once: an array divides them among its drives, and each
+                                   drive does the nearest read first */
 };
 
 /*
@@ -42,12 +42,12 @@ bool disk_is_slow_to_seek(const struct disk_traits *traits);
 /* ---- steps of disk_probe, here for tests ---- */
 
 /* Sorts the times of n random reads and returns the lower quartile, since other processes may use
-   the disk at the same time. Sets *is_busy if the result is slow although some reads were so fast
-   that only other processes can be the reason; then the reads should be repeated. */
+   the disk at the same time. Sets *is_busy if the result is slow but the fastest read was fast:
+   then only other processes can be the reason, and the reads should be repeated. */
 double disk_seek_of(double *seconds, size_t n, bool *is_busy);
 
-/* If the drives state that they rotate, a seek takes at least half a turn and a movement of the
-   arm: corrects a measurement that says less. */
+/* If the drives state that they rotate, raises the measured time of a seek to at least half a turn
+   and a movement of the arm. */
 void disk_believe_rotation(struct disk_traits *traits);
 
 #endif

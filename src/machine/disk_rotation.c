@@ -15,11 +15,12 @@ enum {
     MOST_LEVELS = 8,            /* partition, encryption, LVM, RAID, ... */
 };
 
-/* Where the files of a disk are, seen from the directory of a device: in that directory, or for a
-   partition in the one above. */
+/* Where the files of a disk are, relative to the directory of a device: in the directory itself, or
+   in the one above it if the device is a partition. */
 static const char *const of_disk[] = {"", "../"};
 
-/* Opens a file of the disk that the device is, or is a partition of; NULL if there is none. */
+/* Opens a file of a disk. `device` is the directory of the disk or of a partition of it. Returns
+   NULL if there is no such file. */
 static FILE *open_of_disk(const char *device, const char *name)
 {
     FILE *file = NULL;
@@ -53,8 +54,8 @@ static unsigned stated_rpm(const char *device)
     return rpm >= LEAST_RPM && rpm <= MOST_RPM ? rpm : 0;
 }
 
-/* Adds a drive, or the drives that a device consists of. Returns false if one of them does not
-   state that it rotates. */
+/* Adds to *rotation all drives that a device consists of; a device without parts is one drive.
+   Returns false if one of the drives does not state that it rotates. */
 static bool look_below(const char *device, unsigned level, struct disk_rotation *rotation)
 {
     char path[PATH_MAX];

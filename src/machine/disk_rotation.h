@@ -15,20 +15,20 @@
 
 struct disk_rotation {
     int flag;                   /* the kernel's flag: 0 or 1; -1: unknown */
-    unsigned rpm;               /* of the slowest drive; 0: some drive does not state a rate */
+    unsigned rpm;               /* rate of the slowest drive; 0: some drive does not state one */
     unsigned n_drives;          /* of a RAID, for example; 0 if rpm is 0 */
 };
 
 /*
  * Looks at the drives of a block device or partition, through RAID, LVM and encryption. `sys` is
- * where sysfs is mounted: "/sys", but for tests.
+ * the directory where sysfs is mounted: "/sys", except in tests.
  */
 void disk_rotation_look(const char *sys, dev_t device, struct disk_rotation *rotation);
 
 enum { DISK_ROTATION_TEXT_BYTES = 64 };
 
-/* Writes it as the end of a message, such as ", 4 drives of 7200 rpm", or "" if nothing is known.
-   Returns text. */
+/* Writes the rotation as the end of a message, such as ", 4 drives of 7200 rpm"; writes "" if
+   nothing is known. Returns text. */
 const char *disk_rotation_text(const struct disk_rotation *rotation,
                                char text[DISK_ROTATION_TEXT_BYTES]);
 

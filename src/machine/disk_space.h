@@ -1,5 +1,5 @@
 /*
- * disk_space.h -- how much space a file system has left; and the errors of a disk that is full.
+ * disk_space.h -- how much space a file system has left, and the errors of a full disk.
  *
  * Any thread, at any time, also when the disk is full or memory is short: nothing is allocated.
  */
@@ -20,15 +20,15 @@ struct disk_space {
     char mount[PATH_MAX];       /* where the file system is mounted */
 };
 
-/* Looks at the file system of a file or directory; if that does not exist, of the directory that
-   it would be in. Returns space->known. */
+/* Looks at the file system of a file or directory. If the path does not exist, looks at the
+   directory that it would be in. Returns space->known. */
 bool disk_space_look(const char *path, struct disk_space *space);
 
 /* Stores how many bytes are free for this user on the file system of a path that exists. Returns
    0, or -1 with errno set and *free_bytes 0. */
 int disk_space_free(const char *path, uint64_t *free_bytes);
 
-/* True if the errno means that the disk is full, or the user's quota. */
+/* True if the errno means that the disk is full or the user's quota is used up. */
 bool disk_space_is_short(int error);
 
 /*
@@ -39,8 +39,8 @@ void disk_space_print_full(const char *dir, const char *reason, uint64_t needed_
 
 /*
  * Prints the error of an output file: "cannot write 'NAME': REASON". `error` is an errno, or 0 if
- * htslib reports none. If the disk is full, the space of the file system of `path` follows; NULL:
- * the output is not a file.
+ * htslib reports none. If the disk is full, the message also says how much space is left on the
+ * file system of `path`. path is NULL if the output is not a file.
  */
 void disk_space_print_output_error(const char *name, int error, const char *path,
                                    uint64_t needed_bytes);
@@ -48,9 +48,9 @@ void disk_space_print_output_error(const char *name, int error, const char *path
 enum { DISK_SPACE_TEXT_BYTES = PATH_MAX + 128 };
 
 /*
- * For tests: the part of these errors that is about space, "; '/scratch' has 0 bytes free, 1.5 GB
- * more are needed"; if there are no inodes, it says that instead. Returns text, which is empty if
- * nothing is known.
+ * For tests: writes the part of these errors that is about space, "; '/scratch' has 0 bytes free,
+ * 1.5 GB more are needed". If inodes are missing and not bytes, the text says so instead. Returns
+ * text, which is empty if nothing is known.
  */
 const char *disk_space_describe(const char *path, uint64_t needed_bytes,
                                 char text[DISK_SPACE_TEXT_BYTES]);

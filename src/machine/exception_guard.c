@@ -1,16 +1,16 @@
 /*
  * exception_guard.c -- see exception_guard.h.
  *
- * If no frame handles an exception, the C++ library calls the terminate handler where it was
- * thrown, before any frame is left. We set that handler through the dynamic linker, since this is a
- * C program; the C++ library is loaded only because RocksDB needs it. The exception is recognised
- * by the name of its type, which all C++ compilers of this platform mangle in the same way (Itanium
- * C++ ABI).
+ * If no function catches an exception, the C++ library calls the terminate handler at the place
+ * where the exception was thrown, before it unwinds the stack. This is a C program, and the C++
+ * library is loaded only because RocksDB needs it, so the handler is set by a function that the
+ * dynamic linker finds by name. The exception is recognised by the name of its type, which all C++
+ * compilers of this platform mangle in the same way (Itanium C++ ABI).
  *
  * A failed assert of RocksDB (7.8.3: a read that fails while a file is ingested) calls abort in the
  * thread that failed, which holds no lock of the C library. The C library also calls abort when it
- * finds its heap damaged. In that case clean_up may wait for ever, so an alarm ends the process
- * after ABORT_SECONDS.
+ * finds its heap damaged. After that clean_up may wait forever, so an alarm ends the process after
+ * ABORT_SECONDS.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT */
 #include "machine/exception_guard.h"
@@ -71,8 +71,8 @@ static void report(const char *type)
     else if (strstr(type, "system_error"))
         diag_no_thread(EAGAIN);
     else if (strcmp(type, "abort") == 0)
-        diag_error("RocksDB has given up, its message is above; the disk of the temporary data may "
-                   "be faulty");
+        diag_error("RocksDB has given up, and its message is above; the disk of the temporary data "
+                   "may be faulty");
     else
         diag_error("RocksDB ended with an exception (%s); please report this", type);
 }

@@ -1,9 +1,9 @@
 /*
  * exception_guard.h -- ends the process cleanly where a library would crash it: after a C++
- * exception, without memory, at an abort.
+ * exception, when memory runs out, or when a library calls abort.
  *
  * RocksDB throws std::system_error when it cannot start a thread and std::bad_alloc when there is
- * no memory, in our threads and in its own. Our frames are C and catch nothing, so that the C++
+ * no memory, in our threads and in its own. Our functions are C and catch nothing, so the C++
  * library would call abort. RocksDB and htslib's CRAM encoder also use the result of some
  * allocations without a check. And if RocksDB is built with asserts, it aborts after some disk
  * errors. In all these cases the guard prints one message, calls clean_up, and ends the process
@@ -16,9 +16,9 @@
 
 /*
  * clean_up (or NULL) is called with arg, once, in the thread that failed, while all other threads
- * keep running. That thread may hold any lock. So clean_up must not call RocksDB, nor wait for a
- * lock of ours without a limit. If clean_up itself fails in one of these ways, the process ends at
- * once.
+ * keep running. The thread that failed may hold any lock. So clean_up must not call RocksDB, and
+ * must not wait for a lock of ours without a time limit. If clean_up itself runs out of memory,
+ * throws or aborts, the process ends at once.
  */
 void exception_guard_begin(void (*clean_up)(void *arg), void *arg);
 void exception_guard_end(void);

@@ -10,9 +10,9 @@
 #include <string.h>
 
 /*
- * Stores the address of a function in *function, which is a pointer to a function; leaves it as it
- * is if no library has that function. `where` is RTLD_DEFAULT for the first definition in the order
- * of the dynamic linker, RTLD_NEXT for the first one after this program's own.
+ * Stores the address of a function in the pointer to a function that `function` points to; does not
+ * change that pointer if no library has such a function. `where` is RTLD_DEFAULT for the first
+ * definition in the order of the dynamic linker, RTLD_NEXT for the first one after this program's.
  */
 static inline void find_function(void *where, const char *name, void *function)
 {

@@ -3,24 +3,24 @@
  *
  * Memory. RocksDB uses the result of posix_memalign without a check, and when an allocation fails,
  * htslib's CRAM encoder frees memory that its threads still use: both crash (`make fault-sweep`
- * shows it). So no library ever sees an allocation fail during a sort: the sort ends at that place,
- * with a message, and removes its temporary data (exception_guard.h). The detour costs two jumps a
+ * shows it). So no library ever sees an allocation fail during a sort: instead the process prints a
+ * message, removes its temporary data, and ends (exception_guard.h). The detour costs two jumps a
  * call; a sort of 600,000 records, 208 MB in 32 MB of memory, makes 48,000 calls. Sanitizers have
- * their own allocators, which are not replaced. There, and before and after a sort, the caller gets
- * NULL.
+ * their own allocators, which are not replaced. With a sanitizer, and before and after a sort, the
+ * caller gets NULL.
  *
  * Page cache. RocksDB's SstFileWriter drops each file from the page cache as it writes it, and the
- * C interface has no option against that. Dropped pages must be read from the disk again. When the
- * file becomes part of the database, that is its last and first blocks: four random reads a run,
- * which take a rotating disk as long as writing the run. In the merge it is everything, although a
- * machine with free memory need not read the disk at all.
+ * C interface has no option against that. Dropped pages must be read from the disk again. When a
+ * file becomes part of the database, RocksDB reads its last and first blocks: four random reads a
+ * run, which take a rotating disk as long as writing the run. The merge would read the whole file
+ * from the disk, although a machine with free memory need not read the disk at all.
  *
- * sync_file_range. RocksDB tries it once for each file, to see whether the file system has it. If
- * RocksDB is built with asserts, as Debian's 7.8.3 is, it aborts at any error but ENOSYS. So the
- * error of this trial is always ENOSYS.
+ * sync_file_range. RocksDB calls it once for each file, with size and flags 0, to see whether the
+ * file system supports it. If RocksDB is built with asserts, as Debian's 7.8.3 is, it aborts at any
+ * error except ENOSYS. So if this trial fails, the error is always ENOSYS.
  *
- * Syncs. RocksDB syncs half a dozen times for each run. Only another file system layer could change
- * that, and the C interface has none.
+ * Syncs. RocksDB syncs half a dozen times for each run. Without replacing fsync, only a file system
+ * layer of our own (an Env of RocksDB) could skip them, and the C interface has none.
  */
 #define _GNU_SOURCE             /* RTLD_NEXT */
 #include "machine/interpose.h"
@@ -52,7 +52,7 @@
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&       \
     !defined(HAS_OWN_ALLOCATOR)
 
-/* The C library's own, for the calls that dlsym itself makes. */
+/* The C library's own functions, for the calls that dlsym itself makes. */
 extern void *__libc_malloc(size_t n_bytes);
 extern void *__libc_calloc(size_t n, size_t n_bytes);
 extern void *__libc_realloc(void *mem, size_t n_bytes);
@@ -66,8 +66,8 @@ static struct {
 } next;
 
 /* The first call comes from the dynamic linker or from a constructor of a library, before there are
-   any threads. What it gets will be freed by the allocator that is found here, so it must be one
-   that this allocator can free. */
+   any threads. Its memory will later be freed by the allocator that is found here. So the allocator
+   is found before that first call is answered. */
 static inline void find_allocator(void)
 {
     if (__builtin_expect(next.known, true) || next.looking) return;
@@ -186,9 +186,9 @@ static bool is_skipped(int fd)
     return false;
 }
 
-/* Some file systems, among them some that are shared with other systems, cannot sync a directory
-   and report EINVAL. There is nothing to wait for then, but RocksDB would give up; so this counts
-   as success. A file must be synced. */
+/* Some file systems, such as those that virtual machines share with their host, cannot sync a
+   directory and report EINVAL. There is nothing to wait for then, but RocksDB would give up. So
+   EINVAL counts as success for a directory. For a file it is an error. */
 static int check_sync(int fd, int result)
 {
     struct stat st;

@@ -49,7 +49,7 @@ uint64_t memory_resident(void)
     return n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* After a fork from a large parent, getrusage also counts what the parent had. So /proc is asked
+/* After a fork from a large parent, getrusage also counts memory of the parent. So /proc is read
    first. */
 uint64_t memory_peak(void)
 {

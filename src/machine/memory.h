@@ -1,8 +1,8 @@
 /*
- * memory.h -- how much memory there is to use, and how much this process uses.
+ * memory.h -- how much memory is available, and how much this process uses.
  *
- * Any thread; no messages. What the kernel does not tell is UINT64_MAX for memory that is
- * available, and 0 for memory that is used.
+ * Any thread; no messages. If the kernel does not tell, available memory is UINT64_MAX, and used
+ * memory is 0.
  */
 #ifndef ROCKSORT_MACHINE_MEMORY_H
 #define ROCKSORT_MACHINE_MEMORY_H

@@ -12,7 +12,7 @@ static double seconds_of(const struct timeval *time)
     return (double)time->tv_sec + 1e-6 * (double)time->tv_usec;
 }
 
-/* Some containers hide this file. It counts the whole process. */
+/* The file counts all threads of the process. Some containers hide it. */
 static void read_io(struct process_usage *usage)
 {
     FILE *file = fopen("/proc/self/io", "r");
