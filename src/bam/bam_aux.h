@@ -2,9 +2,9 @@
  * bam_aux.h -- tags (auxiliary fields) of raw records, read in place.
  *
  * A raw record (bam_fields.h) ends in tags: two letters, a type, a value (SAM specification,
- * section 4.2.4). bam_record_check does not look at them, so every function here stays within the
- * record whatever the bytes say. A tag whose value does not fit into the record is damaged, and
- * nothing after it can be read.
+ * section 4.2.4). bam_record_check does not check the tags. So every function here stays within the
+ * record whatever bytes it has. A tag whose value does not fit into the record is damaged, and no
+ * tag after it can be read.
  *
  * All functions are pure and may be called from any thread. Pointers point into the record.
  */
@@ -16,8 +16,8 @@
 struct bam_aux {
     const uint8_t *start;       /* first of the two letters */
     char type;                  /* A c C s S i I f d Z H B */
-    const uint8_t *value;       /* after the type; of B: its subtype, count and elements */
-    size_t value_bytes;         /* of Z and H with their NUL */
+    const uint8_t *value;       /* after the type; for B: subtype, count and elements */
+    size_t value_bytes;         /* for Z and H with the NUL */
 };
 
 /*

@@ -15,9 +15,9 @@ static uint64_t query_length(struct bam_cigar cigar)
 }
 
 /*
- * Compares the CIGAR of a mapped read with its sequence. The record has a CIGAR, and its fields
- * agree with its size. As in htslib, the tags up to CG must be sound if the CIGAR may be there,
- * even if the read is unmapped or has no sequence.
+ * Compares the CIGAR of a mapped read with its sequence. The record must have a CIGAR, and its
+ * fields must agree with its size. As in htslib, if the CIGAR may be in a CG tag, all tags up to CG
+ * must be sound, even if the read is unmapped or has no sequence.
  */
 static const char *check_cigar(const uint8_t *rec)
 {

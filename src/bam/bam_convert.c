@@ -38,7 +38,8 @@ static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t n_bytes)
     return to + n_bytes;
 }
 
-/* Writes what follows the read name: the placeholder, sequence to tags, the CIGAR in a CG tag. */
+/* Writes what follows the read name: the placeholder; sequence, qualities and tags; the CIGAR in a
+   CG tag. */
 static void put_long_cigar(const bam1_t *b, uint8_t *to)
 {
     const bam1_core_t *c = &b->core;
@@ -80,7 +81,8 @@ static int64_t clamp_to_32(int64_t value)
     return value > INT32_MAX || value < INT32_MIN ? INT32_MAX : value;
 }
 
-/* b with INT32_MAX in place of what does not fit; borrows the data of b. */
+/* Returns b with INT32_MAX in place of each coordinate that does not fit into 32 bits. The result
+   borrows the data of b. */
 static bam1_t shorten(const bam1_t *b)
 {
     bam1_t shorter = *b;
@@ -134,7 +136,7 @@ static void reserve_data(bam1_t *b, size_t n_bytes)
     b->m_data = (uint32_t)room;
 }
 
-/* The fixed fields but for the bin, the lengths of name and CIGAR, and the padding. */
+/* Sets all fixed fields except the bin, the lengths of name and CIGAR, and the padding. */
 static void unpack_fixed(const uint8_t *rec, bam1_core_t *c)
 {
     c->tid = bam_record_tid(rec);
@@ -154,7 +156,7 @@ void bam_record_unpack(const uint8_t *rec, bam1_t *b)
     const uint8_t *seq = bam_record_seq(rec), *end = bam_record_end(rec);
     if (bam_record_is_long(rec)) end -= BAM_LONG_TAG_BYTES;
 
-    /* A CG tag that holds the CIGAR, from tag_start to tag_end, is left out of the tags. */
+    /* If a CG tag holds the CIGAR, it lies from tag_start to tag_end and is not copied. */
     const uint8_t *tag_start = end, *tag_end = end;
     struct bam_cigar cigar = bam_record_cigar(rec, NULL);
     struct bam_aux cg;

@@ -1,8 +1,9 @@
 /*
  * bam_convert.h -- raw records to and from htslib's bam1_t.
  *
- * In a bam1_t a long CIGAR is in its place, as htslib's own reader and writer of BAM have it, and
- * coordinates have 64 bits; bam_long.h says how raw records hold both. To make a raw record:
+ * In a bam1_t even a long CIGAR is in the CIGAR field, as htslib's own reader and writer of BAM
+ * expect, and coordinates have 64 bits. bam_long.h says how raw records hold long CIGARs and long
+ * coordinates. To make a raw record:
  *
  *     n = bam_record_packed_bytes(b)     if n > 0: bam_record_pack(b, out)
  *     n = bam_record_long_bytes(b)       else, from SAM to SAM, if n > 0: bam_record_pack_long(...)
@@ -30,22 +31,22 @@ size_t bam_record_packed_bytes(const bam1_t *b);
 /* Writes b to out, which has room for bam_record_packed_bytes(b) bytes. */
 void bam_record_pack(const bam1_t *b, uint8_t *out);
 
-/* The same with long coordinates in the long tag; 0 if b needs no such tag, or is too long even
-   so. */
+/* The same for records that hold their long coordinates in the long tag. bam_record_long_bytes
+   returns 0 if b needs no such tag, or is too long even with it. */
 size_t bam_record_long_bytes(const bam1_t *b);
 void bam_record_pack_long(const bam1_t *b, uint8_t *out);
 
 /*
  * Writes the record in raw form to the place `at` of a growing buffer of *room bytes. With
- * long_positions it may lie beyond 2^31 - 1. Returns NULL, or what is wrong with a record that has
- * no raw form.
+ * long_positions the record may lie beyond 2^31 - 1. Returns NULL; or what is wrong with the record
+ * if it has no raw form.
  */
 const char *bam_record_put(const bam1_t *b, bool long_positions, uint8_t **buffer, size_t *room,
                            size_t at);
 
 /*
- * Unpacks a checked record of at most 2^31 - 1 bytes into b, whose data grow as needed. As htslib
- * does on reading, it moves a CIGAR from a CG tag to its place and computes the bin.
+ * Unpacks a checked record of at most 2^31 - 1 bytes into b, whose data grow as needed. Like
+ * htslib's reader, it moves a CIGAR from a CG tag to the CIGAR field and computes the bin.
  */
 void bam_record_unpack(const uint8_t *rec, bam1_t *b);
 

@@ -7,9 +7,9 @@
  * no record is ever unpacked; htslib's bam1_t appears only where htslib parses or prints SAM and
  * CRAM.
  *
- * Order of calls: bam_walk_next or the reader of a file first makes sure that a record is whole,
- * then bam_record_check (bam_check.h) makes sure that its fields agree with its size. Only then may
- * the functions that look at what follows the fixed fields be called.
+ * Order of calls: first, bam_walk_next or the reader of a file makes sure that a record is whole.
+ * Then bam_record_check (bam_check.h) makes sure that its fields agree with its size. The functions
+ * under "fields of variable length" below may be called only after that.
  *
  * All functions are pure and may be called from any thread. Pointers need no alignment.
  */
@@ -23,10 +23,10 @@
 
 enum {
     BAM_RECORD_FIXED_BYTES = 36,   /* block_size itself and the fixed fields */
-    BAM_RECORD_MIN_BYTES = 37,     /* ... and an empty read name with its NUL */
+    BAM_RECORD_MIN_BYTES = 37,     /* with the NUL of an empty read name */
 };
 
-/* Where fields that are overwritten in place stand in a record. */
+/* Offsets of the fields that are overwritten in place. */
 enum {
     BAM_POS_AT = 8,
     BAM_BIN_AT = 14,
@@ -108,7 +108,7 @@ static inline const uint8_t *bam_record_name(const uint8_t *rec)
     return rec + BAM_RECORD_FIXED_BYTES;
 }
 
-/* The CIGAR field, 4 bytes an operation. bam_long.h has the case that the CIGAR is elsewhere. */
+/* The CIGAR field, 4 bytes an operation. For a CIGAR that is too long for it see bam_long.h. */
 static inline const uint8_t *bam_record_ops(const uint8_t *rec)
 {
     return bam_record_name(rec) + bam_record_name_bytes(rec);
@@ -141,19 +141,19 @@ static inline const uint8_t *bam_record_end(const uint8_t *rec)
 /* ---- records one after another in memory ---- */
 
 /*
- * Goes through records that nobody has checked, in a stretch of memory that may end within a
+ * Goes through records that were not checked yet, in a piece of memory that may end within a
  * record:
  *
  *     struct bam_walk walk = {from, end};
  *     while ((rec = bam_walk_next(&walk)) != NULL) ...     each whole record
  *
- * Then walk.at is the end of the last whole record, and walk.claimed_bytes is the size that the
- * record at walk.at claims to have, or 0 if not even its size is there.
+ * After the loop walk.at is the end of the last whole record, and walk.claimed_bytes is the size
+ * that the record at walk.at claims to have, or 0 if not even its size field is whole.
  */
 struct bam_walk {
     const uint8_t *at, *end;
     size_t claimed_bytes;
-    bool is_damaged;            /* no record has the size that the one at walk.at claims */
+    bool is_damaged;            /* the record at walk.at claims an impossible size */
 };
 
 static inline const uint8_t *bam_walk_next(struct bam_walk *walk)

@@ -20,7 +20,8 @@ struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg)
 
 /* ---- long coordinates ---- */
 
-/* Sound files have letters and digits in the names of tags. Six 32-bit numbers follow. */
+/* The name is two bytes of value 1; sound files have letters and digits there. The tag is an array
+   of six 32-bit numbers, which hold three 64-bit values. */
 static const uint8_t tag_start[8] = {1, 1, 'B', 'I', 6, 0, 0, 0};
 
 enum { LONG_POS, LONG_MATE_POS, LONG_TEMPLATE_LENGTH };     /* the values in the tag */
@@ -40,7 +41,7 @@ static const uint8_t *find_values(const uint8_t *rec)
     if (n < BAM_RECORD_MIN_BYTES + BAM_LONG_TAG_BYTES) return NULL;
     const uint8_t *tag = rec + n - BAM_LONG_TAG_BYTES;
     if (memcmp(tag, tag_start, sizeof tag_start) != 0) return NULL;
-    /* The same bytes may be qualities, or the value of another tag. */
+    /* The same bytes may be qualities or the value of another tag, so all tags before are read. */
     const uint8_t *at = bam_record_tags(rec);
     struct bam_aux aux;
     while (at < tag)
@@ -60,7 +61,7 @@ bool bam_record_is_long(const uint8_t *rec)
     return find_values(rec) != NULL;
 }
 
-/* SAM has positions of 62 bits, so that adding the lengths of CIGARs does not overflow. */
+/* SAM limits positions to 62 bits, so adding the length of a CIGAR cannot overflow. */
 static bool is_sound_pos(int64_t pos)
 {
     return pos >= -1 && pos < INT64_C(1) << 62;

@@ -1,5 +1,6 @@
 /*
- * bam_long.h -- what is too long for the fields of a raw record, and where it stands instead.
+ * bam_long.h -- CIGARs and coordinates that are too long for the fields of a raw record, and where
+ * they are instead.
  *
  * Long CIGARs. The CIGAR field counts its operations with 16 bits. The SAM specification (section
  * 4.2.2) stores a CIGAR of more than 65,535 operations in a tag CG:B,I. The CIGAR field then holds
@@ -7,11 +8,12 @@
  *
  * Long coordinates. BAM cannot hold coordinates beyond 2^31 - 1, but SAM can. Records with such
  * coordinates go from SAM to SAM. In raw form the field of such a coordinate holds INT32_MAX, and a
- * tag of our own at the end of the record, the long tag, has the true values. Its name is of bytes
- * that no sound file has in the name of a tag.
+ * tag of our own at the end of the record, the long tag, has the true values. The name of the long
+ * tag consists of bytes that no sound file has in the name of a tag.
  *
- * Records are checked ones (bam_check.h), but for bam_check.c itself, which calls these functions
- * once it knows that the fields agree with the size of the record.
+ * Callers must have checked the records (bam_check.h). Only bam_check.c itself calls these
+ * functions before its check is complete, but after it found that the fields agree with the
+ * record's size.
  *
  * All functions are pure and may be called from any thread.
  */
@@ -30,8 +32,9 @@ struct bam_cigar {
 enum { BAM_CG_TAG_BYTES = 8 };  /* what stands before the operations: C G B I and a 32-bit count */
 
 /*
- * True if the CIGAR field is a placeholder for a CIGAR in a CG tag, should the record have one. As
- * in htslib, only a record with a place on the reference can have one, whatever its flags say.
+ * True if the CIGAR field looks like a placeholder. It is one if the record has a CG tag, too. As
+ * in htslib, only a record with a reference and a position can have a placeholder, whatever its
+ * flags say.
  */
 static inline bool bam_record_has_placeholder(const uint8_t *rec)
 {
@@ -42,8 +45,9 @@ static inline bool bam_record_has_placeholder(const uint8_t *rec)
            bam_record_tid(rec) >= 0 && bam_record_pos(rec) >= 0;
 }
 
-/* The CIGAR of a record whose first CG tag is *cg (NULL or of type 0: it has none): the CIGAR
-   field, or the tag's value where the field is a placeholder and the tag can hold a CIGAR. */
+/* The CIGAR of a record. *cg is its first CG tag; cg is NULL, or its type is 0, if there is none.
+   The CIGAR is the tag's value if the CIGAR field is a placeholder and the tag can hold a CIGAR;
+   else it is the CIGAR field. */
 struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg);
 
 /* ---- long coordinates ---- */
@@ -53,18 +57,21 @@ enum { BAM_LONG_TAG_BYTES = 8 + 3 * 8 };    /* name, type and count; three value
 /* Writes the long tag to out and returns its end. */
 uint8_t *bam_long_tag_put(uint8_t *out, int64_t pos, int64_t mate_pos, int64_t template_length);
 
-/* True if the record ends in the long tag. A record of a file that does was made to deceive. */
+/* True if the record ends in the long tag. The tag is only for records in memory and in temporary
+   data: if a record of an input has it, somebody made that file to deceive. */
 bool bam_record_is_long(const uint8_t *rec);
 
 /* False if the record ends in a long tag with positions that SAM cannot have. */
 bool bam_record_long_is_sound(const uint8_t *rec);
 
-/* The coordinates, 0-based, from the long tag where a field refers to it. */
+/* The true coordinates; positions are 0-based. If a field holds INT32_MAX and the record ends in
+   the long tag, the value is that of the tag. */
 int64_t bam_record_true_pos(const uint8_t *rec);
 int64_t bam_record_true_mate_pos(const uint8_t *rec);
 int64_t bam_record_true_template_length(const uint8_t *rec);
 
-/* Index of the first reference that is longer than BAM can say, 2^31 - 1; -1 if there is none. */
+/* Index of the first reference that is longer than 2^31 - 1, the most that BAM can hold; -1 if
+   there is none. */
 int32_t bam_header_long_reference(const sam_hdr_t *header);
 
 #endif

@@ -14,8 +14,8 @@
 #include <libdeflate.h>
 #endif
 
-/* gzip magic, deflate, FEXTRA; no time; unknown OS; 6 extra bytes: "BC", the length 2, and the
-   size of the block - 1, which follows. */
+/* gzip magic, deflate, FEXTRA; no time; unknown OS; 6 extra bytes: "BC", the length 2, and two
+   bytes for the size of the block less one, which are not in this array. */
 static const uint8_t header_start[16] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2, 0};
 
 const uint8_t bgzf_end_block[BGZF_END_BYTES] = {31, 139, 8,  4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C',
@@ -39,7 +39,7 @@ static void put_u16(uint8_t *at, uint32_t value)
 
 size_t bgzf_block_bytes(const uint8_t header[BGZF_HEADER_BYTES])
 {
-    /* Bytes 4 to 9 (time, flags, OS) may be anything; more extra fields may follow BGZF's. */
+    /* Bytes 4 to 9 (time, flags, OS) may be anything; more extra fields may follow BGZF's own. */
     if (memcmp(header, header_start, 4) != 0 || get_u16(header + 10) < 6 ||
         memcmp(header + 12, header_start + 12, 4) != 0)
         return 0;
@@ -78,7 +78,7 @@ static int inflate_raw(struct bgzf_coder *coder, const uint8_t *in, size_t in_by
 ssize_t bgzf_block_deflate(struct bgzf_coder *coder, int level, const uint8_t *raw,
                            size_t raw_bytes, uint8_t *out)
 {
-    /* The table of htslib: these levels of libdeflate give about the sizes of zlib's 0 to 9. */
+    /* The same levels as in htslib: they give about the same sizes as zlib's levels 0 to 9. */
     static const int libdeflate_level[10] = {0, 1, 2, 3, 5, 6, 7, 8, 10, 12};
     if (level < 0 || level > 9) level = 6;
     if (level > 0) {

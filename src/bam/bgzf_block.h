@@ -1,11 +1,11 @@
 /*
  * bgzf_block.h -- inflates and deflates single BGZF blocks in worker threads.
  *
- * htslib's BGZF reader and writer copy every byte twice more and allocate a (de)compressor for each
- * 64 KB block. These functions work directly between the buffers of the caller, and keep a
- * (de)compressor in a bgzf_coder. With libdeflate (HAVE_LIBDEFLATE) they use it at the levels that
- * htslib uses, so that a level gives the same size. Without it zlib inflates and htslib's
- * bgzf_compress deflates.
+ * htslib's BGZF reader and writer copy every byte two more times and allocate a (de)compressor for
+ * each 64 KB block. These functions work directly between the buffers of the caller, and keep a
+ * (de)compressor in a bgzf_coder. If built with libdeflate (HAVE_LIBDEFLATE), they translate levels
+ * as htslib does, so a level gives the same size as in htslib. Without libdeflate, zlib inflates
+ * and htslib's bgzf_compress deflates.
  *
  * To read a block: bgzf_block_bytes of its header, bgzf_block_raw_bytes once the block is whole,
  * bgzf_block_inflate. To write one: bgzf_block_deflate, or bgzf_block_store for level 0. A file
@@ -62,8 +62,8 @@ ssize_t bgzf_block_deflate(struct bgzf_coder *coder, int level, const uint8_t *r
                            size_t raw_bytes, uint8_t *out);
 
 /*
- * Level 0 without a copy: the caller writes raw_bytes to out + BGZF_STORED_OFFSET, and
- * bgzf_block_store makes them the block at out. Returns the size of the block.
+ * Level 0 without a copy: the caller writes raw_bytes to out + BGZF_STORED_OFFSET, then
+ * bgzf_block_store turns them into the block at out. Returns the size of the block.
  */
 enum { BGZF_STORED_OFFSET = BGZF_HEADER_BYTES + 5 };
 size_t bgzf_block_store(uint8_t *out, size_t raw_bytes);

@@ -76,7 +76,8 @@ struct text header_field_value(struct text field, const char *tag)
     return (struct text){field.at + TAG_BYTES, field.n - TAG_BYTES};
 }
 
-/* True if the text begins with a number above zero. htslib does not look at what follows either. */
+/* True if the text begins with a number above zero. Like htslib, ignores what follows the
+   number. */
 static bool is_length(struct text text)
 {
     size_t i = 0;
@@ -84,7 +85,7 @@ static bool is_length(struct text text)
     return i < text.n && text.at[i] >= '1' && text.at[i] <= '9';
 }
 
-/* Looks for the one length in the rest of an @SQ line. Returns what is wrong, or NULL. */
+/* Checks the lengths in the rest of an @SQ line. Returns what is wrong, or NULL. */
 static const char *check_length(struct text rest)
 {
     struct text first = {0}, field;
@@ -106,8 +107,8 @@ const char *header_find_bad_length(const char *text, struct text *line)
     return NULL;
 }
 
-/* Calls visit with the value of each field of this tag in @PG lines, until visit returns true.
-   Returns whether it did. */
+/* Calls visit with the value of each field of @PG lines that has this tag, until visit returns
+   true. Returns true if it did. */
 static bool visit_program_fields(const char *text, const char *tag,
                                  bool (*visit)(struct text_map *map, struct text value),
                                  struct text_map *map)
@@ -145,7 +146,7 @@ bool header_programs_have_end(const char *text)
     return has_end;
 }
 
-/* The entry of the key, or the free one that it would get. Some entry must be free. */
+/* The entry of the key, or the free entry that it would get. At least one entry must be free. */
 static struct text_map_entry *find_place(struct text_map_entry *entries, size_t room,
                                          struct text key)
 {

@@ -21,42 +21,42 @@
 #include <stddef.h>
 
 struct text {
-    const char *at;             /* no NUL ends the text; at == NULL: there is none, not even "" */
+    const char *at;             /* does not end with a NUL; NULL: there is no text, not even "" */
     size_t n;
 };
 
 bool text_equal(struct text a, struct text b);
 
-/* As strcmp. */
+/* Like strcmp. */
 int text_compare(struct text a, struct text b);
 
-/* The text of a header, valid until the header changes. "" for a header without lines, such as that
-   of FASTQ, for which htslib has no text. */
+/* The text of a header, valid until the header changes. It is "" for a header without lines, such
+   as that of FASTQ. */
 const char *header_whole_text(sam_hdr_t *header);
 
-/* Shows the next line that is not empty, without its newline, and moves *at to its end. False at
-   the end of the text, which a NUL ends. */
+/* Stores the next line that is not empty, without its newline, and moves *at to its end. The text
+   ends with a NUL. Returns false at its end. */
 bool header_next_line(const char **at, struct text *line);
 
 /* True if the line has this type, which is "@" and two letters. */
 bool header_line_is(struct text line, const char *type);
 
-/* The line without its type: where header_next_field starts. */
+/* The line without its type, as header_next_field needs it. */
 struct text header_line_rest(struct text line);
 
-/* Shows the next field, without its tab, and takes it off the rest of the line. False if there is
-   none. */
+/* Stores the next field, without its tab, and takes it off the rest of the line. Returns false if
+   there is none. */
 bool header_next_field(struct text *rest, struct text *field);
 
-/* The value of a field if it has this tag, two letters and a colon; else none. */
+/* The value of a field if it has this tag (two letters and a colon); else no text. */
 struct text header_field_value(struct text field, const char *tag);
 
-/* Finds the first @SQ line that has no length above 0, or two that differ. Shows the line and
-   returns what is wrong with it; NULL if there is none. */
+/* Finds the first @SQ line that has no length above 0, or two lengths that differ. Stores the line
+   and returns what is wrong with it. Returns NULL if there is no such line. */
 const char *header_find_bad_length(const char *text, struct text *line);
 
-/* True if a new @PG line has something to follow: some @PG line is named by no PP, or there is no
-   PP. False if every line is in a circle of PPs or leads to one. */
+/* True if there is an @PG line that a new @PG line can follow: some line is not named by the PP of
+   another line, or no line has a PP. False if PPs name all lines, as they do in a circle. */
 bool header_programs_have_end(const char *text);
 
 struct text_map_entry {
@@ -70,11 +70,11 @@ struct text_map {
     size_t n, room;
 };
 
-/* The value of a key, or NULL. The caller may change it; the pointer is valid until the next
-   put. */
+/* The value of a key, or NULL if the map does not have the key. The caller may change the value;
+   the pointer is valid until the next text_map_put. */
 size_t *text_map_find(const struct text_map *map, struct text key);
 
-/* Gives the key this value, unless it has one. Returns the value that it has then. */
+/* Gives the key this value, unless it has a value already. Returns the value of the key. */
 size_t text_map_put(struct text_map *map, struct text key, size_t value);
 
 /* Leaves an empty map. */

@@ -2,13 +2,13 @@
  * record_problem.h -- what is wrong with a record of an input, and the message that says so.
  *
  * There are two kinds of problems. A damaged record breaks the rules of its format: nothing in it
- * can be relied on. Any other record is sound, but lacks something that this sort needs, such as a
- * tag that its order is made of.
+ * can be relied on. Any other record is sound, but lacks something that this sort needs, such as
+ * the tag to sort by.
  *
- * The function that finds the problem fills the struct; the caller that knows the name of the input
- * prints it. Texts and names are borrowed: they must last until the message is printed.
+ * The function that finds the problem fills the struct; a caller that knows the name of the input
+ * prints the message. Texts and names are borrowed: they must last until the message is printed.
  *
- * Threads: any.
+ * Any thread.
  */
 #ifndef ROCKSORT_BAM_RECORD_PROBLEM_H
 #define ROCKSORT_BAM_RECORD_PROBLEM_H
@@ -18,7 +18,7 @@
 
 struct record_problem {
     const char *text;           /* follows "is damaged:" in the message, or "record 7 of 'FILE'" */
-    bool is_damaged;            /* see above */
+    bool is_damaged;            /* the record breaks the rules of its format */
     uint64_t record;            /* number of the record in its input, from 0 */
     const char *read_name;      /* NULL or empty if it is not known */
 };
