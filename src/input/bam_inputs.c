@@ -34,7 +34,7 @@ struct bam_inputs {
     uint64_t n_bytes;                   /* size of all files; 0: unknown */
     uint64_t n_bytes_before;            /* size of the files that were read or skipped */
     bool can_seek;
-    bool changed;                       /* an input is not what it was: that was the error */
+    bool changed;                       /* the error was that an input changed */
     struct input_position start;        /* where reading begins */
 };
 
@@ -44,7 +44,7 @@ static bool can_open_again(const char *path)
     return strcmp(path, "-") != 0 && input_is_regular(path, &st);
 }
 
-/* Notes what input i is just before it is opened. */
+/* Stores the status of input i, just before it is opened. */
 static void note_file(struct bam_inputs *in, size_t i)
 {
     in->files[i].is_regular = input_is_regular(in->paths[i], &in->files[i].st);
@@ -58,8 +58,9 @@ static struct bam_reader *open_file(struct bam_inputs *in, size_t i)
 }
 
 /*
- * If a file became shorter or longer while it was read, perhaps only a part of it was read. If it
- * ends between two blocks nothing else shows this. A file that was replaced was read as it was.
+ * If a file became shorter or longer while it was read, perhaps only a part of it was read. If this
+ * part ends between two blocks, nothing but the size shows it. If another file has taken the path
+ * meanwhile, that is no error: the file that was opened was read to its end.
  */
 static int check_size(struct bam_inputs *in, size_t i)
 {
@@ -131,7 +132,7 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
     sam_hdr_t *header = bam_reader_header(reader);
     in->files[i].header_hash = hash_header(header);
     if (!again || !bam_reader_can_seek(reader)) in->can_seek = false;
-    names[i] = bam_reader_name(reader);         /* stays when the reader is closed */
+    names[i] = bam_reader_name(reader);         /* is valid after the reader is closed, too */
     sam_hdr_t *copy = copy_header(header, i, first, names);
     if (again)
         bam_reader_close(reader);
@@ -199,7 +200,7 @@ uint64_t bam_inputs_start_at(struct bam_inputs *in, const struct input_position 
 {
     in->start = *position;
     in->at = position->input;
-    for (size_t i = 1; i < in->at; i++)         /* the one before `at` is counted when it is left */
+    for (size_t i = 1; i < in->at; i++)         /* leave_input will count the one before `at` */
         in->n_bytes_before += (uint64_t)input_bytes(in->paths[i - 1]);
     uint64_t last = in->at > 0 ? (uint64_t)input_bytes(in->paths[in->at - 1]) : 0;
     return in->n_bytes_before + last + (position->offset >> 16);
@@ -210,7 +211,8 @@ uint32_t bam_inputs_number(const struct bam_inputs *in)
     return (uint32_t)(in->at - 1);
 }
 
-/* Opens input i again. Its header must be what it was, since the union was made of that. */
+/* Opens input i again. Its header must be the same as before, since the united header was made from
+   it. */
 static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
 {
     note_file(in, i);
@@ -224,7 +226,7 @@ static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
     return NULL;
 }
 
-/* Opens input i and has it begin where reading begins. */
+/* Opens input i, unless it is still open, and prepares it: renames and the place to begin at. */
 static struct bam_reader *open_reader(struct bam_inputs *in, size_t i)
 {
     struct bam_reader *reader = in->readers[i];
@@ -239,7 +241,7 @@ static struct bam_reader *open_reader(struct bam_inputs *in, size_t i)
     return reader;
 }
 
-/* After input i was read, or skipped when a sort is resumed. */
+/* Called after input i was read, or was skipped because a sort is resumed. */
 static int leave_input(struct bam_inputs *in, size_t i)
 {
     if (in->readers[i] && check_size(in, i) < 0) return -1;

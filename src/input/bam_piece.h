@@ -2,11 +2,11 @@
  * bam_piece.h -- a piece of an input, as a worker gets it from the reader.
  *
  * A piece has one of three forms:
- *   - whole BGZF blocks, which a worker inflates right where their records are to lie;
+ *   - whole BGZF blocks, which a worker inflates directly to the place where the records stay;
  *   - whole lines of SAM, which a worker parses into a buffer of the piece (sam_chunk.h);
  *   - raw bytes that are in place already.
- * The raw bytes of one piece continue where those of the one before ended. A record may begin in
- * one piece and end in the next, except in SAM.
+ * The raw bytes of a piece continue those of the piece before it. A record may begin in one piece
+ * and end in the next, except in SAM.
  *
  * Threads: any, each piece one at a time. Errors: -1 without a message.
  */
@@ -23,7 +23,7 @@ struct bam_piece {              /* starts as {0} */
     size_t compressed_room;
     size_t raw_bytes;
     uint64_t file_offset;       /* of the BGZF block in which the raw bytes begin */
-    uint32_t block_offset;      /* ... and where in that block; 0 for compressed pieces */
+    uint32_t block_offset;      /* where in that block they begin; 0 for compressed pieces */
     uint64_t end_offset;        /* BGZF virtual offset of the piece's end; often unknown */
     struct sam_chunk lines;     /* SAM only */
 };
@@ -33,8 +33,8 @@ int bam_piece_inflate(struct bam_piece *piece, struct bgzf_coder *coder, uint8_t
 
 /*
  * The BGZF virtual offset of a raw byte of the piece, or of its end (raw_at is raw_bytes).
- * INPUT_OFFSET_UNKNOWN unless the reader can seek. A piece whose records were read one by one knows
- * only its end.
+ * INPUT_OFFSET_UNKNOWN unless the reader can seek. If the records were read one by one, only the
+ * offset of the end of the piece is known.
  */
 uint64_t bam_piece_offset(const struct bam_piece *piece, size_t raw_at);
 

@@ -24,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* hFILE asks the kernel for so much at a time; its default of 32 KiB costs 4 times the calls. */
+/* htslib reads this much in one system call; its default of 32 KiB needs 4 times as many calls. */
 enum { READ_BYTES = 128 << 10 };
 
 struct bam_reader {
@@ -36,12 +36,13 @@ struct bam_reader {
 
 static bool is_alignment_file(const htsFormat *format)
 {
-    /* Reading the header refuses an empty file, with the words that users of samtools know. */
+    /* Empty and unknown files are refused later, when the header is read, with the words that users
+       of samtools know. */
     return format->category == sequence_data || format->format == empty_format ||
            format->format == unknown_format;
 }
 
-/* True for BAM that htslib does not filter: its bytes can be taken as they are. */
+/* True for BAM that htslib does not filter: its bytes are used as they are. */
 static bool is_whole_bam(const samFile *hts)
 {
     return hts->format.format == bam && !hts->filter;
@@ -52,7 +53,7 @@ static bool is_bgzf(const samFile *hts)
     return bgzf_compression(hts->fp.bgzf) == 2;
 }
 
-/* Lets htslib decode in the pool what our own workers do not. */
+/* Lets htslib use the pool for input that our own workers do not inflate. */
 static int use_pool(samFile *hts, htsThreadPool *pool)
 {
     if (!pool || is_whole_bam(hts)) return 0;
@@ -63,9 +64,9 @@ static int use_pool(samFile *hts, htsThreadPool *pool)
 }
 
 /*
- * Looks for the EOF marker at the end of a file that can be sought. In a pipe the last block of BAM
- * is looked at when it comes. After a failed read the file position is lost, so that reading on
- * would find the end of the file at once: that is an error.
+ * Looks for the EOF marker at the end of the file, unless it is a pipe. (In BAM from a pipe the
+ * last block is checked when it has been read.) A failed read is an error here: the file position
+ * is lost, so the next read would report the end of the file at once.
  */
 static int look_at_end(struct reader_file *file)
 {
@@ -79,7 +80,7 @@ static int look_at_end(struct reader_file *file)
                    errno ? strerror(errno) : "htslib reports an error");
         return -1;
     }
-    if (format->format == bam)          /* htslib has warned when it read the header */
+    if (format->format == bam)          /* if the marker is missing, htslib has warned already */
         file->end_is_unseen = end == NO_SEEK;
     else if (end == MISSING && hts_get_log_level() >= HTS_LOG_WARNING)
         input_warn_no_eof_marker(file->name);
@@ -98,7 +99,7 @@ int bam_reader_check_reference(const htsFormat *options)
     return 0;
 }
 
-/* htslib 1.16 takes @SQ lines that 1.24 refuses, and with them any length. */
+/* Refuses @SQ lines without a sound length, as htslib 1.24 does; 1.16 accepts them. */
 static int check_lengths(const struct reader_file *file)
 {
     enum { MOST_SHOWN = 100 };
@@ -127,13 +128,14 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
                    file->name);
         return -1;
     }
-    /* For an empty file htslib would warn that it cannot do this. */
+    /* For an empty file htslib would print a warning that it cannot do this. */
     if (hts_get_format(file->hts)->format != empty_format)
         xalloc_require(hts_set_opt(file->hts, HTS_OPT_BLOCK_SIZE, READ_BYTES) >= 0);
     return 0;
 }
 
-/* Reads the header; is_checked says that an earlier opening has checked it. */
+/* Reads the header. Checks it unless is_checked: then it was checked when the file was opened for
+   the first time. */
 static int read_header(struct reader_file *file, bool is_checked)
 {
     file->header = sam_hdr_read(file->hts);
@@ -169,7 +171,8 @@ static struct bam_reader *open_reader(const char *path, const htsFormat *options
     if (read_header(file, is_checked) < 0 || look_at_end(file) < 0) goto err;
     reader->source = open_source(file);
     if (!reader->source) goto err;
-    /* Only now: the source of SAM has htslib parse the header, and the lengths with it. */
+    /* This must come after open_source, which makes htslib parse the header of SAM: only then are
+       the lengths known. */
     file->long_positions = bam_header_long_reference(file->header) >= 0;
     return reader;
 err:
@@ -274,7 +277,8 @@ void bam_reader_close(struct bam_reader *reader)
     if (!reader) return;
     if (reader->source) reader->source->kind->close(reader->source);
     sam_hdr_destroy(reader->file.header);
-    /* All input was read and checked, or an error was reported: closing cannot add to that. */
+    /* An error of sam_close does not matter: all input was read and checked, or an error was
+       reported. */
     if (reader->file.hts) (void)sam_close(reader->file.hts);
     free(reader);
 }

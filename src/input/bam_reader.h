@@ -24,13 +24,14 @@ struct bam_reader;
 
 /*
  * Opens `path` ("-": standard input), with htslib's options for the format, and reads its header.
- * Path and pool outlive the reader. Without a pool (NULL) htslib decodes in the calling thread.
+ * Path and pool must outlive the reader. Without a pool (NULL) htslib decodes in the calling
+ * thread.
  */
 struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
                                    htsThreadPool *pool);
 
-/* The same for a file that was open before. Its header is not checked again: the caller compares it
-   with the earlier one. */
+/* The same for a file that was open before. Does not check its header again: the caller must
+   compare it with the earlier one. */
 struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
                                          htsThreadPool *pool);
 
@@ -38,15 +39,15 @@ struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *opti
    message. */
 int bam_reader_check_reference(const htsFormat *options);
 
-/* Before the first piece: makes the reader rename read groups and programs in all records. The
-   renames outlive the reader. */
+/* To be called before the first piece: makes the reader rename read groups and programs in all
+   records. The renames must outlive the reader. */
 int bam_reader_rename(struct bam_reader *reader, const struct id_renames *renames,
                       htsThreadPool *pool);
 
 /*
- * bam_reader_can_seek: true if reading can begin at any record, as in a BGZF-compressed BAM file.
- * bam_reader_seek, called before the first piece: makes reading begin at `offset`, a BGZF virtual
- * offset at which a record begins. n_records records come before it.
+ * bam_reader_can_seek returns true if reading can begin at any record, as in a BGZF-compressed BAM
+ * file. bam_reader_seek, to be called before the first piece, makes reading begin at `offset`, a
+ * BGZF virtual offset at which a record begins. n_records records come before it.
  */
 bool bam_reader_can_seek(const struct bam_reader *reader);
 int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_records);
@@ -54,13 +55,13 @@ int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_recor
 /* Owned by the reader; the caller may change it, for instance by adding @PG lines. */
 sam_hdr_t *bam_reader_header(struct bam_reader *reader);
 
-/* True if pieces are lines of SAM that must be parsed. It does not change. */
+/* True if pieces are lines of SAM, which must be parsed. The answer is the same for all pieces. */
 bool bam_reader_is_text(const struct bam_reader *reader);
 
-/* What the file is. Owned by the reader. */
+/* The format of the file. Owned by the reader. */
 const htsFormat *bam_reader_format(const struct bam_reader *reader);
 
-/* The name of the input in messages: its path, or a constant. */
+/* The name of the input in messages: its path, or "standard input". Outlives the reader. */
 const char *bam_reader_name(const struct bam_reader *reader);
 
 /*
@@ -71,7 +72,7 @@ const char *bam_reader_name(const struct bam_reader *reader);
 int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t *raw,
                     size_t piece_bytes, size_t room);
 
-/* The least room with which bam_reader_next can go on. */
+/* The least `room` that bam_reader_next needs now. */
 size_t bam_reader_room_needed(const struct bam_reader *reader);
 
 /* How many bytes of the file have been read; 0: unknown. */

@@ -1,10 +1,10 @@
 /*
  * bgzf_source.c -- see bgzf_source.h.
  *
- * htslib opens the file and reads the header. After that the compressed blocks are taken from its
- * hFILE as they are. The footer of a block says how much it inflates to, so the place of every byte
- * is known before anything is inflated. The rest of the block in which the header ends has been
- * inflated by htslib and is the first piece.
+ * htslib opens the file and reads the header. After that this source takes the compressed blocks
+ * from htslib's hFILE as they are. The footer of a block gives its inflated size, so the place of
+ * every byte is known before anything is inflated. htslib has already inflated the block in which
+ * the header ends: the rest of this block is the first piece.
  */
 #include "input/bgzf_source.h"
 
@@ -20,8 +20,8 @@
 #include <stdlib.h>
 
 struct bgzf_source {
-    struct reader_source base;  /* first */
-    uint64_t file_offset;       /* of the next block; of plain BAM: raw bytes read */
+    struct reader_source base;  /* must be the first member */
+    uint64_t file_offset;       /* of the next block; for plain BAM: raw bytes read */
     bool last_block_empty;
 };
 
@@ -30,7 +30,7 @@ static struct bgzf_source *of(struct reader_source *source)
     return (struct bgzf_source *)source;
 }
 
-/* After a read that failed with errno. */
+/* Reports a read that failed with errno. */
 static int read_error(struct bgzf_source *s)
 {
     s->base.io_failed = errno != 0;
@@ -38,8 +38,8 @@ static int read_error(struct bgzf_source *s)
     return BAM_READER_ERROR;
 }
 
-/* Reads the next block to `block`, which has room for BGZF_MAX_BYTES, and shows its size. Returns
-   one of the reader's codes. */
+/* Reads the next block to `block`, which has room for BGZF_MAX_BYTES, and stores its size. Returns
+   a code of reader_source.h. */
 static int read_block(struct bgzf_source *s, uint8_t *block, size_t *block_bytes)
 {
     const char *name = s->base.file->name;
@@ -64,7 +64,7 @@ static int read_block(struct bgzf_source *s, uint8_t *block, size_t *block_bytes
     return BAM_READER_PIECE;
 }
 
-/* Appends the next block to the piece. Returns one of the reader's codes. */
+/* Appends the next block to the piece. Returns a code of reader_source.h. */
 static int append_block(struct bgzf_source *s, struct bam_piece *piece)
 {
     size_t most = piece->compressed_bytes + BGZF_MAX_BYTES, block_bytes;
@@ -85,7 +85,7 @@ static int append_block(struct bgzf_source *s, struct bam_piece *piece)
     return BAM_READER_PIECE;
 }
 
-/* The rest of the block that htslib has inflated already. */
+/* Makes a piece of the rest of the block that htslib has inflated already. */
 static int take_inflated(struct bgzf_source *s, struct bam_piece *piece, uint8_t *raw)
 {
     BGZF *bgzf = s->base.file->hts->fp.bgzf;
@@ -129,7 +129,7 @@ static int seek_block(struct reader_source *source, uint64_t offset, uint64_t n_
     BGZF *bgzf = source->file->hts->fp.bgzf;
     (void)n_records;
     if (bgzf_seek(bgzf, (int64_t)offset, SEEK_SET) < 0) return -1;
-    /* What is left of this block becomes the first piece. */
+    /* The rest of this block becomes the first piece. */
     return (offset & 0xffff) != 0 ? bgzf_read_block(bgzf) : 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * bgzf_source.h -- BAM as raw bytes. See reader_source.h.
+ * bgzf_source.h -- a source of reader_source.h: BAM as raw bytes.
  */
 #ifndef ROCKSORT_INPUT_BGZF_SOURCE_H
 #define ROCKSORT_INPUT_BGZF_SOURCE_H

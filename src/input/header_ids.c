@@ -16,7 +16,7 @@ enum id_kind header_ids_kind_of(struct text line)
     return kind;
 }
 
-/* Adds an ID unless it is in the list. Returns its place there. */
+/* Adds an ID unless it is in the list already. Returns its index in the list. */
 static size_t add_id(struct header_id_list *list, const struct header_id *id)
 {
     size_t place = text_map_put(&list->places, id->id, list->n);
@@ -35,7 +35,7 @@ int header_ids_add(struct header_ids *ids, enum id_kind kind, struct text line, 
         if (!id.ref.at) id.ref = header_field_value(field, ref_tags[kind]);
     }
     if (!id.id.at) {
-        diag_error("the header of '%s' has an %s line without ID; mend it with 'samtools reheader'",
+        diag_error("the header of '%s' has an %s line without ID; add it with 'samtools reheader'",
                    file, line_types[kind]);
         return -1;
     }

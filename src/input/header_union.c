@@ -7,14 +7,14 @@
  * size of all headers.
  *
  * First all IDs of all inputs are collected, since a new ID must not be one that a later input has.
- * Then each input is united with those before it. Each line gets a content, which is looked up
- * among those of earlier lines: its ID and its sorted tags, with the program that it refers to (PP
- * of @PG, PG of @RG) replaced by that program's ID in the united header. The programs of a chain
- * are united from the oldest to the youngest, so that two contents are equal only if the whole
- * chains are.
+ * Then each input is united with those before it. For each line a text is made, its content: its ID
+ * and its sorted tags, with the program that the line refers to (PP of @PG, PG of @RG) replaced by
+ * that program's ID in the united header. Two lines with the same content become one line. The
+ * programs of a chain are united from the oldest to the youngest, so two contents are equal only if
+ * the whole chains are equal.
  *
- * An ID that is referred to but has no line takes part as a line without content. Otherwise it
- * could come to mean a line of another input.
+ * If a line refers to an ID that has no line, this ID is treated as a line without tags. Otherwise
+ * it could come to mean a line of another input.
  */
 #include "input/header_union.h"
 
@@ -38,15 +38,15 @@ struct header_union {
     struct id_renames *renames; /* of each input */
 };
 
-/* What is known of one kind of lines, of the inputs that are united so far. */
+/* What is known of one kind of lines in the inputs that are united so far. */
 struct kind_state {
     struct text last_of_first;  /* the first input's last line of this kind */
-    kstring_t added;            /* lines of later inputs, to be put after it */
-    /* Groups and programs: by ID, of every ID that an input has or that was made. 0 if it is not in
-       use yet, else the number at which the search for a new ID begins. OTHER: by line, the first
-       input that has it. */
+    kstring_t added;            /* lines of later inputs, to be put after that line */
+    /* For groups and programs, every ID that an input has or that was made is a key. The value is 0
+       if no line of the united header has the ID yet, else the number at which the search for a new
+       ID begins. For OTHER, a line is a key, and the value is the first input that has the line. */
     struct text_map numbers;
-    struct text_map contents;   /* by content: place in `kept` of the ID that it has now */
+    struct text_map contents;   /* by content: index in `kept` of the ID in the united header */
 };
 
 struct builder {
@@ -119,7 +119,7 @@ static int read_header(struct builder *b, size_t i)
         struct header_id_list *list = &b->ids[i].kinds[kind];
         for (size_t k = 0; k < list->n; k++)
             (void)text_map_put(&b->kinds[kind].numbers, list->at[k].id, 0);
-        text_map_release(&list->places);        /* thousands of inputs would fill the memory */
+        text_map_release(&list->places);        /* those of thousands of inputs take much memory */
     }
     return 0;
 }
@@ -131,7 +131,8 @@ static int compare_fields(const void *a, const void *b)
     return text_compare(*(const struct text *)a, *(const struct text *)b);
 }
 
-/* True if `value` points into this field, at its value. Equal bytes elsewhere do not count. */
+/* True if `value` is the value of this field. Compares addresses: a value of the same bytes in
+   another field is not meant. */
 static bool has_value(struct text field, struct text value)
 {
     return value.at && value.at + value.n == field.at + field.n;
@@ -171,9 +172,9 @@ static size_t sort_fields(struct builder *b, const struct header_id *id)
 }
 
 /*
- * Writes the line's content to b->content. A newline marks two special cases, since no line holds
- * one: a missing line; and a chain of programs that runs into itself. Such a chain has no oldest
- * program to begin with, so a mark of the input keeps it apart from the chains of other inputs.
+ * Writes the line's content to b->content. A newline, which no line contains, marks two special
+ * cases: an ID without a line, and a chain of programs that is a circle. A circle has no oldest
+ * program to begin with, so the number of the input keeps it apart from the chains of other inputs.
  */
 static void make_content(struct builder *b, size_t i, const struct header_id *id)
 {
@@ -205,7 +206,7 @@ static void make_id(struct builder *b, struct kind_state *state, struct header_i
     *text_map_find(&state->numbers, id->id) = number;
 }
 
-/* Lets the line keep its ID unless that is in use. */
+/* Lets the line keep its ID unless another line of the united header has it. */
 static void choose_id(struct builder *b, size_t i, struct kind_state *state, struct header_id *id)
 {
     size_t *number = text_map_find(&state->numbers, id->id);
@@ -217,8 +218,9 @@ static void choose_id(struct builder *b, size_t i, struct kind_state *state, str
     id->new_id = id->id;
 }
 
-/* Gives the line its ID in the united header: that of the same line of an earlier input, or one
-   that no line has so far. The program that it refers to must have its new ID already. */
+/* Gives the line its ID in the united header: the ID of an earlier line with the same content,
+   or an ID that no line has so far. The program that the line refers to must have its new ID
+   already. */
 static void unite_id(struct builder *b, size_t i, enum id_kind kind, struct header_id *id)
 {
     struct kind_state *state = &b->kinds[kind];
@@ -307,8 +309,8 @@ static void put_united_text(const struct builder *b, kstring_t *out)
 }
 
 /*
- * The header text of a BAM file may lack the @SQ lines; only htslib's list has the references then.
- * Such a text cannot be made anew: all added lines go to the end of the header.
+ * The header text of a BAM file may lack the @SQ lines; then only htslib's list has the references,
+ * and the header cannot be made from text. So all added lines go to the end of the header.
  */
 static sam_hdr_t *make_header(struct builder *b)
 {
@@ -350,7 +352,7 @@ static void builder_release(struct builder *b)
 int header_union_check_references(const sam_hdr_t *x, const char *x_file, const sam_hdr_t *y,
                                   const char *y_file)
 {
-    static const char advice[] = "inputs need the same @SQ lines, in one order";
+    static const char advice[] = "inputs need the same @SQ lines, in the same order";
     int n_x = sam_hdr_nref(x), n_y = sam_hdr_nref(y), n = n_x < n_y ? n_x : n_y;
     for (int k = 0; k < n; k++) {
         const char *x_name = sam_hdr_tid2name(x, k), *y_name = sam_hdr_tid2name(y, k);
@@ -372,7 +374,7 @@ int header_union_check_references(const sam_hdr_t *x, const char *x_file, const 
 
 static int unite(struct header_union *u, struct builder *b)
 {
-    /* A single header has nothing to be compared with, and may be large. */
+    /* A single header needs no work, and it may be large. */
     size_t n = b->n_inputs > 1 ? b->n_inputs : 0;
     for (size_t i = 0; i < n; i++)
         if (read_header(b, i) < 0) return -1;

@@ -1,9 +1,9 @@
 /*
- * header_union.h -- one header for several inputs, and renames for records that follow it.
+ * header_union.h -- one header for several inputs, and the renames that adapt records to it.
  *
  * Order of calls: create with the headers of all inputs; take the header, which may be changed
  * further (sort order, @PG) before others use it; take the renames of each input and rewrite its
- * records (id_renames.h); destroy. Input i below is the one of headers[i].
+ * records (id_renames.h); destroy. Input i below is the one whose header is headers[i].
  *
  * What the united header holds:
  *   @SQ  the first input's lines. All inputs must have the same names and lengths in the same
@@ -20,13 +20,14 @@
  * last line of their type. If an input has an ID twice, the first line counts, as in htslib.
  *
  * Records refer to @RG and @PG lines in their tags RG:Z and PG:Z. If the header of a record's input
- * has the ID, it is renamed with its line. An ID without a line in that header is left alone, even
- * if the header of another input has it. The exception is an ID without a line to which PP or PG of
- * a line refers: it is kept apart from the lines of other inputs.
+ * has a line with this ID, the tag gets the new ID of the line. If it has no such line the tag
+ * stays as it is, even if the header of another input has the ID. There is one exception: an ID
+ * without a line that the PP or PG of some line refers to. It is treated like the ID of a line, so
+ * that it does not come to mean a line of another input.
  *
- * Ownership: the union keeps nothing of what it is given and owns its header. Threads: during
- * create no other thread may use the headers (htslib may write their text anew); after that the
- * renames can be used by any thread. Errors: a message, then NULL.
+ * Ownership: the union owns its header and keeps no pointer to what it is given. Threads: during
+ * create no other thread may use the headers (htslib may rebuild their text); after that any thread
+ * may use the renames. Errors: a message, then NULL.
  */
 #ifndef ROCKSORT_INPUT_HEADER_UNION_H
 #define ROCKSORT_INPUT_HEADER_UNION_H
@@ -40,9 +41,9 @@ int header_union_check_references(const sam_hdr_t *x, const char *x_name, const 
                                   const char *y_name);
 
 /*
- * Unites the headers of n > 0 inputs, whose names are for messages. Their references were checked
- * against those of the first. Only the first header needs its @SQ lines still: a thousand copies of
- * them would take a lot of memory.
+ * Unites the headers of n > 0 inputs; `names` are the names of the inputs in messages. The caller
+ * must have compared the references of all headers with those of the first. Only the first header
+ * needs to have @SQ lines: a thousand copies of them would take a lot of memory.
  */
 struct header_union *header_union_create(sam_hdr_t *const *headers, const char *const *names,
                                          size_t n);
@@ -53,7 +54,7 @@ void header_union_destroy(struct header_union *u);
 /* Belongs to the union. */
 sam_hdr_t *header_union_header(struct header_union *u);
 
-/* The IDs of input i that have changed. NULL: none, and its records stay as they are. */
+/* The IDs of input i that have changed. NULL: none changed, so the records stay as they are. */
 const struct id_renames *header_union_renames(const struct header_union *u, size_t i);
 
 #endif

@@ -60,7 +60,7 @@ size_t id_renames_rewrite_bound(const struct id_renames *renames, const uint8_t 
 static const char *new_id(const struct id_rename_list *list, const struct bam_aux *aux)
 {
     if (aux->type != 'Z') return NULL;
-    /* Only compared. */
+    /* bsearch only compares the key, so dropping const is safe. */
     struct id_rename wanted = {.old_id = (char *)(uintptr_t)aux->value};
     const struct id_rename *found =
         bsearch(&wanted, list->at, list->n, sizeof wanted, compare_renames);

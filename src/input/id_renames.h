@@ -1,6 +1,6 @@
 /*
  * id_renames.h -- the read groups and programs of one input that have another ID in the united
- * header (header_union.h), and records that follow them.
+ * header (header_union.h). Rewrites records to the new IDs.
  *
  * Order of calls: start with {0}; add each ID that changes; sort; rewrite records; release.
  * Ownership: the renames own copies of the IDs. Threads: any after sort. Nothing fails.
@@ -33,13 +33,13 @@ void id_renames_add(struct id_renames *renames, enum id_kind kind, struct text o
 void id_renames_sort(struct id_renames *renames);
 void id_renames_release(struct id_renames *renames);
 
-/* Upper bound of the bytes that the rewritten record takes; cheap. */
+/* Upper bound of the size of the rewritten record; quick to compute. */
 size_t id_renames_rewrite_bound(const struct id_renames *renames, const uint8_t *rec);
 
 /*
- * Writes a checked record (bam_record_check) to out, with its first RG:Z and its first PG:Z as the
- * united header has them, and returns its size. Everything else is copied as it is. If the tags are
- * damaged, everything from the damage on is copied as it is.
+ * Writes a checked record (bam_record_check) to out, with the new IDs in its first RG:Z and its
+ * first PG:Z, and returns its size. Everything else is copied as it is. If a tag is damaged,
+ * everything from this tag on is copied as it is.
  */
 size_t id_renames_rewrite(const struct id_renames *renames, const uint8_t *rec, uint8_t *out);
 

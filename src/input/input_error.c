@@ -31,7 +31,7 @@ void input_error_read(const char *input, uint64_t offset)
 
 void input_error_header(const char *input)
 {
-    diag_error("the header of '%s' is damaged: htslib cannot take it apart, see its words above",
+    diag_error("the header of '%s' is damaged: htslib cannot parse it; its message is above",
                input);
 }
 

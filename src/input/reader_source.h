@@ -1,14 +1,15 @@
 /*
- * reader_source.h -- what bam_reader.c knows of its sources: each of them reads one kind of input.
+ * reader_source.h -- the interface that bam_reader.c has to its sources. Each source reads one kind
+ * of input:
  *
  *     bgzf_source.h    BAM, whole blocks of BGZF; also gzipped and uncompressed BAM
  *     sam_text.h       SAM, whole lines
- *     record_source.h  what htslib decodes record by record: CRAM, FASTQ, filtered input; BAM whose
+ *     record_source.h  input that is read record by record: CRAM, FASTQ, filtered input; BAM whose
  *                      read groups or programs are renamed
  *
  * The struct of each source begins with a struct reader_source. The reader opens the file, reads
- * its header, opens a source and calls the functions of its kind; the source is freed by its
- * function close. Threads: the reader's.
+ * its header, opens a source and calls the functions of the source's kind; the function close frees
+ * the source. Threads: only the reader's.
  */
 #ifndef ROCKSORT_INPUT_READER_SOURCE_H
 #define ROCKSORT_INPUT_READER_SOURCE_H
@@ -22,7 +23,7 @@ enum {                          /* what fetching a piece returns */
     BAM_READER_NO_ROOM = -2,    /* the next bytes need more room: bam_reader_room_needed */
 };
 
-/* The file, for its source. The reader owns what is in it. */
+/* The file that a source reads. The reader owns all of it except the renames. */
 struct reader_file {
     const char *name;           /* in messages */
     samFile *hts;               /* its header has been read */
@@ -35,24 +36,24 @@ struct reader_file {
 struct reader_source {
     const struct source_kind *kind;
     const struct reader_file *file;
-    bool failed;                /* there was a message, and a piece of what came before it */
+    bool failed;                /* an error was printed; after the current piece no other comes */
     bool io_failed;             /* the system could not read the file */
 };
 
 struct source_kind {
     bool is_text;               /* pieces are lines of SAM */
 
-    /* As bam_reader_next, with a piece that is empty. */
+    /* Like bam_reader_next, for a piece that is empty. */
     int (*next)(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
                 size_t piece_bytes, size_t room);
 
-    /* As bam_reader_seek, without a message. NULL: the source cannot seek. */
+    /* Like bam_reader_seek, without a message. NULL: the source cannot seek. */
     int (*seek)(struct reader_source *source, uint64_t offset, uint64_t n_records);
 
-    /* As bam_reader_offset. NULL: it is never known. */
+    /* Like bam_reader_offset. NULL: the offset is never known. */
     uint64_t (*offset)(const struct reader_source *source);
 
-    /* As bam_reader_room_needed. NULL: BGZF_MAX_BYTES. */
+    /* Like bam_reader_room_needed. NULL: always BGZF_MAX_BYTES. */
     size_t (*room_needed)(const struct reader_source *source);
 
     void (*close)(struct reader_source *source);

@@ -1,7 +1,7 @@
 /*
  * record_source.c -- see record_source.h.
  *
- * One record is read ahead: only then is it known whether it fits into the piece.
+ * One record is read ahead, because only its size tells whether it fits into the piece.
  */
 #include "input/record_source.h"
 
@@ -19,8 +19,8 @@
 #include <stdlib.h>
 
 struct record_source {
-    struct reader_source base;  /* first */
-    /* Reads the next record into `raw`. Returns one of the reader's codes. */
+    struct reader_source base;  /* must be the first member */
+    /* Reads the next record into `raw`. Returns a code of reader_source.h. */
     int (*read_next)(struct record_source *source);
     bam1_t *record;             /* as htslib decodes it */
     uint8_t *raw;               /* the record that was read last, before it is renamed */
@@ -42,7 +42,8 @@ bool record_source_bgzf_failed(const samFile *file)
     return has_bgzf && file->fp.bgzf->errcode != 0;
 }
 
-/* htslib decodes ahead and reports an error before the records in front of it. */
+/* Prints "after record N": htslib decodes ahead and reports an error before it returns the last
+   sound records, so the number of the bad record is not known. */
 static int error_after_record(const struct record_source *s)
 {
     diag_error("cannot read '%s' after record %" PRIu64 ": it is truncated or damaged",
@@ -50,7 +51,7 @@ static int error_after_record(const struct record_source *s)
     return BAM_READER_ERROR;
 }
 
-/* Has htslib decode a record, and packs it. */
+/* Makes htslib decode a record, and packs it into `raw`. */
 static int decode_next(struct record_source *s)
 {
     const struct reader_file *file = s->base.file;
@@ -64,7 +65,8 @@ static int decode_next(struct record_source *s)
     return BAM_READER_ERROR;
 }
 
-/* Reads the record of a BAM file whose size field is here. Returns NULL, or what is wrong. */
+/* Reads the rest of a record of a BAM file, after its size field. Returns NULL, or what is
+   wrong. */
 static const char *read_rest(struct record_source *s, const uint8_t size[4])
 {
     const struct reader_file *file = s->base.file;
@@ -78,7 +80,7 @@ static const char *read_rest(struct record_source *s, const uint8_t size[4])
     return bam_record_check(s->raw, sam_hdr_nref(file->header));
 }
 
-/* Reads a record of BAM as it is, and checks it, since it is to be renamed. */
+/* Reads a record of BAM as it is. Checks it, since only checked records can be rewritten. */
 static int read_next_of_bam(struct record_source *s)
 {
     const struct reader_file *file = s->base.file;
@@ -96,14 +98,14 @@ static int read_next_of_bam(struct record_source *s)
     return BAM_READER_ERROR;
 }
 
-/* Room that the waiting record needs at most. */
+/* The most room that the waiting record can need. */
 static size_t bytes_of_waiting(const struct record_source *s)
 {
     const struct id_renames *renames = s->base.file->renames;
     return renames ? id_renames_rewrite_bound(renames, s->raw) : bam_record_bytes(s->raw);
 }
 
-/* Writes the waiting record to out, under its new IDs. Returns its size. */
+/* Writes the waiting record to out, with its new IDs. Returns its size. */
 static size_t hand_out(struct record_source *s, uint8_t *out)
 {
     const struct id_renames *renames = s->base.file->renames;
@@ -113,7 +115,7 @@ static size_t hand_out(struct record_source *s, uint8_t *out)
     return bam_record_bytes(s->raw);
 }
 
-/* Has a record wait. Returns one of the reader's codes. */
+/* Reads a record unless one is waiting. Returns a code of reader_source.h. */
 static int fetch_record(struct record_source *s)
 {
     if (s->is_waiting) return BAM_READER_PIECE;

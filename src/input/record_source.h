@@ -1,22 +1,23 @@
 /*
- * record_source.h -- input that is read record by record. See reader_source.h.
+ * record_source.h -- a source of reader_source.h: input that is read record by record.
  *
- * Pieces are whole records in raw form. They are copied once more than those of bgzf_source.h, by
- * the reader's thread: this is for input that comes in no other way.
+ * Pieces are whole records in raw form. The reader's thread copies each record once more than
+ * bgzf_source.h needs. So this source is only for input that the others cannot read.
  */
 #ifndef ROCKSORT_INPUT_RECORD_SOURCE_H
 #define ROCKSORT_INPUT_RECORD_SOURCE_H
 
 #include "input/reader_source.h"
 
-/* True if the file failed below the records. With threads htslib may take a damaged block for the
-   end of the file. */
+/* True if BGZF reported an error. This must be asked at the end of the file: with threads htslib
+   may return "end of file" for a damaged block. */
 bool record_source_bgzf_failed(const samFile *file);
 
-/* For whatever htslib decodes, and for all that it is to filter. */
+/* For formats that htslib decodes, and for input that htslib filters. */
 struct reader_source *record_source_open(const struct reader_file *file);
 
-/* For BAM whose records are renamed: they change their size and cannot be inflated in place. */
+/* For BAM whose read groups or programs are renamed: the records change their size, so they cannot
+   be inflated in place. */
 struct reader_source *record_source_open_bam(const struct reader_file *file);
 
 #endif

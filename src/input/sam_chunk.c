@@ -1,7 +1,7 @@
 /*
  * sam_chunk.c -- see sam_chunk.h.
  *
- * htslib parses each line, after the line was checked for what htslib would change in it.
+ * Each line is first checked for values that htslib would change, then parsed by htslib.
  */
 #include "input/sam_chunk.h"
 
@@ -32,7 +32,7 @@ static bool number_fits(const char *field, unsigned long most)
     return *field < '0' || *field > '9' || strtoul(field, NULL, 0) <= most;
 }
 
-/* Whether all elements of an array are numbers of its type; `at` is the first comma. */
+/* True if all elements of an array are numbers of its type; `at` is the first comma. */
 static bool array_fits(char type, const char *at)
 {
     while (*at == ',') {
@@ -49,7 +49,7 @@ static bool array_fits(char type, const char *at)
     return *at == '\t' || *at == '\0';
 }
 
-/* U is T, also in BAM, whose bases have no code for it. */
+/* Replaces U by T, since BAM has no code for U. */
 static void replace_uracil(char *bases)
 {
     size_t n = strcspn(bases, "\t");
@@ -79,7 +79,8 @@ static void note_read_name(struct sam_chunk *chunk, const char *name, size_t n)
     (void)snprintf(chunk->problem_name, sizeof chunk->problem_name, "%.*s", (int)n, name);
 }
 
-/* Replaces the record after the others by the renamed one, which is first written after it. */
+/* Renames the IDs of the record that was put after the others and is not counted yet. The new
+   record is first written after the old one, then moved over it. */
 static void rename_last(struct sam_chunk *chunk)
 {
     size_t n_bytes = bam_record_bytes(chunk->raw + chunk->raw_bytes);
@@ -124,8 +125,8 @@ static const char *parse_line(struct sam_chunk *chunk, char *line, size_t length
     errno = 0;
     if (sam_parse1(&s, header, record) >= 0) return append_record(chunk, record);
     if (errno != ENOMEM) return "its line is not a SAM record";
-    /* For htslib a record beyond 2 GiB is lack of memory, too. No text of half the length becomes
-       one: an array has at most twice the bytes of its text. */
+    /* htslib says ENOMEM for a record of more than 2 GiB, too. A line of less than 1 GiB cannot
+       become such a record, since an array takes at most twice the bytes of its text. */
     xalloc_require(length >= LONG_LINE_BYTES);
     return "it takes more than 2 GiB";
 }

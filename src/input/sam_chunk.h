@@ -20,15 +20,15 @@ struct sam_chunk {
     uint8_t *raw;               /* the records of these lines, in raw form */
     size_t raw_bytes, raw_room;
     size_t n_records;           /* in raw */
-    const char *problem;        /* what is wrong with the line after these; NULL: nothing */
+    const char *problem;        /* what is wrong with the line after these records; NULL: nothing */
     char problem_name[256];     /* the read's name in that line, or empty if it is not known */
     bool long_positions;        /* references may be longer than 2^31 - 1 */
     const struct id_renames *renames;   /* for all records; NULL: none */
 };
 
 /*
- * Parses the lines into chunk->raw, up to the first that is wrong. `record` is scratch space of the
- * caller. Overwrites the text; text_bytes stays.
+ * Parses the lines into chunk->raw, up to the first line that is wrong. `record` is scratch space
+ * of the caller. Overwrites the text, but does not change text_bytes.
  */
 void sam_chunk_parse(struct sam_chunk *chunk, sam_hdr_t *header, bam1_t *record);
 
@@ -38,11 +38,12 @@ void sam_chunk_shrink_raw(struct sam_chunk *chunk, size_t keep_bytes);
 void sam_chunk_release(struct sam_chunk *chunk);
 
 /*
- * Corrects or refuses what htslib 1.16 changes in a line without a message: a FLAG above 65535
- * becomes 65535; a MAPQ above 255 becomes 255; in an array, what is not a number becomes one, and a
- * negative number in a type without a sign becomes 0. These are errors here. htslib 1.24 refuses
- * them too, except for the last, where it changes the type of the array. U among the bases becomes
- * N in htslib 1.16 and T in 1.24; here it is replaced by T.
+ * Refuses or corrects values that htslib 1.16 would change without a message:
+ *   - a FLAG above 65535 (htslib makes it 65535) or a MAPQ above 255 (255) is an error here;
+ *   - an array element is an error here if it is not a number (htslib makes it a number), or if it
+ *     is negative and the type of the array has no sign (htslib makes it 0);
+ *   - U among the bases is replaced by T (htslib replaces it by N).
+ * htslib 1.24 does the same, except that it changes the type of an array with a negative number.
  *
  * The line ends with a NUL. Returns NULL, or what is wrong with the line.
  */

@@ -21,10 +21,10 @@ static void reserve(char **buffer, size_t *room, size_t n_bytes)
 int sam_text_open(struct sam_text *text, samFile *file, sam_hdr_t *header)
 {
     *text = (struct sam_text){.file = file};
-    /* htslib builds its dictionary of reference names at the first use: that must be before threads
-       share it. */
+    /* htslib builds its dictionary of reference names at the first use. This must happen before
+       threads share it. */
     if (sam_hdr_name2tid(header, "*") < -1) return -1;
-    /* To find the header's end htslib has read the first line after it. */
+    /* To find the end of the header, htslib has read the first line after it. */
     if (file->line.l == 0) return 0;
     reserve(&text->tail, &text->tail_room, file->line.l + 1);
     memcpy(text->tail, file->line.s, file->line.l);
@@ -40,13 +40,13 @@ void sam_text_release(struct sam_text *text)
     *text = (struct sam_text){0};
 }
 
-/* Reads up to n_bytes; less only at the end of the input. -1: errno is set. */
+/* Reads n_bytes, or fewer at the end of the input. Returns -1 with errno set on error. */
 static ssize_t read_text(samFile *file, char *to, size_t n_bytes)
 {
     errno = 0;
     if (file->format.compression == no_compression) return hread(file->fp.hfile, to, n_bytes);
     ssize_t n = bgzf_read(file->fp.bgzf, to, n_bytes);
-    /* With threads a damaged block may look like the end of the file. */
+    /* With threads htslib may return "end of file" for a damaged block. */
     if (file->fp.bgzf->errcode != 0) n = -1;
     if (n < 0 && errno == 0) errno = EBADMSG;
     return n;
@@ -63,9 +63,9 @@ static void keep_tail(struct sam_text *text, struct sam_chunk *chunk, size_t lin
 }
 
 /*
- * Adds the newline that the file's last line may lack. A carriage return at the end of such a line
- * belongs to the line, as in htslib. It is doubled here, since sam_chunk_parse drops one before the
- * newline.
+ * Adds a newline if the last line of the file lacks one. A carriage return at the end of such a
+ * line belongs to the line, as in htslib. It is doubled here, since sam_chunk_parse drops one
+ * carriage return before a newline.
  */
 static void end_line(struct sam_chunk *chunk)
 {
@@ -76,7 +76,7 @@ static void end_line(struct sam_chunk *chunk)
 
 int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_bytes)
 {
-    enum { LINE_END_BYTES = 2 };        /* that end_line adds at most */
+    enum { LINE_END_BYTES = 2 };        /* end_line adds at most this many */
     size_t more = chunk_bytes + LINE_END_BYTES;
     reserve(&chunk->text, &chunk->text_room, text->tail_bytes + more);
     if (text->tail_bytes > 0) memcpy(chunk->text, text->tail, text->tail_bytes);
@@ -104,7 +104,7 @@ int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_b
 /* ---- as a source of the reader ---- */
 
 struct text_source {
-    struct reader_source base;  /* first */
+    struct reader_source base;  /* must be the first member */
     struct sam_text text;
 };
 
@@ -122,7 +122,7 @@ static int next_lines(struct reader_source *source, struct bam_piece *piece, uin
     return BAM_READER_ERROR;
 }
 
-/* In compressed text the file's offset says little: htslib's threads are somewhere ahead. */
+/* For compressed text the offset is not known, because htslib's threads read ahead. */
 static uint64_t text_offset(const struct reader_source *source)
 {
     const samFile *file = source->file->hts;

@@ -1,13 +1,13 @@
 /*
  * sam_text.h -- SAM, cut into chunks of whole lines by the reader, for workers to parse.
  *
- * htslib's own threaded SAM reader is not used: it parses up to 1,000 lines a job whatever their
- * length, so that long reads overrun any budget; it reports an error before the records in front of
- * it; and in htslib 1.16 it may wait forever after an error.
+ * htslib's own threaded SAM reader is not used. It parses up to 1,000 lines a job whatever their
+ * length, so long reads exceed any memory budget. It reports an error before it returns the last
+ * sound records. In htslib 1.16 it may wait forever after an error.
  *
  * Order of calls: sam_text_open after the header was read, sam_text_next until it returns 0,
- * sam_text_release. Meanwhile any thread may sam_chunk_parse a chunk. The same as a source of
- * bam_reader.c (reader_source.h): sam_text_open_source.
+ * sam_text_release. Meanwhile any thread may call sam_chunk_parse with a chunk.
+ * sam_text_open_source makes all this a source of reader_source.h.
  */
 #ifndef ROCKSORT_INPUT_SAM_TEXT_H
 #define ROCKSORT_INPUT_SAM_TEXT_H
@@ -16,17 +16,17 @@
 
 struct sam_text {
     samFile *file;
-    char *tail;                 /* beginning of a line whose end was not read yet */
+    char *tail;                 /* the beginning of a line whose end was not read yet */
     size_t tail_bytes, tail_room;
     bool ended;
 };
 
 /* Prepares to read the lines after the header, which htslib has just read from the file. Returns 0,
-   or -1 without a message of its own if htslib cannot take the header apart. */
+   or -1 if htslib cannot parse the header; then only htslib has printed a message. */
 int sam_text_open(struct sam_text *text, samFile *file, sam_hdr_t *header);
 
-/* Fetches about chunk_bytes of lines, or one line if it is longer. Returns 1, 0 at the end, or -1
-   with errno if the file cannot be read: EBADMSG if it is damaged. */
+/* Fetches about chunk_bytes of lines, or one line if it is longer. Returns 1, or 0 at the end, or
+   -1 with errno set if the file cannot be read; EBADMSG means that it is damaged. */
 int sam_text_next(struct sam_text *text, struct sam_chunk *chunk, size_t chunk_bytes);
 
 /* An empty text is accepted. */

@@ -71,7 +71,7 @@ static void message_of(const char *a, const char *b, char *out, size_t room)
     assert_int_equal(status, 0);
 }
 
-#define SAME_LINES "; inputs need the same @SQ lines, in one order\n"
+#define SAME_LINES "; inputs need the same @SQ lines, in the same order\n"
 
 static const struct {
     const char *a, *b, *message;
