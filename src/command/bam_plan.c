@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TYPICAL_RUN = 16 };      /* later runs have smaller blocks */
+enum { TYPICAL_RUN = 16 };      /* its block size is assumed; later runs have smaller blocks */
 
-#define ASSUMED_BYTES ((uint64_t)1 << 30)       /* of records, where nobody knows */
+#define ASSUMED_BYTES ((uint64_t)1 << 30)       /* size of all records, if it is not known */
 
 struct place {                  /* a directory for temporary data */
     char *path;
@@ -46,7 +46,7 @@ struct planner {
 
 /* ---- gathering ---- */
 
-/* What a full read would give, from the sample and the sizes of the files. */
+/* Estimates the size of all records from the sample and the sizes of the files. */
 static void expect_bytes(struct planner *pl, bool may_read)
 {
     const struct sort_settings *s = &pl->options->settings;
@@ -80,7 +80,8 @@ static int look_at_input(struct planner *pl)
         .block_bytes = mem_budget_block_bytes(&pl->facts.budget, TYPICAL_RUN, 0),
     };
     pl->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
-    /* Standard input may be a file whose beginning was read by another process. */
+    /* Standard input is not read even if it is a file: another process may have read a part of it
+       already. */
     bool may_read = !input_is_pipe(s->inputs[0]) && strcmp(s->inputs[0], "-") != 0;
     if (may_read && plan_sample_take(&settings, sample) < 0) return -1;
     expect_bytes(pl, may_read);
@@ -99,7 +100,7 @@ static int look_at_directory(const char *prefix, const char *output, struct plac
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGTERM);
     (void)sigaddset(&signals, SIGHUP);
-    /* A signal waits until the directory is removed, at most half a second. */
+    /* The signals are blocked until the directory is removed, at most half a second. */
     (void)sigprocmask(SIG_BLOCK, &signals, &before);
     int r = -1;
     place->path = temp_dir_create(prefix, output);
@@ -110,7 +111,7 @@ static int look_at_directory(const char *prefix, const char *output, struct plac
         if (r < 0)
             diag_error("cannot remove the temporary directory '%s': %s", place->path,
                        strerror(errno));
-        /* The plan prints the directory that it was made in. */
+        /* The plan prints the directory in which the temporary one was made. */
         if (!path_go_up(place->path)) (void)strcpy(place->path, ".");
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -166,7 +167,7 @@ static int gather(struct planner *pl)
     if (s->output && output_path_choose(&pl->output, s->output) < 0) return -1;
     if (look_at_input(pl) < 0) return -1;
     estimate_make(facts, &pl->plan);
-    /* What fits into memory needs no disk: not even one that can be written to. */
+    /* If all records fit into memory the disks do not matter: they need not even be writable. */
     if (!pl->plan.in_memory && look_at_disks(pl) < 0) return -1;
     look_at_space(pl);
     estimate_make(facts, &pl->plan);
@@ -206,7 +207,7 @@ static void print_input(const struct planner *pl)
                                  (double)sample->n_records : 0;
     const char *about = sample->whole && s->n_inputs == 1 ? "" : "about ";
     if (!pl->has_estimate)
-        print_line("uncompressed", "unknown; give -s SIZE for a plan of all of it");
+        print_line("uncompressed", "unknown; give -s SIZE for a plan of the whole input");
     else if (s->input_bytes > 0 && pl->facts.expected_bytes == s->input_bytes)
         print_line("uncompressed", "%s, by -s", raw);
     else if (n_records > 0)
@@ -291,8 +292,8 @@ static void print_warnings(const struct planner *pl)
     for (size_t i = 0; i < pl->n_places && !plan->in_memory; i++) {
         const struct place *place = &pl->places[i];
         if (place->disk.is_memory)
-            print_line("warning", "'%s' is memory (%s), beyond that of -m: choose another place "
-                       "with -T", place->path, place->disk.file_system);
+            print_line("warning", "'%s' is memory (%s), in addition to that of -m: choose another "
+                       "place with -T", place->path, place->disk.file_system);
         else if (place->disk.is_network)
             print_line("warning", "'%s' is on a network file system (%s): choose a local disk with "
                        "-T", place->path, place->disk.file_system);
@@ -300,7 +301,7 @@ static void print_warnings(const struct planner *pl)
             print_line("warning", "'%s' is on a FUSE file system, maybe on a network: choose a "
                        "local disk with -T", place->path);
     }
-    /* Without an estimate the plan is of records that were made up. */
+    /* Without an estimate the plan is for an assumed size, so it says nothing about the output. */
     struct estimate needed = *plan;
     if (!pl->has_estimate) needed.output_bytes = 0;
     size_t n = space_compare(&pl->space, &needed, texts);
@@ -318,7 +319,7 @@ static void print_plan(const struct planner *pl)
     else
         print_line("order", "%s", sort_order_text(s->rules.order));
     print_resources(pl);
-    if (!pl->has_estimate) print_line("assumed", "1 GiB of records, for what follows");
+    if (!pl->has_estimate) print_line("assumed", "1 GiB of records, in the lines below");
     if (plan->in_memory)
         print_line("runs on disk", "none: all fits into memory");
     else

@@ -1,5 +1,5 @@
-/* library_versions.c -- see library_versions.h. The Makefile asks pkg-config, or the header under
- * ROCKSDB_DIR, for the two versions that it defines. */
+/* library_versions.c -- see library_versions.h. The Makefile defines ROCKSDB_VERSION and
+ * SNAPPY_VERSION; it gets them from pkg-config, or from the header under ROCKSDB_DIR. */
 #include "command/library_versions.h"
 
 #include "bam/bgzf_block.h"

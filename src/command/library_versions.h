@@ -1,16 +1,16 @@
 /*
  * library_versions.h -- the versions of the libraries that this program runs with.
  *
- * Most libraries are asked when the program runs, so that the version of the loaded library is
- * printed. The C interfaces of RocksDB, snappy and libdeflate do not tell it; the version that the
- * program was built with is printed instead. Pure functions; any thread.
+ * Most libraries tell their version when the program runs, so it is the version of the library that
+ * is loaded. The C interfaces of RocksDB, snappy and libdeflate do not tell it; for them it is the
+ * version that the program was built with. Pure functions; any thread.
  */
 #ifndef ROCKSORT_COMMAND_LIBRARY_VERSIONS_H
 #define ROCKSORT_COMMAND_LIBRARY_VERSIONS_H
 
 enum library {
     LIBRARY_HTSLIB,
-    LIBRARY_DEFLATE,            /* libdeflate or zlib: what inflates and deflates BGZF */
+    LIBRARY_DEFLATE,            /* libdeflate or zlib, which inflates and deflates BGZF */
     LIBRARY_ROCKSDB,
     LIBRARY_SNAPPY,
     LIBRARY_LZ4,

@@ -15,7 +15,7 @@
  *   OpenMP       OMP_NUM_THREADS, how many threads a program should have; used if no batch system
  *                says anything, as nproc of the GNU coreutils does.
  *
- * Slots of LSF and Grid Engine may lie on several nodes; the affinity of the process is a second
+ * The slots of LSF and Grid Engine may be on several nodes; then the affinity of the process is the
  * limit.
  */
 #define _GNU_SOURCE              /* sched_getaffinity */
@@ -34,13 +34,14 @@
 
 static const uint64_t mib = 1 << 20;
 
-/* A sort gets this much at least; to save more would not help anybody. */
+/* A sort gets at least this much: to give it less would hardly help other programs. */
 static const uint64_t least_bytes = 64 << 20;
 
 /* Address space that is reserved but never used: libraries, stacks and the heaps of threads. */
 static const uint64_t address_bytes_unused = 256 << 20, thread_address_bytes = 16 << 20;
 
-/* The positive number that a text begins with, if its end or a comma follows; else 0. */
+/* The number that a text begins with, if it is followed by the end of the text or a comma; else
+   0. */
 static uint64_t leading_number(const char *text)
 {
     char *end;
@@ -119,11 +120,11 @@ static void choose_threads(const struct machine_facts *facts, struct machine_fit
 
 struct memory_source {
     uint64_t bytes;
-    unsigned quarters;          /* of it that are taken */
+    unsigned quarters;          /* how many quarters of the bytes the sort takes */
     const char *words;
 };
 
-/* Limits of the process count address space, most of which is never used. */
+/* A limit of address space, less the space that the process reserves but never uses. */
 static uint64_t usable_addresses(uint64_t limit, unsigned n_threads)
 {
     uint64_t unused = address_bytes_unused + thread_address_bytes * n_threads;
@@ -176,7 +177,8 @@ void machine_fit_choose(const struct machine_facts *facts, struct machine_fit *f
 
 /* ---- the facts ---- */
 
-/* CPUs that this process may run on. The kernel refuses a set that is too small for its CPUs. */
+/* CPUs that this process may run on. The kernel refuses a set that is too small for all CPUs, so
+   larger sets are tried. */
 static unsigned count_cpus(void)
 {
     for (size_t room = 1024; room <= 1 << 20; room *= 4) {
@@ -196,7 +198,7 @@ static uint64_t limit_of(const struct rlimit *limit)
     return limit->rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit->rlim_cur;
 }
 
-/* The lesser one of ulimit -v and -d. */
+/* The smaller one of ulimit -v and ulimit -d. */
 static uint64_t address_limit(void)
 {
     struct rlimit limit;

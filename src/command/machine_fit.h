@@ -3,13 +3,13 @@
  * --max-memory auto.
  *
  * Threads: as many as there are CPUs that the process may run on (its affinity), but no more than
- * its control group and the batch system give it. Memory: half of what the machine has free, as
- * other programs use it, too; or, if that is less, three quarters of what the control group, the
- * batch system or `ulimit -v` give this job alone. If the input is a pipe, a quarter of the CPUs
- * and half of that memory are left to the program that feeds it, such as an aligner.
+ * its control group and the batch system give it. Memory: half of what the machine has free, since
+ * other programs need memory, too; or, if that is less, three quarters of what the control group,
+ * the batch system or `ulimit -v` give to this job alone. If the input is a pipe, a quarter of the
+ * CPUs and half of that memory are left to the program that feeds the pipe, such as an aligner.
  *
- * Order of calls: machine_facts_gather, the only function that is not pure; has_feeder; choose.
- * Threads: any. Nothing fails.
+ * Order of calls: machine_facts_gather, the only function that is not pure; the caller sets
+ * has_feeder; machine_fit_choose. Any thread. Nothing fails.
  */
 #ifndef ROCKSORT_COMMAND_MACHINE_FIT_H
 #define ROCKSORT_COMMAND_MACHINE_FIT_H
@@ -20,16 +20,16 @@
 enum { MACHINE_MAX_THREADS = 1024 };   /* of -@ */
 
 struct machine_grant {          /* what the batch system lets the job use on this node */
-    unsigned n_cpus;            /* 0: nothing said */
-    const char *cpus_variable;  /* where it is said; a static string */
-    uint64_t bytes;             /* 0: nothing said */
-    const char *bytes_variable;
+    unsigned n_cpus;            /* 0: it does not say */
+    const char *cpus_variable;  /* the environment variable that says it; a static string */
+    uint64_t bytes;             /* 0: it does not say */
+    const char *bytes_variable; /* likewise */
 };
 
 struct machine_facts {
     unsigned n_cpus;            /* by affinity; 0: unknown */
     double cgroup_cpus;         /* 0: no limit */
-    uint64_t available_bytes;   /* free on the machine; UINT64_MAX here and below: unknown */
+    uint64_t available_bytes;   /* free on the machine; UINT64_MAX here or below: unknown */
     uint64_t cgroup_bytes;      /* still free in the control groups */
     uint64_t address_bytes;     /* ulimit -v or -d */
     struct machine_grant grant;
@@ -52,7 +52,7 @@ struct machine_fit {
 void machine_grant_read(const char *(*look_up)(const char *name, void *arg), void *arg,
                         struct machine_grant *grant);
 
-/* Finds out all facts but has_feeder. */
+/* Finds out all facts except has_feeder. */
 void machine_facts_gather(struct machine_facts *facts);
 
 /* CPUs that the process can keep busy, by affinity and control groups; 0: unknown. */

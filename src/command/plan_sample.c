@@ -20,7 +20,7 @@ enum {
     TEXT_BYTES = 64 << 10,
 };
 
-/* Deflating at level 9 takes so long that less must do. */
+/* Deflating stops after this time: at level 9 the whole sample would take too long. */
 static const double most_deflate_seconds = 0.6;
 
 struct sampler {
@@ -36,7 +36,7 @@ struct sampler {
     bam1_t *record;
 };
 
-/* CPU time, which does not depend on what else the machine does. */
+/* CPU time since `start`. It does not depend on what else the machine does. */
 static double since(double start)
 {
     return thread_cpu_seconds() - start;
@@ -52,7 +52,7 @@ static const char *format_name(const htsFormat *format)
     }
 }
 
-/* Adds the records between the last part and `to` to the batch, and indexes them. */
+/* Makes the records from the end of the last part to `to` a part of the batch, and indexes them. */
 static int index_records(struct sampler *s, size_t to, size_t n_records, const uint8_t *source)
 {
     struct plan_sample *sample = s->sample;
@@ -74,7 +74,7 @@ static int index_records(struct sampler *s, size_t to, size_t n_records, const u
     return 0;
 }
 
-/* Whole records from the end of the last part on. */
+/* Takes all whole records after the last part. */
 static int take_raw(struct sampler *s)
 {
     const struct batch *batch = s->batch;
@@ -103,7 +103,8 @@ static int take_lines(struct sampler *s)
     return -1;
 }
 
-/* Fetches and takes a piece. Returns 1, 0 at the end or when the batch is full, -1. */
+/* Fetches and takes a piece. Returns 1, or 0 at the end or when the batch is full, or -1 after a
+   message. */
 static int take_piece(struct sampler *s)
 {
     struct plan_sample *sample = s->sample;
@@ -162,7 +163,7 @@ static int measure_sample(struct sampler *s)
     return r;
 }
 
-/* From seconds of the sample to seconds of a byte. */
+/* Turns seconds for the whole sample into seconds for one byte. */
 static void divide_seconds(struct plan_sample *sample)
 {
     struct record_traits *traits = &sample->traits;
@@ -173,7 +174,7 @@ static void divide_seconds(struct plan_sample *sample)
     traits->gather_seconds /= n_bytes;
 }
 
-/* Opens the input and makes what its records need. */
+/* Opens the input, completes the rules and makes the batch. */
 static int prepare(struct sampler *s)
 {
     const struct plan_sample_settings *settings = s->settings;

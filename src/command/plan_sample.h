@@ -1,6 +1,6 @@
 /*
- * plan_sample.h -- what the beginning of an input tells about all of it: how much it is compressed,
- * what memory its records take, and how long each step of a sort takes with them on one core.
+ * plan_sample.h -- measures the beginning of an input: how well it is compressed, how much memory
+ * its records take, and how long each step of a sort takes on one core.
  *
  * Some megabytes are read, indexed and sorted in memory, compressed as temporary data and deflated
  * as output. This takes about a second, and up to 64 MiB of memory. Nothing is written; no thread
@@ -18,15 +18,15 @@
 struct plan_sample_settings {
     const char *path;
     const htsFormat *options;
-    struct sort_rules rules;    /* without template_ends, minhash.index and long positions */
+    struct sort_rules rules;    /* template_ends, minhash.index and long_positions are not set */
     int level;                  /* of the output */
     size_t block_bytes;         /* of temporary data */
 };
 
 struct plan_sample {
     const char *format;         /* "BAM", "SAM", ...; a static string */
-    uint64_t n_records, raw_bytes;      /* that were read; 0: none, and all below is 0 */
-    uint64_t file_bytes;        /* of the file that became them; 0: unknown */
+    uint64_t n_records, raw_bytes;      /* of the sample; 0: nothing was read, all below is 0 */
+    uint64_t file_bytes;        /* of the file that were read for the sample; 0: unknown */
     bool whole;                 /* the sample is the whole input */
     struct record_traits traits;
 };

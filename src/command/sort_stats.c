@@ -1,7 +1,7 @@
 /*
  * sort_stats.c -- see sort_stats.h.
  *
- * Every file has every field; a field that says nothing is null. So readers need no defaults, and a
+ * Every file has every field; a field without a value is null. So readers need no defaults, and a
  * test can compare doc/stats.md with any file.
  */
 #include "command/sort_stats.h"
@@ -45,8 +45,8 @@ static bool is_standard_output(const char *name)
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* 1 if a path is that of the regular file `name`, which need not exist; 0 if not; -1 after a
-   message. */
+/* Returns 1 if a path and `name` are the same regular file, which need not exist; 0 if not; -1
+   after a message. */
 static int stands_for(const struct output_path *path, const char *name)
 {
     struct output_path other;
@@ -64,7 +64,7 @@ int sort_stats_choose(struct output_path *path, const char *name,
     *path = (struct output_path){0};
     if (strcmp(name, "-") == 0) {
         if (settings->output && !settings->sum_only) return 0;
-        diag_error("--stats - would mix with what is printed on standard output: name a file");
+        diag_error("--stats - would mix with other text on standard output: name a file");
         return -1;
     }
     if (strstr(name, "://")) {
@@ -120,7 +120,7 @@ static void write_versions(struct json_writer *json)
     for (int i = 0; i < LIBRARY_COUNT; i++) {
         char text[LIBRARY_VERSION_BYTES];
         const char *version = library_version((enum library)i, text), *blank = strchr(text, ' ');
-        /* Of what deflates, libdeflate or zlib, the name is written, too. */
+        /* LIBRARY_DEFLATE may be libdeflate or zlib, so its name is written, too. */
         json_string(json, names[i], blank && i != LIBRARY_DEFLATE ? blank + 1 : version);
     }
     json_end_object(json);
@@ -471,7 +471,7 @@ int sort_stats_write(const struct output_path *path, const struct sort_settings 
     write_all(&json, settings, report, failed);
     bool whole = !ferror(memory);
     xalloc_require(fclose(memory) == 0 && whole);
-    /* A signal in these milliseconds waits, so that no temporary file is left. */
+    /* Signals are blocked for these milliseconds, so that no temporary file is left. */
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);

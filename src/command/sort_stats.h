@@ -1,8 +1,9 @@
 /*
  * sort_stats.h -- the report of a sort as JSON, --stats FILE. doc/stats.md describes every field.
  *
- * Order of calls: choose, before the sort, with the settings that it gets; write, after it,
- * successful or not; output_path_release the path. Errors: -1 after a message.
+ * Order of calls: sort_stats_choose before the sort, with the settings of the sort;
+ * sort_stats_write after the sort, even if it failed; output_path_release with the path. Errors: -1
+ * after a message.
  */
 #ifndef ROCKSORT_COMMAND_SORT_STATS_H
 #define ROCKSORT_COMMAND_SORT_STATS_H
@@ -11,8 +12,8 @@
 #include "pipeline/bam_sort.h"
 
 /*
- * Chooses where to write the statistics: `name`, or standard output for "-", for which the path
- * stays {0}. Refuses files that the sort reads or writes.
+ * Chooses where to write the statistics: to the file `name`, or to standard output for "-"; then
+ * the path stays {0}. Refuses files that the sort reads or writes.
  */
 int sort_stats_choose(struct output_path *path, const char *name,
                       const struct sort_settings *settings);
