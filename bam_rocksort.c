@@ -30,9 +30,9 @@
 #include <unistd.h>
 
 /*
- * A file that is opened gets the lowest free number. If standard output is closed (>&-) that number
- * is its own, and the output would be written into some other file. So each closed stream gets a
- * descriptor that can be neither read nor written, nor be opened again as /dev/stdout.
+ * Gives each closed standard stream a descriptor that can be neither read nor written, nor opened
+ * again as /dev/stdout. Otherwise, if standard output is closed (>&-), the next file that is opened
+ * gets its number, and text for standard output would be written into that file.
  */
 static int hold_closed_streams(void)
 {
@@ -79,9 +79,9 @@ static void print_fit(const struct sort_options *options)
 }
 
 /*
- * Makes glibc's allocator keep to the memory that was promised. Buffers are passed between threads,
- * so with an arena for each thread freed memory would lie unused in many of them: there are only
- * two. Large buffers come from the heap, where they are reused without page faults.
+ * Keeps glibc's allocator within the memory that was promised. It has only two arenas: buffers are
+ * passed between threads, so with one arena for each thread, freed memory would lie unused in many
+ * of them. Large buffers come from the heap, where they are reused without page faults.
  */
 static void tune_allocator(void)
 {
@@ -93,20 +93,19 @@ static void tune_allocator(void)
 #endif
 }
 
-/* All threads get stacks of the size that the first one may have (ulimit -s). A sort worked with 80
-   KiB, and crashed with 72. */
+/* Checks the size of stacks: all threads get stacks of the size that `ulimit -s` allows. A sort
+   worked with 80 KiB, and crashed with 72. */
 static int check_stack(void)
 {
     enum { LEAST_KIB = 128 };
     struct rlimit stack;
     if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= (rlim_t)LEAST_KIB << 10) return 0;
-    diag_error("a stack of %llu KiB is too small; raise 'ulimit -s' to %d at least",
+    diag_error("a stack of %llu KiB is too small; raise 'ulimit -s' to %d or more",
                (unsigned long long)stack.rlim_cur >> 10, LEAST_KIB);
     return -1;
 }
 
-/* Makes sure that all that was printed on standard output arrived. Returns 0, or -1 after a
-   message. */
+/* Makes sure that all text for standard output was written. Returns 0, or -1 after a message. */
 static int flush_output(void)
 {
     errno = 0;
@@ -116,9 +115,9 @@ static int flush_output(void)
 }
 
 /*
- * Verifies each input by itself. Prints a line with its checksum on standard output for each that
- * is in order; messages say where others are not, or why they cannot be read. Returns 0 if all are
- * in order, else -1.
+ * Verifies each input by itself. For each input that is in order, prints a line with its checksum
+ * on standard output. For each other input, a message says where it is not in order, or why it
+ * cannot be read. Returns 0 if all are in order, else -1.
  */
 static int verify_inputs(const struct sort_settings *settings)
 {
@@ -140,7 +139,7 @@ static int verify_inputs(const struct sort_settings *settings)
     return r;
 }
 
-/* Sorts, or only sums, and reports. */
+/* Sorts, or only computes the checksum; then prints and writes the reports. */
 static int sort_and_report(const struct sort_options *options)
 {
     const struct sort_settings *settings = &options->settings;
@@ -170,7 +169,7 @@ static int run(struct sort_options *options)
     return r;
 }
 
-/* With --resume, goes on with the checkpoint, which is locked meanwhile. */
+/* With --resume, locks the checkpoint and goes on with it. */
 static int run_or_resume(struct sort_options *options)
 {
     if (check_stack() < 0) return -1;

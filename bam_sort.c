@@ -48,7 +48,7 @@ static int settle_phase(struct sort *sort)
         checkpoint_writer_save_part(sort->checkpoint, n_runs);
     else if (all_are_in_runs && checkpoint_writer_end_load(sort->checkpoint, n_runs) < 0)
         return -1;
-    /* If the input ended early the sort fails; what was read has been saved. */
+    /* If the input was cut off or a signal came, the sort fails; what was read has been saved. */
     if (read.input_is_cut || load_totals_stop_signal(sort->totals)) return -1;
     spill_check_output(sort->spiller);
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
@@ -90,7 +90,7 @@ static int run_phases(struct sort *sort)
     if (reads_input && (batch_pool_open(sort->pool, &sort->rules) < 0 || load_phase(sort) < 0))
         return -1;
     if (s->sum_only) return 0;
-    /* Not earlier: workers read the header while they parse SAM. */
+    /* The header must not change before this: workers read it while they parse SAM. */
     if (prepare_output_header(sort) < 0) return -1;
     progress_enter(sort->progress, SORT_PHASE_SETTLE);
     if (settle_phase(sort) < 0) return -1;
@@ -130,8 +130,8 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     sort_release(&sort);
     progress_finish(sort.progress);
     early_end_restore(&early_end);
-    /* If the reader of standard output has gone, all is cleaned up by now: die of SIGPIPE, as other
-       filters do. If SIGPIPE is ignored, return with the error. */
+    /* If the reader of standard output has gone, the process dies of SIGPIPE, as other filters do;
+       everything is cleaned up by now. If SIGPIPE is ignored, the error is returned. */
     if (sort.lost_reader) (void)raise(SIGPIPE);
     if (stop_signal) (void)raise(stop_signal);
     return r;

@@ -1,28 +1,27 @@
 /*
  * bam_sort_key.h -- sort orders and their keys.
  *
- * A sort order turns a record into a string of bytes, its key. Records are in order when their keys
- * are in memcmp order. Nothing else in rocksort compares two records. Keys of one order are
+ * A sort order turns a record into a string of bytes, its key. Records are in order if their keys
+ * are in the order of memcmp. Nothing else in rocksort compares two records. Keys of one order are
  * prefix-free: no key is the beginning of another. So a run number and an index can be appended to
  * a key without changing the order.
  *
  * Coordinate and shuffle keys always have 8 bytes and are handled as one integer. Keys of the other
  * orders vary in length. Orders are those of samtools sort 1.24; the manual page has their rules.
- * struct sort_rules says which order it is, and holds everything else that keys depend on. It does
- * not change once records are read.
+ * struct sort_rules holds the order and everything else that keys depend on. It does not change
+ * once records are read.
  *
- * Calls for each record, which bam_record_check has passed, in this order:
+ * Each record must have passed bam_record_check. Calls for a record, in this order:
  *
- *     sort_rules_admit     once, when it is read; changes it in the minimiser order. In a fixed
- *                          order it does nothing but content_sum_add.
+ *     sort_rules_admit     once, when the record is read. In the minimiser order it changes the
+ *                          record. In a fixed order it does nothing but content_sum_add.
  *     sort_key_fixed       makes the key in a fixed order, any number of times;
  *     sort_key_bytes,
  *     sort_key_encode      make the key in any other order, any number of times.
- *     sort_rules_restore   once, before it is written.
+ *     sort_rules_restore   once, before the record is written.
  *
  * Ownership: records and keys belong to the caller; nothing is allocated. Functions may be called
- * from any thread, on different records; sort_rules_update_header changes the header that it is
- * given.
+ * from any thread, on different records. sort_rules_update_header is for one thread at a time.
  */
 #ifndef ROCKSORT_BAM_SORT_KEY_H
 #define ROCKSORT_BAM_SORT_KEY_H
@@ -41,25 +40,26 @@ enum sort_order {
     SORT_TAG,                   /* -t: value of a tag, then one of the three above */
     SORT_TEMPLATE,              /* --template-coordinate: both ends of the template */
     SORT_MINHASH,               /* -M: coordinate, but records without reference by minimiser */
-    SORT_COORDINATE_LONG,       /* as SORT_COORDINATE, with positions beyond 2^31 - 1 */
+    SORT_COORDINATE_LONG,       /* like SORT_COORDINATE, with positions beyond 2^31 - 1 */
     SORT_SHUFFLE,               /* --shuffle: random, the same for the same records and seed */
 };
 
-/* As in the SS tag of the @HD line and in --stats: "queryname:natural". */
+/* The name of an order in the SS tag of the @HD line and in --stats: "queryname:natural". */
 const char *sort_order_name(enum sort_order order);
 
-/* In messages: "read name, numbers by value". */
+/* The name of an order in messages: "read name, numbers by value". */
 const char *sort_order_text(enum sort_order order);
 
-/* In checkpoints: "natural". sort_order_of_word returns -1 for any other word and for NULL. */
+/* The name of an order in checkpoints: "natural". sort_order_of_word returns the order of a name,
+   or -1 for any other word and for NULL. */
 const char *sort_order_word(enum sort_order order);
 int sort_order_of_word(const char *word);
 
 struct sort_rules {
     enum sort_order order;
-    enum sort_order below;      /* SORT_TAG: what decides between equal values */
+    enum sort_order below;      /* SORT_TAG: the order of records whose values are equal */
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
-    bool zeros_count;           /* SORT_NAME_NATURAL: leading zeros do, as in samtools 1.16 */
+    bool zeros_count;           /* SORT_NAME_NATURAL: leading zeros count, as in samtools 1.16 */
     char tag[2];                /* SORT_TAG */
     const struct bam_key_template *template_ends;       /* SORT_TEMPLATE */
     struct minhash_settings minhash;                    /* SORT_MINHASH */
@@ -101,8 +101,8 @@ static inline uint64_t sort_key_load_fixed(const uint8_t at[SORT_KEY_FIXED_BYTES
     return __builtin_bswap64(key);
 }
 
-/* The shuffle key: a hash of the whole record. Only equal records, whose order nobody can see, are
-   sure to have equal keys. */
+/* The shuffle key: a hash of the whole record and the seed. Equal records have equal keys; their
+   order cannot be seen in the output. */
 uint64_t sort_key_shuffle(const uint8_t *rec, uint64_t seed);
 
 /* The key of a record in a fixed order. */
@@ -113,20 +113,21 @@ static inline uint64_t sort_key_fixed(const struct sort_rules *rules, const uint
 }
 
 /*
- * Size in bytes of the key of a record in an order whose keys are not fixed: at most twice the
- * size of the record less 32. Returns 0 if the record cannot be ordered, and sets *problem to the
- * reason (record_problem.h).
+ * Size in bytes of the key of a record in an order whose keys are not fixed: at most
+ * 2 * bam_record_bytes(rec) - 32. Returns 0 if the record cannot be ordered, and sets *problem to
+ * the reason (record_problem.h).
  */
 size_t sort_key_bytes(const struct sort_rules *rules, const uint8_t *rec, const char **problem);
 
-/* Writes that key to out, which has room for it, and returns its size. */
+/* Writes the key of a record in such an order to out, which has room for it, and returns its
+   size. */
 size_t sort_key_encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out);
 
-/* Brings a record that was just read into the form in which it is sorted. Adds the form in which it
-   will be written to the sum. */
+/* Changes a record that was just read to the form in which it is sorted. Adds the record to the
+   sum, in the form in which it will be written. */
 void sort_rules_admit(const struct sort_rules *rules, uint8_t *rec, struct content_sum *sum);
 
-/* Brings a record into the form in which it is written. */
+/* Changes a record to the form in which it is written. */
 static inline void sort_rules_restore(enum sort_order order, uint8_t *rec)
 {
     if (order == SORT_MINHASH && minhash_is_tail(rec)) minhash_unstash(rec);

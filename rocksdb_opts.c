@@ -5,11 +5,11 @@
  * thousand sorted files, whose values are large and compressed already. Then it is read once, from
  * front to back.
  *
- * Compaction is universal, on the only level that there is, so that each byte is rewritten about
- * once: RocksDB takes only files of about one size together, and compacted files are larger than
- * runs. Compaction is off until the settings of rocksdb_opts_compaction switch it on. The rule of
- * 2014 (trigger 2k, width k to 2k) let RocksDB choose the width. Here width and trigger are two
- * numbers, because a width costs memory; compaction_plan.h computes both.
+ * Compaction is universal, and there is only one level. RocksDB compacts only files of about one
+ * size together, and compacted files are larger than runs, so each byte is rewritten about once.
+ * Compaction is off until the settings of rocksdb_opts_compaction switch it on. The rule of 2014
+ * (trigger 2k, width k to 2k) let RocksDB choose the width. Here width and trigger are two numbers,
+ * because a larger width needs more memory; compaction_plan.h computes both.
  */
 #include "store/rocksdb_opts.h"
 
@@ -21,19 +21,20 @@
 enum {
     TABLE_FORMAT_VERSION = 5,
     TABLE_CHECKSUM_XXH3 = 4,            /* rocksdb::kXXH3 */
-    TABLE_BLOCK_BYTES = 4096,           /* less than any value: one of ours fills a block */
+    TABLE_BLOCK_BYTES = 4096,           /* less than a value: each value gets a block of its own */
     INDEX_PART_BYTES = 16 << 10,
     INFO_LOG_FATAL = 4,
     WRITE_BUFFER_BYTES = 64 << 10,      /* nothing is ever put into a memtable */
-    FILE_BUFFER_BYTES = 256 << 10,      /* a file writer gathers as much before it calls write */
+    FILE_BUFFER_BYTES = 256 << 10,      /* a file writer gathers this much before it calls write */
     SYNC_EVERY_BYTES = 4 << 20,
     MANIFEST_BYTES = 64 << 10,          /* enough for some hundred runs */
     NEVER = 1 << 30,
-    SIMILAR_PERCENT = 80,               /* runs differ by less, compacted files by more */
+    SIMILAR_PERCENT = 80,               /* run sizes differ by less; compacted files are larger */
 };
 
-/* The C interface of RocksDB 7.8 has no functions for these. Implicit readahead is off: it would
-   hold 256 KB more for each file of the scan, and the kernel reads ahead outside of our memory. */
+/* The C interface of RocksDB 7.8 has no functions for these two options. RocksDB's own readahead is
+   off: it would take 256 KB more for each file of the scan, while the kernel's readahead takes no
+   memory of ours. */
 static const char options_format[] =
     "block_based_table_factory={max_auto_readahead_size=0};compaction_readahead_size=%zu";
 
@@ -55,7 +56,7 @@ static void set_db_options(rocksdb_options_t *db, bool existing)
 {
     rocksdb_options_set_create_if_missing(db, !existing);
     rocksdb_options_set_error_if_exists(db, !existing);
-    /* Without this a full disk is no error during background work. */
+    /* Without this RocksDB does not report a full disk during background work. */
     rocksdb_options_set_paranoid_checks(db, 1);
     /* Our workers compress the blocks. */
     rocksdb_options_set_compression(db, rocksdb_no_compression);
