@@ -186,9 +186,9 @@ static bool is_skipped(int fd)
     return false;
 }
 
-/* Some file systems, such as those that virtual machines share with their host, cannot sync a
-   directory and report EINVAL. There is nothing to wait for then, but RocksDB would give up. So
-   EINVAL counts as success for a directory. For a file it is an error. */
+/* Some file systems, such as those that several machines share, cannot sync a directory and report
+   EINVAL. There is nothing to wait for then, but RocksDB would give up. So EINVAL counts as success
+   for a directory. For a file it is an error. */
 static int check_sync(int fd, int result)
 {
     struct stat st;
