@@ -229,6 +229,9 @@ def parse_args():
     args.program = str(pathlib.Path(args.program).resolve())
     args.known = cases.usage_options(args.program)
     supported = cases.supported_orders(args.known)
+    lacking = set(cases.ORDERS) - set(supported)
+    if lacking:         # once they were left out silently, when --help became shorter
+        parser.error(f"the usage text lacks options of: {', '.join(sorted(lacking))}")
     args.orders = args.orders.split(",") if args.orders else supported
     unknown = [name for name in args.orders if name not in supported]
     if unknown:

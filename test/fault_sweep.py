@@ -74,7 +74,7 @@ class Sweep:
     def __init__(self, args, folder):
         self.args, self.folder = args, pathlib.Path(folder)
         self.can_resume = "--resume" in subprocess.run(
-            [args.program, "--help"], stdout=subprocess.PIPE, check=True, text=True).stdout
+            [args.program, "--help=all"], stdout=subprocess.PIPE, check=True, text=True).stdout
         self.tally = collections.Counter()  # (scenario, kind) -> points
         self.ends = collections.Counter()   # "right", "refused", "resumed", "bad"
         self.bad = []

@@ -29,7 +29,7 @@ def memory_options(resources):
 
 def can_resume():
     """Whether the installed rocksort is new enough."""
-    done = subprocess.run([PROGRAM, "--help"], stdin=subprocess.DEVNULL, capture_output=True,
+    done = subprocess.run([PROGRAM, "--help=all"], stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, check=True)
     return "--resume" in done.stdout
 

@@ -19,11 +19,17 @@ static size_t unpadded_data_bytes(const bam1_t *b)
     return (size_t)b->l_data - b->core.l_extranul;
 }
 
+/* True if BAM's fields of 32 bits hold the coordinates. */
+static bool has_short_coordinates(const bam1_core_t *c)
+{
+    return c->pos <= INT32_MAX && c->mpos <= INT32_MAX && c->isize <= INT32_MAX &&
+           c->isize >= INT32_MIN;
+}
+
 size_t bam_record_packed_bytes(const bam1_t *b)
 {
     const bam1_core_t *c = &b->core;
-    if (c->pos > INT32_MAX || c->mpos > INT32_MAX || c->isize > INT32_MAX || c->isize < INT32_MIN)
-        return 0;
+    if (!has_short_coordinates(c)) return 0;
     size_t size = BAM_RECORD_FIXED_BYTES + unpadded_data_bytes(b);
     if (c->n_cigar > MAX_FIELD_OPS) {
         if (bam_cigar2rlen((int)c->n_cigar, bam_get_cigar(b)) > MAX_OP_LENGTH) return 0;
@@ -117,7 +123,9 @@ const char *bam_record_put(const bam1_t *b, bool long_positions, uint8_t **buffe
     size_t n_bytes = bam_record_packed_bytes(b);
     bool is_long = n_bytes == 0 && long_positions;
     if (is_long) n_bytes = bam_record_long_bytes(b);
-    if (n_bytes == 0) return "it lies beyond 2^31 or its CIGAR is too long";
+    if (!is_long && !has_short_coordinates(&b->core))
+        return "POS, PNEXT or TLEN is beyond 2^31 - 1, and no reference is that long";
+    if (n_bytes == 0) return "it or its CIGAR is too long for BAM";
     xgrow(buffer, room, at + n_bytes, (at + n_bytes) / 4, 1);
     if (is_long)
         bam_record_pack_long(b, *buffer + at);

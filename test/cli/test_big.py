@@ -162,6 +162,15 @@ class LongReferences(CliTest):
                 "MC:Z:4M", f"MI:Z:{i % 7}"))))
         return self.HEADER + "\n".join(lines) + "\n"
 
+    def test_no_long_reference(self):
+        """Without a long reference such a coordinate is an error that says so. samtools takes it if
+        all fits into memory and is written as SAM."""
+        for pos, mate, length in ((2**31 + 1, 1, 0), (1, 2**32 - 1, 0), (1, 1, -2**31 - 1)):
+            line = f"r\t0\t*\t{pos}\t0\t*\t*\t{mate}\t{length}\t*\t*\n"
+            with self.subTest(line=line):
+                self.assert_error(self.rocksort("-O", "sam", stdin=line.encode()),
+                                  "read 'r'", "POS, PNEXT or TLEN is beyond 2^31 - 1")
+
     @needs_pysam
     def test_sam_to_sam(self):
         text = self.make()
