@@ -126,7 +126,7 @@ class Sweep:
             (work / name).mkdir()
         return work
 
-    def content(self, scenario, path):
+    def content(self, path):
         """The content of an output, which does not depend on how it is cut into blocks."""
         if path.suffix == ".bam":
             return bamfile.read(str(path))
@@ -148,8 +148,7 @@ class Sweep:
                               env=self.environment(scenario, report=report), check=False)
         if done.returncode:
             raise SystemExit(f"fault_sweep: without faults: exit {done.returncode}: {done.stderr}")
-        self.wanted[scenario.name] = self.content(
-            scenario, work / "out" / self.output_name(scenario))
+        self.wanted[scenario.name] = self.content(work / "out" / self.output_name(scenario))
         counts = dict(line.split() for line in report.read_text().splitlines())
         shutil.rmtree(work)
         return {kind: int(n) for kind, n in counts.items()}
@@ -201,7 +200,7 @@ class Sweep:
     def is_right(self, scenario, out):
         """Whether the output has the right content."""
         try:
-            return self.content(scenario, out) == self.wanted[scenario.name]
+            return self.content(out) == self.wanted[scenario.name]
         except (OSError, EOFError, ValueError, subprocess.SubprocessError, ArithmeticError):
             return False
 
