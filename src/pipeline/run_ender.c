@@ -59,28 +59,30 @@ static int compact_runs(struct run_ender *ender, uint64_t n_runs_expected)
     return ready || run_store_is_crowded(store) ? run_store_compact(store) : 0;
 }
 
-/* Waits while a compaction is under way or about to begin; or only while there are too many files
-   and it helps. */
+/* Waits while a compaction is under way or due. With only_if_crowded: until one that is due has
+   begun, and then only while there are too many files and it helps. */
 static void wait_for_compaction(struct run_ender *ender, bool only_if_crowded)
 {
-    /* A compaction may begin or end between the two questions, so one answer is not enough. It may
-       begin late, because RocksDB's thread gets no CPU on a busy machine. If it never begins, this
-       RocksDB does not compact as compaction_will_begin says: then all later waits are short. */
-    enum { POLL_MICROSECONDS = 20000, QUIET_POLLS = 3, LATE_POLLS = 3000 };
+    /* RocksDB takes the newest files. If one run more ended before it does, as when its thread gets
+       no CPU on a busy machine, rows of older runs would be left that are too short for it. A
+       compaction may begin or end between the two questions, so one answer is not enough. If what
+       is due never begins, this RocksDB does not compact as compaction_will_begin says: then
+       later waits are short. */
+    enum { POLL_US = 20000, DUE_POLL_US = 1000, QUIET_POLLS = 3, LATE_POLLS = 60000 };
     struct run_store *store = ender->store;
     int quiet = 0, late = 0, most_late = ender->waited_too_long ? QUIET_POLLS : LATE_POLLS;
     bool in_vain = true;
     while (quiet < QUIET_POLLS && late < most_late && !crew_failed(ender->crew)) {
-        if (only_if_crowded && !run_store_is_crowded(store)) {
+        bool is_running = run_store_is_compacting(store);
+        bool is_due = !is_running && run_store_compaction_is_due(store);
+        if (only_if_crowded && !is_due && !run_store_is_crowded(store)) {
             in_vain = false;
             break;
         }
-        bool is_running = run_store_is_compacting(store);
-        bool is_due = !is_running && run_store_compaction_is_due(store);
         quiet = is_running || is_due ? 0 : quiet + 1;
         late = is_due ? late + 1 : 0;
         if (is_running) in_vain = false;
-        (void)usleep(POLL_MICROSECONDS);
+        (void)usleep(is_due ? DUE_POLL_US : POLL_US);
     }
     if (late == LATE_POLLS) ender->waited_too_long = true;
     ender->waited_in_vain = in_vain;
