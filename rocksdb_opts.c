@@ -13,6 +13,7 @@
  */
 #include "store/rocksdb_opts.h"
 
+#include "store/compaction_plan.h"
 #include "util/diag.h"
 
 #include <stdio.h>
@@ -29,7 +30,6 @@ enum {
     SYNC_EVERY_BYTES = 4 << 20,
     MANIFEST_BYTES = 64 << 10,          /* enough for some hundred runs */
     NEVER = 1 << 30,
-    SIMILAR_PERCENT = 80,               /* run sizes differ by less; compacted files are larger */
 };
 
 /* The C interface of RocksDB 7.8 has no functions for these two options. RocksDB's own readahead is
@@ -142,7 +142,7 @@ void rocksdb_opts_compaction(struct rocksdb_setting settings[ROCKSDB_N_COMPACTIO
                    "{size_ratio=%d;min_merge_width=%u;max_merge_width=%u;"
                    "max_size_amplification_percent=%d;compression_size_percent=-1;"
                    "stop_style=kCompactionStopStyleSimilarSize}",
-                   SIMILAR_PERCENT, least_width, width, NEVER);
+                   COMPACTION_SIMILAR_PERCENT, least_width, width, NEVER);
     settings[2].name = "disable_auto_compactions";
     (void)snprintf(settings[2].value, sizeof settings[2].value, "false");
 }

@@ -9,7 +9,8 @@ their order. The table shows medians, and the median of the ratios to the first 
     bench/options.py --list                   names of all experiments
 
 Sorts that can be resumed cost more in two ways, which --no-resume avoids: RocksDB syncs its files
-after the first half minute, and records from a pipe are written even if they would fit into memory.
+from half a minute after the first run on, and records from a pipe are written even if they would
+fit into memory.
 The way `no syncs` also leaves out the syncs of the output, by build/fault_inject.so.
 
 All files go to a new directory in --dir, which is removed at the end. Exit code: 0 if all runs

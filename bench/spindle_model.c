@@ -39,7 +39,6 @@
 #include "spindle_model.h"
 #include "spindle_queue.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

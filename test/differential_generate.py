@@ -14,7 +14,6 @@ from bamfile import sq_text
 from differential_model import LIMITS, ON_REFERENCE, Record, cigar_length, cigar_text
 from differential_twists import draw_twist
 
-PROFILES = ("any", "template", "unmapped", "realistic")
 SORT_TAGS = ("XT", "NM", "AS", "RG", "BC", "FI", "a0")
 MANY_REFS = 70000
 MANY_OPS = 66000

@@ -126,7 +126,7 @@ class Sweep:
             (work / name).mkdir()
         return work
 
-    def content(self, scenario, path):
+    def content(self, path):
         """The content of an output, which does not depend on how it is cut into blocks."""
         if path.suffix == ".bam":
             return bamfile.read(str(path))
@@ -148,8 +148,7 @@ class Sweep:
                               env=self.environment(scenario, report=report), check=False)
         if done.returncode:
             raise SystemExit(f"fault_sweep: without faults: exit {done.returncode}: {done.stderr}")
-        self.wanted[scenario.name] = self.content(
-            scenario, work / "out" / self.output_name(scenario))
+        self.wanted[scenario.name] = self.content(work / "out" / self.output_name(scenario))
         counts = dict(line.split() for line in report.read_text().splitlines())
         shutil.rmtree(work)
         return {kind: int(n) for kind, n in counts.items()}
@@ -176,7 +175,7 @@ class Sweep:
                if re.match("samtools|rocksort", line) and ": warning:" not in line
                and "what was sorted so far is kept" not in line
                and "Assertion" not in line]  # RocksDB prints this before it aborts
-        store = re.search(r"--resume '?([^\s';]+)", err) if self.can_resume else None
+        checkpoint = re.search(r"--resume '?([^\s';]+)", err) if self.can_resume else None
         whole = out.exists() and self.is_right(scenario, out)
         if out.exists() and not whole:
             return "bad", f"exit {status}, the output is not the right one; {err[-600:]}"
@@ -190,26 +189,26 @@ class Sweep:
             return "bad", f"exit 0 without index; {err[-600:]}"
         left = [path for name in ("temp", "temp2", "out") for path in (work / name).iterdir()
                 if not path.name.startswith("out.") or path.name.endswith(".tmp")]
-        kept = self.directories_of(store.group(1)) if store else []
+        kept = self.directories_of(checkpoint.group(1)) if checkpoint else []
         left = [path for path in left if path.name not in err and str(path) not in kept]
         if left:
             return "bad", f"exit {status}, left behind: {left}; {err[-600:]}"
-        if status == 1 and store:
-            return self.resume(scenario, store.group(1), work)
+        if status == 1 and checkpoint:
+            return self.resume(scenario, checkpoint.group(1), work)
         return ("right" if status == 0 else "refused"), None
 
     def is_right(self, scenario, out):
         """Whether the output has the right content."""
         try:
-            return self.content(scenario, out) == self.wanted[scenario.name]
+            return self.content(out) == self.wanted[scenario.name]
         except (OSError, EOFError, ValueError, subprocess.SubprocessError, ArithmeticError):
             return False
 
     @staticmethod
-    def directories_of(store):
+    def directories_of(checkpoint):
         """All directories of a checkpoint, from its file STORE."""
-        record = pathlib.Path(store, "STORE").read_text(encoding="latin-1")
-        return re.findall(r"^path (.*)$", record, re.M)
+        text = pathlib.Path(checkpoint, "STORE").read_text(encoding="latin-1")
+        return re.findall(r"^path (.*)$", text, re.M)
 
     @staticmethod
     def has_index(work, out):
@@ -217,10 +216,10 @@ class Sweep:
         return any(path.stat().st_size for path in (work / "out").iterdir()
                    if path != out and path.name.startswith(out.name + "."))
 
-    def resume(self, scenario, store, work):
+    def resume(self, scenario, checkpoint, work):
         """Resumes the checkpoint of a failed run, and judges the result as judge() does."""
         out = work / "out" / ("again." + self.output_name(scenario))
-        done = subprocess.run([self.args.program, "--verbosity", "1", "--resume", store, "-o",
+        done = subprocess.run([self.args.program, "--verbosity", "1", "--resume", checkpoint, "-o",
                                str(out)], stderr=subprocess.PIPE, check=False, text=True,
                               env=self.environment(None), timeout=self.args.limit)
         if done.returncode or not self.is_right(scenario, out):

@@ -121,7 +121,7 @@ class Sweep:
             shutil.move(self.work / name, self.work / "want" / str(number) / name)
         self.clean()
 
-    def stores(self):
+    def checkpoints(self):
         """{directory: state} of the checkpoints that --clean lists."""
         found = {}
         for place in ("tmp", "T1", "T2", "."):
@@ -151,26 +151,26 @@ class Sweep:
             raise Wrong(f"exit {status}: {err}")
         return status == 0
 
-    def refuses(self, store):
+    def refuses(self, checkpoint):
         """Whether --resume refuses a checkpoint, as it should."""
-        done = subprocess.run([self.args.program, "--resume", store], cwd=self.work, env=self.env,
-                              capture_output=True, text=True, check=False,
+        done = subprocess.run([self.args.program, "--resume", checkpoint], cwd=self.work,
+                              env=self.env, capture_output=True, text=True, check=False,
                               timeout=self.args.limit)
         return done.returncode == 1 and "cannot resume" in done.stderr
 
     def finish(self, number, kind, options):
         """Finishes a killed sort: resumes it, or starts it again; returns the state that was
         found."""
-        stores = self.stores()
-        states = set(stores.values())
+        checkpoints = self.checkpoints()
+        states = set(checkpoints.values())
         for state in ("complete", "resumable", "partial", "useless"):
             if state in states:
                 break
         else:
             state = "nothing left"
         if state in ("complete", "resumable"):
-            store = sorted(path for path, found in stores.items() if found == state)[0]
-            resume = [self.args.program, "--resume", store]
+            checkpoint = sorted(path for path, found in checkpoints.items() if found == state)[0]
+            resume = [self.args.program, "--resume", checkpoint]
             if self.rng.random() < 0.33:
                 self.outcomes["resumed, killed again"] += 1
                 if not self.kill(resume, self.seconds[number]):
@@ -179,9 +179,9 @@ class Sweep:
                 self.run(resume)
             self.outcomes["resumed"] += 1
         else:
-            for store in stores:
-                if not self.refuses(store):
-                    raise Wrong(f"{store} ({stores[store]}) was not refused")
+            for checkpoint in checkpoints:
+                if not self.refuses(checkpoint):
+                    raise Wrong(f"{checkpoint} ({checkpoints[checkpoint]}) was not refused")
             # With nothing left and an output, the sort was killed after the output was renamed.
             if state != "nothing left" or not self.outputs():
                 self.run(self.command(kind, options))

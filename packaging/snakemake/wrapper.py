@@ -34,19 +34,19 @@ def can_resume():
     return "--resume" in done.stdout
 
 
-def left_store(tmpdir, job, inputs):
+def left_checkpoint(tmpdir, job, inputs):
     """What an earlier attempt of this very job left in tmpdir, if no input is newer; else None."""
-    stores = [path for path in tmpdir.glob("rocksort.*/STORE") if path.is_file()]
+    checkpoints = [path for path in tmpdir.glob("rocksort.*/STORE") if path.is_file()]
     note = tmpdir / NOTE
     # A rule whose order of sorting was changed must not get what was sorted by another one.
-    if len(stores) != 1 or not note.is_file() or note.read_text() != job:
+    if len(checkpoints) != 1 or not note.is_file() or note.read_text() != job:
         return None
-    made = stores[0].stat().st_mtime
+    made = checkpoints[0].stat().st_mtime
     for name in inputs:
         status = Path(name).stat()
         if not stat.S_ISREG(status.st_mode) or status.st_mtime > made:
             return None
-    return stores[0].parent
+    return checkpoints[0].parent
 
 
 def run(arguments):
@@ -74,10 +74,10 @@ def main():
         options += ["-o", str(output)]
 
     if tmpdir.is_dir():
-        store = left_store(tmpdir, job, inputs) if can_resume() else None
-        if store:
+        checkpoint = left_checkpoint(tmpdir, job, inputs) if can_resume() else None
+        if checkpoint:
             try:
-                run(["--resume", str(store), *options])
+                run(["--resume", str(checkpoint), *options])
                 shutil.rmtree(tmpdir)
                 return
             except subprocess.CalledProcessError:

@@ -8,7 +8,6 @@
 
 #include "util/xalloc.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

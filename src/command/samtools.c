@@ -188,14 +188,6 @@ static int print_about(FILE *out, int is_version)
     return 0;
 }
 
-/* Returns whether command is one of the n words. */
-static int is_one_of(const char *command, const char *const *words, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(command, words[i]) == 0) return 1;
-    return 0;
-}
-
 /* Returns whether a command is rocksort: `sort` is if the user asked for that. */
 static int runs_as_rocksort(const char *command)
 {
@@ -205,20 +197,18 @@ static int runs_as_rocksort(const char *command)
 
 int main(int argc, char **argv)
 {
-    static const char *const version_words[] = {"--version", "version"};
-    static const char *const help_words[] = {"--help", "help"};
-
     const char *command = argc > 1 ? argv[1] : NULL;
     if (command && (strcmp(command, "rocksort") == 0 || runs_as_rocksort(command)))
         return main_rocksort(argc - 1, argv + 1);
-    int is_help = command && is_one_of(command, help_words, 2);
+    int is_help = command && (strcmp(command, "--help") == 0 || strcmp(command, "help") == 0);
     if (is_help && argc > 2 && strcmp(argv[2], "rocksort") == 0) {
         char name[] = "rocksort", option[] = "--help";
         char *help_argv[] = {name, option, NULL};
         return main_rocksort(2, help_argv);
     }
 
-    int is_version = command && is_one_of(command, version_words, 2);
+    int is_version =
+        command && (strcmp(command, "--version") == 0 || strcmp(command, "version") == 0);
     /* `help view` asks for the upstream's page alone. If a copy of this program handed over to this
      * one, the copy has printed these lines. */
     int is_about = is_version || !command || (is_help && argc == 2);

@@ -96,7 +96,7 @@ static const struct {
 } flags[] = {
     {'f', offsetof(struct sort_options, whole_name)},
     {'h', offsetof(struct sort_options, help)},
-    {'k', offsetof(struct sort_options, settings.keep_store)},
+    {'k', offsetof(struct sort_options, settings.keep_checkpoint)},
     {OPTION_CHECKSUM, offsetof(struct sort_options, print_checksum)},
     {OPTION_CHECKSUM_ONLY, offsetof(struct sort_options, settings.sum_only)},
     {OPTION_FSYNC, offsetof(struct sort_options, settings.durable)},

@@ -14,7 +14,6 @@
 #include "util/xalloc.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -183,7 +182,7 @@ static void write_options(struct json_writer *json, const struct sort_settings *
     for (size_t i = 0; i < s->n_temp_prefixes; i++)
         if (s->temp_prefixes[i]) json_string(json, NULL, s->temp_prefixes[i]);
     json_end_array(json);
-    json_bool(json, "keep_store", s->keep_store);
+    json_bool(json, "keep_store", s->keep_checkpoint);
     json_bool(json, "checksum_only", s->sum_only);
     json_end_object(json);
 }

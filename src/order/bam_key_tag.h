@@ -19,8 +19,6 @@
 
 #include "bam/bam_fields.h"
 
-enum { KEY_TAG_EXTRA_BYTES = 10 };      /* most bytes that the encoding has more than the value */
-
 /*
  * Encodes the value of the tag in a checked record and returns the size of the encoding. Writes it
  * to out unless that is NULL.

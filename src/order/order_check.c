@@ -282,11 +282,6 @@ int order_check_join(struct order_check *check, struct order_span *span)
     return atomic_load(&check->violated) == (1u << check->claim->n_candidates) - 1;
 }
 
-uint64_t order_check_n_records(const struct order_check *check)
-{
-    return check->n_records;
-}
-
 void order_check_verdict(const struct order_check *check, struct order_verdict *verdict)
 {
     const struct order_claim *claim = check->claim;

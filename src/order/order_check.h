@@ -58,9 +58,6 @@ struct order_span *order_check_scan(struct order_check *check, uint8_t *from, co
 /* Returns 1 if every candidate is violated by now, so that the rest need not be scanned; else 0. */
 int order_check_join(struct order_check *check, struct order_span *span);
 
-/* Number of records from the beginning of the file on that are joined without a gap. */
-uint64_t order_check_n_records(const struct order_check *check);
-
 void order_check_verdict(const struct order_check *check, struct order_verdict *verdict);
 
 /* NULL is accepted. */

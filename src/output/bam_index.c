@@ -107,8 +107,9 @@ static void put_empty_refs(struct bam_index *index, int32_t up_to)
     index->n_finished = up_to;
 }
 
-/* Compresses bytes of a CSI into BGZF blocks: all bytes, or only those that fill whole blocks. */
-static void pack_blocks(struct bam_index *index, bool all)
+/* Compresses bytes of a CSI into BGZF blocks: all bytes, or only those that fill whole blocks.
+   Returns 0, or -1 after a message. */
+static int pack_blocks(struct bam_index *index, bool all)
 {
     struct index_bytes *out = &index->out, *packed = &index->packed;
     size_t done = 0, left;
@@ -116,30 +117,37 @@ static void pack_blocks(struct bam_index *index, bool all)
         size_t n = left < BGZF_PAYLOAD_BYTES ? left : BGZF_PAYLOAD_BYTES;
         uint8_t *to = index_bytes_reserve(packed, BGZF_MAX_BYTES);
         ssize_t size = bgzf_block_deflate(&index->coder, -1, out->bytes + done, n, to);
-        xalloc_require(size >= 0);
+        if (size < 0) {
+            diag_error("a block of the index cannot be compressed; please report this");
+            return -1;
+        }
         packed->n += (size_t)size;
         done += n;
     }
     if (done > 0) memmove(out->bytes, out->bytes + done, left);
     out->n = left;
+    return 0;
 }
 
-/* Ends the current reference, if there is one, at `end` in the file. */
-static void finish_ref(struct bam_index *index, uint64_t end)
+/* Ends the current reference, if there is one, at `end` in the file. Returns 0, or -1 after a
+   message. */
+static int finish_ref(struct bam_index *index, uint64_t end)
 {
-    if (!index->ref_open) return;
+    if (!index->ref_open) return 0;
     index->ref_open = false;
     index_bins_finish(index->bins, end, &index->out);
     index->n_finished++;
-    if (index->format == BAM_INDEX_CSI) pack_blocks(index, false);
+    return index->format == BAM_INDEX_CSI ? pack_blocks(index, false) : 0;
 }
 
-static void begin_ref(struct bam_index *index, int32_t tid, uint64_t begin)
+/* Returns what finish_ref returns. */
+static int begin_ref(struct bam_index *index, int32_t tid, uint64_t begin)
 {
-    finish_ref(index, begin);
+    if (finish_ref(index, begin) < 0) return -1;
     put_empty_refs(index, tid);
     index->ref_open = true;
     index_bins_begin(index->bins, begin);
+    return 0;
 }
 
 /* ---- creating and destroying ---- */
@@ -184,14 +192,14 @@ int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
                        "report this");
             return -1;
         }
-        if (!goes_on) begin_ref(index, ref->tid, base + ref->begin);
+        if (!goes_on && begin_ref(index, ref->tid, base + ref->begin) < 0) return -1;
         index_bins_add_counts(index->bins, ref->n_mapped, ref->n_unmapped);
         for (size_t k = 0; k < ref->n_chunks; k++)
             index_bins_add_chunk(index->bins, chunk++, base);
         for (size_t k = 0; k < ref->n_windows; k++)
             index_bins_add_windows(index->bins, windows++, base);
     }
-    if (part->n_unplaced > 0) finish_ref(index, base + part->unplaced_begin);
+    if (part->n_unplaced > 0 && finish_ref(index, base + part->unplaced_begin) < 0) return -1;
     index->n_unplaced += part->n_unplaced;
     index->end = base + part->end;
     return 0;
@@ -199,13 +207,13 @@ int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
 
 /* ---- writing ---- */
 
-static void end_file(struct bam_index *index)
+static int end_file(struct bam_index *index)
 {
-    finish_ref(index, index->end);
+    if (finish_ref(index, index->end) < 0) return -1;
     put_empty_refs(index, index->n_refs);
     (void)put_u64(index_bytes_reserve(&index->out, 8), index->n_unplaced);
     index->out.n += 8;
-    if (index->format == BAM_INDEX_CSI) pack_blocks(index, true);
+    return index->format == BAM_INDEX_CSI ? pack_blocks(index, true) : 0;
 }
 
 static int write_bytes(hFILE *file, const uint8_t *bytes, size_t n)
@@ -234,7 +242,7 @@ static int write_file(const struct bam_index *index, const struct output_path *p
 
 int bam_index_write(struct bam_index *index, const struct output_path *path)
 {
-    end_file(index);
+    if (end_file(index) < 0) return -1;
     errno = 0;
     if (write_file(index, path) == 0) return output_path_commit(path);
     disk_space_print_output_error(path->name, errno, path->final,

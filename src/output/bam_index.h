@@ -42,7 +42,8 @@ struct bam_index *bam_index_create(enum bam_index_format format, const sam_hdr_t
 const struct bam_index_shape *bam_index_shape(const struct bam_index *index);
 
 /* Adds the part of the segment at file_offset. Segments follow each other without gaps, and may
-   have no records. Returns 0, or -1 after a message if records are not in coordinate order. */
+   have no records. Returns 0, or -1 after a message, for instance if records are not in coordinate
+   order. */
 int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
                      uint64_t file_offset);
 

@@ -24,7 +24,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <htslib/hfile.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -16,7 +16,6 @@
 
 #include <htslib/hfile.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 
 struct cram_pump {
     int read_fd;

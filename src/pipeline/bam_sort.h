@@ -28,7 +28,7 @@
  *
  * If the process gets SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1 or SIGUSR2 meanwhile, it
  * cleans up in the same way and dies of the signal. After SIGINT and SIGQUIT a checkpoint stays
- * only with keep_store, or if it was there before.
+ * only with keep_checkpoint, or if it was there before.
  */
 int sort_run(const struct sort_settings *settings, struct sort_report *report);
 

@@ -95,12 +95,6 @@ void batch_pool_budget(struct batch_pool *pool, struct mem_budget *budget)
     crew_unlock(pool->crew);
 }
 
-const struct mem_budget *batch_pool_budget_locked(const struct batch_pool *pool)
-{
-    crew_assert_locked(pool->crew);
-    return &pool->budget;
-}
-
 void batch_pool_lengthen_runs(struct batch_pool *pool)
 {
     crew_lock(pool->crew);

@@ -35,9 +35,8 @@ int batch_pool_open(struct batch_pool *pool, const struct sort_rules *rules);
 /* Before batch_pool_open: takes another budget. */
 void batch_pool_set_budget(struct batch_pool *pool, const struct mem_budget *budget);
 
-/* Copies the budget as it is now; the second is for a caller that has the lock. */
+/* Copies the budget as it is now. */
 void batch_pool_budget(struct batch_pool *pool, struct mem_budget *budget);
-const struct mem_budget *batch_pool_budget_locked(const struct batch_pool *pool);
 
 /* See mem_budget_lengthen_runs. */
 void batch_pool_lengthen_runs(struct batch_pool *pool);

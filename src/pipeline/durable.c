@@ -4,6 +4,7 @@
 #include "machine/interpose.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
+#include "util/monotonic.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ struct durable {
     pthread_t thread;
     bool thread_runs;
     pthread_mutex_t lock;
-    pthread_cond_t is_over_changed;     /* by the monotonic clock: the other one may be set */
+    pthread_cond_t is_over_changed;
     atomic_bool stop;           /* syncing */
     /* under the lock */
     bool is_over;
@@ -74,12 +75,7 @@ static void *sync_later(void *arg)
 
 static int init_lock(struct durable *d)
 {
-    pthread_condattr_t monotonic;
-    int error = pthread_condattr_init(&monotonic);
-    if (error) return error;
-    error = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    if (!error) error = pthread_cond_init(&d->is_over_changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    int error = monotonic_cond_init(&d->is_over_changed);
     if (error) return error;
     error = pthread_mutex_init(&d->lock, NULL);
     if (error) (void)pthread_cond_destroy(&d->is_over_changed);

@@ -3,9 +3,10 @@
  *
  * They survive the end of the process in any case: what was written is the kernel's. For the rest
  * RocksDB syncs half a dozen times a run. Together that is a tenth of the wall time of a sort of
- * 2 GB (bench/options.py), to save work that is done again in half a minute. So the syncs of a
- * sort's first half minute are left out. Then all that is there is synced, in a thread of its own,
- * and from then on data are durable when RocksDB says so. With --no-resume nothing is synced.
+ * 2 GB (bench/options.py), to save work that is done again in half a minute. So the syncs of the
+ * first half minute after the first run was spilled are left out. Then all that is there is synced,
+ * in a thread of its own, and from then on data are durable when RocksDB says so. With --no-resume
+ * nothing is synced.
  *
  * After a power failure within that time the temporary data may be damaged; --resume then says so.
  * A sort that goes on with a checkpoint syncs at once: the process that made it may have ended

@@ -219,16 +219,8 @@ static bool should_draw(const struct progress_settings *s)
 /* Returns 0, or -1 if there is no thread to be had. */
 static int start_thread(struct progress *progress)
 {
-    pthread_condattr_t attributes;
-    int error = pthread_mutex_init(&progress->lock, NULL);
-    if (error) return -1;
-    error = pthread_condattr_init(&attributes);
-    if (!error) {
-        error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        if (!error) error = pthread_cond_init(&progress->wake, &attributes);
-        (void)pthread_condattr_destroy(&attributes);
-    }
-    if (error) {
+    if (pthread_mutex_init(&progress->lock, NULL) != 0) return -1;
+    if (monotonic_cond_init(&progress->wake) != 0) {
         (void)pthread_mutex_destroy(&progress->lock);
         return -1;
     }

@@ -35,6 +35,7 @@ struct run_ender {
 
     /* the thread; after the last run, the thread that calls run_ender_settle */
     bool waited_in_vain;        /* for a compaction */
+    bool waited_too_long;       /* for one that was due */
 };
 
 /* ---- compaction ---- */
@@ -58,28 +59,32 @@ static int compact_runs(struct run_ender *ender, uint64_t n_runs_expected)
     return ready || run_store_is_crowded(store) ? run_store_compact(store) : 0;
 }
 
-/* Waits while a compaction is under way or about to begin; or only while there are too many files
-   and it helps. */
+/* Waits while a compaction is under way or due. With only_if_crowded: until one that is due has
+   begun, and then only while there are too many files and it helps. */
 static void wait_for_compaction(struct run_ender *ender, bool only_if_crowded)
 {
-    /* A compaction that is due begins at once, if RocksDB's thread gets a CPU, which may take a
-       while on a busy machine. If there is no row of files for it, it never begins: then the next
-       wait is short. */
-    enum { POLL_MICROSECONDS = 20000, IDLE_POLLS = 25, IN_VAIN_POLLS = 5 };
+    /* RocksDB takes the newest files. If one run more ended before it does, as when its thread gets
+       no CPU on a busy machine, rows of older runs would be left that are too short for it. A
+       compaction may begin or end between the two questions, so one answer is not enough. If what
+       is due never begins, this RocksDB does not compact as compaction_will_begin says: then
+       later waits are short. */
+    enum { POLL_US = 20000, DUE_POLL_US = 1000, QUIET_POLLS = 3, LATE_POLLS = 60000 };
     struct run_store *store = ender->store;
-    int most_idle = only_if_crowded && ender->waited_in_vain ? IN_VAIN_POLLS : IDLE_POLLS;
-    int idle = 0;
+    int quiet = 0, late = 0, most_late = ender->waited_too_long ? QUIET_POLLS : LATE_POLLS;
     bool in_vain = true;
-    while (idle < most_idle && !crew_failed(ender->crew)) {
-        if (only_if_crowded && !run_store_is_crowded(store)) {
+    while (quiet < QUIET_POLLS && late < most_late && !crew_failed(ender->crew)) {
+        bool is_running = run_store_is_compacting(store);
+        bool is_due = !is_running && run_store_compaction_is_due(store);
+        if (only_if_crowded && !is_due && !run_store_is_crowded(store)) {
             in_vain = false;
             break;
         }
-        idle = run_store_is_compacting(store) ? 0 : idle + 1;
-        if (idle == 0) in_vain = false;
-        if (idle > 2 && !run_store_compaction_is_due(store)) break;
-        (void)usleep(POLL_MICROSECONDS);
+        quiet = is_running || is_due ? 0 : quiet + 1;
+        late = is_due ? late + 1 : 0;
+        if (is_running) in_vain = false;
+        (void)usleep(is_due ? DUE_POLL_US : POLL_US);
     }
+    if (late == LATE_POLLS) ender->waited_too_long = true;
     ender->waited_in_vain = in_vain;
 }
 

@@ -124,14 +124,14 @@ void sort_report_print(const struct sort_report *report, bool details)
                   report->n_batches_kept, report->waits[WAIT_READER_MEMORY]);
         if (report->store.n_runs > 0) print_store_details(report);
     }
-    for (char **path = report->store_paths; path && *path; path++)
+    for (char **path = report->kept_directories; path && *path; path++)
         diag_note("the temporary data are kept in '%s'", *path);
 }
 
 void sort_report_release(struct sort_report *report)
 {
-    for (char **path = report->store_paths; path && *path; path++) free(*path);
-    free(report->store_paths);
-    report->store_paths = NULL;
+    for (char **path = report->kept_directories; path && *path; path++) free(*path);
+    free(report->kept_directories);
+    report->kept_directories = NULL;
     sample_series_release(&report->series);
 }

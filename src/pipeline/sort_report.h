@@ -97,7 +97,7 @@ struct sort_report {
     struct sample_series series;        /* if the settings ask for it */
     bool verified;              /* with verify, where the result is 0: the records are in order */
     char order_words[96];       /* "sorted by coordinate": in this one */
-    char **store_paths;         /* NULL-terminated: where the store is kept, or NULL */
+    char **kept_directories;    /* NULL-terminated: the checkpoint that -k keeps, or NULL */
 };
 
 /* Seconds from the beginning to the end. */

@@ -40,7 +40,7 @@ struct sort_settings {
     uint64_t test_batch_bytes;  /* for tests: such small batches, each of them a run; or 0 */
     enum compaction_mode compaction;
     uint64_t input_bytes;       /* -s: estimated uncompressed size; 0: unknown */
-    bool keep_store;
+    bool keep_checkpoint;
     bool no_resume;             /* the temporary data need not outlive the process */
     unsigned durable_after_seconds;     /* skip fsync until the sort is this old */
     const struct checkpoint *resumed;   /* goes on with this one, or NULL: it has the inputs, the

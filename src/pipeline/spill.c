@@ -49,7 +49,6 @@ struct spilled_run {
     size_t n_places;
     size_t n_sources;
     struct merge_source *sources;
-    size_t *raw_bytes;
     size_t *cut_at;             /* in each source: end of the last pack */
     uint64_t n_records;         /* in packs so far */
     struct pack *ring;

@@ -26,11 +26,6 @@ static const char first_word[] = "rocksort-store ";
 
 static const char *const state_names[] = {"loading", "loaded", "partial"};
 
-const char *checkpoint_state_name(enum checkpoint_state state)
-{
-    return state_names[state];
-}
-
 /* ---- writing ---- */
 
 static void put(kstring_t *to, const char *format, ...) __attribute__((format(printf, 2, 3)));

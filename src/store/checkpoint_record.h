@@ -101,7 +101,4 @@ int checkpoint_record_parse(const char *text, size_t n_bytes, struct checkpoint_
 
 void checkpoint_record_release(struct checkpoint_record *record);
 
-/* "loading", "loaded", "partial". */
-const char *checkpoint_state_name(enum checkpoint_state state);
-
 #endif

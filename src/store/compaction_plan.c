@@ -185,6 +185,23 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
     return plan;
 }
 
+static bool are_similar(uint64_t a, uint64_t b)
+{
+    const double most = 1 + COMPACTION_SIMILAR_PERCENT / 100.0;
+    return (double)a <= most * (double)b && (double)b <= most * (double)a;
+}
+
+bool compaction_will_begin(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
+                           unsigned max_files)
+{
+    if (n_files <= max_files) return false;
+    if (n_files >= max_files + least_width) return true;
+    size_t n_row = 1;
+    for (size_t i = 1; i < n_files && n_row < least_width; i++)
+        n_row = are_similar(file_bytes[i - 1], file_bytes[i]) ? n_row + 1 : 1;
+    return n_row >= least_width;
+}
+
 const char *compaction_reason_text(enum compaction_reason reason)
 {
     switch (reason) {

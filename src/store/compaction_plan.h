@@ -35,6 +35,10 @@ enum {
     MAX_READ_BYTES = 8 << 20,   /* with more, seeks take less than a fifth of the time */
 };
 
+/* A file that is more than so much larger than its neighbour is not compacted together with it. Runs
+   differ by less, compacted files from runs by more. */
+enum { COMPACTION_SIMILAR_PERCENT = 80 };
+
 enum compaction_mode {
     COMPACTION_AUTO,
     COMPACTION_OFF,             /* only for the limits of open files and of memory */
@@ -114,6 +118,12 @@ unsigned compaction_most_files(const struct compaction_facts *facts);
 
 /* Decides. `width` is what compaction_width returned when the store was made. */
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width);
+
+/* True if RocksDB will compact some of these files, which are in the order of the database: there
+   are more than max_files, and least_width neighbours among them have about one size. If there are
+   least_width more than max_files, it takes the newest whatever their sizes. */
+bool compaction_will_begin(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
+                           unsigned max_files);
 
 /* The reason in words, as part of a sentence. */
 const char *compaction_reason_text(enum compaction_reason reason);

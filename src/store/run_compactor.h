@@ -39,7 +39,7 @@ int run_compactor_settle(struct run_compactor *compactor);
 /* True while a compaction runs. */
 bool run_compactor_is_running(const struct run_compactor *compactor);
 
-/* True if a compaction should begin. It may need a moment, or find no files to take. */
+/* True if a compaction will begin (run_db_compaction_is_due). */
 bool run_compactor_is_due(const struct run_compactor *compactor);
 
 /* True if the next run should wait for a compaction: there are nearly most_files files, or so many

@@ -17,6 +17,7 @@
 #include "store/run_db.h"
 
 #include "machine/path_sync.h"
+#include "store/compaction_plan.h"
 #include "store/rocksdb_opts.h"
 #include "store/store_error.h"
 #include "util/diag.h"
@@ -25,7 +26,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,6 +46,7 @@ struct run_db {
     unsigned n_ended;
     uint64_t n_bytes;                   /* of the files of runs */
     bool is_direct;                     /* db was opened again */
+    unsigned least_width, max_files;    /* of compactions, as RocksDB was told last; 0: none */
     /* any thread */
     pthread_mutex_t opening;            /* held while db is opened again, and while it is asked */
     rocksdb_t *db;
@@ -389,6 +390,8 @@ int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsi
         keys[i] = settings[i].name;
         values[i] = settings[i].value;
     }
+    db->least_width = least_width;
+    db->max_files = max_files;
     rocksdb_set_options(db->db, ROCKSDB_N_COMPACTION_SETTINGS, keys, values, &error);
     return check_error(db, "compact", error);
 }
@@ -408,7 +411,17 @@ bool run_db_is_compacting(const struct run_db *db)
 
 bool run_db_compaction_is_due(const struct run_db *db)
 {
-    return property(db, "rocksdb.compaction-pending") > 0 && !run_db_compact_failed(db);
+    if (db->least_width == 0 || run_db_compact_failed(db)) return false;
+    /* Not if all files are being compacted. */
+    if (property(db, "rocksdb.compaction-pending") == 0) return false;
+    const rocksdb_livefiles_t *files = rocksdb_livefiles(db->db);
+    size_t n = (size_t)rocksdb_livefiles_count(files);
+    uint64_t *sizes = xcalloc(n, sizeof *sizes);
+    for (size_t i = 0; i < n; i++) sizes[i] = rocksdb_livefiles_size(files, (int)i);
+    bool due = compaction_will_begin(sizes, n, db->least_width, db->max_files);
+    free(sizes);
+    rocksdb_livefiles_destroy(files);
+    return due;
 }
 
 bool run_db_compact_failed(const struct run_db *db)

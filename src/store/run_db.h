@@ -108,8 +108,8 @@ int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsi
 /* True while a compaction runs, unless one has failed. */
 bool run_db_is_compacting(const struct run_db *db);
 
-/* True if there are more than max_files files that no compaction has taken. The next compaction
-   begins soon, unless no files of about one size are neighbours. Never true once one has failed. */
+/* True if RocksDB will begin a compaction, as soon as its thread gets a CPU (compaction_will_begin).
+   Never true once one has failed. Only the thread that compacts may ask. */
 bool run_db_compaction_is_due(const struct run_db *db);
 
 /* True if a compaction has failed. The runs are as they were. RocksDB tries again until

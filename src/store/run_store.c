@@ -591,7 +591,6 @@ void run_store_stats(const struct run_store *store, struct run_store_stats *stat
         .n_files = count_files(store),
         .scan_read_bytes = store->scan_read_bytes,
         .compaction_read_bytes = store->compaction_read_bytes,
-        .width = store->width,
         .direct = store->facts.direct,
         .disk = store->volumes[0].disk,
     };

@@ -101,7 +101,7 @@ int run_store_settle(struct run_store *store);
 /* True while a compaction runs. */
 bool run_store_is_compacting(const struct run_store *store);
 
-/* True if a compaction should begin. It may begin late, or never if it finds no suitable files. */
+/* True if a compaction will begin, as soon as RocksDB's thread gets a CPU. */
 bool run_store_compaction_is_due(const struct run_store *store);
 
 /*

@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 
 void json_start(struct json_writer *json, FILE *to)
 {

@@ -1,7 +1,8 @@
-/* monotonic.h -- clocks that are never set back, in seconds, to measure durations. Any thread. */
+/* monotonic.h -- clocks that are never set back: durations in seconds, and waiting. Any thread. */
 #ifndef ROCKSORT_UTIL_MONOTONIC_H
 #define ROCKSORT_UTIL_MONOTONIC_H
 
+#include <pthread.h>
 #include <time.h>
 
 static inline double monotonic_seconds(void)
@@ -9,6 +10,18 @@ static inline double monotonic_seconds(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Initialises a condition for waits that end by this clock. Returns 0, or what pthread returned. */
+static inline int monotonic_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+    int error = pthread_condattr_init(&monotonic);
+    if (error) return error;
+    error = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    if (!error) error = pthread_cond_init(cond, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    return error;
 }
 
 /* CPU time that the calling thread has used. */

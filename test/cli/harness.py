@@ -80,8 +80,8 @@ def own_lines(err):
             if re.match("samtools|rocksort", line) and ": warning:" not in line]
 
 
-def kept_stores(err):
-    """The checkpoints that a failed run says it keeps (test_resume.py)."""
+def kept_checkpoints(err):
+    """The checkpoints that a failed run says it keeps."""
     return re.findall(r"^samtools rocksort: what was sorted so far is kept; .* --resume (\S+)", err,
                       re.M)
 
@@ -233,9 +233,9 @@ class CliTest(unittest.TestCase):
     def drop_kept(self, err):
         """Removes the checkpoint that a failed run says it keeps, and checks that its directories
         exist. The message names one directory; a checkpoint can have several."""
-        for store in kept_stores(err):
-            with open(os.path.join(store, "STORE"), encoding="latin-1") as record:
-                for path in re.findall(r"^path (.*)$", record.read(), re.M):
+        for checkpoint in kept_checkpoints(err):
+            with open(os.path.join(checkpoint, "STORE"), encoding="latin-1") as file:
+                for path in re.findall(r"^path (.*)$", file.read(), re.M):
                     self.assertTrue(os.path.isdir(path), path)
                     shutil.rmtree(path)
 
@@ -269,7 +269,7 @@ class CliTest(unittest.TestCase):
     def assert_one_message(self, result, *mentions):
         """The program printed one message, which contains all of mentions. If it kept a checkpoint,
         a second message says so."""
-        lines = [line for line in own_lines(result.err) if not kept_stores(line)]
+        lines = [line for line in own_lines(result.err) if not kept_checkpoints(line)]
         self.assertEqual(len(lines), 1, f"one message expected, got: {result.err[-2000:]!r}")
         for mention in mentions:
             self.assertIn(str(mention), lines[0])

@@ -180,9 +180,11 @@ class Judge:
             found.append(f"peak memory of {run.peak_kib >> 10} MiB")
         errors = harness.own_lines(err)
         closing = [line for line in errors if " records, " in line]
-        errors = [line for line in errors if line not in closing and not harness.kept_stores(line)]
-        for store in harness.kept_stores(err):  # mostly after a record that cannot be written
-            shutil.rmtree(os.path.join(self.work, store))
+        errors = [line for line in errors
+                  if line not in closing and not harness.kept_checkpoints(line)]
+        # A checkpoint is mostly kept after a record that cannot be written.
+        for checkpoint in harness.kept_checkpoints(err):
+            shutil.rmtree(os.path.join(self.work, checkpoint))
         if run.status == 1 and len(errors) != 1:
             found.append(f"{len(errors)} messages: {err[-1000:]!r}")
         if run.status == 1 and errors and not self.names_the_fault(errors[0], source):

@@ -7,7 +7,7 @@ import struct
 import bamfile
 import generate
 from harness import SPILL_BUDGET, wait_for
-from stores import KilledTest
+from checkpoints import KilledTest
 
 
 def end_of_block(data, at_least):
@@ -18,7 +18,7 @@ def end_of_block(data, at_least):
     return end
 
 
-class Changed(KilledTest):
+class ChangedInputs(KilledTest):
     """Sorts of a file that the test changes or replaces during the run."""
 
     def setUp(self):
@@ -56,7 +56,7 @@ class Changed(KilledTest):
         self.assertEqual(status, 1, err)
         self.assertIn(f"'{self.file}' was changed while it was read: it had ", err)
         self.assertNotIn("--resume", err)
-        self.assertEqual((self.stores(), os.path.exists(self.path("out.bam"))), ([], False))
+        self.assertEqual((self.checkpoints(), os.path.exists(self.path("out.bam"))), ([], False))
 
     def test_replaced(self):
         """If another file takes the name, the sort goes on with the file that it has open."""
@@ -85,9 +85,9 @@ class Changed(KilledTest):
         wait_for(is_open, 20, "the file to be opened")
         os.rename(new, self.file)
         self.assert_died_of(process, signal.SIGKILL)
-        store, = self.stores()
-        self.assertEqual(self.state(store), "loading")
-        self.refused(store, self.file, "changed")
+        checkpoint, = self.checkpoints()
+        self.assertEqual(self.state(checkpoint), "loading")
+        self.refused(checkpoint, self.file, "changed")
 
     def test_replaced_while_others_are_read(self):
         """All headers are read before the records. Records of a file that was replaced in between

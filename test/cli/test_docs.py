@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import generate
-from harness import BUILD, ROOT, SAMTOOLS, CliTest, environment, kept_stores, needs_pysam
+from harness import BUILD, ROOT, SAMTOOLS, CliTest, environment, kept_checkpoints, needs_pysam
 
 MAN_PAGE = ROOT / "doc/samtools-rocksort.1"
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "ORDERING RULES", "MEMORY",
@@ -248,9 +248,9 @@ class Commands(CliTest):
         """The checkpoint of a sort that fails because its output device is full."""
         full = self.rocksort("-o", "/dev/full", self.path("in.bam"), budget=100_000, clean=False,
                              env={"TMPDIR": str(self.work)})
-        stores = kept_stores(full.err)
-        self.assertEqual(len(stores), 1, full.err)
-        return stores[0]
+        checkpoints = kept_checkpoints(full.err)
+        self.assertEqual(len(checkpoints), 1, full.err)
+        return checkpoints[0]
 
     def outputs(self):
         """{path: time of its last change} of the sorted files."""
@@ -263,8 +263,8 @@ class Commands(CliTest):
         self.assertEqual([name for name in self.ALIGNERS if name not in " ".join(found)], [])
         for command in found:
             if "--resume" in command:
-                store = shlex.quote(self.interrupted())
-                command = re.sub(r"(?<=--resume )\S+", f"{store} -o resumed.bam", command)
+                checkpoint = shlex.quote(self.interrupted())
+                command = re.sub(r"(?<=--resume )\S+", f"{checkpoint} -o resumed.bam", command)
             before = self.outputs()
             done = self.shell(command.replace("/scratch/$USER", str(self.scratch)))
             self.assertEqual(done.status, 0, f"{command}: {done.err}")

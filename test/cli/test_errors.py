@@ -10,7 +10,7 @@ import subprocess
 import bamfile
 import generate
 from harness import (RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, Result, environment,
-                     kept_stores, needs_pysam, own_lines, reference, reference_sort)
+                     kept_checkpoints, needs_pysam, own_lines, reference, reference_sort)
 
 REFS = [("a", 100000), ("b", 50000)]
 HEADER = bamfile.bam_header(bamfile.sq_text(REFS), REFS)
@@ -413,7 +413,7 @@ class Output(ErrorTest):
                     self.assertEqual(done.returncode, 1, done.stderr)
                     result = Result(done.returncode, b"", done.stderr)
                     self.assert_one_message(result, "standard output")
-                    self.assertEqual(len(kept_stores(done.stderr)), budget == SPILL_BUDGET)
+                    self.assertEqual(len(kept_checkpoints(done.stderr)), budget == SPILL_BUDGET)
                     self.drop_kept(done.stderr)
                     self.assertEqual(os.listdir(self.scratch), [])
 
@@ -510,7 +510,7 @@ class FullDisk(ErrorTest):
         self.assertGreater(free.f_bfree * free.f_bsize, 1_900_000)
 
 
-class SanityOfTheseTests(CliTest):
+class UndamagedFile(CliTest):
     """The file that the tests above damage is sound."""
 
     def test_the_base_sorts(self):

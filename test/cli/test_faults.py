@@ -18,7 +18,7 @@ import unittest
 import bamfile
 import generate
 from harness import (DIE_LIMIT_S, ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest,
-                     kept_stores, own_lines, sanitized)
+                     kept_checkpoints, own_lines, sanitized)
 
 sys.path.insert(0, str(ROOT / "test"))
 import fault_sweep  # noqa: E402
@@ -148,8 +148,8 @@ class Flips(FaultTest):
         """A byte that changes in memory is also detected by --resume."""
         result = self.with_fault("pwrite:1:EIO:none", "--temp-codec", "lz4", "-T", self.work, "-o",
                                  "/dev/full", clean=False)
-        store, = kept_stores(result.err)
-        told = [self.rocksort("--resume", store, "-o", self.path("out.bam"), clean=False,
+        checkpoint, = kept_checkpoints(result.err)
+        told = [self.rocksort("--resume", checkpoint, "-o", self.path("out.bam"), clean=False,
                               env=self.faulty(f"LZ4_decompress_safe:{number}:flip"))
                 for number in (1, 2, 3, 5, 8)]
         self.assertEqual([result.status for result in told], [1] * 5)
@@ -161,18 +161,18 @@ class Flips(FaultTest):
         checkpoint can be finished."""
         result = self.with_fault("pwrite:1:EIO:none", "-T", self.work, "-o", "/dev/full",
                                  clean=False)
-        store, = kept_stores(result.err)
+        checkpoint, = kept_checkpoints(result.err)
         self.assertIn("to finish: ", result.err)
-        for path in pathlib.Path(store).glob("db-*/*.sst"):
+        for path in pathlib.Path(checkpoint).glob("db-*/*.sst"):
             with open(path, "r+b") as file:
                 file.seek(path.stat().st_size // 3)
                 byte, = file.read(1)
                 file.seek(-1, os.SEEK_CUR)
                 file.write(bytes([byte ^ 1]))
-        result = self.rocksort("--resume", store, "-o", self.path("out.bam"), clean=False)
+        result = self.rocksort("--resume", checkpoint, "-o", self.path("out.bam"), clean=False)
         self.assert_error(result, "are damaged: ")
         self.assertIn("to try once more: ", result.err)
-        self.assertEqual(kept_stores(result.err), [store])
+        self.assertEqual(kept_checkpoints(result.err), [checkpoint])
 
 
 class Signals(FaultTest):
@@ -245,7 +245,7 @@ class Fsync(FaultTest):
 
 
 class Durable(FaultTest):
-    """When temporary data are synced: ROCKSORT_TEST_DURABLE seconds after the start."""
+    """When temporary data are synced: ROCKSORT_TEST_DURABLE seconds after the first run."""
 
     DELAY = "open:1:2500ms:.tmp"     # delays the merge until syncing has begun
     AT_ONCE = "fsync:1+:skip,fdatasync:1+:skip"     # on a busy disk, syncs last longer than DELAY
@@ -265,7 +265,7 @@ class Durable(FaultTest):
         return int(counts["fault0"]) + int(counts["fault1"])
 
     def test_when(self):
-        """Runs are not synced at the start of a sort, unless -k keeps its checkpoint."""
+        """The first runs are not synced, unless -k keeps its checkpoint."""
         self.assertEqual(self.n_syncs(), 0)
         self.assertEqual(self.n_syncs("-@", "3", "-s", "2M"), 0)
         at_once = self.n_syncs(seconds=0)
@@ -301,26 +301,16 @@ class Durable(FaultTest):
             env = dict(self.faulty(f"fdatasync:{number}:EIO:MANIFEST"), ROCKSORT_TEST_DURABLE="0")
             result = self.rocksort("--no-PG", "-o", out, source, budget=SPILL_BUDGET, env=env,
                                    clean=False)
-            for store in kept_stores(result.err):
+            for checkpoint in kept_checkpoints(result.err):
                 n_kept += 1
                 with self.subTest(number=number):
-                    self.sort_ok("--resume", store, "-o", out, clean=False)
+                    self.sort_ok("--resume", checkpoint, "-o", out, clean=False)
                     self.assert_same_records(bamfile.read(out).records, want.records)
         self.assertGreater(n_kept, 1)
 
 
-class LittleThings(FaultTest):
-    """Single calls that fail."""
-
-    def test_file_cannot_be_removed(self):
-        """If a file cannot be removed, the message names it."""
-        out = self.path("out.bam")
-        result = self.with_fault("write:1+:ENOSPC:.tmp,unlink:1:EPERM:.tmp", "-T", self.scratch,
-                                 "-o", out)
-        self.assert_error(result, "out.bam")
-        left = [name for name in os.listdir(self.work) if name.endswith(".tmp")]
-        self.assertEqual(len(left), 1)
-        self.assertIn(left[0], result.err)
+class Input(FaultTest):
+    """A read of the input fails."""
 
     def test_read_errors(self):
         """A failed read of the input must not look like the end of the input."""
@@ -339,81 +329,19 @@ class LittleThings(FaultTest):
                     self.assertEqual(bamfile.read(out), want)
                     os.unlink(out)
 
-    def test_quota_of_the_database(self):
-        """If making the database exceeds a quota, the message says so. It once said that the disk
-        is full."""
-        result = self.with_fault("open:1+:EDQUOT:/db-0/", "-T", self.scratch, "-o",
-                                 self.path("out.bam"), budget=SPILL_BUDGET)
-        self.assert_error(result, "Disk quota exceeded")
-        self.assertEqual(os.listdir(self.scratch), [])
 
-    @unittest.skipIf(sanitized(), "the sanitizer's allocator is called first")
-    def test_no_memory_to_plan(self):
-        """Without memory --plan succeeds or prints one message. An exception of RocksDB once ended
-        it."""
-        n_refused = 0
-        for number in range(1, 200, 3):
-            result = self.with_fault(f"malloc:{number}:ENOMEM", "--plan", "-T", self.scratch)
-            if result.status:
-                self.assert_error(result, "out of memory")
-                n_refused += 1
-            self.assertEqual(os.listdir(self.scratch), [])
-        self.assertGreater(n_refused, 10)
+class Output(FaultTest):
+    """A call for the output fails."""
 
-    @unittest.skipIf(sanitized(), "its own allocator is asked first")
-    def test_no_memory_at_the_end(self):
-        """When the output is complete and the sort closes what it has. Cleaning up once crashed
-        there: the names of the directories had been given away, or all was freed."""
+    def test_file_cannot_be_removed(self):
+        """If a file cannot be removed, the message names it."""
         out = self.path("out.bam")
-        usual = ["-@", "1", "-T", self.scratch, "-o", out]
-        n = self.calls(*usual)["malloc"]
-        # RocksDB's threads allocate, too: another run makes some hundred calls more or fewer.
-        numbers = [*range(n - 400, n - 120, 10), *range(n - 120, n + 1, 3)]
-        for args in (["-k", *usual], usual):
-            n_refused = 0
-            for number in numbers:
-                result = self.with_fault(f"malloc:{number}:ENOMEM", *args, clean=False)
-                with self.subTest(args=args, number=number, of=n):
-                    self.assertIn(result.status, (0, 1), result.err)
-                n_refused += result.status
-                for store in os.listdir(self.scratch):
-                    shutil.rmtree(os.path.join(self.scratch, store))
-            self.assertGreater(n_refused, 10)
-
-    def test_no_memory_for_lines(self):
-        """If memory is short, no message says that the SAM is damaged. (A failed allocation ends a
-        sort at once, but not with sanitizers, and not --plan.)"""
-        out = self.path("out.bam")
-        sam = generate.odd(200)
-        header = "".join(line for line in sam.splitlines(True) if line.startswith("@"))
-        for args in (["--plan"], ["--no-PG", "-o", out]):
-            self.source = self.write("header.sam", header)
-            first = self.calls(*args, budget=None)["realloc"] // 2
-            self.source = self.write("lines.sam", sam)
-            told = []
-            for number in range(first, self.calls(*args, budget=None)["realloc"] + 1):
-                result = self.with_fault(f"realloc:{number}:ENOMEM", *args, budget=None)
-                if sanitized() and "Sanitizer: CHECK failed" in result.err:
-                    continue    # the sanitizer could not allocate the stack of a thread
-                with self.subTest(args=args, number=number):
-                    self.assertNotRegex(result.err, r"record \d+ .* is damaged")
-                    if result.status:
-                        self.assert_error(result)
-                        told.append("out of memory; give less" in result.err)
-            self.assertGreater(sum(told), 8)
-
-    def test_file_shorter_than_its_end_marker(self):
-        """A file shorter than the EOF block can be sorted."""
-        tiny = self.write("tiny.bam", b"BAM\1" + bytes(8))
-        self.assertEqual(self.sort_bam("--no-PG", tiny).records, b"")
-
-    def test_no_direct_access(self):
-        """Some file systems create a file although they refuse to open it for direct access: the
-        probe of the disk leaves no such file."""
-        self.with_fault("open:1:EINVAL:/probe", "-k", "-T", self.scratch, "-o",
-                        self.path("out.bam"), clean=False)
-        for _, _, names in os.walk(self.scratch):
-            self.assertNotIn("probe", names)
+        result = self.with_fault("write:1+:ENOSPC:.tmp,unlink:1:EPERM:.tmp", "-T", self.scratch,
+                                 "-o", out)
+        self.assert_error(result, "out.bam")
+        left = [name for name in os.listdir(self.work) if name.endswith(".tmp")]
+        self.assertEqual(len(left), 1)
+        self.assertIn(left[0], result.err)
 
     def test_any_write_of_the_output(self):
         """Each write of the output fails once, including the last ones, which closing the file
@@ -445,7 +373,86 @@ class LittleThings(FaultTest):
                 self.assertEqual(done.returncode, 1)
                 self.assertEqual(len(own_lines(done.stderr)), 1, done.stderr)
 
-    def test_exceptions(self):
+
+class NoMemory(FaultTest):
+    """An allocation fails."""
+
+    @unittest.skipIf(sanitized(), "the sanitizer's allocator is called first")
+    def test_no_memory_to_plan(self):
+        """Without memory --plan succeeds or prints one message. An exception of RocksDB once ended
+        it."""
+        n_refused = 0
+        for number in range(1, 200, 3):
+            result = self.with_fault(f"malloc:{number}:ENOMEM", "--plan", "-T", self.scratch)
+            if result.status:
+                self.assert_error(result, "out of memory")
+                n_refused += 1
+            self.assertEqual(os.listdir(self.scratch), [])
+        self.assertGreater(n_refused, 10)
+
+    @unittest.skipIf(sanitized(), "its own allocator is asked first")
+    def test_no_memory_at_the_end(self):
+        """When the output is complete and the sort closes what it has. Cleaning up once crashed
+        there: the names of the directories had been given away, or all was freed."""
+        out = self.path("out.bam")
+        usual = ["-@", "1", "-T", self.scratch, "-o", out]
+        n = self.calls(*usual)["malloc"]
+        # RocksDB's threads allocate, too: another run makes some hundred calls more or fewer.
+        numbers = [*range(n - 400, n - 120, 10), *range(n - 120, n + 1, 3)]
+        for args in (["-k", *usual], usual):
+            n_refused = 0
+            for number in numbers:
+                result = self.with_fault(f"malloc:{number}:ENOMEM", *args, clean=False)
+                with self.subTest(args=args, number=number, of=n):
+                    self.assertIn(result.status, (0, 1), result.err)
+                n_refused += result.status
+                for checkpoint in os.listdir(self.scratch):
+                    shutil.rmtree(os.path.join(self.scratch, checkpoint))
+            self.assertGreater(n_refused, 10)
+
+    def test_no_memory_for_lines(self):
+        """If memory is short, no message says that the SAM is damaged. (A failed allocation ends a
+        sort at once, but not with sanitizers, and not --plan.)"""
+        out = self.path("out.bam")
+        sam = generate.odd(200)
+        header = "".join(line for line in sam.splitlines(True) if line.startswith("@"))
+        for args in (["--plan"], ["--no-PG", "-o", out]):
+            self.source = self.write("header.sam", header)
+            first = self.calls(*args, budget=None)["realloc"] // 2
+            self.source = self.write("lines.sam", sam)
+            told = []
+            for number in range(first, self.calls(*args, budget=None)["realloc"] + 1):
+                result = self.with_fault(f"realloc:{number}:ENOMEM", *args, budget=None)
+                if sanitized() and "Sanitizer: CHECK failed" in result.err:
+                    continue    # the sanitizer could not allocate the stack of a thread
+                with self.subTest(args=args, number=number):
+                    self.assertNotRegex(result.err, r"record \d+ .* is damaged")
+                    if result.status:
+                        self.assert_error(result)
+                        told.append("out of memory; give less" in result.err)
+            self.assertGreater(sum(told), 8)
+
+
+class TemporaryData(FaultTest):
+    """A call for the temporary data fails."""
+
+    def test_quota(self):
+        """If making the database exceeds a quota, the message says so. It once said that the disk
+        is full."""
+        result = self.with_fault("open:1+:EDQUOT:/db-0/", "-T", self.scratch, "-o",
+                                 self.path("out.bam"), budget=SPILL_BUDGET)
+        self.assert_error(result, "Disk quota exceeded")
+        self.assertEqual(os.listdir(self.scratch), [])
+
+    def test_no_direct_access(self):
+        """Some file systems create a file although they refuse to open it for direct access: the
+        probe of the disk leaves no such file."""
+        self.with_fault("open:1:EINVAL:/probe", "-k", "-T", self.scratch, "-o",
+                        self.path("out.bam"), clean=False)
+        for _, _, names in os.walk(self.scratch):
+            self.assertNotIn("probe", names)
+
+    def test_thread_cannot_be_started(self):
         """RocksDB throws an exception if it cannot start a thread: the run prints one message."""
         out = self.path("out.bam")
         for fault in ("pthread_create:5+:EAGAIN", "pthread_create:7+:EAGAIN"):
@@ -466,6 +473,6 @@ class LittleThings(FaultTest):
                 env={**self.faulty(fault), "ROCKSORT_TEST_DURABLE": "0"})
             self.assertEqual(result.status, fails, result.err)
             if fails:
-                store, = kept_stores(result.err)
-                self.sort_ok("--resume", store, "-o", out, env=self.faulty(fault), clean=False)
+                checkpoint, = kept_checkpoints(result.err)
+                self.sort_ok("--resume", checkpoint, "-o", out, env=self.faulty(fault), clean=False)
             self.assert_same_bam(bamfile.read(out), want)

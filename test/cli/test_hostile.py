@@ -143,7 +143,7 @@ class Terminal(CliTest):
         self.check(result, r"s\x1b[2J")
 
 
-class Straddlers(CliTest):
+class TwoBatches(CliTest):
     """A record that lies across two batches and whose key is almost as long as the record."""
 
     def test_long_keys(self):

@@ -11,7 +11,7 @@ import bamfile
 import generate
 from harness import (DIE_LIMIT_S, SPILL_BUDGET, needs_pysam, own_lines, pysam, reference,
                      reference_ok)
-from stores import KilledTest
+from checkpoints import KilledTest
 from test_index import (BUDGETS, REFS, IndexTest, Search, index_bytes, index_kind, make_read,
                         random_reads)
 

@@ -5,7 +5,7 @@ import os
 import bamfile
 import generate
 from harness import SAMTOOLS, SPILL_BUDGET, CliTest, own_lines
-from stores import ResumeTest
+from checkpoints import ResumeTest
 from test_inputs import bam_bytes, number_of, tie
 
 

@@ -6,7 +6,7 @@ import stat
 import bamfile
 import generate
 from harness import SPILL_BUDGET
-from stores import KilledTest, ResumeTest
+from checkpoints import KilledTest, ResumeTest
 
 
 class Keep(ResumeTest):
@@ -18,13 +18,13 @@ class Keep(ResumeTest):
         for option in ("-k", "--keep"):
             result = self.sort_ok("--no-PG", option, "-T", self.where, "-o", self.path("a.bam"),
                                   source, clean=False, budget=SPILL_BUDGET)
-            store, = self.stores()
-            self.assertIn(store, result.err)
-            self.assertEqual(self.state(store), "loaded")
+            checkpoint, = self.checkpoints()
+            self.assertIn(checkpoint, result.err)
+            self.assertEqual(self.state(checkpoint), "loaded")
             os.rename(source, self.path("away"))
-            self.sort_ok("--resume", store, "-k", "-o", self.path("b.bam"), clean=False,
+            self.sort_ok("--resume", checkpoint, "-k", "-o", self.path("b.bam"), clean=False,
                          budget=SPILL_BUDGET)
-            self.resume(store, "-o", self.path("c.bam"))
+            self.resume(checkpoint, "-o", self.path("c.bam"))
             os.rename(self.path("away"), source)
             for name in ("a.bam", "b.bam", "c.bam"):
                 self.assert_same_bam(bamfile.read(self.path(name)), want, name)
@@ -42,15 +42,15 @@ class Keep(ResumeTest):
         result = self.rocksort("--no-resume", "-T", self.where, "-o", "/dev/full", stdin=sam,
                                budget=SPILL_BUDGET)
         self.assert_error(result, "/dev/full")
-        self.assertEqual(self.stores(), [])
+        self.assertEqual(self.checkpoints(), [])
         self.assert_same_bam(self.sort_bam("--no-PG", "--no-resume", stdin=sam,
                                            budget=SPILL_BUDGET),
                              self.sort_bam("--no-PG", stdin=sam))
         self.sort_ok("--no-resume", "-k", "-T", self.where, "-o", self.path("o.bam"), stdin=sam,
                      budget=SPILL_BUDGET, clean=False)
-        store, = self.stores()
-        self.assertIsNone(self.state(store))
-        self.refused(store, "--no-resume")
+        checkpoint, = self.checkpoints()
+        self.assertIsNone(self.state(checkpoint))
+        self.refused(checkpoint, "--no-resume")
 
     def test_damaged_input(self):
         """If the input is damaged, nothing is kept: a second try would fail, too."""
@@ -63,16 +63,16 @@ class Keep(ResumeTest):
 
     def test_permissions(self):
         """Only the user can read a checkpoint."""
-        store = self.fails_in_merge(stdin=generate.odd(9000, seed=97).encode())
-        self.assertEqual(stat.S_IMODE(os.stat(store).st_mode), 0o700)
+        checkpoint = self.fails_in_merge(stdin=generate.odd(9000, seed=97).encode())
+        self.assertEqual(stat.S_IMODE(os.stat(checkpoint).st_mode), 0o700)
         for name in ("STORE", "LOCK"):
-            self.assertEqual(stat.S_IMODE(os.stat(os.path.join(store, name)).st_mode), 0o600)
+            self.assertEqual(stat.S_IMODE(os.stat(os.path.join(checkpoint, name)).st_mode), 0o600)
 
 
-class Record(KilledTest):
+class StateFile(KilledTest):
     """The file STORE of a checkpoint, which says what the checkpoint has."""
 
-    def test_no_space_for_the_record(self):
+    def test_no_space_to_update_it(self):
         """All records of a pipe are on the disk, but the file STORE cannot be updated, and the
         merge fails, too. Everything was once removed then; now the checkpoint is kept."""
         sam = generate.odd(9000, seed=81).encode()
@@ -84,8 +84,8 @@ class Record(KilledTest):
                                        budget=SPILL_BUDGET, clean=False)
                 self.assert_error(result, "/dev/full")
                 self.assertEqual(result.err.count("tried again"), 1, result.err)
-                store, = self.stores()
-                self.assertIn(" ".join(["--resume", store, *options]) + "\n", result.err)
-                self.assertEqual(self.state(store), state)
-                self.resume(store, *options, "-o", self.path("out.bam"))
+                checkpoint, = self.checkpoints()
+                self.assertIn(" ".join(["--resume", checkpoint, *options]) + "\n", result.err)
+                self.assertEqual(self.state(checkpoint), state)
+                self.resume(checkpoint, *options, "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)

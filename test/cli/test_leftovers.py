@@ -6,7 +6,7 @@ import subprocess
 
 import generate
 from harness import SAMTOOLS, SPILL_BUDGET, own_lines, wait_for
-from stores import APPEAR_LIMIT_S, ResumeTest
+from checkpoints import APPEAR_LIMIT_S, ResumeTest
 
 
 class Leftovers(ResumeTest):
@@ -20,10 +20,11 @@ class Leftovers(ResumeTest):
 
     def test_same_input(self):
         source = self.source()
-        (store,), _ = self.killed_in_merge(source, stdin=subprocess.DEVNULL)
+        (checkpoint,), _ = self.killed_in_merge(source, stdin=subprocess.DEVNULL)
         line, = self.said("-o", self.path("other.bam"), source=source)
         self.assertIn(f"sort to '{self.path('fifo')}'", line)
-        self.assertTrue(line.endswith(f"to write it: samtools rocksort --resume {store}"), line)
+        self.assertTrue(line.endswith(f"to write it: samtools rocksort --resume {checkpoint}"),
+                        line)
         # Not said with --quiet, other inputs, no temporary data, or another directory.
         other = self.bam_of(generate.odd(9000, seed=99), name="other-input.bam")
         elsewhere = self.work / "elsewhere"
@@ -34,7 +35,7 @@ class Leftovers(ResumeTest):
         result = self.sort_ok("-T", elsewhere, "-o", self.path("o.bam"), source, clean=False,
                               budget=SPILL_BUDGET)
         self.assertNotIn("earlier", result.err)
-        self.resume(store, "-o", self.path("out.bam"))
+        self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assertEqual(self.said("-o", self.path("o.bam"), source=source), [])
 
     def test_same_output(self):
@@ -45,8 +46,9 @@ class Leftovers(ResumeTest):
         out = self.path("out.bam")
         process = self.start("--no-PG", "--write-index", "-o", out, budget=SPILL_BUDGET)
         writer = self.feed(process, sam)
-        store, = wait_for(lambda: [path for path in self.stores(self.work)
-                                   if os.path.exists(path + "/STORE")], APPEAR_LIMIT_S, "a store")
+        checkpoint, = wait_for(lambda: [path for path in self.checkpoints(self.work)
+                                        if os.path.exists(path + "/STORE")], APPEAR_LIMIT_S,
+                               "a checkpoint")
         # Not said while the other sort still runs.
         other = self.sort_ok("-o", out, self.source(), clean=False, budget=SPILL_BUDGET)
         self.assertNotIn("earlier", other.err)
@@ -57,8 +59,8 @@ class Leftovers(ResumeTest):
                              cwd=self.work)
         line, = [line for line in own_lines(again.err) if "earlier" in line]
         self.assertIn(f"sort to '{out}' has left", line)
-        self.assertTrue(line.endswith(f"samtools rocksort --partial --resume {store}"), line)
-        shutil.rmtree(store)
+        self.assertTrue(line.endswith(f"samtools rocksort --partial --resume {checkpoint}"), line)
+        shutil.rmtree(checkpoint)
 
     def test_pipes_are_never_the_same(self):
         """Two samples come through the same file descriptor, as with <(...) of the shell. The
@@ -73,8 +75,8 @@ class Leftovers(ResumeTest):
                 budget=SPILL_BUDGET)
             self.assertEqual(result.status, 0, result.err)
             self.assertNotIn("earlier", result.err)
-        for store in self.stores():
-            shutil.rmtree(store)
+        for checkpoint in self.checkpoints():
+            shutil.rmtree(checkpoint)
 
     def test_several_directories(self):
         """A checkpoint in two directories is mentioned once."""
@@ -83,11 +85,11 @@ class Leftovers(ResumeTest):
         places[1].mkdir()
         options = [word for place in places[1:] for word in ("-T", place)]
         _, _ = self.killed_in_merge(*options, source, stdin=subprocess.DEVNULL)
-        stores = self.stores(*places)
-        self.assertEqual(len(stores), 2)
+        checkpoints = self.checkpoints(*places)
+        self.assertEqual(len(checkpoints), 2)
         line, = self.said("-T", self.where, *options, "-o", self.path("o.bam"), source=source)
         self.assertIn("--resume", line)
-        self.resume(stores[0], "-o", self.path("out.bam"))
+        self.resume(checkpoints[0], "-o", self.path("out.bam"))
 
     def test_first_directory_was_full(self):
         """If the first directory was full, it has no file STORE. The checkpoint must be found by
@@ -97,7 +99,7 @@ class Leftovers(ResumeTest):
         places[1].mkdir()
         options = ["-T", places[1]]
         _, _ = self.killed_in_merge(*options, source, stdin=subprocess.DEVNULL)
-        (first,), (second,) = (self.stores(place) for place in places)
+        (first,), (second,) = (self.checkpoints(place) for place in places)
         os.unlink(os.path.join(first, "STORE"))
         line, = self.said("-T", self.where, *options, "-o", self.path("o.bam"), source=source)
         self.assertIn(f"--resume {second}", line)

@@ -11,8 +11,8 @@ import unittest
 
 import bamfile
 import generate
-from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, environment, kept_stores,
-                     own_lines, sanitized)
+from harness import (ROOT, RUN_LIMIT_S, SAMTOOLS, SPILL_BUDGET, CliTest, environment,
+                     kept_checkpoints, own_lines, sanitized)
 
 SIMULATE = ROOT / "bench" / "simulate-reads"
 MIB = 1 << 20
@@ -46,7 +46,7 @@ class LimitTest(CliTest):
                 self.assert_same_records(bamfile.read(out).records, self.want.records)
                 os.unlink(out)
             else:
-                lines = [line for line in own_lines(err) if not kept_stores(line)]
+                lines = [line for line in own_lines(err) if not kept_checkpoints(line)]
                 self.assertEqual(len(lines), 1, err)
                 self.drop_kept(err)
             self.assertEqual(os.listdir(self.scratch), [], err)

@@ -322,7 +322,7 @@ class Verbosity(CliTest):
         self.assertEqual(quiet.err, "")
 
 
-class Stores(MessagesTest):
+class Checkpoints(MessagesTest):
     """What cannot be resumed: the message says why, and what to do instead."""
 
     def setUp(self):
@@ -332,16 +332,16 @@ class Stores(MessagesTest):
         self.write("in.bam", bamfile.bgzf(generate_bam()))
         self.rocksort("-T", "t/", "-o", "/dev/full", "in.bam", budget=SPILL_BUDGET, clean=False)
         (name,) = os.listdir(where)
-        self.store = f"t/{name}"
+        self.checkpoint = f"t/{name}"
 
     def refused(self, *mentions, options=()):
         """--resume is refused, and the checkpoint does not change."""
-        before = sorted(os.listdir(self.work / self.store))
-        result = self.rocksort("--resume", self.store, "-o", "out.bam", *options, clean=False)
-        self.told(result, f"cannot resume '{self.store}'", *mentions)
-        self.assertEqual(sorted(os.listdir(self.work / self.store)), before)
+        before = sorted(os.listdir(self.work / self.checkpoint))
+        result = self.rocksort("--resume", self.checkpoint, "-o", "out.bam", *options, clean=False)
+        self.told(result, f"cannot resume '{self.checkpoint}'", *mentions)
+        self.assertEqual(sorted(os.listdir(self.work / self.checkpoint)), before)
 
-    def test_not_a_store(self):
+    def test_not_a_checkpoint(self):
         (self.work / "empty").mkdir(mode=0o700)
         (self.work / "open").mkdir(mode=0o755)
         for name, *mentions in (("nowhere", "does not exist", "--clean"),
@@ -354,8 +354,8 @@ class Stores(MessagesTest):
     def test_order(self):
         self.refused("another order", "leave the order out", options=["-n"])
 
-    def test_store_file(self):
-        path = self.work / self.store / "STORE"
+    def test_bad_state_file(self):
+        path = self.work / self.checkpoint / "STORE"
         good = path.read_bytes()
         for data, *mentions in (
                 (good[:-1], "damaged STORE file", "sort the input again"),
@@ -369,13 +369,13 @@ class Stores(MessagesTest):
         self.refused("no STORE file", "--no-resume", "sort the input again")
 
     def test_damaged_data(self):
-        for path in (self.work / self.store).rglob("*.sst"):
+        for path in (self.work / self.checkpoint).rglob("*.sst"):
             data = bytearray(path.read_bytes())
             for place in range(len(data) // 4, len(data) // 2, 1000):
                 data[place] ^= 255
             path.write_bytes(bytes(data))
-        result = self.rocksort("--resume", self.store, "-o", "out.bam", clean=False)
-        self.told(result, "the temporary data in '", self.store, "are damaged: ", "checksum",
+        result = self.rocksort("--resume", self.checkpoint, "-o", "out.bam", clean=False)
+        self.told(result, "the temporary data in '", self.checkpoint, "are damaged: ", "checksum",
                   "sort again on another disk")
 
 

@@ -9,7 +9,7 @@ import subprocess
 import bamfile
 import generate
 from harness import SAMTOOLS, SPILL_BUDGET, reference_ok
-from stores import KilledTest, ResumeTest
+from checkpoints import KilledTest, ResumeTest
 
 
 class UserTest(KilledTest):
@@ -145,8 +145,8 @@ class Names(UserTest):
         for options in (["-O", "cram,reference=ref.fa"], ["-O", "cram", "--reference", "ref.fa"],
                         ["-O", "cram,level=1", "--output-fmt-option", "reference=ref.fa"]):
             with self.subTest(options=options):
-                store = self.cut_load(*options, source)
-                self.resume(store, cwd="/")
+                checkpoint = self.cut_load(*options, source)
+                self.resume(checkpoint, cwd="/")
                 out = self.path("out.bam")
                 reference_ok("quickcheck", out)
                 os.unlink(out)
@@ -188,12 +188,13 @@ class Resumed(KilledTest):
         removed the checkpoint."""
         source, out = self.source(), self.path("out.bam")
         want = self.sort_bam("--no-PG", source)
-        store = self.cut_load("--write-index", source)
+        checkpoint = self.cut_load("--write-index", source)
         with open("/dev/full", "wb") as full:
-            done = subprocess.run([SAMTOOLS, "rocksort", "--resume", store, "-o", "-"], stdout=full,
+            done = subprocess.run([SAMTOOLS, "rocksort", "--resume", checkpoint, "-o", "-"],
+                                  stdout=full,
                                   stderr=subprocess.DEVNULL, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(self.resume(store).out, b"")
+        self.assertEqual(self.resume(checkpoint).out, b"")
         self.assert_same_bam(bamfile.read(out), want)
         self.assertTrue(os.path.exists(out + ".csi"))
 
@@ -227,7 +228,7 @@ class OntoItself(KilledTest):
                 result = self.as_user(*place, "-o", self.file, self.file, budget=budget)
                 self.assertEqual(result.status, 0, result.err)
                 self.assert_same_bam(bamfile.read(self.file), self.want)
-                self.assertEqual((self.stores(), os.listdir(self.scratch)), ([], []))
+                self.assertEqual((self.checkpoints(), os.listdir(self.scratch)), ([], []))
 
     def test_killed(self):
         with open(self.file, "rb") as file:
@@ -241,8 +242,8 @@ class OntoItself(KilledTest):
                                           budget=budget,
                                           env=self.faulty(f"write:2:{action}:{self.file}"))
                     self.assertNotEqual(result.status, 0)
-                    store, = self.stores()
-                    result = self.as_user("--resume", store)
+                    checkpoint, = self.checkpoints()
+                    result = self.as_user("--resume", checkpoint)
                     self.assertEqual(result.status, 0, result.err)
                     self.assert_same_bam(bamfile.read(self.file), self.want)
 
@@ -268,10 +269,10 @@ class OntoItself(KilledTest):
                 self.assertTrue(file.read() == before)
 
 
-class Words(UserTest):
+class Messages(UserTest):
     """Messages about files that are left."""
 
-    def test_nobody_listens(self):
+    def test_standard_error_without_reader(self):
         """Standard error is a pipe without a reader: the program must not die of SIGPIPE, as it
         once did after its output was complete."""
         source, out = self.source(), self.path("out.bam")
@@ -290,10 +291,10 @@ class Words(UserTest):
         result = self.rocksort("--quiet", "-T", self.where, "-o", "/dev/full", self.source(),
                                budget=SPILL_BUDGET, clean=False)
         self.assert_error(result, "/dev/full")
-        store, = self.stores()
-        self.assertTrue(result.err.endswith(f"--resume {store}\n"), result.err)
-        result = self.rocksort("--quiet", "--resume", store, "-o", "/dev/full", clean=False)
-        self.assertTrue(result.err.endswith(f"--resume {store}\n"), result.err)
+        checkpoint, = self.checkpoints()
+        self.assertTrue(result.err.endswith(f"--resume {checkpoint}\n"), result.err)
+        result = self.rocksort("--quiet", "--resume", checkpoint, "-o", "/dev/full", clean=False)
+        self.assertTrue(result.err.endswith(f"--resume {checkpoint}\n"), result.err)
         source = self.path("in.bam")
         result = self.rocksort("--quiet", "-o", self.path("out.bam"), source,
                                env=self.faulty("rename:1:EIO:out.bam,unlink:1:EIO:out.bam"))

@@ -12,7 +12,7 @@ import time
 import bamfile
 import generate
 from harness import SLOW, SPILL_BUDGET, wait_for
-from stores import APPEAR_LIMIT_S, KilledTest, ResumeTest
+from checkpoints import APPEAR_LIMIT_S, KilledTest, ResumeTest
 
 
 class Signals(ResumeTest):
@@ -34,13 +34,13 @@ class Signals(ResumeTest):
             err = process.stderr.read().decode()
             writer.join(5)
             if not keep:
-                self.assertEqual(self.stores(), [])
+                self.assertEqual(self.checkpoints(), [])
                 self.assertIn("-k would have kept it", err)
                 continue
-            store, = self.stores()
+            checkpoint, = self.checkpoints()
             self.assertIn("--partial", err)
-            self.refused(store, "cut off", "--partial")
-            result = self.resume(store, "--partial", "-o", self.path("part.bam"))
+            self.refused(checkpoint, "cut off", "--partial")
+            result = self.resume(checkpoint, "--partial", "-o", self.path("part.bam"))
             count = int(re.search(r"the first (\d+) records", result.err).group(1))
             self.assertGreater(count, 0)
             got = bamfile.read(self.path("part.bam"))
@@ -61,8 +61,8 @@ class Signals(ResumeTest):
             self.assert_died_of(process, number)
             writer.join(5)
             self.assertIn("--partial", process.stderr.read().decode())
-            store, = self.stores()
-            result = self.resume(store, "--partial", "-o", self.path("part.bam"))
+            checkpoint, = self.checkpoints()
+            result = self.resume(checkpoint, "--partial", "-o", self.path("part.bam"))
             count = int(re.search(r"the first (\d+) records", result.err).group(1))
             self.assertGreater(count, n_sent // 2)
             first = b"".join(lines[:len(header) + count])
@@ -83,9 +83,9 @@ class Signals(ResumeTest):
             process.wait(most_seconds)
             self.assert_died_of(process, signal.SIGTERM)
             # If the reader was not waiting when the signal came, the records are saved.
-            for store in self.stores():
-                self.assertEqual(self.state(store), "partial")
-                shutil.rmtree(store)
+            for checkpoint in self.checkpoints():
+                self.assertEqual(self.state(checkpoint), "partial")
+                shutil.rmtree(checkpoint)
 
     @staticmethod
     def drip(process, lines):
@@ -99,15 +99,15 @@ class Signals(ResumeTest):
             pass
 
 
-class Parts(KilledTest):
+class Partial(KilledTest):
     """What a part has, and where it may be written."""
 
-    def test_nothing(self):
+    def test_part_without_records(self):
         """A part must have at least one record."""
-        store = self.killed("link:1:kill:.sst", "-k", "-o", self.path("out.bam"),
-                            stdin=generate.odd(9000, seed=81).encode())
-        self.assertEqual(self.state(store), "loading")
-        result = self.rocksort("--resume", store, "--partial", "-o", self.path("none.bam"),
+        checkpoint = self.killed("link:1:kill:.sst", "-k", "-o", self.path("out.bam"),
+                                 stdin=generate.odd(9000, seed=81).encode())
+        self.assertEqual(self.state(checkpoint), "loading")
+        result = self.rocksort("--resume", checkpoint, "--partial", "-o", self.path("none.bam"),
                                clean=False)
         self.assert_error(result, "none of its input")
         self.assertFalse(os.path.exists(self.path("none.bam")))
@@ -115,14 +115,14 @@ class Parts(KilledTest):
     def test_labels_that_cannot_be_read(self):
         """A run whose label cannot be read must cause an error. It must not pass for a run without
         a label, which is ignored."""
-        store = self.killed("link:6:kill:.sst", "-k", "-o", self.path("out.bam"),
-                            stdin=generate.odd(9000, seed=81).encode())
-        want = bamfile.parse_file(self.sort_ok("--resume", store, "--partial", "-k", "-o", "-",
+        checkpoint = self.killed("link:6:kill:.sst", "-k", "-o", self.path("out.bam"),
+                                 stdin=generate.odd(9000, seed=81).encode())
+        want = bamfile.parse_file(self.sort_ok("--resume", checkpoint, "--partial", "-k", "-o", "-",
                                                clean=False).out)
         n_failed = 0
         for number in range(24, 60, 2):
-            result = self.rocksort("--resume", store, "--partial", "-k", "-o", "-", clean=False,
-                                   env=self.faulty(f"pread:{number}:EIO:.sst"))
+            result = self.rocksort("--resume", checkpoint, "--partial", "-k", "-o", "-",
+                                   clean=False, env=self.faulty(f"pread:{number}:EIO:.sst"))
             n_failed += result.status
             if result.status == 0:
                 self.assert_same_bam(bamfile.parse_file(result.out), want, number)
@@ -135,14 +135,14 @@ class Parts(KilledTest):
         want = self.sort_bam("--no-PG", source)
         for fault in (False, True):
             with self.subTest(fails=fault):
-                store = self.cut_load(source)
+                checkpoint = self.cut_load(source)
                 out = "/dev/full" if fault else self.path("part.bam")
-                result = self.rocksort("--resume", store, "--partial", "-k", "-o", out, clean=False,
-                                       budget=SPILL_BUDGET)
+                result = self.rocksort("--resume", checkpoint, "--partial", "-k", "-o", out,
+                                       clean=False, budget=SPILL_BUDGET)
                 self.assertEqual(result.status, fault, result.err)
                 self.assertIn("warning: the output will have the first ", result.err)
-                self.assertEqual(self.state(store), "loading")
-                self.resume(store, "-o", self.path("out.bam"))
+                self.assertEqual(self.state(checkpoint), "loading")
+                self.resume(checkpoint, "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_part_onto_the_input(self):
@@ -150,18 +150,18 @@ class Parts(KilledTest):
         once did."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
-        store = self.killed("link:4:kill:.sst", "-o", source, source)
-        self.assertEqual(self.state(store), "loading")
+        checkpoint = self.killed("link:4:kill:.sst", "-o", source, source)
+        self.assertEqual(self.state(checkpoint), "loading")
         os.symlink(source, self.path("link"))
         for options in ([], ["-o", source], ["-o", self.path("link")]):
             with self.subTest(options=options):
-                result = self.rocksort("--resume", store, "--partial", *options, clean=False)
+                result = self.rocksort("--resume", checkpoint, "--partial", *options, clean=False)
                 self.assert_error(result, f"a part of '{options[-1] if options else source}'")
                 self.assertTrue(bamfile.looks_complete(source))
-        self.rocksort("--resume", store, "--partial", "-k", "-o", self.path("part.bam"),
+        self.rocksort("--resume", checkpoint, "--partial", "-k", "-o", self.path("part.bam"),
                       clean=False)
         self.assertTrue(bamfile.looks_complete(self.path("part.bam")))
-        self.resume(store, "-o", source)
+        self.resume(checkpoint, "-o", source)
         self.assert_same_bam(bamfile.read(source), want)
 
 
@@ -187,16 +187,16 @@ class InputErrors(ResumeTest):
                                budget=budget, clean=False)
         self.assert_error(result, "standard input")
         self.assertFalse(os.path.exists(out))
-        store, = self.stores()
-        self.assertIn(f"--resume {store} --partial", result.err)
-        self.assertEqual(self.state(store), "partial")
-        self.refused(store, "--partial")
+        checkpoint, = self.checkpoints()
+        self.assertIn(f"--resume {checkpoint} --partial", result.err)
+        self.assertEqual(self.state(checkpoint), "partial")
+        self.refused(checkpoint, "--partial")
         for i in (0, 1):        # the first attempt fails
             to = "/dev/full" if i == 0 else out
-            result = self.rocksort("--resume", store, "--partial", "-o", to, clean=False)
+            result = self.rocksort("--resume", checkpoint, "--partial", "-o", to, clean=False)
             self.assertEqual(result.status, 1 - i, result.err)
             self.assertIn(f"the first {count} records", result.err)
-            self.assertEqual(self.state(store), None if i else "partial")
+            self.assertEqual(self.state(checkpoint), None if i else "partial")
         want = self.sort_bam("--no-PG", *options, stdin=bamfile.bgzf(self.first(count)))
         self.assert_same_bam(bamfile.read(out), want)
         os.unlink(out)

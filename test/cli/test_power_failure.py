@@ -7,7 +7,7 @@ import shutil
 import bamfile
 import generate
 from harness import SPILL_BUDGET
-from stores import KilledTest
+from checkpoints import KilledTest
 
 
 class PowerFailure(KilledTest):
@@ -34,12 +34,12 @@ class PowerFailure(KilledTest):
             pathlib.Path(path).write_bytes(left.read_bytes() if left.exists() else b"")
             os.chmod(path, 0o600)
 
-    def power_fails(self, store):
+    def power_fails(self, checkpoint):
         """Replaces the checkpoint by what a power failure would leave of it."""
-        names = [path.name for path in self.synced.glob(f"d-{os.stat(store).st_ino}-*")]
-        shutil.rmtree(store)
+        names = [path.name for path in self.synced.glob(f"d-{os.stat(checkpoint).st_ino}-*")]
+        shutil.rmtree(checkpoint)
         self.assertLessEqual(len(names), 1)
-        self.rebuild(*names or ["d"], store)
+        self.rebuild(*names or ["d"], checkpoint)
 
     def forget(self):
         """Forgets what earlier sorts have synced."""
@@ -57,13 +57,14 @@ class PowerFailure(KilledTest):
                 self.rocksort("--no-PG", "-k", "-T", self.where, *more, "-o", self.path("out.bam"),
                               stdin=self.sam.encode(), env=self.faulty("link:6:kill:.sst"),
                               budget=SPILL_BUDGET, clean=False)
-                stores = self.stores(self.where, self.where / "b")
-                self.assertEqual(len(stores), n_dirs)
-                self.sort_ok("--resume", stores[0], "--partial", "-k", "-o", self.path("want.bam"),
+                checkpoints = self.checkpoints(self.where, self.where / "b")
+                self.assertEqual(len(checkpoints), n_dirs)
+                self.sort_ok("--resume", checkpoints[0], "--partial", "-k", "-o",
+                             self.path("want.bam"),
                              clean=False)
-                for store in stores:
-                    self.power_fails(store)
-                self.resume(stores[0], "--partial", "-o", self.path("out.bam"))
+                for checkpoint in checkpoints:
+                    self.power_fails(checkpoint)
+                self.resume(checkpoints[0], "--partial", "-o", self.path("out.bam"))
                 want = bamfile.read(self.path("want.bam"))
                 self.assertGreater(len(want.records), 100_000)
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
@@ -76,13 +77,14 @@ class PowerFailure(KilledTest):
             for number in numbers:
                 with self.subTest(kind=kind, number=number):
                     self.forget()
-                    store = self.killed(f"{kind}:{number}:kill", "-o", self.path("out.bam"), source)
-                    self.power_fails(store)
-                    result = self.rocksort("--resume", store, "-o", self.path("out.bam"),
+                    checkpoint = self.killed(f"{kind}:{number}:kill", "-o",
+                                             self.path("out.bam"), source)
+                    self.power_fails(checkpoint)
+                    result = self.rocksort("--resume", checkpoint, "-o", self.path("out.bam"),
                                            clean=False)
                     if result.status:
                         self.assert_error(result, "cannot resume")
-                        shutil.rmtree(store)
+                        shutil.rmtree(checkpoint)
                     else:
                         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
@@ -93,10 +95,10 @@ class Synced(KilledTest):
     def test_synced(self):
         """--resume syncs files that the process before could not sync before it ended."""
         source, report = self.source(), self.scratch / "report"
-        store = self.cut_load(source)
-        old = sorted(path.name for path in pathlib.Path(store).glob("db-0/*.sst"))[0]
-        self.resume(store, env={**self.faulty(f"fsync:9999:EIO:/{old}"),
-                                "FAULT_REPORT": str(report)})
+        checkpoint = self.cut_load(source)
+        old = sorted(path.name for path in pathlib.Path(checkpoint).glob("db-0/*.sst"))[0]
+        self.resume(checkpoint, env={**self.faulty(f"fsync:9999:EIO:/{old}"),
+                                     "FAULT_REPORT": str(report)})
         with open(report, encoding="ascii") as file:
             counts = dict(line.split() for line in file)
         self.assertEqual(int(counts["fault0"]), 1)

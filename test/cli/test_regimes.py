@@ -177,6 +177,11 @@ class WaysIn(CliTest):
         self.check("in.gzip.bam", gzip.compress(raw, 1), want)
         self.check("in.raw.bam", raw, want)
 
+    def test_bam_shorter_than_its_end_marker(self):
+        """A file shorter than the EOF block can be sorted."""
+        tiny = self.write("tiny.bam", b"BAM\1" + bytes(8))
+        self.assertEqual(self.sort_bam("--no-PG", tiny).records, b"")
+
     def test_slow_pipe(self):
         """A slow pipe: a short read at any place is not the end of the input."""
         want = self.sort_bam("--no-PG", self.write("want.sam", generate.odd(600)))

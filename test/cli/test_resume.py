@@ -13,7 +13,7 @@ import unittest
 import bamfile
 import generate
 from harness import (ROOT, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest, own_lines, sam_split)
-from stores import APPEAR_LIMIT_S, ResumeTest
+from checkpoints import APPEAR_LIMIT_S, ResumeTest
 
 ORDERS = [[], ["-n"], ["-N"], ["-t", "XI"], ["-t", "XZ", "-n"], ["-M"], ["-M", "-K", "9", "-R"],
           ["--shuffle=7"], ["-@", "3"]]
@@ -28,9 +28,9 @@ class Merge(ResumeTest):
         for order in ORDERS:
             with self.subTest(order=order):
                 want = self.sort_bam("--no-PG", "-l", "1", *order, stdin=sam)
-                store = self.fails_in_merge("-l", "1", *order, stdin=sam)
-                self.assertEqual(self.state(store), "loaded")
-                self.resume(store, "-o", self.path("out.bam"))
+                checkpoint = self.fails_in_merge("-l", "1", *order, stdin=sam)
+                self.assertEqual(self.state(checkpoint), "loaded")
+                self.resume(checkpoint, "-o", self.path("out.bam"))
                 self.assertEqual(bamfile.read(self.path("out.bam")), want)
 
     def test_template_coordinate(self):
@@ -38,8 +38,8 @@ class Merge(ResumeTest):
                       for i, line in enumerate(generate.reads(3000, generate.reference())
                                                .splitlines(keepends=True)))
         want = self.sort_bam("--no-PG", "--template-coordinate", stdin=sam.encode())
-        store = self.fails_in_merge("--template-coordinate", stdin=sam.encode())
-        self.resume(store, "-o", self.path("out.bam"))
+        checkpoint = self.fails_in_merge("--template-coordinate", stdin=sam.encode())
+        self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_minimiser_index(self):
@@ -50,9 +50,9 @@ class Merge(ResumeTest):
                            for line in sam.splitlines(keepends=True) if not line.startswith("@"))
         fasta = self.write("ref.fa", generate.fasta(refs))
         want = self.sort_bam("--no-PG", "-I", fasta, stdin=unplaced.encode())
-        store = self.fails_in_merge("-I", fasta, stdin=unplaced.encode())
+        checkpoint = self.fails_in_merge("-I", fasta, stdin=unplaced.encode())
         os.unlink(fasta)
-        self.resume(store, "-o", self.path("out.bam"))
+        self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_killed(self):
@@ -61,9 +61,9 @@ class Merge(ResumeTest):
         want = self.sort_bam("--no-PG", source)
         for pipe in (False, True):
             with self.subTest(pipe=pipe), open(source, "rb") as file:
-                stores, _ = self.killed_in_merge("-" if pipe else source, stdin=file)
-                self.assertEqual(len(stores), 1)
-                self.resume(stores[0], "-o", self.path("out.bam"))
+                checkpoints, _ = self.killed_in_merge("-" if pipe else source, stdin=file)
+                self.assertEqual(len(checkpoints), 1)
+                self.resume(checkpoints[0], "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_signals(self):
@@ -76,15 +76,15 @@ class Merge(ResumeTest):
         kept += [(number, ("-k",)) for number in (signal.SIGINT, signal.SIGQUIT)]
         for number, options in kept:
             with self.subTest(signal=number.name):
-                stores, err = self.killed_in_merge(*options, source, number=number)
-                self.assertEqual(len(stores), 1)
-                self.assertIn(f"--resume {stores[0]}", err)
-                self.resume(stores[0], "-o", self.path("out.bam"))
+                checkpoints, err = self.killed_in_merge(*options, source, number=number)
+                self.assertEqual(len(checkpoints), 1)
+                self.assertIn(f"--resume {checkpoints[0]}", err)
+                self.resume(checkpoints[0], "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
         for number in (signal.SIGINT, signal.SIGQUIT):
             with self.subTest(signal=number.name):
-                stores, err = self.killed_in_merge(source, number=number)
-                self.assertEqual((stores, err), ([], ""))
+                checkpoints, err = self.killed_in_merge(source, number=number)
+                self.assertEqual((checkpoints, err), ([], ""))
 
     def test_closed_standard_output(self):
         source = self.source()
@@ -93,10 +93,10 @@ class Merge(ResumeTest):
         os.read(process.stdout.fileno(), 100)
         process.stdout.close()
         process.wait(APPEAR_LIMIT_S)
-        store, = self.stores()
-        self.assertIn(f"--resume {store} -o FILE", process.stderr.read().decode())
+        checkpoint, = self.checkpoints()
+        self.assertIn(f"--resume {checkpoint} -o FILE", process.stderr.read().decode())
         want = self.sort_bam("--no-PG", source)
-        self.resume(store, "-o", self.path("out.bam"))
+        self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_format_under_new_name(self):
@@ -106,8 +106,8 @@ class Merge(ResumeTest):
         for name, first in (("o.sam", b"@HD"), ("o.x", b"@HD"), ("o.bam", b"\x1f\x8b"),
                             ("o.sam.gz", b"\x1f\x8b")):
             with self.subTest(name=name):
-                store = self.fails_in_merge("-O", "sam", source)
-                self.resume(store, "-o", self.path(name))
+                checkpoint = self.fails_in_merge("-O", "sam", source)
+                self.resume(checkpoint, "-o", self.path(name))
                 with open(self.path(name), "rb") as file:
                     self.assertTrue(file.read(3).startswith(first))
 
@@ -116,13 +116,13 @@ class Merge(ResumeTest):
         a warning says that no index is written. Once such a sort could not be finished as SAM."""
         source = self.source()
         want = self.sort_ok("--no-PG", "-O", "sam", source).out
-        store = self.fails_in_merge("--write-index", source)
-        self.refused(store, "--write-index", options=["--write-index", "-O", "sam"])
-        result = self.resume(store, "-o", self.path("out.sam"))
+        checkpoint = self.fails_in_merge("--write-index", source)
+        self.refused(checkpoint, "--write-index", options=["--write-index", "-O", "sam"])
+        result = self.resume(checkpoint, "-o", self.path("out.sam"))
         self.assertIn("no index is written", result.err)
         self.assertEqual((self.work / "out.sam").read_bytes(), want)
-        store = self.fails_in_merge("--write-index", source)
-        self.resume(store, "-o", self.path("out.bam"))
+        checkpoint = self.fails_in_merge("--write-index", source)
+        self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assertTrue(os.path.exists(self.path("out.bam.csi")))
 
     def test_same_output(self):
@@ -141,9 +141,9 @@ class Merge(ResumeTest):
                 os.unlink(self.work / entry)
             self.kill_when(command, lambda: glob.glob(f"{self.work}/o.*.tmp"))
             with self.subTest(name=name):
-                store, = self.stores()
+                checkpoint, = self.checkpoints()
                 os.chdir("/")
-                self.resume(store)
+                self.resume(checkpoint)
                 got = {entry: (self.work / entry).read_bytes() for entry in os.listdir(self.work)
                        if entry.startswith("o.")}
                 self.assertEqual(sorted(got), sorted(made), "and no temporary file")
@@ -154,8 +154,8 @@ class Merge(ResumeTest):
             for entry in os.listdir(self.work):
                 if entry.startswith("o."):
                     os.unlink(self.work / entry)
-            for store in self.stores():
-                shutil.rmtree(store)
+            for checkpoint in self.checkpoints():
+                shutil.rmtree(checkpoint)
 
     def kill_when(self, command, condition):
         """Starts a sort and kills it when the condition is true. Tries again until a sort was
@@ -165,7 +165,7 @@ class Merge(ResumeTest):
             while process.poll() is None and not condition():
                 time.sleep(0.0005)
             process.kill()
-            if process.wait() == -signal.SIGKILL and self.stores():
+            if process.wait() == -signal.SIGKILL and self.checkpoints():
                 return
             for path in glob.glob(f"{self.work}/o.*"):
                 os.unlink(path)
@@ -178,11 +178,11 @@ class Merge(ResumeTest):
         for options in (["-@", "3", "--max-memory", "8M"], ["-l", "0"], ["-s", "off"],
                         ["--temp-codec", "none"]):
             with self.subTest(options=options):
-                store = self.fails_in_merge(stdin=sam)
-                self.resume(store, *options, "-o", self.path("out.bam"))
+                checkpoint = self.fails_in_merge(stdin=sam)
+                self.resume(checkpoint, *options, "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
-        store = self.fails_in_merge(stdin=sam)
-        result = self.resume(store, "-o", "-", "-O", "sam")
+        checkpoint = self.fails_in_merge(stdin=sam)
+        result = self.resume(checkpoint, "-o", "-", "-O", "sam")
         text = self.sort_ok("--no-PG", "-O", "sam", stdin=sam).out
         self.assertTrue(result.out == text)
 
@@ -190,23 +190,23 @@ class Merge(ResumeTest):
         """The checkpoint stays until --resume succeeds."""
         sam = generate.odd(9000, seed=84).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
-        store = self.fails_in_merge(stdin=sam)
+        checkpoint = self.fails_in_merge(stdin=sam)
         for _ in range(3):
-            result = self.rocksort("--resume", store, clean=False, budget=SPILL_BUDGET)
+            result = self.rocksort("--resume", checkpoint, clean=False, budget=SPILL_BUDGET)
             self.assertEqual(result.status, 1)
-            self.assertIn(f"--resume {store}", own_lines(result.err)[1])
-        process = self.start("--resume", store, "-u", "-o", "-", budget=SPILL_BUDGET)
+            self.assertIn(f"--resume {checkpoint}", own_lines(result.err)[1])
+        process = self.start("--resume", checkpoint, "-u", "-o", "-", budget=SPILL_BUDGET)
         os.read(process.stdout.fileno(), 100)
         process.send_signal(signal.SIGINT)
         self.assert_died_of(process, signal.SIGINT)
-        self.resume(store, "-o", self.path("out.bam"))
+        self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_checksum(self):
         sam = generate.odd(9000, seed=85).encode()
         want = self.sort_ok("--checksum", "-o", self.path("want.bam"), stdin=sam)
-        store = self.fails_in_merge(stdin=sam)
-        result = self.resume(store, "--checksum", "-o", self.path("out.bam"))
+        checkpoint = self.fails_in_merge(stdin=sam)
+        result = self.resume(checkpoint, "--checksum", "-o", self.path("out.bam"))
         line = next(line for line in want.err.splitlines() if line.startswith("xxh3sum"))
         self.assertIn(line, result.err.splitlines())
 
@@ -219,17 +219,17 @@ class Merge(ResumeTest):
             result = self.rocksort("--no-PG", "-T", self.where, "-T", other, "-o", "/dev/full",
                                    clean=False, stdin=sam, budget=SPILL_BUDGET)
             self.assertEqual(result.status, 1)
-            stores = self.stores(self.where, other)
-            self.assertEqual(len(stores), 2)
-            self.resume(stores[i], "-o", self.path("out.bam"))
+            checkpoints = self.checkpoints(self.where, other)
+            self.assertEqual(len(checkpoints), 2)
+            self.resume(checkpoints[i], "-o", self.path("out.bam"))
             self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
-            self.assertEqual(self.stores(self.where, other), [])
+            self.assertEqual(self.checkpoints(self.where, other), [])
 
-    def test_moved(self):
+    def test_moved_checkpoint(self):
         sam = generate.odd(9000, seed=87).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
-        store = self.fails_in_merge(stdin=sam)
-        os.rename(store, self.path("moved"))
+        checkpoint = self.fails_in_merge(stdin=sam)
+        os.rename(checkpoint, self.path("moved"))
         self.resume(self.path("moved"), "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
@@ -243,17 +243,18 @@ class Merge(ResumeTest):
             bam = file.read()
         for how, state in (({"stdin": bam}, "loaded"), ({}, "loading")):
             with self.subTest(state=state):
-                store = self.fails_in_merge("-s", "6M", "-" if how else source, budget=3_000_000,
-                                            **how)
-                self.assertEqual(self.state(store), state)
-                self.resume(store, "-o", self.path("out.bam"))
+                checkpoint = self.fails_in_merge("-s", "6M", "-" if how else source,
+                                                 budget=3_000_000,
+                                                 **how)
+                self.assertEqual(self.state(checkpoint), state)
+                self.resume(checkpoint, "-o", self.path("out.bam"))
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
 
-class Together(ResumeTest):
+class ManySorts(ResumeTest):
     """Many sorts at the same time in one directory."""
 
-    def test_twenty(self):
+    def test_twenty_sorts_in_one_directory(self):
         """Twenty sorts in one directory do not disturb each other; some are killed and resumed."""
         source = self.source(4000)
         want = self.sort_bam("--no-PG", source)
@@ -268,9 +269,9 @@ class Together(ResumeTest):
             if i % 5:
                 self.assertEqual(status, 0, process.stderr.read())
                 self.assert_same_bam(bamfile.read(self.path(f"{i}.bam")), want, i)
-        for store in self.stores():
-            if self.state(store):
-                self.rocksort("--resume", store, clean=False, budget=SPILL_BUDGET)
+        for checkpoint in self.checkpoints():
+            if self.state(checkpoint):
+                self.rocksort("--resume", checkpoint, clean=False, budget=SPILL_BUDGET)
         for i in range(0, 20, 5):
             if os.path.exists(self.path(f"{i}.bam")):
                 self.assert_same_bam(bamfile.read(self.path(f"{i}.bam")), want, i)
@@ -280,7 +281,7 @@ class KillSweep(CliTest):
     """A short kill sweep; `make kill-sweep N=200` runs a long one."""
 
     @unittest.skipUnless(os.access(ROOT / "bench/simulate-reads", os.X_OK), "no simulate-reads")
-    def test_few(self):
+    def test_nine_sorts(self):
         done = subprocess.run(
             ["python3", "-B", str(ROOT / "test/kill_sweep.py"), "--program", SAMTOOLS_ROCKSORT,
              "-n", "9", "--seed", "5", "--records", "20000", "--memory", "1000000"],

@@ -13,7 +13,7 @@ import time
 import bamfile
 import generate
 from harness import RUN_LIMIT_S, SPILL_BUDGET, wait_for
-from stores import APPEAR_LIMIT_S, KilledTest, ResumeTest
+from checkpoints import APPEAR_LIMIT_S, KilledTest, ResumeTest
 
 
 class Load(ResumeTest):
@@ -35,11 +35,11 @@ class Load(ResumeTest):
             if process.poll() is None:
                 process.send_signal(number)
             status = process.wait(APPEAR_LIMIT_S)
-            stores = self.stores(*places)
-            if status and stores and self.state(stores[0]) == "loading":
-                return stores, process.stderr.read().decode()
-            for store in stores:
-                shutil.rmtree(store)
+            checkpoints = self.checkpoints(*places)
+            if status and checkpoints and self.state(checkpoints[0]) == "loading":
+                return checkpoints, process.stderr.read().decode()
+            for checkpoint in checkpoints:
+                shutil.rmtree(checkpoint)
         self.skipTest("this machine is too fast: no sort could be killed in time")
 
     def test_killed(self):
@@ -49,40 +49,42 @@ class Load(ResumeTest):
             want = self.sort_bam("--no-PG", *order, source)
             for n_runs in (1, 6):
                 with self.subTest(order=order, n_runs=n_runs):
-                    stores, _ = self.cut_off(*order, source, n_runs=n_runs,
-                                             stdin=subprocess.DEVNULL)
-                    self.resume(stores[0])
+                    checkpoints, _ = self.cut_off(*order, source, n_runs=n_runs,
+                                                  stdin=subprocess.DEVNULL)
+                    self.resume(checkpoints[0])
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_signal(self):
         source = self.source(20000)
         want = self.sort_bam("--no-PG", source)
-        stores, err = self.cut_off(source, number=signal.SIGTERM, stdin=subprocess.DEVNULL)
-        self.assertIn(f"--resume {stores[0]}", err)
-        self.resume(stores[0], "-o", self.path("out.bam"))
+        checkpoints, err = self.cut_off(source, number=signal.SIGTERM, stdin=subprocess.DEVNULL)
+        self.assertIn(f"--resume {checkpoints[0]}", err)
+        self.resume(checkpoints[0], "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
         process = self.start("-T", self.where, "-o", self.path("o.bam"), source,
                              budget=SPILL_BUDGET, stdin=subprocess.DEVNULL)
-        wait_for(lambda: self.stores() or process.poll() is not None, APPEAR_LIMIT_S, "a store")
+        wait_for(lambda: self.checkpoints() or process.poll() is not None, APPEAR_LIMIT_S,
+                 "a checkpoint")
         process.send_signal(signal.SIGINT)
         process.wait(APPEAR_LIMIT_S)
-        self.assertEqual(self.stores(), [])
+        self.assertEqual(self.checkpoints(), [])
 
     def test_again_and_again(self):
         """The sort is killed and resumed several times, each time after a few more runs."""
         source = self.source(30000)
         want = self.sort_bam("--no-PG", source)
-        stores, _ = self.cut_off(source, n_runs=2, stdin=subprocess.DEVNULL)
+        checkpoints, _ = self.cut_off(source, n_runs=2, stdin=subprocess.DEVNULL)
         for n_runs in (8, 16, 24):
-            process = self.start("--resume", stores[0], budget=SPILL_BUDGET,
+            process = self.start("--resume", checkpoints[0], budget=SPILL_BUDGET,
                                  stdin=subprocess.DEVNULL)
-            while process.poll() is None and len(glob.glob(f"{stores[0]}/db-*/*.sst")) < n_runs:
+            runs = f"{checkpoints[0]}/db-*/*.sst"
+            while process.poll() is None and len(glob.glob(runs)) < n_runs:
                 time.sleep(0.0005)
             process.kill()
             if process.wait() == 0:
                 break
-        if self.stores():
-            self.resume(stores[0])
+        if self.checkpoints():
+            self.resume(checkpoints[0])
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_several_directories(self):
@@ -91,11 +93,11 @@ class Load(ResumeTest):
         source = self.source(20000)
         want = self.sort_bam("--no-PG", source)
         for n_runs in (2, 7):
-            stores, _ = self.cut_off(source, n_runs=n_runs, places=[self.where, other],
-                                     stdin=subprocess.DEVNULL)
-            self.resume(stores[-1])
+            checkpoints, _ = self.cut_off(source, n_runs=n_runs, places=[self.where, other],
+                                          stdin=subprocess.DEVNULL)
+            self.resume(checkpoints[-1])
             self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
-            self.assertEqual(self.stores(self.where, other), [])
+            self.assertEqual(self.checkpoints(self.where, other), [])
 
     def test_several_inputs(self):
         """Several inputs, whose read groups are renamed."""
@@ -104,26 +106,26 @@ class Load(ResumeTest):
         want = self.sort_bam("--no-PG", "-o", "-", *sources)
         for n_runs in (2, 5, 9, 14):
             with self.subTest(n_runs=n_runs):
-                stores, _ = self.cut_off(*sources, n_runs=n_runs, stdin=subprocess.DEVNULL)
-                self.resume(stores[0])
+                checkpoints, _ = self.cut_off(*sources, n_runs=n_runs, stdin=subprocess.DEVNULL)
+                self.resume(checkpoints[0])
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_changed_input(self):
         """If the input has changed, --resume is refused, but --partial writes the sorted part."""
         source = self.source(20000)
         whole = bamfile.read(source)
-        stores, _ = self.cut_off(source, stdin=subprocess.DEVNULL)
+        checkpoints, _ = self.cut_off(source, stdin=subprocess.DEVNULL)
         saved, times = self.path("saved"), os.stat(source)
         os.rename(source, saved)
-        self.refused(stores[0], source, "not there")
+        self.refused(checkpoints[0], source, "not there")
         shutil.copy(saved, source)
-        self.refused(stores[0], source, "changed")
+        self.refused(checkpoints[0], source, "changed")
         os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
         os.truncate(source, times.st_size - 1)
         os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
-        self.refused(stores[0], source, "changed")
+        self.refused(checkpoints[0], source, "changed")
         os.unlink(source)
-        result = self.resume(stores[0], "--partial", "-O", "bam", "-o", "-")
+        result = self.resume(checkpoints[0], "--partial", "-O", "bam", "-o", "-")
         count = int(re.search(r"the first (\d+) records", result.err).group(1))
         got = bamfile.parse_file(result.out)
         self.assertEqual(len(bamfile.split(got.records)), count)
@@ -136,7 +138,7 @@ class Load(ResumeTest):
 class AtACall(KilledTest):
     """Sorts that are cut off at a chosen system call while they read."""
 
-    def test_gap(self):
+    def test_missing_run(self):
         """If a run is missing, all later runs are ignored, and their numbers are used again."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
@@ -145,15 +147,15 @@ class AtACall(KilledTest):
         for lost in (0, 1):
             with self.subTest(lost=lost):
                 self.killed("link:8:kill:.sst", "-T", other, "-o", self.path("out.bam"), source)
-                stores = self.stores(self.where, other)
-                databases = [os.path.join(store, "db-0") for store in stores]
+                checkpoints = self.checkpoints(self.where, other)
+                databases = [os.path.join(checkpoint, "db-0") for checkpoint in checkpoints]
                 self.assertEqual([os.path.isdir(path) for path in databases], [True, True])
                 shutil.rmtree(databases[lost])
-                self.resume(stores[0])
+                self.resume(checkpoints[0])
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
-                self.assertEqual(self.stores(self.where, other), [])
+                self.assertEqual(self.checkpoints(self.where, other), [])
 
-    def test_killed_between_records(self):
+    def test_killed_between_two_directories(self):
         """Of two directories, one already says that all records are there, the other not yet."""
         sam = generate.odd(9000, seed=81).encode()
         want = self.sort_bam("--no-PG", stdin=sam)
@@ -163,20 +165,20 @@ class AtACall(KilledTest):
             with self.subTest(resumed=number):
                 self.killed("openat:4:kill:STORE.new", "-T", other, "-o", self.path("out.bam"),
                             stdin=sam)
-                stores = self.stores(self.where, other)
-                self.assertEqual(sorted(self.state(store) for store in stores),
+                checkpoints = self.checkpoints(self.where, other)
+                self.assertEqual(sorted(self.state(checkpoint) for checkpoint in checkpoints),
                                  ["loaded", "loading"])
-                self.resume(stores[number])
+                self.resume(checkpoints[number])
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
-    def test_second_name(self):
+    def test_file_of_a_run_with_two_names(self):
         """The file of a run is in the database and still has its first name, too. The next run that
         gets the first name must be another file."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
-        store = self.killed("unlink:1:kill:run-0-", "-o", self.path("out.bam"), source)
-        self.assertGreater(os.stat(f"{store}/run-0-000000.sst").st_nlink, 1)
-        self.resume(store)
+        checkpoint = self.killed("unlink:1:kill:run-0-", "-o", self.path("out.bam"), source)
+        self.assertGreater(os.stat(f"{checkpoint}/run-0-000000.sst").st_nlink, 1)
+        self.resume(checkpoint)
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
     def test_references_without_text(self):
@@ -199,15 +201,15 @@ class AtACall(KilledTest):
                                      self.source(), budget=SPILL_BUDGET,
                                      env=self.faulty("link:3:1500ms:.sst,link:4:EIO:.sst"))
                 # When the database has a second file, the first run is durable.
-                wait_for(lambda: any(len(glob.glob(f"{store}/db-0/*.sst")) > 1
-                                     for store in self.stores()), RUN_LIMIT_S, "runs")
-                store, = self.stores()
-                os.rename(os.path.join(store, what), self.path("moved"))
+                wait_for(lambda: any(len(glob.glob(f"{checkpoint}/db-0/*.sst")) > 1
+                                     for checkpoint in self.checkpoints()), RUN_LIMIT_S, "runs")
+                checkpoint, = self.checkpoints()
+                os.rename(os.path.join(checkpoint, what), self.path("moved"))
                 _, err = process.communicate(timeout=RUN_LIMIT_S)
                 self.assertEqual(process.returncode, 1, err)
                 self.assertIn("cannot be resumed as it is: somebody has moved", err.decode())
                 self.assertNotIn("--resume", err.decode())
-                for path in (self.path("moved"), store):
+                for path in (self.path("moved"), checkpoint):
                     if os.path.isdir(path):
                         shutil.rmtree(path)
 
@@ -215,16 +217,16 @@ class AtACall(KilledTest):
         """The disk has become read-only: the message says that the checkpoint cannot be locked. It
         once said that it is no checkpoint of rocksort."""
         source = self.source()
-        store = self.cut_load(source)
-        result = self.rocksort("--resume", store, env=self.faulty("openat:1:EROFS:LOCK"),
+        checkpoint = self.cut_load(source)
+        result = self.rocksort("--resume", checkpoint, env=self.faulty("openat:1:EROFS:LOCK"),
                                clean=False)
-        self.assert_error(result, store, "cannot be locked")
+        self.assert_error(result, checkpoint, "cannot be locked")
         for yes in ([], ["--yes"]):
             result = self.rocksort("--clean", self.where, *yes, clean=False,
                                    env=self.faulty("openat:1:EROFS:LOCK"))
-            self.assert_error(result, store, "cannot be locked")
+            self.assert_error(result, checkpoint, "cannot be locked")
             self.assertEqual(result.out, b"")
-        self.resume(store)
+        self.resume(checkpoint)
 
 
 class Inputs(KilledTest):
@@ -233,8 +235,8 @@ class Inputs(KilledTest):
     def test_replaced_while_opened(self):
         """The input is replaced after it was checked and before it is opened."""
         source, other = self.source(), self.source(9001, name="other.bam")
-        store = self.cut_load(source)
-        process = self.start("--resume", store, env=self.faulty("open:1:1500ms:/in.bam"),
+        checkpoint = self.cut_load(source)
+        process = self.start("--resume", checkpoint, env=self.faulty("open:1:1500ms:/in.bam"),
                              budget=SPILL_BUDGET)
         time.sleep(0.7)
         os.replace(other, source)
@@ -246,7 +248,7 @@ class Inputs(KilledTest):
         """The input has another format, but the same size and time of change: an error. SAM was
         once read as BAM, and the program crashed."""
         source = self.source()
-        store = self.cut_load(source)
+        checkpoint = self.cut_load(source)
         was = os.stat(source)
         sam = bamfile.read(source).text.encode() + b"@CO\t"
         sam += b"x" * (was.st_size - len(sam) - 1) + b"\n"
@@ -257,7 +259,7 @@ class Inputs(KilledTest):
             os.truncate(source, was.st_size)
             os.utime(source, ns=(was.st_atime_ns, was.st_mtime_ns))
             with self.subTest(name=name):
-                result = self.rocksort("--resume", store, clean=False, budget=SPILL_BUDGET)
+                result = self.rocksort("--resume", checkpoint, clean=False, budget=SPILL_BUDGET)
                 self.assert_error(result)
                 self.assertNotIn("free()", result.err)
                 self.assertFalse(os.path.exists(self.path("out.bam")))
@@ -265,19 +267,19 @@ class Inputs(KilledTest):
     def test_changed_reference(self):
         """If the reference of -I has changed, the remaining records would get other minimisers."""
         fasta = self.write("ref.fa", ">r\n" + "ACGTTGCAACGTAGGT" * 40 + "\n")
-        store = self.cut_load("-M", "-I", fasta, self.source())
+        checkpoint = self.cut_load("-M", "-I", fasta, self.source())
         before = os.stat(fasta)
         os.utime(fasta)
-        self.refused(store, "ref.fa", "has changed since")
+        self.refused(checkpoint, "ref.fa", "has changed since")
         os.utime(fasta, ns=(before.st_atime_ns, before.st_mtime_ns))
-        self.resume(store)
+        self.resume(checkpoint)
 
     def test_filter(self):
         """A filter is refused: it would drop records from the rest of the input only."""
         source = self.source()
         want = self.sort_bam("--no-PG", source)
-        store = self.cut_load(source)
+        checkpoint = self.cut_load(source)
         for option in ("filter=mapq>100", "required_fields=3"):
-            self.refused(store, "--input-fmt-option", options=["--input-fmt-option", option])
-        self.resume(store)
+            self.refused(checkpoint, "--input-fmt-option", options=["--input-fmt-option", option])
+        self.resume(checkpoint)
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)

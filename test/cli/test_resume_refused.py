@@ -10,7 +10,7 @@ import time
 import bamfile
 import generate
 from harness import SPILL_BUDGET
-from stores import ResumeTest
+from checkpoints import ResumeTest
 
 
 class Refused(ResumeTest):
@@ -19,30 +19,30 @@ class Refused(ResumeTest):
     def setUp(self):
         super().setUp()
         self.sam = generate.odd(9000, seed=95).encode()
-        self.store = self.fails_in_merge(stdin=self.sam)
+        self.checkpoint = self.fails_in_merge(stdin=self.sam)
 
-    def test_not_a_store(self):
+    def test_not_a_checkpoint(self):
         (self.work / "empty").mkdir(mode=0o700)
         (self.work / "file").write_text("x")
-        os.symlink(self.store, self.work / "link")
+        os.symlink(self.checkpoint, self.work / "link")
         for name, mention in (("empty", "not a checkpoint"), ("file", "not a directory"),
                               ("nothing", "does not exist"), ("link", "link")):
             self.refused(self.path(name), self.path(name), mention)
 
     def test_busy(self):
-        process = self.start("--resume", self.store, "-u", "-o", "-", budget=SPILL_BUDGET)
+        process = self.start("--resume", self.checkpoint, "-u", "-o", "-", budget=SPILL_BUDGET)
         os.read(process.stdout.fileno(), 100)
-        self.refused(self.store, self.store, "in use")
+        self.refused(self.checkpoint, self.checkpoint, "in use")
         process.kill()
         process.wait()
-        self.resume(self.store, "-o", self.path("out.bam"))
+        self.resume(self.checkpoint, "-o", self.path("out.bam"))
 
-    def test_looked_at(self):
+    def test_lock_of_another_process(self):
         """Another process that lists checkpoints, or starts a sort in the same directory, holds the
         lock for a moment: --resume waits for it."""
-        with open(os.path.join(self.store, "LOCK"), "rb") as lock:
+        with open(os.path.join(self.checkpoint, "LOCK"), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            process = self.start("--resume", self.store, "-o", self.path("out.bam"),
+            process = self.start("--resume", self.checkpoint, "-o", self.path("out.bam"),
                                  budget=SPILL_BUDGET)
             time.sleep(0.1)
             fcntl.flock(lock, fcntl.LOCK_UN)
@@ -56,22 +56,22 @@ class Refused(ResumeTest):
                                  (["--checksum-only"], "--checksum-only"),
                                  ([self.write("x.bam", b"")], "input")):
             with self.subTest(options=options):
-                self.refused(self.store, mention, options=options)
+                self.refused(self.checkpoint, mention, options=options)
         source = self.write("in.sam", self.sam)
         result = self.rocksort("--partial", "-o", self.path("x"), source)
         self.assert_error(result, "--resume")
         result = self.rocksort("--yes", "-o", self.path("x"), source)
         self.assert_error(result, "--clean")
-        self.resume(self.store, "-o", self.path("out.bam"))
+        self.resume(self.checkpoint, "-o", self.path("out.bam"))
 
     def test_same_order_given(self):
         """The same order may be given again."""
-        shutil.rmtree(self.store)
-        store = self.fails_in_merge("-t", "XI", "-n", stdin=self.sam)
-        self.resume(store, "-t", "XI", "-n", "-o", self.path("out.bam"))
+        shutil.rmtree(self.checkpoint)
+        checkpoint = self.fails_in_merge("-t", "XI", "-n", stdin=self.sam)
+        self.resume(checkpoint, "-t", "XI", "-n", "-o", self.path("out.bam"))
 
-    def test_bad_records(self):
-        path = os.path.join(self.store, "STORE")
+    def test_bad_state_file(self):
+        path = os.path.join(self.checkpoint, "STORE")
         with open(path, "rb") as file:
             good = file.read()
         cases = [(b"", "STORE file"), (b"hello\n", "STORE file"), (good[:-1], "damaged"),
@@ -81,29 +81,29 @@ class Refused(ResumeTest):
         for data, mention in cases:
             with open(path, "wb") as file:
                 file.write(data)
-            self.refused(self.store, self.store, mention)
+            self.refused(self.checkpoint, self.checkpoint, mention)
         os.unlink(path)
-        self.refused(self.store, self.store, "no STORE file")
+        self.refused(self.checkpoint, self.checkpoint, "no STORE file")
         os.mkfifo(path, 0o600)
-        self.refused(self.store, self.store, "STORE file")
+        self.refused(self.checkpoint, self.checkpoint, "STORE file")
         os.unlink(path)
         os.symlink("/etc/passwd", path)
-        self.refused(self.store, self.store, "no STORE file")
+        self.refused(self.checkpoint, self.checkpoint, "no STORE file")
         os.unlink(path)
         with open(path, "wb") as file:
             os.fchmod(file.fileno(), 0o600)
             file.write(good)
-        self.resume(self.store, "-o", self.path("out.bam"))
+        self.resume(self.checkpoint, "-o", self.path("out.bam"))
 
     def copies(self):
         """Yields each file of the databases, in a new copy of the checkpoint, to be damaged."""
         saved = self.path("saved")
-        shutil.copytree(self.store, saved)
+        shutil.copytree(self.checkpoint, saved)
         files = sorted(path for path in glob.glob(f"{saved}/db-*/*") if os.path.getsize(path))
         for path in files:
-            shutil.rmtree(self.store, ignore_errors=True)
-            shutil.copytree(saved, self.store)
-            yield path.replace(saved, self.store)
+            shutil.rmtree(self.checkpoint, ignore_errors=True)
+            shutil.copytree(saved, self.checkpoint)
+            yield path.replace(saved, self.checkpoint)
 
     def test_damaged_databases(self):
         """A file that is missing, cut off or changed is an error, and never shortens the output."""
@@ -126,7 +126,7 @@ class Refused(ResumeTest):
                         file.seek(size // 3)
                         file.write(bytes(byte ^ 255 for byte in good[size // 3: size // 3 + 8]))
                 out = self.path("out.bam")
-                result = self.rocksort("--resume", self.store, "-o", out, clean=False, budget=
+                result = self.rocksort("--resume", self.checkpoint, "-o", out, clean=False, budget=
                                        SPILL_BUDGET)
                 with self.subTest(file=os.path.basename(path), damage=damage):
                     if result.status:
@@ -143,16 +143,16 @@ class Refused(ResumeTest):
         self.assertGreater(n_refused, 10)
 
     def test_missing_database(self):
-        shutil.rmtree(os.path.join(self.store, "db-0"))
-        self.refused(self.store, self.store, "lacks")
+        shutil.rmtree(os.path.join(self.checkpoint, "db-0"))
+        self.refused(self.checkpoint, self.checkpoint, "lacks")
 
     def test_missing_directory(self):
-        shutil.rmtree(self.store)
+        shutil.rmtree(self.checkpoint)
         other = self.work / "other"
         other.mkdir()
         self.rocksort("-T", self.where, "-T", other, "-o", "/dev/full", clean=False,
                       stdin=self.sam, budget=SPILL_BUDGET)
-        first, second = self.stores(self.where, other)
+        first, second = self.checkpoints(self.where, other)
         os.rename(first, self.path("away"))
         self.refused(second, second, "does not exist")
         # Another checkpoint has its place.

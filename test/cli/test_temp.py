@@ -8,7 +8,7 @@ import time
 
 import bamfile
 import generate
-from harness import (DIE_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, kept_stores, own_lines,
+from harness import (DIE_LIMIT_S, SLOW, SPILL_BUDGET, CliTest, kept_checkpoints, own_lines,
                      wait_for)
 
 APPEAR_LIMIT_S = 20 * SLOW
@@ -152,7 +152,7 @@ class Signals(TempTest):
         self.assert_died_of(process, number)
         err = process.stderr.read().decode()
         kept = merging and number != signal.SIGINT
-        self.assertEqual(len(kept_stores(err)), kept, err)
+        self.assertEqual(len(kept_checkpoints(err)), kept, err)
         self.drop_kept(err)
         self.assertEqual(os.listdir(self.where), [])
         self.assertEqual(os.listdir(self.scratch), [])
@@ -260,7 +260,7 @@ class Signals(TempTest):
                 else:
                     self.assert_no_result(out)
 
-    def test_no_word_at_a_signal(self):
+    def test_no_message_at_a_signal(self):
         """Threads whose files were removed after a signal print no messages."""
         sam = generate.reads(20000, generate.reference()).encode()
         for _ in range(10):
@@ -293,7 +293,7 @@ class ClosedOutput(TempTest):
         process.stdout.close()
         status = process.wait(DIE_LIMIT_S * 2)
         err = process.stderr.read().decode()
-        self.assertEqual(len(kept_stores(err)), budget is not None, err)
+        self.assertEqual(len(kept_checkpoints(err)), budget is not None, err)
         self.drop_kept(err)
         self.assertEqual(os.listdir(self.where), [])
         self.assertEqual(os.listdir(self.scratch), [])
@@ -312,7 +312,7 @@ class ClosedOutput(TempTest):
             with self.subTest(budget=budget):
                 status, err = self.run_closed(budget, signal.SIG_IGN)
                 self.assertEqual(status, 1, err)
-                lines = [line for line in own_lines(err) if not kept_stores(line)]
+                lines = [line for line in own_lines(err) if not kept_checkpoints(line)]
                 self.assertEqual(len(lines), 1, err)
 
     def test_cram_whose_reader_leaves(self):

@@ -219,10 +219,10 @@ class Full(DirsTest):
         result = self.rocksort("--no-PG", *options, "-o", "/dev/full", self.source,
                                budget=SPILL_BUDGET, clean=False)
         self.assertEqual(result.status, 1)
-        store, = glob.glob(f"{self.dirs[1]}/rocksort.*")
-        self.assertIn(f"--resume {store}\n", result.err)
+        checkpoint, = glob.glob(f"{self.dirs[1]}/rocksort.*")
+        self.assertIn(f"--resume {checkpoint}\n", result.err)
         out = self.path("out.bam")
-        self.sort_ok("--resume", store, "-o", out)
+        self.sort_ok("--resume", checkpoint, "-o", out)
         self.assert_same_records(bamfile.read(out).records, want.records)
         self.assertEqual(os.listdir(self.dirs[0]), ["filler"])
 

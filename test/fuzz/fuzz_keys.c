@@ -15,7 +15,6 @@
 #include "order/bam_key_tag.h"
 #include "order/entry_sort.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

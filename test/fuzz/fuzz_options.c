@@ -17,11 +17,11 @@ enum { MAX_ARGUMENTS = 24 };
 static const char *const words[] = {
     "-@", "-m", "-l", "-o", "-O", "-T", "-t", "-I", "-K", "-w", "-s", "--max-memory",
     "--temp-codec", "--input-fmt-option", "--output-fmt-option", "--reference", "--verbosity",
-    "--shuffle=", "-u", "-n", "-N", "-M", "-R", "-H", "-k", "-f", "--write-index", "--no-PG",
-    "--template-coordinate", "--checksum", "--checksum-only", "--shuffle", "--help", "--version",
-    "--", "-", "",
+    "--shuffle=", "--help=", "-u", "-n", "-N", "-M", "-R", "-H", "-k", "-f", "--write-index",
+    "--no-PG", "--template-coordinate", "--checksum", "--checksum-only", "--shuffle", "--help",
+    "--version", "--", "-", "",
 };
-enum { N_WORDS = sizeof words / sizeof *words, N_WITH_ARGUMENT = 18 };
+enum { N_WORDS = sizeof words / sizeof *words, N_WITH_ARGUMENT = 19 };
 
 void fuzz_begin(void)
 {

@@ -84,12 +84,12 @@ def option_seeds():
     """Command lines in the form of fuzz_options.c: a byte for the option, a line for its
     argument."""
     texts = ["4", "768M", "6", "out.bam", "bam,level=3", "/tmp/x", "CB", "ref.fa", "20", "100",
-             "512G", "2G", "zstd", "filter=mapq>0", "level=1", "ref.fa", "1", "77"]
+             "512G", "2G", "zstd", "filter=mapq>0", "level=1", "ref.fa", "1", "77", "all"]
     lines = [bytes((which,)) + text.encode() + b"\n" for which, text in enumerate(texts)]
-    flags = [bytes((which,)) + b"\n" for which in range(len(texts), 37)]
-    many = [b"\0" + b"".join(lines[i : i + 6]) + b"\x24in.bam\n" for i in range(0, len(lines), 6)]
-    many += [b"\0" + flag + b"\x24in.bam\n\x24out\n" for flag in flags]
-    many += [b"\0\x03a.bam##idx##b.bai\n\x1a\n\x24in.bam\n", b"\3" + lines[1] + lines[10]]
+    flags = [bytes((which,)) + b"\n" for which in range(len(texts), 38)]
+    many = [b"\0" + b"".join(lines[i : i + 6]) + b"\x25in.bam\n" for i in range(0, len(lines), 6)]
+    many += [b"\0" + flag + b"\x25in.bam\n\x25out\n" for flag in flags]
+    many += [b"\0\x03a.bam##idx##b.bai\n\x1b\n\x25in.bam\n", b"\3" + lines[1] + lines[10]]
     return many
 
 

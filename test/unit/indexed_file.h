@@ -12,7 +12,6 @@
 #include "bam/bgzf_block.h"
 #include "output/bam_index.h"
 
-#include <fcntl.h>
 #include <htslib/kstring.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <sys/vfs.h>
-#include <time.h>
 
 static bool is_tmpfs(const char *path)
 {

@@ -51,7 +51,6 @@ static struct order_verdict verify(struct rng *rng, const struct order_claim *cl
         stop = order_check_join(check, spans[k]);
         spans[k] = spans[i - 1];
     }
-    CHECK(rng, order_check_n_records(check) == file->n);
     order_check_verdict(check, &verdict);
     CHECK(rng, !verdict.sorted == (stop != 0));
     order_check_destroy(check);

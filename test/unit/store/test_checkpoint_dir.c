@@ -9,7 +9,6 @@
 #include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

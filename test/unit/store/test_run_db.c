@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <rocksdb/c.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -358,12 +359,11 @@ static void add_runs(struct rng *rng, struct run_db *db, unsigned n_runs, size_t
     qsort(all, n_runs * n, sizeof *all, compare_blocks);
 }
 
-/* A compaction that is due begins within milliseconds, so a long idle time means that none is due.
-   */
+/* Waits while a compaction is running or due, however busy the machine is. */
 static void wait_for_compactions(struct run_db *db)
 {
-    for (int idle = 0; idle < (run_db_compaction_is_due(db) ? 200 : 5); idle++) {
-        if (run_db_is_compacting(db)) idle = 0;
+    for (int quiet = 0; quiet < 5; quiet++) {
+        if (run_db_is_compacting(db) || run_db_compaction_is_due(db)) quiet = 0;
         (void)usleep(10000);
     }
 }
@@ -373,9 +373,8 @@ enum { MANY_RUNS = 120, EVEN_BLOCKS = 20, MANY_WIDTH = 11, MANY_MOST = 23 };
 /* Waits as the thread that ends runs does, so that there are not many more files than wanted. */
 static void wait_if_crowded(struct run_db *db)
 {
-    for (int idle = 0; idle < (run_db_compaction_is_due(db) ? 50 : 1) &&
-                       run_db_n_files(db) >= MANY_MOST + MANY_WIDTH - 2; idle++) {
-        if (run_db_is_compacting(db)) idle = 0;
+    for (int quiet = 0; quiet < 3 && run_db_n_files(db) >= MANY_MOST + MANY_WIDTH - 2; quiet++) {
+        if (run_db_is_compacting(db) || run_db_compaction_is_due(db)) quiet = 0;
         (void)usleep(10000);
     }
 }
@@ -469,6 +468,48 @@ static void test_compaction_of_what_is_there(void **state)
     assert_int_equal(scan_all(&rng, db, all, 60 * EVEN_BLOCKS), 0);
     run_db_destroy(db);
     release_blocks(all, 60 * EVEN_BLOCKS);
+}
+
+/* RocksDB has no thread to compact with, as if it got no CPU: the compaction stays due, and begins
+   when there is a thread. */
+static void test_compaction_that_begins_late(void **state)
+{
+    struct rng rng = rng_start(108);
+    struct run_db *db = make_db(*state);
+    struct block *all = test_alloc(12 * EVEN_BLOCKS * sizeof *all);
+    rocksdb_env_t *env = rocksdb_create_default_env();
+    assert_non_null(db);
+    add_runs(&rng, db, 12, EVEN_BLOCKS, all, NULL);
+    assert_false(run_db_compaction_is_due(db));
+    rocksdb_env_set_background_threads(env, 0);
+    assert_int_equal(run_db_compact(db, 6, 6, 8), 0);
+    assert_true(run_db_compaction_is_due(db));
+    assert_false(run_db_is_compacting(db));
+    rocksdb_env_set_background_threads(env, 1);
+    wait_for_compactions(db);
+    assert_int_equal(run_db_n_files(db), 7);
+    run_db_destroy(db);
+    rocksdb_env_destroy(env);
+    release_blocks(all, 12 * EVEN_BLOCKS);
+}
+
+/* Neighbours differ so much in size that RocksDB compacts none of them: nothing is due. */
+static void test_no_neighbours_of_one_size(void **state)
+{
+    struct rng rng = rng_start(109);
+    struct run_db *db = make_db(*state);
+    assert_non_null(db);
+    for (unsigned run = 0; run < 12; run++) {
+        size_t n = run % 2 ? EVEN_BLOCKS : EVEN_BLOCKS / 4;
+        struct block *blocks = make_even_run(&rng, run, n);
+        store_run(&rng, db, blocks, n);
+        release_blocks(blocks, n);
+    }
+    assert_int_equal(run_db_compact(db, 6, 6, 8), 0);
+    assert_false(run_db_compaction_is_due(db));
+    wait_for_compactions(db);
+    assert_int_equal(run_db_compacted_bytes(db), 0);
+    run_db_destroy(db);
 }
 
 /* A scan that has begun shows all blocks, even if its files are compacted meanwhile. */
@@ -668,6 +709,8 @@ int main(void)
         TEST_IN_DIR(test_direct_compaction_while_runs_come),
         TEST_IN_DIR(test_asked_while_it_is_opened_again),
         TEST_IN_DIR(test_compaction_of_what_is_there),
+        TEST_IN_DIR(test_compaction_that_begins_late),
+        TEST_IN_DIR(test_no_neighbours_of_one_size),
         TEST_IN_DIR(test_compaction_during_a_scan),
         TEST_IN_DIR(test_destroyed_while_compacting),
         TEST_IN_DIR(test_admitted_in_groups),

@@ -366,8 +366,8 @@ static void test_all_full(void **state)
 
 static void wait_for_compactions(struct run_store *store)
 {
-    for (int idle = 0; idle < (run_store_compaction_is_due(store) ? 200 : 5); idle++) {
-        if (run_store_is_compacting(store)) idle = 0;
+    for (int quiet = 0; quiet < 5; quiet++) {
+        if (run_store_is_compacting(store) || run_store_compaction_is_due(store)) quiet = 0;
         (void)usleep(10000);
     }
 }
@@ -375,9 +375,9 @@ static void wait_for_compactions(struct run_store *store)
 /* Returns true if waiting was in vain. */
 static bool wait_if_crowded(struct run_store *store)
 {
-    for (int idle = 0; idle < (run_store_compaction_is_due(store) ? 50 : 3); idle++) {
+    for (int quiet = 0; quiet < 3; quiet++) {
         if (!run_store_is_crowded(store)) return false;
-        if (run_store_is_compacting(store)) idle = 0;
+        if (run_store_is_compacting(store) || run_store_compaction_is_due(store)) quiet = 0;
         (void)usleep(10000);
     }
     return true;

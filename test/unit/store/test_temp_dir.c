@@ -9,7 +9,6 @@
 #include "store/temp_dir.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

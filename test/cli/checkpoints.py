@@ -32,15 +32,15 @@ class ResumeTest(CliTest):
         sam = generate.odd(records, seed=81)
         return self.bam_of(sam, name=name)
 
-    def stores(self, *folders):
+    def checkpoints(self, *folders):
         """The directories of checkpoints."""
         return sorted(path for folder in folders or [self.where]
                       for path in glob.glob(f"{folder}/*rocksort.*.??????") if os.path.isdir(path))
 
-    def state(self, store):
+    def state(self, checkpoint):
         """The state that the file STORE of a checkpoint says, or None without that file."""
         try:
-            with open(os.path.join(store, "STORE"), encoding="latin-1") as file:
+            with open(os.path.join(checkpoint, "STORE"), encoding="latin-1") as file:
                 return re.search(r"^state (\w+)$", file.read(), re.M).group(1)
         except FileNotFoundError:
             return None
@@ -51,31 +51,31 @@ class ResumeTest(CliTest):
         result = self.rocksort("--no-PG", "-T", self.where, *args, "-o", "/dev/full", clean=False,
                                **how)
         self.assertEqual(result.status, 1, result.err)
-        store, = self.stores()
+        checkpoint, = self.checkpoints()
         lines = own_lines(result.err)
         self.assertEqual(len(lines), 2, result.err)
         self.assertIn("/dev/full", lines[0])
-        self.assertIn(f"--resume {store}", lines[1])
-        return store
+        self.assertIn(f"--resume {checkpoint}", lines[1])
+        return checkpoint
 
-    def resume(self, store, *args, **how):
+    def resume(self, checkpoint, *args, **how):
         """Resumes a checkpoint: this must succeed and remove the checkpoint."""
         how.setdefault("budget", SPILL_BUDGET)
-        result = self.sort_ok("--resume", store, *args, clean=False, **how)
-        self.assertFalse(os.path.exists(store), "the finished checkpoint was not removed")
+        result = self.sort_ok("--resume", checkpoint, *args, clean=False, **how)
+        self.assertFalse(os.path.exists(checkpoint), "the finished checkpoint was not removed")
         return result
 
-    def refused(self, store, *mentions, options=()):
+    def refused(self, checkpoint, *mentions, options=()):
         """--resume is refused, makes no output and does not change the checkpoint."""
-        before = sorted(os.listdir(store)) if os.path.isdir(store) else None
+        before = sorted(os.listdir(checkpoint)) if os.path.isdir(checkpoint) else None
         out = self.path("refused.bam")
-        result = self.rocksort("--resume", store, *options, "-o", out, clean=False,
+        result = self.rocksort("--resume", checkpoint, *options, "-o", out, clean=False,
                                budget=SPILL_BUDGET)
         self.assert_error(result, *mentions)
         self.assertFalse(os.path.exists(out))
         if before is not None:
-            self.assertEqual([name for name in sorted(os.listdir(store)) if name != "STORE.new"],
-                             before)
+            after = [name for name in sorted(os.listdir(checkpoint)) if name != "STORE.new"]
+            self.assertEqual(after, before)
         return result
 
     def killed_in_merge(self, *args, number=signal.SIGKILL, **how):
@@ -89,7 +89,7 @@ class ResumeTest(CliTest):
             self.assertTrue(pipe.read(100))
             process.send_signal(number)
             self.assert_died_of(process, number)
-        return self.stores(), process.stderr.read().decode()
+        return self.checkpoints(), process.stderr.read().decode()
 
 
 @unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
@@ -107,12 +107,12 @@ class KilledTest(ResumeTest):
         result = self.rocksort("--no-PG", "-T", self.where, *args, clean=False,
                                env=self.faulty(fault), **how)
         self.assertEqual(result.status, -signal.SIGKILL, result.err)
-        store, = self.stores()
-        return store
+        checkpoint, = self.checkpoints()
+        return checkpoint
 
     def cut_load(self, *args, n_runs=3, **how):
         """Runs a sort that is killed when n_runs runs are durable; returns its checkpoint."""
-        store = self.killed(f"link:{n_runs + 1}:kill:.sst", *args, "-o", self.path("out.bam"),
-                            **how)
-        self.assertEqual(self.state(store), "loading")
-        return store
+        checkpoint = self.killed(f"link:{n_runs + 1}:kill:.sst", *args, "-o", self.path("out.bam"),
+                                 **how)
+        self.assertEqual(self.state(checkpoint), "loading")
+        return checkpoint
