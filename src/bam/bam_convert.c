@@ -124,7 +124,7 @@ const char *bam_record_put(const bam1_t *b, bool long_positions, uint8_t **buffe
     bool is_long = n_bytes == 0 && long_positions;
     if (is_long) n_bytes = bam_record_long_bytes(b);
     if (!is_long && !has_short_coordinates(&b->core))
-        return "POS, PNEXT or TLEN is beyond 2^31 - 1, and no reference is that long";
+        return "its POS, PNEXT or TLEN is beyond 2^31 - 1, and no reference is that long";
     if (n_bytes == 0) return "it or its CIGAR is too long for BAM";
     xgrow(buffer, room, at + n_bytes, (at + n_bytes) / 4, 1);
     if (is_long)
