@@ -129,6 +129,7 @@ void order_claim_of_header(sam_hdr_t *header, struct order_claim *claim)
         n += added > 0 ? (size_t)added : 0;
     }
     if (n == 0) (void)snprintf(says, room, "no SO in @HD");
+    claim->is_unsorted = strcmp(values[0].s, "unsorted") == 0;
     find_candidates(values[0].s, values[1].s, claim);
     for (int i = 0; i < 3; i++) ks_free(&values[i]);
 }

@@ -36,6 +36,7 @@ enum { ORDER_MAX_CANDIDATES = 5 };
 struct order_claim {
     struct order_candidate candidates[ORDER_MAX_CANDIDATES];
     unsigned n_candidates;      /* 0: the file claims no order that can be checked */
+    bool is_unsorted;           /* the header says SO:unsorted */
     char header_says[256];      /* "@HD SO:unsorted GO:query", for messages */
 };
 

@@ -241,9 +241,18 @@ class Claims(VerifyTest):
             with self.subTest(hd):
                 result = self.verify(stdin=bam([], hd))
                 self.assertEqual((result.status, result.out), (1, b""))
-                self.assert_one_message(result, "claims no order", "--verify=coordinate", "-n",
+                words = "is unsorted, as its header says" if "unsorted" in hd else "claims no order"
+                self.assert_one_message(result, words, "--verify=coordinate", "-n",
                                         hd.split("\t")[0])
                 self.assert_sorted(self.verify("--verify=coordinate", stdin=bam([], hd)))
+
+    def test_unsorted_and_quiet(self):
+        """The answer is no, which --quiet does not leave out."""
+        result = self.verify("--quiet", stdin=bam([], "SO:unsorted"))
+        self.assertEqual(result.status, 1)
+        self.assert_one_message(result, "is unsorted")
+        # An order that the header names in SS is checked.
+        self.assert_sorted(self.verify(stdin=bam([], "SO:unsorted\tSS:unsorted:CB:coordinate")))
 
     def test_damaged(self):
         data = bam([bamfile.record(f"r{i}", 0, 0, i, "4M", "ACGT") for i in range(9000)])
