@@ -196,7 +196,7 @@ int main_rocksort(int argc, char **argv)
         sort_options_print_usage(&options, stdout);
         r = flush_output();
     } else if (r == 0 && options.clean) {
-        r = temp_clean(options.clean, options.yes);
+        r = temp_clean(options.clean_place, options.yes);
         if (flush_output() < 0) r = -1;
     } else if (r == 0) {
         char *command_line = make_command_line(argc, argv);

@@ -122,7 +122,8 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     progress_stop(sort.progress);
     if (r < 0) checkpoint_writer_try_again(sort.checkpoint, spill_n_runs(sort.spiller));
     early_end_hold(&early_end);
-    bool stay = r == 0 ? settings->keep_checkpoint : early_end_after_failure(&early_end);
+    bool stay = r == 0 ? settings->keep_checkpoint
+                       : early_end_after_failure(&early_end, sort.lost_reader);
     int stop_signal = load_totals_stop_signal(sort.totals);
     if (r == 0 && stay) report->kept_directories = checkpoint_writer_copy_paths(sort.checkpoint);
     sort_close(&sort, stay);

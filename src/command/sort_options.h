@@ -12,6 +12,7 @@
  *
  * sort_options_parse.h    options one after the other, then what they mean together
  * sort_options_output.h   what is written: htslib's format options, names of output and index
+ * sort_options_resources.h   threads and memory
  * sort_options_resume.h   options that go on with a checkpoint
  * sort_options_usage.h    the usage text
  */
@@ -39,7 +40,8 @@ struct sort_options {
     const char *stats;                  /* --stats, or NULL */
     bool nothing_given;                 /* no input: a user at a terminal wants help */
     const char *resume;                 /* --resume: the checkpoint to go on with */
-    const char *clean;                  /* --clean: where to look for unused temporary data */
+    bool clean;                         /* --clean */
+    const char *clean_place;            /* where to look for unused temporary data */
     bool yes;                           /* --yes: and remove them */
     struct machine_fit fit;             /* what auto chose; n_threads is 0 without auto */
     /* options that the settings are made of */
@@ -47,6 +49,7 @@ struct sort_options {
     bool minimiser_given;               /* one that details the order of minimisers */
     bool lexical_names;                 /* -N */
     const char *tag;                    /* -t */
+    bool threads_given;                 /* -@ */
     bool auto_threads, auto_memory;     /* -@ auto, --max-memory auto */
     bool thread_memory_given;           /* -m */
     uint64_t thread_memory_bytes;

@@ -2,6 +2,7 @@
 #include "command/sort_options_parse.h"
 
 #include "command/sort_options_output.h"
+#include "command/sort_options_resources.h"
 #include "command/sort_options_resume.h"
 #include "input/input_file.h"
 #include "util/diag.h"
@@ -19,10 +20,8 @@
 #define MIN_MEMORY_BYTES ((uint64_t)1 << 20)
 
 /* For tests only. */
-#define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* the whole budget in bytes */
 #define TEST_PROGRESS_VARIABLE "ROCKSORT_TEST_PROGRESS" /* seconds between lines */
 #define TEST_DURABLE_VARIABLE "ROCKSORT_TEST_DURABLE"   /* seconds before syncs */
-#define TEST_BATCH_VARIABLE "ROCKSORT_TEST_BATCH"       /* bytes of batches, each of them a run */
 
 enum { MAX_WINDOW = 1 << 20, MAX_TEMP_DIRS = 32 };
 
@@ -73,7 +72,7 @@ static const struct option long_options[] = {
     {"resume", required_argument, NULL, OPTION_RESUME},
     {"no-resume", no_argument, NULL, OPTION_NO_RESUME},
     {"partial", no_argument, NULL, OPTION_PARTIAL},
-    {"clean", required_argument, NULL, OPTION_CLEAN},
+    {"clean", optional_argument, NULL, OPTION_CLEAN},
     {"yes", no_argument, NULL, OPTION_YES},
     {"verify", optional_argument, NULL, OPTION_VERIFY},
     {"plan", no_argument, NULL, OPTION_PLAN},
@@ -116,7 +115,6 @@ static const struct {
 } texts[] = {
     {'o', offsetof(struct sort_options, output)},
     {'O', offsetof(struct sort_options, format_option)},
-    {OPTION_CLEAN, offsetof(struct sort_options, clean)},
     {OPTION_RESUME, offsetof(struct sort_options, resume)},
 };
 
@@ -277,6 +275,7 @@ static int take_verify(struct sort_options *o, const char *order)
 static int take_threads(struct sort_options *o, const char *text)
 {
     long value = 0;
+    o->threads_given = true;
     o->auto_threads = strcmp(text, "auto") == 0;
     if (o->auto_threads) return 0;
     if (parse_number(text, &value) < 0 || value < 0 || value > MACHINE_MAX_THREADS) {
@@ -348,6 +347,10 @@ static int take_option(struct sort_options *o, int c, const char *text)
     case OPTION_OUTPUT_OPTION:
         return sort_options_add_output_format(o, "--output-fmt-option", text);
     case OPTION_REFERENCE: return sort_options_add_reference(o, text);
+    case OPTION_CLEAN:
+        o->clean = true;
+        if (text) o->clean_place = text;
+        return 0;
     case OPTION_VERIFY: return take_verify(o, text);
     case OPTION_NO_PG: s->add_pg = false; return 0;
     case OPTION_VERBOSITY: return take_verbosity(text);
@@ -438,26 +441,6 @@ static int take_positionals(struct sort_options *o, int n, char **args)
     return 0;
 }
 
-/* Replaces auto by what fits the machine. */
-static void fit_machine(struct sort_options *o)
-{
-    struct sort_settings *s = &o->settings;
-    if (!o->auto_threads && !o->auto_memory) return;
-    struct machine_facts facts;
-    machine_facts_gather(&facts);       /* without has_feeder */
-    for (size_t i = 0; i < s->n_inputs; i++)
-        if (input_is_pipe(s->inputs[i])) facts.has_feeder = true;
-    machine_fit_choose(&facts, &o->fit);
-    if (o->auto_threads) s->n_threads = o->fit.n_threads;
-    if (o->auto_memory) {
-        o->total_memory_bytes = o->fit.memory_bytes;
-    } else if (!o->total_memory_bytes && !o->thread_memory_given &&
-               o->fit.memory_bytes < o->thread_memory_bytes * s->n_threads) {
-        /* -@ auto without any option of memory takes no more than --max-memory auto would. */
-        o->total_memory_bytes = o->fit.memory_bytes;
-    }
-}
-
 /* --quiet overrides --verbosity and --progress, wherever it stands. */
 static void finish_messages(struct sort_options *o)
 {
@@ -468,30 +451,6 @@ static void finish_messages(struct sort_options *o)
     if (test_durable)
         o->settings.durable_after_seconds = (unsigned)strtoul(test_durable, NULL, 10);
     if (o->quiet && hts_verbose > 1) hts_verbose = 1;
-}
-
-static int finish_memory(struct sort_options *o)
-{
-    struct sort_settings *s = &o->settings;
-    fit_machine(o);
-    uint64_t total = o->total_memory_bytes ? o->total_memory_bytes
-                                           : o->thread_memory_bytes * s->n_threads;
-    const char *test_budget = getenv(TEST_BUDGET_VARIABLE);
-    if (test_budget && size_parse(test_budget, &total) < 0) {
-        diag_error(TEST_BUDGET_VARIABLE " takes a size such as 1M, not '%s'", test_budget);
-        return -1;
-    }
-    const char *test_batch = getenv(TEST_BATCH_VARIABLE);
-    if (test_batch && size_parse(test_batch, &s->test_batch_bytes) < 0) {
-        diag_error(TEST_BATCH_VARIABLE " takes a size such as 1M, not '%s'", test_batch);
-        return -1;
-    }
-    if (total > SIZE_MAX / 2 || o->thread_memory_bytes > SIZE_MAX / 2 / s->n_threads) {
-        diag_error("so much memory cannot be addressed; give less with -m");
-        return -1;
-    }
-    s->memory_bytes = (size_t)total;
-    return 0;
 }
 
 /* Prints one line after the message of getopt_long; the usage text would push the message away. */
@@ -525,8 +484,9 @@ int sort_options_parse(struct sort_options *o, int argc, char **argv)
     finish_order(o);
     finish_messages(o);
     if (sort_options_check_modes(o, argc - optind) < 0) return -1;
+    if (o->clean && !o->clean_place) o->clean_place = argv[optind];
     if (o->clean) return 0;
-    if (o->resume) return finish_memory(o);
+    if (o->resume) return 0;
     if (finish_verify(o) < 0 || take_positionals(o, argc - optind, argv + optind) < 0) return -1;
-    return sort_options_choose_output(o) < 0 || finish_memory(o) < 0 ? -1 : 0;
+    return sort_options_choose_output(o) < 0 || sort_options_finish_resources(o) < 0 ? -1 : 0;
 }

@@ -2,7 +2,9 @@
 #include "command/sort_options_resume.h"
 
 #include "command/sort_options_output.h"
+#include "command/sort_options_resources.h"
 #include "output/bam_writer.h"
+#include "pipeline/resume.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -13,17 +15,16 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
 {
     const struct sort_settings *s = &o->settings;
     const char *problem = NULL;
-    if ((o->resume || o->clean) && n_args > 0)
-        problem = o->resume ? "with --resume no input is named: the checkpoint knows its inputs, "
-                              "and the output is named with -o"
-                            : "--clean takes one directory and nothing else";
-    else if (o->resume && (o->clean || s->no_resume || s->sum_only || o->verify || o->plan))
+    if (o->resume && (o->clean || s->no_resume || s->sum_only || o->verify || o->plan))
         problem = "--resume cannot be used together with --clean, --no-resume, --checksum-only, "
                   "--verify or --plan";
+    else if (o->resume && n_args > 0)
+        problem = "with --resume no input is named: the checkpoint knows its inputs, and the "
+                  "output is named with -o";
+    else if (o->clean && (o->clean_place != NULL) + n_args != 1)
+        problem = "--clean takes one directory or output file and nothing else";
     else if (o->resume && o->input_option_given)
         problem = "with --resume the input is read as before: --input-fmt-option cannot be given";
-    else if (o->resume && o->temp_prefixes)
-        problem = "with --resume temporary data stay where they are: -T cannot be given";
     else if (s->partial && !o->resume)
         problem = "--partial can be used with --resume only";
     else if (o->stats && (o->clean || o->verify || o->plan))
@@ -69,6 +70,17 @@ static bool may_have_format(const char *name, const char *option)
            (by_name.format != sam || by_name.compression == by_option.compression);
 }
 
+/* Only a sort that still reads its input writes runs, to which -T may give another place. */
+static void adopt_places(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    const struct resume resume = {.checkpoint = s->resumed, .partial = s->partial};
+    bool reads_input = resume_reads_input(&resume);
+    if (o->temp_prefixes && !reads_input)
+        diag_warning("-T is ignored: nothing more is written beside the checkpoint '%s'", o->resume);
+    if (!o->temp_prefixes || !reads_input) s->n_temp_prefixes = 0;
+}
+
 int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoint)
 {
     const struct checkpoint_record *record = &checkpoint->record;
@@ -87,6 +99,9 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
     for (size_t i = 0; i < record->n_inputs; i++) o->resumed_inputs[i] = record->inputs[i].path;
     s->inputs = o->resumed_inputs;
     s->n_inputs = record->n_inputs;
+    adopt_places(o);
+    sort_options_adopt_resources(o, &record->resources);
+    if (sort_options_finish_resources(o) < 0) return -1;
     bool is_new_name = o->output != NULL;
     if (!is_new_name) o->output = output->path;
     if (!o->format_option && (!is_new_name || may_have_format(o->output, output->format)))

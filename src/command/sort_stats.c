@@ -435,7 +435,7 @@ static int write_error(const char *name, int error)
 }
 
 /* Writes the text to the file, or to standard output. */
-static int write_file(const struct output_path *path, const char *text, size_t n_bytes)
+static int write_file(struct output_path *path, const char *text, size_t n_bytes)
 {
     const char *name = path->name ? path->name : "standard output";
     bool is_file = path->name != NULL;
@@ -453,12 +453,12 @@ static int write_file(const struct output_path *path, const char *text, size_t n
         n_bytes -= (size_t)n;
     }
     if (is_file && close(fd) < 0 && !error) error = errno;
-    int r = error ? write_error(name, error) : output_path_commit(path);
-    if (r < 0 && path->temporary) (void)unlink(path->temporary);
+    int r = error ? write_error(name, error) : output_path_commit(path, NULL);
+    if (r < 0) output_path_drop(path);
     return r;
 }
 
-int sort_stats_write(const struct output_path *path, const struct sort_settings *settings,
+int sort_stats_write(struct output_path *path, const struct sort_settings *settings,
                      const struct sort_report *report, bool failed)
 {
     char *text = NULL;

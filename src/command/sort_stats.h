@@ -20,7 +20,7 @@ int sort_stats_choose(struct output_path *path, const char *name,
 
 /* Writes the statistics of a sort that has ended or `failed`. The file gets its name when it is
    complete. */
-int sort_stats_write(const struct output_path *path, const struct sort_settings *settings,
+int sort_stats_write(struct output_path *path, const struct sort_settings *settings,
                      const struct sort_report *report, bool failed);
 
 #endif

@@ -1,7 +1,8 @@
 /* temp_clean.c -- see temp_clean.h. */
 #include "command/temp_clean.h"
 
-#include "store/checkpoint_dir.h"
+#include "output/output_leftover.h"
+#include "store/checkpoint.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/path.h"
@@ -24,7 +25,23 @@ struct found {
     double age_seconds;
     uint64_t n_bytes;
     size_t part, n_parts;       /* of a sort with several temporary directories */
+    bool has_record;
+    struct checkpoint_record record;    /* owned */
 };
+
+struct cleaning {
+    bool removes;
+    const char *output;         /* only what belongs to this output, a name without its directory;
+                                   NULL: all */
+    unsigned n_found;
+    struct file_id {
+        dev_t device;
+        ino_t inode;
+    } *listed;                  /* temporary outputs: a checkpoint may name one of this place */
+    size_t n_listed, listed_room;
+};
+
+/* ---- what there is ---- */
 
 /* Adds up the bytes on disk of the files in an open directory and, with `below`, in its
    subdirectories. Closes the directory. */
@@ -52,54 +69,28 @@ static uint64_t count_bytes(int dir_fd, bool below)
     return n_bytes;
 }
 
-static const char *describe_state(const struct checkpoint_dir *dir, struct found *found)
+/* Reads the checkpoint file. Returns the state of the checkpoint. */
+static const char *read_record(const struct checkpoint_dir *dir, struct found *found)
 {
-    struct checkpoint_record record;
+    const struct checkpoint_record *record = &found->record;
     const char *problem;
     if (!checkpoint_dir_has_record(dir)) return "useless";
-    if (checkpoint_dir_read(dir, &record, &problem) < 0) return "damaged";
-    found->part = record.directory + 1;
-    found->n_parts = record.n_directories;
-    const char *state = record.state == CHECKPOINT_LOADED ? "complete"
-                        : record.state == CHECKPOINT_LOADING && record.can_read_again ? "resumable"
-                                                                                 : "partial";
-    checkpoint_record_release(&record);
-    return state;
+    if (checkpoint_dir_read(dir, &found->record, &problem) < 0) return "damaged";
+    found->has_record = true;
+    found->part = record->directory + 1;
+    found->n_parts = record->n_directories;
+    if (checkpoint_is_partial(record)) return "partial";
+    return record->state == CHECKPOINT_LOADED ? "complete" : "resumable";
 }
 
 static void look_at(const struct checkpoint_dir *dir, struct found *found)
 {
     struct stat st;
     *found = (struct found){.n_parts = 1};
-    found->state = describe_state(dir, found);
+    found->state = read_record(dir, found);
     if (fstat(dir->lock_fd, &st) == 0) found->age_seconds = difftime(time(NULL), st.st_mtime);
     int fd = dup(dir->fd);
     if (fd >= 0) found->n_bytes = count_bytes(fd, true);
-}
-
-/* Prints a path without newlines and characters that a terminal would act on. */
-static void print_path(const char *path)
-{
-    char shown[TERMINAL_TEXT_GROWTH * PATH_MAX];
-    (void)terminal_text(path, shown, sizeof shown);
-    (void)fputs(shown, stdout);
-}
-
-static void print_found(const char *path, const struct found *found, const char *done)
-{
-    char age[32], part[48] = "";
-    double hours = found->age_seconds / 3600;
-    if (hours >= 48)
-        (void)snprintf(age, sizeof age, "%.0f d", hours / 24);
-    else if (hours >= 1)
-        (void)snprintf(age, sizeof age, "%.1f h", hours);
-    else
-        (void)snprintf(age, sizeof age, "%.0f min", hours * 60);
-    if (found->n_parts > 1)
-        (void)snprintf(part, sizeof part, " (part %zu of %zu)", found->part, found->n_parts);
-    (void)printf("%-10s %8s %12.1f MB  ", found->state, age, 1e-6 * (double)found->n_bytes);
-    print_path(path);
-    (void)printf("%s%s\n", part, done);
 }
 
 /* True if a process was killed when it had just made the directory, which has no lock yet. */
@@ -123,86 +114,286 @@ static bool is_stillborn(const char *path, struct found *found)
     return empty;
 }
 
-/* Prints what a directory is, and removes it if told to. Returns 0, or -1 after a message. */
-static int remove_and_print(const char *path, bool remove, const struct found *found)
+/* ---- printing ---- */
+
+/* Prints a text without newlines and characters that a terminal would act on. */
+static void print_safely(const char *text)
 {
-    int r = remove ? temp_dir_remove(path) : 0;
-    if (r < 0) diag_error("cannot remove '%s': %s", path, strerror(errno));
-    print_found(path, found, remove && r == 0 ? ", removed" : "");
+    char shown[TERMINAL_TEXT_GROWTH * CHECKPOINT_COMMAND_BYTES];
+    (void)terminal_text(text, shown, sizeof shown);
+    (void)fputs(shown, stdout);
+}
+
+/* Says which sort it is and how to go on with it. */
+static void print_how(const char *path, const struct checkpoint_record *record)
+{
+    char command[CHECKPOINT_COMMAND_BYTES];
+    const char *output = record->output.path;
+    bool partial = checkpoint_is_partial(record);
+    char *real = realpath(path, NULL);
+    (void)printf("           sort to '");
+    print_safely(output ? output : "standard output");
+    (void)printf("'; to %s: ", partial ? "write what there is" : "finish it");
+    print_safely(checkpoint_command(real ? real : path, partial, output != NULL, command));
+    (void)putchar('\n');
+    free(real);
+}
+
+static void print_in_use(const char *path)
+{
+    (void)printf("%-10s %8s %12s     ", "in use", "", "");
+    print_safely(path);
+    (void)putchar('\n');
+}
+
+static void print_found(const char *path, const struct found *found, const char *done)
+{
+    char age[32], part[48] = "";
+    double hours = found->age_seconds / 3600;
+    if (hours >= 48)
+        (void)snprintf(age, sizeof age, "%.0f d", hours / 24);
+    else if (hours >= 1)
+        (void)snprintf(age, sizeof age, "%.1f h", hours);
+    else
+        (void)snprintf(age, sizeof age, "%.0f min", hours * 60);
+    if (found->n_parts > 1)
+        (void)snprintf(part, sizeof part, " (part %zu of %zu)", found->part, found->n_parts);
+    (void)printf("%-10s %8s %12.1f MB  ", found->state, age, 1e-6 * (double)found->n_bytes);
+    print_safely(path);
+    (void)printf("%s%s\n", part, done);
+}
+
+static int refuse_without_locks(const char *path)
+{
+    diag_error("'%s' is left alone: its file system has no locks, so a sort may use it; remove "
+               "it yourself if none does", path);
+    return -1;
+}
+
+/* ---- temporary outputs ---- */
+
+static bool is_listed(const struct cleaning *c, const struct stat *st)
+{
+    for (size_t i = 0; i < c->n_listed; i++)
+        if (c->listed[i].device == st->st_dev && c->listed[i].inode == st->st_ino) return true;
+    return false;
+}
+
+/* Lists a file that is open, and removes it if told to. Returns 0, or -1 after a message. */
+static int clean_open_file(struct cleaning *c, const char *path, const struct output_leftover *left,
+                           bool has_locks)
+{
+    struct found found = {.state = "useless", .n_parts = 1,
+                          .n_bytes = (uint64_t)left->st.st_blocks * 512,
+                          .age_seconds = difftime(time(NULL), left->st.st_mtime)};
+    bool removes = c->removes && has_locks;
+    int r = c->removes && !has_locks ? refuse_without_locks(path) : 0;
+    if (removes && output_leftover_remove(path, left) < 0) {
+        diag_error("cannot remove '%s': %s", path, strerror(errno));
+        r = -1;
+    }
+    print_found(path, &found, removes && r == 0 ? ", removed" : "");
     return r;
+}
+
+/* Lists a file if it is an output that a killed process has not finished, and removes it if told
+   to. Returns 0, or -1 after a message. */
+static int clean_file(struct cleaning *c, const char *path)
+{
+    struct output_leftover left;
+    size_t n_output;
+    if (!output_leftover_is_name(path_name(path), &n_output)) return 0;
+    enum output_leftover_state state = output_leftover_open(path, &left);
+    if (state == OUTPUT_LEFTOVER_FOREIGN || is_listed(c, &left.st)) {
+        output_leftover_close(&left);
+        return 0;
+    }
+    c->n_found++;
+    xgrow(&c->listed, &c->listed_room, c->n_listed + 1, c->n_listed + 15, sizeof *c->listed);
+    c->listed[c->n_listed++] = (struct file_id){left.st.st_dev, left.st.st_ino};
+    if (state == OUTPUT_LEFTOVER_IN_USE) {
+        print_in_use(path);
+        return 0;
+    }
+    int r = clean_open_file(c, path, &left, state == OUTPUT_LEFTOVER_DEAD);
+    output_leftover_close(&left);
+    return r;
+}
+
+/* ---- directories ---- */
+
+/* Prints what a directory is and, if told to, removes it and the outputs that its sort has not
+   finished. Returns 0, or -1 after a message. */
+static int clean_found(struct cleaning *c, const char *path, bool removes,
+                       const struct found *found)
+{
+    int r = removes ? temp_dir_remove(path) : 0;
+    if (r < 0) diag_error("cannot remove '%s': %s", path, strerror(errno));
+    print_found(path, found, removes && r == 0 ? ", removed" : "");
+    if (!found->has_record) return r;
+    const struct checkpoint_output *output = &found->record.output;
+    if (!removes) print_how(path, &found->record);
+    if (output->temporary && clean_file(c, output->temporary) < 0) r = -1;
+    if (output->index_temporary && clean_file(c, output->index_temporary) < 0) r = -1;
+    return r;
+}
+
+/* A directory that no process uses, or none that shows it. */
+static int clean_dead(struct cleaning *c, const char *path, const struct checkpoint_dir *dir)
+{
+    struct found found;
+    look_at(dir, &found);
+    bool may_remove = c->removes && dir->is_locked;
+    int refused = c->removes && !may_remove ? refuse_without_locks(path) : 0;
+    int r = clean_found(c, path, may_remove, &found);
+    if (found.has_record) checkpoint_record_release(&found.record);
+    return refused < 0 ? -1 : r;
 }
 
 /* Lists one directory if it is one of rocksort's, and removes it if told to. Returns 0, or -1
    after a message. */
-static int clean_one(const char *path, bool remove, unsigned *n_found)
+static int clean_directory(struct cleaning *c, const char *path)
 {
     struct checkpoint_dir dir;
-    struct found found = {.state = "in use", .n_parts = 1};
+    struct found found;
     const char *problem;
-    bool is_left = false;
     int r = checkpoint_dir_open_patiently(path, &dir, &problem);
     if (r == CHECKPOINT_FOREIGN && !is_stillborn(path, &found)) return 0;
-    ++*n_found;
+    c->n_found++;
+    if (r == CHECKPOINT_FOREIGN) return clean_found(c, path, c->removes, &found);
     if (r == CHECKPOINT_CLOSED) {
         diag_error("'%s' %s", path, problem);
         return -1;
     }
-    if (r == CHECKPOINT_FOREIGN) return remove_and_print(path, remove, &found);
     if (r == CHECKPOINT_BUSY) {
-        (void)printf("%-10s %8s %12s     ", found.state, "", "");
-        print_path(path);
-        (void)putchar('\n');
+        print_in_use(path);
         return 0;
     }
-    look_at(&dir, &found);
-    if (remove && !dir.is_locked) {
-        diag_error("'%s' is left alone: its file system has no locks, so a sort may use it; remove "
-                   "it yourself if none does", path);
-        remove = false;
-        is_left = true;
-    }
     /* It stays locked until it is removed, so that no process resumes it meanwhile. */
-    r = remove_and_print(path, remove, &found);
+    r = clean_dead(c, path, &dir);
     checkpoint_dir_close(&dir);
-    return is_left ? -1 : r;
+    return r;
 }
 
-static int clean_below(const char *path, bool remove, unsigned *n_found)
+/* ---- places ---- */
+
+/* True if a temporary name whose first n_before bytes are the name of an output belongs to the
+   output that is asked for, or to its index. The name of the output may have been cut. */
+static bool is_of_output(const struct cleaning *c, const char *name, size_t n_before)
 {
-    char **names;
-    int r = 0;
-    ssize_t n = temp_dir_list(path, &names);
-    if (n < 0) {
-        diag_error("cannot look into '%s': %s", path, strerror(errno));
-        return -1;
+    static const char *const endings[] = {"", ".csi", ".bai", ".crai"};
+    if (!c->output) return true;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char *whole = xasprintf("%s%s", c->output, endings[i]);
+        size_t n = strlen(whole);
+        bool is_cut = n > n_before && n_before >= TEMP_DIR_BASE_BYTES;
+        bool same = (n == n_before || is_cut) && memcmp(name, whole, n_before) == 0;
+        free(whole);
+        if (same) return true;
     }
+    return false;
+}
+
+/* Lists and removes what has one of the n names in a directory, and frees them. */
+static int clean_names(struct cleaning *c, const char *place, char **names, ssize_t n,
+                       int (*clean)(struct cleaning *c, const char *path))
+{
+    int r = 0;
     for (ssize_t i = 0; i < n; i++) {
-        char *each = temp_dir_path(path, names[i]);
-        if (clean_one(each, remove, n_found) < 0) r = -1;
-        free(each);
+        char *path = temp_dir_path(place, names[i]);
+        if (clean(c, path) < 0) r = -1;
+        free(path);
         free(names[i]);
     }
-    free(names);
+    if (n >= 0) free(names);
     return r;
+}
+
+struct name_choice {
+    const struct cleaning *cleaning;
+    bool directories;           /* else files */
+};
+
+static bool is_wanted(const char *name, const void *arg)
+{
+    const struct name_choice *choice = arg;
+    size_t n;
+    bool fits = choice->directories ? temp_dir_is_name(name, &n) : output_leftover_is_name(name, &n);
+    return fits && is_of_output(choice->cleaning, name, n);
+}
+
+/* Cleans up in a directory: the checkpoints first, which say whose the files are. */
+static int clean_below(struct cleaning *c, const char *place)
+{
+    char **names;
+    struct name_choice choice = {.cleaning = c, .directories = true};
+    ssize_t n = path_list(place, is_wanted, &choice, &names);
+    int r = clean_names(c, place, names, n, clean_directory);
+    choice.directories = false;
+    if (n >= 0) n = path_list(place, is_wanted, &choice, &names);
+    if (n < 0) {
+        diag_error("cannot look into '%s': %s", place, strerror(errno));
+        return -1;
+    }
+    return clean_names(c, place, names, n, clean_file) < 0 ? -1 : r;
+}
+
+/* Cleans up what belongs to the output of this very name. */
+static int clean_output(struct cleaning *c, const char *name)
+{
+    char *place = path_parent(name);
+    c->output = path_name(name);
+    int r = clean_below(c, place);
+    free(place);
+    return r;
+}
+
+/* `name` is an output, which need not exist: cleans up beside it and, if it is a link, beside the
+   file that it leads to. */
+static int clean_beside(struct cleaning *c, const char *name)
+{
+    struct stat st;
+    bool is_link = lstat(name, &st) == 0 && S_ISLNK(st.st_mode);
+    char *real = is_link ? realpath(name, NULL) : NULL;
+    int r = real ? clean_output(c, real) : 0;
+    free(real);
+    if (clean_output(c, name) < 0) r = -1;
+    if (r < 0 || c->n_found > 0 || access(name, F_OK) == 0) return r;
+    diag_error("cannot find '%s', nor temporary data of a sort to it", name);
+    return -1;
+}
+
+static int clean_place(struct cleaning *c, const char *name)
+{
+    struct stat st;
+    size_t n_output;
+    int r = 0;
+    if (temp_dir_is_name(path_name(name), &n_output))
+        r = clean_directory(c, name);
+    else if (output_leftover_is_name(path_name(name), &n_output))
+        r = clean_file(c, name);
+    if (r < 0 || c->n_found > 0) return r;
+    bool is_place = stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+    return is_place ? clean_below(c, name) : clean_beside(c, name);
 }
 
 int temp_clean(const char *path, bool remove)
 {
-    unsigned n_found = 0;
+    struct cleaning cleaning = {.removes = remove};
     if (!*path) {
-        diag_error("option --clean takes a directory, not ''");
+        diag_error("option --clean takes a directory or an output file, not ''");
         return -1;
     }
     /* A shell that completes the name of a directory ends it with a slash. */
     char *name = xstrdup(path);
     for (size_t n = strlen(name); n > 1 && name[n - 1] == '/'; n--) name[n - 1] = '\0';
-    int r = temp_dir_is_name(path_name(name)) ? clean_one(name, remove, &n_found) : 0;
-    if (r == 0 && n_found == 0) r = clean_below(path, remove, &n_found);
-    if (r == 0 && n_found == 0) {
-        (void)printf("no temporary data of rocksort in '");
-        print_path(path);
+    int r = clean_place(&cleaning, name);
+    if (r == 0 && cleaning.n_found == 0) {
+        (void)printf("no temporary data of rocksort %s '", cleaning.output ? "beside" : "in");
+        print_safely(path);
         (void)printf("'\n");
     }
+    free(cleaning.listed);
     free(name);
     return r;
 }

@@ -31,12 +31,23 @@ uint64_t memory_of_kernel(void)
     return read_kib("/proc/meminfo", "MemAvailable:", &n_bytes) ? n_bytes : UINT64_MAX;
 }
 
-uint64_t memory_available(void)
+static uint64_t limited_by_cgroup(uint64_t n_bytes)
 {
     struct cgroup limits;
     cgroup_read(&limits);
-    uint64_t available = memory_of_kernel();
-    return limits.limit_bytes < available ? limits.limit_bytes : available;
+    return limits.limit_bytes < n_bytes ? limits.limit_bytes : n_bytes;
+}
+
+uint64_t memory_available(void)
+{
+    return limited_by_cgroup(memory_of_kernel());
+}
+
+uint64_t memory_of_machine(void)
+{
+    uint64_t n_bytes;
+    return limited_by_cgroup(read_kib("/proc/meminfo", "MemTotal:", &n_bytes) ? n_bytes
+                                                                              : UINT64_MAX);
 }
 
 uint64_t memory_resident(void)

@@ -15,6 +15,10 @@
  */
 uint64_t memory_available(void);
 
+/* Bytes that this process can have at the most: those of the machine, or the limit of a memory
+   cgroup if that is less. */
+uint64_t memory_of_machine(void);
+
 /* MemAvailable of the kernel alone, without the limits of this process. */
 uint64_t memory_of_kernel(void);
 

@@ -222,7 +222,7 @@ static int write_bytes(hFILE *file, const uint8_t *bytes, size_t n)
 }
 
 /* Returns 0, or -1 with errno set. */
-static int write_file(const struct bam_index *index, const struct output_path *path)
+static int write_file(const struct bam_index *index, struct output_path *path)
 {
     hFILE *file = output_path_open(path);
     if (!file) return -1;
@@ -240,11 +240,11 @@ static int write_file(const struct bam_index *index, const struct output_path *p
     return r;
 }
 
-int bam_index_write(struct bam_index *index, const struct output_path *path)
+int bam_index_write(struct bam_index *index, struct output_path *path)
 {
     if (end_file(index) < 0) return -1;
     errno = 0;
-    if (write_file(index, path) == 0) return output_path_commit(path);
+    if (write_file(index, path) == 0) return output_path_commit(path, NULL);
     disk_space_print_output_error(path->name, errno, path->final,
                                   index->packed.n + index->out.n);
     return -1;

@@ -50,7 +50,7 @@ int bam_index_append(struct bam_index *index, const struct bam_index_part *part,
 /* Writes the index file after the last append, and renames it to its final name. Call it after the
    output has its name: readers warn if the index is older than its file. On failure the index file
    is removed. */
-int bam_index_write(struct bam_index *index, const struct output_path *path);
+int bam_index_write(struct bam_index *index, struct output_path *path);
 
 /* Accepts NULL. */
 void bam_index_destroy(struct bam_index *index);

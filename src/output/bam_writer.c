@@ -35,7 +35,6 @@ struct bam_writer {
     bool file_exists;           /* the temporary file */
     bool lost_reader;           /* standard output is a pipe that was closed */
     hFILE *raw;                 /* the output */
-    int raw_fd;                 /* a second descriptor of it; -1: it is no regular file */
     uint64_t writing_back;      /* so many bytes the kernel was told to write */
     sam_hdr_t *header;
     uint64_t raw_written, raw_writing;  /* of records: without the current write, and with it */
@@ -88,7 +87,6 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
 {
     struct bam_writer *writer = xcalloc(1, sizeof *writer);
     writer->settings = *settings;
-    writer->raw_fd = -1;
     writer->has_pump = !bam_writer_takes_bytes(&settings->format);
     if (writer->has_pump && cram_pump_open(&writer->pump, &writer->pump_in) < 0) {
         diag_error("cannot make a pipe for the CRAM output: %s", strerror(errno));
@@ -99,12 +97,22 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
     return writer;
 }
 
+/* A regular file that is written in place has lost its old content: its index goes, too. */
+static void drop_index_of_lost(const struct bam_writer *writer)
+{
+    const struct output_path *path = writer->settings.path, *index = writer->settings.index_path;
+    struct stat st;
+    if (path && !path->temporary && index && index->final && stat(path->name, &st) == 0 &&
+        S_ISREG(st.st_mode))
+        (void)unlink(index->final);
+}
+
 static int open_file(struct bam_writer *writer)
 {
-    const struct output_path *path = writer->settings.path;
+    struct output_path *path = writer->settings.path;
     writer->raw = path ? output_path_open(path) : hopen("-", "w");
     writer->file_exists = writer->raw && path && path->temporary;
-    if (writer->file_exists) writer->raw_fd = open(path->temporary, O_WRONLY | O_CLOEXEC);
+    if (writer->raw) drop_index_of_lost(writer);
     return writer->raw ? 0 : -1;
 }
 
@@ -261,11 +269,12 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
 static void write_back(struct bam_writer *writer)
 {
     enum { WRITE_BACK_BYTES = 32 << 20 };
-    if (writer->raw_fd < 0) return;
+    const struct output_path *path = writer->settings.path;
+    int fd = path ? output_path_descriptor(path) : -1;
+    if (fd < 0) return;
     uint64_t end = (uint64_t)htell(writer->raw), begin = writer->writing_back;
     if (end < begin + WRITE_BACK_BYTES) return;
-    (void)sync_file_range(writer->raw_fd, (off_t)begin, (off_t)(end - begin),
-                          SYNC_FILE_RANGE_WRITE);
+    (void)sync_file_range(fd, (off_t)begin, (off_t)(end - begin), SYNC_FILE_RANGE_WRITE);
     writer->writing_back = end;
 }
 
@@ -317,17 +326,8 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
     return r < 0 && complete ? write_error(writer) : 0;
 }
 
-/* An old index belongs to the old output. If the process dies before the new index has its name,
-   there must be no index. */
-static void drop_old_index(const struct bam_writer *writer)
-{
-    const struct output_path *index = writer->settings.index_path;
-    if (index && index->final) (void)unlink(index->final);
-}
-
 static void free_writer(struct bam_writer *writer)
 {
-    if (writer->raw_fd >= 0) (void)close(writer->raw_fd);
     bam_destroy1(writer->record);
     free(writer);
 }
@@ -339,7 +339,7 @@ int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result
         bam_writer_abort(writer, result);
         return -1;
     }
-    const struct output_path *path = writer->settings.path;
+    struct output_path *path = writer->settings.path;
     errno = 0;
     if (writer->has_pump) cram_pump_close(&writer->pump);
     uint64_t n_bytes = (uint64_t)htell(writer->raw);
@@ -348,8 +348,7 @@ int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result
     *result = (struct bam_writer_result){n_bytes, writer->lost_reader};
     if (r == 0 && writer->file_exists) {
         if (stat(path->temporary, &st) == 0) result->n_bytes = (uint64_t)st.st_size;
-        drop_old_index(writer);
-        r = output_path_commit(path);
+        r = output_path_commit(path, writer->settings.index_path);
     }
     if (r < 0 && writer->file_exists) output_path_drop(path);
     free_writer(writer);

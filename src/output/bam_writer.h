@@ -24,8 +24,8 @@
 struct bam_writer;
 
 struct bam_writer_settings {
-    const struct output_path *path;     /* NULL: standard output */
-    const struct output_path *index_path;       /* CRAM: of the index; NULL: write none */
+    struct output_path *path;           /* NULL: standard output */
+    struct output_path *index_path;     /* CRAM: htslib writes the index; NULL: there is none */
     htsThreadPool *pool;        /* encodes CRAM */
     htsFormat format;           /* from bam_writer_choose_format */
     int level;                  /* 0-9, -1: default of the format */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE             /* statx */
 #include "output/output_path.h"
 
+#include "machine/file_lock.h"
 #include "machine/path_sync.h"
 #include "util/diag.h"
 #include "util/path.h"
@@ -16,10 +17,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Parts of the names of temporary files. */
-#define WORD ".rocksort."
-#define ENDING ".tmp"
 
 /* Returns the name with the links in its directory followed, or NULL with errno set. */
 static char *resolve_directory(const char *name)
@@ -112,7 +109,8 @@ static char *make_temporary(const char *final)
     /* In containers many sorts have the same process id, so the name has the time, too. */
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    int n_tail = snprintf(tail, sizeof tail, WORD "%ld.%09ld" ENDING, (long)getpid(), now.tv_nsec);
+    int n_tail = snprintf(tail, sizeof tail, OUTPUT_PATH_WORD "%ld.%0*ld" OUTPUT_PATH_ENDING,
+                          (long)getpid(), OUTPUT_PATH_NANOSECOND_DIGITS, now.tv_nsec);
     size_t dir_bytes = (size_t)(path_name(final) - final), n = strlen(final);
     size_t most = dir_bytes + NAME_MAX - (size_t)n_tail;
     if (n > most) n = most;
@@ -208,13 +206,47 @@ static void inherit(const struct output_path *path, int fd)
     (void)fchmod(fd, mode);
 }
 
-/* Makes the temporary file, which must not exist. Returns a descriptor, or -1 with errno set. */
-static int make_file(const struct output_path *path)
+/* Locks a new file. Returns 0, or -1 with errno set. Another process that only looks at the file may
+   have the lock for a moment; one that takes the file for a leftover may have removed it. */
+static int hold(const struct output_path *path, int fd)
 {
-    int fd = open(path->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                  path->replaces ? 0600 : 0666);
-    if (fd >= 0 && path->replaces) inherit(path, fd);
-    return fd;
+    enum file_lock lock = file_lock_patiently(fd);
+    if (lock == FILE_LOCK_NONE) return 0;
+    if (lock == FILE_LOCK_HELD && file_lock_has_name(fd, AT_FDCWD, path->temporary)) return 0;
+    if (lock != FILE_LOCK_ERROR) errno = ENOENT;
+    return -1;
+}
+
+/* Makes the temporary file, which must not exist, and locks it. Returns a descriptor, which the
+   path owns, or -1 with errno set. */
+static int make_file(struct output_path *path)
+{
+    enum { TRIES = 10 };
+    for (int i = 0; i < TRIES; i++) {
+        int fd = open(path->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                      path->replaces ? 0600 : 0666);
+        if (fd < 0) return -1;
+        if (hold(path, fd) == 0) {
+            if (path->replaces) inherit(path, fd);
+            path->is_held = true;
+            return path->held_fd = fd;
+        }
+        int error = errno;
+        if (file_lock_has_name(fd, AT_FDCWD, path->temporary)) (void)unlink(path->temporary);
+        (void)close(fd);
+        errno = error;
+        if (error != ENOENT) break;
+    }
+    return -1;
+}
+
+/* The lock ends with the last descriptor. */
+static void let_go(struct output_path *path)
+{
+    int error = errno;
+    if (path->is_held) (void)close(path->held_fd);
+    path->is_held = false;
+    errno = error;
 }
 
 static void lock_path(const struct output_path *path)
@@ -227,7 +259,7 @@ static void unlock_path(const struct output_path *path)
     if (path->lock) (void)pthread_mutex_unlock(path->lock);
 }
 
-int output_path_create(const struct output_path *path)
+int output_path_create(struct output_path *path)
 {
     if (!path->temporary) return open(path->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     lock_path(path);
@@ -235,10 +267,20 @@ int output_path_create(const struct output_path *path)
     int error = errno;
     unlock_path(path);
     errno = error;
+    if (fd < 0) return -1;
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);         /* what the caller closes; the lock stays */
+    error = errno;
+    if (fd < 0) output_path_drop(path);
+    errno = error;
     return fd;
 }
 
-hFILE *output_path_open(const struct output_path *path)
+int output_path_descriptor(const struct output_path *path)
+{
+    return path->is_held ? path->held_fd : -1;
+}
+
+hFILE *output_path_open(struct output_path *path)
 {
     if (!path->temporary) return hopen(path->name, "w");
     int fd = output_path_create(path);
@@ -251,7 +293,7 @@ hFILE *output_path_open(const struct output_path *path)
     return NULL;
 }
 
-int output_path_make(const struct output_path *path, int (*make)(void *arg), void *arg)
+int output_path_make(struct output_path *path, int (*make)(void *arg), void *arg)
 {
     if (!path->temporary) return make(arg);
     lock_path(path);
@@ -259,7 +301,6 @@ int output_path_make(const struct output_path *path, int (*make)(void *arg), voi
     int r = fd >= 0 ? make(arg) : -1;
     int error = errno;
     unlock_path(path);
-    if (fd >= 0) (void)close(fd);       /* nothing was written here */
     if (fd >= 0 && r < 0) output_path_drop(path);
     errno = error;
     return r;
@@ -274,44 +315,77 @@ static int sync_directory(const struct output_path *path)
     return r;
 }
 
-int output_path_commit(const struct output_path *path)
+/* Gives the index of the old file another name. Returns that name, or NULL with errno 0 if there is
+   no index, or with another errno on failure. */
+static char *move_index(const struct output_path *index)
+{
+    struct stat st;
+    errno = 0;
+    if (!index || !index->final) return NULL;
+    if (lstat(index->final, &st) < 0 && errno == ENOENT) {
+        errno = 0;
+        return NULL;
+    }
+    char *aside = make_temporary(index->final);
+    if (rename(index->final, aside) == 0) return aside;
+    int error = errno == ENOENT ? 0 : errno;
+    free(aside);
+    errno = error;
+    return NULL;
+}
+
+/* Renames the file, and removes the index of the old one. Signals wait, as they do not know the
+   other name of that index. */
+static int rename_both(const struct output_path *path, const struct output_path *index)
+{
+    char *aside = move_index(index);
+    if (!aside && errno != 0) {
+        diag_error("cannot remove the old index '%s': %s", index->name, strerror(errno));
+        return -1;
+    }
+    int r = rename(path->temporary, path->final);
+    if (r < 0)
+        diag_error("cannot rename '%s' to '%s': %s", path->temporary, path->final,
+                   strerror(errno));
+    if (aside && r < 0 && rename(aside, index->final) < 0)
+        diag_left("warning: the index '%s' is called '%s' now: %s", index->final, aside,
+                  strerror(errno));
+    if (aside && r == 0 && unlink(aside) < 0)
+        diag_warning("cannot remove the old index, which is called '%s' now: %s", aside,
+                     strerror(errno));
+    free(aside);
+    return r;
+}
+
+int output_path_commit(struct output_path *path, const struct output_path *index)
 {
     if (!path->temporary) return 0;
     if (path->durable && path_sync_file(path->temporary) < 0) {
         diag_error("cannot write '%s' to the disk: %s", path->name, strerror(errno));
         return -1;
     }
-    if (rename(path->temporary, path->final) < 0) {
-        diag_error("cannot rename '%s' to '%s': %s", path->temporary, path->final,
-                   strerror(errno));
-        return -1;
-    }
+    lock_path(path);
+    int r = rename_both(path, index);
+    unlock_path(path);
+    if (r < 0) return -1;
+    let_go(path);
     if (!path->durable || sync_directory(path) == 0) return 0;
     diag_error("'%s' is complete, but its name may not be on the disk yet: %s", path->name,
                strerror(errno));
     return -1;
 }
 
-void output_path_drop(const struct output_path *path)
+void output_path_drop(struct output_path *path)
 {
-    if (!path->temporary || unlink(path->temporary) == 0 || errno == ENOENT) return;
-    diag_left("warning: cannot remove the incomplete file '%s': %s", path->temporary,
-              strerror(errno));
-}
-
-void output_path_remove_leftover(const char *path)
-{
-    struct stat st;
-    size_t n = path ? strlen(path) : 0;
-    if (n < sizeof ENDING || strcmp(path + n - sizeof ENDING + 1, ENDING) != 0 ||
-        !strstr(path, WORD) || lstat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-        st.st_uid != geteuid())
-        return;
-    (void)unlink(path);
+    if (path->temporary && unlink(path->temporary) < 0 && errno != ENOENT)
+        diag_left("warning: cannot remove the incomplete file '%s': %s", path->temporary,
+                  strerror(errno));
+    let_go(path);
 }
 
 void output_path_release(struct output_path *path)
 {
+    let_go(path);
     free(path->final);
     free(path->temporary);
     *path = (struct output_path){0};

@@ -10,12 +10,17 @@
  * Order of calls: choose, before hours of work; open, create or make; write and close the file;
  * commit, or drop on failure. Release at any time.
  *
+ * The temporary file is locked (file_lock.h) from when it is made until it is renamed or removed.
+ * So another process can tell a file that a killed process left (output_leftover.h) from one that
+ * is still written.
+ *
  * Signals. A signal may end the process at any moment. The thread that handles it removes the
  * temporary file: it takes `lock`, calls output_path_drop, and never unlocks. This module makes the
  * temporary file with `lock` held. So no file is made after that removal, where nobody would remove
  * it.
  *
- * Ownership: a struct output_path owns `final` and `temporary`, and borrows `name` and `lock`.
+ * Ownership: a struct output_path owns `final`, `temporary` and `held_fd`, and borrows `name` and
+ * `lock`.
  * Threads: one at a time; any thread may call output_path_drop.
  * Errors: -1 after a message, unless said otherwise.
  */
@@ -26,6 +31,12 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
+
+/* Names of temporary files are NAME.rocksort.PROCESS.NANOSECONDS.tmp, with nine digits of
+   nanoseconds. */
+#define OUTPUT_PATH_WORD ".rocksort."
+#define OUTPUT_PATH_ENDING ".tmp"
+enum { OUTPUT_PATH_NANOSECOND_DIGITS = 9 };
 
 struct output_path {            /* starts as {0} */
     const char *name;           /* as the user gave it, without "file:" */
@@ -40,6 +51,9 @@ struct output_path {            /* starts as {0} */
     /* the caller sets these after choosing */
     pthread_mutex_t *lock;      /* see above; NULL: no thread handles signals */
     bool durable;               /* commit waits until the file and its name are on the disk */
+    /* only this module uses these */
+    bool is_held;               /* the temporary file is there, */
+    int held_fd;                /* and this is a descriptor of it, which is locked */
 };
 
 /* Chooses the names, and checks that the file can probably be made. */
@@ -53,27 +67,32 @@ static inline const char *output_path_to_write(const struct output_path *path)
 
 /* Opens the file for writing; the temporary file must not exist yet. Returns NULL with errno set on
    failure. */
-hFILE *output_path_open(const struct output_path *path);
+hFILE *output_path_open(struct output_path *path);
 
 /* The same, but returns a descriptor, or -1 with errno set. Not for URLs. */
-int output_path_create(const struct output_path *path);
+int output_path_create(struct output_path *path);
+
+/* A descriptor of the temporary file, besides the one that was opened: for advice to the kernel,
+   not for writing. -1: there is no such file. */
+int output_path_descriptor(const struct output_path *path);
 
 /* The same for a library that opens the file by its name: makes an empty file and calls `make`,
    which returns 0 or -1, with the lock held. Returns 0, or -1 with errno set. */
-int output_path_make(const struct output_path *path, int (*make)(void *arg), void *arg);
+int output_path_make(struct output_path *path, int (*make)(void *arg), void *arg);
 
 /* True if both stand for the same regular file. */
 bool output_path_same(const struct output_path *a, const struct output_path *b);
 
-/* Renames the complete, closed file to its final name. */
-int output_path_commit(const struct output_path *path);
+/*
+ * Renames the complete, closed file to its final name. `index`: where an index of the file that is
+ * replaced would lie; or NULL. That index goes when the new file comes. If the new file does not
+ * come, the old index stays beside the old file, whatever signal ends the process. Only SIGKILL
+ * may leave the old file without its index. The new file never stands beside the old index.
+ */
+int output_path_commit(struct output_path *path, const struct output_path *index);
 
 /* Removes the temporary file, if there is one; warns if that fails. Allocates nothing. */
-void output_path_drop(const struct output_path *path);
-
-/* Removes the temporary file of a process that was killed, if it has the name of one and the file
-   is ours. Accepts NULL. */
-void output_path_remove_leftover(const char *temporary);
+void output_path_drop(struct output_path *path);
 
 void output_path_release(struct output_path *path);
 

@@ -43,7 +43,9 @@ struct checkpoint_writer {
     /* under the crew's lock */
     char **paths;               /* of all directories, NULL-terminated */
     size_t n_paths;
-    int *lock_fds;              /* of directories that were made here; NULL: of none */
+    size_t n_adopted;           /* the first of them were there before */
+    size_t n_listed;            /* that the record lists; the others do not stay */
+    int *lock_fds;              /* of directories that were made here; else -1 */
     enum progress progress;
 };
 
@@ -70,7 +72,7 @@ static void free_inputs(struct checkpoint_writer *w)
 void checkpoint_writer_destroy(struct checkpoint_writer *w)
 {
     if (!w) return;
-    for (size_t i = 0; w->lock_fds && i < w->n_paths; i++)
+    for (size_t i = 0; i < w->n_paths; i++)
         if (w->lock_fds[i] >= 0) (void)close(w->lock_fds[i]);
     free(w->lock_fds);
     free_paths(w->paths);
@@ -177,11 +179,23 @@ static int make_directory(struct checkpoint_writer *w, const char *prefix)
     return fd < 0 ? -1 : 0;
 }
 
+/* Makes room for directories. */
+static void make_room(struct checkpoint_writer *w, size_t n)
+{
+    w->paths = xcalloc(n + 1, sizeof *w->paths);
+    w->lock_fds = xcalloc(n, sizeof *w->lock_fds);
+    for (size_t i = 0; i < n; i++) w->lock_fds[i] = -1;
+}
+
 int checkpoint_writer_make_directories(struct checkpoint_writer *w)
 {
     const struct checkpoint_settings *s = &w->settings;
-    w->paths = xcalloc(s->n_temp_prefixes + 1, sizeof *w->paths);
-    w->lock_fds = xcalloc(s->n_temp_prefixes, sizeof *w->lock_fds);
+    if (w->n_paths + s->n_temp_prefixes > CHECKPOINT_MOST_DIRECTORIES) {
+        diag_error("a sort can have %d temporary directories at most: give fewer -T",
+                   CHECKPOINT_MOST_DIRECTORIES);
+        return -1;
+    }
+    if (!w->paths) make_room(w, s->n_temp_prefixes);
     for (size_t i = 0; i < s->n_temp_prefixes; i++)
         if (make_directory(w, s->temp_prefixes[i]) < 0) return -1;
     return 0;
@@ -215,7 +229,7 @@ static void remove_directory(struct checkpoint_writer *w, size_t i)
 {
     const char *path = w->paths[i];
     bool removed = temp_dir_remove(path) == 0;
-    if (w->lock_fds && w->lock_fds[i] >= 0) {
+    if (w->lock_fds[i] >= 0) {
         (void)close(w->lock_fds[i]);
         w->lock_fds[i] = -1;
     }
@@ -228,6 +242,17 @@ static void remove_directory(struct checkpoint_writer *w, size_t i)
 void checkpoint_writer_remove_directories(struct checkpoint_writer *w)
 {
     for (size_t i = 0; i < w->n_paths; i++) remove_directory(w, i);
+}
+
+void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w)
+{
+    if (!w->settings.resumed) return;
+    for (size_t i = w->n_listed; i < w->n_paths; i++) remove_directory(w, i);
+}
+
+size_t checkpoint_writer_n_adopted(const struct checkpoint_writer *w)
+{
+    return w->n_adopted;
 }
 
 char *checkpoint_writer_output_name(const struct checkpoint_writer *w)
@@ -291,13 +316,17 @@ static void list_references(sam_hdr_t *header, struct checkpoint_record *record)
     }
 }
 
-/* Writes the record into all directories. One that has no space is left without. Returns how many
-   have it; errno is set unless all do. */
+/*
+ * Writes the record into all directories. One that has no space is left without. Returns how many
+ * have it; errno is set unless all do. If directories were added, one of the others must be able to
+ * name them. Else that one would be taken for the whole checkpoint.
+ */
 static size_t write_to_all(const struct checkpoint_writer *w, struct checkpoint_record *record)
 {
     size_t n_written = 0;
     int error = 0;
     for (size_t i = 0; i < w->n_paths; i++) {
+        if (i > 0 && i == w->n_adopted && n_written == 0) break;
         record->directory = (unsigned)i;
         if (checkpoint_dir_write(w->paths[i], record) == 0)
             n_written++;
@@ -322,7 +351,15 @@ static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_s
                                                 : "if this sort fails it is tried again");
 }
 
-/* Writes the record into all directories. Returns 0 if one of them has it, else -1. */
+static void list_all(struct checkpoint_writer *w)
+{
+    crew_lock(w->settings.crew);
+    w->n_listed = w->n_paths;
+    crew_unlock(w->settings.crew);
+}
+
+/* Writes the record into all directories. Returns 0 if one of them has it, else -1 with errno
+   set. */
 static int write_record(struct checkpoint_writer *w, enum checkpoint_state state, unsigned n_runs)
 {
     const struct checkpoint_settings *s = &w->settings;
@@ -335,6 +372,7 @@ static int write_record(struct checkpoint_writer *w, enum checkpoint_state state
         .n_directories = w->n_paths,
         .directories = (const char **)paths,
         .n_lanes = w->n_lanes,
+        .resources = s->resources,
         .rules = *s->rules,
         .fasta = describe_fasta(s->fasta),
         .minhash_window = s->minhash_window,
@@ -359,12 +397,15 @@ static int write_record(struct checkpoint_writer *w, enum checkpoint_state state
     record.header_bytes = strlen(record.header);
     list_references(w->header, &record);
     size_t n_written = write_to_all(w, &record);
-    warn_of_missing(w, state, n_written, errno);
+    int error = errno;
+    if (n_written > 0) list_all(w);
+    warn_of_missing(w, state, n_written, error);
     free(record.reference_names);
     free(record.reference_lengths);
     free_paths(paths);
     free(output);
     free((char *)(uintptr_t)record.fasta.path);
+    errno = error;
     return n_written > 0 ? 0 : -1;
 }
 
@@ -392,16 +433,15 @@ void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header)
 {
     const struct checkpoint *resumed = w->settings.resumed;
     const struct checkpoint_record *record = &resumed->record;
-    char **paths = xcalloc(resumed->n_dirs + 1, sizeof *paths);
-    for (size_t i = 0; i < resumed->n_dirs; i++) paths[i] = xstrdup(resumed->dirs[i].path);
     memcpy(w->id, record->id, sizeof w->id);
     w->header = header;
     w->header_text = record->header;
     w->inputs = record->inputs;
     w->n_inputs = record->n_inputs;
     crew_lock(w->settings.crew);
-    w->paths = paths;
-    w->n_paths = resumed->n_dirs;
+    make_room(w, resumed->n_dirs + w->settings.n_temp_prefixes);
+    for (size_t i = 0; i < resumed->n_dirs; i++) w->paths[i] = xstrdup(resumed->dirs[i].path);
+    w->n_paths = w->n_adopted = w->n_listed = resumed->n_dirs;
     crew_unlock(w->settings.crew);
 }
 
@@ -411,7 +451,12 @@ int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, uns
     w->n_lanes = n_lanes;
     w->can_read_again = record->can_read_again;
     set_progress(w, record->state == CHECKPOINT_LOADED ? LOADED : RECORDED);
-    (void)write_record(w, record->state, n_runs);
+    if (write_record(w, record->state, n_runs) < 0 && w->n_paths > w->n_adopted) {
+        diag_error("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "', which must name the new "
+                   "temporary directory: %s; free a little space there", w->paths[0],
+                   strerror(errno));
+        return -1;
+    }
     return crew_failed(w->settings.crew) ? -1 : 0;
 }
 
@@ -472,12 +517,17 @@ bool checkpoint_writer_is_loaded(const struct checkpoint_writer *w)
     return w->progress == LOADED;
 }
 
+bool checkpoint_writer_is_wish(int signal_number)
+{
+    return signal_number == SIGINT || signal_number == SIGQUIT || signal_number == SIGPIPE;
+}
+
 bool checkpoint_writer_keeps(const struct checkpoint_writer *w, int signal_number,
                              unsigned n_durable)
 {
     const struct checkpoint_settings *s = &w->settings;
     const struct load_counts *counts = load_totals_locked(s->totals);
-    bool is_wish = signal_number == SIGINT || signal_number == SIGQUIT;
+    bool is_wish = checkpoint_writer_is_wish(signal_number);
     if (s->resumed || (w->overwrites_input && w->progress == LOADED)) return true;
     if (w->progress == NOT_RECORDED || (is_wish && !s->keeps)) return false;
     if (w->progress >= HAS_ALL_RUNS) return true;
@@ -496,13 +546,14 @@ static void tell_how(const struct checkpoint_writer *w)
                   "removed it, or its STORE file", w->paths[0]);
         return;
     }
+    char command[CHECKPOINT_COMMAND_BYTES];
     char *real = realpath(path, NULL);
     /* Bytes may have changed on their way from the disk: a second try may work. */
-    diag_left("what was sorted so far is kept; to %s: samtools rocksort --resume %s%s%s",
+    diag_left("what was sorted so far is kept; to %s: %s",
               diag_is_damage() ? "try once more"
               : partial        ? "write what there is"
                                : "finish",
-              real ? real : path, partial ? " --partial" : "", s->output ? "" : " -o FILE");
+              checkpoint_command(real ? real : path, partial, s->output != NULL, command));
     free(real);
 }
 

@@ -12,7 +12,7 @@
  * read again. Records of other inputs, such as pipes, must be.
  *
  * Order of calls: create; look_at_output; for a new sort remember_inputs, make_directories, begin;
- * for a sort that is resumed adopt, adopted; then end_load or save_part; keeps, tell;
+ * for a sort that is resumed adopt, make_directories, adopted; then end_load or save_part; keeps, tell;
  * remove_directories or leave them; destroy. All by the thread that runs the sort. The thread that
  * handles signals also calls functions, but only those that need the lock.
  */
@@ -32,8 +32,8 @@ struct checkpoint_settings {    /* all that it points to outlives the writer */
     struct load_totals *totals;
     const char *const *inputs;  /* as they were given; "-": standard input */
     size_t n_inputs;
-    const char *const *temp_prefixes;   /* of each -T; NULL without -T */
-    size_t n_temp_prefixes;
+    const char *const *temp_prefixes;   /* of each directory that is to be made; NULL without -T */
+    size_t n_temp_prefixes;     /* 0: a sort that goes on with a checkpoint makes none */
     const char *output;         /* as it was given; NULL: standard output */
     const char *index;          /* likewise; NULL: none */
     const struct output_path *output_path, *index_path;
@@ -44,6 +44,7 @@ struct checkpoint_settings {    /* all that it points to outlives the writer */
     bool keeps;                 /* -k */
     bool no_resume;             /* --no-resume: temporary data need not outlive the process */
     bool sum_only;              /* there are no temporary data */
+    struct checkpoint_resources resources;      /* of this sort */
     const struct checkpoint *resumed;   /* the sort goes on with this one; NULL: it is new */
     bool reads_input;           /* runs will be added (resume_reads_input) */
 };
@@ -72,7 +73,8 @@ const struct checkpoint_input *checkpoint_writer_inputs(const struct checkpoint_
 
 /* ---- the directories ---- */
 
-/* Makes a directory for each -T, and locks it. Returns 0, or -1 after a message. */
+/* Makes a directory for each -T, and locks it. A sort that goes on with a checkpoint adds them to
+   those that it has. Returns 0, or -1 after a message. */
 int checkpoint_writer_make_directories(struct checkpoint_writer *w);
 
 const char *const *checkpoint_writer_directories(const struct checkpoint_writer *w, size_t *n);
@@ -87,6 +89,13 @@ char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w);
 /* Removes each directory, and releases its lock after that, since other processes do not touch a
    locked directory. With the crew's lock held, or when all other threads have ended. */
 void checkpoint_writer_remove_directories(struct checkpoint_writer *w);
+
+/* The same for those that were added to a checkpoint, but that no record lists yet: a checkpoint
+   that stays does not need them. */
+void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w);
+
+/* How many of the directories were there before, in a checkpoint. */
+size_t checkpoint_writer_n_adopted(const struct checkpoint_writer *w);
 
 /* The absolute path of the output, followed by that of its index, if there is one. The caller frees
    it. NULL: standard output. */
@@ -103,7 +112,8 @@ int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes);
 void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header);
 
 /* When its runs are known: writes the checkpoint file again, because it names the temporary outputs
-   of this process. Returns 0, or -1 if the crew has failed. */
+   of this process, and directories that were added. Returns 0; or -1 if the crew has failed or,
+   after a message, if the file cannot name the new directories. */
 int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, unsigned n_runs);
 
 /* True if all batches must be in runs before the merge. */
@@ -128,6 +138,10 @@ void checkpoint_writer_try_again(struct checkpoint_writer *w, unsigned n_runs);
 bool checkpoint_writer_may_write(const struct checkpoint_writer *w);
 
 /* ---- whether it stays ---- */
+
+/* True if the user has ended the sort, or the program that reads its output has (SIGPIPE): then
+   nobody waits for the rest. */
+bool checkpoint_writer_is_wish(int signal_number);
 
 /* Decides whether the directories stay after a failure (signal_number is 0) or after a signal.
    n_durable: the number of runs that another process would find. With the lock held. */

@@ -72,6 +72,5 @@ enum temp_codec codec_chooser_next(struct codec_chooser *chooser, struct run_sto
         if (too_large || chooser->chosen_at <= 0 || now - chooser->chosen_at > seconds_kept)
             codec = choose(chooser, &disks, sight, now);
     }
-    chooser->runs_of_codec[codec]++;
     return codec;
 }

@@ -22,7 +22,6 @@ struct codec_chooser {
     double chosen_at;           /* by the monotonic clock; 0: never */
     double put_seconds, end_seconds, wait_seconds, job_seconds;     /* until then */
     enum codec_reason reason;   /* of the last choice */
-    unsigned runs_of_codec[TEMP_CODEC_COUNT];
 };
 
 /* What the sort has seen until now, when a run is about to begin. */

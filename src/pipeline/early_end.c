@@ -15,7 +15,18 @@ static void remove_temporaries(struct early_end *end, bool keep_directories)
     diag_end_status();
     if (end->output->temporary) (void)unlink(end->output->temporary);
     if (end->index->temporary) (void)unlink(end->index->temporary);
-    if (!keep_directories) checkpoint_writer_remove_directories(end->checkpoint);
+    if (keep_directories)
+        checkpoint_writer_remove_unlisted(end->checkpoint);
+    else
+        checkpoint_writer_remove_directories(end->checkpoint);
+}
+
+/* With the lock held: tells the user what becomes of the temporary directories, unless it is what
+   the user has asked for. */
+static void tell(const struct early_end *end, int signal_number, bool kept, unsigned n_durable)
+{
+    if (kept || !checkpoint_writer_is_wish(signal_number))
+        checkpoint_writer_tell(end->checkpoint, kept, n_durable);
 }
 
 /* With the lock held: cleans up, and tells the user what becomes of the temporary directories. */
@@ -23,9 +34,8 @@ static void clean_up(struct early_end *end, int signal_number)
 {
     unsigned n_durable = temp_store_n_durable(end->store);
     bool kept = checkpoint_writer_keeps(end->checkpoint, signal_number, n_durable);
-    bool is_wish = signal_number == SIGINT || signal_number == SIGQUIT;
     remove_temporaries(end, kept);
-    if (kept || !is_wish) checkpoint_writer_tell(end->checkpoint, kept, n_durable);
+    tell(end, signal_number, kept, n_durable);
 }
 
 /* For exception_guard.h. It may be any thread, and it may have the lock. */
@@ -91,12 +101,13 @@ void early_end_hold(struct early_end *end)
     signals_hold(&end->signals);
 }
 
-bool early_end_after_failure(struct early_end *end)
+bool early_end_after_failure(struct early_end *end, bool lost_reader)
 {
+    int signal_number = lost_reader ? SIGPIPE : 0;
     crew_lock(end->crew);       /* the ender of runs counts on until it is closed */
     unsigned n_durable = temp_store_n_durable(end->store);
-    bool stay = checkpoint_writer_keeps(end->checkpoint, 0, n_durable);
-    checkpoint_writer_tell(end->checkpoint, stay, n_durable);
+    bool stay = checkpoint_writer_keeps(end->checkpoint, signal_number, n_durable);
+    tell(end, signal_number, stay, n_durable);
     crew_unlock(end->crew);
     return stay;
 }

@@ -31,8 +31,8 @@ int early_end_watch(struct early_end *end);
 void early_end_hold(struct early_end *end);
 
 /* When the sort has failed by itself: tells what becomes of the temporary directories, and returns
-   whether they stay. */
-bool early_end_after_failure(struct early_end *end);
+   whether they stay. lost_reader: it failed because nobody reads standard output any more. */
+bool early_end_after_failure(struct early_end *end, bool lost_reader);
 
 /* All is closed and removed, and nothing is freed yet: exceptions take their former course. */
 void early_end_is_over(void);

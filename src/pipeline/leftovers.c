@@ -1,7 +1,7 @@
 /* leftovers.c -- see leftovers.h. */
 #include "pipeline/leftovers.h"
 
-#include "store/checkpoint_dir.h"
+#include "store/checkpoint.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/path.h"
@@ -50,17 +50,12 @@ static bool is_dead(const char *path)
 static void tell(const char *path, const struct checkpoint_record *record)
 {
     const char *output = record->output.path, *to = output ? output : "standard output";
-    int n = (int)output_length(to);
+    char command[CHECKPOINT_COMMAND_BYTES];
     char *real = realpath(path, NULL);
-    if (real) path = real;
-    bool is_whole = record->state == CHECKPOINT_LOADED ||
-                    (record->state == CHECKPOINT_LOADING && record->can_read_again);
-    if (is_whole)
-        diag_note("an earlier sort to '%.*s' has left its runs; to write it: samtools rocksort "
-                  "--resume %s%s", n, to, path, output ? "" : " -o FILE");
-    else
-        diag_note("an earlier sort to '%.*s' has left runs; to write these: samtools rocksort "
-                  "--partial --resume %s%s", n, to, path, output ? "" : " -o FILE");
+    bool partial = checkpoint_is_partial(record);
+    diag_note("an earlier sort to '%.*s' has left %s: %s", (int)output_length(to), to,
+              partial ? "runs; to write these" : "its runs; to write it",
+              checkpoint_command(real ? real : path, partial, output != NULL, command));
     free(real);
 }
 

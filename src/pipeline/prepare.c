@@ -3,12 +3,22 @@
 
 #include "bam/bam_long.h"
 #include "order/minhash_index.h"
+#include "store/temp_dir.h"
 #include "util/diag.h"
+
+/* Checks the places that are named with -T. They are used when memory fills, if it does. */
+static int check_places(const struct sort_settings *s)
+{
+    for (size_t i = 0; !s->sum_only && i < s->n_temp_prefixes; i++)
+        if (s->temp_prefixes[i] && temp_dir_check(s->temp_prefixes[i]) < 0) return -1;
+    return 0;
+}
 
 int prepare_outputs(struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
     struct output_path output = {0}, index = {0};
+    if (check_places(s) < 0) return -1;
     if (s->output && output_path_choose(&output, s->output) < 0) return -1;
     if (s->index_path && output_path_choose(&index, s->index_path) < 0) {
         output_path_release(&output);

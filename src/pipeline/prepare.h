@@ -8,7 +8,7 @@
 
 #include "pipeline/sort_parts.h"
 
-/* Chooses where output and index are written. */
+/* Chooses where output and index are written, and checks the places of temporary data. */
 int prepare_outputs(struct sort *sort);
 
 /* Opens the checkpoint that the sort goes on with, if there is one, and the inputs, if there is

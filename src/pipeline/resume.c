@@ -1,6 +1,7 @@
 /* resume.c -- see resume.h. */
 #include "pipeline/resume.h"
 
+#include "output/output_leftover.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -214,9 +215,9 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
                        resume->start.input < record->n_inputs;
     if (reads && !knows_start)
         return refuse(resume, "it does not say where reading is to go on; sort the input again");
-    output_path_remove_leftover(record->output.temporary);
-    output_path_remove_leftover(record->output.index_temporary);
-    temp_store_set_before(store, spilled.n_runs);
+    output_leftover_drop(record->output.temporary);
+    output_leftover_drop(record->output.index_temporary);
+    temp_store_set_before(store, spilled.n_runs, spilled.raw_bytes);
     spill_go_on(spiller, &spilled);
     return 0;
 }

@@ -11,11 +11,6 @@
 
 enum { MOST_WAITING = 2 };      /* runs that wait to be ended: dirty pages of the page cache */
 
-struct waiting_run {
-    struct stored_run *run;
-    uint64_t n_runs_expected;
-};
-
 struct run_ender {
     /* fixed after init */
     struct crew *crew;
@@ -25,12 +20,13 @@ struct run_ender {
     bool thread_runs;
 
     /* under the crew's lock */
-    struct waiting_run waiting[MOST_WAITING];
+    struct written_run waiting[MOST_WAITING];
     size_t n_waiting;
     bool is_ending;             /* a run is being ended */
     bool is_closing;
     bool compacting;            /* memory for compactions was asked for */
     unsigned n_durable;
+    struct ended_runs ended;
     struct run_ender_seconds seconds;
 
     /* the thread; after the last run, the thread that calls run_ender_settle */
@@ -91,9 +87,9 @@ static void wait_for_compaction(struct run_ender *ender, bool only_if_crowded)
 /* ---- the thread ---- */
 
 /* With the lock held: takes the oldest run that waits. */
-static struct waiting_run take_waiting(struct run_ender *ender)
+static struct written_run take_waiting(struct run_ender *ender)
 {
-    struct waiting_run run = ender->waiting[0];
+    struct written_run run = ender->waiting[0];
     ender->n_waiting--;
     memmove(ender->waiting, ender->waiting + 1, ender->n_waiting * sizeof *ender->waiting);
     ender->is_ending = true;
@@ -101,17 +97,26 @@ static struct waiting_run take_waiting(struct run_ender *ender)
     return run;
 }
 
+static void count_ended(struct run_ender *ender, const struct written_run *run)
+{
+    crew_lock(ender->crew);
+    ender->ended.raw_bytes += run->raw_bytes;
+    ender->ended.n_of_codec[run->codec]++;
+    crew_unlock(ender->crew);
+}
+
 /* Ends a run, or drops it after a failure. Returns the seconds that this took. */
-static double end_run(struct run_ender *ender, const struct waiting_run *waiting)
+static double end_run(struct run_ender *ender, const struct written_run *run)
 {
     double start = monotonic_seconds();
     if (crew_failed(ender->crew)) {
-        run_store_abandon_run(waiting->run);
+        run_store_abandon_run(run->stored);
         return monotonic_seconds() - start;
     }
-    int r = run_store_end_run(waiting->run);
+    int r = run_store_end_run(run->stored);
     double seconds = monotonic_seconds() - start;
-    if (r == 0 && !crew_failed(ender->crew)) r = compact_runs(ender, waiting->n_runs_expected);
+    if (r == 0) count_ended(ender, run);
+    if (r == 0 && !crew_failed(ender->crew)) r = compact_runs(ender, run->n_runs_expected);
     if (r == 0 && ender->compacting) wait_for_compaction(ender, true);
     if (r < 0) crew_fail(ender->crew);
     return seconds;
@@ -124,7 +129,7 @@ static void *end_runs(void *arg)
     for (;;) {
         while (ender->n_waiting == 0 && !ender->is_closing) crew_wait(ender->crew);
         if (ender->n_waiting == 0) break;
-        struct waiting_run run = take_waiting(ender);
+        struct written_run run = take_waiting(ender);
         crew_unlock(ender->crew);
         double seconds = end_run(ender, &run);
         unsigned n_durable = run_store_n_durable(ender->store);
@@ -153,19 +158,18 @@ struct run_ender *run_ender_create(struct crew *crew, struct batch_pool *pool,
     return NULL;
 }
 
-int run_ender_take(struct run_ender *ender, struct stored_run *run, uint64_t n_runs_expected)
+int run_ender_take(struct run_ender *ender, const struct written_run *run)
 {
     double start = monotonic_seconds();
     crew_lock(ender->crew);
     while (ender->n_waiting == MOST_WAITING && !crew_failed(ender->crew)) crew_wait(ender->crew);
     ender->seconds.wait += monotonic_seconds() - start;
-    ender->seconds.put += run_store_put_seconds(run);
+    ender->seconds.put += run_store_put_seconds(run->stored);
     bool failed = crew_failed(ender->crew);
-    if (!failed)
-        ender->waiting[ender->n_waiting++] = (struct waiting_run){run, n_runs_expected};
+    if (!failed) ender->waiting[ender->n_waiting++] = *run;
     crew_announce(ender->crew);
     crew_unlock(ender->crew);
-    if (failed) run_store_abandon_run(run);
+    if (failed) run_store_abandon_run(run->stored);
     return failed ? -1 : 0;
 }
 
@@ -211,10 +215,17 @@ unsigned run_ender_n_durable(const struct run_ender *ender)
     return ender->n_durable;
 }
 
-void run_ender_set_durable(struct run_ender *ender, unsigned n)
+struct ended_runs run_ender_ended(const struct run_ender *ender)
+{
+    crew_assert_locked(ender->crew);
+    return ender->ended;
+}
+
+void run_ender_set_before(struct run_ender *ender, unsigned n, uint64_t raw_bytes)
 {
     crew_assert_locked(ender->crew);
     ender->n_durable = n;
+    ender->ended.raw_bytes = raw_bytes;
 }
 
 struct run_ender_seconds run_ender_seconds(const struct run_ender *ender)

@@ -7,7 +7,7 @@
  * them.
  *
  * Order of calls: create; take for each run, drain and settle in any order; close; destroy. All by
- * one thread, but n_durable and seconds by any.
+ * one thread, but n_durable, ended and seconds by any.
  */
 #ifndef ROCKSORT_PIPELINE_RUN_ENDER_H
 #define ROCKSORT_PIPELINE_RUN_ENDER_H
@@ -17,14 +17,21 @@
 
 struct run_ender;
 
+/* A run that was written. */
+struct written_run {
+    struct stored_run *stored;
+    uint64_t raw_bytes;         /* of its records */
+    enum temp_codec codec;
+    uint64_t n_runs_expected;   /* how many there will be in all, about, for compaction; 0: unknown */
+};
+
 /* Starts the thread. Crew, pool and store outlive it. NULL after a message. */
 struct run_ender *run_ender_create(struct crew *crew, struct batch_pool *pool,
                                    struct run_store *store);
 
-/* Takes the run, to be ended in the background; waits while too many others wait. n_runs_expected:
-   how many there will be in all, about, for compaction; 0: unknown. Returns 0, or -1 if the crew
-   has failed: then the run is dropped. */
-int run_ender_take(struct run_ender *ender, struct stored_run *run, uint64_t n_runs_expected);
+/* Takes the run, to be ended in the background; waits while too many others wait. Returns 0, or -1
+   if the crew has failed: then the run is dropped. */
+int run_ender_take(struct run_ender *ender, const struct written_run *run);
 
 /* Waits until all runs have ended. Returns 0, or -1 if the crew has failed. */
 int run_ender_drain(struct run_ender *ender);
@@ -37,10 +44,19 @@ int run_ender_settle(struct run_ender *ender);
 void run_ender_close(struct run_ender *ender);
 void run_ender_destroy(struct run_ender *ender);
 
-/* Runs that another process would find. run_ender_set_durable: so many were there before. With the
-   lock held. */
+/* Runs that another process would find. With the lock held. */
 unsigned run_ender_n_durable(const struct run_ender *ender);
-void run_ender_set_durable(struct run_ender *ender, unsigned n);
+
+/* The runs that have ended. With the lock held. */
+struct ended_runs {
+    uint64_t raw_bytes;         /* of their records */
+    unsigned n_of_codec[TEMP_CODEC_COUNT];      /* without those that were there before */
+};
+
+struct ended_runs run_ender_ended(const struct run_ender *ender);
+
+/* So many runs, of so many bytes of records, were there before. With the lock held. */
+void run_ender_set_before(struct run_ender *ender, unsigned n, uint64_t raw_bytes);
 
 /* Seconds that were spent so far. With the lock held. */
 struct run_ender_seconds {

@@ -1,6 +1,7 @@
 /* sort_parts.c -- see sort_parts.h. */
 #include "pipeline/sort_parts.h"
 
+#include <string.h>
 #include <time.h>
 
 /* What a sort that only reads needs at the most, and in addition for each thread. */
@@ -35,6 +36,7 @@ static void create_objects(struct sort *sort)
     struct checkpoint_settings checkpoint = {
         .crew = sort->crew, .totals = sort->totals, .inputs = s->inputs, .n_inputs = s->n_inputs,
         .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
+        .resources = s->resources,
         .output = s->output, .index = s->index_path, .output_path = &sort->output_path,
         .index_path = &sort->index_path, .asked_output = &s->asked_output, .rules = &s->rules,
         .fasta = s->minhash_fasta, .minhash_window = s->minhash_window, .keeps = s->keep_checkpoint,
@@ -119,10 +121,7 @@ static void fill_report(struct sort *sort)
 {
     struct sort_report *report = sort->report;
     struct load_counts counts;
-    struct spill_totals spilled;
-    const struct codec_chooser *codecs = spill_codecs(sort->spiller);
     load_totals_look(sort->totals, &counts);
-    spill_look(sort->spiller, &spilled);
     report_budget(sort);
     crew_waits(sort->crew, report->waits);
     report->n_records = counts.sum.n_records;
@@ -130,13 +129,13 @@ static void fill_report(struct sort *sort)
     report->checksum = counts.sum.hash;
     report->input_bytes = counts.file_bytes_read;
     report->n_records_out = sort->sum_out.n_records;
-    report->spilled_bytes = spilled.raw_bytes;
-    report->codec_reason = codecs->reason;
-    for (size_t i = 0; i < TEMP_CODEC_COUNT; i++)
-        report->runs_of_codec[i] = codecs->runs_of_codec[i];
+    report->codec_reason = spill_codec_reason(sort->spiller);
     crew_lock(sort->crew);
     struct run_ender *ender = temp_store_ender(sort->store);
     if (ender) {
+        struct ended_runs ended = run_ender_ended(ender);
+        report->spilled_bytes = ended.raw_bytes;
+        memcpy(report->runs_of_codec, ended.n_of_codec, sizeof report->runs_of_codec);
         report->waits[WAIT_SPILLER_RUNS] = run_ender_seconds(ender).wait;
         report->waits[WAIT_RUNS_DISK] = run_ender_seconds(ender).end;
     }
@@ -148,7 +147,10 @@ void sort_close(struct sort *sort, bool directories_stay)
     temp_store_close(sort->store, directories_stay, &sort->report->store);
     fill_report(sort);
     bam_inputs_close(sort->inputs);
-    if (!directories_stay) checkpoint_writer_remove_directories(sort->checkpoint);
+    if (directories_stay)
+        checkpoint_writer_remove_unlisted(sort->checkpoint);
+    else
+        checkpoint_writer_remove_directories(sort->checkpoint);
 }
 
 void sort_release(struct sort *sort)

@@ -37,6 +37,7 @@ struct sort_settings {
     enum temp_codec codec;
     unsigned n_threads;
     size_t memory_bytes;        /* the whole budget */
+    struct checkpoint_resources resources;      /* the two as they were asked for */
     uint64_t test_batch_bytes;  /* for tests: such small batches, each of them a run; or 0 */
     enum compaction_mode compaction;
     uint64_t input_bytes;       /* -s: estimated uncompressed size; 0: unknown */

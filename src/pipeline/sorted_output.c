@@ -1,6 +1,7 @@
 /* sorted_output.c -- see sorted_output.h. */
 #include "pipeline/sorted_output.h"
 
+#include "output/stale_index.h"
 #include "util/diag.h"
 
 #include <fcntl.h>
@@ -63,7 +64,7 @@ int sorted_output_write(struct sorted_output *out, const struct segment *segment
 /* Writes the index. The sorted file is complete and stays if this fails. */
 static int write_index(struct sorted_output *out)
 {
-    const struct output_path *path = out->settings.index_path;
+    struct output_path *path = out->settings.index_path;
     int r = 0;
     if (out->index) {
         r = bam_index_write(out->index, path);
@@ -71,7 +72,7 @@ static int write_index(struct sorted_output *out)
         /* htslib closed the index of CRAM before the last bytes of the output were written: it
            must not look older. */
         (void)utimensat(AT_FDCWD, path->temporary, NULL, 0);
-        r = output_path_commit(path);
+        r = output_path_commit(path, NULL);
     }
     /* An older index belongs to what the output was before. */
     if (r < 0 && path->final) (void)unlink(path->final);
@@ -92,6 +93,8 @@ int sorted_output_close(struct sorted_output *out, bool complete, struct output_
         out->writer = NULL;
     }
     if (r == 0) r = write_index(out);
+    if (r == 0)
+        stale_index_tell(out->settings.path, out->settings.index_path, &out->settings.format);
     if (r < 0) output_path_drop(out->settings.index_path);
     bam_index_destroy(out->index);
     out->index = NULL;

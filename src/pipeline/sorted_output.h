@@ -11,8 +11,8 @@
 #include "pipeline/segment.h"
 
 struct output_settings {
-    const struct output_path *path;     /* its name is NULL: standard output */
-    const struct output_path *index_path;       /* its name is NULL: no index */
+    struct output_path *path;           /* its name is NULL: standard output */
+    struct output_path *index_path;     /* its name is NULL: no index */
     htsFormat format;
     int level;                  /* -1: default */
     htsThreadPool *pool;        /* CRAM: htslib encodes there */

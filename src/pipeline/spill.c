@@ -270,7 +270,11 @@ static int write_run(struct spilled_run *run)
     int r = run_store_begin_run(temp_store_runs(store), &run->stored);
     if (r == 0) r = spill_packs(run);
     if (r == 0) r = label_run(run);
-    if (r == 0) return run_ender_take(temp_store_ender(store), run->stored, run->n_runs_expected);
+    if (r == 0) {
+        const struct written_run written = {run->stored, run->label.sum.n_bytes, run->codec,
+                                            run->n_runs_expected};
+        return run_ender_take(temp_store_ender(store), &written);
+    }
     if (r != RUN_STORE_AGAIN) crew_fail(run->crew);
     run_store_abandon_run(run->stored);
     forget_packs(run);
@@ -488,7 +492,7 @@ unsigned spill_n_runs(struct spiller *spiller)
     return totals.n_runs;
 }
 
-const struct codec_chooser *spill_codecs(const struct spiller *spiller)
+enum codec_reason spill_codec_reason(const struct spiller *spiller)
 {
-    return &spiller->codecs;
+    return spiller->codecs.reason;
 }

@@ -67,7 +67,7 @@ const struct spill_totals *spill_locked(const struct spiller *spiller);
 
 unsigned spill_n_runs(struct spiller *spiller);
 
-/* After the last run: the codecs that were chosen. */
-const struct codec_chooser *spill_codecs(const struct spiller *spiller);
+/* After the last run: why it has its codec. */
+enum codec_reason spill_codec_reason(const struct spiller *spiller);
 
 #endif

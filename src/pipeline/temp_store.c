@@ -49,6 +49,9 @@ static int open_databases(struct temp_store *ts)
         .slow_means = plan_means(expected_bytes, &long_runs),
     };
     settings.dirs = checkpoint_writer_directories(s->checkpoint, &settings.n_dirs);
+    /* Who adds a directory to a checkpoint has no space in the others, or wants it otherwise. */
+    size_t n_adopted = checkpoint_writer_n_adopted(s->checkpoint);
+    if (settings.n_dirs > n_adopted) settings.n_closed_dirs = n_adopted;
     ts->runs = run_store_create(&settings);
     if (!ts->runs) return -1;
     struct run_store_disks disks;
@@ -100,7 +103,7 @@ int temp_store_open(struct temp_store *ts)
 {
     const struct temp_store_settings *s = &ts->settings;
     if (ts->runs) return 0;
-    if (!s->resumed && checkpoint_writer_make_directories(s->checkpoint) < 0) return -1;
+    if (checkpoint_writer_make_directories(s->checkpoint) < 0) return -1;
     if (open_databases(ts) < 0 || start_ender(ts) < 0 || start_syncing(ts) < 0) return -1;
     if (s->resumed) return 0;
     tell_leftovers(ts);
@@ -123,10 +126,10 @@ unsigned temp_store_n_durable(const struct temp_store *ts)
     return ts->ender ? run_ender_n_durable(ts->ender) : 0;
 }
 
-void temp_store_set_before(struct temp_store *ts, unsigned n_runs)
+void temp_store_set_before(struct temp_store *ts, unsigned n_runs, uint64_t raw_bytes)
 {
     crew_lock(ts->settings.crew);
-    run_ender_set_durable(ts->ender, n_runs);
+    run_ender_set_before(ts->ender, n_runs, raw_bytes);
     crew_unlock(ts->settings.crew);
 }
 

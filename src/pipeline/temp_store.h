@@ -23,7 +23,8 @@ struct temp_store_settings {
     struct load_totals *totals;
     struct checkpoint_writer *checkpoint;
     enum compaction_mode compaction;
-    const struct checkpoint *resumed;   /* its directories; NULL: new ones are made */
+    const struct checkpoint *resumed;   /* its directories, and those that are added; NULL: all
+                                           of them are new */
     bool reads_input;           /* runs will be added */
     bool no_resume;             /* the data need not outlive the process */
     unsigned durable_after_seconds;     /* when syncs begin; 0: at once */
@@ -43,8 +44,8 @@ struct run_ender *temp_store_ender(const struct temp_store *ts);
 /* Runs that another process would find. With the lock held. */
 unsigned temp_store_n_durable(const struct temp_store *ts);
 
-/* When it is open: so many runs were there before. */
-void temp_store_set_before(struct temp_store *ts, unsigned n_runs);
+/* When it is open: so many runs, of so many bytes of records, were there before. */
+void temp_store_set_before(struct temp_store *ts, unsigned n_runs, uint64_t raw_bytes);
 
 /* If data could not be made durable, that is the error of a sort that failed (result below 0). */
 void temp_store_tell(struct temp_store *ts, int result);

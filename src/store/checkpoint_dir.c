@@ -1,6 +1,7 @@
 /* checkpoint_dir.c -- see checkpoint_dir.h. */
 #include "store/checkpoint_dir.h"
 
+#include "machine/file_lock.h"
 #include "store/temp_dir.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,11 +35,12 @@ static void close_quietly(int fd)
     errno = saved;
 }
 
-/* True if errno says that the file system has no locks. Then the lock of RocksDB, which is of
-   another kind, must be enough. */
-static bool cannot_lock(void)
+/* Locks a new file. Where the file system has no locks, the lock of RocksDB, which is of another
+   kind, must be enough. */
+static bool lock_new_file(int fd)
 {
-    return errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
+    enum file_lock lock = file_lock_try(fd);
+    return lock == FILE_LOCK_HELD || lock == FILE_LOCK_NONE;
 }
 
 int checkpoint_dir_claim(const char *path)
@@ -49,7 +50,7 @@ int checkpoint_dir_claim(const char *path)
     int fd = create_at(dir_fd, lock_new);
     /* The file is renamed when it is locked, because other processes take a directory with that
        name in it for part of a checkpoint. */
-    if (fd >= 0 && ((flock(fd, LOCK_EX | LOCK_NB) < 0 && !cannot_lock()) ||
+    if (fd >= 0 && (!lock_new_file(fd) ||
                     renameat(dir_fd, lock_new, dir_fd, TEMP_DIR_LOCK_NAME) < 0)) {
         close_quietly(fd);
         fd = -1;
@@ -116,7 +117,7 @@ static bool is_private(const struct stat *st)
 /* Opens the file LOCK and locks it. */
 static int lock_dir(struct checkpoint_dir *dir, const char **problem)
 {
-    struct stat held, there;
+    struct stat held;
     dir->lock_fd = openat(dir->fd, TEMP_DIR_LOCK_NAME,
                           O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (dir->lock_fd < 0 && (errno == EROFS || errno == EACCES || errno == EMFILE)) {
@@ -128,14 +129,14 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
         *problem = "is not a checkpoint of rocksort; --clean DIR lists those in DIR";
         return CHECKPOINT_FOREIGN;
     }
-    dir->is_locked = flock(dir->lock_fd, LOCK_EX | LOCK_NB) == 0;
-    if (!dir->is_locked && !cannot_lock()) {
+    enum file_lock lock = file_lock_try(dir->lock_fd);
+    dir->is_locked = lock == FILE_LOCK_HELD;
+    if (!dir->is_locked && lock != FILE_LOCK_NONE) {
         *problem = "is in use by another rocksort; wait until that has ended";
         return CHECKPOINT_BUSY;
     }
     /* The process that held the lock may have removed everything meanwhile. */
-    if (fstatat(dir->fd, TEMP_DIR_LOCK_NAME, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
-        there.st_ino != held.st_ino || there.st_dev != held.st_dev) {
+    if (!file_lock_has_name(dir->lock_fd, dir->fd, TEMP_DIR_LOCK_NAME)) {
         *problem = "has just been removed; sort the input again";
         return CHECKPOINT_BUSY;
     }

@@ -16,8 +16,8 @@
 
 enum {
     MAX_LINE_BYTES = 1 << 20,           /* a path of which all is escaped, a name of a reference */
-    MAX_DIRECTORIES = 32,
     MAX_LANES = 64,
+    MAX_THREADS = 1024,
     MAX_OPTIONS = 1000,
     END_BYTES = 21,                     /* "end ", 16 digits, newline */
 };
@@ -81,6 +81,12 @@ static void put_place(kstring_t *to, const struct checkpoint_record *record)
     put_number(to, "lanes", record->n_lanes);
 }
 
+static void put_resources(kstring_t *to, const struct checkpoint_resources *resources)
+{
+    put_number(to, "threads", resources->n_threads);
+    put(to, "memory %" PRIu64 " %" PRIu64 "\n", resources->thread_bytes, resources->total_bytes);
+}
+
 static void put_input(kstring_t *to, const char *keyword, const struct checkpoint_input *input)
 {
     put(to, "%s %" PRIu64 " %" PRId64 " ", keyword, input->n_bytes, input->mtime_ns);
@@ -141,6 +147,7 @@ void checkpoint_record_format(const struct checkpoint_record *record, kstring_t 
 {
     size_t start = text->l;
     put_place(text, record);
+    put_resources(text, &record->resources);
     put_rules(text, record);
     put_files(text, record);
     put_content(text, record);
@@ -256,8 +263,8 @@ static bool parse_place(struct parser *from, struct checkpoint_record *record)
     if (state < 0) return false;
     record->state = (enum checkpoint_state)state;
     if (!(at = take_line(from, "directory")) ||
-        !parse_number(&at, ' ', MAX_DIRECTORIES, &directory) ||
-        !parse_number(&at, '\0', MAX_DIRECTORIES, &n) || directory >= n)
+        !parse_number(&at, ' ', CHECKPOINT_MOST_DIRECTORIES, &directory) ||
+        !parse_number(&at, '\0', CHECKPOINT_MOST_DIRECTORIES, &n) || directory >= n)
         return false;
     record->directory = (unsigned)directory;
     record->n_directories = (size_t)n;
@@ -269,6 +276,17 @@ static bool parse_place(struct parser *from, struct checkpoint_record *record)
     if (!take_number(from, "lanes", MAX_LANES, &lanes) || lanes == 0) return false;
     record->n_lanes = (unsigned)lanes;
     return true;
+}
+
+static bool parse_resources(struct parser *from, struct checkpoint_resources *resources)
+{
+    uint64_t n_threads;
+    if (!take_number(from, "threads", MAX_THREADS, &n_threads) || n_threads == 0) return false;
+    resources->n_threads = (unsigned)n_threads;
+    char *at = take_line(from, "memory");
+    return at && parse_number(&at, ' ', SIZE_MAX, &resources->thread_bytes) &&
+           parse_number(&at, '\0', SIZE_MAX, &resources->total_bytes) &&
+           (resources->thread_bytes > 0 || resources->total_bytes > 0);
 }
 
 static bool parse_minhash(struct parser *from, struct checkpoint_record *record)
@@ -429,8 +447,9 @@ int checkpoint_record_parse(const char *text, size_t n_bytes, struct checkpoint_
     record->memory = xmemdup(text, n_bytes);
     struct parser from = {record->memory, record->memory + n_bytes - END_BYTES};
     from.at += sizeof first_word + 1;           /* the first line, which check_version has read */
-    if (parse_place(&from, record) && parse_rules(&from, record) && parse_inputs(&from, record) &&
-        parse_output(&from, record) && parse_content(&from, record))
+    if (parse_place(&from, record) && parse_resources(&from, &record->resources) &&
+        parse_rules(&from, record) && parse_inputs(&from, record) && parse_output(&from, record) &&
+        parse_content(&from, record))
         return 0;
     checkpoint_record_release(record);
     return -1;

@@ -4,13 +4,15 @@
  *
  * The file is text. Each line has a keyword and its values; the order is always this:
  *
- *     rocksort-store 1                   the version of this format
+ *     rocksort-store 2                   the version of this format
  *     program 0.1.0
  *     id 0f3a...                         random, the same in all directories of a sort
  *     state loading                      or loaded, or partial; see enum checkpoint_state
  *     directory 0 2                      number of this directory, number of directories
  *     path /tmp/rocksort.77.aBcDeF       of each directory
  *     lanes 1                            databases in each directory
+ *     threads 4
+ *     memory 805306368 0                 bytes of each thread, bytes of all; 0: not given
  *     order coordinate, below, tag, minhash, fasta, seed
  *     inputs 1 again                     how many; again: reading can start at any record
  *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
@@ -39,8 +41,9 @@
 #include <stdint.h>
 
 enum {
-    CHECKPOINT_VERSION = 1,
+    CHECKPOINT_VERSION = 2,
     CHECKPOINT_ID_BYTES = 32,           /* hexadecimal digits */
+    CHECKPOINT_MOST_DIRECTORIES = 64,
 };
 
 enum checkpoint_state {
@@ -53,6 +56,12 @@ struct checkpoint_input {
     const char *path;           /* absolute; "-": standard input */
     uint64_t n_bytes;
     int64_t mtime_ns;
+};
+
+struct checkpoint_resources {   /* as the options give them, or as auto chose */
+    unsigned n_threads;
+    uint64_t thread_bytes;      /* of memory for each thread */
+    uint64_t total_bytes;       /* of memory for all threads, in place of that; 0: not given */
 };
 
 struct checkpoint_output {      /* as the options ask for it */
@@ -74,6 +83,7 @@ struct checkpoint_record {
     size_t n_directories;
     const char **directories;
     unsigned n_lanes;
+    struct checkpoint_resources resources;
     struct sort_rules rules;    /* as the options say */
     struct checkpoint_input fasta;      /* -I; without it the path is NULL */
     int minhash_window;

@@ -139,10 +139,11 @@ static int count_runs(struct run_db *db)
 static rocksdb_t *open_db(const struct run_db *db, char **error)
 {
     const struct run_db_settings *settings = &db->settings;
-    if (settings->read_only)
-        return rocksdb_open_for_read_only(db->opts.db, db->path, 0, error);
-    rocksdb_t *opened = rocksdb_open(db->opts.db, db->path, error);
-    if (opened || !settings->existing || !*error || !strstr(*error, "No such file")) return opened;
+    rocksdb_t *opened = settings->read_only
+                            ? rocksdb_open_for_read_only(db->opts.db, db->path, 0, error)
+                            : rocksdb_open(db->opts.db, db->path, error);
+    bool may_lack = settings->existing && (!settings->read_only || settings->may_lack_files);
+    if (opened || !may_lack || !*error || !strstr(*error, "No such file")) return opened;
     rocksdb_options_t *best_efforts = rocksdb_options_create_copy(db->opts.db);
     char *ignored = NULL;
     rocksdb_get_options_from_string(db->opts.db, "best_efforts_recovery=true", best_efforts,
@@ -272,18 +273,17 @@ int run_db_end_run(struct run_writer *w)
 {
     struct run_db *db = w->db;
     char *error = NULL;
-    uint64_t file_bytes = 0;
     rocksdb_sstfilewriter_finish(w->sst, &error);
     int r = check_write_error(db, error);
     if (r < 0) {
         run_db_abandon_run(w);
         return r;
     }
-    rocksdb_sstfilewriter_file_size(w->sst, &file_bytes);
+    rocksdb_sstfilewriter_file_size(w->sst, &w->file_bytes);
     rocksdb_sstfilewriter_destroy(w->sst);
     w->sst = NULL;
     db->n_runs++;
-    db->n_bytes += file_bytes;
+    db->n_bytes += w->file_bytes;
     db->ended[db->n_ended++] = w;
     return db->n_ended == db->settings.n_admitted ? run_db_admit_runs(db) : 0;
 }
@@ -297,7 +297,11 @@ int run_db_admit_runs(struct run_db *db)
     for (unsigned i = 0; i < db->n_ended; i++) paths[i] = db->ended[i]->path;
     rocksdb_ingest_external_file(db->db, paths, db->n_ended, db->opts.ingest, &error);
     free(paths);
-    while (db->n_ended > 0) free_writer(db->ended[--db->n_ended]);
+    for (; db->n_ended > 0; free_writer(db->ended[--db->n_ended])) {
+        if (!error) continue;
+        db->n_runs--;                   /* nobody would find it */
+        db->n_bytes -= db->ended[db->n_ended - 1]->file_bytes;
+    }
     return check_write_error(db, error);
 }
 

@@ -42,6 +42,8 @@ struct run_db_settings {
     bool direct;
     bool existing;                      /* another process made the database */
     bool read_only;                     /* existing; no runs, no compactions, nothing is written */
+    bool may_lack_files;                /* read_only; but runs whose files are missing are dropped,
+                                           which writes: the input will be read again */
     unsigned n_admitted;                /* so many runs become part of the database together */
     unsigned number;                    /* of the database, if the directory has several */
     unsigned n_compactions;             /* that all databases of the process may run at a time */
@@ -89,7 +91,8 @@ const char *run_db_full_reason(const struct run_db *db);
 int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
                   void *arg);
 
-/* How many runs have ended, how many of them are durable, and the bytes of their files. */
+/* How many runs have ended, how many of them another process would find, and the bytes of their
+   files. */
 unsigned run_db_n_runs(const struct run_db *db);
 unsigned run_db_n_durable(const struct run_db *db);
 uint64_t run_db_bytes(const struct run_db *db);

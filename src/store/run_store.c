@@ -37,14 +37,17 @@ enum {
 struct volume {                 /* a database in a temporary directory */
     /* fixed after run_store_create */
     const char *dir;
+    bool closed;                /* only read: not even its database is opened for writing */
     unsigned lane;              /* number of the database in the directory */
     struct disk_traits disk;
     bool shares_space;          /* an earlier directory is on the same file system */
-    /* the thread that begins runs; others use the database after its first run has ended */
-    struct run_db *db;          /* NULL until the first run */
+    /* the thread that begins runs */
     const char *full_reason;    /* why the database could not be made */
+    /* set under the lock, by the thread that begins runs, which needs no lock to read it; nor does
+       another thread once a run of this database has ended */
+    struct run_db *db;          /* NULL until the first run */
     /* under the lock */
-    bool full;                  /* or nearly full, while another directory is not */
+    bool full;                  /* or nearly full, while another directory is not; or closed */
     unsigned n_runs;
     uint64_t n_bytes;
     double write_seconds;
@@ -113,6 +116,7 @@ static unsigned make_volumes(struct run_store *store)
     struct volume *dirs = xcalloc(settings->n_dirs, sizeof *dirs);
     for (size_t i = 0; i < settings->n_dirs; i++) {
         dirs[i].dir = settings->dirs[i];
+        dirs[i].closed = dirs[i].full = i < settings->n_closed_dirs;
         disk_probe(dirs[i].dir, &dirs[i].disk);
         if (disk_is_slow_to_seek(&dirs[i].disk)) store->slow_to_seek = true;
         dirs[i].shares_space = shares_space(store, i);
@@ -161,7 +165,8 @@ static struct run_db *open_db(const struct run_store *store, const struct volume
         .compaction_read_bytes = store->compaction_read_bytes,
         .direct = store->facts.direct,
         .existing = existing,
-        .read_only = existing && store->settings.read_only,
+        .read_only = existing && (store->settings.read_only || volume->closed),
+        .may_lack_files = !store->settings.read_only,
         .number = volume->lane,
         .n_compactions = compaction_n_parallel(run_store_n_lanes(store)),
         .n_admitted = store->slow_to_seek ? RUN_DB_ADMITTED_WHEN_SLOW : 1,
@@ -180,7 +185,8 @@ static int open_volumes(struct run_store *store)
         volume->n_runs = run_db_n_runs(volume->db);
         volume->n_bytes = run_db_bytes(volume->db);
         store->n_runs += volume->n_runs;
-        if (volume->n_runs > 0) run_compactor_start(&volume->compactor, volume->db, volume->dir);
+        if (volume->n_runs > 0 && !volume->closed)
+            run_compactor_start(&volume->compactor, volume->db, volume->dir);
     }
     return 0;
 }
@@ -283,22 +289,31 @@ static int report_full(struct run_store *store, const struct volume *volume)
     return RUN_STORE_ERROR;
 }
 
+/* The database of a volume, for any thread; NULL: there is none yet. */
+static struct run_db *volume_db(struct run_store *store, const struct volume *volume)
+{
+    lock_store(store);
+    struct run_db *db = volume->db;
+    unlock_store(store);
+    return db;
+}
+
 /* True if a compaction into the directory runs or has failed: its partial output occupies space
    until it is deleted, which happens soon. */
-static bool compaction_has_space(const struct run_store *store, const struct volume *full)
+static bool compaction_has_space(struct run_store *store, const struct volume *full)
 {
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
-        if (!volume->db || volume->dir != full->dir) continue;
-        if (run_db_is_compacting(volume->db) || run_db_compact_failed(volume->db)) return true;
+        if (volume->dir != full->dir || volume->closed) continue;
+        const struct run_db *db = volume_db(store, volume);
+        if (db && (run_db_is_compacting(db) || run_db_compact_failed(db))) return true;
     }
     return false;
 }
 
 /* Waits a moment for the space that a compaction occupies. Returns false without waiting if none
    does, or if there were MOST_RETRIES waits. */
-static bool wait_for_space(const struct run_store *store, const struct volume *full,
-                           unsigned *n_waits)
+static bool wait_for_space(struct run_store *store, const struct volume *full, unsigned *n_waits)
 {
     if (*n_waits >= MOST_RETRIES || !compaction_has_space(store, full)) return false;
     ++*n_waits;
@@ -338,7 +353,10 @@ int run_store_begin_run(struct run_store *store, struct stored_run **begun)
     run->volume = volume;
     if (!volume->db) {
         volume->full_reason = NULL;
-        volume->db = open_db(store, volume, false, &volume->full_reason);
+        struct run_db *db = open_db(store, volume, false, &volume->full_reason);
+        lock_store(store);
+        volume->db = db;
+        unlock_store(store);
         if (volume->full_reason) return began_or_put(run, start, RUN_DB_FULL);
     }
     if (!volume->db) return RUN_STORE_ERROR;
@@ -384,6 +402,15 @@ double run_store_put_seconds(const struct stored_run *run)
     return run->seconds;
 }
 
+/* With the lock held: takes over what the database of a volume has. */
+static void count_runs(struct run_store *store, struct volume *volume)
+{
+    store->n_runs -= volume->n_runs;
+    volume->n_runs = run_db_n_runs(volume->db);
+    volume->n_bytes = run_db_bytes(volume->db);
+    store->n_runs += volume->n_runs;
+}
+
 int run_store_end_run(struct stored_run *run)
 {
     struct run_store *store = run->store;
@@ -397,9 +424,7 @@ int run_store_end_run(struct stored_run *run)
     if (r == RUN_DB_FULL) r = report_full(store, volume);
     lock_store(store);
     volume->write_seconds += run->seconds + monotonic_seconds() - start;
-    volume->n_runs = run_db_n_runs(volume->db);
-    volume->n_bytes = run_db_bytes(volume->db);
-    if (r == 0) store->n_runs++;
+    count_runs(store, volume);
     unlock_store(store);
     if (volume->n_runs > 0 && !volume->compactor.db)
         run_compactor_start(&volume->compactor, volume->db, volume->dir);
@@ -419,7 +444,11 @@ int run_store_flush(struct run_store *store)
     int first = 0;
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
-        int r = volume->n_runs > 0 ? run_db_admit_runs(volume->db) : 0;
+        if (volume->n_runs == 0) continue;
+        int r = run_db_admit_runs(volume->db);
+        lock_store(store);
+        count_runs(store, volume);
+        unlock_store(store);
         if (r == RUN_DB_FULL) r = report_full(store, volume);
         if (r < 0 && first == 0) first = r;     /* the other databases are flushed all the same */
     }
@@ -434,7 +463,7 @@ bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expecte
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
         uint64_t n_runs = volume->n_runs;
-        if (n_runs == 0) continue;
+        if (n_runs == 0 || volume->closed) continue;
         struct compaction_facts facts = store->facts;
         facts.n_runs = n_runs;
         facts.n_runs_expected = n_runs_expected * n_runs / store->n_runs;

@@ -16,6 +16,8 @@
  */
 #include "store/temp_codec.h"
 
+#include "util/xalloc.h"
+
 #include <lz4.h>
 #include <snappy-c.h>
 #include <string.h>
@@ -78,7 +80,7 @@ ssize_t temp_codec_compress(struct temp_coder *coder, enum temp_codec codec, con
         return n > 0 ? n : -1;
     case TEMP_CODEC_ZSTD:
         if (!coder->zstd_compressor) coder->zstd_compressor = ZSTD_createCCtx();
-        if (!coder->zstd_compressor) return -1;
+        xalloc_require(coder->zstd_compressor != NULL);
         size = ZSTD_compressCCtx(coder->zstd_compressor, out, room_bytes, in, n_bytes, ZSTD_LEVEL);
         return ZSTD_isError(size) ? -1 : (ssize_t)size;
     default:
@@ -105,7 +107,7 @@ int temp_codec_decompress(struct temp_coder *coder, enum temp_codec codec, const
                                    (int)raw_bytes) == (int)raw_bytes ? 0 : -1;
     case TEMP_CODEC_ZSTD:
         if (!coder->zstd_decompressor) coder->zstd_decompressor = ZSTD_createDCtx();
-        if (!coder->zstd_decompressor) return -1;
+        xalloc_require(coder->zstd_decompressor != NULL);
         size = ZSTD_decompressDCtx(coder->zstd_decompressor, out, raw_bytes, in, n_bytes);
         return !ZSTD_isError(size) && size == raw_bytes ? 0 : -1;
     default:

@@ -18,7 +18,6 @@
 enum {
     REMOVE_TRIES = 100,
     RETRY_MICROSECONDS = 10000,
-    MAX_BASE_BYTES = 200,       /* of the 255 that a name may have */
 };
 
 static bool is_directory(const char *path)
@@ -53,8 +52,27 @@ static char *make_template(const char *prefix, const char *output)
     }
     /* The last part of the name may be too long for more to be added. */
     size_t dir_bytes = (size_t)(path_name(base) - base);
-    if (n > dir_bytes + MAX_BASE_BYTES) n = dir_bytes + MAX_BASE_BYTES;
+    if (n > dir_bytes + TEMP_DIR_BASE_BYTES) n = dir_bytes + TEMP_DIR_BASE_BYTES;
     return xasprintf("%.*s.rocksort.%ld.XXXXXX", (int)n, base, (long)getpid());
+}
+
+int temp_dir_check(const char *prefix)
+{
+    char *template = make_template(prefix, NULL), *parent = path_parent(template);
+    struct stat st;
+    int error = 0;
+    if (stat(parent, &st) < 0)
+        error = errno;
+    else if (!S_ISDIR(st.st_mode))
+        error = ENOTDIR;
+    else if (access(parent, W_OK | X_OK) < 0)
+        error = errno;
+    if (error)
+        diag_error("option -T '%s' cannot be used: no directory can be made in '%s': %s", prefix,
+                   parent, strerror(error));
+    free(template);
+    free(parent);
+    return error ? -1 : 0;
 }
 
 char *temp_dir_create(const char *prefix, const char *output)
@@ -67,7 +85,7 @@ char *temp_dir_create(const char *prefix, const char *output)
     return NULL;
 }
 
-bool temp_dir_is_name(const char *name)
+bool temp_dir_is_name(const char *name, size_t *n_output)
 {
     static const char word[] = "rocksort.";
     enum { RANDOM_CHARACTERS = 6 };
@@ -79,28 +97,20 @@ bool temp_dir_is_name(const char *name)
     size_t n_before = (size_t)(at - name), n_word = sizeof word - 1;
     if (at == number_end || n_before < n_word || memcmp(at - n_word, word, n_word) != 0)
         return false;
+    *n_output = n_before > n_word ? n_before - n_word - 1 : 0;
     return n_before == n_word || at[-(ptrdiff_t)n_word - 1] == '.';
 }
 
-static int compare_names(const void *a, const void *b)
+static bool accept_name(const char *name, const void *arg)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    size_t n_output;
+    (void)arg;
+    return temp_dir_is_name(name, &n_output);
 }
 
 ssize_t temp_dir_list(const char *path, char ***names)
 {
-    size_t n = 0, room = 0;
-    *names = NULL;
-    DIR *dir = opendir(path);
-    if (!dir) return -1;
-    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        if (!temp_dir_is_name(entry->d_name)) continue;
-        xgrow(names, &room, n + 1, n + 15, sizeof **names);
-        (*names)[n++] = xstrdup(entry->d_name);
-    }
-    (void)closedir(dir);
-    if (n > 0) qsort(*names, n, sizeof **names, compare_names);
-    return (ssize_t)n;
+    return path_list(path, accept_name, NULL, names);
 }
 
 char *temp_dir_path(const char *parent, const char *name)

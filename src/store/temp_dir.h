@@ -7,7 +7,8 @@
  * standard output, devices, pipes and URLs in $TMPDIR or the working directory. It has mode 0700
  * and a name that no other sort has.
  *
- * Any thread may call these functions.
+ * Order of calls: check, before hours of work; create; the rest. Any thread may call these
+ * functions.
  */
 #ifndef ROCKSORT_STORE_TEMP_DIR_H
 #define ROCKSORT_STORE_TEMP_DIR_H
@@ -25,9 +26,17 @@
    standard output. Returns the path, which the caller frees, or NULL after a message. */
 char *temp_dir_create(const char *prefix, const char *output);
 
+/* The name of an output that a directory's name begins with is cut to this many bytes: a name may
+   have 255. */
+enum { TEMP_DIR_BASE_BYTES = 200 };
+
+/* Checks that such a directory can probably be made; `prefix` is not NULL. Returns 0, or -1 after a
+   message. */
+int temp_dir_check(const char *prefix);
+
 /* True if a name, without its directory, ends as the names of temporary directories do:
-   rocksort.NUMBER.XXXXXX */
-bool temp_dir_is_name(const char *name);
+   rocksort.NUMBER.XXXXXX. *n_output: how many bytes before that are the name of an output. */
+bool temp_dir_is_name(const char *name, size_t *n_output);
 
 /* Lists the names in a directory that end so, sorted. The caller frees each name, and the array.
    Returns how many there are, or -1 with errno set. */

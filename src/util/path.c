@@ -3,6 +3,7 @@
 
 #include "util/xalloc.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,4 +27,26 @@ char *path_parent(const char *path)
     if (path_go_up(dir) || strcmp(dir, "/") == 0) return dir;
     free(dir);
     return xstrdup(".");
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+ssize_t path_list(const char *path, bool (*accept)(const char *name, const void *arg),
+                  const void *arg, char ***names)
+{
+    size_t n = 0, room = 0;
+    *names = NULL;
+    DIR *dir = opendir(path);
+    if (!dir) return -1;
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (!accept(entry->d_name, arg)) continue;
+        xgrow(names, &room, n + 1, n + 15, sizeof **names);
+        (*names)[n++] = xstrdup(entry->d_name);
+    }
+    (void)closedir(dir);
+    if (n > 0) qsort(*names, n, sizeof **names, compare_names);
+    return (ssize_t)n;
 }

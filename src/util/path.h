@@ -1,11 +1,12 @@
 /*
- * path.h -- the directory and the file name in a path. Works on the text alone: links are not
- * followed. Any thread.
+ * path.h -- the directory and the file name in a path, from the text alone: links are not followed;
+ * and the names in a directory. Any thread.
  */
 #ifndef ROCKSORT_UTIL_PATH_H
 #define ROCKSORT_UTIL_PATH_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* The last part of a path: what comes after the last slash, or the whole path if it has none. */
 const char *path_name(const char *path);
@@ -16,5 +17,10 @@ bool path_go_up(char *path);
 
 /* Returns the directory of a path, "." for a name without one. The caller frees it. */
 char *path_parent(const char *path);
+
+/* Lists the names in a directory for which `accept` returns true, sorted. The caller frees each
+   name, and the array. Returns how many there are, or -1 with errno set. */
+ssize_t path_list(const char *path, bool (*accept)(const char *name, const void *arg),
+                  const void *arg, char ***names);
 
 #endif

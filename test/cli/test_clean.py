@@ -2,6 +2,9 @@
 
 import fcntl
 import os
+import re
+import shutil
+import signal
 import subprocess
 import time
 
@@ -40,6 +43,9 @@ class Clean(ResumeTest):
                          "a checkpoint")
         for args in ((), ("--yes",)):
             lines = self.clean(self.where, *args).splitlines()
+            if not args:
+                self.assertEqual(lines.pop(1).strip(), "sort to '/dev/full'; to finish it: samtools "
+                                 f"rocksort --resume {store}")
             self.assertEqual(len(lines), 2, lines)
             state = {line.split()[-1] if "removed" not in line else line.split()[-2].rstrip(","):
                      line.split()[0] for line in lines}
@@ -52,9 +58,19 @@ class Clean(ResumeTest):
         process.kill()
         process.wait()
         writer.join(5)
-        self.assertIn("partial", self.clean(busy))
+        self.assertRegex(self.clean(busy), r"\Apartial .*\n *sort to 'standard output'; to write what "
+                         rf"there is: samtools rocksort --resume {busy} --partial -o FILE\n\Z")
         self.assertIn("removed", self.clean(busy, "--yes"))
         self.assertFalse(os.path.exists(busy))
+
+    def test_yes_comes_first(self):
+        """--yes is no directory, wherever it stands."""
+        for words in (["--clean", "--yes", self.where], ["--yes", "--clean", self.where],
+                      ["--yes", f"--clean={self.where}"], [self.where, "--clean", "--yes"]):
+            store = self.fails_in_merge(stdin=generate.odd(9000, seed=96).encode())
+            result = self.sort_ok(*words)
+            self.assertIn("removed", result.out.decode())
+            self.assertFalse(os.path.exists(store))
 
     def test_no_state_file(self):
         """A checkpoint without its file STORE: the sort ended before it was written, or while the
@@ -69,8 +85,9 @@ class Clean(ResumeTest):
     def test_errors(self):
         result = self.rocksort("--clean", self.path("nothing"))
         self.assert_error(result, "nothing")
-        result = self.rocksort("--clean", self.where, self.path("more"))
-        self.assert_error(result, "--clean")
+        for words in ([self.where, self.path("more")], [], ["--yes"],
+                      [f"--clean={self.where}", self.where]):
+            self.assert_error(self.rocksort("--clean", *words), "--clean")
         with open("/dev/full", "wb") as full:
             done = subprocess.run([SAMTOOLS, "rocksort", "--clean", self.where], stdout=full,
                                   stderr=subprocess.PIPE, text=True, check=False)
@@ -113,7 +130,7 @@ class NamesAndLocks(KilledTest):
         checkpoint = self.fails_in_merge(self.source())
         os.rename(checkpoint, self.where / ("a\nb\033[31m" + "c.rocksort.1.abcdef"))
         out = self.clean(self.where).out.decode()
-        self.assertEqual(out.count("\n"), 1)
+        self.assertEqual(out.count("\n"), 2)
         self.assertNotIn("\033", out)
         out = self.clean(self.where, "--yes").out.decode()
         self.assertRegex(out, "c.rocksort.1.abcdef, removed\n")
@@ -131,4 +148,131 @@ class NamesAndLocks(KilledTest):
             fcntl.flock(lock, fcntl.LOCK_UN)
         listed, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
-        self.assertRegex(listed.decode(), r"\Acomplete .*\n\Z")
+        self.assertRegex(listed.decode(), r"\Acomplete .*\n.*sort to .*\n\Z")
+
+
+class Outputs(KilledTest):
+    """Outputs that killed sorts have not finished."""
+
+    def clean(self, *args, **how):
+        """Runs --clean, which must succeed; returns the lines that it prints."""
+        result = self.run_program([SAMTOOLS, "rocksort", "--clean", *args], **how)
+        self.assertEqual((result.status, result.err), (0, ""))
+        return result.out.decode().splitlines()
+
+    def unfinished(self):
+        """The temporary files of outputs and indexes in work."""
+        return sorted(str(path) for path in self.work.glob("*.tmp"))
+
+    def killed_in_memory(self, name="out.bam", *options):
+        """Kills a sort in memory when its output is complete and has no name yet. Returns the
+        temporary files."""
+        result = self.rocksort(*options, "-o", self.path(name), self.source(), clean=False,
+                               env=self.faulty(f"rename:1:kill:{name}"))
+        self.assertEqual(result.status, -signal.SIGKILL, result.err)
+        return self.unfinished()
+
+    def test_in_memory(self):
+        """A sort in memory has no checkpoint. What it left once stayed for ever."""
+        left, = self.killed_in_memory()
+        self.write("other.rocksort.1.000000000.tmp.bam", "not ours")
+        os.mkdir(self.path("directory.rocksort.1.000000000.tmp"))
+        self.write("victim", "not ours")
+        os.symlink("victim", self.path("link.rocksort.1.000000000.tmp"))
+        before = sorted(os.listdir(self.work))
+        for place in (self.work, self.path("out.bam"), left, "out.bam", "."):
+            line, = self.clean(place, cwd=self.work)
+            self.assertRegex(line, r"\Auseless .* MB  .*out\.bam\.rocksort\.\d+\.\d{9}\.tmp\Z")
+        self.assertEqual(sorted(os.listdir(self.work)), before)
+        self.assertIn("no temporary data", self.clean(self.path("in.bam"))[0])
+        self.assert_error(self.rocksort("--clean", self.path("out.ba")), "out.ba")
+        line, = self.clean("--yes", self.path("out.bam"))
+        self.assertTrue(line.endswith(f"{left}, removed"), line)
+        before.remove(os.path.basename(left))
+        self.assertEqual(sorted(os.listdir(self.work)), before)
+
+    def test_index_and_link(self):
+        """An index that htslib was writing belongs to its output, which may be named by a link."""
+        os.symlink("real.cram", self.path("link.cram"))
+        result = self.rocksort("-O", "cram,no_ref=1", "--write-index", "-o", self.path("link.cram"),
+                               self.source(), clean=False,
+                               env=self.faulty("rename:1:kill:real.cram"))
+        self.assertEqual(result.status, -signal.SIGKILL, result.err)
+        left = self.unfinished()
+        self.assertEqual(len(left), 2)
+        self.write("real.cram", "")
+        self.assertEqual(len(self.clean("--yes", self.path("link.cram"))), 2)
+        self.assertEqual(self.unfinished(), [])
+
+    def test_in_use(self):
+        """What a living process writes is never touched, neither in memory nor after its last
+        write."""
+        source = self.source()
+        process = self.start("-o", self.path("out.bam"), source,
+                             env=self.faulty("rename:1:3000ms:out.bam"))
+        left = wait_for(self.unfinished, APPEAR_LIMIT_S, "a temporary output")
+        for words in ([], ["--yes"]):
+            line, = self.clean(self.work, *words)
+            self.assertTrue(line.startswith("in use") and line.endswith(left[0]), line)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertTrue(os.path.exists(self.path("out.bam")))
+        self.assertEqual(self.unfinished(), [])
+
+    def test_without_locks(self):
+        """Where there are no locks, nothing shows that a file is not in use."""
+        left, = self.killed_in_memory()
+        env = self.faulty("flock:1+:ENOLCK")
+        result = self.run_program([SAMTOOLS, "rocksort", "--clean", "--yes", self.work], env=env)
+        self.assert_error(result, left, "locks")
+        self.assertTrue(os.path.exists(left))
+        # A sort on such a file system works as on others.
+        self.sort_ok("-o", self.path("o.bam"), self.source(), env=env)
+
+    def test_looked_at_while_it_is_made(self):
+        """A file that another process locks for a moment, just when it is made, or removes."""
+        source = self.source()
+        result = self.sort_ok("-o", self.path("o.bam"), source, env=self.faulty("flock:1:EAGAIN"))
+        self.assertEqual(self.unfinished(), [])
+        result = self.rocksort("-o", self.path("o.bam"), source, env=self.faulty("flock:1+:EIO"))
+        self.assert_error(result, "o.bam")
+        self.assertEqual(self.unfinished(), [])
+
+    def test_of_a_checkpoint(self):
+        """A checkpoint elsewhere names the output that its sort was writing."""
+        source = self.source()
+        out = self.path("out.bam")
+        result = self.rocksort("--no-PG", "-T", self.where, "-o", out, source, clean=False,
+                               budget=SPILL_BUDGET, env=self.faulty("rename:1:kill:/out.bam"))
+        self.assertEqual(result.status, -signal.SIGKILL, result.err)
+        store, = self.stores()
+        left, = self.unfinished()
+        lines = self.clean(self.where)
+        self.assertRegex(lines[0], rf"\A(complete|resumable) .* {re.escape(store)}\Z")
+        self.assertEqual(lines[1].strip(), f"sort to '{out}'; to finish it: samtools rocksort "
+                         f"--resume {store}")
+        self.assertRegex(lines[2], rf"\Auseless .* {re.escape(left)}\Z")
+        self.assertEqual(len(lines), 3)
+        # What is beside it is listed once.
+        shutil.move(store, self.path("out.bam.rocksort.1.abcdef"))
+        self.assertEqual(len(self.clean(self.work)), 3)
+        self.assertEqual(len(self.clean(out)), 3)
+        lines = self.clean("--yes", self.path("out.bam.rocksort.1.abcdef"))
+        self.assertEqual(len([line for line in lines if line.endswith(", removed")]), 2)
+        self.assertEqual((self.stores(self.work), self.unfinished()), ([], []))
+
+    def test_command_can_be_pasted(self):
+        """The command is quoted for the shell, and finishes the sort."""
+        place = self.work / "it's a $HOME"
+        place.mkdir()
+        source = self.source()
+        out = self.path("out put.bam")
+        result = self.rocksort("--no-PG", "-T", place, "-o", out, source, clean=False,
+                               budget=SPILL_BUDGET, env=self.faulty("rename:1:kill:/out put.bam"))
+        self.assertEqual(result.status, -signal.SIGKILL, result.err)
+        command = self.clean(place)[1].split(": ", 1)[1]
+        done = self.run_program(["bash", "-c", command.replace("samtools", SAMTOOLS, 1)])
+        self.assertEqual(done.status, 0, done.err)
+        want = self.sort_bam("--no-PG", source)
+        self.assert_same_bam(bamfile.read(out), want)
+        self.assertEqual((self.stores(place), self.unfinished()), ([], []))

@@ -1,6 +1,7 @@
 """--write-index: the name of the index; and the index is complete, or there is none."""
 
 import os
+import re
 import resource
 import signal
 import stat
@@ -9,7 +10,7 @@ import time
 
 import bamfile
 import generate
-from harness import (DIE_LIMIT_S, SPILL_BUDGET, needs_pysam, own_lines, pysam, reference,
+from harness import (DIE_LIMIT_S, SPILL_BUDGET, CliTest, needs_pysam, own_lines, pysam, reference,
                      reference_ok)
 from checkpoints import KilledTest
 from test_index import (BUDGETS, REFS, IndexTest, Search, index_bytes, index_kind, make_read,
@@ -350,9 +351,98 @@ class Killed(KilledTest):
                 before = file.read()
             self.assertTrue(os.path.exists(self.path(index)))
             result = self.rocksort(*words, stdin=generate.odd(200, seed=2).encode(),
-                                   env=self.faulty(f"rename:1:kill:{index}"))
+                                   env=self.faulty(f"rename:2:kill:{index}"))
             with self.subTest(index=index):
                 self.assertEqual(result.status, -signal.SIGKILL)
                 with open(out, "rb") as file:
                     self.assertTrue(file.read() != before)
                 self.assertFalse(os.path.exists(self.path(index)))
+                self.assertIn("useless", self.sort_ok("--clean", ".").out.decode())
+            self.sort_ok("--clean", "--yes", ".")
+
+    def old_pair(self, name, *options):
+        """Makes an output and its index; returns a function that reads both, None if missing, and
+        the words of the sort that is to replace them."""
+        words = ["--write-index", "--no-PG", *options, "-o", name]
+        self.sort_ok(*words, stdin=generate.odd(100, seed=1).encode())
+        index = name + (".crai" if options else ".csi")
+
+        def read():
+            return [open(self.path(each), "rb").read() if os.path.exists(self.path(each)) else None
+                    for each in (name, index)]
+        return read, words
+
+    def test_output_is_not_renamed(self):
+        """If the output cannot get its name, or a signal comes at that moment, the old output keeps
+        its index, or all is new. The old index once went before the new output came."""
+        for name, options in (("out.bam", []), ("out.cram", ["-O", "cram,no_ref=1"])):
+            read, words = self.old_pair(name, *options)
+            old = read()
+            self.assertNotIn(None, old)
+            for fault in (f"rename:1:EIO:{name}", f"rename:2:EIO:{name}", "rename:2:EIO:.csi"):
+                if options and ".csi" in fault:
+                    continue
+                with self.subTest(name=name, fault=fault):
+                    result = self.rocksort(*words, stdin=generate.odd(200, seed=2).encode(),
+                                           env=self.faulty(fault))
+                    self.assertEqual(result.status, 1, result.err)
+                    if fault.endswith(name):
+                        self.assertEqual(read(), old)
+                        self.assertEqual(sorted(os.listdir(self.work)), sorted(
+                            each for each in os.listdir(self.work) if not each.endswith(".tmp")))
+                    else:
+                        self.assertNotEqual(read()[0], old[0])
+                        self.assertIsNone(read()[1])
+                        self.sort_ok(*words, stdin=generate.odd(100, seed=1).encode())
+
+    def test_killed_or_ended_at_the_renames(self):
+        """Whenever the process ends, the new output never stands beside the old index."""
+        for number in (1, 2, 3):
+            for action in ("kill", "term"):
+                read, words = self.old_pair("out.bam")
+                old = read()
+                with self.subTest(number=number, action=action):
+                    result = self.rocksort(*words, stdin=generate.odd(200, seed=2).encode(),
+                                           env=self.faulty(f"rename:{number}:{action}:out.bam"))
+                    self.assertLess(result.status, 0, result.err)
+                    new = read()
+                    if new[0] != old[0]:
+                        self.assertNotEqual(new[1], old[1])
+                    elif action == "term":
+                        self.assertEqual(new, old)
+                self.sort_ok("--clean", "--yes", "out.bam")
+                self.assertEqual([each for each in os.listdir(self.work) if ".tmp" in each], [])
+
+    def test_written_in_place(self):
+        """An output that is overwritten in place loses its old index at once."""
+        read, words = self.old_pair("out.bam")
+        with open(self.path("out.bam"), "r+b") as file:
+            words[-1] = f"/dev/fd/{file.fileno()}##idx##{self.path('out.bam.csi')}"
+            process = self.start(*words, pass_fds=[file.fileno()],
+                                 env=self.faulty("write:1:EIO:out.bam"))
+            _, err = process.communicate(generate.odd(200, seed=2).encode())
+        self.assertEqual(process.returncode, 1, err)
+        self.assertIsNone(read()[1])
+
+
+class Stale(CliTest):
+    """Indexes of an older output that lie beside the new one."""
+
+    def warned(self, *words):
+        """The indexes that warnings name."""
+        result = self.sort_ok("--no-PG", *words, stdin=generate.odd(50, seed=1).encode())
+        return sorted(re.findall(r"warning: the index '([^']*)' is older than '[^']*'", result.err))
+
+    def test_named(self):
+        for name in ("out.bam.bai", "out.bam.csi", "out.bai", "out.bam.crai", "out.cram.crai"):
+            self.write(name, "old")
+        self.assertEqual(self.warned("-o", "out.bam"), ["out.bai", "out.bam.bai", "out.bam.csi"])
+        self.assertEqual(self.warned("-o", "out.bam", "--write-index"), ["out.bai", "out.bam.bai"])
+        self.assertEqual(self.warned("-o", "out.bam##idx##out.bai", "--write-index"),
+                         ["out.bam.bai", "out.bam.csi"])
+        self.assertEqual(self.warned("-o", "out.cram", "-O", "cram,no_ref=1"), ["out.cram.crai"])
+        self.assertEqual(self.warned("-o", "other.bam"), [])
+        self.assertEqual(self.warned("-o", "out.sam"), [])
+        self.assertEqual(self.warned("--quiet", "-o", "out.bam"), [])
+        self.assertEqual(self.warned("-n", "-o", "out.bam"), ["out.bai", "out.bam.bai",
+                                                               "out.bam.csi"])

@@ -51,7 +51,7 @@ class Refused(ResumeTest):
 
     def test_contradictions(self):
         for options, mention in ((["-n"], "order"), (["--shuffle=3"], "order"), (["-t", "AB"], ""),
-                                 (["-T", self.work], "-T"), (["--no-resume"], "--no-resume"),
+                                 (["--no-resume"], "--no-resume"),
                                  (["--clean", self.work], "--clean"),
                                  (["--checksum-only"], "--checksum-only"),
                                  ([self.write("x.bam", b"")], "input")):
@@ -77,7 +77,7 @@ class Refused(ResumeTest):
         cases = [(b"", "STORE file"), (b"hello\n", "STORE file"), (good[:-1], "damaged"),
                  (good[: len(good) // 2], "damaged"), (good + b"x", "damaged"),
                  (good.replace(b"loaded", b"loadet"), "damaged"),
-                 (good.replace(b"rocksort-store 1", b"rocksort-store 2"), "version")]
+                 (good.replace(b"rocksort-store 2", b"rocksort-store 3"), "version")]
         for data, mention in cases:
             with open(path, "wb") as file:
                 file.write(data)

@@ -107,14 +107,14 @@ class Several(DirsTest):
         self.assertFalse(os.path.exists(self.path("out.bam")))
 
     def test_one_is_missing(self):
-        """A missing directory is an error when temporary data are needed, as with one -T, and
-        before any are written."""
+        """A missing directory is an error, as with one -T, whether or not temporary data are
+        needed."""
         source = self.write("in.sam", generate.odd(9000, seed=72))
         for i, options in enumerate((["-T", "/nowhere/x", "-T", self.dirs[0]],
                                      ["-T", self.dirs[0], "-T", "/nowhere/x"])):
-            result = self.rocksort(*options, "-o", self.path("out.bam"), source,
-                                   budget=SPILL_BUDGET)
             with self.subTest(missing=i):
+                result = self.rocksort(*options, "-o", self.path("out.bam"), source,
+                                       budget=[SPILL_BUDGET, None][i])
                 self.assert_error(result, "/nowhere/x", "-T")
                 self.assertFalse(os.path.exists(self.path("out.bam")))
                 self.assert_empty()

@@ -43,7 +43,7 @@ static void test_open_commit(void **state)
         assert_int_equal(errno, EEXIST);
         assert_int_equal(hwrite(file, "abc", 3), 3);
         assert_int_equal(hclose(file), 0);
-        assert_int_equal(output_path_commit(&path), 0);
+        assert_int_equal(output_path_commit(&path, NULL), 0);
         assert_false(exists(path.temporary));
         struct stat st;
         assert_int_equal(stat("out", &st), 0);
@@ -65,7 +65,7 @@ static void test_as_it_stands(void **state)
     hFILE *file = output_path_open(&path);
     assert_non_null(file);
     assert_int_equal(hclose(file), 0);
-    assert_int_equal(output_path_commit(&path), 0);
+    assert_int_equal(output_path_commit(&path, NULL), 0);
     output_path_drop(&path);
     output_path_release(&path);
 }
@@ -90,7 +90,7 @@ static struct stat write_output(const char *name)
     assert_non_null(file);
     assert_int_equal(hwrite(file, "abc", 3), 3);
     assert_int_equal(hclose(file), 0);
-    assert_int_equal(output_path_commit(&path), 0);
+    assert_int_equal(output_path_commit(&path, NULL), 0);
     output_path_release(&path);
     assert_int_equal(stat(name, &st), 0);
     assert_int_equal(st.st_size, 3);
@@ -188,7 +188,7 @@ static void test_make(void **state)
 /* ---- the lock ---- */
 
 struct maker {
-    const struct output_path *path;
+    struct output_path *path;
     bool by_name;
     atomic_bool about_to;
 };
@@ -198,7 +198,7 @@ static void *open_in_thread(void *arg)
     struct maker *maker = arg;
     atomic_store(&maker->about_to, true);
     if (maker->by_name) {
-        (void)output_path_make(maker->path, make, (void *)(uintptr_t)maker->path);
+        (void)output_path_make(maker->path, make, maker->path);
     } else {
         hFILE *file = output_path_open(maker->path);
         if (file) assert_int_equal(hclose(file), 0);
@@ -250,11 +250,60 @@ static void test_commit_fails(void **state)
     struct output_path path;
     assert_int_equal(output_path_choose(&path, "out"), 0);
     diag_silence();
-    assert_int_equal(output_path_commit(&path), -1);    /* nothing was made */
+    assert_int_equal(output_path_commit(&path, NULL), -1);    /* nothing was made */
     path.durable = true;
-    assert_int_equal(output_path_commit(&path), -1);
+    assert_int_equal(output_path_commit(&path, NULL), -1);
     assert_false(exists("out"));
     output_path_release(&path);
+}
+
+/* ---- the index of the file that is replaced ---- */
+
+static void assert_content(const char *path, const char *expected)
+{
+    char text[64];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(text, expected);
+}
+
+/* The old index goes with the old file; but it stays if the new file does not come. */
+static void test_old_index(void **state)
+{
+    (void)state;
+    for (int fails = 0; fails < 2; fails++) {
+        struct output_path path, index;
+        pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        write_file("out", "old", 0644);
+        write_file("out.csi", "its index", 0644);
+        assert_int_equal(output_path_choose(&path, "out"), 0);
+        assert_int_equal(output_path_choose(&index, "out.csi"), 0);
+        path.lock = index.lock = &lock;
+        hFILE *file = output_path_open(&path);
+        assert_non_null(file);
+        assert_int_equal(hwrite(file, "new", 3), 3);
+        assert_int_equal(hclose(file), 0);
+        if (fails) {            /* nothing can take the place of a directory */
+            assert_int_equal(unlink("out"), 0);
+            assert_int_equal(mkdir("out", 0700), 0);
+            diag_silence();
+            assert_int_equal(output_path_commit(&path, &index), -1);
+            diag_renew();
+            assert_content("out.csi", "its index");
+            output_path_drop(&path);
+            assert_int_equal(rmdir("out"), 0);
+            assert_int_equal(unlink("out.csi"), 0);
+        } else {
+            assert_int_equal(output_path_commit(&path, &index), 0);
+            assert_content("out", "new");
+            assert_false(exists("out.csi"));
+            assert_int_equal(unlink("out"), 0);
+        }
+        output_path_release(&path);
+        output_path_release(&index);
+    }
 }
 
 #define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
@@ -270,6 +319,7 @@ int main(void)
         TEST_IN_PLACE(test_nothing_is_made_after_the_removal),
         TEST_IN_PLACE(test_same),
         TEST_IN_PLACE(test_commit_fails),
+        TEST_IN_PLACE(test_old_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static struct checkpoint_record make_record(enum checkpoint_state state)
     return (struct checkpoint_record){
         .program = "0", .id = "ffffffffffffffffffffffffffffffff", .state = state,
         .n_directories = 1, .directories = (const char **)(uintptr_t)directories, .n_lanes = 1,
-        .rules = {.minhash = {.k = 20}}, .minhash_window = 1, .header = "@CO\thello\n",
+        .resources = {.n_threads = 1, .thread_bytes = 1}, .rules = {.minhash = {.k = 20}}, .minhash_window = 1, .header = "@CO\thello\n",
         .header_bytes = 10,
     };
 }

@@ -25,6 +25,7 @@ static struct checkpoint_record full_record(void)
         .n_directories = 2,
         .directories = (const char **)(uintptr_t)directories,
         .n_lanes = 4,
+        .resources = {.n_threads = 16, .thread_bytes = 640 << 20, .total_bytes = SIZE_MAX},
         .rules = {.order = SORT_TAG, .below = SORT_NAME_LEXICAL, .tag = {'C', 'B'},
                   .minhash = {.k = 31, .forward_only = true, .squeeze = true},
                   .seed = UINT64_MAX},
@@ -56,6 +57,7 @@ static struct checkpoint_record bare_record(void)
         .n_directories = 1,
         .directories = (const char **)(uintptr_t)directories,
         .n_lanes = 1,
+        .resources = {.n_threads = 1, .thread_bytes = 1},
         .rules = {.minhash = {.k = 20}},
         .minhash_window = 1,
         .output = {.level = -1},
@@ -81,6 +83,9 @@ static void assert_same(const struct checkpoint_record *a, const struct checkpoi
     for (size_t i = 0; i < a->n_directories; i++)
         assert_string_equal(a->directories[i], b->directories[i]);
     assert_int_equal(a->n_lanes, b->n_lanes);
+    assert_int_equal(a->resources.n_threads, b->resources.n_threads);
+    assert_true(a->resources.thread_bytes == b->resources.thread_bytes);
+    assert_true(a->resources.total_bytes == b->resources.total_bytes);
     assert_int_equal(a->rules.order, b->rules.order);
     assert_int_equal(a->rules.below, b->rules.below);
     assert_memory_equal(a->rules.tag, b->rules.tag, 2);
@@ -239,16 +244,17 @@ static void test_wrong_values(void **state)
         {"lanes", "", false},
         {"lanes", "lanes 4\nlanes 4\n", false},
         {"lanes", "lanes 18446744073709551617\n", false},
-        {"rocksort-store", "rocksort-store 2\n", false},
+        {"rocksort-store", "rocksort-store 1\n", false},
+        {"rocksort-store", "rocksort-store 3\n", false},
         {"rocksort-store", "rocksort-store 10\n", false},
-        {"rocksort-store", "ROCKSORT-store 1\n", false},
+        {"rocksort-store", "ROCKSORT-store 2\n", false},
         {"id", "id 0123456789abcdef0123456789abcde\n", false},
         {"id", "id 0123456789abcdef0123456789abcdeg\n", false},
         {"id", "id ../../../../../../../../../../..\n", false},
         {"state", "state partial\n", true},
         {"state", "state done\n", false},
         {"directory", "directory 2 2\n", false},
-        {"directory", "directory 1 33\n", false},
+        {"directory", "directory 1 65\n", false},
         {"directory", "directory 1 1\n", false},
         {"directory", "directory 0 0\n", false},
         {"path", "path \n", false},
@@ -256,6 +262,13 @@ static void test_wrong_values(void **state)
         {"path", "path /a%00\n", false},
         {"path", "path /a%zz\n", false},
         {"path", "path /a%\n", false},
+        {"threads", "threads 1024\n", true},
+        {"threads", "threads 0\n", false},
+        {"threads", "threads 1025\n", false},
+        {"memory", "memory 0 1\n", true},
+        {"memory", "memory 0 0\n", false},
+        {"memory", "memory 1\n", false},
+        {"memory", "memory 1 18446744073709551616\n", false},
         {"order", "order random\n", false},
         {"order", "order coordinate\n", false},         /* there is a tag */
         {"below", "below tag\n", false},

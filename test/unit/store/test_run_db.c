@@ -7,6 +7,7 @@
 #include "small_disk.h"
 #include "store/run_db.h"
 #include "store/temp_dir.h"
+#include "util/diag.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -591,6 +592,31 @@ static void test_destroyed_before_admission(void **state)
     release_blocks(all, 3 * EVEN_BLOCKS);
 }
 
+/* Runs that RocksDB cannot take in count neither as durable nor as runs: nobody would find them.
+   They once counted as durable. */
+static void test_not_admitted(void **state)
+{
+    const struct run_db_settings settings = {.n_admitted = 2, .n_compactions = 1};
+    struct rng rng = rng_start(104);
+    struct run_db *db = run_db_create(*state, &settings, NULL);
+    struct block *all = test_alloc(3 * EVEN_BLOCKS * sizeof *all);
+    char path[512];
+    assert_non_null(db);
+    add_runs(&rng, db, 3, EVEN_BLOCKS, all, NULL);
+    assert_int_equal(run_db_n_durable(db), 2);
+    uint64_t n_bytes = run_db_bytes(db);
+    (void)snprintf(path, sizeof path, "%s/run-0-000002.sst", (const char *)*state);
+    assert_int_equal(unlink(path), 0);
+    diag_silence();
+    assert_int_equal(run_db_admit_runs(db), -1);
+    diag_renew();
+    assert_int_equal(run_db_n_durable(db), 2);
+    assert_int_equal(run_db_n_runs(db), 2);
+    assert_true(run_db_bytes(db) < n_bytes && run_db_bytes(db) > n_bytes / 2);
+    run_db_destroy(db);
+    release_blocks(all, 3 * EVEN_BLOCKS);
+}
+
 /* A database that cannot be opened again for a direct scan is an error, and can still be asked. */
 static void test_direct_scan_of_a_lost_database(void **state)
 {
@@ -715,6 +741,7 @@ int main(void)
         TEST_IN_DIR(test_destroyed_while_compacting),
         TEST_IN_DIR(test_admitted_in_groups),
         TEST_IN_DIR(test_destroyed_before_admission),
+        TEST_IN_DIR(test_not_admitted),
         TEST_IN_DIR(test_direct_scan_of_a_lost_database),
         TEST_IN_DIR(test_no_space_for_the_database),
         TEST_IN_DIR(test_no_space_for_a_run),

@@ -60,11 +60,13 @@ static int put_run(struct run_store *store, struct stored_run **run, const struc
 }
 
 /* Writes a run as the spiller does. Returns how often it had to begin again, or -1 on failure. */
-static int store_run(struct run_store *store, const struct key *keys, size_t n)
+static int store_run(struct run_store *store, unsigned number, const struct key *keys, size_t n)
 {
     struct stored_run *run;
     int n_again = 0, r;
-    while ((r = put_run(store, &run, keys, n)) == RUN_STORE_AGAIN) {
+    while ((r = put_run(store, &run, keys, n)) == RUN_STORE_AGAIN ||
+           (r == 0 && (r = run_store_label_run(run, number, (const uint8_t *)"label", 5)) ==
+                          RUN_STORE_AGAIN)) {
         run_store_abandon_run(run);
         n_again++;
     }
@@ -77,7 +79,7 @@ static void add_run(struct rng *rng, struct run_store *store, unsigned number, s
                     struct keys *all)
 {
     struct key *keys = make_run(rng, number, n);
-    CHECK(rng, store_run(store, keys, n) >= 0);
+    CHECK(rng, store_run(store, number, keys, n) >= 0);
     if (all->n + n > all->room) {
         all->room = 2 * (all->n + n);
         all->keys = realloc(all->keys, all->room * sizeof *all->keys);
@@ -283,6 +285,62 @@ static void test_runs_overlap(void **state)
     remove_dirs(2);
 }
 
+/* Names of all files below a directory, with their sizes; the caller frees the text. */
+static char *describe_files(const char *dir)
+{
+    char command[256], *text = test_alloc(1 << 16);
+    (void)snprintf(command, sizeof command, "cd %s && find . -type f -printf '%%P %%s\\n' | sort",
+                   dir);
+    FILE *from = popen(command, "r");
+    assert_non_null(from);
+    text[fread(text, 1, (1 << 16) - 1, from)] = '\0';
+    assert_int_equal(pclose(from), 0);
+    return text;
+}
+
+/* A store that another process made gets a further directory: nothing is written into the closed
+   ones, not even where there is no space at all, and the scans show all runs. */
+static void test_closed_directories(void **state)
+{
+    (void)state;
+    static const char *const dirs[] = {"a", "b", "c"};
+    struct rng rng = rng_start(130);
+    struct keys all = {0};
+    struct run_store *store = create_in(2, COMPACTION_OFF, 0);
+    unsigned n_lanes = run_store_n_lanes(store);
+    for (unsigned run = 0; run < 12; run++) add_run(&rng, store, run, 50, &all);
+    assert_int_equal(run_store_flush(store), 0);
+    run_store_destroy(store);
+    assert_int_equal(mkdir("c", 0700), 0);
+    char *before[2] = {describe_files("a"), describe_files("b")};
+    struct run_store_settings settings = settings_of(dirs, 3, COMPACTION_ON, 100);
+    settings.existing = true;
+    settings.n_lanes = n_lanes;
+    settings.n_closed_dirs = 2;
+    store = run_store_create(&settings);
+    assert_non_null(store);
+    assert_int_equal(count_runs(store), 12);
+    for (unsigned run = 12; run < 40; run++) {
+        add_run(&rng, store, run, 50, &all);
+        if (run_store_wants_compaction(store, 40, false))
+            assert_int_equal(run_store_compact(store), 0);
+    }
+    assert_int_equal(run_store_flush(store), 0);
+    assert_int_equal(run_store_settle(store), 0);
+    while (run_store_is_compacting(store)) (void)usleep(1000);
+    assert_int_equal(count_runs(store), 40);
+    assert_int_equal(run_store_n_durable(store), 40);
+    (void)check_scans(&rng, store, &all);
+    run_store_destroy(store);
+    for (int i = 0; i < 2; i++) {
+        char *after = describe_files(dirs[i]);
+        assert_string_equal(after, before[i]);
+        free(after);
+        free(before[i]);
+    }
+    remove_dirs(3);
+}
+
 static void test_impossible_directory(void **state)
 {
     (void)state;
@@ -352,7 +410,7 @@ static void test_all_full(void **state)
         int r = 0;
         for (unsigned run = 0; r >= 0 && run < 200; run++) {
             struct key *keys = make_run(&rng, run, (size_t)n_blocks);
-            r = store_run(store, keys, (size_t)n_blocks);
+            r = store_run(store, 0, keys, (size_t)n_blocks);
             free(keys);
         }
         assert_int_equal(r, -1);
@@ -557,6 +615,7 @@ int main(void)
         TEST_IN_PLACE(test_empty_store),
         TEST_IN_PLACE(test_destroyed_at_any_time),
         TEST_IN_PLACE(test_runs_overlap),
+        TEST_IN_PLACE(test_closed_directories),
         TEST_IN_PLACE(test_impossible_directory),
         TEST_IN_PLACE(test_full_from_the_start),
         TEST_IN_PLACE(test_full_while_writing),

@@ -7,6 +7,7 @@
 #include "test_place.h"
 
 #include "store/temp_dir.h"
+#include "util/diag.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -156,6 +157,42 @@ static void test_list(void **state)
     assert_int_equal(errno, ENOENT);
 }
 
+/* Where no directory can be made, that is said before it is needed. */
+static void test_check(void **state)
+{
+    (void)state;
+    make_file(".", "file");
+    assert_int_equal(temp_dir_check("."), 0);
+    assert_int_equal(temp_dir_check("new"), 0);
+    assert_int_equal(temp_dir_check("./new"), 0);
+    diag_silence();
+    assert_int_equal(temp_dir_check("missing/new"), -1);
+    assert_int_equal(temp_dir_check("missing/"), -1);
+    assert_int_equal(temp_dir_check("file/new"), -1);
+    assert_int_equal(temp_dir_check("/proc/new"), access("/proc", W_OK) == 0 ? 0 : -1);
+    diag_renew();
+    assert_int_equal(unlink("file"), 0);
+}
+
+/* The name of the output is what comes before the rest. */
+static void test_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int n_output;           /* -1: no name of a temporary directory */
+    } cases[] = {
+        {"rocksort.1.abcdef", 0},     {"out.bam.rocksort.1.abcdef", 7}, {"a.rocksort.12.ABC12x", 1},
+        {"rocksort.1.abcde", -1},     {"rocksort..abcdef", -1},         {"rocksort.x.abcdef", -1},
+        {"xrocksort.1.abcdef", -1},   {"rocksort.1", -1},               {"", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n = 99;
+        bool is_name = temp_dir_is_name(cases[i].name, &n);
+        assert_int_equal(is_name ? (int)n : -1, cases[i].n_output);
+    }
+}
+
 /* A link must not lead to the removal of other files. */
 static void test_links_are_not_followed(void **state)
 {
@@ -206,6 +243,8 @@ int main(void)
         TEST_IN_PLACE(test_never_twice_the_same),
         TEST_IN_PLACE(test_removes_what_is_in_it),
         TEST_IN_PLACE(test_list),
+        TEST_IN_PLACE(test_check),
+        cmocka_unit_test(test_names),
         TEST_IN_PLACE(test_links_are_not_followed),
         TEST_IN_PLACE(test_impossible_places),
     };

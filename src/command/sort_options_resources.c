@@ -1,0 +1,83 @@
+/* sort_options_resources.c -- see sort_options_resources.h. */
+#include "command/sort_options_resources.h"
+
+#include "input/input_file.h"
+#include "machine/memory.h"
+#include "util/diag.h"
+#include "util/size.h"
+
+#include <stdlib.h>
+
+/* For tests only. */
+#define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* the whole budget in bytes */
+#define TEST_BATCH_VARIABLE "ROCKSORT_TEST_BATCH"       /* bytes of batches, each of them a run */
+
+/* Replaces auto by what fits the machine. */
+static void fit_machine(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    if (!o->auto_threads && !o->auto_memory) return;
+    struct machine_facts facts;
+    machine_facts_gather(&facts);       /* without has_feeder */
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (input_is_pipe(s->inputs[i])) facts.has_feeder = true;
+    machine_fit_choose(&facts, &o->fit);
+    if (o->auto_threads) s->n_threads = o->fit.n_threads;
+    if (o->auto_memory) {
+        o->total_memory_bytes = o->fit.memory_bytes;
+    } else if (!o->total_memory_bytes && !o->thread_memory_given &&
+               o->fit.memory_bytes < o->thread_memory_bytes * s->n_threads) {
+        /* -@ auto without any option of memory takes no more than --max-memory auto would. */
+        o->total_memory_bytes = o->fit.memory_bytes;
+    }
+}
+
+/* A sort takes its memory as it needs it, so that the system may end it hours later. */
+static void warn_of_memory(uint64_t n_bytes)
+{
+    char asked[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES];
+    uint64_t most = memory_of_machine();
+    if (n_bytes <= most) return;
+    diag_warning("the sort may take %s of memory (-m times -@), but this machine or control group "
+                 "has %s: the system may kill it; give less with -m or --max-memory",
+                 size_format(n_bytes, asked), size_format(most, has));
+}
+
+void sort_options_adopt_resources(struct sort_options *o,
+                                  const struct checkpoint_resources *resources)
+{
+    if (!o->threads_given) o->settings.n_threads = resources->n_threads;
+    if (o->thread_memory_given || o->total_memory_bytes > 0 || o->auto_memory) return;
+    o->thread_memory_bytes = resources->thread_bytes;
+    o->total_memory_bytes = resources->total_bytes;
+}
+
+int sort_options_finish_resources(struct sort_options *o)
+{
+    struct sort_settings *s = &o->settings;
+    fit_machine(o);
+    uint64_t total = o->total_memory_bytes ? o->total_memory_bytes
+                                           : o->thread_memory_bytes * s->n_threads;
+    const char *test_budget = getenv(TEST_BUDGET_VARIABLE);
+    if (test_budget && size_parse(test_budget, &total) < 0) {
+        diag_error(TEST_BUDGET_VARIABLE " takes a size such as 1M, not '%s'", test_budget);
+        return -1;
+    }
+    const char *test_batch = getenv(TEST_BATCH_VARIABLE);
+    if (test_batch && size_parse(test_batch, &s->test_batch_bytes) < 0) {
+        diag_error(TEST_BATCH_VARIABLE " takes a size such as 1M, not '%s'", test_batch);
+        return -1;
+    }
+    if (total > SIZE_MAX / 2 || o->thread_memory_bytes > SIZE_MAX / 2 / s->n_threads) {
+        diag_error("so much memory cannot be addressed; give less with -m");
+        return -1;
+    }
+    s->memory_bytes = (size_t)total;
+    s->resources = (struct checkpoint_resources){
+        .n_threads = s->n_threads,
+        .thread_bytes = o->thread_memory_bytes,
+        .total_bytes = o->total_memory_bytes,
+    };
+    if (!s->sum_only) warn_of_memory(s->memory_bytes);
+    return 0;
+}

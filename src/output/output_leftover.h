@@ -1,0 +1,47 @@
+/*
+ * output_leftover.h -- temporary files of outputs and indexes that killed processes have left.
+ *
+ * While a process writes such a file it is locked (output_path.h). So a file with such a name that
+ * is ours and that can be locked belongs to nobody any more.
+ *
+ * Order of calls: open; remove, if that is wanted; close. Ownership: a struct output_leftover owns
+ * its descriptor. Threads: one at a time for each. No messages.
+ */
+#ifndef ROCKSORT_OUTPUT_OUTPUT_LEFTOVER_H
+#define ROCKSORT_OUTPUT_OUTPUT_LEFTOVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+enum output_leftover_state {
+    OUTPUT_LEFTOVER_DEAD,       /* no process writes it; it stays locked until close */
+    OUTPUT_LEFTOVER_UNKNOWN,    /* the file system has no locks: a process may write it */
+    OUTPUT_LEFTOVER_IN_USE,
+    OUTPUT_LEFTOVER_FOREIGN,    /* no file of that name, or not one of ours */
+};
+
+struct output_leftover {
+    int fd;                     /* -1 unless the state is DEAD or UNKNOWN */
+    struct stat st;             /* also if it is in use */
+};
+
+/* True if a name, without its directory, is that of a temporary file. *n_output: how many bytes of
+   it are the name of the output; all of it unless that was too long. */
+bool output_leftover_is_name(const char *name, size_t *n_output);
+
+/* Looks at a file, whatever its name, and locks it. */
+enum output_leftover_state output_leftover_open(const char *path, struct output_leftover *left);
+
+/* Removes the file that is open. Returns 0, or -1 with errno set. */
+int output_leftover_remove(const char *path, const struct output_leftover *left);
+
+/* Accepts one with the descriptor -1. */
+void output_leftover_close(struct output_leftover *left);
+
+/* Removes the temporary file of a process that is known to be dead, if it has the name of one, is
+   ours, and no other process has it. Accepts NULL. */
+void output_leftover_drop(const char *path);
+
+#endif

@@ -1,0 +1,139 @@
+/*
+ * test_output_leftover.c -- unfinished outputs of dead processes are told from those that are still
+ * written, and from files of others.
+ */
+#include "random_records.h"
+#include "test_place.h"
+
+#include "output/output_leftover.h"
+#include "output/output_path.h"
+#include "util/path.h"
+
+#include <stdio.h>
+
+static void test_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int n_output;           /* -1: no such name */
+    } cases[] = {
+        {"out.bam.rocksort.17.123456789.tmp", 7}, {"a.rocksort.1.000000000.tmp", 1},
+        {"a.rocksort.2.x.rocksort.1.000000000.tmp", 14},
+        {".rocksort.1.000000000.tmp", -1},        {"a.rocksort.1.00000000.tmp", -1},
+        {"a.rocksort.1.0000000000.tmp", -1},      {"a.rocksort..000000000.tmp", -1},
+        {"a.rocksort.1.000000000.tmpx", -1},      {"a.rocksort.1.000000000", -1},
+        {"arocksort.1.000000000.tmp", -1},        {"a.rocksort.x.000000000.tmp", -1},
+        {"000000000.tmp", -1},                    {".tmp", -1},
+        {"rocksort.1.abcdef", -1},                {"", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n = 99;
+        bool is_name = output_leftover_is_name(cases[i].name, &n);
+        if ((is_name ? (int)n : -1) != cases[i].n_output) fail_msg("'%s'", cases[i].name);
+    }
+}
+
+/* A file is in use from when it is made until it is renamed, even between closing and renaming. */
+static void test_in_use(void **state)
+{
+    (void)state;
+    struct output_path path;
+    struct output_leftover left;
+    size_t n;
+    assert_int_equal(output_path_choose(&path, "out"), 0);
+    assert_true(output_leftover_is_name(path_name(path.temporary), &n));
+    assert_int_equal(n, 3);
+    assert_int_equal(output_leftover_open(path.temporary, &left), OUTPUT_LEFTOVER_FOREIGN);
+    hFILE *file = output_path_open(&path);
+    assert_non_null(file);
+    assert_int_equal(output_leftover_open(path.temporary, &left), OUTPUT_LEFTOVER_IN_USE);
+    assert_int_equal(left.fd, -1);
+    assert_int_equal(hclose(file), 0);
+    assert_int_equal(output_leftover_open(path.temporary, &left), OUTPUT_LEFTOVER_IN_USE);
+    output_leftover_drop(path.temporary);
+    assert_int_equal(output_path_commit(&path, NULL), 0);
+    assert_int_equal(output_leftover_open("out", &left), OUTPUT_LEFTOVER_DEAD);
+    output_leftover_close(&left);
+    output_path_release(&path);
+    assert_int_equal(unlink("out"), 0);
+}
+
+/* The same for a file that a library opens by its name. */
+static int make(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+static void test_made_by_name(void **state)
+{
+    (void)state;
+    struct output_path path;
+    struct output_leftover left;
+    assert_int_equal(output_path_choose(&path, "out"), 0);
+    assert_int_equal(output_path_make(&path, make, NULL), 0);
+    assert_int_equal(output_leftover_open(path.temporary, &left), OUTPUT_LEFTOVER_IN_USE);
+    output_path_drop(&path);
+    output_path_release(&path);
+}
+
+static void test_dead(void **state)
+{
+    (void)state;
+    static const char name[] = "o.rocksort.1.000000000.tmp";
+    struct output_leftover left;
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(output_leftover_open(name, &left), OUTPUT_LEFTOVER_DEAD);
+    struct output_leftover other;
+    assert_int_equal(output_leftover_open(name, &other), OUTPUT_LEFTOVER_IN_USE);
+    /* It is removed only if the name still stands for it. */
+    assert_int_equal(rename(name, "kept"), 0);
+    file = fopen(name, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(output_leftover_remove(name, &left), -1);
+    assert_int_equal(access(name, F_OK), 0);
+    output_leftover_close(&left);
+    output_leftover_drop(name);
+    assert_int_equal(access(name, F_OK), -1);
+    output_leftover_drop("kept");               /* not such a name */
+    output_leftover_drop(NULL);
+    assert_int_equal(unlink("kept"), 0);
+}
+
+static void test_foreign(void **state)
+{
+    (void)state;
+    static const char name[] = "o.rocksort.1.000000000.tmp";
+    struct output_leftover left;
+    assert_int_equal(mkdir(name, 0700), 0);
+    assert_int_equal(output_leftover_open(name, &left), OUTPUT_LEFTOVER_FOREIGN);
+    assert_int_equal(rmdir(name), 0);
+    assert_int_equal(mkfifo(name, 0600), 0);
+    assert_int_equal(output_leftover_open(name, &left), OUTPUT_LEFTOVER_FOREIGN);
+    output_leftover_drop(name);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(symlink("victim", name), 0);
+    int fd = open("victim", O_CREAT | O_WRONLY, 0600);
+    assert_true(fd >= 0 && close(fd) == 0);
+    assert_int_equal(output_leftover_open(name, &left), OUTPUT_LEFTOVER_FOREIGN);
+    output_leftover_drop(name);
+    assert_int_equal(unlink(name) + unlink("victim"), 0);
+}
+
+#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        TEST_IN_PLACE(test_in_use),
+        TEST_IN_PLACE(test_made_by_name),
+        TEST_IN_PLACE(test_dead),
+        TEST_IN_PLACE(test_foreign),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

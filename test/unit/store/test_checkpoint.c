@@ -1,0 +1,138 @@
+/*
+ * test_checkpoint.c -- the command that goes on with a checkpoint; checkpoints to which a resumed
+ * sort has added a directory, wherever it died meanwhile.
+ */
+#include "random_records.h"
+#include "test_place.h"
+
+#include "store/checkpoint.h"
+#include "store/temp_dir.h"
+#include "util/diag.h"
+
+#include <stdlib.h>
+
+static void check_command(const char *path, bool partial, bool has_output, const char *expected)
+{
+    char text[CHECKPOINT_COMMAND_BYTES];
+    assert_string_equal(checkpoint_command(path, partial, has_output, text), expected);
+}
+
+static void test_command(void **state)
+{
+    (void)state;
+    check_command("/x/rocksort.1.abcdef", false, true,
+                  "samtools rocksort --resume /x/rocksort.1.abcdef");
+    check_command("/x", true, false, "samtools rocksort --resume /x --partial -o FILE");
+    check_command("/a b/$x", false, false, "samtools rocksort --resume '/a b/$x' -o FILE");
+    check_command("/it's", false, true, "samtools rocksort --resume '/it'\\''s'");
+    check_command("/\xc3\xa4", false, true, "samtools rocksort --resume /\xc3\xa4");
+    /* No path is too long, even if each of its bytes has to be quoted. */
+    char path[PATH_MAX], text[CHECKPOINT_COMMAND_BYTES];
+    memset(path, '\'', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    (void)checkpoint_command(path, true, false, text);
+    assert_true(strlen(text) > 4 * (sizeof path - 1));
+    assert_string_equal(text + strlen(text) - strlen("' --partial -o FILE"),
+                        "' --partial -o FILE");
+}
+
+/* Three directories of one sort; `listed`: how many of them each record lists, 0: no record. */
+struct trio {
+    char *paths[3];
+};
+
+static void make_trio(struct trio *trio, const size_t listed[3])
+{
+    struct checkpoint_record record = {
+        .program = "0", .id = "ffffffffffffffffffffffffffffffff", .n_lanes = 1,
+        .resources = {.n_threads = 1, .thread_bytes = 1}, .rules = {.minhash = {.k = 20}},
+        .minhash_window = 1, .header = "",
+    };
+    for (size_t i = 0; i < 3; i++) {
+        char *path = temp_dir_create("s", NULL);
+        int fd = checkpoint_dir_claim(path);
+        assert_true(fd >= 0 && close(fd) == 0);
+        trio->paths[i] = realpath(path, NULL);
+        assert_non_null(trio->paths[i]);
+        free(path);
+    }
+    record.directories = (const char **)trio->paths;
+    for (unsigned i = 0; i < 3; i++) {
+        record.directory = i;
+        record.n_directories = listed[i];
+        if (listed[i] > 0) assert_int_equal(checkpoint_dir_write(trio->paths[i], &record), 0);
+    }
+}
+
+static void remove_trio(struct trio *trio)
+{
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(temp_dir_remove(trio->paths[i]), 0);
+        free(trio->paths[i]);
+    }
+}
+
+/* The longest list counts, whichever directory is named. */
+static void test_longest_list(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t listed[3], expected;
+    } cases[] = {
+        {{3, 3, 3}, 3},
+        {{3, 2, 0}, 3},         /* died when the first of two old ones was written */
+        {{2, 3, 0}, 3},         /* the first had no space */
+        {{3, 3, 0}, 3},         /* died before the new one was written, or it had no space */
+        {{2, 2, 0}, 2},         /* died before any was written */
+        {{0, 3, 3}, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct trio trio;
+        make_trio(&trio, cases[i].listed);
+        for (size_t k = 0; k < 3; k++) {
+            if (cases[i].listed[k] == 0) continue;
+            struct checkpoint *checkpoint = checkpoint_open(trio.paths[k]);
+            assert_non_null(checkpoint);
+            assert_int_equal(checkpoint->n_dirs, cases[i].expected);
+            assert_int_equal(checkpoint->record.n_directories, cases[i].expected);
+            for (size_t n = 0; n < checkpoint->n_dirs; n++)
+                assert_string_equal(checkpoint->dirs[n].path, trio.paths[n]);
+            checkpoint_close(checkpoint);
+        }
+        remove_trio(&trio);
+    }
+}
+
+/* A directory that another sort has put into the list is none of ours. */
+static void test_other_list(void **state)
+{
+    (void)state;
+    struct trio trio, other;
+    make_trio(&trio, (size_t[]){3, 3, 3});
+    make_trio(&other, (size_t[]){3, 3, 3});
+    struct checkpoint_dir dir;
+    struct checkpoint_record record;
+    const char *problem;
+    assert_int_equal(checkpoint_dir_open(other.paths[1], &dir, &problem), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_dir_read(&dir, &record, &problem), CHECKPOINT_OK);
+    assert_int_equal(checkpoint_dir_write(trio.paths[1], &record), 0);
+    checkpoint_record_release(&record);
+    checkpoint_dir_close(&dir);
+    diag_silence();
+    assert_null(checkpoint_open(trio.paths[0]));
+    diag_renew();
+    remove_trio(&trio);
+    remove_trio(&other);
+}
+
+#define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_command),
+        TEST_IN_PLACE(test_longest_list),
+        TEST_IN_PLACE(test_other_list),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
