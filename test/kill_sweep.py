@@ -129,7 +129,8 @@ class Sweep:
                                   env=self.env, capture_output=True, text=True, check=True,
                                   timeout=self.args.limit)
             for line in done.stdout.splitlines():
-                if not line.startswith("no "):
+                # Not: the second line of a checkpoint, and incomplete outputs.
+                if not line.startswith(("no ", " ")) and not line.endswith(".tmp"):
                     found[line.split(" MB ")[1].strip().split(" (")[0]] = line.split()[0]
         return found
 
@@ -208,11 +209,13 @@ class Sweep:
         for path in left:
             # Two things may be left. A directory without a lock, if the sort was killed before it
             # could lock it: --clean removes it only after a minute. And an incomplete output, if
-            # there was no checkpoint: --resume would have removed it.
+            # there was no checkpoint, which --clean removes: --resume would have removed it.
             if path.is_dir() and set(os.listdir(path)) <= {"LOCK.new"}:
                 shutil.rmtree(path)
             elif path.name.endswith(".tmp") and state == "nothing left":
-                path.unlink()
+                self.clean()
+                if path.exists():
+                    raise Wrong(f"--clean does not find {path}")
             else:
                 raise Wrong(f"left: {path}")
 

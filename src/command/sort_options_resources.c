@@ -38,9 +38,9 @@ static void warn_of_memory(uint64_t n_bytes)
     char asked[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES];
     uint64_t most = memory_of_machine();
     if (n_bytes <= most) return;
-    diag_warning("the sort may take %s of memory (-m times -@), but this machine or control group "
-                 "has %s: the system may kill it; give less with -m or --max-memory",
-                 size_format(n_bytes, asked), size_format(most, has));
+    diag_warning("%s of memory (-m times -@) is more than the %s that there is: the system may "
+                 "kill the sort; give less with -m", size_format(n_bytes, asked),
+                 size_format(most, has));
 }
 
 void sort_options_adopt_resources(struct sort_options *o,

@@ -316,19 +316,33 @@ static void list_references(sam_hdr_t *header, struct checkpoint_record *record)
     }
 }
 
+/* Writes the record into a directory. The lock is held while it names new directories: a signal
+   comes before that, and removes them, or after it, and they stay. Returns 0, or -1 with errno
+   set. */
+static int write_one(struct checkpoint_writer *w, size_t i, const struct checkpoint_record *record)
+{
+    bool names_new = w->settings.resumed && w->n_listed < w->n_paths;
+    if (names_new) crew_lock(w->settings.crew);
+    int r = checkpoint_dir_write(w->paths[i], record), error = errno;
+    if (r == 0 && names_new) w->n_listed = w->n_paths;
+    if (names_new) crew_unlock(w->settings.crew);
+    errno = error;
+    return r;
+}
+
 /*
  * Writes the record into all directories. One that has no space is left without. Returns how many
  * have it; errno is set unless all do. If directories were added, one of the others must be able to
  * name them. Else that one would be taken for the whole checkpoint.
  */
-static size_t write_to_all(const struct checkpoint_writer *w, struct checkpoint_record *record)
+static size_t write_to_all(struct checkpoint_writer *w, struct checkpoint_record *record)
 {
     size_t n_written = 0;
     int error = 0;
     for (size_t i = 0; i < w->n_paths; i++) {
         if (i > 0 && i == w->n_adopted && n_written == 0) break;
         record->directory = (unsigned)i;
-        if (checkpoint_dir_write(w->paths[i], record) == 0)
+        if (write_one(w, i, record) == 0)
             n_written++;
         else
             error = errno;
@@ -349,13 +363,6 @@ static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_s
                  n_written > 0                  ? "it is in the other directories"
                  : state == CHECKPOINT_LOADING  ? "if this sort fails it cannot be resumed"
                                                 : "if this sort fails it is tried again");
-}
-
-static void list_all(struct checkpoint_writer *w)
-{
-    crew_lock(w->settings.crew);
-    w->n_listed = w->n_paths;
-    crew_unlock(w->settings.crew);
 }
 
 /* Writes the record into all directories. Returns 0 if one of them has it, else -1 with errno
@@ -398,7 +405,6 @@ static int write_record(struct checkpoint_writer *w, enum checkpoint_state state
     list_references(w->header, &record);
     size_t n_written = write_to_all(w, &record);
     int error = errno;
-    if (n_written > 0) list_all(w);
     warn_of_missing(w, state, n_written, error);
     free(record.reference_names);
     free(record.reference_lengths);

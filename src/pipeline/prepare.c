@@ -18,7 +18,6 @@ int prepare_outputs(struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
     struct output_path output = {0}, index = {0};
-    if (check_places(s) < 0) return -1;
     if (s->output && output_path_choose(&output, s->output) < 0) return -1;
     if (s->index_path && output_path_choose(&index, s->index_path) < 0) {
         output_path_release(&output);
@@ -37,7 +36,7 @@ int prepare_outputs(struct sort *sort)
     else if (s->index_path && checkpoint_writer_is_input(sort->checkpoint, index.name))
         problem = "an input and the index of the output: give another name to the index";
     if (problem) diag_error("'%s' cannot be both %s", s->index_path, problem);
-    return problem ? -1 : 0;
+    return problem ? -1 : check_places(s);
 }
 
 /* Takes over what another process left. */

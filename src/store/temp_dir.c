@@ -56,6 +56,12 @@ static char *make_template(const char *prefix, const char *output)
     return xasprintf("%.*s.rocksort.%ld.XXXXXX", (int)n, base, (long)getpid());
 }
 
+static void report_impossible(const char *path, int error)
+{
+    diag_error("cannot create the temporary directory '%s': %s; choose another place with -T", path,
+               strerror(error));
+}
+
 int temp_dir_check(const char *prefix)
 {
     char *template = make_template(prefix, NULL), *parent = path_parent(template);
@@ -67,9 +73,7 @@ int temp_dir_check(const char *prefix)
         error = ENOTDIR;
     else if (access(parent, W_OK | X_OK) < 0)
         error = errno;
-    if (error)
-        diag_error("option -T '%s' cannot be used: no directory can be made in '%s': %s", prefix,
-                   parent, strerror(error));
+    if (error) report_impossible(template, error);
     free(template);
     free(parent);
     return error ? -1 : 0;
@@ -79,8 +83,7 @@ char *temp_dir_create(const char *prefix, const char *output)
 {
     char *path = make_template(prefix, output);
     if (mkdtemp(path)) return path;
-    diag_error("cannot create the temporary directory '%s': %s; choose another place with -T", path,
-               strerror(errno));
+    report_impossible(path, errno);
     free(path);
     return NULL;
 }

@@ -93,6 +93,23 @@ class Memory(CliTest):
 
 
 @needs_pysam
+
+    def test_beyond_the_machine(self):
+        """More memory than the machine has: a warning at the start, since a large sort would be
+        killed. A small one ends well."""
+        with open("/proc/meminfo", encoding="ascii") as file:
+            total = int(file.read().split("MemTotal:")[1].split()[0])
+        source = self.write("in.sam", generate.pairs(5))
+        for options in (["-m", f"{total}K", "-@", "2"], ["--max-memory", f"{2 * total}K"],
+                        ["--plan", "-m", f"{2 * total}K"]):
+            result = self.sort_ok(*options, "-o", self.path("out.bam"), source)
+            self.assertRegex(result.err, r"warning: .* of memory .* is more than the .* there is")
+        for options in (["-m", "64M"], ["--max-memory", "auto"],
+                        ["--checksum-only", "-m", f"{2 * total}K"]):
+            result = self.sort_ok(*options, source)
+            self.assertNotIn("of memory (", result.err)
+
+
 class Precedence(CliTest):
     """Options that set different orders: which one wins, and what @HD says."""
 

@@ -87,8 +87,9 @@ class Merge(ResumeTest):
                 self.assertEqual((checkpoints, err), ([], ""))
 
     def test_closed_standard_output(self):
+        """With -k; else nothing stays (test_temp.py)."""
         source = self.source()
-        process = self.start("-u", "--no-PG", "-T", self.where, source, budget=SPILL_BUDGET,
+        process = self.start("-k", "-u", "--no-PG", "-T", self.where, source, budget=SPILL_BUDGET,
                              stdin=subprocess.DEVNULL)
         os.read(process.stdout.fileno(), 100)
         process.stdout.close()
@@ -96,6 +97,12 @@ class Merge(ResumeTest):
         checkpoint, = self.checkpoints()
         self.assertIn(f"--resume {checkpoint} -o FILE", process.stderr.read().decode())
         want = self.sort_bam("--no-PG", source)
+        # What was there before stays when the reader leaves once more.
+        process = self.start("--resume", checkpoint, "-u", "-o", "-", budget=SPILL_BUDGET)
+        os.read(process.stdout.fileno(), 100)
+        process.stdout.close()
+        process.wait(APPEAR_LIMIT_S)
+        self.assertIn(f"--resume {checkpoint} -o FILE", process.stderr.read().decode())
         self.resume(checkpoint, "-o", self.path("out.bam"))
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 

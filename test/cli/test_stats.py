@@ -12,6 +12,7 @@ import bamfile
 import generate
 from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, needs_pysam,
                      own_lines)
+from stores import KilledTest
 from test_bench_2014 import PNG_MAGIC, find_matplotlib
 
 PHASES = ["load", "settle", "merge", "close"]
@@ -362,3 +363,26 @@ class Plot(StatsTest):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class FailedLoad(StatsTest, KilledTest):
+    """A sort that fails when its first runs are to become part of the database."""
+
+    def test_no_runs(self):
+        """No run has ended, so there are no bytes of runs either. There once were."""
+        source = self.write("in.sam", generate.odd(12000))
+        data, _ = self.stats("-T", self.where, "-o", self.path("out.bam"), source, status=1,
+                             budget=SPILL_BUDGET, env=self.faulty("link:1+:EIO:.sst"))
+        runs = data["runs"]
+        self.assertEqual((runs["runs"], runs["bytes"], runs["raw_bytes"]), (0, 0, 0))
+        self.assertEqual(sum(runs["runs_by_codec"].values()), 0)
+        self.assertEqual(self.stores(), [])
+
+    def test_some_runs(self):
+        source = self.write("in.sam", generate.odd(12000))
+        data, _ = self.stats("-T", self.where, "-o", self.path("out.bam"), source, status=1,
+                             budget=SPILL_BUDGET, env=self.faulty("link:3+:EIO:.sst"))
+        runs = data["runs"]
+        self.assertEqual(runs["runs"], 2)
+        self.assertEqual(sum(runs["runs_by_codec"].values()), 2)
+        self.assertTrue(0 < runs["bytes"] < runs["raw_bytes"] < data["input"]["raw_bytes"])

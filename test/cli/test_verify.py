@@ -241,7 +241,7 @@ class Claims(VerifyTest):
             with self.subTest(hd):
                 result = self.verify(stdin=bam([], hd))
                 self.assertEqual((result.status, result.out), (1, b""))
-                words = "is unsorted, as its header says" if "unsorted" in hd else "claims no order"
+                words = "says that it is unsorted" if "unsorted" in hd else "claims no order"
                 self.assert_one_message(result, words, "--verify=coordinate", "-n",
                                         hd.split("\t")[0])
                 self.assert_sorted(self.verify("--verify=coordinate", stdin=bam([], hd)))
