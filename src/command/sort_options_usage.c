@@ -71,12 +71,13 @@ static const struct {
 "  --temp-codec STR     none, snappy, lz4, zstd, or auto: by how fast the disk is [auto]\n"},
     {TITLE, "After a failure:\n"},
     {COMMON,
-"  --resume DIR         finish the sort whose temporary data are in DIR\n"},
+"  --resume DIR         finish the sort whose temporary data are in DIR; with -T, further data\n"
+"                       go elsewhere\n"},
     {RARE,
 "  --partial            with --resume: write what was read of an input that was cut off\n"
 "  --no-resume          always remove temporary data, and save the cost of keeping them\n"
-"  --clean DIR          list the temporary data in DIR that no sort uses any more\n"
-"  --yes                with --clean: and remove them\n"},
+"  --clean PLACE        list what sorts have left in a directory, or beside an output file\n"
+"  --yes                with --clean: and remove it, unless a process uses it\n"},
     {TITLE, "Messages:\n"},
     {RARE,
 "  --progress           without a terminal: a line on standard error every 10 seconds\n"},

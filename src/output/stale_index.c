@@ -18,8 +18,8 @@ static void look_at(const char *name, const struct output_path *output,
     bool is_new = index->name && stat(index->name, &written) == 0 &&
                   written.st_dev == st.st_dev && written.st_ino == st.st_ino;
     if (!is_new)
-        diag_warning("the index '%s' is older than '%s' and does not belong to it: remove it, or "
-                     "make it anew with samtools index", name, output->name);
+        diag_warning("the index '%s' is older than '%s': remove it, or make it anew", name,
+                     output->name);
 }
 
 void stale_index_tell(const struct output_path *output, const struct output_path *index,

@@ -34,9 +34,8 @@ int verification_create(struct crew *crew, const struct verify_settings *setting
         order_claim_of_rules(settings->rules, &v->claim);
     if (v->claim.n_candidates == 0 && v->claim.is_unsorted) {
         /* --quiet does not leave this out: the answer is no. */
-        diag_error("'%s' says that it is unsorted (%s); name an order to check: -n, -N, -t TAG, "
-                   "--template-coordinate, -M or --verify=coordinate", v->input,
-                   v->claim.header_says);
+        diag_error("'%s' says that it is unsorted (%s); name an order to check, such as -n or "
+                   "--verify=coordinate", v->input, v->claim.header_says);
         verification_destroy(v);
         return 0;
     }

@@ -91,9 +91,6 @@ class Memory(CliTest):
         result = self.rocksort("-m", "4194304T", "-@", "4", stdin=sam)
         self.assert_error(result, "memory")
 
-
-@needs_pysam
-
     def test_beyond_the_machine(self):
         """More memory than the machine has: a warning at the start, since a large sort would be
         killed. A small one ends well."""
@@ -110,6 +107,7 @@ class Memory(CliTest):
             self.assertNotIn("of memory (", result.err)
 
 
+@needs_pysam
 class Precedence(CliTest):
     """Options that set different orders: which one wins, and what @HD says."""
 
