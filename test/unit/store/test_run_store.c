@@ -11,6 +11,9 @@
 #include "store/run_store.h"
 #include "store/temp_dir.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 enum { VALUE_BYTES = 1000, KEY_BYTES = 12, MIB = 1 << 20 };
 
 struct key {
@@ -75,11 +78,8 @@ static int store_run(struct run_store *store, unsigned number, const struct key 
     return -1;
 }
 
-static void add_run(struct rng *rng, struct run_store *store, unsigned number, size_t n,
-                    struct keys *all)
+static void keep_keys(struct keys *all, const struct key *keys, size_t n)
 {
-    struct key *keys = make_run(rng, number, n);
-    CHECK(rng, store_run(store, number, keys, n) >= 0);
     if (all->n + n > all->room) {
         all->room = 2 * (all->n + n);
         all->keys = realloc(all->keys, all->room * sizeof *all->keys);
@@ -87,6 +87,14 @@ static void add_run(struct rng *rng, struct run_store *store, unsigned number, s
     }
     memcpy(all->keys + all->n, keys, n * sizeof *keys);
     all->n += n;
+}
+
+static void add_run(struct rng *rng, struct run_store *store, unsigned number, size_t n,
+                    struct keys *all)
+{
+    struct key *keys = make_run(rng, number, n);
+    CHECK(rng, store_run(store, number, keys, n) >= 0);
+    keep_keys(all, keys, n);
     free(keys);
 }
 
@@ -420,6 +428,70 @@ static void test_all_full(void **state)
     }
 }
 
+struct ending {
+    struct stored_run *runs[2];
+    atomic_int step;            /* without any order of memory: the store alone must give it */
+    int result;
+};
+
+static void wait_for_step(struct ending *ending, int step)
+{
+    while (atomic_load_explicit(&ending->step, memory_order_relaxed) < step) (void)usleep(100);
+}
+
+static void go_to_step(struct ending *ending, int step)
+{
+    atomic_store_explicit(&ending->step, step, memory_order_relaxed);
+}
+
+static void *end_two_runs(void *arg)
+{
+    struct ending *ending = arg;
+    ending->result = run_store_end_run(ending->runs[0]);
+    go_to_step(ending, 1);
+    wait_for_step(ending, 2);
+    if (run_store_end_run(ending->runs[1]) < 0) ending->result = -1;
+    return NULL;
+}
+
+/* Who ends a run on a disk that is nearly full looks at all databases of the directory, one of which
+   another thread has just made. Without the lock that was a race, which ThreadSanitizer sees. */
+static void test_nearly_full_while_a_database_is_made(void **state)
+{
+    (void)state;
+    static const char *const dirs[] = {"small"};
+    struct rng rng = rng_start(131);
+    struct run_store_settings settings = settings_of(dirs, 1, COMPACTION_OFF, 0);
+    struct keys all = {0};
+    struct key *keys[3];
+    struct ending ending = {.result = -1};
+    pthread_t thread;
+    settings.n_lanes = 2;
+    if (!mount_small_disk("small", 4 * MIB - 65536)) skip();    /* less than what is kept free */
+    struct run_store *store = run_store_create(&settings);
+    assert_non_null(store);
+    for (unsigned i = 0; i < 3; i++) {
+        keys[i] = make_run(&rng, i, 20);
+        keep_keys(&all, keys[i], 20);
+    }
+    for (int i = 0; i < 2; i++)         /* both into the first database: none has a run yet */
+        assert_int_equal(put_run(store, &ending.runs[i], keys[i], 20), 0);
+    assert_int_equal(pthread_create(&thread, NULL, end_two_runs, &ending), 0);
+    wait_for_step(&ending, 1);
+    struct stored_run *run;
+    assert_int_equal(run_store_begin_run(store, &run), 0);      /* makes the second database */
+    assert_true(run_db_exists("small", 1));
+    go_to_step(&ending, 2);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(ending.result, 0);
+    run_store_abandon_run(run);
+    assert_true(store_run(store, 2, keys[2], 20) >= 0);
+    for (int i = 0; i < 3; i++) free(keys[i]);
+    (void)check_scans(&rng, store, &all);
+    run_store_destroy(store);
+    unmount_small_disk("small");
+}
+
 /* ---- compaction ---- */
 
 static void wait_for_compactions(struct run_store *store)
@@ -620,6 +692,7 @@ int main(void)
         TEST_IN_PLACE(test_full_from_the_start),
         TEST_IN_PLACE(test_full_while_writing),
         TEST_IN_PLACE(test_all_full),
+        TEST_IN_PLACE(test_nearly_full_while_a_database_is_made),
         TEST_IN_PLACE(test_compaction),
         TEST_IN_PLACE(test_compaction_in_little_memory),
         TEST_IN_PLACE(test_settling_compacts_once),
