@@ -45,7 +45,7 @@ class Clean(ResumeTest):
             lines = self.clean(self.where, *args).splitlines()
             if not args:
                 self.assertEqual(lines.pop(1).strip(), "sort to '/dev/full'; to finish it: samtools "
-                                 f"rocksort --resume {store}")
+                                 f"rocksort --resume {checkpoint}")
             self.assertEqual(len(lines), 2, lines)
             state = {line.split()[-1] if "removed" not in line else line.split()[-2].rstrip(","):
                      line.split()[0] for line in lines}
@@ -67,10 +67,10 @@ class Clean(ResumeTest):
         """--yes is no directory, wherever it stands."""
         for words in (["--clean", "--yes", self.where], ["--yes", "--clean", self.where],
                       ["--yes", f"--clean={self.where}"], [self.where, "--clean", "--yes"]):
-            store = self.fails_in_merge(stdin=generate.odd(9000, seed=96).encode())
+            checkpoint = self.fails_in_merge(stdin=generate.odd(9000, seed=96).encode())
             result = self.sort_ok(*words)
             self.assertIn("removed", result.out.decode())
-            self.assertFalse(os.path.exists(store))
+            self.assertFalse(os.path.exists(checkpoint))
 
     def test_no_state_file(self):
         """A checkpoint without its file STORE: the sort ended before it was written, or while the
@@ -245,21 +245,21 @@ class Outputs(KilledTest):
         result = self.rocksort("--no-PG", "-T", self.where, "-o", out, source, clean=False,
                                budget=SPILL_BUDGET, env=self.faulty("rename:1:kill:/out.bam"))
         self.assertEqual(result.status, -signal.SIGKILL, result.err)
-        store, = self.stores()
+        checkpoint, = self.checkpoints()
         left, = self.unfinished()
         lines = self.clean(self.where)
-        self.assertRegex(lines[0], rf"\A(complete|resumable) .* {re.escape(store)}\Z")
+        self.assertRegex(lines[0], rf"\A(complete|resumable) .* {re.escape(checkpoint)}\Z")
         self.assertEqual(lines[1].strip(), f"sort to '{out}'; to finish it: samtools rocksort "
-                         f"--resume {store}")
+                         f"--resume {checkpoint}")
         self.assertRegex(lines[2], rf"\Auseless .* {re.escape(left)}\Z")
         self.assertEqual(len(lines), 3)
         # What is beside it is listed once.
-        shutil.move(store, self.path("out.bam.rocksort.1.abcdef"))
+        shutil.move(checkpoint, self.path("out.bam.rocksort.1.abcdef"))
         self.assertEqual(len(self.clean(self.work)), 3)
         self.assertEqual(len(self.clean(out)), 3)
         lines = self.clean("--yes", self.path("out.bam.rocksort.1.abcdef"))
         self.assertEqual(len([line for line in lines if line.endswith(", removed")]), 2)
-        self.assertEqual((self.stores(self.work), self.unfinished()), ([], []))
+        self.assertEqual((self.checkpoints(self.work), self.unfinished()), ([], []))
 
     def test_command_can_be_pasted(self):
         """The command is quoted for the shell, and finishes the sort."""
@@ -275,4 +275,4 @@ class Outputs(KilledTest):
         self.assertEqual(done.status, 0, done.err)
         want = self.sort_bam("--no-PG", source)
         self.assert_same_bam(bamfile.read(out), want)
-        self.assertEqual((self.stores(place), self.unfinished()), ([], []))
+        self.assertEqual((self.checkpoints(place), self.unfinished()), ([], []))

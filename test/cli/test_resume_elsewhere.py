@@ -8,8 +8,8 @@ import shutil
 
 import bamfile
 import generate
-from harness import SPILL_BUDGET, kept_stores
-from stores import KilledTest
+from harness import SPILL_BUDGET, kept_checkpoints
+from checkpoints import KilledTest
 
 MIB = 1 << 20
 
@@ -26,9 +26,9 @@ class Resources(KilledTest):
                                            (["--max-memory", "5M"], 2, 5)]),
                 (["-@", "2", "--max-memory", "3M"], [([], 2, 3), (["-@", "4"], 4, 3),
                                                      (["-m", "2M"], 2, 4)])):
-            store = self.cut_load(*given, source, n_runs=1, budget=None)
+            checkpoint = self.cut_load(*given, source, n_runs=1, budget=None)
             saved = self.path("saved")
-            shutil.move(store, saved)
+            shutil.move(checkpoint, saved)
             for options, threads, mib in cases:
                 with self.subTest(given=given, options=options):
                     copy = self.path("copy.rocksort.1.abcdef")
@@ -46,12 +46,12 @@ class Resources(KilledTest):
     def test_the_latest_count(self):
         """What --resume was told counts when that is resumed, too."""
         source = self.source(40000)
-        store = self.cut_load("-@", "2", "-m", "1M", source, n_runs=1, budget=None)
-        result = self.rocksort("--resume", store, "-@", "3", clean=False,
+        checkpoint = self.cut_load("-@", "2", "-m", "1M", source, n_runs=1, budget=None)
+        result = self.rocksort("--resume", checkpoint, "-@", "3", clean=False,
                                env=self.faulty("link:1:kill:.sst"))
         self.assertLess(result.status, 0, result.err)
         stats = self.path("stats.json")
-        self.resume(store, "--stats", stats, budget=None)
+        self.resume(checkpoint, "--stats", stats, budget=None)
         with open(stats, encoding="utf-8") as file:
             data = json.load(file)
         self.assertEqual((data["options"]["threads"], data["options"]["memory_bytes"]),
@@ -69,31 +69,31 @@ class Elsewhere(KilledTest):
         for place in self.places:
             place.mkdir()
 
-    def databases(self, store):
+    def databases(self, checkpoint):
         """Names and sizes of all files of a checkpoint but its own two."""
-        return sorted((os.path.relpath(path, store), os.path.getsize(path))
-                      for path in glob.glob(f"{store}/**", recursive=True)
-                      if os.path.isfile(path) and os.path.dirname(path) != store)
+        return sorted((os.path.relpath(path, checkpoint), os.path.getsize(path))
+                      for path in glob.glob(f"{checkpoint}/**", recursive=True)
+                      if os.path.isfile(path) and os.path.dirname(path) != checkpoint)
 
-    def no_space(self, store):
+    def no_space(self, checkpoint):
         """Faults that let nobody write into the databases of a checkpoint."""
-        part = os.path.basename(store) + "/db-"
+        part = os.path.basename(checkpoint) + "/db-"
         return ",".join(f"{call}:1+:ENOSPC:{part}" for call in ("write", "pwrite", "rename", "link"))
 
-    def add(self, store, place, n_runs, faults=""):
+    def add(self, checkpoint, place, n_runs, faults=""):
         """Resumes with -T, and kills that when n_runs more runs are durable. Returns the new
         directory."""
         fault = f"link:{n_runs + 1}:kill:{place.name}" + (f",{faults}" if faults else "")
-        result = self.rocksort("--resume", store, "-T", place, clean=False, budget=SPILL_BUDGET,
+        result = self.rocksort("--resume", checkpoint, "-T", place, clean=False, budget=SPILL_BUDGET,
                                env=self.faulty(fault))
         self.assertEqual(result.status, -9, result.err)
-        new, = self.stores(place)
+        new, = self.checkpoints(place)
         return new
 
-    def finish(self, store, *options, **how):
-        self.resume(store, *options, **how)
+    def finish(self, checkpoint, *options, **how):
+        self.resume(checkpoint, *options, **how)
         self.assert_same_bam(bamfile.read(self.path("out.bam")), self.want)
-        self.assertEqual(self.stores(self.where, *self.places), [])
+        self.assertEqual(self.checkpoints(self.where, *self.places), [])
 
     def test_added(self):
         """Killed and resumed again, by the name of either directory."""
@@ -101,10 +101,10 @@ class Elsewhere(KilledTest):
             with self.subTest(named=named):
                 old = self.cut_load(self.bam)
                 before = self.databases(old)
-                stores = [old, self.add(old, self.places[0], 2)]
+                checkpoints = [old, self.add(old, self.places[0], 2)]
                 self.assertEqual(self.databases(old), before)
-                self.assertEqual(len(glob.glob(f"{stores[1]}/db-*/*.sst")), 2)
-                self.finish(stores[named])
+                self.assertEqual(len(glob.glob(f"{checkpoints[1]}/db-*/*.sst")), 2)
+                self.finish(checkpoints[named])
 
     def test_added_twice(self):
         old = self.cut_load(self.bam)
@@ -126,26 +126,26 @@ class Elsewhere(KilledTest):
                                env=self.faulty(f"write:60+:ENOSPC:{part}/"))
         self.assertEqual(result.status, 1)
         self.assertIn("free space or change -T", result.err)
-        store, = kept_stores(result.err)
-        faults = self.no_space(store)
-        result = self.rocksort("--resume", store, clean=False, budget=SPILL_BUDGET,
+        checkpoint, = kept_checkpoints(result.err)
+        faults = self.no_space(checkpoint)
+        result = self.rocksort("--resume", checkpoint, clean=False, budget=SPILL_BUDGET,
                                env=self.faulty(faults))
         self.assertEqual(result.status, 1, result.err)
         self.assertIn("free space or change -T", result.err)
-        self.assertTrue(os.path.exists(store))
-        self.add(store, self.places[0], 1, faults)
-        self.finish(store, "-T", self.places[1], env=self.faulty(faults))
+        self.assertTrue(os.path.exists(checkpoint))
+        self.add(checkpoint, self.places[0], 1, faults)
+        self.finish(checkpoint, "-T", self.places[1], env=self.faulty(faults))
 
     def test_no_space_for_the_list(self):
         """If the old directory cannot name the new one, it would be taken for the whole checkpoint:
         nothing is done."""
-        store = self.cut_load(self.bam)
+        checkpoint = self.cut_load(self.bam)
         env = self.faulty("write:1+:ENOSPC:STORE.new")
-        result = self.rocksort("--resume", store, "-T", self.places[0], clean=False,
+        result = self.rocksort("--resume", checkpoint, "-T", self.places[0], clean=False,
                                budget=SPILL_BUDGET, env=env)
-        self.assert_error(result, f"{store}/STORE", "free a little space")
-        self.assertEqual(self.stores(*self.places), [])
-        self.finish(store)
+        self.assert_error(result, f"{checkpoint}/STORE", "free a little space")
+        self.assertEqual(self.checkpoints(*self.places), [])
+        self.finish(checkpoint)
 
     def test_killed_between(self):
         """Killed while the new list is being written: the checkpoint is as it was, or has the new
@@ -153,34 +153,34 @@ class Elsewhere(KilledTest):
         for n in (1, 2):
             for action in ("kill", "term"):
                 with self.subTest(n=n, action=action):
-                    store = self.cut_load(self.bam)
-                    result = self.rocksort("--resume", store, "-T", self.places[0], clean=False,
+                    checkpoint = self.cut_load(self.bam)
+                    result = self.rocksort("--resume", checkpoint, "-T", self.places[0], clean=False,
                                            budget=SPILL_BUDGET,
                                            env=self.faulty(f"unlinkat:{n}:{action}:STORE.new"))
                     self.assertLess(result.status, 0, result.err)
-                    self.resume(store)
+                    self.resume(checkpoint)
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), self.want)
-                    for left in self.stores(*self.places):
+                    for left in self.checkpoints(*self.places):
                         self.assertEqual((n, action), (1, "kill"))
                         shutil.rmtree(left)
 
     def test_impossible_place(self):
-        store = self.cut_load(self.bam)
-        self.refused(store, "/nowhere/x", "-T", options=["-T", "/nowhere/x"])
-        self.finish(store)
+        checkpoint = self.cut_load(self.bam)
+        self.refused(checkpoint, "/nowhere/x", "-T", options=["-T", "/nowhere/x"])
+        self.finish(checkpoint)
 
     def test_nothing_more_is_written(self):
         """A checkpoint that has all records needs no other place."""
-        store = self.fails_in_merge(self.bam)
-        result = self.resume(store, "-T", self.places[0], "-o", self.path("out.bam"))
+        checkpoint = self.fails_in_merge(self.bam)
+        result = self.resume(checkpoint, "-T", self.places[0], "-o", self.path("out.bam"))
         self.assertRegex(result.err, "warning: -T is ignored")
         self.assert_same_bam(bamfile.read(self.path("out.bam")), self.want)
-        self.assertEqual(self.stores(*self.places), [])
+        self.assertEqual(self.checkpoints(*self.places), [])
 
     def test_pipe(self):
         """With -k and --partial as well: nothing is read, so nothing is written."""
         sam = generate.odd(9000, seed=5).encode()
-        store = self.cut_load("-k", "-", stdin=sam)
-        result = self.resume(store, "--partial", "-T", self.places[0])
+        checkpoint = self.cut_load("-k", "-", stdin=sam)
+        result = self.resume(checkpoint, "--partial", "-T", self.places[0])
         self.assertRegex(result.err, "-T is ignored")
         self.assertTrue(re.search(r"first \d+ records", result.err))

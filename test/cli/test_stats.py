@@ -12,7 +12,7 @@ import bamfile
 import generate
 from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, needs_pysam,
                      own_lines)
-from stores import KilledTest
+from checkpoints import KilledTest
 from test_bench_2014 import PNG_MAGIC, find_matplotlib
 
 PHASES = ["load", "settle", "merge", "close"]
@@ -376,7 +376,7 @@ class FailedLoad(StatsTest, KilledTest):
         runs = data["runs"]
         self.assertEqual((runs["runs"], runs["bytes"], runs["raw_bytes"]), (0, 0, 0))
         self.assertEqual(sum(runs["runs_by_codec"].values()), 0)
-        self.assertEqual(self.stores(), [])
+        self.assertEqual(self.checkpoints(), [])
 
     def test_some_runs(self):
         source = self.write("in.sam", generate.odd(12000))
