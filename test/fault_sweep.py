@@ -51,7 +51,7 @@ ACTIONS = {
     "unlink": ("EIO",), "unlinkat": ("EIO",), "mkdir": ("ENOSPC",), "mkdtemp": ("ENOSPC",),
     "rmdir": ("EIO",), "opendir": ("EMFILE",), "fdopendir": ("ENOMEM",), "readdir": ("EIO",),
     "stat": ("EIO",), "fstat": ("EIO",), "lstat": ("EIO",), "statvfs": ("EIO",),
-    "fcntl": ("EIO",), "pipe2": ("EMFILE",), "realpath": ("ENOMEM",), "mmap": ("ENOMEM",),
+    "fcntl": ("EIO",), "socketpair": ("EMFILE",), "realpath": ("ENOMEM",), "mmap": ("ENOMEM",),
     "malloc": ("ENOMEM",), "calloc": ("ENOMEM",), "realloc": ("ENOMEM",),
     "posix_memalign": ("ENOMEM",), "aligned_alloc": ("ENOMEM",), "strdup": ("ENOMEM",),
     "strndup": ("ENOMEM",), "pthread_create": ("EAGAIN",),
