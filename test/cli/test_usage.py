@@ -188,8 +188,8 @@ class BadOptions(CliTest):
             self.assertFalse(os.path.exists(self.path("out.bam")))
 
     def test_memory(self):
-        for value in ("4Q", "x", "", "1.5G", "-1M", "1MM", "99999999999999999999", "16777216T", "M",
-                      "+4M ", "0x10M", "1 M"):
+        for value in ("4Q", "x", "", "1.5", "1,5G", "-1M", "1MM", "99999999999999999999",
+                      "16777216T", "M", "+4M ", "0x10M", "1 M", "768Mi", ".5G"):
             self.check("-m", value, mention=["-m", value])
         for value in ("4Q", "x", "", "-1M"):
             self.check("--max-memory", value, mention=["--max-memory", value])
@@ -198,6 +198,13 @@ class BadOptions(CliTest):
         for value in ("1", "0", "4K", "1048575"):
             self.check("-m", value, mention=["-m", value])
         self.check("--max-memory", "1", mention=["--max-memory"])
+        self.check("-m", "0.9MB", mention=["-m", "0.9MB"])
+
+    def test_sizes_as_people_write_them(self):
+        source = self.write("in.sam", generate.odd(20))
+        for words in (["-m", "768MB"], ["-m", "1.5M"], ["--max-memory", "0.25GiB"],
+                      ["-s", "1.5gb"], ["-m", "2mib"]):
+            self.sort_ok(*words, "-o", self.path("out.bam"), source)
 
     def test_threads(self):
         for option in ("-@", "--threads"):
@@ -205,7 +212,7 @@ class BadOptions(CliTest):
                 self.check(option, value, mention=[value])
 
     def test_level(self):
-        for value in ("x", "", "1x", "best"):
+        for value in ("x", "", "1x", "best", "-1", "10", "99", "1.5", "99999999999999999999"):
             self.check("-l", value, mention=["-l", value])
 
     def test_size(self):
