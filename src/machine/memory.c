@@ -31,6 +31,12 @@ uint64_t memory_of_kernel(void)
     return read_kib("/proc/meminfo", "MemAvailable:", &n_bytes) ? n_bytes : UINT64_MAX;
 }
 
+uint64_t memory_of_machine(void)
+{
+    long n_pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    return n_pages > 0 && page_bytes > 0 ? (uint64_t)n_pages * (uint64_t)page_bytes : UINT64_MAX;
+}
+
 uint64_t memory_available(void)
 {
     struct cgroup limits;
