@@ -413,8 +413,8 @@ static int take_output_prefix(struct sort_options *o, const char *prefix)
     }
     o->output = o->output_name = xasprintf("%s%s", prefix, is_name ? "" : ".bam");
     if (!is_name && has_output_extension(prefix))
-        diag_warning("the output is '%s', because a second argument is its name without .bam: to "
-                     "write '%s' give -o or -f", o->output, prefix);
+        diag_warning("the output is '%s', as a second argument is its name without .bam: give -o "
+                     "to name it in full", o->output);
     return 0;
 }
 

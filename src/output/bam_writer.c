@@ -83,9 +83,12 @@ int bam_writer_choose_format(const char *option, const char *path, htsFormat *fo
     }
     const char *promised = path && format->format == bam ? foreign_name_format(path) : NULL;
     if (!promised) return 0;
-    diag_error("'%s' is a name for %s, but BAM would be written: give another name, or give the "
-               "format with -O%s", path, promised,
-               strncmp(promised, "FAST", 4) == 0 ? "; 'samtools fastq' makes FASTQ of BAM" : "");
+    if (strncmp(promised, "FAST", 4) == 0)
+        diag_error("'%s' is a name for %s, not for BAM: name it .bam, and make FASTQ of that with "
+                   "'samtools fastq'", path, promised);
+    else
+        diag_error("'%s' is a name for %s, not for BAM: name it .bam, or give the format with -O",
+                   path, promised);
     return -1;
 }
 
