@@ -56,17 +56,20 @@ void cram_pump_run(struct cram_pump *pump)
 {
     char *chunk = pump->chunk;
     int error = 0;
+    bool tries_again = false;
     for (;;) {
         ssize_t n = read(pump->read_fd, chunk, CHUNK_BYTES);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) error = errno;
+        /* Should a read fail, the writer would wait for ever unless the next one succeeds. */
+        tries_again = n < 0 && !tries_again;
         if (n > 0 && !error && !atomic_load(&pump->discarding)) {
             errno = 0;
             if (hwrite(atomic_load(&pump->target), chunk, (size_t)n) != n)
                 error = errno ? errno : EIO;
         }
         if (error) atomic_store(&pump->error, error);
-        if (n <= 0) return;
+        if (n <= 0 && !tries_again) return;
     }
 }
 
