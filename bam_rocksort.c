@@ -101,7 +101,7 @@ static int check_stack(void)
     enum { LEAST_KIB = 128 };
     struct rlimit stack;
     if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= (rlim_t)LEAST_KIB << 10) return 0;
-    diag_error("a stack of %llu KiB is too small; raise 'ulimit -s' to %d or more",
+    diag_error("a stack of %llu KiB is too small; raise 'ulimit -s' to %d KiB or more",
                (unsigned long long)stack.rlim_cur >> 10, LEAST_KIB);
     return -1;
 }
