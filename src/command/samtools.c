@@ -28,8 +28,8 @@
  * samtools that started it. One case is not recognised: a wrapper script that runs this program
  * again and clears the environment.
  *
- * `samtools --version` runs the upstream as a child and prints our own line after its lines, because
- * scripts take the version from the first line.
+ * `samtools --version` runs the upstream as a child and prints our own line after its lines: scripts
+ * take the version from the first line.
  *
  * Exit status: that of rocksort or of the upstream; 1 if there is no upstream to run, but 0 for
  * `samtools --version`, which then prints our own version alone.
@@ -190,8 +190,8 @@ static void print_how_to_install(const char *command)
             command ? " to run '" : "", command ? command : "", command ? "'" : "");
 }
 
-/* Writes what is buffered for `out`. Returns 0, or -1 after a message. That nobody reads any more is
- * no error: `samtools --version | head -1` has what it wants. */
+/* Writes what is buffered for `out`. Returns 0, or -1 after a message. A reader that has gone is no
+ * error: `samtools --version | head -1` has what it wants. */
 static int flush(FILE *out)
 {
     if ((fflush(out) == 0 && !ferror(out)) || errno == EPIPE) return 0;

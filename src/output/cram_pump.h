@@ -1,5 +1,5 @@
 /*
- * cram_pump.h -- carries bytes from htslib's CRAM writer to the output; its writing end never fails.
+ * cram_pump.h -- carries bytes from htslib's CRAM writer to the output; writing to it never fails.
  *
  * When a write fails, htslib's threaded CRAM writer frees what its workers are using, and crashes
  * (1.16 to 1.21). So it writes into a pair of sockets, and a thread of ours copies the bytes to the

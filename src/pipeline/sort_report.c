@@ -80,7 +80,8 @@ static void print_closing_line(const struct sort_report *r)
               "%.1f), %.1f s CPU, %.1f MiB peak memory, %.1f MB/s",
               r->n_records, megabytes(r->raw_bytes), input, megabytes(r->output_bytes),
               r->store.n_runs, megabytes(r->store.run_bytes), megabytes(r->store.compacted_bytes),
-              r->output ? r->output : "standard output", wall, load, merge, cpu, (double)memory_peak() / (1 << 20),
+              r->output ? r->output : "standard output", wall, load, merge, cpu,
+              (double)memory_peak() / (1 << 20),
               wall > 0 ? megabytes(r->raw_bytes) / wall : 0);
 }
 
