@@ -4,6 +4,7 @@
 #   make demo            installs what is missing, builds, sorts simulated reads from a pipe
 #   make install         to PREFIX (/usr/local) below DESTDIR; SAMTOOLS_DIR= is the place of the
 #                        `samtools` front end, ZSH_DIR= that of the completion of zsh
+#   make uninstall       removes what `make install` installed, with the same settings
 #   make clean           removes all that was built
 #
 #   make check           installs what the tests need, builds and runs all tests
@@ -135,7 +136,7 @@ FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
 
 .PHONY: all demo demo-programs help check check-unit check-fuzz check-cli check-rooms \
         test-programs differential hostile kill-sweep fault-sweep fuzz fuzz-quick fuzz-targets \
-        bench bench-peers bench-options bench-2014 install clean format completions dist deb \
+        bench bench-peers bench-options bench-2014 install uninstall clean format completions dist deb \
         test-deb test-workflows need-build need-unit need-spindle
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -382,6 +383,20 @@ install: all completions
 	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/samtools-rocksort.fish"
 	$(Q)install -m 644 completions/samtools.fish \
 	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_conf.d/samtools-rocksort.fish"
+
+# Another samtools may have taken the place of the front end, or of its completion.
+uninstall:
+	$(call say,UNINSTALL,$(DESTDIR)$(PREFIX))
+	$(Q)rm -f "$(DESTDIR)$(PREFIX)/bin/samtools-rocksort" \
+	    "$(DESTDIR)$(PREFIX)/share/man/man1/samtools-rocksort.1" \
+	    "$(DESTDIR)$(PREFIX)/share/bash-completion/completions/samtools-rocksort" \
+	    "$(DESTDIR)$(ZSH_DIR)/_samtools-rocksort" \
+	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/samtools-rocksort.fish" \
+	    "$(DESTDIR)$(PREFIX)/share/fish/vendor_conf.d/samtools-rocksort.fish"
+	$(Q)file="$(DESTDIR)$(SAMTOOLS_DIR)/samtools"; \
+	    if grep -qs ROCKSORT_FRONT_END_TRIED "$$file"; then rm -f "$$file"; fi
+	$(Q)link="$(DESTDIR)$(PREFIX)/share/bash-completion/completions/_samtools"; \
+	    if [ "$$(readlink "$$link")" = samtools-rocksort ]; then rm -f "$$link"; fi
 
 dist:
 	$(Q)sh scripts/make-dist.sh $(DIST_NAME) $(DIST_DIR)

@@ -10,6 +10,7 @@
 
 #include "command/bam_plan.h"
 #include "command/library_versions.h"
+#include "command/sort_options_output.h"
 #include "command/sort_options_parse.h"
 #include "command/sort_options_resume.h"
 #include "command/sort_options_usage.h"
@@ -100,7 +101,7 @@ static int check_stack(void)
     enum { LEAST_KIB = 128 };
     struct rlimit stack;
     if (getrlimit(RLIMIT_STACK, &stack) < 0 || stack.rlim_cur >= (rlim_t)LEAST_KIB << 10) return 0;
-    diag_error("a stack of %llu KiB is too small; raise 'ulimit -s' to %d or more",
+    diag_error("a stack of %llu KiB is too small; raise 'ulimit -s' to %d KiB or more",
                (unsigned long long)stack.rlim_cur >> 10, LEAST_KIB);
     return -1;
 }
@@ -163,6 +164,7 @@ static int run(struct sort_options *options)
     tune_allocator();
     if (options->fit.n_threads > 0 && hts_verbose >= 4) print_fit(options);
     if (options->plan) return bam_plan_run(options) < 0 ? -1 : flush_output();
+    if (sort_options_check_terminal(options) < 0) return -1;
     if (!options->verify) return sort_and_report(options);
     int r = verify_inputs(&options->settings);
     if (!diag_failed() && flush_output() < 0) r = -1;

@@ -32,7 +32,7 @@ def said_in(log):
              if line.strip()][:MAX_LINES]
     found = {"said": lines}
     match = re.search(r"; (\d+) runs on disk, ([\d.]+) MB temporary, ([\d.]+) MB compacted; "
-                      r"[\d.]+ s wall \(load ([\d.]+), merge ([\d.]+)\)", log)
+                      r"(?:written to '.*'; )?[\d.]+ s wall \(load ([\d.]+), merge ([\d.]+)\)", log)
     if match:
         found.update(n_runs=int(match[1]), spilled_bytes=float(match[2]) * 1e6,
                      compacted_bytes=float(match[3]) * 1e6, load_s=float(match[4]),

@@ -9,7 +9,8 @@ that a run makes. If a run makes more than --most calls, n goes over --most of t
 distances. Each run must end within --limit seconds, in one of two ways:
 
  - with exit status 0 and the right output (and index), and nothing else is left;
- - with exit status 1 and one message of ours. The output must be complete if it has its final name.
+ - with exit status 1 and one message of ours. The output must be complete if it has its final name;
+   what went to standard output must not look complete, unless it is.
    Files that are left must be named in a message. If the message names a checkpoint, --resume of it
    must give the right output.
 
@@ -20,6 +21,7 @@ repeats it. The exit status is 1 if there was such a run.
 import argparse
 import collections
 import concurrent.futures
+import gzip
 import os
 import pathlib
 import re
@@ -36,6 +38,8 @@ sys.path.insert(0, str(HERE / "cli"))
 import bamfile  # noqa: E402
 import generate  # noqa: E402
 
+CRAM_END = bytes.fromhex("ee63014b")       # the last bytes of the marker of CRAM 3
+
 N_RECORDS = 6000
 BUDGET = "300K"
 
@@ -51,13 +55,15 @@ ACTIONS = {
     "unlink": ("EIO",), "unlinkat": ("EIO",), "mkdir": ("ENOSPC",), "mkdtemp": ("ENOSPC",),
     "rmdir": ("EIO",), "opendir": ("EMFILE",), "fdopendir": ("ENOMEM",), "readdir": ("EIO",),
     "stat": ("EIO",), "fstat": ("EIO",), "lstat": ("EIO",), "statvfs": ("EIO",),
-    "fcntl": ("EIO",), "pipe2": ("EMFILE",), "realpath": ("ENOMEM",), "mmap": ("ENOMEM",),
+    "fcntl": ("EIO",), "socketpair": ("EMFILE",), "realpath": ("ENOMEM",), "mmap": ("ENOMEM",),
     "malloc": ("ENOMEM",), "calloc": ("ENOMEM",), "realloc": ("ENOMEM",),
     "posix_memalign": ("ENOMEM",), "aligned_alloc": ("ENOMEM",), "strdup": ("ENOMEM",),
     "strndup": ("ENOMEM",), "pthread_create": ("EAGAIN",),
 }
 
-Scenario = collections.namedtuple("Scenario", "name source options budget")
+# With to_stdout standard output is redirected to the file of the output.
+Scenario = collections.namedtuple("Scenario", "name source options budget to_stdout",
+                                  defaults=(False,))
 SCENARIOS = (
     Scenario("memory", "in.bam", ("-@", "2", "--write-index"), None),
     Scenario("spill", "in.bam", ("-@", "2", "--write-index", "-T", "{temp}"), BUDGET),
@@ -65,6 +71,9 @@ SCENARIOS = (
     Scenario("fsync", "in.bam", ("--fsync", "--write-index", "-l", "1", "-T", "{temp}"), "1M"),
     Scenario("text", "in.sam", ("-O", "sam", "--temp-codec", "zstd", "-T", "{temp}"), BUDGET),
     Scenario("cram", "in.bam", ("-O", "cram,no_ref=1", "--write-index", "-T", "{temp}"), BUDGET),
+    Scenario("gzip", "in.bam", ("-O", "sam.gz", "--write-index", "-@", "2"), None),
+    Scenario("stdout", "in.bam", ("-@", "2", "-T", "{temp}"), BUDGET, True),
+    Scenario("cram-stdout", "in.bam", ("-O", "cram,no_ref=1", "-@", "2"), None, True),
 )
 
 
@@ -110,12 +119,24 @@ class Sweep:
         """The command line of a run in the folder `work`."""
         places = {"temp": str(work / "temp"), "temp2": str(work / "temp2")}
         options = [word.format(**places) for word in scenario.options]
-        return [self.args.program, "--no-PG", "--verbosity", "1", *options, "-o",
-                str(work / "out" / self.output_name(scenario)), str(self.folder / scenario.source)]
+        output = ["-o", str(self.output(scenario, work))]
+        return [self.args.program, "--no-PG", "--verbosity", "1", *options,
+                *([] if scenario.to_stdout else output), str(self.folder / scenario.source)]
+
+    def output(self, scenario, work):
+        """The path of the output of a run in the folder `work`."""
+        return work / "out" / self.output_name(scenario)
+
+    def run_program(self, scenario, work, env):
+        """Runs the scenario; returns what subprocess.run does."""
+        path = self.output(scenario, work) if scenario.to_stdout else os.devnull
+        with open(path, "wb") as stdout:
+            return subprocess.run(self.words(scenario, work), stdout=stdout, env=env, check=False,
+                                  stderr=subprocess.PIPE, timeout=self.args.limit)
 
     @staticmethod
     def output_name(scenario):
-        """out.bam, out.cram or out.sam."""
+        """out.bam, out.cram, out.sam or out.sam.gz."""
         formats = [word for word in scenario.options if word.startswith(("cram", "sam"))]
         return "out." + (formats[0].split(",")[0] if formats else "bam")
 
@@ -132,6 +153,8 @@ class Sweep:
             return bamfile.read(str(path))
         if path.suffix == ".sam":
             return path.read_bytes()
+        if path.suffix == ".gz":
+            return gzip.decompress(path.read_bytes())
         plain = path.with_suffix(".again.bam")
         self.run_plain("--no-PG", "-n", "-O", "bam", "-o", plain, path)
         try:
@@ -144,11 +167,10 @@ class Sweep:
         the right output in self.wanted."""
         work = self.make_folder()
         report = work / "report"
-        done = subprocess.run(self.words(scenario, work), stderr=subprocess.PIPE, text=True,
-                              env=self.environment(scenario, report=report), check=False)
+        done = self.run_program(scenario, work, self.environment(scenario, report=report))
         if done.returncode:
             raise SystemExit(f"fault_sweep: without faults: exit {done.returncode}: {done.stderr}")
-        self.wanted[scenario.name] = self.content(work / "out" / self.output_name(scenario))
+        self.wanted[scenario.name] = self.content(self.output(scenario, work))
         counts = dict(line.split() for line in report.read_text().splitlines())
         shutil.rmtree(work)
         return {kind: int(n) for kind, n in counts.items()}
@@ -158,9 +180,7 @@ class Sweep:
         work = self.make_folder()
         fault = f"{kind}:{number}:{action}"
         try:
-            done = subprocess.run(self.words(scenario, work), stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, timeout=self.args.limit, check=False,
-                                  env=self.environment(scenario, fault))
+            done = self.run_program(scenario, work, self.environment(scenario, fault))
             err = done.stderr.decode(errors="replace")
             return self.judge(scenario, work, done.returncode, err)
         except subprocess.TimeoutExpired as late:
@@ -170,12 +190,14 @@ class Sweep:
 
     def judge(self, scenario, work, status, err):
         """Returns how a run ended ("right", "refused", "resumed" or "bad"), and why it is bad."""
-        out = work / "out" / self.output_name(scenario)
+        out = self.output(scenario, work)
         own = [line for line in err.splitlines()
                if re.match("samtools|rocksort", line) and ": warning:" not in line
                and "what was sorted so far is kept" not in line
                and "Assertion" not in line]  # RocksDB prints this before it aborts
         checkpoint = re.search(r"--resume '?([^\s';]+)", err) if self.can_resume else None
+        if scenario.to_stdout and status and not self.looks_complete(out):
+            out.unlink()
         whole = out.exists() and self.is_right(scenario, out)
         if out.exists() and not whole:
             return "bad", f"exit {status}, the output is not the right one; {err[-600:]}"
@@ -196,6 +218,12 @@ class Sweep:
         if status == 1 and checkpoint:
             return self.resume(scenario, checkpoint.group(1), work)
         return ("right" if status == 0 else "refused"), None
+
+    @staticmethod
+    def looks_complete(out):
+        """Whether the output ends as a complete one does."""
+        end = CRAM_END if out.suffix == ".cram" else bamfile.EOF_BLOCK
+        return out.read_bytes().endswith(end)
 
     def is_right(self, scenario, out):
         """Whether the output has the right content."""

@@ -30,6 +30,7 @@ enum {
 enum {
     BAM_POS_AT = 8,
     BAM_BIN_AT = 14,
+    BAM_N_OPS_AT = 16,
     BAM_FLAG_AT = 18,
     BAM_MATE_POS_AT = 28,
     BAM_TEMPLATE_LENGTH_AT = 32,
@@ -72,7 +73,7 @@ static inline size_t bam_record_name_bytes(const uint8_t *rec)
 /* Number of operations in the CIGAR field. */
 static inline size_t bam_record_n_ops(const uint8_t *rec)
 {
-    return bam_record_u16(rec + 16);
+    return bam_record_u16(rec + BAM_N_OPS_AT);
 }
 
 static inline uint32_t bam_record_flag(const uint8_t *rec)

@@ -1,6 +1,11 @@
 /* bam_long.c -- see bam_long.h. */
 #include "bam/bam_long.h"
 
+#include "util/byte_order.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "rocksort moves BAM integers as they are in memory: it needs a little-endian machine"
 #endif
@@ -16,6 +21,36 @@ struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg)
     uint32_t n_ops = bam_record_u32(cg->value + 1);
     if (n_ops < field.n_ops || n_ops >= 1u << 29 || !bam_record_has_placeholder(rec)) return field;
     return (struct bam_cigar){cg->value + 5, n_ops};
+}
+
+/* As it says in the header, for a record with a CG tag. The field's operations, M (what stands from
+   the sequence to the CG tag), and the tag with its operations become operations and M. */
+static size_t move_cigar(uint8_t *rec, const struct bam_aux *cg, struct bam_cigar cigar)
+{
+    uint8_t *end = rec + bam_record_bytes(rec), *field = rec + (bam_record_ops(rec) - rec);
+    uint8_t *middle = rec + (bam_record_seq(rec) - rec), *tag = rec + (cg->start - rec);
+    size_t ops_bytes = 4 * cigar.n_ops, middle_bytes = (size_t)(tag - middle);
+    uint8_t *ops = xmemdup(cigar.ops, ops_bytes);
+    uint8_t *after = tag + BAM_CG_TAG_BYTES + ops_bytes;
+    memmove(field + ops_bytes, middle, middle_bytes);
+    memcpy(field, ops, ops_bytes);
+    memmove(field + ops_bytes + middle_bytes, after, (size_t)(end - after));
+    free(ops);
+    size_t n_bytes = (size_t)(field - rec) + ops_bytes + middle_bytes + (size_t)(end - after);
+    (void)put_u32(rec, n_bytes - 4);
+    rec[BAM_N_OPS_AT] = (uint8_t)cigar.n_ops;
+    rec[BAM_N_OPS_AT + 1] = (uint8_t)(cigar.n_ops >> 8);
+    return n_bytes;
+}
+
+size_t bam_record_restore_cigar(uint8_t *rec)
+{
+    struct bam_aux cg;
+    size_t n_bytes = bam_record_bytes(rec);
+    if (!bam_record_has_placeholder(rec) || bam_aux_find(rec, "CG", &cg) <= 0) return n_bytes;
+    struct bam_cigar cigar = bam_record_cigar(rec, &cg);
+    if (cigar.ops == bam_record_ops(rec) || cigar.n_ops > UINT16_MAX) return n_bytes;
+    return move_cigar(rec, &cg, cigar);
 }
 
 /* ---- long coordinates ---- */

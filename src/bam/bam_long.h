@@ -15,7 +15,7 @@
  * functions before its check is complete, but after it found that the fields agree with the
  * record's size.
  *
- * All functions are pure and may be called from any thread.
+ * All functions may be called from any thread; but for bam_record_restore_cigar they are pure.
  */
 #ifndef ROCKSORT_BAM_BAM_LONG_H
 #define ROCKSORT_BAM_BAM_LONG_H
@@ -49,6 +49,13 @@ static inline bool bam_record_has_placeholder(const uint8_t *rec)
    The CIGAR is the tag's value if the CIGAR field is a placeholder and the tag can hold a CIGAR;
    else it is the CIGAR field. */
 struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg);
+
+/*
+ * Moves a CIGAR from the CG tag to the CIGAR field, in place, if the field can count its
+ * operations. samtools does so with all CIGARs on reading, and those of more than 65,535 operations
+ * go back into the tag on writing. Returns the size of the record, which may have become less.
+ */
+size_t bam_record_restore_cigar(uint8_t *rec);
 
 /* ---- long coordinates ---- */
 

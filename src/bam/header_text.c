@@ -106,6 +106,31 @@ const char *header_find_bad_length(const char *text, struct text *line)
     return NULL;
 }
 
+/* True if the line is a comment without anything in it, not even a tab. */
+static bool is_bare_comment(struct text line)
+{
+    return line.n == TYPE_BYTES && header_line_is(line, "@CO");
+}
+
+char *header_complete_comments(const char *text)
+{
+    size_t n_bare = 0, n_bytes = strlen(text);
+    struct text line;
+    for (const char *at = text; header_next_line(&at, &line);) n_bare += is_bare_comment(line);
+    if (n_bare == 0) return NULL;
+    char *complete = xmalloc(n_bytes + n_bare + 1), *to = complete;
+    const char *copied = text;
+    for (const char *at = text; header_next_line(&at, &line);) {
+        if (!is_bare_comment(line)) continue;
+        memcpy(to, copied, (size_t)(at - copied));
+        to += at - copied;
+        *to++ = '\t';
+        copied = at;
+    }
+    memcpy(to, copied, (size_t)(text + n_bytes - copied) + 1);
+    return complete;
+}
+
 /* Calls visit with the value of each field of @PG lines that has this tag, until visit returns
    true. Returns true if it did. */
 static bool visit_program_fields(const char *text, const char *tag,

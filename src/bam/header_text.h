@@ -55,6 +55,13 @@ struct text header_field_value(struct text field, const char *tag);
    and returns what is wrong with it. Returns NULL if there is no such line. */
 const char *header_find_bad_length(const char *text, struct text *line);
 
+/*
+ * Returns the text with a tab after each @CO line that has none: "@CO" becomes "@CO\t", which
+ * samtools 1.24 writes. An older htslib drops such lines. NULL if there is no such line. The caller
+ * frees it.
+ */
+char *header_complete_comments(const char *text);
+
 /* True if there is an @PG line that a new @PG line can follow: some line is not named by the PP of
    another line, or no line has a PP. False if PPs name all lines, as they do in a circle. */
 bool header_programs_have_end(const char *text);

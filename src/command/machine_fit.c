@@ -144,7 +144,9 @@ static void choose_memory(const struct machine_facts *facts, struct machine_fit 
     const struct memory_source *least = NULL;
     uint64_t best = UINT64_MAX;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
-        if (sources[i].bytes == UINT64_MAX) continue;
+        /* A limit above what the machine has is none: that is how a control group (v1) says that it
+           has no limit. */
+        if (sources[i].bytes >= facts->machine_bytes || sources[i].bytes == UINT64_MAX) continue;
         uint64_t share = sources[i].bytes / 4 * sources[i].quarters;
         if (least && share >= best) continue;
         least = &sources[i];
@@ -220,6 +222,7 @@ void machine_facts_gather(struct machine_facts *facts)
     *facts = (struct machine_facts){
         .n_cpus = count_cpus(),
         .cgroup_cpus = cgroup.cpus,
+        .machine_bytes = memory_installed(),
         .available_bytes = memory_of_kernel(),
         .cgroup_bytes = cgroup.free_bytes,
         .address_bytes = address_limit(),

@@ -29,7 +29,8 @@ struct machine_grant {          /* what the batch system lets the job use on thi
 struct machine_facts {
     unsigned n_cpus;            /* by affinity; 0: unknown */
     double cgroup_cpus;         /* 0: no limit */
-    uint64_t available_bytes;   /* free on the machine; UINT64_MAX here or below: unknown */
+    uint64_t machine_bytes;     /* all memory; UINT64_MAX here or below: unknown */
+    uint64_t available_bytes;   /* free on the machine */
     uint64_t cgroup_bytes;      /* still free in the control groups */
     uint64_t address_bytes;     /* ulimit -v or -d */
     struct machine_grant grant;

@@ -28,18 +28,24 @@
  * samtools that started it. One case is not recognised: a wrapper script that runs this program
  * again and clears the environment.
  *
+ * `samtools --version` runs the upstream as a child and prints our own line after its lines: scripts
+ * take the version from the first line.
+ *
  * Exit status: that of rocksort or of the upstream; 1 if there is no upstream to run, but 0 for
  * `samtools --version`, which then prints our own version alone.
  */
 #define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command/bam_rocksort.h"
@@ -158,6 +164,23 @@ static void hand_over_to_path(char *const argv[])
     }
 }
 
+/* Hands over to the upstream. Returns only on failure: -1 after a message if the upstream that the
+ * user named cannot be run, 0 without a message if there is none on PATH. */
+static int hand_over(char *const argv[])
+{
+    if (tried_add_self() != 0) {
+        fprintf(stderr, "samtools: cannot set " TRIED_ENV ": %s\n", strerror(errno));
+        return -1;
+    }
+    const char *named = getenv(UPSTREAM_ENV);
+    if (named && *named) {
+        hand_over_to_named(named, argv);
+        return -1;
+    }
+    hand_over_to_path(argv);
+    return 0;
+}
+
 /* Says on standard error how to get an upstream samtools. */
 static void print_how_to_install(const char *command)
 {
@@ -167,39 +190,82 @@ static void print_how_to_install(const char *command)
             command ? " to run '" : "", command ? command : "", command ? "'" : "");
 }
 
-/* Prints our own lines above those of the upstream. None begins with "samtools ", because scripts
- * take the version from the line that does. Returns 0, or -1 after a message. */
-static int print_about(FILE *out, int is_version)
+/* Writes what is buffered for `out`. Returns 0, or -1 after a message. A reader that has gone is no
+ * error: `samtools --version | head -1` has what it wants. */
+static int flush(FILE *out)
 {
-    if (is_version)
-        fprintf(out, "rocksort %s (as samtools rocksort; other commands: samtools upstream)\n",
-                ROCKSORT_VERSION);
-    else
-        fprintf(out,
-                "\nrocksort %s: sorts SAM, BAM and CRAM of any size in a fixed amount of memory\n"
-                "Usage:   samtools rocksort [options] [in.bam]     (samtools rocksort --help)\n"
-                "All other commands are run by the upstream samtools:\n",
-                ROCKSORT_VERSION);
+    if ((fflush(out) == 0 && !ferror(out)) || errno == EPIPE) return 0;
+    fprintf(stderr, "samtools: cannot write 'standard output': %s\n", strerror(errno));
+    return -1;
+}
+
+/* Prints our own lines above those of the upstream's usage. Returns 0, or -1 after a message. */
+static int print_about(FILE *out)
+{
+    fprintf(out,
+            "\nrocksort %s: sorts SAM, BAM and CRAM of any size in a fixed amount of memory\n"
+            "Usage:   samtools rocksort [options] [in.bam]     (samtools rocksort --help)\n"
+            "All other commands are run by the upstream samtools:\n",
+            ROCKSORT_VERSION);
     /* The upstream writes to the same stream through a buffer of its own. */
-    if (fflush(out) != 0 || ferror(out)) {
-        fprintf(stderr, "samtools: cannot write 'standard output': %s\n", strerror(errno));
-        return -1;
+    return flush(out);
+}
+
+/* Runs in the child: hands over, or writes a byte to the descriptor if there is no upstream. The
+ * descriptor is closed when the upstream starts. */
+static void hand_over_in_child(char *const argv[], int none_fd)
+{
+    int r = hand_over(argv);
+    if (r == 0 && write(none_fd, "", 1) != 1) r = -1;
+    _exit(r == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* Prints the versions of the upstream, then ours. Returns the exit status. */
+static int print_versions(char *const argv[])
+{
+    int ends[2], status;
+    char byte;
+    pid_t child = -1;
+    if (pipe(ends) == 0 && fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0 &&
+        fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0)
+        child = fork();
+    if (child < 0) {
+        fprintf(stderr, "samtools: cannot start the upstream samtools: %s\n", strerror(errno));
+        return EXIT_FAILURE;
     }
-    return 0;
+    if (child == 0) hand_over_in_child(argv, ends[1]);
+    (void)close(ends[1]);
+    int has_none = read(ends[0], &byte, 1) == 1;
+    (void)close(ends[0]);
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return EXIT_FAILURE;
+    (void)signal(SIGPIPE, SIG_IGN);
+    printf("rocksort %s (as samtools rocksort; other commands: samtools upstream)\n%s",
+           ROCKSORT_VERSION, has_none ? "no upstream samtools found on PATH\n" : "");
+    if (flush(stdout) != 0) return EXIT_FAILURE;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /* Returns whether a command is rocksort: `sort` is if the user asked for that. */
 static int runs_as_rocksort(const char *command)
 {
     const char *sorter = getenv(SORT_ENV);
-    return strcmp(command, "sort") == 0 && sorter && strcmp(sorter, "rocksort") == 0;
+    if (strcmp(command, "rocksort") == 0) return 1;
+    if (strcmp(command, "sort") != 0 || !sorter) return 0;
+    if (strcmp(sorter, "rocksort") == 0) return 1;
+    /* A front end that handed over to this one has said so. */
+    if (*sorter && strcmp(sorter, "samtools") != 0 && !getenv(TRIED_ENV))
+        fprintf(stderr,
+                "samtools: warning: " SORT_ENV "='%s' has no effect: it may be rocksort, or "
+                "samtools for the upstream\n",
+                sorter);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : NULL;
-    if (command && (strcmp(command, "rocksort") == 0 || runs_as_rocksort(command)))
-        return main_rocksort(argc - 1, argv + 1);
+    if (command && runs_as_rocksort(command)) return main_rocksort(argc - 1, argv + 1);
     int is_help = command && (strcmp(command, "--help") == 0 || strcmp(command, "help") == 0);
     if (is_help && argc > 2 && strcmp(argv[2], "rocksort") == 0) {
         char name[] = "rocksort", option[] = "--help";
@@ -209,25 +275,17 @@ int main(int argc, char **argv)
 
     int is_version =
         command && (strcmp(command, "--version") == 0 || strcmp(command, "version") == 0);
-    /* `help view` asks for the upstream's page alone. If a copy of this program handed over to this
-     * one, the copy has printed these lines. */
-    int is_about = is_version || !command || (is_help && argc == 2);
-    if (is_about && !getenv(TRIED_ENV) && print_about(command ? stdout : stderr, is_version) != 0)
+    /* If a copy of this program handed over to this one, the copy prints our lines. `help view`
+     * asks for the upstream's page alone. */
+    int is_outermost = !getenv(TRIED_ENV);
+    if (is_version && is_outermost) return print_versions(argv);
+    int is_about = !command || (is_help && argc == 2);
+    if (is_about && is_outermost && print_about(command ? stdout : stderr) != 0)
         return EXIT_FAILURE;
-
-    if (tried_add_self() != 0) {
-        fprintf(stderr, "samtools: cannot set " TRIED_ENV ": %s\n", strerror(errno));
-        return EXIT_FAILURE;
-    }
-    const char *named = getenv(UPSTREAM_ENV);
-    if (named && *named) {
-        hand_over_to_named(named, argv);
-        return EXIT_FAILURE;
-    }
-    hand_over_to_path(argv);
+    if (hand_over(argv) < 0) return EXIT_FAILURE;
     if (is_version) {
         puts("no upstream samtools found on PATH");
-        return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return flush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     print_how_to_install(command);
     return EXIT_FAILURE;

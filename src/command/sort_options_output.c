@@ -9,6 +9,7 @@
 #include <htslib/kstring.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Takes nthreads out of a list: htslib would start threads of its own, besides those of -@. */
 static void drop_thread_options(hts_opt **list)
@@ -155,6 +156,18 @@ static bool is_standard_output(const char *name)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
     return false;
+}
+
+int sort_options_check_terminal(const struct sort_options *o)
+{
+    const struct sort_settings *s = &o->settings;
+    const htsFormat *format = &s->output_format;
+    bool is_text = format->format == sam && format->compression != bgzf;
+    if (s->output || s->sum_only || is_text || !isatty(STDOUT_FILENO)) return 0;
+    diag_error("%s cannot be read on a terminal: give -o FILE, send it into a pipe, or write SAM "
+               "with -O sam",
+               format->format == cram ? "CRAM" : format->format == sam ? "compressed SAM" : "BAM");
+    return -1;
 }
 
 int sort_options_choose_output(struct sort_options *o)

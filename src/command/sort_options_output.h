@@ -23,4 +23,8 @@ int sort_options_add_reference(struct sort_options *options, const char *fasta);
 /* Chooses output, format, level and index from all options that concern them. */
 int sort_options_choose_output(struct sort_options *options);
 
+/* Refuses to write BAM, CRAM or compressed SAM to a terminal. To be called before a sort, with all
+   options chosen. */
+int sort_options_check_terminal(const struct sort_options *options);
+
 #endif

@@ -150,8 +150,8 @@ static int parse_int(const char *option, const char *text, long low, long high, 
 static int parse_memory(const char *option, const char *text, uint64_t *n_bytes)
 {
     if (size_parse(text, n_bytes) < 0) {
-        diag_error("option %s takes a size such as 768M (K, M, G or T)%s, not '%s'", option,
-                   strcmp(option, "--max-memory") == 0 ? " or auto" : "", text);
+        diag_error("option %s takes a size such as 768M or 1.5G (K, M, G or T)%s, not '%s'",
+                   option, strcmp(option, "--max-memory") == 0 ? " or auto" : "", text);
         return -1;
     }
     if (*n_bytes >= MIN_MEMORY_BYTES) return 0;
@@ -162,11 +162,8 @@ static int parse_memory(const char *option, const char *text, uint64_t *n_bytes)
 static int parse_level(const char *text, int *level)
 {
     long value;
-    if (parse_number(text, &value) < 0) {
-        diag_error("option -l takes a number from 0 to 9, not '%s'", text);
-        return -1;
-    }
-    *level = value < 0 ? -1 : value > 9 ? 9 : (int)value;
+    if (parse_int("-l", text, 0, 9, &value) < 0) return -1;
+    *level = (int)value;
     return 0;
 }
 
@@ -395,6 +392,18 @@ static int finish_verify(struct sort_options *o)
     return -1;
 }
 
+/* True if the user seems to mean the whole name of an output. */
+static bool has_output_extension(const char *name)
+{
+    static const char *const extensions[] = {".bam", ".sam", ".sam.gz", ".cram"};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
+        size_t n_extension = strlen(extensions[i]);
+        if (n > n_extension && strcmp(name + n - n_extension, extensions[i]) == 0) return true;
+    }
+    return false;
+}
+
 /* Takes the second argument of the syntax of 2014, which names the output. */
 static int take_output_prefix(struct sort_options *o, const char *prefix)
 {
@@ -406,6 +415,9 @@ static int take_output_prefix(struct sort_options *o, const char *prefix)
         return -1;
     }
     o->output = o->output_name = xasprintf("%s%s", prefix, is_name ? "" : ".bam");
+    if (!is_name && has_output_extension(prefix))
+        diag_warning("the output is '%s', as a second argument is its name without .bam: give -o "
+                     "to name it in full", o->output);
     return 0;
 }
 
@@ -451,6 +463,10 @@ static void finish_messages(struct sort_options *o)
     if (test_durable)
         o->settings.durable_after_seconds = (unsigned)strtoul(test_durable, NULL, 10);
     if (o->quiet && hts_verbose > 1) hts_verbose = 1;
+    if (hts_verbose >= HTS_LOG_ERROR) return;
+    /* htslib's errors are needed, also if they are not shown (bam_writer.c). */
+    diag_hide_htslib();
+    hts_verbose = HTS_LOG_ERROR;
 }
 
 /* Prints one line after the message of getopt_long; the usage text would push the message away. */

@@ -60,7 +60,7 @@ static const struct {
     {TITLE, "Resources:\n"},
     {COMMON,
 "  -@, --threads INT    worker threads; 0 and 1 mean one; auto: as many as the job may use [0]\n"
-"  -m SIZE              memory for each thread, with K, M, G or T [" DEFAULT_MEMORY "]\n"
+"  -m SIZE              memory for each thread, such as 768M, 1.5G or 4GB [" DEFAULT_MEMORY "]\n"
 "  --max-memory SIZE    memory for all threads together; auto: from free memory and job limits\n"
 "  -T PREFIX            put temporary data into directory PREFIX, or beside it; several -T,\n"
 "                       for instance for several disks, share the data\n"},

@@ -22,6 +22,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* htslib reads this much in one system call; its default of 32 KiB needs 4 times as many calls. */
@@ -87,14 +88,40 @@ static int look_at_end(struct reader_file *file)
     return 0;
 }
 
+/* Looks at the beginning of a file. Returns 0, or -1 after a message. */
+static int check_fasta(const char *path)
+{
+    enum { GZIP = 1 };
+    struct stat st;
+    errno = 0;
+    BGZF *bgzf = stat(path, &st) == 0 && access(path, R_OK) == 0 ? bgzf_open(path, "r") : NULL;
+    if (!bgzf) {
+        diag_error("cannot read the reference '%s': %s", path,
+                   errno ? strerror(errno) : "it is damaged");
+        return -1;
+    }
+    int c, r = -1;
+    do c = bgzf_getc(bgzf);
+    while (c == '\n' || c == '\r');
+    if (c != '>')
+        diag_error("'%s' is not a FASTA file: it does not begin with '>'", path);
+    else if (bgzf_compression(bgzf) == GZIP)
+        diag_error("the reference '%s' is compressed with gzip, in which htslib cannot find a "
+                   "sequence: compress it with bgzip", path);
+    else
+        r = 0;
+    (void)bgzf_close(bgzf);     /* nothing was written */
+    return r;
+}
+
 int bam_reader_check_reference(const htsFormat *options)
 {
     for (const hts_opt *option = options->specific; option; option = option->next) {
-        if (option->opt != CRAM_OPT_REFERENCE || strstr(option->val.s, "://") ||
-            access(option->val.s, R_OK) == 0)
-            continue;
-        diag_error("cannot read the reference '%s': %s", option->val.s, strerror(errno));
-        return -1;
+        if (option->opt != CRAM_OPT_REFERENCE || strstr(option->val.s, "://")) continue;
+        struct stat st;
+        /* What a pipe gives can be read only once. */
+        bool is_file = stat(option->val.s, &st) < 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
+        if (is_file && check_fasta(option->val.s) < 0) return -1;
     }
     return 0;
 }
@@ -112,15 +139,35 @@ static int check_lengths(const struct reader_file *file)
     return -1;
 }
 
+/* Why a file cannot be opened, as an errno, or 0. htslib would print a line of its own. */
+static int file_problem(const char *path)
+{
+    struct stat st;
+    if (strcmp(path, "-") == 0) return 0;
+    if (stat(path, &st) < 0) return strchr(path, ':') ? 0 : errno;      /* it may be a URL */
+    if (S_ISDIR(st.st_mode)) return EISDIR;
+    return access(path, R_OK) < 0 ? errno : 0;
+}
+
+/* Gives htslib its options for the format of the file. */
+static int apply_options(struct reader_file *file, const htsFormat *options)
+{
+    if (!options || !options->specific) return 0;
+    if (hts_get_format(file->hts)->format == cram && bam_reader_check_reference(options) < 0)
+        return -1;
+    if (hts_opt_apply(file->hts, options->specific) >= 0) return 0;
+    diag_error("cannot read '%s': htslib refuses the reference or another option of the input, "
+               "see its words above", file->name);
+    return -1;
+}
+
 static int open_file(struct reader_file *file, const char *path, const htsFormat *options)
 {
-    errno = 0;
-    file->hts = sam_open_format(path, "r", options);
+    errno = file_problem(path);
+    if (!errno) file->hts = sam_open(path, "r");
     if (!file->hts) {
-        int saved = errno;
-        if (bam_reader_check_reference(options) < 0) return -1;
         diag_error("cannot open '%s': %s", file->name,
-                   saved ? strerror(saved) : "it is damaged or not an alignment file");
+                   errno ? strerror(errno) : "it is damaged or not an alignment file");
         return -1;
     }
     if (!is_alignment_file(hts_get_format(file->hts))) {
@@ -128,10 +175,21 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
                    file->name);
         return -1;
     }
+    if (apply_options(file, options) < 0) return -1;
     /* For an empty file htslib would print a warning that it cannot do this. */
     if (hts_get_format(file->hts)->format != empty_format)
         xalloc_require(hts_set_opt(file->hts, HTS_OPT_BLOCK_SIZE, READ_BYTES) >= 0);
     return 0;
+}
+
+/* Puts another text into a header that htslib has not taken apart yet. */
+static void complete_comments(sam_hdr_t *header)
+{
+    char *complete = header->text && !header->hrecs ? header_complete_comments(header->text) : NULL;
+    if (!complete) return;
+    free(header->text);
+    header->text = complete;
+    header->l_text = strlen(complete);
 }
 
 /* Reads the header. Checks it unless is_checked: then it was checked when the file was opened for
@@ -144,6 +202,7 @@ static int read_header(struct reader_file *file, bool is_checked)
                    file->name);
         return -1;
     }
+    complete_comments(file->header);
     return is_checked ? 0 : check_lengths(file);
 }
 

@@ -35,8 +35,8 @@ struct bam_reader *bam_reader_open(const char *path, const htsFormat *options,
 struct bam_reader *bam_reader_open_again(const char *path, const htsFormat *options,
                                          htsThreadPool *pool);
 
-/* If the options name a reference for CRAM, checks that it can be read. Returns 0, or -1 after a
-   message. */
+/* If the options name a reference for CRAM, checks that it can be read and is FASTA that htslib can
+   use. Returns 0, or -1 after a message. */
 int bam_reader_check_reference(const htsFormat *options);
 
 /* To be called before the first piece: makes the reader rename read groups and programs in all

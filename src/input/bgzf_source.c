@@ -21,7 +21,7 @@
 
 struct bgzf_source {
     struct reader_source base;  /* must be the first member */
-    uint64_t file_offset;       /* of the next block; for plain BAM: raw bytes read */
+    uint64_t file_offset;       /* of the next block, or of the next bytes to be read */
     bool last_block_empty;
 };
 
@@ -139,9 +139,10 @@ static int next_bytes(struct reader_source *source, struct bam_piece *piece, uin
     struct bgzf_source *s = of(source);
     if (room < BGZF_MAX_BYTES) return BAM_READER_NO_ROOM;
     errno = 0;
-    ssize_t n = bgzf_read(source->file->hts->fp.bgzf, raw, piece_bytes < room ? piece_bytes : room);
+    BGZF *bgzf = source->file->hts->fp.bgzf;
+    ssize_t n = bgzf_read(bgzf, raw, piece_bytes < room ? piece_bytes : room);
+    s->file_offset = (uint64_t)htell(bgzf->fp);         /* of compressed bytes, if it is gzip */
     if (n < 0) return read_error(s);
-    s->file_offset += (uint64_t)n;
     piece->raw_bytes = (size_t)n;
     return n == 0 ? BAM_READER_END : BAM_READER_PIECE;
 }

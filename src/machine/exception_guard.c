@@ -70,6 +70,8 @@ static void report(const char *type)
         diag_no_memory();
     else if (strstr(type, "system_error"))
         diag_no_thread(EAGAIN);
+    else if (strcmp(type, "told") == 0)
+        return;                 /* there was a message */
     else if (strcmp(type, "abort") == 0)
         diag_error("RocksDB has given up, and its message is above; the disk of the temporary data "
                    "may be faulty");
@@ -106,6 +108,11 @@ static void on_abort(int number)
 void exception_guard_no_memory(void)
 {
     if (atomic_load(&guard.active) && !cleaning_up) end_process("bad_alloc");
+}
+
+void exception_guard_give_up(void)
+{
+    if (atomic_load(&guard.active) && !cleaning_up) end_process("told");
 }
 
 void exception_guard_begin(void (*clean_up)(void *arg), void *arg)

@@ -31,6 +31,12 @@ uint64_t memory_of_kernel(void)
     return read_kib("/proc/meminfo", "MemAvailable:", &n_bytes) ? n_bytes : UINT64_MAX;
 }
 
+uint64_t memory_installed(void)
+{
+    long n_pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    return n_pages > 0 && page_bytes > 0 ? (uint64_t)n_pages * (uint64_t)page_bytes : UINT64_MAX;
+}
+
 static uint64_t limited_by_cgroup(uint64_t n_bytes)
 {
     struct cgroup limits;
@@ -45,9 +51,7 @@ uint64_t memory_available(void)
 
 uint64_t memory_of_machine(void)
 {
-    uint64_t n_bytes;
-    return limited_by_cgroup(read_kib("/proc/meminfo", "MemTotal:", &n_bytes) ? n_bytes
-                                                                              : UINT64_MAX);
+    return limited_by_cgroup(memory_installed());
 }
 
 uint64_t memory_resident(void)

@@ -22,6 +22,9 @@ uint64_t memory_of_machine(void);
 /* MemAvailable of the kernel alone, without the limits of this process. */
 uint64_t memory_of_kernel(void);
 
+/* All memory of the machine, without the limits of this process. */
+uint64_t memory_installed(void);
+
 /* Resident bytes of this process: now, and the most so far. */
 uint64_t memory_resident(void);
 uint64_t memory_peak(void);

@@ -7,7 +7,14 @@
  * 1.16 it waits forever once the disk is full.
  *
  * CRAM: records are unpacked and given to sam_write1, which encodes them in the pool. What it
- * writes goes through a pipe; cram_pump.h says why.
+ * writes goes through a pump; cram_pump.h says why.
+ *
+ * When htslib cannot encode a container, it frees the next one while another thread is encoding it
+ * (1.16, cram_put_bam_seq and cram_flush_result), and crashes. Before that, the thread that failed
+ * prints a line, and does not go on before the line is printed. So the sort ends there: the line is
+ * watched for. cram_check.h keeps records that cannot be encoded away from htslib, so this is for
+ * what cannot be known before, such as a missing reference. Where the line is not seen, the file is
+ * never closed, as that would encode the same container again.
  */
 #define _GNU_SOURCE             /* sync_file_range */
 #include "output/bam_writer.h"
@@ -16,7 +23,9 @@
 #include "bam/bam_fields.h"
 #include "bam/bgzf_block.h"
 #include "machine/disk_space.h"
+#include "machine/exception_guard.h"
 #include "output/cram_pump.h"
+#include "output/foreign_name.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -43,6 +52,7 @@ struct bam_writer {
     bool has_pump;
     hFILE *pump_in;             /* the pump's writing end, until `file` owns it */
     samFile *file;
+    bool encoder_failed;        /* `file` must not be closed */
     bam1_t *record;
 };
 
@@ -70,7 +80,15 @@ int bam_writer_choose_format(const char *option, const char *path, htsFormat *fo
             format->compression = custom;
         }
     }
-    return 0;
+    const char *promised = path && format->format == bam ? foreign_name_format(path) : NULL;
+    if (!promised) return 0;
+    if (strncmp(promised, "FAST", 4) == 0)
+        diag_error("'%s' is a name for %s, not for BAM: name it .bam, and make FASTQ of that with "
+                   "'samtools fastq'", path, promised);
+    else
+        diag_error("'%s' is a name for %s, not for BAM: name it .bam, or give the format with -O",
+                   path, promised);
+    return -1;
 }
 
 bool bam_writer_takes_bytes(const htsFormat *format)
@@ -89,7 +107,7 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
     writer->settings = *settings;
     writer->has_pump = !bam_writer_takes_bytes(&settings->format);
     if (writer->has_pump && cram_pump_open(&writer->pump, &writer->pump_in) < 0) {
-        diag_error("cannot make a pipe for the CRAM output: %s", strerror(errno));
+        diag_error("cannot make sockets for the CRAM output: %s", strerror(errno));
         free(writer);
         return NULL;
     }
@@ -185,6 +203,50 @@ static int write_end(struct bam_writer *writer)
     return hwrite(writer->raw, bgzf_end_block, BGZF_END_BYTES) == BGZF_END_BYTES ? 0 : -1;
 }
 
+/* Estimates how many bytes are still to come, by what the records so far took; 0: unknown. */
+static uint64_t bytes_to_come(const struct bam_writer *writer)
+{
+    uint64_t all = writer->settings.raw_bytes, done = writer->raw_written;
+    if (done == 0 || done > all) return 0;
+    double written = (double)htell(writer->raw);
+    return (uint64_t)(written * ((double)(all - done) / (double)done));
+}
+
+static int write_error(struct bam_writer *writer)
+{
+    const struct output_path *path = writer->settings.path;
+    int error = errno;
+    writer->lost_reader = error == EPIPE && !path;
+    uint64_t needed_bytes = path && disk_space_is_short(error) ? bytes_to_come(writer) : 0;
+    disk_space_print_output_error(writer->name, error, path ? path->temporary : NULL, needed_bytes);
+    return -1;
+}
+
+/* Reports the error of the pump, which htslib does not see. */
+static int check_pump(struct bam_writer *writer)
+{
+    errno = atomic_load(&writer->pump.error);
+    return errno ? write_error(writer) : 0;
+}
+
+/* Reports that htslib cannot encode what it was given. Its workers encode later, and leave nothing
+   in errno. */
+static int encoder_error(struct bam_writer *writer)
+{
+    if (check_pump(writer) < 0) return -1;
+    diag_error("cannot write '%s': htslib cannot encode it as CRAM, see its words above; give "
+               "--reference, or write BAM with -O bam", writer->name);
+    return -1;
+}
+
+/* A worker of htslib could not encode a container. Does not return during a sort. */
+static void end_before_crash(void *arg)
+{
+    struct bam_writer *writer = arg;
+    (void)encoder_error(writer);
+    exception_guard_give_up();
+}
+
 /* Called by output_path_make: htslib opens the index by its name. */
 static int start_cram_index(void *arg)
 {
@@ -200,14 +262,19 @@ static int start_cram(struct bam_writer *writer)
     char mode[8] = "wc";
     if (settings->level >= 0) mode[2] = (char)('0' + settings->level);
     cram_pump_set_target(&writer->pump, writer->raw);
+    diag_watch_libraries("cram_encode_container failed", end_before_crash, writer);
     writer->file = hts_hopen(writer->pump_in, writer->name, mode);
     if (!writer->file) return -1;
     writer->pump_in = NULL;
     if (hts_set_opt(writer->file, HTS_OPT_THREAD_POOL, settings->pool) < 0) return -1;
     writer->record = bam_init1();
     xalloc_require(writer->record != NULL);
-    if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) return -1;
-    if (sam_hdr_write(writer->file, writer->header) < 0) return -1;
+    if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) {
+        diag_error("cannot write '%s': htslib refuses the reference or another option of the "
+                   "output, see its words above", writer->name);
+        return -1;
+    }
+    if (sam_hdr_write(writer->file, writer->header) < 0) return encoder_error(writer);
     if (!settings->index_path ||
         output_path_make(settings->index_path, start_cram_index, writer) == 0)
         return 0;
@@ -229,25 +296,6 @@ void bam_writer_expect(struct bam_writer *writer, uint64_t raw_bytes)
 {
     writer->raw_written = writer->raw_writing;
     writer->raw_writing += raw_bytes;
-}
-
-/* Estimates how many bytes are still to come, by what the records so far took; 0: unknown. */
-static uint64_t bytes_to_come(const struct bam_writer *writer)
-{
-    uint64_t all = writer->settings.raw_bytes, done = writer->raw_written;
-    if (done == 0 || done > all) return 0;
-    double written = (double)htell(writer->raw);
-    return (uint64_t)(written * ((double)(all - done) / (double)done));
-}
-
-static int write_error(struct bam_writer *writer)
-{
-    const struct output_path *path = writer->settings.path;
-    int error = errno;
-    writer->lost_reader = error == EPIPE && !path;
-    uint64_t needed_bytes = path && disk_space_is_short(error) ? bytes_to_come(writer) : 0;
-    disk_space_print_output_error(writer->name, error, path ? path->temporary : NULL, needed_bytes);
-    return -1;
 }
 
 int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
@@ -292,22 +340,15 @@ uint64_t bam_writer_position(const struct bam_writer *writer)
     return (uint64_t)htell(writer->raw);
 }
 
-/* Reports the error of the pump, which htslib does not see. */
-static int check_pump(struct bam_writer *writer)
-{
-    errno = atomic_load(&writer->pump.error);
-    return errno ? write_error(writer) : 0;
-}
-
 int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, size_t n_bytes)
 {
     const uint8_t *end = records + n_bytes;
     if (check_pump(writer) < 0) return -1;
     for (const uint8_t *rec = records; rec < end; rec += bam_record_bytes(rec)) {
-        errno = 0;
         bam_record_unpack(rec, writer->record);
-        if (sam_write1(writer->file, writer->header, writer->record) < 0)
-            return write_error(writer);
+        if (sam_write1(writer->file, writer->header, writer->record) >= 0) continue;
+        writer->encoder_failed = true;
+        return encoder_error(writer);
     }
     return 0;
 }
@@ -319,11 +360,13 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
     /* Closing a CRAM file writes what is buffered and an end marker, with which half a result would
        look complete. */
     if (!complete) cram_pump_discard(&writer->pump);
-    int r = writer->file ? sam_close(writer->file) : 0;
+    int r = writer->file && !writer->encoder_failed ? sam_close(writer->file) : 0;
     if (writer->pump_in && hclose(writer->pump_in) < 0) r = -1;
     writer->file = NULL;
     writer->pump_in = NULL;
-    return r < 0 && complete ? write_error(writer) : 0;
+    diag_watch_libraries(NULL, NULL, NULL);
+    cram_pump_end(&writer->pump);
+    return r < 0 && complete ? encoder_error(writer) : 0;
 }
 
 static void free_writer(struct bam_writer *writer)

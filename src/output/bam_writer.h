@@ -33,8 +33,8 @@ struct bam_writer_settings {
 };
 
 /* Chooses the format: by the argument of -O, else by the extension of the path (both may be NULL),
-   else BAM. Returns 0, or -1 after a message. The caller frees format->specific with
-   hts_opt_free. */
+   else BAM. Returns 0, or -1 after a message, also for a name that promises another format
+   (foreign_name.h). The caller frees format->specific with hts_opt_free. */
 int bam_writer_choose_format(const char *option, const char *path, htsFormat *format);
 
 /* True if the writer takes the bytes of the file, false if it takes records. */
@@ -43,7 +43,8 @@ bool bam_writer_takes_bytes(const htsFormat *format);
 /* Prepares to write; makes no file yet. */
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings);
 
-/* True if bam_writer_pump must run in a thread of its own. It returns after bam_writer_end. */
+/* True if bam_writer_pump must run in a thread of its own. It returns after bam_writer_end,
+   whatever that returns. */
 bool bam_writer_needs_pump(const struct bam_writer *writer);
 void bam_writer_pump(struct bam_writer *writer);
 

@@ -1,5 +1,5 @@
 /* cram_pump.c -- see cram_pump.h. */
-#define _GNU_SOURCE             /* pipe2, F_SETPIPE_SZ */
+#define _GNU_SOURCE             /* F_DUPFD_CLOEXEC, SOCK_CLOEXEC */
 #include "output/cram_pump.h"
 
 #include "util/xalloc.h"
@@ -7,27 +7,35 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { PIPE_BYTES = 1 << 20, CHUNK_BYTES = 256 << 10 };
+enum { CHUNK_BYTES = 256 << 10 };
+
+/* Closes the descriptors that are there; keeps errno. */
+static void close_all(const int *fds, size_t n)
+{
+    int error = errno;
+    for (size_t i = 0; i < n; i++)
+        if (fds[i] >= 0) (void)close(fds[i]);
+    errno = error;
+}
 
 int cram_pump_open(struct cram_pump *pump, hFILE **from)
 {
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) < 0) return -1;
-    /* The system may not allow so large a pipe. The default size works, too, but the threads must
-       switch more often. */
-    (void)fcntl(fds[1], F_SETPIPE_SZ, (int)PIPE_BYTES);
-    *from = hdopen(fds[1], "w");
+    enum { READ, WRITE, END, N };
+    int fds[N] = {-1, -1, -1};
+    *from = NULL;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0) return -1;
+    fds[END] = fcntl(fds[WRITE], F_DUPFD_CLOEXEC, 0);
+    if (fds[END] >= 0) *from = hdopen(fds[WRITE], "w");
     if (!*from) {
-        int error = errno;
-        (void)close(fds[0]);
-        (void)close(fds[1]);
-        errno = error;
+        close_all(fds, N);
         return -1;
     }
     pump->chunk = xmalloc(CHUNK_BYTES);
-    pump->read_fd = fds[0];
+    pump->read_fd = fds[READ];
+    pump->end_fd = fds[END];
     atomic_init(&pump->error, 0);
     atomic_init(&pump->target, NULL);
     atomic_init(&pump->discarding, false);
@@ -48,23 +56,33 @@ void cram_pump_run(struct cram_pump *pump)
 {
     char *chunk = pump->chunk;
     int error = 0;
+    bool tries_again = false;
     for (;;) {
         ssize_t n = read(pump->read_fd, chunk, CHUNK_BYTES);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) error = errno;
+        /* Should a read fail, the writer would wait for ever unless the next one succeeds. */
+        tries_again = n < 0 && !tries_again;
         if (n > 0 && !error && !atomic_load(&pump->discarding)) {
             errno = 0;
             if (hwrite(atomic_load(&pump->target), chunk, (size_t)n) != n)
                 error = errno ? errno : EIO;
         }
         if (error) atomic_store(&pump->error, error);
-        if (n <= 0) return;
+        if (n <= 0 && !tries_again) return;
     }
+}
+
+void cram_pump_end(struct cram_pump *pump)
+{
+    /* This ends the stream for all descriptors of the writing end. It cannot fail: the other end is
+       still open. */
+    (void)shutdown(pump->end_fd, SHUT_WR);
 }
 
 void cram_pump_close(struct cram_pump *pump)
 {
-    (void)close(pump->read_fd);
+    close_all((const int[]){pump->read_fd, pump->end_fd}, 2);
     free(pump->chunk);
     pump->chunk = NULL;
 }

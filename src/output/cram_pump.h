@@ -1,15 +1,18 @@
 /*
- * cram_pump.h -- a pipe between htslib's CRAM writer and the output, whose writing end never fails.
+ * cram_pump.h -- carries bytes from htslib's CRAM writer to the output; writing to it never fails.
  *
  * When a write fails, htslib's threaded CRAM writer frees what its workers are using, and crashes
- * (1.16 to 1.21). So it writes into a pipe, and a thread of ours copies the bytes to the output.
- * After the first error, or after cram_pump_discard, that thread throws the bytes away.
+ * (1.16 to 1.21). So it writes into a pair of sockets, and a thread of ours copies the bytes to the
+ * output. After the first error, or after cram_pump_discard, that thread throws the bytes away.
  *
- * Order of calls: open; run, in a thread of its own, which returns when the writing end is closed;
- * set_target before anything is written; discard at any time; close when run has returned.
+ * Order of calls: open; run, in a thread of its own; set_target before anything is written; discard
+ * at any time; end when the last byte was written; close when run has returned.
+ *
+ * run returns after cram_pump_end, whether or not the writing end was closed: if htslib cannot
+ * encode a record, it keeps the writing end open for ever.
  *
  * Ownership: the pump owns the reading end; the caller owns the writing end and the target.
- * Threads: set_target and discard may be called, and `error` read, while run runs.
+ * Threads: set_target, discard and end may be called, and `error` read, while run runs.
  */
 #ifndef ROCKSORT_OUTPUT_CRAM_PUMP_H
 #define ROCKSORT_OUTPUT_CRAM_PUMP_H
@@ -19,14 +22,15 @@
 
 struct cram_pump {
     int read_fd;
+    int end_fd;                 /* a second descriptor of the writing end, for cram_pump_end */
     char *chunk;                /* buffer of cram_pump_run */
     hFILE *_Atomic target;
     atomic_bool discarding;
     atomic_int error;           /* errno of the first failed write, or 0 */
 };
 
-/* Makes the pipe. What is written to *from goes to the target; the caller closes *from. Returns 0,
-   or -1 with errno set. */
+/* Makes the sockets. What is written to *from goes to the target; the caller closes *from. Returns
+   0, or -1 with errno set. */
 int cram_pump_open(struct cram_pump *pump, hFILE **from);
 void cram_pump_set_target(struct cram_pump *pump, hFILE *target);
 void cram_pump_run(struct cram_pump *pump);
@@ -34,7 +38,10 @@ void cram_pump_run(struct cram_pump *pump);
 /* From now on the bytes are thrown away. */
 void cram_pump_discard(struct cram_pump *pump);
 
-/* Closes the reading end and frees the memory. */
+/* Nothing more will be written: run returns once it has carried what was. */
+void cram_pump_end(struct cram_pump *pump);
+
+/* Closes all but the writing end, and frees the memory. */
 void cram_pump_close(struct cram_pump *pump);
 
 #endif

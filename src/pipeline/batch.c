@@ -205,23 +205,40 @@ static int index_keyed(struct batch_part *part, struct content_sum *sum,
     return 0;
 }
 
+/* Checks all records of the part. Records that become shorter leave no gap between them. Returns 0,
+   or -1 with *problem. */
+static int check_part(struct batch_part *part, int32_t n_refs, struct record_problem *problem)
+{
+    bool long_positions = part->batch->rules->long_positions;
+    uint8_t *to = part->from;
+    for (uint8_t *rec = part->from; rec < part->to;) {
+        size_t n_bytes = bam_record_bytes(rec);
+        problem->text = bam_record_check(rec, n_refs);
+        if (!problem->text && !long_positions && bam_record_is_long(rec))
+            problem->text = "it has a tag whose name is not two letters or digits";
+        if (problem->text) return -1;
+        problem->record++;
+        size_t kept_bytes = bam_record_restore_cigar(rec);
+        if (to < rec) memmove(to, rec, kept_bytes);
+        to += kept_bytes;
+        rec += n_bytes;
+    }
+    part->to = to;
+    return 0;
+}
+
 int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
                      struct record_problem *problem)
 {
     *problem = (struct record_problem){.record = part->first_record, .is_damaged = true};
-    if (part->source) memcpy(part->from, part->source, (size_t)(part->to - part->from));
-    for (const uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
-        problem->text = bam_record_check(rec, n_refs);
-        if (!problem->text && !part->batch->rules->long_positions && bam_record_is_long(rec))
-            problem->text = "it has a tag whose name is not two letters or digits";
-        if (problem->text) return -1;
-        problem->record++;
-    }
+    size_t raw_bytes = (size_t)(part->to - part->from);
+    if (part->source) memcpy(part->from, part->source, raw_bytes);
+    if (check_part(part, n_refs, problem) < 0) return -1;
     if (sort_order_is_fixed(part->batch->rules->order))
         index_fixed(part, sum);
     else if (index_keyed(part, sum, problem) < 0)
         return -1;
-    atomic_fetch_sub(&part->batch->unindexed_bytes, (size_t)(part->to - part->from));
+    atomic_fetch_sub(&part->batch->unindexed_bytes, raw_bytes);
     return 0;
 }
 

@@ -174,8 +174,10 @@ static int make_directory(struct checkpoint_writer *w, const char *prefix)
     }
     crew_unlock(s->crew);
     if (path && fd < 0)
-        diag_error("cannot make files in the temporary directory '%s': %s; choose another place "
-                   "with -T", path, strerror(error));
+        diag_error("cannot make files in the temporary directory '%s': %s; %s", path,
+                   strerror(error),
+                   error == EMFILE || error == ENFILE ? "raise 'ulimit -n'"
+                                                      : "choose another place with -T");
     return fd < 0 ? -1 : 0;
 }
 

@@ -62,9 +62,24 @@ int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
     return r < 0 ? rules_header_error(maker->header_name) : 0;
 }
 
+/* Binary headers of BAM may say so, whatever their text says. */
+static int32_t find_empty_reference(sam_hdr_t *header)
+{
+    int32_t n = sam_hdr_nref(header);
+    for (int32_t tid = 0; tid < n; tid++)
+        if (sam_hdr_tid2len(header, tid) == 0) return tid;
+    return -1;
+}
+
 int rules_check_format(sam_hdr_t *header, enum htsExactFormat format)
 {
-    int32_t tid = bam_header_long_reference(header);
+    int32_t tid = format == cram ? find_empty_reference(header) : -1;
+    if (tid >= 0) {
+        diag_error("reference '%s' has 0 bases, with which no program reads a CRAM: write BAM with "
+                   "-O bam", sam_hdr_tid2name(header, tid));
+        return -1;
+    }
+    tid = bam_header_long_reference(header);
     if (tid < 0 || format == sam) return 0;
     diag_error("reference '%s' has %" PRId64 " bases, more than %s can hold: write SAM with -O sam",
                sam_hdr_tid2name(header, tid), (int64_t)sam_hdr_tid2len(header, tid),

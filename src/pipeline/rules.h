@@ -27,7 +27,8 @@ int rules_complete(struct rules_maker *maker, sam_hdr_t *header, struct sort_rul
 int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
                       const char *command_line);
 
-/* Returns 0, or -1 after a message if a reference is too long for the format of the output. */
+/* Returns 0, or -1 after a message if the format of the output cannot hold a reference: it is too
+   long, or it has no bases, which makes a CRAM unreadable. */
 int rules_check_format(sam_hdr_t *header, enum htsExactFormat format);
 
 /* The header of `name` cannot be changed: prints why, returns -1. */

@@ -9,6 +9,7 @@
 #include "pipeline/segment.h"
 
 #include "bam/bam_convert.h"
+#include "output/cram_check.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -400,16 +401,23 @@ static int emit_lines(struct segment *segment, struct worker *worker,
 }
 
 /* The records in raw form, for htslib's CRAM writer. */
-static void emit_records(struct segment *segment, const struct sort_entry *entries, size_t n,
-                         struct content_sum *sum)
+static int emit_records(struct segment *segment, const struct sort_entry *entries, size_t n,
+                        struct content_sum *sum)
 {
     enum sort_order order = segment->segmenter->order;
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(order, entries, i, n);
         size_t rec_bytes = bam_record_bytes(rec);
+        const char *problem = cram_record_check(rec);
+        if (problem) {
+            diag_error("read '%s' cannot be written as CRAM: %s; write BAM with -O bam",
+                       (const char *)bam_record_name(rec), problem);
+            return -1;
+        }
         content_sum_add(sum, rec, rec_bytes);
         add_to_output(segment, rec, rec_bytes);
     }
+    return 0;
 }
 
 /* The part of a source that belongs to the segment. */
@@ -457,7 +465,7 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
     switch (settings->format->format) {
     case bam: r = emit_blocks(segment, worker, merged, n, sum); break;
     case sam: r = emit_lines(segment, worker, merged, n, sum); break;
-    default: emit_records(segment, merged, n, sum);
+    default: r = emit_records(segment, merged, n, sum);
     }
     if (settings->index)
         bam_index_part_end(&segment->part, bam_index_voffset(segment->out_bytes, 0));

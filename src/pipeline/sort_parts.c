@@ -69,7 +69,7 @@ static void create_objects(struct sort *sort)
 int sort_init(struct sort *sort, const struct sort_settings *settings, struct sort_report *report)
 {
     *sort = (struct sort){.settings = settings, .report = report};
-    *report = (struct sort_report){.begun = time(NULL)};
+    *report = (struct sort_report){.begun = time(NULL), .output = settings->output};
     sort_plan_memory(sort, settings->memory_bytes);
     sort->crew = crew_create();
     if (!sort->crew) return -1;

@@ -76,11 +76,12 @@ static void print_closing_line(const struct sort_report *r)
     if (r->input_bytes > 0)
         (void)snprintf(input, sizeof input, "%.1f", megabytes(r->input_bytes));
     diag_note("sorted %" PRIu64 " records, %.1f MB; %s MB in, %.1f MB out; %u runs on disk, %.1f "
-              "MB temporary, %.1f MB compacted; %.1f s wall (load %.1f, merge %.1f), %.1f s CPU, "
-              "%.1f MiB peak memory, %.1f MB/s",
+              "MB temporary, %.1f MB compacted; written to '%s'; %.1f s wall (load %.1f, merge "
+              "%.1f), %.1f s CPU, %.1f MiB peak memory, %.1f MB/s",
               r->n_records, megabytes(r->raw_bytes), input, megabytes(r->output_bytes),
               r->store.n_runs, megabytes(r->store.run_bytes), megabytes(r->store.compacted_bytes),
-              wall, load, merge, cpu, (double)memory_peak() / (1 << 20),
+              r->output ? r->output : "standard output", wall, load, merge, cpu,
+              (double)memory_peak() / (1 << 20),
               wall > 0 ? megabytes(r->raw_bytes) / wall : 0);
 }
 

@@ -85,6 +85,7 @@ struct sort_report {
     uint64_t checksum;          /* ... sum over the records of their XXH3-64 (content_sum.h) */
     uint64_t input_bytes;       /* as they are stored, read so far; 0: unknown */
     uint64_t n_records_out;     /* merged */
+    const char *output;         /* its name, borrowed; NULL: standard output */
     uint64_t output_bytes;
     struct mem_budget budget;   /* with the batches that compactions took */
     struct run_store_stats store;       /* {0} if all fitted into memory */

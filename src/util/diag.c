@@ -7,7 +7,7 @@
  * The cursor stays at the beginning of the status line, so that libraries and other programs print
  * over it.
  */
-#define _GNU_SOURCE             /* fopencookie */
+#define _GNU_SOURCE             /* fopencookie, memmem */
 #include "util/diag.h"
 
 #include "util/terminal_text.h"
@@ -32,6 +32,13 @@ static char error_text[MESSAGE_BYTES];  /* written by the one thread that prints
 
 static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool status_shown;       /* under status_lock */
+
+static struct {
+    const char *_Atomic words;  /* NULL: nobody watches; written last */
+    void (*react)(void *arg);
+    void *arg;
+} watched;
+static atomic_bool htslib_hidden;
 
 static FILE *unguarded;         /* stderr as it was before diag_guard_stderr; NULL before that */
 
@@ -97,9 +104,12 @@ static ssize_t write_guarded(void *cookie, const char *bytes, size_t n_bytes)
         size_t n = newline ? (size_t)(newline - (bytes + at)) : n_bytes - at;
         bool whole = n <= MOST;
         if (!whole) n = MOST;
-        print_piece(bytes + at, n, newline && whole ? "\n" : "");
+        if (bytes[at] != '[' || !atomic_load(&htslib_hidden))
+            print_piece(bytes + at, n, newline && whole ? "\n" : "");
         at += n + (newline && whole);
     }
+    const char *words = atomic_load(&watched.words);
+    if (words && memmem(bytes, n_bytes, words, strlen(words))) watched.react(watched.arg);
     return (ssize_t)n_bytes;
 }
 
@@ -121,6 +131,19 @@ void diag_guard_stderr(void)
 }
 
 #endif
+
+void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg)
+{
+    atomic_store(&watched.words, NULL);
+    watched.react = react;
+    watched.arg = arg;
+    atomic_store(&watched.words, words);
+}
+
+void diag_hide_htslib(void)
+{
+    atomic_store(&htslib_hidden, true);
+}
 
 /* Prints the error and returns true if it is the first one; otherwise returns false. */
 static bool print_error(const char *format, va_list args) __attribute__((format(printf, 1, 0)));

@@ -61,6 +61,17 @@ void diag_renew(void);
  */
 void diag_guard_stderr(void);
 
+/*
+ * Where diag_guard_stderr works: calls react(arg) when a library has printed these words. It is
+ * called in a thread that is printing, and the thread that printed the words does not return from
+ * printing before react returns. `words` stays with the caller; NULL ends it. One at a time.
+ */
+void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg);
+
+/* From now on lines of htslib, which begin with "[", are not shown. Where diag_guard_stderr
+   works. */
+void diag_hide_htslib(void);
+
 /* ---- which error there was ---- */
 
 /* True if there was an error, or diag_silence was called. */

@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 /*
- * Parses a size of the command line, such as 640M: a whole number of bytes with an optional suffix
- * K, M, G or T (powers of 1024, upper or lower case). Returns 0, or -1 if the text is anything else
- * or the size does not fit into 63 bits.
+ * Parses a size of the command line, such as 640M, 768MB or 1.5GiB. It is a whole number of bytes,
+ * or a number of K, M, G or T, which may have a decimal point; B or iB may follow. All units are
+ * powers of 1024. Upper and lower case are the same. A part of a byte is dropped. Returns 0, or -1
+ * if the text is anything else or the size does not fit into 63 bits.
  */
 int size_parse(const char *text, uint64_t *n_bytes);
 

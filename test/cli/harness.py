@@ -309,12 +309,13 @@ def reference(command, *args):
     """Runs a command of pysam's samtools in a forked child and returns whether it succeeded.
 
     Each command gets a new child because samtools keeps the sort order in global variables: in the
-    same process `-n` after `-N` sorts by `-N`.
+    same process `-n` after `-N` sorts by `-N`. A child that does not end is killed.
     """
     child = os.fork()
     if child == 0:
         status = 1
         try:
+            signal.alarm(int(RUN_LIMIT_S))
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 2)
             getattr(pysam, command)(*[str(arg) for arg in args], catch_stdout=False)

@@ -3,7 +3,8 @@
 For every file and every way to sort it:
   - rocksort ends in time, with status 0 or 1, and within its memory limit;
   - status 1 comes with one message, which names the file and has no control characters; there is
-    no output and no temporary file. Status 0 comes with a complete output and no message;
+    no output and no temporary file, and what went to standard output does not look complete.
+    Status 0 comes with a complete output and no message;
   - the result is the same in memory with one thread as spilled with three threads;
   - rocksort refuses what samtools refuses, except for the cases in DEVIATIONS. If both take a file,
     their outputs have the same records. If rocksort refuses what samtools takes, STRICTER has the
@@ -26,7 +27,8 @@ import bamfile
 import harness
 
 Run = namedtuple("Run", "status signal timed_out peak_kib err")
-Way = namedtuple("Way", "name options output")
+# The output is a file of this name; with to_stdout standard output is redirected to it.
+Way = namedtuple("Way", "name options output to_stdout", defaults=(False,))
 
 BUDGET = 24 << 20
 SPILL = {"ROCKSORT_TEST_BUDGET": "400000", "ROCKSORT_TEST_BATCH": "16K"}
@@ -41,7 +43,17 @@ WAYS = [
     Way("tag, name", ["-n", "-t", "XB"], "out.bam"),
     Way("template", ["--template-coordinate"], "out.bam"), Way("minimiser", ["-M"], "out.bam"),
     Way("index", ["--write-index"], "out.bam"), Way("SAM", ["-O", "sam"], "out.sam"),
+    Way("CRAM", ["-O", "cram,no_ref=1"], "out.cram"),
+    Way("compressed SAM", ["--write-index"], "out.sam.gz"),
+    Way("CRAM, name", ["-n", "-O", "cram,no_ref=1,seqs_per_slice=100"], "out.cram"),
+    Way("standard output", [], "stdout.bam", True),
+    Way("SAM, standard output", ["-O", "sam"], "stdout.sam", True),
+    Way("CRAM, standard output", ["-O", "cram,no_ref=1"], "stdout.cram", True),
 ]
+
+# The last 38 bytes of a CRAM of version 3: a container without records.
+CRAM_END = bytes.fromhex("0f000000ffffffff0fe0454f46000000000100"
+                         "05bdd94f0001000606010001000100ee63014b")
 
 # Messages for files that rocksort refuses and samtools takes, with what samtools does: it accepts
 # what the specification forbids, or changes it, so that its output differs from its input.
@@ -59,6 +71,8 @@ STRICTER = {
     "cannot be inflated or fails its checksum": "samtools does not compare the size of a block",
     "the BGZF block at byte": "the same",
     "no BGZF block at byte": "we want BGZF's extra field to come first, as all writers write it",
+    "the name of a tag has a NUL": "samtools 1.24 leaves this tag and those after it out of a CRAM",
+    "it has an array of type A or d": "the same",
 }
 
 # Cases that samtools 1.24 refuses and rocksort takes, with the reason. There are none since
@@ -94,11 +108,12 @@ class ForkServer:
             raise RuntimeError("the fork server died")
         return data
 
-    def run(self, argv, env, limit_s):
-        """Runs `samtools rocksort argv`; returns a Run."""
+    def run(self, argv, env, limit_s, stdout=None):
+        """Runs `samtools rocksort argv`, with standard output to a file; returns a Run."""
         if self.process is None:
             self.start()
-        words = [str(limit_s), *[f"{key}={value}" for key, value in env.items()], "--", "rocksort",
+        words = [str(limit_s), *[f"{key}={value}" for key, value in env.items()],
+                 *([f">{stdout}"] if stdout else []), "--", "rocksort",
                  *[str(word) for word in argv]]
         request = [struct.pack("I", len(words))]
         for word in words:
@@ -146,8 +161,9 @@ class Judge:
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="rocksort-hostile-", dir=memory))
         self.work, self.scratch = self.top / "work", self.top / "scratch"
-        self.work.mkdir()
-        self.scratch.mkdir()
+        self.wanted = self.top / "wanted"       # samtools' outputs
+        for folder in (self.work, self.scratch, self.wanted):
+            folder.mkdir()
         self.server = ForkServer()
         self.with_reference = with_reference and harness.pysam is not None
         self.counts = Counter()
@@ -163,10 +179,11 @@ class Judge:
         out = self.work / way.output
         env = {"TMPDIR": str(self.scratch), **(SPILL if spill else {})}
         argv = [*way.options, "--no-PG", "-@", n_threads, "--max-memory", BUDGET, "-l", 1,
-                "-o", out, source]
-        return self.server.run(argv, env, LIMIT_S * harness.SLOW), out
+                *([] if way.to_stdout else ["-o", out]), source]
+        return self.server.run(argv, env, LIMIT_S * harness.SLOW,
+                               out if way.to_stdout else None), out
 
-    def problems_of_run(self, run, out, source):
+    def problems_of_run(self, run, way, out, source):
         """The problems of one run that would be problems with any input."""
         err = run.err.decode(errors="replace")
         if run.timed_out:
@@ -194,9 +211,12 @@ class Judge:
         for line in run.err.decode("latin-1").split("\n"):
             if any(ord(char) < 32 or ord(char) == 127 for char in line):
                 found.append(f"control characters in {line!r}")
+        if run.status == 1 and way.to_stdout and self.looks_complete(out):
+            found.append("what a failed sort wrote to standard output looks complete")
         left = sorted(os.listdir(self.scratch)) + sorted(
             name for name in os.listdir(self.work)
-            if name != source.name and not (run.status == 0 and name.startswith(out.name)))
+            if name != source.name and not (run.status == 0 and name.startswith(out.name))
+            and not (way.to_stdout and name == out.name))
         if left and not (run.status == 1 and all(name == out.name for name in left)
                          and "cannot be indexed" in err):
             found.append(f"left behind: {left}")
@@ -211,16 +231,36 @@ class Judge:
                           "cannot index read '.*'",
                           message))
 
-    def content(self, way, out):
-        """The records of the output without its header; None if the output is not complete."""
+    @staticmethod
+    def looks_complete(out):
+        """Whether a file ends as a complete one does; of SAM nobody can tell."""
         data = out.read_bytes()
-        if way.output.endswith(".sam"):
+        if out.name.endswith(".cram"):
+            return data.endswith(CRAM_END)
+        return not out.name.endswith(".sam") and data.endswith(bamfile.EOF_BLOCK)
+
+    def content(self, way, out):
+        """The records of the output without its header; None if the output is not complete. Those
+        of CRAM are what samtools reads."""
+        if ".sam" not in way.output and not self.looks_complete(out):
+            return None
+        if way.output.endswith(".cram"):
+            plain = out.with_name("plain." + out.name)
+            return (records_of(plain.read_bytes())
+                    if harness.reference("view", "-b", "--no-PG", "-o", plain, out) else None)
+        data = out.read_bytes()
+        if way.output.endswith(".sam.gz"):
+            try:
+                data = gzip.decompress(data)
+            except (EOFError, OSError, zlib.error):
+                return None
+        if ".sam" in way.output:
             return b"".join(line for line in data.splitlines(True) if not line.startswith(b"@"))
-        return records_of(data) if data.endswith(bamfile.EOF_BLOCK) else None
+        return records_of(data)
 
     def clean(self, source):
         """Removes all files but source."""
-        for folder in (self.work, self.scratch):
+        for folder in (self.work, self.scratch, self.wanted):
             for path in folder.iterdir():
                 if path.is_dir():
                     shutil.rmtree(path)
@@ -232,7 +272,7 @@ class Judge:
         run, out = self.run(source, way, spill, n_threads)
         self.counts["runs"] += 1
         where = f"{way.name}, {'spilled' if spill else 'in memory'}, {n_threads} threads: "
-        found = [where + problem for problem in self.problems_of_run(run, out, source)]
+        found = [where + problem for problem in self.problems_of_run(run, way, out, source)]
         content = message = None
         if run.status == 0 and not found:
             content = self.content(way, out)
@@ -246,7 +286,7 @@ class Judge:
 
     def reference(self, source, way):
         """The records of samtools' output, or None if samtools fails."""
-        out = self.work / ("want." + way.output)
+        out = self.wanted / way.output         # reading a CRAM makes up names from that of the file
         options = [option for option in way.options if option != "--write-index"]
         accepted = harness.reference("sort", "--no-PG", *options, "-o", out, source)
         content = self.content(way, out) if accepted else None
@@ -267,7 +307,7 @@ class Judge:
             self.counts[f"stricter: {reason or message}"] += 1
             return [] if reason else [f"{way.name}: samtools takes this file: {message}"]
         self.counts["both take"] += 1
-        if way.output.endswith(".bam"):
+        if ".sam" not in way.output:
             got, want = ([comparable(raw) for raw in bamfile.split(records)]
                          for records in (content, want))
         else:

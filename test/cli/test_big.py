@@ -2,6 +2,7 @@
 memory budget, references too long for BAM."""
 
 import random
+import struct
 
 import bamfile
 import generate
@@ -84,6 +85,56 @@ class LongCigars(CliTest):
             got = self.sort_bam("--no-PG", self.path("a.cram"), budget=budget)
             self.assertEqual([bamfile.fields(one) for one in bamfile.split(got.records)],
                              [bamfile.fields(one) for one in bamfile.split(want.records)])
+
+
+@needs_pysam
+class ShortCigars(CliTest):
+    """A CIGAR of at most 65,535 operations in a CG tag: samtools moves it into the CIGAR field."""
+
+    SEQ = "ACGTACG"
+    CG = b"CGBI" + struct.pack("<4I", 3, 3 << 4, 4 << 4 | 1, 3 << 4 | 2)        # 3M4I3D
+
+    def record(self, number, cigar="7S3N", cg=CG, flag=0, place=0):
+        """A read with the tag between others."""
+        aux = b"NMC\1" + cg + b"XZZhi\0"
+        return bamfile.record(f"r{number}", flag, place, 500 - number if place == 0 else -1, cigar,
+                              self.SEQ, aux, 9)
+
+    def test_as_samtools(self):
+        """In all orders and formats, in memory and spilled."""
+        refs = [("c", 1000)]
+        records = [self.record(0), self.record(1, "7S"), self.record(2, flag=4),
+                   self.record(3, flag=4, place=-1), self.record(4, "7M"), self.record(5, "3S4M"),
+                   self.record(6, cg=b"CGBI" + struct.pack("<2I", 1, 7 << 4)),
+                   self.record(7, cg=b"CGBS\1\0\0\0\1\0")]
+        records = [raw for i in range(600) for raw in records]
+        source = self.write("in.bam", bamfile.bgzf(
+            bamfile.bam_header(bamfile.sq_text(refs), refs) + b"".join(records)))
+        plain = [raw[:14] + b"\0\0" + raw[16:] for raw in records]
+        for order in ([], ["-n"], ["-t", "CG"], ["-t", "XZ"]):
+            want = reference_sort(source, self.path("want.bam"), *order)
+            want = [raw[:14] + b"\0\0" + raw[16:] for raw in bamfile.split(want.records)]
+            self.assertNotEqual(sorted(want), sorted(plain))
+            for budget in (None, SPILL_BUDGET):
+                with self.subTest(order=order, budget=budget):
+                    got = self.sort_bam("--no-PG", *order, source, budget=budget)
+                    self.assertEqual([raw[:14] + b"\0\0" + raw[16:]
+                                      for raw in bamfile.split(got.records)], want)
+        self.sort_ok("-o", self.path("out.bam"), source)
+        sums = {self.sort_ok("--checksum-only", self.path(name)).out for name in ("in.bam", "out.bam")}
+        self.assertEqual(len(sums), 1)
+
+    def test_index(self):
+        refs = [("c", 100_000)]
+        records = b"".join(bamfile.record("r", 0, 0, 100 * i, "7S3N", self.SEQ, self.CG, 9)
+                           for i in range(900))
+        source = self.write("in.bam", bamfile.bgzf(
+            bamfile.bam_header(bamfile.sq_text(refs), refs) + records))
+        out = self.path("out.bam")
+        self.sort_ok("--write-index", "-o", f"{out}##idx##{out}.bai", source)
+        reference_ok("index", "-b", "-o", self.path("want.bai"), out)
+        with open(out + ".bai", "rb") as got, open(self.path("want.bai"), "rb") as want:
+            self.assertEqual(got.read(), want.read())
 
 
 class LargeRecords(CliTest):

@@ -227,13 +227,52 @@ class FrontEnd(CliTest):
     # Ours and theirs
 
     def test_version(self):
+        """The upstream's lines come first: scripts take the second word of the first line."""
         for word in ("--version", "version"):
             result = self.front(word, path=[self.upstream])
             lines = result.out.decode().splitlines()
-            self.assertIn("rocksort", lines[0])
-            self.assertRegex(lines[0], r"\d+\.\d+")
-            self.assertEqual(lines[-2:], ["fake 1", f"<{word}>"])
+            self.assertEqual(lines[:2], ["fake 1", f"<{word}>"])
+            self.assertEqual(len(lines), 3)
+            self.assertRegex(lines[2], r"^rocksort \d+\.\d+")
+            self.assertEqual(result.err, "fake on stderr\n")
             self.assertEqual(result.status, 37)
+
+    def test_version_of_an_upstream_that_dies(self):
+        killer = self.folder("#!/bin/sh\necho samtools 1.99\nkill -TERM $$\n")
+        result = self.front("--version", path=[killer])
+        self.assertEqual(result.status, 128 + 15)
+        self.assertEqual(result.out.decode().splitlines()[0], "samtools 1.99")
+
+    def test_version_whose_reader_has_gone(self):
+        """`samtools --version | head -1`, with pipefail: no error, although our line comes late."""
+        gate = self.path("gate")
+        os.mkfifo(gate)
+        folder = self.folder(f"#!/bin/sh\necho samtools 1.99\nread line <{gate}\n")
+        process = subprocess.Popen([SAMTOOLS, "--version"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE,
+                                   env=environment(self.scratch, extra={"PATH": str(folder)}))
+        self.assertEqual(process.stdout.readline(), b"samtools 1.99\n")
+        process.stdout.close()
+        with open(gate, "w", encoding="ascii") as opened:
+            opened.write("go on\n")
+        err = process.stderr.read()
+        process.stderr.close()
+        self.assertEqual((process.wait(20 * SLOW), err), (0, b""))
+
+    def test_unknown_sorter(self):
+        """A value of SAMTOOLS_SORT that means nothing is not passed over in silence."""
+        for value in ("yes", "1", "Rocksort", "samtools-rocksort"):
+            result = self.front("sort", "x", path=[self.upstream], SAMTOOLS_SORT=value)
+            first, rest = result.err.split("\n", 1)
+            self.assertRegex(first, f"^samtools: warning: SAMTOOLS_SORT='{value}' .*rocksort.*samtools")
+            self.assert_fake(result._replace(err=rest), "sort", "x")
+            copies = [self.ourselves("copy"), self.ourselves("child")]
+            result = self.front("sort", "x", path=[*copies, self.upstream], SAMTOOLS_SORT=value)
+            self.assertEqual(result.err.count("SAMTOOLS_SORT"), 1)
+        for value in ("", "samtools"):
+            self.assert_fake(self.front("sort", "x", path=[self.upstream], SAMTOOLS_SORT=value),
+                             "sort", "x")
+        self.assert_fake(self.front("view", path=[self.upstream], SAMTOOLS_SORT="yes"), "view")
 
     def test_version_only_is_for_scripts(self):
         self.assert_fake(self.front("--version-only", path=[self.upstream]), "--version-only")
@@ -263,8 +302,12 @@ class FrontEnd(CliTest):
         self.assert_no_upstream(self.front("view", "x", path=["/nowhere"]))
         result = self.front("--version", path=["/nowhere"])
         self.assertEqual(result.status, 0, result.err)
-        self.assertIn("rocksort", result.out.decode())
-        self.assertIn("no upstream", result.out.decode())
+        lines = result.out.decode().splitlines()
+        self.assertRegex(lines[0], r"^rocksort \d")
+        self.assertIn("no upstream", lines[1])
+        result = self.front("--version", path=[], SAMTOOLS_UPSTREAM="/nowhere/samtools")
+        self.assert_error(result, "SAMTOOLS_UPSTREAM", "/nowhere/samtools")
+        self.assertRegex(result.out.decode(), r"^rocksort \d[^\n]*\n$")
         result = self.front(path=["/nowhere"])
         self.assertEqual(result.status, 1)
         self.assertIn("rocksort", result.err)

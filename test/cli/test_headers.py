@@ -159,6 +159,30 @@ class AgainstReference(CliTest):
                     self.assertEqual(got, want)
 
 
+    def test_empty_comments(self):
+        """A comment line with nothing in it, not even a tab, stays. htslib 1.16 drops it."""
+        head = "@HD\tVN:1.6\n@CO\n@SQ\tSN:c\tLN:9\n@CO\tx\n@CO\n@CO\t\n@CO\n"
+        line = "r\t0\tc\t5\t9\t1M\t*\t0\t0\tA\t*\n"
+        refs = [("c", 9)]
+        sources = [self.write("in.sam", head + line),
+                   self.write("in.bam", bamfile.bgzf(bamfile.bam_header(head, refs)
+                                                     + bamfile.record("r", 0, 0, 4, "1M", "A")))]
+        # samtools refuses such a BAM, and gives the lines of SAM a tab.
+        want = reference_sort(sources[0], self.path("want.bam"))
+        self.assertEqual(want.text.count("@CO\t\n"), 4)
+        for source in sources:
+            for options in ([], ["-O", "sam"], ["-n"]):
+                got = self.sort_ok("--no-PG", *options, source).out
+                text = got.decode() if "sam" in options else bamfile.parse_file(got).text
+                self.assertEqual(text.count("@CO\t\n"), 4, text)
+            self.assertEqual(self.sort_bam("--no-PG", source).text, want.text)
+            # Of several inputs the lines that are the same are united.
+            both = self.sort_ok("--no-PG", "-O", "sam", "-o", self.path("both.sam"), source, source)
+            self.assertEqual(both.status, 0)
+            with open(self.path("both.sam"), encoding="ascii") as file:
+                self.assertEqual(file.read().count("@CO\t\n"), 4)
+
+
 class Programs(CliTest):
     """@PG lines whose PP fields form a circle."""
 

@@ -95,6 +95,21 @@ class OpenFiles(LimitTest):
         self.assertEqual(ends[-1], 0)
 
 
+    def test_advice(self):
+        """Where no file can be opened, another place does not help."""
+        for n in (5, 6, 7, 8, 10):
+            _, err = self.run_limited(resource.RLIMIT_NOFILE, n,
+                                      ["-T", self.scratch, "-o", self.path("out.bam"), self.source],
+                                      SPILL_BUDGET)
+            with self.subTest(n=n):
+                line, = [line for line in own_lines(err) if not kept_stores(line)]
+                self.assertIn("Too many open files", line)
+                self.assertNotIn("-T", line)
+                if "temporary" in line:
+                    self.assertIn("ulimit -n", line)
+                self.drop_kept(err)
+
+
 class FileSize(LimitTest):
     """ulimit -f: its signal, SIGXFSZ, would kill a process that does not ignore it."""
 
@@ -163,7 +178,7 @@ class Stack(LimitTest):
         for kib, options in ((64, []), (127, []), (128, []), (128, ["-@", "3", "-s", "2M"])):
             status, err = self.check(resource.RLIMIT_STACK, kib << 10, *options)
             self.assertEqual(status, kib < 128, err)
-            self.assertEqual("raise 'ulimit -s' to 128" in err, kib < 128, err)
+            self.assertEqual("raise 'ulimit -s' to 128 KiB" in err, kib < 128, err)
 
 
 def make_control_group(n_bytes):

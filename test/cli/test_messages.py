@@ -1,6 +1,7 @@
 """Messages follow the rules of doc/messages.md: all messages in the sources, and those that users
 often see."""
 
+import gzip
 import os
 import random
 import re
@@ -271,6 +272,34 @@ class Files(MessagesTest):
                 (["-M", "-I", "diary.txt", "in.bam"], "'diary.txt'", "not a FASTA file"),
                 (["-O", "cram", "--reference", "absent.fa", "in.bam"], "'absent.fa'", "No such")):
             self.says(*mentions, args=args)
+
+    def test_one_line_for_an_input_that_cannot_be_opened(self):
+        """htslib does not print the same before our message."""
+        (self.work / "folder").mkdir()
+        for words, mention in ((["absent.bam"], "No such file"), (["folder"], "directory"),
+                               (["-o", "x.bam", "in.bam", "absent.bam"], "No such file"),
+                               (["--verify", "absent.bam"], "No such file"),
+                               (["absent/in.bam"], "No such file"),
+                               (["in.bam/x"], "Not a directory")):
+            result = self.rocksort(*words)
+            self.assertEqual((result.status, len(result.err.splitlines())), (1, 1), result.err)
+            self.assertIn(mention, result.err)
+            self.assertIn(f"'{words[-1]}'", result.err)
+
+    def test_reference_that_is_no_fasta(self):
+        self.write("diary.txt", "Dear diary,\n" * 50)
+        self.write("good.fa", ">a\n" + "ACGT" * 25000 + "\n>b\n" + "ACGT" * 12500 + "\n")
+        with open(self.path("zipped.fa.gz"), "wb") as file:
+            file.write(gzip.compress(b">a\nACGT\n"))
+        self.sort_ok("--reference", "good.fa", "-o", "in.cram", "in.bam")
+        for words in (["-O", "cram"], ["-O", "cram,no_ref=1"]):
+            self.says("'diary.txt' is not a FASTA file",
+                      args=[*words, "--reference", "diary.txt", "in.bam"])
+        self.says("'diary.txt' is not a FASTA file", args=["--reference", "diary.txt", "in.cram"])
+        self.says("'zipped.fa.gz'", "bgzip", args=["-O", "cram", "--reference", "zipped.fa.gz",
+                                                   "in.bam"])
+        self.says("'.'", "directory", args=["-O", "cram", "--reference", ".", "in.bam"])
+        self.sort_ok("--reference", "diary.txt", "-o", "x.bam", "in.bam")       # not needed
 
     def test_long_references(self):
         refs = [("long", 3_000_000_000)]

@@ -114,8 +114,25 @@ class Packages(CliTest):
                 self.assertEqual(mode, 0o755 if "bin/" in name else 0o644, name)
             done = self.run_program([top / "usr/bin/samtools-rocksort", "--version"])
             self.assertEqual(done.status, 0, done.err)
+            self.make("uninstall", "PREFIX=/usr", f"DESTDIR={top}", *extra)
+            self.assertEqual([path for path in top.rglob("*") if not path.is_dir()], [])
         shutil.rmtree(self.work / "install0")
         shutil.rmtree(self.work / "install1")
+
+    def test_uninstall_leaves_what_is_not_ours(self):
+        """Another samtools that was put over the front end, and its completion, stay."""
+        top = self.work / "install"
+        self.make("uninstall", "PREFIX=/usr", f"DESTDIR={top}")     # nothing is installed: no error
+        self.make("-o", "all", f"BIN={BUILD}", "install", "PREFIX=/usr", f"DESTDIR={top}")
+        (top / "usr/bin/samtools").write_text("#!/bin/sh\necho samtools 1.99\n")
+        completion = top / "usr/share/bash-completion/completions/_samtools"
+        completion.unlink()
+        completion.write_text("# of another package\n")
+        self.make("uninstall", "PREFIX=/usr", f"DESTDIR={top}")
+        self.assertEqual({str(path.relative_to(top / "usr")) for path in top.rglob("*")
+                          if not path.is_dir()},
+                         {"bin/samtools", "share/bash-completion/completions/_samtools"})
+        shutil.rmtree(top)
 
     @unittest.skipUnless(is_checkout(), "this is no git checkout: there is no `make dist`")
     def test_dist(self):

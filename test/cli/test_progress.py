@@ -25,7 +25,7 @@ CLOSING_LINE = re.compile(
     r"samtools rocksort: sorted (?P<records>\d+) records, (?P<raw>[\d.]+) MB; "
     r"(?P<input>[\d.]+|\?) MB in, (?P<output>[\d.]+) MB out; "
     r"(?P<runs>\d+) runs on disk, (?P<temporary>[\d.]+) MB temporary, "
-    r"(?P<compacted>[\d.]+) MB compacted; "
+    r"(?P<compacted>[\d.]+) MB compacted; written to '(?P<name>[^']+)'; "
     r"(?P<wall>[\d.]+) s wall \(load (?P<load>[\d.]+), merge (?P<merge>[\d.]+)\), "
     r"(?P<cpu>[\d.]+) s CPU, (?P<peak>[\d.]+) MiB peak memory, (?P<rate>[\d.]+) MB/s")
 CLEAR = "\x1b[K"
@@ -393,7 +393,7 @@ class ClosingLine(CliTest):
         self.assertEqual(len(lines), 1, result.err)
         found = CLOSING_LINE.fullmatch(lines[0])
         self.assertTrue(found, lines[0])
-        return {name: value if value == "?" else float(value)
+        return {name: value if value == "?" or name == "name" else float(value)
                 for name, value in found.groupdict().items()}
 
     def test_in_memory_and_spilling(self):
@@ -401,6 +401,7 @@ class ClosingLine(CliTest):
         for budget in (None, SPILL_BUDGET):
             said = self.line_of(self.sort_ok("-o", out, source, budget=budget))
             self.assertEqual(said["records"], 9000)
+            self.assertEqual(said["name"], out)
             self.assertAlmostEqual(said["input"], os.path.getsize(source) / 1e6, delta=0.051)
             self.assertAlmostEqual(said["output"], os.path.getsize(out) / 1e6, delta=0.051)
             self.assertAlmostEqual(said["load"] + said["merge"], said["wall"], delta=0.16)
@@ -413,6 +414,7 @@ class ClosingLine(CliTest):
         sam = generate.odd(9000).encode()
         said = self.line_of(self.sort_ok("-u", stdin=sam))
         self.assertAlmostEqual(said["input"], len(sam) / 1e6, delta=0.1)
+        self.assertEqual(said["name"], "standard output")
         bam = self.sort_ok("-u", "--no-PG", stdin=sam)
         again = self.line_of(self.sort_ok("-u", "--no-PG", stdin=bam.out))
         self.assertAlmostEqual(again["input"], len(bam.out) / 1e6, delta=0.06)

@@ -66,7 +66,7 @@ class AsSamtoolsSort(CliTest):
         text = sam_split(result.out.decode())[0]
         self.assertEqual([line["CL"] for line in pg_lines(text)],
                          ["samtools sort -n -O sam in.sam"])
-        self.assertEqual(pg_lines(text)[0]["PN"], "samtools")
+        self.assertEqual(pg_lines(text)[0]["PN"], "samtools-rocksort")
 
     def test_two_files(self):
         """Two names without -o are refused. The second name is not taken for the prefix of an

@@ -20,19 +20,39 @@ RARE_OPTIONS = ["-s", "-k", "-f", "--verbosity", "--temp-codec", "--clean", "--s
 class Help(CliTest):
     """Usage and version."""
 
-    def on_terminal(self, argv):
-        """Runs argv with a terminal as standard input, and pipes as output and error."""
+    def on_terminal(self, argv, stream="stdin"):
+        """Runs argv with a terminal as standard input, or as standard output, and pipes for the
+        rest."""
         try:
             leader, follower = pty.openpty()
         except OSError as error:
             self.skipTest(f"no terminal can be made here: {error}")
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, stream: follower}
         try:
-            return subprocess.run(argv, stdin=follower, capture_output=True, cwd=self.work,
+            return subprocess.run(argv, **pipes, stderr=subprocess.PIPE, cwd=self.work,
                                   env=environment(self.scratch), timeout=20 * SLOW, text=True,
                                   check=False)
         finally:
             os.close(leader)
             os.close(follower)
+
+    def test_no_bam_to_a_terminal(self):
+        """What nobody can read is not written to a terminal; text and reports are."""
+        source = self.write("in.sam", generate.odd(20))
+        for words, name in (([], "BAM"), (["-u"], "BAM"), (["-O", "cram,no_ref=1"], "CRAM"),
+                            (["-O", "sam.gz"], "compressed SAM"), (["-O", "bam", "-o", "-"], "BAM"),
+                            (["-o", "/dev/stdout"], "BAM")):
+            done = self.on_terminal([SAMTOOLS, "rocksort", *words, source], "stdout")
+            with self.subTest(words=words):
+                self.assertEqual(done.returncode, 1)
+                lines = own_lines(done.stderr)
+                self.assertEqual(len(lines), 1, done.stderr)
+                self.assertRegex(lines[0], rf": {name} .*terminal.*-o FILE.*-O sam")
+        for words in (["-O", "sam"], ["-o", self.path("out.bam")], ["--plan"], ["--checksum-only"],
+                      ["--verify"], ["--help"]):
+            done = self.on_terminal([SAMTOOLS, "rocksort", *words, source], "stdout")
+            with self.subTest(words=words):
+                self.assertNotIn("terminal:", done.stderr)
 
     def test_no_arguments_on_a_terminal(self):
         for argv in ([SAMTOOLS, "rocksort"], [SAMTOOLS_ROCKSORT]):
@@ -140,6 +160,20 @@ class Classic(CliTest):
         self.sort_ok("--no-PG", source, self.path("x.bam"))
         self.assertEqual(bamfile.read(self.path("x.bam.bam")), self.want)
 
+    def test_name_with_an_extension(self):
+        """A prefix that looks like the whole name: a warning says what the output is called."""
+        source = self.write("in.sam", self.sam)
+        for name in ("x.bam", "x.sam", "x.cram", "x.sam.gz"):
+            result = self.sort_ok("--no-PG", source, name)
+            self.assertEqual(bamfile.read(self.path(name + ".bam")), self.want)
+            warnings = [line for line in result.err.splitlines() if ": warning:" in line]
+            self.assertEqual(len(warnings), 1, result.err)
+            self.assertRegex(warnings[0], rf"'{re.escape(name)}\.bam'.* -o ")
+            self.assertIn(f"written to '{name}.bam'", result.err)
+        for words in (["out"], ["x.bams"], ["-f", "x.bam"], ["."], [".bam"]):
+            result = self.rocksort("--no-PG", source, *words)
+            self.assertNotIn("warning", result.err)
+
     def test_whole_name(self):
         self.sort_ok("--no-PG", "-f", "-", "out.name", stdin=self.sam)
         self.assertEqual(self.files(), ["out.name"])
@@ -188,8 +222,8 @@ class BadOptions(CliTest):
             self.assertFalse(os.path.exists(self.path("out.bam")))
 
     def test_memory(self):
-        for value in ("4Q", "x", "", "1.5G", "-1M", "1MM", "99999999999999999999", "16777216T", "M",
-                      "+4M ", "0x10M", "1 M"):
+        for value in ("4Q", "x", "", "1.5", "1,5G", "-1M", "1MM", "99999999999999999999",
+                      "16777216T", "M", "+4M ", "0x10M", "1 M", "768Mi", ".5G"):
             self.check("-m", value, mention=["-m", value])
         for value in ("4Q", "x", "", "-1M"):
             self.check("--max-memory", value, mention=["--max-memory", value])
@@ -198,6 +232,13 @@ class BadOptions(CliTest):
         for value in ("1", "0", "4K", "1048575"):
             self.check("-m", value, mention=["-m", value])
         self.check("--max-memory", "1", mention=["--max-memory"])
+        self.check("-m", "0.9MB", mention=["-m", "0.9MB"])
+
+    def test_sizes_as_people_write_them(self):
+        source = self.write("in.sam", generate.odd(20))
+        for words in (["-m", "768MB"], ["-m", "1.5M"], ["--max-memory", "0.25GiB"],
+                      ["-s", "1.5gb"], ["-m", "2mib"]):
+            self.sort_ok(*words, "-o", self.path("out.bam"), source)
 
     def test_threads(self):
         for option in ("-@", "--threads"):
@@ -205,7 +246,7 @@ class BadOptions(CliTest):
                 self.check(option, value, mention=[value])
 
     def test_level(self):
-        for value in ("x", "", "1x", "best"):
+        for value in ("x", "", "1x", "best", "-1", "10", "99", "1.5", "99999999999999999999"):
             self.check("-l", value, mention=["-l", value])
 
     def test_size(self):
@@ -218,6 +259,23 @@ class BadOptions(CliTest):
 
     def test_format(self):
         self.check("-O", "foo", mention=["foo"])
+
+    def test_name_of_another_format(self):
+        """A name that promises another format than BAM is refused, unless -O says what to write."""
+        source = self.write("in.sam", generate.odd(20))
+        for name, format_name in (("x.fastq.gz", "FASTQ"), ("x.fq", "FASTQ"), ("x.fa", "FASTA"),
+                                  ("x.vcf.gz", "VCF"), ("x.bed", "BED"), ("x.bam.bai", "index"),
+                                  ("x.sam.bz2", "SAM")):
+            result = self.rocksort("-o", self.path(name), source)
+            with self.subTest(name=name):
+                self.assert_error(result, f"{name}'", format_name, ".bam")
+                self.assertFalse(os.path.exists(self.path(name)))
+        self.assert_error(self.rocksort("-o", self.path("x.fq.gz"), source), "'samtools fastq'")
+        self.assert_error(self.rocksort("-f", source, "x.vcf"), "'x.vcf'", "-O")
+        for words in (["-O", "bam", "-o", "x.fastq"], ["-o", "x.txt.gz"], ["-o", "x.sorted"],
+                      ["-o", "fastq"]):
+            self.sort_ok("--no-PG", *words, source)
+            self.assertTrue(bamfile.looks_complete(self.path(words[-1])))
 
     def test_verbosity(self):
         self.check("--verbosity", "x", mention=["--verbosity", "x"])

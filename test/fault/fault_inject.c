@@ -45,6 +45,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
@@ -56,9 +57,9 @@
     K(flock) K(fsync) K(fdatasync) K(sync_file_range) K(ftruncate) K(fallocate)                    \
     K(posix_fallocate)                                                                             \
     K(rename) K(link) K(unlink) K(unlinkat) K(mkdir) K(mkdtemp) K(rmdir) K(opendir) K(fdopendir)   \
-    K(readdir) K(stat) K(fstat) K(lstat) K(statvfs) K(fcntl) K(pipe2) K(realpath) K(mmap)          \
-    K(malloc) K(calloc) K(realloc) K(posix_memalign) K(aligned_alloc) K(strdup) K(strndup)         \
-    K(pthread_create) K(LZ4_decompress_safe)
+    K(readdir) K(stat) K(fstat) K(lstat) K(statvfs) K(fcntl) K(socketpair) K(realpath)              \
+    K(mmap) K(malloc) K(calloc) K(realloc) K(posix_memalign) K(aligned_alloc) K(strdup)            \
+    K(strndup) K(pthread_create) K(LZ4_decompress_safe)
 
 #define AS_ENUM(name) KIND_##name,
 #define AS_NAME(name) #name,
@@ -203,13 +204,13 @@ static bool has_part(const struct fault *fault, const char *path, int fd)
     return strstr(target, fault->part) != NULL;
 }
 
-/* True for an error of a disk in a call that writes to a pipe. */
+/* True for an error of a disk in a call that writes to a pipe or a socket. */
 static bool cannot_happen(const struct fault *fault, int fd)
 {
     struct stat st;
     bool of_disk = fault->action == FAIL && (fault->error == ENOSPC || fault->error == EIO);
     return of_disk && fault->kind == KIND_write && real_fstat(fd, &st) == 0 &&
-           S_ISFIFO(st.st_mode);
+           (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
 /* Counts a call. Returns the fault that the caller must apply, or NULL if there is none or if it
@@ -298,7 +299,8 @@ PLAIN(int, -1, stat, (const char *path, struct stat *st), (path, st), path, -1)
 PLAIN(int, -1, fstat, (int fd, struct stat *st), (fd, st), NULL, fd)
 PLAIN(int, -1, lstat, (const char *path, struct stat *st), (path, st), path, -1)
 PLAIN(int, -1, statvfs, (const char *path, struct statvfs *fs), (path, fs), path, -1)
-PLAIN(int, -1, pipe2, (int fds[2], int flags), (fds, flags), NULL, -1)
+PLAIN(int, -1, socketpair, (int domain, int type, int protocol, int fds[2]),
+      (domain, type, protocol, fds), NULL, -1)
 PLAIN(char *, NULL, realpath, (const char *path, char *out), (path, out), path, -1)
 PLAIN(void *, MAP_FAILED, mmap, (void *at, size_t n, int prot, int flags, int fd, off_t offset),
       (at, n, prot, flags, fd, offset), NULL, fd)

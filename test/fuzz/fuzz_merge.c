@@ -129,6 +129,7 @@ static size_t make_batches(struct fuzz_input *in, const struct sort_rules *rules
     }
     for (size_t i = 0; i < n_records; i++) {
         uint8_t *rec = fuzz_copy(s->bytes + s->starts[i], s->starts[i + 1] - s->starts[i]);
+        (void)bam_record_restore_cigar(rec);    /* as batch_index_part does */
         sort_rules_admit(rules, rec, &wanted);
         free(rec);
     }

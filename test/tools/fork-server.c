@@ -7,12 +7,13 @@
  * Requests come on standard input; for each an answer goes to standard output; it ends with its
  * input. All numbers are 32 bits, in the byte order of the machine. A request is the number of its
  * strings, then each string as its length and its bytes. The strings are
- *     time limit in seconds; any number of NAME=VALUE to set in the environment; "--"; argv
+ *     time limit in seconds; any number of NAME=VALUE to set in the environment, and of >FILE for
+ *     standard output; "--"; argv
  * An answer is
  *     wait status; 1 if the child was killed at the time limit, otherwise 0; peak resident memory
  *     in KiB; number of bytes that follow: what the child wrote to standard error, at most
  *     MAX_ERROR_BYTES of it; these bytes
- * Standard input and standard output of the child are /dev/null.
+ * Standard input of the child is /dev/null, and so is standard output without >FILE.
  */
 #define _GNU_SOURCE
 #include "command/bam_rocksort.h"
@@ -87,6 +88,22 @@ static bool read_request(struct request *request)
     return true;
 }
 
+/* Makes a new file standard output. */
+static void set_output(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0) _exit(99);
+    (void)close(fd);
+}
+
+static void set_variable(char *text)
+{
+    char *equals = strchr(text, '=');
+    if (!equals) _exit(99);
+    *equals = '\0';
+    if (setenv(text, equals + 1, 1) != 0) _exit(99);
+}
+
 /* Runs in the child; does not return. */
 static void run(const struct request *request, int error_fd)
 {
@@ -98,10 +115,11 @@ static void run(const struct request *request, int error_fd)
     (void)close(null);
     (void)close(error_fd);
     for (; i < request->n && strcmp(request->strings[i], "--") != 0; i++) {
-        char *equals = strchr(request->strings[i], '=');
-        if (!equals) _exit(99);
-        *equals = '\0';
-        if (setenv(request->strings[i], equals + 1, 1) != 0) _exit(99);
+        char *string = request->strings[i];
+        if (string[0] == '>')
+            set_output(string + 1);
+        else
+            set_variable(string);
     }
     i++;
     exit(main_rocksort((int)(request->n - i), (char **)(uintptr_t)&request->strings[i]));

@@ -32,6 +32,7 @@ static struct machine_facts machine(unsigned n_cpus, uint64_t available_bytes)
 {
     return (struct machine_facts){
         .n_cpus = n_cpus,
+        .machine_bytes = UINT64_MAX,
         .available_bytes = available_bytes,
         .cgroup_bytes = UINT64_MAX,
         .address_bytes = UINT64_MAX,
@@ -138,6 +139,14 @@ static void test_cpus(void **state)
     fit = fit_of(&facts);
     assert_int_equal(fit.n_threads, 1);
     assert_true(fit.memory_bytes == 768 * MIB);
+    /* An old kernel does not say what is free; the limits are those of a system without limits. */
+    facts = machine(2, UINT64_MAX);
+    facts.machine_bytes = 16 * GIB;
+    facts.cgroup_bytes = INT64_MAX - 4095 - 100 * MIB;
+    facts.address_bytes = INT64_MAX;
+    fit = fit_of(&facts);
+    assert_true(fit.memory_bytes == 2 * 768 * MIB);
+    assert_non_null(strstr(fit.memory_reason, "nothing is known"));
     facts = machine(5000, UINT64_MAX);
     assert_int_equal(fit_of(&facts).n_threads, 1024);
 }

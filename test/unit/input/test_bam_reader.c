@@ -9,11 +9,13 @@
 #include "test_place.h"
 
 #include "bam/bam_fields.h"
+#include "bam/header_text.h"
 #include "input/bam_reader.h"
 #include "input/header_union.h"
 
 #include <htslib/bgzf.h>
 #include <htslib/hts_log.h>
+#include <sys/stat.h>
 
 enum form { BGZF_BLOCKS, GZIP, UNCOMPRESSED, FILTERED, RENAMED, RENAMED_UNCOMPRESSED, N_FORMS };
 enum { N_RECORDS = 400, MAX_BYTES = 1 << 20, MAX_PIECES = 1000 };
@@ -212,6 +214,75 @@ static void test_pieces_of_all_sizes(void **state)
     header_union_destroy(u);
 }
 
+/* What has been read of a file is counted in bytes of the file, also where these are compressed and
+   htslib inflates them: it is never more than the file has, and all of it at the end. */
+static void test_offset_is_that_of_the_file(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(34);
+    uint8_t *raw = test_alloc(1 << 18);
+    for (enum form form = BGZF_BLOCKS; form <= UNCOMPRESSED; form++) {
+        struct content c;
+        struct stat st;
+        struct bam_piece piece = {0};
+        struct reading in = {.room = 1 << 18};
+        make_content(&rng, &c);
+        write_file(&rng, form, &c);
+        assert_int_equal(stat(path, &st), 0);
+        open_reading(&in, form, NULL);
+        uint64_t before = 0;
+        while (bam_reader_next(in.reader, &piece, raw, 1 << 17, 1 << 18) == BAM_READER_PIECE) {
+            uint64_t offset = bam_reader_offset(in.reader);
+            CHECK(&rng, offset >= before && offset <= (uint64_t)st.st_size);
+            before = offset;
+        }
+        CHECK(&rng, bam_reader_offset(in.reader) == (uint64_t)st.st_size);
+        bam_piece_release(&piece);
+        bam_reader_close(in.reader);
+        free(c.bytes);
+    }
+    assert_int_equal(unlink(path), 0);
+    free(raw);
+}
+
+/* A comment without even a tab stays, as in samtools 1.24; htslib 1.16 drops it when it takes the
+   header apart. */
+static void test_comments_without_text(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"@CO\n", "@CO\t\n"},
+        {"@CO\n@SQ\tSN:c\tLN:9\n@CO\n@CO\n@CO\tx\n@CO\t\n@CO",
+         "@CO\t\n@SQ\tSN:c\tLN:9\n@CO\t\n@CO\t\n@CO\tx\n@CO\t\n@CO\t"},
+        {"@SQ\tSN:c\tLN:9\n@CO\tx\n", NULL},
+        {"@CO\t@CO\n", NULL},
+        {"@COx\n", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *complete = header_complete_comments(cases[i].text);
+        if (cases[i].want)
+            assert_string_equal(complete, cases[i].want);
+        else
+            assert_null(complete);
+        free(complete);
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs("@HD\tVN:1.6\n", file) >= 0 && fputs(cases[1].text, file) >= 0 &&
+                fputs("\n", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    htsFormat options = {0};
+    struct bam_reader *reader = bam_reader_open(path, &options, NULL);
+    assert_non_null(reader);
+    sam_hdr_t *header = bam_reader_header(reader);
+    assert_int_equal(sam_hdr_count_lines(header, "CO"), 6);
+    bam_reader_close(reader);
+    assert_int_equal(unlink(path), 0);
+}
+
 /* Seeks to the ends of pieces and reads on from there. */
 static void test_seek(void **state)
 {
@@ -293,6 +364,8 @@ int main(void)
     hts_set_log_level(HTS_LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_pieces_of_all_sizes, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_offset_is_that_of_the_file, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_comments_without_text, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_seek, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_offsets_within_pieces, enter_place, leave_place),
     };

@@ -1,0 +1,125 @@
+"""Records that CRAM cannot hold, and failures of htslib's CRAM encoder: the sort ends, with one error
+and without any output, wherever the record stands.
+
+htslib encodes in other threads and later. Once a sort hung for ever after such a failure.
+"""
+
+import os
+import struct
+import unittest
+
+import bamfile
+import generate
+from harness import CliTest, needs_pysam
+
+N_RECORDS = 4000
+HEADER = "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c\tLN:100000\n"
+CRAM_END = bytes.fromhex("0f000000ffffffff0fe0454f4600")     # begins the marker of CRAM 3
+
+
+def record(number, **fields):
+    """A mapped record; the numbers are in the order of positions."""
+    fields = {"flag": 0, "tid": 0, "pos": 10 + number, "cigar": "4M", "seq": "ACGT", **fields}
+    return bamfile.record(f"r{number}", **fields)
+
+
+def with_operation(number, code):
+    """A record whose CIGAR has this operation in place of P."""
+    raw = record(number, cigar="4M1P")
+    return raw.replace(struct.pack("<II", 4 << 4, 1 << 4 | 6), struct.pack("<II", 4 << 4, 1 << 4 | code))
+
+
+class Refused(CliTest):
+    """Each way to write is tried with the bad record at the beginning, in the middle, at the end."""
+
+    # Small slices, so that the encoder is busy, and fails, long before the end.
+    CRAM = ["-O", "cram,no_ref=1,seqs_per_slice=100"]
+
+    def bam(self, bad, at):
+        """A BAM of N_RECORDS records with bad(number) at one place."""
+        records = [bad(i) if i == at else record(i) for i in range(N_RECORDS)]
+        records = records[::2] + records[1::2]
+        return self.write("in.bam", bamfile.bgzf(
+            bamfile.bam_header(HEADER, [("c", 100000)]) + b"".join(records)))
+
+    def check(self, source, *options, mentions=()):
+        """In memory and spilled, with one thread and four, to a file and to standard output."""
+        for budget, threads in ((None, "1"), (None, "4"), (300_000, "4")):
+            words = ["-@", threads, *self.CRAM, *options]
+            with self.subTest(options=options, budget=budget, threads=threads):
+                before = sorted(os.listdir(self.work))
+                result = self.rocksort(*words, "-o", self.path("out.cram"), source, budget=budget)
+                self.assert_error(result, *mentions)
+                self.assertEqual(sorted(os.listdir(self.work)), before)
+                result = self.rocksort(*words, source, budget=budget)
+                self.assert_error(result, *mentions)
+                self.assertNotIn(CRAM_END, result.out)
+
+    def test_records(self):
+        """The message names the read, says what CRAM cannot hold, and what to do."""
+        bad = {"operation B": lambda i: with_operation(i, 9),
+               "unknown operation": lambda i: with_operation(i, 11),
+               "tags are damaged": lambda i: record(i, aux=b"XXy\0\0\0\0"),
+               "no CIGAR": lambda i: record(i, cigar="")}
+        places = (0, N_RECORDS // 2, N_RECORDS - 1, N_RECORDS // 2)
+        for (words, make), at in zip(bad.items(), places):
+            self.check(self.bam(make, at), mentions=[f"'r{at}'", words, "-O bam"])
+
+    def test_end_of_a_tag_is_missing(self):
+        """htslib 1.16 took what comes after the record in memory for the rest of the tag: exit 0,
+        and a CRAM with bytes of other records."""
+        source = self.bam(lambda i: record(i, aux=b"XXZabc"), 7)
+        self.check(source, mentions=["'r7'", "tags are damaged"])
+
+    def test_all_operations(self):
+        for code in (9, 10, 11, 15):
+            source = self.write("in.bam", bamfile.bgzf(
+                bamfile.bam_header(HEADER, [("c", 100000)]) + with_operation(3, code)))
+            result = self.rocksort("-O", "cram,no_ref=1", "-o", self.path("o.cram"), source)
+            self.assert_error(result, "'r3'", "operation")
+            # An unmapped read's CIGAR is not in a CRAM.
+            raw = bytearray(with_operation(3, code))
+            raw[18] |= 4
+            source = self.write("in.bam", bamfile.bgzf(
+                bamfile.bam_header(HEADER, [("c", 100000)]) + bytes(raw)))
+            self.sort_ok("-O", "cram,no_ref=1", "-o", self.path("o.cram"), source)
+
+    def test_failure_that_only_the_encoder_finds(self):
+        """htslib compares a read with the reference, finds no difference, and then finds an NM tag
+        that is no number."""
+        fasta = self.write("ref.fa", ">c\n" + "ACGT" * 25000 + "\n")
+        for at in (0, N_RECORDS // 2, N_RECORDS - 1):
+            at = at // 4 * 4 + 2        # position 10 + at: the bases of the reference are ACGT
+            source = self.bam(lambda i: record(i, aux=b"NMZabc\0"), at)
+            self.CRAM = ["-O", "cram,seqs_per_slice=100", "--reference", fasta]
+            self.sort_ok("--quiet", *self.CRAM[:2], "--reference", fasta, "-o", self.path("warm"),
+                         self.write("good.sam", HEADER + "r\t0\tc\t1\t9\t4M\t*\t0\t0\tACGT\t*\n"))
+            self.check(source, mentions=["cannot encode", "-O bam"])
+        self.check(source, "--verbosity", "0", mentions=["cannot encode", "-O bam"])
+
+    def test_no_reference_for_embedding(self):
+        self.CRAM = ["-O", "cram,embed_ref=1,seqs_per_slice=100"]
+        self.check(self.bam(record, 0), mentions=["cannot encode", "--reference"])
+
+    def test_index(self):
+        """No index is left either."""
+        source = self.bam(lambda i: with_operation(i, 9), 3000)
+        result = self.rocksort(*self.CRAM, "--write-index", "-o", self.path("out.cram"), source)
+        self.assert_error(result, "'r3000'")
+        self.assertEqual(sorted(os.listdir(self.work)), ["in.bam"])
+
+    @needs_pysam
+    def test_the_good_records_alone(self):
+        """The same records without the bad one make a CRAM: the checks refuse nothing else."""
+        source = self.bam(record, 0)
+        out = self.path("out.cram")
+        self.sort_ok(*self.CRAM, "-@", "4", "-o", out, source, budget=300_000)
+        with open(out, "rb") as file:
+            self.assertIn(CRAM_END, file.read())
+        self.sort_ok("--no-PG", "-o", self.path("back.bam"), out)
+        self.assertEqual(len(bamfile.split(bamfile.read(self.path("back.bam")).records)), N_RECORDS)
+        self.sort_ok("-O", "cram,no_ref=1", "-o", out, stdin=generate.odd(300).encode())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,58 @@
+/* test_foreign_name.c -- which names promise a format that rocksort does not write. */
+#include "random_records.h"
+
+#include "output/foreign_name.h"
+
+static void test_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *format;      /* NULL: it promises nothing */
+    } cases[] = {
+        {"x.fastq", "FASTQ"},
+        {"x.fastq.gz", "FASTQ"},
+        {"/a.b/x.sorted.FQ.GZ", "FASTQ"},
+        {"x.fq.zst", "FASTQ"},
+        {"x.fa", "FASTA"},
+        {"x.vcf.bgz", "VCF"},
+        {"x.bcf", "BCF"},
+        {"x.bed", "BED"},
+        {"x.bam.bai", "an index"},
+        {"x.cram.crai", "an index"},
+        {"x.bam", NULL},
+        {"x.BAM", NULL},
+        {"x.bam.gz", NULL},
+        {"x.SAM", "SAM"},
+        {"x.sam.bz2", "SAM"},
+        {"x.Cram", "CRAM"},
+        {"x.txt", NULL},
+        {"x.txt.gz", NULL},
+        {"x.gz", NULL},
+        {"x", NULL},
+        {"", NULL},
+        {"fastq", NULL},
+        {".fastq", NULL},
+        {"x.", NULL},
+        {"x.fastq.", NULL},
+        {"x.fastq.tmp", NULL},
+        {"x.fastq/y", NULL},
+        {"x.fastqs", NULL},
+        {"x.fast", NULL},
+        {"reads.fq.bam", NULL},
+        {"/dev/stdout", NULL},
+        {"/dev/null", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *format = foreign_name_format(cases[i].path);
+        if (!format != !cases[i].format || (format && strcmp(format, cases[i].format) != 0))
+            fail_msg("'%s' gave %s", cases[i].path, format ? format : "nothing");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
