@@ -22,7 +22,15 @@ static void test_sane(void **state)
     }
     assert_true(n_bytes <= physical_bytes());
     assert_true(n_bytes > (uint64_t)8 << 20);   /* building and testing needs so much */
-    assert_true(n_bytes <= memory_of_kernel() || memory_of_kernel() == UINT64_MAX);
+    /* Other programs take and free memory between two questions. */
+    bool fits = false;
+    for (int i = 0; i < 1000 && !fits; i++) {
+        uint64_t before = memory_of_kernel();
+        n_bytes = memory_available();
+        fits = n_bytes <= before || n_bytes <= memory_of_kernel();
+    }
+    assert_true(fits);
+    assert_true(memory_of_machine() <= memory_installed());
 }
 
 static void test_of_process(void **state)
