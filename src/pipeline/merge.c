@@ -48,6 +48,7 @@ struct merger {
     /* under the lock */
     struct segment **ring;      /* segments that are cut and not written, by number */
     uint64_t n_cut, n_written;
+    size_t ring_bytes;          /* of records in these, about */
     bool all_cut;
 };
 
@@ -83,6 +84,7 @@ static void *write_segments(void *arg)
         counts->n_records += segment->n_records;
         counts->raw_bytes += segment->raw_bytes;
         m->ring[m->n_written++ % m->budget.n_segments] = NULL;
+        m->ring_bytes -= segment->expected_bytes;
         crew_announce(m->crew);
         crew_unlock(m->crew);
         segment_destroy(segment);
@@ -161,11 +163,21 @@ static size_t complete_bytes(const struct merger *m, const struct merge_limit *f
     return complete;
 }
 
+/* With the lock held: true if another segment of n_bytes may be cut. Large records make segments
+   larger than planned: there are fewer of them then. */
+static bool has_segment_slot(const struct merger *m, size_t n_bytes)
+{
+    const struct mem_budget *budget = &m->budget;
+    size_t most = 2 * budget->n_segments * budget->segment_bytes;
+    uint64_t n_used = m->n_cut - m->n_written;
+    return n_used == 0 || (n_used < budget->n_segments && m->ring_bytes + n_bytes <= most);
+}
+
 /* Waits until another segment may be cut. */
 static int wait_for_segment_slot(struct merger *m)
 {
     crew_lock(m->crew);
-    while (!crew_failed(m->crew) && m->n_cut - m->n_written >= m->budget.n_segments)
+    while (!crew_failed(m->crew) && !has_segment_slot(m, m->gathered_bytes))
         crew_wait_for(m->crew, WAIT_DISPATCHER_SEGMENTS);
     crew_unlock(m->crew);
     return crew_failed(m->crew) ? -1 : 0;
@@ -196,11 +208,13 @@ static int cut_segment(struct merger *m, const struct merge_limit *frontier,
     struct bound cut = bound_copy(frontier, holder), last_cut = m->last_cut;
     struct segment *segment = segment_create(m->segmenter, &last_cut, &cut, m->live, m->n_live);
     segment->n_blocks_needed = m->n_taken;
+    segment->expected_bytes = m->gathered_bytes;
     m->last_cut = cut;
     m->gathered_bytes = m->place_bytes = 0;
     crew_lock(m->crew);
     bound_release(&last_cut);
     m->ring[m->n_cut++ % m->budget.n_segments] = segment;
+    m->ring_bytes += segment->expected_bytes;
     crew_unlock(m->crew);
     close_blocks(m, frontier);
     return segmenter_merge(m->segmenter, segment);

@@ -79,6 +79,7 @@ struct segment {
     size_t out_bytes, out_room;
     struct bam_index_part part; /* of the index, if one is written */
     uint64_t n_records, raw_bytes;      /* in it */
+    size_t expected_bytes;      /* for the dispatcher's use: about as many as its records have */
     bool done;                  /* under the lock */
 };
 
