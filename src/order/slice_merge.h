@@ -19,8 +19,8 @@
  * merge_slices for the slices between these, in the order of their runs.
  *
  * Ownership: sources and slices borrow their entries. A merge_bound owns its bytes and borrows the
- * record; a merge_space owns its buffers; both start as {0}. Threads: any; a merge_space belongs to one thread at a time.
- * Nothing can fail.
+ * record. A merge_space owns its buffers and starts as {0}. Threads: any; a merge_space belongs to
+ * one thread at a time. Nothing can fail.
  */
 #ifndef ROCKSORT_ORDER_SLICE_MERGE_H
 #define ROCKSORT_ORDER_SLICE_MERGE_H

@@ -34,7 +34,7 @@ struct pile {
     struct temp_coder coder;
     struct run_scan **scans;
     size_t n_scans;
-    struct cursor *heap;        /* the smallest head comes first; runs that have ended are not there */
+    struct cursor *heap;        /* the smallest head comes first; without runs that have ended */
     size_t n_heap, heap_room;
     bool is_ready;              /* the heap is made */
     size_t head_bytes;          /* of memory, of the heads that are not dropped */

@@ -152,11 +152,19 @@ class LargeRecords(CliTest):
     RECORD_BYTES = 1_000_000
     N_RECORDS = 120
 
+    @classmethod
+    def setUpClass(cls):
+        # Stretches of it cannot be compressed. There is only one: no peak is smaller than this
+        # process.
+        cls.pool = random.Random(40).randbytes(cls.RECORD_BYTES * 3 // 4).hex().encode()
+
+    @classmethod
+    def tearDownClass(cls):
+        del cls.pool
+
     def setUp(self):
         super().setUp()
         self.random = random.Random(41)
-        # Stretches of it cannot be compressed.
-        self.pool = self.random.randbytes(3 * self.RECORD_BYTES).hex().encode()
 
     def text(self, n_bytes):
         """Text that cannot be compressed to less than half."""
@@ -167,7 +175,8 @@ class LargeRecords(CliTest):
         """A BAM of a record for each tail, which is sequence, qualities and tags. Blocks are not
         compressed: that would take longer than the sort."""
         with open(self.path("in.bam"), "wb") as file:
-            file.writelines(bamfile.bgzf_blocks(bamfile.bam_header("@HD\tVN:1.6\n", [("c", 1 << 28)])))
+            header = bamfile.bam_header("@HD\tVN:1.6\n", [("c", 1 << 28)])
+            file.writelines(bamfile.bgzf_blocks(header))
             for n_bases, tail in tails:
                 fixed = struct.pack("<iiBBHHHiiii", 0, self.random.randrange(1 << 27), 2, 0, 4681, 0,
                                     0, n_bases, -1, -1, 0)
