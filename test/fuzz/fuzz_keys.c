@@ -4,8 +4,8 @@
  * Every record that passes bam_record_check has a key, or a reason why it has none. The key has the
  * size that sort_key_bytes said and is no longer than batches expect. Nothing outside record and
  * key is read or written. Keys of an order are prefix-free. The stored key is the beginning of the
- * key, and comparing records gives the order of their whole keys. Packing an unpacked record again gives
- * the same record, and what the minimiser order hides in a record is gone before it is written.
+ * key, and comparing records gives the order of their whole keys. Packing an unpacked record again
+ * gives the same record, and what the minimiser order hides in a record is gone before it is written.
  */
 #include "fuzz_record.h"
 
