@@ -65,22 +65,49 @@ static uint64_t ordered_bits(double number)
     return bits & sign ? ~bits : bits | sign;
 }
 
-size_t bam_key_tag_encode(const char tag[2], const uint8_t *rec, uint8_t *out)
+/* A value before it is encoded. */
+struct value {
+    enum tag_class kind;
+    const uint8_t *bytes;       /* that follow the class */
+    size_t n_bytes;
+    uint8_t number[NUMBER_BYTES];
+};
+
+static void find_value(const char tag[2], const uint8_t *rec, struct value *value)
 {
     struct bam_aux aux;
-    enum tag_class kind = CLASS_MISSING;
-    size_t n = 0;
-    uint64_t bits;
-    if (bam_aux_find(rec, tag, &aux) > 0) kind = class_of_type(aux.type);
-    if (kind == CLASS_CHARACTER || kind == CLASS_TEXT) n = aux.value_bytes;
-    if (kind == CLASS_NUMBER) n = NUMBER_BYTES;
-    if (!out) return 1 + n;
-    out[0] = (uint8_t)kind;
-    if (kind == CLASS_NUMBER) {
-        bits = __builtin_bswap64(ordered_bits(number_of(&aux)));
-        memcpy(out + 1, &bits, sizeof bits);
-    } else if (n > 0) {
-        memcpy(out + 1, aux.value, n);
+    value->kind = CLASS_MISSING;
+    value->n_bytes = 0;
+    value->bytes = value->number;
+    if (bam_aux_find(rec, tag, &aux) > 0) value->kind = class_of_type(aux.type);
+    if (value->kind == CLASS_CHARACTER || value->kind == CLASS_TEXT) {
+        value->bytes = aux.value;
+        value->n_bytes = aux.value_bytes;
+    } else if (value->kind == CLASS_NUMBER) {
+        uint64_t bits = __builtin_bswap64(ordered_bits(number_of(&aux)));
+        memcpy(value->number, &bits, sizeof bits);
+        value->n_bytes = NUMBER_BYTES;
     }
-    return 1 + n;
+}
+
+size_t bam_key_tag_encode(const char tag[2], const uint8_t *rec, uint8_t *out, size_t room)
+{
+    struct value value;
+    find_value(tag, rec, &value);
+    if (out && room > 0) {
+        size_t n = value.n_bytes < room - 1 ? value.n_bytes : room - 1;
+        out[0] = (uint8_t)value.kind;
+        memcpy(out + 1, value.bytes, n);
+    }
+    return 1 + value.n_bytes;
+}
+
+int bam_key_tag_compare(const char tag[2], const uint8_t *a, const uint8_t *b)
+{
+    struct value x, y;
+    find_value(tag, a, &x);
+    find_value(tag, b, &y);
+    if (x.kind != y.kind) return x.kind < y.kind ? -1 : 1;
+    /* No encoding is the beginning of another one: if these bytes are equal, all are. */
+    return memcmp(x.bytes, y.bytes, x.n_bytes < y.n_bytes ? x.n_bytes : y.n_bytes);
 }

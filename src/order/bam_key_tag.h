@@ -20,9 +20,12 @@
 #include "bam/bam_fields.h"
 
 /*
- * Encodes the value of the tag in a checked record and returns the size of the encoding. Writes it
- * to out unless that is NULL.
+ * Encodes the value of the tag in a checked record and returns the size of the encoding. Writes its
+ * first `room` bytes to out, unless that is NULL.
  */
-size_t bam_key_tag_encode(const char tag[2], const uint8_t *rec, uint8_t *out);
+size_t bam_key_tag_encode(const char tag[2], const uint8_t *rec, uint8_t *out, size_t room);
+
+/* Compares the encodings of two checked records without making them: below 0, 0, above 0. */
+int bam_key_tag_compare(const char tag[2], const uint8_t *a, const uint8_t *b);
 
 #endif

@@ -36,8 +36,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* All but the CB and MI texts and the read name with its NUL. */
-enum { FIXED_BYTES = 2 * 4 + 2 * 8 + 1 + 4 + 1 + 1 + 1 };
+enum {
+    ENDS_BYTES = 2 * 4 + 2 * 8 + 1 + 4,         /* ends and library */
+    FIXED_BYTES = ENDS_BYTES + 1 + 1 + 1,       /* all but the texts and the NUL of the name */
+};
 
 struct read_group {
     const char *id;
@@ -258,47 +260,111 @@ static int find_ends(const uint8_t *rec, const struct tags *tags, struct end end
     return !lower;
 }
 
-/* Writes text so that its bytes compare as signed characters do; no byte becomes 0. */
-static uint8_t *put_signed_text(uint8_t *to, const uint8_t *text, size_t n_bytes)
-{
-    for (size_t i = 0; i < n_bytes; i++)
-        *to++ = (uint8_t)(text[i] < 0x80 ? text[i] + 0x80 : text[i] - 0x7f);
-    return to;
-}
+/* A key before it is encoded. */
+struct parts {
+    uint8_t ends[ENDS_BYTES];
+    const uint8_t *cb, *mi;
+    size_t cb_bytes, mi_bytes;
+    const char *name;
+    uint8_t is_upper;
+};
 
-size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *rec, uint8_t *out,
-                               const char **problem)
+/* Returns 0, or -1 with *problem. */
+static int take_apart(const struct bam_key_template *t, const uint8_t *rec, struct parts *parts,
+                      const char **problem)
 {
-    const char *name = (const char *)bam_record_name(rec);
-    size_t name_bytes = strlen(name) + 1, cb_bytes = 0, mi_bytes = 0;
     struct tags tags;
     struct end ends[2];
     find_tags(rec, &tags);
     int is_upper = find_ends(rec, &tags, ends, problem);
-    if (is_upper < 0) return 0;
+    if (is_upper < 0) return -1;
     if (tags.cb.type && !is_text(&tags.cb)) {
         *problem = "has a CB tag that is not text; write cell barcodes as CB:Z";
-        return 0;
+        return -1;
     }
     if (tags.mi.type && !is_text(&tags.mi)) {
         *problem = "has an MI tag that is not text; run 'samtools fixmate -m', then group again";
-        return 0;
+        return -1;
     }
-    if (tags.cb.type) cb_bytes = tags.cb.value_bytes - 1;
-    if (tags.mi.type) mi_bytes = tags.mi.value_bytes - 1;
-    if (mi_bytes >= 2 && tags.mi.value[mi_bytes - 2] == '/') mi_bytes -= 2;
-    size_t size = FIXED_BYTES + cb_bytes + mi_bytes + name_bytes;
-    if (!out) return size;
+    *parts = (struct parts){.cb = tags.cb.value, .mi = tags.mi.value,
+                            .name = (const char *)bam_record_name(rec),
+                            .is_upper = (uint8_t)is_upper};
+    if (tags.cb.type) parts->cb_bytes = tags.cb.value_bytes - 1;
+    if (tags.mi.type) parts->mi_bytes = tags.mi.value_bytes - 1;
+    if (parts->mi_bytes >= 2 && parts->mi[parts->mi_bytes - 2] == '/') parts->mi_bytes -= 2;
+    uint8_t *out = parts->ends;
     for (int i = 0; i < 2; i++) out = put_big_endian(out, (uint32_t)ends[i].tid ^ 1u << 31, 4);
     for (int i = 0; i < 2; i++)
         out = put_big_endian(out, (uint64_t)ends[i].pos ^ UINT64_C(1) << 63, 8);
     *out++ = (uint8_t)(!ends[0].reverse << 1 | !ends[1].reverse);
-    out = put_big_endian(out, library_rank(t, &tags.rg), 4);
-    if (cb_bytes > 0) memcpy(out, tags.cb.value, cb_bytes);
-    out[cb_bytes] = 0;
-    out = put_signed_text(out + cb_bytes + 1, tags.mi.value, mi_bytes);
-    *out++ = 0;
-    memcpy(out, name, name_bytes);
-    out[name_bytes] = (uint8_t)is_upper;
-    return size;
+    (void)put_big_endian(out, library_rank(t, &tags.rg), 4);
+    return 0;
+}
+
+/* A byte of MI so that it compares as a signed character does; never 0. */
+static uint8_t signed_byte(uint8_t c)
+{
+    return (uint8_t)(c < 0x80 ? c + 0x80 : c - 0x7f);
+}
+
+/* Where a key is written to; the rest of what does not fit is left out. */
+struct room {
+    uint8_t *at;
+    size_t n_left;
+};
+
+static void put(struct room *out, const void *bytes, size_t n_bytes)
+{
+    size_t n = n_bytes < out->n_left ? n_bytes : out->n_left;
+    if (n > 0) memcpy(out->at, bytes, n);
+    out->at += n;
+    out->n_left -= n;
+}
+
+static void put_signed_text(struct room *out, const uint8_t *text, size_t n_bytes)
+{
+    size_t n = n_bytes < out->n_left ? n_bytes : out->n_left;
+    for (size_t i = 0; i < n; i++) *out->at++ = signed_byte(text[i]);
+    out->n_left -= n;
+}
+
+size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *rec, uint8_t *out,
+                               size_t room, const char **problem)
+{
+    static const uint8_t end = 0;
+    struct parts parts;
+    if (take_apart(t, rec, &parts, problem) < 0) return 0;
+    size_t name_bytes = strlen(parts.name) + 1;
+    if (out) {
+        struct room to = {out, room};
+        put(&to, parts.ends, ENDS_BYTES);
+        put(&to, parts.cb, parts.cb_bytes);
+        put(&to, &end, 1);
+        put_signed_text(&to, parts.mi, parts.mi_bytes);
+        put(&to, &end, 1);
+        put(&to, parts.name, name_bytes);
+        put(&to, &parts.is_upper, 1);
+    }
+    return FIXED_BYTES + parts.cb_bytes + parts.mi_bytes + name_bytes;
+}
+
+/* Compares two texts of unsigned or signed characters. */
+static int compare_texts(const uint8_t *a, size_t n_a, const uint8_t *b, size_t n_b, bool is_signed)
+{
+    size_t n = n_a < n_b ? n_a : n_b, i = 0;
+    while (i < n && a[i] == b[i]) i++;
+    if (i == n) return (n_a > n_b) - (n_a < n_b);
+    return is_signed ? signed_byte(a[i]) - signed_byte(b[i]) : a[i] - b[i];
+}
+
+int bam_key_template_compare(const struct bam_key_template *t, const uint8_t *a, const uint8_t *b)
+{
+    struct parts x, y;
+    const char *problem;
+    if (take_apart(t, a, &x, &problem) < 0 || take_apart(t, b, &y, &problem) < 0) return 0;
+    int c = memcmp(x.ends, y.ends, ENDS_BYTES);
+    if (c == 0) c = compare_texts(x.cb, x.cb_bytes, y.cb, y.cb_bytes, false);
+    if (c == 0) c = compare_texts(x.mi, x.mi_bytes, y.mi, y.mi_bytes, true);
+    if (c == 0) c = strcmp(x.name, y.name);
+    return c ? c : x.is_upper - y.is_upper;
 }

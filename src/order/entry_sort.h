@@ -3,7 +3,8 @@
  * sort of the entries of one batch.
  *
  * In a fixed order (sort_order_is_fixed) an entry holds the whole key and points to the record. In
- * any other order it points to a keyed_record, which has the key and points to the record. The
+ * any other order it points to a keyed_record, which has the stored key (bam_sort_key.h) and points
+ * to the record. The
  * `prefix` of the entry then is 8 bytes of the key, from a depth that the function that sorts or
  * merges chooses: if all names share their first 20 bytes, the first 8 would tell nothing apart.
  *
@@ -24,7 +25,7 @@ struct sort_entry {
 
 struct keyed_record {
     const uint8_t *record;
-    uint32_t key_bytes;
+    uint32_t key_bytes;         /* of the stored key */
     uint8_t key[];              /* key_bytes; the first 4 lie in the padding of the struct */
 };
 
@@ -54,13 +55,15 @@ static inline uint64_t keyed_record_prefix(const struct keyed_record *kr, size_t
     return __builtin_bswap64(bytes);
 }
 
-/* Compares two keys whose first `depth` bytes are equal: below 0, 0, above 0. */
-static inline int keyed_record_compare(const struct keyed_record *a, const struct keyed_record *b,
-                                       size_t depth)
+/* Compares two keys whose first `depth` bytes are equal: below 0, 0, above 0. Asks the records if
+   the stored keys do not tell. */
+static inline int keyed_record_compare(const struct sort_rules *rules, const struct keyed_record *a,
+                                       const struct keyed_record *b, size_t depth)
 {
     size_t n = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
-    if (depth >= n) return 0;   /* keys are prefix-free, so these are equal */
-    return memcmp(a->key + depth, b->key + depth, n - depth);
+    int c = depth < n ? memcmp(a->key + depth, b->key + depth, n - depth) : 0;
+    /* Keys are prefix-free, so shorter ones are equal. */
+    return c || n < SORT_KEY_STORED_BYTES ? c : sort_key_compare(rules, a->record, b->record);
 }
 
 /*
@@ -68,7 +71,7 @@ static inline int keyed_record_compare(const struct keyed_record *a, const struc
  * its content is undefined afterwards. In an order that is not fixed this function sets the
  * prefixes, which need not be set before.
  */
-void sort_entries(enum sort_order order, struct sort_entry *entries, size_t n,
+void sort_entries(const struct sort_rules *rules, struct sort_entry *entries, size_t n,
                   struct sort_entry *spare);
 
 #endif

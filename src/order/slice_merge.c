@@ -41,15 +41,10 @@ size_t merge_bound_store(enum sort_order order, const struct merge_source *sourc
 void merge_bound_set(struct merge_bound *bound, enum sort_order order,
                      const struct merge_source *source, size_t i)
 {
-    size_t n_bytes = merge_bound_bytes(order, &source->entries[i]);
-    xgrow(&bound->key, &bound->room, n_bytes, n_bytes / 2, 1);
-    bound->n_bytes = merge_bound_store(order, source, i, bound->key);
-}
-
-void merge_bound_release(struct merge_bound *bound)
-{
-    free(bound->key);
-    *bound = (struct merge_bound){0};
+    bound->n_bytes = merge_bound_store(order, source, i, bound->bytes);
+    bound->record = NULL;
+    if (merge_bound_is_cut(bound->n_bytes))
+        bound->record = sort_entry_record(order, &source->entries[i]);
 }
 
 void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *run,
@@ -60,54 +55,70 @@ void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *ru
     *index = get_big_endian(tail + 4, 8);
 }
 
-int merge_bound_compare(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes)
+bool merge_bound_is_tied(const struct merge_limit *a, const struct merge_limit *b)
 {
-    if (!a || !b) return (a == NULL) - (b == NULL);
-    int c = memcmp(a, b, a_bytes < b_bytes ? a_bytes : b_bytes);
-    return c ? c : (a_bytes > b_bytes) - (a_bytes < b_bytes);
+    return merge_bound_is_cut(a->n_bytes) && merge_bound_is_cut(b->n_bytes) &&
+           memcmp(a->bytes, b->bytes, SORT_KEY_STORED_BYTES) == 0;
 }
 
-/* Compares the sort key of an entry with the sort key of a bound. */
-static int compare_key(enum sort_order order, const struct sort_entry *entry, const uint8_t *key,
-                       size_t key_bytes)
+int merge_bound_compare(const struct sort_rules *rules, const struct merge_limit *a,
+                        const struct merge_limit *b)
 {
-    if (sort_order_is_fixed(order)) {
-        uint64_t bound = sort_key_load_fixed(key);
-        return (entry->prefix > bound) - (entry->prefix < bound);
+    if (!a->bytes || !b->bytes) return (a->bytes == NULL) - (b->bytes == NULL);
+    if ((a->record || b->record) && merge_bound_is_tied(a, b)) {
+        if (!a->record || !b->record) return a->record ? 1 : -1;
+        int c = sort_key_compare(rules, a->record, b->record);
+        if (c) return c;
+    }
+    int c = memcmp(a->bytes, b->bytes, a->n_bytes < b->n_bytes ? a->n_bytes : b->n_bytes);
+    return c ? c : (a->n_bytes > b->n_bytes) - (a->n_bytes < b->n_bytes);
+}
+
+/* Compares the sort key of an entry with that of a bound; `tie`: what is returned if the bound is
+   tied and lacks its record. */
+static int compare_key(const struct sort_rules *rules, const struct sort_entry *entry,
+                       const struct merge_limit *bound, int tie)
+{
+    if (sort_order_is_fixed(rules->order)) {
+        uint64_t key = sort_key_load_fixed(bound->bytes);
+        return (entry->prefix > key) - (entry->prefix < key);
     }
     const struct keyed_record *kr = keyed(entry);
+    size_t key_bytes = bound->n_bytes - MERGE_BOUND_TAIL_BYTES;
     size_t n = kr->key_bytes < key_bytes ? kr->key_bytes : key_bytes;
-    int c = memcmp(kr->key, key, n);
-    return c ? c : (kr->key_bytes > key_bytes) - (kr->key_bytes < key_bytes);
+    int c = memcmp(kr->key, bound->bytes, n);
+    if (c || n < SORT_KEY_STORED_BYTES)
+        return c ? c : (kr->key_bytes > key_bytes) - (kr->key_bytes < key_bytes);
+    return bound->record ? sort_key_compare(rules, kr->record, bound->record) : tie;
 }
 
-int merge_compare(enum sort_order order, const struct sort_entry *entry, const uint8_t *bound,
-                  size_t bound_bytes)
+int merge_compare(const struct sort_rules *rules, const struct sort_entry *entry,
+                  const struct merge_limit *bound)
 {
-    return compare_key(order, entry, bound, bound_bytes - MERGE_BOUND_TAIL_BYTES);
+    return compare_key(rules, entry, bound, 0);
 }
 
-bool merge_is_sorted(enum sort_order order, const struct sort_entry *entries, size_t n)
+bool merge_is_sorted(const struct sort_rules *rules, const struct sort_entry *entries, size_t n)
 {
-    bool fixed = sort_order_is_fixed(order), sorted = true;
+    bool fixed = sort_order_is_fixed(rules->order), sorted = true;
     for (size_t i = 1; i < n && sorted; i++)
         sorted = fixed ? entries[i - 1].prefix <= entries[i].prefix
-                       : keyed_record_compare(keyed(&entries[i - 1]), keyed(&entries[i]), 0) <= 0;
+                       : keyed_record_compare(rules, keyed(&entries[i - 1]), keyed(&entries[i]),
+                                              0) <= 0;
     return sorted;
 }
 
-size_t merge_cut(enum sort_order order, const struct merge_source *source, const uint8_t *bound,
-                 size_t bound_bytes)
+size_t merge_cut(const struct sort_rules *rules, const struct merge_source *source,
+                 const struct merge_limit *bound)
 {
-    if (!bound) return source->n_entries;
-    size_t key_bytes = bound_bytes - MERGE_BOUND_TAIL_BYTES;
+    if (!bound->bytes) return source->n_entries;
     uint32_t run;
     uint64_t index;
-    merge_bound_position(bound, bound_bytes, &run, &index);
+    merge_bound_position(bound->bytes, bound->n_bytes, &run, &index);
     size_t low = 0, high = source->n_entries;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int c = compare_key(order, &source->entries[middle], bound, key_bytes);
+        int c = compare_key(rules, &source->entries[middle], bound, 1);
         if (c == 0) c = (source->run > run) - (source->run < run);
         if (c == 0) c = source->first_index + middle < index ? -1 : 0;
         if (c < 0)
@@ -138,11 +149,12 @@ void merge_space_release(struct merge_space *space)
     *space = (struct merge_space){0};
 }
 
-/* Merges n_a entries of a and n_b entries of b into out. Where keys are equal, a comes first. */
-static void merge_two_fixed(const struct sort_entry *a, size_t n_a, const struct sort_entry *b,
-                            size_t n_b, struct sort_entry *out)
+/* Merges two slices into out. Where keys are equal, those of the left one come first. */
+static void merge_two_fixed(const struct merge_slice *left, const struct merge_slice *right,
+                            struct sort_entry *out)
 {
-    const struct sort_entry *a_end = a + n_a, *b_end = b + n_b;
+    const struct sort_entry *a = left->entries, *a_end = a + left->n_entries;
+    const struct sort_entry *b = right->entries, *b_end = b + right->n_entries;
     while (a < a_end && b < b_end) {
         bool take_b = b->prefix < a->prefix;
         const struct sort_entry *next = take_b ? b : a;
@@ -156,14 +168,15 @@ static void merge_two_fixed(const struct sort_entry *a, size_t n_a, const struct
 }
 
 /* The same for keys of variable length. Prefixes are bytes depth .. depth + 7 of the keys. */
-static void merge_two_keyed(const struct sort_entry *a, size_t n_a, const struct sort_entry *b,
-                            size_t n_b, struct sort_entry *out, size_t depth)
+static void merge_two_keyed(const struct sort_rules *rules, const struct merge_slice *left,
+                            const struct merge_slice *right, struct sort_entry *out, size_t depth)
 {
-    const struct sort_entry *a_end = a + n_a, *b_end = b + n_b;
+    const struct sort_entry *a = left->entries, *a_end = a + left->n_entries;
+    const struct sort_entry *b = right->entries, *b_end = b + right->n_entries;
     while (a < a_end && b < b_end) {
         bool take_b = b->prefix < a->prefix;
         if (b->prefix == a->prefix)
-            take_b = keyed_record_compare(keyed(b), keyed(a), depth + 8) < 0;
+            take_b = keyed_record_compare(rules, keyed(b), keyed(a), depth + 8) < 0;
         *out++ = take_b ? *b : *a;
         b += take_b;
         a += !take_b;
@@ -175,16 +188,16 @@ static void merge_two_keyed(const struct sort_entry *a, size_t n_a, const struct
 
 /* Sets the prefixes of the entries of a segment to the 8 bytes after what all its keys share.
    Returns the length of what they share. */
-static size_t set_prefixes(const struct merge_slice *slices, size_t n_slices,
-                           struct sort_entry *entries, size_t n)
+static size_t set_prefixes(const struct sort_rules *rules, const struct merge_slice *slices,
+                           size_t n_slices, struct sort_entry *entries, size_t n)
 {
     const struct keyed_record *low = NULL, *high = NULL;
     for (size_t i = 0; i < n_slices; i++) {
         if (slices[i].n_entries == 0) continue;
         const struct keyed_record *first = keyed(&slices[i].entries[0]);
         const struct keyed_record *last = keyed(&slices[i].entries[slices[i].n_entries - 1]);
-        if (!low || keyed_record_compare(first, low, 0) < 0) low = first;
-        if (!high || keyed_record_compare(last, high, 0) > 0) high = last;
+        if (!low || keyed_record_compare(rules, first, low, 0) < 0) low = first;
+        if (!high || keyed_record_compare(rules, last, high, 0) > 0) high = last;
     }
     if (!low || !high) return 0;
     size_t limit = low->key_bytes < high->key_bytes ? low->key_bytes : high->key_bytes, depth = 0;
@@ -194,8 +207,8 @@ static size_t set_prefixes(const struct merge_slice *slices, size_t n_slices,
     return depth;
 }
 
-size_t merge_slices(enum sort_order order, const struct merge_slice *slices, size_t n_slices,
-                    struct merge_space *space, const struct sort_entry **merged)
+size_t merge_slices(const struct sort_rules *rules, const struct merge_slice *slices,
+                    size_t n_slices, struct merge_space *space, const struct sort_entry **merged)
 {
     size_t n = 0;
     for (size_t i = 0; i < n_slices; i++) n += slices[i].n_entries;
@@ -213,19 +226,19 @@ size_t merge_slices(enum sort_order order, const struct merge_slice *slices, siz
         at += slices[i].n_entries;
     }
     starts[n_parts] = n;
-    bool fixed = sort_order_is_fixed(order);
-    size_t depth = fixed || n_parts < 2 ? 0 : set_prefixes(slices, n_slices, from, n);
+    bool fixed = sort_order_is_fixed(rules->order);
+    size_t depth = fixed || n_parts < 2 ? 0 : set_prefixes(rules, slices, n_slices, from, n);
     while (n_parts > 1) {
         size_t n_merged = 0;
         for (size_t i = 0; i < n_parts; i += 2) {
             size_t begin = starts[i], middle = starts[i + 1];
             size_t end = i + 2 <= n_parts ? starts[i + 2] : middle;
+            const struct merge_slice left = {from + begin, middle - begin};
+            const struct merge_slice right = {from + middle, end - middle};
             if (fixed)
-                merge_two_fixed(from + begin, middle - begin, from + middle, end - middle,
-                                to + begin);
+                merge_two_fixed(&left, &right, to + begin);
             else
-                merge_two_keyed(from + begin, middle - begin, from + middle, end - middle,
-                                to + begin, depth);
+                merge_two_keyed(rules, &left, &right, to + begin, depth);
             starts[n_merged++] = begin;
         }
         starts[n_merged] = n;
@@ -244,19 +257,20 @@ static int compare_places(const void *a_place, const void *b_place)
 {
     const struct cut_place *a = a_place, *b = b_place;
     const struct sort_entry *x = &a->source->entries[a->index], *y = &b->source->entries[b->index];
-    if (sort_order_is_fixed(a->order)) {
+    if (sort_order_is_fixed(a->rules->order)) {
         if (x->prefix != y->prefix) return x->prefix < y->prefix ? -1 : 1;
     } else {
-        int c = keyed_record_compare(x->ref, y->ref, 0);
+        int c = keyed_record_compare(a->rules, x->ref, y->ref, 0);
         if (c) return c;
     }
     if (a->source->run != b->source->run) return a->source->run < b->source->run ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
 }
 
-struct cut_place *merge_cut_places(enum sort_order order, const struct merge_source *sources,
-                                   const size_t *raw_bytes, size_t n_sources, size_t sample_bytes,
-                                   size_t *n_places)
+struct cut_place *merge_cut_places(const struct sort_rules *rules,
+                                   const struct merge_source *sources,
+                                   const size_t *raw_bytes, size_t n_sources,
+                                   size_t sample_bytes, size_t *n_places)
 {
     size_t n_most = n_sources, n = 0;
     for (size_t i = 0; i < n_sources; i++) n_most += raw_bytes[i] / sample_bytes + 1;
@@ -265,7 +279,7 @@ struct cut_place *merge_cut_places(enum sort_order order, const struct merge_sou
         size_t n_entries = sources[i].n_entries, n_samples = raw_bytes[i] / sample_bytes + 1;
         if (n_samples > n_entries) n_samples = n_entries;
         for (size_t k = 0; k < n_samples; k++)
-            places[n++] = (struct cut_place){&sources[i], k * n_entries / n_samples, order,
+            places[n++] = (struct cut_place){&sources[i], k * n_entries / n_samples, rules,
                                              raw_bytes[i] / n_samples};
     }
     qsort(places, n, sizeof *places, compare_places);

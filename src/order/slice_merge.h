@@ -5,19 +5,22 @@
  * A *source* is a stretch of one sorted run in memory: an opened block, or a whole batch. The full
  * key of a record is its sort key, the number of its run, and its index in the run. No two records
  * have the same full key. This makes the sort stable: runs are numbered in the order of the input,
- * and equal keys keep their order within a run. A *bound* is a full key as bytes in memcmp order.
- * The records of all sources between two bounds are a *segment*. Segments can be merged
- * independently, in any order.
+ * and equal keys keep their order within a run.
  *
- * Bounds are full keys. So even records with equal sort keys can be cut into segments of any size:
- * run and index give them an order.
+ * A *bound* is a full key, as bytes in memcmp order: the stored key (bam_sort_key.h), run, index. If
+ * the stored key may be cut off, the bound also has the record, which tells the rest. Such a bound
+ * without its record, as it is found on disk, lies before all records that have its stored key.
+ *
+ * The records of all sources between two bounds are a *segment*. Segments can be merged
+ * independently, in any order. Bounds are full keys. So even records with equal sort keys can be cut
+ * into segments of any size: run and index give them an order.
  *
  * Order of calls: merge_cut for each source at the lower bound and at the upper bound; then
  * merge_slices for the slices between these, in the order of their runs.
  *
- * Ownership: sources and slices borrow their entries. A merge_bound owns its key, and a merge_space
- * its buffers; both start as {0}. Threads: any; a merge_space belongs to one thread at a time.
- * Nothing can fail.
+ * Ownership: sources and slices borrow their entries. A merge_bound owns its bytes and borrows the
+ * record. A merge_space owns its buffers and starts as {0}. Threads: any; a merge_space belongs to
+ * one thread at a time. Nothing can fail.
  */
 #ifndef ROCKSORT_ORDER_SLICE_MERGE_H
 #define ROCKSORT_ORDER_SLICE_MERGE_H
@@ -36,49 +39,81 @@ struct merge_slice {
     size_t n_entries;
 };
 
-enum { MERGE_BOUND_TAIL_BYTES = 12 };   /* run and index, big-endian, after the sort key */
+enum {
+    MERGE_BOUND_TAIL_BYTES = 12,        /* run and index, big-endian, after the stored key */
+    MERGE_BOUND_MOST_BYTES = SORT_KEY_STORED_BYTES + MERGE_BOUND_TAIL_BYTES,
+};
 
-/* A bound in memory of its own, which grows as needed: the value of a tag may be long. */
 struct merge_bound {
-    uint8_t *key;               /* NULL: no bound yet */
-    size_t n_bytes, room;
+    uint8_t bytes[MERGE_BOUND_MOST_BYTES];
+    size_t n_bytes;
+    const uint8_t *record;      /* NULL if the bytes tell all, or if it is not known */
+};
+
+/* A bound in the memory of somebody else. bytes NULL: above every bound. */
+struct merge_limit {
+    const uint8_t *bytes;
+    size_t n_bytes;
+    const uint8_t *record;
 };
 
 /* Sets the bound to the full key of source->entries[i]. */
 void merge_bound_set(struct merge_bound *bound, enum sort_order order,
-                    const struct merge_source *source, size_t i);
-void merge_bound_release(struct merge_bound *bound);
+                     const struct merge_source *source, size_t i);
 
-/* Size of the full key of an entry. */
+static inline struct merge_limit merge_limit_of(const struct merge_bound *bound)
+{
+    return (struct merge_limit){bound->bytes, bound->n_bytes, bound->record};
+}
+
+/* Size of the bytes of the bound of an entry. */
 size_t merge_bound_bytes(enum sort_order order, const struct sort_entry *entry);
 
-/* Writes the full key of source->entries[i] to out; returns its size. */
+/* Writes the bytes of the bound of source->entries[i] to out; returns their number. */
 size_t merge_bound_store(enum sort_order order, const struct merge_source *source, size_t i,
                          uint8_t *out);
 
-/* Reads run and index from the end of a bound. */
+/* True if n_bytes of bytes can be a bound. */
+static inline bool merge_bound_is_sound(size_t n_bytes)
+{
+    return n_bytes > MERGE_BOUND_TAIL_BYTES && n_bytes <= MERGE_BOUND_MOST_BYTES;
+}
+
+/* Reads run and index from the end of a bound's bytes. */
 void merge_bound_position(const uint8_t *bound, size_t bound_bytes, uint32_t *run,
                           uint64_t *index);
 
-/* Compares two bounds: below 0, 0, above 0. NULL is above every bound. */
-int merge_bound_compare(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes);
+/* True if the stored key of a bound may be cut off. */
+static inline bool merge_bound_is_cut(size_t n_bytes)
+{
+    return n_bytes == MERGE_BOUND_MOST_BYTES;
+}
 
-/* Number of records of the source that come before the bound; all of them if it is NULL. */
-size_t merge_cut(enum sort_order order, const struct merge_source *source, const uint8_t *bound,
-                 size_t bound_bytes);
+/* True if the stored keys of two bounds are equal and may be cut off. */
+bool merge_bound_is_tied(const struct merge_limit *a, const struct merge_limit *b);
 
-/* Compares the sort key of an entry with that of a bound: below 0, 0, above 0. */
-int merge_compare(enum sort_order order, const struct sort_entry *entry, const uint8_t *bound,
-                  size_t bound_bytes);
+/* Compares two bounds: below 0, 0, above 0. If both are tied and lack their records, run and index
+   decide, as they do in a database. */
+int merge_bound_compare(const struct sort_rules *rules, const struct merge_limit *a,
+                        const struct merge_limit *b);
+
+/* Number of records of the source that come before the bound. */
+size_t merge_cut(const struct sort_rules *rules, const struct merge_source *source,
+                 const struct merge_limit *bound);
+
+/* Compares the sort key of an entry with that of a bound, whose bytes are not NULL: below 0, 0,
+   above 0. If the bound is tied and lacks its record: 0. */
+int merge_compare(const struct sort_rules *rules, const struct sort_entry *entry,
+                  const struct merge_limit *bound);
 
 /* True if no entry has a smaller sort key than the one before it. */
-bool merge_is_sorted(enum sort_order order, const struct sort_entry *entries, size_t n);
+bool merge_is_sorted(const struct sort_rules *rules, const struct sort_entry *entries, size_t n);
 
 /* A place at which sources may be cut; places come in the order of their keys. */
 struct cut_place {
     const struct merge_source *source;
     size_t index;
-    enum sort_order order;
+    const struct sort_rules *rules;
     size_t n_bytes;             /* raw bytes up to the source's next place, about */
 };
 
@@ -86,9 +121,10 @@ struct cut_place {
  * Lists places in n_sources sorted sources, one every sample_bytes of the raw_bytes[i] of source i.
  * Returns the malloc'ed array and its length in *n_places. The sources must outlive the places.
  */
-struct cut_place *merge_cut_places(enum sort_order order, const struct merge_source *sources,
-                                   const size_t *raw_bytes, size_t n_sources, size_t sample_bytes,
-                                   size_t *n_places);
+struct cut_place *merge_cut_places(const struct sort_rules *rules,
+                                   const struct merge_source *sources,
+                                   const size_t *raw_bytes, size_t n_sources,
+                                   size_t sample_bytes, size_t *n_places);
 
 struct merge_space {
     struct sort_entry *buffer[2];
@@ -106,7 +142,7 @@ void merge_space_release(struct merge_space *space);
  * Equal keys stay in the order of the slices. *merged points into the space, or at the entries of
  * the only slice, and is valid until the next call. Returns the number of entries.
  */
-size_t merge_slices(enum sort_order order, const struct merge_slice *slices, size_t n_slices,
-                    struct merge_space *space, const struct sort_entry **merged);
+size_t merge_slices(const struct sort_rules *rules, const struct merge_slice *slices,
+                    size_t n_slices, struct merge_space *space, const struct sort_entry **merged);
 
 #endif

@@ -96,11 +96,14 @@ static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
     return sort_order_is_fixed(order) ? free_bytes / 3 * 2 : free_bytes / 3;
 }
 
-/* The most memory that the straddler adds for its bytes in the gap. Its key may be nearly as long
-   as the record (the value of a tag). MARGIN_BYTES covers its entry. */
+/* The most memory that the straddler adds for its bytes in the gap: those of one stored key.
+   MARGIN_BYTES covers its entry. */
 static size_t gap_index_bytes(enum sort_order order, size_t gap_bytes)
 {
-    return sort_order_is_fixed(order) ? 0 : index_bytes_at_worst(order, gap_bytes);
+    size_t most = index_bytes_at_worst(order, gap_bytes);
+    size_t of_key = keyed_record_bytes(SORT_KEY_STORED_BYTES);
+    if (sort_order_is_fixed(order)) return 0;
+    return most < of_key ? most : of_key;
 }
 
 size_t batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes)
@@ -188,7 +191,7 @@ static int index_keyed(struct batch_part *part, struct content_sum *sum,
             problem->read_name = (const char *)bam_record_name(rec);
             return -1;
         }
-        total_bytes += keyed_record_bytes(n_bytes);
+        total_bytes += keyed_record_bytes(sort_key_stored_bytes(n_bytes));
         problem->record++;
     }
     atomic_fetch_add(&batch->result_bytes, part->n_records * sizeof(struct sort_entry));
@@ -198,7 +201,7 @@ static int index_keyed(struct batch_part *part, struct content_sum *sum,
         struct keyed_record *kr = (struct keyed_record *)at;
         sort_rules_admit(rules, rec, sum);
         kr->record = rec;
-        kr->key_bytes = (uint32_t)sort_key_encode(rules, rec, kr->key);
+        kr->key_bytes = (uint32_t)sort_key_store(rules, rec, kr->key);
         at += keyed_record_bytes(kr->key_bytes);
         part->any_placed |= bam_record_tid(rec) >= 0;
     }
@@ -266,7 +269,7 @@ void batch_sort(struct batch *batch, struct merge_space *space)
     if (n > 0) {
         merge_space_reserve(space, n, 1);
         gather_entries(batch, space->buffer[0]);
-        sort_entries(batch->rules->order, space->buffer[0], n, space->buffer[1]);
+        sort_entries(batch->rules, space->buffer[0], n, space->buffer[1]);
         /* In a fixed order the entries fill the upper end without a hole. The sorted ones replace
            them. */
         size_t at = sort_order_is_fixed(batch->rules->order) ? atomic_load(&batch->top)

@@ -1,7 +1,6 @@
 /* feed.c -- see feed.h. */
 #include "pipeline/feed.h"
 
-#include "order/slice_merge.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -31,91 +30,87 @@ struct feeders {
     struct feeder *shown;
 };
 
-static struct fed_block *copy_block(struct run_scan *scan, const uint8_t *key, size_t key_bytes)
-{
-    const uint8_t *value;
-    size_t value_bytes;
-    run_scan_value(scan, &value, &value_bytes);
-    struct fed_block *block = xmalloc(sizeof *block + key_bytes);
-    *block = (struct fed_block){
-        .dir = run_scan_dir(scan),
-        .value = xmemdup(value, value_bytes),
-        .value_bytes = value_bytes,
-        .key_bytes = key_bytes,
-    };
-    memcpy(block->key, key, key_bytes);
-    return block;
-}
-
-static void free_fed_block(struct fed_block *block)
-{
-    free(block->value);
-    free(block);
-}
-
 static void free_list(struct fed_block *block)
 {
     while (block) {
         struct fed_block *next = block->next;
-        free_fed_block(block);
+        fed_block_free(block);
         block = next;
     }
 }
 
-/* Appends to the queue when there is room; an empty queue always has. */
-static bool queue_block(struct feeder *feeder, struct fed_block *block)
+/* With the lock held. */
+static bool goes_on(const struct feeder *feeder)
+{
+    return !feeder->all->stopped && !crew_failed(feeder->all->settings.crew);
+}
+
+/* Waits until the queue has room for n_bytes; an empty queue always has. Returns false if the
+   feeder should end. */
+static bool wait_for_room(struct feeder *feeder, size_t n_bytes)
 {
     struct crew *crew = feeder->all->settings.crew;
     crew_lock(crew);
-    while (feeder->n_bytes > 0 && feeder->n_bytes + block->value_bytes > feeder->all->most_bytes &&
-           !feeder->all->stopped && !crew_failed(crew)) {
+    while (feeder->n_bytes > 0 && feeder->n_bytes + n_bytes > feeder->all->most_bytes &&
+           goes_on(feeder)) {
         feeder->waits = true;
         crew_wait_for(crew, WAIT_FEEDERS_QUEUE);
     }
     feeder->waits = false;
-    bool go_on = !feeder->all->stopped && !crew_failed(crew);
-    if (go_on) {
-        /* The dispatcher waits for the first block only. */
-        if (!feeder->first) crew_announce(crew);
-        *feeder->last = block;
-        feeder->last = &block->next;
-        feeder->n_bytes += block->value_bytes;
-    }
+    bool go_on = goes_on(feeder);
     crew_unlock(crew);
-    if (!go_on) free_fed_block(block);
     return go_on;
 }
 
-/* True for a block of a run that does not count. */
-static bool is_dropped(const struct feed_settings *s, const uint8_t *key, size_t key_bytes)
+/* Appends to the queue. */
+static void queue_block(struct feeder *feeder, struct fed_block *block)
 {
-    uint32_t run;
-    uint64_t index;
-    if (s->n_dropped == 0 || key_bytes <= MERGE_BOUND_TAIL_BYTES) return false;
-    merge_bound_position(key, key_bytes, &run, &index);
-    for (size_t i = 0; i < s->n_dropped; i++)
-        if (s->dropped_runs[i] == run) return true;
-    return false;
+    struct crew *crew = feeder->all->settings.crew;
+    crew_lock(crew);
+    /* The dispatcher waits for the first block only. */
+    if (!feeder->first) crew_announce(crew);
+    *feeder->last = block;
+    feeder->last = &block->next;
+    feeder->n_bytes += block->value_bytes;
+    crew_unlock(crew);
+}
+
+/* Reads the block at which the scan stands into the queue, unless its run does not count. Returns
+   1, 0 if the feeder should end, or -1 after a message. */
+static int feed_block(struct feeder *feeder, const uint8_t *key, size_t key_bytes)
+{
+    const struct feed_settings *s = &feeder->all->settings;
+    struct fed_block *block = fed_block_find(feeder->scan, key, key_bytes);
+    int r = 1;
+    if (fed_block_is_dropped(block, s->dropped_runs, s->n_dropped)) {
+        if (fed_block_skip(block, feeder->scan) < 0) r = -1;
+    } else if (!wait_for_room(feeder, block->value_bytes)) {
+        r = 0;
+    } else if (fed_block_fetch(block, feeder->scan) < 0) {
+        r = -1;
+    } else {
+        queue_block(feeder, block);
+        return 1;
+    }
+    fed_block_free(block);
+    return r;
 }
 
 static void *feed(void *arg)
 {
     struct feeder *feeder = arg;
-    struct crew *crew = feeder->all->settings.crew;
+    const struct feed_settings *s = &feeder->all->settings;
     const uint8_t *key;
     size_t key_bytes;
-    int r;
-    while ((r = run_scan_key(feeder->scan, &key, &key_bytes)) > 0) {
-        if (!is_dropped(&feeder->all->settings, key, key_bytes) &&
-            !queue_block(feeder, copy_block(feeder->scan, key, key_bytes)))
-            break;
-        run_scan_next(feeder->scan);
-    }
-    if (r < 0) crew_fail(crew);
-    crew_lock(crew);
+    int r = s->from ? run_scan_seek(feeder->scan, s->from, s->from_bytes) : 0;
+    if (r == 0)
+        while ((r = run_scan_key(feeder->scan, &key, &key_bytes)) > 0)
+            if ((r = feed_block(feeder, key, key_bytes)) <= 0) break;
+    if (r < 0) crew_fail(s->crew);
+    crew_lock(s->crew);
     feeder->ended = true;
-    crew_announce(crew);
-    crew_unlock(crew);
+    crew_announce(s->crew);
+    crew_unlock(s->crew);
     return NULL;
 }
 
@@ -165,10 +160,11 @@ int feeders_next(struct feeders *all, struct fed_block **block)
     for (size_t i = 0; i < all->n; i++) {
         struct feeder *feeder = &all->feeders[i];
         struct fed_block *first = first_block(feeder);
-        const struct fed_block *best = all->shown ? all->shown->taken : NULL;
-        if (first && (!best || merge_bound_compare(first->key, first->key_bytes, best->key,
-                                                   best->key_bytes) < 0))
-            all->shown = feeder;
+        if (!first) continue;
+        const struct merge_limit mine = fed_block_first(first);
+        const struct merge_limit best =
+            all->shown ? fed_block_first(all->shown->taken) : (struct merge_limit){NULL, 0, NULL};
+        if (merge_bound_compare(all->settings.rules, &mine, &best) < 0) all->shown = feeder;
     }
     if (crew_failed(all->settings.crew)) return -1;
     *block = all->shown ? all->shown->taken : NULL;
@@ -185,7 +181,7 @@ void feeders_drop(struct feeders *all)
     feeder->n_bytes -= block->value_bytes;
     if (feeder->waits) crew_announce(crew);
     crew_unlock(crew);
-    free_fed_block(block);
+    fed_block_free(block);
 }
 
 void feeders_stop(struct feeders *all)

@@ -5,23 +5,14 @@
  * a disk does not keep the dispatcher from cutting segments. What they have read waits in queues of
  * bounded size; the dispatcher takes the block that is first of all.
  *
- * Order of calls: start once; next and drop, by the dispatcher, until next returns 0; stop, after a
- * failure with crew_fail before.
+ * Order of calls: start; next and drop, by the dispatcher, until next returns 0; stop at any time.
+ * Then they may be started again, to read from another place on.
  */
 #ifndef ROCKSORT_PIPELINE_FEED_H
 #define ROCKSORT_PIPELINE_FEED_H
 
 #include "pipeline/crew.h"
-#include "store/run_store.h"
-
-struct fed_block {
-    struct fed_block *next;
-    const char *dir;            /* where it comes from, for messages */
-    uint8_t *value;             /* malloc'ed; the dispatcher takes it and sets this to NULL */
-    size_t value_bytes;
-    size_t key_bytes;
-    uint8_t key[];
-};
+#include "pipeline/fed_block.h"
 
 struct feeders;
 
@@ -31,6 +22,9 @@ struct feed_settings {
     const uint32_t *dropped_runs;       /* that do not count (resume.h) */
     size_t n_dropped;
     size_t queue_bytes;         /* that all queues together may hold */
+    const struct sort_rules *rules;
+    const uint8_t *from;        /* only blocks whose keys are not below this one; NULL: all */
+    size_t from_bytes;
 };
 
 /* Starts scans and threads. NULL after a message. */
@@ -45,7 +39,7 @@ int feeders_next(struct feeders *feeders, struct fed_block **block);
 /* Ends and frees the block that was shown. */
 void feeders_drop(struct feeders *feeders);
 
-/* Ends the threads and the scans. NULL is accepted. */
+/* Ends the threads and the scans; what was read and not taken is lost. NULL is accepted. */
 void feeders_stop(struct feeders *feeders);
 
 #endif

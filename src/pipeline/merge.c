@@ -1,20 +1,29 @@
 /* merge.c -- see merge.h. */
 #include "pipeline/merge.h"
 
+#include "pipeline/feed.h"
+#include "pipeline/pile.h"
+#include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Size of a key that lies after all blocks of a pile: their stored key, then 0xff. */
+enum { AFTER_PILE_BYTES = BAM_BLOCK_PART_KEY_BYTES + 1 };
 
 struct merger {
     const struct merge_settings *settings;
     struct crew *crew;
-    enum sort_order order;
+    const struct sort_rules *rules;
     struct mem_budget budget;   /* as it is when loading has ended */
     struct segmenter *segmenter;
-    struct feeders *feeders;    /* NULL: all is in memory */
+    struct feed_settings feed;
+    struct feeders *feeders;    /* NULL: all is in memory, or there is a pile */
+    struct pile *pile;          /* that is being read, or NULL */
     /* batches in memory */
     struct merge_source *kept;
     size_t n_kept;
@@ -29,9 +38,17 @@ struct merger {
     size_t place_bytes;         /* of which from batches */
     struct bound last_cut;
     size_t limit_bytes;         /* for the memory of blocks */
+    struct open_block *shown;   /* that the pile gave and that was not taken */
+    struct merge_bound first;   /* of that block */
+    /* blocks that were taken last and share a stored key that is cut off */
+    uint8_t tied_key[SORT_KEY_STORED_BYTES];
+    uint64_t tied_from;         /* number of the first one */
+    size_t tied_bytes;
+    uint8_t after_pile[AFTER_PILE_BYTES];       /* where the feeders began after the last pile */
     /* under the lock */
     struct segment **ring;      /* segments that are cut and not written, by number */
     uint64_t n_cut, n_written;
+    size_t ring_bytes;          /* of records in these, about */
     bool all_cut;
 };
 
@@ -67,6 +84,7 @@ static void *write_segments(void *arg)
         counts->n_records += segment->n_records;
         counts->raw_bytes += segment->raw_bytes;
         m->ring[m->n_written++ % m->budget.n_segments] = NULL;
+        m->ring_bytes -= segment->expected_bytes;
         crew_announce(m->crew);
         crew_unlock(m->crew);
         segment_destroy(segment);
@@ -76,11 +94,16 @@ static void *write_segments(void *arg)
 
 /* ---- the dispatcher ---- */
 
-/* Takes the block that is fed next and has it opened. */
-static int take_block(struct merger *m, struct fed_block *fed)
+/* The block that comes next. */
+struct next_block {
+    struct merge_limit first;   /* bound of its first record */
+    struct fed_block *fed;      /* from a feeder, */
+    struct open_block *open;    /* or from a pile */
+};
+
+/* Adds a block to the list of live ones. */
+static void add_live(struct merger *m, struct open_block *block)
 {
-    struct open_block *block = segmenter_open_block(m->segmenter, fed);
-    if (!block) return -1;
     xgrow(&m->live, &m->live_room, m->n_live + 1, m->n_live + 64, sizeof *m->live);
     size_t at = m->n_live++;
     for (; at > 0; at--) {      /* blocks of a run come in order: only the run decides */
@@ -88,45 +111,86 @@ static int take_block(struct merger *m, struct fed_block *fed)
         m->live[at] = m->live[at - 1];
     }
     m->live[at] = block;
-    m->n_taken++;
     m->gathered_bytes += block->raw_bytes;
+}
+
+static bool has_tied_key(const struct merger *m, const struct merge_limit *first)
+{
+    return merge_bound_is_cut(first->n_bytes) && m->tied_bytes > 0 &&
+           memcmp(first->bytes, m->tied_key, SORT_KEY_STORED_BYTES) == 0;
+}
+
+/* Counts blocks that share a stored key that is cut off. */
+static void count_tied(struct merger *m, const struct merge_limit *first, size_t raw_bytes)
+{
+    if (!merge_bound_is_cut(first->n_bytes)) return;
+    if (!has_tied_key(m, first)) {
+        memcpy(m->tied_key, first->bytes, SORT_KEY_STORED_BYTES);
+        m->tied_from = m->n_taken;
+        m->tied_bytes = 0;
+    }
+    m->tied_bytes += raw_bytes;
+}
+
+/* Takes the block that is fed next and has it opened. */
+static int take_fed(struct merger *m, const struct next_block *next)
+{
+    struct open_block *block = segmenter_open_block(m->segmenter, next->fed);
+    if (!block) return -1;
+    count_tied(m, &next->first, block->raw_bytes);
+    block->number = m->n_taken++;
+    add_live(m, block);
+    feeders_drop(m->feeders);
     return 0;
 }
 
 /* True if the block's last record lies below the frontier. */
-static bool ends_below(const struct open_block *block, const struct bound *frontier)
+static bool ends_below(const struct merger *m, const struct open_block *block,
+                       const struct merge_limit *frontier)
 {
-    return merge_bound_compare(block->last.key, block->last.n_bytes, frontier->key,
-                               frontier->n_bytes) < 0;
+    const struct merge_limit last = bound_limit(&block->last);
+    /* Only the record would tell. */
+    if (frontier->bytes && !last.record && merge_bound_is_tied(&last, frontier)) return false;
+    return merge_bound_compare(m->rules, &last, frontier) < 0;
 }
 
 /* Bytes that were gathered and end below the frontier, about. */
-static size_t complete_bytes(const struct merger *m, const struct bound *frontier)
+static size_t complete_bytes(const struct merger *m, const struct merge_limit *frontier)
 {
     size_t complete = m->place_bytes;
     for (size_t i = 0; i < m->n_live; i++)
-        if (ends_below(m->live[i], frontier)) complete += m->live[i]->raw_bytes;
+        if (ends_below(m, m->live[i], frontier)) complete += m->live[i]->raw_bytes;
     return complete;
+}
+
+/* With the lock held: true if another segment of n_bytes may be cut. Large records make segments
+   larger than planned: there are fewer of them then. */
+static bool has_segment_slot(const struct merger *m, size_t n_bytes)
+{
+    const struct mem_budget *budget = &m->budget;
+    size_t most = 2 * budget->n_segments * budget->segment_bytes;
+    uint64_t n_used = m->n_cut - m->n_written;
+    return n_used == 0 || (n_used < budget->n_segments && m->ring_bytes + n_bytes <= most);
 }
 
 /* Waits until another segment may be cut. */
 static int wait_for_segment_slot(struct merger *m)
 {
     crew_lock(m->crew);
-    while (!crew_failed(m->crew) && m->n_cut - m->n_written >= m->budget.n_segments)
+    while (!crew_failed(m->crew) && !has_segment_slot(m, m->gathered_bytes))
         crew_wait_for(m->crew, WAIT_DISPATCHER_SEGMENTS);
     crew_unlock(m->crew);
     return crew_failed(m->crew) ? -1 : 0;
 }
 
 /* Takes live blocks that end below the frontier off the list. */
-static void close_blocks(struct merger *m, const struct bound *frontier)
+static void close_blocks(struct merger *m, const struct merge_limit *frontier)
 {
     size_t n_left = 0;
     crew_lock(m->crew);
     for (size_t i = 0; i < m->n_live; i++) {
         struct open_block *block = m->live[i];
-        if (ends_below(block, frontier))
+        if (ends_below(m, block, frontier))
             segmenter_drop_block(block);
         else
             m->live[n_left++] = block;
@@ -135,18 +199,22 @@ static void close_blocks(struct merger *m, const struct bound *frontier)
     crew_unlock(m->crew);
 }
 
-/* Makes a segment of all records from the last cut up to the frontier; key NULL: up to the end. */
-static int cut_segment(struct merger *m, const struct bound *frontier)
+/* Makes a segment of all records from the last cut up to the frontier; bytes NULL: up to the end.
+   `holder` has the record of the frontier, if that is in a block. */
+static int cut_segment(struct merger *m, const struct merge_limit *frontier,
+                       struct open_block *holder)
 {
     if (wait_for_segment_slot(m) < 0) return -1;
-    struct segment *segment =
-        segment_create(m->segmenter, &m->last_cut, frontier, m->live, m->n_live);
+    struct bound cut = bound_copy(frontier, holder), last_cut = m->last_cut;
+    struct segment *segment = segment_create(m->segmenter, &last_cut, &cut, m->live, m->n_live);
     segment->n_blocks_needed = m->n_taken;
-    free(m->last_cut.key);
-    m->last_cut = bound_copy(frontier->key, frontier->n_bytes);
+    segment->expected_bytes = m->gathered_bytes;
+    m->last_cut = cut;
     m->gathered_bytes = m->place_bytes = 0;
     crew_lock(m->crew);
+    bound_release(&last_cut);
     m->ring[m->n_cut++ % m->budget.n_segments] = segment;
+    m->ring_bytes += segment->expected_bytes;
     crew_unlock(m->crew);
     close_blocks(m, frontier);
     return segmenter_merge(m->segmenter, segment);
@@ -173,41 +241,148 @@ static int wait_for_memory(struct merger *m)
 }
 
 /* Cuts at the frontier if a segment's worth lies below it, or if memory is short. */
-static int maybe_cut(struct merger *m, const struct bound *frontier)
+static int maybe_cut(struct merger *m, const struct merge_limit *frontier,
+                     struct open_block *holder)
 {
     size_t want = m->budget.segment_bytes;
     bool over = over_limit(m);
     if (m->gathered_bytes < want && !over) return 0;
     size_t complete = complete_bytes(m, frontier);
-    if ((complete >= want || (over && complete > 0)) && cut_segment(m, frontier) < 0) return -1;
+    if ((complete >= want || (over && complete > 0)) && cut_segment(m, frontier, holder) < 0)
+        return -1;
     return over ? wait_for_memory(m) : 0;
+}
+
+/* ---- piles ---- */
+
+/* True if the next block belongs to a pile (pile.h) that is too large to be taken as a whole. */
+static bool meets_pile(struct merger *m, const struct next_block *next)
+{
+    if (!next->fed || !has_tied_key(m, &next->first)) return false;
+    bool is_large = m->tied_bytes > 2 * m->budget.segment_bytes &&
+                    m->tied_bytes > m->limit_bytes / 4;
+    return is_large || (m->tied_bytes > m->limit_bytes / 8 && over_limit(m));
+}
+
+/* Gives back the blocks of the pile that were taken: they will come again, in their order. */
+static void give_back_tied(struct merger *m)
+{
+    size_t n_left = 0;
+    crew_lock(m->crew);
+    crew_wait_for_jobs(m->crew);        /* some may just be opened */
+    for (size_t i = 0; i < m->n_live; i++) {
+        if (m->live[i]->number >= m->tied_from)
+            segmenter_drop_block(m->live[i]);
+        else
+            m->live[n_left++] = m->live[i];
+    }
+    m->n_live = n_left;
+    crew_unlock(m->crew);
+}
+
+/* Reads the blocks that share the tied key from the pile, and not from the feeders. */
+static int begin_pile(struct merger *m, const struct next_block *next)
+{
+    /* Below all records of the pile. */
+    if (cut_segment(m, &next->first, NULL) < 0) return -1;
+    give_back_tied(m);
+    if (crew_failed(m->crew)) return -1;
+    feeders_stop(m->feeders);
+    m->feeders = NULL;
+    const struct pile_settings settings = {
+        .crew = m->crew,
+        .segmenter = m->segmenter,
+        .store = m->settings->store,
+        .dropped_runs = m->settings->dropped_runs,
+        .n_dropped = m->settings->n_dropped,
+        .rules = m->rules,
+        .most_bytes = m->limit_bytes / 4,
+    };
+    m->pile = pile_open(&settings, m->tied_key);
+    return 0;
+}
+
+/* After the last block of a pile: the feeders go on with what comes after it. */
+static int end_pile(struct merger *m)
+{
+    pile_close(m->pile);
+    m->pile = NULL;
+    m->tied_bytes = 0;
+    memset(m->after_pile, UINT8_MAX, sizeof m->after_pile);
+    memcpy(m->after_pile, m->tied_key, sizeof m->tied_key);
+    struct feed_settings feed = m->feed;
+    feed.from = m->after_pile;
+    feed.from_bytes = sizeof m->after_pile;
+    m->feeders = feeders_start(&feed);
+    return m->feeders ? 0 : -1;
+}
+
+/* Shows the next block of the pile. Returns 1, 0 after the last, or -1. */
+static int show_of_pile(struct merger *m, struct next_block *next)
+{
+    if (!m->shown) {
+        int r = pile_next(m->pile, &m->shown);
+        if (r <= 0) return r;
+        merge_bound_set(&m->first, m->rules->order, &m->shown->source, 0);
+    }
+    *next = (struct next_block){.first = merge_limit_of(&m->first), .open = m->shown};
+    return 1;
+}
+
+/* ---- all blocks and places ---- */
+
+/* Shows the next block. Returns 1, 0 after the last, or -1. */
+static int show_next(struct merger *m, struct next_block *next)
+{
+    int r = m->pile ? show_of_pile(m, next) : 0;
+    if (r == 0 && m->pile) r = end_pile(m);
+    if (r != 0 || !m->feeders) return r;
+    struct fed_block *fed;
+    r = feeders_next(m->feeders, &fed);
+    if (r > 0) *next = (struct next_block){.first = fed_block_first(fed), .fed = fed};
+    return r;
+}
+
+/* Takes the next block, after a cut before it if one is due. */
+static int take_next(struct merger *m, const struct next_block *next)
+{
+    if (maybe_cut(m, &next->first, next->open) < 0) return -1;
+    if (meets_pile(m, next)) return begin_pile(m, next);
+    if (next->fed) return take_fed(m, next);
+    m->shown = NULL;
+    add_live(m, next->open);
+    return 0;
+}
+
+/* Takes the next place in a batch, after a cut before it if one is due. */
+static int take_place(struct merger *m, const struct merge_limit *at)
+{
+    const struct cut_place *place = &m->places[m->next_place];
+    if (maybe_cut(m, at, NULL) < 0) return -1;
+    m->gathered_bytes += place->n_bytes;
+    m->place_bytes += place->n_bytes;
+    m->next_place++;
+    return 0;
 }
 
 /* Takes blocks and places in key order, cutting as they come. */
 static int dispatch_all(struct merger *m)
 {
-    static const struct bound end = {NULL, 0};
     for (;;) {
         if (crew_failed(m->crew)) return -1;
-        struct fed_block *fed = NULL;
-        int have_block = m->feeders ? feeders_next(m->feeders, &fed) : 0;
+        struct next_block next;
+        struct merge_limit at = {NULL, 0, NULL};        /* above all blocks */
+        int have_block = show_next(m, &next);
         if (have_block < 0) return -1;
         bool have_place = m->next_place < m->n_places;
-        if (!have_block && !have_place) return cut_segment(m, &end);
-        const struct cut_place *next = have_place ? &m->places[m->next_place] : NULL;
-        if (next) merge_bound_set(&m->place, m->order, next->source, next->index);
-        const struct bound place = {m->place.key, m->place.n_bytes};
-        if (have_block && (!next || merge_bound_compare(fed->key, fed->key_bytes, place.key,
-                                                        place.n_bytes) < 0)) {
-            const struct bound first = {fed->key, fed->key_bytes};
-            if (maybe_cut(m, &first) < 0 || take_block(m, fed) < 0) return -1;
-            feeders_drop(m->feeders);
-        } else {
-            if (maybe_cut(m, &place) < 0) return -1;
-            m->gathered_bytes += next->n_bytes;
-            m->place_bytes += next->n_bytes;
-            m->next_place++;
+        if (!have_block && !have_place) return cut_segment(m, &at, NULL);
+        if (have_place) {
+            const struct cut_place *place = &m->places[m->next_place];
+            merge_bound_set(&m->place, m->rules->order, place->source, place->index);
+            at = merge_limit_of(&m->place);
         }
+        bool block_first = have_block && merge_bound_compare(m->rules, &next.first, &at) < 0;
+        if ((block_first ? take_next(m, &next) : take_place(m, &at)) < 0) return -1;
     }
 }
 
@@ -227,7 +402,7 @@ static void prepare_kept(struct merger *m)
                                            m->settings->next_run + (uint32_t)i, 0};
         raw_bytes[i] = batch_raw_bytes(batch);
     }
-    m->places = merge_cut_places(m->order, m->kept, raw_bytes, n, m->budget.segment_bytes / 8,
+    m->places = merge_cut_places(m->rules, m->kept, raw_bytes, n, m->budget.segment_bytes / 8,
                                  &m->n_places);
     free(raw_bytes);
 }
@@ -258,12 +433,13 @@ static int prepare_merge(struct merger *m)
     crew_unlock(m->crew);
     batch_pool_budget(s->pool, &m->budget);
     prepare_kept(m);
-    struct feed_settings feed = {
+    m->feed = (struct feed_settings){
         .crew = m->crew,
         .store = s->store,
         .dropped_runs = s->dropped_runs,
         .n_dropped = s->n_dropped,
         .queue_bytes = plan_memory(m),
+        .rules = s->rules,
     };
     struct segment_settings segments = {
         .crew = m->crew,
@@ -277,7 +453,7 @@ static int prepare_merge(struct merger *m)
     };
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);
     m->segmenter = segmenter_create(&segments);
-    if (s->store) m->feeders = feeders_start(&feed);
+    if (s->store) m->feeders = feeders_start(&m->feed);
     return s->store && !m->feeders ? -1 : 0;
 }
 
@@ -322,15 +498,16 @@ static int check_content(const struct merge_settings *s, const struct content_su
 static void release_merger(struct merger *m)
 {
     feeders_stop(m->feeders);
+    if (m->shown) segmenter_drop_block(m->shown);
+    pile_close(m->pile);
     for (unsigned i = 0; m->ring && i < m->budget.n_segments; i++) {
         if (!m->ring[i]) continue;
         segment_drop_blocks(m->ring[i]);
         segment_destroy(m->ring[i]);
     }
     for (size_t i = 0; i < m->n_live; i++) segmenter_drop_block(m->live[i]);
+    bound_release(&m->last_cut);
     segmenter_destroy(m->segmenter);
-    free(m->last_cut.key);
-    merge_bound_release(&m->place);
     free(m->ring);
     free(m->live);
     free(m->places);
@@ -342,7 +519,7 @@ int merge_to_output(const struct merge_settings *settings, struct content_sum *s
     struct merger m = {
         .settings = settings,
         .crew = settings->crew,
-        .order = settings->rules->order,
+        .rules = settings->rules,
     };
     int r = prepare_merge(&m);
     if (r == 0) r = sorted_output_open(settings->output, settings->header, settings->sum->n_bytes);

@@ -28,7 +28,8 @@ struct merge_settings {
     const uint32_t *dropped_runs;       /* that do not count (resume.h) */
     size_t n_dropped;
     uint32_t next_run;          /* the batches in memory count as runs from this number on */
-    size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
+    size_t open_bytes;          /* sum over runs of their largest block, uncompressed;
+                                   not of blocks of one record */
     const struct sort_rules *rules;
     sam_hdr_t *header;
     struct sorted_output *output;

@@ -59,9 +59,26 @@ size_t segmenter_block_bytes(const struct segmenter *s)
     return s->block_bytes;
 }
 
-struct bound bound_copy(const uint8_t *key, size_t n_bytes)
+struct bound bound_copy(const struct merge_limit *limit, struct open_block *holder)
 {
-    return (struct bound){key ? xmemdup(key, n_bytes) : NULL, key ? n_bytes : 0};
+    struct bound bound = {.holder = holder};
+    if (limit->bytes) {
+        bound.key = xmemdup(limit->bytes, limit->n_bytes);
+        bound.n_bytes = limit->n_bytes;
+        bound.record = limit->record;
+    }
+    if (!holder) return bound;
+    crew_lock(holder->segmenter->settings.crew);
+    holder->n_users++;
+    crew_unlock(holder->segmenter->settings.crew);
+    return bound;
+}
+
+void bound_release(struct bound *bound)
+{
+    if (bound->holder) segmenter_drop_block(bound->holder);
+    free(bound->key);
+    *bound = (struct bound){0};
 }
 
 /* ---- opening blocks ---- */
@@ -99,14 +116,14 @@ static void make_entries(struct segmenter *s, struct open_block *block,
     for (size_t i = 0; i < n; i++, rec += bam_record_bytes(rec)) {
         struct keyed_record *kr = (struct keyed_record *)at;
         kr->record = rec;
-        kr->key_bytes = (uint32_t)sort_key_encode(rules, rec, kr->key);
+        kr->key_bytes = (uint32_t)sort_key_store(rules, rec, kr->key);
         at += keyed_record_bytes(kr->key_bytes);
         entries[i] = (struct sort_entry){0, kr};
     }
 }
 
 /* Verifies, decompresses and indexes a block. Returns 0, or -1 after a message. */
-static int open_block(struct segmenter *s, struct worker *worker, struct open_block *block)
+static int open_block(struct segmenter *s, struct temp_coder *coder, struct open_block *block)
 {
     struct bam_block stored;
     ssize_t keyed_bytes = -1;
@@ -114,7 +131,7 @@ static int open_block(struct segmenter *s, struct worker *worker, struct open_bl
         bam_block_verify(block->value, block->value_bytes)) {
         size_t entries_at = (block->raw_bytes + 15) & ~(size_t)15;
         block->raw = xmalloc(entries_at + stored.n_records * sizeof(struct sort_entry));
-        if (temp_codec_decompress(&worker->temp, stored.codec, stored.payload,
+        if (temp_codec_decompress(coder, stored.codec, stored.payload,
                                   stored.payload_bytes, block->raw, block->raw_bytes) == 0)
             keyed_bytes = bam_block_measure(s->settings.rules, &stored, block->raw, s->n_refs);
         if (keyed_bytes >= 0)
@@ -158,7 +175,7 @@ static void open_block_job(struct worker *worker, void *arg)
     struct open_block *block = arg;
     struct segmenter *s = block->segmenter;
     struct crew *crew = s->settings.crew;
-    if (!crew_failed(crew) && open_block(s, worker, block) < 0) crew_fail(crew);
+    if (!crew_failed(crew) && open_block(s, &worker->temp, block) < 0) crew_fail(crew);
     crew_lock(crew);
     block->opened = true;
     while (s->unopened && s->unopened->opened) {
@@ -170,16 +187,18 @@ static void open_block_job(struct worker *worker, void *arg)
     (void)submit_ready_segments(s);
 }
 
-struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *fed)
+/* Takes a block from a feeder. NULL after a message. */
+static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
 {
     struct bam_block stored;
-    if (fed->key_bytes <= MERGE_BOUND_TAIL_BYTES ||
+    if (!merge_bound_is_sound(fed->key_bytes) ||
         bam_block_parse(fed->value, fed->value_bytes, &stored) < 0 ||
         !bam_block_is_plausible(&stored)) {
         diag_damaged("the temporary data in '%s' are damaged: an entry is not a block; sort again "
                      "on another disk", fed->dir);
         return NULL;
     }
+    const struct merge_limit last = {stored.last_bound, stored.last_bound_bytes, NULL};
     struct open_block *block = xcalloc(1, sizeof *block);
     block->segmenter = s;
     block->n_users = 1;
@@ -188,16 +207,42 @@ struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *f
     block->value_bytes = fed->value_bytes;
     fed->value = NULL;
     block->raw_bytes = stored.raw_bytes;
-    block->last = bound_copy(stored.last_bound, stored.last_bound_bytes);
+    block->last = bound_copy(&last, NULL);
     block->n_bytes = block->value_bytes + block->raw_bytes + block->raw_bytes / 16;
     merge_bound_position(fed->key, fed->key_bytes, &block->source.run,
                          &block->source.first_index);
     crew_lock(s->settings.crew);
     s->block_bytes += block->n_bytes;
+    crew_unlock(s->settings.crew);
+    return block;
+}
+
+struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *fed)
+{
+    struct open_block *block = take_block(s, fed);
+    if (!block) return NULL;
+    crew_lock(s->settings.crew);
     *s->last_unopened = block;
     s->last_unopened = &block->next_unopened;
     crew_unlock(s->settings.crew);
     (void)crew_submit(s->settings.crew, open_block_job, block);
+    return block;
+}
+
+struct open_block *segmenter_load_block(struct segmenter *s, struct fed_block *fed,
+                                        struct temp_coder *coder)
+{
+    struct open_block *block = take_block(s, fed);
+    if (!block) return NULL;
+    int r = open_block(s, coder, block);
+    crew_lock(s->settings.crew);
+    block->opened = true;
+    if (r < 0) segmenter_drop_block(block);
+    crew_unlock(s->settings.crew);
+    if (r < 0) return NULL;
+    if (merge_bound_is_cut(block->last.n_bytes))
+        block->last.record =
+            sort_entry_record(s->order, &block->source.entries[block->source.n_entries - 1]);
     return block;
 }
 
@@ -209,8 +254,9 @@ struct segment *segment_create(struct segmenter *s, const struct bound *low,
 {
     struct segment *segment = xcalloc(1, sizeof *segment);
     segment->segmenter = s;
-    segment->low = bound_copy(low->key, low->n_bytes);
-    segment->high = bound_copy(high->key, high->n_bytes);
+    const struct merge_limit from = bound_limit(low), to = bound_limit(high);
+    segment->low = bound_copy(&from, low->holder);
+    segment->high = bound_copy(&to, high->holder);
     segment->blocks = xmemdup(blocks, n * sizeof *blocks);
     segment->n_blocks = n;
     crew_lock(s->settings.crew);
@@ -232,12 +278,12 @@ void segment_drop_blocks(struct segment *segment)
 {
     for (size_t i = 0; i < segment->n_blocks; i++) segmenter_drop_block(segment->blocks[i]);
     segment->n_blocks = 0;
+    bound_release(&segment->low);
+    bound_release(&segment->high);
 }
 
 void segment_destroy(struct segment *segment)
 {
-    free(segment->low.key);
-    free(segment->high.key);
     free(segment->blocks);
     free(segment->out);
     bam_index_part_release(&segment->part);
@@ -423,10 +469,10 @@ static int emit_records(struct segment *segment, const struct sort_entry *entrie
 /* The part of a source that belongs to the segment. */
 static struct merge_slice slice_of(const struct segment *segment, const struct merge_source *source)
 {
-    enum sort_order order = segment->segmenter->order;
-    const struct bound *low = &segment->low, *high = &segment->high;
-    size_t from = low->key ? merge_cut(order, source, low->key, low->n_bytes) : 0;
-    size_t to = merge_cut(order, source, high->key, high->n_bytes);
+    const struct sort_rules *rules = segment->segmenter->settings.rules;
+    const struct merge_limit low = bound_limit(&segment->low), high = bound_limit(&segment->high);
+    size_t from = low.bytes ? merge_cut(rules, source, &low) : 0;
+    size_t to = merge_cut(rules, source, &high);
     return (struct merge_slice){source->entries + from, to - from};
 }
 
@@ -434,12 +480,11 @@ static struct merge_slice slice_of(const struct segment *segment, const struct m
    records, which has no order, would not tell. */
 static bool is_in_order(const struct segment *segment, const struct sort_entry *merged, size_t n)
 {
-    enum sort_order order = segment->segmenter->order;
-    const struct bound *low = &segment->low, *high = &segment->high;
-    return n == 0 ||
-           (merge_is_sorted(order, merged, n) &&
-            (!low->key || merge_compare(order, merged, low->key, low->n_bytes) >= 0) &&
-            (!high->key || merge_compare(order, merged + n - 1, high->key, high->n_bytes) <= 0));
+    const struct sort_rules *rules = segment->segmenter->settings.rules;
+    const struct merge_limit low = bound_limit(&segment->low), high = bound_limit(&segment->high);
+    return n == 0 || (merge_is_sorted(rules, merged, n) &&
+                      (!low.bytes || merge_compare(rules, merged, &low) >= 0) &&
+                      (!high.bytes || merge_compare(rules, merged + n - 1, &high) <= 0));
 }
 
 /* Merges the segment and writes its output. Returns 0, or -1 after a message. */
@@ -454,7 +499,7 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
         worker->slices[i] = slice_of(segment, &segment->blocks[i]->source);
     for (size_t i = 0; i < settings->n_kept; i++)
         worker->slices[segment->n_blocks + i] = slice_of(segment, &settings->kept[i]);
-    size_t n = merge_slices(s->order, worker->slices, n_sources, &worker->space, &merged);
+    size_t n = merge_slices(settings->rules, worker->slices, n_sources, &worker->space, &merged);
     if (!is_in_order(segment, merged, n)) {
         diag_error("the output would not be in order: the memory of this machine may be faulty; "
                    "if it is not, please report this");

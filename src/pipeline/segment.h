@@ -12,10 +12,9 @@
 #define ROCKSORT_PIPELINE_SEGMENT_H
 
 #include "bam/content_sum.h"
-#include "order/slice_merge.h"
 #include "output/bam_index.h"
 #include "pipeline/crew.h"
-#include "pipeline/feed.h"
+#include "pipeline/fed_block.h"
 
 struct segmenter;
 
@@ -30,15 +29,28 @@ struct segment_settings {
     size_t n_kept;
 };
 
-/* A key in memory of its own. NULL stands before all records as a low end, after all as a high
-   one. */
+struct open_block;
+
+/* A bound (slice_merge.h) in memory of its own. Key NULL stands before all records as a low end,
+   after all as a high one. */
 struct bound {
     uint8_t *key;
     size_t n_bytes;
+    const uint8_t *record;
+    struct open_block *holder;  /* that has the record, with one user more; NULL: the record outlives
+                                   the merge, or there is none */
 };
 
-/* Makes a copy of a key, which may be NULL. */
-struct bound bound_copy(const uint8_t *key, size_t n_bytes);
+/* Makes a copy of a bound. Takes the lock if there is a holder. */
+struct bound bound_copy(const struct merge_limit *limit, struct open_block *holder);
+
+/* With the lock held, or all threads done. */
+void bound_release(struct bound *bound);
+
+static inline struct merge_limit bound_limit(const struct bound *bound)
+{
+    return (struct merge_limit){bound->key, bound->n_bytes, bound->record};
+}
 
 struct open_block {
     struct segmenter *segmenter;
@@ -50,7 +62,8 @@ struct open_block {
     uint8_t *value;             /* as it was stored; NULL once it is open */
     size_t value_bytes;
     size_t raw_bytes;
-    struct bound last;          /* key of its last record */
+    uint64_t number;            /* for the dispatcher's use */
+    struct bound last;          /* of its last record; the record only by segmenter_load_block */
     uint8_t *raw, *keyed;       /* set by opening, as are the source's entries */
     struct merge_source source; /* run and first_index are set from the start */
 };
@@ -66,6 +79,7 @@ struct segment {
     size_t out_bytes, out_room;
     struct bam_index_part part; /* of the index, if one is written */
     uint64_t n_records, raw_bytes;      /* in it */
+    size_t expected_bytes;      /* for the dispatcher's use: about as many as its records have */
     bool done;                  /* under the lock */
 };
 
@@ -77,6 +91,10 @@ void segmenter_destroy(struct segmenter *s);
 /* Takes a block from a feeder and has it opened. Returns it with one user, the caller; NULL after a
    message that it is damaged. */
 struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *fed);
+
+/* The same, but opens it in the calling thread. */
+struct open_block *segmenter_load_block(struct segmenter *s, struct fed_block *fed,
+                                        struct temp_coder *coder);
 
 /* Makes a segment of all records from low (included) to high (not included): parts of n blocks, of
    which each gets one user more, and of the batches in memory. It is not merged before

@@ -27,7 +27,7 @@ struct pack {
     struct spilled_run *run;
     struct merge_slice *slices; /* one for each batch */
     uint64_t first_index;       /* of the pack in the run */
-    size_t max_block_bytes;     /* largest block, uncompressed */
+    size_t max_block_bytes;     /* largest block that several records share, uncompressed */
     uint8_t *blocks;            /* packed_blocks, reused from pack to pack */
     size_t n_bytes, room;
     bool done;                  /* under the lock */
@@ -37,7 +37,7 @@ struct pack {
 struct spilled_run {
     struct spiller *spiller;
     struct crew *crew;
-    enum sort_order order;
+    const struct sort_rules *rules;
     struct mem_budget budget;   /* a copy, made when the run began */
     struct run_label label;
     struct stored_run *stored;
@@ -55,14 +55,19 @@ struct spilled_run {
     unsigned n_ring, ring_at, ring_used;
 };
 
-/* Encodes the records [from, to) of a merged pack as one block. worker->raw holds their bytes.
-   Returns 0, or -1 after a message. */
-static int encode_block(struct pack *pack, struct worker *worker,
-                        const struct merge_source *merged, size_t from, size_t to,
-                        size_t raw_bytes)
+/* Records [from, to) of a merged pack, and their bytes. */
+struct stretch {
+    size_t from, to, raw_bytes;
+};
+
+/* Encodes a stretch as one block. worker->raw holds its bytes. Returns 0, or -1 after a message. */
+static int end_block(struct pack *pack, struct worker *worker, const struct merge_source *merged,
+                     struct stretch stretch)
 {
+    size_t from = stretch.from, to = stretch.to, raw_bytes = stretch.raw_bytes;
+    if (to - from > 1 && raw_bytes > pack->max_block_bytes) pack->max_block_bytes = raw_bytes;
     const struct spilled_run *run = pack->run;
-    enum sort_order order = run->order;
+    enum sort_order order = run->rules->order;
     struct merge_bound *last = &worker->bound;
     struct packed_block block;
     merge_bound_set(last, order, merged, to - 1);
@@ -71,7 +76,7 @@ static int encode_block(struct pack *pack, struct worker *worker,
     xgrow(&pack->blocks, &pack->room, pack->n_bytes + most, pack->room / 2, 1);
     uint8_t *at = pack->blocks + pack->n_bytes, *value = at + sizeof block + key_bytes;
     const struct bam_block_content content = {worker->raw, raw_bytes, (uint32_t)(to - from),
-                                              last->key, last->n_bytes};
+                                              last->bytes, last->n_bytes};
     ssize_t value_bytes = bam_block_encode(&worker->temp, run->codec, &content, value);
     if (value_bytes < 0) {
         diag_error("a block of temporary data cannot be compressed with %s; please report this",
@@ -85,31 +90,37 @@ static int encode_block(struct pack *pack, struct worker *worker,
     return 0;
 }
 
-/* Merges a pack and cuts it into blocks. Returns 0, or -1 after a message. */
+/*
+ * Merges a pack and cuts it into blocks. A block ends before the record that would make it larger
+ * than planned. So a record that is larger than a block has one for itself, which overlaps no other
+ * block: the merge need not hold it until blocks of other runs have come.
+ * Returns 0, or -1 after a message.
+ */
 static int make_blocks(struct pack *pack, struct worker *worker)
 {
     enum { PREFETCH = 8 };
     const struct spilled_run *run = pack->run;
-    enum sort_order order = run->order;
+    enum sort_order order = run->rules->order;
     struct merge_source merged = {.run = run->label.run, .first_index = pack->first_index};
     merged.n_entries =
-        merge_slices(order, pack->slices, run->n_sources, &worker->space, &merged.entries);
+        merge_slices(run->rules, pack->slices, run->n_sources, &worker->space, &merged.entries);
     size_t from = 0, raw_bytes = 0;
     for (size_t i = 0; i < merged.n_entries; i++) {
         if (i + PREFETCH < merged.n_entries)
             __builtin_prefetch(sort_entry_record(order, &merged.entries[i + PREFETCH]));
         const uint8_t *rec = sort_entry_record(order, &merged.entries[i]);
         size_t rec_bytes = bam_record_bytes(rec);
+        if (raw_bytes > 0 && raw_bytes + rec_bytes > run->block_bytes) {
+            if (end_block(pack, worker, &merged, (struct stretch){from, i, raw_bytes}) < 0)
+                return -1;
+            from = i;
+            raw_bytes = 0;
+        }
         worker_reserve_raw(worker, raw_bytes + rec_bytes);
         memcpy(worker->raw + raw_bytes, rec, rec_bytes);
         raw_bytes += rec_bytes;
-        if (raw_bytes < run->block_bytes && i + 1 < merged.n_entries) continue;
-        if (encode_block(pack, worker, &merged, from, i + 1, raw_bytes) < 0) return -1;
-        if (raw_bytes > pack->max_block_bytes) pack->max_block_bytes = raw_bytes;
-        from = i + 1;
-        raw_bytes = 0;
     }
-    return 0;
+    return end_block(pack, worker, &merged, (struct stretch){from, merged.n_entries, raw_bytes});
 }
 
 static void pack_job(struct worker *worker, void *arg)
@@ -124,6 +135,23 @@ static void pack_job(struct worker *worker, void *arg)
     crew_unlock(crew);
 }
 
+/* Puts a block into the store, in parts if it is large. Returns 0, or a code of the store. */
+static int put_block(struct spilled_run *run, const struct packed_block *block, const uint8_t *key)
+{
+    const uint8_t *value = key + block->key_bytes;
+    uint8_t part_key[BAM_BLOCK_PART_KEY_BYTES];
+    size_t most = bam_block_part_bytes(run->block_bytes), left = block->value_bytes;
+    size_t n = left < most ? left : most;
+    int r = run_store_put(run->stored, key, block->key_bytes, value, n);
+    for (uint32_t number = 1; r == 0 && (left -= n) > 0; number++) {
+        value += n;
+        if (n > left) n = left;
+        size_t key_bytes = bam_block_part_key(key, block->key_bytes, number, part_key);
+        r = run_store_put(run->stored, part_key, key_bytes, value, n);
+    }
+    return r;
+}
+
 /* Waits for the oldest pack and puts its blocks into the store. Returns 0, or a code of the
    store. */
 static int store_oldest_pack(struct spilled_run *run)
@@ -136,21 +164,20 @@ static int store_oldest_pack(struct spilled_run *run)
     run->ring_used--;
     if (crew_failed(run->crew)) return RUN_STORE_ERROR;
     if (pack->max_block_bytes > run->max_block_bytes) run->max_block_bytes = pack->max_block_bytes;
-    for (const uint8_t *at = pack->blocks, *end = at + pack->n_bytes; at < end;) {
+    int r = 0;
+    for (const uint8_t *at = pack->blocks, *end = at + pack->n_bytes; at < end && r == 0;) {
         struct packed_block block;
         memcpy(&block, at, sizeof block);
         at += sizeof block;
-        int r = run_store_put(run->stored, at, block.key_bytes, at + block.key_bytes,
-                              block.value_bytes);
-        if (r < 0) return r;
+        r = put_block(run, &block, at);
         at += block.key_bytes + block.value_bytes;
     }
-    return 0;
+    return r;
 }
 
 /* Makes a pack of all records below the bound that are in no pack yet, and hands it to a worker.
    Returns 0, or a code of the store. */
-static int start_pack(struct spilled_run *run, const uint8_t *bound, size_t bound_bytes)
+static int start_pack(struct spilled_run *run, const struct merge_limit *bound)
 {
     int r = run->ring_used == run->n_ring ? store_oldest_pack(run) : 0;
     if (r < 0) return r;
@@ -159,7 +186,7 @@ static int start_pack(struct spilled_run *run, const uint8_t *bound, size_t boun
     pack->done = false;
     for (size_t i = 0; i < run->n_sources; i++) {
         const struct merge_source *source = &run->sources[i];
-        size_t from = run->cut_at[i], to = merge_cut(run->order, source, bound, bound_bytes);
+        size_t from = run->cut_at[i], to = merge_cut(run->rules, source, bound);
         pack->slices[i] = (struct merge_slice){source->entries + from, to - from};
         run->n_records += to - from;
         run->cut_at[i] = to;
@@ -174,20 +201,21 @@ static int start_pack(struct spilled_run *run, const uint8_t *bound, size_t boun
 /* Makes the run's packs and stores them. Returns 0, or a code of the store. */
 static int spill_packs(struct spilled_run *run)
 {
-    struct merge_bound bound = {0};
+    static const struct merge_limit end = {NULL, 0, NULL};
+    struct merge_bound bound;
     size_t n_bytes = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < run->n_places; i++) {
         const struct cut_place *place = &run->places[i];
         if (n_bytes >= run->budget.pack_bytes) {
-            merge_bound_set(&bound, run->order, place->source, place->index);
-            r = start_pack(run, bound.key, bound.n_bytes);
+            merge_bound_set(&bound, run->rules->order, place->source, place->index);
+            const struct merge_limit limit = merge_limit_of(&bound);
+            r = start_pack(run, &limit);
             n_bytes = 0;
         }
         n_bytes += place->n_bytes;
     }
-    merge_bound_release(&bound);
-    if (r == 0) r = start_pack(run, NULL, 0);
+    if (r == 0) r = start_pack(run, &end);
     while (r == 0 && run->ring_used > 0) r = store_oldest_pack(run);
     return r;
 }
@@ -211,7 +239,7 @@ static void prepare_sources(struct spilled_run *run, struct batch *const *batche
         run->ring[i].run = run;
         run->ring[i].slices = xcalloc(n, sizeof *run->ring[i].slices);
     }
-    run->places = merge_cut_places(run->order, run->sources, raw_bytes, n,
+    run->places = merge_cut_places(run->rules, run->sources, raw_bytes, n,
                                    run->budget.pack_bytes / 8, &run->n_places);
     free(raw_bytes);
 }
@@ -346,7 +374,7 @@ static int spill_run(struct spiller *spiller, struct batch *const *batches, size
     struct spilled_run run = {
         .spiller = spiller,
         .crew = s->crew,
-        .order = s->rules->order,
+        .rules = s->rules,
         .label = make_label(&totals, batches, n),
     };
     batch_pool_budget(s->pool, &run.budget);

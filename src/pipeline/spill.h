@@ -37,7 +37,8 @@ struct spill_totals {
     unsigned n_runs;            /* written, perhaps not ended yet */
     uint32_t next_run, last_run;        /* numbers of runs; RUN_LABEL_NONE before the first */
     uint64_t raw_bytes;         /* in runs, uncompressed */
-    size_t open_bytes;          /* sum over runs of their largest block, uncompressed */
+    size_t open_bytes;          /* sum over runs of their largest block, uncompressed;
+                                   not of blocks of one record */
 };
 
 struct spiller *spill_create(const struct spill_settings *settings);

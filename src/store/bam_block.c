@@ -2,9 +2,10 @@
 #include "store/bam_block.h"
 
 #include "bam/bam_check.h"
-#include "order/slice_merge.h"
+#include "order/entry_sort.h"
+#include "util/byte_order.h"
 
-static const uint8_t magic[4] = {'R', 'S', 'B', 2};
+static const uint8_t magic[4] = {'R', 'S', 'B', 3};
 
 size_t bam_block_bound(enum temp_codec codec, size_t raw_bytes, size_t last_bound_bytes)
 {
@@ -20,13 +21,14 @@ ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
         temp_codec_compress(coder, codec, content->raw, content->raw_bytes, payload,
                             temp_codec_bound(codec, content->raw_bytes));
     if (payload_bytes < 0) return -1;
-    uint64_t raw_bytes_64 = content->raw_bytes;
+    uint64_t raw_bytes_64 = content->raw_bytes, payload_bytes_64 = (uint64_t)payload_bytes;
     uint32_t codec_32 = codec, last_bound_bytes_32 = (uint32_t)last_bound_bytes;
     memcpy(out + 8, magic, 4);
     memcpy(out + 12, &codec_32, 4);
     memcpy(out + 16, &content->n_records, 4);
     memcpy(out + 20, &last_bound_bytes_32, 4);
     memcpy(out + 24, &raw_bytes_64, 8);
+    memcpy(out + 32, &payload_bytes_64, 8);
     memcpy(out + BAM_BLOCK_HEADER_BYTES, content->last_bound, last_bound_bytes);
     size_t size = BAM_BLOCK_HEADER_BYTES + last_bound_bytes + (size_t)payload_bytes;
     uint64_t checksum = XXH3_64bits(out + 8, size - 8);
@@ -34,23 +36,61 @@ ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
     return (ssize_t)size;
 }
 
-int bam_block_parse(const uint8_t *value, size_t value_bytes, struct bam_block *block)
+/* Takes apart the header of a value, of which only the beginning may be there. Returns the size of
+   the whole value, or 0. */
+static size_t parse_header(const uint8_t *value, size_t n_bytes, struct bam_block *block)
 {
-    if (value_bytes < BAM_BLOCK_HEADER_BYTES || memcmp(value + 8, magic, 4) != 0) return -1;
+    if (n_bytes < BAM_BLOCK_HEADER_BYTES || memcmp(value + 8, magic, 4) != 0) return 0;
     uint32_t codec, last_bound_bytes;
+    uint64_t payload_bytes;
     memcpy(&codec, value + 12, 4);
     memcpy(&block->n_records, value + 16, 4);
     memcpy(&last_bound_bytes, value + 20, 4);
     memcpy(&block->raw_bytes, value + 24, 8);
-    if (codec >= TEMP_CODEC_COUNT || last_bound_bytes <= MERGE_BOUND_TAIL_BYTES ||
-        value_bytes - BAM_BLOCK_HEADER_BYTES < last_bound_bytes || block->n_records == 0)
-        return -1;
+    memcpy(&payload_bytes, value + 32, 8);
+    /* No codec makes twice as much of 2^32 bytes. */
+    if (codec >= TEMP_CODEC_COUNT || !merge_bound_is_sound(last_bound_bytes) ||
+        payload_bytes >> 33 || block->n_records == 0)
+        return 0;
     block->codec = (enum temp_codec)codec;
     block->last_bound = value + BAM_BLOCK_HEADER_BYTES;
     block->last_bound_bytes = last_bound_bytes;
     block->payload = block->last_bound + last_bound_bytes;
-    block->payload_bytes = value_bytes - BAM_BLOCK_HEADER_BYTES - last_bound_bytes;
-    return 0;
+    block->payload_bytes = (size_t)payload_bytes;
+    return BAM_BLOCK_HEADER_BYTES + last_bound_bytes + block->payload_bytes;
+}
+
+int bam_block_parse(const uint8_t *value, size_t value_bytes, struct bam_block *block)
+{
+    size_t whole_bytes = parse_header(value, value_bytes, block);
+    return whole_bytes > 0 && whole_bytes == value_bytes ? 0 : -1;
+}
+
+size_t bam_block_value_bytes(const uint8_t *part, size_t part_bytes)
+{
+    struct bam_block block;
+    size_t whole_bytes = parse_header(part, part_bytes, &block);
+    return whole_bytes >= part_bytes ? whole_bytes : 0;
+}
+
+size_t bam_block_part_bytes(size_t block_bytes)
+{
+    /* More than header, bound, and what codecs add to bytes that cannot be compressed. */
+    return block_bytes + block_bytes / 4 + 4096;
+}
+
+size_t bam_block_part_key(const uint8_t *key, size_t key_bytes, uint32_t number,
+                          uint8_t out[BAM_BLOCK_PART_KEY_BYTES])
+{
+    memcpy(out, key, key_bytes);
+    (void)put_big_endian(out + key_bytes, number, 4);
+    return key_bytes + 4;
+}
+
+bool bam_block_is_part(const uint8_t *key, size_t key_bytes, const uint8_t *block_key,
+                       size_t block_key_bytes)
+{
+    return key_bytes == block_key_bytes + 4 && memcmp(key, block_key, block_key_bytes) == 0;
 }
 
 bool bam_block_verify(const uint8_t *value, size_t value_bytes)
@@ -80,7 +120,7 @@ ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block
         if (!sort_order_is_fixed(rules->order)) {
             size_t key_bytes = sort_key_bytes(rules, rec, &problem);
             if (key_bytes == 0) return -1;      /* every record that was sorted has a key */
-            keyed_bytes += keyed_record_bytes(key_bytes);
+            keyed_bytes += keyed_record_bytes(sort_key_stored_bytes(key_bytes));
         }
         n_records++;
     }

@@ -2,17 +2,24 @@
  * bam_block.h -- the sorted block, which is one entry of a temporary database.
  *
  * A block holds consecutive records of one sorted run, compressed. Its key in the database is the
- * bound (slice_merge.h) of its first record. This is its value, little-endian:
+ * bound (slice_merge.h) of its first record, without the record. This is its value, little-endian:
  *
  *     offset  bytes
  *          0      8  XXH3-64 of everything after this field
- *          8      4  magic "RSB" and the format version, 2
+ *          8      4  magic "RSB" and the format version, 3
  *         12      4  codec (temp_codec.h)
  *         16      4  number of records, at least 1
  *         20      4  size of the bound of the last record
  *         24      8  size of the records, uncompressed
- *         32         bound of the last record
+ *         32      8  size of the records, compressed
+ *         40         bound of the last record, without the record
  *                    the records, compressed
+ *
+ * Parts: a scan holds one entry of each file of the database in memory. So a value that is much
+ * larger than the blocks of its run, because one of its records is, becomes several entries: its
+ * *parts*, of one size but for the last. The first part has the key of the block. Those that follow
+ * have that key and the number of the part, so that they come right after it: no bound is the
+ * beginning of another one.
  *
  * Ownership: functions borrow what they are given. Pure; any thread, with a temp_coder of its own.
  */
@@ -20,11 +27,15 @@
 #define ROCKSORT_STORE_BAM_BLOCK_H
 
 #include "bam_sort_key.h"
+#include "order/slice_merge.h"
 #include "store/temp_codec.h"
 
 #include <stdbool.h>
 
-enum { BAM_BLOCK_HEADER_BYTES = 32 };
+enum {
+    BAM_BLOCK_HEADER_BYTES = 40,
+    BAM_BLOCK_PART_KEY_BYTES = MERGE_BOUND_MOST_BYTES + 4,      /* most bytes of a part's key */
+};
 
 struct bam_block {              /* a block's value, taken apart; points into the value */
     enum temp_codec codec;
@@ -50,6 +61,21 @@ struct bam_block_content {      /* what a block is made of */
 /* Writes the value of a block to out. Returns its size, or -1 if the codec fails. */
 ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
                          const struct bam_block_content *content, uint8_t *out);
+
+/* Size of a part in a run whose blocks have block_bytes, uncompressed: ordinary blocks have one
+   part. */
+size_t bam_block_part_bytes(size_t block_bytes);
+
+/* Writes the key of part `number`, from 1, of the block with this key to out; returns its size. */
+size_t bam_block_part_key(const uint8_t *key, size_t key_bytes, uint32_t number,
+                          uint8_t out[BAM_BLOCK_PART_KEY_BYTES]);
+
+/* True if a key is that of a part, which follows the part before it, of the block with block_key. */
+bool bam_block_is_part(const uint8_t *key, size_t key_bytes, const uint8_t *block_key,
+                       size_t block_key_bytes);
+
+/* Size of a whole value, of which the first part is given; 0 if it cannot be a block. */
+size_t bam_block_value_bytes(const uint8_t *part, size_t part_bytes);
 
 /* Takes the header of a value apart, and does not read the rest, so that a caller can decide what
    to do with a block before a worker verifies it. Returns 0, or -1 if it cannot be a block. */

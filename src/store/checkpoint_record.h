@@ -4,7 +4,7 @@
  *
  * The file is text. Each line has a keyword and its values; the order is always this:
  *
- *     rocksort-store 2                   the version of this format
+ *     rocksort-store 3                   the version of this format
  *     program 0.1.0
  *     id 0f3a...                         random, the same in all directories of a sort
  *     state loading                      or loaded, or partial; see enum checkpoint_state
@@ -41,7 +41,7 @@
 #include <stdint.h>
 
 enum {
-    CHECKPOINT_VERSION = 2,
+    CHECKPOINT_VERSION = 3,
     CHECKPOINT_ID_BYTES = 32,           /* hexadecimal digits */
     CHECKPOINT_MOST_DIRECTORIES = 64,
 };

@@ -448,13 +448,39 @@ static int start_scan(struct run_scan *scan)
 {
     if (scan->db->settings.direct && reopen_direct(scan->db) < 0) return -1;
     scan->iter = rocksdb_create_iterator(scan->db->db, scan->options);
-    rocksdb_iter_seek_to_first(scan->iter);
     return 0;
+}
+
+int run_scan_seek(struct run_scan *scan, const uint8_t *key, size_t key_bytes)
+{
+    if (!scan->iter && start_scan(scan) < 0) return -1;
+    char *whole = xmalloc(key_bytes + 1);
+    whole[0] = BLOCK_KEY;
+    if (key_bytes > 0) memcpy(whole + 1, key, key_bytes);
+    rocksdb_iter_seek(scan->iter, whole, key_bytes + 1);
+    free(whole);
+    return 0;
+}
+
+int run_scan_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes, uint8_t **value,
+                 size_t *value_bytes)
+{
+    if (scan->db->settings.direct && reopen_direct(scan->db) < 0) return -1;
+    /* An iterator holds memory for each file. */
+    if (scan->iter) rocksdb_iter_destroy(scan->iter);
+    scan->iter = NULL;
+    char *error = NULL, *whole = xmalloc(key_bytes + 1);
+    whole[0] = BLOCK_KEY;
+    memcpy(whole + 1, key, key_bytes);
+    *value = (uint8_t *)rocksdb_get(scan->db->db, scan->options, whole, key_bytes + 1, value_bytes,
+                                    &error);
+    free(whole);
+    return check_error(scan->db, "read", error) < 0 ? -1 : *value != NULL;
 }
 
 int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes)
 {
-    if (!scan->iter && start_scan(scan) < 0) return -1;
+    if (!scan->iter && run_scan_seek(scan, NULL, 0) < 0) return -1;
     if (rocksdb_iter_valid(scan->iter)) {
         const uint8_t *whole = (const uint8_t *)rocksdb_iter_key(scan->iter, key_bytes);
         if (*key_bytes == 0 || *whole != BLOCK_KEY) return 0;   /* labels come next */

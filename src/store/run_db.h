@@ -36,9 +36,10 @@ enum { RUN_DB_ADMITTED_WHEN_SLOW = 4 };
 
 struct run_db_settings {
     size_t compaction_read_bytes;       /* of a file at a time; 0: as the kernel reads ahead */
-    /* Compactions and scans read past the page cache. There may be one scan only, and no runs after
-       it. The database is opened again for the first compaction or scan: if it were opened this way
-       from the start, RocksDB would read the end of each new run from the disk. */
+    /* Compactions and scans read past the page cache. There may be one scan at a time, and no runs
+       after the first one. The database is opened again for the first compaction or scan: if it
+       were opened this way from the start, RocksDB would read the end of each new run from the
+       disk. */
     bool direct;
     bool existing;                      /* another process made the database */
     bool read_only;                     /* existing; no runs, no compactions, nothing is written */
@@ -125,6 +126,16 @@ int run_db_stop_compactions(struct run_db *db);
 /* Makes a scan of all blocks; it begins with the first run_scan_key. It reads read_bytes of a file
    at a time; 0: as the kernel reads ahead. */
 struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes);
+
+/* Goes to the first block whose key is not below this one. Returns 0, or -1 after a message. */
+int run_scan_seek(struct run_scan *scan, const uint8_t *key, size_t key_bytes);
+
+/*
+ * Gets the value of exactly this key: 1 and a malloc'ed *value; 0 if there is no such block; -1
+ * after a message. Ends the walk over the blocks; run_scan_seek begins another one.
+ */
+int run_scan_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes, uint8_t **value,
+                 size_t *value_bytes);
 
 /* Returns 1 and shows the key of the current block, 0 after the last block, or -1 on failure. */
 int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes);

@@ -8,7 +8,7 @@
  *         16      4  number of the run before it
  *         20      4  1: some record has a reference
  *         24     24  number of records, their bytes, their sum
- *         48      8  size of the largest block
+ *         48      8  size of the largest block that several records share
  *         56      8  number of the input, 4 bytes; zero, 4 bytes
  *         64     16  offset in it, number of its records before that
  */

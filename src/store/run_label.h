@@ -29,7 +29,7 @@ struct run_label {
     uint32_t before;            /* the run before it, or RUN_LABEL_NONE */
     struct content_sum sum;
     bool any_placed;            /* some record has a reference */
-    uint64_t max_block_bytes;   /* size of its largest block, uncompressed */
+    uint64_t max_block_bytes;   /* largest block that several records share, uncompressed */
     struct input_position end;  /* after its last record */
 };
 

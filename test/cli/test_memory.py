@@ -5,7 +5,9 @@ much memory.
 """
 
 import os
+import random
 import re
+import struct
 import subprocess
 import threading
 import time
@@ -140,6 +142,99 @@ class Memory(CliTest):
         peak, _ = peak_of(self, ["-@", "2", "-m", "8M", "-u", source], stdout=subprocess.PIPE,
                           read_output=read_late)
         self.assertLessEqual(peak, 16 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
+
+
+@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+class LargeRecords(CliTest):
+    """However many large records there are, memory stays within the budget plus 64 MiB. Each of the
+    inputs is more than ten times that."""
+
+    RECORD_BYTES = 1_000_000
+    N_RECORDS = 120
+
+    @classmethod
+    def setUpClass(cls):
+        # Stretches of it cannot be compressed. There is only one: no peak is smaller than this
+        # process.
+        cls.pool = random.Random(40).randbytes(cls.RECORD_BYTES * 3 // 4).hex().encode()
+
+    @classmethod
+    def tearDownClass(cls):
+        del cls.pool
+
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(41)
+
+    def text(self, n_bytes):
+        """Text that cannot be compressed to less than half."""
+        at = self.random.randrange(len(self.pool) - n_bytes)
+        return self.pool[at : at + n_bytes]
+
+    def write_bam(self, tails):
+        """A BAM of a record for each tail, which is sequence, qualities and tags. Blocks are not
+        compressed: that would take longer than the sort."""
+        with open(self.path("in.bam"), "wb") as file:
+            header = bamfile.bam_header("@HD\tVN:1.6\n", [("c", 1 << 28)])
+            file.writelines(bamfile.bgzf_blocks(header))
+            for n_bases, tail in tails:
+                fixed = struct.pack("<iiBBHHHiiii", 0, self.random.randrange(1 << 27), 2, 0, 4681, 0,
+                                    0, n_bases, -1, -1, 0)
+                body = fixed + b"r\0" + tail
+                file.writelines(bamfile.bgzf_blocks(struct.pack("<i", len(body)) + body, 0))
+            file.write(bamfile.EOF_BLOCK)
+        return self.path("in.bam")
+
+    def check(self, source, *options, megabytes=4):
+        for threads in ("1", "2"):
+            peak, err = peak_of(self, ["-@", threads, "--max-memory", f"{megabytes}M", "-l", "0",
+                                       "--verbosity", "3", *options, "-o", self.path("out.bam"),
+                                       source])
+            with self.subTest(options=options, threads=threads):
+                self.assertRegex(err, r"[1-9]\d+ runs on disk")
+                limit = megabytes * MIB + ALLOWANCE_BYTES
+                self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}")
+
+    def test_sequences(self):
+        """Sorted by coordinate: the scan of the runs once held a whole record of each."""
+        def tail():
+            n = self.RECORD_BYTES * 2 // 3
+            return n, self.text(n // 2) + self.text(n)
+        self.check(self.write_bam(tail() for _ in range(self.N_RECORDS)))
+
+    def test_among_others(self):
+        """Large records among small ones: a block that has both once was as large as the large
+        one, and open until the blocks of all other runs had come."""
+        def tails():
+            for _ in range(self.N_RECORDS * 2):
+                yield 0, b"XXZ" + self.text(self.RECORD_BYTES // 2) + b"\0"
+                for _ in range(20):
+                    yield 0, b"XXZ" + self.text(100) + b"\0"
+        self.check(self.write_bam(tails()))
+        self.check(self.path("in.bam"), "-t", "XX")
+
+    def test_tags(self):
+        """Sorted by a long tag: keys once stood whole in entries, blocks and bounds."""
+        self.check(self.write_bam((0, b"XXZ" + self.text(self.RECORD_BYTES) + b"\0")
+                                  for _ in range(self.N_RECORDS)), "-t", "XX")
+
+    def test_tags_with_one_beginning(self):
+        """The same if the values differ at their ends only: the records must be compared."""
+        shared = self.text(self.RECORD_BYTES)
+        self.check(self.write_bam((0, b"XXZ" + shared + b"%d\0" % self.random.randrange(1000))
+                                  for _ in range(self.N_RECORDS)), "-t", "XX")
+
+    def test_many_records_of_one_value(self):
+        """Small records whose stored keys are equal: the store cannot put their blocks in order, and
+        all of them together take more than the memory."""
+        shared = self.text(600)
+        self.check(self.write_bam((0, b"XXZ" + shared + b"%d\0" % self.random.randrange(1000))
+                                  for _ in range(60_000)), "-t", "XX")
+
+    def test_cell_barcodes(self):
+        """--template-coordinate has long keys, too."""
+        self.check(self.write_bam((0, b"CBZ" + self.text(self.RECORD_BYTES) + b"\0")
+                                  for _ in range(self.N_RECORDS)), "--template-coordinate")
 
 
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")

@@ -29,7 +29,7 @@ static void open_records(const struct bam_block *block, const uint8_t *raw)
         for (uint32_t k = 0; k < block->n_records; k++, rec += bam_record_bytes(rec)) {
             if (sort_order_is_fixed(rules.order)) continue;
             struct keyed_record *kr = (struct keyed_record *)at;
-            kr->key_bytes = (uint32_t)sort_key_encode(&rules, rec, kr->key);
+            kr->key_bytes = (uint32_t)sort_key_store(&rules, rec, kr->key);
             at += keyed_record_bytes(kr->key_bytes);
         }
         FUZZ_CHECK(at == keyed + keyed_bytes && rec == raw + block->raw_bytes);

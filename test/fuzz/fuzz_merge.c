@@ -153,15 +153,16 @@ static bool choose_bound(struct fuzz_input *in, const struct sort_rules *rules,
 }
 
 struct place {                  /* a record in the sources */
-    uint8_t *bound;
-    size_t bound_bytes;
+    const struct sort_rules *rules;
+    struct merge_bound bound;
     const void *ref;
 };
 
 static int compare_places(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
-    return merge_bound_compare(x->bound, x->bound_bytes, y->bound, y->bound_bytes);
+    const struct merge_limit first = merge_limit_of(&x->bound), second = merge_limit_of(&y->bound);
+    return merge_bound_compare(x->rules, &first, &second);
 }
 
 /* All records in the order of their bounds, which merging them must give, too. */
@@ -174,11 +175,10 @@ static struct place *sort_places(const struct sort_rules *rules, const struct me
     for (size_t i = 0; i < n_sources; i++) {
         for (size_t k = 0; k < sources[i].n_entries; k++, at++) {
             const struct sort_entry *entry = &sources[i].entries[k];
-            at->bound_bytes = merge_bound_bytes(rules->order, entry);
-            at->bound = fuzz_alloc(at->bound_bytes);
+            at->rules = rules;
             at->ref = entry->ref;
-            FUZZ_CHECK(merge_bound_store(rules->order, &sources[i], k, at->bound) ==
-                       at->bound_bytes);
+            merge_bound_set(&at->bound, rules->order, &sources[i], k);
+            FUZZ_CHECK(at->bound.n_bytes == merge_bound_bytes(rules->order, entry));
         }
     }
     qsort(places, n, sizeof *places, compare_places);
@@ -191,7 +191,7 @@ static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
                       const struct merge_source *sources, size_t n)
 {
     struct merge_slice slices[MAX_BATCHES];
-    struct merge_bound bound = {0};
+    struct merge_bound bound;
     struct merge_space space = {0};
     size_t from[MAX_BATCHES] = {0}, n_out = 0, n_places;
     const struct sort_entry *merged;
@@ -199,23 +199,22 @@ static void merge_all(struct fuzz_input *in, const struct sort_rules *rules,
     while (n_out < n_places) {
         bool have = fuzz_left(in) > 0 && choose_bound(in, rules, sources, n, &bound);
         size_t n_wanted = 0;
+        struct merge_limit limit = {NULL, 0, NULL};
+        if (have) limit = merge_limit_of(&bound);
         for (size_t i = 0; i < n; i++) {
-            size_t to = merge_cut(rules->order, &sources[i], have ? bound.key : NULL,
-                                  bound.n_bytes);
+            size_t to = merge_cut(rules, &sources[i], &limit);
             FUZZ_CHECK(to <= sources[i].n_entries);
             if (to < from[i]) to = from[i];
             slices[i] = (struct merge_slice){sources[i].entries + from[i], to - from[i]};
             n_wanted += to - from[i];
             from[i] = to;
         }
-        size_t n_merged = merge_slices(rules->order, slices, n, &space, &merged);
+        size_t n_merged = merge_slices(rules, slices, n, &space, &merged);
         FUZZ_CHECK(n_merged == n_wanted);
         for (size_t i = 0; i < n_wanted; i++) FUZZ_CHECK(merged[i].ref == places[n_out++].ref);
     }
-    for (size_t i = 0; i < n_places; i++) free(places[i].bound);
     free(places);
     merge_space_release(&space);
-    merge_bound_release(&bound);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)

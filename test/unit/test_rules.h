@@ -4,9 +4,7 @@
 
 #include "order/slice_merge.h"
 
-/* The largest bound in these orders: the natural key of a name of 254 characters in which every
-   second one is a digit. */
-enum { TEST_BOUND_BYTES = 2 * 254 + 8 + 3 + MERGE_BOUND_TAIL_BYTES };
+enum { TEST_BOUND_BYTES = MERGE_BOUND_MOST_BYTES };
 
 static inline const struct sort_rules *test_rules(enum sort_order order)
 {

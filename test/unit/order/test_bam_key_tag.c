@@ -47,9 +47,9 @@ static uint8_t *make_record(const uint8_t *tags, size_t n_bytes)
 /* The key, in memory of exactly its size. */
 static uint8_t *make_key(const uint8_t *rec, size_t *n_bytes)
 {
-    *n_bytes = bam_key_tag_encode("XX", rec, NULL);
+    *n_bytes = bam_key_tag_encode("XX", rec, NULL, 0);
     uint8_t *key = test_alloc(*n_bytes);
-    assert_int_equal(bam_key_tag_encode("XX", rec, key), *n_bytes);
+    assert_int_equal(bam_key_tag_encode("XX", rec, key, *n_bytes), *n_bytes);
     return key;
 }
 

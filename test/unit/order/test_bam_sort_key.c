@@ -6,6 +6,7 @@
 #include "test_rules.h"
 
 #include "bam_sort_key.h"
+#include "order/key_print.h"
 #include "order/slice_merge.h"
 
 enum { N_RECORDS = 700, MAX_RECORD = 400 };
@@ -295,12 +296,118 @@ static void test_words_name_one_order_each(void **state)
     assert_int_equal(sort_order_of_word(NULL), -1);
 }
 
+/* Text of letters that shares its beginning with others, of a length near that of stored keys. */
+static size_t put_long_tag(struct rng *rng, uint8_t *at, const char *tag)
+{
+    static const size_t lengths[] = {0, 3, SORT_KEY_STORED_BYTES - 40, SORT_KEY_STORED_BYTES - 2,
+                                     SORT_KEY_STORED_BYTES - 1, SORT_KEY_STORED_BYTES,
+                                     SORT_KEY_STORED_BYTES + 1, 900};
+    size_t n = lengths[rng_below(rng, sizeof lengths / sizeof *lengths)];
+    memcpy(at, tag, 2);
+    at[2] = 'Z';
+    memset(at + 3, 'x', n);
+    for (size_t i = rng_below(rng, 3); i > 0; i--)
+        at[3 + n++] = (uint8_t)"x\x80/1"[rng_below(rng, 4)];
+    at[3 + n] = 0;
+    return 4 + n;
+}
+
+struct long_sample {            /* a record with long tags, and its keys */
+    uint8_t record[4000];
+    uint8_t whole[4000];
+    size_t whole_bytes;
+    struct keyed_record *keyed;
+};
+
+static void make_long_sample(struct rng *rng, const struct sort_rules *rules,
+                             struct long_sample *sample)
+{
+    char name[TEST_MAX_NAME + 1];
+    uint8_t tags[3000];
+    const char *problem = NULL;
+    struct record_fields f = {.name = name, .pos = (int32_t)rng_below(rng, 2),
+                              .flag = rng_one_in(rng, 2) ? BAM_FREVERSE : 0};
+    tricky_name(rng, name);
+    if (!rng_one_in(rng, 8)) f.tag_bytes += put_long_tag(rng, tags + f.tag_bytes, "CB");
+    if (!rng_one_in(rng, 2)) f.tag_bytes += put_long_tag(rng, tags + f.tag_bytes, "MI");
+    size_t n = put_record(sample->record, &f, 0);
+    memcpy(sample->record + n - f.tag_bytes, tags, f.tag_bytes);
+    sample->whole_bytes = sort_key_bytes(rules, sample->record, &problem);
+    assert_null(problem);
+    CHECK(rng, sort_key_encode(rules, sample->record, sample->whole) == sample->whole_bytes);
+    /* Nothing after the stored key may be written. */
+    size_t stored = sort_key_stored_bytes(sample->whole_bytes);
+    sample->keyed = test_alloc(offsetof(struct keyed_record, key) + (stored < 4 ? 4 : stored));
+    sample->keyed->record = sample->record;
+    sample->keyed->key_bytes = (uint32_t)sort_key_store(rules, sample->record, sample->keyed->key);
+    CHECK(rng, sample->keyed->key_bytes == stored);
+    CHECK(rng, memcmp(sample->keyed->key, sample->whole, stored) == 0);
+}
+
+/* A stored key is the beginning of the key. Where it does not tell, the records give the order of
+   the whole keys, to entries, bounds and prints alike. */
+static void test_cut_keys(void **state)
+{
+    (void)state;
+    enum { N = 150 };
+    struct rng rng = rng_start(26);
+    sam_hdr_t *header = sam_hdr_parse(3, "@HD");
+    struct bam_key_template *template_ends = bam_key_template_create(header);
+    static const enum sort_order below[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
+    struct long_sample *samples = test_alloc(N * sizeof *samples);
+    size_t n_tied = 0;
+    for (int round = 0; round < 5; round++) {
+        struct sort_rules rules = {.order = round < 4 ? SORT_TAG : SORT_TEMPLATE,
+                                   .below = below[round % 3], .long_positions = round == 3,
+                                   .tag = {'C', 'B'}, .template_ends = template_ends};
+        for (size_t i = 0; i < N; i++) make_long_sample(&rng, &rules, &samples[i]);
+        const struct key_pivot pivot = {samples[0].whole, samples[0].whole_bytes};
+        for (size_t i = 0; i < N * N; i++) {
+            const struct long_sample *a = &samples[i / N], *b = &samples[i % N];
+            size_t n = a->whole_bytes < b->whole_bytes ? a->whole_bytes : b->whole_bytes;
+            int wanted = sign(memcmp(a->whole, b->whole, n), 0), c;
+            CHECK(&rng, sign(sort_key_compare(&rules, a->record, b->record), 0) == wanted);
+            CHECK(&rng, sign(keyed_record_compare(&rules, a->keyed, b->keyed, 0), 0) == wanted);
+            struct key_print x, y;
+            key_print_take(&pivot, a->whole, a->whole_bytes, &x);
+            key_print_take(&pivot, b->whole, b->whole_bytes, &y);
+            if (key_print_compare(&pivot, &x, &y, &c)) CHECK(&rng, sign(c, 0) == wanted);
+            const struct sort_entry entry = {0, a->keyed}, other = {0, b->keyed};
+            const struct merge_source source = {&entry, 1, 5, 0}, before = {&other, 1, 4, 0};
+            struct merge_bound bound;
+            merge_bound_set(&bound, rules.order, &before, 0);
+            struct merge_limit limit = merge_limit_of(&bound);
+            CHECK(&rng, sign(merge_compare(&rules, &entry, &limit), 0) == wanted);
+            CHECK(&rng, merge_cut(&rules, &source, &limit) == (wanted < 0));
+            if (!limit.record || memcmp(a->keyed->key, limit.bytes, SORT_KEY_STORED_BYTES) != 0)
+                continue;
+            /* Without its record a bound comes before all records of its stored key. */
+            struct merge_bound mine;
+            merge_bound_set(&mine, rules.order, &source, 0);
+            const struct merge_limit own = merge_limit_of(&mine);
+            c = merge_bound_compare(&rules, &own, &limit);
+            CHECK(&rng, sign(c, 0) == (wanted ? wanted : 1));
+            limit.record = NULL;
+            CHECK(&rng, merge_cut(&rules, &source, &limit) == 0);
+            CHECK(&rng, merge_bound_compare(&rules, &own, &limit) > 0);
+            CHECK(&rng, merge_bound_compare(&rules, &limit, &own) < 0);
+            n_tied++;
+        }
+        for (size_t i = 0; i < N; i++) free(samples[i].keyed);
+    }
+    assert_true(n_tied > 10000);
+    free(samples);
+    bam_key_template_destroy(template_ends);
+    sam_hdr_destroy(header);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys_order_as_rules_say),
         cmocka_unit_test(test_examples_of_natural_names),
         cmocka_unit_test(test_longest_keys_fit_a_bound),
+        cmocka_unit_test(test_cut_keys),
         cmocka_unit_test(test_header_says_the_order),
         cmocka_unit_test(test_words_name_one_order_each),
     };

@@ -65,7 +65,7 @@ static void sort_fixed(struct rng *rng, enum fixed_kind kind, size_t n, int shif
         keys[i] = fixed_key(rng, kind, i, n, shift);
         entries[i] = (struct sort_entry){keys[i], places + i};
     }
-    sort_entries(SORT_COORDINATE, entries, n, spare);
+    sort_entries(test_rules(SORT_COORDINATE), entries, n, spare);
     check_fixed(rng, entries, n, keys, places);
     free(places);
     free(keys);
@@ -204,7 +204,7 @@ static void sort_keyed_input(struct rng *rng, enum keyed_kind kind, size_t n)
     for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
         struct keyed_input in;
         make_keyed(rng, orders[o], kind, n, &in);
-        sort_entries(orders[o], in.entries, n, in.spare);
+        sort_entries(test_rules(orders[o]), in.entries, n, in.spare);
         check_keyed(rng, orders[o], &in);
         release_keyed(&in);
     }

@@ -9,6 +9,8 @@
 
 enum { MAX_RUNS = 40 };
 
+static const struct merge_limit no_limit = {NULL, 0, NULL};
+
 static const enum sort_order all_orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL,
                                              SORT_NAME_LEXICAL};
 
@@ -155,18 +157,18 @@ static void release_runs(struct runs *runs)
 
 /* Merges the entries of all sources from cut_at up to the bound, and compares them with the
    expected items from *at on. Moves cut_at and *at on. */
-static void check_segment(struct rng *rng, const struct runs *runs, const uint8_t *bound,
-                          size_t bound_bytes, struct merge_space *space, size_t *cut_at, size_t *at)
+static void check_segment(struct rng *rng, const struct runs *runs, const struct merge_limit *bound,
+                          struct merge_space *space, size_t *cut_at, size_t *at)
 {
     struct merge_slice *slices = test_alloc(runs->n_sources * sizeof *slices);
     for (size_t i = 0; i < runs->n_sources; i++) {
-        size_t to = merge_cut(runs->order, &runs->sources[i], bound, bound_bytes);
+        size_t to = merge_cut(test_rules(runs->order), &runs->sources[i], bound);
         CHECK(rng, to >= cut_at[i] && to <= runs->sources[i].n_entries);
         slices[i] = (struct merge_slice){runs->sources[i].entries + cut_at[i], to - cut_at[i]};
         cut_at[i] = to;
     }
     const struct sort_entry *merged = NULL;
-    size_t n = merge_slices(runs->order, slices, runs->n_sources, space, &merged);
+    size_t n = merge_slices(test_rules(runs->order), slices, runs->n_sources, space, &merged);
     CHECK(rng, *at + n <= runs->n_items);
     for (size_t i = 0; i < n; i++, ++*at)
         CHECK(rng, merged[i].ref == runs->expected[*at]->entry.ref);
@@ -185,11 +187,12 @@ static void check_cuts(struct rng *rng, const struct runs *runs, const size_t *p
         const struct item *item = runs->expected[places[i]];
         /* A source of one entry: the bound must not depend on how runs are divided. */
         struct merge_source source = {&item->entry, 1, item->run, item->index};
-        size_t n = merge_bound_store(runs->order, &source, 0, bound);
-        check_segment(rng, runs, bound, n, &space, cut_at, &at);
+        const struct merge_limit limit = {
+            bound, merge_bound_store(runs->order, &source, 0, bound), NULL};
+        check_segment(rng, runs, &limit, &space, cut_at, &at);
         CHECK(rng, at == places[i]);
     }
-    check_segment(rng, runs, NULL, 0, &space, cut_at, &at);
+    check_segment(rng, runs, &no_limit, &space, cut_at, &at);
     CHECK(rng, at == runs->n_items);
     merge_space_release(&space);
     free(cut_at);
@@ -255,7 +258,7 @@ static void test_sources_of_one_giant_record(void **state)
         slices[i] = (struct merge_slice){&entries[i], 1};
     }
     const struct sort_entry *merged;
-    CHECK(&rng, merge_slices(SORT_COORDINATE, slices, N, &space, &merged) == N);
+    CHECK(&rng, merge_slices(test_rules(SORT_COORDINATE), slices, N, &space, &merged) == N);
     for (size_t i = 1; i < N; i++) {
         CHECK(&rng, merged[i - 1].prefix <= merged[i].prefix);
         if (merged[i - 1].prefix == merged[i].prefix)
@@ -279,16 +282,18 @@ static void test_order_is_told(void **state)
         make_run(&rng, order, (enum variety)(round / 3 % VARIETY_COUNT), 0, items, N);
         for (size_t i = 0; i < N; i++) entries[i] = items[i].entry;
         const struct merge_source source = {entries, N, 0, 0};
-        CHECK(&rng, merge_is_sorted(order, entries, N) && merge_is_sorted(order, entries, 0));
+        CHECK(&rng, merge_is_sorted(test_rules(order), entries, N));
+        CHECK(&rng, merge_is_sorted(test_rules(order), entries, 0));
         for (int swap = 0; swap < 20; swap++) {
             size_t a = rng_below(&rng, N), b = rng_below(&rng, N);
             int c = compare_item_keys(&items[a], &items[b]);
-            size_t n_bytes = merge_bound_store(order, &source, b, bound);
-            int told = merge_compare(order, &entries[a], bound, n_bytes);
+            const struct merge_limit limit = {
+                bound, merge_bound_store(order, &source, b, bound), NULL};
+            int told = merge_compare(test_rules(order), &entries[a], &limit);
             CHECK(&rng, (told > 0) - (told < 0) == (c > 0) - (c < 0));
             entries[a] = items[b].entry;
             entries[b] = items[a].entry;
-            CHECK(&rng, merge_is_sorted(order, entries, N) == (c == 0));
+            CHECK(&rng, merge_is_sorted(test_rules(order), entries, N) == (c == 0));
             entries[a] = items[a].entry;
             entries[b] = items[b].entry;
         }
@@ -303,17 +308,18 @@ static void test_nothing_to_merge(void **state)
     const struct sort_entry entry = {1, NULL}, *merged = &entry;
     struct merge_space space = {0};
     struct merge_slice slices[3] = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
-    assert_int_equal(merge_slices(SORT_COORDINATE, slices, 0, &space, &merged), 0);
-    assert_int_equal(merge_slices(SORT_COORDINATE, slices, 3, &space, &merged), 0);
-    assert_int_equal(merge_slices(SORT_NAME_NATURAL, slices, 3, &space, &merged), 0);
+    assert_int_equal(merge_slices(test_rules(SORT_COORDINATE), slices, 0, &space, &merged), 0);
+    assert_int_equal(merge_slices(test_rules(SORT_COORDINATE), slices, 3, &space, &merged), 0);
+    assert_int_equal(merge_slices(test_rules(SORT_NAME_NATURAL), slices, 3, &space, &merged), 0);
     /* The only slice is not copied. */
     slices[0] = (struct merge_slice){&entry, 1};
-    assert_int_equal(merge_slices(SORT_COORDINATE, slices, 1, &space, &merged), 1);
+    assert_int_equal(merge_slices(test_rules(SORT_COORDINATE), slices, 1, &space, &merged), 1);
     assert_ptr_equal(merged, &entry);
     struct merge_source none = {NULL, 0, 3, 0};
     uint8_t bound[SORT_KEY_FIXED_BYTES + MERGE_BOUND_TAIL_BYTES] = {0};
-    assert_int_equal(merge_cut(SORT_COORDINATE, &none, bound, sizeof bound), 0);
-    assert_int_equal(merge_cut(SORT_COORDINATE, &none, NULL, 0), 0);
+    const struct merge_limit limit = {bound, sizeof bound, NULL};
+    assert_int_equal(merge_cut(test_rules(SORT_COORDINATE), &none, &limit), 0);
+    assert_int_equal(merge_cut(test_rules(SORT_COORDINATE), &none, &no_limit), 0);
     merge_space_release(&space);
 }
 
@@ -345,15 +351,18 @@ static void test_bounds_compare_like_full_keys(void **state)
             merge_bound_position(bounds[i], n_bytes[i], &run, &index);
             CHECK(&rng, run == item->run && index == item->index);
         }
+        const struct sort_rules *rules = test_rules(all_orders[o]);
         for (size_t i = 0; i < N; i++) {
+            const struct merge_limit limit = {bounds[i], n_bytes[i], NULL};
             for (size_t k = 0; k < N; k++) {
-                int c = merge_bound_compare(bounds[i], n_bytes[i], bounds[k], n_bytes[k]);
+                const struct merge_limit other = {bounds[k], n_bytes[k], NULL};
+                int c = merge_bound_compare(rules, &limit, &other);
                 CHECK(&rng, (c > 0) - (c < 0) == compare_full_keys(&items[i], &items[k]));
             }
-            CHECK(&rng, merge_bound_compare(bounds[i], n_bytes[i], NULL, 0) < 0);
-            CHECK(&rng, merge_bound_compare(NULL, 0, bounds[i], n_bytes[i]) > 0);
+            CHECK(&rng, merge_bound_compare(rules, &limit, &no_limit) < 0);
+            CHECK(&rng, merge_bound_compare(rules, &no_limit, &limit) > 0);
         }
-        assert_int_equal(merge_bound_compare(NULL, 0, NULL, 0), 0);
+        assert_int_equal(merge_bound_compare(rules, &no_limit, &no_limit), 0);
         for (size_t i = 0; i < N; i++) free(items[i].keyed);
         free(items);
         free(bounds);

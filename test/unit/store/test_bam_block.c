@@ -101,15 +101,17 @@ static void test_layout(void **state)
     struct made_block made;
     make_block(&rng, &c, &made);
     const uint8_t *v = made.value;
-    assert_int_equal(made.value_bytes, 32 + 20 + 1000);
-    assert_memory_equal(v + 8, "RSB\2", 4);
+    assert_int_equal(made.value_bytes, 40 + 20 + 1000);
+    assert_memory_equal(v + 8, "RSB\3", 4);
     assert_int_equal(bam_record_u32(v + 12), 0);
     assert_true(bam_record_u32(v + 16) == made.n_records);
     assert_int_equal(bam_record_u32(v + 20), 20);
     assert_int_equal(bam_record_u32(v + 24), 1000);
     assert_int_equal(bam_record_u32(v + 28), 0);
-    assert_memory_equal(v + 32, made.last_bound, 20);
-    assert_memory_equal(v + 52, made.raw, 1000);
+    assert_int_equal(bam_record_u32(v + 32), 1000);
+    assert_int_equal(bam_record_u32(v + 36), 0);
+    assert_memory_equal(v + 40, made.last_bound, 20);
+    assert_memory_equal(v + 60, made.raw, 1000);
     release_block(&made);
 }
 
@@ -162,8 +164,7 @@ static void test_truncation_to_every_length_is_detected(void **state)
             uint8_t *exact = test_alloc(n);
             memcpy(exact, made.value, n);
             CHECK(&rng, !bam_block_verify(exact, n));
-            int parsed = bam_block_parse(exact, n, &block);
-            CHECK(&rng, parsed == (n < BAM_BLOCK_HEADER_BYTES + c.last_bound_bytes ? -1 : 0));
+            CHECK(&rng, bam_block_parse(exact, n, &block) == -1);
             free(exact);
         }
         /* One byte more. */
@@ -171,6 +172,7 @@ static void test_truncation_to_every_length_is_detected(void **state)
         memcpy(longer, made.value, made.value_bytes);
         longer[made.value_bytes] = 0;
         CHECK(&rng, !bam_block_verify(longer, made.value_bytes + 1));
+        CHECK(&rng, bam_block_parse(longer, made.value_bytes + 1, &block) == -1);
         free(longer);
         release_block(&made);
     }
@@ -193,7 +195,8 @@ static void test_lying_headers_are_refused(void **state)
         {12, 4, TEMP_CODEC_COUNT}, {12, 1, 255}, {13, 1, 1},            /* codec */
         {16, 4, 0},                                                     /* number of records */
         {20, 4, 0}, {20, 4, MERGE_BOUND_TAIL_BYTES},                    /* size of the bound */
-        {20, 4, 100000}, {20, 4, UINT32_MAX},
+        {20, 4, TEST_BOUND_BYTES - 1}, {20, 4, TEST_BOUND_BYTES + 1}, {20, 4, UINT32_MAX},
+        {32, 1, 0}, {36, 1, 1}, {39, 1, 255},           /* size of the payload */
     };
     uint8_t *changed = test_alloc(made.value_bytes);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
@@ -207,6 +210,7 @@ static void test_lying_headers_are_refused(void **state)
     size_t n = BAM_BLOCK_HEADER_BYTES + 100;
     uint8_t *exact = test_alloc(n);
     memcpy(exact, made.value, n);
+    test_put_u32(exact + 32, 0);
     exact[20] = 101;
     exact[21] = 0;
     assert_int_equal(bam_block_parse(exact, n, &block), -1);
@@ -216,6 +220,40 @@ static void test_lying_headers_are_refused(void **state)
     free(exact);
     free(changed);
     release_block(&made);
+}
+
+/* The size of a value is known from its first part; the keys of parts come right after the key of
+   their block, in their order. */
+static void test_parts(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(57);
+    for (int round = 0; round < 300; round++) {
+        const struct block_case c = {(enum temp_codec)rng_below(&rng, TEMP_CODEC_COUNT),
+                                     rng_one_in(&rng, 2), 37 + rng_below(&rng, 20000),
+                                     13 + rng_below(&rng, TEST_BOUND_BYTES - 12)};
+        struct made_block made;
+        make_block(&rng, &c, &made);
+        size_t ordinary = bam_block_part_bytes(c.raw_bytes);
+        CHECK(&rng, made.value_bytes <= ordinary);      /* one part */
+        for (size_t n = BAM_BLOCK_HEADER_BYTES; n <= made.value_bytes; n += 1 + n / 2)
+            CHECK(&rng, bam_block_value_bytes(made.value, n) == made.value_bytes);
+        CHECK(&rng, bam_block_value_bytes(made.value, BAM_BLOCK_HEADER_BYTES - 1) == 0);
+        release_block(&made);
+    }
+    uint8_t key[MERGE_BOUND_MOST_BYTES + 1], parts[2][BAM_BLOCK_PART_KEY_BYTES];
+    for (size_t n = 13; n <= MERGE_BOUND_MOST_BYTES; n++) {
+        rng_fill(&rng, key, n);
+        uint32_t number = 1 + (uint32_t)rng_below(&rng, 1000);
+        size_t n_part = bam_block_part_key(key, n, number, parts[0]);
+        CHECK(&rng, bam_block_part_key(key, n, number + 1, parts[1]) == n_part);
+        CHECK(&rng, memcmp(parts[0], key, n) == 0);
+        CHECK(&rng, memcmp(parts[0], parts[1], n_part) < 0);
+        CHECK(&rng, bam_block_is_part(parts[0], n_part, key, n));
+        CHECK(&rng, !bam_block_is_part(key, n, key, n));
+        parts[0][rng_below(&rng, n)] ^= 1;
+        CHECK(&rng, !bam_block_is_part(parts[0], n_part, key, n));
+    }
 }
 
 /* Counts and sizes that no block can have are refused before memory is taken for them. */
@@ -281,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_every_flipped_byte_is_detected),
         cmocka_unit_test(test_truncation_to_every_length_is_detected),
         cmocka_unit_test(test_lying_headers_are_refused),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_implausible_sizes),
         cmocka_unit_test(test_records_are_measured_and_checked),
     };

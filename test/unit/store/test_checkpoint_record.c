@@ -245,7 +245,7 @@ static void test_wrong_values(void **state)
         {"lanes", "lanes 4\nlanes 4\n", false},
         {"lanes", "lanes 18446744073709551617\n", false},
         {"rocksort-store", "rocksort-store 1\n", false},
-        {"rocksort-store", "rocksort-store 3\n", false},
+        {"rocksort-store", "rocksort-store 2\n", false},
         {"rocksort-store", "rocksort-store 10\n", false},
         {"rocksort-store", "ROCKSORT-store 2\n", false},
         {"id", "id 0123456789abcdef0123456789abcde\n", false},

@@ -1,0 +1,50 @@
+/*
+ * fed_block.h -- a block on its way from the store to the merge.
+ *
+ * Order of calls: find, with the scan at a block; then fetch or skip, which move the scan to the
+ * next block; or get, by its key; free. The caller owns the block, and the block its value.
+ * Threads: one at a time for each block and each scan.
+ */
+#ifndef ROCKSORT_PIPELINE_FED_BLOCK_H
+#define ROCKSORT_PIPELINE_FED_BLOCK_H
+
+#include "order/slice_merge.h"
+#include "store/run_store.h"
+
+struct fed_block {
+    struct fed_block *next;
+    const char *dir;            /* where it comes from, for messages */
+    uint8_t *value;             /* malloc'ed by fetch; who takes it sets this to NULL */
+    size_t value_bytes;         /* known from the start */
+    size_t key_bytes;
+    uint8_t key[];
+};
+
+/* The key of the block, which the scan has just shown. */
+struct fed_block *fed_block_find(struct run_scan *scan, const uint8_t *key, size_t key_bytes);
+
+/* Reads the value with all its parts (bam_block.h). A value that lacks a part is cut off, so that
+   it does not parse. Returns 0, or -1 after a message. */
+int fed_block_fetch(struct fed_block *block, struct run_scan *scan);
+
+/* Gets the block of this key with its value. Returns 1, 0 if there is none, or -1 after a
+   message. */
+int fed_block_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes,
+                  struct fed_block **block);
+
+/* Passes over the value. Returns 0, or -1 after a message. */
+int fed_block_skip(const struct fed_block *block, struct run_scan *scan);
+
+/* True if the block belongs to one of n runs that do not count. */
+bool fed_block_is_dropped(const struct fed_block *block, const uint32_t *runs, size_t n);
+
+/* The bound of its first record. */
+static inline struct merge_limit fed_block_first(const struct fed_block *block)
+{
+    return (struct merge_limit){block->key, block->key_bytes, NULL};
+}
+
+/* NULL is accepted. */
+void fed_block_free(struct fed_block *block);
+
+#endif

@@ -1,0 +1,124 @@
+"""Keys that are longer than what is stored of them: the records themselves decide then.
+
+The order must be that of samtools 1.24, in memory and spilled, whatever the threads and the budget;
+and memory must stay within the budget, also if all records share the beginning of their keys.
+"""
+
+import random
+import unittest
+
+import bamfile
+from harness import CliTest, needs_pysam, reference_ok
+
+STORED_BYTES = 512  # SORT_KEY_STORED_BYTES
+# Small ones make hundreds of runs of a few records each, and piles that do not fit into memory.
+BUDGETS = (None, 60_000, 400_000)
+HEADER = ("@HD\tVN:1.6\n@SQ\tSN:c\tLN:100000\n@RG\tID:g\tLB:l\n", [("c", 100000)])
+
+
+def text_tag(name, value):
+    return name.encode() + b"Z" + value + b"\0"
+
+
+def values(rnd, n):
+    """Values that share their beginnings: at all lengths around the stored part, with many ties."""
+    shared = bytes(rnd.choices(b"acgt", k=3000))
+    made = []
+    for _ in range(n):
+        length = rnd.choice((0, 5, STORED_BYTES - 3, STORED_BYTES - 2, STORED_BYTES - 1,
+                             STORED_BYTES, STORED_BYTES + 1, 700, 1500, 2900))
+        end = bytes(rnd.choices(b"acgt", k=rnd.randrange(3)))
+        made.append(shared[:length] + end)
+    return made
+
+
+class LongKeys(CliTest):
+    """The order, compared with that of samtools 1.24."""
+
+    def write_bam(self, records, level=1):
+        bam = bamfile.bam_header(*HEADER) + b"".join(records)
+        return self.write("in.bam", bamfile.bgzf(bam, level))
+
+    def check(self, source, *options):
+        """The same records in the same order as from samtools, in memory and spilled."""
+        want = self.path("want.bam")
+        reference_ok("sort", "--no-PG", "-m", "200M", "-u", *options, "-o", want, source)
+        wanted = bamfile.read(want).records
+        for budget in BUDGETS:
+            for threads in ("1", "4"):
+                with self.subTest(options=options, budget=budget, threads=threads):
+                    result = self.sort_ok(*options, "-@", threads, "-u", "--verbosity", "3", "-o",
+                                          self.path("out.bam"), source, budget=budget)
+                    wanted_runs = r" [1-9]\d* runs" if budget else r" 0 runs"
+                    self.assertRegex(result.err, wanted_runs + " on disk")
+                    self.assertTrue(bamfile.read(self.path("out.bam")).records == wanted)
+            self.sort_ok("--verify", *options, self.path("out.bam"))
+
+    def tagged(self, rnd, texts, n_bases=0):
+        """A record for each text, in XX."""
+        return [bamfile.record(name=f"r{rnd.randrange(300)}", flag=rnd.choice((0, 16)), tid=0,
+                               pos=rnd.randrange(50), cigar=f"{n_bases}M" if n_bases else "",
+                               seq="A" * n_bases, aux=text_tag("XX", text)) for text in texts]
+
+    @needs_pysam
+    def test_tag(self):
+        rnd = random.Random(31)
+        source = self.write_bam(self.tagged(rnd, values(rnd, 1500)))
+        self.check(source, "-t", "XX")
+        self.check(source, "-t", "XX", "-n")
+        self.check(source, "-t", "XX", "-N")
+
+    @needs_pysam
+    def test_one_long_value(self):
+        """All records have the same stored key: only their last bytes, or nothing, differ."""
+        rnd = random.Random(32)
+        shared = bytes(rnd.choices(b"acgt", k=2000))
+        for ends in ((b"",), (b"a", b"b", b"ba", b""), None):
+            texts = [shared + (rnd.choice(ends) if ends else b"%d" % rnd.randrange(10**6))
+                     for _ in range(800)]
+            self.check(self.write_bam(self.tagged(rnd, texts, 40)), "-t", "XX")
+
+    @needs_pysam
+    def test_runs_of_piles(self):
+        """Several values, each of them in more records than fit into memory, among others."""
+        rnd = random.Random(33)
+        long = [bytes(rnd.choices(b"acgt", k=1000)) for _ in range(4)]
+        long += [long[0][:600] + bytes(rnd.choices(b"acgt", k=900)) for _ in range(30)]
+        texts = [rnd.choice(long) + bytes(rnd.choices(b"ab", k=3)) for _ in range(1500)]
+        texts += [bytes(rnd.choices(b"acgt", k=20)) for _ in range(500)]
+        rnd.shuffle(texts)
+        self.check(self.write_bam(self.tagged(rnd, texts)), "-t", "XX")
+
+    @needs_pysam
+    def test_template(self):
+        """Cell barcodes and molecular identifiers."""
+        rnd = random.Random(34)
+        cells, molecules, records = values(rnd, 1200), values(rnd, 1200), []
+        for cell, molecule in zip(cells, molecules):
+            tags = text_tag("CB", cell) + text_tag("RG", b"g")
+            if rnd.randrange(2):
+                tags += text_tag("MI", molecule + rnd.choice((b"", b"/A", b"/B")))
+            records.append(bamfile.record(name=f"r{rnd.randrange(50)}", flag=rnd.choice((0, 16)),
+                                          tid=0, pos=rnd.randrange(2), cigar="1M", seq="A",
+                                          aux=tags))
+        self.check(self.write_bam(records), "--template-coordinate")
+
+    @needs_pysam
+    def test_long_names(self):
+        """The longest keys by name are stored whole."""
+        rnd = random.Random(35)
+        shared = "".join(rnd.choice("abc") + rnd.choice("123") for _ in range(126))
+        records = []
+        for _ in range(1500):
+            name = shared + rnd.choice(("", "1", "2", "a", "a1", "1b"))
+            if rnd.randrange(4) == 0:
+                name = name[:rnd.randrange(200, 252)]
+            records.append(bamfile.record(name=name, flag=rnd.choice((0, 64, 128, 256))))
+        source = self.write_bam(records)
+        self.check(source, "-n")
+        self.check(source, "-N")
+        self.check(source, "-t", "XX", "-n")
+
+
+if __name__ == "__main__":
+    unittest.main()
