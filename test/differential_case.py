@@ -184,7 +184,7 @@ def draw_options(rng, order, known):
     if rng.random() < 0.3:
         others.append(Option(("-m", rng.choice(("1M", "2000000", "1500K", "16M", "1G", "1m")))))
     if rng.random() < 0.3:
-        level = str(rng.choice((*range(10), -1, 11)))
+        level = str(rng.randrange(10))
         others.append(Option(rng.choice((("-l", level), ("-l" + level,)))))
     elif rng.random() < 0.15:
         others.append(Option(("-u",)))

@@ -84,7 +84,7 @@ class Orders(CliTest):
 
     def test_bad_values(self):
         source = self.write("in.sam", generate.odd(20))
-        for value in ("AUTO", "on", "autos", "off ", "1.5G", "12X", "", "-1", "0x10", "G"):
+        for value in ("AUTO", "on", "autos", "off ", "1.5.5G", "12X", "", "-1", "0x10", "G"):
             with self.subTest(value=value):
                 result = self.rocksort("-s", value, "-o", self.path("out.bam"), source)
                 self.assert_error(result, "-s", f"'{value}'", "auto", "off")

@@ -102,7 +102,7 @@ class OpenFiles(LimitTest):
                                       ["-T", self.scratch, "-o", self.path("out.bam"), self.source],
                                       SPILL_BUDGET)
             with self.subTest(n=n):
-                line, = [line for line in own_lines(err) if not kept_stores(line)]
+                line, = [line for line in own_lines(err) if not kept_checkpoints(line)]
                 self.assertIn("Too many open files", line)
                 self.assertNotIn("-T", line)
                 if "temporary" in line:
