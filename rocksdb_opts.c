@@ -48,8 +48,8 @@ static void set_table_options(rocksdb_block_based_table_options_t *table)
     rocksdb_block_based_options_set_index_type(
         table, rocksdb_block_based_table_index_type_two_level_index_search);
     rocksdb_block_based_options_set_metadata_block_size(table, INDEX_PART_BYTES);
-    /* A pile (pipeline/pile.h) is read by exact keys. The filter tells which file has a key: some 10
-       bits of memory for each of our blocks. The table takes the policy over. */
+    /* A pile (pipeline/pile.h) is read by exact keys. The filter tells which file has a key: some
+       10 bits of memory for each of our blocks. The table takes the policy over. */
     rocksdb_block_based_options_set_filter_policy(table,
                                                   rocksdb_filterpolicy_create_bloom_full(10));
     /* Every block is read once, so a cache would only take memory. */

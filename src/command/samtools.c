@@ -28,8 +28,8 @@
  * samtools that started it. One case is not recognised: a wrapper script that runs this program
  * again and clears the environment.
  *
- * `samtools --version` runs the upstream as a child and prints our own line after its lines: scripts
- * take the version from the first line.
+ * `samtools --version` runs the upstream as a child and prints our own line after its lines:
+ * scripts take the version from the first line.
  *
  * Exit status: that of rocksort or of the upstream; 1 if there is no upstream to run, but 0 for
  * `samtools --version`, which then prints our own version alone.

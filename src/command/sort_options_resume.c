@@ -77,7 +77,8 @@ static void adopt_places(struct sort_options *o)
     const struct resume resume = {.checkpoint = s->resumed, .partial = s->partial};
     bool reads_input = resume_reads_input(&resume);
     if (o->temp_prefixes && !reads_input)
-        diag_warning("-T is ignored: nothing more is written beside the checkpoint '%s'", o->resume);
+        diag_warning("-T is ignored: nothing more is written beside the checkpoint '%s'",
+                     o->resume);
     if (!o->temp_prefixes || !reads_input) s->n_temp_prefixes = 0;
 }
 

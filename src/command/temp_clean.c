@@ -318,7 +318,8 @@ static bool is_wanted(const char *name, const void *arg)
 {
     const struct name_choice *choice = arg;
     size_t n;
-    bool fits = choice->directories ? temp_dir_is_name(name, &n) : output_leftover_is_name(name, &n);
+    bool fits = choice->directories ? temp_dir_is_name(name, &n)
+                                    : output_leftover_is_name(name, &n);
     return fits && is_of_output(choice->cleaning, name, n);
 }
 

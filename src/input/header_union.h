@@ -37,8 +37,8 @@
 struct header_union;
 
 /* Checks that y has the references of x; the names are for the message. Returns 0 or -1. */
-int header_union_check_references(const sam_hdr_t *x, const char *x_name, const sam_hdr_t *y,
-                                  const char *y_name);
+int header_union_check_references(const sam_hdr_t *x, const char *x_file, const sam_hdr_t *y,
+                                  const char *y_file);
 
 /*
  * Unites the headers of n > 0 inputs; `names` are the names of the inputs in messages. The caller

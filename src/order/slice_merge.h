@@ -1,19 +1,20 @@
 /*
- * slice_merge.h -- cuts sorted sources of records into slices and merges them. No threads, no files,
- * no databases.
+ * slice_merge.h -- cuts sorted sources of records into slices and merges them. No threads, no
+ * files, no databases.
  *
  * A *source* is a stretch of one sorted run in memory: an opened block, or a whole batch. The full
  * key of a record is its sort key, the number of its run, and its index in the run. No two records
  * have the same full key. This makes the sort stable: runs are numbered in the order of the input,
  * and equal keys keep their order within a run.
  *
- * A *bound* is a full key, as bytes in memcmp order: the stored key (bam_sort_key.h), run, index. If
- * the stored key may be cut off, the bound also has the record, which tells the rest. Such a bound
- * without its record, as it is found on disk, lies before all records that have its stored key.
+ * A *bound* is a full key, as bytes in memcmp order: the stored key (bam_sort_key.h), run, index.
+ * If the stored key may be cut off, the bound also has the record, which tells the rest. Such a
+ * bound without its record, as it is found on disk, lies before all records that have its stored
+ * key.
  *
  * The records of all sources between two bounds are a *segment*. Segments can be merged
- * independently, in any order. Bounds are full keys. So even records with equal sort keys can be cut
- * into segments of any size: run and index give them an order.
+ * independently, in any order. Bounds are full keys. So even records with equal sort keys can be
+ * cut into segments of any size: run and index give them an order.
  *
  * Order of calls: merge_cut for each source at the lower bound and at the upper bound; then
  * merge_slices for the slices between these, in the order of their runs.

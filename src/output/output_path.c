@@ -206,8 +206,8 @@ static void inherit(const struct output_path *path, int fd)
     (void)fchmod(fd, mode);
 }
 
-/* Locks a new file. Returns 0, or -1 with errno set. Another process that only looks at the file may
-   have the lock for a moment; one that takes the file for a leftover may have removed it. */
+/* Locks a new file. Returns 0, or -1 with errno set. Another process that only looks at the file
+   may have the lock for a moment; one that takes the file for a leftover may have removed it. */
 static int hold(const struct output_path *path, int fd)
 {
     enum file_lock lock = file_lock_patiently(fd);

@@ -15,7 +15,7 @@
  * is still written.
  *
  * Signals. A signal may end the process at any moment. The thread that handles it removes the
- * temporary file: it takes `lock`, calls output_path_drop, and never unlocks. This module makes the
+ * temporary file: it takes `lock`, unlinks `temporary`, and never unlocks. This module makes the
  * temporary file with `lock` held. So no file is made after that removal, where nobody would remove
  * it.
  *

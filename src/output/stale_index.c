@@ -26,7 +26,8 @@ void stale_index_tell(const struct output_path *output, const struct output_path
                       const htsFormat *format)
 {
     /* Where htslib looks: at the name with an ending added, and with its ending replaced. */
-    static const char *const of_cram[] = {".crai", NULL}, *const of_others[] = {".csi", ".bai", NULL};
+    static const char *const of_cram[] = {".crai", NULL};
+    static const char *const of_others[] = {".csi", ".bai", NULL};
     struct stat st;
     if (!output->name || stat(output->name, &st) < 0 || !S_ISREG(st.st_mode) ||
         (format->format == sam && format->compression != bgzf))

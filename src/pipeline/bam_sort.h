@@ -28,7 +28,8 @@
  *
  * If the process gets SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1 or SIGUSR2 meanwhile, it
  * cleans up in the same way and dies of the signal. After SIGINT and SIGQUIT, and if nobody reads
- * standard output any more, a checkpoint stays only with keep_checkpoint, or if it was there before.
+ * standard output any more, a checkpoint stays only with keep_checkpoint, or if it was there
+ * before.
  */
 int sort_run(const struct sort_settings *settings, struct sort_report *report);
 

@@ -12,9 +12,9 @@
  * read again. Records of other inputs, such as pipes, must be.
  *
  * Order of calls: create; look_at_output; for a new sort remember_inputs, make_directories, begin;
- * for a sort that is resumed adopt, make_directories, adopted; then end_load or save_part; keeps, tell;
- * remove_directories or leave them; destroy. All by the thread that runs the sort. The thread that
- * handles signals also calls functions, but only those that need the lock.
+ * for a sort that is resumed adopt, make_directories, adopted; then end_load or save_part; keeps,
+ * tell; remove_directories or leave them; destroy. All by the thread that runs the sort. The thread
+ * that handles signals also calls functions, but only those that need the lock.
  */
 #ifndef ROCKSORT_PIPELINE_CHECKPOINT_WRITER_H
 #define ROCKSORT_PIPELINE_CHECKPOINT_WRITER_H

@@ -4,9 +4,9 @@
  * The store orders blocks by the stored key, the run and the index of their first records. If many
  * records share a stored key that is cut off (bam_sort_key.h), the store has the blocks of one run
  * after those of another, although their records belong between each other. The blocks whose first
- * records share such a key are a *pile*. A pile that fits into memory needs no care: the merge takes
- * all of it before it cuts. A larger one is read through this module, which shows its blocks in the
- * full order of their first records, from a bounded memory.
+ * records share such a key are a *pile*. A pile that fits into memory needs no care: the merge
+ * takes all of it before it cuts. A larger one is read through this module, which shows its blocks
+ * in the full order of their first records, from a bounded memory.
  *
  * Order of calls: open, with no other scan of the store; next until it returns 0 or -1; close.
  * Ownership: a block that next returned is the caller's.

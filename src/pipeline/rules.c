@@ -52,7 +52,8 @@ int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
                       const char *command_line)
 {
     const char *text = header_whole_text(header);
-    const char *cl = command_line ? "CL" : NULL, *name = "samtools-rocksort", *version = ROCKSORT_VERSION;
+    const char *cl = command_line ? "CL" : NULL;
+    const char *name = "samtools-rocksort", *version = ROCKSORT_VERSION;
     bool have_end = header_programs_have_end(text);
     const char *id = have_end ? NULL : sam_hdr_pg_id(header, name);
     if (!have_end && !id) return rules_header_error(maker->header_name);

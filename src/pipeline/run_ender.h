@@ -22,7 +22,7 @@ struct written_run {
     struct stored_run *stored;
     uint64_t raw_bytes;         /* of its records */
     enum temp_codec codec;
-    uint64_t n_runs_expected;   /* how many there will be in all, about, for compaction; 0: unknown */
+    uint64_t n_runs_expected;   /* in all, about, for compaction; 0: unknown */
 };
 
 /* Starts the thread. Crew, pool and store outlive it. NULL after a message. */

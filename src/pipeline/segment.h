@@ -37,7 +37,7 @@ struct bound {
     uint8_t *key;
     size_t n_bytes;
     const uint8_t *record;
-    struct open_block *holder;  /* that has the record, with one user more; NULL: the record outlives
+    struct open_block *holder;  /* has the record, with one user more; NULL: the record outlives
                                    the merge, or there is none */
 };
 

@@ -70,7 +70,7 @@ size_t bam_block_part_bytes(size_t block_bytes);
 size_t bam_block_part_key(const uint8_t *key, size_t key_bytes, uint32_t number,
                           uint8_t out[BAM_BLOCK_PART_KEY_BYTES]);
 
-/* True if a key is that of a part, which follows the part before it, of the block with block_key. */
+/* True if a key is that of a later part of the block with block_key. */
 bool bam_block_is_part(const uint8_t *key, size_t key_bytes, const uint8_t *block_key,
                        size_t block_key_bytes);
 

@@ -35,8 +35,8 @@ enum {
     MAX_READ_BYTES = 8 << 20,   /* with more, seeks take less than a fifth of the time */
 };
 
-/* A file that is more than so much larger than its neighbour is not compacted together with it. Runs
-   differ by less, compacted files from runs by more. */
+/* A file that is more than so much larger than its neighbour is not compacted together with it.
+   Runs differ by less, compacted files from runs by more. */
 enum { COMPACTION_SIMILAR_PERCENT = 80 };
 
 enum compaction_mode {

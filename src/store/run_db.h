@@ -112,8 +112,8 @@ int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsi
 /* True while a compaction runs, unless one has failed. */
 bool run_db_is_compacting(const struct run_db *db);
 
-/* True if RocksDB will begin a compaction, as soon as its thread gets a CPU (compaction_will_begin).
-   Never true once one has failed. Only the thread that compacts may ask. */
+/* True if RocksDB will begin a compaction, as soon as its thread gets a CPU
+   (compaction_will_begin). Never true once one has failed. Only the compacting thread may ask. */
 bool run_db_compaction_is_due(const struct run_db *db);
 
 /* True if a compaction has failed. The runs are as they were. RocksDB tries again until

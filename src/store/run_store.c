@@ -323,9 +323,9 @@ static bool wait_for_space(struct run_store *store, const struct volume *full, u
 
 /* ---- writing runs ---- */
 
-/* What begin and put return when the database returned r: RUN_STORE_AGAIN if the directory is full
-   and there is another one. */
-static int began_or_put(struct stored_run *run, double start, int r)
+/* What begin and put return when the database returned r. RUN_DB_FULL, for ENOSPC and EDQUOT,
+   becomes RUN_STORE_AGAIN if there is another directory, or if space may come back. */
+static int handle_full_disk(struct stored_run *run, double start, int r)
 {
     struct run_store *store = run->store;
     run->seconds += monotonic_seconds() - start;
@@ -357,10 +357,10 @@ int run_store_begin_run(struct run_store *store, struct stored_run **begun)
         lock_store(store);
         volume->db = db;
         unlock_store(store);
-        if (volume->full_reason) return began_or_put(run, start, RUN_DB_FULL);
+        if (volume->full_reason) return handle_full_disk(run, start, RUN_DB_FULL);
     }
     if (!volume->db) return RUN_STORE_ERROR;
-    return began_or_put(run, start, run_db_begin_run(volume->db, &run->writer));
+    return handle_full_disk(run, start, run_db_begin_run(volume->db, &run->writer));
 }
 
 /* True if the directory of a run is nearly full and another one is not known to be. */
@@ -387,14 +387,14 @@ int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
     double start = monotonic_seconds();
     int r = run_db_put(run->writer, key, key_bytes, value, value_bytes);
     if (r == 0 && should_go_elsewhere(run, key_bytes + value_bytes)) r = RUN_DB_FULL;
-    return began_or_put(run, start, r);
+    return handle_full_disk(run, start, r);
 }
 
 int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *label,
                         size_t label_bytes)
 {
     double start = monotonic_seconds();
-    return began_or_put(run, start, run_db_label_run(run->writer, number, label, label_bytes));
+    return handle_full_disk(run, start, run_db_label_run(run->writer, number, label, label_bytes));
 }
 
 double run_store_put_seconds(const struct stored_run *run)

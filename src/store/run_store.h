@@ -41,7 +41,7 @@ struct run_store_means {
 struct run_store_settings {
     const char *const *dirs;    /* exist; outlive the store */
     size_t n_dirs;
-    size_t n_closed_dirs;       /* existing: the first of them get no more runs, and are only read */
+    size_t n_closed_dirs;       /* existing: the first of them get no more runs; only read */
     unsigned n_lanes;           /* databases in each; 0: as many as suit the disks */
     bool existing;              /* another process made the databases, n_lanes in each directory;
                                    directories without any get theirs with their first run */
