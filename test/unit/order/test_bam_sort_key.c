@@ -379,7 +379,8 @@ static void test_cut_keys(void **state)
             struct merge_limit limit = merge_limit_of(&bound);
             CHECK(&rng, sign(merge_compare(&rules, &entry, &limit), 0) == wanted);
             CHECK(&rng, merge_cut(&rules, &source, &limit) == (wanted < 0));
-            if (!limit.record || memcmp(a->keyed->key, limit.bytes, SORT_KEY_STORED_BYTES) != 0)
+            if (!limit.record || a->keyed->key_bytes < SORT_KEY_STORED_BYTES ||
+                memcmp(a->keyed->key, limit.bytes, SORT_KEY_STORED_BYTES) != 0)
                 continue;
             /* Without its record a bound comes before all records of its stored key. */
             struct merge_bound mine;
