@@ -226,6 +226,8 @@ static int print_versions(char *const argv[])
     int ends[2], status;
     char byte;
     pid_t child = -1;
+    /* The parent may have left it ignored. Then no status of a child could be had. */
+    (void)signal(SIGCHLD, SIG_DFL);
     if (pipe(ends) == 0 && fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0 &&
         fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0)
         child = fork();
@@ -240,8 +242,9 @@ static int print_versions(char *const argv[])
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR) return EXIT_FAILURE;
     (void)signal(SIGPIPE, SIG_IGN);
-    printf("rocksort %s (as samtools rocksort; other commands: samtools upstream)\n%s",
-           ROCKSORT_VERSION, has_none ? "no upstream samtools found on PATH\n" : "");
+    /* No "samtools " with a blank: scripts take the version that follows the last one. */
+    printf("rocksort %s, which runs the command rocksort\n%s", ROCKSORT_VERSION,
+           has_none ? "no upstream for the other commands is on PATH\n" : "");
     if (flush(stdout) != 0) return EXIT_FAILURE;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -571,6 +571,9 @@ void checkpoint_writer_tell(const struct checkpoint_writer *w, bool kept, unsign
     if (w->progress == NOT_RECORDED) return;    /* refused, and nothing has changed; or no news */
     if (kept)
         tell_how(w);
+    else if (n_durable > 0 && !w->can_read_again && w->progress == LOADED)
+        diag_warning("what was sorted is removed, since nobody reads the output any more; -k would "
+                     "have kept it");
     else if (n_durable > 0 && !w->can_read_again)
         diag_warning("what was sorted so far is removed: only a BAM file can be read on from "
                      "where it stopped; -k would have kept it");

@@ -22,10 +22,10 @@ static void remove_temporaries(struct early_end *end, bool keep_directories)
 }
 
 /* With the lock held: tells the user what becomes of the temporary directories, unless it is what
-   the user has asked for. */
+   the user has asked for. Who reads the output may have failed, which is nobody's wish. */
 static void tell(const struct early_end *end, int signal_number, bool kept, unsigned n_durable)
 {
-    if (kept || !checkpoint_writer_is_wish(signal_number))
+    if (kept || signal_number == SIGPIPE || !checkpoint_writer_is_wish(signal_number))
         checkpoint_writer_tell(end->checkpoint, kept, n_durable);
 }
 

@@ -267,8 +267,11 @@ int pile_next(struct pile *pile, struct open_block **block)
     if (crew_failed(pile->settings.crew) || (!pile->is_ready && make_heap(pile) < 0)) return -1;
     if (pile->n_heap == 0) return 0;
     if (need_head(pile, &pile->heap[0]) < 0) return -1;
-    *block = take_head(pile, &pile->heap[0]);
-    if (advance_first(pile, (*block)->source.n_entries) == 0) return 1;
-    drop_block(pile, *block);
-    return -1;
+    struct open_block *first = take_head(pile, &pile->heap[0]);
+    if (advance_first(pile, first->source.n_entries) < 0) {
+        drop_block(pile, first);
+        return -1;
+    }
+    *block = first;
+    return 1;
 }

@@ -2,8 +2,10 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
+import sys
 
 import generate
 from harness import SAMTOOLS, SLOW, CliTest, environment
@@ -236,6 +238,23 @@ class FrontEnd(CliTest):
             self.assertRegex(lines[2], r"^rocksort \d+\.\d+")
             self.assertEqual(result.err, "fake on stderr\n")
             self.assertEqual(result.status, 37)
+
+    def test_version_for_pipelines(self):
+        """Modules of nf-core take what follows the last "samtools " of all lines joined."""
+        folder = self.folder("#!/bin/sh\nprintf 'samtools 1.99\\nUsing htslib 1.98\\n'\n")
+        for path, want in ((folder, "1.99"), ("/nowhere", "rocksort")):
+            text = self.front("--version", path=[path]).out.decode()
+            joined = re.sub(r"^.*samtools ", "", " ".join(text.split()))
+            self.assertEqual(re.sub(r"Using.*$", "", joined).split()[0], want)
+
+    def test_version_if_children_are_ignored(self):
+        folder = self.folder("#!/bin/sh\necho samtools 1.99\n")
+        ignore = ("import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+                  "os.execv(sys.argv[1], sys.argv[1:])")
+        result = self.run_program([sys.executable, "-c", ignore, SAMTOOLS, "--version"],
+                                  env={"PATH": str(folder)})
+        self.assertEqual((result.status, result.err), (0, ""))
+        self.assertEqual(len(result.out.splitlines()), 2)
 
     def test_version_of_an_upstream_that_dies(self):
         killer = self.folder("#!/bin/sh\necho samtools 1.99\nkill -TERM $$\n")
