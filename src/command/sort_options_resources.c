@@ -33,14 +33,14 @@ static void fit_machine(struct sort_options *o)
 }
 
 /* A sort takes its memory as it needs it, so that the system may end it hours later. */
-static void warn_of_memory(uint64_t n_bytes)
+static void warn_of_memory(const struct sort_options *o, uint64_t n_bytes)
 {
     char asked[SIZE_TEXT_BYTES], has[SIZE_TEXT_BYTES];
     uint64_t most = memory_of_machine();
     if (n_bytes <= most) return;
-    diag_warning("%s of memory (-m times -@) is more than the %s that there is: the system may "
-                 "kill the sort; give less with -m", size_format(n_bytes, asked),
-                 size_format(most, has));
+    diag_warning("%s of memory (%s) is more than the %s that there is: the system may kill the "
+                 "sort; give less", size_format(n_bytes, asked),
+                 o->total_memory_bytes ? "--max-memory" : "-m times -@", size_format(most, has));
 }
 
 void sort_options_adopt_resources(struct sort_options *o,
@@ -78,6 +78,6 @@ int sort_options_finish_resources(struct sort_options *o)
         .thread_bytes = o->thread_memory_bytes,
         .total_bytes = o->total_memory_bytes,
     };
-    if (!s->sum_only) warn_of_memory(s->memory_bytes);
+    if (!s->sum_only) warn_of_memory(o, s->memory_bytes);
     return 0;
 }
