@@ -10,6 +10,8 @@
 #include "util/size.h"
 
 #include <getopt.h>
+#include <string.h>
+#include <strings.h>
 
 enum { MAX_ARGUMENTS = 24 };
 
@@ -28,21 +30,34 @@ void fuzz_begin(void)
     opterr = 0;
 }
 
+/* Digits, a point and digits, a unit; nothing, B or iB. The point needs a unit. */
 static void check_size(const char *text)
 {
+    enum { MOST_DIGITS = 30 };
     uint64_t value = 0;
     int r = size_parse(text, &value);
-    size_t n_digits = strspn(text, "0123456789");
-    const char *suffix = text + n_digits;
-    const char *known = *suffix ? strchr("KkMmGgTt", *suffix) : NULL;
-    bool well_formed = n_digits > 0 && (!*suffix || (known && !suffix[1]));
+    size_t n_whole = strspn(text, "0123456789");
+    const char *at = text + n_whole;
+    size_t n_fraction = *at == '.' ? strspn(at + 1, "0123456789") : 0;
+    bool has_point = *at == '.';
+    if (has_point) at += 1 + n_fraction;
+    const char *known = *at ? strchr("KkMmGgTt", *at) : NULL;
+    bool well_formed = n_whole > 0 && (!has_point || (n_fraction > 0 && known)) &&
+                       (!*at || (known && (!at[1] || strcasecmp(at + 1, "B") == 0 ||
+                                           strcasecmp(at + 1, "iB") == 0)));
     FUZZ_CHECK(r == 0 ? well_formed : r == -1);
-    if (!well_formed || n_digits > 30) return;
-    unsigned __int128 wanted = 0;
-    for (size_t i = 0; i < n_digits; i++) wanted = wanted * 10 + (unsigned)(text[i] - '0');
-    if (known) wanted <<= 10 * ((size_t)(known - "KkMmGgTt") / 2 + 1);
-    bool fits = wanted <= INT64_MAX;
-    FUZZ_CHECK(fits == (r == 0) && (!fits || value == wanted));
+    if (!well_formed || n_whole > MOST_DIGITS) return;
+    size_t shift = known ? 10 * ((size_t)(known - "KkMmGgTt") / 2 + 1) : 0;
+    unsigned __int128 wanted = 0, fraction = 0, scale = 1;
+    for (size_t i = 0; i < n_whole; i++) wanted = wanted * 10 + (unsigned)(text[i] - '0');
+    bool fits = wanted <= (unsigned __int128)INT64_MAX >> shift;
+    FUZZ_CHECK(fits == (r == 0));
+    if (!fits) return;
+    for (size_t i = 0; i < n_fraction && i < 20; i++, scale *= 10)
+        fraction = fraction * 10 + (unsigned)(text[n_whole + 1 + i] - '0');
+    wanted = (wanted << shift) + (fraction << shift) / scale;
+    /* A double has 53 bits of the fraction. */
+    FUZZ_CHECK(has_point ? value <= wanted + 2 && wanted <= value + 2 : value == wanted);
 }
 
 static void check_settings(const struct sort_options *o)
