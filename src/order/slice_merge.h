@@ -52,7 +52,7 @@ struct merge_bound {
                                    known */
 };
 
-/* A bound whose memory belongs to the caller. bytes NULL: above every bound. */
+/* A bound that borrows its bytes. bytes NULL: above every bound. */
 struct merge_limit {
     const uint8_t *bytes;
     size_t n_bytes;
