@@ -54,7 +54,7 @@ static double number_of(const struct bam_aux *aux)
     }
 }
 
-/* An integer that compares as the number does. */
+/* Turns a number into an integer; the integers are in the order of the numbers. */
 static uint64_t ordered_bits(double number)
 {
     const uint64_t sign = UINT64_C(1) << 63;
@@ -68,7 +68,7 @@ static uint64_t ordered_bits(double number)
 /* A value before it is encoded. */
 struct value {
     enum tag_class kind;
-    const uint8_t *bytes;       /* that follow the class */
+    const uint8_t *bytes;       /* the bytes that follow the class */
     size_t n_bytes;
     uint8_t number[NUMBER_BYTES];
 };

@@ -11,14 +11,15 @@
  * - An unmapped end comes after all others and is not reversed, whatever its flags say. The mate of
  *   an unpaired read is unmapped.
  * - A mapped end without a reference (-1, which no aligner writes) comes before all others.
- *   (samtools sorts it before reference 0, but after unmapped ends: that is no order.)
+ *   (samtools sorts it before reference 0, but after unmapped ends. That contradicts itself:
+ *   unmapped ends come after reference 0.)
  * - If both ends are equal, the read's own end is the lower one if it is on the forward strand. So
  *   both records of such a pair count as lower, or neither does.
  * - The reverse strand comes before the forward strand.
  * - Soft-clipped bases count in a position. Hard-clipped bases do not, but a soft clip next to them
  *   still counts. For the read's own end, only the clips at the outer end of its CIGAR count. For
  *   the end of a reversed mate, every soft clip after its first base on the reference counts. A
- *   read without bases on the reference counts as one base long, and such a mate as of no length.
+ *   read without bases on the reference counts as one base long; such a mate as 0 bases long.
  * - MC must be there if the mate is mapped; CB and MI need not. Each may be of type Z or H, but RG
  *   only of type Z. If an MI ends in "/" and one more character, these two do not count. All of a
  *   CB counts.
@@ -38,17 +39,18 @@
 
 enum {
     ENDS_BYTES = 2 * 4 + 2 * 8 + 1 + 4,         /* ends and library */
-    FIXED_BYTES = ENDS_BYTES + 1 + 1 + 1,       /* all but the texts and the NUL of the name */
+    FIXED_BYTES = ENDS_BYTES + 1 + 1 + 1,       /* all but the texts: with the NULs of CB and MI,
+                                                   and the last byte */
 };
 
 struct read_group {
     const char *id;
     const char *library;        /* "" if it names none */
-    uint32_t rank;              /* of the library, from 1; 0 is "" */
+    uint32_t rank;              /* rank of the library, from 1; the rank of "" is 0 */
 };
 
 struct bam_key_template {
-    struct read_group *groups;  /* sorted by ID; htslib keeps one line an ID */
+    struct read_group *groups;  /* sorted by ID; htslib keeps one line for each ID */
     size_t n_groups;
 };
 
@@ -189,8 +191,8 @@ static int64_t read_pos(const uint8_t *rec, const struct bam_aux *cg)
     return pos + (n_bases ? n_bases : 1) + soft_clipped(&cigar, true);
 }
 
-/* Reads the length before an operation of a CIGAR in text and moves *at to the operation. 1 if
-   there is none. */
+/* Reads the length before an operation of a CIGAR in text and moves *at to the operation. Returns 1
+   if there is no length. */
 static uint64_t take_length(const char **at)
 {
     char *end;
@@ -201,8 +203,8 @@ static uint64_t take_length(const char **at)
 }
 
 /*
- * The position of the mate's 5' end, by its CIGAR and its first position, which counts from 0. The
- * text may be anything. Sums wrap around as those of samtools do.
+ * The position of the mate's 5' end, computed from its CIGAR and its first position, which counts
+ * from 0. The CIGAR may be any text. Sums wrap around as those of samtools do.
  */
 static int64_t mate_pos(int64_t first, const char *cigar, bool reverse)
 {
@@ -269,7 +271,7 @@ struct parts {
     uint8_t is_upper;
 };
 
-/* Returns 0, or -1 with *problem. */
+/* Makes the parts of a key. Returns 0, or -1 with *problem. */
 static int take_apart(const struct bam_key_template *t, const uint8_t *rec, struct parts *parts,
                       const char **problem)
 {
@@ -307,7 +309,7 @@ static uint8_t signed_byte(uint8_t c)
     return (uint8_t)(c < 0x80 ? c + 0x80 : c - 0x7f);
 }
 
-/* Where a key is written to; the rest of what does not fit is left out. */
+/* Where a key is written to; what does not fit is left out. */
 struct room {
     uint8_t *at;
     size_t n_left;

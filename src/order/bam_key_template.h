@@ -2,8 +2,8 @@
  * bam_key_template.h -- keys of the order --template-coordinate.
  *
  * The order puts the reads of a template together, and templates with equal ends next to each
- * other, as tools need them that collapse duplicates or unique molecular identifiers. An end is a
- * reference, a position (that of the read's 5' end with its soft-clipped bases) and a strand. The
+ * other, as is needed by tools that collapse duplicates or unique molecular identifiers. An end is
+ * a reference, a position (that of the read's 5' end with its soft-clipped bases) and a strand. The
  * end of the mate comes from the mate's position and the tag MC. Records are ordered by both ends,
  * the lower one first, then by library, cell barcode (CB), molecular identifier (MI) and read name;
  * then the read at the lower end comes first. bam_key_template.c has the exact rules.
@@ -30,8 +30,8 @@ struct bam_key_template *bam_key_template_create(sam_hdr_t *header);
 void bam_key_template_destroy(struct bam_key_template *t);
 
 /*
- * Makes the key of a checked record and returns its size, which is below twice the size of the
- * record less 40. Writes its first `room` bytes to out, unless that is NULL. Keys are prefix-free.
+ * Makes the key of a checked record and returns its size, which is less than twice the size of the
+ * record minus 40. Writes its first `room` bytes to out, unless that is NULL. Keys are prefix-free.
  * Returns 0 if the record cannot be ordered, and sets *problem to the reason (record_problem.h).
  */
 size_t bam_key_template_encode(const struct bam_key_template *t, const uint8_t *rec, uint8_t *out,

@@ -7,10 +7,10 @@
  * The natural order compares a run of digits by its value and ignores leading zeros. Each such run
  * is written as the byte '0', the number of its significant digits (0 for zero) as one byte, and
  * those digits. A number with more digits is greater; numbers with equally many digits compare as
- * text. The byte '0' compares with a byte that is no digit as the digits themselves would: all
- * digits lie between '/' and ':'. Where leading zeros count, as in samtools 1.16, a byte of 255
- * less their number follows the digits: of two equal values the one with more zeros comes first,
- * whatever follows.
+ * text. Compared with a byte that is no digit, the byte '0' gives the same result as any other
+ * digit: all digits lie between '/' and ':'. Where leading zeros count, as in samtools 1.16, a byte
+ * of 255 less their number follows the digits: of two equal values the one with more zeros comes
+ * first, whatever follows.
  *
  * The key of -t is the encoded value of the tag, then the key of the second order.
  */
@@ -22,7 +22,7 @@
 
 #include <stdio.h>
 
-/* By enum sort_order. */
+/* Indexed by enum sort_order. */
 static const struct {
     const char *name, *text, *word;
 } orders[] = {
@@ -64,15 +64,15 @@ static bool is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
-/* Orders records of one name: neither READ1 nor READ2, READ1, READ2, both; within each of these
-   primary, supplementary, secondary, both of the latter. */
+/* Orders records of one name: neither READ1 nor READ2, READ1, READ2, both; within each of these:
+   primary, supplementary, secondary, supplementary and secondary. */
 static uint32_t name_flag_key(uint32_t flag)
 {
     return (flag & (BAM_FREAD1 | BAM_FREAD2)) << 8 | (flag & BAM_FSECONDARY) << 3 |
            (flag & BAM_FSUPPLEMENTARY) >> 3;
 }
 
-/* In the functions that encode, out may be NULL: they only return the size then. */
+/* In the functions that encode, `out` may be NULL; they then only return the size. */
 
 /* Encodes a name in natural order. */
 static size_t encode_natural(const char *name, bool zeros_count, uint8_t *out)
@@ -199,7 +199,7 @@ size_t sort_key_bytes(const struct sort_rules *rules, const uint8_t *rec, const 
 
 size_t sort_key_encode(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
 {
-    const char *problem;        /* sort_key_bytes would have found it */
+    const char *problem;        /* not looked at: sort_key_bytes has accepted this record */
     return encode(rules, rec, out, SIZE_MAX, &problem);
 }
 

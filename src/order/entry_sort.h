@@ -1,12 +1,12 @@
 /*
- * entry_sort.h -- entries, which stand for records while these are sorted and merged, and a stable
- * sort of the entries of one batch.
+ * entry_sort.h -- entries, which stand for records while records are sorted and merged, and a
+ * stable sort of the entries of one batch.
  *
  * In a fixed order (sort_order_is_fixed) an entry holds the whole key and points to the record. In
  * any other order it points to a keyed_record, which has the stored key (bam_sort_key.h) and points
- * to the record. The
- * `prefix` of the entry then is 8 bytes of the key, from a depth that the function that sorts or
- * merges chooses: if all names share their first 20 bytes, the first 8 would tell nothing apart.
+ * to the record. The `prefix` of the entry then is 8 bytes of the key. The function that sorts or
+ * merges chooses the depth at which they begin: if all names share their first 20 bytes, the first
+ * 8 bytes would not distinguish any.
  *
  * Ownership: the caller owns all memory; nothing is allocated and nothing can fail. Functions may
  * be called from any thread, on different entries.
@@ -26,10 +26,11 @@ struct sort_entry {
 struct keyed_record {
     const uint8_t *record;
     uint32_t key_bytes;         /* of the stored key */
-    uint8_t key[];              /* key_bytes; the first 4 lie in the padding of the struct */
+    uint8_t key[];              /* has key_bytes bytes; the first 4 lie in the padding of the
+                                   struct */
 };
 
-/* Bytes from one keyed_record to the next where they lie one after another. */
+/* Distance in bytes from one keyed_record to the next in an array of them. */
 static inline size_t keyed_record_bytes(size_t key_bytes)
 {
     return (offsetof(struct keyed_record, key) + key_bytes + 7) & ~(size_t)7;
@@ -55,21 +56,22 @@ static inline uint64_t keyed_record_prefix(const struct keyed_record *kr, size_t
     return __builtin_bswap64(bytes);
 }
 
-/* Compares two keys whose first `depth` bytes are equal: below 0, 0, above 0. Asks the records if
-   the stored keys do not tell. */
+/* Compares two keys whose first `depth` bytes are equal: below 0, 0, above 0. Compares the records
+   if the stored keys do not decide. */
 static inline int keyed_record_compare(const struct sort_rules *rules, const struct keyed_record *a,
                                        const struct keyed_record *b, size_t depth)
 {
     size_t n = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
     int c = depth < n ? memcmp(a->key + depth, b->key + depth, n - depth) : 0;
-    /* Keys are prefix-free, so shorter ones are equal. */
+    /* A stored key of fewer than SORT_KEY_STORED_BYTES bytes is whole. Keys are prefix-free, so if
+       c is 0 then, the keys are equal. */
     return c || n < SORT_KEY_STORED_BYTES ? c : sort_key_compare(rules, a->record, b->record);
 }
 
 /*
  * Sorts n entries by their keys. Equal keys keep their order. `spare` has room for n entries, and
  * its content is undefined afterwards. In an order that is not fixed this function sets the
- * prefixes, which need not be set before.
+ * prefixes; the caller need not set them.
  */
 void sort_entries(const struct sort_rules *rules, struct sort_entry *entries, size_t n,
                   struct sort_entry *spare);

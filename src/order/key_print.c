@@ -1,16 +1,16 @@
 /*
  * key_print.c -- see key_print.h.
  *
- * If two keys share different numbers of bytes with the pivot, the one that shares less differs at
- * that place from the pivot, and the other one does not. If they share equally many, the bytes that
- * follow decide, unless all that are kept are equal. Keys are prefix-free, so a key that ends there
- * equals the other one.
+ * If two keys share different numbers of bytes with the pivot, the key that shares fewer bytes
+ * differs from the pivot at the place where its shared bytes end, and the other key does not. If
+ * both share equally many, the bytes that follow decide, unless all the bytes that are kept are
+ * equal. Keys are prefix-free, so a key that ends with these bytes equals the other one.
  */
 #include "order/key_print.h"
 
 #include <string.h>
 
-/* The number of bytes that both begin with. */
+/* The number of equal bytes at the beginning of a and b. */
 static size_t count_shared(const uint8_t *a, const uint8_t *b, size_t n)
 {
     enum { STRIDE = 4096 };

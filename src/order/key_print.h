@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KEY_PRINT_BYTES = 64 };  /* that follow what is shared */
+enum { KEY_PRINT_BYTES = 64 };  /* the most bytes that are kept after the shared ones */
 
 struct key_print {
     size_t n_shared;
@@ -31,8 +31,8 @@ struct key_pivot {
 void key_print_take(const struct key_pivot *pivot, const uint8_t *key, size_t n_bytes,
                     struct key_print *print);
 
-/* Compares two keys by their prints. Returns false if these do not tell, else true and *c: below 0,
-   0, above 0. */
+/* Compares two keys by their prints. Returns false if the prints do not decide, else true and *c:
+   below 0, 0, above 0. */
 bool key_print_compare(const struct key_pivot *pivot, const struct key_print *a,
                        const struct key_print *b, int *c);
 

@@ -8,16 +8,17 @@
  *
  * With an index the pass takes, for each strand, the smallest of the k-mers that are unique in the
  * reference. If there is none, it takes the repeated k-mer that it met last, which need not be the
- * smallest (as in samtools). If there is none either, it takes the smallest of all k-mers. Once a
- * unique k-mer is known, only smaller ones are looked up. Nearly every look-up misses the caches,
- * so several k-mers wait together while their memory is fetched: with the 2 million k-mers of
- * 100 Mb a read of 150 bases takes 1.5 us, instead of 4.4 us.
+ * smallest (as in samtools). If there is no repeated k-mer either, it takes the smallest of all
+ * k-mers. Once a unique k-mer is known, only smaller ones are looked up. Nearly every look-up
+ * misses the caches, so several k-mers wait together while their memory is fetched: with the 2
+ * million k-mers of 100 Mb a read of 150 bases takes 1.5 us, instead of 4.4 us.
  *
- * The key is 4 bytes 0xff, more than the coordinate key of any placed record begins with; then 62
- * bits of value, 17 bits of inverted lead, and 1 bit of strand. Without an index the value is the
- * minimiser plus 2^30, cut to 62 bits. So reads without a k-mer come first: their minimiser is
- * 2^64 - 1, and the sum wraps around. The cut changes the value only with k = 31. Both are as in
- * samtools, which has 62 bits for the value.
+ * The key is 4 bytes 0xff, which is greater than the first 4 bytes of the coordinate key of any
+ * placed record; then 62 bits of value, 17 bits of inverted lead, and 1 bit of strand. Without an
+ * index the value is the minimiser plus 2^30, cut to 62 bits. So reads without a k-mer come first:
+ * their minimiser is 2^64
+ * - 1, and the sum wraps around. The cut changes the value only with k = 31. The addition and the
+ *   cut are those of samtools, which has 62 bits for the value.
  */
 #include "order/minhash.h"
 
@@ -40,7 +41,7 @@ struct read {                   /* the parts of a record that change when it is 
 };
 
 struct hit {
-    uint64_t kmer;              /* or MINHASH_NO_KMER */
+    uint64_t kmer;              /* the k-mer, or MINHASH_NO_KMER */
     size_t last;                /* number of the base in the read at which it was complete */
     uint64_t place;             /* in the reference, if it is in the index */
 };
@@ -81,7 +82,7 @@ static struct rolling start_rolling(int k)
     };
 }
 
-/* Takes the next base. True if a new k-mer is complete. */
+/* Takes the next base. Returns true if a new k-mer is complete. */
 static inline bool roll(struct rolling *r, uint32_t base, bool squeeze)
 {
     if (squeeze && base == r->base_before) return false;
@@ -158,7 +159,7 @@ static void start_strand(struct strand *s)
     s->n_waiting = 0;
 }
 
-/* Shows the best k-mer of a strand. True if it is in the index. */
+/* Sets *best to the best k-mer of a strand. Returns true if it is in the index. */
 static bool end_strand(const struct minhash_index *index, struct strand *s, struct hit *best)
 {
     look_up_waiting(index, s);
@@ -204,7 +205,7 @@ static bool value_by_minimiser(const struct minhash_settings *settings, const st
     return turn;
 }
 
-/* The same with an index. */
+/* The same as value_by_minimiser, but with an index. */
 static bool value_by_index(const struct minhash_settings *settings, const struct read *read,
                            struct minhash_value *value)
 {
@@ -245,7 +246,8 @@ static void turn_sequence(uint8_t *seq, size_t n_bases)
     }
     if (n % 2 == 1) seq[n / 2] = turn_pair(seq[n / 2]);
     if (n_bases % 2 == 0) return;
-    /* The unused half of the last byte has come to the front. */
+    /* If the number of bases is odd, the unused half of the last byte is now at the front: shifts
+       it out. */
     for (size_t i = 0; i + 1 < n; i++) seq[i] = (uint8_t)(seq[i] << 4 | seq[i + 1] >> 4);
     seq[n - 1] = (uint8_t)(seq[n - 1] << 4 | padding);
 }

@@ -2,13 +2,13 @@
  * minhash.h -- the minimiser order: option -M (with -K, -R, -H and -I) of samtools sort 1.24.
  *
  * Placed records (reference 0 and up) come first, by coordinate. The other records, the tail, are
- * ordered by their sequence, so that similar ones lie together and compress well. A k-mer is k
+ * ordered by their sequence: similar records then lie together and compress well. A k-mer is k
  * bases of 2 bits each, the first base highest, XORed with a constant. The smallest k-mer of a read
  * on either strand is its minimiser. If it is on the other strand the record is
  * reverse-complemented. The order is by the minimiser, then by its place in the read. With an index
  * (minhash_index.h) the order is by the place in the reference at which the read would begin.
- * K-mers that are unique in the reference are preferred to repeated ones, and these to k-mers that
- * are not in the index.
+ * K-mers that are unique in the reference are preferred to repeated ones, and repeated k-mers to
+ * k-mers that are not in the index.
  *
  * For each record of the tail (minhash_is_tail), in this order:
  *
@@ -22,9 +22,9 @@
  * hides its value there. Placed records are not changed and have the coordinate key. Keys of both
  * kinds are in memcmp order and prefix-free.
  *
- * Records are checked ones (bam_check.h) and belong to the caller. All functions are pure but for
- * the record that they change, allocate nothing and cannot fail. They may be called from any
- * thread, on different records.
+ * Records are checked ones (bam_check.h) and belong to the caller. Functions change nothing but the
+ * record, allocate nothing and cannot fail. They may be called from any thread, on different
+ * records.
  */
 #ifndef ROCKSORT_ORDER_MINHASH_H
 #define ROCKSORT_ORDER_MINHASH_H

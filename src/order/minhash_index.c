@@ -6,15 +6,15 @@
  *
  * The windows must be those of samtools 1.24, since the order depends on them. A window begins k
  * bases after the beginning of the one before it, or one base after the beginning of the k-mer that
- * was found there if that is further. The last one ends with the sequence. Each window is searched
- * by itself: with squeeze, a run of one base that began before the window counts from the beginning
- * of the window. The place of a k-mer is always k - 1 bases before the base that completes it. With
- * squeeze this is not where the k-mer begins, but minhash.c does the same with the read, and only
- * the difference matters.
+ * was found in that window, if this is further. The last one ends with the sequence. Each window is
+ * searched by itself: with squeeze, a run of one base that began before the window counts from the
+ * beginning of the window. The place of a k-mer is always k - 1 bases before the base that
+ * completes it. With squeeze this is not where the k-mer begins, but minhash.c does the same with
+ * the read, and only the difference matters.
  *
  * A window can be without any k-mer: if it has fewer than k bases, and with squeeze in a long run
- * of one base. samtools then enters UINT64_MAX as if it were a k-mer, and finds it for each read
- * that has no k-mer either. no_kmer_place serves for that.
+ * of one base. samtools then enters UINT64_MAX as if it were a k-mer, and each read without a k-mer
+ * finds that entry. no_kmer_place has the place of that entry.
  *
  * The file is parsed here and not by htslib, which would hold a whole sequence twice, limits the
  * length of names and, in 1.16, takes some errors for the end of the file. Only the bases of
@@ -33,8 +33,8 @@
 
 enum {
     FIRST_SLOT_BITS = 12,
-    TEXT_BYTES = 1 << 16,       /* of the file at a time: a BGZF block */
-    BGZF_FORMAT = 2,            /* bgzf_compression says so */
+    TEXT_BYTES = 1 << 16,       /* bytes of the file that are read at a time: a BGZF block */
+    BGZF_FORMAT = 2,            /* bgzf_compression returns this for BGZF */
     WAITING_MAX = 32,
 };
 
@@ -99,7 +99,7 @@ static void grow(struct minhash_index *index)
     *index = larger;
 }
 
-/* Adds a k-mer, or makes it a repeated one with this place. */
+/* Adds a k-mer. If it is there already, marks it as repeated and sets its place to this one. */
 static void add_kmer(struct minhash_index *index, uint64_t kmer, uint64_t place)
 {
     struct minhash_slot *slot = minhash_index_slot(index, kmer);
@@ -115,7 +115,7 @@ static void add_kmer(struct minhash_index *index, uint64_t kmer, uint64_t place)
     if (index->n_kmers > n_slots - n_slots / 4) grow(index);
 }
 
-/* Nearly every k-mer goes to memory that is not in the caches. As in minhash.c, several wait
+/* Nearly every k-mer goes to memory that is not in the caches. As in minhash.c, several k-mers wait
    together while this memory is fetched. */
 static void add_waiting(struct loader *ld)
 {
@@ -134,8 +134,8 @@ static void queue_kmer(struct loader *ld, uint64_t kmer, uint64_t place)
 /* ---- windows ---- */
 
 /*
- * Returns the smallest k-mer of n bases, the first if there are several, or MINHASH_NO_KMER. *last
- * is the base that completes it. Inlined for each value of squeeze.
+ * Returns the smallest k-mer of n bases, or MINHASH_NO_KMER; if it occurs several times, the first
+ * one counts. *last is the base that completes it. Inlined for each value of squeeze.
  */
 static inline __attribute__((always_inline)) uint64_t
 smallest_kmer_as(bool squeeze, int k, const uint8_t *bases, int64_t n, int64_t *last)
@@ -162,7 +162,7 @@ smallest_kmer_as(bool squeeze, int k, const uint8_t *bases, int64_t n, int64_t *
     return smallest;
 }
 
-/* Adds the window from ld->from up to `to`, which is not in it, and moves ld->from on. */
+/* Adds the window from ld->from up to, but without, `to`, and moves ld->from on. */
 static void add_window(struct loader *ld, int64_t to)
 {
     /* A window without k-mers may have a place below 0. As in samtools, places are cut to 60
@@ -188,7 +188,7 @@ static void add_windows(struct loader *ld)
     int64_t end = ld->first_base + (int64_t)ld->n_bases;
     while (ld->from + ld->window < end) add_window(ld, ld->from + ld->window);
     size_t n_done = (size_t)((ld->from < end ? ld->from : end) - ld->first_base);
-    /* Only once half of them can go: so each base is moved once or twice. */
+    /* Waits until half of the bases can be dropped: so each base is moved once or twice only. */
     if (n_done == 0 || n_done < ld->n_bases / 2) return;
     memmove(ld->bases, ld->bases + n_done, ld->n_bases - n_done);
     ld->n_bases -= n_done;

@@ -32,8 +32,8 @@ enum {
 /* "No k-mer". Greater than every k-mer, since these have 2k <= 62 bits. */
 #define MINHASH_NO_KMER UINT64_MAX
 
-/* The codes of a base of BAM, which is 0 to 15, on the strand of the read and on the other strand.
-   A base other than A, C, G and T counts as A on both. */
+/* The code of a base of BAM (0 to 15) on the strand of the read; minhash_complement_code is for the
+   other strand. A base other than A, C, G and T counts as A on both. */
 static inline uint64_t minhash_code(uint32_t base)
 {
     static const uint8_t codes[16] = {[1] = 0, [2] = 1, [4] = 2, [8] = 3};
@@ -57,7 +57,7 @@ static inline uint64_t minhash_mask(int k)
     return (UINT64_C(1) << 2 * k) - 1;
 }
 
-/* What k-mers are XORed with, so that those of one base are not the smallest. */
+/* K-mers are XORed with this. Otherwise k-mers that repeat one base would be the smallest. */
 static inline uint64_t minhash_scramble(int k)
 {
     return UINT64_C(0xdead7878beef7878) & minhash_mask(k);
@@ -117,8 +117,8 @@ static inline struct minhash_slot *minhash_index_slot(const struct minhash_index
 
 /*
  * False if the index surely does not have the k-mer. The smallest k-mers of windows are mostly
- * small numbers. So one bit for each value of the first 16 bits of a k-mer is enough to turn away
- * most others, and all these bits stay in the first-level cache.
+ * small numbers. So one bit for each value of the first 16 bits of a k-mer is enough to reject most
+ * other k-mers, and all these bits stay in the first-level cache.
  */
 static inline bool minhash_index_may_have(const struct minhash_index *index, uint64_t kmer)
 {

@@ -3,8 +3,8 @@
  *
  * A span keeps, for each candidate, the first and the last key and the first violation within the
  * span. Joining compares the last key so far with the first key of the next span. Once a candidate
- * is violated in what was joined, later scans leave it out: they could only find violations that
- * come after that one.
+ * is violated in the spans that were joined, later scans leave it out: they could only find
+ * violations that come later in the file.
  */
 #include "order/order_check.h"
 
@@ -110,7 +110,7 @@ static void make_fixed_key(const struct order_candidate *candidate, const uint8_
     key->n = SORT_KEY_FIXED_BYTES;
 }
 
-/* Makes the key of a record without reference in the minimiser order. */
+/* Makes the key of a record without a reference in the minimiser order. */
 static void make_minimiser_key(const struct order_candidate *candidate, uint8_t *rec,
                                struct order_key *key)
 {
@@ -231,7 +231,7 @@ struct order_span *order_check_scan(struct order_check *check, uint8_t *from, co
         last = rec;
         span->n_records++;
     }
-    /* Scanning for -M may turn them around. */
+    /* Describes the records first, because scanning for -M may reverse-complement them. */
     describe(check, from, first_record, &span->first);
     describe(check, last, first_record + span->n_records - 1, &span->last);
     for (unsigned i = 0; i < check->claim->n_candidates; i++) {
@@ -262,7 +262,8 @@ static void join_next(struct order_check *check, struct order_span *span)
     check->last = span;
 }
 
-/* Takes the span that comes next in the file from those that wait; NULL if it is still missing. */
+/* Removes the span that comes next in the file from the waiting ones, and returns it; NULL if it is
+   still missing. */
 static struct order_span *take_next(struct order_check *check)
 {
     for (struct order_span **at = &check->waiting; *at; at = &(*at)->next) {

@@ -1,10 +1,10 @@
 /*
- * order_check.h -- are the records of a file in order? Several threads find out.
+ * order_check.h -- checks whether the records of a file are in order, in several threads.
  *
  * The records come in spans, which are consecutive stretches of the file. Each span is scanned by
- * itself, in any thread. The result, its first and last keys and its first violation, is joined
- * with the other results in the order of the file. So the violation that is reported is the first
- * one of the file, wherever spans begin and end.
+ * itself, in any thread. The result is the span's first and last keys and its first violation.
+ * Results are joined in the order of the file. So the violation that is reported is the first one
+ * of the file, wherever spans begin and end.
  *
  * All candidate orders of the claim (order_claim.h) are checked at the same time, until all are
  * violated.
@@ -12,10 +12,10 @@
  *     check = order_check_create(claim);
  *     span = order_check_scan(check, ...);     any thread; each span of the file once
  *     r = order_check_join(check, span);       one thread at a time; spans in any order
- *     order_check_verdict(check, &verdict);    after the last
+ *     order_check_verdict(check, &verdict);    after the last span
  *     order_check_destroy(check);
  *
- * Memory: a few KB for each span that waits for one before it, and two keys for each candidate.
+ * Memory: a few KB for each span that waits for an earlier span, and two keys for each candidate.
  * Ownership: order_check_join takes the span. The claim must outlive the check; its rules are
  * complete before the first scan.
  */
@@ -34,15 +34,16 @@ struct order_record {           /* what messages say about a record */
     int64_t pos;                /* from 0 */
     uint32_t flag;
     char name[256];
-    char value[64];             /* SORT_TAG: the tag as in SAM, perhaps cut; else empty */
+    char value[64];             /* SORT_TAG: the tag as in SAM, cut if it is long; else empty */
 };
 
 struct order_verdict {
     bool sorted;                /* some candidate holds */
-    const struct order_candidate *candidate;    /* the strictest that holds; if none does, the one
-                                                   that was violated last */
-    bool has_pair;              /* before and after are the first violation: */
-    struct order_record before, after;  /* of the candidate, or of the strictest one if it holds */
+    const struct order_candidate *candidate;    /* the strictest candidate that holds; if none does,
+                                                   the one that was violated last */
+    bool has_pair;              /* before and after are set */
+    struct order_record before, after;  /* the two records of the first violation of the candidate;
+                                           if the candidate holds, of the strictest one */
 };
 
 struct order_check *order_check_create(const struct order_claim *claim);

@@ -91,8 +91,8 @@ static void find_candidates(const char *order, const char *sub_sort, struct orde
     if (strcmp(order, "coordinate") == 0) {
         add_coordinate(claim);
         if (!*sub) return;
-        /* Reads at one place are in some other order, such as by minimiser: SS does not say with
-           which -K. */
+        /* Reads at one place are in some other order, for example by minimiser. It cannot be
+           checked, because SS does not give the value of -K. */
         claim->candidates[0] = claim->candidates[1];
         claim->candidates[0].note = NULL;
         claim->n_candidates = 1;
@@ -146,7 +146,7 @@ void order_claim_of_rules(const struct sort_rules *rules, struct order_claim *cl
     case SORT_TEMPLATE: add_template(claim); break;
     case SORT_MINHASH:
         (void)add(claim, SORT_MINHASH, sort_order_text(SORT_MINHASH));
-        /* The sorter may have turned the read. Nobody knows then where in the read it found the
+        /* The sorter may have turned the read. Then it is unknown where in the read it found the
            minimiser first. */
         if (!rules->minhash.forward_only) claim->candidates[0].part = ORDER_MINIMISERS;
         break;
@@ -155,7 +155,7 @@ void order_claim_of_rules(const struct sort_rules *rules, struct order_claim *cl
                        "in this random order");
         break;
     }
-    /* The stricter one alone. */
+    /* Keeps only the stricter candidate. */
     claim->n_candidates = 1;
     claim->candidates[0].rules = *rules;
 }

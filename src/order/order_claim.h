@@ -1,15 +1,15 @@
 /*
  * order_claim.h -- which order a file claims to have in the @HD line of its header.
  *
- * A claim is a list of candidates, strictest first. The file keeps its claim if it has the order of
- * one of them. There are several because headers say less than sorters do. SO:coordinate asks for
- * reference and position only (SAM specification, section 1.3), while samtools also orders the
- * reads at one place by strand. SO:queryname without SS may be the order by numbers of samtools,
- * the older one of samtools 1.16, or the plain one of Picard.
+ * A claim is a list of candidates, strictest first. The claim is true if the file has the order of
+ * one candidate. There are several candidates because headers are less exact than sorters.
+ * SO:coordinate asks for reference and position only (SAM specification, section 1.3), while
+ * samtools also orders the reads at one place by strand. SO:queryname without SS may be the order
+ * by numbers of samtools, the older one of samtools 1.16, or the plain one of Picard.
  *
- * order_check.h checks a claim. Functions write only the claim, which the caller owns; but htslib
- * may parse the header when it is first asked, so one thread at a time may pass a header. Nothing
- * can fail.
+ * order_check.h checks a claim. Functions write only the claim, which the caller owns. But htslib
+ * may parse the header at the first question about it, so only one thread at a time may pass the
+ * same header. Nothing can fail.
  */
 #ifndef ROCKSORT_ORDER_ORDER_CLAIM_H
 #define ROCKSORT_ORDER_ORDER_CLAIM_H
@@ -18,8 +18,8 @@
 
 enum order_part {               /* the part of the key that is compared */
     ORDER_WHOLE,
-    ORDER_PLACES,               /* coordinate: without the strand; reads without reference are
-                                   all equal */
+    ORDER_PLACES,               /* coordinate: without the strand; reads without a reference are all
+                                   equal */
     ORDER_NAMES,                /* names: without the flags */
     ORDER_MINIMISERS,           /* -M: only the minimiser of reads without reference */
 };
@@ -42,7 +42,7 @@ struct order_claim {
 
 void order_claim_of_header(sam_hdr_t *header, struct order_claim *claim);
 
-/* The claim that somebody makes with options: one candidate, the whole order of these rules. */
+/* The claim that the user makes with options: one candidate, the whole order of these rules. */
 void order_claim_of_rules(const struct sort_rules *rules, struct order_claim *claim);
 
 #endif

@@ -3,8 +3,9 @@
  *
  * Neighbouring slices are merged in pairs, in ceil(log2(slices)) passes over 16-byte entries, which
  * stay in the second-level cache. In a fixed order the inner loop has no branch that depends on the
- * data. In any other order all keys of a segment share what its smallest and its largest key share.
- * The 8 bytes after that decide nearly every comparison, so that the keys need not be fetched.
+ * data. In any other order, the bytes that the smallest and the largest key of a segment share at
+ * their beginning are shared by all its keys. The 8 bytes after them decide nearly every
+ * comparison, so the keys are seldom fetched.
  */
 #include "order/slice_merge.h"
 
@@ -74,8 +75,8 @@ int merge_bound_compare(const struct sort_rules *rules, const struct merge_limit
     return c ? c : (a->n_bytes > b->n_bytes) - (a->n_bytes < b->n_bytes);
 }
 
-/* Compares the sort key of an entry with that of a bound; `tie`: what is returned if the bound is
-   tied and lacks its record. */
+/* Compares the sort key of an entry with that of a bound. Returns `tie` if the stored keys are tied
+   and the bound lacks its record. */
 static int compare_key(const struct sort_rules *rules, const struct sort_entry *entry,
                        const struct merge_limit *bound, int tie)
 {
@@ -134,7 +135,8 @@ void merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_s
     if (n_entries > space->n_room) {
         space->n_room = n_entries + n_entries / 8 + 1024;
         for (int i = 0; i < 2; i++) {
-            free(space->buffer[i]);     /* before the new one is there: they are large */
+            free(space->buffer[i]);     /* before the new one is allocated, because buffers are
+                                           large */
             space->buffer[i] = xmalloc(space->n_room * sizeof(struct sort_entry));
         }
     }
@@ -186,8 +188,8 @@ static void merge_two_keyed(const struct sort_rules *rules, const struct merge_s
     memcpy(out, b, (size_t)((const uint8_t *)b_end - (const uint8_t *)b));
 }
 
-/* Sets the prefixes of the entries of a segment to the 8 bytes after what all its keys share.
-   Returns the length of what they share. */
+/* Sets the prefixes of the entries of a segment to the 8 bytes after the common beginning of all
+   its keys. Returns the length of the common beginning. */
 static size_t set_prefixes(const struct sort_rules *rules, const struct merge_slice *slices,
                            size_t n_slices, struct sort_entry *entries, size_t n)
 {

@@ -8,8 +8,8 @@
  * and equal keys keep their order within a run.
  *
  * A *bound* is a full key, as bytes in memcmp order: the stored key (bam_sort_key.h), run, index.
- * If the stored key may be cut off, the bound also has the record, which tells the rest. Such a
- * bound without its record, as it is found on disk, lies before all records that have its stored
+ * If the stored key may be cut off, the bound also points to the record, which has the rest of the
+ * key. On disk such a bound has no record; it then lies before all records that have its stored
  * key.
  *
  * The records of all sources between two bounds are a *segment*. Segments can be merged
@@ -17,7 +17,7 @@
  * cut into segments of any size: run and index give them an order.
  *
  * Order of calls: merge_cut for each source at the lower bound and at the upper bound; then
- * merge_slices for the slices between these, in the order of their runs.
+ * merge_slices for the slices between the two cuts, in the order of their runs.
  *
  * Ownership: sources and slices borrow their entries. A merge_bound owns its bytes and borrows the
  * record. A merge_space owns its buffers and starts as {0}. Threads: any; a merge_space belongs to
@@ -48,10 +48,11 @@ enum {
 struct merge_bound {
     uint8_t bytes[MERGE_BOUND_MOST_BYTES];
     size_t n_bytes;
-    const uint8_t *record;      /* NULL if the bytes tell all, or if it is not known */
+    const uint8_t *record;      /* NULL if the bytes have the whole key, or if the record is not
+                                   known */
 };
 
-/* A bound in the memory of somebody else. bytes NULL: above every bound. */
+/* A bound that borrows its bytes. bytes NULL: above every bound. */
 struct merge_limit {
     const uint8_t *bytes;
     size_t n_bytes;
@@ -74,7 +75,7 @@ size_t merge_bound_bytes(enum sort_order order, const struct sort_entry *entry);
 size_t merge_bound_store(enum sort_order order, const struct merge_source *source, size_t i,
                          uint8_t *out);
 
-/* True if n_bytes of bytes can be a bound. */
+/* True if a bound can have n_bytes bytes. */
 static inline bool merge_bound_is_sound(size_t n_bytes)
 {
     return n_bytes > MERGE_BOUND_TAIL_BYTES && n_bytes <= MERGE_BOUND_MOST_BYTES;
@@ -115,12 +116,13 @@ struct cut_place {
     const struct merge_source *source;
     size_t index;
     const struct sort_rules *rules;
-    size_t n_bytes;             /* raw bytes up to the source's next place, about */
+    size_t n_bytes;             /* raw bytes up to the source's next place, estimated */
 };
 
 /*
- * Lists places in n_sources sorted sources, one every sample_bytes of the raw_bytes[i] of source i.
- * Returns the malloc'ed array and its length in *n_places. The sources must outlive the places.
+ * Lists places in n_sources sorted sources: one for every sample_bytes bytes of a source. Source i
+ * has raw_bytes[i] bytes. Returns the malloc'ed array and its length in *n_places. The sources must
+ * outlive the places.
  */
 struct cut_place *merge_cut_places(const struct sort_rules *rules,
                                    const struct merge_source *sources,
@@ -134,7 +136,7 @@ struct merge_space {
     size_t n_starts;            /* numbers that starts has room for */
 };
 
-/* Makes room; what the buffers hold is lost if they grow. */
+/* Makes room for n_entries and n_slices; the content of a buffer is lost if it grows. */
 void merge_space_reserve(struct merge_space *space, size_t n_entries, size_t n_slices);
 void merge_space_release(struct merge_space *space);
 

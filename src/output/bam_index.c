@@ -43,7 +43,8 @@ static int64_t shape_limit(const struct bam_index_shape *shape)
     return INT64_C(1) << (shape->min_shift + 3 * shape->depth);
 }
 
-/* Makes levels enough for the longest reference and 256 bases, which htslib adds to it. */
+/* Returns a shape with enough levels for the longest reference plus the 256 bases that htslib
+   adds. */
 static struct bam_index_shape csi_shape(int64_t longest)
 {
     struct bam_index_shape shape = {.min_shift = BAI_MIN_SHIFT, .depth = 0};
@@ -90,7 +91,7 @@ static void put_file_head(struct bam_index *index)
     if (index->format == BAM_INDEX_CSI) {
         at = put_u32(at, (uint32_t)index->shape.min_shift);
         at = put_u32(at, (uint32_t)index->shape.depth);
-        at = put_u32(at, 0);            /* bytes of further data */
+        at = put_u32(at, 0);            /* number of bytes of further data */
     }
     at = put_u32(at, (uint32_t)index->n_refs);
     index->out.n = (size_t)(at - index->out.bytes);

@@ -3,21 +3,21 @@
  *
  * Workers collect parts (bam_index_part.h), one for each segment of the output. The writer appends
  * them in the order of the segments. When a reference is complete (index_bins.h), its bytes of the
- * index file are made, and compressed for CSI, so that little is left to do at the end. For a
- * million reads of 150 bp (0.35 GB uncompressed), workers need 10 to 50 ns a record. The writer
+ * index file are made, and compressed for CSI. So little is left to do at the end. For a million
+ * reads of 150 bp (0.35 GB uncompressed), workers need 10 to 50 ns for each record. The writer
  * needs 1 ms in all if the reads lie densely, and 35 ms if they are spread over a human genome,
  * which has 4.7 MB of index. Compressing that for CSI takes another 0.2 s.
  *
- * The result is byte for byte what `samtools index` makes of the same file (htslib 1.16 and 1.24; a
- * CSI before compression), with two exceptions. From SAM, htslib counts a mapped read without CIGAR
- * as unmapped. And it refuses a reference with two reads at position -1.
+ * The result is byte for byte what `samtools index` makes of the same file (htslib 1.16 and 1.24;
+ * CSI is compared before compression), with two exceptions. When htslib indexes SAM, it counts a
+ * mapped read without CIGAR as unmapped. And it refuses a reference with two reads at position -1.
  *
  * Order of calls: create; init parts with the index's shape; append each part, in file order, when
  * the place of its segment is known; write, once; destroy, also after a failure.
  *
- * Memory: the size of the index file so far, and that of index_bins.h for the current reference.
- * If reads lie densely that is 0.4 MB for each GB of BAM. If they are thin every window has its own
- * bin and takes 25 bytes: 4.7 MB for a human genome.
+ * Memory: the size of the index file so far, and the memory of index_bins.h for the current
+ * reference. If reads lie densely, the index has 0.4 MB for each GB of BAM. If reads are sparse,
+ * every window has its own bin and takes 25 bytes: 4.7 MB for a human genome.
  *
  * Threads: one at a time. Errors: -1 or NULL after a message.
  */
@@ -36,7 +36,7 @@ enum bam_index_format {
 
 struct bam_index;
 
-/* Makes an index for a file with the references of the header, which is not needed later. */
+/* Makes an index for a file with the references of the header. The header is not needed later. */
 struct bam_index *bam_index_create(enum bam_index_format format, const sam_hdr_t *header);
 
 const struct bam_index_shape *bam_index_shape(const struct bam_index *index);

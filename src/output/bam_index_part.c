@@ -4,11 +4,12 @@
  * Records come in the order of their positions. Only one bin of a level contains a given position.
  * So a record belongs either to the last bin of its level or to a new bin further right, and no
  * search is needed to find the last chunk of a bin. When htslib knows all chunks of a bin, it joins
- * two if the second begins in the BGZF block in which the first ends, whatever lies between them.
- * Here they are joined at once, so that there are fewer chunks where long and short alignments mix.
+ * two of them if the second begins in the BGZF block in which the first ends, whatever lies between
+ * them. Here such chunks are joined at once: there are then fewer chunks where long and short
+ * alignments mix.
  *
- * Windows: begins ascend, so every window from the begin of a record up to the furthest end so far
- * has been touched before. Only the windows after that are new.
+ * Windows: records begin further and further right, so every window from the begin of a record up
+ * to the furthest end so far has been touched before. Only the windows after that are new.
  */
 #include "output/bam_index_part.h"
 
@@ -57,7 +58,8 @@ static int64_t alignment_end(const uint8_t *rec)
     const uint8_t *op = bam_record_ops(rec);
     for (size_t n = bam_record_n_ops(rec); n > 0; n--, op += 4) {
         uint32_t value = bam_record_u32(op);
-        /* Without a branch: the operations of long reads would make it unpredictable. */
+        /* There is no branch here, because with the operations of long reads it would be
+           unpredictable. */
         length += (int64_t)bam_cigar_oplen(value) * (bam_cigar_type(bam_cigar_op(value)) >> 1);
     }
     return pos + (length > 0 ? length : 1);
@@ -91,8 +93,8 @@ static void begin_ref(struct bam_index_part *part, int32_t tid, uint64_t begin)
     for (int i = 0; i <= part->shape.depth; i++) part->level_chunk[i] = no_chunk;
 }
 
-/* At a record whose bin is not that of the record before: goes on with the bin's last chunk, or
-   begins a new one. */
+/* For a record whose bin is not that of the record before: goes on with the last chunk of its bin,
+   or begins a new chunk. */
 static void begin_chunk(struct bam_index_part *part, uint32_t bin, int level, uint64_t begin)
 {
     close_chunk(part, begin);

@@ -8,19 +8,19 @@
  * has an entry only where a record reaches further than all records before it.
  *
  * Order of calls: init once. Then for each segment: add for every record in order, end,
- * bam_index_append, reset. Release at last; a part of zeros may be released.
+ * bam_index_append, reset. Release at the end; a part of zeros may be released, too.
  *
  * A virtual offset (bam_index_voffset) is the place of a BGZF block, here counted from the start of
  * the segment, and a place in the block's uncompressed data. Records must follow each other without
- * gaps, and the segment must start with a block. So only the begin of each record is needed: it
- * ends where the next record begins. After a full block the next record begins at 0 of the next
- * block, even if that block does not exist yet. In a SAM file the lines take the place of records;
- * the record that is given then tells its coordinates only.
+ * gaps, and the segment must start with a block. So only the beginning of each record is needed: a
+ * record ends where the next one begins. After a full block the next record begins at offset 0 of
+ * the next block, even if that block does not exist yet. In a SAM file the lines take the place of
+ * records; only the coordinates of the record that is passed then count.
  *
- * The reference length of a record is that of its CIGAR. If the CIGAR is in the CG tag, its length
- * is that of the operation N among the two operations in its place (bam_long.h), which is not
- * checked. As in htslib, a read that is unmapped or whose CIGAR consumes no reference has length 1,
- * and position -1 counts as 0.
+ * The reference length of a record is that of its CIGAR. If the CIGAR is in the CG tag, two
+ * operations stand in its place (bam_long.h), and the length of the operation N among them counts,
+ * unchecked. As in htslib, a read that is unmapped or whose CIGAR consumes no reference has length
+ * 1, and position -1 counts as 0.
  *
  * Threads: a part has one owner at a time. Errors: -1 after a message that names the record.
  */
@@ -58,12 +58,12 @@ struct bam_index_chunk {                /* a part of the file that has records o
     int level;                          /* of the bin */
 };
 
-struct bam_index_windows {              /* that this record is the first to touch */
+struct bam_index_windows {              /* windows that a record is the first to touch */
     uint64_t begin;                     /* of the record */
     uint32_t first, last;
 };
 
-struct bam_index_ref {                  /* how much of the lists belongs to a reference */
+struct bam_index_ref {                  /* one reference, and how much of the lists belongs to it */
     int32_t tid;
     uint64_t begin;                     /* of its first record */
     size_t n_chunks, n_windows;
@@ -94,7 +94,7 @@ struct bam_index_part {
 void bam_index_part_init(struct bam_index_part *part, const struct bam_index_shape *shape);
 void bam_index_part_release(struct bam_index_part *part);
 
-/* Ready for another segment; keeps the memory. */
+/* Makes the part ready for another segment; keeps its memory. */
 void bam_index_part_reset(struct bam_index_part *part);
 
 /* Adds a checked record that begins at the virtual offset. Records come in coordinate order. */
@@ -103,7 +103,7 @@ int bam_index_part_add(struct bam_index_part *part, const uint8_t *rec, uint64_t
 /* The segment ends here: bam_index_voffset(its size in bytes, 0). */
 void bam_index_part_end(struct bam_index_part *part, uint64_t end);
 
-/* Makes room for n items in an array, and half as many more; for index_bins.c, too. */
+/* Makes room for n items in an array, and half as many more. index_bins.c uses it, too. */
 void bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes);
 
 #endif

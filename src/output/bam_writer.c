@@ -11,10 +11,11 @@
  *
  * When htslib cannot encode a container, it frees the next one while another thread is encoding it
  * (1.16, cram_put_bam_seq and cram_flush_result), and crashes. Before that, the thread that failed
- * prints a line, and does not go on before the line is printed. So the sort ends there: the line is
- * watched for. cram_check.h keeps records that cannot be encoded away from htslib, so this is for
- * what cannot be known before, such as a missing reference. Where the line is not seen, the file is
- * never closed, as that would encode the same container again.
+ * prints a line, and does not go on before the line is printed. The writer watches for this line,
+ * and ends the sort when it comes. cram_check.h keeps records that cannot be encoded away from
+ * htslib, so this is only for failures that cannot be known before, such as a missing reference. If
+ * the line is not seen, the file is never closed, because closing would encode the same container
+ * again.
  */
 #define _GNU_SOURCE             /* sync_file_range */
 #include "output/bam_writer.h"
@@ -44,9 +45,10 @@ struct bam_writer {
     bool file_exists;           /* the temporary file */
     bool lost_reader;           /* standard output is a pipe that was closed */
     hFILE *raw;                 /* the output */
-    uint64_t writing_back;      /* so many bytes the kernel was told to write */
+    uint64_t writing_back;      /* how many bytes the kernel was told to write */
     sam_hdr_t *header;
-    uint64_t raw_written, raw_writing;  /* of records: without the current write, and with it */
+    uint64_t raw_written, raw_writing;  /* bytes of records: without the current write, and with
+                                           it */
     /* CRAM */
     struct cram_pump pump;
     bool has_pump;
@@ -115,7 +117,7 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
     return writer;
 }
 
-/* A regular file that is written in place has lost its old content: its index goes, too. */
+/* Removes the index of a regular file that is written in place: its old content is lost. */
 static void drop_index_of_lost(const struct bam_writer *writer)
 {
     const struct output_path *path = writer->settings.path, *index = writer->settings.index_path;
@@ -203,7 +205,7 @@ static int write_end(struct bam_writer *writer)
     return hwrite(writer->raw, bgzf_end_block, BGZF_END_BYTES) == BGZF_END_BYTES ? 0 : -1;
 }
 
-/* Estimates how many bytes are still to come, by what the records so far took; 0: unknown. */
+/* Estimates from the records so far how many bytes are still to come; 0: unknown. */
 static uint64_t bytes_to_come(const struct bam_writer *writer)
 {
     uint64_t all = writer->settings.raw_bytes, done = writer->raw_written;
@@ -229,8 +231,8 @@ static int check_pump(struct bam_writer *writer)
     return errno ? write_error(writer) : 0;
 }
 
-/* Reports that htslib cannot encode what it was given. Its workers encode later, and leave nothing
-   in errno. */
+/* Reports that htslib cannot encode the records. htslib's workers encode later, and do not set
+   errno. */
 static int encoder_error(struct bam_writer *writer)
 {
     if (check_pump(writer) < 0) return -1;
@@ -311,9 +313,9 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
     return r < 0 ? write_error(writer) : 0;
 }
 
-/* Tells the kernel to begin to write the file to the disk. htslib waits for that when it closes the
-   file: 0.4 s for 670 MB here, when nothing had been written before. The pieces are so large that a
-   disk which also reads spends little of its time on seeks. */
+/* Tells the kernel to begin to write the file to the disk. Otherwise closing the file would wait
+   for that: htslib took 0.4 s for 670 MB here when nothing had been written before. The pieces are
+   large, because a disk that also reads then spends little time on seeks. */
 static void write_back(struct bam_writer *writer)
 {
     enum { WRITE_BACK_BYTES = 32 << 20 };
@@ -357,8 +359,8 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
 {
     errno = 0;
     if (!writer->has_pump) return !complete || write_end(writer) == 0 ? 0 : write_error(writer);
-    /* Closing a CRAM file writes what is buffered and an end marker, with which half a result would
-       look complete. */
+    /* Closing a CRAM file writes what is buffered and an end marker. With the marker, half a result
+       would look complete. */
     if (!complete) cram_pump_discard(&writer->pump);
     int r = writer->file && !writer->encoder_failed ? sam_close(writer->file) : 0;
     if (writer->pump_in && hclose(writer->pump_in) < 0) r = -1;

@@ -33,8 +33,8 @@ struct bam_writer_settings {
 };
 
 /* Chooses the format: by the argument of -O, else by the extension of the path (both may be NULL),
-   else BAM. Returns 0, or -1 after a message, also for a name that promises another format
-   (foreign_name.h). The caller frees format->specific with hts_opt_free. */
+   else BAM. Returns 0, or -1 after a message. A name that promises another format (foreign_name.h)
+   is an error, too. The caller frees format->specific with hts_opt_free. */
 int bam_writer_choose_format(const char *option, const char *path, htsFormat *format);
 
 /* True if the writer takes the bytes of the file, false if it takes records. */
@@ -43,8 +43,8 @@ bool bam_writer_takes_bytes(const htsFormat *format);
 /* Prepares to write; makes no file yet. */
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings);
 
-/* True if bam_writer_pump must run in a thread of its own. It returns after bam_writer_end,
-   whatever that returns. */
+/* True if bam_writer_pump must run in a thread of its own. bam_writer_pump returns after
+   bam_writer_end was called, whatever that returned. */
 bool bam_writer_needs_pump(const struct bam_writer *writer);
 void bam_writer_pump(struct bam_writer *writer);
 
@@ -54,7 +54,8 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header);
 /* Writes BGZF blocks or, for uncompressed SAM, text. */
 int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n_bytes);
 
-/* Says that the next write holds raw_bytes of records; for messages about a full disk. */
+/* Tells the writer that the next write holds raw_bytes of records; for messages about a full
+   disk. */
 void bam_writer_expect(struct bam_writer *writer, uint64_t raw_bytes);
 
 /* BAM and SAM: where in the file the next write goes. */
@@ -63,7 +64,8 @@ uint64_t bam_writer_position(const struct bam_writer *writer);
 /* Writes a sequence of whole records, as BAM has them. */
 int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, size_t n_bytes);
 
-/* After the last write. Unless the output is complete, nothing is written that marks its end. */
+/* Call this after the last write. The mark of the end of the file is written only if the output is
+   complete. */
 int bam_writer_end(struct bam_writer *writer, bool complete);
 
 struct bam_writer_result {

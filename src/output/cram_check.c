@@ -4,7 +4,7 @@
 
 #include "bam/bam_long.h"
 
-/* Shows the CG tag in *cg; its type is 0 if there is none. */
+/* Sets *cg to the CG tag; its type is 0 if there is none. */
 static const char *check_tags(const uint8_t *rec, struct bam_aux *cg)
 {
     const uint8_t *at = bam_record_tags(rec);

@@ -1,9 +1,10 @@
 /*
- * cram_check.h -- can htslib's CRAM encoder take a record?
+ * cram_check.h -- checks whether htslib's CRAM encoder can take a record.
  *
  * The encoder relies on sound tags: it reads past the end of a record whose last tag has no end
- * (1.16), and drops tags after a NUL. It refuses some records that BAM can hold, later and in
- * another thread, without saying which. So records are checked before they are given to it.
+ * (1.16), and drops tags after a NUL. It also refuses some records that BAM can hold; it does so
+ * later, in another thread, without saying which record. So records are checked before they are
+ * given to the encoder.
  *
  * The function is pure and may be called from any thread.
  */

@@ -12,7 +12,7 @@
 
 enum { CHUNK_BYTES = 256 << 10 };
 
-/* Closes the descriptors that are there; keeps errno. */
+/* Closes the descriptors that are open; keeps errno. */
 static void close_all(const int *fds, size_t n)
 {
     int error = errno;
@@ -61,7 +61,7 @@ void cram_pump_run(struct cram_pump *pump)
         ssize_t n = read(pump->read_fd, chunk, CHUNK_BYTES);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) error = errno;
-        /* Should a read fail, the writer would wait for ever unless the next one succeeds. */
+        /* After a failed read, reads once more: if nobody read, the writer would wait for ever. */
         tries_again = n < 0 && !tries_again;
         if (n > 0 && !error && !atomic_load(&pump->discarding)) {
             errno = 0;

@@ -1,12 +1,13 @@
 /*
- * cram_pump.h -- carries bytes from htslib's CRAM writer to the output; writing to it never fails.
+ * cram_pump.h -- carries bytes from htslib's CRAM writer to the output. Writing to the pump never
+ * fails.
  *
  * When a write fails, htslib's threaded CRAM writer frees what its workers are using, and crashes
  * (1.16 to 1.21). So it writes into a pair of sockets, and a thread of ours copies the bytes to the
  * output. After the first error, or after cram_pump_discard, that thread throws the bytes away.
  *
  * Order of calls: open; run, in a thread of its own; set_target before anything is written; discard
- * at any time; end when the last byte was written; close when run has returned.
+ * at any time; end after the last byte was written; close after run has returned.
  *
  * run returns after cram_pump_end, whether or not the writing end was closed: if htslib cannot
  * encode a record, it keeps the writing end open for ever.
@@ -29,8 +30,8 @@ struct cram_pump {
     atomic_int error;           /* errno of the first failed write, or 0 */
 };
 
-/* Makes the sockets. What is written to *from goes to the target; the caller closes *from. Returns
-   0, or -1 with errno set. */
+/* Makes the sockets. Bytes that are written to *from go to the target; the caller closes *from.
+   Returns 0, or -1 with errno set. */
 int cram_pump_open(struct cram_pump *pump, hFILE **from);
 void cram_pump_set_target(struct cram_pump *pump, hFILE *target);
 void cram_pump_run(struct cram_pump *pump);
@@ -38,7 +39,8 @@ void cram_pump_run(struct cram_pump *pump);
 /* From now on the bytes are thrown away. */
 void cram_pump_discard(struct cram_pump *pump);
 
-/* Nothing more will be written: run returns once it has carried what was. */
+/* Call this when nothing more will be written. run returns once it has carried all bytes that
+   were. */
 void cram_pump_end(struct cram_pump *pump);
 
 /* Closes all but the writing end, and frees the memory. */

@@ -1,25 +1,27 @@
 /*
- * index_bins.c -- see index_bins.h. The SAM specification (section 5.2) describes BAI, the CSI
- * specification CSI. This file does what htslib does within these, as its index files show.
+ * index_bins.c -- see index_bins.h. The SAM specification (section 5.2) describes BAI, and the CSI
+ * specification describes CSI. Where the specifications leave a choice, this file does what
+ * htslib's index files show.
  *
- * In the file each bin has a list of chunks. A bin whose chunks all lie within 64 KB of the file is
- * given to its parent, level by level from the lowest, because a reader would inflate those bytes
- * for the parent anyway. The parent must exist: it has records of its own, or received other bins.
- * Whether a bin is small depends only on its first begin and its last end. So these two numbers are
- * given to the parent, and no lists are moved. At the end each chunk goes to the bin to which its
- * own bin was given. Chunks are kept in the order in which they begin. Because they are handed out
- * in this order, the list of each bin is sorted. Two chunks of a bin are joined if one begins in
- * the block in which the other ends.
+ * In the index file each bin has a list of chunks. A bin whose chunks all lie within 64 KB of the
+ * file is given to its parent, level by level from the lowest, because a reader would inflate those
+ * bytes for the parent anyway. The parent must exist: it has records of its own, or received other
+ * bins. Whether a bin is small depends only on its first begin and its last end. So these two
+ * numbers are given to the parent, and no lists are moved. At the end each chunk goes to the bin to
+ * which its own bin was given. Chunks are kept in the order in which they begin. Because they are
+ * handed out in this order, the list of each bin is sorted. Two chunks of a bin are joined if one
+ * begins in the block in which the other ends.
  *
- * The linear index says where the first record begins that touches a window (BAI), or the first
- * window of a bin (CSI). A window that no record touches gets the value of the next window.
+ * For each window (BAI), or for the first window of each bin (CSI), the linear index says where the
+ * first record that touches the window begins. A window that no record touches gets the value of
+ * the next window.
  *
  * A pseudo-bin, whose number is one more than there are bins, has the begin and end of the
  * reference in the file, and its numbers of mapped and unmapped reads.
  *
  * Bins are in the file in the order of a hash table: htslib's khash, filled in the order in which
- * bins are first seen. Readers do not need that order; it makes the bytes equal to those of
- * htslib. The table also finds parents.
+ * bins are first seen. Readers do not need that order; its purpose is that the bytes are equal to
+ * those of htslib. The table also finds parents.
  */
 #include "output/index_bins.h"
 
@@ -41,7 +43,8 @@ enum { SMALL_BIN_BYTES = 0x10000 };     /* of the file; a smaller bin is given t
 struct bin {
     uint32_t number;
     int level;
-    uint64_t begin, end;                /* of its chunks, and of those of bins given to it */
+    uint64_t begin, end;                /* of its chunks, and of the chunks of bins that were given
+                                           to it */
     size_t last_chunk;                  /* place in bins->chunks of its own last chunk */
     uint32_t goes_to;                   /* place of the bin that it is given to; or its own place */
     /* its list in the file */
@@ -118,7 +121,7 @@ void index_bins_add_counts(struct index_bins *bins, uint64_t n_mapped, uint64_t 
 
 /* ---- adding ---- */
 
-/* The last bin of a level; a new bin if that has another number. */
+/* Returns the last bin of a level, or makes a new bin if the last one has another number. */
 static struct bin *take_bin(struct index_bins *bins, const struct bam_index_chunk *from,
                             uint64_t begin)
 {
@@ -153,7 +156,7 @@ void index_bins_add_windows(struct index_bins *bins, const struct bam_index_wind
     size_t n = bins->n_windows;
     bam_index_reserve(&bins->windows, &bins->windows_room, (size_t)from->last + 1,
                       sizeof *bins->windows);
-    /* A record of an earlier part may reach further; then nothing is added. */
+    /* If a record of an earlier part reaches further, nothing is added. */
     for (; n < from->first; n++) bins->windows[n] = untouched;
     for (; n <= from->last; n++) bins->windows[n] = base + from->begin;
     bins->n_windows = n;
@@ -176,8 +179,8 @@ static khash_t(bin) *make_table(const struct index_bins *bins)
         xalloc_require(r >= 0);
         kh_val(table, at) = (uint32_t)i;
     }
-    /* htslib puts the pseudo-bin twice, once for each of its two chunks. If the table is full it
-       grows also when a bin is put that it has already. */
+    /* htslib puts the pseudo-bin twice, once for each of its two chunks. A full table grows even if
+       the bin that is put is in it already. */
     for (int i = 0; i < 2; i++) {
         (void)kh_put(bin, table, pseudo_bin(bins), &r);
         xalloc_require(r >= 0);
@@ -252,7 +255,7 @@ static size_t group_chunks(struct index_bins *bins)
     return n;
 }
 
-/* Where the first record begins that touches the first window of a bin. */
+/* The place of the first record that touches the first window of a bin. */
 static uint64_t bin_loff(const struct index_bins *bins, const struct bin *bin)
 {
     uint64_t in_level = bin->number - bam_index_first_bin(bin->level);

@@ -5,7 +5,8 @@
  * Order of calls: create; then for each reference that has records begin, add_counts, add_chunk and
  * add_windows in file order, finish. Destroy at any time.
  *
- * Memory: 40 bytes a chunk, 48 a bin, 8 a window. It is used again for the next reference.
+ * Memory: 40 bytes for each chunk, 48 for each bin, 8 for each window. The next reference uses the
+ * same memory again.
  * Threads: one at a time.
  */
 #ifndef ROCKSORT_OUTPUT_INDEX_BINS_H
@@ -25,7 +26,7 @@ struct index_bytes {            /* starts as {0}; the owner frees `bytes` */
 /* Makes room for n_more bytes. Returns where they go. */
 uint8_t *index_bytes_reserve(struct index_bytes *to, size_t n_more);
 
-/* For an index file of this shape. is_csi: CSI, not BAI. */
+/* Makes the bins for an index file of this shape. is_csi: CSI, not BAI. */
 struct index_bins *index_bins_create(const struct bam_index_shape *shape, bool is_csi);
 
 /* Accepts NULL. */

@@ -15,7 +15,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* From the end: ".tmp", the nanoseconds, a point, the number of the process, ".rocksort.". */
+/* Checks the parts of the name from its end: ".tmp", the nanoseconds, a point, the number of the
+   process, ".rocksort.". */
 bool output_leftover_is_name(const char *name, size_t *n_output)
 {
     static const char word[] = OUTPUT_PATH_WORD, ending[] = OUTPUT_PATH_ENDING;
@@ -46,7 +47,7 @@ enum output_leftover_state output_leftover_open(const char *path, struct output_
         state = lock == FILE_LOCK_HELD   ? OUTPUT_LEFTOVER_DEAD
                 : lock == FILE_LOCK_NONE ? OUTPUT_LEFTOVER_UNKNOWN
                                          : OUTPUT_LEFTOVER_IN_USE;
-        /* Its process may have renamed it meanwhile. */
+        /* The process that wrote the file may have renamed it meanwhile. */
         if (!file_lock_has_name(left->fd, AT_FDCWD, path)) state = OUTPUT_LEFTOVER_FOREIGN;
     }
     if (state != OUTPUT_LEFTOVER_DEAD && state != OUTPUT_LEFTOVER_UNKNOWN)

@@ -1,8 +1,8 @@
 /*
  * output_leftover.h -- temporary files of outputs and indexes that killed processes have left.
  *
- * While a process writes such a file it is locked (output_path.h). So a file with such a name that
- * is ours and that can be locked belongs to nobody any more.
+ * While a process writes such a file, the file is locked (output_path.h). So if a file has such a
+ * name, is ours and can be locked, no process uses it any more.
  *
  * Order of calls: open; remove, if that is wanted; close. Ownership: a struct output_leftover owns
  * its descriptor. Threads: one at a time for each. No messages.
@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 enum output_leftover_state {
-    OUTPUT_LEFTOVER_DEAD,       /* no process writes it; it stays locked until close */
+    OUTPUT_LEFTOVER_DEAD,       /* no process writes it; the file stays locked until close */
     OUTPUT_LEFTOVER_UNKNOWN,    /* the file system has no locks: a process may write it */
     OUTPUT_LEFTOVER_IN_USE,
     OUTPUT_LEFTOVER_FOREIGN,    /* no file of that name, or not one of ours */
@@ -24,11 +24,11 @@ enum output_leftover_state {
 
 struct output_leftover {
     int fd;                     /* -1 unless the state is DEAD or UNKNOWN */
-    struct stat st;             /* also if it is in use */
+    struct stat st;             /* set also if the file is in use */
 };
 
 /* True if a name, without its directory, is that of a temporary file. *n_output: how many bytes of
-   it are the name of the output; all of it unless that was too long. */
+   the name are the name of the output, which was cut if it was too long. */
 bool output_leftover_is_name(const char *name, size_t *n_output);
 
 /* Looks at a file, whatever its name, and locks it. */

@@ -54,7 +54,7 @@ static char *follow_link(const char *path)
    file, which is in /proc: /dev/fd/5 leads there. The file need not exist. */
 static char *resolve(const char *name)
 {
-    enum { MOST_LINKS = 40 };           /* as the kernel follows */
+    enum { MOST_LINKS = 40 };           /* as many as the kernel follows */
     char *path = resolve_directory(name);
     for (int i = 0; path && strncmp(path, "/proc/", 6) != 0; i++) {
         char *next = follow_link(path);
@@ -138,11 +138,11 @@ static int check_new(const char *name, int stat_error)
     return stat_error == ENOENT && n > 0 && name[n - 1] != '/' ? 0 : stat_error;
 }
 
-/* The same of an existing regular file or directory. */
+/* Returns why an existing regular file or directory cannot be the output, as an errno, or 0. */
 static int check_existing(const char *name, const struct stat *st)
 {
     if (S_ISDIR(st->st_mode)) return EISDIR;
-    /* Another file could take the place of a write-protected one, against its owner's wish. */
+    /* A write-protected file could be replaced, but its owner does not want that. */
     return access(name, W_OK) < 0 ? errno : 0;
 }
 
@@ -200,7 +200,8 @@ bool output_path_same(const struct output_path *a, const struct output_path *b)
 static void inherit(const struct output_path *path, int fd)
 {
     mode_t mode = path->mode;
-    /* Without its owner or group, a program must not run as owner or group. */
+    /* If neither owner nor group can be set, the file must not have the bits that let it run as its
+       owner or group. */
     if (fchown(fd, path->uid, path->gid) < 0 && fchown(fd, (uid_t)-1, path->gid) < 0)
         mode &= (mode_t)~(S_ISUID | S_ISGID);
     (void)fchmod(fd, mode);
@@ -240,7 +241,7 @@ static int make_file(struct output_path *path)
     return -1;
 }
 
-/* The lock ends with the last descriptor. */
+/* Closes the descriptor that holds the lock: the lock ends with the last descriptor. */
 static void let_go(struct output_path *path)
 {
     int error = errno;
@@ -334,8 +335,8 @@ static char *move_index(const struct output_path *index)
     return NULL;
 }
 
-/* Renames the file, and removes the index of the old one. Signals wait, as they do not know the
-   other name of that index. */
+/* Renames the file, and removes the index of the old one. Signals wait meanwhile, because their
+   handler does not know the other name of that index. */
 static int rename_both(const struct output_path *path, const struct output_path *index)
 {
     char *aside = move_index(index);

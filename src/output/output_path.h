@@ -1,9 +1,9 @@
 /*
  * output_path.h -- writes an output under a temporary name, and renames it when it is complete.
  *
- * A regular file is written under a temporary name beside its own. So its name never stands for
- * half a result, and a file can be sorted onto itself. A symbolic link is followed first, also if
- * it leads to no file; other hard links to the old file keep the old content. Some outputs are
+ * A regular file is written under a temporary name beside its own. So the final name never stands
+ * for half a result, and a file can be sorted onto itself. A symbolic link is followed first, also
+ * if it leads to no file; other hard links to the old file keep the old content. Some outputs are
  * written in place, under their own name: devices, pipes, URLs, open files (/dev/fd/5), mounted
  * files, and files in directories in which nothing can be made.
  *
@@ -11,13 +11,13 @@
  * commit, or drop on failure. Release at any time.
  *
  * The temporary file is locked (file_lock.h) from when it is made until it is renamed or removed.
- * So another process can tell a file that a killed process left (output_leftover.h) from one that
- * is still written.
+ * So another process can distinguish a file that a killed process left (output_leftover.h) from one
+ * that is still being written.
  *
  * Signals. A signal may end the process at any moment. The thread that handles it removes the
  * temporary file: it takes `lock`, unlinks `temporary`, and never unlocks. This module makes the
- * temporary file with `lock` held. So no file is made after that removal, where nobody would remove
- * it.
+ * temporary file with `lock` held. So no file can be made after that removal and then stay for
+ * ever.
  *
  * Ownership: a struct output_path owns `final`, `temporary` and `held_fd`, and borrows `name` and
  * `lock`.
@@ -42,8 +42,8 @@ struct output_path {            /* starts as {0} */
     const char *name;           /* as the user gave it, without "file:" */
     char *final;                /* the regular file, all links followed; NULL: written in place */
     char *temporary;            /* the name to write under; NULL: written in place */
-    /* of the file that is replaced: the new one gets the same permissions, owner and group, as far
-       as the system allows */
+    /* facts about the file that is replaced: the new file gets the same permissions, owner and
+       group, as far as the system allows */
     bool replaces;              /* there is such a file */
     mode_t mode;
     uid_t uid;

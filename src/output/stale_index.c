@@ -25,7 +25,8 @@ static void look_at(const char *name, const struct output_path *output,
 void stale_index_tell(const struct output_path *output, const struct output_path *index,
                       const htsFormat *format)
 {
-    /* Where htslib looks: at the name with an ending added, and with its ending replaced. */
+    /* htslib looks for an index at the name with one of these endings added, and with its own
+       ending replaced by one. */
     static const char *const of_cram[] = {".crai", NULL};
     static const char *const of_others[] = {".csi", ".bai", NULL};
     struct stat st;

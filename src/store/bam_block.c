@@ -36,8 +36,8 @@ ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
     return (ssize_t)size;
 }
 
-/* Takes apart the header of a value, of which only the beginning may be there. Returns the size of
-   the whole value, or 0. */
+/* Parses the header of a value. `value` may hold only its beginning. Returns the size of the whole
+   value, or 0 if it cannot be a block. */
 static size_t parse_header(const uint8_t *value, size_t n_bytes, struct bam_block *block)
 {
     if (n_bytes < BAM_BLOCK_HEADER_BYTES || memcmp(value + 8, magic, 4) != 0) return 0;
@@ -48,7 +48,7 @@ static size_t parse_header(const uint8_t *value, size_t n_bytes, struct bam_bloc
     memcpy(&last_bound_bytes, value + 20, 4);
     memcpy(&block->raw_bytes, value + 24, 8);
     memcpy(&payload_bytes, value + 32, 8);
-    /* No codec makes twice as much of 2^32 bytes. */
+    /* No codec turns 2^32 bytes into 2^33. */
     if (codec >= TEMP_CODEC_COUNT || !merge_bound_is_sound(last_bound_bytes) ||
         payload_bytes >> 33 || block->n_records == 0)
         return 0;
@@ -75,7 +75,8 @@ size_t bam_block_value_bytes(const uint8_t *part, size_t part_bytes)
 
 size_t bam_block_part_bytes(size_t block_bytes)
 {
-    /* More than header, bound, and what codecs add to bytes that cannot be compressed. */
+    /* The extra bytes are more than the header, the bound, and what codecs add to bytes that cannot
+       be compressed. */
     return block_bytes + block_bytes / 4 + 4096;
 }
 

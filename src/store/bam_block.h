@@ -15,11 +15,11 @@
  *         40         bound of the last record, without the record
  *                    the records, compressed
  *
- * Parts: a scan holds one entry of each file of the database in memory. So a value that is much
- * larger than the blocks of its run, because one of its records is, becomes several entries: its
- * *parts*, of one size but for the last. The first part has the key of the block. Those that follow
- * have that key and the number of the part, so that they come right after it: no bound is the
- * beginning of another one.
+ * Parts: a scan holds one entry of each file of the database in memory. One very large record can
+ * make a value much larger than the other blocks of its run. Such a value is stored as several
+ * entries, its *parts*. All parts but the last have the same size. The first part has the key of
+ * the block. The key of a later part is the key of the block followed by the number of the part. So
+ * later parts come right after the first one: no bound is the beginning of another bound.
  *
  * Ownership: functions borrow what they are given. Pure; any thread, with a temp_coder of its own.
  */
@@ -62,8 +62,8 @@ struct bam_block_content {      /* what a block is made of */
 ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
                          const struct bam_block_content *content, uint8_t *out);
 
-/* Size of a part in a run whose blocks have block_bytes, uncompressed: ordinary blocks have one
-   part. */
+/* Size of a part, in a run whose blocks have block_bytes uncompressed bytes. An ordinary block fits
+   into one part. */
 size_t bam_block_part_bytes(size_t block_bytes);
 
 /* Writes the key of part `number`, from 1, of the block with this key to out; returns its size. */
@@ -74,14 +74,14 @@ size_t bam_block_part_key(const uint8_t *key, size_t key_bytes, uint32_t number,
 bool bam_block_is_part(const uint8_t *key, size_t key_bytes, const uint8_t *block_key,
                        size_t block_key_bytes);
 
-/* Size of a whole value, of which the first part is given; 0 if it cannot be a block. */
+/* Size of the whole value that begins with this first part; 0 if it cannot be a block. */
 size_t bam_block_value_bytes(const uint8_t *part, size_t part_bytes);
 
-/* Takes the header of a value apart, and does not read the rest, so that a caller can decide what
-   to do with a block before a worker verifies it. Returns 0, or -1 if it cannot be a block. */
+/* Parses the header of a value without reading the rest. A caller can then decide what to do with
+   the block before a worker verifies it. Returns 0, or -1 if it cannot be a block. */
 int bam_block_parse(const uint8_t *value, size_t value_bytes, struct bam_block *block);
 
-/* False if no block has such sizes. Ask before you use them. */
+/* False if no sound block has these sizes. Call this before you use them. */
 bool bam_block_is_plausible(const struct bam_block *block);
 
 /* Verifies the checksum of the whole value. */

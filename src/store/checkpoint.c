@@ -33,8 +33,9 @@ static void extend_dirs(struct checkpoint *checkpoint, size_t n)
     checkpoint->n_dirs = n;
 }
 
-/* Takes the checkpoint record of another directory if it is a later one: it has more directories,
-   or a later state. A process writes its directories one after the other. */
+/* Reads the checkpoint record of directory i and uses it if it is newer: it lists more directories,
+   or has a later state. The checkpoint records can differ because a process writes them one after
+   the other. */
 static int compare_records(struct checkpoint *checkpoint, size_t i)
 {
     struct checkpoint_record other, *record = &checkpoint->record;
@@ -64,7 +65,7 @@ static int open_others(struct checkpoint *checkpoint, const char *path)
     const char *problem;
     for (size_t i = 0; i < checkpoint->n_dirs; i++) {
         if (checkpoint->dirs[i].path) continue;
-        /* A copy, because compare_records may release the record that has the name. */
+        /* A copy, because compare_records may release the checkpoint record that owns the name. */
         char *name = xstrdup(checkpoint->record.directories[i]);
         int r = checkpoint_dir_open_patiently(name, &checkpoint->dirs[i], &problem);
         if (r < 0)
@@ -107,7 +108,7 @@ void checkpoint_close(struct checkpoint *checkpoint)
     free(checkpoint);
 }
 
-/* ---- how to go on with one ---- */
+/* ---- how to resume a checkpoint ---- */
 
 bool checkpoint_is_partial(const struct checkpoint_record *record)
 {

@@ -3,8 +3,8 @@
  * all its directories, locked, and what its file says.
  *
  * A sort that is resumed may add directories. It writes the longer list into the directories one
- * after the other, and may die meanwhile. So the longest list that one of them has is the one that
- * counts.
+ * after the other, and may die meanwhile. So the longest list that any directory has is the valid
+ * one.
  *
  * Ownership: a struct checkpoint owns all that it points to. Threads: one at a time.
  * Errors: NULL after a message that says why there is nothing to resume.
@@ -18,7 +18,7 @@
 
 struct checkpoint {
     struct checkpoint_record record;
-    struct checkpoint_dir *dirs;        /* in the order of the record */
+    struct checkpoint_dir *dirs;        /* in the order of record.directories */
     size_t n_dirs;
 };
 
@@ -28,16 +28,16 @@ struct checkpoint *checkpoint_open(const char *path);
 /* Releases the locks. Accepts NULL. */
 void checkpoint_close(struct checkpoint *checkpoint);
 
-/* ---- how to go on with one ---- */
+/* ---- how to resume a checkpoint ---- */
 
-/* True if only a part of the input can be had from a checkpoint. */
+/* True if a checkpoint can give only a part of the sorted input. */
 bool checkpoint_is_partial(const struct checkpoint_record *record);
 
 enum { CHECKPOINT_COMMAND_BYTES = 4 * PATH_MAX + 64 };
 
-/* Writes the command that goes on with the checkpoint in `path`, for a shell. The sort's own
-   threads, memory and output are in the checkpoint; `has_output`: it names an output, too.
-   Allocates nothing. Returns text. */
+/* Writes the shell command that resumes the checkpoint in `path`. The command does not repeat
+   threads, memory and output, because the checkpoint has them. `has_output`: the checkpoint names
+   an output file. Allocates nothing. Returns text. */
 const char *checkpoint_command(const char *path, bool partial, bool has_output,
                                char text[CHECKPOINT_COMMAND_BYTES]);
 

@@ -35,8 +35,8 @@ static void close_quietly(int fd)
     errno = saved;
 }
 
-/* Locks a new file. Where the file system has no locks, the lock of RocksDB, which is of another
-   kind, must be enough. */
+/* Locks a new file. Returns true also if the file system has no such locks; RocksDB's own lock,
+   which is of another kind, must then be enough. */
 static bool lock_new_file(int fd)
 {
     enum file_lock lock = file_lock_try(fd);
@@ -48,8 +48,8 @@ int checkpoint_dir_claim(const char *path)
     int dir_fd = open(path, OPEN_DIR);
     if (dir_fd < 0) return -1;
     int fd = create_at(dir_fd, lock_new);
-    /* The file is renamed when it is locked, because other processes take a directory with that
-       name in it for part of a checkpoint. */
+    /* The file is renamed to LOCK only after it is locked, because other processes take a directory
+       that has a file LOCK for part of a checkpoint. */
     if (fd >= 0 && (!lock_new_file(fd) ||
                     renameat(dir_fd, lock_new, dir_fd, TEMP_DIR_LOCK_NAME) < 0)) {
         close_quietly(fd);
@@ -223,7 +223,7 @@ const char *checkpoint_dir_find(const char *const *paths, size_t n)
     return NULL;
 }
 
-/* Reads the whole checkpoint file. Returns NULL with *problem. */
+/* Reads the whole checkpoint file. Returns NULL on failure, and *problem says why. */
 static char *read_file(int fd, size_t *n_bytes, const char **problem)
 {
     struct stat st;

@@ -2,13 +2,15 @@
  * checkpoint_dir.h -- a temporary directory as part of a checkpoint: its lock, and the file that
  * says what is in it.
  *
- * Two files lie beside the databases. The process that works in the directory keeps LOCK locked
- * (flock) as long as it lives, however it ends. STORE is the checkpoint file; it holds the
- * checkpoint record (checkpoint_record.h). A process number would prove nothing: it may belong to
- * another process by now, or to one on another machine.
+ * Two files lie beside the databases. LOCK is locked (flock) by the process that works in the
+ * directory; the system releases the lock when the process ends, in any way. STORE is the
+ * checkpoint file; it holds the checkpoint record (checkpoint_record.h). A process number instead
+ * of a lock would prove nothing: it may belong to another process by now, or to one on another
+ * machine.
  *
  * Order of calls: a sort makes the directory, claims it, and writes the checkpoint record. Another
- * process opens the directory, which locks it, reads the record, and closes the directory.
+ * process opens the directory, which locks it, reads the checkpoint record, and closes the
+ * directory.
  *
  * Other users may plant files in a shared place, so nothing there is followed or trusted: the
  * directory must be ours, closed to others, and no symbolic link; files are made exclusively.
@@ -27,7 +29,8 @@ struct checkpoint_dir {
     char *path;                 /* absolute */
     int fd;
     int lock_fd;
-    bool is_locked;             /* false: the file system has no locks, a sort may work there */
+    bool is_locked;             /* false: the file system has no locks, so another sort may work
+                                   there */
 };
 
 enum {
@@ -55,13 +58,14 @@ int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char
 int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
                                   const char **problem);
 
-/* Reads the checkpoint file. Returns OK, and the caller releases the record; or BAD with *problem
-   as above. */
+/* Reads the checkpoint file. Returns CHECKPOINT_OK, and the caller releases the checkpoint record;
+   or CHECKPOINT_BAD with *problem as above. */
 int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_record *record,
                         const char **problem);
 
 /* Reads the checkpoint file of a directory in which another process may work, without the lock. The
-   caller releases the record. Returns a code from above; BAD also for a file of more than 4 MiB. */
+   caller releases the checkpoint record. Returns a code from above; CHECKPOINT_BAD also for a file
+   of more than 4 MiB. */
 int checkpoint_dir_peek(const char *path, struct checkpoint_record *record);
 
 /* True if the directory has a file with the name of a checkpoint file. */

@@ -2,7 +2,7 @@
  * checkpoint_record.c -- see checkpoint_record.h.
  *
  * The text is parsed in place, in a copy that the checkpoint record owns: the end of each line
- * becomes a NUL, escapes are replaced, and the record points into the copy.
+ * becomes a NUL, escapes are replaced, and the checkpoint record points into the copy.
  */
 #include "store/checkpoint_record.h"
 
@@ -15,7 +15,8 @@
 #include <string.h>
 
 enum {
-    MAX_LINE_BYTES = 1 << 20,           /* a path of which all is escaped, a name of a reference */
+    MAX_LINE_BYTES = 1 << 20,           /* enough for a path with every byte escaped, or the name of
+                                           a reference */
     MAX_LANES = 64,
     MAX_THREADS = 1024,
     MAX_OPTIONS = 1000,
@@ -38,7 +39,7 @@ static void put(kstring_t *to, const char *format, ...)
     va_end(args);
 }
 
-/* With escapes. */
+/* Appends a text with escapes. */
 static void put_text(kstring_t *to, const char *text)
 {
     for (; *text; text++) {
@@ -158,7 +159,7 @@ void checkpoint_record_format(const struct checkpoint_record *record, kstring_t 
 /* ---- parsing ---- */
 
 struct parser {
-    char *at, *end;             /* what is left, without the last line */
+    char *at, *end;             /* the text that is left, without the line "end" */
 };
 
 /* Takes the next line and returns its values; NULL if it has another keyword. */
@@ -446,7 +447,8 @@ int checkpoint_record_parse(const char *text, size_t n_bytes, struct checkpoint_
     if (!verify_end(text, n_bytes)) return -1;
     record->memory = xmemdup(text, n_bytes);
     struct parser from = {record->memory, record->memory + n_bytes - END_BYTES};
-    from.at += sizeof first_word + 1;           /* the first line, which check_version has read */
+    from.at += sizeof first_word + 1;           /* skips the first line, which check_version has
+                                                   read */
     if (parse_place(&from, record) && parse_resources(&from, &record->resources) &&
         parse_rules(&from, record) && parse_inputs(&from, record) && parse_output(&from, record) &&
         parse_content(&from, record))

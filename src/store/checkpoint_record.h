@@ -23,8 +23,8 @@
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
  *
- * Control characters and % stand as %XX in a text. A text that may be missing is "none", or has =
- * in front.
+ * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
+ * "none", or = and the text.
  *
  * Ownership: a checkpoint record that was parsed owns its memory (checkpoint_record_release). One
  * that is made to be formatted borrows all that it points to. Pure; any thread.
@@ -61,7 +61,8 @@ struct checkpoint_input {
 struct checkpoint_resources {   /* as the options give them, or as auto chose */
     unsigned n_threads;
     uint64_t thread_bytes;      /* of memory for each thread */
-    uint64_t total_bytes;       /* of memory for all threads, in place of that; 0: not given */
+    uint64_t total_bytes;       /* of memory for all threads, instead of thread_bytes; 0: not
+                                   given */
 };
 
 struct checkpoint_output {      /* as the options ask for it */
@@ -87,18 +88,19 @@ struct checkpoint_record {
     struct sort_rules rules;    /* as the options say */
     struct checkpoint_input fasta;      /* -I; without it the path is NULL */
     int minhash_window;
-    bool can_read_again;        /* the inputs, from any record on */
+    bool can_read_again;        /* reading of the inputs can start at any record */
     size_t n_inputs;
     struct checkpoint_input *inputs;
     struct checkpoint_output output;
     uint64_t n_runs;            /* totals; 0 while loading */
     struct content_sum sum;
-    size_t n_references;        /* all of them, if the text lacks some, as in BAM it may; else 0 */
+    size_t n_references;        /* all references, if the header's text lacks some, which BAM
+                                   allows; else 0 */
     const char **reference_names;
     uint64_t *reference_lengths;
     const char *header;         /* text that ends with NUL */
     size_t header_bytes;
-    char *memory;               /* that a parsed one owns */
+    char *memory;               /* what a parsed checkpoint record points into */
 };
 
 /* Appends the checkpoint record as text. */

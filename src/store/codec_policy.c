@@ -1,19 +1,22 @@
 /* codec_policy.c -- see codec_policy.h. */
 #include "store/codec_policy.h"
 
-/* The share of the time that the next run waits. From waits_much on zstd is faster: it makes a
-   third fewer bytes for a quarter more CPU time. zstd stays until the share is waits_little. */
+/* Limits of the share of the time that the next run waits for the disk. Above waits_much zstd is
+   faster: it makes a third fewer bytes for a quarter more CPU time. Once chosen, zstd stays until
+   the share falls to waits_little. */
 static const double waits_much = 0.3, waits_little = 0.05;
 
-/* The share of the time that writing uncompressed data may take; other work goes on meanwhile. With
-   none the share was 0.3 to 0.45 on a disk where none is faster by 9 %. It was 0.5 to 0.67 on two
-   modelled SSDs that also held the input, where lz4 is faster by 7 %. writes_foreseen is for a
-   share that is computed from the time with a codec, which is too high rather than too low. */
+/* Limits of the share of the time that writing uncompressed data may take; other work goes on
+   meanwhile. With the codec none, the share was 0.3 to 0.45 on a disk where none is faster by 9 %.
+   It was 0.5 to 0.67 on two modelled SSDs that also held the input, where lz4 is faster by 7 %.
+   writes_too_long is for a share that was measured with none. writes_foreseen is for a share that
+   is computed from the time with another codec; such a share is too high rather than too low. */
 static const double writes_foreseen = 0.6, writes_too_long = 0.5;
 
-/* The share of the time that workers are busy. Below it compressing costs nothing, and the disk may
-   be what others wait for, the reader of the input among them. Workers count as busy also while
-   other programs have the CPU. */
+/* Limits of the share of the time that workers are busy: none is chosen from busy_enough on, and
+   kept down to busy_no_more. With a lower share compressing costs nothing, and other threads, such
+   as the reader of the input, may be waiting for the disk. Workers count as busy also while other
+   programs have the CPU. */
 static const double busy_enough = 0.7, busy_no_more = 0.5;
 
 /* A worker merges and deflates about 100 MB/s at level 1. The disk should read twice as fast. */
@@ -27,7 +30,8 @@ bool codec_has_space(const struct codec_facts *facts)
     return facts->free_bytes > space_reserve * facts->raw_bytes_left;
 }
 
-/* True if the disk can write uncompressed data, and read them again, and no thread waits for it. */
+/* True if workers are busy, and the disk has the space and the speed to write uncompressed data and
+   to read them again. */
 static bool takes_everything(const struct codec_facts *facts)
 {
     bool is_chosen = facts->codec == TEMP_CODEC_NONE;

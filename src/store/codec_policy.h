@@ -1,5 +1,5 @@
 /*
- * codec_policy.h -- chooses the codec of the next run, by what the sort has measured so far.
+ * codec_policy.h -- chooses the codec of the next run from what the sort has measured so far.
  *
  * Compressing temporary data costs CPU time and saves bytes. 2.1 GB of records took in 64 MB, with
  * 2 cores and a disk of 1 GB/s: none 12.6 s, lz4 13.8 s, snappy 14.8 s, zstd 16.6 s. On four
@@ -28,13 +28,14 @@ struct codec_facts {
     double free_bytes;          /* in the temporary directories */
     double raw_bytes_left;      /* uncompressed bytes that may still be spilled */
     /* since the last decision; all 0 at first */
-    enum temp_codec codec;      /* that was used */
+    enum temp_codec codec;      /* the codec that was used */
     double seconds;
-    double write_seconds;       /* of these: a thread wrote to the disk, or waited for it */
-    double wait_seconds;        /* of these: the next run waited for that thread */
+    double write_seconds;       /* of `seconds`: a thread wrote to the disk, or waited for it */
+    double wait_seconds;        /* of `seconds`: the next run waited for that thread */
     double worker_seconds;      /* that all workers together were busy */
     double stored_ratio;        /* stored bytes to raw bytes */
-    bool left_none;             /* none was chosen before and was too much for the disk */
+    bool left_none;             /* TEMP_CODEC_NONE was chosen before and was too much for the
+                                   disk */
 };
 
 enum codec_reason {

@@ -6,8 +6,8 @@
 enum {
     KIB = 1024,
     MIN_WIDTH = 6,              /* a compacted file must differ from runs: rocksdb_opts.c */
-    RUNS_IF_UNKNOWN = 400,      /* of all databases: a guess; if there are 100 or 1,600, it costs a
-                                   quarter more seeks */
+    RUNS_IF_UNKNOWN = 400,      /* of all databases: a guess. If there are 100 or 1,600 runs, the
+                                   wrong guess costs a quarter more seeks */
     MIN_READ_BYTES = 64 * KIB,
     PAGE_BYTES = 4 * KIB,
     N_PARALLEL = 2,             /* compactions at a time */
@@ -22,8 +22,8 @@ enum {
    takes memory. */
 static const double estimate_slack = 1.1;
 
-/* On an array of four disks compactions took about twice the time of their own seeks and bytes:
-   runs are written and synced meanwhile, and the heads move between the two. */
+/* On an array of four disks, compactions took about twice the time of their own seeks and bytes.
+   Runs are written and synced meanwhile, and the disk heads move between runs and compactions. */
 static const double disturbance = 2;
 
 unsigned compaction_n_parallel(unsigned n_lanes)
@@ -64,7 +64,8 @@ unsigned compaction_width(const struct compaction_facts *facts)
 static size_t whole_requests(size_t n_bytes)
 {
     enum {
-        REQUEST_BYTES = KIB * KIB,      /* about what the kernel asks a disk for at a time */
+        REQUEST_BYTES = KIB * KIB,      /* about the size of the kernel's largest request to a
+                                           disk */
         END_BYTES = 64 * KIB,
     };
     if (n_bytes > MAX_READ_BYTES) n_bytes = MAX_READ_BYTES;
@@ -87,7 +88,8 @@ size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct)
 {
     size_t share = n_files > 0 ? memory / n_files : 0;
     share = share > 2 * SCAN_FILE_BYTES ? share - SCAN_FILE_BYTES : share / 2;
-    if (direct && share < PAGE_BYTES) return PAGE_BYTES;    /* thousands of files: -s off */
+    if (direct && share < PAGE_BYTES) return PAGE_BYTES;    /* there are thousands of files, with -s
+                                                               off */
     if (!direct && share < 2 * KERNEL_READ_BYTES) return 0;
     return whole_requests(share);
 }
@@ -117,8 +119,9 @@ static bool pays(const struct compaction_facts *facts, uint64_t n, unsigned widt
     return saved > disturbance * cost;
 }
 
-/* 6,156 files in 16 MiB took 38 MiB more than the budget and the allowance hold. They also took ten
-   times as long as 1,000 files, because their blocks left little memory for batches. */
+/* The reason for this limit: with a budget of 16 MiB, 6,156 files took 38 MiB more than the budget
+   and FILES_BYTES together. They also took ten times as long as 1,000 files, because their blocks
+   left little memory for batches. */
 unsigned compaction_most_files(const struct compaction_facts *facts)
 {
     unsigned n_scans = facts->n_scans > 1 ? facts->n_scans : 1;
@@ -133,9 +136,9 @@ static unsigned files_before(unsigned most_files, unsigned width)
     return most_files > width + 2 * SPARE_FILES ? most_files - width - SPARE_FILES : SPARE_FILES;
 }
 
-/* The width when there are too many files: a quarter of the files that may be open, because that
-   width takes most runs before compacted files are compacted again; but no more files than there
-   is memory for, or MANY_FILES. */
+/* The width when there are too many files. It is a quarter of the files that may be open: with this
+   width, the most runs can come before compacted files are compacted again. But it is no more than
+   the memory allows, or MANY_FILES if the memory allows fewer. */
 static unsigned width_of_too_many(const struct compaction_facts *facts, unsigned most_files,
                                   unsigned width)
 {
@@ -156,8 +159,8 @@ struct compaction_plan compaction_decide(const struct compaction_facts *facts, u
                                                         : 2 * facts->n_runs;
     unsigned most_files = compaction_most_files(facts);
     unsigned limit = files_before(most_files, width);
-    /* With so many runs there are many more compacted files than a width. Between them remain
-       groups of fewer than `width` runs, so half the width must be enough for a compaction. */
+    /* With so many runs there are many more than `width` compacted files. Groups of fewer than
+       `width` runs remain between them, so half the width must be enough for a compaction. */
     if (n > SQUARES * (uint64_t)width * width) plan.least_width = width / 2;
     uint64_t max_files = (uint64_t)(estimate_slack * (double)n / width) + width;
     if (max_files > limit) max_files = limit;

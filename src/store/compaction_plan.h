@@ -10,14 +10,15 @@
  *
  *     width / compaction_bytes + (n / width + width) / scan_bytes
  *
- * seeks. That is least near width = sqrt(n), and at a smaller width if memory for compactions is
- * scarce. The width here is that of 2014, sqrt(n) + 1. With a smaller width there are so many
- * compacted files that some are compacted again. Compaction waits until there are more than
- * max_files = n / width + width files, and a few more because n is an estimate. A scan of fewer
- * files would not be faster, so nothing is rewritten needlessly, and each byte about once.
+ * seeks. That number is smallest near width = sqrt(n), and at a smaller width if memory for
+ * compactions is scarce. We use the width of the rocksort of 2014, sqrt(n) + 1. With a smaller
+ * width there are so many compacted files that some are compacted again. Compaction waits until
+ * there are more than max_files = n / width + width files, and a few more because n is an estimate.
+ * A scan of fewer files would not be faster. So nothing is rewritten needlessly, and each byte is
+ * rewritten about once.
  *
- * On a device without seeks compaction never saves time. There it is done only to stay below the
- * limit of open files, and within the memory, because each file takes some.
+ * On a device without seeks compaction never saves time. There compaction is done only to stay
+ * below the limit of open files, and within the memory, because each open file takes some memory.
  *
  * Pure functions.
  */
@@ -30,13 +31,13 @@
 
 /* How much is read of a file at a time. */
 enum {
-    SCAN_FILE_BYTES = 48 << 10, /* what a scan holds of a file besides: index, block */
+    SCAN_FILE_BYTES = 48 << 10, /* memory of a scan for each file besides: index, block */
     KERNEL_READ_BYTES = 128 << 10,      /* what Linux reads ahead unless told otherwise */
     MAX_READ_BYTES = 8 << 20,   /* with more, seeks take less than a fifth of the time */
 };
 
-/* A file that is more than so much larger than its neighbour is not compacted together with it.
-   Runs differ by less, compacted files from runs by more. */
+/* A file that is larger than its neighbour by more than this is not compacted together with it.
+   Runs differ from each other by less; compacted files differ from runs by more. */
 enum { COMPACTION_SIMILAR_PERCENT = 80 };
 
 enum compaction_mode {
@@ -51,8 +52,8 @@ struct compaction_facts {
     uint64_t n_runs;            /* that it has now */
     uint64_t n_runs_expected;   /* that it will have; 0: unknown */
     double seek_seconds;        /* of the disk; 0: unknown */
-    double bytes_per_second;    /* ... that it reads in order; 0: unknown */
-    double parallel;            /* ... how many seeks it does in the time of one, at least 1 */
+    double bytes_per_second;    /* that the disk reads in order; 0: unknown */
+    double parallel;            /* how many seeks the disk does in the time of one, at least 1 */
     unsigned n_scans;           /* databases that are read at the same time */
     size_t scan_bytes;          /* memory that the final scan reads into */
     bool direct;                /* the scan reads past the page cache */
@@ -86,15 +87,15 @@ enum compaction_reason {
 struct compaction_plan {
     bool compact;
     enum compaction_reason reason;
-    unsigned least_width, width;        /* so many files become one */
-    unsigned max_files;         /* whenever there are more */
+    unsigned least_width, width;        /* this many files become one */
+    unsigned max_files;         /* a compaction begins when there are more files */
 };
 
 /* How many compactions may run at a time when each directory has n_lanes databases. */
 unsigned compaction_n_parallel(unsigned n_lanes);
 
-/* The facts about one database of a sort. What changes with time (n_runs) and what its disk is like
-   (seek_seconds, bytes_per_second, parallel) is 0; the caller adds it. */
+/* The facts about one database of a sort. The fields that change with time (n_runs) or describe the
+   disk (seek_seconds, bytes_per_second, parallel) are 0; the caller sets them. */
 struct compaction_facts compaction_share(const struct compaction_totals *totals);
 
 /* How many files should be compacted at a time when n_runs_expected are expected. */
@@ -109,7 +110,7 @@ size_t compaction_read_bytes(const struct compaction_facts *facts);
    memory. */
 size_t scan_read_bytes(uint64_t n_files, size_t memory, bool direct);
 
-/* How many seeks a scan of n_bytes makes that reads read_bytes at a time; 0: as much as the kernel
+/* How many seeks a scan of n_bytes makes if it reads read_bytes at a time; 0: as much as the kernel
    reads ahead. */
 double scan_seeks(double n_bytes, size_t read_bytes);
 
@@ -119,9 +120,10 @@ unsigned compaction_most_files(const struct compaction_facts *facts);
 /* Decides. `width` is what compaction_width returned when the store was made. */
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width);
 
-/* True if RocksDB will compact some of these files, which are in the order of the database: there
-   are more than max_files, and least_width neighbours among them have about one size. If there are
-   least_width more than max_files, it takes the newest whatever their sizes. */
+/* True if RocksDB will compact some of these files, which are in the order of the database. It does
+   so if there are more than max_files files, and least_width neighbours among them have about the
+   same size. If there are max_files + least_width files, it takes the newest files whatever their
+   sizes. */
 bool compaction_will_begin(const uint64_t *file_bytes, size_t n_files, unsigned least_width,
                            unsigned max_files);
 

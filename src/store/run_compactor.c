@@ -17,8 +17,8 @@ static bool plan_has_changed(const struct run_compactor *c)
 }
 
 /* True if there are nearly `width` files more than planned. If there were a whole width more,
-   RocksDB would take the newest files whatever their sizes, compacted ones among them, again and
-   again. */
+   RocksDB would compact the newest files whatever their sizes, also files that are compacted
+   already, again and again. */
 static bool is_behind(const struct run_compactor *c)
 {
     unsigned margin = c->width > 2 * RUN_DB_ADMITTED_WHEN_SLOW ? RUN_DB_ADMITTED_WHEN_SLOW + 1 : 1;
@@ -26,8 +26,8 @@ static bool is_behind(const struct run_compactor *c)
            run_db_n_files(c->db) + margin >= c->max_files + c->width;
 }
 
-/* Plans for more files if nothing is compacted although there are enough files: too few neighbours
-   among them have about one size. */
+/* Plans for more files if nothing is compacted although there are enough files, because too few
+   neighbouring files have about the same size. */
 static void allow_more_files(struct run_compactor *c, const struct compaction_facts *facts)
 {
     if (!is_behind(c) || run_db_is_compacting(c->db)) return;
@@ -74,11 +74,12 @@ int run_compactor_settle(struct run_compactor *c)
     if (stop_if_failed(c) < 0) return -1;
     if (c->has_failed || width == 0) return 0;
     if (enough < 2 * width) enough = 2 * width;
-    /* The runs that came after the last compaction are fewer than the width, but they are the
-       newest files, and neighbours. */
+    /* Fewer runs than the width came after the last compaction, but they are the newest files, and
+       they are neighbours. */
     unsigned n_files = run_db_n_files(c->db);
     if (n_files <= enough) return 0;
-    /* No more files than needed, and only once: they might be compacted ones. */
+    /* Compacts no more files than needed, and only once, because some of them may be compacted
+       already. */
     if (width > n_files - enough + 1) width = n_files - enough + 1;
     return run_db_compact(c->db, 2, width, n_files - 1) < 0 ? -1 : 0;
 }

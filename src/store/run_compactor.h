@@ -19,14 +19,14 @@ struct run_compactor {          /* run_compactor.c alone changes the fields */
     const char *dir;            /* of the database, for messages */
     struct compaction_plan plan;
     unsigned width, max_files;  /* of the compactions that were switched on; 0: none */
-    bool has_failed;            /* and was switched off */
+    bool has_failed;            /* a compaction has failed, and compactions are switched off */
 };
 
 void run_compactor_start(struct run_compactor *compactor, struct run_db *db, const char *dir);
 
-/* Plans anew; `width` is for compaction_decide. `stuck`: waiting for a compaction that is due was
-   in vain, because no files of about one size are neighbours; then the plan allows more files.
-   Returns true if run_compactor_apply has something to do. */
+/* Plans anew; `width` is for compaction_decide. `stuck`: the caller waited in vain for a compaction
+   that was due, because no neighbouring files have about the same size; then the plan allows more
+   files. Returns true if run_compactor_apply has something to do. */
 bool run_compactor_plan(struct run_compactor *compactor, const struct compaction_facts *facts,
                         unsigned width, bool stuck);
 

@@ -2,15 +2,16 @@
  * run_db.c -- see run_db.h.
  *
  * An SstFileWriter writes each run: there is no memtable, no log and no second copy. The file is
- * then ingested by a hard link, which costs a record in the manifest. Ingested files overlap, so
+ * then ingested by a hard link, which costs an entry in the manifest. Ingested files overlap, so
  * each becomes a file of level 0 with a sequence number of its own.
  *
  * The database is in `db-N`, a directory below the temporary directory. RocksDB makes the directory
- * that it opens. If a signal has just removed ours, RocksDB must not make it again.
+ * that it opens. It is not the temporary directory itself: if a signal has just removed that one,
+ * RocksDB must not make it again.
  *
  * Each key begins with a byte of ours: `b` for blocks, `r` for labels, so that all labels come
- * after all blocks. Labels are entries like others: RocksDB admits them together with their runs,
- * as one step, and compactions keep them.
+ * after all blocks. Labels are ordinary entries: RocksDB admits them together with their runs, as
+ * one step, and compactions keep them.
  *
  * A scan opens all files at once; run_store.c raises the limit of open files for that.
  */
@@ -42,10 +43,11 @@ struct run_db {
     unsigned n_begun;                   /* numbers the files of runs */
     /* the thread that ends runs, and compacts and scans */
     unsigned n_runs;                    /* that have ended */
-    struct run_writer **ended;          /* ... and are not part of the database yet */
+    struct run_writer **ended;          /* runs that have ended and are not part of the database
+                                           yet */
     unsigned n_ended;
     uint64_t n_bytes;                   /* of the files of runs */
-    bool is_direct;                     /* db was opened again */
+    bool is_direct;                     /* db was opened again, to read past the page cache */
     unsigned least_width, max_files;    /* of compactions, as RocksDB was told last; 0: none */
     /* any thread */
     pthread_mutex_t opening;            /* held while db is opened again, and while it is asked */
@@ -74,7 +76,7 @@ static int check_error(const struct run_db *db, const char *doing, char *error)
     return store_error_check(db->dir, doing, error) < 0 ? RUN_DB_ERROR : 0;
 }
 
-/* As check_error while a run is written, but leaves a full disk to the caller. */
+/* Like check_error, for writing a run; but if the disk is full, the caller handles that. */
 static int check_write_error(struct run_db *db, char *error)
 {
     if (!error || !store_error_means_full(error)) return check_error(db, "write", error);
@@ -90,9 +92,9 @@ const char *run_db_full_reason(const struct run_db *db)
     return reason ? reason : store_error_full_reason("");
 }
 
-/* A whole number that RocksDB reports about itself; 0 if it does not, or if the database could not
-   be opened again. The thread that writes runs may ask while the thread that ends runs opens the
-   database again. */
+/* A whole number that RocksDB reports about itself; 0 if it reports none, or if the database could
+   not be opened again. The thread that writes runs may ask while the thread that ends runs opens
+   the database again. */
 static uint64_t property(const struct run_db *db, const char *name)
 {
     pthread_mutex_t *opening = (pthread_mutex_t *)&db->opening;
@@ -156,8 +158,8 @@ static rocksdb_t *open_db(const struct run_db *db, char **error)
     return opened;
 }
 
-/* Makes the name of the database durable: RocksDB syncs what is in the directory that it makes, but
-   not the name of that directory. Returns 0, or -1 after a message. */
+/* Makes the name of the database's directory durable: RocksDB syncs what is in the directory, but
+   not its name. Returns 0, or -1 after a message. */
 static int sync_name(const struct run_db *db)
 {
     if (path_sync_directory(db->dir) == 0) return 0;
@@ -291,7 +293,7 @@ int run_db_end_run(struct run_writer *w)
 int run_db_admit_runs(struct run_db *db)
 {
     if (db->n_ended == 0) return 0;
-    if (!db->db) return RUN_DB_ERROR;   /* there was a message when it could not be opened again */
+    if (!db->db) return RUN_DB_ERROR;   /* opening the database again failed, with a message */
     char *error = NULL;
     const char **paths = xcalloc(db->n_ended, sizeof *paths);
     for (unsigned i = 0; i < db->n_ended; i++) paths[i] = db->ended[i]->path;
@@ -299,7 +301,7 @@ int run_db_admit_runs(struct run_db *db)
     free(paths);
     for (; db->n_ended > 0; free_writer(db->ended[--db->n_ended])) {
         if (!error) continue;
-        db->n_runs--;                   /* nobody would find it */
+        db->n_runs--;                   /* no other process would find this run */
         db->n_bytes -= db->ended[db->n_ended - 1]->file_bytes;
     }
     return check_write_error(db, error);
@@ -416,7 +418,7 @@ bool run_db_is_compacting(const struct run_db *db)
 bool run_db_compaction_is_due(const struct run_db *db)
 {
     if (db->least_width == 0 || run_db_compact_failed(db)) return false;
-    /* Not if all files are being compacted. */
+    /* RocksDB reports 0 if all files are being compacted already. */
     if (property(db, "rocksdb.compaction-pending") == 0) return false;
     const rocksdb_livefiles_t *files = rocksdb_livefiles(db->db);
     size_t n = (size_t)rocksdb_livefiles_count(files);

@@ -30,7 +30,7 @@ struct run_scan;
 
 enum { RUN_DB_ERROR = -1, RUN_DB_FULL = -2 };
 
-/* A good n_admitted on a disk that is slow to seek: whenever runs are admitted RocksDB syncs its
+/* A good n_admitted on a disk that is slow to seek: whenever runs are admitted, RocksDB syncs its
    manifest twice and its directory once, which takes 90 ms on a rotating disk. */
 enum { RUN_DB_ADMITTED_WHEN_SLOW = 4 };
 
@@ -43,16 +43,16 @@ struct run_db_settings {
     bool direct;
     bool existing;                      /* another process made the database */
     bool read_only;                     /* existing; no runs, no compactions, nothing is written */
-    bool may_lack_files;                /* read_only; but runs whose files are missing are dropped,
-                                           which writes: the input will be read again */
-    unsigned n_admitted;                /* so many runs become part of the database together */
+    bool may_lack_files;                /* read_only: drops runs whose files are missing, which does
+                                           write; the input will be read again */
+    unsigned n_admitted;                /* this many runs become part of the database together */
     unsigned number;                    /* of the database, if the directory has several */
     unsigned n_compactions;             /* that all databases of the process may run at a time */
 };
 
 /* Creates the database in a directory, or opens the existing one. Returns NULL after a message. If
-   there is no space and `full` is not NULL there is no message: *full is what the system said, a
-   constant text. */
+   there is no space and `full` is not NULL, there is no message; *full is set to what the system
+   said, a constant text. */
 struct run_db *run_db_create(const char *dir, const struct run_db_settings *settings,
                              const char **full);
 
@@ -87,8 +87,8 @@ const char *run_db_full_reason(const struct run_db *db);
 
 /* ---- what is there ---- */
 
-/* Calls take(arg, ...) for the label of each run, until it returns -1, which it does after a
-   message. Returns 0, or -1. */
+/* Calls take(arg, ...) for the label of each run. If `take` fails, it prints a message and returns
+   -1, and no more labels follow. Returns 0, or -1 after a message. */
 int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
                   void *arg);
 
@@ -113,7 +113,8 @@ int run_db_compact(struct run_db *db, unsigned least_width, unsigned width, unsi
 bool run_db_is_compacting(const struct run_db *db);
 
 /* True if RocksDB will begin a compaction, as soon as its thread gets a CPU
-   (compaction_will_begin). Never true once one has failed. Only the compacting thread may ask. */
+   (compaction_will_begin). Never true once one has failed. Only the thread that calls
+   run_db_compact may ask. */
 bool run_db_compaction_is_due(const struct run_db *db);
 
 /* True if a compaction has failed. The runs are as they were. RocksDB tries again until
@@ -131,8 +132,9 @@ struct run_scan *run_scan_open(struct run_db *db, size_t read_bytes);
 int run_scan_seek(struct run_scan *scan, const uint8_t *key, size_t key_bytes);
 
 /*
- * Gets the value of exactly this key: 1 and a malloc'ed *value; 0 if there is no such block; -1
- * after a message. Ends the walk over the blocks; run_scan_seek begins another one.
+ * Gets the value of exactly this key. Returns 1 and a malloc'ed *value; 0 if there is no such
+ * block; -1 after a message. It also ends the walk over the blocks; run_scan_seek begins another
+ * walk.
  */
 int run_scan_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes, uint8_t **value,
                  size_t *value_bytes);

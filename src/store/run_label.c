@@ -67,7 +67,7 @@ static int compare_runs(const void *a_label, const void *b_label)
     return (a->run > b->run) - (a->run < b->run);
 }
 
-/* By the run before; the first run has none and comes first. */
+/* Compares by the run before. The first run has none, and comes first. */
 static int compare_places(const void *a_label, const void *b_label)
 {
     const struct run_label *a = a_label, *b = b_label;

@@ -5,8 +5,8 @@
  * Runs are numbered in input order. The label of a run names the run before it, so the runs form a
  * chain. Runs are written in order, but with several databases a later run may become durable while
  * an earlier one does not. So another process uses the runs of the chain, from the first one on,
- * and drops the others. It reads the records of those again, into runs with new numbers, and the
- * first new run names the last run of the chain. So there is one chain at any time.
+ * and drops the others. It reads the records of the dropped runs again, into runs with new numbers,
+ * and the first new run names the last run of the chain. So there is one chain at any time.
  *
  * Pure functions; any thread.
  */

@@ -8,9 +8,9 @@
  *
  * Where seeks are slow and the temporary data are much larger than the machine's memory, reading
  * goes past the page cache. Through the page cache a read of a megabyte reaches the disk in steps
- * of the kernel's readahead, and the head moves elsewhere between the steps; besides, its pages
- * would push out others. Where the data are smaller, a good part of them is still in the page
- * cache, which direct reads would not use.
+ * of the kernel's readahead, and the head moves elsewhere between the steps; its pages would also
+ * push other pages out of the cache. Where the data are smaller, a good part of them is still in
+ * the page cache, which direct reads would not use.
  */
 #include "store/run_store.h"
 
@@ -29,7 +29,7 @@ enum {
     /* A quarter of a megabyte of each run that is being written is not in its file yet. If it does
        not fit when the run ends, the run is lost. */
     RESERVE_BYTES = 4 << 20,
-    CHECK_BYTES = 1 << 20,      /* the free space is checked again when so much has been put */
+    CHECK_BYTES = 1 << 20,      /* the free space is checked again after this many bytes */
     MOST_RETRIES = 15,
     RETRY_MICROSECONDS = 200000,
 };
@@ -37,17 +37,19 @@ enum {
 struct volume {                 /* a database in a temporary directory */
     /* fixed after run_store_create */
     const char *dir;
-    bool closed;                /* only read: not even its database is opened for writing */
+    bool closed;                /* the directory is only read: its database is not opened for
+                                   writing */
     unsigned lane;              /* number of the database in the directory */
     struct disk_traits disk;
     bool shares_space;          /* an earlier directory is on the same file system */
     /* the thread that begins runs */
     const char *full_reason;    /* why the database could not be made */
-    /* set under the lock, by the thread that begins runs, which needs no lock to read it; nor does
-       another thread once a run of this database has ended */
+    /* set under the lock by the thread that begins runs. That thread reads it without the lock; so
+       does any other thread once a run of this database has ended */
     struct run_db *db;          /* NULL until the first run */
     /* under the lock */
-    bool full;                  /* or nearly full, while another directory is not; or closed */
+    bool full;                  /* gets no more runs: it is full, or nearly full while another one
+                                   is not, or closed */
     unsigned n_runs;
     uint64_t n_bytes;
     double write_seconds;
@@ -213,7 +215,7 @@ void run_store_destroy(struct run_store *store)
 
 /* ---- space ---- */
 
-/* 0 if it is unknown. */
+/* Free bytes in the directory of a volume; 0 if unknown. */
 static uint64_t free_bytes(const struct volume *volume)
 {
     uint64_t n_bytes;
@@ -402,7 +404,7 @@ double run_store_put_seconds(const struct stored_run *run)
     return run->seconds;
 }
 
-/* With the lock held: takes over what the database of a volume has. */
+/* With the lock held: updates the counts from the database of a volume. */
 static void count_runs(struct run_store *store, struct volume *volume)
 {
     store->n_runs -= volume->n_runs;
@@ -599,8 +601,8 @@ void run_store_look(struct run_store *store, struct run_store_disks *disks)
     unlock_store(store);
 }
 
-/* Adds what one database did. The reason is that of the database that was compacted for the best
-   reason, if any was. */
+/* Adds what one database did. The reason of the sort is the highest one in enum compaction_reason
+   that a database has. */
 static void add_stats(const struct volume *volume, struct run_store_stats *stats)
 {
     const struct run_compactor *compactor = &volume->compactor;
@@ -625,7 +627,7 @@ void run_store_stats(const struct run_store *store, struct run_store_stats *stat
     };
     for (size_t i = 0; i < store->n_volumes; i++)
         if (store->volumes[i].db) add_stats(&store->volumes[i], stats);
-    /* A compaction was wanted, but only when the last runs had come. */
+    /* A compaction was wanted so late that none was switched on. */
     if (!stats->compacted && stats->reason >= COMPACTION_ASKED_FOR)
         stats->reason = COMPACTION_NO_NEED;
     size_t compaction_read = stats->compaction_read_bytes;

@@ -13,11 +13,11 @@
  * labels of its runs (run_db.h) tell what is in it.
  *
  * Ownership: as in run_db.h.
- * Threads: one thread begins runs and puts blocks into them. Another may end the earlier runs in
- * their order; that one then also calls the functions about compaction.
+ * Threads: one thread begins runs and puts blocks into them. Another thread may end the earlier
+ * runs in their order; that thread then also calls the functions about compaction.
  * Errors: RUN_STORE_ERROR or NULL after a message. RUN_STORE_AGAIN: abandon the run and begin it
  * again. Either its directory is full: then there was a warning, and the run will go to another
- * directory. Or a compaction will soon free space in the same directory: then there was none.
+ * directory. Or a compaction will soon free space in the same directory: then there was no warning.
  */
 #ifndef ROCKSORT_STORE_RUN_STORE_H
 #define ROCKSORT_STORE_RUN_STORE_H
@@ -31,7 +31,7 @@ struct stored_run;              /* a run that has begun */
 
 enum { RUN_STORE_ERROR = -1, RUN_STORE_AGAIN = -2 };
 
-/* What plans of compactions and scans start from. */
+/* What compactions and scans are planned from. */
 struct run_store_means {
     uint64_t n_runs_expected;   /* 0: unknown */
     size_t scan_bytes;          /* memory that the scans read ahead into */
@@ -41,8 +41,9 @@ struct run_store_means {
 struct run_store_settings {
     const char *const *dirs;    /* exist; outlive the store */
     size_t n_dirs;
-    size_t n_closed_dirs;       /* existing: the first of them get no more runs; only read */
-    unsigned n_lanes;           /* databases in each; 0: as many as suit the disks */
+    size_t n_closed_dirs;       /* existing: this many of the first directories get no more runs and
+                                   are only read */
+    unsigned n_lanes;           /* databases in each directory; 0: as many as suit the disks */
     bool existing;              /* another process made the databases, n_lanes in each directory;
                                    directories without any get theirs with their first run */
     bool read_only;             /* existing, and nothing is written */
@@ -97,7 +98,7 @@ int run_store_flush(struct run_store *store);
 bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expected, bool stuck);
 int run_store_compact(struct run_store *store);
 
-/* After the last run: if there are many files, has the remaining runs compacted, too. */
+/* After the last run: lets RocksDB compact the remaining runs, too, if there are many files. */
 int run_store_settle(struct run_store *store);
 
 /* True while a compaction runs. */
@@ -122,8 +123,9 @@ int run_store_labels(struct run_store *store,
 /* How much memory the scans would take to read ahead if they began now. */
 size_t run_store_scan_bytes(const struct run_store *store);
 
-/* Starts the scans, one for each database that has runs. All together read ahead within
-   scan_bytes. Returns how many there are. The caller closes each, and frees the array *scans. */
+/* Starts the scans, one for each database that has runs. Together they read ahead within
+   scan_bytes. Returns the number of scans. The caller closes each scan, and frees the array
+   *scans. */
 size_t run_store_scan(struct run_store *store, struct run_scan ***scans);
 
 /* ---- facts ---- */
@@ -135,8 +137,9 @@ unsigned run_store_n_lanes(const struct run_store *store);
 unsigned run_store_n_durable(const struct run_store *store);
 
 struct run_store_disks {
-    bool in_memory;             /* all directories are; true before the first disk is added */
-    bool slow_to_seek;          /* one disk is */
+    bool in_memory;             /* all directories are in memory; true before the first disk is
+                                   added */
+    bool slow_to_seek;          /* at least one disk is slow to seek */
     double seek_seconds, parallel;      /* of the disk that is slowest to seek; 0: unknown */
     double bytes_per_second;    /* of the slowest disk; 0: unknown */
     uint64_t free_bytes;        /* in all directories that were not found full */

@@ -15,7 +15,7 @@ enum {
     OTHER_FILES = 42,           /* inputs, outputs, libraries, runs being written */
     DATABASE_FILES = 6,         /* manifest, lock, logs, directories */
     MIN_FILES = 16,
-    LANE_FILES = 32,            /* fewer for each database: fewer databases instead */
+    LANE_FILES = 32,            /* if a database could have fewer, there are fewer databases */
 };
 
 /* Raises the limit of open files as far as it goes; returns how many runs may be open. */

@@ -23,7 +23,7 @@ unsigned store_layout_lanes(size_t n_dirs, bool slow_to_seek);
 unsigned store_layout_most_files(size_t n_databases);
 
 /* True if the temporary data will not fit into the page cache. If the size of the input is unknown
-   (0) they will not, unless there is much more memory than this sort may take. */
+   (0), the answer is true unless there is much more memory than this sort may take. */
 bool store_layout_exceeds_memory(uint64_t input_bytes, size_t scan_bytes);
 
 #endif

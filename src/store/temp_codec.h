@@ -40,7 +40,8 @@ size_t temp_codec_bound(enum temp_codec codec, size_t n_bytes);
 ssize_t temp_codec_compress(struct temp_coder *coder, enum temp_codec codec, const uint8_t *in,
                             size_t n_bytes, uint8_t *out, size_t room_bytes);
 
-/* Decompresses into exactly raw_bytes at out. Returns 0, or -1 if the data do not make these. */
+/* Decompresses into exactly raw_bytes at out. Returns 0, or -1 if the data do not give that many
+   bytes. */
 int temp_codec_decompress(struct temp_coder *coder, enum temp_codec codec, const uint8_t *in,
                           size_t n_bytes, uint8_t *out, size_t raw_bytes);
 

@@ -158,13 +158,15 @@ static void remove_below(int dir_fd, const char *name, void *arg)
     (void)unlinkat(dir_fd, name, AT_REMOVEDIR);
 }
 
-/* Removes once all that is in the directory. Its subdirectories have no subdirectories. */
+/* Tries once to remove the directory and all that is in it. Its subdirectories have no
+   subdirectories. */
 static int remove_once(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     /* A umask like 0777 closes our own directory to us; then nothing is in it. */
     if (fd < 0) return errno == EACCES ? rmdir(path) : -1;
-    /* What has no checkpoint file is no checkpoint; what is locked is left alone. */
+    /* The checkpoint file goes first: without it the directory is no checkpoint. The lock goes
+       last: other processes leave a locked directory alone. */
     (void)unlinkat(fd, TEMP_DIR_CHECKPOINT_NAME, 0);
     for_each_name(fd, remove_below, NULL);
     (void)unlinkat(fd, TEMP_DIR_LOCK_NAME, 0);
@@ -172,7 +174,8 @@ static int remove_once(const char *path)
     return rmdir(path);
 }
 
-/* Such a file may be linked into a database, so it must never be written to again. */
+/* Removes a file of a run, or that of disk_probe.h. The file of a run may also be linked into a
+   database, so it may be removed but never written to again. */
 static void remove_leftover(int dir_fd, const char *name, void *arg)
 {
     (void)arg;

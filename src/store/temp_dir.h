@@ -3,9 +3,9 @@
  * and removes it.
  *
  * If the argument of -T is a directory the temporary directory is made in it; else the argument is
- * the beginning of its name, as in samtools. Without -T it is made beside the output file; for
- * standard output, devices, pipes and URLs in $TMPDIR or the working directory. It has mode 0700
- * and a name that no other sort has.
+ * the beginning of its name, as in samtools. Without -T it is made beside the output file; if the
+ * output is standard output, a device, a pipe or a URL, it is made in $TMPDIR or the working
+ * directory. It has mode 0700 and a name that no other sort has.
  *
  * Order of calls: check, before hours of work; create; the rest. Any thread may call these
  * functions.
@@ -26,7 +26,7 @@
    standard output. Returns the path, which the caller frees, or NULL after a message. */
 char *temp_dir_create(const char *prefix, const char *output);
 
-/* The name of an output that a directory's name begins with is cut to this many bytes: a name may
+/* A directory's name may begin with the name of the output, cut to this many bytes: a file name may
    have 255. */
 enum { TEMP_DIR_BASE_BYTES = 200 };
 
@@ -38,8 +38,8 @@ int temp_dir_check(const char *prefix);
    rocksort.NUMBER.XXXXXX. *n_output: how many bytes before that are the name of an output. */
 bool temp_dir_is_name(const char *name, size_t *n_output);
 
-/* Lists the names in a directory that end so, sorted. The caller frees each name, and the array.
-   Returns how many there are, or -1 with errno set. */
+/* Lists the names in a directory that temp_dir_is_name accepts, sorted. The caller frees each name,
+   and the array. Returns how many there are, or -1 with errno set. */
 ssize_t temp_dir_list(const char *path, char ***names);
 
 /* The path of a name in the directory `parent`; the caller frees it. */
