@@ -283,7 +283,7 @@ static void give_back_tied(struct merger *m)
 /* Begins to read the blocks with the tied key through pile.h, and stops the feeders. */
 static int begin_pile(struct merger *m, const struct next_block *next)
 {
-    /* Below all records of the pile. */
+    /* This cut lies below all records of the pile. */
     if (cut_segment(m, &next->first, NULL) < 0) return -1;
     give_back_tied(m);
     if (crew_failed(m->crew)) return -1;
