@@ -23,7 +23,7 @@ struct segmenter {
     struct segment_settings settings;
     int32_t n_refs;
     enum sort_order order;
-    _Atomic size_t out_bytes_hint;      /* output size of the largest segment so far, and a margin */
+    _Atomic size_t out_bytes_hint;      /* largest output of a segment so far, and a margin */
     /* under the lock */
     size_t block_bytes;         /* memory that all blocks take */
     struct open_block *unopened, **last_unopened;

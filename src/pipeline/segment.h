@@ -103,7 +103,7 @@ struct segment *segment_create(struct segmenter *s, const struct bound *low,
                                const struct bound *high, struct open_block *const *blocks,
                                size_t n);
 
-/* Has a worker merge the segment as soon as its blocks are open. Returns 0, or -1 after a message. */
+/* Has a worker merge the segment when its blocks are open. Returns 0, or -1 after a message. */
 int segmenter_merge(struct segmenter *s, struct segment *segment);
 
 /* Memory that all blocks take. With the lock held; any thread. */
