@@ -20,7 +20,7 @@ struct load_counts {
     bool any_placed;            /* some record has a reference */
     uint64_t expected_bytes;    /* uncompressed size of the whole input; 0: unknown */
     uint64_t file_bytes;        /* size of all inputs as they are stored; 0: unknown */
-    uint64_t file_bytes_read;   /* of them; 0: unknown */
+    uint64_t file_bytes_read;   /* how many of file_bytes were read; 0: unknown */
     uint64_t file_bytes_before, raw_bytes_before;       /* read by an earlier process */
     bool is_loading;
     bool input_is_bad;          /* reading it again would fail again */
