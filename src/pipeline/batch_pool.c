@@ -1,8 +1,9 @@
 /*
  * batch_pool.c -- see batch_pool.h.
  *
- * A batch is made of a stretch of the arena when the reader needs one more than there are. Batches
- * for records larger than a stretch have memory of their own, which counts like that of others.
+ * When the reader needs a batch and none is free, one is made on a fresh stretch of the arena.
+ * Batches for records larger than a stretch have memory of their own. It counts against the budget,
+ * too.
  */
 #include "pipeline/batch_pool.h"
 
@@ -49,8 +50,8 @@ int batch_pool_open(struct batch_pool *pool, const struct sort_rules *rules)
     const struct mem_budget *budget = &pool->budget;
     pool->rules = rules;
     pool->free_batches = xcalloc(budget->n_batches, sizeof *pool->free_batches);
-    /* Memory is taken as batches fill: a budget beyond what the machine has does no harm to a small
-       input. */
+    /* The kernel gives memory as batches fill. So a budget larger than the machine's memory does
+       no harm to a small input. */
     pool->arena_bytes = budget->batch_bytes * budget->n_batches + huge_page_bytes;
     void *mem = mmap(NULL, pool->arena_bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -61,7 +62,7 @@ int batch_pool_open(struct batch_pool *pool, const struct sort_rules *rules)
     }
     pool->arena = mem;
     /* The merge gathers records from all over the arena: huge pages save most of the TLB misses and
-       nearly all page faults. Where the kernel has none, nothing is lost. */
+       nearly all page faults. On a kernel without huge pages nothing is lost. */
     (void)madvise(mem, pool->arena_bytes, MADV_HUGEPAGE);
     return 0;
 }
@@ -102,7 +103,7 @@ void batch_pool_lengthen_runs(struct batch_pool *pool)
     crew_unlock(pool->crew);
 }
 
-/* The budget has one batch less. */
+/* Retires one batch: the budget has one batch less. */
 static void shrink_budget(struct batch_pool *pool)
 {
     pool->n_to_retire--;
@@ -121,7 +122,7 @@ void batch_pool_retire(struct batch_pool *pool, unsigned n)
 {
     crew_assert_locked(pool->crew);
     pool->n_to_retire += n;
-    /* Stretches of which no batch was made need no waiting. */
+    /* Stretches on which no batch was made can be retired at once. */
     while (pool->n_to_retire > 0 && pool->n_made < pool->budget.n_batches) shrink_budget(pool);
     while (pool->n_to_retire > 0 && pool->n_free > 0)
         retire_batch(pool, pool->free_batches[--pool->n_free]);
@@ -135,7 +136,7 @@ bool batch_pool_is_retiring(const struct batch_pool *pool)
 
 /* ---- the reader ---- */
 
-/* A batch on a fresh stretch of the arena. */
+/* Makes a batch on a fresh stretch of the arena. */
 static struct batch *make_batch(struct batch_pool *pool)
 {
     uintptr_t first = ((uintptr_t)pool->arena + huge_page_bytes - 1) & ~(huge_page_bytes - 1);
@@ -143,8 +144,8 @@ static struct batch *make_batch(struct batch_pool *pool)
     return batch_create(pool->rules, mem, pool->budget.batch_bytes);
 }
 
-/* True if the budget has room for another batch. If nothing is left that could be spilled there is
-   no point in waiting: records larger than the budget are sorted beyond it. */
+/* True if the reader may have another batch: the budget has room, or no batch is left to spill, so
+   that waiting would not help. Then records larger than the budget are sorted in more memory. */
 static bool may_take(const struct batch_pool *pool)
 {
     const struct mem_budget *budget = &pool->budget;
@@ -166,7 +167,7 @@ struct batch *batch_pool_take(struct batch_pool *pool)
         crew_wait_for(pool->crew, WAIT_READER_MEMORY);
     }
     pool->reader_waits = false;
-    /* There is a free one or a stretch for another. */
+    /* There is a free batch, or a stretch for another one. */
     if (!crew_failed(pool->crew))
         batch = pool->n_free > 0 ? pool->free_batches[--pool->n_free] : make_batch(pool);
     crew_unlock(pool->crew);
@@ -274,7 +275,7 @@ static bool are_sorted(struct batch *const *batches, size_t n)
 int batch_pool_oldest(struct batch_pool *pool, size_t n, struct batch **oldest)
 {
     crew_lock(pool->crew);
-    /* The list may be moved while this thread waits. */
+    /* The array may be moved while this thread waits, so its address is read anew each time. */
     while (!are_sorted(pool->sealed + pool->n_spilled, n) && !crew_failed(pool->crew))
         crew_wait_for(pool->crew, WAIT_SPILLER_BATCHES);
     memcpy(oldest, pool->sealed + pool->n_spilled, n * sizeof *oldest);

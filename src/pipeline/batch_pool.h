@@ -3,14 +3,14 @@
  * the batches that are full.
  *
  * The reader takes a batch, fills it and seals it. Sealed batches are listed in the order of the
- * input. The spiller takes the oldest of them, and its memory is free again once its records are in
- * the store. The merge takes those that were never spilled.
+ * input. The spiller writes the oldest ones to the store, and then their memory is free again. The
+ * merge takes the batches that were never spilled.
  *
- * The pool also has the part of the budget that changes while the sort runs. Batches are *retired*
- * when their memory is wanted for compactions, and runs become longer where seeks are slow.
+ * The pool also owns the part of the budget that changes while the sort runs: batches are *retired*
+ * when compactions need their memory, and runs become longer on disks where seeks are slow.
  *
- * Order of calls: create; open before loading, if there is input; destroy with all jobs done.
- * Threads: as said at each function; the crew's lock guards everything.
+ * Order of calls: create; open before loading, if there is input; destroy when all jobs are done.
+ * Threads: the headings below and each function say who calls it. The crew's lock guards all.
  */
 #ifndef ROCKSORT_PIPELINE_BATCH_POOL_H
 #define ROCKSORT_PIPELINE_BATCH_POOL_H
@@ -32,7 +32,7 @@ int batch_pool_open(struct batch_pool *pool, const struct sort_rules *rules);
 
 /* ---- the budget ---- */
 
-/* Before batch_pool_open: takes another budget. */
+/* Before batch_pool_open: replaces the budget. */
 void batch_pool_set_budget(struct batch_pool *pool, const struct mem_budget *budget);
 
 /* Copies the budget as it is now. */
@@ -41,7 +41,7 @@ void batch_pool_budget(struct batch_pool *pool, struct mem_budget *budget);
 /* See mem_budget_lengthen_runs. */
 void batch_pool_lengthen_runs(struct batch_pool *pool);
 
-/* With the lock held: takes n batches and their memory away for good, as soon as they are free. */
+/* With the lock held: removes n batches and their memory for good, each as soon as it is free. */
 void batch_pool_retire(struct batch_pool *pool, unsigned n);
 
 /* With the lock held: true while batches that are to be retired are still in use. */
@@ -52,7 +52,7 @@ bool batch_pool_is_retiring(const struct batch_pool *pool);
 /* Waits for a batch to fill. NULL if the crew has failed. */
 struct batch *batch_pool_take(struct batch_pool *pool);
 
-/* Makes a batch with n_bytes of its own, for records that are too large for the others. */
+/* Makes a batch with n_bytes outside the arena, for records too large for the other batches. */
 struct batch *batch_pool_make_large(struct batch_pool *pool, size_t n_bytes);
 
 /* Adds a batch to the list of full ones. Its jobs may still be under way; `end` is the input
@@ -65,11 +65,11 @@ bool batch_pool_reader_waits(const struct batch_pool *pool);
 
 /* ---- all ---- */
 
-/* Takes back a batch that nobody uses any more. batch_pool_free_locked: with the lock held. */
+/* Takes back a batch that is not used any more. batch_pool_free_locked: with the lock held. */
 void batch_pool_free(struct batch_pool *pool, struct batch *batch);
 void batch_pool_free_locked(struct batch_pool *pool, struct batch *batch);
 
-/* Takes a sealed batch out of the list and back: nothing but its checksum was wanted. */
+/* Checksum only: removes a batch from the list of sealed ones and takes it back. */
 void batch_pool_forget(struct batch_pool *pool, struct batch *batch);
 
 /* Gives the memory of free batches back to the kernel. */
@@ -77,10 +77,10 @@ void batch_pool_drop_free(struct batch_pool *pool);
 
 /* ---- the spiller ---- */
 
-/* With the lock held: the number of sealed batches that are not in the store. */
+/* With the lock held, or after loading: the number of sealed batches that are not in the store. */
 size_t batch_pool_n_kept(const struct batch_pool *pool);
 
-/* With the lock held: the number of batches that should be spilled now, by spill_policy.h; 0: none.
+/* With the lock held: the number of batches that should be spilled now (spill_policy.h); may be 0.
    expected_bytes is the size of all records; 0: unknown. */
 size_t batch_pool_n_due(const struct batch_pool *pool, uint64_t expected_bytes);
 
@@ -88,7 +88,7 @@ size_t batch_pool_n_due(const struct batch_pool *pool, uint64_t expected_bytes);
    crew has failed. */
 int batch_pool_oldest(struct batch_pool *pool, size_t n, struct batch **oldest);
 
-/* The n oldest batches are in the store: their memory is free. */
+/* Frees the n oldest batches: they are in the store now. */
 void batch_pool_spilled(struct batch_pool *pool, size_t n);
 
 /* ---- the merge, when loading has ended ---- */

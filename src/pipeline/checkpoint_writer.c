@@ -18,20 +18,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How far the checkpoint is; each state has all that the ones before it have. */
+/* How complete the checkpoint is. Each state includes the ones before it. */
 enum progress {
     NOT_RECORDED,
-    RECORDED,                   /* a record says what the directories are */
-    HAS_ALL_RUNS,               /* all records are in runs, */
-    LOADED,                     /* and the record says so */
+    RECORDED,                   /* the checkpoint file was written */
+    HAS_ALL_RUNS,               /* also, all records are in runs */
+    LOADED,                     /* also, the checkpoint file says so */
 };
 
 struct checkpoint_writer {
     struct checkpoint_settings settings;
     /* fixed before loading */
-    bool overwrites_input;      /* the output is an input and is written as it stands */
-    bool can_read_again;        /* the inputs, from any record on */
-    struct checkpoint_input *inputs;    /* borrowed from the record if the sort goes on with one */
+    bool overwrites_input;      /* the output is an input, and is written in place */
+    bool can_read_again;        /* a later process can read on from any record */
+    struct checkpoint_input *inputs;    /* borrowed from settings.resumed, if that is set */
     size_t n_inputs;
     char *own_header_text;      /* a copy, before the order was put into it */
     const char *header_text;
@@ -43,9 +43,9 @@ struct checkpoint_writer {
     /* under the crew's lock */
     char **paths;               /* of all directories, NULL-terminated */
     size_t n_paths;
-    size_t n_adopted;           /* the first of them were there before */
-    size_t n_listed;            /* that the record lists; the others do not stay */
-    int *lock_fds;              /* of directories that were made here; else -1 */
+    size_t n_adopted;           /* the first n_adopted are those of settings.resumed */
+    size_t n_listed;            /* the first n_listed are in the checkpoint file */
+    int *lock_fds;              /* for directories that this process made; else -1 */
     enum progress progress;
 };
 
@@ -133,19 +133,19 @@ void checkpoint_writer_remember_inputs(struct checkpoint_writer *w, struct bam_i
     w->can_read_again = bam_inputs_can_seek(inputs);
     for (size_t i = 0; i < s->n_inputs; i++) {
         struct checkpoint_input *input = &w->inputs[i];
-        /* The file that was opened: by now its name may stand for another one. */
+        /* Describe the file that was opened: its name may belong to another one now. */
         const struct stat *st = bam_inputs_file(inputs, i);
         if (st && strcmp(s->inputs[i], "-") != 0) {
             checkpoint_describe(st, input);
             input->path = realpath(s->inputs[i], NULL);
         }
         if (input->path) continue;
-        /* A pipe, or a file without a name, such as /dev/stdin may be. */
+        /* A pipe, or a file without a name, which /dev/stdin may be. */
         w->can_read_again = false;
         input->path = xstrdup(s->inputs[i]);
     }
-    /* A copy, since htslib frees its text when a line changes; now, before threads look at the
-       header. */
+    /* Copy the text, since htslib frees it when a line changes. Do it now, before other threads
+       look at the header. */
     w->header_text = w->own_header_text = xstrdup(header_whole_text(w->header));
 }
 
@@ -181,7 +181,7 @@ static int make_directory(struct checkpoint_writer *w, const char *prefix)
     return fd < 0 ? -1 : 0;
 }
 
-/* Makes room for directories. */
+/* Makes room for n directories. */
 static void make_room(struct checkpoint_writer *w, size_t n)
 {
     w->paths = xcalloc(n + 1, sizeof *w->paths);
@@ -235,7 +235,7 @@ static void remove_directory(struct checkpoint_writer *w, size_t i)
         (void)close(w->lock_fds[i]);
         w->lock_fds[i] = -1;
     }
-    /* Few files may be open (ulimit -n 6), and the lock was one too many. */
+    /* If few files may be open (ulimit -n 6), removing can work once the lock is closed. */
     if (!removed && temp_dir_remove(path) < 0)
         diag_left("warning: cannot remove the temporary directory '%s': %s", path,
                   strerror(errno));
@@ -270,7 +270,7 @@ char *checkpoint_writer_output_name(const struct checkpoint_writer *w)
     return name;
 }
 
-/* ---- the record ---- */
+/* ---- the checkpoint file ---- */
 
 /* Describes the FASTA file of -I; its path is to be freed. */
 static struct checkpoint_input describe_fasta(const char *path)
@@ -304,7 +304,7 @@ static bool text_has_references(const char *text, sam_hdr_t *header)
     return tid == n;
 }
 
-/* Adds to a record the references that the text lacks. */
+/* Adds the references to the checkpoint file if the header text does not list the same ones. */
 static void list_references(sam_hdr_t *header, struct checkpoint_record *record)
 {
     if (text_has_references(record->header, header)) return;
@@ -318,9 +318,9 @@ static void list_references(sam_hdr_t *header, struct checkpoint_record *record)
     }
 }
 
-/* Writes the record into a directory. The lock is held while it names new directories: a signal
-   comes before that, and removes them, or after it, and they stay. Returns 0, or -1 with errno
-   set. */
+/* Writes the checkpoint file into a directory. While it adds new directories to the file it holds
+   the lock. So a signal comes either before that, and they are removed, or after it, and they stay.
+   Returns 0, or -1 with errno set. */
 static int write_one(struct checkpoint_writer *w, size_t i, const struct checkpoint_record *record)
 {
     bool names_new = w->settings.resumed && w->n_listed < w->n_paths;
@@ -333,9 +333,9 @@ static int write_one(struct checkpoint_writer *w, size_t i, const struct checkpo
 }
 
 /*
- * Writes the record into all directories. One that has no space is left without. Returns how many
- * have it; errno is set unless all do. If directories were added, one of the others must be able to
- * name them. Else that one would be taken for the whole checkpoint.
+ * Writes the checkpoint file into all directories, but a directory without space gets none. Returns
+ * how many have it; errno is set unless all do. If directories were added, at least one of the old
+ * ones must get the new file. Else the old directories would be taken for the whole checkpoint.
  */
 static size_t write_to_all(struct checkpoint_writer *w, struct checkpoint_record *record)
 {
@@ -353,8 +353,8 @@ static size_t write_to_all(struct checkpoint_writer *w, struct checkpoint_record
     return n_written;
 }
 
-/* Warns unless all directories have the record. A directory without space is no news, and a sort
-   that goes on with a checkpoint has a record already. */
+/* Warns unless all directories have the checkpoint file. Does not warn if some directories have it
+   and the others lack space, or if the sort was resumed and so has a file already. */
 static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_state state,
                             size_t n_written, int error)
 {
@@ -367,8 +367,8 @@ static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_s
                                                 : "if this sort fails it is tried again");
 }
 
-/* Writes the record into all directories. Returns 0 if one of them has it, else -1 with errno
-   set. */
+/* Writes the checkpoint file into all directories. Returns 0 if one of them has it, else -1 with
+   errno set. */
 static int write_record(struct checkpoint_writer *w, enum checkpoint_state state, unsigned n_runs)
 {
     const struct checkpoint_settings *s = &w->settings;
@@ -393,7 +393,7 @@ static int write_record(struct checkpoint_writer *w, enum checkpoint_state state
     };
     record.output.path = output;
     record.output.write_index = s->index != NULL;
-    /* Writing to standard output once does not change where the sort was to go. */
+    /* A resumed sort that writes to standard output keeps the output of the first one. */
     if (s->resumed && !s->output) record.output = s->resumed->record.output;
     record.output.temporary = s->output_path->temporary;
     record.output.index_temporary = s->index_path->temporary;
@@ -487,7 +487,7 @@ bool checkpoint_writer_saves_part(const struct checkpoint_writer *w)
 int checkpoint_writer_end_load(struct checkpoint_writer *w, unsigned n_runs)
 {
     if (w->progress < RECORDED || w->progress == LOADED) return 0;
-    /* When only a part is written, the record must not say that it is all. */
+    /* When only a part is written, the checkpoint file must not say that all is loaded. */
     if (!w->settings.reads_input) return 0;
     bool written = write_record(w, CHECKPOINT_LOADED, n_runs) == 0;
     set_progress(w, written ? LOADED : HAS_ALL_RUNS);
@@ -502,7 +502,7 @@ void checkpoint_writer_save_part(struct checkpoint_writer *w, unsigned n_runs)
 
 void checkpoint_writer_try_again(struct checkpoint_writer *w, unsigned n_runs)
 {
-    crew_fail(w->settings.crew);        /* no more warnings: there is news enough */
+    crew_fail(w->settings.crew);        /* then write_record prints no more warnings */
     if (w->progress == HAS_ALL_RUNS) (void)checkpoint_writer_end_load(w, n_runs);
 }
 
@@ -568,7 +568,7 @@ static void tell_how(const struct checkpoint_writer *w)
 void checkpoint_writer_tell(const struct checkpoint_writer *w, bool kept, unsigned n_durable)
 {
     crew_assert_locked(w->settings.crew);
-    if (w->progress == NOT_RECORDED) return;    /* refused, and nothing has changed; or no news */
+    if (w->progress == NOT_RECORDED) return;    /* no file written, or resuming refused */
     if (kept)
         tell_how(w);
     else if (n_durable > 0 && !w->can_read_again && w->progress == LOADED)

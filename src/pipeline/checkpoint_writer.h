@@ -79,22 +79,22 @@ int checkpoint_writer_make_directories(struct checkpoint_writer *w);
 
 const char *const *checkpoint_writer_directories(const struct checkpoint_writer *w, size_t *n);
 
-/* Returns the absolute paths of the directories, NULL-terminated, which free_paths frees. */
+/* Returns the absolute paths of the directories, NULL-terminated; free_paths frees them. */
 char **checkpoint_writer_absolute_directories(const struct checkpoint_writer *w);
 void free_paths(char **paths);
 
-/* Their names as they were given, NULL-terminated; see free_paths. */
+/* Copies the paths of the directories as they are, NULL-terminated; free_paths frees them. */
 char **checkpoint_writer_copy_paths(const struct checkpoint_writer *w);
 
 /* Removes each directory, and releases its lock after that, since other processes do not touch a
    locked directory. With the crew's lock held, or when all other threads have ended. */
 void checkpoint_writer_remove_directories(struct checkpoint_writer *w);
 
-/* The same for those that were added to a checkpoint, but that no record lists yet: a checkpoint
-   that stays does not need them. */
+/* Removes the directories that were added to a checkpoint and that no checkpoint file lists yet:
+   the checkpoint does not need them. */
 void checkpoint_writer_remove_unlisted(struct checkpoint_writer *w);
 
-/* How many of the directories were there before, in a checkpoint. */
+/* The number of directories that belonged to the checkpoint before this sort. */
 size_t checkpoint_writer_n_adopted(const struct checkpoint_writer *w);
 
 /* The absolute path of the output, followed by that of its index, if there is one. The caller frees
@@ -111,9 +111,9 @@ int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes);
    file says. `header` is the one in that file. */
 void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header);
 
-/* When its runs are known: writes the checkpoint file again, because it names the temporary outputs
-   of this process, and directories that were added. Returns 0; or -1 if the crew has failed or,
-   after a message, if the file cannot name the new directories. */
+/* For a sort that is resumed, when its runs are known: writes the checkpoint file again, with the
+   temporary outputs of this process and directories that were added. Returns 0; or -1 if the
+   crew has failed or, after a message, if the file cannot name the new directories. */
 int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, unsigned n_runs);
 
 /* True if all batches must be in runs before the merge. */

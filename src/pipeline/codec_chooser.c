@@ -7,7 +7,7 @@
    from runs by their sizes, which differ from codec to codec. */
 static const double seconds_kept = 1;
 
-/* How much is to come, and for how much there is space. */
+/* Sets the facts about how much is still to come, and for how much there is space. */
 static void look_at_space(struct codec_chooser *chooser, const struct run_store_disks *disks,
                           const struct codec_sight *sight)
 {

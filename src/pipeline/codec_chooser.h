@@ -20,20 +20,20 @@ struct codec_chooser {
     /* its own, 0 at first */
     struct codec_facts facts;
     double chosen_at;           /* by the monotonic clock; 0: never */
-    double put_seconds, end_seconds, wait_seconds, job_seconds;     /* until then */
+    double put_seconds, end_seconds, wait_seconds, job_seconds;     /* totals at the last choice */
     enum codec_reason reason;   /* of the last choice */
 };
 
 /* What the sort has seen until now, when a run is about to begin. */
 struct codec_sight {
     uint64_t expected_bytes;    /* whole input, uncompressed; 0: unknown */
-    bool was_told;              /* ... by -s */
+    bool was_told;              /* expected_bytes was given with -s */
     uint64_t raw_bytes_read;
     uint64_t raw_bytes_spilled;
-    double put_seconds;         /* spent in writing runs, */
-    double end_seconds;         /* in ending them, by another thread, */
-    double wait_seconds;        /* by the first in waiting for the second, */
-    double job_seconds;         /* and by workers */
+    double put_seconds;         /* the spiller: writing runs */
+    double end_seconds;         /* the ender: ending runs */
+    double wait_seconds;        /* the spiller: waiting for the ender */
+    double job_seconds;         /* the workers: jobs */
 };
 
 /* The codec for the next run. The store tells what its disks are like. */

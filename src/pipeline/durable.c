@@ -22,8 +22,8 @@ struct durable {
     atomic_bool stop;           /* syncing */
     /* under the lock */
     bool is_over;
-    const char *failed;         /* the directory that could not be synced, or NULL, */
-    int error;                  /* and why */
+    const char *failed;         /* the directory that could not be synced, or NULL */
+    int error;                  /* errno of that sync */
 };
 
 /* Syncs all that is in the directories. Returns the one where that failed, with errno, or NULL. */

@@ -1,11 +1,11 @@
 /*
- * durable.h -- from when on temporary data survive a power failure.
+ * durable.h -- decides from when on temporary data survive a power failure, and syncs them.
  *
- * They survive the end of the process in any case: what was written is the kernel's. For the rest
- * RocksDB syncs half a dozen times a run. Together that is a tenth of the wall time of a sort of
- * 2 GB (bench/options.py), to save work that is done again in half a minute. So the syncs of the
- * first half minute after the first run was spilled are left out. Then all that is there is synced,
- * in a thread of its own, and from then on data are durable when RocksDB says so. With --no-resume
+ * They survive the end of the process in any case: the kernel has what was written. To survive a
+ * power failure, RocksDB syncs half a dozen times a run. Together that is a tenth of the wall
+ * time of a sort of 2 GB (bench/options.py), to save work that is done again in half a minute. So
+ * the syncs of the first half minute after the first run was spilled are left out. Then a separate
+ * thread syncs everything, and from then on data are durable when RocksDB says so. With --no-resume
  * nothing is synced.
  *
  * After a power failure within that time the temporary data may be damaged; --resume then says so.

@@ -6,12 +6,12 @@
 
 #include <unistd.h>
 
-/* Removes what a run that ends at once would leave. The lock is held, and stays so: no thread makes
-   another file or directory meanwhile. */
+/* Removes what a sort that ends at once would leave. The lock is held and is not released, so that
+   no other thread can make another file or directory. */
 static void remove_temporaries(struct early_end *end, bool keep_directories)
 {
     crew_fail_locked(end->crew);
-    diag_silence();             /* the other threads will miss their files: that is no news */
+    diag_silence();             /* other threads will miss their files and print errors */
     diag_end_status();
     if (end->output->temporary) (void)unlink(end->output->temporary);
     if (end->index->temporary) (void)unlink(end->index->temporary);
@@ -21,8 +21,9 @@ static void remove_temporaries(struct early_end *end, bool keep_directories)
         checkpoint_writer_remove_directories(end->checkpoint);
 }
 
-/* With the lock held: tells the user what becomes of the temporary directories, unless it is what
-   the user has asked for. Who reads the output may have failed, which is nobody's wish. */
+/* With the lock held: tells the user what becomes of the temporary directories. Says nothing if
+   they are removed because the user ended the sort. After SIGPIPE it does: the user may not know
+   that the program that reads the output has failed. */
 static void tell(const struct early_end *end, int signal_number, bool kept, unsigned n_durable)
 {
     if (kept || signal_number == SIGPIPE || !checkpoint_writer_is_wish(signal_number))
@@ -38,17 +39,17 @@ static void clean_up(struct early_end *end, int signal_number)
     tell(end, signal_number, kept, n_durable);
 }
 
-/* For exception_guard.h. It may be any thread, and it may have the lock. */
+/* Called by exception_guard.h, in any thread, which may have the lock already. */
 static void after_exception(void *arg)
 {
-    enum { LOCK_SECONDS = 5 };  /* who has it may be waiting for a lock of ours, in RocksDB */
+    enum { LOCK_SECONDS = 5 };  /* its holder may wait, in RocksDB, for a lock of this thread */
     struct early_end *end = arg;
     (void)crew_lock_within(end->crew, LOCK_SECONDS);
     clean_up(end, 0);
 }
 
-/* With the lock held: has the reader end and what came be written, since what memory holds is worth
-   a moment. False if it is not, or if that has been tried before. */
+/* With the lock held: makes the reader stop, so that the records that came so far are saved.
+   Returns false if they are not to be saved, or if the reader was told to stop before. */
 static bool stop_reading(struct early_end *end, int signal_number)
 {
     const struct load_counts *counts = load_totals_locked(end->totals);
@@ -62,15 +63,14 @@ static bool stop_reading(struct early_end *end, int signal_number)
     return true;
 }
 
-/* With the lock held: true if reading has been told to end, and waits, as far as one knows, for the
-   input. */
+/* With the lock held: true if the reader, which was told to stop, seems to wait for input. */
 static bool hangs_on_input(const struct early_end *end)
 {
     const struct load_counts *counts = load_totals_locked(end->totals);
     return counts->is_loading && !counts->input_is_cut && !batch_pool_reader_waits(end->pool);
 }
 
-/* For signals.h. */
+/* Called by the thread of signals.h. */
 static enum signal_answer on_signal(void *arg, int signal_number)
 {
     struct early_end *end = arg;
@@ -104,7 +104,7 @@ void early_end_hold(struct early_end *end)
 bool early_end_after_failure(struct early_end *end, bool lost_reader)
 {
     int signal_number = lost_reader ? SIGPIPE : 0;
-    crew_lock(end->crew);       /* the ender of runs counts on until it is closed */
+    crew_lock(end->crew);       /* the ender of runs may still change the count */
     unsigned n_durable = temp_store_n_durable(end->store);
     bool stay = checkpoint_writer_keeps(end->checkpoint, signal_number, n_durable);
     tell(end, signal_number, stay, n_durable);

@@ -2,7 +2,7 @@
  * early_end.h -- what a sort leaves when a signal, an exception or lack of memory ends it.
  *
  * A sort has temporary files and directories of its own. When it ends early the files are removed,
- * and the directories, too, unless they are a checkpoint that is worth keeping.
+ * and the directories, too, unless they are a checkpoint that is kept.
  *
  * Order of calls: watch; hold; after_failure; is_over; restore. By one thread.
  */
@@ -12,7 +12,7 @@
 #include "pipeline/signals.h"
 #include "pipeline/temp_store.h"
 
-struct early_end {              /* starts with what there may be to clean up, all borrowed */
+struct early_end {              /* set by the caller except for signals; all is borrowed */
     struct crew *crew;
     struct batch_pool *pool;
     struct load_totals *totals;
@@ -27,17 +27,18 @@ struct early_end {              /* starts with what there may be to clean up, al
    message. */
 int early_end_watch(struct early_end *end);
 
-/* From here on signals wait until all is gone. */
+/* From here on signals wait until early_end_restore. */
 void early_end_hold(struct early_end *end);
 
-/* When the sort has failed by itself: tells what becomes of the temporary directories, and returns
-   whether they stay. lost_reader: it failed because nobody reads standard output any more. */
+/* When the sort has failed without a signal: tells the user what becomes of the temporary
+   directories, and returns true if they stay. lost_reader: it failed because the program that reads
+   standard output has closed it. */
 bool early_end_after_failure(struct early_end *end, bool lost_reader);
 
-/* All is closed and removed, and nothing is freed yet: exceptions take their former course. */
+/* After closing and removing, before anything is freed: exceptions have their old effect again. */
 void early_end_is_over(void);
 
-/* All is freed: signals take their former course; those that have waited, too. */
+/* When all is freed: signals have their old effect again, also those that have waited. */
 void early_end_restore(const struct early_end *end);
 
 #endif

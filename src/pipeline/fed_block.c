@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes a block without its value, of which the first part is given. */
+/* Makes a block without its value. The size of the value is read from its first part. */
 static struct fed_block *make_block(const struct run_scan *scan, const uint8_t *key,
                                     size_t key_bytes, const uint8_t *part, size_t part_bytes)
 {
@@ -15,7 +15,7 @@ static struct fed_block *make_block(const struct run_scan *scan, const uint8_t *
     *block = (struct fed_block){.dir = run_scan_dir(scan), .key_bytes = key_bytes};
     memcpy(block->key, key, key_bytes);
     block->value_bytes = bam_block_value_bytes(part, part_bytes);
-    /* The merge will say that this is no block. */
+    /* Not a block: the merge will print a message about it. */
     if (block->value_bytes == 0) block->value_bytes = part_bytes;
     return block;
 }
@@ -47,14 +47,14 @@ int fed_block_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes,
         r = run_scan_get(scan, part_key, part_key_bytes, &part, &part_bytes);
     }
     free(part);
-    block->value_bytes = n;     /* less if it lacks a part */
+    block->value_bytes = n;     /* smaller than before if a part is missing */
     *found = block;
     if (r >= 0) return 1;
     fed_block_free(block);
     return -1;
 }
 
-/* Goes to the next part. Returns 1, 0 if the block has no more, or -1. */
+/* Moves the scan to the next part. Returns 1, 0 if the block has no more parts, or -1. */
 static int next_part(const struct fed_block *block, struct run_scan *scan)
 {
     const uint8_t *key;

@@ -1,8 +1,9 @@
 /*
  * fed_block.h -- a block on its way from the store to the merge.
  *
- * Order of calls: find, with the scan at a block; then fetch or skip, which move the scan to the
- * next block; or get, by its key; free. The caller owns the block, and the block its value.
+ * Order of calls: either find, with the scan at a block, then fetch or skip, which move the scan to
+ * the next block; or get, which finds a block by its key. Then free. The caller owns the block, and
+ * the block owns its value.
  * Threads: one at a time for each block and each scan.
  */
 #ifndef ROCKSORT_PIPELINE_FED_BLOCK_H
@@ -13,18 +14,18 @@
 
 struct fed_block {
     struct fed_block *next;
-    const char *dir;            /* where it comes from, for messages */
-    uint8_t *value;             /* malloc'ed by fetch; who takes it sets this to NULL */
+    const char *dir;            /* directory that it is read from, for messages */
+    uint8_t *value;             /* from malloc; code that takes it over sets this to NULL */
     size_t value_bytes;         /* known from the start */
     size_t key_bytes;
     uint8_t key[];
 };
 
-/* The key of the block, which the scan has just shown. */
+/* Makes the block at the scan's position, without its value. key: from run_scan_key. */
 struct fed_block *fed_block_find(struct run_scan *scan, const uint8_t *key, size_t key_bytes);
 
-/* Reads the value with all its parts (bam_block.h). A value that lacks a part is cut off, so that
-   it does not parse. Returns 0, or -1 after a message. */
+/* Reads the value with all its parts (bam_block.h). If a part is missing, the value is too short
+   and will not parse. Returns 0, or -1 after a message. */
 int fed_block_fetch(struct fed_block *block, struct run_scan *scan);
 
 /* Gets the block of this key with its value. Returns 1, 0 if there is none, or -1 after a
@@ -32,10 +33,10 @@ int fed_block_fetch(struct fed_block *block, struct run_scan *scan);
 int fed_block_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes,
                   struct fed_block **block);
 
-/* Passes over the value. Returns 0, or -1 after a message. */
+/* Moves the scan to the next block without reading the value. Returns 0, or -1 after a message. */
 int fed_block_skip(const struct fed_block *block, struct run_scan *scan);
 
-/* True if the block belongs to one of n runs that do not count. */
+/* True if the block belongs to one of these n runs, which are to be left out. */
 bool fed_block_is_dropped(const struct fed_block *block, const uint32_t *runs, size_t n);
 
 /* The bound of its first record. */

@@ -14,16 +14,16 @@ struct feeder {
     bool started;
     /* under the lock */
     struct fed_block *first, **last;    /* the queue */
-    size_t n_bytes;             /* in the queue and in `taken` */
-    bool waits;                 /* for room in the queue */
+    size_t n_bytes;             /* of the blocks in the queue and in `taken` */
+    bool waits;                 /* the thread waits for room in the queue */
     bool ended;
     /* dispatcher only */
-    struct fed_block *taken;    /* from the queue, all at once */
+    struct fed_block *taken;    /* blocks from the queue, taken all at once */
 };
 
 struct feeders {
     struct feed_settings settings;
-    size_t most_bytes;          /* for each */
+    size_t most_bytes;          /* limit for the queue of each feeder */
     bool stopped;               /* under the lock */
     size_t n;
     struct feeder *feeders;
@@ -39,7 +39,7 @@ static void free_list(struct fed_block *block)
     }
 }
 
-/* With the lock held. */
+/* With the lock held: true unless the feeder should end. */
 static bool goes_on(const struct feeder *feeder)
 {
     return !feeder->all->stopped && !crew_failed(feeder->all->settings.crew);
@@ -67,7 +67,7 @@ static void queue_block(struct feeder *feeder, struct fed_block *block)
 {
     struct crew *crew = feeder->all->settings.crew;
     crew_lock(crew);
-    /* The dispatcher waits for the first block only. */
+    /* The dispatcher waits only while the queue is empty. */
     if (!feeder->first) crew_announce(crew);
     *feeder->last = block;
     feeder->last = &block->next;
@@ -75,8 +75,8 @@ static void queue_block(struct feeder *feeder, struct fed_block *block)
     crew_unlock(crew);
 }
 
-/* Reads the block at which the scan stands into the queue, unless its run does not count. Returns
-   1, 0 if the feeder should end, or -1 after a message. */
+/* Reads the block at the scan's position into the queue, or skips it if its run is to be left out.
+   Returns 1, 0 if the feeder should end, or -1 after a message. */
 static int feed_block(struct feeder *feeder, const uint8_t *key, size_t key_bytes)
 {
     const struct feed_settings *s = &feeder->all->settings;
@@ -139,7 +139,7 @@ struct feeders *feeders_start(const struct feed_settings *settings)
     return all;
 }
 
-/* The first block of a feeder, for which it waits; NULL after the last or after a failure. */
+/* Waits for the first block of a feeder. NULL after the last block or after a failure. */
 static struct fed_block *first_block(struct feeder *feeder)
 {
     struct crew *crew = feeder->all->settings.crew;

@@ -1,12 +1,13 @@
 /*
  * feed.h -- feeders: threads that read the runs in the store ahead of the dispatcher.
  *
- * There is one for each database, so that several disks are read at the same time, and waiting for
- * a disk does not keep the dispatcher from cutting segments. What they have read waits in queues of
- * bounded size; the dispatcher takes the block that is first of all.
+ * There is one feeder for each database. So several disks are read at the same time, and the
+ * dispatcher can cut segments while feeders wait for a disk. Each feeder puts the blocks that it
+ * has read into a queue of bounded size. The dispatcher takes the block with the smallest key of
+ * all queues.
  *
  * Order of calls: start; next and drop, by the dispatcher, until next returns 0; stop at any time.
- * Then they may be started again, to read from another place on.
+ * After stop, feeders may be started again, from another key.
  */
 #ifndef ROCKSORT_PIPELINE_FEED_H
 #define ROCKSORT_PIPELINE_FEED_H
@@ -19,11 +20,11 @@ struct feeders;
 struct feed_settings {
     struct crew *crew;
     struct run_store *store;
-    const uint32_t *dropped_runs;       /* that do not count (resume.h) */
+    const uint32_t *dropped_runs;       /* runs to leave out (resume.h) */
     size_t n_dropped;
-    size_t queue_bytes;         /* that all queues together may hold */
+    size_t queue_bytes;         /* limit for all queues together */
     const struct sort_rules *rules;
-    const uint8_t *from;        /* only blocks whose keys are not below this one; NULL: all */
+    const uint8_t *from;        /* read only blocks whose keys are not below it; NULL: all */
     size_t from_bytes;
 };
 
@@ -31,15 +32,15 @@ struct feed_settings {
 struct feeders *feeders_start(const struct feed_settings *settings);
 
 /*
- * Waits for the next block and shows it; it stays the next one until feeders_drop. Returns 1, 0
- * after the last, or -1 if the crew has failed.
+ * Waits for the next block and sets *block to it. Further calls return the same block until
+ * feeders_drop is called. Returns 1, 0 after the last block, or -1 if the crew has failed.
  */
 int feeders_next(struct feeders *feeders, struct fed_block **block);
 
-/* Ends and frees the block that was shown. */
+/* Removes from its queue the block that feeders_next returned, and frees it. */
 void feeders_drop(struct feeders *feeders);
 
-/* Ends the threads and the scans; what was read and not taken is lost. NULL is accepted. */
+/* Ends the threads and the scans, and frees blocks that were not taken. NULL is accepted. */
 void feeders_stop(struct feeders *feeders);
 
 #endif

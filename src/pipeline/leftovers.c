@@ -36,7 +36,7 @@ static bool is_same_sort(const struct leftovers_sort *sort, const struct checkpo
     return false;
 }
 
-/* True if no process works there. False where the file system has no locks, which would tell. */
+/* True if no process works there. False if the file system has no locks to find that out. */
 static bool is_dead(const char *path)
 {
     struct checkpoint_dir dir;
@@ -59,8 +59,8 @@ static void tell(const char *path, const struct checkpoint_record *record)
     free(real);
 }
 
-/* A sort in several directories is told of once, by the first that has its record: those that were
-   full from the beginning have none. */
+/* True for the first directory of a sort that has a checkpoint file: each sort is named only once.
+   Directories that were full from the beginning have no such file. */
 static bool is_first_part(const struct checkpoint_record *record)
 {
     return !checkpoint_dir_find(record->directories, record->directory);

@@ -1,8 +1,8 @@
 /*
- * leftovers.h -- what earlier sorts of the same have left where this one has its temporary data.
+ * leftovers.h -- finds checkpoints that earlier runs of the same sort left beside this one's data.
  *
- * A process that is killed cannot say that its sort can be resumed. The next sort, which mostly is
- * the same command once more, says it. Whatever fails here is no error. Threads: one.
+ * A process that is killed cannot say that its sort can be resumed. So the next sort says it, which
+ * mostly is the same command again. Failures here are not errors of the sort. Threads: one.
  */
 #ifndef ROCKSORT_PIPELINE_LEFTOVERS_H
 #define ROCKSORT_PIPELINE_LEFTOVERS_H

@@ -201,7 +201,7 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
     struct sam_chunk *lines = &piece->input.lines;
     const uint8_t *at = lines->raw;         /* NULL where the first line is damaged */
     size_t bytes_left = lines->raw_bytes, n_left = lines->n_records;
-    lines->n_records = 0;       /* nobody hands them out again (end_early) */
+    lines->n_records = 0;       /* so that end_early does not hand them out again */
     while (n_left > 0) {
         size_t room = batch_room(ld->filling), n_bytes = bytes_left, n = n_left;
         if (n_bytes > room) {
@@ -489,7 +489,7 @@ int load_input(const struct load_settings *settings)
     crew_add_wait(ld.crew, WAIT_READER_INPUT, ld.input_seconds);
     wait_for_jobs(&ld);
     if (r < 0) {
-        /* Nobody else has the batches that are not sealed. */
+        /* Batches that are not sealed are not in the pool: free them here. */
         if (ld.walking != ld.filling) batch_destroy(ld.walking);
         batch_destroy(ld.filling);
     }

@@ -32,19 +32,19 @@ void load_jobs_step_done(struct batch *batch)
 void load_jobs_drop_lines(struct load_piece *piece)
 {
     crew_assert_locked(piece->jobs->crew);
-    /* One line of a million bases should not hold memory in the whole ring. */
+    /* One line of a million bases should not make every buffer in the ring stay large. */
     if (--piece->n_users == 0)
         sam_chunk_shrink_raw(&piece->input.lines, 4 * piece->jobs->text_bytes);
 }
 
-/* After a message: the input is at fault. */
+/* Marks the input as bad and fails the crew. The caller has printed a message. */
 static void fail_of_input(const struct load_jobs *jobs)
 {
     load_totals_set_bad(jobs->totals);
     crew_fail(jobs->crew);
 }
 
-/* Checks the records of a part and makes their entries, or copies them there from lines. */
+/* Copies the records of a part into the batch (SAM only), checks them and makes their entries. */
 static void index_job(struct worker *worker, void *arg)
 {
     (void)worker;

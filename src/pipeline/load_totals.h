@@ -20,7 +20,7 @@ struct load_counts {
     bool any_placed;            /* some record has a reference */
     uint64_t expected_bytes;    /* uncompressed size of the whole input; 0: unknown */
     uint64_t file_bytes;        /* size of all inputs as they are stored; 0: unknown */
-    uint64_t file_bytes_read;   /* of them; 0: unknown */
+    uint64_t file_bytes_read;   /* how many of file_bytes were read; 0: unknown */
     uint64_t file_bytes_before, raw_bytes_before;       /* read by an earlier process */
     bool is_loading;
     bool input_is_bad;          /* reading it again would fail again */
@@ -63,16 +63,16 @@ void load_totals_set_cut(struct load_totals *totals);
 
 /* ---- by a sort that goes on with a checkpoint, before loading ---- */
 
-/* The runs that are there have these records. */
+/* Adds the records of a run that is there already. */
 void load_totals_add_before(struct load_totals *totals, const struct content_sum *sum,
                             bool any_placed);
 
-/* So many bytes of the input files need not be read again. */
+/* Tells that file_bytes of the input files need not be read again. */
 void load_totals_set_before(struct load_totals *totals, uint64_t file_bytes);
 
 /* ---- the request to stop ---- */
 
-/* Has reading end because of a signal, and what has come be kept. */
+/* Tells the reader to stop because of a signal; what has been read is kept. */
 void load_totals_stop(struct load_totals *totals, int signal_number);
 
 /* That signal, or 0. */

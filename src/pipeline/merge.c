@@ -12,43 +12,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Size of a key that lies after all blocks of a pile: their stored key, then 0xff. */
+/* Size of a key that is above the keys of all blocks of a pile: their stored key, then 0xff. */
 enum { AFTER_PILE_BYTES = BAM_BLOCK_PART_KEY_BYTES + 1 };
 
 struct merger {
     const struct merge_settings *settings;
     struct crew *crew;
     const struct sort_rules *rules;
-    struct mem_budget budget;   /* as it is when loading has ended */
+    struct mem_budget budget;   /* a copy, made after loading */
     struct segmenter *segmenter;
     struct feed_settings feed;
-    struct feeders *feeders;    /* NULL: all is in memory, or there is a pile */
-    struct pile *pile;          /* that is being read, or NULL */
+    struct feeders *feeders;    /* NULL: all is in memory, or a pile is being read */
+    struct pile *pile;          /* the pile that is being read, or NULL */
     /* batches in memory */
     struct merge_source *kept;
     size_t n_kept;
     struct cut_place *places;
     size_t n_places, next_place;
-    struct merge_bound place;   /* of the next one */
+    struct merge_bound place;   /* bound of the next place */
     /* dispatcher only */
     struct open_block **live;   /* open blocks not wholly below the last cut, by run and index */
     size_t n_live, live_room;
-    uint64_t n_taken;           /* blocks */
-    size_t gathered_bytes;      /* taken since the last cut, */
-    size_t place_bytes;         /* of which from batches */
+    uint64_t n_taken;           /* number of blocks taken */
+    size_t gathered_bytes;      /* bytes taken since the last cut, from blocks and batches */
+    size_t place_bytes;         /* the part of gathered_bytes that is in batches */
     struct bound last_cut;
-    size_t limit_bytes;         /* for the memory of blocks */
-    struct open_block *shown;   /* that the pile gave and that was not taken */
-    struct merge_bound first;   /* of that block */
-    /* blocks that were taken last and share a stored key that is cut off */
+    size_t limit_bytes;         /* limit for the memory of blocks */
+    struct open_block *shown;   /* block that the pile returned, not taken yet */
+    struct merge_bound first;   /* bound of the first record of `shown` */
+    /* the blocks taken last, if they share a stored key that is cut off */
     uint8_t tied_key[SORT_KEY_STORED_BYTES];
     uint64_t tied_from;         /* number of the first one */
     size_t tied_bytes;
-    uint8_t after_pile[AFTER_PILE_BYTES];       /* where the feeders began after the last pile */
+    uint8_t after_pile[AFTER_PILE_BYTES];       /* where feeders started after the last pile */
     /* under the lock */
-    struct segment **ring;      /* segments that are cut and not written, by number */
+    struct segment **ring;      /* segments that are cut but not written, by number */
     uint64_t n_cut, n_written;
-    size_t ring_bytes;          /* of records in these, about */
+    size_t ring_bytes;          /* of records in these segments, about */
     bool all_cut;
 };
 
@@ -97,16 +97,16 @@ static void *write_segments(void *arg)
 /* The block that comes next. */
 struct next_block {
     struct merge_limit first;   /* bound of its first record */
-    struct fed_block *fed;      /* from a feeder, */
-    struct open_block *open;    /* or from a pile */
+    struct fed_block *fed;      /* set if the block comes from a feeder */
+    struct open_block *open;    /* set if it comes from a pile */
 };
 
-/* Adds a block to the list of live ones. */
+/* Adds a block to the list of live blocks. */
 static void add_live(struct merger *m, struct open_block *block)
 {
     xgrow(&m->live, &m->live_room, m->n_live + 1, m->n_live + 64, sizeof *m->live);
     size_t at = m->n_live++;
-    for (; at > 0; at--) {      /* blocks of a run come in order: only the run decides */
+    for (; at > 0; at--) {      /* blocks of one run arrive in order: compare only the runs */
         if (m->live[at - 1]->source.run <= block->source.run) break;
         m->live[at] = m->live[at - 1];
     }
@@ -120,7 +120,7 @@ static bool has_tied_key(const struct merger *m, const struct merge_limit *first
            memcmp(first->bytes, m->tied_key, SORT_KEY_STORED_BYTES) == 0;
 }
 
-/* Counts blocks that share a stored key that is cut off. */
+/* Adds a block to the bytes of blocks that share a stored key that is cut off. */
 static void count_tied(struct merger *m, const struct merge_limit *first, size_t raw_bytes)
 {
     if (!merge_bound_is_cut(first->n_bytes)) return;
@@ -132,7 +132,7 @@ static void count_tied(struct merger *m, const struct merge_limit *first, size_t
     m->tied_bytes += raw_bytes;
 }
 
-/* Takes the block that is fed next and has it opened. */
+/* Takes the next block from the feeders and has it opened. */
 static int take_fed(struct merger *m, const struct next_block *next)
 {
     struct open_block *block = segmenter_open_block(m->segmenter, next->fed);
@@ -149,12 +149,12 @@ static bool ends_below(const struct merger *m, const struct open_block *block,
                        const struct merge_limit *frontier)
 {
     const struct merge_limit last = bound_limit(&block->last);
-    /* Only the record would tell. */
+    /* The keys are tied and the last record is not known: assume no. */
     if (frontier->bytes && !last.record && merge_bound_is_tied(&last, frontier)) return false;
     return merge_bound_compare(m->rules, &last, frontier) < 0;
 }
 
-/* Bytes that were gathered and end below the frontier, about. */
+/* Bytes in batches, and in live blocks that end below the frontier; an estimate. */
 static size_t complete_bytes(const struct merger *m, const struct merge_limit *frontier)
 {
     size_t complete = m->place_bytes;
@@ -163,8 +163,8 @@ static size_t complete_bytes(const struct merger *m, const struct merge_limit *f
     return complete;
 }
 
-/* With the lock held: true if another segment of n_bytes may be cut. Large records make segments
-   larger than planned: there are fewer of them then. */
+/* With the lock held: true if another segment of n_bytes may be cut. If large records make segments
+   larger than planned, fewer of them may be on their way. */
 static bool has_segment_slot(const struct merger *m, size_t n_bytes)
 {
     const struct mem_budget *budget = &m->budget;
@@ -229,7 +229,7 @@ static bool over_limit(struct merger *m)
     return over;
 }
 
-/* Waits until blocks were closed or nothing is under way that could close any. */
+/* Waits until blocks take no more than their share, or all segments that were cut are written. */
 static int wait_for_memory(struct merger *m)
 {
     crew_lock(m->crew);
@@ -264,12 +264,12 @@ static bool meets_pile(struct merger *m, const struct next_block *next)
     return is_large || (m->tied_bytes > m->limit_bytes / 8 && over_limit(m));
 }
 
-/* Gives back the blocks of the pile that were taken: they will come again, in their order. */
+/* Drops the pile's blocks that were already taken: pile_next will return them again, in order. */
 static void give_back_tied(struct merger *m)
 {
     size_t n_left = 0;
     crew_lock(m->crew);
-    crew_wait_for_jobs(m->crew);        /* some may just be opened */
+    crew_wait_for_jobs(m->crew);        /* workers may be opening some of them */
     for (size_t i = 0; i < m->n_live; i++) {
         if (m->live[i]->number >= m->tied_from)
             segmenter_drop_block(m->live[i]);
@@ -280,10 +280,10 @@ static void give_back_tied(struct merger *m)
     crew_unlock(m->crew);
 }
 
-/* Reads the blocks that share the tied key from the pile, and not from the feeders. */
+/* Begins to read the blocks with the tied key through pile.h, and stops the feeders. */
 static int begin_pile(struct merger *m, const struct next_block *next)
 {
-    /* Below all records of the pile. */
+    /* This cut lies below all records of the pile. */
     if (cut_segment(m, &next->first, NULL) < 0) return -1;
     give_back_tied(m);
     if (crew_failed(m->crew)) return -1;
@@ -302,7 +302,7 @@ static int begin_pile(struct merger *m, const struct next_block *next)
     return 0;
 }
 
-/* After the last block of a pile: the feeders go on with what comes after it. */
+/* After the last block of a pile: starts feeders that read what comes after the pile. */
 static int end_pile(struct merger *m)
 {
     pile_close(m->pile);
@@ -317,7 +317,7 @@ static int end_pile(struct merger *m)
     return m->feeders ? 0 : -1;
 }
 
-/* Shows the next block of the pile. Returns 1, 0 after the last, or -1. */
+/* Sets *next to the next block of the pile. Returns 1, 0 after the last, or -1. */
 static int show_of_pile(struct merger *m, struct next_block *next)
 {
     if (!m->shown) {
@@ -331,7 +331,7 @@ static int show_of_pile(struct merger *m, struct next_block *next)
 
 /* ---- all blocks and places ---- */
 
-/* Shows the next block. Returns 1, 0 after the last, or -1. */
+/* Sets *next to the next block. Returns 1, 0 after the last, or -1. */
 static int show_next(struct merger *m, struct next_block *next)
 {
     int r = m->pile ? show_of_pile(m, next) : 0;
@@ -343,7 +343,7 @@ static int show_next(struct merger *m, struct next_block *next)
     return r;
 }
 
-/* Takes the next block, after a cut before it if one is due. */
+/* Takes the next block; first cuts before it if a cut is due. */
 static int take_next(struct merger *m, const struct next_block *next)
 {
     if (maybe_cut(m, &next->first, next->open) < 0) return -1;
@@ -354,7 +354,7 @@ static int take_next(struct merger *m, const struct next_block *next)
     return 0;
 }
 
-/* Takes the next place in a batch, after a cut before it if one is due. */
+/* Takes the next place in a batch; first cuts before it if a cut is due. */
 static int take_place(struct merger *m, const struct merge_limit *at)
 {
     const struct cut_place *place = &m->places[m->next_place];
@@ -388,7 +388,7 @@ static int dispatch_all(struct merger *m)
 
 /* ---- the phase ---- */
 
-/* Makes sources of the batches that are in memory; their runs come after those in the store. */
+/* Makes merge sources of the batches in memory. Their run numbers follow those in the store. */
 static void prepare_kept(struct merger *m)
 {
     size_t n;
@@ -407,8 +407,8 @@ static void prepare_kept(struct merger *m)
     free(raw_bytes);
 }
 
-/* Splits what memory is left among blocks and what feeders read ahead. Returns the bytes of the
-   feeders' queues. */
+/* Divides the memory that is left between open blocks and the feeders' queues. Returns the bytes
+   of the queues. */
 static size_t plan_memory(struct merger *m)
 {
     const struct merge_settings *s = m->settings;
@@ -494,7 +494,7 @@ static int check_content(const struct merge_settings *s, const struct content_su
     return -1;
 }
 
-/* With all threads and jobs done. After a failure blocks and segments may be anywhere. */
+/* With all threads and jobs done. After a failure frees the blocks and segments that are left. */
 static void release_merger(struct merger *m)
 {
     feeders_stop(m->feeders);

@@ -1,13 +1,15 @@
 /*
  * pile.c -- see pile.h.
  *
- * Within a run the blocks are in order: this is a merge of the runs. It would hold a block of each,
- * its *head*, which may be more than the memory if records are large. So heads are dropped if they
- * take too much, and a print of the key of their first records (key_print.h) stands for them. A
- * block is read again when its turn comes, or in the rare case that prints do not tell an order.
+ * The blocks of one run are in order, so this module merges the runs. The next block of a run is
+ * its *head*. To keep the heads of all runs in memory may take too much if records are large. So
+ * heads are dropped from memory when they exceed the limit. Of each head a print of the key of its
+ * first record (key_print.h) is kept, and prints are compared instead of records. A dropped head is
+ * read again when its turn comes, or in the rare case that two prints do not decide the order.
  *
- * A heap has the runs in the order of their heads. The next block of a run is found by its key: it
- * begins with the index after the last record of the block before.
+ * A heap holds the runs, ordered by their heads. The next block of a run is found by its key, which
+ * contains the index of its first record: one more than that of the last record of the block
+ * before.
  */
 #include "pipeline/pile.h"
 
@@ -21,11 +23,11 @@
 #include <string.h>
 
 struct cursor {                 /* a run of the pile */
-    struct run_scan *scan;      /* of its database */
+    struct run_scan *scan;      /* the scan of its database */
     uint32_t run;
-    uint64_t index;             /* of the first record of its head */
-    struct key_print print;     /* of that record's key */
-    struct open_block *head;    /* NULL: dropped */
+    uint64_t index;             /* index in the run of the first record of its head */
+    struct key_print print;     /* print of that record's key */
+    struct open_block *head;    /* NULL: dropped from memory */
 };
 
 struct pile {
@@ -34,13 +36,13 @@ struct pile {
     struct temp_coder coder;
     struct run_scan **scans;
     size_t n_scans;
-    struct cursor *heap;        /* the smallest head comes first; without runs that have ended */
+    struct cursor *heap;        /* smallest head first; runs that have ended are removed */
     size_t n_heap, heap_room;
-    bool is_ready;              /* the heap is made */
-    size_t head_bytes;          /* of memory, of the heads that are not dropped */
-    uint8_t *pivot;             /* the whole key of the first record that was read */
+    bool is_ready;              /* the heap was built */
+    size_t head_bytes;          /* memory of the heads that are not dropped */
+    uint8_t *pivot;             /* whole key of the first record that was read */
     size_t pivot_bytes;
-    uint8_t *whole;             /* any other whole key */
+    uint8_t *whole;             /* buffer for the whole key of another record */
     size_t whole_room;
 };
 
@@ -60,7 +62,7 @@ static void drop_block(struct pile *pile, struct open_block *block)
     crew_unlock(pile->settings.crew);
 }
 
-/* Takes the head, which is not dropped, from its cursor. */
+/* Takes the head away from its cursor. The head must be in memory. */
 static struct open_block *take_head(struct pile *pile, struct cursor *cursor)
 {
     struct open_block *block = cursor->head;
@@ -69,7 +71,7 @@ static struct open_block *take_head(struct pile *pile, struct cursor *cursor)
     return block;
 }
 
-/* Drops the head if heads take too much memory. */
+/* Drops this head from memory if all heads together take too much. */
 static void trim_head(struct pile *pile, struct cursor *cursor)
 {
     if (cursor->head && pile->head_bytes > pile->settings.most_bytes)
@@ -92,7 +94,7 @@ void pile_close(struct pile *pile)
 
 /* ---- heads ---- */
 
-/* Writes the key of the block of the pile that begins with this record. */
+/* Writes into `bound` the key of the pile's block that begins with this record. */
 static void put_key(const struct pile *pile, uint32_t run, uint64_t index,
                     uint8_t bound[MERGE_BOUND_MOST_BYTES])
 {
@@ -100,8 +102,8 @@ static void put_key(const struct pile *pile, uint32_t run, uint64_t index,
     (void)put_big_endian(put_big_endian(bound + sizeof pile->key, run, 4), index, 8);
 }
 
-/* Reads and opens the head, unless it is there. Returns 1, 0 if the pile has no more blocks of the
-   run, or -1 after a message. */
+/* Reads and opens the head, unless it is in memory. Returns 1, 0 if the pile has no more blocks of
+   this run, or -1 after a message. */
 static int read_head(struct pile *pile, struct cursor *cursor)
 {
     uint8_t key[MERGE_BOUND_MOST_BYTES];
@@ -117,7 +119,7 @@ static int read_head(struct pile *pile, struct cursor *cursor)
     return 1;
 }
 
-/* Reads a head that must be there. Returns 0, or -1 after a message. */
+/* Reads a head that must exist in the store. Returns 0, or -1 after a message. */
 static int need_head(struct pile *pile, struct cursor *cursor)
 {
     int r = read_head(pile, cursor);
@@ -137,12 +139,12 @@ static struct key_pivot pivot_of(const struct pile *pile)
     return (struct key_pivot){pile->pivot, pile->pivot_bytes};
 }
 
-/* Takes the print of a head that is there. The first one of all becomes the pivot. */
+/* Makes the print of a head that is in memory. The first key of all becomes the pivot. */
 static void take_print(struct pile *pile, struct cursor *cursor)
 {
     const struct sort_rules *rules = pile->settings.rules;
     const uint8_t *rec = first_record(pile, cursor);
-    const char *problem;        /* it has a key, or it would not have been sorted */
+    const char *problem;        /* unused: a record that was sorted has a key */
     size_t n = sort_key_bytes(rules, rec, &problem);
     xgrow(&pile->whole, &pile->whole_room, n, 0, 1);
     (void)sort_key_encode(rules, rec, pile->whole);
@@ -154,7 +156,7 @@ static void take_print(struct pile *pile, struct cursor *cursor)
     key_print_take(&pivot, pile->whole, n, &cursor->print);
 }
 
-/* Compares two heads, from other runs. Returns 0 and *c, or -1 after a message. */
+/* Compares the heads of two runs. Returns 0 and sets *c, or -1 after a message. */
 static int compare_heads(struct pile *pile, struct cursor *a, struct cursor *b, int *c)
 {
     const struct key_pivot pivot = pivot_of(pile);
@@ -170,7 +172,7 @@ static int compare_heads(struct pile *pile, struct cursor *a, struct cursor *b, 
 
 /* ---- the heap ---- */
 
-/* Lets the cursor at this place sink until none below it has a smaller head. Returns 0 or -1. */
+/* Moves the cursor at `at` down the heap until no child has a smaller head. Returns 0 or -1. */
 static int sink(struct pile *pile, size_t at)
 {
     for (;;) {
@@ -198,8 +200,8 @@ static bool is_dropped(const struct pile *pile, uint32_t run)
     return false;
 }
 
-/* Finds the first block of the pile in one database that is of this run or a later one, and sets
-   *run and *index. Returns 1, 0 if there is none, or -1 after a message. */
+/* Finds, in one database, the pile's first block whose run is *run or a later one. Sets *run and
+   *index to those of the block. Returns 1, 0 if there is none, or -1 after a message. */
 static int find_run(const struct pile *pile, struct run_scan *scan, uint32_t *run, uint64_t *index)
 {
     uint8_t bound[MERGE_BOUND_MOST_BYTES];
@@ -214,7 +216,7 @@ static int find_run(const struct pile *pile, struct run_scan *scan, uint32_t *ru
     return 1;
 }
 
-/* Lists the runs of the pile that are in one database. Returns 0 or -1. */
+/* Adds to the heap's array the runs of the pile in one database. Returns 0 or -1. */
 static int list_runs(struct pile *pile, struct run_scan *scan)
 {
     struct cursor cursor = {.scan = scan};
@@ -230,7 +232,7 @@ static int list_runs(struct pile *pile, struct run_scan *scan)
     return 0;
 }
 
-/* Returns 0 or -1. */
+/* Builds the heap of all runs of the pile. Returns 0 or -1. */
 static int make_heap(struct pile *pile)
 {
     pile->is_ready = true;
@@ -246,7 +248,7 @@ static int make_heap(struct pile *pile)
     return 0;
 }
 
-/* Moves the first cursor to the next block of its run. Returns 0 or -1. */
+/* Moves the first cursor past the n_records of its head, to the next block. Returns 0 or -1. */
 static int advance_first(struct pile *pile, uint64_t n_records)
 {
     struct cursor *first = &pile->heap[0];

@@ -216,7 +216,7 @@ static bool should_draw(const struct progress_settings *s)
     return !s->uses_stdout || !isatty(STDOUT_FILENO);
 }
 
-/* Returns 0, or -1 if there is no thread to be had. */
+/* Returns 0, or -1 if no thread can be created. */
 static int start_thread(struct progress *progress)
 {
     if (pthread_mutex_init(&progress->lock, NULL) != 0) return -1;
@@ -246,7 +246,7 @@ struct progress *progress_start(const struct progress_settings *settings)
     if (settings->samples) sample_series_start(&settings->report->series);
     if (start_thread(progress) == 0) return progress;
     sample_series_release(&settings->report->series);
-    /* The sort itself can do without. */
+    /* The sort works without this thread. */
     diag_warning("cannot show progress: there is no thread for it");
     return progress;
 }

@@ -2,8 +2,8 @@
  * progress.h -- how far the sort is, while it runs: its phases, and a thread that looks at the
  * counters now and then.
  *
- * The counters are there anyway; the owner of the sort copies them when asked (`look`). What the
- * thread prints or samples it does without any lock of the sort. There is no thread if nobody wants
+ * The stages count anyway; the callback `look` copies their counters. The thread prints and samples
+ * without holding any lock of the sort. There is no thread if nobody wants
  * to know. It waits for a condition of its own, so that it ends at once, and the ends of jobs do
  * not wake it.
  *
@@ -49,7 +49,7 @@ struct progress *progress_start(const struct progress_settings *settings);
 /* The sort goes on to a phase, which may be the one it is in. */
 void progress_enter(struct progress *progress, enum sort_phase phase);
 
-/* Nothing is shown any more. */
+/* Ends the thread: nothing is shown any more. */
 void progress_stop(struct progress *progress);
 
 /* All is done, and what the sort held is released. Frees the progress. */

@@ -24,8 +24,8 @@ static int refuse(const struct resume *resume, const char *problem)
 
 /* ---- the header ---- */
 
-/* A header whose references are in the record, beside its text, as a BAM file has them. NULL if it
-   is damaged. */
+/* Makes the header if the checkpoint file lists the references apart from the header text, as BAM
+   does. NULL if it is damaged. */
 static sam_hdr_t *header_with_references(const struct checkpoint_record *record)
 {
     sam_hdr_t *header = sam_hdr_init();
@@ -47,7 +47,7 @@ static sam_hdr_t *header_with_references(const struct checkpoint_record *record)
     return header;
 }
 
-/* The header as the record has it; NULL if it is damaged. */
+/* Makes the header from the checkpoint file; NULL if it is damaged. */
 static sam_hdr_t *make_header(const struct checkpoint_record *record)
 {
     if (record->n_references > 0) return header_with_references(record);
@@ -71,7 +71,7 @@ static int take_label(void *arg, const uint8_t *bytes, size_t n_bytes)
     return refuse(list->resume, "the label of one of its runs is damaged; sort the input again");
 }
 
-/* Lets the first n_chain labels count and the others be dropped. */
+/* Takes over the runs of the first n_chain labels. The other runs are to be left out. */
 static void take_runs(struct resume *resume, const struct run_label *labels, size_t n,
                       size_t n_chain, struct spill_totals *spilled, struct load_totals *totals)
 {
@@ -92,7 +92,7 @@ static void take_runs(struct resume *resume, const struct run_label *labels, siz
     }
 }
 
-/* Finds the runs that count. */
+/* Finds the runs to be used: those in the chain of labels. */
 static int follow_labels(struct resume *resume, struct run_store *store,
                          struct spill_totals *spilled, struct load_totals *totals)
 {
@@ -114,7 +114,7 @@ static int follow_labels(struct resume *resume, struct run_store *store,
 
 /* ---- the inputs ---- */
 
-/* A file that was read must be as it was; `is`: NULL if there is none. */
+/* Checks that a file has not changed since it was read. `is`: NULL if there is no such file. */
 static int compare_file(const struct resume *resume, const struct checkpoint_input *was,
                         const struct checkpoint_input *is)
 {
@@ -131,9 +131,9 @@ static int check_file(const struct resume *resume, const struct checkpoint_input
     return compare_file(resume, was, checkpoint_describe_file(was->path, &is) ? &is : NULL);
 }
 
-/* Checks the files that have been opened, since a name may have come to stand for another file.
-   bam_inputs looked at each file before it opened it, and htslib does not tell which file it has
-   open. So the name is looked at again. */
+/* Checks the files that have been opened, since a name may now belong to another file.
+   bam_inputs looked at each file before htslib opened it, and htslib does not tell which file it
+   has open. So each name is looked at again. */
 static int check_opened(const struct resume *resume, const struct bam_inputs *inputs)
 {
     const struct checkpoint_record *record = &resume->checkpoint->record;
@@ -148,7 +148,7 @@ static int check_opened(const struct resume *resume, const struct bam_inputs *in
     return 0;
 }
 
-/* Where a load was cut off: checks that reading can go on. */
+/* If the load was cut off: checks that reading can go on. */
 static int check_inputs(const struct resume *resume)
 {
     const struct checkpoint_record *record = &resume->checkpoint->record;
@@ -165,7 +165,7 @@ int resume_open_inputs(const struct resume *resume, struct bam_inputs *inputs,
                        struct load_totals *totals)
 {
     if (check_opened(resume, inputs) < 0) return -1;
-    /* Size and time of change do not tell everything. */
+    /* Equal size and time of change do not prove that it is the same file. */
     if (!bam_inputs_can_seek(inputs))
         return refuse(resume, "its inputs are not the BAM files that they were; sort them again");
     if (sam_hdr_nref(bam_inputs_header(inputs)) != sam_hdr_nref(resume->header))

@@ -1,5 +1,5 @@
 /*
- * run_ender.h -- ends runs: a thread of its own that sees them onto the disk.
+ * run_ender.h -- ends runs: a separate thread that gets them onto the disk.
  *
  * A run that has been written still has to reach the disk and RocksDB's manifest. That is half a
  * dozen syncs, 0.1 s on a rotating disk, in which as much as a run of 30 MB is read and sorted. So
@@ -22,7 +22,7 @@ struct written_run {
     struct stored_run *stored;
     uint64_t raw_bytes;         /* of its records */
     enum temp_codec codec;
-    uint64_t n_runs_expected;   /* in all, about, for compaction; 0: unknown */
+    uint64_t n_runs_expected;   /* estimate of all runs, for compaction; 0: unknown */
 };
 
 /* Starts the thread. Crew, pool and store outlive it. NULL after a message. */
@@ -55,7 +55,7 @@ struct ended_runs {
 
 struct ended_runs run_ender_ended(const struct run_ender *ender);
 
-/* So many runs, of so many bytes of records, were there before. With the lock held. */
+/* Tells that n runs with raw_bytes of records were there before. With the lock held. */
 void run_ender_set_before(struct run_ender *ender, unsigned n, uint64_t raw_bytes);
 
 /* Seconds that were spent so far. With the lock held. */

@@ -23,13 +23,13 @@ struct segmenter {
     struct segment_settings settings;
     int32_t n_refs;
     enum sort_order order;
-    _Atomic size_t out_bytes_hint;      /* what a segment's output may take, from those before */
+    _Atomic size_t out_bytes_hint;      /* largest output of a segment so far, and a margin */
     /* under the lock */
-    size_t block_bytes;         /* memory of blocks */
+    size_t block_bytes;         /* memory that all blocks take */
     struct open_block *unopened, **last_unopened;
     uint64_t n_opened;          /* all blocks before this number are open */
     struct segment *waiting, **last_waiting;
-    struct content_sum sum;     /* of the segments that are done */
+    struct content_sum sum;     /* of the records of segments that are done */
 };
 
 struct segmenter *segmenter_create(const struct segment_settings *settings)
@@ -99,7 +99,7 @@ void segmenter_drop_block(struct open_block *block)
     free_block(block);
 }
 
-/* Makes the entries of a block's n records; in an order with keys, their keys, too. */
+/* Makes the entries of a block's n records, and their keys if the order is not a fixed one. */
 static void make_entries(struct segmenter *s, struct open_block *block,
                          struct sort_entry *entries, size_t n, size_t keyed_bytes)
 {
@@ -148,7 +148,8 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
 
 static void segment_job(struct worker *worker, void *arg);
 
-/* With the lock held: takes the first waiting segment whose blocks are all open, or NULL. */
+/* With the lock held: takes the first waiting segment. NULL if there is none, or if not all of its
+   blocks are open. */
 static struct segment *take_ready_segment(struct segmenter *s)
 {
     struct segment *segment = s->waiting;
@@ -187,7 +188,7 @@ static void open_block_job(struct worker *worker, void *arg)
     (void)submit_ready_segments(s);
 }
 
-/* Takes a block from a feeder. NULL after a message. */
+/* Makes a block that is not open yet and takes over the fed block's value. NULL after a message. */
 static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
 {
     struct bam_block stored;
@@ -292,8 +293,8 @@ void segment_destroy(struct segment *segment)
 
 /* ---- merging a segment ---- */
 
-/* Makes room for n_bytes more. The first buffer is as large as those of earlier segments came to
-   be: growing it step by step would copy all output twice. */
+/* Makes room for n_bytes more. The first buffer is as large as the largest output of earlier
+   segments: growing a small buffer step by step would copy all output twice. */
 static void reserve_out(struct segment *segment, size_t n_bytes)
 {
     if (segment->out_room - segment->out_bytes >= n_bytes) return;
@@ -313,8 +314,8 @@ static void remember_out_bytes(const struct segment *segment)
 }
 
 /*
- * A BGZF payload being gathered: in the worker's buffer, or at level 0 right where the stored block
- * will stand in the segment's output.
+ * A BGZF payload that is being gathered in the worker's buffer; at level 0 it is gathered directly
+ * at its place in the segment's output.
  */
 struct payload {
     struct segment *segment;
@@ -336,7 +337,7 @@ static void begin_payload(struct payload *payload)
     payload->bytes = payload->worker->raw;
 }
 
-/* Makes a BGZF block of the payload, if there is any. Returns 0, or -1 after a message. */
+/* Makes a BGZF block of the payload, unless it is empty. Returns 0, or -1 after a message. */
 static int end_payload(struct payload *payload)
 {
     struct segment *segment = payload->segment;
@@ -355,7 +356,8 @@ static int end_payload(struct payload *payload)
     return 0;
 }
 
-/* Adds a record, as it is or as a line; as htslib does, what does not fit begins a new block. */
+/* Adds the bytes of a record, in BAM or as a line of SAM. Like htslib, begins a new block for a
+   record that does not fit into this one. Returns 0, or -1 after a message. */
 static int add_to_payload(struct payload *payload, const uint8_t *rec, const uint8_t *bytes,
                           size_t n_bytes)
 {
@@ -391,7 +393,7 @@ static inline const uint8_t *next_record(enum sort_order order, const struct sor
         __builtin_prefetch(ahead + 64);
     }
     const uint8_t *rec = sort_entry_record(order, &entries[i]);
-    /* No other code reads this record any more: keys lie elsewhere. */
+    /* The record may be changed: no other code reads it any more, and keys are stored elsewhere. */
     sort_rules_restore(order, (uint8_t *)(uintptr_t)rec);
     return rec;
 }
@@ -403,7 +405,7 @@ static void add_to_output(struct segment *segment, const uint8_t *bytes, size_t 
     segment->out_bytes += n_bytes;
 }
 
-/* The records as BGZF blocks of BAM. */
+/* Writes the records as BGZF blocks of BAM. */
 static int emit_blocks(struct segment *segment, struct worker *worker,
                        const struct sort_entry *entries, size_t n, struct content_sum *sum)
 {
@@ -418,7 +420,7 @@ static int emit_blocks(struct segment *segment, struct worker *worker,
     return end_payload(&payload);
 }
 
-/* The records as lines of SAM, compressed or not. */
+/* Writes the records as lines of SAM, compressed or not. */
 static int emit_lines(struct segment *segment, struct worker *worker,
                       const struct sort_entry *entries, size_t n, struct content_sum *sum)
 {
@@ -446,7 +448,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
     return end_payload(&payload);
 }
 
-/* The records in raw form, for htslib's CRAM writer. */
+/* Writes the raw records, for htslib's CRAM writer. */
 static int emit_records(struct segment *segment, const struct sort_entry *entries, size_t n,
                         struct content_sum *sum)
 {
@@ -476,8 +478,8 @@ static struct merge_slice slice_of(const struct segment *segment, const struct m
     return (struct merge_slice){source->entries + from, to - from};
 }
 
-/* True if the records are in order, and between the segments before and after. The sum over all
-   records, which has no order, would not tell. */
+/* True if the records are in order and lie between the segment's bounds. The checksum over all
+   records does not depend on their order, so it would not find such an error. */
 static bool is_in_order(const struct segment *segment, const struct sort_entry *merged, size_t n)
 {
     const struct sort_rules *rules = segment->segmenter->settings.rules;

@@ -1,12 +1,13 @@
 /*
- * segment.h -- the workers' half of the merge: blocks are opened, segments merged and deflated.
+ * segment.h -- the workers' half of the merge: they open blocks, and merge and deflate segments.
  *
  * The dispatcher (merge.h) takes blocks in the order of their first keys and has each opened. It
- * cuts segments, and a segment needs the blocks that overlap it to be open. Both are numbered as
- * they come. A segment is handed to a worker when all blocks up to the last one that it may need
- * are open. A block is freed when the last segment that holds a part of it is done.
+ * cuts segments. A segment can be merged only when the blocks that overlap it are open. Blocks and
+ * segments are numbered as they come. A segment is handed to a worker when all blocks up to the
+ * last one that it may need are open. A block is freed when the last segment that holds a part of
+ * it is done.
  *
- * Threads: functions by the dispatcher, unless said otherwise.
+ * Threads: the dispatcher calls the functions, unless one says otherwise.
  */
 #ifndef ROCKSORT_PIPELINE_SEGMENT_H
 #define ROCKSORT_PIPELINE_SEGMENT_H
@@ -22,29 +23,29 @@ struct segment_settings {
     struct crew *crew;
     const struct sort_rules *rules;
     sam_hdr_t *header;          /* of the output */
-    const htsFormat *format;    /* likewise */
-    int level;                  /* likewise; -1: default */
-    struct bam_index *index;    /* likewise; NULL: no part of it is made here */
+    const htsFormat *format;    /* of the output */
+    int level;                  /* of the output; -1: default */
+    struct bam_index *index;    /* of the output; NULL: segments make no parts of an index */
     const struct merge_source *kept;    /* batches in memory: part of every segment */
     size_t n_kept;
 };
 
 struct open_block;
 
-/* A bound (slice_merge.h) in memory of its own. Key NULL stands before all records as a low end,
-   after all as a high one. */
+/* A bound (slice_merge.h) that owns its memory. If the key is NULL, a low bound is below all
+   records, and a high bound is above all records. */
 struct bound {
     uint8_t *key;
     size_t n_bytes;
     const uint8_t *record;
-    struct open_block *holder;  /* has the record, with one user more; NULL: the record outlives
-                                   the merge, or there is none */
+    struct open_block *holder;  /* the block that has the record; the bound is one of its
+                                   users. NULL: the record outlives the merge, or is NULL */
 };
 
-/* Makes a copy of a bound. Takes the lock if there is a holder. */
+/* Makes a copy of a bound. Takes the crew's lock if there is a holder. */
 struct bound bound_copy(const struct merge_limit *limit, struct open_block *holder);
 
-/* With the lock held, or all threads done. */
+/* Frees the key and drops the holder. With the lock held, or all threads done. */
 void bound_release(struct bound *bound);
 
 static inline struct merge_limit bound_limit(const struct bound *bound)
@@ -55,70 +56,70 @@ static inline struct merge_limit bound_limit(const struct bound *bound)
 struct open_block {
     struct segmenter *segmenter;
     struct open_block *next_unopened;
-    unsigned n_users;           /* under the lock: the dispatcher's list and segments */
+    unsigned n_users;           /* under the lock: owner, segments and bounds */
     bool opened;                /* under the lock */
-    size_t n_bytes;             /* of memory */
-    const char *dir;            /* where it comes from, for messages */
+    size_t n_bytes;             /* memory that it takes */
+    const char *dir;            /* directory that it was read from, for messages */
     uint8_t *value;             /* as it was stored; NULL once it is open */
     size_t value_bytes;
     size_t raw_bytes;
     uint64_t number;            /* for the dispatcher's use */
-    struct bound last;          /* of its last record; the record only by segmenter_load_block */
+    struct bound last;          /* of its last record; only segmenter_load_block sets .record */
     uint8_t *raw, *keyed;       /* set by opening, as are the source's entries */
     struct merge_source source; /* run and first_index are set from the start */
 };
 
 struct segment {
     struct segmenter *segmenter;
-    struct segment *next;       /* in the list of those that wait for blocks */
+    struct segment *next;       /* in the list of segments that wait for blocks */
     uint64_t n_blocks_needed;   /* all blocks before this number must be open */
     struct bound low, high;
     struct open_block **blocks; /* in the order of run and index */
     size_t n_blocks;
     uint8_t *out;
     size_t out_bytes, out_room;
-    struct bam_index_part part; /* of the index, if one is written */
-    uint64_t n_records, raw_bytes;      /* in it */
-    size_t expected_bytes;      /* for the dispatcher's use: about as many as its records have */
+    struct bam_index_part part; /* its part of the index, if one is written */
+    uint64_t n_records, raw_bytes;      /* in the segment */
+    size_t expected_bytes;      /* for the dispatcher's use: estimated bytes of its records */
     bool done;                  /* under the lock */
 };
 
 struct segmenter *segmenter_create(const struct segment_settings *settings);
 
-/* With all jobs done. NULL is accepted. */
+/* When all jobs are done. NULL is accepted. */
 void segmenter_destroy(struct segmenter *s);
 
-/* Takes a block from a feeder and has it opened. Returns it with one user, the caller; NULL after a
-   message that it is damaged. */
+/* Takes the value of a block from a feeder and has a worker open the block. The caller is its one
+   user. NULL after a message that the block is damaged. */
 struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *fed);
 
-/* The same, but opens it in the calling thread. */
+/* Like segmenter_open_block, but opens the block in the calling thread. */
 struct open_block *segmenter_load_block(struct segmenter *s, struct fed_block *fed,
                                         struct temp_coder *coder);
 
-/* Makes a segment of all records from low (included) to high (not included): parts of n blocks, of
-   which each gets one user more, and of the batches in memory. It is not merged before
-   segmenter_merge. */
+/* Makes a segment of all records from low (included) to high (not included) in n blocks and in the
+   batches in memory. It becomes a user of each block. segmenter_merge has it merged. */
 struct segment *segment_create(struct segmenter *s, const struct bound *low,
                                const struct bound *high, struct open_block *const *blocks,
                                size_t n);
 
-/* Has the segment merged when its blocks are open. Returns 0, or -1 after a message. */
+/* Has a worker merge the segment when its blocks are open. Returns 0, or -1 after a message. */
 int segmenter_merge(struct segmenter *s, struct segment *segment);
 
-/* Memory of all blocks. With the lock held, by any thread. */
+/* Memory that all blocks take. With the lock held; any thread. */
 size_t segmenter_block_bytes(const struct segmenter *s);
 
-/* With the lock held, or all threads done: one user of the block less; the last one frees it. */
+/* Removes one user of the block; without users it is freed. With the lock held, or all threads
+   done. */
 void segmenter_drop_block(struct open_block *block);
 
-/* By the thread that has the segment; its blocks are dropped before, or by segment_drop_blocks. */
+/* Frees a segment whose blocks were dropped: by its job, or by segment_drop_blocks. */
 void segment_destroy(struct segment *segment);
 
-/* After a failure, with all threads done. */
+/* Drops a segment's blocks and bounds. With the lock held, or all threads done. */
 void segment_drop_blocks(struct segment *segment);
 
-/* Records of all segments that are done. With all jobs done. */
+/* The sum of the records of all segments that are done. When all jobs are done. */
 struct content_sum segmenter_sum(const struct segmenter *s);
 
 #endif

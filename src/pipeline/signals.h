@@ -2,8 +2,8 @@
  * signals.h -- the signals that end a run, taken by a thread of its own.
  *
  * htslib restarts interrupted reads and writes, so that a flag set by a handler would not be seen
- * while the aligner pauses, or the program that reads our output. So a thread waits for signals
- * (sigwait) and asks its client, who cleans up, whether the process is to die of one.
+ * while the aligner or the program that reads our output pauses. So a thread waits for signals
+ * (sigwait). It calls on_signal, which cleans up and answers whether the process is to die.
  *
  * SIGPIPE and SIGXFSZ are ignored meanwhile: a broken pipe is a write error, and so is a file
  * beyond ulimit -f.

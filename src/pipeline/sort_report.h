@@ -81,8 +81,8 @@ void sample_series_release(struct sample_series *series);
 struct sort_report {
     time_t begun;
     uint64_t n_records;         /* read */
-    uint64_t raw_bytes;         /* ... uncompressed BAM records */
-    uint64_t checksum;          /* ... sum over the records of their XXH3-64 (content_sum.h) */
+    uint64_t raw_bytes;         /* uncompressed size of the records read */
+    uint64_t checksum;          /* sum of the XXH3-64 of each record (content_sum.h) */
     uint64_t input_bytes;       /* as they are stored, read so far; 0: unknown */
     uint64_t n_records_out;     /* merged */
     const char *output;         /* its name, borrowed; NULL: standard output */

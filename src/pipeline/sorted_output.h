@@ -29,7 +29,7 @@ struct sorted_output {          /* starts as {settings} */
 /* What became of the output. */
 struct output_result {
     uint64_t n_bytes;
-    bool lost_reader;           /* standard output was closed by who reads it */
+    bool lost_reader;           /* the program that reads standard output closed it */
 };
 
 /* Makes the index to which segments add their parts: BAI if its name ends so, else CSI. */

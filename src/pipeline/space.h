@@ -3,8 +3,8 @@
  *
  * A sort asks once, before its first run is written, as soon as its records can be sampled; or,
  * without runs, before the output is written. --plan asks with its own sample. Both compare the
- * estimate of estimate.h with what is free, and say the same words. It is no error when space is
- * short: somebody else may free it in time.
+ * estimate of estimate.h with what is free, and say the same words. Too little space
+ * is not an error: somebody may free some in time.
  *
  * Order of calls: space_look, space_compare or space_check. Threads: any. Errors: none; a file
  * system that says nothing is not compared.

@@ -17,7 +17,7 @@ struct spiller {
     struct spill_totals totals; /* under the crew's lock */
 };
 
-/* Precedes each block in the buffer of a pack: then come the key and the value. */
+/* The sizes before each block in the buffer of a pack; the key and the value follow. */
 struct packed_block {
     uint32_t key_bytes;
     uint32_t value_bytes;
@@ -26,7 +26,7 @@ struct packed_block {
 struct pack {
     struct spilled_run *run;
     struct merge_slice *slices; /* one for each batch */
-    uint64_t first_index;       /* of the pack in the run */
+    uint64_t first_index;       /* index in the run of the pack's first record */
     size_t max_block_bytes;     /* largest block that several records share, uncompressed */
     uint8_t *blocks;            /* packed_blocks, reused from pack to pack */
     size_t n_bytes, room;
@@ -44,13 +44,13 @@ struct spilled_run {
     uint64_t n_runs_expected;
     enum temp_codec codec;
     size_t block_bytes;
-    size_t max_block_bytes;     /* of the packs that were stored */
+    size_t max_block_bytes;     /* the largest of the packs that were stored */
     struct cut_place *places;
     size_t n_places;
     size_t n_sources;
     struct merge_source *sources;
-    size_t *cut_at;             /* in each source: end of the last pack */
-    uint64_t n_records;         /* in packs so far */
+    size_t *cut_at;             /* in each source: where the last pack ends */
+    uint64_t n_records;         /* records in packs so far */
     struct pack *ring;
     unsigned n_ring, ring_at, ring_used;
 };
@@ -92,8 +92,8 @@ static int end_block(struct pack *pack, struct worker *worker, const struct merg
 
 /*
  * Merges a pack and cuts it into blocks. A block ends before the record that would make it larger
- * than planned. So a record that is larger than a block has one for itself, which overlaps no other
- * block: the merge need not hold it until blocks of other runs have come.
+ * than planned. So a record that is larger than a planned block gets a block of its own. The merge
+ * need not hold a block of one record until blocks of other runs have come.
  * Returns 0, or -1 after a message.
  */
 static int make_blocks(struct pack *pack, struct worker *worker)
@@ -256,7 +256,7 @@ static void release_run(struct spilled_run *run)
     free(run->places);
 }
 
-/* Makes the label of the next run, from its batches. */
+/* Makes the label of the next run from its batches. */
 static struct run_label make_label(const struct spill_totals *before, struct batch *const *batches,
                                    size_t n)
 {
@@ -309,7 +309,7 @@ static int write_run(struct spilled_run *run)
     return r;
 }
 
-/* Collects what the choice of a codec needs to know. */
+/* Collects the facts for the choice of a codec. */
 static struct codec_sight look(struct spiller *spiller)
 {
     const struct spill_settings *s = &spiller->settings;
@@ -330,7 +330,7 @@ static struct codec_sight look(struct spiller *spiller)
     return sight;
 }
 
-/* Chooses codec and block size for the run, and tells the store how much is still to come. */
+/* Chooses codec and block size for the run. Tells the store how many bytes are still to come. */
 static void plan_run(struct spilled_run *run, const struct spill_totals *before)
 {
     struct spiller *spiller = run->spiller;
@@ -341,13 +341,13 @@ static void plan_run(struct spilled_run *run, const struct spill_totals *before)
     run_store_expect(store, done, expected > done ? expected - done : 0);
     uint64_t n_expected = mem_budget_expect_runs(&run->budget, expected, before->n_runs, done);
     run->block_bytes = mem_budget_block_bytes(&run->budget, before->n_runs, (unsigned)n_expected);
-    /* The estimate for the time when this run has ended, which counts this run, too. */
+    /* This estimate counts the run itself, too: it is used when the run has ended. */
     run->n_runs_expected = mem_budget_expect_runs(&run->budget, expected, before->n_runs + 1,
                                                   done + run->label.sum.n_bytes);
 }
 
-/* Warns, once in a sort, if there is too little space. n sorted batches that are in no run show how
-   much is needed. */
+/* Warns if there is too little space; checks only once in a sort. How much is needed is measured on
+   n sorted batches that are in no run. */
 static void check_space(struct spiller *spiller, struct run_store *store,
                         struct batch *const *batches, size_t n)
 {
@@ -431,7 +431,7 @@ void spill_destroy(struct spiller *spiller)
 
 void spill_go_on(struct spiller *spiller, const struct spill_totals *totals)
 {
-    crew_lock(spiller->settings.crew);          /* the progress thread reads them */
+    crew_lock(spiller->settings.crew);          /* the progress thread reads the totals */
     spiller->totals = *totals;
     crew_unlock(spiller->settings.crew);
 }

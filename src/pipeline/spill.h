@@ -1,15 +1,15 @@
 /*
- * spill.h -- the spiller: batches to runs in the store.
+ * spill.h -- the spiller: writes batches as runs into the store.
  *
- * A run is made of some consecutive sorted batches. Places at which all of them can be cut divide
- * it into *packs*. Workers merge the batches' slices of a pack, cut the result into blocks and
- * compress these. Packs are put into the store in order.
+ * A run is made of some consecutive sorted batches. It is cut into *packs*, at places where all of
+ * the batches can be cut. For each pack a worker merges one slice of each batch, cuts the result
+ * into blocks and compresses them. Packs are put into the store in order.
  *
  * spill_policy.h decides when a run is spilled, and of how many batches.
  *
- * Order of calls: create; go_on for a sort that goes on with a checkpoint; start, with the totals
- * set to loading; join, when they are not any more; to_fit; destroy. By one thread, but the totals
- * may be looked at by any.
+ * Order of calls: create; go_on for a sort that goes on with a checkpoint; start, when the load
+ * totals are set to loading; join, when they are set to not loading; to_fit; destroy. One thread
+ * makes these calls. Any thread may look at what has been spilled.
  */
 #ifndef ROCKSORT_PIPELINE_SPILL_H
 #define ROCKSORT_PIPELINE_SPILL_H
@@ -28,17 +28,17 @@ struct spill_settings {
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
     const struct sort_rules *rules;
-    struct space_settings space;        /* the codec of runs, and more for warnings */
+    struct space_settings space;        /* the codec of runs, and what warnings need */
     unsigned n_threads;
 };
 
 /* What has been spilled so far. */
 struct spill_totals {
-    unsigned n_runs;            /* written, perhaps not ended yet */
+    unsigned n_runs;            /* runs that were written; some may not have ended yet */
     uint32_t next_run, last_run;        /* numbers of runs; RUN_LABEL_NONE before the first */
     uint64_t raw_bytes;         /* in runs, uncompressed */
     size_t open_bytes;          /* sum over runs of their largest block, uncompressed;
-                                   not of blocks of one record */
+                                   blocks of one record are not counted */
 };
 
 struct spiller *spill_create(const struct spill_settings *settings);
@@ -49,26 +49,26 @@ void spill_destroy(struct spiller *spiller);
 /* Before start: the store has these runs already. */
 void spill_go_on(struct spiller *spiller, const struct spill_totals *totals);
 
-/* Starts the thread that spills runs while the load is on and batches crowd. Returns 0, or -1 after
-   a message. spill_join waits until it has ended. */
+/* Starts a thread that spills runs during the load, whenever enough batches wait. Returns 0, or -1
+   after a message. spill_join waits until that thread has ended. */
 int spill_start(struct spiller *spiller);
 void spill_join(struct spiller *spiller);
 
-/* After loading: spills the oldest batches until the merge has the memory that it needs; all of
-   them if a checkpoint needs all. Returns 0, or -1 if the crew has failed. */
+/* After loading: spills the oldest batches until the merge has the memory that it needs, or all
+   batches if the checkpoint needs all records in runs. Returns 0, or -1 if the crew has failed. */
 int spill_to_fit(struct spiller *spiller);
 
-/* After it: warns if there is too little space for the output, unless that was checked before the
-   first run. */
+/* After spill_to_fit: warns if there is too little space for the output, unless that was checked
+   before the first run. */
 void spill_check_output(struct spiller *spiller);
 
-/* Copies what has been spilled; the second is for a caller that has the lock. */
+/* What has been spilled so far: spill_look copies it; spill_locked is called with the lock held. */
 void spill_look(struct spiller *spiller, struct spill_totals *totals);
 const struct spill_totals *spill_locked(const struct spiller *spiller);
 
 unsigned spill_n_runs(struct spiller *spiller);
 
-/* After the last run: why it has its codec. */
+/* After the last run: why that run has its codec. */
 enum codec_reason spill_codec_reason(const struct spiller *spiller);
 
 #endif

@@ -20,7 +20,7 @@ struct temp_store *temp_store_create(const struct temp_store_settings *settings)
     return ts;
 }
 
-/* What the store may plan with, under a budget. */
+/* The memory and number of runs that the databases may plan with, under this budget. */
 static struct run_store_means plan_means(uint64_t expected_bytes, const struct mem_budget *budget)
 {
     return (struct run_store_means){
@@ -49,14 +49,15 @@ static int open_databases(struct temp_store *ts)
         .slow_means = plan_means(expected_bytes, &long_runs),
     };
     settings.dirs = checkpoint_writer_directories(s->checkpoint, &settings.n_dirs);
-    /* Who adds a directory to a checkpoint has no space in the others, or wants it otherwise. */
+    /* A user who adds a directory to a checkpoint has too little space in the others, or wants no
+       more data there. So no new data are put into these. */
     size_t n_adopted = checkpoint_writer_n_adopted(s->checkpoint);
     if (settings.n_dirs > n_adopted) settings.n_closed_dirs = n_adopted;
     ts->runs = run_store_create(&settings);
     if (!ts->runs) return -1;
     struct run_store_disks disks;
     run_store_look(ts->runs, &disks);
-    /* The merge seeks once a run for each read. */
+    /* The merge seeks for each read from each run: fewer, longer runs need fewer seeks. */
     if (disks.slow_to_seek) batch_pool_lengthen_runs(s->pool);
     return 0;
 }
@@ -74,7 +75,7 @@ static int start_ender(struct temp_store *ts)
 static int start_syncing(struct temp_store *ts)
 {
     const struct temp_store_settings *s = &ts->settings;
-    /* When an input is overwritten, there will be nothing else to go on from. */
+    /* If an input is overwritten, its records will exist only here. */
     bool at_once = checkpoint_writer_overwrites_input(s->checkpoint);
     struct durable_settings settings = {
         .crew = s->crew,
@@ -143,7 +144,7 @@ void temp_store_close(struct temp_store *ts, bool directories_stay,
 {
     run_ender_close(ts->ender);
     if (ts->runs) run_store_stats(ts->runs, stats);
-    /* Runs that have ended may wait for others, to be admitted to the database with them. */
+    /* Runs that have ended may not be in the database yet: several are added at once. */
     if (ts->runs && directories_stay) (void)run_store_flush(ts->runs);
     run_store_destroy(ts->runs);
     ts->runs = NULL;

@@ -2,11 +2,11 @@
  * temp_store.h -- the store of a sort: opened when the first run is spilled, or at once by a sort
  * that goes on with a checkpoint.
  *
- * To open it is to make the temporary directories, the databases and the record in this order, and
- * to start the ender of runs and the thread that syncs.
+ * temp_store_open makes the temporary directories and the databases, starts the ender of runs and
+ * the thread that syncs, and writes the checkpoint file, in this order.
  *
- * Order of calls: create; open, as often as wanted; close, with all other threads ended; destroy.
- * Threads: one at a time, but temp_store_ender by any that has the lock.
+ * Order of calls: create; open, once or more; close, when all other threads have ended; destroy.
+ * Threads: one at a time. Any thread that has the lock may call temp_store_ender and n_durable.
  */
 #ifndef ROCKSORT_PIPELINE_TEMP_STORE_H
 #define ROCKSORT_PIPELINE_TEMP_STORE_H
@@ -23,35 +23,34 @@ struct temp_store_settings {
     struct load_totals *totals;
     struct checkpoint_writer *checkpoint;
     enum compaction_mode compaction;
-    const struct checkpoint *resumed;   /* its directories, and those that are added; NULL: all
-                                           of them are new */
+    const struct checkpoint *resumed;   /* the sort goes on with this one; NULL: it is new */
     bool reads_input;           /* runs will be added */
-    bool no_resume;             /* the data need not outlive the process */
+    bool no_resume;             /* temporary data need not outlive the process */
     unsigned durable_after_seconds;     /* when syncs begin; 0: at once */
 };
 
 struct temp_store *temp_store_create(const struct temp_store_settings *settings);
 
-/* Opens it, if it is not open. Returns 0, or -1 after a message. */
+/* Opens the store, unless it is open. Returns 0, or -1 after a message. */
 int temp_store_open(struct temp_store *ts);
 
-/* NULL while it is not open. */
+/* The databases. NULL while the store is not open. */
 struct run_store *temp_store_runs(const struct temp_store *ts);
 
-/* NULL while it is not open. With the lock held, or by the thread that opens it. */
+/* NULL before the store is open. With the lock held, or by the thread that opens the store. */
 struct run_ender *temp_store_ender(const struct temp_store *ts);
 
-/* Runs that another process would find. With the lock held. */
+/* The number of runs that a later process would find. With the lock held. */
 unsigned temp_store_n_durable(const struct temp_store *ts);
 
-/* When it is open: so many runs, of so many bytes of records, were there before. */
+/* After open: tells that the store has n_runs of an earlier process, with raw_bytes of records. */
 void temp_store_set_before(struct temp_store *ts, unsigned n_runs, uint64_t raw_bytes);
 
-/* If data could not be made durable, that is the error of a sort that failed (result below 0). */
+/* If the sort failed (result below 0) because data could not be made durable, prints that error. */
 void temp_store_tell(struct temp_store *ts, int result);
 
-/* Ends the threads and closes the databases. directories_stay: what they have is made durable.
-   *stats: what was done, if it was open. */
+/* Ends the threads and closes the databases. If directories_stay, their data are made durable. If
+   the store was open, sets *stats. */
 void temp_store_close(struct temp_store *ts, bool directories_stay,
                       struct run_store_stats *stats);
 
