@@ -82,8 +82,6 @@ class Sweep:
 
     def __init__(self, args, folder):
         self.args, self.folder = args, pathlib.Path(folder)
-        self.can_resume = "--resume" in subprocess.run(
-            [args.program, "--help=all"], stdout=subprocess.PIPE, check=True, text=True).stdout
         self.tally = collections.Counter()  # (scenario, kind) -> points
         self.ends = collections.Counter()   # "right", "refused", "resumed", "bad"
         self.bad = []
@@ -195,7 +193,7 @@ class Sweep:
                if re.match("samtools|rocksort", line) and ": warning:" not in line
                and "what was sorted so far is kept" not in line
                and "Assertion" not in line]  # RocksDB prints this before it aborts
-        checkpoint = re.search(r"--resume '?([^\s';]+)", err) if self.can_resume else None
+        checkpoint = re.search(r"--resume '?([^\s';]+)", err)
         if scenario.to_stdout and status and not self.looks_complete(out):
             out.unlink()
         whole = out.exists() and self.is_right(scenario, out)
