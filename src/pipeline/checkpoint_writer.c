@@ -381,6 +381,7 @@ static int write_record(struct checkpoint_writer *w, enum checkpoint_state state
         .n_directories = w->n_paths,
         .directories = (const char **)paths,
         .n_lanes = w->n_lanes,
+        .generation = s->resumed ? s->resumed->record.generation : 0,
         .resources = s->resources,
         .rules = *s->rules,
         .fasta = describe_fasta(s->fasta),

@@ -76,6 +76,7 @@ static void put_place(kstring_t *to, const struct checkpoint_record *record)
     put_line(to, "program", record->program);
     put_line(to, "id", record->id);
     put_line(to, "state", state_names[record->state]);
+    put_number(to, "generation", record->generation);
     put(to, "directory %u %zu\n", record->directory, record->n_directories);
     for (size_t i = 0; i < record->n_directories; i++)
         put_line(to, "path", record->directories[i]);
@@ -86,6 +87,7 @@ static void put_resources(kstring_t *to, const struct checkpoint_resources *reso
 {
     put_number(to, "threads", resources->n_threads);
     put(to, "memory %" PRIu64 " %" PRIu64 "\n", resources->thread_bytes, resources->total_bytes);
+    put_optional(to, "codec", resources->codec_auto ? NULL : temp_codec_name(resources->codec));
 }
 
 static void put_input(kstring_t *to, const char *keyword, const struct checkpoint_input *input)
@@ -120,6 +122,7 @@ static void put_files(kstring_t *to, const struct checkpoint_record *record)
     put_optional(to, "output-format", output->format);
     put(to, "output-level %d\n", output->level);
     put_number(to, "output-index", output->write_index);
+    put_number(to, "output-fsync", output->durable);
     put_number(to, "output-options", output->n_options);
     for (size_t i = 0; i < output->n_options; i++)
         put_line(to, "output-option", output->options[i]);
@@ -160,6 +163,7 @@ void checkpoint_record_format(const struct checkpoint_record *record, kstring_t 
 
 struct parser {
     char *at, *end;             /* the text that is left, without the line "end" */
+    int version;
 };
 
 /* Takes the next line and returns its values; NULL if it has another keyword. */
@@ -221,6 +225,14 @@ static bool take_number(struct parser *from, const char *keyword, uint64_t most,
     return at && parse_number(&at, '\0', most, number);
 }
 
+/* The same for a line that version 3 does not have: there the number is 0. */
+static bool take_new_number(struct parser *from, const char *keyword, uint64_t most,
+                            uint64_t *number)
+{
+    *number = 0;
+    return from->version == CHECKPOINT_OLDEST_VERSION || take_number(from, keyword, most, number);
+}
+
 static bool take_text(struct parser *from, const char *keyword, const char **text)
 {
     char *at = take_line(from, keyword);
@@ -254,7 +266,7 @@ static void *make_array(const struct parser *from, uint64_t n, size_t item_bytes
 
 static bool parse_place(struct parser *from, struct checkpoint_record *record)
 {
-    uint64_t directory, n, lanes;
+    uint64_t generation, directory, n, lanes;
     char *at;
     if (!take_text(from, "program", &record->program) || !take_text(from, "id", &record->id) ||
         strlen(record->id) != CHECKPOINT_ID_BYTES ||
@@ -263,6 +275,8 @@ static bool parse_place(struct parser *from, struct checkpoint_record *record)
     int state = take_word(from, "state", state_names, CHECKPOINT_PARTIAL + 1);
     if (state < 0) return false;
     record->state = (enum checkpoint_state)state;
+    if (!take_new_number(from, "generation", INT32_MAX, &generation)) return false;
+    record->generation = (unsigned)generation;
     if (!(at = take_line(from, "directory")) ||
         !parse_number(&at, ' ', CHECKPOINT_MOST_DIRECTORIES, &directory) ||
         !parse_number(&at, '\0', CHECKPOINT_MOST_DIRECTORIES, &n) || directory >= n)
@@ -279,6 +293,15 @@ static bool parse_place(struct parser *from, struct checkpoint_record *record)
     return true;
 }
 
+static bool parse_codec(struct parser *from, struct checkpoint_resources *resources)
+{
+    const char *codec = NULL;
+    if (from->version > CHECKPOINT_OLDEST_VERSION && !take_optional(from, "codec", &codec))
+        return false;
+    resources->codec_auto = !codec;
+    return !codec || temp_codec_parse(codec, &resources->codec) == 0;
+}
+
 static bool parse_resources(struct parser *from, struct checkpoint_resources *resources)
 {
     uint64_t n_threads;
@@ -287,7 +310,8 @@ static bool parse_resources(struct parser *from, struct checkpoint_resources *re
     char *at = take_line(from, "memory");
     return at && parse_number(&at, ' ', SIZE_MAX, &resources->thread_bytes) &&
            parse_number(&at, '\0', SIZE_MAX, &resources->total_bytes) &&
-           (resources->thread_bytes > 0 || resources->total_bytes > 0);
+           (resources->thread_bytes > 0 || resources->total_bytes > 0) &&
+           parse_codec(from, resources);
 }
 
 static bool parse_minhash(struct parser *from, struct checkpoint_record *record)
@@ -356,7 +380,7 @@ static bool parse_inputs(struct parser *from, struct checkpoint_record *record)
 static bool parse_output(struct parser *from, struct checkpoint_record *record)
 {
     struct checkpoint_output *output = &record->output;
-    uint64_t write_index, n;
+    uint64_t write_index, durable, n;
     if (!take_optional(from, "output", &output->path) ||
         !take_optional(from, "output-format", &output->format))
         return false;
@@ -369,9 +393,11 @@ static bool parse_output(struct parser *from, struct checkpoint_record *record)
     else
         return false;
     if (!take_number(from, "output-index", 1, &write_index) ||
+        !take_new_number(from, "output-fsync", 1, &durable) ||
         !take_number(from, "output-options", MAX_OPTIONS, &n))
         return false;
     output->write_index = write_index;
+    output->durable = durable;
     output->n_options = (size_t)n;
     output->options = make_array(from, n, sizeof *output->options);
     if (!output->options) return false;
@@ -416,13 +442,15 @@ static bool parse_content(struct parser *from, struct checkpoint_record *record)
     return true;
 }
 
-/* Returns what is wrong with the first line, or NULL. */
-static const char *check_version(const char *text, size_t n_bytes)
+/* Returns what is wrong with the first line, or NULL and the version. */
+static const char *check_version(const char *text, size_t n_bytes, int *version)
 {
     const size_t n = sizeof first_word - 1;
     if (n_bytes <= n || memcmp(text, first_word, n) != 0)
         return "has a STORE file that rocksort did not write; sort the input again";
-    if (n_bytes > n + 1 && text[n] == '0' + CHECKPOINT_VERSION && text[n + 1] == '\n')
+    *version = text[n] - '0';
+    if (n_bytes > n + 1 && text[n + 1] == '\n' && *version >= CHECKPOINT_OLDEST_VERSION &&
+        *version <= CHECKPOINT_VERSION)
         return NULL;
     return "was written by another version of rocksort; resume it with that one";
 }
@@ -440,13 +468,14 @@ static bool verify_end(const char *text, size_t n_bytes)
 int checkpoint_record_parse(const char *text, size_t n_bytes, struct checkpoint_record *record,
                             const char **problem)
 {
+    int version;
     *record = (struct checkpoint_record){0};
-    *problem = check_version(text, n_bytes);
+    *problem = check_version(text, n_bytes, &version);
     if (*problem) return -1;
     *problem = "has a damaged STORE file; sort the input again";
     if (!verify_end(text, n_bytes)) return -1;
     record->memory = xmemdup(text, n_bytes);
-    struct parser from = {record->memory, record->memory + n_bytes - END_BYTES};
+    struct parser from = {record->memory, record->memory + n_bytes - END_BYTES, version};
     from.at += sizeof first_word + 1;           /* skips the first line, which check_version has
                                                    read */
     if (parse_place(&from, record) && parse_resources(&from, &record->resources) &&

@@ -4,24 +4,28 @@
  *
  * The file is text. Each line has a keyword and its values; the order is always this:
  *
- *     rocksort-store 3                   the version of this format
+ *     rocksort-store 4                   the version of this format
  *     program 0.1.0
  *     id 0f3a...                         random, the same in all directories of a sort
  *     state loading                      or loaded, or partial; see enum checkpoint_state
+ *     generation 0                       how often lost directories were dropped (checkpoint.h)
  *     directory 0 2                      number of this directory, number of directories
  *     path /tmp/rocksort.77.aBcDeF       of each directory
  *     lanes 1                            databases in each directory
  *     threads 4
  *     memory 805306368 0                 bytes of each thread, bytes of all; 0: not given
+ *     codec =lz4                         or none: auto
  *     order coordinate, below, tag, minhash, fasta, seed
  *     inputs 1 again                     how many; again: reading can start at any record
  *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
- *     output, output-format, output-level, output-index, output-options, output-option,
- *     temporary, index-temporary
+ *     output, output-format, output-level, output-index, output-fsync, output-options,
+ *     output-option, temporary, index-temporary
  *     runs, records, bytes, sum          totals, once it is loaded
  *     references 0                       and a line for each, if the header's text lacks some
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
+ *
+ * Version 3 lacks generation, codec and output-fsync, and can be read, too.
  *
  * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
  * "none", or = and the text.
@@ -34,6 +38,7 @@
 
 #include "bam/content_sum.h"
 #include "bam_sort_key.h"
+#include "store/temp_codec.h"
 
 #include <htslib/kstring.h>
 #include <stdbool.h>
@@ -41,7 +46,8 @@
 #include <stdint.h>
 
 enum {
-    CHECKPOINT_VERSION = 3,
+    CHECKPOINT_OLDEST_VERSION = 3,      /* that can be read */
+    CHECKPOINT_VERSION = 4,
     CHECKPOINT_ID_BYTES = 32,           /* hexadecimal digits */
     CHECKPOINT_MOST_DIRECTORIES = 64,
 };
@@ -63,6 +69,8 @@ struct checkpoint_resources {   /* as the options give them, or as auto chose */
     uint64_t thread_bytes;      /* of memory for each thread */
     uint64_t total_bytes;       /* of memory for all threads, instead of thread_bytes; 0: not
                                    given */
+    bool codec_auto;            /* of temporary data; else: */
+    enum temp_codec codec;
 };
 
 struct checkpoint_output {      /* as the options ask for it */
@@ -70,6 +78,7 @@ struct checkpoint_output {      /* as the options ask for it */
     const char *format;         /* -O, or NULL */
     int level;                  /* -l, or -1 */
     bool write_index;
+    bool durable;               /* --fsync */
     size_t n_options;           /* --output-fmt-option and --reference */
     const char **options;
     const char *temporary, *index_temporary;    /* files being written, or NULL; useless once the
@@ -80,6 +89,7 @@ struct checkpoint_record {
     const char *program;        /* its version */
     const char *id;
     enum checkpoint_state state;
+    unsigned generation;
     unsigned directory;
     size_t n_directories;
     const char **directories;

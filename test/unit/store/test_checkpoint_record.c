@@ -21,11 +21,13 @@ static struct checkpoint_record full_record(void)
         .program = "0.1.0",
         .id = "0123456789abcdef0123456789abcdef",
         .state = CHECKPOINT_LOADED,
+        .generation = 3,
         .directory = 1,
         .n_directories = 2,
         .directories = (const char **)(uintptr_t)directories,
         .n_lanes = 4,
-        .resources = {.n_threads = 16, .thread_bytes = 640 << 20, .total_bytes = SIZE_MAX},
+        .resources = {.n_threads = 16, .thread_bytes = 640 << 20, .total_bytes = SIZE_MAX,
+                      .codec = TEMP_CODEC_ZSTD},
         .rules = {.order = SORT_TAG, .below = SORT_NAME_LEXICAL, .tag = {'C', 'B'},
                   .minhash = {.k = 31, .forward_only = true, .squeeze = true},
                   .seed = UINT64_MAX},
@@ -35,7 +37,7 @@ static struct checkpoint_record full_record(void)
         .n_inputs = 3,
         .inputs = inputs,
         .output = {.path = "/out/a.bam##idx##/out/a.bai", .format = "cram,no_ref=1", .level = 9,
-                   .write_index = true, .n_options = 2,
+                   .write_index = true, .durable = true, .n_options = 2,
                    .options = (const char **)(uintptr_t)options,
                    .temporary = "/out/a.bam.rocksort.7.tmp", .index_temporary = "/out/i%.tmp"},
         .n_runs = 4636,
@@ -57,7 +59,7 @@ static struct checkpoint_record bare_record(void)
         .n_directories = 1,
         .directories = (const char **)(uintptr_t)directories,
         .n_lanes = 1,
-        .resources = {.n_threads = 1, .thread_bytes = 1},
+        .resources = {.n_threads = 1, .thread_bytes = 1, .codec_auto = true},
         .rules = {.minhash = {.k = 20}},
         .minhash_window = 1,
         .output = {.level = -1},
@@ -78,6 +80,7 @@ static void assert_same(const struct checkpoint_record *a, const struct checkpoi
     assert_string_equal(a->program, b->program);
     assert_string_equal(a->id, b->id);
     assert_int_equal(a->state, b->state);
+    assert_int_equal(a->generation, b->generation);
     assert_int_equal(a->directory, b->directory);
     assert_int_equal(a->n_directories, b->n_directories);
     for (size_t i = 0; i < a->n_directories; i++)
@@ -86,6 +89,8 @@ static void assert_same(const struct checkpoint_record *a, const struct checkpoi
     assert_int_equal(a->resources.n_threads, b->resources.n_threads);
     assert_true(a->resources.thread_bytes == b->resources.thread_bytes);
     assert_true(a->resources.total_bytes == b->resources.total_bytes);
+    assert_int_equal(a->resources.codec_auto, b->resources.codec_auto);
+    assert_int_equal(a->resources.codec, b->resources.codec);
     assert_int_equal(a->rules.order, b->rules.order);
     assert_int_equal(a->rules.below, b->rules.below);
     assert_memory_equal(a->rules.tag, b->rules.tag, 2);
@@ -107,6 +112,7 @@ static void assert_same(const struct checkpoint_record *a, const struct checkpoi
     assert_same_text(a->output.format, b->output.format);
     assert_int_equal(a->output.level, b->output.level);
     assert_int_equal(a->output.write_index, b->output.write_index);
+    assert_int_equal(a->output.durable, b->output.durable);
     assert_int_equal(a->output.n_options, b->output.n_options);
     for (size_t i = 0; i < a->output.n_options; i++)
         assert_string_equal(a->output.options[i], b->output.options[i]);
@@ -246,6 +252,8 @@ static void test_wrong_values(void **state)
         {"lanes", "lanes 18446744073709551617\n", false},
         {"rocksort-store", "rocksort-store 1\n", false},
         {"rocksort-store", "rocksort-store 2\n", false},
+        {"rocksort-store", "rocksort-store 3\n", false},        /* with lines of version 4 */
+        {"rocksort-store", "rocksort-store 5\n", false},
         {"rocksort-store", "rocksort-store 10\n", false},
         {"rocksort-store", "ROCKSORT-store 2\n", false},
         {"id", "id 0123456789abcdef0123456789abcde\n", false},
@@ -253,6 +261,8 @@ static void test_wrong_values(void **state)
         {"id", "id ../../../../../../../../../../..\n", false},
         {"state", "state partial\n", true},
         {"state", "state done\n", false},
+        {"generation", "generation 2147483648\n", false},
+        {"generation", "", false},
         {"directory", "directory 2 2\n", false},
         {"directory", "directory 1 65\n", false},
         {"directory", "directory 1 1\n", false},
@@ -269,6 +279,11 @@ static void test_wrong_values(void **state)
         {"memory", "memory 0 0\n", false},
         {"memory", "memory 1\n", false},
         {"memory", "memory 1 18446744073709551616\n", false},
+        {"codec", "codec none\n", true},
+        {"codec", "codec =none\n", true},
+        {"codec", "codec =gzip\n", false},
+        {"codec", "codec lz4\n", false},
+        {"codec", "", false},
         {"order", "order random\n", false},
         {"order", "order coordinate\n", false},         /* there is a tag */
         {"below", "below tag\n", false},
@@ -295,6 +310,8 @@ static void test_wrong_values(void **state)
         {"output-level", "output-level 10\n", false},
         {"output-level", "output-level -2\n", false},
         {"output-index", "output-index 2\n", false},
+        {"output-fsync", "output-fsync 2\n", false},
+        {"output-fsync", "", false},
         {"output-options", "output-options 1001\n", false},
         {"output-options", "output-options 1\n", false},
         {"references", "references 1\n", false},
@@ -306,6 +323,43 @@ static void test_wrong_values(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (parses_with(cases[i].begin, cases[i].line) != cases[i].good)
             fail_msg("'%s' was %s", cases[i].line, cases[i].good ? "refused" : "accepted");
+}
+
+/* Removes the lines that begin with a word, in place. */
+static void remove_lines(kstring_t *text, const char *word)
+{
+    for (char *at = text->s; *at;) {
+        char *end = strchr(at, '\n') + 1;
+        if (strncmp(at, word, strlen(word)) == 0)
+            memmove(at, end, strlen(end) + 1);
+        else
+            at = end;
+    }
+    text->l = strlen(text->s);
+}
+
+/* A checkpoint of version 3 lacks what version 4 has added. */
+static void test_version_3(void **state)
+{
+    (void)state;
+    static const char *const added[] = {"generation ", "codec ", "output-fsync ", "end "};
+    struct checkpoint_record record = full_record(), parsed;
+    const char *problem = NULL;
+    record.header = "";
+    record.header_bytes = 0;
+    kstring_t text = format(&record);
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++) remove_lines(&text, added[i]);
+    text.s[strlen("rocksort-store ")] = '3';
+    uint64_t sum = XXH3_64bits(text.s, text.l);
+    assert_true(ksprintf(&text, "end %016" PRIx64 "\n", sum) > 0);
+    if (checkpoint_record_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
+    record.generation = 0;
+    record.output.durable = false;
+    record.resources.codec_auto = true;
+    record.resources.codec = TEMP_CODEC_NONE;
+    assert_same(&parsed, &record);
+    checkpoint_record_release(&parsed);
+    ks_free(&text);
 }
 
 /* A line of the greatest length is accepted; a longer one is refused. */
@@ -355,7 +409,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_every_order),
         cmocka_unit_test(test_cut_off),     cmocka_unit_test(test_flipped_bits),
-        cmocka_unit_test(test_wrong_values), cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_wrong_values), cmocka_unit_test(test_version_3),
+        cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
