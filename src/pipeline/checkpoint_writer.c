@@ -460,10 +460,16 @@ int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, uns
     w->n_lanes = n_lanes;
     w->can_read_again = record->can_read_again;
     set_progress(w, record->state == CHECKPOINT_LOADED ? LOADED : RECORDED);
-    if (write_record(w, record->state, n_runs) < 0 && w->n_paths > w->n_adopted) {
+    int r = write_record(w, record->state, n_runs), error = errno;
+    if (w->settings.resumed->has_dropped && error != 0) {
+        diag_error("cannot note in each part of '%s' that one is lost: %s; free a little space",
+                   w->paths[0], strerror(error));
+        return -1;
+    }
+    if (r < 0 && w->n_paths > w->n_adopted) {
         diag_error("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "', which must name the new "
                    "temporary directory: %s; free a little space there", w->paths[0],
-                   strerror(errno));
+                   strerror(error));
         return -1;
     }
     return crew_failed(w->settings.crew) ? -1 : 0;

@@ -4,6 +4,7 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
+#include <htslib/hts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,15 @@ static int refuse(const char *path, const char *problem)
     diag_error("cannot resume '%s': it %s", path, problem);
     return -1;
 }
+
+/* ---- its directories ---- */
+
+/* A checkpoint while it is being opened. */
+struct opening {
+    struct checkpoint *checkpoint;
+    const char *path;           /* the directory that was named, */
+    size_t named;               /* and its number */
+};
 
 /* True if both lists of directories begin with the same ones. */
 static bool have_same_directories(const struct checkpoint_record *a,
@@ -24,55 +34,184 @@ static bool have_same_directories(const struct checkpoint_record *a,
     return true;
 }
 
-/* Makes room for the directories of a longer list. */
-static void extend_dirs(struct checkpoint *checkpoint, size_t n)
+/* Makes n more directories, which are closed. */
+static struct checkpoint_dir *extend_dirs(struct checkpoint_dir *dirs, size_t n_dirs, size_t n)
 {
-    checkpoint->dirs = xrealloc(checkpoint->dirs, n * sizeof *checkpoint->dirs);
-    for (size_t i = checkpoint->n_dirs; i < n; i++)
-        checkpoint->dirs[i] = (struct checkpoint_dir){NULL, -1, -1, false};
-    checkpoint->n_dirs = n;
+    dirs = xrealloc(dirs, n * sizeof *dirs);
+    for (size_t i = n_dirs; i < n; i++) dirs[i] = (struct checkpoint_dir){.fd = -1, .lock_fd = -1};
+    return dirs;
 }
 
-/* Reads the checkpoint record of directory i and uses it if it is newer: it lists more directories,
-   or has a later state. The checkpoint records can differ because a process writes them one after
-   the other. */
-static int compare_records(struct checkpoint *checkpoint, size_t i)
+/* The number of a directory in a list; n_directories: it is not there. */
+static size_t find_directory(const struct checkpoint_record *record, const char *path)
 {
+    size_t i = 0;
+    while (i < record->n_directories && strcmp(record->directories[i], path) != 0) i++;
+    return i;
+}
+
+/* Goes over to the checkpoint record of directory i, of a later generation: directories that it
+   does not list were dropped. Takes over the record. */
+static int adopt_generation(struct opening *opening, size_t i, struct checkpoint_record *later)
+{
+    struct checkpoint *checkpoint = opening->checkpoint;
+    struct checkpoint_record *record = &checkpoint->record;
+    struct checkpoint_dir *dirs = extend_dirs(NULL, 0, later->n_directories);
+    size_t named = later->n_directories;
+    for (size_t k = 0; k < checkpoint->n_dirs; k++) {
+        size_t at = k == i ? later->directory : find_directory(later, record->directories[k]);
+        if (k == opening->named) named = at;
+        if (at < later->n_directories && !dirs[at].path)
+            dirs[at] = checkpoint->dirs[k];
+        else
+            checkpoint_dir_close(&checkpoint->dirs[k]);
+    }
+    bool is_dropped = named == later->n_directories;
+    if (is_dropped)
+        diag_error("cannot resume '%s': its sort goes on without it in '%s'; resume that",
+                   opening->path, record->directories[i]);
+    free(checkpoint->dirs);
+    checkpoint_record_release(record);
+    checkpoint->dirs = dirs;
+    checkpoint->n_dirs = later->n_directories;
+    checkpoint->record = *later;
+    opening->named = named;
+    return is_dropped ? -1 : 0;
+}
+
+/* Reads the checkpoint record of directory i and uses it if it is newer: it is of a later
+   generation, lists more directories, or has a later state. The checkpoint records can differ
+   because a process writes them one after the other. */
+static int compare_records(struct opening *opening, size_t i)
+{
+    struct checkpoint *checkpoint = opening->checkpoint;
     struct checkpoint_record other, *record = &checkpoint->record;
     const struct checkpoint_dir *dir = &checkpoint->dirs[i];
     const char *problem;
     /* A directory that was full when the sort began has no checkpoint file, and no runs. */
     if (!checkpoint_dir_has_record(dir)) return 0;
     if (checkpoint_dir_read(dir, &other, &problem) < 0) return refuse(dir->path, problem);
-    if (strcmp(other.id, record->id) != 0 || other.directory != i ||
-        !have_same_directories(&other, record)) {
+    bool is_same_sort = strcmp(other.id, record->id) == 0;
+    if (is_same_sort && other.generation > record->generation)
+        return adopt_generation(opening, i, &other);
+    bool is_older = is_same_sort && other.generation < record->generation;
+    if (!is_older && (!is_same_sort || other.directory != i ||
+                      !have_same_directories(&other, record))) {
         checkpoint_record_release(&other);
         return refuse(dir->path, "belongs to another sort; sort the input again");
     }
-    bool has_more = other.n_directories > record->n_directories;
-    if (has_more || (other.n_directories == record->n_directories && other.state > record->state)) {
+    bool has_more = !is_older && other.n_directories > record->n_directories;
+    bool is_later = !is_older && other.n_directories == record->n_directories &&
+                    other.state > record->state;
+    if (has_more || is_later) {
         struct checkpoint_record earlier = *record;
         *record = other;
         other = earlier;
     }
-    if (has_more) extend_dirs(checkpoint, record->n_directories);
     checkpoint_record_release(&other);
+    if (!has_more) return 0;
+    checkpoint->dirs = extend_dirs(checkpoint->dirs, checkpoint->n_dirs, record->n_directories);
+    checkpoint->n_dirs = record->n_directories;
     return 0;
 }
 
-static int open_others(struct checkpoint *checkpoint, const char *path)
+/* Opens directory i, unless it is lost. */
+static int open_part(struct opening *opening, size_t i)
 {
+    struct checkpoint *checkpoint = opening->checkpoint;
     const char *problem;
+    /* A copy, because compare_records may release the checkpoint record that owns the name. */
+    char *name = xstrdup(checkpoint->record.directories[i]);
+    int r = checkpoint_dir_open_patiently(name, &checkpoint->dirs[i], &problem);
+    if (r != CHECKPOINT_OK && r != CHECKPOINT_LOST)
+        diag_error("cannot resume '%s': its part '%s' %s", opening->path, name, problem);
+    free(name);
+    if (r == CHECKPOINT_OK) return compare_records(opening, i);
+    return r == CHECKPOINT_LOST ? 0 : -1;
+}
+
+static int open_others(struct opening *opening)
+{
+    struct checkpoint *checkpoint = opening->checkpoint;
     for (size_t i = 0; i < checkpoint->n_dirs; i++) {
         if (checkpoint->dirs[i].path) continue;
-        /* A copy, because compare_records may release the checkpoint record that owns the name. */
-        char *name = xstrdup(checkpoint->record.directories[i]);
-        int r = checkpoint_dir_open_patiently(name, &checkpoint->dirs[i], &problem);
-        if (r < 0)
-            diag_error("cannot resume '%s': its part '%s' %s", path, name, problem);
-        free(name);
-        if (r < 0 || compare_records(checkpoint, i) < 0) return -1;
+        unsigned generation = checkpoint->record.generation;
+        if (open_part(opening, i) < 0) return -1;
+        if (checkpoint->record.generation != generation) i = (size_t)-1;        /* a new list */
     }
+    return 0;
+}
+
+/* ---- lost directories ---- */
+
+/* The first directory has the beginning of the chain of runs. Without it nothing can be used. */
+static bool can_drop(const struct checkpoint_record *record, size_t i)
+{
+    return record->state == CHECKPOINT_LOADING && record->can_read_again && i > 0;
+}
+
+/* Takes the lost directories out of the list. */
+static int drop_lost(struct opening *opening)
+{
+    struct checkpoint *checkpoint = opening->checkpoint;
+    struct checkpoint_record *record = &checkpoint->record;
+    size_t n = 0;
+    for (size_t i = 0; i < checkpoint->n_dirs; i++) {
+        const char *name = record->directories[i];
+        if (!checkpoint->dirs[i].path && !can_drop(record, i)) {
+            diag_error("cannot resume '%s': its part '%s' does not exist on this host; sort the "
+                       "input again", opening->path, name);
+            return -1;
+        }
+        if (!checkpoint->dirs[i].path) {
+            diag_warning("'%s' does not exist on this host: what it held of the sort in '%s' is "
+                         "not used", name, opening->path);
+            continue;
+        }
+        record->directories[n] = name;
+        checkpoint->dirs[n++] = checkpoint->dirs[i];
+    }
+    checkpoint->has_dropped = n < checkpoint->n_dirs;
+    record->generation += checkpoint->has_dropped;
+    checkpoint->n_dirs = record->n_directories = n;
+    return 0;
+}
+
+enum checkpoint_parts checkpoint_look_at_parts(const struct checkpoint_record *record,
+                                               const char **part)
+{
+    enum checkpoint_parts parts = CHECKPOINT_PARTS_USABLE;
+    for (size_t i = 0; i < record->n_directories; i++) {
+        struct checkpoint_record other;
+        if (i == record->directory) continue;
+        int r = checkpoint_dir_peek(record->directories[i], &other);
+        if (r == CHECKPOINT_LOST && !can_drop(record, i)) {
+            parts = CHECKPOINT_PARTS_LOST;
+            *part = record->directories[i];
+        }
+        if (r != CHECKPOINT_OK) continue;
+        const char *mine = record->directories[record->directory];
+        bool is_dropped = strcmp(other.id, record->id) == 0 &&
+                          other.generation > record->generation &&
+                          find_directory(&other, mine) == other.n_directories;
+        checkpoint_record_release(&other);
+        if (!is_dropped) continue;
+        *part = record->directories[i];
+        return CHECKPOINT_PARTS_DROPPED;
+    }
+    return parts;
+}
+
+/* ---- all of it ---- */
+
+/* Marks all directories as those of this process. */
+static int take(const struct opening *opening)
+{
+    const struct checkpoint *checkpoint = opening->checkpoint;
+    const char *problem;
+    for (size_t i = 0; i < checkpoint->n_dirs; i++)
+        if (checkpoint_dir_take(&checkpoint->dirs[i], &problem) != CHECKPOINT_OK)
+            return refuse(checkpoint->dirs[i].path, problem);
     return 0;
 }
 
@@ -91,10 +230,13 @@ struct checkpoint *checkpoint_open(const char *path)
         return NULL;
     }
     struct checkpoint *checkpoint = xcalloc(1, sizeof *checkpoint);
+    struct opening opening = {checkpoint, path, record.directory};
     checkpoint->record = record;
-    extend_dirs(checkpoint, record.n_directories);
+    checkpoint->dirs = extend_dirs(NULL, 0, record.n_directories);
+    checkpoint->n_dirs = record.n_directories;
     checkpoint->dirs[record.directory] = dir;
-    if (open_others(checkpoint, path) == 0) return checkpoint;
+    if (open_others(&opening) == 0 && drop_lost(&opening) == 0 && take(&opening) == 0)
+        return checkpoint;
     checkpoint_close(checkpoint);
     return NULL;
 }
@@ -114,6 +256,12 @@ bool checkpoint_is_partial(const struct checkpoint_record *record)
 {
     return record->state == CHECKPOINT_PARTIAL ||
            (record->state == CHECKPOINT_LOADING && !record->can_read_again);
+}
+
+size_t checkpoint_output_length(const char *output)
+{
+    const char *end = strstr(output, HTS_IDX_DELIM);
+    return end ? (size_t)(end - output) : strlen(output);
 }
 
 /* True if a shell takes the word as it stands. */
