@@ -27,8 +27,8 @@ struct found {
     size_t part, n_parts;       /* of a sort with several temporary directories */
     enum checkpoint_parts parts;
     const char *bad_part;       /* unless the parts are usable: the one that shows it */
-    bool has_record;
-    struct checkpoint_record record;    /* owned */
+    bool has_file;
+    struct checkpoint_file file;    /* owned */
 };
 
 struct cleaning {
@@ -82,27 +82,27 @@ static uint64_t count_bytes(int dir_fd, bool below)
 }
 
 /* Reads the checkpoint file. Returns the state of the checkpoint. */
-static const char *read_record(const struct checkpoint_dir *dir, struct found *found)
+static const char *read_checkpoint(const struct checkpoint_dir *dir, struct found *found)
 {
-    const struct checkpoint_record *record = &found->record;
+    const struct checkpoint_file *file = &found->file;
     const char *problem;
-    if (!checkpoint_dir_has_record(dir)) return "useless";
-    if (checkpoint_dir_read(dir, &found->record, &problem) < 0) return "damaged";
-    found->has_record = true;
-    found->part = record->directory + 1;
-    found->n_parts = record->n_directories;
-    found->parts = checkpoint_look_at_parts(record, &found->bad_part);
+    if (!checkpoint_dir_has_file(dir)) return "useless";
+    if (checkpoint_dir_read(dir, &found->file, &problem) < 0) return "damaged";
+    found->has_file = true;
+    found->part = file->directory + 1;
+    found->n_parts = file->n_directories;
+    found->parts = checkpoint_look_at_parts(file, &found->bad_part);
     if (found->parts == CHECKPOINT_PARTS_LOST) return "damaged";
     if (found->parts == CHECKPOINT_PARTS_DROPPED) return "useless";
-    if (checkpoint_is_partial(record)) return "partial";
-    return record->state == CHECKPOINT_LOADED ? "complete" : "resumable";
+    if (checkpoint_is_partial(file)) return "partial";
+    return file->state == CHECKPOINT_LOADED ? "complete" : "resumable";
 }
 
 static void look_at(const struct checkpoint_dir *dir, struct found *found)
 {
     struct stat st;
     *found = (struct found){.n_parts = 1};
-    found->state = read_record(dir, found);
+    found->state = read_checkpoint(dir, found);
     if (fstat(dir->lock_fd, &st) == 0) found->age_seconds = difftime(time(NULL), st.st_mtime);
     int fd = dup(dir->fd);
     if (fd >= 0) found->n_bytes = count_bytes(fd, true);
@@ -143,9 +143,9 @@ static void print_safely(const char *text)
 static void print_how(const char *path, const struct found *found)
 {
     char command[CHECKPOINT_COMMAND_BYTES];
-    const struct checkpoint_record *record = &found->record;
-    const char *output = record->output.path;
-    bool partial = checkpoint_is_partial(record);
+    const struct checkpoint_file *file = &found->file;
+    const char *output = file->output.path;
+    bool partial = checkpoint_is_partial(file);
     char *real = realpath(path, NULL);
     char *name = output ? xasprintf("%.*s", (int)checkpoint_output_length(output), output) : NULL;
     (void)printf("           sort to '");
@@ -248,8 +248,8 @@ static int clean_found(struct cleaning *c, const char *path, bool removes,
     int r = removes ? temp_dir_remove(path) : 0;
     if (r < 0) diag_error("cannot remove '%s': %s", path, strerror(errno));
     print_found(path, found, removes && r == 0 ? ", removed" : "");
-    if (!found->has_record) return r;
-    const struct checkpoint_output *output = &found->record.output;
+    if (!found->has_file) return r;
+    const struct checkpoint_output *output = &found->file.output;
     if (!removes) print_how(path, found);
     if (output->temporary && clean_file(c, output->temporary) < 0) r = -1;
     if (output->index_temporary && clean_file(c, output->index_temporary) < 0) r = -1;
@@ -259,40 +259,40 @@ static int clean_found(struct cleaning *c, const char *path, bool removes,
 static int clean_part(struct cleaning *c, const char *path, bool alone);
 
 /* True if a process uses one of the other directories of a sort, or may use it. */
-static bool has_used_part(const struct checkpoint_record *record)
+static bool has_used_part(const struct checkpoint_file *file)
 {
     bool used = false;
-    for (size_t i = 0; i < record->n_directories && !used; i++) {
+    for (size_t i = 0; i < file->n_directories && !used; i++) {
         struct checkpoint_dir dir;
         const char *problem;
-        if (i == record->directory) continue;
-        int r = checkpoint_dir_open_patiently(record->directories[i], &dir, &problem);
+        if (i == file->directory) continue;
+        int r = checkpoint_dir_open_patiently(file->directories[i], &dir, &problem);
         used = r == CHECKPOINT_BUSY || r == CHECKPOINT_ELSEWHERE || r == CHECKPOINT_CLOSED;
         if (r == CHECKPOINT_OK) checkpoint_dir_close(&dir);
     }
     return used;
 }
 
-/* True if a directory is still that part of the sort whose record this is. */
-static bool is_part(const struct checkpoint_record *record, size_t i)
+/* True if a directory is still that part of the sort whose checkpoint file this is. */
+static bool is_part(const struct checkpoint_file *file, size_t i)
 {
-    struct checkpoint_record other;
-    int r = checkpoint_dir_peek(record->directories[i], &other);
+    struct checkpoint_file other;
+    int r = checkpoint_dir_peek(file->directories[i], &other);
     if (r != CHECKPOINT_OK) return r == CHECKPOINT_BAD;         /* it may have been full */
-    bool same = strcmp(other.id, record->id) == 0;
-    checkpoint_record_release(&other);
+    bool same = strcmp(other.id, file->id) == 0;
+    checkpoint_file_release(&other);
     return same;
 }
 
 /* Cleans up the other directories of a sort, wherever they are: the sort needs all of them. */
-static int clean_other_parts(struct cleaning *c, const struct checkpoint_record *record,
+static int clean_other_parts(struct cleaning *c, const struct checkpoint_file *file,
                              bool removed)
 {
     int r = 0;
-    for (size_t i = 0; i < record->n_directories; i++) {
-        const char *part = record->directories[i];
-        if (i == record->directory) continue;
-        if (is_part(record, i)) {
+    for (size_t i = 0; i < file->n_directories; i++) {
+        const char *part = file->directories[i];
+        if (i == file->directory) continue;
+        if (is_part(file, i)) {
             if (clean_part(c, part, true) < 0) r = -1;
         } else if (removed && access(part, F_OK) < 0) {
             (void)printf("           its part '");
@@ -311,18 +311,18 @@ static int clean_dead(struct cleaning *c, const char *path, const struct checkpo
     struct found found;
     look_at(dir, &found);
     /* Parts that a sort has dropped, and the directories that it uses, are cleaned up apart. */
-    bool has_others = !alone && found.has_record && found.n_parts > 1 &&
+    bool has_others = !alone && found.has_file && found.n_parts > 1 &&
                       found.parts != CHECKPOINT_PARTS_DROPPED;
-    if (has_others && has_used_part(&found.record)) {
+    if (has_others && has_used_part(&found.file)) {
         print_in_use(path, "in use");
-        checkpoint_record_release(&found.record);
+        checkpoint_file_release(&found.file);
         return 0;
     }
     bool may_remove = c->removes && dir->is_locked;
     int r = c->removes && !may_remove ? refuse_without_locks(path) : 0;
     if (clean_found(c, path, may_remove, &found) < 0) r = -1;
-    if (has_others && clean_other_parts(c, &found.record, may_remove && r == 0) < 0) r = -1;
-    if (found.has_record) checkpoint_record_release(&found.record);
+    if (has_others && clean_other_parts(c, &found.file, may_remove && r == 0) < 0) r = -1;
+    if (found.has_file) checkpoint_file_release(&found.file);
     return r;
 }
 
@@ -454,8 +454,8 @@ static int clean_beside(struct cleaning *c, const char *name)
     free(real);
     if (clean_output(c, name) < 0) r = -1;
     if (r < 0 || c->n_found > 0 || access(name, F_OK) == 0) return r;
-    diag_error("cannot find '%s', nor temporary data beside it; if -T put them elsewhere, give that "
-               "directory", name);
+    diag_error("cannot find '%s', nor temporary data beside it; if -T put them elsewhere, give "
+               "that directory", name);
     return -1;
 }
 

@@ -103,12 +103,12 @@ static int write_file(int dir_fd, const kstring_t *text)
     return r;
 }
 
-int checkpoint_dir_write(const char *path, const struct checkpoint_record *record)
+int checkpoint_dir_write(const char *path, const struct checkpoint_file *file)
 {
     kstring_t text = {0, 0, NULL};
     int dir_fd = open(path, OPEN_DIR);
     if (dir_fd < 0) return -1;
-    checkpoint_record_format(record, &text);
+    checkpoint_file_format(file, &text);
     int r = write_file(dir_fd, &text);
     if (r == 0) sync_parent(dir_fd);
     close_quietly(dir_fd);
@@ -148,8 +148,8 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
         return CHECKPOINT_BUSY;
     }
     if (state == FILE_OWNER_UNKNOWN) {          /* the locks of that host are not seen here */
-        (void)snprintf(dir->problem, sizeof dir->problem, "may be in use on host '%s'; go there, or "
-                       "empty its file LOCK if no sort uses it", owner.host);
+        (void)snprintf(dir->problem, sizeof dir->problem, "may be in use on host '%s'; go there, "
+                       "or empty its file LOCK if no sort uses it", owner.host);
         *problem = dir->problem;
         return CHECKPOINT_ELSEWHERE;
     }
@@ -219,7 +219,7 @@ int checkpoint_dir_take(const struct checkpoint_dir *dir, const char **problem)
     return CHECKPOINT_CLOSED;
 }
 
-int checkpoint_dir_peek(const char *path, struct checkpoint_record *record)
+int checkpoint_dir_peek(const char *path, struct checkpoint_file *file)
 {
     enum { MOST_BYTES = 4 << 20 };      /* the header of an assembly with 100,000 contigs */
     struct checkpoint_dir dir;
@@ -229,12 +229,12 @@ int checkpoint_dir_peek(const char *path, struct checkpoint_record *record)
     if (r != CHECKPOINT_OK) return r;
     bool is_small = fstatat(dir.fd, TEMP_DIR_CHECKPOINT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                     st.st_size <= MOST_BYTES;
-    r = is_small ? checkpoint_dir_read(&dir, record, &problem) : CHECKPOINT_BAD;
+    r = is_small ? checkpoint_dir_read(&dir, file, &problem) : CHECKPOINT_BAD;
     checkpoint_dir_close(&dir);
     return r;
 }
 
-bool checkpoint_dir_has_record(const struct checkpoint_dir *dir)
+bool checkpoint_dir_has_file(const struct checkpoint_dir *dir)
 {
     struct stat st;
     return fstatat(dir->fd, TEMP_DIR_CHECKPOINT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -273,7 +273,7 @@ static char *read_file(int fd, size_t *n_bytes, const char **problem)
     return NULL;
 }
 
-int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_record *record,
+int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_file *file,
                         const char **problem)
 {
     int fd = openat(dir->fd, TEMP_DIR_CHECKPOINT_NAME,
@@ -287,7 +287,7 @@ int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_reco
     char *text = read_file(fd, &n_bytes, problem);
     (void)close(fd);
     if (!text) return CHECKPOINT_BAD;
-    int r = checkpoint_record_parse(text, n_bytes, record, problem);
+    int r = checkpoint_file_parse(text, n_bytes, file, problem);
     free(text);
     return r == 0 ? CHECKPOINT_OK : CHECKPOINT_BAD;
 }

@@ -5,10 +5,10 @@
  * Two files lie beside the databases. LOCK is locked (flock) by the process that works in the
  * directory; the system releases the lock when the process ends, in any way. The file says which
  * process that is (file_owner.h), since there are hosts without locks, and locks that other hosts
- * do not see. STORE is the checkpoint file; it holds the checkpoint record (checkpoint_record.h).
+ * do not see. STORE is the checkpoint file (checkpoint_file.h).
  *
- * Order of calls: a sort makes the directory, claims it, and writes the checkpoint record. Another
- * process opens the directory, which locks it, and reads the checkpoint record. It takes the
+ * Order of calls: a sort makes the directory, claims it, and writes the checkpoint file. Another
+ * process opens the directory, which locks it, and reads the checkpoint file. It takes the
  * directory if it will work there. It closes the directory.
  *
  * Other users may plant files in a shared place, so nothing there is followed or trusted: the
@@ -21,7 +21,7 @@
 #define ROCKSORT_STORE_CHECKPOINT_DIR_H
 
 #include "machine/file_owner.h"
-#include "store/checkpoint_record.h"
+#include "store/checkpoint_file.h"
 
 #include <stdint.h>
 
@@ -49,7 +49,7 @@ int checkpoint_dir_claim(const char *path);
 
 /* Writes the checkpoint file durably, in place of an earlier one. Returns 0, or -1 with errno
    set. */
-int checkpoint_dir_write(const char *path, const struct checkpoint_record *record);
+int checkpoint_dir_write(const char *path, const struct checkpoint_file *file);
 
 /* Opens and locks a directory. Returns a code from above. Unless it is OK, *problem says why, in
    words that follow the name of the directory, and close need not be called; the words may lie in
@@ -65,18 +65,18 @@ int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
    *problem as checkpoint_dir_open. */
 int checkpoint_dir_take(const struct checkpoint_dir *dir, const char **problem);
 
-/* Reads the checkpoint file. Returns CHECKPOINT_OK, and the caller releases the checkpoint record;
+/* Reads the checkpoint file. Returns CHECKPOINT_OK, and the caller releases what was read;
    or CHECKPOINT_BAD with *problem as above. */
-int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_record *record,
+int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_file *file,
                         const char **problem);
 
 /* Reads the checkpoint file of a directory in which another process may work, without the lock. The
-   caller releases the checkpoint record. Returns a code from above; CHECKPOINT_BAD also for a file
+   caller releases what was read. Returns a code from above; CHECKPOINT_BAD also for a file
    of more than 4 MiB. */
-int checkpoint_dir_peek(const char *path, struct checkpoint_record *record);
+int checkpoint_dir_peek(const char *path, struct checkpoint_file *file);
 
 /* True if the directory has a file with the name of a checkpoint file. */
-bool checkpoint_dir_has_record(const struct checkpoint_dir *dir);
+bool checkpoint_dir_has_file(const struct checkpoint_dir *dir);
 
 /* The first of n directories that has such a file; NULL: none has. A directory that was full when
    the sort began has none. Allocates nothing: the sort that asks may have run out of memory. */

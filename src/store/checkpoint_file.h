@@ -1,5 +1,5 @@
 /*
- * checkpoint_record.h -- what the file STORE in a temporary directory says about the sort whose
+ * checkpoint_file.h -- what the file STORE in a temporary directory says about the sort whose
  * runs lie there: all that another process needs to finish the sort.
  *
  * The file is text. Each line has a keyword and its values; the order is always this:
@@ -30,11 +30,11 @@
  * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
  * "none", or = and the text.
  *
- * Ownership: a checkpoint record that was parsed owns its memory (checkpoint_record_release). One
+ * Ownership: a checkpoint file that was parsed owns its memory (checkpoint_file_release). One
  * that is made to be formatted borrows all that it points to. Pure; any thread.
  */
-#ifndef ROCKSORT_STORE_CHECKPOINT_RECORD_H
-#define ROCKSORT_STORE_CHECKPOINT_RECORD_H
+#ifndef ROCKSORT_STORE_CHECKPOINT_FILE_H
+#define ROCKSORT_STORE_CHECKPOINT_FILE_H
 
 #include "bam/content_sum.h"
 #include "bam_sort_key.h"
@@ -85,7 +85,7 @@ struct checkpoint_output {      /* as the options ask for it */
                                                    process is dead */
 };
 
-struct checkpoint_record {
+struct checkpoint_file {
     const char *program;        /* its version */
     const char *id;
     enum checkpoint_state state;
@@ -110,17 +110,17 @@ struct checkpoint_record {
     uint64_t *reference_lengths;
     const char *header;         /* text that ends with NUL */
     size_t header_bytes;
-    char *memory;               /* what a parsed checkpoint record points into */
+    char *memory;               /* what a parsed checkpoint file points into */
 };
 
-/* Appends the checkpoint record as text. */
-void checkpoint_record_format(const struct checkpoint_record *record, kstring_t *text);
+/* Appends the checkpoint file as text. */
+void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text);
 
 /* Takes the text apart; trusts nothing in it. Returns 0, or -1 with *problem, which says why in
    words that follow the name of the directory. */
-int checkpoint_record_parse(const char *text, size_t n_bytes, struct checkpoint_record *record,
-                            const char **problem);
+int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_file *file,
+                          const char **problem);
 
-void checkpoint_record_release(struct checkpoint_record *record);
+void checkpoint_file_release(struct checkpoint_file *file);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * test_checkpoint_record.c -- a checkpoint record is read as it was written, whatever is in it; a
- * text that is damaged or cut off, or never was a checkpoint record, is refused.
+ * test_checkpoint_file.c -- a checkpoint file is read as it was written, whatever is in it; a
+ * text that is damaged or cut off, or never was a checkpoint file, is refused.
  */
 #include "random_records.h"
 
-#include "store/checkpoint_record.h"
+#include "store/checkpoint_file.h"
 
 static const char *const directories[] = {"/tmp/rocksort.1.abcdef", "/mnt/a b%/x\n\ty\x01\xff"};
 static const char *const options[] = {"reference=/data/a b.fa", "level=3"};
@@ -15,9 +15,9 @@ static struct checkpoint_input inputs[] = {
     {"/data/in 1.bam", 651000000, 1700000000123456789}, {"/data/100%\n.bam", 0, 0}, {"-", 0, 0}};
 
 /* One that has everything. */
-static struct checkpoint_record full_record(void)
+static struct checkpoint_file full_file(void)
 {
-    return (struct checkpoint_record){
+    return (struct checkpoint_file){
         .program = "0.1.0",
         .id = "0123456789abcdef0123456789abcdef",
         .state = CHECKPOINT_LOADED,
@@ -51,9 +51,9 @@ static struct checkpoint_record full_record(void)
 }
 
 /* One that has nothing. */
-static struct checkpoint_record bare_record(void)
+static struct checkpoint_file bare_file(void)
 {
-    return (struct checkpoint_record){
+    return (struct checkpoint_file){
         .program = "",
         .id = "ffffffffffffffffffffffffffffffff",
         .n_directories = 1,
@@ -75,7 +75,7 @@ static void assert_same_text(const char *a, const char *b)
         assert_string_equal(a, b);
 }
 
-static void assert_same(const struct checkpoint_record *a, const struct checkpoint_record *b)
+static void assert_same(const struct checkpoint_file *a, const struct checkpoint_file *b)
 {
     assert_string_equal(a->program, b->program);
     assert_string_equal(a->id, b->id);
@@ -128,24 +128,24 @@ static void assert_same(const struct checkpoint_record *a, const struct checkpoi
     assert_string_equal(a->header, b->header);
 }
 
-static kstring_t format(const struct checkpoint_record *record)
+static kstring_t format(const struct checkpoint_file *file)
 {
     kstring_t text = {0, 0, NULL};
-    checkpoint_record_format(record, &text);
+    checkpoint_file_format(file, &text);
     return text;
 }
 
 /* Parses from memory of exactly this size. Returns true if the text was accepted. */
 static bool parses(const char *text, size_t n_bytes)
 {
-    struct checkpoint_record record;
+    struct checkpoint_file file;
     const char *problem = NULL;
     char *exact = test_alloc(n_bytes);
     memcpy(exact, text, n_bytes);
-    int r = checkpoint_record_parse(exact, n_bytes, &record, &problem);
+    int r = checkpoint_file_parse(exact, n_bytes, &file, &problem);
     free(exact);
     if (r < 0) assert_non_null(problem);
-    if (r == 0) checkpoint_record_release(&record);
+    if (r == 0) checkpoint_file_release(&file);
     return r == 0;
 }
 
@@ -153,15 +153,15 @@ static void test_round_trip(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct checkpoint_record record = i ? full_record() : bare_record(), parsed;
+        struct checkpoint_file file = i ? full_file() : bare_file(), parsed;
         const char *problem = NULL;
-        kstring_t text = format(&record);
-        if (checkpoint_record_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
-        assert_same(&parsed, &record);
+        kstring_t text = format(&file);
+        if (checkpoint_file_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
+        assert_same(&parsed, &file);
         kstring_t again = format(&parsed);
         assert_int_equal(text.l, again.l);
         assert_memory_equal(text.s, again.s, text.l);
-        checkpoint_record_release(&parsed);
+        checkpoint_file_release(&parsed);
         ks_free(&text);
         ks_free(&again);
     }
@@ -171,16 +171,16 @@ static void test_every_order(void **state)
 {
     (void)state;
     for (int order = SORT_COORDINATE; order <= SORT_SHUFFLE; order++) {
-        struct checkpoint_record record = full_record(), parsed;
+        struct checkpoint_file file = full_file(), parsed;
         const char *problem;
-        record.rules.order = (enum sort_order)order;
-        if (order != SORT_TAG) record.rules.tag[0] = record.rules.tag[1] = '\0';
-        kstring_t text = format(&record);
-        int r = checkpoint_record_parse(text.s, text.l, &parsed, &problem);
+        file.rules.order = (enum sort_order)order;
+        if (order != SORT_TAG) file.rules.tag[0] = file.rules.tag[1] = '\0';
+        kstring_t text = format(&file);
+        int r = checkpoint_file_parse(text.s, text.l, &parsed, &problem);
         /* No option asks for SORT_COORDINATE_LONG. */
         assert_int_equal(r, order == SORT_COORDINATE_LONG ? -1 : 0);
         if (r == 0) assert_int_equal(parsed.rules.order, order);
-        if (r == 0) checkpoint_record_release(&parsed);
+        if (r == 0) checkpoint_file_release(&parsed);
         ks_free(&text);
     }
 }
@@ -188,8 +188,8 @@ static void test_every_order(void **state)
 static void test_cut_off(void **state)
 {
     (void)state;
-    struct checkpoint_record record = full_record();
-    kstring_t text = format(&record);
+    struct checkpoint_file file = full_file();
+    kstring_t text = format(&file);
     for (size_t n = 0; n < text.l; n++) assert_false(parses(text.s, n));
     assert_true(parses(text.s, text.l));
     assert_int_equal(kputc('\n', &text), '\n');
@@ -200,8 +200,8 @@ static void test_cut_off(void **state)
 static void test_flipped_bits(void **state)
 {
     (void)state;
-    struct checkpoint_record record = full_record();
-    kstring_t text = format(&record);
+    struct checkpoint_file file = full_file();
+    kstring_t text = format(&file);
     for (size_t i = 0; i < 8 * text.l; i++) {
         text.s[i / 8] = (char)(text.s[i / 8] ^ 1 << i % 8);
         assert_false(parses(text.s, text.l));
@@ -214,8 +214,8 @@ static void test_flipped_bits(void **state)
    text was accepted. */
 static bool parses_with(const char *begin, const char *line)
 {
-    struct checkpoint_record record = full_record();
-    kstring_t text = format(&record), changed = {0, 0, NULL};
+    struct checkpoint_file file = full_file();
+    kstring_t text = format(&file), changed = {0, 0, NULL};
     const char *at = text.s;
     while (strncmp(at, begin, strlen(begin)) != 0) {
         at = strchr(at, '\n') + 1;
@@ -343,22 +343,22 @@ static void test_version_3(void **state)
 {
     (void)state;
     static const char *const added[] = {"generation ", "codec ", "output-fsync ", "end "};
-    struct checkpoint_record record = full_record(), parsed;
+    struct checkpoint_file file = full_file(), parsed;
     const char *problem = NULL;
-    record.header = "";
-    record.header_bytes = 0;
-    kstring_t text = format(&record);
+    file.header = "";
+    file.header_bytes = 0;
+    kstring_t text = format(&file);
     for (size_t i = 0; i < sizeof added / sizeof *added; i++) remove_lines(&text, added[i]);
     text.s[strlen("rocksort-store ")] = '3';
     uint64_t sum = XXH3_64bits(text.s, text.l);
     assert_true(ksprintf(&text, "end %016" PRIx64 "\n", sum) > 0);
-    if (checkpoint_record_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
-    record.generation = 0;
-    record.output.durable = false;
-    record.resources.codec_auto = true;
-    record.resources.codec = TEMP_CODEC_NONE;
-    assert_same(&parsed, &record);
-    checkpoint_record_release(&parsed);
+    if (checkpoint_file_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
+    file.generation = 0;
+    file.output.durable = false;
+    file.resources.codec_auto = true;
+    file.resources.codec = TEMP_CODEC_NONE;
+    assert_same(&parsed, &file);
+    checkpoint_file_release(&parsed);
     ks_free(&text);
 }
 
@@ -383,8 +383,8 @@ static void test_garbage(void **state)
 {
     (void)state;
     struct rng rng = rng_start(501);
-    struct checkpoint_record record = full_record();
-    kstring_t text = format(&record);
+    struct checkpoint_file file = full_file();
+    kstring_t text = format(&file);
     for (int i = 0; i < 2000; i++) {
         uint8_t bytes[600];
         size_t n = rng_below(&rng, sizeof bytes);
