@@ -12,7 +12,7 @@
  *
  * sort_options_parse.h    options one after the other, then what they mean together
  * sort_options_output.h   what is written: htslib's format options, names of output and index
- * sort_options_resources.h   threads and memory
+ * sort_options_resources.h   threads, memory, codec
  * sort_options_resume.h   options that go on with a checkpoint
  * sort_options_usage.h    the usage text
  */
@@ -50,6 +50,7 @@ struct sort_options {
     bool lexical_names;                 /* -N */
     const char *tag;                    /* -t */
     bool threads_given;                 /* -@ */
+    bool codec_given;                   /* --temp-codec */
     bool auto_threads, auto_memory;     /* -@ auto, --max-memory auto */
     bool thread_memory_given;           /* -m */
     uint64_t thread_memory_bytes;

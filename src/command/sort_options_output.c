@@ -181,6 +181,7 @@ int sort_options_choose_output(struct sort_options *o)
     s->asked_output = (struct checkpoint_output){
         .format = o->format_text,
         .level = level,
+        .durable = s->durable,
         .n_options = o->n_output_texts,
         .options = (const char **)o->output_texts,
     };

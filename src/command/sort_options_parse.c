@@ -291,8 +291,10 @@ static int take_total_memory(struct sort_options *o, const char *text)
     return o->auto_memory ? 0 : parse_memory("--max-memory", text, &o->total_memory_bytes);
 }
 
-static int take_codec(struct sort_settings *s, const char *text)
+static int take_codec(struct sort_options *o, const char *text)
 {
+    struct sort_settings *s = &o->settings;
+    o->codec_given = true;
     s->codec_auto = strcmp(text, "auto") == 0;
     if (s->codec_auto || temp_codec_parse(text, &s->codec) == 0) return 0;
     diag_error("option --temp-codec takes auto, none, snappy, lz4 or zstd, not '%s'", text);
@@ -351,7 +353,7 @@ static int take_option(struct sort_options *o, int c, const char *text)
     case OPTION_VERIFY: return take_verify(o, text);
     case OPTION_NO_PG: s->add_pg = false; return 0;
     case OPTION_VERBOSITY: return take_verbosity(text);
-    case OPTION_TEMP_CODEC: return take_codec(s, text);
+    case OPTION_TEMP_CODEC: return take_codec(o, text);
     case OPTION_QUIET:
         o->quiet = true;
         diag_set_quiet();

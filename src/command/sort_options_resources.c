@@ -46,7 +46,12 @@ static void warn_of_memory(const struct sort_options *o, uint64_t n_bytes)
 void sort_options_adopt_resources(struct sort_options *o,
                                   const struct checkpoint_resources *resources)
 {
-    if (!o->threads_given) o->settings.n_threads = resources->n_threads;
+    struct sort_settings *s = &o->settings;
+    if (!o->threads_given) s->n_threads = resources->n_threads;
+    if (!o->codec_given) {
+        s->codec_auto = resources->codec_auto;
+        s->codec = resources->codec;
+    }
     if (o->thread_memory_given || o->total_memory_bytes > 0 || o->auto_memory) return;
     o->thread_memory_bytes = resources->thread_bytes;
     o->total_memory_bytes = resources->total_bytes;
@@ -77,6 +82,8 @@ int sort_options_finish_resources(struct sort_options *o)
         .n_threads = s->n_threads,
         .thread_bytes = o->thread_memory_bytes,
         .total_bytes = o->total_memory_bytes,
+        .codec_auto = s->codec_auto,
+        .codec = s->codec,
     };
     if (!s->sum_only) warn_of_memory(o, s->memory_bytes);
     return 0;

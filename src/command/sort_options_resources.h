@@ -1,6 +1,6 @@
 /*
- * sort_options_resources.h -- how many threads and how much memory a sort gets: as the options say,
- * as a checkpoint has it, or as fits the machine (auto).
+ * sort_options_resources.h -- how many threads and how much memory a sort gets, and the codec of
+ * its temporary data: as the options say, as a checkpoint has it, or as fits the machine (auto).
  *
  * Order of calls: adopt, with --resume; finish, when the inputs are known.
  */

@@ -45,14 +45,14 @@ static bool same_file(const char *a, const char *b)
 }
 
 /* True if the order that was asked for is that of the checkpoint. */
-static bool same_order(const struct sort_options *o, const struct checkpoint_record *record)
+static bool same_order(const struct sort_options *o, const struct checkpoint_file *file)
 {
-    const struct sort_rules *a = &o->settings.rules, *b = &record->rules;
+    const struct sort_rules *a = &o->settings.rules, *b = &file->rules;
     const struct minhash_settings *m = &a->minhash, *n = &b->minhash;
     return a->order == b->order && a->below == b->below && memcmp(a->tag, b->tag, 2) == 0 &&
            a->seed == b->seed && m->k == n->k && m->forward_only == n->forward_only &&
-           m->squeeze == n->squeeze && o->settings.minhash_window == record->minhash_window &&
-           same_file(o->settings.minhash_fasta, record->fasta.path);
+           m->squeeze == n->squeeze && o->settings.minhash_window == file->minhash_window &&
+           same_file(o->settings.minhash_fasta, file->fasta.path);
 }
 
 /* True if the extension of a new output's name agrees with `option`, the argument of -O that was
@@ -84,30 +84,31 @@ static void adopt_places(struct sort_options *o)
 
 int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoint)
 {
-    const struct checkpoint_record *record = &checkpoint->record;
-    const struct checkpoint_output *output = &record->output;
+    const struct checkpoint_file *file = &checkpoint->file;
+    const struct checkpoint_output *output = &file->output;
     struct sort_settings *s = &o->settings;
-    if ((o->order_given || o->minimiser_given) && !same_order(o, record)) {
+    if ((o->order_given || o->minimiser_given) && !same_order(o, file)) {
         diag_error("cannot resume '%s' in another order: its runs are sorted; leave the order out",
                    o->resume);
         return -1;
     }
     s->resumed = checkpoint;
-    s->rules = record->rules;
-    s->minhash_fasta = record->fasta.path;
-    s->minhash_window = record->minhash_window;
-    o->resumed_inputs = xcalloc(record->n_inputs + 1, sizeof *o->resumed_inputs);
-    for (size_t i = 0; i < record->n_inputs; i++) o->resumed_inputs[i] = record->inputs[i].path;
+    s->rules = file->rules;
+    s->minhash_fasta = file->fasta.path;
+    s->minhash_window = file->minhash_window;
+    o->resumed_inputs = xcalloc(file->n_inputs + 1, sizeof *o->resumed_inputs);
+    for (size_t i = 0; i < file->n_inputs; i++) o->resumed_inputs[i] = file->inputs[i].path;
     s->inputs = o->resumed_inputs;
-    s->n_inputs = record->n_inputs;
+    s->n_inputs = file->n_inputs;
     adopt_places(o);
-    sort_options_adopt_resources(o, &record->resources);
+    sort_options_adopt_resources(o, &file->resources);
     if (sort_options_finish_resources(o) < 0) return -1;
     bool is_new_name = o->output != NULL;
     if (!is_new_name) o->output = output->path;
     if (!o->format_option && (!is_new_name || may_have_format(o->output, output->format)))
         o->format_option = output->format;
     if (s->level < 0) s->level = output->level;
+    if (output->durable) s->durable = true;
     if (output->write_index && !o->write_index) o->write_index = o->index_of_checkpoint = true;
     for (size_t i = 0; o->n_output_texts == 0 && i < output->n_options; i++)
         if (sort_options_add_format("--output-fmt-option", output->options[i],

@@ -25,8 +25,10 @@ struct found {
     double age_seconds;
     uint64_t n_bytes;
     size_t part, n_parts;       /* of a sort with several temporary directories */
-    bool has_record;
-    struct checkpoint_record record;    /* owned */
+    enum checkpoint_parts parts;
+    const char *bad_part;       /* unless the parts are usable: the one that shows it */
+    bool has_file;
+    struct checkpoint_file file;    /* owned */
 };
 
 struct cleaning {
@@ -37,11 +39,21 @@ struct cleaning {
     struct file_id {
         dev_t device;
         ino_t inode;
-    } *listed;                  /* temporary outputs: a checkpoint may name one of this place */
+    } *listed;                  /* directories and outputs: a checkpoint may name them again */
     size_t n_listed, listed_room;
 };
 
 /* ---- what there is ---- */
+
+/* True if a file or directory is listed already; else it is from now on. */
+static bool is_listed(struct cleaning *c, const struct stat *st)
+{
+    for (size_t i = 0; i < c->n_listed; i++)
+        if (c->listed[i].device == st->st_dev && c->listed[i].inode == st->st_ino) return true;
+    xgrow(&c->listed, &c->listed_room, c->n_listed + 1, c->n_listed + 15, sizeof *c->listed);
+    c->listed[c->n_listed++] = (struct file_id){st->st_dev, st->st_ino};
+    return false;
+}
 
 /* Adds up the bytes on disk of the files in an open directory and, with `below`, in its
    subdirectories. Closes the directory. */
@@ -70,24 +82,27 @@ static uint64_t count_bytes(int dir_fd, bool below)
 }
 
 /* Reads the checkpoint file. Returns the state of the checkpoint. */
-static const char *read_record(const struct checkpoint_dir *dir, struct found *found)
+static const char *read_checkpoint(const struct checkpoint_dir *dir, struct found *found)
 {
-    const struct checkpoint_record *record = &found->record;
+    const struct checkpoint_file *file = &found->file;
     const char *problem;
-    if (!checkpoint_dir_has_record(dir)) return "useless";
-    if (checkpoint_dir_read(dir, &found->record, &problem) < 0) return "damaged";
-    found->has_record = true;
-    found->part = record->directory + 1;
-    found->n_parts = record->n_directories;
-    if (checkpoint_is_partial(record)) return "partial";
-    return record->state == CHECKPOINT_LOADED ? "complete" : "resumable";
+    if (!checkpoint_dir_has_file(dir)) return "useless";
+    if (checkpoint_dir_read(dir, &found->file, &problem) < 0) return "damaged";
+    found->has_file = true;
+    found->part = file->directory + 1;
+    found->n_parts = file->n_directories;
+    found->parts = checkpoint_look_at_parts(file, &found->bad_part);
+    if (found->parts == CHECKPOINT_PARTS_LOST) return "damaged";
+    if (found->parts == CHECKPOINT_PARTS_DROPPED) return "useless";
+    if (checkpoint_is_partial(file)) return "partial";
+    return file->state == CHECKPOINT_LOADED ? "complete" : "resumable";
 }
 
 static void look_at(const struct checkpoint_dir *dir, struct found *found)
 {
     struct stat st;
     *found = (struct found){.n_parts = 1};
-    found->state = read_record(dir, found);
+    found->state = read_checkpoint(dir, found);
     if (fstat(dir->lock_fd, &st) == 0) found->age_seconds = difftime(time(NULL), st.st_mtime);
     int fd = dup(dir->fd);
     if (fd >= 0) found->n_bytes = count_bytes(fd, true);
@@ -124,24 +139,36 @@ static void print_safely(const char *text)
     (void)fputs(shown, stdout);
 }
 
-/* Says which sort it is and how to go on with it. */
-static void print_how(const char *path, const struct checkpoint_record *record)
+/* Says which sort it is and how to go on with it, or why that is not possible. */
+static void print_how(const char *path, const struct found *found)
 {
     char command[CHECKPOINT_COMMAND_BYTES];
-    const char *output = record->output.path;
-    bool partial = checkpoint_is_partial(record);
+    const struct checkpoint_file *file = &found->file;
+    const char *output = file->output.path;
+    bool partial = checkpoint_is_partial(file);
     char *real = realpath(path, NULL);
+    char *name = output ? xasprintf("%.*s", (int)checkpoint_output_length(output), output) : NULL;
     (void)printf("           sort to '");
-    print_safely(output ? output : "standard output");
-    (void)printf("'; to %s: ", partial ? "write what there is" : "finish it");
-    print_safely(checkpoint_command(real ? real : path, partial, output != NULL, command));
+    print_safely(name ? name : "standard output");
+    if (found->parts == CHECKPOINT_PARTS_USABLE) {
+        (void)printf("'; to %s: ", partial ? "write what there is" : "finish it");
+        print_safely(checkpoint_command(real ? real : path, partial, output != NULL, command));
+    } else {
+        (void)printf("'; it %s '", found->parts == CHECKPOINT_PARTS_LOST
+                                       ? "cannot be finished without what is not on this host:"
+                                       : "goes on without this directory in");
+        print_safely(found->bad_part);
+        (void)putchar('\'');
+    }
     (void)putchar('\n');
+    free(name);
     free(real);
 }
 
-static void print_in_use(const char *path)
+/* `state`: "in use" or "in use?". */
+static void print_in_use(const char *path, const char *state)
 {
-    (void)printf("%-10s %8s %12s     ", "in use", "", "");
+    (void)printf("%-10s %8s %12s     ", state, "", "");
     print_safely(path);
     (void)putchar('\n');
 }
@@ -171,13 +198,6 @@ static int refuse_without_locks(const char *path)
 }
 
 /* ---- temporary outputs ---- */
-
-static bool is_listed(const struct cleaning *c, const struct stat *st)
-{
-    for (size_t i = 0; i < c->n_listed; i++)
-        if (c->listed[i].device == st->st_dev && c->listed[i].inode == st->st_ino) return true;
-    return false;
-}
 
 /* Lists a file that is open, and removes it if told to. Returns 0, or -1 after a message. */
 static int clean_open_file(struct cleaning *c, const char *path, const struct output_leftover *left,
@@ -209,10 +229,8 @@ static int clean_file(struct cleaning *c, const char *path)
         return 0;
     }
     c->n_found++;
-    xgrow(&c->listed, &c->listed_room, c->n_listed + 1, c->n_listed + 15, sizeof *c->listed);
-    c->listed[c->n_listed++] = (struct file_id){left.st.st_dev, left.st.st_ino};
     if (state == OUTPUT_LEFTOVER_IN_USE) {
-        print_in_use(path);
+        print_in_use(path, "in use");
         return 0;
     }
     int r = clean_open_file(c, path, &left, state == OUTPUT_LEFTOVER_DEAD);
@@ -230,49 +248,125 @@ static int clean_found(struct cleaning *c, const char *path, bool removes,
     int r = removes ? temp_dir_remove(path) : 0;
     if (r < 0) diag_error("cannot remove '%s': %s", path, strerror(errno));
     print_found(path, found, removes && r == 0 ? ", removed" : "");
-    if (!found->has_record) return r;
-    const struct checkpoint_output *output = &found->record.output;
-    if (!removes) print_how(path, &found->record);
+    if (!found->has_file) return r;
+    const struct checkpoint_output *output = &found->file.output;
+    if (!removes) print_how(path, found);
     if (output->temporary && clean_file(c, output->temporary) < 0) r = -1;
     if (output->index_temporary && clean_file(c, output->index_temporary) < 0) r = -1;
     return r;
 }
 
-/* A directory that no process uses, or none that shows it. */
-static int clean_dead(struct cleaning *c, const char *path, const struct checkpoint_dir *dir)
+static int clean_part(struct cleaning *c, const char *path, bool alone);
+
+/* True if a process uses one of the other directories of a sort, or may use it. */
+static bool has_used_part(const struct checkpoint_file *file)
+{
+    bool used = false;
+    for (size_t i = 0; i < file->n_directories && !used; i++) {
+        struct checkpoint_dir dir;
+        const char *problem;
+        if (i == file->directory) continue;
+        int r = checkpoint_dir_open_patiently(file->directories[i], &dir, &problem);
+        used = r == CHECKPOINT_BUSY || r == CHECKPOINT_ELSEWHERE || r == CHECKPOINT_CLOSED;
+        if (r == CHECKPOINT_OK) checkpoint_dir_close(&dir);
+    }
+    return used;
+}
+
+/* True if a directory is still that part of the sort whose checkpoint file this is. */
+static bool is_part(const struct checkpoint_file *file, size_t i)
+{
+    struct checkpoint_file other;
+    int r = checkpoint_dir_peek(file->directories[i], &other);
+    if (r != CHECKPOINT_OK) return r == CHECKPOINT_BAD;         /* it may have been full */
+    bool same = strcmp(other.id, file->id) == 0;
+    checkpoint_file_release(&other);
+    return same;
+}
+
+/* Cleans up the other directories of a sort, wherever they are: the sort needs all of them. */
+static int clean_other_parts(struct cleaning *c, const struct checkpoint_file *file,
+                             bool removed)
+{
+    int r = 0;
+    for (size_t i = 0; i < file->n_directories; i++) {
+        const char *part = file->directories[i];
+        if (i == file->directory) continue;
+        if (is_part(file, i)) {
+            if (clean_part(c, part, true) < 0) r = -1;
+        } else if (removed && access(part, F_OK) < 0) {
+            (void)printf("           its part '");
+            print_safely(part);
+            (void)printf("' is not on this host; without this one it is useless\n");
+        }
+    }
+    return r;
+}
+
+/* A directory that no process uses, or none that shows it. `alone`: without the other directories
+   of its sort. */
+static int clean_dead(struct cleaning *c, const char *path, const struct checkpoint_dir *dir,
+                      bool alone)
 {
     struct found found;
     look_at(dir, &found);
+    /* Parts that a sort has dropped, and the directories that it uses, are cleaned up apart. */
+    bool has_others = !alone && found.has_file && found.n_parts > 1 &&
+                      found.parts != CHECKPOINT_PARTS_DROPPED;
+    if (has_others && has_used_part(&found.file)) {
+        print_in_use(path, "in use");
+        checkpoint_file_release(&found.file);
+        return 0;
+    }
     bool may_remove = c->removes && dir->is_locked;
-    int refused = c->removes && !may_remove ? refuse_without_locks(path) : 0;
-    int r = clean_found(c, path, may_remove, &found);
-    if (found.has_record) checkpoint_record_release(&found.record);
-    return refused < 0 ? -1 : r;
+    int r = c->removes && !may_remove ? refuse_without_locks(path) : 0;
+    if (clean_found(c, path, may_remove, &found) < 0) r = -1;
+    if (has_others && clean_other_parts(c, &found.file, may_remove && r == 0) < 0) r = -1;
+    if (found.has_file) checkpoint_file_release(&found.file);
+    return r;
 }
 
-/* Lists one directory if it is one of rocksort's, and removes it if told to. Returns 0, or -1
-   after a message. */
-static int clean_directory(struct cleaning *c, const char *path)
+/* Lists a directory in which a process of another host may work. */
+static int refuse_elsewhere(const struct cleaning *c, const char *path, const char *problem)
+{
+    print_in_use(path, "in use?");
+    (void)printf("           it %s\n", problem);
+    if (!c->removes) return 0;
+    diag_error("'%s' %s", path, problem);
+    return -1;
+}
+
+/* Lists one directory if it is one of rocksort's, and removes it if told to. `alone`: without the
+   other directories of its sort. Returns 0, or -1 after a message. */
+static int clean_part(struct cleaning *c, const char *path, bool alone)
 {
     struct checkpoint_dir dir;
     struct found found;
+    struct stat st;
     const char *problem;
+    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && is_listed(c, &st)) return 0;
     int r = checkpoint_dir_open_patiently(path, &dir, &problem);
-    if (r == CHECKPOINT_FOREIGN && !is_stillborn(path, &found)) return 0;
+    if (r == CHECKPOINT_LOST || (r == CHECKPOINT_FOREIGN && !is_stillborn(path, &found))) return 0;
     c->n_found++;
     if (r == CHECKPOINT_FOREIGN) return clean_found(c, path, c->removes, &found);
+    if (r == CHECKPOINT_ELSEWHERE) return refuse_elsewhere(c, path, problem);
     if (r == CHECKPOINT_CLOSED) {
         diag_error("'%s' %s", path, problem);
         return -1;
     }
     if (r == CHECKPOINT_BUSY) {
-        print_in_use(path);
+        print_in_use(path, "in use");
         return 0;
     }
     /* It stays locked until it is removed, so that no process resumes it meanwhile. */
-    r = clean_dead(c, path, &dir);
+    r = clean_dead(c, path, &dir, alone);
     checkpoint_dir_close(&dir);
     return r;
+}
+
+static int clean_directory(struct cleaning *c, const char *path)
+{
+    return clean_part(c, path, false);
 }
 
 /* ---- places ---- */
@@ -360,7 +454,8 @@ static int clean_beside(struct cleaning *c, const char *name)
     free(real);
     if (clean_output(c, name) < 0) r = -1;
     if (r < 0 || c->n_found > 0 || access(name, F_OK) == 0) return r;
-    diag_error("cannot find '%s', nor temporary data of a sort to it", name);
+    diag_error("cannot find '%s', nor temporary data beside it; if -T put them elsewhere, give "
+               "that directory", name);
     return -1;
 }
 
@@ -392,7 +487,8 @@ int temp_clean(const char *path, bool remove)
     if (r == 0 && cleaning.n_found == 0) {
         (void)printf("no temporary data of rocksort %s '", cleaning.output ? "beside" : "in");
         print_safely(path);
-        (void)printf("'\n");
+        (void)printf("'%s\n", cleaning.output ? "; if -T put them elsewhere, give that directory"
+                                              : "");
     }
     free(cleaning.listed);
     free(name);

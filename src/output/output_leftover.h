@@ -1,8 +1,9 @@
 /*
  * output_leftover.h -- temporary files of outputs and indexes that killed processes have left.
  *
- * While a process writes such a file, the file is locked (output_path.h). So if a file has such a
- * name, is ours and can be locked, no process uses it any more.
+ * While a process writes such a file, the file is locked (output_path.h), and belongs to the user
+ * who started the process. So if a file has such a name, is ours and can be locked, no process uses
+ * it any more, unless locks do not work everywhere; file_owner.h has the rule for that.
  *
  * Order of calls: open; remove, if that is wanted; close. Ownership: a struct output_leftover owns
  * its descriptor. Threads: one at a time for each. No messages.

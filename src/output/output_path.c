@@ -195,15 +195,17 @@ bool output_path_same(const struct output_path *a, const struct output_path *b)
     return a->final && b->final && strcmp(a->final, b->final) == 0;
 }
 
-/* Gives a new file the owner and permissions of the file that it will replace, as far as the system
-   allows. */
+/* Gives the complete file the owner and permissions of the file that it will replace, as far as the
+   system allows. */
 static void inherit(const struct output_path *path, int fd)
 {
+    struct stat st;
     mode_t mode = path->mode;
-    /* If neither owner nor group can be set, the file must not have the bits that let it run as its
-       owner or group. */
-    if (fchown(fd, path->uid, path->gid) < 0 && fchown(fd, (uid_t)-1, path->gid) < 0)
-        mode &= (mode_t)~(S_ISUID | S_ISGID);
+    if (fchown(fd, path->uid, path->gid) < 0) (void)!fchown(fd, (uid_t)-1, path->gid);
+    /* The bits that let a file run as its owner or group must not name another owner or group. */
+    bool is_known = fstat(fd, &st) == 0;
+    if (!is_known || st.st_uid != path->uid) mode &= (mode_t)~S_ISUID;
+    if (!is_known || st.st_gid != path->gid) mode &= (mode_t)~S_ISGID;
     (void)fchmod(fd, mode);
 }
 
@@ -228,7 +230,6 @@ static int make_file(struct output_path *path)
                       path->replaces ? 0600 : 0666);
         if (fd < 0) return -1;
         if (hold(path, fd) == 0) {
-            if (path->replaces) inherit(path, fd);
             path->is_held = true;
             return path->held_fd = fd;
         }
@@ -361,6 +362,8 @@ static int rename_both(const struct output_path *path, const struct output_path 
 int output_path_commit(struct output_path *path, const struct output_path *index)
 {
     if (!path->temporary) return 0;
+    /* Not earlier: until now --clean knows by the owner that the file is ours. */
+    if (path->replaces && path->is_held) inherit(path, path->held_fd);
     if (path->durable && path_sync_file(path->temporary) < 0) {
         diag_error("cannot write '%s' to the disk: %s", path->name, strerror(errno));
         return -1;

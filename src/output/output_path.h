@@ -43,7 +43,7 @@ struct output_path {            /* starts as {0} */
     char *final;                /* the regular file, all links followed; NULL: written in place */
     char *temporary;            /* the name to write under; NULL: written in place */
     /* facts about the file that is replaced: the new file gets the same permissions, owner and
-       group, as far as the system allows */
+       group when it is complete, as far as the system allows */
     bool replaces;              /* there is such a file */
     mode_t mode;
     uid_t uid;

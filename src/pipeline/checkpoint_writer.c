@@ -305,27 +305,27 @@ static bool text_has_references(const char *text, sam_hdr_t *header)
 }
 
 /* Adds the references to the checkpoint file if the header text does not list the same ones. */
-static void list_references(sam_hdr_t *header, struct checkpoint_record *record)
+static void list_references(sam_hdr_t *header, struct checkpoint_file *file)
 {
-    if (text_has_references(record->header, header)) return;
+    if (text_has_references(file->header, header)) return;
     size_t n = (size_t)sam_hdr_nref(header);
-    record->reference_names = xcalloc(n + 1, sizeof *record->reference_names);
-    record->reference_lengths = xcalloc(n + 1, sizeof *record->reference_lengths);
-    record->n_references = n;
+    file->reference_names = xcalloc(n + 1, sizeof *file->reference_names);
+    file->reference_lengths = xcalloc(n + 1, sizeof *file->reference_lengths);
+    file->n_references = n;
     for (size_t i = 0; i < n; i++) {
-        record->reference_names[i] = sam_hdr_tid2name(header, (int)i);
-        record->reference_lengths[i] = (uint64_t)sam_hdr_tid2len(header, (int)i);
+        file->reference_names[i] = sam_hdr_tid2name(header, (int)i);
+        file->reference_lengths[i] = (uint64_t)sam_hdr_tid2len(header, (int)i);
     }
 }
 
 /* Writes the checkpoint file into a directory. While it adds new directories to the file it holds
    the lock. So a signal comes either before that, and they are removed, or after it, and they stay.
    Returns 0, or -1 with errno set. */
-static int write_one(struct checkpoint_writer *w, size_t i, const struct checkpoint_record *record)
+static int write_one(struct checkpoint_writer *w, size_t i, const struct checkpoint_file *file)
 {
     bool names_new = w->settings.resumed && w->n_listed < w->n_paths;
     if (names_new) crew_lock(w->settings.crew);
-    int r = checkpoint_dir_write(w->paths[i], record), error = errno;
+    int r = checkpoint_dir_write(w->paths[i], file), error = errno;
     if (r == 0 && names_new) w->n_listed = w->n_paths;
     if (names_new) crew_unlock(w->settings.crew);
     errno = error;
@@ -337,14 +337,14 @@ static int write_one(struct checkpoint_writer *w, size_t i, const struct checkpo
  * how many have it; errno is set unless all do. If directories were added, at least one of the old
  * ones must get the new file. Else the old directories would be taken for the whole checkpoint.
  */
-static size_t write_to_all(struct checkpoint_writer *w, struct checkpoint_record *record)
+static size_t write_to_all(struct checkpoint_writer *w, struct checkpoint_file *file)
 {
     size_t n_written = 0;
     int error = 0;
     for (size_t i = 0; i < w->n_paths; i++) {
         if (i > 0 && i == w->n_adopted && n_written == 0) break;
-        record->directory = (unsigned)i;
-        if (write_one(w, i, record) == 0)
+        file->directory = (unsigned)i;
+        if (write_one(w, i, file) == 0)
             n_written++;
         else
             error = errno;
@@ -369,18 +369,20 @@ static void warn_of_missing(const struct checkpoint_writer *w, enum checkpoint_s
 
 /* Writes the checkpoint file into all directories. Returns 0 if one of them has it, else -1 with
    errno set. */
-static int write_record(struct checkpoint_writer *w, enum checkpoint_state state, unsigned n_runs)
+static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state state,
+                            unsigned n_runs)
 {
     const struct checkpoint_settings *s = &w->settings;
     char *output = checkpoint_writer_output_name(w);
     char **paths = checkpoint_writer_absolute_directories(w);
-    struct checkpoint_record record = {
+    struct checkpoint_file file = {
         .program = ROCKSORT_VERSION,
         .id = w->id,
         .state = state,
         .n_directories = w->n_paths,
         .directories = (const char **)paths,
         .n_lanes = w->n_lanes,
+        .generation = s->resumed ? s->resumed->file.generation : 0,
         .resources = s->resources,
         .rules = *s->rules,
         .fasta = describe_fasta(s->fasta),
@@ -391,28 +393,28 @@ static int write_record(struct checkpoint_writer *w, enum checkpoint_state state
         .output = *s->asked_output,
         .header = state == CHECKPOINT_LOADING ? w->header_text : header_whole_text(w->header),
     };
-    record.output.path = output;
-    record.output.write_index = s->index != NULL;
+    file.output.path = output;
+    file.output.write_index = s->index != NULL;
     /* A resumed sort that writes to standard output keeps the output of the first one. */
-    if (s->resumed && !s->output) record.output = s->resumed->record.output;
-    record.output.temporary = s->output_path->temporary;
-    record.output.index_temporary = s->index_path->temporary;
+    if (s->resumed && !s->output) file.output = s->resumed->file.output;
+    file.output.temporary = s->output_path->temporary;
+    file.output.index_temporary = s->index_path->temporary;
     if (state != CHECKPOINT_LOADING) {
         struct load_counts counts;
         load_totals_look(s->totals, &counts);
-        record.n_runs = n_runs;
-        record.sum = counts.sum;
+        file.n_runs = n_runs;
+        file.sum = counts.sum;
     }
-    record.header_bytes = strlen(record.header);
-    list_references(w->header, &record);
-    size_t n_written = write_to_all(w, &record);
+    file.header_bytes = strlen(file.header);
+    list_references(w->header, &file);
+    size_t n_written = write_to_all(w, &file);
     int error = errno;
     warn_of_missing(w, state, n_written, error);
-    free(record.reference_names);
-    free(record.reference_lengths);
+    free(file.reference_names);
+    free(file.reference_lengths);
     free_paths(paths);
     free(output);
-    free((char *)(uintptr_t)record.fasta.path);
+    free((char *)(uintptr_t)file.fasta.path);
     errno = error;
     return n_written > 0 ? 0 : -1;
 }
@@ -433,19 +435,19 @@ int checkpoint_writer_begin(struct checkpoint_writer *w, unsigned n_lanes)
         diag_warning("the system has no random numbers: if this sort fails it cannot be resumed");
         return 0;
     }
-    if (write_record(w, CHECKPOINT_LOADING, 0) == 0) set_progress(w, RECORDED);
+    if (write_checkpoint(w, CHECKPOINT_LOADING, 0) == 0) set_progress(w, RECORDED);
     return crew_failed(crew) ? -1 : 0;
 }
 
 void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header)
 {
     const struct checkpoint *resumed = w->settings.resumed;
-    const struct checkpoint_record *record = &resumed->record;
-    memcpy(w->id, record->id, sizeof w->id);
+    const struct checkpoint_file *file = &resumed->file;
+    memcpy(w->id, file->id, sizeof w->id);
     w->header = header;
-    w->header_text = record->header;
-    w->inputs = record->inputs;
-    w->n_inputs = record->n_inputs;
+    w->header_text = file->header;
+    w->inputs = file->inputs;
+    w->n_inputs = file->n_inputs;
     crew_lock(w->settings.crew);
     make_room(w, resumed->n_dirs + w->settings.n_temp_prefixes);
     for (size_t i = 0; i < resumed->n_dirs; i++) w->paths[i] = xstrdup(resumed->dirs[i].path);
@@ -455,14 +457,20 @@ void checkpoint_writer_adopt(struct checkpoint_writer *w, sam_hdr_t *header)
 
 int checkpoint_writer_adopted(struct checkpoint_writer *w, unsigned n_lanes, unsigned n_runs)
 {
-    const struct checkpoint_record *record = &w->settings.resumed->record;
+    const struct checkpoint_file *file = &w->settings.resumed->file;
     w->n_lanes = n_lanes;
-    w->can_read_again = record->can_read_again;
-    set_progress(w, record->state == CHECKPOINT_LOADED ? LOADED : RECORDED);
-    if (write_record(w, record->state, n_runs) < 0 && w->n_paths > w->n_adopted) {
+    w->can_read_again = file->can_read_again;
+    set_progress(w, file->state == CHECKPOINT_LOADED ? LOADED : RECORDED);
+    int r = write_checkpoint(w, file->state, n_runs), error = errno;
+    if (w->settings.resumed->has_dropped && error != 0) {
+        diag_error("cannot note in each part of '%s' that one is lost: %s; free a little space",
+                   w->paths[0], strerror(error));
+        return -1;
+    }
+    if (r < 0 && w->n_paths > w->n_adopted) {
         diag_error("cannot write '%s/" TEMP_DIR_CHECKPOINT_NAME "', which must name the new "
                    "temporary directory: %s; free a little space there", w->paths[0],
-                   strerror(errno));
+                   strerror(error));
         return -1;
     }
     return crew_failed(w->settings.crew) ? -1 : 0;
@@ -489,7 +497,7 @@ int checkpoint_writer_end_load(struct checkpoint_writer *w, unsigned n_runs)
     if (w->progress < RECORDED || w->progress == LOADED) return 0;
     /* When only a part is written, the checkpoint file must not say that all is loaded. */
     if (!w->settings.reads_input) return 0;
-    bool written = write_record(w, CHECKPOINT_LOADED, n_runs) == 0;
+    bool written = write_checkpoint(w, CHECKPOINT_LOADED, n_runs) == 0;
     set_progress(w, written ? LOADED : HAS_ALL_RUNS);
     return crew_failed(w->settings.crew) ? -1 : 0;
 }
@@ -497,12 +505,12 @@ int checkpoint_writer_end_load(struct checkpoint_writer *w, unsigned n_runs)
 void checkpoint_writer_save_part(struct checkpoint_writer *w, unsigned n_runs)
 {
     if (w->progress < RECORDED) return;
-    if (write_record(w, CHECKPOINT_PARTIAL, n_runs) == 0) set_progress(w, LOADED);
+    if (write_checkpoint(w, CHECKPOINT_PARTIAL, n_runs) == 0) set_progress(w, LOADED);
 }
 
 void checkpoint_writer_try_again(struct checkpoint_writer *w, unsigned n_runs)
 {
-    crew_fail(w->settings.crew);        /* then write_record prints no more warnings */
+    crew_fail(w->settings.crew);        /* then write_checkpoint prints no more warnings */
     if (w->progress == HAS_ALL_RUNS) (void)checkpoint_writer_end_load(w, n_runs);
 }
 

@@ -5,7 +5,7 @@
  * RocksDB makes each run and its label (run_label.h) durable in one step, so loading needs no other
  * syncs. A later process follows the chain of labels. It goes on reading where the last run of the
  * chain ends, if the inputs can be read from there. Everything else that it needs is in the
- * checkpoint file (checkpoint_record.h), which is written when the store is made, and again when
+ * checkpoint file (checkpoint_file.h), which is written when the store is made, and again when
  * all records are in runs.
  *
  * Without -k, records of BAM files need not all be in runs when the merge begins, since they can be

@@ -6,16 +6,8 @@
 #include "util/diag.h"
 #include "util/path.h"
 
-#include <htslib/hts.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Length of an output's name without that of its index. */
-static size_t output_length(const char *name)
-{
-    const char *end = strstr(name, HTS_IDX_DELIM);
-    return end ? (size_t)(end - name) : strlen(name);
-}
 
 /* Pipes, which have no time of change, are never the same: /dev/fd/63 is any process's. */
 static bool is_same_file(const struct checkpoint_input *a, const struct checkpoint_input *b)
@@ -25,14 +17,15 @@ static bool is_same_file(const struct checkpoint_input *a, const struct checkpoi
 }
 
 /* True if both sorts write the same output or have an input in common. */
-static bool is_same_sort(const struct leftovers_sort *sort, const struct checkpoint_record *record)
+static bool is_same_sort(const struct leftovers_sort *sort, const struct checkpoint_file *file)
 {
-    const char *output = sort->output, *other = record->output.path;
-    size_t n = output ? output_length(output) : 0;
-    if (output && other && output_length(other) == n && memcmp(output, other, n) == 0) return true;
+    const char *output = sort->output, *other = file->output.path;
+    size_t n = output ? checkpoint_output_length(output) : 0;
+    if (output && other && checkpoint_output_length(other) == n && memcmp(output, other, n) == 0)
+        return true;
     for (size_t i = 0; i < sort->n_inputs; i++)
-        for (size_t j = 0; j < record->n_inputs; j++)
-            if (is_same_file(&sort->inputs[i], &record->inputs[j])) return true;
+        for (size_t j = 0; j < file->n_inputs; j++)
+            if (is_same_file(&sort->inputs[i], &file->inputs[j])) return true;
     return false;
 }
 
@@ -47,13 +40,13 @@ static bool is_dead(const char *path)
     return locked;
 }
 
-static void tell(const char *path, const struct checkpoint_record *record)
+static void tell(const char *path, const struct checkpoint_file *file)
 {
-    const char *output = record->output.path, *to = output ? output : "standard output";
+    const char *output = file->output.path, *to = output ? output : "standard output";
     char command[CHECKPOINT_COMMAND_BYTES];
     char *real = realpath(path, NULL);
-    bool partial = checkpoint_is_partial(record);
-    diag_note("an earlier sort to '%.*s' has left %s: %s", (int)output_length(to), to,
+    bool partial = checkpoint_is_partial(file);
+    diag_note("an earlier sort to '%.*s' has left %s: %s", (int)checkpoint_output_length(to), to,
               partial ? "runs; to write these" : "its runs; to write it",
               checkpoint_command(real ? real : path, partial, output != NULL, command));
     free(real);
@@ -61,18 +54,20 @@ static void tell(const char *path, const struct checkpoint_record *record)
 
 /* True for the first directory of a sort that has a checkpoint file: each sort is named only once.
    Directories that were full from the beginning have no such file. */
-static bool is_first_part(const struct checkpoint_record *record)
+static bool is_first_part(const struct checkpoint_file *file)
 {
-    return !checkpoint_dir_find(record->directories, record->directory);
+    return !checkpoint_dir_find(file->directories, file->directory);
 }
 
 static void look_at(const struct leftovers_sort *sort, const char *path)
 {
-    struct checkpoint_record record;
-    if (checkpoint_dir_peek(path, &record) != CHECKPOINT_OK) return;
-    if (is_first_part(&record) && is_same_sort(sort, &record) && is_dead(path))
-        tell(path, &record);
-    checkpoint_record_release(&record);
+    struct checkpoint_file file;
+    if (checkpoint_dir_peek(path, &file) != CHECKPOINT_OK) return;
+    const char *part;
+    if (is_first_part(&file) && is_same_sort(sort, &file) && is_dead(path) &&
+        checkpoint_look_at_parts(&file, &part) == CHECKPOINT_PARTS_USABLE)
+        tell(path, &file);
+    checkpoint_file_release(&file);
 }
 
 static void look_into(const struct leftovers_sort *sort, const char *parent)

@@ -7,7 +7,7 @@
 #ifndef ROCKSORT_PIPELINE_LEFTOVERS_H
 #define ROCKSORT_PIPELINE_LEFTOVERS_H
 
-#include "store/checkpoint_record.h"
+#include "store/checkpoint_file.h"
 
 #include <stddef.h>
 

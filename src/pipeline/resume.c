@@ -13,7 +13,7 @@
 bool resume_reads_input(const struct resume *resume)
 {
     const struct checkpoint *checkpoint = resume->checkpoint;
-    return !checkpoint || (checkpoint->record.state == CHECKPOINT_LOADING && !resume->partial);
+    return !checkpoint || (checkpoint->file.state == CHECKPOINT_LOADING && !resume->partial);
 }
 
 static int refuse(const struct resume *resume, const char *problem)
@@ -26,32 +26,32 @@ static int refuse(const struct resume *resume, const char *problem)
 
 /* Makes the header if the checkpoint file lists the references apart from the header text, as BAM
    does. NULL if it is damaged. */
-static sam_hdr_t *header_with_references(const struct checkpoint_record *record)
+static sam_hdr_t *header_with_references(const struct checkpoint_file *file)
 {
     sam_hdr_t *header = sam_hdr_init();
     xalloc_require(header != NULL);
-    size_t n = record->n_references;
-    header->text = xstrdup(record->header);
-    header->l_text = record->header_bytes;
+    size_t n = file->n_references;
+    header->text = xstrdup(file->header);
+    header->l_text = file->header_bytes;
     header->target_name = xcalloc(n, sizeof *header->target_name);
     header->target_len = xcalloc(n, sizeof *header->target_len);
     for (size_t i = 0; i < n; i++) {
-        if (record->reference_lengths[i] > INT32_MAX) {
+        if (file->reference_lengths[i] > INT32_MAX) {
             sam_hdr_destroy(header);
             return NULL;
         }
-        header->target_name[i] = xstrdup(record->reference_names[i]);
-        header->target_len[i] = (uint32_t)record->reference_lengths[i];
+        header->target_name[i] = xstrdup(file->reference_names[i]);
+        header->target_len[i] = (uint32_t)file->reference_lengths[i];
         header->n_targets++;
     }
     return header;
 }
 
 /* Makes the header from the checkpoint file; NULL if it is damaged. */
-static sam_hdr_t *make_header(const struct checkpoint_record *record)
+static sam_hdr_t *make_header(const struct checkpoint_file *file)
 {
-    if (record->n_references > 0) return header_with_references(record);
-    return record->header_bytes > 0 ? sam_hdr_parse(record->header_bytes, record->header)
+    if (file->n_references > 0) return header_with_references(file);
+    return file->header_bytes > 0 ? sam_hdr_parse(file->header_bytes, file->header)
                                     : sam_hdr_init();
 }
 
@@ -96,7 +96,7 @@ static void take_runs(struct resume *resume, const struct run_label *labels, siz
 static int follow_labels(struct resume *resume, struct run_store *store,
                          struct spill_totals *spilled, struct load_totals *totals)
 {
-    const struct checkpoint_record *record = &resume->checkpoint->record;
+    const struct checkpoint_file *file = &resume->checkpoint->file;
     struct label_list list = {.resume = resume};
     int r = run_store_labels(store, take_label, &list);
     ssize_t n_chain = r == 0 ? run_labels_chain(list.labels, list.n) : 0;
@@ -106,8 +106,8 @@ static int follow_labels(struct resume *resume, struct run_store *store,
     if (r < 0) return -1;
     struct load_counts counts;
     load_totals_look(totals, &counts);
-    bool whole = spilled->n_runs == record->n_runs && content_sum_equal(&counts.sum, &record->sum);
-    if (record->state != CHECKPOINT_LOADING && !whole)
+    bool whole = spilled->n_runs == file->n_runs && content_sum_equal(&counts.sum, &file->sum);
+    if (file->state != CHECKPOINT_LOADING && !whole)
         return refuse(resume, "it lacks some of its runs; sort the input again");
     return 0;
 }
@@ -136,13 +136,13 @@ static int check_file(const struct resume *resume, const struct checkpoint_input
    has open. So each name is looked at again. */
 static int check_opened(const struct resume *resume, const struct bam_inputs *inputs)
 {
-    const struct checkpoint_record *record = &resume->checkpoint->record;
-    for (size_t i = 0; i < record->n_inputs; i++) {
+    const struct checkpoint_file *file = &resume->checkpoint->file;
+    for (size_t i = 0; i < file->n_inputs; i++) {
         struct checkpoint_input is;
         const struct stat *st = bam_inputs_file(inputs, i);
         if (st) checkpoint_describe(st, &is);
-        if (compare_file(resume, &record->inputs[i], st ? &is : NULL) < 0 ||
-            check_file(resume, &record->inputs[i]) < 0)
+        if (compare_file(resume, &file->inputs[i], st ? &is : NULL) < 0 ||
+            check_file(resume, &file->inputs[i]) < 0)
             return -1;
     }
     return 0;
@@ -151,13 +151,13 @@ static int check_opened(const struct resume *resume, const struct bam_inputs *in
 /* If the load was cut off: checks that reading can go on. */
 static int check_inputs(const struct resume *resume)
 {
-    const struct checkpoint_record *record = &resume->checkpoint->record;
-    if (!record->can_read_again)
+    const struct checkpoint_file *file = &resume->checkpoint->file;
+    if (!file->can_read_again)
         return refuse(resume, "its input was cut off and cannot be read on; --partial writes "
                               "what came");
-    if (record->fasta.path && check_file(resume, &record->fasta) < 0) return -1;
-    for (size_t i = 0; i < record->n_inputs; i++)
-        if (check_file(resume, &record->inputs[i]) < 0) return -1;
+    if (file->fasta.path && check_file(resume, &file->fasta) < 0) return -1;
+    for (size_t i = 0; i < file->n_inputs; i++)
+        if (check_file(resume, &file->inputs[i]) < 0) return -1;
     return 0;
 }
 
@@ -179,7 +179,7 @@ int resume_open_inputs(const struct resume *resume, struct bam_inputs *inputs,
 int resume_check_part(const struct resume *resume, const struct checkpoint_writer *writer,
                       const struct output_path *output, uint64_t n_records)
 {
-    if (resume_reads_input(resume) || resume->checkpoint->record.state == CHECKPOINT_LOADED)
+    if (resume_reads_input(resume) || resume->checkpoint->file.state == CHECKPOINT_LOADED)
         return 0;
     if (n_records == 0)
         return refuse(resume, "none of its input has come to disk; sort the input again");
@@ -199,9 +199,9 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
                 struct load_totals *totals, struct spiller *spiller)
 {
     const struct checkpoint *checkpoint = resume->checkpoint;
-    const struct checkpoint_record *record = &checkpoint->record;
+    const struct checkpoint_file *file = &checkpoint->file;
     struct spill_totals spilled;
-    resume->header = make_header(record);
+    resume->header = make_header(file);
     checkpoint_writer_adopt(writer, resume->header);
     if (!resume->header)
         return refuse(resume, "its header is damaged, or memory is short; sort the input again");
@@ -212,11 +212,11 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
         follow_labels(resume, temp_store_runs(store), &spilled, totals) < 0)
         return -1;
     bool knows_start = resume->start.offset != INPUT_OFFSET_UNKNOWN &&
-                       resume->start.input < record->n_inputs;
+                       resume->start.input < file->n_inputs;
     if (reads && !knows_start)
         return refuse(resume, "it does not say where reading is to go on; sort the input again");
-    output_leftover_drop(record->output.temporary);
-    output_leftover_drop(record->output.index_temporary);
+    output_leftover_drop(file->output.temporary);
+    output_leftover_drop(file->output.index_temporary);
     temp_store_set_before(store, spilled.n_runs, spilled.raw_bytes);
     spill_go_on(spiller, &spilled);
     return 0;

@@ -40,7 +40,7 @@ static int open_databases(struct temp_store *ts)
     mem_budget_lengthen_runs(&long_runs);
     uint64_t expected_bytes = load_totals_expected_bytes(s->totals);
     struct run_store_settings settings = {
-        .n_lanes = resumed ? resumed->record.n_lanes : 0,
+        .n_lanes = resumed ? resumed->file.n_lanes : 0,
         .existing = resumed != NULL,
         .read_only = !s->reads_input,
         .compaction = s->compaction,

@@ -35,12 +35,20 @@ static void close_quietly(int fd)
     errno = saved;
 }
 
-/* Locks a new file. Returns true also if the file system has no such locks; RocksDB's own lock,
-   which is of another kind, must then be enough. */
-static bool lock_new_file(int fd)
+/* Writes into the file LOCK that it belongs to this process, which has tried to lock it. The disk
+   may be full: if all hosts see the lock it is enough. Returns 0, or -1 with errno set. */
+static int write_owner(int fd, enum file_lock lock)
+{
+    struct file_owner self;
+    file_owner_self(fd, lock, &self);
+    return file_owner_write(fd, &self) == 0 || self.reach == LOCK_REACH_ALL ? 0 : -1;
+}
+
+/* Locks a new file, if the file system has locks. Returns 0, or -1 with errno set. */
+static int lock_new_file(int fd)
 {
     enum file_lock lock = file_lock_try(fd);
-    return lock == FILE_LOCK_HELD || lock == FILE_LOCK_NONE;
+    return lock == FILE_LOCK_HELD || lock == FILE_LOCK_NONE ? write_owner(fd, lock) : -1;
 }
 
 int checkpoint_dir_claim(const char *path)
@@ -50,7 +58,7 @@ int checkpoint_dir_claim(const char *path)
     int fd = create_at(dir_fd, lock_new);
     /* The file is renamed to LOCK only after it is locked, because other processes take a directory
        that has a file LOCK for part of a checkpoint. */
-    if (fd >= 0 && (!lock_new_file(fd) ||
+    if (fd >= 0 && (lock_new_file(fd) < 0 ||
                     renameat(dir_fd, lock_new, dir_fd, TEMP_DIR_LOCK_NAME) < 0)) {
         close_quietly(fd);
         fd = -1;
@@ -95,12 +103,12 @@ static int write_file(int dir_fd, const kstring_t *text)
     return r;
 }
 
-int checkpoint_dir_write(const char *path, const struct checkpoint_record *record)
+int checkpoint_dir_write(const char *path, const struct checkpoint_file *file)
 {
     kstring_t text = {0, 0, NULL};
     int dir_fd = open(path, OPEN_DIR);
     if (dir_fd < 0) return -1;
-    checkpoint_record_format(record, &text);
+    checkpoint_file_format(file, &text);
     int r = write_file(dir_fd, &text);
     if (r == 0) sync_parent(dir_fd);
     close_quietly(dir_fd);
@@ -131,9 +139,19 @@ static int lock_dir(struct checkpoint_dir *dir, const char **problem)
     }
     enum file_lock lock = file_lock_try(dir->lock_fd);
     dir->is_locked = lock == FILE_LOCK_HELD;
-    if (!dir->is_locked && lock != FILE_LOCK_NONE) {
+    struct file_owner owner;
+    enum file_owner_state state = FILE_OWNER_ALIVE;
+    if (dir->is_locked || lock == FILE_LOCK_NONE)
+        state = file_owner_look(dir->lock_fd, lock, &owner);
+    if (state == FILE_OWNER_ALIVE) {
         *problem = "is in use by another rocksort; wait until that has ended";
         return CHECKPOINT_BUSY;
+    }
+    if (state == FILE_OWNER_UNKNOWN) {          /* the locks of that host are not seen here */
+        (void)snprintf(dir->problem, sizeof dir->problem, "may be in use on host '%s'; go there, "
+                       "or empty its file LOCK if no sort uses it", owner.host);
+        *problem = dir->problem;
+        return CHECKPOINT_ELSEWHERE;
     }
     /* The process that held the lock may have removed everything meanwhile. */
     if (!file_lock_has_name(dir->lock_fd, dir->fd, TEMP_DIR_LOCK_NAME)) {
@@ -148,9 +166,10 @@ static int open_dir(const char *path, struct checkpoint_dir *dir, const char **p
 {
     struct stat st, named;
     int r = CHECKPOINT_FOREIGN;
-    *dir = (struct checkpoint_dir){NULL, -1, -1, false};
+    *dir = (struct checkpoint_dir){.fd = -1, .lock_fd = -1};
     dir->fd = open(path, OPEN_DIR);
     if (dir->fd < 0) {
+        if (errno == ENOENT) r = CHECKPOINT_LOST;
         *problem = errno == ENOENT ? "does not exist; --clean DIR lists the checkpoints in DIR"
                    : errno == ENOTDIR || errno == ELOOP
                        ? "is not a directory, or is a symbolic link; name the directory itself"
@@ -192,7 +211,15 @@ int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
     return r;
 }
 
-int checkpoint_dir_peek(const char *path, struct checkpoint_record *record)
+int checkpoint_dir_take(const struct checkpoint_dir *dir, const char **problem)
+{
+    if (write_owner(dir->lock_fd, dir->is_locked ? FILE_LOCK_HELD : FILE_LOCK_NONE) == 0)
+        return CHECKPOINT_OK;
+    *problem = "has a file LOCK that cannot be written; free a little space there";
+    return CHECKPOINT_CLOSED;
+}
+
+int checkpoint_dir_peek(const char *path, struct checkpoint_file *file)
 {
     enum { MOST_BYTES = 4 << 20 };      /* the header of an assembly with 100,000 contigs */
     struct checkpoint_dir dir;
@@ -202,12 +229,12 @@ int checkpoint_dir_peek(const char *path, struct checkpoint_record *record)
     if (r != CHECKPOINT_OK) return r;
     bool is_small = fstatat(dir.fd, TEMP_DIR_CHECKPOINT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                     st.st_size <= MOST_BYTES;
-    r = is_small ? checkpoint_dir_read(&dir, record, &problem) : CHECKPOINT_BAD;
+    r = is_small ? checkpoint_dir_read(&dir, file, &problem) : CHECKPOINT_BAD;
     checkpoint_dir_close(&dir);
     return r;
 }
 
-bool checkpoint_dir_has_record(const struct checkpoint_dir *dir)
+bool checkpoint_dir_has_file(const struct checkpoint_dir *dir)
 {
     struct stat st;
     return fstatat(dir->fd, TEMP_DIR_CHECKPOINT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -246,7 +273,7 @@ static char *read_file(int fd, size_t *n_bytes, const char **problem)
     return NULL;
 }
 
-int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_record *record,
+int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_file *file,
                         const char **problem)
 {
     int fd = openat(dir->fd, TEMP_DIR_CHECKPOINT_NAME,
@@ -260,15 +287,18 @@ int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_reco
     char *text = read_file(fd, &n_bytes, problem);
     (void)close(fd);
     if (!text) return CHECKPOINT_BAD;
-    int r = checkpoint_record_parse(text, n_bytes, record, problem);
+    int r = checkpoint_file_parse(text, n_bytes, file, problem);
     free(text);
     return r == 0 ? CHECKPOINT_OK : CHECKPOINT_BAD;
 }
 
+/* Leaves the text of a problem, which may still be printed. */
 void checkpoint_dir_close(struct checkpoint_dir *dir)
 {
     close_quietly(dir->lock_fd);
     close_quietly(dir->fd);
     free(dir->path);
-    *dir = (struct checkpoint_dir){NULL, -1, -1, false};
+    dir->path = NULL;
+    dir->fd = dir->lock_fd = -1;
+    dir->is_locked = false;
 }

@@ -3,14 +3,13 @@
  * says what is in it.
  *
  * Two files lie beside the databases. LOCK is locked (flock) by the process that works in the
- * directory; the system releases the lock when the process ends, in any way. STORE is the
- * checkpoint file; it holds the checkpoint record (checkpoint_record.h). A process number instead
- * of a lock would prove nothing: it may belong to another process by now, or to one on another
- * machine.
+ * directory; the system releases the lock when the process ends, in any way. The file says which
+ * process that is (file_owner.h), since there are hosts without locks, and locks that other hosts
+ * do not see. STORE is the checkpoint file (checkpoint_file.h).
  *
- * Order of calls: a sort makes the directory, claims it, and writes the checkpoint record. Another
- * process opens the directory, which locks it, reads the checkpoint record, and closes the
- * directory.
+ * Order of calls: a sort makes the directory, claims it, and writes the checkpoint file. Another
+ * process opens the directory, which locks it, and reads the checkpoint file. It takes the
+ * directory if it will work there. It closes the directory.
  *
  * Other users may plant files in a shared place, so nothing there is followed or trusted: the
  * directory must be ours, closed to others, and no symbolic link; files are made exclusively.
@@ -21,7 +20,8 @@
 #ifndef ROCKSORT_STORE_CHECKPOINT_DIR_H
 #define ROCKSORT_STORE_CHECKPOINT_DIR_H
 
-#include "store/checkpoint_record.h"
+#include "machine/file_owner.h"
+#include "store/checkpoint_file.h"
 
 #include <stdint.h>
 
@@ -29,8 +29,8 @@ struct checkpoint_dir {
     char *path;                 /* absolute */
     int fd;
     int lock_fd;
-    bool is_locked;             /* false: the file system has no locks, so another sort may work
-                                   there */
+    bool is_locked;             /* false: the file system has no locks */
+    char problem[FILE_OWNER_NAME_BYTES + 160];          /* room for a text */
 };
 
 enum {
@@ -39,6 +39,8 @@ enum {
     CHECKPOINT_BUSY = -2,       /* a process works there */
     CHECKPOINT_BAD = -3,        /* the checkpoint file is missing or damaged */
     CHECKPOINT_CLOSED = -4,     /* cannot be locked, on a read-only disk for example */
+    CHECKPOINT_ELSEWHERE = -5,  /* a process of another host may work there */
+    CHECKPOINT_LOST = -6,       /* there is no such directory */
 };
 
 /* Locks a directory that was just made. Returns a descriptor, or -1 with errno set. Closing the
@@ -47,10 +49,11 @@ int checkpoint_dir_claim(const char *path);
 
 /* Writes the checkpoint file durably, in place of an earlier one. Returns 0, or -1 with errno
    set. */
-int checkpoint_dir_write(const char *path, const struct checkpoint_record *record);
+int checkpoint_dir_write(const char *path, const struct checkpoint_file *file);
 
 /* Opens and locks a directory. Returns a code from above. Unless it is OK, *problem says why, in
-   words that follow the name of the directory, and close need not be called. */
+   words that follow the name of the directory, and close need not be called; the words may lie in
+   *dir. */
 int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char **problem);
 
 /* The same, but waits up to 0.2 seconds for a lock: a process that only looks at the directory
@@ -58,24 +61,28 @@ int checkpoint_dir_open(const char *path, struct checkpoint_dir *dir, const char
 int checkpoint_dir_open_patiently(const char *path, struct checkpoint_dir *dir,
                                   const char **problem);
 
-/* Reads the checkpoint file. Returns CHECKPOINT_OK, and the caller releases the checkpoint record;
+/* Writes into an open directory that this process works there. Returns a code from above, and
+   *problem as checkpoint_dir_open. */
+int checkpoint_dir_take(const struct checkpoint_dir *dir, const char **problem);
+
+/* Reads the checkpoint file. Returns CHECKPOINT_OK, and the caller releases what was read;
    or CHECKPOINT_BAD with *problem as above. */
-int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_record *record,
+int checkpoint_dir_read(const struct checkpoint_dir *dir, struct checkpoint_file *file,
                         const char **problem);
 
 /* Reads the checkpoint file of a directory in which another process may work, without the lock. The
-   caller releases the checkpoint record. Returns a code from above; CHECKPOINT_BAD also for a file
+   caller releases what was read. Returns a code from above; CHECKPOINT_BAD also for a file
    of more than 4 MiB. */
-int checkpoint_dir_peek(const char *path, struct checkpoint_record *record);
+int checkpoint_dir_peek(const char *path, struct checkpoint_file *file);
 
 /* True if the directory has a file with the name of a checkpoint file. */
-bool checkpoint_dir_has_record(const struct checkpoint_dir *dir);
+bool checkpoint_dir_has_file(const struct checkpoint_dir *dir);
 
 /* The first of n directories that has such a file; NULL: none has. A directory that was full when
    the sort began has none. Allocates nothing: the sort that asks may have run out of memory. */
 const char *checkpoint_dir_find(const char *const *paths, size_t n);
 
-/* Accepts {NULL, -1, -1, false}. */
+/* Accepts {.fd = -1, .lock_fd = -1}. */
 void checkpoint_dir_close(struct checkpoint_dir *dir);
 
 #endif

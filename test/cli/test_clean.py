@@ -151,6 +151,106 @@ class NamesAndLocks(KilledTest):
         self.assertRegex(listed.decode(), r"\Acomplete .*\n.*sort to .*\n\Z")
 
 
+class Owners(KilledTest):
+    """Locks that do not work for the sort, but do for --clean and --resume: on NFS that one host
+    mounts with nolock, for example. The lock then shows nothing, and the file LOCK says who works
+    there."""
+
+    ELSEWHERE = ("rocksort-owner 1\nhost n17\nboot 0\nprocesses pid:[1]\nprocess 4711\n"
+                 "lock none\n")
+
+    def clean(self, *args):
+        """Runs --clean, which must succeed."""
+        result = self.run_program([SAMTOOLS, "rocksort", "--clean", *args])
+        self.assertEqual((result.status, result.err), (0, ""))
+        return result.out.decode()
+
+    def test_running_sort_without_a_lock(self):
+        """--clean --yes once removed the files of the running sort."""
+        process = self.start("-T", self.where, "-o", self.path("out.bam"), "-",
+                             budget=SPILL_BUDGET, env=self.faulty("flock:1+:ENOLCK"))
+        sam = generate.odd(9000, seed=96).encode()
+        self.feed(process, sam)
+        busy, = wait_for(lambda: [path for path in self.checkpoints()
+                                  if os.path.exists(path + "/STORE")], APPEAR_LIMIT_S,
+                         "a checkpoint")
+        for words in ([], ["--yes"]):
+            out = self.clean(self.where, *words)
+            self.assertRegex(out, rf"\Ain use +{busy}\n\Z")
+        self.refused(busy, busy, "in use")
+        self.assertTrue(os.path.exists(busy + "/STORE"))
+        process.kill()
+        process.wait()
+        self.assertIn("removed", self.clean(self.where, "--yes"))
+        self.assertEqual(self.checkpoints(), [])
+
+    def test_running_output_without_a_lock(self):
+        """The same for the output of a sort in memory, which has no other file."""
+        process = self.start("-o", self.path("out.bam"), self.source(),
+                             env=self.faulty("flock:1+:ENOLCK,rename:1:600000ms:out.bam"))
+        left, = wait_for(lambda: sorted(str(path) for path in self.work.glob("*.tmp")),
+                         APPEAR_LIMIT_S, "a temporary output")
+        for words in ([], ["--yes"]):
+            self.assertRegex(self.clean(self.work, *words), rf"\Ain use +{re.escape(left)}\n\Z")
+        self.assertTrue(os.path.exists(left))
+        process.kill()
+        process.wait()
+        self.assertIn("removed", self.clean(self.work, "--yes"))
+        self.assertFalse(os.path.exists(left))
+
+    def test_resumed_sort_without_a_lock(self):
+        """A process that resumes a checkpoint writes that into its file LOCK."""
+        checkpoint = self.cut_load(self.source(20000))
+        fifo = self.path("fifo.bam")
+        os.mkfifo(fifo)
+        process = self.start("--resume", checkpoint, "-o", fifo, budget=SPILL_BUDGET,
+                             env=self.faulty("flock:1+:ENOLCK"))
+        with open(fifo, "rb") as pipe:
+            self.assertTrue(pipe.read(100))
+            self.assertIn("in use", self.clean("--yes", self.where))
+            self.refused(checkpoint, checkpoint, "in use")
+            process.kill()
+            process.wait()
+        self.resume(checkpoint, "-o", self.path("out.bam"))
+
+    def test_other_host(self):
+        """A sort on another host that had no lock: nobody here can know whether it runs."""
+        source = self.source(20000)
+        want = self.sort_bam("--no-PG", source)
+        checkpoint = self.cut_load(source)
+        with open(checkpoint + "/LOCK", "r+", encoding="ascii") as lock:
+            self.assertRegex(lock.read(), r"\Arocksort-owner 1\n(.+\n)+process \d+\nlock all\n\Z")
+            lock.seek(0)
+            lock.truncate()
+            lock.write(self.ELSEWHERE)
+        out = self.clean(self.where)
+        self.assertRegex(out, rf"\Ain use\? +{checkpoint}\n +it may be in use on host 'n17'; .*\n\Z")
+        result = self.rocksort("--clean", "--yes", self.where, clean=False)
+        self.assert_error(result, checkpoint, "'n17'")
+        self.refused(checkpoint, checkpoint, "'n17'", "LOCK")
+        said = self.sort_ok("-T", self.where, "-o", self.path("o.bam"), source, clean=False,
+                            budget=SPILL_BUDGET)
+        self.assertNotIn("earlier", said.err)
+        # What the message says can be done.
+        os.truncate(checkpoint + "/LOCK", 0)
+        self.assertIn("resumable", self.clean(self.where))
+        self.resume(checkpoint)
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_lock_file_cannot_be_written(self):
+        """Where all hosts see the lock, it alone is enough: the disk may be full."""
+        source = self.source(20000)
+        checkpoint = self.killed("pwrite:1+:ENOSPC:/LOCK,link:4:kill:.sst", source, "-o",
+                                 self.path("out.bam"))
+        self.assertEqual(os.path.getsize(checkpoint + "/LOCK"), 0)
+        self.assertIn("resumable", self.clean(self.where))
+        result = self.rocksort("-T", self.where, "-o", self.path("o.bam"), source,
+                               budget=SPILL_BUDGET,
+                               env=self.faulty("pwrite:1+:ENOSPC:/LOCK,flock:1+:ENOLCK"))
+        self.assert_error(result, str(self.where), "No space left", "-T")
+        self.resume(checkpoint, env=self.faulty("pwrite:1+:ENOSPC:/LOCK"))
+
+
 class Outputs(KilledTest):
     """Outputs that killed sorts have not finished."""
 
@@ -260,6 +360,46 @@ class Outputs(KilledTest):
         lines = self.clean("--yes", self.path("out.bam.rocksort.1.abcdef"))
         self.assertEqual(len([line for line in lines if line.endswith(", removed")]), 2)
         self.assertEqual((self.checkpoints(self.work), self.unfinished()), ([], []))
+
+    def test_data_are_elsewhere(self):
+        """--clean OUT looks beside OUT only, and says where else to look."""
+        source = self.source()
+        out = self.path("out.bam")
+        self.killed("rename:1:kill:/out.bam", "-o", out, source)
+        os.unlink(self.unfinished()[0])
+        self.assert_error(self.rocksort("--clean", out, clean=False), out, "-T put", "give that")
+        self.write("out.bam", "")
+        line, = self.clean(out)
+        self.assertRegex(line, "no temporary data .*-T.* give that directory")
+        # The checkpoint names the output without the index.
+        self.killed_with_index(source)
+
+    def killed_with_index(self, source):
+        """Kills a sort whose index has a name of its own, and lists what is left."""
+        for path in self.checkpoints():
+            shutil.rmtree(path)
+        out = self.path("o.bam")
+        self.killed("rename:1:kill:/o.bam", "--write-index", "-o", f"{out}##idx##{out}.bai", source)
+        self.assertRegex(self.clean(self.where)[1], rf"\A +sort to '{re.escape(out)}'; to finish")
+
+    def test_killed_between_output_and_index(self):
+        """The new output has its name, and its index has not: the checkpoint is offered, and gives
+        both."""
+        source = self.source()
+        out = self.path("out.bam")
+        self.write("out.bam", "old")
+        self.write("out.bam.csi", "old")
+        self.killed("rename:3:kill:/out.bam", "--write-index", "-o", out, source)
+        self.assertFalse(os.path.exists(out + ".csi"))
+        self.assertGreater(os.path.getsize(out), 3)
+        lines = self.clean(self.where)
+        self.assertIn(f"sort to '{out}'; to finish it", lines[1])
+        self.assertRegex(lines[2], r"\Auseless .*out\.bam\.csi\.rocksort\.")
+        checkpoint, = self.checkpoints()
+        self.resume(checkpoint)
+        with open(out + ".csi", "rb") as index:
+            self.assertEqual(index.read(2), b"\x1f\x8b")
+        self.assertEqual(self.unfinished(), [])
 
     def test_command_can_be_pasted(self):
         """The command is quoted for the shell, and finishes the sort."""

@@ -65,7 +65,7 @@ def problems():
     found = []
     for name in ("bam/bam_check.c", "bam/bam_convert.c", "command/sort_options_resume.c",
                  "input/record_source.c", "input/sam_chunk.c", "order/bam_key_template.c",
-                 "pipeline/batch.c", "store/checkpoint_dir.c", "store/checkpoint_record.c"):
+                 "pipeline/batch.c", "store/checkpoint_dir.c", "store/checkpoint_file.c"):
         code = code_of(ROOT / "src" / name)
         for place, text in literals_of(code):
             before = re.sub(r"\s+", " ", code[max(0, place - 300) : place])
@@ -388,7 +388,7 @@ class Checkpoints(MessagesTest):
         for data, *mentions in (
                 (good[:-1], "damaged STORE file", "sort the input again"),
                 (b"hello\n", "STORE file", "sort the input again"),
-                (good.replace(b"rocksort-store 3", b"rocksort-store 9"), "another version",
+                (good.replace(b"rocksort-store 4", b"rocksort-store 9"), "another version",
                  "resume it with that")):
             with self.subTest(mentions=mentions):
                 path.write_bytes(data)

@@ -1,5 +1,6 @@
 """--resume takes threads and memory of the sort; with -T further runs go to another place."""
 
+import fcntl
 import glob
 import json
 import os
@@ -42,6 +43,24 @@ class Resources(KilledTest):
                     self.assertEqual(data["memory"]["budget_bytes"], mib * MIB)
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
             shutil.rmtree(saved)
+
+    def test_codec_and_fsync(self):
+        """--temp-codec and --fsync were once forgotten."""
+        source = self.source(20000)
+        saved = self.path("saved")
+        shutil.move(self.cut_load("--temp-codec", "zstd", "--fsync", source), saved)
+        report = self.path("report")
+        for options, codec in (([], "zstd"), (["--temp-codec", "lz4"], "lz4"),
+                               (["--temp-codec", "auto"], "auto")):
+            copy = self.path("copy.rocksort.1.abcdef")
+            shutil.copytree(saved, copy)
+            stats = self.path("stats.json")
+            self.resume(copy, *options, "--stats", stats,
+                        env={**self.faulty("fsync:1+:skip:out.bam"), "FAULT_REPORT": report})
+            with open(stats, encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["options"]["temp_codec"], codec)
+            with open(report, encoding="ascii") as file:
+                self.assertRegex(file.read(), r"(?m)^fault0 [1-9]")
 
     def test_the_latest_count(self):
         """What --resume was told counts when that is resumed, too."""
@@ -90,6 +109,10 @@ class Elsewhere(KilledTest):
         new, = self.checkpoints(place)
         return new
 
+    def clean(self, *args):
+        """What --clean prints; it must succeed."""
+        return self.sort_ok("--clean", *args, clean=False).out.decode()
+
     def finish(self, checkpoint, *options, **how):
         self.resume(checkpoint, *options, **how)
         self.assert_same_bam(bamfile.read(self.path("out.bam")), self.want)
@@ -116,6 +139,104 @@ class Elsewhere(KilledTest):
         self.assertIn("(part 1 of 3)", out)
         out = self.sort_ok("--clean", third, clean=False).out.decode()
         self.assertIn("(part 3 of 3)", out)
+        self.finish(old)
+
+    def test_lost(self):
+        """An added directory that is lost: reading goes on where the other runs end. The checkpoint
+        was once useless. When the directory comes back, its runs are not used again."""
+        for back in (False, True):
+            with self.subTest(back=back):
+                old = self.cut_load(self.bam)
+                new = self.add(old, self.places[0], 2)
+                saved = self.path("saved")
+                shutil.move(new, saved)
+                self.assertRegex(self.clean(old), rf"\Aresumable .*{old} .*part 1 of 2.*\n.*--resume")
+                result = self.rocksort("--resume", old, clean=False, budget=SPILL_BUDGET,
+                                       env=self.faulty("link:2:kill:.sst"))
+                self.assertEqual(result.status, -9, result.err)
+                self.assertIn(f"warning: '{new}' does not exist", result.err)
+                if back:
+                    shutil.move(saved, new)
+                    self.refused(new, new, old, "without it")
+                    self.assertRegex(self.clean(new), rf"\Auseless .*\n.*without this .*'{old}'\n\Z")
+                self.resume(old)
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), self.want)
+                shutil.rmtree(new if back else saved)
+
+    def test_lost_while_killed(self):
+        """Killed while the list without the lost directory is being written."""
+        for n in (1, 2):
+            with self.subTest(n=n):
+                old = self.cut_load(self.bam)
+                new = self.add(old, self.places[0], 1)
+                third = self.add(old, self.places[1], 1)
+                saved = self.path("saved")
+                shutil.move(new, saved)
+                result = self.rocksort("--resume", third, clean=False, budget=SPILL_BUDGET,
+                                       env=self.faulty(f"unlinkat:{n}:kill:STORE.new"))
+                self.assertEqual(result.status, -9, result.err)
+                shutil.move(saved, new)
+                if n == 2:
+                    self.refused(new, new, "without it")
+                    shutil.rmtree(new)
+                self.finish(third)
+
+    def test_lost_and_no_space(self):
+        """If a part cannot note that another is lost, nothing is done."""
+        old = self.cut_load(self.bam)
+        new = self.add(old, self.places[0], 1)
+        saved = self.path("saved")
+        shutil.move(new, saved)
+        result = self.rocksort("--resume", old, clean=False, budget=SPILL_BUDGET,
+                               env=self.faulty("write:1+:ENOSPC:STORE.new"))
+        self.assert_error(result, f"part of '{old}'", "lost", "No space left", "free a little space")
+        shutil.move(saved, new)
+        self.finish(new)
+
+    def test_lost_and_needed(self):
+        """All records are in the runs, or the first directory is lost: --clean says that the
+        checkpoint is damaged, and does not offer to resume it."""
+        self.rocksort("--no-PG", "-T", self.where, "-T", self.places[0], "-o", "/dev/full", self.bam,
+                      clean=False, budget=SPILL_BUDGET)
+        loaded = self.checkpoints(self.where, *self.places)
+        self.assertEqual([self.state(path) for path in loaded], ["loaded"] * 2)
+        for lost, kept in (loaded, loaded[::-1]):
+            saved = self.path("saved")
+            shutil.move(lost, saved)
+            self.refused(kept, kept, lost, "sort the input again")
+            out = self.clean(kept)
+            self.assertRegex(out, rf"\Adamaged .*{kept} .*\n.*cannot be finished .*'{lost}'\n\Z")
+            shutil.move(saved, lost)
+        self.resume(loaded[0], "-o", self.path("out.bam"))
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), self.want)
+        old = self.cut_load(self.bam)
+        new = self.add(old, self.places[0], 1)
+        shutil.rmtree(old)
+        self.refused(new, new, old, "sort the input again")
+        self.assertRegex(self.clean(new), r"\Adamaged ")
+
+    def test_clean_all_parts(self):
+        """What --clean removes is of no use in parts: it removes all, or says what it cannot
+        reach."""
+        old = self.cut_load(self.bam)
+        new = self.add(old, self.places[0], 1)
+        lines = self.clean(new).splitlines()
+        self.assertEqual(len([line for line in lines if "(part " in line]), 2, lines)
+        lines = self.clean(new, "--yes").splitlines()
+        self.assertEqual(len([line for line in lines if line.endswith("of 2), removed")]), 2, lines)
+        self.assertEqual(self.checkpoints(self.where, *self.places), [])
+        old = self.cut_load(self.bam)
+        new = self.add(old, self.places[0], 1)
+        shutil.move(new, self.path("saved"))
+        self.assertIn(f"'{new}' is not on this host", self.clean(old, "--yes"))
+
+    def test_clean_with_a_part_in_use(self):
+        """One part that a process uses keeps all."""
+        old = self.cut_load(self.bam)
+        new = self.add(old, self.places[0], 1)
+        with open(new + "/LOCK", "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assertRegex(self.clean(old, "--yes"), rf"\Ain use +{old}\n\Z")
         self.finish(old)
 
     def test_disk_is_full(self):

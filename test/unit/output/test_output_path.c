@@ -2,6 +2,7 @@
  * test_output_path.c -- the names under which outputs are written; and no file is made after the
  * thread that handles a signal has removed it.
  */
+#define _GNU_SOURCE             /* AT_EMPTY_PATH */
 #include "random_records.h"
 #include "test_place.h"
 
@@ -116,6 +117,53 @@ static void test_permissions(void **state)
     }
     (void)umask(before);
     assert_int_equal(unlink("new"), 0);
+}
+
+/* ---- owner, group and the bits that go with them ---- */
+
+static bool mocks_chown;
+static bool owner_can_be_set;
+static unsigned n_chowns;
+
+/* In place of that of the C library, since root may give away every file, and others none. */
+int fchown(int fd, uid_t uid, gid_t gid)
+{
+    if (!mocks_chown) return fchownat(fd, "", uid, gid, AT_EMPTY_PATH);
+    n_chowns++;
+    if (uid == (uid_t)-1 || owner_can_be_set) return 0;
+    errno = EPERM;
+    return -1;
+}
+
+/* The bits that let a file run as its owner or group stay only if it has that owner or group. */
+static void test_set_id_bits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        bool same_owner = i & 1, same_group = i & 2;
+        struct output_path path;
+        struct stat st;
+        write_file("old", "", 06755);
+        assert_int_equal(output_path_choose(&path, "old"), 0);
+        path.uid = geteuid() + !same_owner;
+        path.gid = getegid() + !same_group;
+        mocks_chown = true;
+        owner_can_be_set = same_owner;
+        n_chowns = 0;
+        hFILE *file = output_path_open(&path);
+        assert_non_null(file);
+        assert_int_equal(hclose(file), 0);
+        /* Until it is complete, --clean knows by its owner that the file is ours. */
+        assert_int_equal(n_chowns, 0);
+        assert_int_equal(output_path_commit(&path, NULL), 0);
+        mocks_chown = false;
+        assert_true(n_chowns > 0);
+        assert_int_equal(stat("old", &st), 0);
+        assert_int_equal(st.st_mode & 07777,
+                         0755 | (same_owner ? S_ISUID : 0) | (same_group ? S_ISGID : 0));
+        output_path_release(&path);
+    }
+    assert_int_equal(unlink("old"), 0);
 }
 
 /* A symbolic link is followed, also to a file that does not exist; other hard links stay. */
@@ -314,6 +362,7 @@ int main(void)
         TEST_IN_PLACE(test_open_commit),
         cmocka_unit_test(test_as_it_stands),
         TEST_IN_PLACE(test_permissions),
+        TEST_IN_PLACE(test_set_id_bits),
         TEST_IN_PLACE(test_links),
         TEST_IN_PLACE(test_make),
         TEST_IN_PLACE(test_nothing_is_made_after_the_removal),

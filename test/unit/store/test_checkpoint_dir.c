@@ -15,9 +15,9 @@
 
 static const char *const directories[] = {"/x/rocksort.1.abcdef"};
 
-static struct checkpoint_record make_record(enum checkpoint_state state)
+static struct checkpoint_file make_file(enum checkpoint_state state)
 {
-    return (struct checkpoint_record){
+    return (struct checkpoint_file){
         .program = "0", .id = "ffffffffffffffffffffffffffffffff", .state = state,
         .n_directories = 1, .directories = (const char **)(uintptr_t)directories, .n_lanes = 1,
         .resources = {.n_threads = 1, .thread_bytes = 1}, .rules = {.minhash = {.k = 20}}, .minhash_window = 1, .header = "@CO\thello\n",
@@ -40,12 +40,12 @@ static int open_code(const char *path)
 static int read_code(const char *path)
 {
     struct checkpoint_dir dir;
-    struct checkpoint_record record;
+    struct checkpoint_file file;
     const char *problem = NULL;
     assert_int_equal(checkpoint_dir_open(path, &dir, &problem), CHECKPOINT_OK);
-    int r = checkpoint_dir_read(&dir, &record, &problem);
+    int r = checkpoint_dir_read(&dir, &file, &problem);
     if (r == CHECKPOINT_OK)
-        checkpoint_record_release(&record);
+        checkpoint_file_release(&file);
     else
         assert_non_null(problem);
     checkpoint_dir_close(&dir);
@@ -117,16 +117,16 @@ static void test_record(void **state)
     (void)close(fd);
     assert_int_equal(read_code(path), CHECKPOINT_BAD);
     for (int i = CHECKPOINT_LOADING; i <= CHECKPOINT_PARTIAL; i++) {
-        struct checkpoint_record record = make_record((enum checkpoint_state)i), read;
+        struct checkpoint_file file = make_file((enum checkpoint_state)i), read;
         struct checkpoint_dir dir;
         const char *problem;
-        assert_int_equal(checkpoint_dir_write(path, &record), 0);
+        assert_int_equal(checkpoint_dir_write(path, &file), 0);
         assert_int_equal(checkpoint_dir_open(path, &dir, &problem), CHECKPOINT_OK);
-        assert_true(checkpoint_dir_has_record(&dir));
+        assert_true(checkpoint_dir_has_file(&dir));
         assert_int_equal(checkpoint_dir_read(&dir, &read, &problem), CHECKPOINT_OK);
         assert_int_equal(read.state, i);
         assert_string_equal(read.header, "@CO\thello\n");
-        checkpoint_record_release(&read);
+        checkpoint_file_release(&read);
         checkpoint_dir_close(&dir);
     }
     static const char *const files[] = {TEMP_DIR_CHECKPOINT_NAME, TEMP_DIR_LOCK_NAME};
@@ -146,9 +146,9 @@ static void test_record(void **state)
 
 static int peek_code(const char *path)
 {
-    struct checkpoint_record record;
-    int r = checkpoint_dir_peek(path, &record);
-    if (r == CHECKPOINT_OK) checkpoint_record_release(&record);
+    struct checkpoint_file file;
+    int r = checkpoint_dir_peek(path, &file);
+    if (r == CHECKPOINT_OK) checkpoint_file_release(&file);
     return r;
 }
 
@@ -158,9 +158,9 @@ static void test_peek(void **state)
     (void)state;
     int fd;
     char *path = make_checkpoint_dir(&fd), name[256];
-    struct checkpoint_record record = make_record(CHECKPOINT_LOADING);
+    struct checkpoint_file file = make_file(CHECKPOINT_LOADING);
     assert_int_equal(peek_code(path), CHECKPOINT_BAD);
-    assert_int_equal(checkpoint_dir_write(path, &record), 0);
+    assert_int_equal(checkpoint_dir_write(path, &file), 0);
     assert_int_equal(peek_code(path), CHECKPOINT_OK);
     assert_int_equal(open_code(path), CHECKPOINT_BUSY);
     assert_int_equal(close(fd), 0);
@@ -171,7 +171,7 @@ static void test_peek(void **state)
     assert_int_equal(truncate(name, (off_t)1 << 40), 0);        /* more than fits into memory */
     assert_int_equal(peek_code(path), CHECKPOINT_BAD);
     remove_checkpoint_dir(path);
-    assert_int_equal(peek_code("missing"), CHECKPOINT_FOREIGN);
+    assert_int_equal(peek_code("missing"), CHECKPOINT_LOST);
 }
 
 /* No checkpoint: without a lock, open to others, a link, a file, nothing. */
@@ -182,7 +182,7 @@ static void test_foreign(void **state)
     char *path = make_checkpoint_dir(&fd), name[256], *bare = temp_dir_create("b", NULL);
     (void)close(fd);
     assert_int_equal(open_code(bare), CHECKPOINT_FOREIGN);
-    assert_int_equal(open_code("nothing"), CHECKPOINT_FOREIGN);
+    assert_int_equal(open_code("nothing"), CHECKPOINT_LOST);
     assert_int_equal(symlink(path, "link"), 0);
     assert_int_equal(open_code("link"), CHECKPOINT_FOREIGN);
     assert_int_equal(unlink("link"), 0);
@@ -212,16 +212,16 @@ static void test_planted(void **state)
     char *path = make_checkpoint_dir(&fd), name[256];
     struct stat st;
     (void)close(fd);
-    struct checkpoint_record record = make_record(CHECKPOINT_LOADED);
+    struct checkpoint_file file = make_file(CHECKPOINT_LOADED);
     (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_CHECKPOINT_NAME, path);
     assert_int_equal(symlink("../victim", name), 0);
     assert_int_equal(read_code(path), CHECKPOINT_BAD);
-    assert_int_equal(checkpoint_dir_write(path, &record), 0);
+    assert_int_equal(checkpoint_dir_write(path, &file), 0);
     assert_int_equal(lstat(name, &st), 0);
     assert_true(S_ISREG(st.st_mode));
     (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_CHECKPOINT_NAME ".new", path);
     assert_int_equal(symlink("../victim", name), 0);
-    assert_int_equal(checkpoint_dir_write(path, &record), 0);
+    assert_int_equal(checkpoint_dir_write(path, &file), 0);
     assert_int_equal(lstat("victim", &st), -1);
     assert_int_equal(lstat(name, &st), -1);
     assert_int_equal(read_code(path), CHECKPOINT_OK);
@@ -232,8 +232,55 @@ static void test_planted(void **state)
     /* Nor is a link to the directory followed. */
     assert_int_equal(symlink(path, "link"), 0);
     assert_int_equal(checkpoint_dir_claim("link"), -1);
-    assert_int_equal(checkpoint_dir_write("link", &record), -1);
+    assert_int_equal(checkpoint_dir_write("link", &file), -1);
     assert_int_equal(unlink("link"), 0);
+    remove_checkpoint_dir(path);
+}
+
+/* Writes what the file LOCK is to say. */
+static void write_lock(const char *path, const char *text)
+{
+    char name[256];
+    (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_LOCK_NAME, path);
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A lock that can be had does not show that the owner is dead, if the owner had none. */
+static void test_owner(void **state)
+{
+    (void)state;
+    int fd;
+    char *path = make_checkpoint_dir(&fd), name[256];
+    struct stat st;
+    (void)close(fd);
+    (void)snprintf(name, sizeof name, "%s/" TEMP_DIR_LOCK_NAME, path);
+    assert_int_equal(stat(name, &st), 0);
+    assert_true(st.st_size > 0);
+    struct checkpoint_dir dir = {.fd = -1, .lock_fd = -1};
+    const char *problem = NULL;
+    static const char elsewhere[] =
+        "rocksort-owner 1\nhost n17\nboot none\nprocesses pid:[1]\nprocess 4711\nlock none\n";
+    write_lock(path, elsewhere);
+    assert_int_equal(checkpoint_dir_open(path, &dir, &problem), CHECKPOINT_ELSEWHERE);
+    assert_non_null(strstr(problem, "'n17'"));
+    static const char *const unclear[] = {"x", "rocksort-owner 2\n", "rocksort-owner 1\nhost x\n"};
+    for (size_t i = 0; i < sizeof unclear / sizeof *unclear; i++) {
+        write_lock(path, unclear[i]);
+        assert_int_equal(open_code(path), CHECKPOINT_ELSEWHERE);
+    }
+    /* Somebody who knows that the owner is dead empties the file. */
+    write_lock(path, "");
+    assert_int_equal(checkpoint_dir_open(path, &dir, &problem), CHECKPOINT_OK);
+    assert_int_equal(stat(name, &st), 0);
+    assert_int_equal(st.st_size, 0);
+    assert_int_equal(checkpoint_dir_take(&dir, &problem), CHECKPOINT_OK);
+    assert_int_equal(stat(name, &st), 0);
+    assert_true(st.st_size > 0);
+    checkpoint_dir_close(&dir);
+    assert_int_equal(open_code(path), CHECKPOINT_OK);
     remove_checkpoint_dir(path);
 }
 
@@ -244,7 +291,7 @@ static void test_find(void **state)
     enum { N = 3 };
     char *paths[N], slashed[256];
     int fd;
-    struct checkpoint_record record = make_record(CHECKPOINT_LOADING);
+    struct checkpoint_file file = make_file(CHECKPOINT_LOADING);
     for (int i = 0; i < N; i++) {
         paths[i] = make_checkpoint_dir(&fd);
         (void)close(fd);
@@ -253,7 +300,7 @@ static void test_find(void **state)
     assert_null(checkpoint_dir_find(all, N));
     assert_null(checkpoint_dir_find(all, 0));
     for (int i = N - 1; i >= 0; i--) {
-        assert_int_equal(checkpoint_dir_write(paths[i], &record), 0);
+        assert_int_equal(checkpoint_dir_write(paths[i], &file), 0);
         assert_ptr_equal(checkpoint_dir_find(all, N), paths[i]);
         assert_null(checkpoint_dir_find(all, (size_t)i));
     }
@@ -271,6 +318,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_record, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_peek, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_foreign, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_owner, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_planted, enter_place, leave_place),
         cmocka_unit_test_setup_teardown(test_find, enter_place, leave_place),
     };

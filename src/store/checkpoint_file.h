@@ -1,39 +1,44 @@
 /*
- * checkpoint_record.h -- what the file STORE in a temporary directory says about the sort whose
+ * checkpoint_file.h -- what the file STORE in a temporary directory says about the sort whose
  * runs lie there: all that another process needs to finish the sort.
  *
  * The file is text. Each line has a keyword and its values; the order is always this:
  *
- *     rocksort-store 3                   the version of this format
+ *     rocksort-store 4                   the version of this format
  *     program 0.1.0
  *     id 0f3a...                         random, the same in all directories of a sort
  *     state loading                      or loaded, or partial; see enum checkpoint_state
+ *     generation 0                       how often lost directories were dropped (checkpoint.h)
  *     directory 0 2                      number of this directory, number of directories
  *     path /tmp/rocksort.77.aBcDeF       of each directory
  *     lanes 1                            databases in each directory
  *     threads 4
  *     memory 805306368 0                 bytes of each thread, bytes of all; 0: not given
+ *     codec =lz4                         or none: auto
  *     order coordinate, below, tag, minhash, fasta, seed
  *     inputs 1 again                     how many; again: reading can start at any record
  *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
- *     output, output-format, output-level, output-index, output-options, output-option,
- *     temporary, index-temporary
+ *     output, output-format, output-level, output-index, output-fsync, output-options,
+ *     output-option, temporary, index-temporary
  *     runs, records, bytes, sum          totals, once it is loaded
  *     references 0                       and a line for each, if the header's text lacks some
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
  *
+ * Version 3 lacks generation, codec and output-fsync, and can be read, too.
+ *
  * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
  * "none", or = and the text.
  *
- * Ownership: a checkpoint record that was parsed owns its memory (checkpoint_record_release). One
+ * Ownership: a checkpoint file that was parsed owns its memory (checkpoint_file_release). One
  * that is made to be formatted borrows all that it points to. Pure; any thread.
  */
-#ifndef ROCKSORT_STORE_CHECKPOINT_RECORD_H
-#define ROCKSORT_STORE_CHECKPOINT_RECORD_H
+#ifndef ROCKSORT_STORE_CHECKPOINT_FILE_H
+#define ROCKSORT_STORE_CHECKPOINT_FILE_H
 
 #include "bam/content_sum.h"
 #include "bam_sort_key.h"
+#include "store/temp_codec.h"
 
 #include <htslib/kstring.h>
 #include <stdbool.h>
@@ -41,7 +46,8 @@
 #include <stdint.h>
 
 enum {
-    CHECKPOINT_VERSION = 3,
+    CHECKPOINT_OLDEST_VERSION = 3,      /* that can be read */
+    CHECKPOINT_VERSION = 4,
     CHECKPOINT_ID_BYTES = 32,           /* hexadecimal digits */
     CHECKPOINT_MOST_DIRECTORIES = 64,
 };
@@ -63,6 +69,8 @@ struct checkpoint_resources {   /* as the options give them, or as auto chose */
     uint64_t thread_bytes;      /* of memory for each thread */
     uint64_t total_bytes;       /* of memory for all threads, instead of thread_bytes; 0: not
                                    given */
+    bool codec_auto;            /* of temporary data; else: */
+    enum temp_codec codec;
 };
 
 struct checkpoint_output {      /* as the options ask for it */
@@ -70,16 +78,18 @@ struct checkpoint_output {      /* as the options ask for it */
     const char *format;         /* -O, or NULL */
     int level;                  /* -l, or -1 */
     bool write_index;
+    bool durable;               /* --fsync */
     size_t n_options;           /* --output-fmt-option and --reference */
     const char **options;
     const char *temporary, *index_temporary;    /* files being written, or NULL; useless once the
                                                    process is dead */
 };
 
-struct checkpoint_record {
+struct checkpoint_file {
     const char *program;        /* its version */
     const char *id;
     enum checkpoint_state state;
+    unsigned generation;
     unsigned directory;
     size_t n_directories;
     const char **directories;
@@ -100,17 +110,17 @@ struct checkpoint_record {
     uint64_t *reference_lengths;
     const char *header;         /* text that ends with NUL */
     size_t header_bytes;
-    char *memory;               /* what a parsed checkpoint record points into */
+    char *memory;               /* what a parsed checkpoint file points into */
 };
 
-/* Appends the checkpoint record as text. */
-void checkpoint_record_format(const struct checkpoint_record *record, kstring_t *text);
+/* Appends the checkpoint file as text. */
+void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text);
 
 /* Takes the text apart; trusts nothing in it. Returns 0, or -1 with *problem, which says why in
    words that follow the name of the directory. */
-int checkpoint_record_parse(const char *text, size_t n_bytes, struct checkpoint_record *record,
-                            const char **problem);
+int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_file *file,
+                          const char **problem);
 
-void checkpoint_record_release(struct checkpoint_record *record);
+void checkpoint_file_release(struct checkpoint_file *file);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * checkpoint_record.c -- see checkpoint_record.h.
+ * checkpoint_file.c -- see checkpoint_file.h.
  *
- * The text is parsed in place, in a copy that the checkpoint record owns: the end of each line
- * becomes a NUL, escapes are replaced, and the checkpoint record points into the copy.
+ * The text is parsed in place, in a copy that the checkpoint file owns: the end of each line
+ * becomes a NUL, escapes are replaced, and the checkpoint file points into the copy.
  */
-#include "store/checkpoint_record.h"
+#include "store/checkpoint_file.h"
 
 #include "util/xalloc.h"
 
@@ -70,22 +70,24 @@ static void put_number(kstring_t *to, const char *keyword, uint64_t number)
     put(to, "%s %" PRIu64 "\n", keyword, number);
 }
 
-static void put_place(kstring_t *to, const struct checkpoint_record *record)
+static void put_place(kstring_t *to, const struct checkpoint_file *file)
 {
     put(to, "%s%d\n", first_word, CHECKPOINT_VERSION);
-    put_line(to, "program", record->program);
-    put_line(to, "id", record->id);
-    put_line(to, "state", state_names[record->state]);
-    put(to, "directory %u %zu\n", record->directory, record->n_directories);
-    for (size_t i = 0; i < record->n_directories; i++)
-        put_line(to, "path", record->directories[i]);
-    put_number(to, "lanes", record->n_lanes);
+    put_line(to, "program", file->program);
+    put_line(to, "id", file->id);
+    put_line(to, "state", state_names[file->state]);
+    put_number(to, "generation", file->generation);
+    put(to, "directory %u %zu\n", file->directory, file->n_directories);
+    for (size_t i = 0; i < file->n_directories; i++)
+        put_line(to, "path", file->directories[i]);
+    put_number(to, "lanes", file->n_lanes);
 }
 
 static void put_resources(kstring_t *to, const struct checkpoint_resources *resources)
 {
     put_number(to, "threads", resources->n_threads);
     put(to, "memory %" PRIu64 " %" PRIu64 "\n", resources->thread_bytes, resources->total_bytes);
+    put_optional(to, "codec", resources->codec_auto ? NULL : temp_codec_name(resources->codec));
 }
 
 static void put_input(kstring_t *to, const char *keyword, const struct checkpoint_input *input)
@@ -95,31 +97,32 @@ static void put_input(kstring_t *to, const char *keyword, const struct checkpoin
     put(to, "\n");
 }
 
-static void put_rules(kstring_t *to, const struct checkpoint_record *record)
+static void put_rules(kstring_t *to, const struct checkpoint_file *file)
 {
-    const struct sort_rules *rules = &record->rules;
+    const struct sort_rules *rules = &file->rules;
     const struct minhash_settings *m = &rules->minhash;
     char tag[3] = {rules->tag[0], rules->tag[0] ? rules->tag[1] : '\0', '\0'};
     put_line(to, "order", sort_order_word(rules->order));
     put_line(to, "below", sort_order_word(rules->below));
     put_optional(to, "tag", tag[0] ? tag : NULL);
-    put(to, "minhash %d %d %d %d\n", m->k, m->forward_only, m->squeeze, record->minhash_window);
-    if (record->fasta.path)
-        put_input(to, "fasta", &record->fasta);
+    put(to, "minhash %d %d %d %d\n", m->k, m->forward_only, m->squeeze, file->minhash_window);
+    if (file->fasta.path)
+        put_input(to, "fasta", &file->fasta);
     else
         put(to, "fasta none\n");
     put_number(to, "seed", rules->seed);
 }
 
-static void put_files(kstring_t *to, const struct checkpoint_record *record)
+static void put_files(kstring_t *to, const struct checkpoint_file *file)
 {
-    const struct checkpoint_output *output = &record->output;
-    put(to, "inputs %zu %s\n", record->n_inputs, record->can_read_again ? "again" : "once");
-    for (size_t i = 0; i < record->n_inputs; i++) put_input(to, "input", &record->inputs[i]);
+    const struct checkpoint_output *output = &file->output;
+    put(to, "inputs %zu %s\n", file->n_inputs, file->can_read_again ? "again" : "once");
+    for (size_t i = 0; i < file->n_inputs; i++) put_input(to, "input", &file->inputs[i]);
     put_optional(to, "output", output->path);
     put_optional(to, "output-format", output->format);
     put(to, "output-level %d\n", output->level);
     put_number(to, "output-index", output->write_index);
+    put_number(to, "output-fsync", output->durable);
     put_number(to, "output-options", output->n_options);
     for (size_t i = 0; i < output->n_options; i++)
         put_line(to, "output-option", output->options[i]);
@@ -127,31 +130,31 @@ static void put_files(kstring_t *to, const struct checkpoint_record *record)
     put_optional(to, "index-temporary", output->index_temporary);
 }
 
-static void put_content(kstring_t *to, const struct checkpoint_record *record)
+static void put_content(kstring_t *to, const struct checkpoint_file *file)
 {
-    put_number(to, "runs", record->n_runs);
-    put_number(to, "records", record->sum.n_records);
-    put_number(to, "bytes", record->sum.n_bytes);
-    put_number(to, "sum", record->sum.hash);
-    put_number(to, "references", record->n_references);
-    for (size_t i = 0; i < record->n_references; i++) {
-        put(to, "reference %" PRIu64 " ", record->reference_lengths[i]);
-        put_text(to, record->reference_names[i]);
+    put_number(to, "runs", file->n_runs);
+    put_number(to, "records", file->sum.n_records);
+    put_number(to, "bytes", file->sum.n_bytes);
+    put_number(to, "sum", file->sum.hash);
+    put_number(to, "references", file->n_references);
+    for (size_t i = 0; i < file->n_references; i++) {
+        put(to, "reference %" PRIu64 " ", file->reference_lengths[i]);
+        put_text(to, file->reference_names[i]);
         put(to, "\n");
     }
-    put_number(to, "header", record->header_bytes);
-    xalloc_require(kputsn(record->header, record->header_bytes, to) >= 0);
+    put_number(to, "header", file->header_bytes);
+    xalloc_require(kputsn(file->header, file->header_bytes, to) >= 0);
     put(to, "\n");
 }
 
-void checkpoint_record_format(const struct checkpoint_record *record, kstring_t *text)
+void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text)
 {
     size_t start = text->l;
-    put_place(text, record);
-    put_resources(text, &record->resources);
-    put_rules(text, record);
-    put_files(text, record);
-    put_content(text, record);
+    put_place(text, file);
+    put_resources(text, &file->resources);
+    put_rules(text, file);
+    put_files(text, file);
+    put_content(text, file);
     uint64_t sum = XXH3_64bits(text->s + start, text->l - start);
     put(text, "end %016" PRIx64 "\n", sum);
 }
@@ -160,6 +163,7 @@ void checkpoint_record_format(const struct checkpoint_record *record, kstring_t 
 
 struct parser {
     char *at, *end;             /* the text that is left, without the line "end" */
+    int version;
 };
 
 /* Takes the next line and returns its values; NULL if it has another keyword. */
@@ -221,6 +225,14 @@ static bool take_number(struct parser *from, const char *keyword, uint64_t most,
     return at && parse_number(&at, '\0', most, number);
 }
 
+/* The same for a line that version 3 does not have: there the number is 0. */
+static bool take_new_number(struct parser *from, const char *keyword, uint64_t most,
+                            uint64_t *number)
+{
+    *number = 0;
+    return from->version == CHECKPOINT_OLDEST_VERSION || take_number(from, keyword, most, number);
+}
+
 static bool take_text(struct parser *from, const char *keyword, const char **text)
 {
     char *at = take_line(from, keyword);
@@ -252,31 +264,42 @@ static void *make_array(const struct parser *from, uint64_t n, size_t item_bytes
     return xcalloc((size_t)n + 1, item_bytes);
 }
 
-static bool parse_place(struct parser *from, struct checkpoint_record *record)
+static bool parse_place(struct parser *from, struct checkpoint_file *file)
 {
-    uint64_t directory, n, lanes;
+    uint64_t generation, directory, n, lanes;
     char *at;
-    if (!take_text(from, "program", &record->program) || !take_text(from, "id", &record->id) ||
-        strlen(record->id) != CHECKPOINT_ID_BYTES ||
-        strspn(record->id, "0123456789abcdef") != CHECKPOINT_ID_BYTES)
+    if (!take_text(from, "program", &file->program) || !take_text(from, "id", &file->id) ||
+        strlen(file->id) != CHECKPOINT_ID_BYTES ||
+        strspn(file->id, "0123456789abcdef") != CHECKPOINT_ID_BYTES)
         return false;
     int state = take_word(from, "state", state_names, CHECKPOINT_PARTIAL + 1);
     if (state < 0) return false;
-    record->state = (enum checkpoint_state)state;
+    file->state = (enum checkpoint_state)state;
+    if (!take_new_number(from, "generation", INT32_MAX, &generation)) return false;
+    file->generation = (unsigned)generation;
     if (!(at = take_line(from, "directory")) ||
         !parse_number(&at, ' ', CHECKPOINT_MOST_DIRECTORIES, &directory) ||
         !parse_number(&at, '\0', CHECKPOINT_MOST_DIRECTORIES, &n) || directory >= n)
         return false;
-    record->directory = (unsigned)directory;
-    record->n_directories = (size_t)n;
-    record->directories = make_array(from, n, sizeof *record->directories);
-    if (!record->directories) return false;
+    file->directory = (unsigned)directory;
+    file->n_directories = (size_t)n;
+    file->directories = make_array(from, n, sizeof *file->directories);
+    if (!file->directories) return false;
     for (size_t i = 0; i < n; i++)
-        if (!take_text(from, "path", &record->directories[i]) || !*record->directories[i])
+        if (!take_text(from, "path", &file->directories[i]) || !*file->directories[i])
             return false;
     if (!take_number(from, "lanes", MAX_LANES, &lanes) || lanes == 0) return false;
-    record->n_lanes = (unsigned)lanes;
+    file->n_lanes = (unsigned)lanes;
     return true;
+}
+
+static bool parse_codec(struct parser *from, struct checkpoint_resources *resources)
+{
+    const char *codec = NULL;
+    if (from->version > CHECKPOINT_OLDEST_VERSION && !take_optional(from, "codec", &codec))
+        return false;
+    resources->codec_auto = !codec;
+    return !codec || temp_codec_parse(codec, &resources->codec) == 0;
 }
 
 static bool parse_resources(struct parser *from, struct checkpoint_resources *resources)
@@ -287,12 +310,13 @@ static bool parse_resources(struct parser *from, struct checkpoint_resources *re
     char *at = take_line(from, "memory");
     return at && parse_number(&at, ' ', SIZE_MAX, &resources->thread_bytes) &&
            parse_number(&at, '\0', SIZE_MAX, &resources->total_bytes) &&
-           (resources->thread_bytes > 0 || resources->total_bytes > 0);
+           (resources->thread_bytes > 0 || resources->total_bytes > 0) &&
+           parse_codec(from, resources);
 }
 
-static bool parse_minhash(struct parser *from, struct checkpoint_record *record)
+static bool parse_minhash(struct parser *from, struct checkpoint_file *file)
 {
-    struct minhash_settings *m = &record->rules.minhash;
+    struct minhash_settings *m = &file->rules.minhash;
     char *at = take_line(from, "minhash");
     uint64_t k, forward_only, squeeze, window;
     if (!at || !parse_number(&at, ' ', MINHASH_K_MAX, &k) ||
@@ -302,7 +326,7 @@ static bool parse_minhash(struct parser *from, struct checkpoint_record *record)
     m->k = (int)k;
     m->forward_only = forward_only;
     m->squeeze = squeeze;
-    record->minhash_window = (int)window;
+    file->minhash_window = (int)window;
     return true;
 }
 
@@ -317,9 +341,9 @@ static bool parse_input(char *at, struct checkpoint_input *input)
     return true;
 }
 
-static bool parse_rules(struct parser *from, struct checkpoint_record *record)
+static bool parse_rules(struct parser *from, struct checkpoint_file *file)
 {
-    struct sort_rules *rules = &record->rules;
+    struct sort_rules *rules = &file->rules;
     const char *tag;
     int order = sort_order_of_word(take_line(from, "order"));
     int below = sort_order_of_word(take_line(from, "below"));
@@ -330,33 +354,33 @@ static bool parse_rules(struct parser *from, struct checkpoint_record *record)
     rules->order = (enum sort_order)order;
     rules->below = (enum sort_order)below;
     if (tag) memcpy(rules->tag, tag, 2);
-    if (!parse_minhash(from, record)) return false;
+    if (!parse_minhash(from, file)) return false;
     char *at = take_line(from, "fasta");
-    if (!at || (strcmp(at, "none") != 0 && !parse_input(at, &record->fasta))) return false;
+    if (!at || (strcmp(at, "none") != 0 && !parse_input(at, &file->fasta))) return false;
     return take_number(from, "seed", UINT64_MAX, &rules->seed);
 }
 
-static bool parse_inputs(struct parser *from, struct checkpoint_record *record)
+static bool parse_inputs(struct parser *from, struct checkpoint_file *file)
 {
     uint64_t n;
     char *at = take_line(from, "inputs");
     if (!at || !parse_number(&at, ' ', SIZE_MAX / 64, &n)) return false;
-    record->can_read_again = strcmp(at, "again") == 0;
-    if (!record->can_read_again && strcmp(at, "once") != 0) return false;
-    record->n_inputs = (size_t)n;
-    record->inputs = make_array(from, n, sizeof *record->inputs);
-    if (!record->inputs) return false;
+    file->can_read_again = strcmp(at, "again") == 0;
+    if (!file->can_read_again && strcmp(at, "once") != 0) return false;
+    file->n_inputs = (size_t)n;
+    file->inputs = make_array(from, n, sizeof *file->inputs);
+    if (!file->inputs) return false;
     for (size_t i = 0; i < n; i++) {
         at = take_line(from, "input");
-        if (!at || !parse_input(at, &record->inputs[i])) return false;
+        if (!at || !parse_input(at, &file->inputs[i])) return false;
     }
     return true;
 }
 
-static bool parse_output(struct parser *from, struct checkpoint_record *record)
+static bool parse_output(struct parser *from, struct checkpoint_file *file)
 {
-    struct checkpoint_output *output = &record->output;
-    uint64_t write_index, n;
+    struct checkpoint_output *output = &file->output;
+    uint64_t write_index, durable, n;
     if (!take_optional(from, "output", &output->path) ||
         !take_optional(from, "output-format", &output->format))
         return false;
@@ -369,9 +393,11 @@ static bool parse_output(struct parser *from, struct checkpoint_record *record)
     else
         return false;
     if (!take_number(from, "output-index", 1, &write_index) ||
+        !take_new_number(from, "output-fsync", 1, &durable) ||
         !take_number(from, "output-options", MAX_OPTIONS, &n))
         return false;
     output->write_index = write_index;
+    output->durable = durable;
     output->n_options = (size_t)n;
     output->options = make_array(from, n, sizeof *output->options);
     if (!output->options) return false;
@@ -381,48 +407,50 @@ static bool parse_output(struct parser *from, struct checkpoint_record *record)
            take_optional(from, "index-temporary", &output->index_temporary);
 }
 
-static bool parse_references(struct parser *from, struct checkpoint_record *record)
+static bool parse_references(struct parser *from, struct checkpoint_file *file)
 {
     uint64_t n;
     if (!take_number(from, "references", INT32_MAX, &n)) return false;
-    record->n_references = (size_t)n;
-    record->reference_names = make_array(from, n, sizeof *record->reference_names);
-    record->reference_lengths = make_array(from, n, sizeof *record->reference_lengths);
-    if (!record->reference_names) return false;
+    file->n_references = (size_t)n;
+    file->reference_names = make_array(from, n, sizeof *file->reference_names);
+    file->reference_lengths = make_array(from, n, sizeof *file->reference_lengths);
+    if (!file->reference_names) return false;
     for (size_t i = 0; i < n; i++) {
         char *at = take_line(from, "reference");
-        if (!at || !parse_number(&at, ' ', INT64_MAX, &record->reference_lengths[i]) ||
+        if (!at || !parse_number(&at, ' ', INT64_MAX, &file->reference_lengths[i]) ||
             !unescape(at))
             return false;
-        record->reference_names[i] = at;
+        file->reference_names[i] = at;
     }
     return true;
 }
 
-static bool parse_content(struct parser *from, struct checkpoint_record *record)
+static bool parse_content(struct parser *from, struct checkpoint_file *file)
 {
     uint64_t n;
-    if (!take_number(from, "runs", UINT32_MAX, &record->n_runs) ||
-        !take_number(from, "records", UINT64_MAX, &record->sum.n_records) ||
-        !take_number(from, "bytes", UINT64_MAX, &record->sum.n_bytes) ||
-        !take_number(from, "sum", UINT64_MAX, &record->sum.hash) ||
-        !parse_references(from, record) || !take_number(from, "header", SIZE_MAX / 2, &n) ||
+    if (!take_number(from, "runs", UINT32_MAX, &file->n_runs) ||
+        !take_number(from, "records", UINT64_MAX, &file->sum.n_records) ||
+        !take_number(from, "bytes", UINT64_MAX, &file->sum.n_bytes) ||
+        !take_number(from, "sum", UINT64_MAX, &file->sum.hash) ||
+        !parse_references(from, file) || !take_number(from, "header", SIZE_MAX / 2, &n) ||
         n != (size_t)(from->end - from->at) - 1 || from->at == from->end)
         return false;
     if (from->end[-1] != '\n' || memchr(from->at, '\0', (size_t)n)) return false;
     from->end[-1] = '\0';
-    record->header = from->at;
-    record->header_bytes = (size_t)n;
+    file->header = from->at;
+    file->header_bytes = (size_t)n;
     return true;
 }
 
-/* Returns what is wrong with the first line, or NULL. */
-static const char *check_version(const char *text, size_t n_bytes)
+/* Returns what is wrong with the first line, or NULL and the version. */
+static const char *check_version(const char *text, size_t n_bytes, int *version)
 {
     const size_t n = sizeof first_word - 1;
     if (n_bytes <= n || memcmp(text, first_word, n) != 0)
         return "has a STORE file that rocksort did not write; sort the input again";
-    if (n_bytes > n + 1 && text[n] == '0' + CHECKPOINT_VERSION && text[n + 1] == '\n')
+    *version = text[n] - '0';
+    if (n_bytes > n + 1 && text[n + 1] == '\n' && *version >= CHECKPOINT_OLDEST_VERSION &&
+        *version <= CHECKPOINT_VERSION)
         return NULL;
     return "was written by another version of rocksort; resume it with that one";
 }
@@ -437,33 +465,34 @@ static bool verify_end(const char *text, size_t n_bytes)
     return memcmp(text + n_bytes - END_BYTES, want, END_BYTES) == 0;
 }
 
-int checkpoint_record_parse(const char *text, size_t n_bytes, struct checkpoint_record *record,
-                            const char **problem)
+int checkpoint_file_parse(const char *text, size_t n_bytes, struct checkpoint_file *file,
+                          const char **problem)
 {
-    *record = (struct checkpoint_record){0};
-    *problem = check_version(text, n_bytes);
+    int version;
+    *file = (struct checkpoint_file){0};
+    *problem = check_version(text, n_bytes, &version);
     if (*problem) return -1;
     *problem = "has a damaged STORE file; sort the input again";
     if (!verify_end(text, n_bytes)) return -1;
-    record->memory = xmemdup(text, n_bytes);
-    struct parser from = {record->memory, record->memory + n_bytes - END_BYTES};
+    file->memory = xmemdup(text, n_bytes);
+    struct parser from = {file->memory, file->memory + n_bytes - END_BYTES, version};
     from.at += sizeof first_word + 1;           /* skips the first line, which check_version has
                                                    read */
-    if (parse_place(&from, record) && parse_resources(&from, &record->resources) &&
-        parse_rules(&from, record) && parse_inputs(&from, record) && parse_output(&from, record) &&
-        parse_content(&from, record))
+    if (parse_place(&from, file) && parse_resources(&from, &file->resources) &&
+        parse_rules(&from, file) && parse_inputs(&from, file) && parse_output(&from, file) &&
+        parse_content(&from, file))
         return 0;
-    checkpoint_record_release(record);
+    checkpoint_file_release(file);
     return -1;
 }
 
-void checkpoint_record_release(struct checkpoint_record *record)
+void checkpoint_file_release(struct checkpoint_file *file)
 {
-    free(record->directories);
-    free(record->inputs);
-    free(record->output.options);
-    free(record->reference_names);
-    free(record->reference_lengths);
-    free(record->memory);
-    *record = (struct checkpoint_record){0};
+    free(file->directories);
+    free(file->inputs);
+    free(file->output.options);
+    free(file->reference_names);
+    free(file->reference_lengths);
+    free(file->memory);
+    *file = (struct checkpoint_file){0};
 }

@@ -1,10 +1,10 @@
 /*
- * test_checkpoint_record.c -- a checkpoint record is read as it was written, whatever is in it; a
- * text that is damaged or cut off, or never was a checkpoint record, is refused.
+ * test_checkpoint_file.c -- a checkpoint file is read as it was written, whatever is in it; a
+ * text that is damaged or cut off, or never was a checkpoint file, is refused.
  */
 #include "random_records.h"
 
-#include "store/checkpoint_record.h"
+#include "store/checkpoint_file.h"
 
 static const char *const directories[] = {"/tmp/rocksort.1.abcdef", "/mnt/a b%/x\n\ty\x01\xff"};
 static const char *const options[] = {"reference=/data/a b.fa", "level=3"};
@@ -15,17 +15,19 @@ static struct checkpoint_input inputs[] = {
     {"/data/in 1.bam", 651000000, 1700000000123456789}, {"/data/100%\n.bam", 0, 0}, {"-", 0, 0}};
 
 /* One that has everything. */
-static struct checkpoint_record full_record(void)
+static struct checkpoint_file full_file(void)
 {
-    return (struct checkpoint_record){
+    return (struct checkpoint_file){
         .program = "0.1.0",
         .id = "0123456789abcdef0123456789abcdef",
         .state = CHECKPOINT_LOADED,
+        .generation = 3,
         .directory = 1,
         .n_directories = 2,
         .directories = (const char **)(uintptr_t)directories,
         .n_lanes = 4,
-        .resources = {.n_threads = 16, .thread_bytes = 640 << 20, .total_bytes = SIZE_MAX},
+        .resources = {.n_threads = 16, .thread_bytes = 640 << 20, .total_bytes = SIZE_MAX,
+                      .codec = TEMP_CODEC_ZSTD},
         .rules = {.order = SORT_TAG, .below = SORT_NAME_LEXICAL, .tag = {'C', 'B'},
                   .minhash = {.k = 31, .forward_only = true, .squeeze = true},
                   .seed = UINT64_MAX},
@@ -35,7 +37,7 @@ static struct checkpoint_record full_record(void)
         .n_inputs = 3,
         .inputs = inputs,
         .output = {.path = "/out/a.bam##idx##/out/a.bai", .format = "cram,no_ref=1", .level = 9,
-                   .write_index = true, .n_options = 2,
+                   .write_index = true, .durable = true, .n_options = 2,
                    .options = (const char **)(uintptr_t)options,
                    .temporary = "/out/a.bam.rocksort.7.tmp", .index_temporary = "/out/i%.tmp"},
         .n_runs = 4636,
@@ -49,15 +51,15 @@ static struct checkpoint_record full_record(void)
 }
 
 /* One that has nothing. */
-static struct checkpoint_record bare_record(void)
+static struct checkpoint_file bare_file(void)
 {
-    return (struct checkpoint_record){
+    return (struct checkpoint_file){
         .program = "",
         .id = "ffffffffffffffffffffffffffffffff",
         .n_directories = 1,
         .directories = (const char **)(uintptr_t)directories,
         .n_lanes = 1,
-        .resources = {.n_threads = 1, .thread_bytes = 1},
+        .resources = {.n_threads = 1, .thread_bytes = 1, .codec_auto = true},
         .rules = {.minhash = {.k = 20}},
         .minhash_window = 1,
         .output = {.level = -1},
@@ -73,11 +75,12 @@ static void assert_same_text(const char *a, const char *b)
         assert_string_equal(a, b);
 }
 
-static void assert_same(const struct checkpoint_record *a, const struct checkpoint_record *b)
+static void assert_same(const struct checkpoint_file *a, const struct checkpoint_file *b)
 {
     assert_string_equal(a->program, b->program);
     assert_string_equal(a->id, b->id);
     assert_int_equal(a->state, b->state);
+    assert_int_equal(a->generation, b->generation);
     assert_int_equal(a->directory, b->directory);
     assert_int_equal(a->n_directories, b->n_directories);
     for (size_t i = 0; i < a->n_directories; i++)
@@ -86,6 +89,8 @@ static void assert_same(const struct checkpoint_record *a, const struct checkpoi
     assert_int_equal(a->resources.n_threads, b->resources.n_threads);
     assert_true(a->resources.thread_bytes == b->resources.thread_bytes);
     assert_true(a->resources.total_bytes == b->resources.total_bytes);
+    assert_int_equal(a->resources.codec_auto, b->resources.codec_auto);
+    assert_int_equal(a->resources.codec, b->resources.codec);
     assert_int_equal(a->rules.order, b->rules.order);
     assert_int_equal(a->rules.below, b->rules.below);
     assert_memory_equal(a->rules.tag, b->rules.tag, 2);
@@ -107,6 +112,7 @@ static void assert_same(const struct checkpoint_record *a, const struct checkpoi
     assert_same_text(a->output.format, b->output.format);
     assert_int_equal(a->output.level, b->output.level);
     assert_int_equal(a->output.write_index, b->output.write_index);
+    assert_int_equal(a->output.durable, b->output.durable);
     assert_int_equal(a->output.n_options, b->output.n_options);
     for (size_t i = 0; i < a->output.n_options; i++)
         assert_string_equal(a->output.options[i], b->output.options[i]);
@@ -122,24 +128,24 @@ static void assert_same(const struct checkpoint_record *a, const struct checkpoi
     assert_string_equal(a->header, b->header);
 }
 
-static kstring_t format(const struct checkpoint_record *record)
+static kstring_t format(const struct checkpoint_file *file)
 {
     kstring_t text = {0, 0, NULL};
-    checkpoint_record_format(record, &text);
+    checkpoint_file_format(file, &text);
     return text;
 }
 
 /* Parses from memory of exactly this size. Returns true if the text was accepted. */
 static bool parses(const char *text, size_t n_bytes)
 {
-    struct checkpoint_record record;
+    struct checkpoint_file file;
     const char *problem = NULL;
     char *exact = test_alloc(n_bytes);
     memcpy(exact, text, n_bytes);
-    int r = checkpoint_record_parse(exact, n_bytes, &record, &problem);
+    int r = checkpoint_file_parse(exact, n_bytes, &file, &problem);
     free(exact);
     if (r < 0) assert_non_null(problem);
-    if (r == 0) checkpoint_record_release(&record);
+    if (r == 0) checkpoint_file_release(&file);
     return r == 0;
 }
 
@@ -147,15 +153,15 @@ static void test_round_trip(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct checkpoint_record record = i ? full_record() : bare_record(), parsed;
+        struct checkpoint_file file = i ? full_file() : bare_file(), parsed;
         const char *problem = NULL;
-        kstring_t text = format(&record);
-        if (checkpoint_record_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
-        assert_same(&parsed, &record);
+        kstring_t text = format(&file);
+        if (checkpoint_file_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
+        assert_same(&parsed, &file);
         kstring_t again = format(&parsed);
         assert_int_equal(text.l, again.l);
         assert_memory_equal(text.s, again.s, text.l);
-        checkpoint_record_release(&parsed);
+        checkpoint_file_release(&parsed);
         ks_free(&text);
         ks_free(&again);
     }
@@ -165,16 +171,16 @@ static void test_every_order(void **state)
 {
     (void)state;
     for (int order = SORT_COORDINATE; order <= SORT_SHUFFLE; order++) {
-        struct checkpoint_record record = full_record(), parsed;
+        struct checkpoint_file file = full_file(), parsed;
         const char *problem;
-        record.rules.order = (enum sort_order)order;
-        if (order != SORT_TAG) record.rules.tag[0] = record.rules.tag[1] = '\0';
-        kstring_t text = format(&record);
-        int r = checkpoint_record_parse(text.s, text.l, &parsed, &problem);
+        file.rules.order = (enum sort_order)order;
+        if (order != SORT_TAG) file.rules.tag[0] = file.rules.tag[1] = '\0';
+        kstring_t text = format(&file);
+        int r = checkpoint_file_parse(text.s, text.l, &parsed, &problem);
         /* No option asks for SORT_COORDINATE_LONG. */
         assert_int_equal(r, order == SORT_COORDINATE_LONG ? -1 : 0);
         if (r == 0) assert_int_equal(parsed.rules.order, order);
-        if (r == 0) checkpoint_record_release(&parsed);
+        if (r == 0) checkpoint_file_release(&parsed);
         ks_free(&text);
     }
 }
@@ -182,8 +188,8 @@ static void test_every_order(void **state)
 static void test_cut_off(void **state)
 {
     (void)state;
-    struct checkpoint_record record = full_record();
-    kstring_t text = format(&record);
+    struct checkpoint_file file = full_file();
+    kstring_t text = format(&file);
     for (size_t n = 0; n < text.l; n++) assert_false(parses(text.s, n));
     assert_true(parses(text.s, text.l));
     assert_int_equal(kputc('\n', &text), '\n');
@@ -194,8 +200,8 @@ static void test_cut_off(void **state)
 static void test_flipped_bits(void **state)
 {
     (void)state;
-    struct checkpoint_record record = full_record();
-    kstring_t text = format(&record);
+    struct checkpoint_file file = full_file();
+    kstring_t text = format(&file);
     for (size_t i = 0; i < 8 * text.l; i++) {
         text.s[i / 8] = (char)(text.s[i / 8] ^ 1 << i % 8);
         assert_false(parses(text.s, text.l));
@@ -208,8 +214,8 @@ static void test_flipped_bits(void **state)
    text was accepted. */
 static bool parses_with(const char *begin, const char *line)
 {
-    struct checkpoint_record record = full_record();
-    kstring_t text = format(&record), changed = {0, 0, NULL};
+    struct checkpoint_file file = full_file();
+    kstring_t text = format(&file), changed = {0, 0, NULL};
     const char *at = text.s;
     while (strncmp(at, begin, strlen(begin)) != 0) {
         at = strchr(at, '\n') + 1;
@@ -246,6 +252,8 @@ static void test_wrong_values(void **state)
         {"lanes", "lanes 18446744073709551617\n", false},
         {"rocksort-store", "rocksort-store 1\n", false},
         {"rocksort-store", "rocksort-store 2\n", false},
+        {"rocksort-store", "rocksort-store 3\n", false},        /* with lines of version 4 */
+        {"rocksort-store", "rocksort-store 5\n", false},
         {"rocksort-store", "rocksort-store 10\n", false},
         {"rocksort-store", "ROCKSORT-store 2\n", false},
         {"id", "id 0123456789abcdef0123456789abcde\n", false},
@@ -253,6 +261,8 @@ static void test_wrong_values(void **state)
         {"id", "id ../../../../../../../../../../..\n", false},
         {"state", "state partial\n", true},
         {"state", "state done\n", false},
+        {"generation", "generation 2147483648\n", false},
+        {"generation", "", false},
         {"directory", "directory 2 2\n", false},
         {"directory", "directory 1 65\n", false},
         {"directory", "directory 1 1\n", false},
@@ -269,6 +279,11 @@ static void test_wrong_values(void **state)
         {"memory", "memory 0 0\n", false},
         {"memory", "memory 1\n", false},
         {"memory", "memory 1 18446744073709551616\n", false},
+        {"codec", "codec none\n", true},
+        {"codec", "codec =none\n", true},
+        {"codec", "codec =gzip\n", false},
+        {"codec", "codec lz4\n", false},
+        {"codec", "", false},
         {"order", "order random\n", false},
         {"order", "order coordinate\n", false},         /* there is a tag */
         {"below", "below tag\n", false},
@@ -295,6 +310,8 @@ static void test_wrong_values(void **state)
         {"output-level", "output-level 10\n", false},
         {"output-level", "output-level -2\n", false},
         {"output-index", "output-index 2\n", false},
+        {"output-fsync", "output-fsync 2\n", false},
+        {"output-fsync", "", false},
         {"output-options", "output-options 1001\n", false},
         {"output-options", "output-options 1\n", false},
         {"references", "references 1\n", false},
@@ -306,6 +323,43 @@ static void test_wrong_values(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (parses_with(cases[i].begin, cases[i].line) != cases[i].good)
             fail_msg("'%s' was %s", cases[i].line, cases[i].good ? "refused" : "accepted");
+}
+
+/* Removes the lines that begin with a word, in place. */
+static void remove_lines(kstring_t *text, const char *word)
+{
+    for (char *at = text->s; *at;) {
+        char *end = strchr(at, '\n') + 1;
+        if (strncmp(at, word, strlen(word)) == 0)
+            memmove(at, end, strlen(end) + 1);
+        else
+            at = end;
+    }
+    text->l = strlen(text->s);
+}
+
+/* A checkpoint of version 3 lacks what version 4 has added. */
+static void test_version_3(void **state)
+{
+    (void)state;
+    static const char *const added[] = {"generation ", "codec ", "output-fsync ", "end "};
+    struct checkpoint_file file = full_file(), parsed;
+    const char *problem = NULL;
+    file.header = "";
+    file.header_bytes = 0;
+    kstring_t text = format(&file);
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++) remove_lines(&text, added[i]);
+    text.s[strlen("rocksort-store ")] = '3';
+    uint64_t sum = XXH3_64bits(text.s, text.l);
+    assert_true(ksprintf(&text, "end %016" PRIx64 "\n", sum) > 0);
+    if (checkpoint_file_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
+    file.generation = 0;
+    file.output.durable = false;
+    file.resources.codec_auto = true;
+    file.resources.codec = TEMP_CODEC_NONE;
+    assert_same(&parsed, &file);
+    checkpoint_file_release(&parsed);
+    ks_free(&text);
 }
 
 /* A line of the greatest length is accepted; a longer one is refused. */
@@ -329,8 +383,8 @@ static void test_garbage(void **state)
 {
     (void)state;
     struct rng rng = rng_start(501);
-    struct checkpoint_record record = full_record();
-    kstring_t text = format(&record);
+    struct checkpoint_file file = full_file();
+    kstring_t text = format(&file);
     for (int i = 0; i < 2000; i++) {
         uint8_t bytes[600];
         size_t n = rng_below(&rng, sizeof bytes);
@@ -355,7 +409,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_every_order),
         cmocka_unit_test(test_cut_off),     cmocka_unit_test(test_flipped_bits),
-        cmocka_unit_test(test_wrong_values), cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_wrong_values), cmocka_unit_test(test_version_3),
+        cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
