@@ -25,6 +25,9 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
         problem = "--clean takes one directory or output file and nothing else";
     else if (o->resume && o->input_option_given)
         problem = "with --resume the input is read as before: --input-fmt-option cannot be given";
+    else if (o->fixmate && (s->sum_only || o->verify))
+        problem = "--fixmate changes records: it cannot be used together with --checksum-only or "
+                  "--verify";
     else if (s->partial && !o->resume)
         problem = "--partial can be used with --resume only";
     else if (o->stats && (o->clean || o->verify || o->plan))
