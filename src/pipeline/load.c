@@ -30,6 +30,7 @@
 
 enum {
     MIN_GAP_BYTES = 4096,       /* several short reads */
+    LARGE_TEMPLATE_BYTES = 8 << 20,     /* whatever the memory: four times this fits the allowance */
 };
 
 struct loader {
@@ -272,6 +273,21 @@ static struct load_piece *next_to_cut(const struct loader *ld)
     return &ld->ring[(ld->ring_at + ld->n_cut) % ld->n_ring];
 }
 
+/* A template is in memory four times: as it is read, as it is cut off, as it is written, and in its
+   batch. */
+static int check_template_size(const struct loader *ld)
+{
+    size_t n_bytes = ld->cutter.kept.n_bytes - ld->cutter.partial_bytes;
+    size_t most = ld->settings->budget->total_bytes / 16;
+    if (most < LARGE_TEMPLATE_BYTES) most = LARGE_TEMPLATE_BYTES;
+    if (n_bytes <= most) return 0;
+    diag_error("the read '%s' of '%s' has more than %zu MB of records one after another, too much "
+               "for --fixmate: give more memory with -m, or leave this read out",
+               (const char *)bam_record_name(ld->cutter.kept.at), bam_reader_name(ld->reader),
+               n_bytes / 1000000);
+    return -1;
+}
+
 /* Finds out which templates of the next n_bytes are whole, and lets them be fixed. is_last: nothing
    follows that can be used. */
 static int cut_templates(struct loader *ld, struct load_piece *piece, size_t n_bytes, bool is_last)
@@ -288,6 +304,7 @@ static int cut_templates(struct loader *ld, struct load_piece *piece, size_t n_b
     work->size_is_impossible = is_damaged;
     work->is_cut = true;
     ld->is_cut_off = is_damaged || is_last;
+    if (check_template_size(ld) < 0) return -1;
     ld->n_records += work->stretch.n_records;
     ld->n_cut++;
     crew_lock(ld->crew);

@@ -117,12 +117,30 @@ int64_t draft_end(const struct draft *draft)
     return draft->pos + (length > 0 ? length : 1);
 }
 
+typedef uint8_t sixteen_bytes __attribute__((vector_size(16)));
+typedef uint16_t eight_sums __attribute__((vector_size(16)));
+
+/* Sixteen at a time: one by one it was a quarter of the time of fixing mates. */
 uint32_t draft_score(const struct draft *draft)
 {
-    const uint8_t *quals = bam_record_quals(draft->rec);
+    enum { BLOCKS_AT_ONCE = 128 };      /* 128 * 2 * 255 fits into 16 bits */
+    const uint8_t *at = bam_record_quals(draft->rec);
     size_t n = (size_t)bam_record_n_bases(draft->rec);
     uint32_t score = 0;
-    for (size_t i = 0; i < n; i++) score += quals[i] >= GOOD_QUALITY ? quals[i] : 0;
+    while (n >= 16) {
+        eight_sums sums = {0};
+        for (int i = 0; i < BLOCKS_AT_ONCE && n >= 16; i++) {
+            sixteen_bytes quals;
+            memcpy(&quals, at, sizeof quals);
+            quals &= (sixteen_bytes)(quals >= GOOD_QUALITY);
+            eight_sums pairs = (eight_sums)quals;
+            sums += (pairs & 0xff) + (pairs >> 8);
+            at += 16;
+            n -= 16;
+        }
+        for (int i = 0; i < 8; i++) score += sums[i];
+    }
+    for (size_t i = 0; i < n; i++) score += at[i] >= GOOD_QUALITY ? at[i] : 0;
     return score;
 }
 
@@ -271,14 +289,12 @@ static uint64_t field_of(int64_t value)
     return (uint32_t)(is_long(value) ? INT32_MAX : (int32_t)value);
 }
 
-/* The bin of a record with another place or CIGAR. htslib computes it for records that have a CIGAR,
-   when it reads them; others keep theirs. */
+/* Stores the bin. As in htslib, which computes it when it reads a record, one without a CIGAR keeps
+   the bin that it has. */
 static void put_bin(uint8_t *out, const struct draft *draft)
 {
-    bool moved = draft->pos != bam_record_true_pos(draft->rec) || draft->own_ops;
-    if (!moved || draft->n_ops == 0) return;
-    int64_t length = length_on_reference(draft);
-    int bin = hts_reg2bin(draft->pos, draft->pos + (length > 0 ? length : 1), 14, 5);
+    if (draft->n_ops == 0) return;
+    int bin = hts_reg2bin(draft->pos, draft_end(draft), 14, 5);
     out[BAM_BIN_AT] = (uint8_t)bin;
     out[BAM_BIN_AT + 1] = (uint8_t)(bin >> 8);
 }
