@@ -50,6 +50,9 @@ static int take_option(int c, const char *text, const char *word, struct fixmate
     case 'O': return refuse("-O", "-O");
     case '@': return refuse("-@", "-@");
     case OPTION_NO_PG: return refuse("--no-PG", "--no-PG");
+    case 'M':
+        diag_error("--fixmate does not take -M: run samtools fixmate -M before the sort");
+        return -1;
     case ':': diag_error("--fixmate: option %s needs a value", word); return -1;
     default: diag_error("--fixmate: samtools fixmate has no option %s", word); return -1;
     }
@@ -70,7 +73,7 @@ int sort_options_parse_fixmate(const char *text, struct fixmate_rules *rules)
     memcpy(argv + 1, words, n * sizeof *argv);
     int argc = (int)n + 1, c, r = 0;
     optind = 0;                 /* begins anew */
-    while (r == 0 && (c = getopt_long(argc, argv, "+:rpcmuO:@:z:", long_options, NULL)) != -1)
+    while (r == 0 && (c = getopt_long(argc, argv, "+:rpcmMuO:@:z:", long_options, NULL)) != -1)
         r = take_option(c, optarg, argv[optind > 1 ? optind - 1 : 1], rules);
     if (r == 0 && optind < argc) {
         diag_error("--fixmate takes options of samtools fixmate, not '%s'", argv[optind]);

@@ -281,8 +281,7 @@ static int check_template_size(const struct loader *ld)
     size_t most = ld->settings->budget->total_bytes / 16;
     if (most < LARGE_TEMPLATE_BYTES) most = LARGE_TEMPLATE_BYTES;
     if (n_bytes <= most) return 0;
-    diag_error("the read '%s' of '%s' has more than %zu MB of records one after another, too much "
-               "for --fixmate: give more memory with -m, or leave this read out",
+    diag_error("read '%s' of '%s' has %zu MB of records: too many for --fixmate, give more memory",
                (const char *)bam_record_name(ld->cutter.kept.at), bam_reader_name(ld->reader),
                n_bytes / 1000000);
     return -1;

@@ -64,8 +64,8 @@ static int refuse_coordinate_order(const struct bam_inputs *inputs)
 {
     const char *name = bam_inputs_sorted_by_coordinate(inputs);
     if (!name) return 0;
-    diag_error("--fixmate needs reads of one name one after another, and '%s' is sorted by "
-               "coordinate: sort it with -n first, or give what the aligner wrote", name);
+    diag_error("--fixmate needs reads of one name together, and '%s' is sorted by coordinate: sort "
+               "it with -n first", name);
     return -1;
 }
 
