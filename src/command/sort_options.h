@@ -47,7 +47,6 @@ struct sort_options {
     /* options that the settings are made of */
     bool order_given;                   /* an option that names an order */
     bool minimiser_given;               /* one that details the order of minimisers */
-    const char *fixmate;                /* --fixmate: options of samtools fixmate, or NULL */
     bool lexical_names;                 /* -N */
     const char *tag;                    /* -t */
     bool threads_given;                 /* -@ */

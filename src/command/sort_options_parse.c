@@ -342,7 +342,7 @@ static int take_option(struct sort_options *o, int c, const char *text)
     case 'u': s->level = 0; return 0;
     case 'T': return add_temp_prefix(o, text);
     case 's': return parse_input_size(text, s);
-    case OPTION_FIXMATE: o->fixmate = text ? text : ""; return 0;
+    case OPTION_FIXMATE: s->fixmate = text ? text : ""; return 0;
     case OPTION_INPUT_OPTION:
         o->input_option_given = true;
         return sort_options_add_format("--input-fmt-option", text,
@@ -383,13 +383,6 @@ static void finish_order(struct sort_options *o)
     rules->below = by_name ? rules->order : SORT_COORDINATE;
     rules->order = SORT_TAG;
     memcpy(rules->tag, o->tag, 2);
-}
-
-static int finish_fixmate(struct sort_options *o)
-{
-    struct sort_settings *s = &o->settings;
-    s->fixmate = o->fixmate != NULL;
-    return s->fixmate ? sort_options_parse_fixmate(o->fixmate, &s->fixmate_rules) : 0;
 }
 
 /* Decides what --verify checks, and refuses what it cannot check. */
@@ -512,12 +505,13 @@ int sort_options_parse(struct sort_options *o, int argc, char **argv)
     o->nothing_given = n_options == argc && !o->resume && !o->clean;
     if (o->help || o->version) return 0;
     finish_order(o);
+    struct sort_settings *s = &o->settings;
+    if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
     finish_messages(o);
     if (sort_options_check_modes(o, argc - n_options) < 0) return -1;
     if (o->clean && !o->clean_place) o->clean_place = argv[n_options];
     if (o->clean) return 0;
     if (o->resume) return 0;
-    if (finish_verify(o) < 0 || finish_fixmate(o) < 0 ||
-         take_positionals(o, argc - n_options, argv + n_options) < 0) return -1;
+    if (finish_verify(o) < 0 || take_positionals(o, argc - n_options, argv + n_options) < 0) return -1;
     return sort_options_choose_output(o) < 0 || sort_options_finish_resources(o) < 0 ? -1 : 0;
 }

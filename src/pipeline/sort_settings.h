@@ -32,8 +32,8 @@ struct sort_settings {
     htsFormat output_format;
     int level;                  /* -1: default */
     struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */
-    bool fixmate;               /* tells records of their mates; the rules have no references */
-    struct fixmate_rules fixmate_rules;
+    const char *fixmate;        /* --fixmate, or NULL: records stay as they are */
+    struct fixmate_rules fixmate_rules; /* what it says, without references */
     const char *minhash_fasta;  /* -I, or NULL */
     int minhash_window;         /* -w */
     bool codec_auto;            /* else: */
