@@ -24,6 +24,7 @@ static int load_phase(struct sort *sort)
         .n_inputs = s->n_inputs, .n_refs = sam_hdr_nref(sort->header),
         .start = sort->resume.start, .budget = &sort->budget, .rules = &sort->rules,
         .verification = sort->verification, .sum_only = s->sum_only,
+        .fixmate = s->fixmate ? &sort->fixmate : NULL,
         .saves_part = checkpoint_writer_saves_part(sort->checkpoint),
     };
     bool may_spill = !s->sum_only;

@@ -26,12 +26,13 @@ ROOMS = {
     "util": "",
     "machine": "util",
     "bam": "util",
+    "template": "util bam",
     "order": "util bam",
     "input": "util bam",
     "output": "util bam machine",
     "store": "util bam order machine",
-    "pipeline": "util bam order machine input output store",
-    "command": "util bam order machine input output store pipeline",
+    "pipeline": "util bam template order machine input output store",
+    "command": "util bam template order machine input output store pipeline",
 }
 
 # The sources at the top, and the room that each belongs to.

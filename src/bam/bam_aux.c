@@ -32,9 +32,8 @@ static size_t value_bytes(char type, const uint8_t *value, const uint8_t *end)
     return size <= room ? size : 0;
 }
 
-int bam_aux_next(const uint8_t *rec, const uint8_t **at, struct bam_aux *aux)
+int bam_aux_next_before(const uint8_t *end, const uint8_t **at, struct bam_aux *aux)
 {
-    const uint8_t *end = bam_record_end(rec);
     if (*at == end) return 0;
     if (end - *at < 4) return -1;
     aux->start = *at;
@@ -44,6 +43,11 @@ int bam_aux_next(const uint8_t *rec, const uint8_t **at, struct bam_aux *aux)
     if (aux->value_bytes == 0) return -1;
     *at = aux->value + aux->value_bytes;
     return 1;
+}
+
+int bam_aux_next(const uint8_t *rec, const uint8_t **at, struct bam_aux *aux)
+{
+    return bam_aux_next_before(bam_record_end(rec), at, aux);
 }
 
 int bam_aux_find(const uint8_t *rec, const char tag[2], struct bam_aux *aux)

@@ -26,6 +26,9 @@ struct bam_aux {
  */
 int bam_aux_next(const uint8_t *rec, const uint8_t **at, struct bam_aux *aux);
 
+/* The same for tags that end before `end`, wherever they are. */
+int bam_aux_next_before(const uint8_t *end, const uint8_t **at, struct bam_aux *aux);
+
 /* Finds the first tag with these two letters. Returns 1, 0 if there is none, or -1 if a damaged tag
    comes first. */
 int bam_aux_find(const uint8_t *rec, const char tag[2], struct bam_aux *aux);

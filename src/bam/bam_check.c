@@ -50,3 +50,11 @@ const char *bam_record_check(const uint8_t *rec, int32_t n_refs)
     if (problem) return problem;
     return bam_record_long_is_sound(rec) ? NULL : "its positions are impossible";
 }
+
+const char *bam_record_check_input(const uint8_t *rec, int32_t n_refs, bool long_positions)
+{
+    const char *problem = bam_record_check(rec, n_refs);
+    if (!problem && !long_positions && bam_record_is_long(rec))
+        problem = "it has a tag whose name is not two letters or digits";
+    return problem;
+}

@@ -28,10 +28,13 @@ enum {
 
 /* Offsets of the fields that are overwritten in place. */
 enum {
+    BAM_TID_AT = 4,
     BAM_POS_AT = 8,
+    BAM_MAPQ_AT = 13,
     BAM_BIN_AT = 14,
     BAM_N_OPS_AT = 16,
     BAM_FLAG_AT = 18,
+    BAM_MATE_TID_AT = 24,
     BAM_MATE_POS_AT = 28,
     BAM_TEMPLATE_LENGTH_AT = 32,
 };

@@ -1,6 +1,7 @@
 /* sort_options_parse.c -- see sort_options_parse.h. */
 #include "command/sort_options_parse.h"
 
+#include "command/sort_options_fixmate.h"
 #include "command/sort_options_output.h"
 #include "command/sort_options_resources.h"
 #include "command/sort_options_resume.h"
@@ -33,6 +34,7 @@ enum long_option {
     OPTION_TEMP_CODEC,
     OPTION_TEMPLATE,
     OPTION_SHUFFLE,
+    OPTION_FIXMATE,
     OPTION_INPUT_OPTION,
     OPTION_OUTPUT_OPTION,
     OPTION_REFERENCE,
@@ -61,6 +63,7 @@ static const struct option long_options[] = {
     {"output-fmt", required_argument, NULL, 'O'},
     {"template-coordinate", no_argument, NULL, OPTION_TEMPLATE},
     {"shuffle", optional_argument, NULL, OPTION_SHUFFLE},
+    {"fixmate", optional_argument, NULL, OPTION_FIXMATE},
     {"input-fmt-option", required_argument, NULL, OPTION_INPUT_OPTION},
     {"output-fmt-option", required_argument, NULL, OPTION_OUTPUT_OPTION},
     {"reference", required_argument, NULL, OPTION_REFERENCE},
@@ -339,6 +342,7 @@ static int take_option(struct sort_options *o, int c, const char *text)
     case 'u': s->level = 0; return 0;
     case 'T': return add_temp_prefix(o, text);
     case 's': return parse_input_size(text, s);
+    case OPTION_FIXMATE: s->fixmate = text ? text : ""; return 0;
     case OPTION_INPUT_OPTION:
         o->input_option_given = true;
         return sort_options_add_format("--input-fmt-option", text,
@@ -497,14 +501,17 @@ static int take_options(struct sort_options *o, int argc, char **argv)
 int sort_options_parse(struct sort_options *o, int argc, char **argv)
 {
     if (take_options(o, argc, argv) < 0) return -1;
-    o->nothing_given = optind == argc && !o->resume && !o->clean;
+    const int n_options = optind;       /* arguments that are none follow */
+    o->nothing_given = n_options == argc && !o->resume && !o->clean;
     if (o->help || o->version) return 0;
     finish_order(o);
+    struct sort_settings *s = &o->settings;
+    if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
     finish_messages(o);
-    if (sort_options_check_modes(o, argc - optind) < 0) return -1;
-    if (o->clean && !o->clean_place) o->clean_place = argv[optind];
+    if (sort_options_check_modes(o, argc - n_options) < 0) return -1;
+    if (o->clean && !o->clean_place) o->clean_place = argv[n_options];
     if (o->clean) return 0;
     if (o->resume) return 0;
-    if (finish_verify(o) < 0 || take_positionals(o, argc - optind, argv + optind) < 0) return -1;
+    if (finish_verify(o) < 0 || take_positionals(o, argc - n_options, argv + n_options) < 0) return -1;
     return sort_options_choose_output(o) < 0 || sort_options_finish_resources(o) < 0 ? -1 : 0;
 }

@@ -1,6 +1,7 @@
 /* sort_options_resume.c -- see sort_options_resume.h. */
 #include "command/sort_options_resume.h"
 
+#include "command/sort_options_fixmate.h"
 #include "command/sort_options_output.h"
 #include "command/sort_options_resources.h"
 #include "output/bam_writer.h"
@@ -25,6 +26,9 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
         problem = "--clean takes one directory or output file and nothing else";
     else if (o->resume && o->input_option_given)
         problem = "with --resume the input is read as before: --input-fmt-option cannot be given";
+    else if (s->fixmate && (s->sum_only || o->verify))
+        problem = "--fixmate changes records: it cannot be used together with --checksum-only or "
+                  "--verify";
     else if (s->partial && !o->resume)
         problem = "--partial can be used with --resume only";
     else if (o->stats && (o->clean || o->verify || o->plan))
@@ -92,6 +96,13 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
                    o->resume);
         return -1;
     }
+    if (s->fixmate && (!file->fixmate || strcmp(s->fixmate, file->fixmate) != 0)) {
+        diag_error("cannot resume '%s' with another --fixmate: its records are changed already; "
+                   "leave the option out", o->resume);
+        return -1;
+    }
+    s->fixmate = file->fixmate;
+    if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
     s->resumed = checkpoint;
     s->rules = file->rules;
     s->minhash_fasta = file->fasta.path;

@@ -32,6 +32,10 @@ static const struct {
 "  -R                   with -M: do not reverse-complement reads\n"
 "  -H                   with -M: a run of equal bases counts as one base\n"
 "  --shuffle[=SEED]     in random order, always the same one for a seed\n"},
+    {TITLE, "Changes to records:\n"},
+    {COMMON,
+"  --fixmate[=OPTIONS]  tell reads of their mates, as `samtools fixmate -m OPTIONS` does; the\n"
+"                       input has reads of one name together, as aligners write them\n"},
     {TITLE, "Input and output:\n"},
     {COMMON,
 "  -o FILE              write to FILE, not to standard output\n"

@@ -29,6 +29,7 @@ struct bam_inputs {
     htsThreadPool *pool;
     struct bam_reader **readers;        /* NULL: not open */
     struct opened_file *files;
+    const char *sorted_by_coordinate;   /* see bam_inputs_sorted_by_coordinate */
     struct header_union *names;         /* NULL if there is a single input */
     size_t at;                          /* number of the next input */
     uint64_t n_bytes;                   /* size of all files; 0: unknown */
@@ -75,6 +76,20 @@ static int check_size(struct bam_inputs *in, size_t i)
                "sort it again when it is complete", bam_reader_name(in->readers[i]),
                (int64_t)file->st.st_size, (int64_t)now.st_size);
     return -1;
+}
+
+/* Notes an input whose header says that it is sorted by coordinate. */
+static void note_order(struct bam_inputs *in, struct bam_reader *reader)
+{
+    const char *at = header_whole_text(bam_reader_header(reader));
+    struct text line, field;
+    if (in->sorted_by_coordinate || !header_next_line(&at, &line) || !header_line_is(line, "@HD"))
+        return;
+    for (struct text rest = header_line_rest(line); header_next_field(&rest, &field);) {
+        struct text value = header_field_value(field, "SO:");
+        if (value.at && text_equal(value, (struct text){"coordinate", 10}))
+            in->sorted_by_coordinate = bam_reader_name(reader);
+    }
 }
 
 /* A hash of the header's text and of its references, which the text may lack. */
@@ -131,6 +146,7 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
     if (!reader) return NULL;
     sam_hdr_t *header = bam_reader_header(reader);
     in->files[i].header_hash = hash_header(header);
+    note_order(in, reader);
     if (!again || !bam_reader_can_seek(reader)) in->can_seek = false;
     names[i] = bam_reader_name(reader);         /* is valid after the reader is closed, too */
     sam_hdr_t *copy = copy_header(header, i, first, names);
@@ -158,6 +174,7 @@ static int open_single(struct bam_inputs *in)
 {
     in->readers[0] = open_file(in, 0);
     if (!in->readers[0]) return -1;
+    note_order(in, in->readers[0]);
     in->can_seek = can_open_again(in->paths[0]) && bam_reader_can_seek(in->readers[0]);
     return 0;
 }
@@ -184,6 +201,11 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
 sam_hdr_t *bam_inputs_header(struct bam_inputs *in)
 {
     return in->names ? header_union_header(in->names) : bam_reader_header(in->readers[0]);
+}
+
+const char *bam_inputs_sorted_by_coordinate(const struct bam_inputs *in)
+{
+    return in->sorted_by_coordinate;
 }
 
 bool bam_inputs_can_seek(const struct bam_inputs *in)

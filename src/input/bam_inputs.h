@@ -23,6 +23,10 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
 /* Owned by the inputs; the caller may change it before the first reader is used. */
 sam_hdr_t *bam_inputs_header(struct bam_inputs *inputs);
 
+/* The name of the first input whose header says SO:coordinate; NULL if there is none. Before the
+   header is changed. */
+const char *bam_inputs_sorted_by_coordinate(const struct bam_inputs *inputs);
+
 /* True if reading can begin anywhere: all inputs are files of BGZF-compressed BAM. */
 bool bam_inputs_can_seek(const struct bam_inputs *inputs);
 

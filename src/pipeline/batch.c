@@ -216,9 +216,7 @@ static int check_part(struct batch_part *part, int32_t n_refs, struct record_pro
     uint8_t *to = part->from;
     for (uint8_t *rec = part->from; rec < part->to;) {
         size_t n_bytes = bam_record_bytes(rec);
-        problem->text = bam_record_check(rec, n_refs);
-        if (!problem->text && !long_positions && bam_record_is_long(rec))
-            problem->text = "it has a tag whose name is not two letters or digits";
+        problem->text = bam_record_check_input(rec, n_refs, long_positions);
         if (problem->text) return -1;
         problem->record++;
         size_t kept_bytes = bam_record_restore_cigar(rec);

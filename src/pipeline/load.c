@@ -30,6 +30,7 @@
 
 enum {
     MIN_GAP_BYTES = 4096,       /* several short reads */
+    LARGE_TEMPLATE_BYTES = 8 << 20,     /* whatever the memory: four times this fits the allowance */
 };
 
 struct loader {
@@ -40,6 +41,13 @@ struct loader {
     struct load_jobs jobs;
     struct bam_reader *reader;  /* of the input at hand */
     bool is_text;
+    bool is_copied;         /* records are made elsewhere and copied to a batch: those of SAM, and
+                               those whose templates are fixed */
+    struct template_cutter cutter;      /* of the input at hand */
+    unsigned n_cut;         /* pieces in the ring whose stretch is known; the oldest ones */
+    bool is_cut_off;        /* nothing of the input can be used after the stretches that are known */
+    uint64_t partial_offset;            /* where the record begins that the cutter has a part of */
+    uint64_t end_offset;    /* of the pieces that were cut */
     struct batch *filling;  /* pieces are appended here */
     struct batch *walking;  /* the oldest piece is here: `filling` or the batch before it */
     struct load_piece *ring;
@@ -60,14 +68,22 @@ static void seal_batch(struct loader *ld, struct batch *batch)
     load_jobs_step_done(batch);
 }
 
-/* Adds the next n_records of the input, up to `to`, to a batch. */
-static struct batch_part *add_part(struct loader *ld, struct batch *batch, size_t to,
+/* Adds n_records up to `to` to a batch. */
+static struct batch_part *add_part(const struct loader *ld, struct batch *batch, size_t to,
                                    size_t n_records)
 {
     struct batch_part *part = batch_add_part(batch, to, n_records, ld->n_records);
     part->input = bam_reader_name(ld->reader);
-    ld->n_records += n_records;
     return part;
+}
+
+/* Prints that the next record claims a size that it cannot have. */
+static int refuse_size(const struct loader *ld, size_t claimed_bytes)
+{
+    char problem[64];
+    (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes", claimed_bytes);
+    input_error_record(bam_reader_name(ld->reader), ld->n_records + 1, NULL, problem);
+    return -1;
 }
 
 /*
@@ -90,18 +106,14 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
     size_t at = (size_t)(walk.at - batch->mem);
     if (n_records > 0) {
         struct batch_part *part = add_part(ld, batch, at, n_records);
+        ld->n_records += n_records;
         ld->at = (struct input_position){bam_inputs_number(ld->settings->inputs),
                                          bam_piece_offset(&piece->input, at - piece->raw_at),
                                          ld->n_records};
         if (load_jobs_index(part) < 0) return -1;
     }
-    if (!walk.is_damaged) return 0;
-    /* The records before it are kept: --partial writes them (end_early). */
-    char problem[64];
-    (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes",
-                   walk.claimed_bytes);
-    input_error_record(bam_reader_name(ld->reader), ld->n_records + 1, NULL, problem);
-    return -1;
+    /* The records before a damaged one are kept: --partial writes them (end_early). */
+    return walk.is_damaged ? refuse_size(ld, walk.claimed_bytes) : 0;
 }
 
 static struct load_piece *oldest_piece(const struct loader *ld)
@@ -195,6 +207,21 @@ static int place_records(struct loader *ld, struct load_piece *piece, const uint
     return load_jobs_index(part);
 }
 
+/* Makes room for a record or a template of n_bytes in the batch being filled, which has none. */
+static int make_room(struct loader *ld, size_t n_bytes)
+{
+    if (fill_next_batch(ld, n_bytes) < 0) return -1;
+    return ld->walking != ld->filling ? walk_next_batch(ld) : 0;
+}
+
+/* Prints what is wrong with the line after those that were parsed. */
+static int refuse_line(const struct loader *ld, const struct sam_chunk *lines)
+{
+    input_error_record(bam_reader_name(ld->reader), ld->n_records + 1, lines->problem_name,
+                       lines->problem);
+    return -1;
+}
+
 /* Hands out the records of a piece of SAM, whose lines are parsed. */
 static int place_lines(struct loader *ld, struct load_piece *piece)
 {
@@ -212,18 +239,149 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
         }
         if (n > 0) {
             if (place_records(ld, piece, at, n_bytes, n) < 0) return -1;
-        } else if (fill_next_batch(ld, bam_record_bytes(at)) < 0 ||
-                   (ld->walking != ld->filling && walk_next_batch(ld) < 0)) {
+            ld->n_records += n;
+        } else if (make_room(ld, bam_record_bytes(at)) < 0) {
             return -1;
         }
         at += n_bytes;
         bytes_left -= n_bytes;
         n_left -= n;
     }
-    if (!lines->problem) return 0;
-    input_error_record(bam_reader_name(ld->reader), ld->n_records + 1, lines->problem_name,
-                        lines->problem);
+    return lines->problem ? refuse_line(ld, lines) : 0;
+}
+
+/* Takes the oldest piece out of the ring. */
+static void release_oldest(struct loader *ld)
+{
+    struct load_piece *piece = oldest_piece(ld);
+    if (ld->is_copied) {
+        crew_lock(ld->crew);
+        load_jobs_drop_records(piece);
+        crew_unlock(ld->crew);
+    }
+    if (ld->is_text) ld->ring_text_bytes -= piece->input.lines.text_bytes;
+    ld->ring_at = (ld->ring_at + 1) % ld->n_ring;
+    ld->ring_used--;
+}
+
+/* ---- templates ---- */
+
+/* The piece that is to be cut next, or NULL if all in the ring are cut. */
+static struct load_piece *next_to_cut(const struct loader *ld)
+{
+    if (ld->n_cut == ld->ring_used || ld->is_cut_off) return NULL;
+    return &ld->ring[(ld->ring_at + ld->n_cut) % ld->n_ring];
+}
+
+/* A template is in memory four times: as it is read, as it is cut off, as it is written, and in its
+   batch. */
+static int check_template_size(const struct loader *ld)
+{
+    size_t n_bytes = ld->cutter.kept.n_bytes - ld->cutter.partial_bytes;
+    size_t most = ld->settings->budget->total_bytes / 16;
+    if (most < LARGE_TEMPLATE_BYTES) most = LARGE_TEMPLATE_BYTES;
+    if (n_bytes <= most) return 0;
+    diag_error("read '%s' of '%s' has %zu MB of records: too many for --fixmate, give more memory",
+               (const char *)bam_record_name(ld->cutter.kept.at), bam_reader_name(ld->reader),
+               n_bytes / 1000000);
     return -1;
+}
+
+/* Finds out which templates of the next n_bytes are whole, and lets them be fixed. is_last: nothing
+   follows that can be used. */
+static int cut_templates(struct loader *ld, struct load_piece *piece, size_t n_bytes, bool is_last)
+{
+    struct template_work *work = &piece->templates;
+    struct template_cutter *cutter = &ld->cutter;
+    uint64_t end_offset = ld->partial_offset;
+    bool is_damaged = template_cut(cutter, load_jobs_raw(piece), n_bytes, is_last,
+                                   &work->stretch) < 0;
+    if (cutter->partial_bytes > 0 && cutter->partial_bytes <= n_bytes)
+        ld->partial_offset = bam_piece_offset(&piece->input, n_bytes - cutter->partial_bytes);
+    work->end_offset = is_last ? ld->end_offset : end_offset;
+    work->first_record = ld->n_records;
+    work->size_is_impossible = is_damaged;
+    work->is_cut = true;
+    ld->is_cut_off = is_damaged || is_last;
+    if (check_template_size(ld) < 0) return -1;
+    ld->n_records += work->stretch.n_records;
+    ld->n_cut++;
+    crew_lock(ld->crew);
+    piece->done = false;
+    crew_unlock(ld->crew);
+    return load_jobs_fix(piece);
+}
+
+static int cut_piece(struct loader *ld, struct load_piece *piece)
+{
+    const struct bam_piece *input = &piece->input;
+    size_t n_bytes = ld->is_text ? input->lines.raw_bytes : input->raw_bytes;
+    ld->end_offset = bam_piece_offset(input, n_bytes);
+    return cut_templates(ld, piece, n_bytes, ld->is_text && input->lines.problem);
+}
+
+/* Where the input goes on after a template. */
+static struct input_position position_of(const struct loader *ld, const struct load_piece *piece,
+                                         const struct template_mark *mark)
+{
+    const struct template_work *work = &piece->templates;
+    return (struct input_position){
+        bam_inputs_number(ld->settings->inputs),
+        work->stretch.ends_in_piece ? bam_piece_offset(&piece->input, mark->piece_at)
+                                    : work->end_offset,
+        work->first_record + mark->n_records};
+}
+
+/* Hands out the records of a piece whose templates are fixed. A batch ends where a template ends,
+   so that the input can be read again from there. */
+static int place_templates(struct loader *ld, struct load_piece *piece)
+{
+    struct template_work *work = &piece->templates;
+    size_t at = 0, n_placed = 0, i = 0;
+    while (i < work->n_marks) {
+        size_t room = batch_room(ld->filling), n = i;
+        while (n < work->n_marks && work->marks[n].out_bytes - at <= room) n++;
+        if (n == i) {
+            if (make_room(ld, work->marks[i].out_bytes - at) < 0) return -1;
+            continue;
+        }
+        const struct template_mark *mark = &work->marks[n - 1];
+        if (mark->n_out > n_placed && place_records(ld, piece, work->fixed.out + at,
+                                                    mark->out_bytes - at,
+                                                    mark->n_out - n_placed) < 0)
+            return -1;
+        ld->at = position_of(ld, piece, mark);
+        at = mark->out_bytes;
+        n_placed = mark->n_out;
+        i = n;
+    }
+    if (work->size_is_impossible)
+        return refuse_size(ld, ld->cutter.claimed_bytes);
+    return ld->is_text && piece->input.lines.problem ? refuse_line(ld, &piece->input.lines) : 0;
+}
+
+/* With the lock held: can the reader place the oldest piece, or cut the next? */
+static bool templates_can_go_on(const struct loader *ld)
+{
+    const struct load_piece *oldest = oldest_piece(ld), *next = next_to_cut(ld);
+    return (oldest->templates.is_cut && oldest->done) || (next && next->done);
+}
+
+/* Cuts the next piece, or places the oldest, whichever is there. Returns 1, 0 if neither is there,
+   or -1. */
+static int go_on_with_templates(struct loader *ld)
+{
+    struct load_piece *oldest = oldest_piece(ld), *next = next_to_cut(ld);
+    crew_lock(ld->crew);
+    bool can_cut = next && next->done, can_place = oldest->templates.is_cut && oldest->done;
+    crew_unlock(ld->crew);
+    if (crew_failed(ld->crew)) return -1;
+    if (can_cut) return cut_piece(ld, next) < 0 ? -1 : 1;
+    if (!can_place) return 0;
+    if (place_templates(ld, oldest) < 0) return -1;
+    release_oldest(ld);
+    ld->n_cut--;
+    return 1;
 }
 
 /* With the lock held: tells how far the input has been read. */
@@ -237,27 +395,26 @@ static void note_position(const struct loader *ld, bool all)
     load_totals_set_position(ld->totals, n_bytes, n_read);
 }
 
-/* Walks the oldest piece, once it is inflated or parsed. */
+/* Walks the oldest piece, once it is inflated or parsed; or cuts or places templates, once there is
+   something to do. */
 static int walk_oldest(struct loader *ld)
 {
     struct load_piece *piece = oldest_piece(ld);
+    bool has_templates = ld->settings->fixmate != NULL;
     crew_lock(ld->crew);
     note_position(ld, false);
-    while (!piece->done && !crew_failed(ld->crew)) crew_wait_for(ld->crew, WAIT_READER_WORKERS);
+    while (!(has_templates ? templates_can_go_on(ld) : piece->done) && !crew_failed(ld->crew))
+        crew_wait_for(ld->crew, WAIT_READER_WORKERS);
     crew_unlock(ld->crew);
     if (crew_failed(ld->crew)) return -1;
+    if (has_templates) return go_on_with_templates(ld) < 0 ? -1 : 0;
     if (ld->is_text) {
         if (place_lines(ld, piece) < 0) return -1;
-        crew_lock(ld->crew);
-        load_jobs_drop_lines(piece);
-        crew_unlock(ld->crew);
-        ld->ring_text_bytes -= piece->input.lines.text_bytes;
     } else {
         if (piece->batch != ld->walking && walk_next_batch(ld) < 0) return -1;
         if (walk_records(ld, piece) < 0) return -1;
     }
-    ld->ring_at = (ld->ring_at + 1) % ld->n_ring;
-    ld->ring_used--;
+    release_oldest(ld);
     return 0;
 }
 
@@ -266,7 +423,7 @@ static int walk_what_is_there(struct loader *ld)
 {
     while (ld->ring_used > 0) {
         crew_lock(ld->crew);
-        bool done = oldest_piece(ld)->done;
+        bool done = ld->settings->fixmate ? templates_can_go_on(ld) : oldest_piece(ld)->done;
         crew_unlock(ld->crew);
         if (!done) break;
         if (walk_oldest(ld) < 0) return -1;
@@ -322,6 +479,7 @@ static struct load_piece *take_slot(struct loader *ld)
     while (piece->n_users > 0 && !crew_failed(ld->crew)) crew_wait(ld->crew);
     crew_unlock(ld->crew);
     piece->reader = ld->reader;
+    piece->templates.is_cut = false;
     return crew_failed(ld->crew) ? NULL : piece;
 }
 
@@ -339,6 +497,31 @@ static int fetch_lines(struct loader *ld)
     ld->ring_used++;
     ld->ring_text_bytes += piece->input.lines.text_bytes;
     return load_jobs_parse(piece) < 0 ? BAM_READER_ERROR : r;
+}
+
+/* Reads a piece of BAM, whose templates will be fixed, into the next slot. Returns a code of the
+   reader. */
+static int fetch_for_templates(struct loader *ld)
+{
+    struct load_piece *piece = take_slot(ld);
+    if (!piece) return BAM_READER_ERROR;
+    struct record_bytes *raw = &piece->templates.raw;
+    size_t piece_bytes = ld->settings->budget->piece_bytes;
+    double start = monotonic_seconds();
+    int r;
+    do {
+        size_t room = bam_reader_room_needed(ld->reader);
+        if (room < piece_bytes) room = piece_bytes;
+        xgrow(&raw->at, &raw->room, room, 0, 1);
+        r = bam_reader_next(ld->reader, &piece->input, raw->at, piece_bytes, raw->room);
+    } while (r == BAM_READER_NO_ROOM);
+    ld->input_seconds += monotonic_seconds() - start;
+    if (r != BAM_READER_PIECE) return r;
+    piece->done = piece->input.compressed_bytes == 0;
+    piece->n_users = 1;
+    ld->ring_used++;
+    if (!piece->done && load_jobs_inflate(piece) < 0) return BAM_READER_ERROR;
+    return r;
 }
 
 /* Reads a piece of BAM into the next slot. Returns a code of the reader. */
@@ -362,21 +545,47 @@ static int fetch_piece(struct loader *ld)
     return r;
 }
 
+/* Fixes and hands out the last template of an input. */
+static int finish_templates(struct loader *ld)
+{
+    struct load_piece *piece = take_slot(ld);
+    if (!piece) return -1;
+    piece->n_users = 1;
+    piece->input.lines.problem = NULL;
+    piece->input.lines.text_bytes = 0;
+    ld->ring_used++;
+    if (cut_templates(ld, piece, 0, true) < 0) return -1;
+    while (ld->ring_used > 0)
+        if (walk_oldest(ld) < 0) return -1;
+    return 0;
+}
+
 /* Walks the last pieces of an input. It is an error if bytes are left after the last record. */
 static int finish_input(struct loader *ld)
 {
     while (ld->ring_used > 0)
         if (walk_oldest(ld) < 0) return -1;
+    if (ld->settings->fixmate && finish_templates(ld) < 0) return -1;
     if (ld->walking != ld->filling && walk_next_batch(ld) < 0) return -1;
-    if (ld->walking->raw_end == ld->walking->walk_at) return 0;
+    if (ld->walking->raw_end == ld->walking->walk_at && ld->cutter.partial_bytes == 0) return 0;
     diag_error("'%s' is truncated: it ends within record %" PRIu64, bam_reader_name(ld->reader),
                ld->n_records + 1);
     return -1;
 }
 
+/* Reads a piece into the ring. Returns a code of the reader. */
+static int fetch(struct loader *ld)
+{
+    if (ld->is_text) return fetch_lines(ld);
+    return ld->settings->fixmate ? fetch_for_templates(ld) : fetch_piece(ld);
+}
+
 static int load_one_input(struct loader *ld)
 {
     ld->is_text = bam_reader_is_text(ld->reader);
+    ld->is_copied = ld->is_text || ld->settings->fixmate;
+    ld->is_cut_off = false;
+    ld->end_offset = INPUT_OFFSET_UNKNOWN;
     const struct load_settings *s = ld->settings;
     bool is_first = bam_inputs_number(s->inputs) == s->start.input;
     ld->n_records = is_first ? s->start.n_records : 0;
@@ -387,7 +596,7 @@ static int load_one_input(struct loader *ld)
             if (walk_oldest(ld) < 0) return -1;
             continue;
         }
-        int r = ld->is_text ? fetch_lines(ld) : fetch_piece(ld);
+        int r = fetch(ld);
         if (r == BAM_READER_ERROR) return -1;
         if (r == BAM_READER_END) return finish_input(ld);
         if (r == BAM_READER_NO_ROOM &&
@@ -406,8 +615,8 @@ static int end_early(struct loader *ld)
     while (ld->ring_used > 0 && walk_oldest(ld) == 0) continue;
     if (wait_for_ring(ld) < 0) return -1;
     crew_lock(ld->crew);
-    for (unsigned i = 0; ld->is_text && i < ld->ring_used; i++)
-        load_jobs_drop_lines(&ld->ring[(ld->ring_at + i) % ld->n_ring]);
+    for (unsigned i = 0; ld->is_copied && i < ld->ring_used; i++)
+        load_jobs_drop_records(&ld->ring[(ld->ring_at + i) % ld->n_ring]);
     last = ld->walking;
     if (ld->filling != last) batch_pool_free_locked(ld->pool, ld->filling);
     crew_unlock(ld->crew);
@@ -469,7 +678,8 @@ static void prepare_loader(struct loader *ld, const struct load_settings *s)
         .totals = s->totals,
         .jobs = {.crew = s->crew, .pool = s->pool, .totals = s->totals,
                  .verification = s->verification, .n_refs = s->n_refs,
-                 .text_bytes = s->budget->text_bytes, .sum_only = s->sum_only},
+                 .text_bytes = s->budget->text_bytes, .sum_only = s->sum_only,
+                 .long_positions = s->rules->long_positions, .fixmate = s->fixmate},
         .at = s->start,
         .n_bytes = before.sum.n_bytes,
         /* Walked pieces of SAM keep their slots while their records are copied. */
@@ -497,7 +707,8 @@ int load_input(const struct load_settings *settings)
     crew_lock(ld.crew);
     crew_wait_for_jobs(ld.crew);        /* batches are freed, and point to ld.jobs */
     crew_unlock(ld.crew);
-    for (unsigned i = 0; i < ld.n_ring; i++) bam_piece_release(&ld.ring[i].input);
+    for (unsigned i = 0; i < ld.n_ring; i++) load_jobs_release(&ld.ring[i]);
+    template_cutter_release(&ld.cutter);
     free(ld.ring);
     return crew_failed(ld.crew) ? -1 : 0;
 }

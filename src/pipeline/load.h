@@ -20,6 +20,7 @@ struct load_settings {
     const struct sort_rules *rules;
     struct verification *verification;  /* NULL: nothing is verified */
     bool sum_only;              /* only the checksum is wanted */
+    const struct fixmate_rules *fixmate;        /* NULL: records stay as they are */
     bool saves_part;            /* what came of an input that ends with an error is to be kept */
 };
 

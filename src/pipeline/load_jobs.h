@@ -1,8 +1,8 @@
 /*
  * load_jobs.h -- what workers do while the input is loaded.
  *
- * One job inflates or parses a piece of input. Then its records are indexed in parts, one job for
- * each part. When the reader has closed a batch and all its parts are indexed, one more job sorts
+ * One job inflates or parses a piece of input. If templates are fixed, one more job tells its
+ * records of their mates. Then they are indexed in parts, one job for each part. When the reader has closed a batch and all its parts are indexed, one more job sorts
  * the batch. After a failure jobs do no work.
  *
  * Only the reader (load.c) submits these jobs.
@@ -14,6 +14,8 @@
 #include "pipeline/batch_pool.h"
 #include "pipeline/load_totals.h"
 #include "pipeline/verify.h"
+#include "template/fixmate.h"
+#include "template/template_cut.h"
 
 /* What the jobs of one load work with; fixed during the load. A batch's `owner` points to it. */
 struct load_jobs {
@@ -24,28 +26,59 @@ struct load_jobs {
     int32_t n_refs;
     size_t text_bytes;          /* usual size of a chunk of SAM */
     bool sum_only;              /* checksum only: a batch is freed once it is in the sum */
+    bool long_positions;        /* some reference is longer than 2^31 - 1 */
+    const struct fixmate_rules *fixmate;        /* NULL: records stay as they are */
+};
+
+/* How far a stretch was fixed when a template ended. */
+struct template_mark {
+    size_t out_bytes, n_out;    /* of the finished records, so far */
+    size_t piece_at;            /* the next template begins here in the piece */
+    size_t n_records;           /* of the input, so far */
+};
+
+/* What turns a piece into records of whole templates that know their mates. */
+struct template_work {
+    struct record_bytes raw;    /* BAM is inflated here */
+    struct template_stretch stretch;
+    bool is_cut;                /* by the reader: the stretch is known */
+    bool size_is_impossible;    /* of the record after the stretch */
+    uint64_t first_record;      /* of the stretch: its number in the input, from 0 */
+    uint64_t end_offset;        /* of the stretch, unless it ends in the piece */
+    struct fixmate_space fixed;
+    struct template_mark *marks;        /* of all templates that end in the piece, or one */
+    size_t n_marks, marks_room;
 };
 
 struct load_piece {
     const struct load_jobs *jobs;
     struct bam_piece input;
     struct bam_reader *reader;
-    struct batch *batch;        /* not for SAM */
+    struct batch *batch;        /* not for SAM, nor if templates are fixed */
     size_t raw_at;              /* where its bytes begin in the batch */
-    bool done;                  /* under the lock: the raw bytes are there */
-    unsigned n_users;           /* SAM, under the lock: the reader, and jobs that copy records */
+    struct template_work templates;     /* only if templates are fixed */
+    bool done;                  /* under the lock: the raw bytes, or the fixed records, are there */
+    unsigned n_users;           /* if records are copied, under the lock: the reader, and jobs that
+                                   copy */
 };
 
 /* Each of these submits a job. They return 0, or -1 after a message. */
 int load_jobs_inflate(struct load_piece *piece);
 int load_jobs_parse(struct load_piece *piece);
+int load_jobs_fix(struct load_piece *piece);
 int load_jobs_index(struct batch_part *part);
 
 /* Called when one job of the batch is done, and when the reader adds no more parts to it. The last
    of these calls submits the job that sorts the batch. */
 void load_jobs_step_done(struct batch *batch);
 
-/* With the lock held: removes one user of the records of a piece of SAM. */
-void load_jobs_drop_lines(struct load_piece *piece);
+/* With the lock held: removes one user of the records of a piece. */
+void load_jobs_drop_records(struct load_piece *piece);
+
+/* Frees the buffers of a piece. */
+void load_jobs_release(struct load_piece *piece);
+
+/* Where the raw records of a piece are, once they are there. */
+uint8_t *load_jobs_raw(const struct load_piece *piece);
 
 #endif

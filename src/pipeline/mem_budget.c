@@ -57,6 +57,18 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
     mem_budget_set_batches(budget, (unsigned)n);
 }
 
+void mem_budget_copy_pieces(struct mem_budget *budget)
+{
+    size_t total_bytes = budget->total_bytes;
+    size_t piece_bytes = clamp(budget->piece_bytes / 2, MIN_PIECE_BYTES, MAX_PIECE_BYTES);
+    /* Each of the 2 * n_pieces slots of the ring keeps both forms. */
+    size_t copies_bytes = 2 * (size_t)budget->n_pieces * 2 * piece_bytes;
+    mem_budget_plan(budget, total_bytes > 2 * copies_bytes ? total_bytes - copies_bytes
+                                                           : total_bytes / 2, budget->n_threads);
+    budget->total_bytes = total_bytes;
+    budget->piece_bytes = piece_bytes;
+}
+
 void mem_budget_set_batches(struct mem_budget *budget, unsigned n)
 {
     budget->n_batches = n;

@@ -57,6 +57,10 @@ struct mem_budget {
 /* Splits total_bytes among n_threads workers; totals that are too small to work are raised. */
 void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_threads);
 
+/* Plans again for pieces of BAM that are in memory twice besides the batches: as they are read, and
+   as templates whose records know their mates. Pieces get smaller, so that both fit a cache. */
+void mem_budget_copy_pieces(struct mem_budget *budget);
+
 /*
  * The uncompressed size of the blocks of run number `run` (from 0). n_runs_expected is the number
  * of runs in all; 0: unknown. Later runs get smaller blocks. So the open blocks of all runs

@@ -5,6 +5,7 @@
 #include "order/minhash_index.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 /* Checks the places that are named with -T. They are used when memory fills, if it does. */
 static int check_places(const struct sort_settings *s)
@@ -58,6 +59,16 @@ static int open_checkpoint(struct sort *sort)
                                      spilled.n_runs);
 }
 
+/* Templates are whole only where reads of one name stand together. */
+static int refuse_coordinate_order(const struct bam_inputs *inputs)
+{
+    const char *name = bam_inputs_sorted_by_coordinate(inputs);
+    if (!name) return 0;
+    diag_error("--fixmate needs reads of one name together, and '%s' is sorted by coordinate: sort "
+               "it with -n first", name);
+    return -1;
+}
+
 /* Opens the inputs and takes their header. */
 static int open_inputs(struct sort *sort)
 {
@@ -65,6 +76,7 @@ static int open_inputs(struct sort *sort)
     sort->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format,
                                    crew_pool(sort->crew));
     if (!sort->inputs) return -1;
+    if (s->fixmate && refuse_coordinate_order(sort->inputs) < 0) return -1;
     if (s->resumed) return resume_open_inputs(&sort->resume, sort->inputs, sort->totals);
     sort->header = bam_inputs_header(sort->inputs);
     if (s->add_pg && rules_add_program(&sort->rules_maker, sort->header, s->command_line) < 0)
@@ -95,6 +107,17 @@ static void plan_around_minhash_index(struct sort *sort)
     batch_pool_set_budget(sort->pool, &sort->budget);
 }
 
+/* Lengths of all references, for fixmate. */
+static void prepare_fixmate(struct sort *sort)
+{
+    int32_t n_refs = sam_hdr_nref(sort->header);
+    sort->fixmate = sort->settings->fixmate_rules;
+    sort->reference_bases = xcalloc((size_t)n_refs + 1, sizeof *sort->reference_bases);
+    for (int32_t tid = 0; tid < n_refs; tid++)
+        sort->reference_bases[tid] = sam_hdr_tid2len(sort->header, tid);
+    sort->fixmate.reference_bases = sort->reference_bases;
+}
+
 int prepare_rules(struct sort *sort, bool *nothing_to_check)
 {
     const struct sort_settings *s = sort->settings;
@@ -115,6 +138,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
         *nothing_to_check = !sort->verification;
     }
     plan_around_minhash_index(sort);
+    if (s->fixmate) prepare_fixmate(sort);
     return sorted_output_create_index(&sort->output, sort->header);
 }
 

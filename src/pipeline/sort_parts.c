@@ -15,6 +15,7 @@ void sort_plan_memory(struct sort *sort, size_t total_bytes)
     size_t enough = SUM_BYTES + SUM_THREAD_BYTES * (size_t)s->n_threads;
     if (s->sum_only && total_bytes > enough) total_bytes = enough;
     mem_budget_plan(budget, total_bytes, s->n_threads);
+    if (s->fixmate) mem_budget_copy_pieces(budget);
     if (!s->test_batch_bytes) return;
     budget->batch_bytes = (size_t)s->test_batch_bytes;
     budget->run_batches = budget->full_batches = budget->first_full_batches = 1;
@@ -39,7 +40,7 @@ static void create_objects(struct sort *sort)
         .resources = s->resources,
         .output = s->output, .index = s->index_path, .output_path = &sort->output_path,
         .index_path = &sort->index_path, .asked_output = &s->asked_output, .rules = &s->rules,
-        .fasta = s->minhash_fasta, .minhash_window = s->minhash_window, .keeps = s->keep_checkpoint,
+        .fixmate = s->fixmate, .fasta = s->minhash_fasta, .minhash_window = s->minhash_window, .keeps = s->keep_checkpoint,
         .no_resume = s->no_resume, .sum_only = s->sum_only, .resumed = s->resumed,
         .reads_input = resume_reads_input(&sort->resume),
     };
@@ -161,6 +162,7 @@ void sort_release(struct sort *sort)
     verification_destroy(sort->verification);
     bam_index_destroy(sort->output.index);
     rules_release(&sort->rules_maker);
+    free(sort->reference_bases);
     checkpoint_writer_destroy(sort->checkpoint);
     resume_release(&sort->resume);
     load_totals_destroy(sort->totals);

@@ -23,6 +23,8 @@ struct sort {
     struct mem_budget budget;           /* as it is when the sort begins */
     struct sort_rules rules;
     struct rules_maker rules_maker;
+    struct fixmate_rules fixmate;       /* if the settings ask for it */
+    int64_t *reference_bases;           /* for it, or NULL */
     struct crew *crew;
     struct batch_pool *pool;
     struct load_totals *totals;

@@ -10,6 +10,7 @@
 #include "store/checkpoint.h"
 #include "store/compaction_plan.h"
 #include "store/temp_codec.h"
+#include "template/fixmate.h"
 
 #include <htslib/hts.h>
 #include <stdbool.h>
@@ -31,6 +32,8 @@ struct sort_settings {
     htsFormat output_format;
     int level;                  /* -1: default */
     struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */
+    const char *fixmate;        /* --fixmate, or NULL: records stay as they are */
+    struct fixmate_rules fixmate_rules; /* what it says, without references */
     const char *minhash_fasta;  /* -I, or NULL */
     int minhash_window;         /* -w */
     bool codec_auto;            /* else: */

@@ -111,6 +111,7 @@ static void put_rules(kstring_t *to, const struct checkpoint_file *file)
     else
         put(to, "fasta none\n");
     put_number(to, "seed", rules->seed);
+    put_optional(to, "fixmate", file->fixmate);
 }
 
 static void put_files(kstring_t *to, const struct checkpoint_file *file)
@@ -247,6 +248,13 @@ static bool take_optional(struct parser *from, const char *keyword, const char *
     return *at == '=' && (*text = unescape(at + 1)) != NULL;
 }
 
+/* The same for a line that the oldest version lacks; then there is none. */
+static bool take_new_optional(struct parser *from, const char *keyword, const char **text)
+{
+    *text = NULL;
+    return from->version == CHECKPOINT_OLDEST_VERSION || take_optional(from, keyword, text);
+}
+
 /* Takes one of n words; returns its number, or -1. */
 static int take_word(struct parser *from, const char *keyword, const char *const *words, int n)
 {
@@ -295,9 +303,8 @@ static bool parse_place(struct parser *from, struct checkpoint_file *file)
 
 static bool parse_codec(struct parser *from, struct checkpoint_resources *resources)
 {
-    const char *codec = NULL;
-    if (from->version > CHECKPOINT_OLDEST_VERSION && !take_optional(from, "codec", &codec))
-        return false;
+    const char *codec;
+    if (!take_new_optional(from, "codec", &codec)) return false;
     resources->codec_auto = !codec;
     return !codec || temp_codec_parse(codec, &resources->codec) == 0;
 }
@@ -357,7 +364,8 @@ static bool parse_rules(struct parser *from, struct checkpoint_file *file)
     if (!parse_minhash(from, file)) return false;
     char *at = take_line(from, "fasta");
     if (!at || (strcmp(at, "none") != 0 && !parse_input(at, &file->fasta))) return false;
-    return take_number(from, "seed", UINT64_MAX, &rules->seed);
+    return take_number(from, "seed", UINT64_MAX, &rules->seed) &&
+           take_new_optional(from, "fixmate", &file->fixmate);
 }
 
 static bool parse_inputs(struct parser *from, struct checkpoint_file *file)

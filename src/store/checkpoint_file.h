@@ -16,6 +16,7 @@
  *     memory 805306368 0                 bytes of each thread, bytes of all; 0: not given
  *     codec =lz4                         or none: auto
  *     order coordinate, below, tag, minhash, fasta, seed
+ *     fixmate =-r -z off                 or none: records stay as they are
  *     inputs 1 again                     how many; again: reading can start at any record
  *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
  *     output, output-format, output-level, output-index, output-fsync, output-options,
@@ -25,7 +26,7 @@
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
  *
- * Version 3 lacks generation, codec and output-fsync, and can be read, too.
+ * Version 3 lacks generation, codec, fixmate and output-fsync, and can be read, too.
  *
  * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
  * "none", or = and the text.
@@ -98,6 +99,7 @@ struct checkpoint_file {
     struct sort_rules rules;    /* as the options say */
     struct checkpoint_input fasta;      /* -I; without it the path is NULL */
     int minhash_window;
+    const char *fixmate;        /* --fixmate, or NULL */
     bool can_read_again;        /* reading of the inputs can start at any record */
     size_t n_inputs;
     struct checkpoint_input *inputs;

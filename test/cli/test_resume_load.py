@@ -12,6 +12,7 @@ import time
 
 import bamfile
 import generate
+import templates
 from harness import RUN_LIMIT_S, SPILL_BUDGET, wait_for
 from checkpoints import APPEAR_LIMIT_S, KilledTest, ResumeTest
 
@@ -53,6 +54,32 @@ class Load(ResumeTest):
                                                   stdin=subprocess.DEVNULL)
                     self.resume(checkpoints[0])
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_fixmate(self):
+        """Mates are fixed in the rest of the input, too, and no template comes apart where the
+        first process stopped."""
+        source = self.bam_of(templates.Generator(11, odd=0).sam(9000))
+        for options in ("--fixmate", "--fixmate=-r -c"):
+            want = self.sort_bam("--no-PG", options, source)
+            for n_runs in (1, 3, 7):
+                with self.subTest(options=options, n_runs=n_runs):
+                    checkpoints, _ = self.cut_off(options, source, n_runs=n_runs,
+                                                  stdin=subprocess.DEVNULL)
+                    self.resume(checkpoints[0])
+                    self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_other_fixmate(self):
+        """What is resumed cannot be fixed in another way."""
+        source = self.bam_of(templates.Generator(12, odd=0).sam(6000))
+        checkpoints, _ = self.cut_off("--fixmate=-r", source, stdin=subprocess.DEVNULL)
+        for option in ("--fixmate", "--fixmate=-c"):
+            self.assert_error(self.rocksort("--resume", checkpoints[0], option, clean=False),
+                              "another --fixmate")
+        self.resume(checkpoints[0], "--fixmate=-r")
+        checkpoints, _ = self.cut_off(source, stdin=subprocess.DEVNULL)
+        self.assert_error(self.rocksort("--resume", checkpoints[0], "--fixmate", clean=False),
+                          "another --fixmate")
+        self.resume(checkpoints[0])
 
     def test_signal(self):
         source = self.source(20000)

@@ -33,6 +33,7 @@ static struct checkpoint_file full_file(void)
                   .seed = UINT64_MAX},
         .fasta = {"/ref/hg 38.fa", 3000000000, 17},
         .minhash_window = 100,
+        .fixmate = "-r -z 'off'",
         .can_read_again = true,
         .n_inputs = 3,
         .inputs = inputs,
@@ -101,6 +102,7 @@ static void assert_same(const struct checkpoint_file *a, const struct checkpoint
     assert_same_text(a->fasta.path, b->fasta.path);
     assert_true(a->fasta.n_bytes == b->fasta.n_bytes && a->fasta.mtime_ns == b->fasta.mtime_ns);
     assert_int_equal(a->minhash_window, b->minhash_window);
+    assert_same_text(a->fixmate, b->fixmate);
     assert_int_equal(a->can_read_again, b->can_read_again);
     assert_int_equal(a->n_inputs, b->n_inputs);
     for (size_t i = 0; i < a->n_inputs; i++) {
@@ -284,6 +286,9 @@ static void test_wrong_values(void **state)
         {"codec", "codec =gzip\n", false},
         {"codec", "codec lz4\n", false},
         {"codec", "", false},
+        {"fixmate", "fixmate =\n", true},
+        {"fixmate", "fixmate -r\n", false},
+        {"fixmate", "", false},
         {"order", "order random\n", false},
         {"order", "order coordinate\n", false},         /* there is a tag */
         {"below", "below tag\n", false},
@@ -342,7 +347,8 @@ static void remove_lines(kstring_t *text, const char *word)
 static void test_version_3(void **state)
 {
     (void)state;
-    static const char *const added[] = {"generation ", "codec ", "output-fsync ", "end "};
+    static const char *const added[] = {"generation ", "codec ", "fixmate ", "output-fsync ",
+                                        "end "};
     struct checkpoint_file file = full_file(), parsed;
     const char *problem = NULL;
     file.header = "";
@@ -355,6 +361,7 @@ static void test_version_3(void **state)
     if (checkpoint_file_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
     file.generation = 0;
     file.output.durable = false;
+    file.fixmate = NULL;
     file.resources.codec_auto = true;
     file.resources.codec = TEMP_CODEC_NONE;
     assert_same(&parsed, &file);

@@ -1,0 +1,54 @@
+/*
+ * fixmate.h -- gives each record of a template what it has to say of its mate, as `samtools fixmate
+ * -m` of 1.24 does: reference, position and strand of the mate, template length, the flag of proper
+ * pairs, and the tags MQ, MC and ms. The manual page has the rules.
+ *
+ * A template is what was sequenced as one piece. Its records have one read name and stand one after
+ * another in the input.
+ *
+ * Order of calls: for each record of a template fixmate_add; then fixmate_finish, which appends the
+ * records, changed, to space->out, in their order; then the next template. fixmate_release at the
+ * end.
+ *
+ * Ownership: records belong to the caller and must stay until fixmate_finish. A space owns its
+ * buffers and starts as {0}. Threads: any, each with a space of its own.
+ */
+#ifndef ROCKSORT_TEMPLATE_FIXMATE_H
+#define ROCKSORT_TEMPLATE_FIXMATE_H
+
+#include "template/draft.h"
+#include "template/sanitize.h"
+
+struct fixmate_rules {
+    bool removes;               /* -r: unmapped and secondary records are left out */
+    bool any_orientation;       /* -p: the flag of proper pairs stays whatever the orientation */
+    bool template_cigar;        /* -c: the leftmost record gets ct */
+    unsigned sanitize;          /* -z */
+    const int64_t *reference_bases;     /* of each reference in the header */
+};
+
+struct fixmate_space {
+    struct draft *drafts;       /* of the template at hand */
+    size_t n_drafts, drafts_room;
+    uint8_t *out;               /* records that are finished */
+    size_t out_bytes, out_room;
+    size_t n_out;
+};
+
+/* Forgets the finished records. */
+static inline void fixmate_empty(struct fixmate_space *space)
+{
+    space->out_bytes = space->n_out = 0;
+}
+
+/* Adds a record to the template. Its fields were checked (bam_check.h). Returns NULL, or why it
+   cannot be used (record_problem.h). */
+const char *fixmate_add(const struct fixmate_rules *rules, struct fixmate_space *space,
+                        const uint8_t *rec);
+
+/* Ends the template. */
+void fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *space);
+
+void fixmate_release(struct fixmate_space *space);
+
+#endif

@@ -1,0 +1,56 @@
+/* words.c -- see words.h. */
+#include "util/words.h"
+
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char blanks[] = " \t\n";
+
+/* Copies the word at *at to out, and moves *at behind it. Returns the end of the copy, or NULL if a
+   quote has no end. */
+static char *copy_word(const char **at, char *out)
+{
+    const char *from = *at;
+    while (*from && !strchr(blanks, *from)) {
+        if (*from != '"' && *from != '\'') {
+            *out++ = *from++;
+            continue;
+        }
+        const char *end = strchr(from + 1, *from);
+        if (!end) return NULL;
+        size_t n = (size_t)(end - from - 1);
+        memcpy(out, from + 1, n);
+        out += n;
+        from = end + 1;
+    }
+    *out++ = '\0';
+    *at = from;
+    return out;
+}
+
+/* The array and the copies of all words are one piece of memory: words are no longer together than
+   the text, and there are at most half as many as the text has characters, and one. */
+char **words_split(const char *text, size_t *n)
+{
+    size_t n_bytes = strlen(text) + 1, most = n_bytes / 2 + 2;
+    char **words = xmalloc(most * sizeof *words + n_bytes);
+    char *out = (char *)(words + most);
+    *n = 0;
+    while (*(text += strspn(text, blanks))) {
+        words[(*n)++] = out;
+        out = copy_word(&text, out);
+        if (!out) {
+            free(words);
+            return NULL;
+        }
+    }
+    words[*n] = NULL;
+    return words;
+}
+
+void words_free(char **words)
+{
+    free(words);
+}

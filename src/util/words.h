@@ -1,0 +1,19 @@
+/*
+ * words.h -- splits the text of an option into words, as a shell would.
+ */
+#ifndef ROCKSORT_UTIL_WORDS_H
+#define ROCKSORT_UTIL_WORDS_H
+
+#include <stddef.h>
+
+/*
+ * Splits `text` at blanks. Quotes, single or double, keep blanks in a word; there are no escapes.
+ * Returns an array of *n words, which ends with NULL, or NULL if a quote has no end. The caller
+ * frees it with words_free.
+ */
+char **words_split(const char *text, size_t *n);
+
+/* NULL is accepted. */
+void words_free(char **words);
+
+#endif

@@ -1,0 +1,181 @@
+"""--fixmate: what reads of a template say of their mates must be what samtools fixmate -m of 1.24
+says, in every order, format and memory, and whatever the pieces in which the input comes.
+"""
+
+import gzip
+import random
+import unittest
+
+import bamfile
+import templates
+from harness import CliTest, needs_pysam, reference_ok, without_pg
+
+SPILLING = 200_000
+ORDERS = ([], ["-n"], ["-N"])
+# Options of fixmate. Each case of a test takes the next ones.
+OPTIONS = ("", "-r", "-p", "-c", "-r -p -c", "-z off", "-z on", "-z cigarx", "-z pos,unmap",
+           "-cz aux,mqual", "-z cigar,cigdup -z all", "-m")
+
+
+def alone(options):
+    """The option of rocksort that has these options of fixmate."""
+    return "--fixmate=" + options if options else "--fixmate"
+
+
+class FixmateTest(CliTest):
+    def wanted(self, source, options="", order=()):
+        """What samtools fixmate -m and then sort make of a file."""
+        fixed, out = self.path("fixed.bam"), self.path("want.bam")
+        reference_ok("fixmate", "-m", "-u", "--no-PG", *options.split(), source, fixed)
+        reference_ok("sort", "-u", "--no-PG", *order, "-o", out, fixed)
+        return bamfile.read(out)
+
+    def check(self, source, options="", order=(), inputs=None, **how):
+        want = self.wanted(source, options, order)
+        got = self.sort_bam("-u", alone(options), *order, "-o", "-", *(inputs or [source]), **how)
+        what = f"{options!r} {order}"
+        self.assertEqual(without_pg(got.text), without_pg(want.text), what)
+        self.assert_same_records(got.records, want.records, what)
+
+
+@needs_pysam
+class LikeSamtools(FixmateTest):
+    def test_random_templates(self):
+        for i, options in enumerate(OPTIONS):
+            generator = templates.Generator(i, max_clip=60 if i % 2 else 400,
+                                            odd=(0.05, 0, 0.3)[i % 3], tags=i % 4 > 0)
+            sam = generator.sam((40, 300)[i % 2])
+            source = self.bam_of(sam) if i % 3 else self.write("in.sam", sam)
+            with self.subTest(seed=i, options=options):
+                for budget, threads in ((None, "1"), (SPILLING, "3")):
+                    self.check(source, options, ORDERS[i % 3], budget=budget,
+                               inputs=["-@", threads, source])
+
+    def test_formats(self):
+        """The same from SAM, BAM, CRAM and uncompressed BAM, from files and from a pipe."""
+        sam = templates.Generator(100, odd=0).sam(200)
+        bam = self.bam_of(sam)
+        want = self.wanted(bam)
+        raw = self.bam_of(sam, "-b", "-u", name="raw.bam")
+        cram = self.bam_of(sam, "-C", "--output-fmt-option", "no_ref=1", name="in.cram")
+        for source in (bam, raw, self.write("in.sam", sam)):
+            got = self.sort_bam("-u", "--fixmate", source)
+            self.assert_same_records(got.records, want.records, source)
+            with open(source, "rb") as file:
+                got = self.sort_bam("-u", "--fixmate", stdin=file)
+            self.assert_same_records(got.records, want.records, source + " from a pipe")
+        # CRAM does not keep the bins and sizes of all tags.
+        again = self.path("again.bam")
+        reference_ok("view", "-b", "--no-PG", "-o", again, cram)
+        self.assert_same_records(self.sort_bam("-u", "--fixmate", cram).records,
+                                 self.wanted(again).records)
+
+    def test_other_orders(self):
+        """In orders that are no order of samtools' own pipelines, the records are those of fixmate,
+        and the order is that of a sort of what fixmate wrote."""
+        sam = templates.Generator(101, odd=0).sam(300)
+        source, fixed = self.bam_of(sam), self.path("fixed.bam")
+        reference_ok("fixmate", "-m", "-u", "--no-PG", source, fixed)
+        for order in (["-t", "ms"], ["-M"], ["--shuffle=3"]):
+            for budget in (None, SPILLING):
+                with self.subTest(order=order, budget=budget):
+                    got = self.sort_bam("-u", "--fixmate", *order, source, budget=budget)
+                    want = self.sort_bam("-u", *order, fixed)
+                    self.assert_same_records(got.records, want.records)
+
+    def test_large_templates(self):
+        """Templates larger than a piece of input, than a batch, and of many records."""
+        rng = random.Random(5)
+        lines = []
+        for number, n in enumerate((1, 700, 3, 2500, 2)):
+            for i in range(n):
+                flag = rng.choice((0x100, 0x800, 0x900)) | rng.choice((65, 129))
+                if i in (n // 3, 2 * n // 3):
+                    flag = 65 if i == n // 3 else 129
+                bases = "".join(rng.choices("ACGT", k=100))
+                lines.append(f"r{number}\t{flag}\tx\t{rng.randint(1, 100)}\t9\t100M\t*\t0\t0\t"
+                             f"{bases}\t{'F' * 100}")
+        source = self.bam_of(bamfile.sq_text(templates.REFS) + "\n".join(lines) + "\n")
+        for budget in (None, SPILLING):
+            self.check(source, budget=budget)
+
+    def test_templates_do_not_cross_inputs(self):
+        """The last template of an input and the first of the next have one name."""
+        records = [f"q\t{flag}\tx\t{pos}\t9\t4M\t*\t0\t0\tACGT\tFFFF\n"
+                   for flag, pos in ((65, 10), (129, 50))]
+        header = bamfile.sq_text(templates.REFS)
+        one = self.write("one.sam", header + records[0])
+        two = self.write("two.sam", header + records[1])
+        bam = self.bam_of(header + records[1], name="two.bam")
+        want = self.wanted(one).records + self.wanted(two).records
+        for other in (two, bam):
+            got = self.sort_bam("-u", "--fixmate", "-o", "-", one, other)
+            self.assert_same_records(got.records, want)
+
+    def test_all_left_out(self):
+        source = self.write("in.sam", bamfile.sq_text(templates.REFS) +
+                            "q\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n")
+        self.check(source, "-r")
+        self.check(source, "-r", budget=SPILLING)
+
+    def test_no_records(self):
+        self.check(self.write("in.sam", bamfile.sq_text(templates.REFS)))
+
+
+class Refused(FixmateTest):
+    def test_sorted_by_coordinate(self):
+        sq = bamfile.sq_text(templates.REFS)
+        source = self.write("in.sam", "@HD\tVN:1.6\tSO:coordinate\n" + sq)
+        other = self.write("other.sam", "@HD\tVN:1.6\tSO:unsorted\n" + sq)
+        for inputs in ([source], [other, source], [source, other]):
+            result = self.rocksort("--fixmate", "-o", self.path("out.bam"), *inputs)
+            self.assert_error(result, source, "sorted by coordinate", "-n")
+        self.sort_ok("--fixmate", "-o", self.path("out.bam"), other, other)
+
+    def test_options(self):
+        """Options that are those of the sort, that do not exist, or that have a wrong value."""
+        source = self.write("in.sam", bamfile.sq_text(templates.REFS))
+        for options, words in (("-u", "-u to rocksort"), ("-O bam", "-O to rocksort"),
+                               ("-@ 4", "-@ to rocksort"), ("--no-PG", "--no-PG to rocksort"),
+                               ("-M", "does not take -M"), ("-x", "no option -x"), ("--what", "no option --what"),
+                               ("-z", "needs a value"), ("-z never", "not 'never'"),
+                               ("-r in.bam", "not 'in.bam'"), ("-z 'off", "has no end"), ("--sanitize=never", "not 'never'")):
+            self.assert_refused("--fixmate=" + options, source=source, mention=[words])
+
+    def test_together_with(self):
+        source = self.write("in.sam", bamfile.sq_text(templates.REFS))
+        for option in ("--checksum-only", "--verify"):
+            self.assert_error(self.rocksort("--fixmate", option, source), "--fixmate")
+
+    def test_template_that_does_not_fit(self):
+        """More than a template may have: the message names the read."""
+        line = f"q\t256\tx\t9\t9\t1M\t*\t0\t0\tA\tF\tXX:Z:{'x' * 60_000}\n"
+        source = self.write("in.sam", bamfile.sq_text(templates.REFS) + line * 200)
+        result = self.rocksort("--fixmate", "-o", self.path("out.bam"), source, budget=SPILLING)
+        self.assert_error(result, "'q'", "too many for --fixmate", "memory")
+
+    def test_damaged(self):
+        """The number of the bad record is that in the input."""
+        good = "".join(f"r{i // 2}\t{65 if i % 2 else 129}\tx\t9\t9\t1M\t*\t0\t0\tA\tF\n"
+                       for i in range(999))
+        sam = bamfile.sq_text(templates.REFS) + good + "bad\t0\tx\t9\t9\t2M\t*\t0\t0\tA\tF\n"
+        result = self.rocksort("--fixmate", "-o", self.path("out.bam"), self.write("in.sam", sam))
+        self.assert_error(result, "record 1000 ")
+
+    def test_damaged_tags_of_an_unmapped_read(self):
+        rec = bamfile.record(name="q", flag=4, tid=-1, pos=-1, aux=b"NMZab")
+        bam = bamfile.bam_header("", [("x", 300)]) + rec
+        source = self.write("in.bam", bamfile.bgzf(bam))
+        self.assert_refused("--fixmate", source=source, mention=["record 1 ", "its tags are"])
+        self.sort_ok("--fixmate=-z off", "-o", self.path("out.bam"), source)
+
+    def test_truncated(self):
+        sam = templates.Generator(7, odd=0).sam(300)
+        with gzip.open(self.bam_of(sam)) as file:
+            raw = file.read()
+        source = self.write("in.bam", bamfile.bgzf(raw[:-10]))
+        self.assert_refused("--fixmate", source=source, mention=["is truncated"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,265 @@
+/*
+ * test_fixmate.c -- what records of a template learn of each other, line by line.
+ *
+ * The expected lines are those that samtools fixmate -m 1.24 writes; test_fixmate.py compares both
+ * programs on random templates. Here are the records that such templates do not have: very long
+ * CIGARs and coordinates, damaged tags, and what 1.24 does wrong.
+ */
+#include "random_records.h"
+
+#include "bam/bam_check.h"
+#include "bam/bam_convert.h"
+#include "template/fixmate.h"
+
+#include <htslib/kstring.h>
+
+static const char header_text[] = "@SQ\tSN:c\tLN:1000\n@SQ\tSN:d\tLN:9000000000\n";
+static const int64_t reference_bases[] = {1000, INT64_C(9000000000)};
+
+enum { MAX_LINES = 8 };
+
+/* Fixes the templates of some lines of SAM. The result is SAM, too, and starts empty. */
+static const char *fix(const struct fixmate_rules *rules, const char *const *lines, size_t n,
+                       kstring_t *result)
+{
+    sam_hdr_t *header = sam_hdr_parse(strlen(header_text), header_text);
+    bam1_t *b = bam_init1();
+    struct fixmate_space space = {.n_out = 0};
+    uint8_t *records[MAX_LINES] = {NULL};
+    const char *problem = NULL;
+    assert_non_null(header);
+    for (size_t i = 0; i < n && !problem; i++) {
+        kstring_t line = KS_INITIALIZE;
+        size_t room = 0;
+        assert_true(kputs(lines[i], &line) >= 0 && sam_parse1(&line, header, b) >= 0);
+        ks_free(&line);
+        assert_null(bam_record_put(b, true, &records[i], &room, 0));
+        problem = fixmate_add(rules, &space, records[i]);
+    }
+    if (!problem) fixmate_finish(rules, &space);
+    const uint8_t *rec = space.out, *end = rec + space.out_bytes;
+    for (size_t i = 0; i < space.n_out; i++, rec += bam_record_bytes(rec)) {
+        kstring_t line = KS_INITIALIZE;
+        assert_null(bam_record_check(rec, 2));
+        bam_record_unpack(rec, b);
+        assert_true(sam_format1(header, b, &line) >= 0);
+        assert_true(kputs(line.s, result) >= 0 && kputc('\n', result) >= 0);
+        ks_free(&line);
+    }
+    if (!problem) assert_ptr_equal(rec, end);
+    for (size_t i = 0; i < n; i++) free(records[i]);
+    fixmate_release(&space);
+    bam_destroy1(b);
+    sam_hdr_destroy(header);
+    return problem;
+}
+
+static const struct fixmate_rules usual = {.sanitize = SANITIZE_ALL,
+                                           .reference_bases = reference_bases};
+
+static void check(const struct fixmate_rules *rules, const char *const *lines, size_t n,
+                  const char *expected)
+{
+    kstring_t result = KS_INITIALIZE;
+    assert_null(fix(rules, lines, n, &result));
+    assert_string_equal(result.s ? result.s : "", expected);
+    ks_free(&result);
+}
+
+#define CHECK_LINES(rules, expected, ...)                                                  \
+    do {                                                                                   \
+        const char *const lines_[] = {__VA_ARGS__};                                        \
+        check(rules, lines_, sizeof lines_ / sizeof *lines_, expected);                    \
+    } while (0)
+
+static void test_pair(void **state)
+{
+    (void)state;
+    CHECK_LINES(&usual,
+                "q\t99\tc\t101\t60\t10M\t=\t201\t110\tACGTACGTAC\t0123456789\tXX:i:1\tMQ:i:30\t"
+                "MC:Z:5S10M\tms:i:518\n"
+                "q\t147\tc\t201\t30\t5S10M\t=\t101\t-110\tACGTACGTACACGTA\tFFFFFFFFFFFFFF!\t"
+                "MQ:i:60\tMC:Z:10M\tms:i:195\n",
+                "q\t67\tc\t101\t60\t10M\t*\t0\t0\tACGTACGTAC\t0123456789\tMC:Z:old\tXX:i:1",
+                "q\t147\tc\t201\t30\t5S10M\t*\t0\t0\tACGTACGTACACGTA\tFFFFFFFFFFFFFF!\tms:i:1");
+}
+
+/* An unmapped read lies where its mate does, and loses what only alignments have. */
+static void test_orphan(void **state)
+{
+    (void)state;
+    CHECK_LINES(&usual,
+                "q\t73\tc\t101\t60\t4M\t=\t101\t0\tACGT\tFFFF\tMC:Z:*\tms:i:0\n"
+                "q\t133\tc\t101\t0\t*\t=\t101\t0\tACGT\t!!!!\tXX:i:1\tMQ:i:60\tMC:Z:4M\tms:i:148\n",
+                "q\t73\tc\t101\t60\t4M\t*\t0\t0\tACGT\tFFFF",
+                "q\t133\t*\t0\t20\t4M\t*\t0\t0\tACGT\t!!!!\tNM:i:1\tXX:i:1\tMD:Z:4");
+}
+
+static void test_single(void **state)
+{
+    (void)state;
+    CHECK_LINES(&usual, "q\t65\tc\t101\t60\t4M\t*\t0\t0\tACGT\tFFFF\tMQ:i:3\n",
+                "q\t99\tc\t101\t60\t4M\t=\t5\t77\tACGT\tFFFF\tMQ:i:3");
+}
+
+/* -r leaves out unmapped and secondary records; nobody is the mate of such a record. */
+static void test_removes(void **state)
+{
+    (void)state;
+    struct fixmate_rules rules = usual;
+    rules.removes = true;
+    CHECK_LINES(&rules, "q\t73\tc\t101\t60\t4M\t=\t101\t0\tACGT\tFFFF\tMC:Z:*\tms:i:0\n",
+                "q\t107\tc\t101\t60\t4M\t*\t0\t0\tACGT\tFFFF",
+                "q\t321\tc\t301\t60\t4M\t*\t0\t0\tACGT\tFFFF",
+                "q\t133\t*\t0\t0\t*\t*\t0\t0\tACGT\t!!!!");
+}
+
+static void test_template_cigar(void **state)
+{
+    (void)state;
+    struct fixmate_rules rules = usual;
+    rules.template_cigar = true;
+    CHECK_LINES(&rules,
+                "q\t147\tc\t91\t9\t2S2M\t=\t51\t-42\tACGT\tFFFF\tMQ:i:9\tMC:Z:4M\tms:i:148\n"
+                "q\t99\tc\t51\t9\t4M\t=\t91\t42\tACGT\tFFFF\tMQ:i:9\tMC:Z:2S2M\t"
+                "ct:Z:1F4M36T2R2S2M\tms:i:148\n",
+                "q\t147\tc\t91\t9\t2S2M\t*\t0\t0\tACGT\tFFFF\tct:Z:old",
+                "q\t99\tc\t51\t9\t4M\t*\t0\t0\tACGT\tFFFF\tct:Z:old");
+}
+
+/* Only bases of the read are clipped at the end of the reference, not deleted ones; 1.24 counts
+   these, too, and then CIGAR and sequence differ in length. */
+static void test_clip_behind_a_deletion(void **state)
+{
+    (void)state;
+    CHECK_LINES(&usual, "q\t0\tc\t999\t9\t1M1D3S2H\t*\t0\t0\tACGT\tFFFF\n",
+                "q\t0\tc\t999\t9\t1M5D1M2S2H\t*\t0\t0\tACGT\tFFFF");
+}
+
+/* As in 1.24. */
+static void test_operation_begins_behind_the_reference(void **state)
+{
+    (void)state;
+    CHECK_LINES(&usual, "q\t4\tc\t999\t0\t*\t*\t0\t0\tACGT\tFFFF\n",
+                "q\t0\tc\t999\t9\t2=2X\t*\t0\t0\tACGT\tFFFF");
+}
+
+/* The sum of two operations may be longer than one can be; 1.24 loses bases then. */
+static void test_longest_operation(void **state)
+{
+    (void)state;
+    CHECK_LINES(&usual, "q\t0\td\t1\t9\t4M268435455N1N\t*\t0\t0\tACGT\tFFFF\n",
+                "q\t0\td\t1\t9\t4M268435454N2N\t*\t0\t0\tACGT\tFFFF");
+}
+
+static void test_damaged_tags(void **state)
+{
+    (void)state;
+    uint8_t rec[100];
+    struct record_fields f = {.name = "q", .tid = -1, .pos = -1, .flag = BAM_FUNMAP,
+                              .tag_bytes = 5};
+    struct fixmate_space space = {.n_out = 0};
+    size_t n = put_record(rec, &f, 0);
+    memcpy(rec + n - 5, "NMZab", 5);
+    assert_string_equal(fixmate_add(&usual, &space, rec), "its tags are damaged");
+    struct fixmate_rules off = usual;
+    off.sanitize = 0;
+    fixmate_release(&space);
+    assert_null(fixmate_add(&off, &space, rec));
+    fixmate_finish(&off, &space);
+    assert_int_equal(space.n_out, 1);
+    assert_memory_equal(space.out, rec, n);
+    fixmate_release(&space);
+}
+
+/* Coordinates beyond 2^31 are those of the mate, too. */
+static void test_long_coordinates(void **state)
+{
+    (void)state;
+    CHECK_LINES(&usual,
+                "q\t99\td\t5000000001\t9\t4M\t=\t8000000001\t3000000004\tACGT\tFFFF\tMQ:i:9\t"
+                "MC:Z:4M\tms:i:148\n"
+                "q\t147\td\t8000000001\t9\t4M\t=\t5000000001\t-3000000004\tACGT\tFFFF\tMQ:i:9\t"
+                "MC:Z:4M\tms:i:148\n",
+                "q\t99\td\t5000000001\t9\t4M\t*\t0\t0\tACGT\tFFFF",
+                "q\t147\td\t8000000001\t9\t4M\t=\t8000000002\t0\tACGT\tFFFF");
+}
+
+/* A CIGAR that its field cannot count goes to the mate as text, and stays the last tag. */
+static void test_long_cigar(void **state)
+{
+    (void)state;
+    enum { N_PAIRS = 40000 };
+    kstring_t cigar = KS_INITIALIZE, line = KS_INITIALIZE, result = KS_INITIALIZE;
+    for (int i = 0; i < N_PAIRS; i++) assert_true(kputs("1M1I", &cigar) >= 0);
+    assert_true(ksprintf(&line, "q\t147\td\t1\t9\t%s\t*\t0\t0\t*\t*\tXX:i:1", cigar.s) > 0);
+    const char *const lines[] = {"q\t99\td\t1\t9\t4M\t*\t0\t0\tACGT\tFFFF", line.s};
+    assert_null(fix(&usual, lines, 2, &result));
+    char *mc = strstr(result.s, "MC:Z:");
+    assert_non_null(mc);
+    assert_memory_equal(mc + 5, cigar.s, cigar.l);
+    char *second = strchr(result.s, '\n') + 1;
+    assert_non_null(strstr(second, cigar.s));
+    assert_string_equal(strstr(second, "XX:i:1"), "XX:i:1\tMQ:i:9\tMC:Z:4M\tms:i:148\n");
+    ks_free(&cigar);
+    ks_free(&line);
+    ks_free(&result);
+}
+
+/* All sums of qualities, whatever the length, against the plain sum. */
+static void test_score(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(8);
+    for (int32_t n = 0; n < 5000; n += 1 + n / 20) {
+        struct record_fields f = {.name = "q", .l_seq = n};
+        uint8_t *rec = test_alloc(record_size(&f)), *quals = rec + 38 + (n + 1) / 2;
+        uint32_t sum = 0;
+        (void)put_record(rec, &f, 0);
+        for (int32_t i = 0; i < n; i++) {
+            quals[i] = (uint8_t)(rng_one_in(&rng, 3) ? 255 : rng_below(&rng, 60));
+            if (quals[i] >= 15) sum += quals[i];
+        }
+        struct draft draft;
+        draft_open(&draft, rec);
+        CHECK(&rng, draft_score(&draft) == sum);
+        draft_close(&draft);
+        free(rec);
+    }
+}
+
+static void test_words_of_z(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int flags;
+    } cases[] = {
+        {"", 0}, {"all", SANITIZE_ALL}, {"*", SANITIZE_ALL}, {"on", SANITIZE_ON}, {"off", 0},
+        {"pos,none,aux", SANITIZE_AUX}, {"cigarx", SANITIZE_CIGARX | SANITIZE_CIGDUP},
+        {",mqual,,unmap,", SANITIZE_MQUAL | SANITIZE_UNMAP}, {"al", -1}, {"cigars", -1},
+        {"pos unmap", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(sanitize_parse(cases[i].text), cases[i].flags);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pair),
+        cmocka_unit_test(test_orphan),
+        cmocka_unit_test(test_single),
+        cmocka_unit_test(test_removes),
+        cmocka_unit_test(test_template_cigar),
+        cmocka_unit_test(test_clip_behind_a_deletion),
+        cmocka_unit_test(test_operation_begins_behind_the_reference),
+        cmocka_unit_test(test_longest_operation),
+        cmocka_unit_test(test_damaged_tags),
+        cmocka_unit_test(test_long_coordinates),
+        cmocka_unit_test(test_long_cigar),
+        cmocka_unit_test(test_score),
+        cmocka_unit_test(test_words_of_z),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/*
+ * test_template_cut.c -- stretches have whole templates, and all records in their order, wherever
+ * the stream is cut into pieces.
+ */
+#include "random_records.h"
+
+#include "template/template_cut.h"
+
+enum { MAX_RECORDS = 400, MAX_BYTES = MAX_RECORDS * 400 };
+
+struct stream {
+    uint8_t *at;
+    size_t n_bytes, n_records;
+};
+
+/* Templates of 1 to most records, named by their number. */
+static struct stream make_stream(struct rng *rng, size_t n_templates, size_t most)
+{
+    struct stream stream = {.at = test_alloc(MAX_BYTES)};
+    for (size_t i = 0; i < n_templates && stream.n_records < MAX_RECORDS - most; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof name, "t%zu", i);
+        for (size_t n = 1 + rng_below(rng, most); n > 0; n--) {
+            struct record_fields f = {.name = name, .l_seq = (int32_t)rng_below(rng, 40),
+                                      .tag_bytes = rng_below(rng, 100)};
+            stream.n_bytes += put_record(stream.at + stream.n_bytes, &f, (uint8_t)i);
+            stream.n_records++;
+        }
+    }
+    return stream;
+}
+
+/* What came out, one stretch after the other. */
+struct result {
+    uint8_t *at;
+    size_t n_bytes, n_records;
+    char last_name[24];         /* of the stretch before */
+};
+
+static void add_records(struct rng *rng, struct result *result, const uint8_t *from, size_t n_bytes,
+                        bool begins_stretch)
+{
+    for (const uint8_t *rec = from; rec < from + n_bytes; rec += bam_record_bytes(rec)) {
+        const char *name = (const char *)bam_record_name(rec);
+        if (begins_stretch) CHECK(rng, strcmp(name, result->last_name) != 0);
+        begins_stretch = false;
+        (void)snprintf(result->last_name, sizeof result->last_name, "%s", name);
+        result->n_records++;
+    }
+    if (n_bytes > 0) memcpy(result->at + result->n_bytes, from, n_bytes);
+    result->n_bytes += n_bytes;
+}
+
+static void add_stretch(struct rng *rng, struct result *result, const uint8_t *piece,
+                        const struct template_stretch *stretch)
+{
+    size_t n_before = result->n_records;
+    add_records(rng, result, stretch->left.at, stretch->left.n_bytes, true);
+    add_records(rng, result, piece + stretch->from, stretch->to - stretch->from,
+                stretch->left.n_bytes == 0);
+    CHECK(rng, result->n_records - n_before == stretch->n_records);
+}
+
+/* Cuts a stream into pieces of at most most_bytes, each in memory of its own, and puts the stretches
+   together again. Returns what the last call returned. */
+static int cut_stream(struct rng *rng, const struct stream *stream, size_t most_bytes,
+                      struct template_cutter *cutter, struct result *result)
+{
+    struct template_stretch stretch = {.n_records = 0};
+    int r = 0;
+    for (size_t at = 0, n; r == 0 && at < stream->n_bytes; at += n) {
+        n = 1 + rng_below(rng, most_bytes);
+        if (n > stream->n_bytes - at) n = stream->n_bytes - at;
+        uint8_t *piece = test_alloc(n);
+        memcpy(piece, stream->at + at, n);
+        bool is_last = at + n == stream->n_bytes && rng_one_in(rng, 2);
+        r = template_cut(cutter, piece, n, is_last, &stretch);
+        add_stretch(rng, result, piece, &stretch);
+        free(piece);
+    }
+    if (r == 0) {
+        r = template_cut(cutter, NULL, 0, true, &stretch);
+        CHECK(rng, !stretch.ends_in_piece);
+        add_stretch(rng, result, NULL, &stretch);
+    }
+    template_stretch_release(&stretch);
+    return r;
+}
+
+static void check_sizes(uint64_t seed, size_t most_records, size_t most_bytes)
+{
+    struct rng rng = rng_start(seed);
+    for (int i = 0; i < 200; i++) {
+        struct stream stream = make_stream(&rng, 1 + rng_below(&rng, 60), most_records);
+        struct result result = {.at = test_alloc(MAX_BYTES)};
+        struct template_cutter cutter = {.n_kept = 0};
+        CHECK(&rng, cut_stream(&rng, &stream, most_bytes, &cutter, &result) == 0);
+        CHECK(&rng, cutter.partial_bytes == 0);
+        CHECK(&rng, result.n_records == stream.n_records);
+        CHECK(&rng, result.n_bytes == stream.n_bytes &&
+                        memcmp(result.at, stream.at, stream.n_bytes) == 0);
+        template_cutter_release(&cutter);
+        free(result.at);
+        free(stream.at);
+    }
+}
+
+static void test_pieces_of_bytes(void **state)
+{
+    (void)state;
+    check_sizes(1, 3, 60);
+}
+
+static void test_pieces_of_records(void **state)
+{
+    (void)state;
+    check_sizes(2, 3, 2000);
+}
+
+static void test_pieces_of_many_templates(void **state)
+{
+    (void)state;
+    check_sizes(3, 4, 50000);
+}
+
+/* More records than the cutter remembers. */
+static void test_long_templates(void **state)
+{
+    (void)state;
+    check_sizes(4, 100, 20000);
+    check_sizes(5, 60, 300);
+}
+
+/* The stream ends within a record, which is left out. */
+static void test_truncated(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(6);
+    for (int i = 0; i < 200; i++) {
+        struct stream stream = make_stream(&rng, 20, 3);
+        size_t last = 0;
+        for (size_t at = 0; at < stream.n_bytes; at += bam_record_bytes(stream.at + at)) last = at;
+        size_t n_left = 1 + rng_below(&rng, stream.n_bytes - last - 1);
+        stream.n_bytes = last + n_left;
+        struct result result = {.at = test_alloc(MAX_BYTES)};
+        struct template_cutter cutter = {.n_kept = 0};
+        CHECK(&rng, cut_stream(&rng, &stream, 500, &cutter, &result) == 0);
+        CHECK(&rng, cutter.partial_bytes == n_left);
+        CHECK(&rng, result.n_bytes == last && memcmp(result.at, stream.at, last) == 0);
+        template_cutter_release(&cutter);
+        free(result.at);
+        free(stream.at);
+    }
+}
+
+/* A record claims an impossible size: all whole records before it come out. */
+static void test_damaged(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(7);
+    for (int i = 0; i < 200; i++) {
+        struct stream stream = make_stream(&rng, 20, 3);
+        size_t wrong = rng_below(&rng, stream.n_records), at = 0;
+        uint32_t size = rng_one_in(&rng, 2) ? 31 : 0xfffffff0;
+        for (size_t k = 0; k < wrong; k++) at += bam_record_bytes(stream.at + at);
+        test_put_u32(stream.at + at, size);
+        struct result result = {.at = test_alloc(MAX_BYTES)};
+        struct template_cutter cutter = {.n_kept = 0};
+        CHECK(&rng, cut_stream(&rng, &stream, 500, &cutter, &result) == -1);
+        CHECK(&rng, cutter.claimed_bytes == (size_t)size + 4);
+        CHECK(&rng, result.n_bytes == at && result.n_records == wrong);
+        CHECK(&rng, memcmp(result.at, stream.at, at) == 0);
+        template_cutter_release(&cutter);
+        free(result.at);
+        free(stream.at);
+    }
+}
+
+/* A name that is longer than its record is not read, and equals no other. */
+static void test_names_that_do_not_fit(void **state)
+{
+    (void)state;
+    uint8_t *a = test_alloc(36), *b = test_alloc(36);
+    memset(a, 0, 36);
+    a[0] = 32;
+    a[12] = 200;
+    memcpy(b, a, 36);
+    assert_false(template_same_name(a, b));
+    a[12] = b[12] = 0;
+    assert_true(template_same_name(a, b));
+    free(a);
+    free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces_of_bytes),
+        cmocka_unit_test(test_pieces_of_records),
+        cmocka_unit_test(test_pieces_of_many_templates),
+        cmocka_unit_test(test_long_templates),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_names_that_do_not_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
