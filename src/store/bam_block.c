@@ -73,11 +73,13 @@ size_t bam_block_value_bytes(const uint8_t *part, size_t part_bytes)
     return whole_bytes >= part_bytes ? whole_bytes : 0;
 }
 
-size_t bam_block_part_bytes(size_t block_bytes)
+size_t bam_block_part_bytes(size_t block_bytes, uint32_t number)
 {
+    enum { LATER_PART_BYTES = 256 << 10 };
     /* The extra bytes are more than the header, the bound, and what codecs add to bytes that cannot
        be compressed. */
-    return block_bytes + block_bytes / 4 + 4096;
+    size_t first = block_bytes + block_bytes / 4 + 4096;
+    return number == 0 || first > LATER_PART_BYTES ? first : LATER_PART_BYTES;
 }
 
 size_t bam_block_part_key(const uint8_t *key, size_t key_bytes, uint32_t number,

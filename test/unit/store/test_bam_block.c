@@ -234,13 +234,18 @@ static void test_parts(void **state)
                                      13 + rng_below(&rng, TEST_BOUND_BYTES - 12)};
         struct made_block made;
         make_block(&rng, &c, &made);
-        size_t ordinary = bam_block_part_bytes(c.raw_bytes);
+        size_t ordinary = bam_block_part_bytes(c.raw_bytes, 0);
         CHECK(&rng, made.value_bytes <= ordinary);      /* one part */
         for (size_t n = BAM_BLOCK_HEADER_BYTES; n <= made.value_bytes; n += 1 + n / 2)
             CHECK(&rng, bam_block_value_bytes(made.value, n) == made.value_bytes);
         CHECK(&rng, bam_block_value_bytes(made.value, BAM_BLOCK_HEADER_BYTES - 1) == 0);
         release_block(&made);
     }
+    /* A megabyte in a run of small blocks: each part is found by its key. */
+    assert_true(bam_block_part_bytes(1024, 0) < 16 << 10);
+    assert_true(bam_block_part_bytes(1024, 1) >= 1 << 18);
+    assert_true(bam_block_part_bytes(1024, 4) >= 1 << 18);
+    assert_true(bam_block_part_bytes(1 << 20, 1) >= 1 << 20);
     uint8_t key[MERGE_BOUND_MOST_BYTES + 1], parts[2][BAM_BLOCK_PART_KEY_BYTES];
     for (size_t n = 13; n <= MERGE_BOUND_MOST_BYTES; n++) {
         rng_fill(&rng, key, n);
