@@ -79,11 +79,9 @@ bool bam_block_is_part(const uint8_t *key, size_t key_bytes, const uint8_t *bloc
 size_t bam_block_value_bytes(const uint8_t *part, size_t part_bytes);
 
 /* Parses the header of a value without reading the rest. A caller can then decide what to do with
-   the block before a worker verifies it. Returns 0, or -1 if it cannot be a block. */
+   the block before a worker verifies it. Returns 0, or -1 if it cannot be a block, because no sound
+   block has such sizes. */
 int bam_block_parse(const uint8_t *value, size_t value_bytes, struct bam_block *block);
-
-/* False if no sound block has these sizes. Call this before you use them. */
-bool bam_block_is_plausible(const struct bam_block *block);
 
 /* Verifies the checksum of the whole value. */
 bool bam_block_verify(const uint8_t *value, size_t value_bytes);

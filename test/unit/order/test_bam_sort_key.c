@@ -2,6 +2,7 @@
  * test_bam_sort_key.c -- keys against plain comparisons of records, which are written here from the
  * rules; what each order does to the header; and the names of orders.
  */
+#include "child.h"
 #include "random_records.h"
 #include "test_rules.h"
 
@@ -437,6 +438,35 @@ static void test_cut_keys(void **state)
     sam_hdr_destroy(header);
 }
 
+static void store_where_zeros_count(void *rec)
+{
+    const struct sort_rules rules = {.order = SORT_NAME_NATURAL, .zeros_count = true};
+    uint8_t key[SORT_KEY_STORED_BYTES];
+    (void)sort_key_store(&rules, rec, key);
+}
+
+/* Keys by name are stored whole, but not where leading zeros count: such keys have up to 638 bytes.
+   They would once have been written past the room for stored keys. */
+static void test_longest_name(void **state)
+{
+    (void)state;
+    enum { NAME_BYTES = 254 };
+    char name[NAME_BYTES + 1];
+    uint8_t rec[1000];
+    const char *problem;
+    for (size_t i = 0; i < NAME_BYTES; i++) name[i] = i % 2 ? 'a' : '1';
+    name[NAME_BYTES] = 0;
+    const struct record_fields f = {.name = name};
+    (void)put_record(rec, &f, 0);
+    struct sort_rules rules = {.order = SORT_NAME_NATURAL};
+    assert_true(sort_key_bytes(&rules, rec, &problem) <= SORT_KEY_STORED_BYTES);
+    rules.zeros_count = true;
+    assert_true(sort_key_bytes(&rules, rec, &problem) > SORT_KEY_STORED_BYTES);
+    struct ended_child child = run_in_child(store_where_zeros_count, rec);
+    assert_int_equal(child.status, -1);
+    assert_non_null(strstr(child.text, "zeros_count"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_examples_of_natural_names),
         cmocka_unit_test(test_longest_keys_fit_a_bound),
         cmocka_unit_test(test_cut_keys),
+        cmocka_unit_test(test_longest_name),
         cmocka_unit_test(test_header_says_the_order),
         cmocka_unit_test(test_words_name_one_order_each),
     };
