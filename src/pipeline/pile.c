@@ -50,7 +50,6 @@ struct pile {
     struct pile_window *window; /* NULL: the pile is too large for it */
     struct cursor *cursors;
     size_t n_cursors, cursors_room;
-    unsigned most_steps;        /* from a run's first block, before the next run is sought */
     size_t *losers;             /* of the match at each place of the tournament, from 1 on: a number
                                    of a cursor. Below place i are the places 2i and 2i + 1; cursor i
                                    begins at place n_cursors + i */
