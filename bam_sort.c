@@ -69,7 +69,7 @@ static int merge_phase(struct sort *sort)
         .next_run = spilled.next_run, .open_bytes = spilled.open_bytes, .rules = &sort->rules,
         .header = sort->header, .output = &sort->output, .sum = &read.sum,
         .resumed_path = sort->settings->resumed ? sort->settings->resumed->dirs[0].path : NULL,
-        .counts = &sort->merged,
+        .counts = &sort->merged, .piles = &sort->report->piles,
     };
     int r = merge_to_output(&merge, &sort->sum_out);
     progress_enter(sort->progress, SORT_PHASE_CLOSE);

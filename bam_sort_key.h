@@ -137,7 +137,8 @@ static inline size_t sort_key_stored_bytes(size_t key_bytes)
     return key_bytes < SORT_KEY_STORED_BYTES ? key_bytes : SORT_KEY_STORED_BYTES;
 }
 
-/* Writes the stored key to out, which has room for it, and returns its size. */
+/* Writes the stored key to out, which has room for it, and returns its size. Not if leading zeros
+   count: only --verify has that order, and it stores no keys. Names may have longer keys there. */
 size_t sort_key_store(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out);
 
 /* Compares the whole keys of two records that have keys, as memcmp would: below 0, 0, above 0. The

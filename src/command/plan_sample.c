@@ -138,6 +138,19 @@ static int read_sample(struct sampler *s)
     return r < 0 ? -1 : 0;
 }
 
+/* The size of the record that a byte belongs to, on average. Few large records among many small ones
+   count by their bytes. */
+static double average_record(const uint8_t *records, size_t n_bytes)
+{
+    struct bam_walk walk = {.at = records, .end = records + n_bytes};
+    double sum = 0;
+    for (const uint8_t *rec; (rec = bam_walk_next(&walk)) != NULL;) {
+        double size = (double)bam_record_bytes(rec);
+        sum += size * (size / (double)n_bytes);
+    }
+    return sum;
+}
+
 /* Sorts the batch, and measures how its records compress. */
 static int measure_sample(struct sampler *s)
 {
@@ -157,6 +170,7 @@ static int measure_sample(struct sampler *s)
     (void)record_sample_gather(s->rules.order, s->batch->entries, s->batch->n_records, sorted,
                                sample->raw_bytes);
     traits->gather_seconds = since(start);
+    traits->record_bytes = average_record(sorted, sample->raw_bytes);
     int r = record_sample_measure(&settings, sorted, sample->raw_bytes, traits);
     if (r < 0) diag_error("cannot compress a sample of the input; please report this");
     free(sorted);

@@ -20,6 +20,7 @@
 #include "order/bam_key_tag.h"
 #include "util/byte_order.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 /* Indexed by enum sort_order. */
@@ -206,6 +207,7 @@ size_t sort_key_encode(const struct sort_rules *rules, const uint8_t *rec, uint8
 size_t sort_key_store(const struct sort_rules *rules, const uint8_t *rec, uint8_t *out)
 {
     const char *problem;
+    assert(!rules->zeros_count);
     return sort_key_stored_bytes(encode(rules, rec, out, SORT_KEY_STORED_BYTES, &problem));
 }
 

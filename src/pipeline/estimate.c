@@ -98,18 +98,46 @@ static double batch_raw_bytes(const struct estimate_facts *facts)
     return t->by_blocks ? (floor(n / BGZF_PAYLOAD_BYTES) + 1) * BGZF_PAYLOAD_BYTES : n;
 }
 
+struct batch_shape {
+    double raw_bytes;           /* in a full batch */
+    double run_batches;         /* that make a run */
+};
+
+/*
+ * What batches are like. If a record does not fit, its batch gets memory of its own, which has room
+ * for one to four such records, at their worst (load.c). Then fewer batches fill the memory.
+ */
+static struct batch_shape shape_batches(const struct estimate_facts *facts)
+{
+    const struct mem_budget *budget = &facts->budget;
+    const struct record_traits *t = &facts->traits;
+    unsigned run_batches = (unsigned)spill_policy_run_batches(budget, budget->n_batches);
+    struct batch_shape shape = {batch_raw_bytes(facts), run_batches};
+    if (facts->batch_raw_bytes > 0 || t->record_bytes <= shape.raw_bytes) return shape;
+    double all = (double)budget->batch_bytes * budget->n_batches;
+    double room = fmax(t->record_bytes + 2 * BGZF_MAX_BYTES, at_most(all / 8, 4 * t->record_bytes));
+    double memory = room * t->memory_at_worst;
+    shape.raw_bytes = t->record_bytes;
+    while ((memory - shape.raw_bytes * t->memory_ratio) / t->memory_at_worst > t->record_bytes)
+        shape.raw_bytes += t->record_bytes;
+    /* One more is being filled. */
+    shape.run_batches = fmax(1, at_most(run_batches, floor(all / memory) - 1));
+    return shape;
+}
+
 static void plan_runs(const struct estimate_facts *facts, struct estimate *plan)
 {
     const struct mem_budget *budget = &facts->budget;
-    double batch_bytes = (double)budget->batch_bytes, batch_raw = batch_raw_bytes(facts);
+    const struct batch_shape shape = shape_batches(facts);
+    double batch_bytes = (double)budget->batch_bytes;
     double used_bytes = (double)facts->expected_bytes * facts->traits.memory_ratio;
-    double n_batches = ceil((double)facts->expected_bytes / batch_raw);
+    double n_batches = ceil((double)facts->expected_bytes / shape.raw_bytes);
     size_t first_run_at = spill_policy_threshold(budget, false,
                                                  facts->size_is_known ? facts->expected_bytes : 0);
     plan->in_memory = n_batches <= (double)first_run_at && used_bytes <= kept_bytes(facts, 0);
     if (plan->in_memory) return;
-    double run_batches = (double)spill_policy_run_batches(budget, budget->n_batches);
-    plan->run_bytes = (uint64_t)(batch_raw * run_batches);
+    double run_batches = shape.run_batches;
+    plan->run_bytes = (uint64_t)(shape.raw_bytes * run_batches);
     /* The number of batches that wait when the input ends depends on when the last run began. */
     double waiting = (double)spill_policy_threshold(budget, true, 0) - 0.5 * run_batches;
     plan->n_runs = 1;

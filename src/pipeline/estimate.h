@@ -24,6 +24,7 @@
 struct record_traits {
     double memory_ratio;        /* memory of a batch to the raw bytes in it, once all are indexed */
     double memory_at_worst;     /* the same before, for whatever records they turn out to be */
+    double record_bytes;        /* of the record that a raw byte belongs to, on average */
     bool by_blocks;             /* records come in whole BGZF blocks; else one by one */
     bool is_text;               /* SAM */
     double deflate_ratio;       /* output to raw bytes, at the level of the output */

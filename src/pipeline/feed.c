@@ -102,10 +102,9 @@ static void *feed(void *arg)
     const struct feed_settings *s = &feeder->all->settings;
     const uint8_t *key;
     size_t key_bytes;
-    int r = s->from ? run_scan_seek(feeder->scan, s->from, s->from_bytes) : 0;
-    if (r == 0)
-        while ((r = run_scan_key(feeder->scan, &key, &key_bytes)) > 0)
-            if ((r = feed_block(feeder, key, key_bytes)) <= 0) break;
+    int r;
+    while ((r = run_scan_key(feeder->scan, &key, &key_bytes)) > 0)
+        if ((r = feed_block(feeder, key, key_bytes)) <= 0) break;
     if (r < 0) crew_fail(s->crew);
     crew_lock(s->crew);
     feeder->ended = true;
@@ -116,18 +115,16 @@ static void *feed(void *arg)
 
 struct feeders *feeders_start(const struct feed_settings *settings)
 {
-    struct run_scan **scans;
     struct feeders *all = xcalloc(1, sizeof *all);
     all->settings = *settings;
-    all->n = run_store_scan(settings->store, &scans);
+    all->n = settings->n_scans;
     all->feeders = xcalloc(all->n, sizeof *all->feeders);
     all->most_bytes = all->n > 0 ? settings->queue_bytes / all->n : 0;
     for (size_t i = 0; i < all->n; i++) {
         struct feeder *feeder = &all->feeders[i];
-        *feeder = (struct feeder){.all = all, .scan = scans[i]};
+        *feeder = (struct feeder){.all = all, .scan = settings->scans[i]};
         feeder->last = &feeder->first;
     }
-    free(scans);
     for (size_t i = 0; i < all->n; i++) {
         int error = pthread_create(&all->feeders[i].thread, NULL, feed, &all->feeders[i]);
         all->feeders[i].started = error == 0;
@@ -197,7 +194,6 @@ void feeders_stop(struct feeders *all)
         if (feeder->started) (void)pthread_join(feeder->thread, NULL);
         free_list(feeder->taken);
         free_list(feeder->first);
-        run_scan_close(feeder->scan);
     }
     free(all->feeders);
     free(all);

@@ -7,7 +7,7 @@
  * all queues.
  *
  * Order of calls: start; next and drop, by the dispatcher, until next returns 0; stop at any time.
- * After stop, feeders may be started again, from another key.
+ * After stop, feeders may be started again with the same scans.
  */
 #ifndef ROCKSORT_PIPELINE_FEED_H
 #define ROCKSORT_PIPELINE_FEED_H
@@ -19,16 +19,15 @@ struct feeders;
 
 struct feed_settings {
     struct crew *crew;
-    struct run_store *store;
+    struct run_scan *const *scans;      /* of all databases; the feeders use them until they stop */
+    size_t n_scans;
     const uint32_t *dropped_runs;       /* runs to leave out (resume.h) */
     size_t n_dropped;
     size_t queue_bytes;         /* limit for all queues together */
     const struct sort_rules *rules;
-    const uint8_t *from;        /* read only blocks whose keys are not below it; NULL: all */
-    size_t from_bytes;
 };
 
-/* Starts scans and threads. NULL after a message. */
+/* Starts the threads, which read from where the scans are. NULL after a message. */
 struct feeders *feeders_start(const struct feed_settings *settings);
 
 /*
@@ -40,7 +39,7 @@ int feeders_next(struct feeders *feeders, struct fed_block **block);
 /* Removes from its queue the block that feeders_next returned, and frees it. */
 void feeders_drop(struct feeders *feeders);
 
-/* Ends the threads and the scans, and frees blocks that were not taken. NULL is accepted. */
+/* Ends the threads, and frees blocks that were not taken. The scans stay. NULL is accepted. */
 void feeders_stop(struct feeders *feeders);
 
 #endif

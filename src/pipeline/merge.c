@@ -3,7 +3,6 @@
 
 #include "pipeline/feed.h"
 #include "pipeline/pile.h"
-#include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -12,15 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Size of a key that is above the keys of all blocks of a pile: their stored key, then 0xff. */
-enum { AFTER_PILE_BYTES = BAM_BLOCK_PART_KEY_BYTES + 1 };
-
 struct merger {
     const struct merge_settings *settings;
     struct crew *crew;
     const struct sort_rules *rules;
     struct mem_budget budget;   /* a copy, made after loading */
     struct segmenter *segmenter;
+    struct run_scan **scans;    /* of all databases */
+    size_t n_scans;
     struct feed_settings feed;
     struct feeders *feeders;    /* NULL: all is in memory, or a pile is being read */
     struct pile *pile;          /* the pile that is being read, or NULL */
@@ -44,7 +42,6 @@ struct merger {
     uint8_t tied_key[SORT_KEY_STORED_BYTES];
     uint64_t tied_from;         /* number of the first one */
     size_t tied_bytes;
-    uint8_t after_pile[AFTER_PILE_BYTES];       /* where feeders started after the last pile */
     /* under the lock */
     struct segment **ring;      /* segments that are cut but not written, by number */
     uint64_t n_cut, n_written;
@@ -292,28 +289,26 @@ static int begin_pile(struct merger *m, const struct next_block *next)
     const struct pile_settings settings = {
         .crew = m->crew,
         .segmenter = m->segmenter,
-        .store = m->settings->store,
+        .scans = m->scans,
+        .n_scans = m->n_scans,
         .dropped_runs = m->settings->dropped_runs,
         .n_dropped = m->settings->n_dropped,
         .rules = m->rules,
-        .most_bytes = m->limit_bytes / 4,
+        .most_bytes = m->limit_bytes / 2,
+        .counts = m->settings->piles,
     };
     m->pile = pile_open(&settings, m->tied_key);
     return 0;
 }
 
-/* After the last block of a pile: starts feeders that read what comes after the pile. */
+/* After the last block of a pile: starts feeders that read what comes after the pile, where the
+   scans are. */
 static int end_pile(struct merger *m)
 {
     pile_close(m->pile);
     m->pile = NULL;
     m->tied_bytes = 0;
-    memset(m->after_pile, UINT8_MAX, sizeof m->after_pile);
-    memcpy(m->after_pile, m->tied_key, sizeof m->tied_key);
-    struct feed_settings feed = m->feed;
-    feed.from = m->after_pile;
-    feed.from_bytes = sizeof m->after_pile;
-    m->feeders = feeders_start(&feed);
+    m->feeders = feeders_start(&m->feed);
     return m->feeders ? 0 : -1;
 }
 
@@ -433,9 +428,11 @@ static int prepare_merge(struct merger *m)
     crew_unlock(m->crew);
     batch_pool_budget(s->pool, &m->budget);
     prepare_kept(m);
+    if (s->store) m->n_scans = run_store_scan(s->store, &m->scans);
     m->feed = (struct feed_settings){
         .crew = m->crew,
-        .store = s->store,
+        .scans = m->scans,
+        .n_scans = m->n_scans,
         .dropped_runs = s->dropped_runs,
         .n_dropped = s->n_dropped,
         .queue_bytes = plan_memory(m),
@@ -508,6 +505,8 @@ static void release_merger(struct merger *m)
     for (size_t i = 0; i < m->n_live; i++) segmenter_drop_block(m->live[i]);
     bound_release(&m->last_cut);
     segmenter_destroy(m->segmenter);
+    for (size_t i = 0; i < m->n_scans; i++) run_scan_close(m->scans[i]);
+    free(m->scans);
     free(m->ring);
     free(m->live);
     free(m->places);

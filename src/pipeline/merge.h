@@ -13,6 +13,7 @@
 #define ROCKSORT_PIPELINE_MERGE_H
 
 #include "pipeline/batch_pool.h"
+#include "pipeline/pile_walk.h"
 #include "pipeline/sorted_output.h"
 
 /* What was written so far, for the progress display. The crew's lock guards it. */
@@ -37,6 +38,7 @@ struct merge_settings {
     const struct content_sum *sum;      /* of the input: the output must have the same */
     const char *resumed_path;   /* where the runs are if another process wrote them, or NULL */
     struct merge_counts *counts;
+    struct pile_counts *piles;
 };
 
 /* Merges everything. Returns 0 if the output is complete and its records are those of the input,

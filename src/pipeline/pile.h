@@ -8,27 +8,18 @@
  * takes all of it before it cuts. A larger pile is read through this module, which returns its
  * blocks in the full order of their first records and uses a bounded amount of memory.
  *
- * Order of calls: open, with no other scan of the store; next until it returns 0 or -1; close.
- * Ownership: the caller owns the blocks that next returns.
+ * Order of calls: open, while no other thread uses the scans; next until it returns 0 or -1; close.
+ * When next has returned 0, the scans are after the pile.
+ * Ownership: the caller owns the blocks that next returns, and the scans.
  * Threads: only the dispatcher calls these functions. They open blocks in the calling thread and
  * not in the workers, so a pile is slower than other parts of the merge.
  */
 #ifndef ROCKSORT_PIPELINE_PILE_H
 #define ROCKSORT_PIPELINE_PILE_H
 
-#include "pipeline/segment.h"
+#include "pipeline/pile_walk.h"
 
 struct pile;
-
-struct pile_settings {
-    struct crew *crew;
-    struct segmenter *segmenter;
-    struct run_store *store;
-    const uint32_t *dropped_runs;       /* runs to leave out (resume.h) */
-    size_t n_dropped;
-    const struct sort_rules *rules;
-    size_t most_bytes;          /* limit for open blocks; a few blocks may exceed it briefly */
-};
 
 /* Opens the pile of a stored key, whose size is SORT_KEY_STORED_BYTES. */
 struct pile *pile_open(const struct pile_settings *settings, const uint8_t *key);

@@ -122,6 +122,27 @@ static void make_entries(struct segmenter *s, struct open_block *block,
     }
 }
 
+/* Memory of the entries of a block, if all keys are as long as the longer one of the keys in its
+   bounds. */
+static size_t expect_entries(const struct segmenter *s, const struct fed_block *fed,
+                             const struct bam_block *stored)
+{
+    size_t bound_bytes = fed->key_bytes > stored->last_bound_bytes ? fed->key_bytes
+                                                                   : stored->last_bound_bytes;
+    size_t keyed_bytes = sort_order_is_fixed(s->order)
+                             ? 0 : keyed_record_bytes(bound_bytes - MERGE_BOUND_TAIL_BYTES);
+    return stored->n_records * (sizeof(struct sort_entry) + keyed_bytes);
+}
+
+/* With the lock held: counts the memory of a block, which was counted otherwise before. */
+static void count_block(struct open_block *block, size_t entry_bytes)
+{
+    /* The value still counts when the block is open: RocksDB may have a copy. */
+    size_t n_bytes = block->value_bytes + block->raw_bytes + entry_bytes;
+    block->segmenter->block_bytes += n_bytes - block->n_bytes;
+    block->n_bytes = n_bytes;
+}
+
 /* Verifies, decompresses and indexes a block. Returns 0, or -1 after a message. */
 static int open_block(struct segmenter *s, struct temp_coder *coder, struct open_block *block)
 {
@@ -140,7 +161,12 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
     }
     free(block->value);
     block->value = NULL;
-    if (keyed_bytes >= 0) return 0;
+    if (keyed_bytes >= 0) {
+        crew_lock(s->settings.crew);
+        count_block(block, stored.n_records * sizeof(struct sort_entry) + (size_t)keyed_bytes);
+        crew_unlock(s->settings.crew);
+        return 0;
+    }
     diag_damaged("the temporary data in '%s' are damaged: run %" PRIu32 " fails its checksum; "
                  "sort again on another disk", block->dir, block->source.run);
     return -1;
@@ -193,8 +219,7 @@ static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
 {
     struct bam_block stored;
     if (!merge_bound_is_sound(fed->key_bytes) ||
-        bam_block_parse(fed->value, fed->value_bytes, &stored) < 0 ||
-        !bam_block_is_plausible(&stored)) {
+        bam_block_parse(fed->value, fed->value_bytes, &stored) < 0) {
         diag_damaged("the temporary data in '%s' are damaged: an entry is not a block; sort again "
                      "on another disk", fed->dir);
         return NULL;
@@ -209,11 +234,10 @@ static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
     fed->value = NULL;
     block->raw_bytes = stored.raw_bytes;
     block->last = bound_copy(&last, NULL);
-    block->n_bytes = block->value_bytes + block->raw_bytes + block->raw_bytes / 16;
     merge_bound_position(fed->key, fed->key_bytes, &block->source.run,
                          &block->source.first_index);
     crew_lock(s->settings.crew);
-    s->block_bytes += block->n_bytes;
+    count_block(block, expect_entries(s, fed, &stored));
     crew_unlock(s->settings.crew);
     return block;
 }

@@ -58,7 +58,8 @@ struct open_block {
     struct open_block *next_unopened;
     unsigned n_users;           /* under the lock: owner, segments and bounds */
     bool opened;                /* under the lock */
-    size_t n_bytes;             /* memory that it takes */
+    size_t n_bytes;             /* under the lock: memory that it takes, estimated until it is
+                                   open */
     const char *dir;            /* directory that it was read from, for messages */
     uint8_t *value;             /* as it was stored; NULL once it is open */
     size_t value_bytes;

@@ -11,6 +11,7 @@
 #include "machine/process_usage.h"
 #include "pipeline/crew.h"
 #include "pipeline/mem_budget.h"
+#include "pipeline/pile_walk.h"
 #include "store/codec_policy.h"
 #include "store/run_store.h"
 #include "store/temp_codec.h"
@@ -92,6 +93,7 @@ struct sort_report {
     uint64_t spilled_bytes;     /* raw bytes of the runs */
     unsigned runs_of_codec[TEMP_CODEC_COUNT];
     enum codec_reason codec_reason;     /* of the last run's codec */
+    struct pile_counts piles;
     unsigned n_batches_kept;    /* batches merged from memory */
     struct process_usage phases[SORT_N_PHASES];
     double waits[SORT_N_WAITS]; /* seconds */

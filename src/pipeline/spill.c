@@ -140,12 +140,13 @@ static int put_block(struct spilled_run *run, const struct packed_block *block, 
 {
     const uint8_t *value = key + block->key_bytes;
     uint8_t part_key[BAM_BLOCK_PART_KEY_BYTES];
-    size_t most = bam_block_part_bytes(run->block_bytes), left = block->value_bytes;
+    size_t most = bam_block_part_bytes(run->block_bytes, 0), left = block->value_bytes;
     size_t n = left < most ? left : most;
     int r = run_store_put(run->stored, key, block->key_bytes, value, n);
     for (uint32_t number = 1; r == 0 && (left -= n) > 0; number++) {
         value += n;
-        if (n > left) n = left;
+        most = bam_block_part_bytes(run->block_bytes, number);
+        n = left < most ? left : most;
         size_t key_bytes = bam_block_part_key(key, block->key_bytes, number, part_key);
         r = run_store_put(run->stored, part_key, key_bytes, value, n);
     }

@@ -36,6 +36,17 @@ ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
     return (ssize_t)size;
 }
 
+/* False if no sound block has these sizes: memory is taken for them before the checksum can be
+   verified, and a store may be forged. */
+static bool is_plausible(const struct bam_block *block, enum temp_codec codec,
+                         uint64_t payload_bytes)
+{
+    /* The largest block holds one record of nearly 2^31 bytes. */
+    return block->raw_bytes <= UINT32_MAX && block->n_records > 0 &&
+           block->n_records <= block->raw_bytes / BAM_RECORD_MIN_BYTES &&
+           payload_bytes <= temp_codec_bound(codec, (size_t)block->raw_bytes);
+}
+
 /* Parses the header of a value. `value` may hold only its beginning. Returns the size of the whole
    value, or 0 if it cannot be a block. */
 static size_t parse_header(const uint8_t *value, size_t n_bytes, struct bam_block *block)
@@ -48,9 +59,8 @@ static size_t parse_header(const uint8_t *value, size_t n_bytes, struct bam_bloc
     memcpy(&last_bound_bytes, value + 20, 4);
     memcpy(&block->raw_bytes, value + 24, 8);
     memcpy(&payload_bytes, value + 32, 8);
-    /* No codec turns 2^32 bytes into 2^33. */
     if (codec >= TEMP_CODEC_COUNT || !merge_bound_is_sound(last_bound_bytes) ||
-        payload_bytes >> 33 || block->n_records == 0)
+        !is_plausible(block, (enum temp_codec)codec, payload_bytes))
         return 0;
     block->codec = (enum temp_codec)codec;
     block->last_bound = value + BAM_BLOCK_HEADER_BYTES;
@@ -73,11 +83,13 @@ size_t bam_block_value_bytes(const uint8_t *part, size_t part_bytes)
     return whole_bytes >= part_bytes ? whole_bytes : 0;
 }
 
-size_t bam_block_part_bytes(size_t block_bytes)
+size_t bam_block_part_bytes(size_t block_bytes, uint32_t number)
 {
+    enum { LATER_PART_BYTES = 256 << 10 };
     /* The extra bytes are more than the header, the bound, and what codecs add to bytes that cannot
        be compressed. */
-    return block_bytes + block_bytes / 4 + 4096;
+    size_t first = block_bytes + block_bytes / 4 + 4096;
+    return number == 0 || first > LATER_PART_BYTES ? first : LATER_PART_BYTES;
 }
 
 size_t bam_block_part_key(const uint8_t *key, size_t key_bytes, uint32_t number,
@@ -100,13 +112,6 @@ bool bam_block_verify(const uint8_t *value, size_t value_bytes)
     if (value_bytes < BAM_BLOCK_HEADER_BYTES) return false;
     memcpy(&checksum, value, 8);
     return checksum == XXH3_64bits(value + 8, value_bytes - 8);
-}
-
-bool bam_block_is_plausible(const struct bam_block *block)
-{
-    /* The largest block holds one record of nearly 2^31 bytes, and some before it. */
-    return block->raw_bytes <= UINT32_MAX &&
-           block->n_records <= block->raw_bytes / BAM_RECORD_MIN_BYTES;
 }
 
 ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block *block,

@@ -17,9 +17,10 @@
  *
  * Parts: a scan holds one entry of each file of the database in memory. One very large record can
  * make a value much larger than the other blocks of its run. Such a value is stored as several
- * entries, its *parts*. All parts but the last have the same size. The first part has the key of
- * the block. The key of a later part is the key of the block followed by the number of the part. So
- * later parts come right after the first one: no bound is the beginning of another bound.
+ * entries, its *parts*. The first part has the key of the block. The key of a later part is the key
+ * of the block followed by the number of the part. So later parts come right after the first one:
+ * no bound is the beginning of another bound. A scan is at a later part of one file at a time. So
+ * these parts may be larger than the first one, and there are not so many to find.
  *
  * Ownership: functions borrow what they are given. Pure; any thread, with a temp_coder of its own.
  */
@@ -62,9 +63,9 @@ struct bam_block_content {      /* what a block is made of */
 ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
                          const struct bam_block_content *content, uint8_t *out);
 
-/* Size of a part, in a run whose blocks have block_bytes uncompressed bytes. An ordinary block fits
-   into one part. */
-size_t bam_block_part_bytes(size_t block_bytes);
+/* Most bytes of part `number`, from 0, in a run whose blocks have block_bytes uncompressed bytes. An
+   ordinary block fits into one part. */
+size_t bam_block_part_bytes(size_t block_bytes, uint32_t number);
 
 /* Writes the key of part `number`, from 1, of the block with this key to out; returns its size. */
 size_t bam_block_part_key(const uint8_t *key, size_t key_bytes, uint32_t number,
@@ -78,11 +79,9 @@ bool bam_block_is_part(const uint8_t *key, size_t key_bytes, const uint8_t *bloc
 size_t bam_block_value_bytes(const uint8_t *part, size_t part_bytes);
 
 /* Parses the header of a value without reading the rest. A caller can then decide what to do with
-   the block before a worker verifies it. Returns 0, or -1 if it cannot be a block. */
+   the block before a worker verifies it. Returns 0, or -1 if it cannot be a block, because no sound
+   block has such sizes. */
 int bam_block_parse(const uint8_t *value, size_t value_bytes, struct bam_block *block);
-
-/* False if no sound block has these sizes. Call this before you use them. */
-bool bam_block_is_plausible(const struct bam_block *block);
 
 /* Verifies the checksum of the whole value. */
 bool bam_block_verify(const uint8_t *value, size_t value_bytes);

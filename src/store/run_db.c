@@ -468,9 +468,6 @@ int run_scan_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes, ui
                  size_t *value_bytes)
 {
     if (scan->db->settings.direct && reopen_direct(scan->db) < 0) return -1;
-    /* An iterator holds memory for each file. */
-    if (scan->iter) rocksdb_iter_destroy(scan->iter);
-    scan->iter = NULL;
     char *error = NULL, *whole = xmalloc(key_bytes + 1);
     whole[0] = BLOCK_KEY;
     memcpy(whole + 1, key, key_bytes);
@@ -498,6 +495,11 @@ int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes)
 void run_scan_value(struct run_scan *scan, const uint8_t **value, size_t *value_bytes)
 {
     *value = (const uint8_t *)rocksdb_iter_value(scan->iter, value_bytes);
+}
+
+unsigned run_scan_n_files(const struct run_scan *scan)
+{
+    return run_db_n_files(scan->db);
 }
 
 const char *run_scan_dir(const struct run_scan *scan)

@@ -133,8 +133,7 @@ int run_scan_seek(struct run_scan *scan, const uint8_t *key, size_t key_bytes);
 
 /*
  * Gets the value of exactly this key. Returns 1 and a malloc'ed *value; 0 if there is no such
- * block; -1 after a message. It also ends the walk over the blocks; run_scan_seek begins another
- * walk.
+ * block; -1 after a message. The position of the scan does not change.
  */
 int run_scan_get(struct run_scan *scan, const uint8_t *key, size_t key_bytes, uint8_t **value,
                  size_t *value_bytes);
@@ -144,6 +143,9 @@ int run_scan_key(struct run_scan *scan, const uint8_t **key, size_t *key_bytes);
 
 /* The value of the current block; only after run_scan_key has returned 1. */
 void run_scan_value(struct run_scan *scan, const uint8_t **value, size_t *value_bytes);
+
+/* How many files the scan reads. */
+unsigned run_scan_n_files(const struct run_scan *scan);
 
 /* The directory of the database, for messages. */
 const char *run_scan_dir(const struct run_scan *scan);

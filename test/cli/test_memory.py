@@ -231,6 +231,22 @@ class LargeRecords(CliTest):
         self.check(self.write_bam((0, b"XXZ" + shared + b"%d\0" % self.random.randrange(1000))
                                   for _ in range(60_000)), "-t", "XX")
 
+    def test_many_records_and_another_one(self):
+        """The same if the first record is unlike all others after the stored part of its key."""
+        shared = self.text(600)
+
+        def tails():
+            yield 0, b"XXZ" + shared[:512] + b"!" * 100 + b"\0"
+            for _ in range(60_000):
+                yield 0, b"XXZ" + shared + b"%d\0" % self.random.randrange(1000)
+        self.check(self.write_bam(tails()), "-t", "XX")
+
+    def test_many_piles(self):
+        """Several such values. Each pile is read in passes over all runs."""
+        shared = [self.text(1000) for _ in range(20)]
+        self.check(self.write_bam((0, b"XXZ" + self.random.choice(shared) + b"%d\0" %
+                                   self.random.randrange(1000)) for _ in range(40_000)), "-t", "XX")
+
     def test_cell_barcodes(self):
         """--template-coordinate has long keys, too."""
         self.check(self.write_bam((0, b"CBZ" + self.text(self.RECORD_BYTES) + b"\0")

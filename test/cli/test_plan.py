@@ -1,6 +1,7 @@
 """--plan, and the values that -@ auto and --max-memory auto choose."""
 
 import os
+import random
 import re
 import stat
 import subprocess
@@ -72,6 +73,26 @@ class Plans(PlanTest):
                                          (planned, n_runs))
                     space = float(plan["temporary space"][0].split(" MB")[0])
                     self.assertLessEqual(abs(space - temporary), max(0.5, temporary * 0.4))
+
+    def test_runs_of_large_records(self):
+        """Records that are larger than a batch, some among small ones: seven times as many runs were
+        once planned as there were."""
+        n_bases, letters = 400_000, random.Random(51).choices("ACGT", k=800_000)
+        def large(at):
+            return bamfile.record("large", 4, seq="".join(letters[at : at + n_bases]))
+        small = bamfile.record("small", 4, seq="ACGT" * 30) * 10
+        for among in (b"", small):
+            records = b"".join(large(i * 5000) + among for i in range(60))
+            source = self.write("in.bam", bamfile.bgzf(bamfile.bam_header("", []) + records, 1))
+            for options in ([], ["-t", "XX"]):
+                with self.subTest(options=options, among=len(among)):
+                    args = ("-@", "2", *options, "-l", "0", "-o", self.path("out.bam"), source)
+                    planned = int(self.plan(*args, budget=4 << 20)["runs on disk"][0].split(",")[0])
+                    result = self.sort_ok(*args, budget=4 << 20)
+                    os.unlink(self.path("out.bam"))
+                    n_runs = int(CLOSING.search(result.err).group(2))
+                    self.assertLessEqual(max(planned, n_runs), 2 * min(planned, n_runs),
+                                         (planned, n_runs))
 
     def test_order(self):
         for options, order in (([], "coordinate"), (["-N"], "read name, character by character"),

@@ -2,6 +2,7 @@
  * test_bam_sort_key.c -- keys against plain comparisons of records, which are written here from the
  * rules; what each order does to the header; and the names of orders.
  */
+#include "child.h"
 #include "random_records.h"
 #include "test_rules.h"
 
@@ -344,6 +345,41 @@ static void make_long_sample(struct rng *rng, const struct sort_rules *rules,
     CHECK(rng, memcmp(sample->keyed->key, sample->whole, stored) == 0);
 }
 
+/* True if a print says what is true about a key and its base. */
+static bool print_is_right(const struct key_print *print, const struct long_sample *base,
+                           const struct long_sample *key)
+{
+    struct key_print fresh;
+    key_print_take(base->whole, base->whole_bytes, key->whole, key->whole_bytes, &fresh);
+    return print->n_shared == fresh.n_shared && print->n_bytes <= fresh.n_bytes &&
+           memcmp(print->bytes, fresh.bytes, print->n_bytes) == 0 &&
+           print->is_whole == (print->n_shared + print->n_bytes == key->whole_bytes);
+}
+
+/* Compares two keys by their prints, around a pivot and with a base that is not above them. */
+static void check_prints(struct rng *rng, const struct long_sample *pivot,
+                         const struct long_sample *lowest, const struct long_sample *a,
+                         const struct long_sample *b, int wanted)
+{
+    const struct long_sample *low = wanted <= 0 ? a : b, *high = wanted <= 0 ? b : a;
+    struct key_print x, y;
+    int c;
+    key_print_take(pivot->whole, pivot->whole_bytes, low->whole, low->whole_bytes, &x);
+    key_print_take(pivot->whole, pivot->whole_bytes, high->whole, high->whole_bytes, &y);
+    if (key_print_compare_around(pivot->whole, &x, &y, &c)) {
+        CHECK(rng, sign(c, 0) == -abs(wanted));
+        key_print_rebase_around(pivot->whole, &x, &y);
+        CHECK(rng, print_is_right(&x, pivot, low) && print_is_right(&y, low, high));
+    }
+    key_print_take(lowest->whole, lowest->whole_bytes, low->whole, low->whole_bytes, &x);
+    key_print_take(lowest->whole, lowest->whole_bytes, high->whole, high->whole_bytes, &y);
+    if (key_print_compare(&x, &y, &c)) {
+        CHECK(rng, sign(c, 0) == -abs(wanted));
+        key_print_rebase(&x, &y);
+        CHECK(rng, print_is_right(&y, low, high));
+    }
+}
+
 /* A stored key is the beginning of the key. Where it does not tell, the records give the order of
    the whole keys, to entries, bounds and prints alike. */
 static void test_cut_keys(void **state)
@@ -361,17 +397,17 @@ static void test_cut_keys(void **state)
                                    .below = below[round % 3], .long_positions = round == 3,
                                    .tag = {'C', 'B'}, .template_ends = template_ends};
         for (size_t i = 0; i < N; i++) make_long_sample(&rng, &rules, &samples[i]);
-        const struct key_pivot pivot = {samples[0].whole, samples[0].whole_bytes};
+        const struct long_sample *lowest = &samples[0];
+        for (size_t i = 1; i < N; i++)
+            if (sort_key_compare(&rules, samples[i].record, lowest->record) < 0)
+                lowest = &samples[i];
         for (size_t i = 0; i < N * N; i++) {
             const struct long_sample *a = &samples[i / N], *b = &samples[i % N];
             size_t n = a->whole_bytes < b->whole_bytes ? a->whole_bytes : b->whole_bytes;
             int wanted = sign(memcmp(a->whole, b->whole, n), 0), c;
             CHECK(&rng, sign(sort_key_compare(&rules, a->record, b->record), 0) == wanted);
             CHECK(&rng, sign(keyed_record_compare(&rules, a->keyed, b->keyed, 0), 0) == wanted);
-            struct key_print x, y;
-            key_print_take(&pivot, a->whole, a->whole_bytes, &x);
-            key_print_take(&pivot, b->whole, b->whole_bytes, &y);
-            if (key_print_compare(&pivot, &x, &y, &c)) CHECK(&rng, sign(c, 0) == wanted);
+            check_prints(&rng, &samples[0], lowest, a, b, wanted);
             const struct sort_entry entry = {0, a->keyed}, other = {0, b->keyed};
             const struct merge_source source = {&entry, 1, 5, 0}, before = {&other, 1, 4, 0};
             struct merge_bound bound;
@@ -402,6 +438,35 @@ static void test_cut_keys(void **state)
     sam_hdr_destroy(header);
 }
 
+static void store_where_zeros_count(void *rec)
+{
+    const struct sort_rules rules = {.order = SORT_NAME_NATURAL, .zeros_count = true};
+    uint8_t key[SORT_KEY_STORED_BYTES];
+    (void)sort_key_store(&rules, rec, key);
+}
+
+/* Keys by name are stored whole, but not where leading zeros count: such keys have up to 638 bytes.
+   They would once have been written past the room for stored keys. */
+static void test_longest_name(void **state)
+{
+    (void)state;
+    enum { NAME_BYTES = 254 };
+    char name[NAME_BYTES + 1];
+    uint8_t rec[1000];
+    const char *problem;
+    for (size_t i = 0; i < NAME_BYTES; i++) name[i] = i % 2 ? 'a' : '1';
+    name[NAME_BYTES] = 0;
+    const struct record_fields f = {.name = name};
+    (void)put_record(rec, &f, 0);
+    struct sort_rules rules = {.order = SORT_NAME_NATURAL};
+    assert_true(sort_key_bytes(&rules, rec, &problem) <= SORT_KEY_STORED_BYTES);
+    rules.zeros_count = true;
+    assert_true(sort_key_bytes(&rules, rec, &problem) > SORT_KEY_STORED_BYTES);
+    struct ended_child child = run_in_child(store_where_zeros_count, rec);
+    assert_int_equal(child.status, -1);
+    assert_non_null(strstr(child.text, "zeros_count"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_examples_of_natural_names),
         cmocka_unit_test(test_longest_keys_fit_a_bound),
         cmocka_unit_test(test_cut_keys),
+        cmocka_unit_test(test_longest_name),
         cmocka_unit_test(test_header_says_the_order),
         cmocka_unit_test(test_words_name_one_order_each),
     };

@@ -182,6 +182,23 @@ static void test_batches_that_were_seen(void **state)
     assert_in_range(plan.n_runs * plan.run_bytes, GIB * 9 / 10, GIB + plan.run_bytes);
 }
 
+/* However small a batch is, it holds one record. (Of records of 900 kB in 4 MiB, 1,349 runs were once
+   planned where there were 177.) */
+static void test_large_records(void **state)
+{
+    (void)state;
+    struct estimate_facts facts = usual_facts(4 * MIB, 2, 180000000);
+    uint64_t n_usual = plan_of(&facts).n_runs;
+    facts.traits.record_bytes = 150;
+    assert_true(plan_of(&facts).n_runs == n_usual);
+    facts.traits.record_bytes = 900000;
+    facts.traits.by_blocks = true;
+    facts.traits.memory_at_worst = 3;
+    struct estimate plan = plan_of(&facts);
+    assert_in_range(plan.n_runs, 150, 200);
+    assert_true(plan.run_bytes >= 900000);
+}
+
 /* A sort that does not know the size of its input spills as late as one whose input may fit. */
 static void test_unknown_size(void **state)
 {
@@ -229,6 +246,7 @@ int main(void)
         cmocka_unit_test(test_space),
         cmocka_unit_test(test_output),
         cmocka_unit_test(test_batches_that_were_seen),
+        cmocka_unit_test(test_large_records),
         cmocka_unit_test(test_unknown_size),
         cmocka_unit_test(test_random),
     };

@@ -1,0 +1,136 @@
+/* test_segment.c -- the memory of open blocks is counted as it is. */
+#include "random_records.h"
+#include "test_rules.h"
+
+#include "pipeline/segment.h"
+#include "store/bam_block.h"
+
+enum { N_RECORDS = 50, LONGEST_NAME = 254 };
+
+struct place {
+    struct crew *crew;
+    struct sort_rules rules;
+    struct segmenter *segmenter;
+    sam_hdr_t *header;
+};
+
+static void start(struct place *place, enum sort_order order)
+{
+    place->crew = crew_create();
+    assert_non_null(place->crew);
+    assert_int_equal(crew_start(place->crew, 1), 0);
+    place->rules = (struct sort_rules){.order = order};
+    place->header = sam_hdr_parse(3, "@HD");
+    assert_non_null(place->header);
+    const struct segment_settings settings = {.crew = place->crew, .rules = &place->rules,
+                                              .header = place->header};
+    place->segmenter = segmenter_create(&settings);
+}
+
+static void stop(struct place *place)
+{
+    segmenter_destroy(place->segmenter);
+    crew_destroy(place->crew);
+    sam_hdr_destroy(place->header);
+}
+
+/* Makes a block of records without sequences, whose names have name_bytes characters. Sets
+   *n_entry_bytes to the memory that their entries and keys take. */
+static struct fed_block *make_block(const struct sort_rules *rules, size_t name_bytes,
+                                    size_t *n_entry_bytes)
+{
+    static uint8_t raw[N_RECORDS * 400];
+    char name[LONGEST_NAME + 1] = "";
+    struct keyed_record *keyed[N_RECORDS];
+    struct sort_entry entries[N_RECORDS];
+    struct temp_coder coder = {0};
+    size_t raw_bytes = 0;
+    *n_entry_bytes = sizeof entries;
+    for (size_t i = 0; i < name_bytes; i++) name[i] = i % 2 ? 'a' : '1';
+    for (size_t i = 0; i < N_RECORDS; i++) {
+        const struct record_fields f = {.name = name, .tid = -1, .pos = -1};
+        const uint8_t *rec = raw + raw_bytes;
+        raw_bytes += put_record(raw + raw_bytes, &f, 0);
+        keyed[i] = test_alloc(sizeof **keyed + SORT_KEY_STORED_BYTES);
+        entries[i] = (struct sort_entry){0, keyed[i]};
+        if (sort_order_is_fixed(rules->order)) {
+            entries[i] = (struct sort_entry){sort_key_fixed(rules, rec), rec};
+            continue;
+        }
+        keyed[i]->record = rec;
+        keyed[i]->key_bytes = (uint32_t)sort_key_store(rules, rec, keyed[i]->key);
+        *n_entry_bytes += keyed_record_bytes(keyed[i]->key_bytes);
+    }
+    const struct merge_source source = {entries, N_RECORDS, 3, 70};
+    uint8_t last[MERGE_BOUND_MOST_BYTES];
+    size_t last_bytes = merge_bound_store(rules->order, &source, N_RECORDS - 1, last);
+    struct fed_block *fed = test_alloc(sizeof *fed + MERGE_BOUND_MOST_BYTES);
+    *fed = (struct fed_block){.dir = "nowhere"};
+    fed->key_bytes = merge_bound_store(rules->order, &source, 0, fed->key);
+    const struct bam_block_content content = {raw, raw_bytes, N_RECORDS, last, last_bytes};
+    fed->value = test_alloc(bam_block_bound(TEMP_CODEC_LZ4, raw_bytes, last_bytes));
+    ssize_t n = bam_block_encode(&coder, TEMP_CODEC_LZ4, &content, fed->value);
+    assert_true(n > 0);
+    fed->value_bytes = (size_t)n;
+    for (size_t i = 0; i < N_RECORDS; i++) free(keyed[i]);
+    return fed;
+}
+
+static size_t counted(struct place *place)
+{
+    crew_lock(place->crew);
+    size_t n_bytes = segmenter_block_bytes(place->segmenter);
+    crew_unlock(place->crew);
+    return n_bytes;
+}
+
+/* Opens a block in this thread or by a worker, and compares what is counted with what it takes. */
+static void check_block(struct place *place, size_t name_bytes, bool by_worker)
+{
+    struct temp_coder coder = {0};
+    size_t entry_bytes;
+    struct fed_block *fed = make_block(&place->rules, name_bytes, &entry_bytes);
+    struct open_block *block;
+    if (by_worker) {
+        block = segmenter_open_block(place->segmenter, fed);
+        crew_lock(place->crew);
+        crew_wait_for_jobs(place->crew);
+        crew_unlock(place->crew);
+    } else {
+        block = segmenter_load_block(place->segmenter, fed, &coder);
+    }
+    assert_non_null(block);
+    assert_int_equal(block->source.n_entries, N_RECORDS);
+    assert_true(counted(place) == block->n_bytes);
+    assert_true(block->n_bytes >= block->raw_bytes + entry_bytes);
+    assert_true(block->n_bytes <= block->raw_bytes + entry_bytes + block->value_bytes);
+    fed_block_free(fed);
+    crew_lock(place->crew);
+    segmenter_drop_block(block);
+    crew_unlock(place->crew);
+    assert_int_equal(counted(place), 0);
+}
+
+/* Entries and keys of short records take more than the records. Only a sixteenth of the size of the
+   records was once counted for them. */
+static void test_memory_of_blocks(void **state)
+{
+    (void)state;
+    static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL, SORT_NAME_LEXICAL};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        struct place place;
+        start(&place, orders[i]);
+        for (size_t name_bytes = 1; name_bytes <= LONGEST_NAME; name_bytes += 11)
+            for (int by_worker = 0; by_worker < 2; by_worker++)
+                check_block(&place, name_bytes, by_worker);
+        stop(&place);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory_of_blocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
