@@ -3,6 +3,7 @@
 #include "output/cram_check.h"
 
 #include "bam/bam_long.h"
+#include "util/byte_order.h"
 
 /* Sets *cg to the CG tag; its type is 0 if there is none. */
 static const char *check_tags(const uint8_t *rec, struct bam_aux *cg)
@@ -31,7 +32,7 @@ const char *cram_record_check(const uint8_t *rec)
     if (cigar.n_ops == 0 && bam_record_n_bases(rec) > 0)
         return "it is mapped and has bases, but no CIGAR";
     for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
-        uint32_t op = bam_cigar_op(bam_record_u32(at));
+        uint32_t op = bam_cigar_op(get_u32(at));
         if (op == BAM_CBACK) return "its CIGAR has the operation B";
         if (op > BAM_CBACK) return "its CIGAR has an unknown operation";
     }
