@@ -156,8 +156,8 @@ static int apply_options(struct reader_file *file, const htsFormat *options)
     if (hts_get_format(file->hts)->format == cram && bam_reader_check_reference(options) < 0)
         return -1;
     if (hts_opt_apply(file->hts, options->specific) >= 0) return 0;
-    diag_error("cannot read '%s': htslib refuses the reference or another option of the input, "
-               "see its words above", file->name);
+    diag_error("cannot read '%s': htslib refuses the reference or another option of the input%s",
+               file->name, diag_library_words());
     return -1;
 }
 

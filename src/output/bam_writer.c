@@ -236,8 +236,8 @@ static int check_pump(struct bam_writer *writer)
 static int encoder_error(struct bam_writer *writer)
 {
     if (check_pump(writer) < 0) return -1;
-    diag_error("cannot write '%s': htslib cannot encode it as CRAM, see its words above; give "
-               "--reference, or write BAM with -O bam", writer->name);
+    diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; give --reference, or write "
+               "BAM with -O bam", writer->name, diag_library_words());
     return -1;
 }
 
@@ -273,7 +273,7 @@ static int start_cram(struct bam_writer *writer)
     xalloc_require(writer->record != NULL);
     if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) {
         diag_error("cannot write '%s': htslib refuses the reference or another option of the "
-                   "output, see its words above", writer->name);
+                   "output%s", writer->name, diag_library_words());
         return -1;
     }
     if (sam_hdr_write(writer->file, writer->header) < 0) return encoder_error(writer);

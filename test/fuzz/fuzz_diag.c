@@ -122,6 +122,11 @@ void diag_hide_htslib(void)
 {
 }
 
+const char *diag_library_words(void)
+{
+    return "";
+}
+
 bool diag_failed(void)
 {
     return fuzz_n_errors() > 0;
