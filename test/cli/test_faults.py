@@ -88,6 +88,30 @@ class Sweep(FaultTest):
         self.assertGreater(sweep.ends["refused"] + sweep.ends["resumed"], 15 if sanitized() else 20)
 
 
+class Aborts(FaultTest):
+    """A failed assert of a library ends the sort with a message that names the right library."""
+
+    def test_in_rocksdb(self):
+        result = self.with_fault("write:2:abort:.sst", "-o", self.path("out.bam"))
+        self.assert_error(result, "RocksDB has given up", "disk of the temporary data")
+
+    def test_in_cram_encoder(self):
+        """This was blamed on RocksDB and its disk."""
+        for budget in (None, SPILL_BUDGET):
+            result = self.with_fault("write:4:abort:socket", "-@", "2", "-O",
+                                     "cram,no_ref=1,seqs_per_slice=100", "-o",
+                                     self.path("out.cram"), budget=budget)
+            self.assert_error(result, "out.cram", "htslib, which encodes CRAM, gave up",
+                              "in the records up to", "-O bam")
+            self.assertNotIn("RocksDB", result.err)
+            self.assert_no_result(self.path("out.cram"))
+
+    def test_in_our_own_code(self):
+        """Nobody else is blamed."""
+        result = self.with_fault("rename:1:abort:out.bam", "-o", self.path("out.bam"), budget=None)
+        self.assert_error(result, "the program has given up", "please report this")
+
+
 class Flips(FaultTest):
     """Changed bytes of the temporary data are detected."""
 
