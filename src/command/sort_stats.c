@@ -439,7 +439,8 @@ static void write_all(struct json_writer *json, const struct sort_settings *s,
 
 static int write_error(const char *name, int error)
 {
-    diag_error("cannot write the statistics to '%s': %s", name, strerror(error));
+    diag_error("cannot write the statistics to '%s': %s%s", name, strerror(error),
+               diag_advice(error));
     return -1;
 }
 

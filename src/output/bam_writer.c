@@ -116,7 +116,8 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
     writer->settings = *settings;
     writer->has_pump = !bam_writer_takes_bytes(&settings->format);
     if (writer->has_pump && cram_pump_open(&writer->pump, &writer->pump_in) < 0) {
-        diag_error("cannot make sockets for the CRAM output: %s", strerror(errno));
+        diag_error("cannot make sockets for the CRAM output: %s%s", strerror(errno),
+                   diag_advice(errno));
         free(writer);
         return NULL;
     }
@@ -294,9 +295,11 @@ static int start_cram(struct bam_writer *writer)
     if (hts_set_opt(writer->file, HTS_OPT_THREAD_POOL, settings->pool) < 0) return -1;
     writer->record = bam_init1();
     xalloc_require(writer->record != NULL);
+    errno = 0;
     if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) {
+        const char *advice = diag_advice(errno);
         diag_error("cannot write '%s': htslib refuses the reference or another option of the "
-                   "output%s", writer->name, diag_library_words());
+                   "output%s", writer->name, *advice ? advice : diag_library_words());
         return -1;
     }
     if (cram_reference_open(writer->header, format, &writer->reference) < 0) return -1;
@@ -310,7 +313,8 @@ static int start_cram(struct bam_writer *writer)
     if (!settings->index_path ||
         output_path_make(settings->index_path, start_cram_index, writer) == 0)
         return 0;
-    diag_error("cannot create the index '%s': %s", settings->index_path->name, strerror(errno));
+    diag_error("cannot create the index '%s': %s%s", settings->index_path->name, strerror(errno),
+               diag_advice(errno));
     return -1;
 }
 
@@ -335,7 +339,7 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
     writer->header = header;
     errno = 0;
     if (open_file(writer) < 0) {
-        diag_error("cannot create '%s': %s", writer->name, strerror(errno));
+        diag_error("cannot create '%s': %s%s", writer->name, strerror(errno), diag_advice(errno));
         return -1;
     }
     int r = bam_writer_takes_bytes(&writer->settings.format) ? start_bytes(writer)

@@ -4,6 +4,7 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
+#include <errno.h>
 #include <htslib/faidx.h>
 #include <htslib/hts.h>
 #include <htslib/kstring.h>
@@ -153,10 +154,12 @@ static int look(sam_hdr_t *header, const struct wishes *wishes, struct cram_refe
     *difference = (struct difference){.n_others = 0};
     *ref = (struct cram_reference){.embed_ref = -1};
     if (wishes->needs_none) return 0;
+    errno = 0;
     faidx_t *index = wishes->fasta ? fai_load(wishes->fasta) : NULL;
     if (wishes->fasta && !index) {
+        const char *advice = diag_advice(errno);
         diag_error("cannot make or read the index of the reference, '%s.fai'%s", wishes->fasta,
-                   diag_library_words());
+                   *advice ? advice : diag_library_words());
         return -1;
     }
     ref->fasta = wishes->fasta;

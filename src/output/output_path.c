@@ -185,7 +185,7 @@ int output_path_choose(struct output_path *path, const char *name)
     }
     if (!error) error = choose_names(path, exists ? &st : NULL);
     if (!error) return 0;
-    diag_error("cannot create '%s': %s", name, strerror(error));
+    diag_error("cannot create '%s': %s%s", name, strerror(error), diag_advice(error));
     output_path_release(path);
     return -1;
 }

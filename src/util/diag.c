@@ -221,6 +221,12 @@ void diag_no_thread(int error)
                strerror(error));
 }
 
+const char *diag_advice(int error)
+{
+    /* In memory a sort has enough with 12. Tests sort with temporary data under 64. */
+    return error == EMFILE ? "; raise 'ulimit -n' to 64 or more" : "";
+}
+
 static void print_always(const char *kind, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 

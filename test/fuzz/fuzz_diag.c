@@ -64,6 +64,12 @@ void diag_no_thread(int error)
     diag_error("cannot start a thread: %s", strerror(error));
 }
 
+const char *diag_advice(int error)
+{
+    (void)error;
+    return "";
+}
+
 void diag_warning(const char *format, ...)
 {
     char text[4096];
