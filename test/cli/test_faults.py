@@ -6,6 +6,7 @@ is a short form of `make fault-sweep`.
 """
 
 import contextlib
+import gzip
 import io
 import os
 import shutil
@@ -110,6 +111,23 @@ class Aborts(FaultTest):
         """Nobody else is blamed."""
         result = self.with_fault("rename:1:abort:out.bam", "-o", self.path("out.bam"), budget=None)
         self.assert_error(result, "the program has given up", "please report this")
+
+
+class MandatoryLocks(FaultTest):
+    """On CIFS a lock keeps other descriptors from writing. The one that writes first gets EACCES."""
+
+    def test_index_of_cram(self):
+        """htslib opens the index by its name, while our own descriptor has the lock."""
+        out = self.path("out.cram")
+        result = self.with_fault("write:1:EACCES:.crai.", "-O", "cram,no_ref=1", "--write-index",
+                                 "-o", out)
+        self.assertEqual(result.status, 0, result.err)
+        self.sort_ok("-O", "cram,no_ref=1", "--write-index", "-o", self.path("want.cram"),
+                     self.source)
+        with open(out + ".crai", "rb") as got, open(self.path("want.cram.crai"), "rb") as want:
+            self.assertEqual(len(gzip.decompress(got.read()).splitlines()),
+                             len(gzip.decompress(want.read()).splitlines()))
+        self.assertEqual([name for name in os.listdir(self.work) if name.endswith(".tmp")], [])
 
 
 class Flips(FaultTest):
