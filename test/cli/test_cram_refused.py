@@ -60,8 +60,9 @@ class Refused(CliTest):
         bad = {"operation B": lambda i: with_operation(i, 9),
                "unknown operation": lambda i: with_operation(i, 11),
                "tags are damaged": lambda i: record(i, aux=b"XXy\0\0\0\0"),
-               "no CIGAR": lambda i: record(i, cigar="")}
-        places = (0, N_RECORDS // 2, N_RECORDS - 1, N_RECORDS // 2)
+               "no CIGAR": lambda i: record(i, cigar=""),
+               "above 127": lambda i: record(i, aux=b"X\xffc\0")}
+        places = (0, N_RECORDS // 2, N_RECORDS - 1, N_RECORDS // 2, 0)
         for (words, make), at in zip(bad.items(), places):
             self.check(self.bam(make, at), mentions=[f"'r{at}'", words, "-O bam"])
 
