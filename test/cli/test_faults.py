@@ -19,7 +19,7 @@ import unittest
 import bamfile
 import generate
 from harness import (DIE_LIMIT_S, ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest,
-                     kept_checkpoints, own_lines, sanitized)
+                     ends_at_once, kept_checkpoints, own_lines, sanitized)
 
 sys.path.insert(0, str(ROOT / "test"))
 import fault_sweep  # noqa: E402
@@ -47,9 +47,8 @@ class FaultTest(CliTest):
     def with_fault(self, fault, *args, budget=SPILL_BUDGET, clean=True):
         """Runs rocksort on the source with a fault."""
         env = self.faulty(fault)
-        if "alloc:" in fault:
-            # A process that is out of memory ends at once, with threads that nobody joined.
-            env["TSAN_OPTIONS"] = os.environ.get("TSAN_OPTIONS", "") + ":report_thread_leaks=0"
+        if "alloc:" in fault or ":abort" in fault:
+            env.update(ends_at_once())
         return self.rocksort(*args, self.source, budget=budget, env=env, clean=clean)
 
     def calls(self, *args, budget=SPILL_BUDGET, of=""):
