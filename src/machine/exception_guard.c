@@ -82,18 +82,24 @@ enum culprit { UNKNOWN, ROCKSDB, HTSLIB };
 
 enum { MOST_FRAMES = 64 };
 
-/* Which library has called abort. Goes outwards from the handler: the first frames are ours, and
-   where our frames begin again nothing further out is to blame. */
+static bool is_in(const void *frame, const Dl_info *object, Dl_info *info)
+{
+    return dladdr(frame, info) && info->dli_fbase == object->dli_fbase;
+}
+
+/* Which library has called abort. Goes outwards from this function. After the frames of the handler,
+   which are ours, those of libraries follow. Where our frames begin again, nothing further out is
+   to blame. */
 static enum culprit find_culprit(void)
 {
     void *frames[MOST_FRAMES];
     Dl_info own, info;
     int n = backtrace(frames, MOST_FRAMES), i = 0;
-    if (n == 0 || !dladdr(frames[0], &own)) return UNKNOWN;
-    while (i < n && dladdr(frames[i], &info) && info.dli_fbase == own.dli_fbase) i++;
-    for (; i < n; i++) {
+    if (!dladdr(&guard, &own)) return UNKNOWN;
+    while (i < n && !is_in(frames[i], &own, &info)) i++;        /* those of a sanitizer */
+    while (i < n && is_in(frames[i], &own, &info)) i++;
+    for (; i < n && !is_in(frames[i], &own, &info); i++) {
         if (!dladdr(frames[i], &info) || !info.dli_fname) continue;
-        if (info.dli_fbase == own.dli_fbase) return UNKNOWN;
         if (strstr(info.dli_fname, "librocksdb")) return ROCKSDB;
         if (strstr(info.dli_fname, "libhts")) return HTSLIB;
     }
