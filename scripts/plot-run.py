@@ -14,7 +14,7 @@ Optional: `label` and `title` (texts), `marks` (a list of {"t_s", "label"}: vert
 which no file has data is left out. Needs matplotlib.
 
 The files of `samtools rocksort --stats FILE` can be drawn, too, with marks where phases end, and a
-line at the most memory that the sort may take: its budget and 64 MiB.
+line at the most memory that the sort may take: its budget and what it may take beside it.
 """
 
 import argparse
@@ -32,7 +32,6 @@ INK_BYTES_COLORS = 64
 LETTER_POINTS = 3.6     # a letter of the labels of marks is at most so wide on average
 STATS_SCHEMA = "samtools-rocksort-stats"
 MOST_TITLE = 110
-FIXED_MIB = 64          # that a sort may take beside its budget
 
 
 class Row:
@@ -61,10 +60,12 @@ def prepare_stats(data):
             marks.append({"t_s": t_s, "label": name})
         t_s += phase["wall_s"]
     data.setdefault("marks", marks)
-    if "memory" in data:
-        budget_mib = data["memory"]["budget_bytes"] / MIB
-        data.setdefault("limit", {"rss_bytes": (budget_mib + FIXED_MIB) * MIB,
-                                  "label": "budget %.0f + %d MiB" % (budget_mib, FIXED_MIB)})
+    budget, beside = (data.get("memory", {}).get(name)
+                      for name in ("budget_bytes", "allowance_bytes"))
+    if budget is not None and beside is not None:
+        data.setdefault("limit", {"rss_bytes": budget + beside,
+                                  "label": "budget %.0f + %.0f MiB" % (budget / MIB,
+                                                                       beside / MIB)})
     # matplotlib takes text between dollar signs for a formula.
     title = str(data.get("command_line") or "").replace("$", r"\$")
     data.setdefault("title", title if len(title) <= MOST_TITLE else title[:MOST_TITLE] + " ...")

@@ -27,13 +27,6 @@ def memory_options(resources):
     return ["--max-memory", f"{int(max(mib - OTHER_MIB, mib // 2, 1))}M"]
 
 
-def can_resume():
-    """Whether the installed rocksort is new enough."""
-    done = subprocess.run([PROGRAM, "--help=all"], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, check=True)
-    return "--resume" in done.stdout
-
-
 def left_checkpoint(tmpdir, job, inputs):
     """What an earlier attempt of this very job left in tmpdir, if no input is newer; else None."""
     checkpoints = [path for path in tmpdir.glob("rocksort.*/STORE") if path.is_file()]
@@ -74,7 +67,7 @@ def main():
         options += ["-o", str(output)]
 
     if tmpdir.is_dir():
-        checkpoint = left_checkpoint(tmpdir, job, inputs) if can_resume() else None
+        checkpoint = left_checkpoint(tmpdir, job, inputs)
         if checkpoint:
             try:
                 run(["--resume", str(checkpoint), *options])

@@ -1,6 +1,8 @@
 /* bam_aux.c -- see bam_aux.h. */
 #include "bam/bam_aux.h"
 
+#include "util/byte_order.h"
+
 /* Size of the values of a type, or 0 if they differ in size. */
 static size_t fixed_bytes(char type)
 {
@@ -27,7 +29,7 @@ static size_t value_bytes(char type, const uint8_t *value, const uint8_t *end)
         size = nul ? (size_t)(nul - value) + 1 : 0;
     } else if (type == 'B') {
         size_t element = room >= 5 ? fixed_bytes((char)value[0]) : 0;
-        if (element) size = 5 + element * (size_t)bam_record_u32(value + 1);
+        if (element) size = 5 + element * (size_t)get_u32(value + 1);
     }
     return size <= room ? size : 0;
 }

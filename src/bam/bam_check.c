@@ -2,13 +2,14 @@
 #include "bam/bam_check.h"
 
 #include "bam/bam_long.h"
+#include "util/byte_order.h"
 
 /* Number of bases of the read that a CIGAR covers. */
 static uint64_t query_length(struct bam_cigar cigar)
 {
     uint64_t length = 0;
     for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
-        uint32_t op = bam_record_u32(at);
+        uint32_t op = get_u32(at);
         if (bam_cigar_type(bam_cigar_op(op)) & 1) length += bam_cigar_oplen(op);
     }
     return length;

@@ -190,7 +190,7 @@ void bam_record_unpack(const uint8_t *rec, bam1_t *b)
     c->l_qname = (uint16_t)(name_bytes + padding);
     c->l_extranul = (uint8_t)padding;
     c->n_cigar = (uint32_t)cigar.n_ops;
-    c->bin = (uint16_t)bam_record_u16(rec + BAM_BIN_AT);
+    c->bin = (uint16_t)get_u16(rec + BAM_BIN_AT);
     if (c->n_cigar > 0) {       /* htslib does not trust a file's bin either */
         hts_pos_t ref_bases = bam_cigar2rlen((int)c->n_cigar, bam_get_cigar(b));
         if (c->flag & BAM_FUNMAP || ref_bases == 0) ref_bases = 1;

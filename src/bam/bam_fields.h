@@ -16,6 +16,8 @@
 #ifndef ROCKSORT_BAM_BAM_FIELDS_H
 #define ROCKSORT_BAM_BAM_FIELDS_H
 
+#include "util/byte_order.h"
+
 #include <htslib/sam.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,32 +41,22 @@ enum {
     BAM_TEMPLATE_LENGTH_AT = 32,
 };
 
-static inline uint32_t bam_record_u32(const uint8_t *at)
-{
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-static inline uint32_t bam_record_u16(const uint8_t *at)
-{
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8;
-}
-
 /* ---- fixed fields ---- */
 
 /* Size of the whole record in bytes, block_size field included. */
 static inline size_t bam_record_bytes(const uint8_t *rec)
 {
-    return (size_t)bam_record_u32(rec) + 4;
+    return (size_t)get_u32(rec) + 4;
 }
 
 static inline int32_t bam_record_tid(const uint8_t *rec)
 {
-    return (int32_t)bam_record_u32(rec + 4);
+    return (int32_t)get_u32(rec + 4);
 }
 
 static inline int32_t bam_record_pos(const uint8_t *rec)
 {
-    return (int32_t)bam_record_u32(rec + BAM_POS_AT);
+    return (int32_t)get_u32(rec + BAM_POS_AT);
 }
 
 /* Length of the read name, its NUL included. */
@@ -76,33 +68,33 @@ static inline size_t bam_record_name_bytes(const uint8_t *rec)
 /* Number of operations in the CIGAR field. */
 static inline size_t bam_record_n_ops(const uint8_t *rec)
 {
-    return bam_record_u16(rec + BAM_N_OPS_AT);
+    return get_u16(rec + BAM_N_OPS_AT);
 }
 
 static inline uint32_t bam_record_flag(const uint8_t *rec)
 {
-    return bam_record_u16(rec + BAM_FLAG_AT);
+    return get_u16(rec + BAM_FLAG_AT);
 }
 
 /* Number of bases in the sequence. Negative only before bam_record_check. */
 static inline int32_t bam_record_n_bases(const uint8_t *rec)
 {
-    return (int32_t)bam_record_u32(rec + 20);
+    return (int32_t)get_u32(rec + 20);
 }
 
 static inline int32_t bam_record_mate_tid(const uint8_t *rec)
 {
-    return (int32_t)bam_record_u32(rec + 24);
+    return (int32_t)get_u32(rec + 24);
 }
 
 static inline int32_t bam_record_mate_pos(const uint8_t *rec)
 {
-    return (int32_t)bam_record_u32(rec + BAM_MATE_POS_AT);
+    return (int32_t)get_u32(rec + BAM_MATE_POS_AT);
 }
 
 static inline int32_t bam_record_template_length(const uint8_t *rec)
 {
-    return (int32_t)bam_record_u32(rec + BAM_TEMPLATE_LENGTH_AT);
+    return (int32_t)get_u32(rec + BAM_TEMPLATE_LENGTH_AT);
 }
 
 /* ---- fields of variable length ---- */

@@ -18,7 +18,7 @@ struct bam_cigar bam_record_cigar(const uint8_t *rec, const struct bam_aux *cg)
     if (!cg || cg->type != 'B' || (cg->value[0] != 'I' && cg->value[0] != 'i')) return field;
     /* As in htslib: a CIGAR in a tag has no fewer operations than its placeholder, and fewer than
        2^29. */
-    uint32_t n_ops = bam_record_u32(cg->value + 1);
+    uint32_t n_ops = get_u32(cg->value + 1);
     if (n_ops < field.n_ops || n_ops >= 1u << 29 || !bam_record_has_placeholder(rec)) return field;
     return (struct bam_cigar){cg->value + 5, n_ops};
 }

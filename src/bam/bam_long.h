@@ -21,6 +21,7 @@
 #define ROCKSORT_BAM_BAM_LONG_H
 
 #include "bam/bam_aux.h"
+#include "util/byte_order.h"
 
 /* ---- long CIGARs ---- */
 
@@ -39,7 +40,7 @@ enum { BAM_CG_TAG_BYTES = 8 };  /* what stands before the operations: C G B I an
 static inline bool bam_record_has_placeholder(const uint8_t *rec)
 {
     if (bam_record_n_ops(rec) == 0) return false;
-    uint32_t first = bam_record_u32(bam_record_ops(rec));
+    uint32_t first = get_u32(bam_record_ops(rec));
     return bam_cigar_op(first) == BAM_CSOFT_CLIP &&
            bam_cigar_oplen(first) == (uint32_t)bam_record_n_bases(rec) &&
            bam_record_tid(rec) >= 0 && bam_record_pos(rec) >= 0;

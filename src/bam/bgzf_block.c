@@ -21,22 +21,6 @@ static const uint8_t header_start[16] = {31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0
 const uint8_t bgzf_end_block[BGZF_END_BYTES] = {31, 139, 8,  4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C',
                                                2,  0,   27, 0, 3, 0, 0, 0, 0, 0,   0, 0, 0,   0};
 
-static uint32_t get_u16(const uint8_t *at)
-{
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8;
-}
-
-static uint32_t get_u32(const uint8_t *at)
-{
-    return get_u16(at) | get_u16(at + 2) << 16;
-}
-
-static void put_u16(uint8_t *at, uint32_t value)
-{
-    at[0] = (uint8_t)value;
-    at[1] = (uint8_t)(value >> 8);
-}
-
 size_t bgzf_block_bytes(const uint8_t header[BGZF_HEADER_BYTES])
 {
     /* Bytes 4 to 9 (time, flags, OS) may be anything; more extra fields may follow BGZF's own. */

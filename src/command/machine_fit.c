@@ -132,6 +132,27 @@ static uint64_t usable_addresses(uint64_t limit, unsigned n_threads)
     return limit > unused ? limit - unused : 0;
 }
 
+static uint64_t share_of(const struct memory_source *source, bool has_feeder)
+{
+    return source->bytes / 4 * source->quarters / (has_feeder ? 2 : 1);
+}
+
+/* Finds the source that leaves the least to the sort. Returns false if none limits it. */
+static bool find_least(const struct machine_facts *facts, const struct memory_source *sources,
+                       size_t n, struct memory_source *least)
+{
+    bool found = false;
+    for (size_t i = 0; i < n; i++) {
+        /* A limit above what the machine has is none: that is how a control group (v1) says that it
+           has no limit. */
+        if (sources[i].bytes >= facts->machine_bytes || sources[i].bytes == UINT64_MAX) continue;
+        if (found && share_of(&sources[i], false) >= share_of(least, false)) continue;
+        *least = sources[i];
+        found = true;
+    }
+    return found;
+}
+
 static void choose_memory(const struct machine_facts *facts, struct machine_fit *fit)
 {
     const struct machine_grant *grant = &facts->grant;
@@ -141,33 +162,25 @@ static void choose_memory(const struct machine_facts *facts, struct machine_fit 
         {grant->bytes ? grant->bytes : UINT64_MAX, 3, grant->bytes_variable},
         {usable_addresses(facts->address_bytes, fit->n_threads), 3, "within ulimit -v and -d"},
     };
-    const struct memory_source *least = NULL;
-    uint64_t best = UINT64_MAX;
-    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
-        /* A limit above what the machine has is none: that is how a control group (v1) says that it
-           has no limit. */
-        if (sources[i].bytes >= facts->machine_bytes || sources[i].bytes == UINT64_MAX) continue;
-        uint64_t share = sources[i].bytes / 4 * sources[i].quarters;
-        if (least && share >= best) continue;
-        least = &sources[i];
-        best = share;
-    }
-    if (!least) {
-        fit->memory_bytes = 768 * mib * fit->n_threads;
+    struct memory_source least = {facts->machine_bytes, 2, "that the machine has"};
+    bool found = find_least(facts, sources, sizeof sources / sizeof *sources, &least);
+    bool has_feeder = facts->has_feeder;
+    uint64_t usual = 768 * mib * fit->n_threads, best = share_of(&least, has_feeder);
+    best = best > MEM_ALLOWANCE_BYTES ? best - MEM_ALLOWANCE_BYTES : 0;
+    if (!found && usual <= best) {
+        fit->memory_bytes = usual;
         (void)snprintf(fit->memory_reason, sizeof fit->memory_reason,
-                       "768 MiB a thread, since nothing is known of the machine");
+                       "768 MiB a thread, since it is not known how much memory is free");
         return;
     }
-    if (facts->has_feeder) best /= 2;
-    best = best > MEM_ALLOWANCE_BYTES ? best - MEM_ALLOWANCE_BYTES : 0;
     if (best < least_bytes) best = least_bytes;
     fit->memory_bytes = best & ~(mib - 1);
-    const char *share = least->quarters == 2 ? facts->has_feeder ? "a quarter" : "half"
-                        : facts->has_feeder  ? "three eighths" : "three quarters";
+    const char *share = least.quarters == 2 ? has_feeder ? "a quarter" : "half"
+                        : has_feeder        ? "three eighths" : "three quarters";
     (void)snprintf(fit->memory_reason, sizeof fit->memory_reason,
-                   "%s of the %" PRIu64 " MiB %s%s%s", share, least->bytes / mib,
-                   least->words == grant->bytes_variable ? "by " : "", least->words,
-                   facts->has_feeder ? ", since another program feeds the pipe" : "");
+                   "%s of the %" PRIu64 " MiB %s%s%s", share, least.bytes / mib,
+                   least.words == grant->bytes_variable ? "by " : "", least.words,
+                   has_feeder ? ", since another program feeds the pipe" : "");
 }
 
 void machine_fit_choose(const struct machine_facts *facts, struct machine_fit *fit)

@@ -5,7 +5,8 @@
  * Threads: as many as there are CPUs that the process may run on (its affinity), but no more than
  * its control group and the batch system give it. Memory: half of what the machine has free, since
  * other programs need memory, too; or, if that is less, three quarters of what the control group,
- * the batch system or `ulimit -v` give to this job alone. If the input is a pipe, a quarter of the
+ * the batch system or `ulimit -v` give to this job alone. If none of these is known: 768 MiB a
+ * thread, but at most half of what the machine has. If the input is a pipe, a quarter of the
  * CPUs and half of that memory are left to the program that feeds the pipe, such as an aligner.
  *
  * Order of calls: machine_facts_gather, the only function that is not pure; the caller sets

@@ -216,6 +216,7 @@ static void write_memory(struct json_writer *json, const struct mem_budget *budg
 {
     json_begin_object(json, "memory");
     json_unsigned(json, "budget_bytes", budget->total_bytes);
+    json_unsigned(json, "allowance_bytes", MEM_ALLOWANCE_BYTES);
     json_unsigned(json, "peak_resident_bytes", memory_peak());
     json_unsigned(json, "batches", budget->n_batches);
     json_unsigned(json, "batch_bytes", budget->batch_bytes);
@@ -438,7 +439,8 @@ static void write_all(struct json_writer *json, const struct sort_settings *s,
 
 static int write_error(const char *name, int error)
 {
-    diag_error("cannot write the statistics to '%s': %s", name, strerror(error));
+    diag_error("cannot write the statistics to '%s': %s%s", name, strerror(error),
+               diag_advice(error));
     return -1;
 }
 

@@ -96,8 +96,8 @@ static int check_fasta(const char *path)
     errno = 0;
     BGZF *bgzf = stat(path, &st) == 0 && access(path, R_OK) == 0 ? bgzf_open(path, "r") : NULL;
     if (!bgzf) {
-        diag_error("cannot read the reference '%s': %s", path,
-                   errno ? strerror(errno) : "it is damaged");
+        diag_error("cannot read the reference '%s': %s%s", path,
+                   errno ? strerror(errno) : "it is damaged", diag_advice(errno));
         return -1;
     }
     int c, r = -1;
@@ -156,8 +156,8 @@ static int apply_options(struct reader_file *file, const htsFormat *options)
     if (hts_get_format(file->hts)->format == cram && bam_reader_check_reference(options) < 0)
         return -1;
     if (hts_opt_apply(file->hts, options->specific) >= 0) return 0;
-    diag_error("cannot read '%s': htslib refuses the reference or another option of the input, "
-               "see its words above", file->name);
+    diag_error("cannot read '%s': htslib refuses the reference or another option of the input%s",
+               file->name, diag_library_words());
     return -1;
 }
 
@@ -166,8 +166,9 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
     errno = file_problem(path);
     if (!errno) file->hts = sam_open(path, "r");
     if (!file->hts) {
-        diag_error("cannot open '%s': %s", file->name,
-                   errno ? strerror(errno) : "it is damaged or not an alignment file");
+        diag_error("cannot open '%s': %s%s", file->name,
+                   errno ? strerror(errno) : "it is damaged or not an alignment file",
+                   diag_advice(errno));
         return -1;
     }
     if (!is_alignment_file(hts_get_format(file->hts))) {

@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OTHER: comments and lines of unknown types, which have no ID. */
+/* OTHER stands for comments and lines of unknown types. They have no ID. */
 enum kind { GROUP = ID_GROUP, PROGRAM = ID_PROGRAM, OTHER = N_ID_KINDS, N_KINDS };
 
 enum { TYPE_BYTES = 3, TAG_BYTES = 3 };     /* "@RG", "ID:" */
@@ -38,7 +38,7 @@ struct header_union {
     struct id_renames *renames; /* of each input */
 };
 
-/* What is known of one kind of lines in the inputs that are united so far. */
+/* This is what is known of one kind of lines in the inputs that are united so far. */
 struct kind_state {
     struct text last_of_first;  /* the first input's last line of this kind */
     kstring_t added;            /* lines of later inputs, to be put after that line */
@@ -190,7 +190,7 @@ static void make_content(struct builder *b, size_t i, const struct header_id *id
         xalloc_require(ksprintf(&b->content, "\n%zu", i) >= 0);
 }
 
-/* Makes an ID that no line has: the line's own, "-" and a number from `from` on. */
+/* Makes an ID that no line has. It is the line's own with "-" and a number, `from` or above. */
 static void make_id(struct builder *b, struct kind_state *state, struct header_id *id, size_t from)
 {
     kstring_t name = KS_INITIALIZE;
@@ -218,9 +218,9 @@ static void choose_id(struct builder *b, size_t i, struct kind_state *state, str
     id->new_id = id->id;
 }
 
-/* Gives the line its ID in the united header: the ID of an earlier line with the same content,
-   or an ID that no line has so far. The program that the line refers to must have its new ID
-   already. */
+/* Gives the line its ID in the united header. This is the ID of an earlier line with the same
+   content, or an ID that no line has so far. The program that the line refers to must have its new
+   ID already. */
 static void unite_id(struct builder *b, size_t i, enum id_kind kind, struct header_id *id)
 {
     struct kind_state *state = &b->kinds[kind];

@@ -36,7 +36,7 @@
 
 struct header_union;
 
-/* Checks that y has the references of x; the names are for the message. Returns 0 or -1. */
+/* Checks that y has the references of x. The names are for the message. Returns 0 or -1. */
 int header_union_check_references(const sam_hdr_t *x, const char *x_file, const sam_hdr_t *y,
                                   const char *y_file);
 
@@ -51,10 +51,11 @@ struct header_union *header_union_create(sam_hdr_t *const *headers, const char *
 /* NULL is accepted. */
 void header_union_destroy(struct header_union *u);
 
-/* Belongs to the union. */
+/* The header belongs to the union. */
 sam_hdr_t *header_union_header(struct header_union *u);
 
-/* The IDs of input i that have changed. NULL: none changed, so the records stay as they are. */
+/* Returns the IDs of input i that have changed. If none has, returns NULL, and the records stay as
+   they are. */
 const struct id_renames *header_union_renames(const struct header_union *u, size_t i);
 
 #endif

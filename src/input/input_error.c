@@ -31,8 +31,8 @@ void input_error_read(const char *input, uint64_t offset)
 
 void input_error_header(const char *input)
 {
-    diag_error("the header of '%s' is damaged: htslib cannot parse it; its message is above",
-               input);
+    diag_error("the header of '%s' is damaged: htslib cannot parse it%s", input,
+               diag_library_words());
 }
 
 void input_error_threads(const char *input)

@@ -106,5 +106,6 @@ void disk_space_print_output_error(const char *name, int error, const char *path
     char space[DISK_SPACE_TEXT_BYTES] = "";
     if (path && disk_space_is_short(error)) (void)disk_space_describe(path, needed_bytes, space);
     diag_error("cannot write '%s': %s%s", name,
-               error ? strerror(error) : "htslib reports an error", space);
+               error ? strerror(error) : "htslib reports an error",
+               *space ? space : diag_advice(error));
 }

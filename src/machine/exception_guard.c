@@ -7,12 +7,14 @@
  * dynamic linker finds by name. The exception is recognised by the name of its type, which all C++
  * compilers of this platform mangle in the same way (Itanium C++ ABI).
  *
- * A failed assert of RocksDB (7.8.3: a read that fails while a file is ingested) calls abort in the
- * thread that failed, which holds no lock of the C library. The C library also calls abort when it
+ * A failed assert of RocksDB (7.8.3: a read that fails while a file is ingested) or of htslib (1.16:
+ * a count of references in its CRAM encoder) calls abort in the thread that failed, which holds no
+ * lock of the C library. Whose assert it was is found in the stack: it is the innermost library that
+ * is called from our own code, or that began the thread. The C library also calls abort when it
  * finds its heap damaged. After that clean_up may wait forever, so an alarm ends the process after
  * ABORT_SECONDS.
  */
-#define _GNU_SOURCE             /* RTLD_DEFAULT */
+#define _GNU_SOURCE             /* RTLD_DEFAULT, dladdr */
 #include "machine/exception_guard.h"
 
 #include "machine/find_function.h"
@@ -20,12 +22,16 @@
 #include "util/xalloc.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#endif
 
 /* The reserve is freed before clean_up, which needs some memory to open directories. */
 enum { RESERVE_BYTES = 256 << 10, ABORT_SECONDS = 10 };
@@ -43,6 +49,12 @@ static struct {
 } guard = {.entered = ATOMIC_FLAG_INIT};
 
 static _Thread_local bool cleaning_up;
+
+static struct {                 /* see exception_guard_explain */
+    pthread_mutex_t lock;
+    void (*print)(void *arg);
+    void *arg;
+} explanation = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static terminate_handler set_handler(terminate_handler handler)
 {
@@ -64,6 +76,83 @@ static const char *thrown_type(void)
     return type ? type->name : "";
 }
 
+enum culprit { UNKNOWN, ROCKSDB, HTSLIB };
+
+#ifdef __GLIBC__
+
+enum { MOST_FRAMES = 64 };
+
+static bool is_in(const void *frame, const Dl_info *object, Dl_info *info)
+{
+    return dladdr(frame, info) && info->dli_fbase == object->dli_fbase;
+}
+
+/* Which library has called abort. Goes outwards from this function. After the frames of the handler,
+   which are ours, those of libraries follow. Where our frames begin again, nothing further out is
+   to blame. */
+static enum culprit find_culprit(void)
+{
+    void *frames[MOST_FRAMES];
+    Dl_info own, info;
+    int n = backtrace(frames, MOST_FRAMES), i = 0;
+    if (!dladdr(&guard, &own)) return UNKNOWN;
+    while (i < n && !is_in(frames[i], &own, &info)) i++;        /* those of a sanitizer */
+    while (i < n && is_in(frames[i], &own, &info)) i++;
+    for (; i < n && !is_in(frames[i], &own, &info); i++) {
+        if (!dladdr(frames[i], &info) || !info.dli_fname) continue;
+        if (strstr(info.dli_fname, "librocksdb")) return ROCKSDB;
+        if (strstr(info.dli_fname, "libhts")) return HTSLIB;
+    }
+    return UNKNOWN;
+}
+
+/* The first call allocates, which on_abort must not. */
+static void prepare_to_look(void)
+{
+    void *frame;
+    (void)backtrace(&frame, 1);
+}
+
+#else
+
+static enum culprit find_culprit(void)
+{
+    return UNKNOWN;
+}
+
+static void prepare_to_look(void)
+{
+}
+
+#endif
+
+/* Prints what is known of an abort in htslib. */
+static void report_htslib(void)
+{
+    (void)pthread_mutex_lock(&explanation.lock);
+    if (explanation.print)
+        explanation.print(explanation.arg);
+    else
+        diag_error("htslib has given up%s; an input may be damaged, or htslib has a fault",
+                   diag_library_words());
+    (void)pthread_mutex_unlock(&explanation.lock);
+}
+
+static void report_abort(void)
+{
+    switch (find_culprit()) {
+    case ROCKSDB:
+        diag_error("RocksDB has given up%s; the disk of the temporary data may be faulty",
+                   diag_library_words());
+        break;
+    case HTSLIB: report_htslib(); break;
+    case UNKNOWN:
+        diag_error("the program has given up (abort)%s; please report this",
+                   diag_library_words());
+        break;
+    }
+}
+
 static void report(const char *type)
 {
     if (strstr(type, "bad_alloc"))
@@ -73,8 +162,7 @@ static void report(const char *type)
     else if (strcmp(type, "told") == 0)
         return;                 /* there was a message */
     else if (strcmp(type, "abort") == 0)
-        diag_error("RocksDB has given up, and its message is above; the disk of the temporary data "
-                   "may be faulty");
+        report_abort();
     else
         diag_error("RocksDB ended with an exception (%s); please report this", type);
 }
@@ -115,11 +203,20 @@ void exception_guard_give_up(void)
     if (atomic_load(&guard.active) && !cleaning_up) end_process("told");
 }
 
+void exception_guard_explain(void (*print)(void *arg), void *arg)
+{
+    (void)pthread_mutex_lock(&explanation.lock);
+    explanation.print = print;
+    explanation.arg = arg;
+    (void)pthread_mutex_unlock(&explanation.lock);
+}
+
 void exception_guard_begin(void (*clean_up)(void *arg), void *arg)
 {
     guard.clean_up = clean_up;
     guard.arg = arg;
     guard.reserve = xmalloc(RESERVE_BYTES);
+    prepare_to_look();
     guard.before = set_handler(on_terminate);
     struct sigaction action = {.sa_handler = on_abort};
     (void)sigaction(SIGABRT, &action, &guard.abort_before);

@@ -25,6 +25,9 @@ enum file_lock file_lock_try(int fd);
    only looks at the file holds it for a moment. */
 enum file_lock file_lock_patiently(int fd);
 
+/* Gives the lock up; the descriptor stays open. */
+void file_lock_drop(int fd);
+
 /* True if `name`, in the open directory dir_fd (or AT_FDCWD), still stands for the open file. The
    process that had the lock may have removed or renamed the file. */
 bool file_lock_has_name(int fd, int dir_fd, const char *name);

@@ -12,6 +12,7 @@
 #include "order/bam_key_tag.h"
 
 #include "bam/bam_aux.h"
+#include "util/byte_order.h"
 
 #include <math.h>
 
@@ -45,10 +46,10 @@ static double number_of(const struct bam_aux *aux)
     switch (aux->type) {
     case 'c': return (int8_t)value[0];
     case 'C': return value[0];
-    case 's': return (int16_t)bam_record_u16(value);
-    case 'S': return bam_record_u16(value);
-    case 'i': return (int32_t)bam_record_u32(value);
-    case 'I': return bam_record_u32(value);
+    case 's': return (int16_t)get_u16(value);
+    case 'S': return get_u16(value);
+    case 'i': return (int32_t)get_u32(value);
+    case 'I': return get_u32(value);
     case 'f': memcpy(&f, value, sizeof f); return f;
     default: memcpy(&d, value, sizeof d); return d;
     }

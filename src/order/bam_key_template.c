@@ -162,7 +162,7 @@ static int64_t soft_clipped(const struct bam_cigar *cigar, bool at_end)
 {
     int64_t n_bases = 0;
     for (size_t i = 0; i < cigar->n_ops; i++) {
-        uint32_t op = bam_record_u32(cigar->ops + 4 * (at_end ? cigar->n_ops - 1 - i : i));
+        uint32_t op = get_u32(cigar->ops + 4 * (at_end ? cigar->n_ops - 1 - i : i));
         if (bam_cigar_op(op) == BAM_CSOFT_CLIP)
             n_bases += bam_cigar_oplen(op);
         else if (bam_cigar_op(op) != BAM_CHARD_CLIP)
@@ -175,7 +175,7 @@ static int64_t bases_on_reference(const struct bam_cigar *cigar)
 {
     int64_t n_bases = 0;
     for (size_t i = 0; i < cigar->n_ops; i++) {
-        uint32_t op = bam_record_u32(cigar->ops + 4 * i);
+        uint32_t op = get_u32(cigar->ops + 4 * i);
         if (bam_cigar_type(bam_cigar_op(op)) & 2) n_bases += bam_cigar_oplen(op);
     }
     return n_bases;

@@ -14,6 +14,7 @@
 #include "output/bam_index_part.h"
 
 #include "bam/bam_long.h"
+#include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -57,7 +58,7 @@ static int64_t alignment_end(const uint8_t *rec)
     if (bam_record_flag(rec) & BAM_FUNMAP) return pos + 1;
     const uint8_t *op = bam_record_ops(rec);
     for (size_t n = bam_record_n_ops(rec); n > 0; n--, op += 4) {
-        uint32_t value = bam_record_u32(op);
+        uint32_t value = get_u32(op);
         /* There is no branch here, because with the operations of long reads it would be
            unpredictable. */
         length += (int64_t)bam_cigar_oplen(value) * (bam_cigar_type(bam_cigar_op(value)) >> 1);

@@ -26,6 +26,7 @@
 #include "machine/disk_space.h"
 #include "machine/exception_guard.h"
 #include "output/cram_pump.h"
+#include "output/cram_reference.h"
 #include "output/foreign_name.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
@@ -34,6 +35,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <htslib/hfile.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,7 +59,10 @@ struct bam_writer {
     hFILE *pump_in;             /* the pump's writing end, until `file` owns it */
     samFile *file;
     bool encoder_failed;        /* `file` must not be closed */
+    struct cram_reference reference;
     bam1_t *record;
+    _Atomic int32_t last_tid;           /* of the last record that htslib got */
+    _Atomic int64_t last_pos;
 };
 
 int bam_writer_choose_format(const char *option, const char *path, htsFormat *format)
@@ -109,7 +116,8 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
     writer->settings = *settings;
     writer->has_pump = !bam_writer_takes_bytes(&settings->format);
     if (writer->has_pump && cram_pump_open(&writer->pump, &writer->pump_in) < 0) {
-        diag_error("cannot make sockets for the CRAM output: %s", strerror(errno));
+        diag_error("cannot make sockets for the CRAM output: %s%s", strerror(errno),
+                   diag_advice(errno));
         free(writer);
         return NULL;
     }
@@ -236,8 +244,8 @@ static int check_pump(struct bam_writer *writer)
 static int encoder_error(struct bam_writer *writer)
 {
     if (check_pump(writer) < 0) return -1;
-    diag_error("cannot write '%s': htslib cannot encode it as CRAM, see its words above; give "
-               "--reference, or write BAM with -O bam", writer->name);
+    diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; give --reference, or write "
+               "BAM with -O bam", writer->name, diag_library_words());
     return -1;
 }
 
@@ -247,6 +255,20 @@ static void end_before_crash(void *arg)
     struct bam_writer *writer = arg;
     (void)encoder_error(writer);
     exception_guard_give_up();
+}
+
+/* htslib has aborted while it wrote; called in the thread that failed. */
+static void explain_abort(void *arg)
+{
+    struct bam_writer *writer = arg;
+    int32_t tid = atomic_load(&writer->last_tid);
+    const char *name = tid >= 0 ? sam_hdr_tid2name(writer->header, tid) : NULL;
+    char more[256] = "";
+    if (name)
+        (void)snprintf(more, sizeof more, " in the records up to %.128s:%" PRId64 "%s", name,
+                       atomic_load(&writer->last_pos) + 1, diag_library_words());
+    diag_error("cannot write '%s': htslib, which encodes CRAM, gave up%s; give --reference, or "
+               "write BAM with -O bam", writer->name, *more ? more : diag_library_words());
 }
 
 /* Called by output_path_make: htslib opens the index by its name. */
@@ -265,22 +287,34 @@ static int start_cram(struct bam_writer *writer)
     if (settings->level >= 0) mode[2] = (char)('0' + settings->level);
     cram_pump_set_target(&writer->pump, writer->raw);
     diag_watch_libraries("cram_encode_container failed", end_before_crash, writer);
+    atomic_store(&writer->last_tid, -1);
+    exception_guard_explain(explain_abort, writer);
     writer->file = hts_hopen(writer->pump_in, writer->name, mode);
     if (!writer->file) return -1;
     writer->pump_in = NULL;
     if (hts_set_opt(writer->file, HTS_OPT_THREAD_POOL, settings->pool) < 0) return -1;
     writer->record = bam_init1();
     xalloc_require(writer->record != NULL);
+    errno = 0;
     if (format->specific && hts_opt_apply(writer->file, format->specific) < 0) {
+        const char *advice = diag_advice(errno);
         diag_error("cannot write '%s': htslib refuses the reference or another option of the "
-                   "output, see its words above", writer->name);
+                   "output%s", writer->name, *advice ? advice : diag_library_words());
         return -1;
     }
+    if (cram_reference_open(writer->header, format, &writer->reference) < 0) return -1;
+    const struct cram_reference *reference = &writer->reference;
+    if ((reference->embed_ref >= 0 &&
+         hts_set_opt(writer->file, CRAM_OPT_EMBED_REF, reference->embed_ref) < 0) ||
+        (reference->one_in_slice &&
+         hts_set_opt(writer->file, CRAM_OPT_MULTI_SEQ_PER_SLICE, 0) < 0))
+        return encoder_error(writer);
     if (sam_hdr_write(writer->file, writer->header) < 0) return encoder_error(writer);
     if (!settings->index_path ||
         output_path_make(settings->index_path, start_cram_index, writer) == 0)
         return 0;
-    diag_error("cannot create the index '%s': %s", settings->index_path->name, strerror(errno));
+    diag_error("cannot create the index '%s': %s%s", settings->index_path->name, strerror(errno),
+               diag_advice(errno));
     return -1;
 }
 
@@ -305,7 +339,7 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
     writer->header = header;
     errno = 0;
     if (open_file(writer) < 0) {
-        diag_error("cannot create '%s': %s", writer->name, strerror(errno));
+        diag_error("cannot create '%s': %s%s", writer->name, strerror(errno), diag_advice(errno));
         return -1;
     }
     int r = bam_writer_takes_bytes(&writer->settings.format) ? start_bytes(writer)
@@ -342,12 +376,24 @@ uint64_t bam_writer_position(const struct bam_writer *writer)
     return (uint64_t)htell(writer->raw);
 }
 
+/* The FASTA file has fewer bases of the record's reference than the header says. */
+static int reference_error(const struct bam_writer *writer)
+{
+    diag_error("cannot write read '%s' as CRAM: its reference in '%s' ends before it; write BAM "
+               "with -O bam", bam_get_qname(writer->record), writer->reference.fasta);
+    return -1;
+}
+
 int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, size_t n_bytes)
 {
     const uint8_t *end = records + n_bytes;
     if (check_pump(writer) < 0) return -1;
     for (const uint8_t *rec = records; rec < end; rec += bam_record_bytes(rec)) {
         bam_record_unpack(rec, writer->record);
+        if (!cram_reference_admits(&writer->reference, writer->record))
+            return reference_error(writer);
+        atomic_store(&writer->last_pos, writer->record->core.pos);
+        atomic_store(&writer->last_tid, writer->record->core.tid);
         if (sam_write1(writer->file, writer->header, writer->record) >= 0) continue;
         writer->encoder_failed = true;
         return encoder_error(writer);
@@ -367,12 +413,14 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
     writer->file = NULL;
     writer->pump_in = NULL;
     diag_watch_libraries(NULL, NULL, NULL);
+    exception_guard_explain(NULL, NULL);
     cram_pump_end(&writer->pump);
     return r < 0 && complete ? encoder_error(writer) : 0;
 }
 
 static void free_writer(struct bam_writer *writer)
 {
+    cram_reference_release(&writer->reference);
     bam_destroy1(writer->record);
     free(writer);
 }

@@ -185,7 +185,7 @@ int output_path_choose(struct output_path *path, const char *name)
     }
     if (!error) error = choose_names(path, exists ? &st : NULL);
     if (!error) return 0;
-    diag_error("cannot create '%s': %s", name, strerror(error));
+    diag_error("cannot create '%s': %s%s", name, strerror(error), diag_advice(error));
     output_path_release(path);
     return -1;
 }
@@ -295,11 +295,23 @@ hFILE *output_path_open(struct output_path *path)
     return NULL;
 }
 
+/* On CIFS, a lock keeps all other descriptors of the file from writing, also those of this process.
+   Gives the lock up if that is so. */
+static void let_others_write(const struct output_path *path)
+{
+    int fd = open(path->temporary, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    if (write(fd, "", 1) < 0 && errno == EACCES) file_lock_drop(path->held_fd);
+    (void)!ftruncate(fd, 0);            /* `make` truncates the file, too */
+    (void)close(fd);
+}
+
 int output_path_make(struct output_path *path, int (*make)(void *arg), void *arg)
 {
     if (!path->temporary) return make(arg);
     lock_path(path);
     int fd = make_file(path);
+    if (fd >= 0) let_others_write(path);
     int r = fd >= 0 ? make(arg) : -1;
     int error = errno;
     unlock_path(path);

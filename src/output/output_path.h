@@ -12,7 +12,8 @@
  *
  * The temporary file is locked (file_lock.h) from when it is made until it is renamed or removed.
  * So another process can distinguish a file that a killed process left (output_leftover.h) from one
- * that is still being written.
+ * that is still being written. There is one exception: if a library opens the file by its name, and
+ * the lock keeps it from writing there, as on CIFS, the file is not locked.
  *
  * Signals. A signal may end the process at any moment. The thread that handles it removes the
  * temporary file: it takes `lock`, unlinks `temporary`, and never unlocks. This module makes the

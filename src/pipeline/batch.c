@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* More than an entry of 16 bytes and what aligning the entries between the ends takes. */
+/* This is more than an entry of 16 bytes and what aligning the entries between the ends takes. */
 enum { MARGIN_BYTES = 1024 };
 
 static size_t align_up(size_t n, size_t alignment)
@@ -76,9 +76,10 @@ void batch_reset(struct batch *batch, size_t gap_bytes)
 }
 
 /*
- * The most memory that records take besides their raw bytes. Fixed orders: an entry of 16 bytes for
- * a record of 37 bytes. Others: a keyed_record and an entry. The longest natural key is twice as
- * long as its name: a record of 291 bytes with a name of 254 takes 528 + 16 bytes.
+ * Returns the most memory that records take besides their raw bytes. In a fixed order a record of
+ * 37 bytes takes an entry of 16 bytes. In other orders a record takes a keyed_record and an entry.
+ * The longest natural key is twice as long as its name: a record of 291 bytes with a name of 254
+ * takes 528 + 16 bytes.
  */
 static size_t index_bytes_at_worst(enum sort_order order, size_t raw_bytes)
 {
@@ -90,14 +91,14 @@ double batch_memory_at_worst(enum sort_order order)
     return 1 + (double)index_bytes_at_worst(order, 1000) / 1000;
 }
 
-/* The number of raw bytes that surely fit, with their entries or keys. */
+/* Returns how many raw bytes surely fit, with their entries or keys. */
 static size_t raw_bytes_at_worst(enum sort_order order, size_t free_bytes)
 {
     return sort_order_is_fixed(order) ? free_bytes / 3 * 2 : free_bytes / 3;
 }
 
-/* The most memory that the straddler adds for its bytes in the gap: those of one stored key.
-   MARGIN_BYTES covers its entry. */
+/* Returns the most memory that the straddler adds for its bytes in the gap, which is that of one
+   stored key. MARGIN_BYTES covers its entry. */
 static size_t gap_index_bytes(enum sort_order order, size_t gap_bytes)
 {
     size_t most = index_bytes_at_worst(order, gap_bytes);

@@ -81,28 +81,28 @@ struct batch {
     struct sort_entry *entries;
 };
 
-/* Makes a batch with mem_bytes, at least 8 KiB, at mem; if mem is NULL, of its own, which mmap
-   gives. The rules must outlive the batch. Never returns NULL. */
+/* Makes a batch with mem_bytes, at least 8 KiB, at mem. If mem is NULL, mmap gives the batch memory
+   of its own. The rules must outlive the batch. Never returns NULL. */
 struct batch *batch_create(const struct sort_rules *rules, uint8_t *mem, size_t mem_bytes);
 void batch_destroy(struct batch *batch);
 
 /* Empties the batch. Its first raw bytes will be appended at gap_bytes. */
 void batch_reset(struct batch *batch, size_t gap_bytes);
 
-/* Number of raw bytes that can still be appended, whatever records they turn out to be. */
+/* Returns how many raw bytes can still be appended, whatever records they turn out to be. */
 size_t batch_room(const struct batch *batch);
 
-/* Size of a batch in which raw_bytes can be appended after a gap. */
+/* Returns the size of a batch in which raw_bytes can be appended after a gap. */
 size_t batch_bytes_for(enum sort_order order, size_t gap_bytes, size_t raw_bytes);
 
-/* Bytes of memory that each raw byte counts as until it is indexed. */
+/* Returns how many bytes of memory each raw byte counts as until it is indexed. */
 double batch_memory_at_worst(enum sort_order order);
 
 /* Claims the next raw_bytes, whose content the caller has put there or will. */
 void batch_append(struct batch *batch, size_t raw_bytes);
 
-/* Copies the beginning of the straddler, at most gap_bytes, to the end of the gap. Once for each
-   batch, before its first part; with no bytes if there is no straddler. */
+/* Copies the beginning of the straddler, at most gap_bytes, to the end of the gap. The filler calls
+   it once for each batch, before its first part. If there is no straddler, n_bytes is 0. */
 void batch_prepend(struct batch *batch, const uint8_t *bytes, size_t n_bytes);
 
 /* Adds as a part the n_records whole records from the end of the last part to mem + to. */
@@ -120,10 +120,10 @@ int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum
 /* Sorts a batch whose parts are all indexed, and frees the parts. */
 void batch_sort(struct batch *batch, struct merge_space *space);
 
-/* Bytes of the records that the batch has. */
+/* Returns the bytes of the records that the batch has. */
 size_t batch_raw_bytes(const struct batch *batch);
 
-/* Bytes of memory that the batch uses, with what sorting it will need. */
+/* Returns the bytes of memory that the batch uses, with what sorting it will need. */
 size_t batch_used_bytes(const struct batch *batch);
 
 #endif

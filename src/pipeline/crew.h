@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a thread waits for: the report has the seconds of each. */
+/* A thread waits for one of these. The report has the seconds of each. */
 enum sort_wait {
     WAIT_READER_INPUT,          /* the reader reads, or htslib decodes for it */
     WAIT_READER_WORKERS,        /* the reader needs a piece that is being inflated or parsed */
@@ -44,8 +44,8 @@ enum sort_wait {
     SORT_N_WAITS
 };
 
-/* The memory that one job works with. There are as many as worker threads, and a job has one for
-   itself while it runs. */
+/* This is the memory that one job works with. There are as many of these as worker threads. A job
+   has one for itself while it runs. */
 struct worker {
     struct worker *next;
     struct merge_space space;
@@ -69,7 +69,7 @@ bam1_t *worker_record(struct worker *worker);
 
 struct crew;
 
-/* NULL after a message. */
+/* Returns NULL after a message. */
 struct crew *crew_create(void);
 
 /* Starts n_threads workers. Returns 0, or -1 after a message. */
@@ -78,7 +78,7 @@ int crew_start(struct crew *crew, unsigned n_threads);
 /* NULL is accepted. */
 void crew_destroy(struct crew *crew);
 
-/* The pool of the workers, which htslib shares. It has no threads before crew_start. */
+/* Returns the pool of the workers, which htslib shares. It has no threads before crew_start. */
 htsThreadPool *crew_pool(struct crew *crew);
 
 /* ---- the lock ---- */
@@ -86,11 +86,11 @@ htsThreadPool *crew_pool(struct crew *crew);
 void crew_lock(struct crew *crew);
 void crew_unlock(struct crew *crew);
 
-/* Like crew_lock, but gives up after so many seconds. True if this thread has the lock then: it may
-   have had it before. */
+/* Like crew_lock, but gives up after so many seconds. Returns true if this thread has the lock
+   then. It may have had the lock before. */
 bool crew_lock_within(struct crew *crew, unsigned seconds);
 
-/* In builds with sanitizers: ends the process unless this thread has the lock. */
+/* In builds with sanitizers, ends the process unless this thread has the lock. */
 #ifdef ROCKSORT_CHECK_LOCKS
 void crew_assert_locked(struct crew *crew);
 #else
@@ -100,17 +100,17 @@ static inline void crew_assert_locked(const struct crew *crew)
 }
 #endif
 
-/* For output_path.h, which holds it while it makes a file. */
+/* Returns the lock for output_path.h, which holds it while it makes a file. */
 pthread_mutex_t *crew_mutex(struct crew *crew);
 
-/* With the lock held: something changed that others may wait for. */
+/* With the lock held, wakes all threads that wait for a change. */
 void crew_announce(struct crew *crew);
 
-/* With the lock held: waits for the next change. crew_wait_for also adds the time to a wait. */
+/* With the lock held, wait for the next change. crew_wait_for also adds the time to a wait. */
 void crew_wait(struct crew *crew);
 void crew_wait_for(struct crew *crew, enum sort_wait what);
 
-/* Without the lock: adds seconds that were spent in waiting for something else. */
+/* Without the lock, adds seconds that were spent in waiting for something else. */
 void crew_add_wait(struct crew *crew, enum sort_wait what, double seconds);
 
 /* Copies the seconds of all waits. */
@@ -118,7 +118,8 @@ void crew_waits(struct crew *crew, double waits[SORT_N_WAITS]);
 
 /* ---- failure ---- */
 
-/* The sort has failed; the caller has printed why. Without the lock, and with it. */
+/* A thread that has printed why the sort fails calls crew_fail without the lock, or
+   crew_fail_locked with it. */
 void crew_fail(struct crew *crew);
 void crew_fail_locked(struct crew *crew);
 bool crew_failed(const struct crew *crew);
@@ -130,10 +131,10 @@ bool crew_failed(const struct crew *crew);
    crew_fail. */
 int crew_submit(struct crew *crew, void (*job)(struct worker *worker, void *arg), void *arg);
 
-/* With the lock held: waits until no job is left. */
+/* With the lock held, waits until no job is left. */
 void crew_wait_for_jobs(struct crew *crew);
 
-/* With the lock held: seconds that workers have spent on jobs. */
+/* With the lock held, returns the seconds that workers have spent on jobs. */
 double crew_job_seconds(struct crew *crew);
 
 #endif

@@ -12,23 +12,23 @@
 
 #include <math.h>
 
-/* The bytes at both ends of a batch that hold no whole records: the gap for the beginning of a
-   record, and what the end keeps free; see batch.c. */
+/* So many bytes of a batch hold no whole records: the gap for the beginning of a record, and what
+   the end keeps free (batch.c). */
 enum { GAP_BYTES = 4096 + 1024 };
 
-/* The seconds that the kernel takes to copy a byte to the output, and to or from temporary files.
-   The sample does not measure this; it is from the phases of --stats. */
+/* The kernel takes so many seconds to copy a byte to the output, and to or from temporary files.
+   The sample does not measure this. The figures are from the phases of --stats. */
 static const double write_seconds = 0.8e-9, temp_copy_seconds = 0.4e-9;
 
-/* The seconds that a block takes besides those for its bytes. Measured with 340 runs in 8 MiB,
-   whose blocks have 3 KiB, against 22 runs in 64 MiB. */
+/* A block takes so many seconds besides those for its bytes. This was measured with 340 runs in 8
+   MiB, whose blocks have 3 KiB, against 22 runs in 64 MiB. */
 static const double block_load_seconds = 6e-6, block_merge_seconds = 17e-6;
 
-/* Reading and writing have threads of their own; and some threads end later than others. */
+/* Reading and writing have threads of their own. Some threads end later than others. */
 static const double cores_besides_workers = 0.25, cpu_efficiency = 0.92;
 
-/* CRAM to BAM of the same records, at the usual level. (2 GB of reads of 150 bp: BAM 0.27 to 0.31
-   of them, CRAM 0.1.) */
+/* CRAM takes so much of the space of BAM with the same records, at the usual level. (2 GB of reads
+   of 150 bp took 0.27 to 0.31 of their size as BAM, and 0.1 as CRAM.) */
 static const double cram_ratio = 0.35;
 
 enum { MOST_RUNS = 100000 };    /* beyond it the blocks of runs get no smaller */
@@ -40,7 +40,8 @@ static double at_most(double value, double most)
 
 void estimate_usual_traits(struct record_traits *traits)
 {
-    /* bench/simulate-reads, 150 bp, on an AMD EPYC (Zen 3) with libdeflate 1.14. */
+    /* Measured with reads of 150 bp of bench/simulate-reads, on an AMD EPYC (Zen 3) with
+       libdeflate 1.14. */
     *traits = (struct record_traits){
         .memory_ratio = 1.05,
         .memory_at_worst = 1.5,
@@ -60,7 +61,8 @@ static unsigned at_most_runs(uint64_t n_runs)
     return n_runs < MOST_RUNS ? (unsigned)n_runs : MOST_RUNS;
 }
 
-/* Memory for batches that may be kept while n_runs are merged, and their files are read ahead. */
+/* Returns the memory for batches that may be kept while n_runs are merged and their files are read
+   ahead. */
 static double kept_bytes(const struct estimate_facts *facts, uint64_t n_runs)
 {
     const struct mem_budget *budget = &facts->budget;
@@ -78,9 +80,9 @@ static double kept_bytes(const struct estimate_facts *facts, uint64_t n_runs)
 }
 
 /*
- * Raw bytes in a full batch. A batch is closed when it has no room for another BGZF block, whatever
- * records the block may hold. What was claimed but is not indexed yet, which is in the pieces on
- * their way, counts at its worst, too. In small batches that is most of it.
+ * Returns the raw bytes in a full batch. A batch is closed when it has no room for another BGZF
+ * block, whatever records the block may hold. What was claimed but is not indexed yet, which is in
+ * the pieces on their way, counts at its worst, too. In small batches that is most of it.
  */
 static double batch_raw_bytes(const struct estimate_facts *facts)
 {
@@ -195,7 +197,8 @@ static void plan_codec(const struct estimate_facts *facts, struct estimate *plan
     if (!facts->codec_auto) return;
     plan->codec = codec_choose(&at_first, &plan->codec_reason);
     if (plan->codec != TEMP_CODEC_LZ4) return;
-    /* The choice after some runs, if the disk took them without delay and workers were busy. */
+    /* This is the choice after some runs, if the disk took them without delay and workers were
+       busy. */
     struct codec_facts later = at_first;
     enum codec_reason reason;
     later.codec = plan->codec;
@@ -221,7 +224,7 @@ static void plan_space(const struct estimate_facts *facts, struct estimate *plan
     plan->n_seeks = scan_seeks(plan->temp_bytes, plan->read_bytes);
 }
 
-/* Seconds in which the disk moves the temporary data once. */
+/* Returns the seconds in which the disk moves the temporary data once. */
 static double transfer_seconds(const struct estimate_facts *facts, const struct estimate *plan)
 {
     if (facts->disks.bytes_per_second <= 0) return 0;
@@ -257,7 +260,8 @@ static void plan_times(const struct estimate_facts *facts, struct estimate *plan
                                transfer + seeks);
 }
 
-/* Output to raw bytes. SAM without compression has about as many as BAM without. */
+/* Returns the ratio of output to raw bytes. SAM without compression takes about as many bytes as
+   BAM without. */
 static double output_ratio(const struct estimate_facts *facts)
 {
     const htsFormat *format = facts->output_format;

@@ -6,9 +6,9 @@
  * it with what is free. It asks the modules that decide while a sort runs: mem_budget.h,
  * spill_policy.h, compaction_plan.h, codec_policy.h. How records compress and what each step takes
  * comes from a sample of them (record_sample.h). Sizes are as good as the estimate of the input's
- * size; times are rough.
+ * size. Times are rough.
  *
- * Pure functions.
+ * The functions are pure.
  */
 #ifndef ROCKSORT_PIPELINE_ESTIMATE_H
 #define ROCKSORT_PIPELINE_ESTIMATE_H
@@ -20,7 +20,7 @@
 
 #include <htslib/hts.h>
 
-/* What a sample of records tells about all of them. */
+/* A sample of records tells this about all of them. */
 struct record_traits {
     double memory_ratio;        /* memory of a batch to the raw bytes in it, once all are indexed */
     double memory_at_worst;     /* the same before, for whatever records they turn out to be */
@@ -79,7 +79,7 @@ struct estimate {
     double load_seconds, merge_seconds;
 };
 
-/* The traits of usual short reads, for inputs of which nothing can be read beforehand. */
+/* Stores the traits of usual short reads, for inputs of which nothing can be read beforehand. */
 void estimate_usual_traits(struct record_traits *traits);
 
 void estimate_make(const struct estimate_facts *facts, struct estimate *estimate);

@@ -23,7 +23,7 @@
  *   - the scan of the runs reads ahead, in at most mem_budget_scan_bytes;
  *   - compactions, while loading, take mem_budget_compaction_bytes, for which batches are retired.
  *
- * Order of calls: mem_budget_plan, then any. Pure functions but for the budget that they set.
+ * Order of calls: mem_budget_plan, then any. The functions change nothing but the budget.
  */
 #ifndef ROCKSORT_PIPELINE_MEM_BUDGET_H
 #define ROCKSORT_PIPELINE_MEM_BUDGET_H
@@ -62,24 +62,24 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
 void mem_budget_copy_pieces(struct mem_budget *budget);
 
 /*
- * The uncompressed size of the blocks of run number `run` (from 0). n_runs_expected is the number
- * of runs in all; 0: unknown. Later runs get smaller blocks. So the open blocks of all runs
- * together grow only with the logarithm of the number of runs, and beyond some hundred runs not at
- * all.
+ * Returns the uncompressed size of the blocks of run number `run`, counted from 0. n_runs_expected
+ * is the number of runs in all, or 0 if it is unknown. Later runs get smaller blocks. So the open
+ * blocks of all runs together grow only with the logarithm of the number of runs, and beyond some
+ * hundred runs not at all.
  */
 size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
                               unsigned n_runs_expected);
 
-/* Memory for reading ahead in the scan of all runs. */
+/* Returns the memory for reading ahead in the scan of all runs. */
 size_t mem_budget_scan_bytes(const struct mem_budget *budget);
 
-/* Memory for compactions, and the number of batches that are retired to have it. */
+/* Return the memory for compactions, and the number of batches that are retired to have it. */
 size_t mem_budget_compaction_bytes(const struct mem_budget *budget);
 unsigned mem_budget_compaction_batches(const struct mem_budget *budget);
 
-/* The number of runs that input_bytes of records will become, about; 0: unknown, as input_bytes is.
-   It is computed from the n_runs that were made of spilled_bytes of records, and before the first
-   run from the budget. */
+/* Returns about how many runs input_bytes of records will become. If input_bytes is 0, which means
+   unknown, returns 0. The number is computed from the n_runs that were made of spilled_bytes of
+   records, and before the first run from the budget. */
 uint64_t mem_budget_expect_runs(const struct mem_budget *budget, uint64_t input_bytes,
                                 uint64_t n_runs, uint64_t spilled_bytes);
 
@@ -87,15 +87,17 @@ uint64_t mem_budget_expect_runs(const struct mem_budget *budget, uint64_t input_
 void mem_budget_set_batches(struct mem_budget *budget, unsigned n_batches);
 
 /*
- * Makes runs longer, for disks that are slow to seek: of three quarters of the batches, where three
- * eighths are usual, so that half as many files are merged. While a run is written only a fifth of
- * the memory is left to be filled, not a third. Blocks are smaller, and more is read ahead.
- * Measured with 12.8 GB in 128 MiB on four rotating drives: 173 runs instead of 345; 424 KiB a read
- * instead of 140; 20,200 seeks instead of 38,200; the drives were busy for 84 s instead of 141.
+ * Makes runs longer, for disks that are slow to seek. Each is made of three quarters of the batches
+ * instead of three eighths, so that half as many files are merged. While a run is written only a
+ * fifth of the memory is left to be filled, not a third. Blocks are smaller, and more is read
+ * ahead. This was measured with 12.8 GB in 128 MiB on four rotating drives: 173 runs instead of
+ * 345; 424 KiB a read instead of 140; 20,200 seeks instead of 38,200; the drives were busy for 84 s
+ * instead of 141.
  */
 void mem_budget_lengthen_runs(struct mem_budget *budget);
 
-/* The memory that merging needs besides batches, if the open blocks of all runs have open_bytes. */
+/* Returns the memory that merging needs besides batches, if the open blocks of all runs have
+   open_bytes. */
 size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "bam/bam_long.h"
 #include "order/minhash_index.h"
+#include "output/cram_reference.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -127,6 +128,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
     } else {
         sort->rules = s->rules;
         if (rules_check_format(sort->header, s->output_format.format) < 0 ||
+            cram_reference_check(sort->header, &s->output_format) < 0 ||
             rules_complete(&sort->rules_maker, sort->header, &sort->rules) < 0)
             return -1;
     }

@@ -1,7 +1,8 @@
 /*
  * prepare.h -- the beginning of a sort: everything that can go wrong before hours of work.
  *
- * Order of calls as here. By the calling thread. Return 0, or -1 after a message.
+ * The calling thread calls the functions in the order in which they stand here. They return 0, or
+ * -1 after a message.
  */
 #ifndef ROCKSORT_PIPELINE_PREPARE_H
 #define ROCKSORT_PIPELINE_PREPARE_H
@@ -19,7 +20,7 @@ int prepare_inputs(struct sort *sort);
    to be verified that claims no order. */
 int prepare_rules(struct sort *sort, bool *nothing_to_check);
 
-/* After loading: puts the order into the header of the output. */
+/* Puts the order into the header of the output. To be called after loading. */
 int prepare_output_header(struct sort *sort);
 
 #endif

@@ -31,7 +31,7 @@ int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
    long, or it has no bases, which makes a CRAM unreadable. */
 int rules_check_format(sam_hdr_t *header, enum htsExactFormat format);
 
-/* The header of `name` cannot be changed: prints why, returns -1. */
+/* Prints why the header of `name` cannot be changed, and returns -1. */
 int rules_header_error(const char *name);
 
 void rules_release(struct rules_maker *maker);

@@ -25,7 +25,7 @@ struct sort_settings {
     const char *index_path;     /* of the index to be written, or NULL */
     bool durable;               /* regular files are on the disk when the sort ends (fsync) */
     bool sum_only;              /* count and checksum the records of the input, write nothing */
-    bool verify;                /* and check that they are in order; with sum_only, one input */
+    bool verify;                /* check that they are in order; with sum_only and one input */
     bool verify_claim;          /* check the order that the header claims, not that of the rules */
     const char *const *temp_prefixes;   /* of each -T; one NULL without -T */
     size_t n_temp_prefixes;
@@ -36,11 +36,11 @@ struct sort_settings {
     struct fixmate_rules fixmate_rules; /* what it says, without references */
     const char *minhash_fasta;  /* -I, or NULL */
     int minhash_window;         /* -w */
-    bool codec_auto;            /* else: */
-    enum temp_codec codec;
+    bool codec_auto;            /* the sort chooses the codec */
+    enum temp_codec codec;      /* if it does not */
     unsigned n_threads;
     size_t memory_bytes;        /* the whole budget */
-    struct checkpoint_resources resources;      /* the two as they were asked for */
+    struct checkpoint_resources resources;      /* threads and memory as they were asked for */
     uint64_t test_batch_bytes;  /* for tests: such small batches, each of them a run; or 0 */
     enum compaction_mode compaction;
     uint64_t input_bytes;       /* -s: estimated uncompressed size; 0: unknown */

@@ -78,7 +78,7 @@ void verification_check(struct verification *v, const struct batch_part *part)
     crew_unlock(v->crew);
 }
 
-/* "record 7 (read 'x', flag 16, chr1:100, CB:Z:ACGT)" */
+/* Writes a record as in "record 7 (read 'x', flag 16, chr1:100, CB:Z:ACGT)". */
 static void write_record(const struct verification *v, const struct order_record *r,
                          kstring_t *text)
 {

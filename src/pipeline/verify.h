@@ -1,5 +1,5 @@
 /*
- * verify.h -- --verify: are the records in order?
+ * verify.h -- what --verify does: checks whether the records are in order.
  *
  * The load is that of --checksum-only. The worker that has checked a part of a batch also scans it
  * for its order. The scans are joined in the order of the input (order_check.h). When every order
@@ -24,13 +24,13 @@ struct verify_settings {
     const struct sort_rules *rules;     /* of the options */
 };
 
-/* Returns 0 with the verification, which is NULL if the header claims no order: then there was a
-   message, and nothing need be read. Returns -1 after a message. */
+/* Returns 0 with the verification. If the header claims no order, the verification is NULL, there
+   was a message, and nothing need be read. Returns -1 after a message. */
 int verification_create(struct crew *crew, const struct verify_settings *settings,
                         struct rules_maker *maker, sam_hdr_t *header,
                         struct verification **verification);
 
-/* In a worker: checks a part that is indexed. Fails the crew when all is known. */
+/* Checks a part that is indexed. Runs in a worker. Fails the crew when all is known. */
 void verification_check(struct verification *v, const struct batch_part *part);
 
 /* After the load, whose result is passed: puts what was found into the report, and prints a message

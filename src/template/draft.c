@@ -105,7 +105,7 @@ static int64_t length_on_reference(const struct draft *draft)
 {
     int64_t length = 0;
     for (size_t i = 0; i < draft->n_ops; i++) {
-        uint32_t op = bam_record_u32(draft->ops + 4 * i);
+        uint32_t op = get_u32(draft->ops + 4 * i);
         if (bam_cigar_type(bam_cigar_op(op)) & 2) length += bam_cigar_oplen(op);
     }
     return length;
@@ -155,7 +155,7 @@ static uint8_t *put_number(uint8_t *out, int64_t value)
 static uint8_t *put_ops(uint8_t *out, const struct draft *draft)
 {
     for (size_t i = 0; i < draft->n_ops; i++) {
-        uint32_t op = bam_record_u32(draft->ops + 4 * i), n = bam_cigar_oplen(op);
+        uint32_t op = get_u32(draft->ops + 4 * i), n = bam_cigar_oplen(op);
         uint8_t digits[OP_TEXT_BYTES], *first = digits + sizeof digits;
         do *--first = (uint8_t)('0' + n % 10);
         while ((n /= 10) > 0);

@@ -43,7 +43,7 @@ int sanitize_parse(const char *text)
 
 static uint32_t op_at(const struct draft *draft, size_t i)
 {
-    return bam_record_u32(draft->ops + 4 * i);
+    return get_u32(draft->ops + 4 * i);
 }
 
 /* Room for a CIGAR that replaces the draft's and has at most one operation more. */

@@ -8,7 +8,25 @@
 
 #include <stdint.h>
 
-/* Write the lower 32 bits of a value, or all 64, little-endian. */
+/* Read 16 or 32 bits, little-endian. */
+static inline uint32_t get_u16(const uint8_t *at)
+{
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8;
+}
+
+static inline uint32_t get_u32(const uint8_t *at)
+{
+    return get_u16(at) | get_u16(at + 2) << 16;
+}
+
+/* Write the lower 16 or 32 bits of a value, or all 64, little-endian. */
+static inline uint8_t *put_u16(uint8_t *at, uint64_t value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+    return at + 2;
+}
+
 static inline uint8_t *put_u32(uint8_t *at, uint64_t value)
 {
     at[0] = (uint8_t)value;

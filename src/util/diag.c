@@ -33,12 +33,8 @@ static char error_text[MESSAGE_BYTES];  /* written by the one thread that prints
 static pthread_mutex_t status_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool status_shown;       /* under status_lock */
 
-static struct {
-    const char *_Atomic words;  /* NULL: nobody watches; written last */
-    void (*react)(void *arg);
-    void *arg;
-} watched;
 static atomic_bool htslib_hidden;
+static atomic_bool library_shown, library_hidden;       /* a library has printed an error */
 
 static FILE *unguarded;         /* stderr as it was before diag_guard_stderr; NULL before that */
 
@@ -84,6 +80,14 @@ static void print_message(const char *kind, const char *text)
 
 enum { PIECE_BYTES = 1024 };
 
+/* Recursive, because a library that `react` calls may print again. */
+static pthread_mutex_t watch_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static struct {                 /* under watch_lock */
+    const char *words;          /* NULL: nobody watches */
+    void (*react)(void *arg);
+    void *arg;
+} watched;
+
 /* Prints a piece of a line, with control characters escaped. */
 static void print_piece(const char *bytes, size_t n, const char *end)
 {
@@ -92,6 +96,25 @@ static void print_piece(const char *bytes, size_t n, const char *end)
     piece[n] = '\0';
     (void)terminal_text(piece, shown, sizeof shown);
     print_anyway("%s%s", shown, end);
+}
+
+/* Notes whether the user sees the error of a library: a line of htslib that begins with "[E::", or
+   any line of another library, such as that of a failed assert. */
+static void note_error(const char *line, size_t n, bool is_hidden)
+{
+    static const char kind[] = "[E::";
+    bool is_error = n > 0 && (*line != '[' || (n >= strlen(kind) &&
+                                               memcmp(line, kind, strlen(kind)) == 0));
+    if (is_error) atomic_store(is_hidden ? &library_hidden : &library_shown, true);
+}
+
+/* Calls `react` if the bytes have the words that are watched for. */
+static void look_for_words(const char *bytes, size_t n_bytes)
+{
+    (void)pthread_mutex_lock(&watch_lock);
+    if (watched.words && memmem(bytes, n_bytes, watched.words, strlen(watched.words)))
+        watched.react(watched.arg);
+    (void)pthread_mutex_unlock(&watch_lock);
 }
 
 /* Called when the stream that replaces stderr writes its buffer. */
@@ -104,12 +127,12 @@ static ssize_t write_guarded(void *cookie, const char *bytes, size_t n_bytes)
         size_t n = newline ? (size_t)(newline - (bytes + at)) : n_bytes - at;
         bool whole = n <= MOST;
         if (!whole) n = MOST;
-        if (bytes[at] != '[' || !atomic_load(&htslib_hidden))
-            print_piece(bytes + at, n, newline && whole ? "\n" : "");
+        bool is_hidden = bytes[at] == '[' && atomic_load(&htslib_hidden);
+        if (!is_hidden) print_piece(bytes + at, n, newline && whole ? "\n" : "");
+        note_error(bytes + at, n, is_hidden);
         at += n + (newline && whole);
     }
-    const char *words = atomic_load(&watched.words);
-    if (words && memmem(bytes, n_bytes, words, strlen(words))) watched.react(watched.arg);
+    look_for_words(bytes, n_bytes);
     return (ssize_t)n_bytes;
 }
 
@@ -124,25 +147,40 @@ void diag_guard_stderr(void)
     stderr = guarded;
 }
 
+void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg)
+{
+    (void)pthread_mutex_lock(&watch_lock);
+    watched.words = words;
+    watched.react = react;
+    watched.arg = arg;
+    (void)pthread_mutex_unlock(&watch_lock);
+}
+
 #else
 
 void diag_guard_stderr(void)
 {
 }
 
-#endif
-
 void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg)
 {
-    atomic_store(&watched.words, NULL);
-    watched.react = react;
-    watched.arg = arg;
-    atomic_store(&watched.words, words);
+    (void)words;
+    (void)react;
+    (void)arg;
 }
+
+#endif
 
 void diag_hide_htslib(void)
 {
     atomic_store(&htslib_hidden, true);
+}
+
+const char *diag_library_words(void)
+{
+    return atomic_load(&library_shown)    ? "; its words are above"
+           : atomic_load(&library_hidden) ? "; --verbosity 1 shows its words"
+                                          : "";
 }
 
 /* Prints the error and returns true if it is the first one; otherwise returns false. */
@@ -181,6 +219,12 @@ void diag_no_thread(int error)
 {
     diag_error("cannot start a thread: %s; give fewer with -@, or raise the limit (ulimit -u, -v)",
                strerror(error));
+}
+
+const char *diag_advice(int error)
+{
+    /* In memory a sort has enough with 12. Tests sort with temporary data under 64. */
+    return error == EMFILE ? "; raise 'ulimit -n' to 64 or more" : "";
 }
 
 static void print_always(const char *kind, const char *format, va_list args)
@@ -240,6 +284,8 @@ void diag_renew(void)
     atomic_store(&error_printed, false);
     atomic_store(&is_damage, false);
     atomic_store(&status_ended, false);
+    atomic_store(&library_shown, false);
+    atomic_store(&library_hidden, false);
 }
 
 void diag_silence(void)

@@ -32,6 +32,10 @@ void diag_no_memory(void);
 /* error: what pthread_create or pthread_mutex_init returned. */
 void diag_no_thread(int error);
 
+/* What to do about the errno of a call that opens a file, to be put after strerror's text: "; raise
+   'ulimit -n' ...", or "". */
+const char *diag_advice(int error);
+
 /* ---- other messages ---- */
 
 /* Print "samtools rocksort: warning: MESSAGE" or "samtools rocksort: MESSAGE", unless quiet. */
@@ -64,13 +68,21 @@ void diag_guard_stderr(void);
 /*
  * Where diag_guard_stderr works: calls react(arg) when a library has printed these words. It is
  * called in a thread that is printing, and the thread that printed the words does not return from
- * printing before react returns. `words` stays with the caller; NULL ends it. One at a time.
+ * printing before react returns. `words` stays with the caller; NULL ends it. One at a time. When
+ * this function returns, no thread is in an earlier `react` any more, except the calling one.
  */
 void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg);
 
 /* From now on lines of htslib, which begin with "[", are not shown. Where diag_guard_stderr
    works. */
 void diag_hide_htslib(void);
+
+/*
+ * Where the words of a library are that say why it failed; to be put after "htslib refuses ..." in
+ * an error: "; its words are above", or that an option shows them, or "" if it printed none that
+ * diag_guard_stderr saw.
+ */
+const char *diag_library_words(void);
 
 /* ---- which error there was ---- */
 

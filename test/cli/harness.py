@@ -72,6 +72,12 @@ def environment(scratch, budget=None, extra=None):
     return env
 
 
+def ends_at_once():
+    """Variables for a run that ends as a crash would, with threads that nobody joins: ThreadSanitizer
+    calls these a leak."""
+    return {"TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "") + ":report_thread_leaks=0"}
+
+
 def own_lines(err):
     """The lines on standard error that are the program's own messages but not warnings. htslib
     prints there, too, and its threads mix their lines: it is not enough to look at how a line

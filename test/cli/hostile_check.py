@@ -73,6 +73,7 @@ STRICTER = {
     "no BGZF block at byte": "we want BGZF's extra field to come first, as all writers write it",
     "the name of a tag has a NUL": "samtools 1.24 leaves this tag and those after it out of a CRAM",
     "it has an array of type A or d": "the same",
+    "the name of a tag has a byte above 127": "htslib 1.16 makes a CRAM that cannot be read",
 }
 
 # Cases that samtools 1.24 refuses and rocksort takes, with the reason. There are none since
@@ -139,6 +140,15 @@ class ForkServer:
 def comparable(record):
     """A raw record with its bin set to 0, because samtools computes the bin anew."""
     return record[:14] + b"\0\0" + record[16:]
+
+
+def without_lost_positions(records):
+    """The records as they would come out of a CRAM that htslib 1.24 wrote: it drops positions without
+    a reference, and 1.16 does not. None stays None."""
+    if records is None:
+        return None
+    return b"".join(one[:8] + b"\xff" * 4 + one[12:] if one[4:8] == b"\xff" * 4 else one
+                    for one in bamfile.split(records))
 
 
 def records_of(data):
@@ -246,7 +256,7 @@ class Judge:
             return None
         if way.output.endswith(".cram"):
             plain = out.with_name("plain." + out.name)
-            return (records_of(plain.read_bytes())
+            return (without_lost_positions(records_of(plain.read_bytes()))
                     if harness.reference("view", "-b", "--no-PG", "-o", plain, out) else None)
         data = out.read_bytes()
         if way.output.endswith(".sam.gz"):

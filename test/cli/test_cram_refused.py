@@ -10,7 +10,7 @@ import unittest
 
 import bamfile
 import generate
-from harness import CliTest, needs_pysam
+from harness import CliTest, ends_at_once, needs_pysam
 
 N_RECORDS = 4000
 HEADER = "@HD\tVN:1.6\tSO:unsorted\n@SQ\tSN:c\tLN:100000\n"
@@ -42,16 +42,17 @@ class Refused(CliTest):
         return self.write("in.bam", bamfile.bgzf(
             bamfile.bam_header(HEADER, [("c", 100000)]) + b"".join(records)))
 
-    def check(self, source, *options, mentions=()):
+    def check(self, source, *options, mentions=(), env=None):
         """In memory and spilled, with one thread and four, to a file and to standard output."""
         for budget, threads in ((None, "1"), (None, "4"), (300_000, "4")):
             words = ["-@", threads, *self.CRAM, *options]
             with self.subTest(options=options, budget=budget, threads=threads):
                 before = sorted(os.listdir(self.work))
-                result = self.rocksort(*words, "-o", self.path("out.cram"), source, budget=budget)
+                result = self.rocksort(*words, "-o", self.path("out.cram"), source, budget=budget,
+                                       env=env)
                 self.assert_error(result, *mentions)
                 self.assertEqual(sorted(os.listdir(self.work)), before)
-                result = self.rocksort(*words, source, budget=budget)
+                result = self.rocksort(*words, source, budget=budget, env=env)
                 self.assert_error(result, *mentions)
                 self.assertNotIn(CRAM_END, result.out)
 
@@ -60,8 +61,9 @@ class Refused(CliTest):
         bad = {"operation B": lambda i: with_operation(i, 9),
                "unknown operation": lambda i: with_operation(i, 11),
                "tags are damaged": lambda i: record(i, aux=b"XXy\0\0\0\0"),
-               "no CIGAR": lambda i: record(i, cigar="")}
-        places = (0, N_RECORDS // 2, N_RECORDS - 1, N_RECORDS // 2)
+               "no CIGAR": lambda i: record(i, cigar=""),
+               "above 127": lambda i: record(i, aux=b"X\xffc\0")}
+        places = (0, N_RECORDS // 2, N_RECORDS - 1, N_RECORDS // 2, 0)
         for (words, make), at in zip(bad.items(), places):
             self.check(self.bam(make, at), mentions=[f"'r{at}'", words, "-O bam"])
 
@@ -86,7 +88,7 @@ class Refused(CliTest):
 
     def test_failure_that_only_the_encoder_finds(self):
         """htslib compares a read with the reference, finds no difference, and then finds an NM tag
-        that is no number."""
+        that is no number. The message says where htslib's words are, if the user can see them."""
         fasta = self.write("ref.fa", ">c\n" + "ACGT" * 25000 + "\n")
         for at in (0, N_RECORDS // 2, N_RECORDS - 1):
             at = at // 4 * 4 + 2        # position 10 + at: the bases of the reference are ACGT
@@ -94,8 +96,10 @@ class Refused(CliTest):
             self.CRAM = ["-O", "cram,seqs_per_slice=100", "--reference", fasta]
             self.sort_ok("--quiet", *self.CRAM[:2], "--reference", fasta, "-o", self.path("warm"),
                          self.write("good.sam", HEADER + "r\t0\tc\t1\t9\t4M\t*\t0\t0\tACGT\t*\n"))
-            self.check(source, mentions=["cannot encode", "-O bam"])
-        self.check(source, "--verbosity", "0", mentions=["cannot encode", "-O bam"])
+            self.check(source, mentions=["cannot encode", "its words are above", "-O bam"],
+                       env=ends_at_once())
+        self.check(source, "--verbosity", "0", env=ends_at_once(),
+                   mentions=["cannot encode", "--verbosity 1 shows its words", "-O bam"])
 
     def test_no_reference_for_embedding(self):
         self.CRAM = ["-O", "cram,embed_ref=1,seqs_per_slice=100"]

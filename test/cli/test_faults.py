@@ -6,6 +6,7 @@ is a short form of `make fault-sweep`.
 """
 
 import contextlib
+import gzip
 import io
 import os
 import shutil
@@ -18,7 +19,7 @@ import unittest
 import bamfile
 import generate
 from harness import (DIE_LIMIT_S, ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, CliTest,
-                     kept_checkpoints, own_lines, sanitized)
+                     ends_at_once, kept_checkpoints, own_lines, sanitized)
 
 sys.path.insert(0, str(ROOT / "test"))
 import fault_sweep  # noqa: E402
@@ -46,9 +47,8 @@ class FaultTest(CliTest):
     def with_fault(self, fault, *args, budget=SPILL_BUDGET, clean=True):
         """Runs rocksort on the source with a fault."""
         env = self.faulty(fault)
-        if "alloc:" in fault:
-            # A process that is out of memory ends at once, with threads that nobody joined.
-            env["TSAN_OPTIONS"] = os.environ.get("TSAN_OPTIONS", "") + ":report_thread_leaks=0"
+        if "alloc:" in fault or ":abort" in fault:
+            env.update(ends_at_once())
         return self.rocksort(*args, self.source, budget=budget, env=env, clean=clean)
 
     def calls(self, *args, budget=SPILL_BUDGET, of=""):
@@ -86,6 +86,47 @@ class Sweep(FaultTest):
         # with sanitizers, which handle some failed allocations themselves: these kinds are not
         # swept then.
         self.assertGreater(sweep.ends["refused"] + sweep.ends["resumed"], 15 if sanitized() else 20)
+
+
+class Aborts(FaultTest):
+    """A failed assert of a library ends the sort with a message that names the right library."""
+
+    def test_in_rocksdb(self):
+        result = self.with_fault("write:2:abort:.sst", "-o", self.path("out.bam"))
+        self.assert_error(result, "RocksDB has given up", "disk of the temporary data")
+
+    def test_in_cram_encoder(self):
+        """This was blamed on RocksDB and its disk."""
+        for budget in (None, SPILL_BUDGET):
+            result = self.with_fault("write:4:abort:socket", "-@", "2", "-O",
+                                     "cram,no_ref=1,seqs_per_slice=100", "-o",
+                                     self.path("out.cram"), budget=budget)
+            self.assert_error(result, "out.cram", "htslib, which encodes CRAM, gave up",
+                              "in the records up to", "-O bam")
+            self.assertNotIn("RocksDB", result.err)
+            self.assert_no_result(self.path("out.cram"))
+
+    def test_in_our_own_code(self):
+        """Nobody else is blamed."""
+        result = self.with_fault("rename:1:abort:out.bam", "-o", self.path("out.bam"), budget=None)
+        self.assert_error(result, "the program has given up", "please report this")
+
+
+class MandatoryLocks(FaultTest):
+    """On CIFS a lock keeps other descriptors from writing. The one that writes first gets EACCES."""
+
+    def test_index_of_cram(self):
+        """htslib opens the index by its name, while our own descriptor has the lock."""
+        out = self.path("out.cram")
+        result = self.with_fault("write:1:EACCES:.crai.", "-O", "cram,no_ref=1", "--write-index",
+                                 "-o", out)
+        self.assertEqual(result.status, 0, result.err)
+        self.sort_ok("-O", "cram,no_ref=1", "--write-index", "-o", self.path("want.cram"),
+                     self.source)
+        with open(out + ".crai", "rb") as got, open(self.path("want.cram.crai"), "rb") as want:
+            self.assertEqual(len(gzip.decompress(got.read()).splitlines()),
+                             len(gzip.decompress(want.read()).splitlines()))
+        self.assertEqual([name for name in os.listdir(self.work) if name.endswith(".tmp")], [])
 
 
 class Flips(FaultTest):

@@ -198,3 +198,19 @@ class Programs(CliTest):
                 new = pg_lines(bam.text)[len(programs):]
                 self.assertEqual(new[0].get("PP"), follows)
                 self.assertEqual({line["PN"] for line in new}, {"samtools-rocksort"})
+
+
+class Pointers(CliTest):
+    """A message points at htslib's words only where the user can see some."""
+
+    def test_damaged_header(self):
+        # htslib 1.16 says nothing about a @PG line without ID.
+        for line, options, end in (("@RG\tSM:x", [], "cannot parse it; its words are above"),
+                                   ("@RG\tSM:x", ["--verbosity", "0"], "--verbosity 1 shows its words"),
+                                   ("@PG\tPN:x", [], None)):
+            source = self.write("in.sam", f"@SQ\tSN:a\tLN:5\n{line}\n")
+            result = self.rocksort(*options, "-O", "sam", source)
+            with self.subTest(line=line, options=options):
+                self.assert_error(result, "in.sam", "is damaged", end or "htslib cannot parse it")
+                has_words = any(text.startswith("[E::") for text in result.err.splitlines())
+                self.assertEqual("above" in result.err, has_words, result.err)

@@ -5,6 +5,7 @@ A run keeps within the limits, or ends with one message and leaves nothing.
 
 import os
 import pathlib
+import re
 import resource
 import subprocess
 import unittest
@@ -94,9 +95,8 @@ class OpenFiles(LimitTest):
         self.assertEqual(ends[0], 1)
         self.assertEqual(ends[-1], 0)
 
-
     def test_advice(self):
-        """Where no file can be opened, another place does not help."""
+        """Where no file can be opened, another place does not help: the limit must be raised."""
         for n in (5, 6, 7, 8, 10):
             _, err = self.run_limited(resource.RLIMIT_NOFILE, n,
                                       ["-T", self.scratch, "-o", self.path("out.bam"), self.source],
@@ -105,9 +105,29 @@ class OpenFiles(LimitTest):
                 line, = [line for line in own_lines(err) if not kept_checkpoints(line)]
                 self.assertIn("Too many open files", line)
                 self.assertNotIn("-T", line)
-                if "temporary" in line:
-                    self.assertIn("ulimit -n", line)
+                self.assertIn("raise 'ulimit -n'", line)
                 self.drop_kept(err)
+
+    def test_advice_for_all_formats(self):
+        """In memory, down to the least limit with which the program starts. CRAM needs the most; its
+        index once failed without advice."""
+        lengths = re.findall(r"^@SQ\tSN:(\S+)\tLN:(\d+)", generate.odd(6000, seed=21), re.M)
+        fasta = self.write("ref.fa", "".join(f">{name}\n{'A' * int(n)}\n" for name, n in lengths))
+        for fmt in (["-O", "bam"], ["-O", "sam.gz"], ["-O", "cram,no_ref=1"],
+                    ["-O", "cram", "--reference", fasta]):
+            ends = set()
+            for n in range(4, 14):
+                out = self.path("out")
+                if not self.can_start(resource.RLIMIT_NOFILE, n):
+                    continue
+                status, err = self.run_limited(resource.RLIMIT_NOFILE, n,
+                                               ["--write-index", *fmt, "-o", out, self.source])
+                ends.add(status)
+                with self.subTest(n=n, fmt=fmt):
+                    if status:
+                        line, = own_lines(err)
+                        self.assertIn("raise 'ulimit -n' to 64", line)
+            self.assertIn(1, ends)
 
 
 class FileSize(LimitTest):

@@ -17,6 +17,7 @@
  *     swap           the first two records that LZ4 decompressed change places
  *     term           the process gets SIGTERM; the call is made 200 ms later
  *     kill           the process gets SIGKILL
+ *     abort          the caller calls abort, as if an assert of it had failed
  *     500ms          the call is made so much later
  *
  * FAULT_SYNCED=FOLDER: shows what a power failure would leave. Whenever a file or directory is
@@ -66,7 +67,7 @@
 enum kind { KINDS(AS_ENUM) N_KINDS };
 static const char *const kind_names[] = {KINDS(AS_NAME)};
 
-enum action { FAIL, SHORT, SKIP, FLIP, SWAP, TERM, KILL, DELAY };
+enum action { FAIL, SHORT, SKIP, FLIP, SWAP, TERM, KILL, ABORT, DELAY };
 
 struct fault {
     enum kind kind;
@@ -129,6 +130,8 @@ static void parse_action(struct fault *fault, const char *text)
         fault->action = TERM;
     } else if (strcmp(text, "kill") == 0) {
         fault->action = KILL;
+    } else if (strcmp(text, "abort") == 0) {
+        fault->action = ABORT;
     } else if (end > text && strcmp(end, "ms") == 0) {
         fault->action = DELAY;
         fault->milliseconds = (unsigned)number;
@@ -230,6 +233,7 @@ static const struct fault *strike(enum kind kind, const char *path, int fd)
             wait_milliseconds(200);
             break;
         case KILL: (void)kill(getpid(), SIGKILL); break;
+        case ABORT: abort();
         case DELAY: wait_milliseconds(fault->milliseconds); break;
         case FAIL: errno = fault->error; return fault;
         default: return fault;

@@ -64,6 +64,12 @@ void diag_no_thread(int error)
     diag_error("cannot start a thread: %s", strerror(error));
 }
 
+const char *diag_advice(int error)
+{
+    (void)error;
+    return "";
+}
+
 void diag_warning(const char *format, ...)
 {
     char text[4096];
@@ -120,6 +126,11 @@ void diag_watch_libraries(const char *words, void (*react)(void *arg), void *arg
 
 void diag_hide_htslib(void)
 {
+}
+
+const char *diag_library_words(void)
+{
+    return "";
 }
 
 bool diag_failed(void)

@@ -11,6 +11,7 @@
 #include "bam/bam_convert.h"
 #include "bam/bam_long.h"
 #include "output/bam_index.h"
+#include "util/byte_order.h"
 
 #include <htslib/bgzf.h>
 
@@ -162,7 +163,7 @@ static bool has_long_cigar(const struct placed *records, size_t n)
         FUZZ_CHECK(b);
         bam_record_unpack(rec, b);
         size_t n_bytes = 4 * (size_t)b->core.n_cigar;
-        found = b->core.n_cigar != bam_record_u16(rec + 16) ||
+        found = b->core.n_cigar != get_u16(rec + 16) ||
                 (n_bytes > 0 && memcmp(bam_get_cigar(b), bam_record_name(rec) +
                                        bam_record_name_bytes(rec), n_bytes) != 0);
     }

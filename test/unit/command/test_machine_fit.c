@@ -146,9 +146,36 @@ static void test_cpus(void **state)
     facts.address_bytes = INT64_MAX;
     fit = fit_of(&facts);
     assert_true(fit.memory_bytes == 2 * 768 * MIB);
-    assert_non_null(strstr(fit.memory_reason, "nothing is known"));
+    assert_non_null(strstr(fit.memory_reason, "not known"));
     facts = machine(5000, UINT64_MAX);
     assert_int_equal(fit_of(&facts).n_threads, 1024);
+}
+
+/* Neither the free memory nor a limit is known, and 768 MiB for each of many threads would be more
+   than the machine has. */
+static void test_unknown_memory(void **state)
+{
+    (void)state;
+    struct machine_facts facts = machine(64, UINT64_MAX);
+    assert_true(fit_of(&facts).memory_bytes == 64 * 768 * MIB);
+    facts.machine_bytes = 16 * GIB;
+    struct machine_fit fit = fit_of(&facts);
+    assert_true(fit.memory_bytes == 8 * GIB - 64 * MIB);
+    assert_non_null(strstr(fit.memory_reason, "half of the 16384 MiB that the machine has"));
+    facts.has_feeder = true;
+    assert_true(fit_of(&facts).memory_bytes == 4 * GIB - 64 * MIB);
+    facts.has_feeder = false;
+    /* The batch system gives all of the machine: that is no limit. */
+    facts.grant = (struct machine_grant){.bytes = 16 * GIB, .bytes_variable = "SLURM_MEM_PER_NODE"};
+    assert_true(fit_of(&facts).memory_bytes == 8 * GIB - 64 * MIB);
+    /* The least for which half of the machine is as much as 768 MiB a thread. */
+    facts = machine(2, UINT64_MAX);
+    facts.machine_bytes = 2 * (2 * 768 + 64) * MIB;
+    assert_true(fit_of(&facts).memory_bytes == 2 * 768 * MIB);
+    facts.machine_bytes -= 2 * MIB;
+    assert_true(fit_of(&facts).memory_bytes == (2 * 768 - 1) * MIB);
+    facts.machine_bytes = 100 * MIB;
+    assert_true(fit_of(&facts).memory_bytes == 64 * MIB);
 }
 
 static void test_memory(void **state)
@@ -221,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_grants),  cmocka_unit_test(test_plain_machine),
         cmocka_unit_test(test_cpus),    cmocka_unit_test(test_memory),
         cmocka_unit_test(test_feeder),  cmocka_unit_test(test_random),
+        cmocka_unit_test(test_unknown_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

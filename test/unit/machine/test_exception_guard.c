@@ -9,13 +9,15 @@
 
 #include "machine/exception_guard.h"
 #include "machine/find_function.h"
+#include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
+#include <htslib/hts.h>
 #include <pthread.h>
 #include <stdio.h>
 
-enum thrown { BAD_ALLOC, SYSTEM_ERROR, LOGIC_ERROR, ABORT, NO_MEMORY };
+enum thrown { BAD_ALLOC, SYSTEM_ERROR, LOGIC_ERROR, ABORT, ABORT_IN_HTSLIB, NO_MEMORY };
 
 static void *find(const char *symbol)
 {
@@ -23,6 +25,15 @@ static void *find(const char *symbol)
     find_function(RTLD_DEFAULT, symbol, &function);
     if (!function) skip();
     return function;
+}
+
+/* htslib aborts if it is told to save an index in a format that is none. */
+static void abort_in_htslib(void)
+{
+    hts_idx_t *index = hts_idx_init(1, HTS_FMT_CSI, 0, 14, 5);
+    assert_non_null(index);
+    assert_int_equal(hts_idx_save(index, "index", 99), -1);
+    hts_idx_destroy(index);
 }
 
 static void throw_it(enum thrown what)
@@ -47,6 +58,7 @@ static void throw_it(enum thrown what)
         function.text("logic");
         break;
     case ABORT: abort();
+    case ABORT_IN_HTSLIB: abort_in_htslib(); break;
     case NO_MEMORY: xalloc_require(false);
     }
 }
@@ -98,8 +110,37 @@ static void test_what_is_thrown(void **state)
         check(BAD_ALLOC, in_thread, "out of memory");
         check(SYSTEM_ERROR, in_thread, "thread");
         check(LOGIC_ERROR, in_thread, "logic_error");
-        check(ABORT, in_thread, "given up");
+        check(ABORT, in_thread, "the program has given up");
+        check(ABORT_IN_HTSLIB, in_thread, "htslib has given up");
         check(NO_MEMORY, in_thread, "out of memory");
+    }
+}
+
+static void print_explanation(void *arg)
+{
+    diag_error("explained %s", (const char *)arg);
+}
+
+static void abort_with_explanation(void *arg)
+{
+    const enum thrown *what = arg;
+    exception_guard_begin(clean_up, "the child");
+    exception_guard_explain(print_explanation, "this");
+    throw_it(*what);
+}
+
+/* What a caller knows of an abort in htslib is printed for that, and for no other abort. */
+static void test_explanation(void **state)
+{
+    (void)state;
+    enum thrown whats[] = {ABORT_IN_HTSLIB, ABORT};
+    for (size_t i = 0; i < sizeof whats / sizeof *whats; i++) {
+        struct ended_child ended = run_in_child(abort_with_explanation, &whats[i]);
+        assert_int_equal(ended.status, 1);
+        assert_non_null(strstr(ended.text, "cleaned up the child\n"));
+        assert_int_equal(strstr(ended.text, "explained this\n") != NULL,
+                         whats[i] == ABORT_IN_HTSLIB);
+        assert_null(strstr(ended.text, "RocksDB"));
     }
 }
 
@@ -165,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_thrown),
+        cmocka_unit_test(test_explanation),
         cmocka_unit_test(test_no_memory_in_clean_up),
         cmocka_unit_test(test_throw_in_clean_up),
         cmocka_unit_test(test_begin_end),

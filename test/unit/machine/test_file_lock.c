@@ -25,6 +25,11 @@ static void test_lock(void **state)
     assert_int_equal(file_lock_try(b), FILE_LOCK_BUSY);         /* the copy has it */
     assert_int_equal(close(copy), 0);
     assert_int_equal(file_lock_patiently(b), FILE_LOCK_HELD);
+    int c = open("file", O_RDWR | O_CLOEXEC);
+    assert_int_equal(file_lock_try(c), FILE_LOCK_BUSY);
+    file_lock_drop(b);
+    assert_int_equal(file_lock_try(c), FILE_LOCK_HELD);
+    assert_int_equal(close(c), 0);
     assert_int_equal(close(b), 0);
     assert_int_equal(file_lock_try(b), FILE_LOCK_ERROR);
     assert_int_equal(unlink("file"), 0);

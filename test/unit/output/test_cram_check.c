@@ -45,6 +45,11 @@ static const struct sample samples[] = {
     {0, 9, BASES, 1, BAM_CMATCH, TAGS("XXBA\1\0\0\0c"), "array"},
     {0, 9, BASES, 1, BAM_CMATCH, TAGS("\0Xc\1"), "NUL"},
     {0, 9, BASES, 1, BAM_CMATCH, TAGS("XYc\1X\0c\1"), "NUL"},
+    {0, 9, BASES, 1, BAM_CMATCH, TAGS("XYc\1\0\0\0\1"), "NUL"},       /* nor has it a type */
+    {0, 9, BASES, 1, BAM_CMATCH, TAGS("XYc\1\xcdXc\1"), "above 127"},
+    {0, 9, BASES, 1, BAM_CMATCH, TAGS("X\x80""c\1"), "above 127"},
+    {BAM_FUNMAP, -1, BASES, 0, 0, TAGS("X\xff""c\1"), "above 127"},
+    {0, 9, BASES, 1, BAM_CMATCH, TAGS("X\x7f""c\1"), NULL},
     /* the CIGAR in the CG tag counts, if it is there */
     {0, 9, BASES, 1, BAM_CSOFT_CLIP, TAGS("CGBI\1\0\0\0\x49\0\0\0"), "operation B"},
     {0, 9, BASES, 1, BAM_CSOFT_CLIP, TAGS("CGBI\1\0\0\0\x40\0\0\0"), NULL},

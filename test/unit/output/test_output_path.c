@@ -6,10 +6,12 @@
 #include "random_records.h"
 #include "test_place.h"
 
+#include "machine/file_lock.h"
 #include "output/output_path.h"
 #include "util/diag.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -228,6 +230,9 @@ static void test_make(void **state)
     assert_false(exists(path.temporary));
     assert_int_equal(output_path_make(&path, make, &path), 0);
     assert_true(exists(path.temporary));
+    int other = open(path.temporary, O_RDWR | O_CLOEXEC);
+    assert_int_equal(file_lock_try(other), FILE_LOCK_BUSY);     /* it is locked meanwhile */
+    assert_int_equal(close(other), 0);
     output_path_drop(&path);
     assert_false(exists(path.temporary));
     output_path_release(&path);

@@ -8,6 +8,7 @@
 
 #include "order/slice_merge.h"
 #include "store/bam_block.h"
+#include "util/byte_order.h"
 
 struct block_case {
     enum temp_codec codec;
@@ -103,13 +104,13 @@ static void test_layout(void **state)
     const uint8_t *v = made.value;
     assert_int_equal(made.value_bytes, 40 + 20 + 1000);
     assert_memory_equal(v + 8, "RSB\3", 4);
-    assert_int_equal(bam_record_u32(v + 12), 0);
-    assert_true(bam_record_u32(v + 16) == made.n_records);
-    assert_int_equal(bam_record_u32(v + 20), 20);
-    assert_int_equal(bam_record_u32(v + 24), 1000);
-    assert_int_equal(bam_record_u32(v + 28), 0);
-    assert_int_equal(bam_record_u32(v + 32), 1000);
-    assert_int_equal(bam_record_u32(v + 36), 0);
+    assert_int_equal(get_u32(v + 12), 0);
+    assert_true(get_u32(v + 16) == made.n_records);
+    assert_int_equal(get_u32(v + 20), 20);
+    assert_int_equal(get_u32(v + 24), 1000);
+    assert_int_equal(get_u32(v + 28), 0);
+    assert_int_equal(get_u32(v + 32), 1000);
+    assert_int_equal(get_u32(v + 36), 0);
     assert_memory_equal(v + 40, made.last_bound, 20);
     assert_memory_equal(v + 60, made.raw, 1000);
     release_block(&made);

@@ -4,7 +4,9 @@
 #include "util/diag.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 #define US "samtools rocksort: "
 
@@ -153,6 +155,79 @@ static void test_words(void **state)
     assert_non_null(strstr(ended.text, US "cannot start a thread: Resource temporarily"));
 }
 
+/* A message points at the words of a library only where the user can see them. */
+static void point_at_words(void *arg)
+{
+    (void)arg;
+    diag_guard_stderr();
+    (void)fputs("[W::f] w\n", stderr);
+    diag_note("a%s", diag_library_words());
+    (void)fputs("[E::f] e\n", stderr);
+    diag_note("b%s", diag_library_words());
+    diag_renew();
+    diag_note("c%s", diag_library_words());
+    (void)fputs("Assertion\n", stderr);
+    diag_note("d%s", diag_library_words());
+    diag_renew();
+    diag_hide_htslib();
+    (void)fputs("[W::f] w\n", stderr);
+    diag_note("e%s", diag_library_words());
+    (void)fputs("[E::f] e\n", stderr);
+    diag_note("f%s", diag_library_words());
+}
+
+static void test_library_words(void **state)
+{
+    (void)state;
+    check_printed(point_at_words, "[W::f] w\n" US "a\n"
+                                  "[E::f] e\n" US "b; its words are above\n" US "c\n"
+                                  "Assertion\n" US "d; its words are above\n" US "e\n"
+                                  US "f; --verbosity 1 shows its words\n");
+}
+
+/* ---- watching ---- */
+
+struct watcher {
+    atomic_bool entered, returned;
+};
+
+static void react_slowly(void *arg)
+{
+    struct watcher *watcher = arg;
+    atomic_store(&watcher->entered, true);
+    (void)usleep(200000);
+    atomic_store(&watcher->returned, true);
+}
+
+static void *print_the_words(void *arg)
+{
+    (void)arg;
+    (void)fputs("these are the words\n", stderr);
+    return NULL;
+}
+
+/* Another thread reacts: who ends the watch may free what it works with only after that. */
+static void end_watch(void *arg)
+{
+    (void)arg;
+    pthread_t thread;
+    struct watcher watcher = {0};
+    diag_guard_stderr();
+    diag_watch_libraries("words", react_slowly, &watcher);
+    if (pthread_create(&thread, NULL, print_the_words, NULL) != 0) _exit(1);
+    while (!atomic_load(&watcher.entered)) (void)usleep(1000);
+    diag_watch_libraries(NULL, NULL, NULL);
+    if (!atomic_load(&watcher.returned)) _exit(2);
+    (void)pthread_join(thread, NULL);
+}
+
+static void test_end_of_watch(void **state)
+{
+    (void)state;
+    struct ended_child ended = run_in_child(end_watch, NULL);
+    assert_int_equal(ended.status, CHILD_RETURNED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +237,8 @@ int main(void)
         cmocka_unit_test(test_status_line),
         cmocka_unit_test(test_broken_pipe),
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_library_words),
+        cmocka_unit_test(test_end_of_watch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
