@@ -60,3 +60,27 @@ int bam_aux_find(const uint8_t *rec, const char tag[2], struct bam_aux *aux)
         if (aux->start[0] == (uint8_t)tag[0] && aux->start[1] == (uint8_t)tag[1]) break;
     return r;
 }
+
+bool bam_aux_integer(const struct bam_aux *aux, int64_t *value)
+{
+    const uint8_t *at = aux->value;
+    switch (aux->type) {
+    case 'c': *value = (int8_t)at[0]; return true;
+    case 'C': *value = at[0]; return true;
+    case 's': *value = (int16_t)get_u16(at); return true;
+    case 'S': *value = get_u16(at); return true;
+    case 'i': *value = (int32_t)get_u32(at); return true;
+    case 'I': *value = get_u32(at); return true;
+    default: return false;
+    }
+}
+
+/* The largest value of 8 and of 16 bits goes into the next type, as in bam_aux_update_int. */
+uint8_t *bam_aux_put_count(uint8_t *out, uint32_t value, size_t at_least_bytes)
+{
+    size_t n_bytes = value < UINT8_MAX ? 1 : value < UINT16_MAX ? 2 : 4;
+    if (n_bytes < at_least_bytes) n_bytes = at_least_bytes;
+    *out++ = (uint8_t)(n_bytes == 1 ? 'C' : n_bytes == 2 ? 'S' : 'I');
+    for (size_t i = 0; i < n_bytes; i++) *out++ = (uint8_t)(value >> 8 * i);
+    return out;
+}

@@ -23,6 +23,7 @@ struct fixmate_rules {
     bool removes;               /* -r: unmapped and secondary records are left out */
     bool any_orientation;       /* -p: the flag of proper pairs stays whatever the orientation */
     bool template_cigar;        /* -c: the leftmost record gets ct */
+    bool base_mods;             /* -M: MM, ML and MN are checked, and cut where reads are */
     unsigned sanitize;          /* -z */
     const int64_t *reference_bases;     /* of each reference in the header */
 };
