@@ -33,6 +33,7 @@ struct mods {
     size_t n_likely;
     int64_t length;             /* MN; -1 if there is none or it is not an integer */
     size_t length_bytes;        /* of an integer in MN */
+    bool length_is_new;         /* it was not read */
     char *own_lists;            /* that were cut, or NULL */
     uint8_t *own_likely;
 };
@@ -285,6 +286,12 @@ static uint8_t *put_mod_tag(uint8_t *out, const struct mods *mods, enum mod_tag 
     return out + mods->n_likely;
 }
 
+static uint8_t *copy_tag(uint8_t *out, const uint8_t *from, const uint8_t *to)
+{
+    memcpy(out, from, (size_t)(to - from));
+    return out + (to - from);
+}
+
 /* Gives the draft tags with these modifications, or with none if mods is NULL. */
 static void replace_tags(struct draft *draft, const struct mods *mods)
 {
@@ -293,12 +300,11 @@ static void replace_tags(struct draft *draft, const struct mods *mods)
     struct bam_aux aux;
     while (bam_aux_next_before(end, &at, &aux) > 0) {
         int tag = which_mod_tag(aux.start);
-        if (tag < 0) {
-            memcpy(out, aux.start, (size_t)(at - aux.start));
-            out += at - aux.start;
-        } else if (mods && aux.start == mods->start[tag]) {
+        bool is_kept = tag < 0 || (mods && aux.start == mods->start[tag]);
+        if (tag < 0 || (is_kept && tag == TAG_MN && !mods->length_is_new))
+            out = copy_tag(out, aux.start, at);
+        else if (is_kept)
             out = put_mod_tag(out, mods, (enum mod_tag)tag);
-        }
     }
     draft_take_tags(draft, tags, (size_t)(out - tags));
 }
@@ -316,7 +322,10 @@ static void apply(struct draft *draft, struct mods *mods, struct decision what)
 {
     int32_t n_bases = bam_record_n_bases(draft->rec);
     bool has_length = mods->start[TAG_MN] && !what.is_cut;
-    if (what.sets_length) mods->length = n_bases;
+    if (what.sets_length) {
+        mods->length = n_bases;
+        mods->length_is_new = true;
+    }
     if (!what.keeps || !are_valid(draft, mods)) {
         replace_tags(draft, NULL);
         return;

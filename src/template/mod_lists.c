@@ -71,7 +71,9 @@ int mod_lists_next(const char **at, struct mod_list *list)
         list->n_steps++;
         list->n_bases += (uint64_t)step + 1;
     }
-    return *(*at)++ == ';' ? 1 : -1;
+    if (**at != ';') return -1;
+    ++*at;
+    return 1;
 }
 
 uint32_t mod_lists_step(const char **at)
