@@ -17,9 +17,14 @@ static const char names[DRAFT_N_TAGS][2] = {"MN", "MQ", "MC", "ct", "ms"};
 /* Which of the tags this is, or -1. */
 static int which_tag(const uint8_t *name)
 {
-    for (int i = 0; i < DRAFT_N_TAGS; i++)
-        if (name[0] == (uint8_t)names[i][0] && name[1] == (uint8_t)names[i][1]) return i;
-    return -1;
+    switch (name[0] << 8 | name[1]) {
+    case 'M' << 8 | 'N': return DRAFT_MN;
+    case 'M' << 8 | 'Q': return DRAFT_MQ;
+    case 'M' << 8 | 'C': return DRAFT_MC;
+    case 'c' << 8 | 't': return DRAFT_CT;
+    case 'm' << 8 | 's': return DRAFT_MS;
+    default: return -1;
+    }
 }
 
 static bool is_alignment_tag(const uint8_t *name)

@@ -1,7 +1,8 @@
 /*
  * fixmate.h -- gives each record of a template what it has to say of its mate, as `samtools fixmate
  * -m` of 1.24 does: reference, position and strand of the mate, template length, the flag of proper
- * pairs, and the tags MQ, MC and ms. The manual page has the rules.
+ * pairs, and the tags MQ, MC and ms. With -M it also keeps base modifications true (base_mods.h).
+ * The manual page has the rules.
  *
  * A template is what was sequenced as one piece. Its records have one read name and stand one after
  * another in the input.
