@@ -78,9 +78,15 @@ bool bam_aux_integer(const struct bam_aux *aux, int64_t *value)
 /* The largest value of 8 and of 16 bits goes into the next type, as in bam_aux_update_int. */
 uint8_t *bam_aux_put_count(uint8_t *out, uint32_t value, size_t at_least_bytes)
 {
-    size_t n_bytes = value < UINT8_MAX ? 1 : value < UINT16_MAX ? 2 : 4;
-    if (n_bytes < at_least_bytes) n_bytes = at_least_bytes;
-    *out++ = (uint8_t)(n_bytes == 1 ? 'C' : n_bytes == 2 ? 'S' : 'I');
-    for (size_t i = 0; i < n_bytes; i++) *out++ = (uint8_t)(value >> 8 * i);
+    if (value >= UINT16_MAX || at_least_bytes > 2) {
+        *out++ = 'I';
+        return put_u32(out, value);
+    }
+    if (value >= UINT8_MAX || at_least_bytes == 2) {
+        *out++ = 'S';
+        return put_u16(out, value);
+    }
+    *out++ = 'C';
+    *out++ = (uint8_t)value;
     return out;
 }
