@@ -42,7 +42,8 @@ static void test_no_modifications(void **state)
 static void test_tag_of_the_user(void **state)
 {
     (void)state;
-    CHECK_LINES(&mods, "q\t0" FIELDS "8M" READ "\tMn:f:0.5\n", "q\t0" FIELDS "8M" READ "\tMn:f:0.5");
+    CHECK_LINES(&mods, "q\t0" FIELDS "8M" READ "\tMn:f:0.5\n",
+                "q\t0" FIELDS "8M" READ "\tMn:f:0.5");
 }
 
 /* A primary record that was cut keeps its tags only if MN says that they were cut, too. */
@@ -230,7 +231,7 @@ static void test_others(void **state)
     check_other(whole, "\tML:B:C,1\tXX:i:1", "\tXX:i:1");
     check_other(cut, "\tMM:Z:C+m,2;\tMN:i:5", "\tMM:Z:C+m,2;\tMN:i:5");    /* cut already */
     check_other(cut, "\tMM:Z:C+m,2;", "\tMM:Z:C+m,1;\tMN:i:5");
-    check_other(cut, "\tMM:Z:C+m,2;\tMN:i:6", "");      /* of another read; 1.24 keeps MM as it is */
+    check_other(cut, "\tMM:Z:C+m,2;\tMN:i:6", "");      /* of another read; 1.24 keeps MM */
     check_other(cut, "\tMM:Z:C+m,2", "");
     check_other(cut, "\tMM:Z:C+m,2;\tML:B:C,1,2", "");
     check_other(cut, "\tMM:Z:C+m,2;\tML:B:s,1\tXX:i:1", "\tXX:i:1");
@@ -399,7 +400,7 @@ static void test_random_lists(void **state)
         while (mod_lists_next(&at, &list) > 0) {
             const char *step = list.steps;
             uint64_t n_bases = 0;
-            for (size_t k = 0; k < list.n_steps; k++) n_bases += mod_lists_step(&step) + UINT64_C(1);
+            for (size_t k = 0; k < list.n_steps; k++) n_bases += mod_lists_step(&step) + 1ULL;
             CHECK(&rng, n_bases == list.n_bases && *step == ';' && step + 1 == at);
             n_lists++;
         }
