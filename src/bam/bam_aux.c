@@ -60,3 +60,33 @@ int bam_aux_find(const uint8_t *rec, const char tag[2], struct bam_aux *aux)
         if (aux->start[0] == (uint8_t)tag[0] && aux->start[1] == (uint8_t)tag[1]) break;
     return r;
 }
+
+bool bam_aux_integer(const struct bam_aux *aux, int64_t *value)
+{
+    const uint8_t *at = aux->value;
+    switch (aux->type) {
+    case 'c': *value = (int8_t)at[0]; return true;
+    case 'C': *value = at[0]; return true;
+    case 's': *value = (int16_t)get_u16(at); return true;
+    case 'S': *value = get_u16(at); return true;
+    case 'i': *value = (int32_t)get_u32(at); return true;
+    case 'I': *value = get_u32(at); return true;
+    default: return false;
+    }
+}
+
+/* The largest value of 8 and of 16 bits goes into the next type, as in bam_aux_update_int. */
+uint8_t *bam_aux_put_count(uint8_t *out, uint32_t value, size_t at_least_bytes)
+{
+    if (value >= UINT16_MAX || at_least_bytes > 2) {
+        *out++ = 'I';
+        return put_u32(out, value);
+    }
+    if (value >= UINT8_MAX || at_least_bytes == 2) {
+        *out++ = 'S';
+        return put_u16(out, value);
+    }
+    *out++ = 'C';
+    *out++ = (uint8_t)value;
+    return out;
+}

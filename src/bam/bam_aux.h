@@ -33,4 +33,13 @@ int bam_aux_next_before(const uint8_t *end, const uint8_t **at, struct bam_aux *
    comes first. */
 int bam_aux_find(const uint8_t *rec, const char tag[2], struct bam_aux *aux);
 
+enum { BAM_AUX_ARRAY_HEAD_BYTES = 5 };  /* of the value of type B: subtype and count */
+
+/* Stores the value of a tag of an integer type. Returns false if it has another type. */
+bool bam_aux_integer(const struct bam_aux *aux, int64_t *value);
+
+/* Writes type and value of a number, in the type that htslib takes and in at_least_bytes (0 to 4),
+   and returns the end. It needs room for 5 bytes. */
+uint8_t *bam_aux_put_count(uint8_t *out, uint32_t value, size_t at_least_bytes);
+
 #endif

@@ -44,15 +44,13 @@ static int take_option(int c, const char *text, const char *word, struct fixmate
     case 'r': rules->removes = true; return 0;
     case 'p': rules->any_orientation = true; return 0;
     case 'c': rules->template_cigar = true; return 0;
+    case 'M': rules->base_mods = true; return 0;
     case 'm': return 0;         /* always */
     case 'z': return take_sanitize(text, rules);
     case 'u': return refuse("-u", "-u");
     case 'O': return refuse("-O", "-O");
     case '@': return refuse("-@", "-@");
     case OPTION_NO_PG: return refuse("--no-PG", "--no-PG");
-    case 'M':
-        diag_error("--fixmate does not take -M: run samtools fixmate -M before the sort");
-        return -1;
     case ':': diag_error("--fixmate: option %s needs a value", word); return -1;
     default: diag_error("--fixmate: samtools fixmate has no option %s", word); return -1;
     }

@@ -40,19 +40,16 @@ static enum tag_class class_of_type(char type)
 
 static double number_of(const struct bam_aux *aux)
 {
-    const uint8_t *value = aux->value;
+    int64_t integer;
     float f;
     double d;
-    switch (aux->type) {
-    case 'c': return (int8_t)value[0];
-    case 'C': return value[0];
-    case 's': return (int16_t)get_u16(value);
-    case 'S': return get_u16(value);
-    case 'i': return (int32_t)get_u32(value);
-    case 'I': return get_u32(value);
-    case 'f': memcpy(&f, value, sizeof f); return f;
-    default: memcpy(&d, value, sizeof d); return d;
+    if (bam_aux_integer(aux, &integer)) return (double)integer;
+    if (aux->type == 'f') {
+        memcpy(&f, aux->value, sizeof f);
+        return f;
     }
+    memcpy(&d, aux->value, sizeof d);
+    return d;
 }
 
 /* Turns a number into an integer; the integers are in the order of the numbers. */

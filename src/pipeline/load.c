@@ -274,7 +274,7 @@ static struct load_piece *next_to_cut(const struct loader *ld)
 }
 
 /* A template is in memory four times: as it is read, as it is cut off, as it is written, and in its
-   batch. */
+   batch. With -M of --fixmate its tags are there once more. */
 static int check_template_size(const struct loader *ld)
 {
     size_t n_bytes = ld->cutter.kept.n_bytes - ld->cutter.partial_bytes;

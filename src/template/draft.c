@@ -12,14 +12,19 @@ enum {
     NUMBER_TEXT_BYTES = 21,
 };
 
-static const char names[DRAFT_N_TAGS][2] = {"MQ", "MC", "ct", "ms"};
+static const char names[DRAFT_N_TAGS][2] = {"MN", "MQ", "MC", "ct", "ms"};
 
 /* Which of the tags this is, or -1. */
 static int which_tag(const uint8_t *name)
 {
-    for (int i = 0; i < DRAFT_N_TAGS; i++)
-        if (name[0] == (uint8_t)names[i][0] && name[1] == (uint8_t)names[i][1]) return i;
-    return -1;
+    switch (name[0] << 8 | name[1]) {
+    case 'M' << 8 | 'N': return DRAFT_MN;
+    case 'M' << 8 | 'Q': return DRAFT_MQ;
+    case 'M' << 8 | 'C': return DRAFT_MC;
+    case 'c' << 8 | 't': return DRAFT_CT;
+    case 'm' << 8 | 's': return DRAFT_MS;
+    default: return -1;
+    }
 }
 
 static bool is_alignment_tag(const uint8_t *name)
@@ -55,10 +60,13 @@ void draft_open(struct draft *draft, const uint8_t *rec)
         draft->ops = cigar.ops;
         draft->n_ops = cigar.n_ops;
     }
-    for (const uint8_t *at = draft->tags; at < end && bam_aux_next(rec, &at, &aux) > 0;) {
+    const uint8_t *at = draft->tags;
+    int r;
+    while ((r = bam_aux_next_before(end, &at, &aux)) > 0) {
         int tag = which_tag(aux.start);
         if (tag >= 0) draft->has_tag[tag] = true;
     }
+    draft->has_damaged_tags = r < 0;
 }
 
 void draft_close(struct draft *draft)
@@ -79,6 +87,11 @@ void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes)
     free(draft->own_tags);
     draft->tags = draft->own_tags = tags;
     draft->tags_bytes = tags_bytes;
+    if (!draft->long_cigar) return;
+    const uint8_t *at = tags, *end = tags + tags_bytes;
+    struct bam_aux aux;
+    while (bam_aux_next_before(end, &at, &aux) > 0 && memcmp(aux.start, "CG", 2) != 0) continue;
+    draft->long_cigar = aux.start;
 }
 
 /* ---- tags of the mate ---- */
@@ -190,6 +203,8 @@ static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag 
     const struct draft *mate = draft->from[tag];
     *out++ = (uint8_t)names[tag][0];
     *out++ = (uint8_t)names[tag][1];
+    if (tag == DRAFT_MN)
+        return bam_aux_put_count(out, (uint32_t)bam_record_n_bases(mate->rec), 0);
     if (tag == DRAFT_MQ || tag == DRAFT_MS) {
         *out++ = 'i';
         return put_u32(out, tag == DRAFT_MQ ? mate->mapq : draft_score(mate));

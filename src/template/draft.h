@@ -16,8 +16,9 @@
 
 #include "bam/bam_long.h"
 
-/* The tags that a record gets from its mate, in the order in which samtools fixmate sets them. */
+/* The tags that a record gets. But for MN they speak of its mate. */
 enum draft_tag {
+    DRAFT_MN,                   /* MN, length of its own sequence */
     DRAFT_MQ,                   /* MQ:i, mapping quality of the mate */
     DRAFT_MC,                   /* MC:Z, CIGAR of the mate */
     DRAFT_CT,                   /* ct:Z, CIGAR of the template */
@@ -37,6 +38,7 @@ struct draft {
     bool without_alignment_tags;        /* NM, MD, CG and SM are left out */
     const uint8_t *tags;        /* all tags of the record but the long tag */
     size_t tags_bytes;
+    bool has_damaged_tags;      /* set by draft_open: the tags from the damaged one on stay */
     /* set by draft_open, for draft.c only */
     const uint8_t *long_cigar;  /* the CG tag that holds the CIGAR, or NULL */
     bool has_tag[DRAFT_N_TAGS];
@@ -62,7 +64,8 @@ void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes);
 
 /*
  * Deletes the first tag with this name, if there is one, and appends one with the value that `mate`
- * has when the draft is written. For DRAFT_CT `mate` is the other record of the template.
+ * has when the draft is written. For DRAFT_CT `mate` is the other record of the template, for
+ * DRAFT_MN the draft itself.
  */
 void draft_set_tag(struct draft *draft, enum draft_tag tag, const struct draft *mate);
 void draft_remove_tag(struct draft *draft, enum draft_tag tag);

@@ -6,6 +6,7 @@
  */
 #include "template/fixmate.h"
 
+#include "template/base_mods.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -129,6 +130,7 @@ static void fix_primaries(const struct fixmate_rules *rules, struct fixmate_spac
     for (size_t i = 0; i < space->n_drafts; i++) {
         struct draft *draft = &space->drafts[i];
         if (!is_primary(draft)) continue;
+        if (rules->base_mods) base_mods_fix_primary(draft);
         last_of[segment(draft)] = draft;
         if (first) {
             pair(rules, first, draft);
@@ -140,15 +142,20 @@ static void fix_primaries(const struct fixmate_rules *rules, struct fixmate_spac
     if (first && !has_mate) leave_alone(first);
 }
 
-/* Tells supplementary records of the primary record of their mate. */
-static void fix_supplementaries(struct fixmate_space *space, const struct draft *const last_of[2])
+/* Tells supplementary records of the primary record of their mate, and fixes base modifications of
+   all that are not primary. */
+static void fix_others(const struct fixmate_rules *rules, struct fixmate_space *space,
+                       const struct draft *const last_of[2])
 {
     for (size_t i = 0; i < space->n_drafts; i++) {
         struct draft *draft = &space->drafts[i];
         const struct draft *mate = last_of[!segment(draft)];
-        if (!(draft->flag & BAM_FSUPPLEMENTARY) || !(draft->flag & BAM_FPAIRED) || !mate) continue;
-        take_mate_fields(draft, mate);
-        take_mate_tags(draft, mate);
+        if (is_primary(draft)) continue;
+        if (draft->flag & BAM_FSUPPLEMENTARY && draft->flag & BAM_FPAIRED && mate) {
+            take_mate_fields(draft, mate);
+            take_mate_tags(draft, mate);
+        }
+        if (rules->base_mods) base_mods_fix_other(draft, last_of[segment(draft)]);
     }
 }
 
@@ -168,6 +175,7 @@ const char *fixmate_add(const struct fixmate_rules *rules, struct fixmate_space 
     struct draft *draft = &space->drafts[space->n_drafts++];
     draft_open(draft, rec);
     int64_t bases = draft->tid >= 0 ? rules->reference_bases[draft->tid] : 0;
+    if (rules->base_mods && draft->has_damaged_tags) return "its tags are damaged";
     return sanitize_draft(draft, rules->sanitize, bases);
 }
 
@@ -175,7 +183,7 @@ void fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *spa
 {
     const struct draft *last_of[2] = {NULL, NULL};
     fix_primaries(rules, space, last_of);
-    fix_supplementaries(space, last_of);
+    fix_others(rules, space, last_of);
     for (size_t i = 0; i < space->n_drafts; i++) {
         const struct draft *draft = &space->drafts[i];
         if (!rules->removes || !(draft->flag & (BAM_FSECONDARY | BAM_FUNMAP)))

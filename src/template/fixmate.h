@@ -1,7 +1,8 @@
 /*
  * fixmate.h -- gives each record of a template what it has to say of its mate, as `samtools fixmate
  * -m` of 1.24 does: reference, position and strand of the mate, template length, the flag of proper
- * pairs, and the tags MQ, MC and ms. The manual page has the rules.
+ * pairs, and the tags MQ, MC and ms. With -M it also keeps base modifications true (base_mods.h).
+ * The manual page has the rules.
  *
  * A template is what was sequenced as one piece. Its records have one read name and stand one after
  * another in the input.
@@ -23,6 +24,7 @@ struct fixmate_rules {
     bool removes;               /* -r: unmapped and secondary records are left out */
     bool any_orientation;       /* -p: the flag of proper pairs stays whatever the orientation */
     bool template_cigar;        /* -c: the leftmost record gets ct */
+    bool base_mods;             /* -M: MM, ML and MN are checked, and cut where reads are */
     unsigned sanitize;          /* -z */
     const int64_t *reference_bases;     /* of each reference in the header */
 };

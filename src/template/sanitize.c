@@ -154,16 +154,6 @@ static void join_operations(struct draft *draft, unsigned flags)
     draft_take_ops(draft, ops, (size_t)(out - ops) / 4);
 }
 
-/* Returns false if a tag is damaged. */
-static bool tags_are_sound(const struct draft *draft)
-{
-    const uint8_t *at = draft->tags, *end = at + draft->tags_bytes;
-    struct bam_aux aux;
-    int r;
-    while ((r = bam_aux_next_before(end, &at, &aux)) > 0) continue;
-    return r == 0;
-}
-
 const char *sanitize_draft(struct draft *draft, unsigned flags, int64_t reference_bases)
 {
     if (flags & SANITIZE_POS && draft->tid < 0) {
@@ -180,5 +170,5 @@ const char *sanitize_draft(struct draft *draft, unsigned flags, int64_t referenc
     if (flags & SANITIZE_MQUAL) draft->mapq = 0;
     if (!(flags & SANITIZE_AUX)) return NULL;
     draft->without_alignment_tags = true;
-    return tags_are_sound(draft) ? NULL : "its tags are damaged";
+    return draft->has_damaged_tags ? "its tags are damaged" : NULL;
 }

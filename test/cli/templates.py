@@ -165,3 +165,182 @@ class Generator:
                   "@RG\tID:a\tLB:one\n@RG\tID:b\tLB:two\n" + header_extra)
         lines = [line for _ in range(n_templates) for line in self.template()]
         return header + "".join(line + "\n" for line in lines)
+
+
+def reverse_complement(bases):
+    return bases[::-1].translate(str.maketrans("ACGT", "TGCA"))
+
+
+class Modified(Generator):
+    """Templates of reads with modified bases (tags MM, ML and MN), for --fixmate=-M. Supplementary
+    and secondary records are parts of their read, often with the tags of the whole read.
+
+    plain: True for what samtools 1.24 cuts rightly: the primary record of a read that is cut is on
+    the forward strand, its lists have one code each, a base and a step, and MN is the last tag.
+    broken: how often tags are damaged or contradict their record."""
+
+    def __init__(self, seed, plain=True, broken=0.1):
+        super().__init__(seed, odd=0, tags=True)
+        self.plain = plain
+        self.broken = broken
+
+    def places(self, read, base, part):
+        """Which bases of a kind are modified, as indices among the bases of this kind."""
+        here = [i for i, b in enumerate(read) if b == base or base == "N"]
+        density = self.rng.choice((0.05, 0.3, 0.9))
+        places = [i for i in range(len(here)) if self.chance(density)]
+        if self.plain and part:
+            first, last = (sum(at < end for at in here) for end in part)
+            while any(i >= first for i in places) and min(i for i in places if i >= first) >= last:
+                places.remove(min(i for i in places if i >= first))
+            places = places or [0][:len(here)]
+        return places
+
+    def lists(self, read, part):
+        """Values of MM and ML for a read, as it was sequenced."""
+        rng, text, likely = self.rng, "", []
+        bases = "ACGT" if self.plain and part else "ACGTNU"
+        for base in rng.sample(bases, rng.choice((1, 1, 2, 3))):
+            places = self.places(read, base.replace("U", "T"), part)
+            if self.plain and part and not places:
+                continue
+            codes = rng.choice(("m", "h", "a", "76792", "21839") if self.plain and part else
+                               ("m", "mh", "mhfc", "76792"))
+            n_codes = 1 if codes[0].isdigit() else len(codes)
+            steps = [at - before - 1 for before, at in zip([-1] + places, places)]
+            text += base + rng.choice("++-") + codes + (
+                "" if self.plain and codes[0].isdigit() else rng.choice(("", "", ".", "?")))
+            text += "".join(f",{step}" for step in steps) + ";"
+            likely += [rng.randint(0, 255) for _ in range(n_codes * len(steps))]
+        return text, likely
+
+    def break_lists(self, text, likely):
+        """Damages the values in one of many ways."""
+        rng = self.rng
+        kind = rng.randint(0, 6)
+        if kind == 0:
+            return text[:-1], likely
+        if kind == 1:
+            return text, likely + [7]
+        if kind == 2:
+            return text, likely[1:]
+        if kind == 3:
+            return text[:-1] + ",40;", likely + [1]
+        if kind == 4:
+            return "X" + text[1:], likely
+        if kind == 5:
+            return text.replace("+", "*", 1), likely
+        return text.replace(";", ",2000000000;", 1), likely + [1]
+
+    def mod_tags(self, values, lengths):
+        """The tags, MN last if it is there. lengths: values that MN may have; None: no MN."""
+        rng = self.rng
+        text, likely = values
+        draft = self.chance(0.2)
+        tags = [f"{'Mm' if draft else 'MM'}:Z:{text}"]
+        if self.chance(0.8):
+            tags.append(("Ml" if draft else "ML") + ":B:C" + "".join(f",{q}" for q in likely))
+        if self.chance(0.2):
+            tags.reverse()
+        length = rng.choice(lengths)
+        return tags if length is None else tags + [f"MN:i:{length}"]
+
+    def line(self, name, flag, cigar, bases, tags):
+        rng = self.rng
+        self.number += 1
+        ref, pos = ("*", 0) if flag & UNMAP else ("chr2", rng.randint(1, 2000))
+        quals = "*" if bases == "*" else "F" * len(bases)
+        before = [f"XI:i:{self.number}"] + [tag for tag in OLD_TAGS[:4] if self.chance(0.1)]
+        after = ["XE:Z:x"] if self.chance(0.3) and not (tags and tags[-1].startswith("MN")) else []
+        return "\t".join([name, str(flag), ref, str(pos), "9", cigar, "*", "0", "0", bases or "*",
+                          quals or "*", *before, *tags, *after])
+
+    def part_of(self, name, flag, read, part, values, is_pair):
+        """A supplementary or secondary record with bases part[0] to part[1] - 1 of a read."""
+        rng = self.rng
+        flag |= self.strand()
+        bases = read[part[0]:part[1]]
+        clips = part[0], len(read) - part[1]
+        if flag & REVERSE:
+            bases, clips = reverse_complement(bases), clips[::-1]
+        n = len(bases)
+        is_cut = clips != (0, 0)
+        left, right = (f"{clip}H" if clip else "" for clip in clips)
+        cigar = f"{left}{n}M{right}"
+        if self.chance(0.15):
+            bases = "*"
+        lengths = [None, None, len(read)]
+        if self.plain and is_cut and is_pair:
+            lengths = [None]
+        elif not is_cut:
+            lengths += [n, 0, 17]
+        elif self.chance(0.3):      # cut already
+            values = self.lists(read[part[0]:part[1]], None)
+            lengths = [n]
+        if self.chance(0.05):
+            return self.line(name, flag, cigar, bases, [])
+        if self.chance(self.broken) and not (self.plain and is_cut):
+            values = self.break_lists(*values)
+        return self.line(name, flag, cigar, bases, self.mod_tags(values, lengths))
+
+    def read(self, name, flag, is_pair):
+        """All records of a read."""
+        rng = self.rng
+        read = "".join(rng.choices("ACGT", k=rng.choice((20, 60, 300))))
+        first = rng.choice((0, 0, rng.randint(0, len(read) // 2)))
+        part = first, rng.choice((len(read), rng.randint(first + 1, len(read))))
+        is_cut = part != (0, len(read))
+        whole = self.lists(read, part if is_cut else None)
+        has_parts = self.chance(0.7)
+        turned = 0 if self.plain and has_parts and is_cut else self.strand()
+        values, cigar, lengths = whole, f"{len(read)}M", [None, None, len(read), 0]
+        if self.chance(self.broken):
+            values = self.break_lists(*whole)
+            lengths.append(11)
+        if not has_parts and self.chance(0.3):
+            cigar = f"2H{len(read)}M"
+        if self.chance(0.1):
+            flag |= UNMAP
+            cigar = "*"
+        bases = reverse_complement(read) if turned else read
+        made = []
+        if self.chance(0.9):
+            tags = self.mod_tags(values, lengths) if self.chance(0.9) else []
+            made = [self.line(name, flag | turned, cigar, bases, tags)]
+        for _ in range(rng.randint(1, 3) if has_parts else 0):
+            kind = rng.choice((SUPPLEMENTARY, SUPPLEMENTARY, SECONDARY))
+            made.append(self.part_of(name, flag & ~UNMAP | kind, read, part, whole, is_pair))
+        return made
+
+    def template(self):
+        name = f"m{self.number}"
+        if self.chance(0.5):
+            return self.read(name, 0, False)
+        return self.read(name, PAIRED | READ1, True) + self.read(name, PAIRED | READ2, True)
+
+
+class Parts(Modified):
+    """Reads of any strand with supplementary and secondary records that are parts of them, and all
+    with the tags of the whole read, at any place."""
+
+    def __init__(self, seed):
+        super().__init__(seed, plain=False, broken=0)
+
+    def read(self, name, flag, is_pair):
+        rng = self.rng
+        read = "".join(rng.choices("ACGTN", (8, 8, 8, 8, 1), k=rng.choice((20, 60, 300))))
+        text, likely = self.lists(read, None)
+        both = [f"MM:Z:{text}", "ML:B:C" + "".join(f",{q}" for q in likely)][:rng.choice((1, 2, 2))]
+        made = []
+        for kind in (PRIMARY, *rng.choices((SUPPLEMENTARY, SECONDARY), k=rng.randint(1, 3))):
+            first = rng.randint(0, len(read) - 1) if kind != PRIMARY else 0
+            last = rng.randint(first + 1, len(read)) if kind != PRIMARY else len(read)
+            bases, clips, strand = read[first:last], (first, len(read) - last), self.strand()
+            if strand:
+                bases, clips = reverse_complement(bases), clips[::-1]
+            left, right = (f"{clip}H" if clip else "" for clip in clips)
+            tags = both + rng.choice(([], [f"MN:i:{len(read)}"]))
+            rng.shuffle(tags)
+            made.append(self.line(name, flag | kind | strand, f"{left}{len(bases)}M{right}", bases,
+                                  tags + ["XE:Z:x"]))
+        return made

@@ -4,6 +4,7 @@ says, in every order, format and memory, and whatever the pieces in which the in
 
 import gzip
 import random
+import re
 import unittest
 
 import bamfile
@@ -38,6 +39,28 @@ class FixmateTest(CliTest):
         self.assert_same_records(got.records, want.records, what)
 
 
+def mods_of(line, read, first):
+    """The modified bases of a line of SAM: their place in the whole read, code and probability.
+    first: where the record begins in the read, as it was sequenced."""
+    tags = dict((field[:2], field[5:]) for field in line[11:])
+    likely = iter(tags["ML"].split(",")[1:]) if "ML" in tags else None
+    found = []
+    for text in tags["MM"].split(";")[:-1]:
+        head, *steps = text.split(",")
+        codes = [head[2:].rstrip(".?")] if head[2].isdigit() else list(head[2:].rstrip(".?"))
+        places = [i for i, base in enumerate(read) if head[0] in ("N", base)
+                  or (head[0], base) == ("U", "T")]
+        at = -1
+        for step in steps:
+            at += int(step) + 1
+            for code in codes:
+                found.append((first + places[at], head[:2] + code,
+                              next(likely) if likely else None))
+    if likely:
+        assert next(likely, None) is None, line
+    return found
+
+
 @needs_pysam
 class LikeSamtools(FixmateTest):
     def test_random_templates(self):
@@ -69,6 +92,14 @@ class LikeSamtools(FixmateTest):
         reference_ok("view", "-b", "--no-PG", "-o", again, cram)
         self.assert_same_records(self.sort_bam("-u", "--fixmate", cram).records,
                                  self.wanted(again).records)
+
+    def test_random_base_modifications(self):
+        for i, options in enumerate(("-M", "-M -r", "-M -p -c", "-M -z off")):
+            sam = templates.Modified(i, broken=(0, 0.1, 0.5)[i % 3]).sam((40, 300)[i % 2])
+            source = self.bam_of(sam) if i % 2 else self.write("in.sam", sam)
+            with self.subTest(seed=i, options=options):
+                self.check(source, options, ORDERS[i % 3])
+                self.check(source, options, ORDERS[i % 3], budget=SPILLING)
 
     def test_other_orders(self):
         """In orders that are no order of samtools' own pipelines, the records are those of fixmate,
@@ -122,6 +153,51 @@ class LikeSamtools(FixmateTest):
         self.check(self.write("in.sam", bamfile.sq_text(templates.REFS)))
 
 
+class BaseModifications(FixmateTest):
+    """Parts of reads that samtools 1.24 cuts wrongly: strands, codes and bases of all kinds, MN
+    before other tags. What their tags say is compared with what the whole read says."""
+
+    def fixed(self, sam):
+        """Fields of the records."""
+        out = self.sort_ok("--fixmate=-M", "-O", "sam", "-o", "-",
+                           self.write("in.sam", sam)).out.decode()
+        return [line.split("\t") for line in out.splitlines() if line[0] != "@"]
+
+    def check_parts(self, lines):
+        """Every part of a read says of its bases what the whole read says. Returns how many parts
+        have modified bases."""
+        n_modified = 0
+        whole = {}
+        for line in lines:
+            flag = int(line[1])
+            if not flag & 0x900:
+                bases = line[9] if not flag & 16 else templates.reverse_complement(line[9])
+                whole[line[0], flag & 192] = bases, mods_of(line, bases, 0)
+        for line in lines:
+            flag = int(line[1])
+            if flag & 0x900 and any(field.startswith("MM:Z:") for field in line):
+                read, mods = whole[line[0], flag & 192]
+                clips = [0, 0]
+                for end, pattern in enumerate((r"^(\d+)H", r"(\d+)H$")):
+                    clip = re.search(pattern, line[5])
+                    clips[end] = int(clip[1]) if clip else 0
+                first, last = reversed(clips) if flag & 16 else clips
+                part = read[first:len(read) - last]
+                want = [mod for mod in mods if first <= mod[0] < len(read) - last]
+                with self.subTest(line=line):
+                    self.assertEqual(mods_of(line, part, first), want)
+                    self.assertIn(f"MN:i:{len(part)}", line)
+                n_modified += bool(want)
+        return n_modified
+
+    def test_parts_of_reads(self):
+        n_modified = 0
+        for seed in range(4):
+            lines = self.fixed(templates.Parts(seed).sam(150))
+            n_modified += self.check_parts(lines)
+        self.assertGreater(n_modified, 800)
+
+
 class Refused(FixmateTest):
     def test_sorted_by_coordinate(self):
         sq = bamfile.sq_text(templates.REFS)
@@ -137,7 +213,7 @@ class Refused(FixmateTest):
         source = self.write("in.sam", bamfile.sq_text(templates.REFS))
         for options, words in (("-u", "-u to rocksort"), ("-O bam", "-O to rocksort"),
                                ("-@ 4", "-@ to rocksort"), ("--no-PG", "--no-PG to rocksort"),
-                               ("-M", "does not take -M"), ("-x", "no option -x"), ("--what", "no option --what"),
+                               ("-x", "no option -x"), ("--what", "no option --what"),
                                ("-z", "needs a value"), ("-z never", "not 'never'"),
                                ("-r in.bam", "not 'in.bam'"), ("-z 'off", "has no end"), ("--sanitize=never", "not 'never'")):
             self.assert_refused("--fixmate=" + options, source=source, mention=[words])

@@ -5,72 +5,8 @@
  * programs on random templates. Here are the records that such templates do not have: very long
  * CIGARs and coordinates, damaged tags, and what 1.24 does wrong.
  */
+#include "fixed_lines.h"
 #include "random_records.h"
-
-#include "bam/bam_check.h"
-#include "bam/bam_convert.h"
-#include "template/fixmate.h"
-
-#include <htslib/kstring.h>
-
-static const char header_text[] = "@SQ\tSN:c\tLN:1000\n@SQ\tSN:d\tLN:9000000000\n";
-static const int64_t reference_bases[] = {1000, INT64_C(9000000000)};
-
-enum { MAX_LINES = 8 };
-
-/* Fixes the templates of some lines of SAM. The result is SAM, too, and starts empty. */
-static const char *fix(const struct fixmate_rules *rules, const char *const *lines, size_t n,
-                       kstring_t *result)
-{
-    sam_hdr_t *header = sam_hdr_parse(strlen(header_text), header_text);
-    bam1_t *b = bam_init1();
-    struct fixmate_space space = {.n_out = 0};
-    uint8_t *records[MAX_LINES] = {NULL};
-    const char *problem = NULL;
-    assert_non_null(header);
-    for (size_t i = 0; i < n && !problem; i++) {
-        kstring_t line = KS_INITIALIZE;
-        size_t room = 0;
-        assert_true(kputs(lines[i], &line) >= 0 && sam_parse1(&line, header, b) >= 0);
-        ks_free(&line);
-        assert_null(bam_record_put(b, true, &records[i], &room, 0));
-        problem = fixmate_add(rules, &space, records[i]);
-    }
-    if (!problem) fixmate_finish(rules, &space);
-    const uint8_t *rec = space.out, *end = rec + space.out_bytes;
-    for (size_t i = 0; i < space.n_out; i++, rec += bam_record_bytes(rec)) {
-        kstring_t line = KS_INITIALIZE;
-        assert_null(bam_record_check(rec, 2));
-        bam_record_unpack(rec, b);
-        assert_true(sam_format1(header, b, &line) >= 0);
-        assert_true(kputs(line.s, result) >= 0 && kputc('\n', result) >= 0);
-        ks_free(&line);
-    }
-    if (!problem) assert_ptr_equal(rec, end);
-    for (size_t i = 0; i < n; i++) free(records[i]);
-    fixmate_release(&space);
-    bam_destroy1(b);
-    sam_hdr_destroy(header);
-    return problem;
-}
-
-static const struct fixmate_rules usual = {.sanitize = SANITIZE_ALL,
-                                           .reference_bases = reference_bases};
-
-static void check(const struct fixmate_rules *rules, const char *const *lines, size_t n,
-                  const char *expected)
-{
-    kstring_t result = KS_INITIALIZE;
-    assert_null(fix(rules, lines, n, &result));
-    assert_string_equal(result.s ? result.s : "", expected);
-    ks_free(&result);
-}
-
-#define CHECK_LINES(rules, expected, ...)                                                  \
-    do {                                                                                   \
-        const char *const lines_[] = {__VA_ARGS__};                                        \
-        check(rules, lines_, sizeof lines_ / sizeof *lines_, expected);                    \
-    } while (0)
 
 static void test_pair(void **state)
 {
