@@ -205,7 +205,7 @@ class InputErrors(ResumeTest):
         """Cut inside a record, or inside a BGZF block: all complete records before it are kept."""
         for count in (2, 3000, 7000):
             for options, budget in (([], None), (["-n"], SPILL_BUDGET),
-                                    (["-@", "3"], SPILL_BUDGET)):
+                                    (["-@", "3"], SPILL_BUDGET), (["--fixmate"], SPILL_BUDGET)):
                 with self.subTest(count=count, options=options, budget=budget):
                     cut = self.first(count) + self.records[count][:30]
                     self.check(bamfile.bgzf(cut), count, *options, budget=budget)
@@ -218,14 +218,15 @@ class InputErrors(ResumeTest):
         """Records before a damaged record are kept. Those in the same piece of input were once
         lost."""
         for count in (2, 3000, 7000):
-            for budget in (None, SPILL_BUDGET):
-                with self.subTest(count=count, budget=budget):
+            for options, budget in (([], None), ([], SPILL_BUDGET), (["--fixmate"], SPILL_BUDGET)):
+                with self.subTest(count=count, options=options, budget=budget):
                     self.check(bamfile.bgzf(self.first(count) + b"\3\0\0\0" + bytes(90000)), count,
-                               budget=budget)
+                               *options, budget=budget)
 
     def test_text(self):
         for count in (2, 3000, 7000):
-            for options, budget in (([], None), (["-@", "3"], SPILL_BUDGET)):
+            for options, budget in (([], None), (["-@", "3"], SPILL_BUDGET), (["--fixmate"], None),
+                                    (["--fixmate", "-@", "2"], SPILL_BUDGET)):
                 with self.subTest(count=count, options=options, budget=budget):
                     lines = self.lines[: self.n_header + count] + ["no record\n"] + self.lines[-99:]
                     self.check("".join(lines).encode(), count, *options, budget=budget)
@@ -233,5 +234,6 @@ class InputErrors(ResumeTest):
     def test_filtered(self):
         """With a filter, htslib reads the records: all complete records are kept, too."""
         cut = self.first(7000) + self.records[7000][:30]
-        self.check(bamfile.bgzf(cut), 7000, "--input-fmt-option", "filter=mapq>=0",
-                   budget=SPILL_BUDGET)
+        for options in ([], ["--fixmate"]):
+            self.check(bamfile.bgzf(cut), 7000, "--input-fmt-option", "filter=mapq>=0", *options,
+                       budget=SPILL_BUDGET)

@@ -55,7 +55,7 @@ static const char *fix(const struct fixmate_rules *rules, const char *const *lin
 }
 
 static const struct fixmate_rules usual = {.sanitize = SANITIZE_ALL,
-                                           .reference_bases = reference_bases};
+                                           .n_refs = 2, .reference_bases = reference_bases};
 
 static void check(const struct fixmate_rules *rules, const char *const *lines, size_t n,
                   const char *expected)
