@@ -12,7 +12,8 @@
  * Only the last records of a piece are looked at, besides the size of each; the time for a piece
  * does not depend on how many templates it has.
  *
- * Ownership: the cutter and each stretch own a buffer; they start as {0}. Threads: one at a time. Errors: codes, no messages. Records need not be checked.
+ * Ownership: the cutter and each stretch own a buffer; they start as {0}. Threads: one at a time.
+ * Errors: codes, no messages. Records need not be checked.
  */
 #ifndef ROCKSORT_TEMPLATE_TEMPLATE_CUT_H
 #define ROCKSORT_TEMPLATE_TEMPLATE_CUT_H
@@ -36,11 +37,11 @@ struct template_cutter {        /* starts as {0} */
     struct record_bytes kept;   /* the last template, and the beginning of a record */
     size_t n_kept;              /* whole records in kept */
     size_t partial_bytes;       /* of kept: of a record that is not whole */
-    size_t max_record_bytes;    /* seen so far */
     size_t claimed_bytes;       /* after an error: the size that the record claims */
 };
 
-/* True if two records have one read name. False if a name does not fit into its record. */
+/* True if two records have one read name. False if a name does not fit into its record. Records need
+   not be checked. */
 bool template_same_name(const uint8_t *a, const uint8_t *b);
 
 /*

@@ -112,6 +112,15 @@ class LikeSamtools(FixmateTest):
             got = self.sort_bam("-u", "--fixmate", "-o", "-", one, other)
             self.assert_same_records(got.records, want)
 
+    def test_padded_names(self):
+        """Zeros may follow a read name: it is the same name with one or with more."""
+        records = b"".join(bamfile.record(name=name, flag=flag, tid=0, pos=pos, cigar="4M",
+                                          seq="ACGT", mapq=9)
+                           for name, flag, pos in (("q", 65, 10), ("q\0\0", 129, 50), ("qq", 65, 60),
+                                                   ("qq\0", 129, 70), ("q", 0, 80)))
+        source = self.write("in.bam", bamfile.bgzf(bamfile.bam_header("", [("x", 300)]) + records))
+        self.check(source)
+
     def test_all_left_out(self):
         source = self.write("in.sam", bamfile.sq_text(templates.REFS) +
                             "q\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n")
@@ -161,6 +170,20 @@ class Refused(FixmateTest):
         sam = bamfile.sq_text(templates.REFS) + good + "bad\t0\tx\t9\t9\t2M\t*\t0\t0\tA\tF\n"
         result = self.rocksort("--fixmate", "-o", self.path("out.bam"), self.write("in.sam", sam))
         self.assert_error(result, "record 1000 ")
+
+    def test_number_of_a_record_without_key(self):
+        """It is that in the input, although later pieces were read before the record is found. If
+        records before it may have been left out, the message has its name alone."""
+        lines = [f"r{i // 2}\t{129 if i % 2 else 65}\tx\t9\t9\t1M\t*\t0\t0\tA\tF\tCB:Z:AC\n"
+                 for i in range(9000)]
+        lines[4567] = lines[4567].replace("CB:Z:AC", "CB:i:1")
+        lines.insert(4566, lines[4566].replace("\t65", "\t329"))    # secondary
+        source = self.bam_of(bamfile.sq_text(templates.REFS) + "".join(lines))
+        for options, mention in (("", "record 4569 of"), ("-p", "record 4569 of"),
+                                 ("-r", "read 'r2283' of")):
+            result = self.rocksort(alone(options), "--template-coordinate", "-@", "3", "-o",
+                                   self.path("out.bam"), source, budget=SPILLING)
+            self.assert_error(result, mention, "CB tag")
 
     def test_damaged_tags_of_an_unmapped_read(self):
         rec = bamfile.record(name="q", flag=4, tid=-1, pos=-1, aux=b"NMZab")
