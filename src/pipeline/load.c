@@ -15,6 +15,11 @@
  * When the oldest piece is parsed the reader claims room in the batch for its records, and the
  * workers that index them copy them there.
  *
+ * If templates are fixed (load_cutter.h) the records of a piece change their sizes, too. When the
+ * next piece is inflated or parsed the reader *cuts* it: it finds the templates that are whole now,
+ * and lets a worker fix them into a buffer. When those of the oldest piece are fixed they get a
+ * place in the batch as parsed lines do.
+ *
  * The reader waits only for input, and for memory when batches are filled faster than spilled.
  */
 #include "pipeline/load.h"
@@ -45,8 +50,8 @@ struct loader {
                                    and those whose templates are fixed */
     struct load_cutter cutter;  /* if templates are fixed */
     unsigned n_cut;             /* pieces in the ring whose stretch is known; the oldest ones */
-    struct batch *filling;  /* pieces are appended here */
-    struct batch *walking;  /* the oldest piece is here: `filling` or the batch before it */
+    struct batch *filling;      /* pieces are appended here */
+    struct batch *walking;      /* the oldest piece is here: `filling` or the batch before it */
     struct load_piece *ring;
     unsigned n_ring, ring_at, ring_used, most_used;
     size_t ring_text_bytes;     /* lines in the ring, as read */
@@ -321,21 +326,18 @@ static bool templates_can_go_on(const struct loader *ld)
     return (oldest->templates.is_cut && oldest->done) || (next && next->done);
 }
 
-/* Cuts the next piece, or places the oldest, whichever is there. Returns 1, 0 if neither is there,
-   or -1. */
+/* Cuts the next piece, or else places the oldest; one of both can be done. */
 static int go_on_with_templates(struct loader *ld)
 {
     struct load_piece *oldest = oldest_piece(ld), *next = next_to_cut(ld);
     crew_lock(ld->crew);
-    bool can_cut = next && next->done, can_place = oldest->templates.is_cut && oldest->done;
+    bool can_cut = next && next->done;
     crew_unlock(ld->crew);
-    if (crew_failed(ld->crew)) return -1;
-    if (can_cut) return count_cut_piece(ld, load_cutter_cut(&ld->cutter, next)) < 0 ? -1 : 1;
-    if (!can_place) return 0;
+    if (can_cut) return count_cut_piece(ld, load_cutter_cut(&ld->cutter, next));
     if (place_templates(ld, oldest) < 0) return -1;
     release_oldest(ld);
     ld->n_cut--;
-    return 1;
+    return 0;
 }
 
 /* With the lock held: tells how far the input has been read. */
@@ -361,7 +363,7 @@ static int walk_oldest(struct loader *ld)
         crew_wait_for(ld->crew, WAIT_READER_WORKERS);
     crew_unlock(ld->crew);
     if (crew_failed(ld->crew)) return -1;
-    if (has_templates) return go_on_with_templates(ld) < 0 ? -1 : 0;
+    if (has_templates) return go_on_with_templates(ld);
     if (ld->is_text) {
         if (place_lines(ld, piece) < 0) return -1;
     } else {

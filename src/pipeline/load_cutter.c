@@ -24,11 +24,10 @@ void load_cutter_begin(struct load_cutter *cutter, uint64_t n_records)
 static int check_template_size(const struct load_cutter *cutter, const char *input)
 {
     const struct template_cutter *c = &cutter->cutter;
-    size_t n_bytes = c->kept.n_bytes - c->partial_bytes;
-    if (n_bytes + c->n_kept * sizeof(struct draft) / 2 <= cutter->max_template_bytes) return 0;
-    diag_error("read '%s' of '%s' has %zu records of %.1f MB in all: too many for --fixmate, give "
-               "more memory", (const char *)bam_record_name(c->kept.at), input, c->n_kept,
-               (double)n_bytes / 1e6);
+    size_t n_bytes = c->kept.n_bytes - c->partial_bytes + c->n_kept * sizeof(struct draft) / 2;
+    if (n_bytes <= cutter->max_template_bytes) return 0;
+    diag_error("read '%s' of '%s' has %zu MB of records: too many for --fixmate, give more memory",
+               (const char *)bam_record_name(c->kept.at), input, n_bytes / 1000000);
     return -1;
 }
 

@@ -37,7 +37,8 @@ void load_jobs_drop_records(struct load_piece *piece)
     const struct load_jobs *jobs = piece->jobs;
     crew_assert_locked(jobs->crew);
     if (--piece->n_users > 0) return;
-    /* One line of a million bases, or one template of many records, should not make every buffer in the ring stay large. */
+    /* One line of a million bases, or one template of many records, should not make every buffer
+       in the ring stay large. */
     size_t keep_bytes = 4 * jobs->text_bytes;
     sam_chunk_shrink_raw(&piece->input.lines, keep_bytes);
     fixed_records_shrink(&piece->templates.fixed, keep_bytes);

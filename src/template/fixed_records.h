@@ -1,6 +1,6 @@
 /*
- * fixed_records.h -- fixes all templates of a stretch (template_cut.h), and remembers where each one
- * ends.
+ * fixed_records.h -- fixes all templates of a stretch (template_cut.h), and remembers where each
+ * one ends.
  *
  * Order of calls, for each stretch: fixed_records_make; fixed_records_take until it returns false.
  * fixed_records_release at the end.

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Where the last records of a piece begin. Most templates have two or three. */
+/* The last records of a piece whose places are remembered. Most templates have two or three. */
 enum { N_LAST = 16 };
 
 bool template_same_name(const uint8_t *a, const uint8_t *b)
@@ -14,7 +14,8 @@ bool template_same_name(const uint8_t *a, const uint8_t *b)
     if (BAM_RECORD_FIXED_BYTES + n_a > bam_record_bytes(a) ||
         BAM_RECORD_FIXED_BYTES + n_b > bam_record_bytes(b))
         return false;
-    const char *name_a = (const char *)bam_record_name(a), *name_b = (const char *)bam_record_name(b);
+    const char *name_a = (const char *)bam_record_name(a);
+    const char *name_b = (const char *)bam_record_name(b);
     size_t n = n_a < n_b ? n_a : n_b;
     /* Zeros may follow a name, as many as a program has written. */
     return strncmp(name_a, name_b, n) == 0 && (n_a == n_b || memchr(name_a, 0, n));
@@ -78,7 +79,8 @@ static struct last_template look_from_the_beginning(const uint8_t *from, const u
     struct last_template last = {0, 0};
     const uint8_t *before = from;
     for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
-        if (!template_same_name(before, rec)) last = (struct last_template){(size_t)(rec - from), 0};
+        if (!template_same_name(before, rec))
+            last = (struct last_template){.at = (size_t)(rec - from)};
         last.n_records++;
         before = rec;
     }

@@ -40,14 +40,13 @@ struct template_cutter {        /* starts as {0} */
     size_t claimed_bytes;       /* after an error: the size that the record claims */
 };
 
-/* True if two records have one read name. False if a name does not fit into its record. Records need
-   not be checked. */
+/* True if two records have one read name. False if a name does not fit into its record. */
 bool template_same_name(const uint8_t *a, const uint8_t *b);
 
 /*
- * Cuts a piece of n_bytes. is_last: no piece follows, and no whole record is kept; if
- * cutter->partial_bytes is not 0 then, the stream ends within a record. Returns 0, or -1 if a record
- * claims an impossible size. Then, too, the stretch has all whole records before it.
+ * Cuts a piece of n_bytes. is_last: no piece follows, and the stretch gets all whole records; if
+ * cutter->partial_bytes is not 0 then, the stream ends within a record. Returns 0, or -1 if a
+ * record claims an impossible size; then, too, the stretch has all whole records before it.
  */
 int template_cut(struct template_cutter *cutter, const uint8_t *piece, size_t n_bytes,
                  bool is_last, struct template_stretch *stretch);

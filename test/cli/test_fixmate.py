@@ -114,10 +114,8 @@ class LikeSamtools(FixmateTest):
 
     def test_padded_names(self):
         """Zeros may follow a read name: it is the same name with one or with more."""
-        records = b"".join(bamfile.record(name=name, flag=flag, tid=0, pos=pos, cigar="4M",
-                                          seq="ACGT", mapq=9)
-                           for name, flag, pos in (("q", 65, 10), ("q\0\0", 129, 50), ("qq", 65, 60),
-                                                   ("qq\0", 129, 70), ("q", 0, 80)))
+        reads = (("q", 65), ("q\0\0", 129), ("qq", 65), ("qq\0", 129), ("q", 0))
+        records = b"".join(bamfile.record(name, flag, 0, 9, "4M", "ACGT") for name, flag in reads)
         source = self.write("in.bam", bamfile.bgzf(bamfile.bam_header("", [("x", 300)]) + records))
         self.check(source)
 
@@ -146,9 +144,11 @@ class Refused(FixmateTest):
         source = self.write("in.sam", bamfile.sq_text(templates.REFS))
         for options, words in (("-u", "-u to rocksort"), ("-O bam", "-O to rocksort"),
                                ("-@ 4", "-@ to rocksort"), ("--no-PG", "--no-PG to rocksort"),
-                               ("-M", "does not take -M"), ("-x", "no option -x"), ("--what", "no option --what"),
+                               ("-M", "does not take -M"), ("-x", "no option -x"),
+                               ("--what", "no option --what"),
                                ("-z", "needs a value"), ("-z never", "not 'never'"),
-                               ("-r in.bam", "not 'in.bam'"), ("-z 'off", "has no end"), ("--sanitize=never", "not 'never'")):
+                               ("-r in.bam", "not 'in.bam'"), ("-z 'off", "has no end"),
+                               ("--sanitize=never", "not 'never'")):
             self.assert_refused("--fixmate=" + options, source=source, mention=[words])
 
     def test_together_with(self):
@@ -157,11 +157,14 @@ class Refused(FixmateTest):
             self.assert_error(self.rocksort("--fixmate", option, source), "--fixmate")
 
     def test_template_that_does_not_fit(self):
-        """More than a template may have: the message names the read."""
-        line = f"q\t256\tx\t9\t9\t1M\t*\t0\t0\tA\tF\tXX:Z:{'x' * 60_000}\n"
-        source = self.write("in.sam", bamfile.sq_text(templates.REFS) + line * 200)
-        result = self.rocksort("--fixmate", "-o", self.path("out.bam"), source, budget=SPILLING)
-        self.assert_error(result, "'q'", "too many for --fixmate", "memory")
+        """More than a template may have, of large records and of small ones: the message names the
+        read."""
+        for n_bytes, n_records in ((60_000, 200), (1, 100_000)):
+            line = f"q\t256\tx\t9\t9\t1M\t*\t0\t0\tA\tF\tXX:Z:{'x' * n_bytes}\n"
+            source = self.write("in.sam", bamfile.sq_text(templates.REFS) + line * n_records)
+            result = self.rocksort("--fixmate", "-o", self.path("out.bam"), source,
+                                   budget=SPILLING)
+            self.assert_error(result, "'q'", "too many for --fixmate", "memory")
 
     def test_damaged(self):
         """The number of the bad record is that in the input."""

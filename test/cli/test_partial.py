@@ -52,8 +52,10 @@ class Signals(ResumeTest):
         header = [line for line in lines if line.startswith(b"@")]
         n_sent = (len(lines) - len(header)) // 2
         sent, rest = lines[:len(header) + n_sent], lines[len(header) + n_sent:]
-        for number in (signal.SIGTERM, signal.SIGINT):
-            process = self.start("--no-PG", "-T", self.where, "-k", "-o", self.path("out.bam"))
+        for number, options in ((signal.SIGTERM, []), (signal.SIGINT, []),
+                                (signal.SIGTERM, ["--fixmate"])):
+            process = self.start("--no-PG", "-T", self.where, "-k", *options, "-o",
+                                 self.path("out.bam"))
             self.feed(process, b"".join(sent)).join(APPEAR_LIMIT_S)
             process.send_signal(number)
             writer = threading.Thread(target=self.drip, args=(process, rest), daemon=True)
@@ -67,7 +69,7 @@ class Signals(ResumeTest):
             self.assertGreater(count, n_sent // 2)
             first = b"".join(lines[:len(header) + count])
             self.assert_same_bam(bamfile.read(self.path("part.bam")),
-                                 self.sort_bam("--no-PG", stdin=first))
+                                 self.sort_bam("--no-PG", *options, stdin=first))
 
     def test_pipe_second_signal(self):
         """If the input sends nothing, a second signal ends the sort at once; the first signal alone

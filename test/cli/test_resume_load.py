@@ -168,8 +168,9 @@ class AtACall(KilledTest):
     def test_fixmate_several_inputs(self):
         """Reading goes on at a template of a BAM file whose read groups are renamed. Once it went
         on within some other record, or within a BGZF block."""
-        sources = [self.bam_of(templates.Generator(20 + i, odd=0).sam(3000).replace("LB:", f"LB:{i}"),
-                               name=f"in{i}.bam") for i in range(3)]
+        texts = [templates.Generator(20 + i, odd=0).sam(3000) for i in range(3)]
+        sources = [self.bam_of(text.replace("LB:", f"LB:{i}"), name=f"in{i}.bam")
+                   for i, text in enumerate(texts)]
         for options in ("--fixmate", "--fixmate=-r"):
             want = self.sort_bam("--no-PG", options, "-o", "-", *sources)
             for n_runs in (2, 9, 13, 17):
