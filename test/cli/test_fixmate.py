@@ -145,6 +145,7 @@ class Refused(FixmateTest):
         for options, words in (("-u", "-u to rocksort"), ("-O bam", "-O to rocksort"),
                                ("-@ 4", "-@ to rocksort"), ("--no-PG", "--no-PG to rocksort"),
                                ("-M", "does not take -M"), ("-x", "no option -x"),
+                               ("-z off -xr", "no option -x"),
                                ("--what", "no option --what"),
                                ("-z", "needs a value"), ("-z never", "not 'never'"),
                                ("-r in.bam", "not 'in.bam'"), ("-z 'off", "has no end"),
