@@ -72,6 +72,7 @@ SCENARIOS = (
     Scenario("text", "in.sam", ("-O", "sam", "--temp-codec", "zstd", "-T", "{temp}"), BUDGET),
     Scenario("cram", "in.bam", ("-O", "cram,no_ref=1", "--write-index", "-T", "{temp}"), BUDGET),
     Scenario("gzip", "in.bam", ("-O", "sam.gz", "--write-index", "-@", "2"), None),
+    Scenario("fixmate", "in.bam", ("--fixmate", "-@", "2", "-T", "{temp}"), BUDGET),
     Scenario("stdout", "in.bam", ("-@", "2", "-T", "{temp}"), BUDGET, True),
     Scenario("cram-stdout", "in.bam", ("-O", "cram,no_ref=1", "-@", "2"), None, True),
 )

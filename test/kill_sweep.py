@@ -47,6 +47,8 @@ KINDS = [
     ("pipe, compaction", "pipe", ["-s", "SIZE", "-@", "2"]),
     ("SAM", "file", ["-O", "sam", "-@", "2"]),
     ("CRAM", "file", ["-O", "cram,no_ref=1", "-@", "2"]),
+    ("mates", "file", ["--fixmate", "-@", "2", "-T", "T1"]),
+    ("mates, two inputs", "files", ["--fixmate=-r", "-n"]),
 ]
 
 

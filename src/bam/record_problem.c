@@ -9,6 +9,11 @@ void record_problem_print(const struct record_problem *problem, const char *inpu
 {
     const char *name = problem->read_name ? problem->read_name : "";
     bool has_name = *name != '\0';
+    if (problem->record == RECORD_NUMBER_UNKNOWN) {
+        diag_error("read '%s' of '%s'%s %s", name, input,
+                   problem->is_damaged ? " is damaged:" : "", problem->text);
+        return;
+    }
     diag_error("record %" PRIu64 " of '%s'%s%s%s%s %s", problem->record + 1, input,
                has_name ? " (read '" : "", name, has_name ? "')" : "",
                problem->is_damaged ? " is damaged:" : "", problem->text);

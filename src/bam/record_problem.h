@@ -16,15 +16,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define RECORD_NUMBER_UNKNOWN UINT64_MAX
+
 struct record_problem {
     const char *text;           /* follows "is damaged:" in the message, or "record 7 of 'FILE'" */
     bool is_damaged;            /* the record breaks the rules of its format */
-    uint64_t record;            /* number of the record in its input, from 0 */
+    uint64_t record;            /* number of the record in its input, from 0; or unknown: then it
+                                   must have a read name */
     const char *read_name;      /* NULL or empty if it is not known */
 };
 
 /* Prints one error (diag.h), with the number counted from 1: "record 7 of 'FILE' (read 'NAME') is
-   damaged: TEXT", or without "is damaged:". */
+   damaged: TEXT", or without "is damaged:". Without a number: "read 'NAME' of 'FILE' ...". */
 void record_problem_print(const struct record_problem *problem, const char *input);
 
 #endif

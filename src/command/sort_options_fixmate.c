@@ -71,8 +71,12 @@ int sort_options_parse_fixmate(const char *text, struct fixmate_rules *rules)
     memcpy(argv + 1, words, n * sizeof *argv);
     int argc = (int)n + 1, c, r = 0;
     optind = 0;                 /* begins anew */
-    while (r == 0 && (c = getopt_long(argc, argv, "+:rpcmMuO:@:z:", long_options, NULL)) != -1)
-        r = take_option(c, optarg, argv[optind > 1 ? optind - 1 : 1], rules);
+    while (r == 0 && (c = getopt_long(argc, argv, "+:rpcmMuO:@:z:", long_options, NULL)) != -1) {
+        /* A wrong letter may stand in the middle of a word; optind says nothing of it. */
+        char letter[] = {'-', (char)optopt, '\0'};
+        bool is_letter = (c == '?' || c == ':') && optopt != 0 && optopt < OPTION_NO_PG;
+        r = take_option(c, optarg, is_letter ? letter : argv[optind - 1], rules);
+    }
     if (r == 0 && optind < argc) {
         diag_error("--fixmate takes options of samtools fixmate, not '%s'", argv[optind]);
         r = -1;

@@ -6,7 +6,7 @@
  *   - whole lines of SAM, which a worker parses into a buffer of the piece (sam_chunk.h);
  *   - raw bytes that are in place already.
  * The raw bytes of a piece continue those of the piece before it. A record may begin in one piece
- * and end in the next, except in SAM.
+ * and end in the next, except in SAM and where the records were read one by one.
  *
  * Threads: any, each piece one at a time. Errors: -1 without a message.
  */
@@ -17,6 +17,11 @@
 #include "bam/input_position.h"
 #include "input/sam_chunk.h"
 
+struct piece_record {           /* a record that was read by itself */
+    size_t raw_at;              /* where it begins in the piece */
+    uint64_t offset;            /* where it begins in the file, a BGZF virtual offset */
+};
+
 struct bam_piece {              /* starts as {0} */
     uint8_t *compressed;        /* BGZF blocks, owned by the piece */
     size_t compressed_bytes;    /* 0: the raw bytes are in place already */
@@ -25,6 +30,8 @@ struct bam_piece {              /* starts as {0} */
     uint64_t file_offset;       /* of the BGZF block in which the raw bytes begin */
     uint32_t block_offset;      /* where in that block they begin; 0 for compressed pieces */
     uint64_t end_offset;        /* BGZF virtual offset of the piece's end; often unknown */
+    struct piece_record *records;       /* of a BGZF file whose records were read one by one */
+    size_t n_records, records_room;
     struct sam_chunk lines;     /* SAM only */
 };
 
@@ -33,8 +40,8 @@ int bam_piece_inflate(struct bam_piece *piece, struct bgzf_coder *coder, uint8_t
 
 /*
  * The BGZF virtual offset of a raw byte of the piece, or of its end (raw_at is raw_bytes).
- * INPUT_OFFSET_UNKNOWN unless the reader can seek. If the records were read one by one, only the
- * offset of the end of the piece is known.
+ * INPUT_OFFSET_UNKNOWN unless the reader can seek. If the records were read one by one, a record
+ * must begin at raw_at.
  */
 uint64_t bam_piece_offset(const struct bam_piece *piece, size_t raw_at);
 

@@ -310,6 +310,7 @@ int bam_reader_next(struct bam_reader *reader, struct bam_piece *piece, uint8_t 
     struct reader_source *source = reader->source;
     piece->compressed_bytes = 0;
     piece->raw_bytes = 0;
+    piece->n_records = 0;
     piece->end_offset = INPUT_OFFSET_UNKNOWN;
     if (source->failed) return BAM_READER_ERROR;
     return source->kind->next(source, piece, raw, piece_bytes, room);

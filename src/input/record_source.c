@@ -27,7 +27,7 @@ struct record_source {
     size_t raw_room;
     bool is_waiting;            /* raw was not handed out yet */
     uint64_t n_records;         /* read so far */
-    uint64_t end_offset;        /* BGZF virtual offset of raw's end, or unknown */
+    uint64_t offset, end_offset;        /* where it begins and ends in a BGZF file, or unknown */
 };
 
 static struct record_source *of(struct reader_source *source)
@@ -86,6 +86,7 @@ static int read_next_of_bam(struct record_source *s)
     const struct reader_file *file = s->base.file;
     BGZF *bgzf = file->hts->fp.bgzf;
     uint8_t size[4];
+    s->offset = s->end_offset;
     errno = 0;
     ssize_t n = bgzf_read(bgzf, size, sizeof size);
     if (n == 0 && !record_source_bgzf_failed(file->hts)) return BAM_READER_END;
@@ -126,6 +127,14 @@ static int fetch_record(struct record_source *s)
     return r;
 }
 
+/* Notes where the waiting record begins in the piece and in the file. */
+static void note_record(const struct record_source *s, struct bam_piece *piece)
+{
+    xgrow(&piece->records, &piece->records_room, piece->n_records + 1, piece->n_records,
+          sizeof *piece->records);
+    piece->records[piece->n_records++] = (struct piece_record){piece->raw_bytes, s->offset};
+}
+
 static int next_records(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,
                         size_t piece_bytes, size_t room)
 {
@@ -136,6 +145,7 @@ static int next_records(struct reader_source *source, struct bam_piece *piece, u
         if (r != BAM_READER_PIECE) return piece->raw_bytes ? BAM_READER_PIECE : r;
         if (bytes_of_waiting(s) > room - piece->raw_bytes)
             return piece->raw_bytes ? BAM_READER_PIECE : BAM_READER_NO_ROOM;
+        if (s->offset != INPUT_OFFSET_UNKNOWN) note_record(s, piece);
         piece->raw_bytes += hand_out(s, raw + piece->raw_bytes);
         piece->end_offset = s->end_offset;
     } while (piece->raw_bytes < piece_bytes);
@@ -145,6 +155,7 @@ static int next_records(struct reader_source *source, struct bam_piece *piece, u
 static int seek_record(struct reader_source *source, uint64_t offset, uint64_t n_records)
 {
     of(source)->n_records = n_records;
+    of(source)->end_offset = offset;
     return bgzf_seek(source->file->hts->fp.bgzf, (int64_t)offset, SEEK_SET) < 0 ? -1 : 0;
 }
 
@@ -172,7 +183,7 @@ static struct record_source *open_kind(const struct source_kind *kind,
 {
     struct record_source *s = xcalloc(1, sizeof *s);
     s->base = (struct reader_source){.kind = kind, .file = file};
-    s->end_offset = INPUT_OFFSET_UNKNOWN;
+    s->offset = s->end_offset = INPUT_OFFSET_UNKNOWN;
     return s;
 }
 
@@ -190,5 +201,6 @@ struct reader_source *record_source_open_bam(const struct reader_file *file)
     bool is_bgzf = bgzf_compression(file->hts->fp.bgzf) == 2;
     struct record_source *s = open_kind(is_bgzf ? &with_seek : &without_seek, file);
     s->read_next = read_next_of_bam;
+    s->end_offset = (uint64_t)bgzf_tell(file->hts->fp.bgzf);
     return &s->base;
 }

@@ -190,6 +190,8 @@ static int index_keyed(struct batch_part *part, struct content_sum *sum,
         size_t n_bytes = sort_key_bytes(rules, rec, &problem->text);
         if (n_bytes == 0) {
             problem->read_name = (const char *)bam_record_name(rec);
+            if (part->first_record == RECORD_NUMBER_UNKNOWN)
+                problem->record = RECORD_NUMBER_UNKNOWN;
             return -1;
         }
         total_bytes += keyed_record_bytes(sort_key_stored_bytes(n_bytes));

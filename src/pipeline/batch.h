@@ -45,7 +45,8 @@ struct batch_part {
     struct batch_part *next;
     uint8_t *from, *to;                 /* whole records */
     size_t n_records;
-    uint64_t first_record;              /* number of the first in the input, from 0 */
+    uint64_t first_record;              /* number of the first in the input, from 0, or
+                                           RECORD_NUMBER_UNKNOWN */
     const uint8_t *source;              /* to copy the bytes from; NULL: they are in place */
     void *source_owner;                 /* for the caller's use */
     const char *input;                  /* for the caller's use: name of the input */

@@ -15,11 +15,17 @@
  * When the oldest piece is parsed the reader claims room in the batch for its records, and the
  * workers that index them copy them there.
  *
+ * If templates are fixed (load_cutter.h) the records of a piece change their sizes, too. When the
+ * next piece is inflated or parsed the reader *cuts* it: it finds the templates that are whole now,
+ * and lets a worker fix them into a buffer. When those of the oldest piece are fixed they get a
+ * place in the batch as parsed lines do.
+ *
  * The reader waits only for input, and for memory when batches are filled faster than spilled.
  */
 #include "pipeline/load.h"
 
 #include "input/input_error.h"
+#include "pipeline/load_cutter.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -30,7 +36,6 @@
 
 enum {
     MIN_GAP_BYTES = 4096,       /* several short reads */
-    LARGE_TEMPLATE_BYTES = 8 << 20,     /* whatever the memory: four times this fits the allowance */
 };
 
 struct loader {
@@ -41,15 +46,12 @@ struct loader {
     struct load_jobs jobs;
     struct bam_reader *reader;  /* of the input at hand */
     bool is_text;
-    bool is_copied;         /* records are made elsewhere and copied to a batch: those of SAM, and
-                               those whose templates are fixed */
-    struct template_cutter cutter;      /* of the input at hand */
-    unsigned n_cut;         /* pieces in the ring whose stretch is known; the oldest ones */
-    bool is_cut_off;        /* nothing of the input can be used after the stretches that are known */
-    uint64_t partial_offset;            /* where the record begins that the cutter has a part of */
-    uint64_t end_offset;    /* of the pieces that were cut */
-    struct batch *filling;  /* pieces are appended here */
-    struct batch *walking;  /* the oldest piece is here: `filling` or the batch before it */
+    bool is_copied;             /* records are made elsewhere and copied to a batch: those of SAM,
+                                   and those whose templates are fixed */
+    struct load_cutter cutter;  /* if templates are fixed */
+    unsigned n_cut;             /* pieces in the ring whose stretch is known; the oldest ones */
+    struct batch *filling;      /* pieces are appended here */
+    struct batch *walking;      /* the oldest piece is here: `filling` or the batch before it */
     struct load_piece *ring;
     unsigned n_ring, ring_at, ring_used, most_used;
     size_t ring_text_bytes;     /* lines in the ring, as read */
@@ -68,11 +70,11 @@ static void seal_batch(struct loader *ld, struct batch *batch)
     load_jobs_step_done(batch);
 }
 
-/* Adds n_records up to `to` to a batch. */
+/* Adds n_records up to `to` to a batch. first_record is the number of the first one. */
 static struct batch_part *add_part(const struct loader *ld, struct batch *batch, size_t to,
-                                   size_t n_records)
+                                   size_t n_records, uint64_t first_record)
 {
-    struct batch_part *part = batch_add_part(batch, to, n_records, ld->n_records);
+    struct batch_part *part = batch_add_part(batch, to, n_records, first_record);
     part->input = bam_reader_name(ld->reader);
     return part;
 }
@@ -105,7 +107,7 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
     ld->max_record_bytes = max_bytes;
     size_t at = (size_t)(walk.at - batch->mem);
     if (n_records > 0) {
-        struct batch_part *part = add_part(ld, batch, at, n_records);
+        struct batch_part *part = add_part(ld, batch, at, n_records, ld->n_records);
         ld->n_records += n_records;
         ld->at = (struct input_position){bam_inputs_number(ld->settings->inputs),
                                          bam_piece_offset(&piece->input, at - piece->raw_at),
@@ -191,15 +193,23 @@ static int walk_next_batch(struct loader *ld)
 
 static int fill_next_batch(struct loader *ld, size_t room_bytes);
 
-/* Gives n_bytes of parsed records, n_records of them, a place in the batch being filled. */
-static int place_records(struct loader *ld, struct load_piece *piece, const uint8_t *records,
-                         size_t n_bytes, size_t n_records)
+/* Records of a piece that were parsed or fixed. */
+struct made_records {
+    const uint8_t *at;
+    size_t n_bytes, n_records;
+    uint64_t first;             /* number of the first one, or RECORD_NUMBER_UNKNOWN */
+};
+
+/* Gives records a place in the batch being filled, into which they will be copied. */
+static int place_records(struct loader *ld, struct load_piece *piece,
+                         const struct made_records *records)
 {
     struct batch *batch = ld->filling;
-    batch_append(batch, n_bytes);
-    ld->n_bytes += n_bytes;
-    struct batch_part *part = add_part(ld, batch, batch->raw_end, n_records);
-    part->source = records;
+    batch_append(batch, records->n_bytes);
+    ld->n_bytes += records->n_bytes;
+    struct batch_part *part = add_part(ld, batch, batch->raw_end, records->n_records,
+                                       records->first);
+    part->source = records->at;
     part->source_owner = piece;
     crew_lock(ld->crew);
     piece->n_users++;
@@ -238,7 +248,8 @@ static int place_lines(struct loader *ld, struct load_piece *piece)
             n_bytes = (size_t)(walk.at - at);
         }
         if (n > 0) {
-            if (place_records(ld, piece, at, n_bytes, n) < 0) return -1;
+            const struct made_records records = {at, n_bytes, n, ld->n_records};
+            if (place_records(ld, piece, &records) < 0) return -1;
             ld->n_records += n;
         } else if (make_room(ld, bam_record_bytes(at)) < 0) {
             return -1;
@@ -269,67 +280,28 @@ static void release_oldest(struct loader *ld)
 /* The piece that is to be cut next, or NULL if all in the ring are cut. */
 static struct load_piece *next_to_cut(const struct loader *ld)
 {
-    if (ld->n_cut == ld->ring_used || ld->is_cut_off) return NULL;
+    if (ld->n_cut == ld->ring_used || ld->cutter.is_at_end) return NULL;
     return &ld->ring[(ld->ring_at + ld->n_cut) % ld->n_ring];
 }
 
-/* A template is in memory four times: as it is read, as it is cut off, as it is written, and in its
-   batch. With -M of --fixmate its tags are there once more. */
-static int check_template_size(const struct loader *ld)
+/* Counts the piece that was cut; r is what load_cutter.h has returned. */
+static int count_cut_piece(struct loader *ld, int r)
 {
-    size_t n_bytes = ld->cutter.kept.n_bytes - ld->cutter.partial_bytes;
-    size_t most = ld->settings->budget->total_bytes / 16;
-    if (most < LARGE_TEMPLATE_BYTES) most = LARGE_TEMPLATE_BYTES;
-    if (n_bytes <= most) return 0;
-    diag_error("read '%s' of '%s' has %zu MB of records: too many for --fixmate, give more memory",
-               (const char *)bam_record_name(ld->cutter.kept.at), bam_reader_name(ld->reader),
-               n_bytes / 1000000);
-    return -1;
-}
-
-/* Finds out which templates of the next n_bytes are whole, and lets them be fixed. is_last: nothing
-   follows that can be used. */
-static int cut_templates(struct loader *ld, struct load_piece *piece, size_t n_bytes, bool is_last)
-{
-    struct template_work *work = &piece->templates;
-    struct template_cutter *cutter = &ld->cutter;
-    uint64_t end_offset = ld->partial_offset;
-    bool is_damaged = template_cut(cutter, load_jobs_raw(piece), n_bytes, is_last,
-                                   &work->stretch) < 0;
-    if (cutter->partial_bytes > 0 && cutter->partial_bytes <= n_bytes)
-        ld->partial_offset = bam_piece_offset(&piece->input, n_bytes - cutter->partial_bytes);
-    work->end_offset = is_last ? ld->end_offset : end_offset;
-    work->first_record = ld->n_records;
-    work->size_is_impossible = is_damaged;
-    work->is_cut = true;
-    ld->is_cut_off = is_damaged || is_last;
-    if (check_template_size(ld) < 0) return -1;
-    ld->n_records += work->stretch.n_records;
     ld->n_cut++;
-    crew_lock(ld->crew);
-    piece->done = false;
-    crew_unlock(ld->crew);
-    return load_jobs_fix(piece);
+    ld->n_records = ld->cutter.n_records;
+    if (r < 0) crew_fail(ld->crew);     /* nothing fixes its stretch */
+    return r;
 }
 
-static int cut_piece(struct loader *ld, struct load_piece *piece)
+/* Gives fixed records a place in the batch being filled. */
+static int place_group(struct loader *ld, struct load_piece *piece, const struct fixed_group *group)
 {
-    const struct bam_piece *input = &piece->input;
-    size_t n_bytes = ld->is_text ? input->lines.raw_bytes : input->raw_bytes;
-    ld->end_offset = bam_piece_offset(input, n_bytes);
-    return cut_templates(ld, piece, n_bytes, ld->is_text && input->lines.problem);
-}
-
-/* Where the input goes on after a template. */
-static struct input_position position_of(const struct loader *ld, const struct load_piece *piece,
-                                         const struct template_mark *mark)
-{
-    const struct template_work *work = &piece->templates;
-    return (struct input_position){
-        bam_inputs_number(ld->settings->inputs),
-        work->stretch.ends_in_piece ? bam_piece_offset(&piece->input, mark->piece_at)
-                                    : work->end_offset,
-        work->first_record + mark->n_records};
+    bool has_all = group->end.n_records - group->n_before == group->n_records;
+    const struct made_records records = {
+        .at = group->at, .n_bytes = group->n_bytes, .n_records = group->n_records,
+        .first = has_all ? piece->templates.first_record + group->n_before
+                         : RECORD_NUMBER_UNKNOWN};
+    return group->n_records > 0 ? place_records(ld, piece, &records) : 0;
 }
 
 /* Hands out the records of a piece whose templates are fixed. A batch ends where a template ends,
@@ -337,26 +309,13 @@ static struct input_position position_of(const struct loader *ld, const struct l
 static int place_templates(struct loader *ld, struct load_piece *piece)
 {
     struct template_work *work = &piece->templates;
-    size_t at = 0, n_placed = 0, i = 0;
-    while (i < work->n_marks) {
-        size_t room = batch_room(ld->filling), n = i;
-        while (n < work->n_marks && work->marks[n].out_bytes - at <= room) n++;
-        if (n == i) {
-            if (make_room(ld, work->marks[i].out_bytes - at) < 0) return -1;
-            continue;
-        }
-        const struct template_mark *mark = &work->marks[n - 1];
-        if (mark->n_out > n_placed && place_records(ld, piece, work->fixed.out + at,
-                                                    mark->out_bytes - at,
-                                                    mark->n_out - n_placed) < 0)
-            return -1;
-        ld->at = position_of(ld, piece, mark);
-        at = mark->out_bytes;
-        n_placed = mark->n_out;
-        i = n;
+    struct fixed_group group;
+    while (fixed_records_take(&work->fixed, batch_room(ld->filling), &group)) {
+        if (group.n_bytes > batch_room(ld->filling) && make_room(ld, group.n_bytes) < 0) return -1;
+        if (place_group(ld, piece, &group) < 0) return -1;
+        ld->at = load_cutter_position(piece, bam_inputs_number(ld->settings->inputs), &group.end);
     }
-    if (work->size_is_impossible)
-        return refuse_size(ld, ld->cutter.claimed_bytes);
+    if (work->size_is_impossible) return refuse_size(ld, ld->cutter.cutter.claimed_bytes);
     return ld->is_text && piece->input.lines.problem ? refuse_line(ld, &piece->input.lines) : 0;
 }
 
@@ -367,21 +326,18 @@ static bool templates_can_go_on(const struct loader *ld)
     return (oldest->templates.is_cut && oldest->done) || (next && next->done);
 }
 
-/* Cuts the next piece, or places the oldest, whichever is there. Returns 1, 0 if neither is there,
-   or -1. */
+/* Cuts the next piece, or else places the oldest; one of both can be done. */
 static int go_on_with_templates(struct loader *ld)
 {
     struct load_piece *oldest = oldest_piece(ld), *next = next_to_cut(ld);
     crew_lock(ld->crew);
-    bool can_cut = next && next->done, can_place = oldest->templates.is_cut && oldest->done;
+    bool can_cut = next && next->done;
     crew_unlock(ld->crew);
-    if (crew_failed(ld->crew)) return -1;
-    if (can_cut) return cut_piece(ld, next) < 0 ? -1 : 1;
-    if (!can_place) return 0;
+    if (can_cut) return count_cut_piece(ld, load_cutter_cut(&ld->cutter, next));
     if (place_templates(ld, oldest) < 0) return -1;
     release_oldest(ld);
     ld->n_cut--;
-    return 1;
+    return 0;
 }
 
 /* With the lock held: tells how far the input has been read. */
@@ -407,7 +363,7 @@ static int walk_oldest(struct loader *ld)
         crew_wait_for(ld->crew, WAIT_READER_WORKERS);
     crew_unlock(ld->crew);
     if (crew_failed(ld->crew)) return -1;
-    if (has_templates) return go_on_with_templates(ld) < 0 ? -1 : 0;
+    if (has_templates) return go_on_with_templates(ld);
     if (ld->is_text) {
         if (place_lines(ld, piece) < 0) return -1;
     } else {
@@ -551,10 +507,8 @@ static int finish_templates(struct loader *ld)
     struct load_piece *piece = take_slot(ld);
     if (!piece) return -1;
     piece->n_users = 1;
-    piece->input.lines.problem = NULL;
-    piece->input.lines.text_bytes = 0;
     ld->ring_used++;
-    if (cut_templates(ld, piece, 0, true) < 0) return -1;
+    if (count_cut_piece(ld, load_cutter_finish(&ld->cutter, piece)) < 0) return -1;
     while (ld->ring_used > 0)
         if (walk_oldest(ld) < 0) return -1;
     return 0;
@@ -567,7 +521,8 @@ static int finish_input(struct loader *ld)
         if (walk_oldest(ld) < 0) return -1;
     if (ld->settings->fixmate && finish_templates(ld) < 0) return -1;
     if (ld->walking != ld->filling && walk_next_batch(ld) < 0) return -1;
-    if (ld->walking->raw_end == ld->walking->walk_at && ld->cutter.partial_bytes == 0) return 0;
+    if (ld->walking->raw_end == ld->walking->walk_at && !load_cutter_has_part(&ld->cutter))
+        return 0;
     diag_error("'%s' is truncated: it ends within record %" PRIu64, bam_reader_name(ld->reader),
                ld->n_records + 1);
     return -1;
@@ -584,11 +539,10 @@ static int load_one_input(struct loader *ld)
 {
     ld->is_text = bam_reader_is_text(ld->reader);
     ld->is_copied = ld->is_text || ld->settings->fixmate;
-    ld->is_cut_off = false;
-    ld->end_offset = INPUT_OFFSET_UNKNOWN;
     const struct load_settings *s = ld->settings;
     bool is_first = bam_inputs_number(s->inputs) == s->start.input;
     ld->n_records = is_first ? s->start.n_records : 0;
+    load_cutter_begin(&ld->cutter, ld->n_records);
     for (;;) {
         if (crew_failed(ld->crew) || walk_what_is_there(ld) < 0) return -1;
         if (load_totals_stop_signal(ld->totals)) return -1;
@@ -605,24 +559,34 @@ static int load_one_input(struct loader *ld)
     }
 }
 
-/*
- * Ends the input after the last whole record that can be walked, and drops the rest. For errors in
- * an input that cannot be read again, and for signals.
- */
-static int end_early(struct loader *ld)
+/* Waits for the pieces in the ring and drops them. */
+static int drop_ring(struct loader *ld)
 {
-    struct batch *last;
-    while (ld->ring_used > 0 && walk_oldest(ld) == 0) continue;
     if (wait_for_ring(ld) < 0) return -1;
     crew_lock(ld->crew);
     for (unsigned i = 0; ld->is_copied && i < ld->ring_used; i++)
         load_jobs_drop_records(&ld->ring[(ld->ring_at + i) % ld->n_ring]);
-    last = ld->walking;
+    crew_unlock(ld->crew);
+    ld->ring_used = ld->n_cut = 0;
+    return 0;
+}
+
+/*
+ * Ends the input after the last whole record that can be walked, and drops the rest. For errors in
+ * an input that cannot be read again, and for signals. What came of the last template is fixed as
+ * if it were whole.
+ */
+static int end_early(struct loader *ld)
+{
+    while (ld->ring_used > 0 && walk_oldest(ld) == 0) continue;
+    if (drop_ring(ld) < 0) return -1;
+    if (ld->settings->fixmate && finish_templates(ld) < 0) return -1;
+    struct batch *last = ld->walking;
+    crew_lock(ld->crew);
     if (ld->filling != last) batch_pool_free_locked(ld->pool, ld->filling);
     crew_unlock(ld->crew);
     load_totals_set_cut(ld->totals);
     ld->is_cut = true;
-    ld->ring_used = 0;
     ld->filling = last;
     last->raw_end = last->walk_at;
     return 0;
@@ -685,6 +649,7 @@ static void prepare_loader(struct loader *ld, const struct load_settings *s)
         /* Walked pieces of SAM keep their slots while their records are copied. */
         .most_used = s->budget->n_pieces,
         .n_ring = 2 * s->budget->n_pieces,
+        .cutter = {.max_template_bytes = load_cutter_max_template(s->budget)},
     };
     ld->ring = xcalloc(ld->n_ring, sizeof *ld->ring);
     for (unsigned i = 0; i < ld->n_ring; i++) ld->ring[i].jobs = &ld->jobs;
@@ -708,7 +673,7 @@ int load_input(const struct load_settings *settings)
     crew_wait_for_jobs(ld.crew);        /* batches are freed, and point to ld.jobs */
     crew_unlock(ld.crew);
     for (unsigned i = 0; i < ld.n_ring; i++) load_jobs_release(&ld.ring[i]);
-    template_cutter_release(&ld.cutter);
+    load_cutter_release(&ld.cutter);
     free(ld.ring);
     return crew_failed(ld.crew) ? -1 : 0;
 }

@@ -1,7 +1,6 @@
 /* load_jobs.c -- see load_jobs.h. */
 #include "pipeline/load_jobs.h"
 
-#include "bam/bam_check.h"
 #include "input/input_error.h"
 #include "util/xalloc.h"
 
@@ -38,10 +37,13 @@ void load_jobs_drop_records(struct load_piece *piece)
     const struct load_jobs *jobs = piece->jobs;
     crew_assert_locked(jobs->crew);
     if (--piece->n_users > 0) return;
-    /* One line of a million bases should not make every buffer in the ring stay large. */
+    /* One line of a million bases, or one template of many records, should not make every buffer
+       in the ring stay large. */
     size_t keep_bytes = 4 * jobs->text_bytes;
     sam_chunk_shrink_raw(&piece->input.lines, keep_bytes);
-    if (piece->templates.fixed.out_room > keep_bytes) fixmate_release(&piece->templates.fixed);
+    fixed_records_shrink(&piece->templates.fixed, keep_bytes);
+    if (piece->templates.stretch.left.room > keep_bytes)
+        template_stretch_release(&piece->templates.stretch);
 }
 
 uint8_t *load_jobs_raw(const struct load_piece *piece)
@@ -55,9 +57,8 @@ void load_jobs_release(struct load_piece *piece)
     struct template_work *work = &piece->templates;
     bam_piece_release(&piece->input);
     free(work->raw.at);
-    free(work->marks);
     template_stretch_release(&work->stretch);
-    fixmate_release(&work->fixed);
+    fixed_records_release(&work->fixed);
 }
 
 /* Marks the input as bad and fails the crew. The caller has printed a message. */
@@ -141,86 +142,27 @@ int load_jobs_parse(struct load_piece *piece)
 
 /* ---- templates ---- */
 
-/* Remembers that a template has ended. */
-static void mark_template(struct template_work *work, size_t piece_at, size_t n_records)
-{
-    xgrow(&work->marks, &work->marks_room, work->n_marks + 1, work->n_marks, sizeof *work->marks);
-    work->marks[work->n_marks++] = (struct template_mark){
-        .out_bytes = work->fixed.out_bytes, .n_out = work->fixed.n_out, .piece_at = piece_at,
-        .n_records = n_records};
-}
-
-/* Checks a record, and moves its CIGAR to its field. Returns NULL, or what is wrong. */
-static const char *check_record(const struct load_jobs *jobs, uint8_t *rec)
-{
-    const char *problem = bam_record_check_input(rec, jobs->n_refs, jobs->long_positions);
-    if (!problem) (void)bam_record_restore_cigar(rec);
-    return problem;
-}
-
-/*
- * Fixes the templates of n_bytes of records. *before is the last record before them, or NULL.
- * Templates are marked if they end in the piece, which begins at `piece`. Returns 0, or -1 with
- * *problem.
- */
-static int fix_records(struct load_piece *piece, uint8_t *records, size_t n_bytes,
-                       const uint8_t **before, size_t *n_records, struct record_problem *problem)
-{
-    const struct load_jobs *jobs = piece->jobs;
-    struct template_work *work = &piece->templates;
-    bool is_in_piece = records != work->stretch.left.at;
-    size_t rec_bytes;
-    for (uint8_t *rec = records; rec < records + n_bytes; rec += rec_bytes) {
-        rec_bytes = bam_record_bytes(rec);
-        problem->text = check_record(jobs, rec);
-        if (problem->text) return -1;
-        if (*before && !template_same_name(*before, rec)) {
-            fixmate_finish(jobs->fixmate, &work->fixed);
-            if (is_in_piece) mark_template(work, (size_t)(rec - load_jobs_raw(piece)), *n_records);
-        }
-        problem->text = fixmate_add(jobs->fixmate, &work->fixed, rec);
-        if (problem->text) return -1;
-        *before = rec;
-        ++*n_records;
-        problem->record++;
-    }
-    return 0;
-}
-
-/* Fixes the templates of a stretch. Returns 0, or -1 with *problem. */
-static int fix_stretch(struct load_piece *piece, struct record_problem *problem)
-{
-    struct template_work *work = &piece->templates;
-    const struct template_stretch *stretch = &work->stretch;
-    const uint8_t *before = NULL;
-    size_t n_records = 0;
-    fixmate_empty(&work->fixed);
-    work->n_marks = 0;
-    *problem = (struct record_problem){.record = work->first_record, .is_damaged = true};
-    if (fix_records(piece, stretch->left.at, stretch->left.n_bytes, &before, &n_records,
-                    problem) < 0 ||
-        fix_records(piece, load_jobs_raw(piece) + stretch->from, stretch->to - stretch->from,
-                    &before, &n_records, problem) < 0)
-        return -1;
-    if (n_records == 0) return 0;
-    fixmate_finish(piece->jobs->fixmate, &work->fixed);
-    mark_template(work, stretch->to, n_records);
-    return 0;
-}
-
 static void fix_job(struct worker *worker, void *arg)
 {
     (void)worker;
     struct load_piece *piece = arg;
-    struct record_problem problem;
-    if (!crew_failed(piece->jobs->crew) && fix_stretch(piece, &problem) < 0) {
+    const struct load_jobs *jobs = piece->jobs;
+    struct template_work *work = &piece->templates;
+    struct record_problem problem = {.record = work->first_record, .is_damaged = true};
+    if (!crew_failed(jobs->crew) &&
+        fixed_records_make(&work->fixed, jobs->fixmate, load_jobs_raw(piece), &work->stretch,
+                           &problem) < 0) {
         record_problem_print(&problem, bam_reader_name(piece->reader));
-        fail_of_input(piece->jobs);
+        fail_of_input(jobs);
     }
     piece_done(piece);
 }
 
 int load_jobs_fix(struct load_piece *piece)
 {
-    return crew_submit(piece->jobs->crew, fix_job, piece);
+    struct crew *crew = piece->jobs->crew;
+    crew_lock(crew);
+    piece->done = false;
+    crew_unlock(crew);
+    return crew_submit(crew, fix_job, piece);
 }

@@ -2,8 +2,9 @@
  * load_jobs.h -- what workers do while the input is loaded.
  *
  * One job inflates or parses a piece of input. If templates are fixed, one more job tells its
- * records of their mates. Then they are indexed in parts, one job for each part. When the reader has closed a batch and all its parts are indexed, one more job sorts
- * the batch. After a failure jobs do no work.
+ * records of their mates. Then the records are indexed in parts, one job for each part. When the
+ * reader has closed a batch and all its parts are indexed, one more job sorts the batch. After a
+ * failure jobs do no work.
  *
  * Only the reader (load.c) submits these jobs.
  */
@@ -14,8 +15,7 @@
 #include "pipeline/batch_pool.h"
 #include "pipeline/load_totals.h"
 #include "pipeline/verify.h"
-#include "template/fixmate.h"
-#include "template/template_cut.h"
+#include "template/fixed_records.h"
 
 /* What the jobs of one load work with; fixed during the load. A batch's `owner` points to it. */
 struct load_jobs {
@@ -30,13 +30,6 @@ struct load_jobs {
     const struct fixmate_rules *fixmate;        /* NULL: records stay as they are */
 };
 
-/* How far a stretch was fixed when a template ended. */
-struct template_mark {
-    size_t out_bytes, n_out;    /* of the finished records, so far */
-    size_t piece_at;            /* the next template begins here in the piece */
-    size_t n_records;           /* of the input, so far */
-};
-
 /* What turns a piece into records of whole templates that know their mates. */
 struct template_work {
     struct record_bytes raw;    /* BAM is inflated here */
@@ -45,9 +38,7 @@ struct template_work {
     bool size_is_impossible;    /* of the record after the stretch */
     uint64_t first_record;      /* of the stretch: its number in the input, from 0 */
     uint64_t end_offset;        /* of the stretch, unless it ends in the piece */
-    struct fixmate_space fixed;
-    struct template_mark *marks;        /* of all templates that end in the piece, or one */
-    size_t n_marks, marks_room;
+    struct fixed_records fixed;
 };
 
 struct load_piece {

@@ -116,6 +116,8 @@ static void prepare_fixmate(struct sort *sort)
     sort->reference_bases = xcalloc((size_t)n_refs + 1, sizeof *sort->reference_bases);
     for (int32_t tid = 0; tid < n_refs; tid++)
         sort->reference_bases[tid] = sam_hdr_tid2len(sort->header, tid);
+    sort->fixmate.n_refs = n_refs;
+    sort->fixmate.long_positions = sort->rules.long_positions;
     sort->fixmate.reference_bases = sort->reference_bases;
 }
 

@@ -26,7 +26,9 @@ struct fixmate_rules {
     bool template_cigar;        /* -c: the leftmost record gets ct */
     bool base_mods;             /* -M: MM, ML and MN are checked, and cut where reads are */
     unsigned sanitize;          /* -z */
-    const int64_t *reference_bases;     /* of each reference in the header */
+    int32_t n_refs;             /* references in the header */
+    const int64_t *reference_bases;     /* of each of them */
+    bool long_positions;        /* some reference is longer than 2^31 - 1 */
 };
 
 struct fixmate_space {

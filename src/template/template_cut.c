@@ -5,15 +5,20 @@
 
 #include <stdlib.h>
 
-/* Where the last records of a piece begin. Most templates have two or three. */
+/* The last records of a piece whose places are remembered. Most templates have two or three. */
 enum { N_LAST = 16 };
 
 bool template_same_name(const uint8_t *a, const uint8_t *b)
 {
-    size_t n = bam_record_name_bytes(a);
-    return n == bam_record_name_bytes(b) && BAM_RECORD_FIXED_BYTES + n <= bam_record_bytes(a) &&
-           BAM_RECORD_FIXED_BYTES + n <= bam_record_bytes(b) &&
-           memcmp(bam_record_name(a), bam_record_name(b), n) == 0;
+    size_t n_a = bam_record_name_bytes(a), n_b = bam_record_name_bytes(b);
+    if (BAM_RECORD_FIXED_BYTES + n_a > bam_record_bytes(a) ||
+        BAM_RECORD_FIXED_BYTES + n_b > bam_record_bytes(b))
+        return false;
+    const char *name_a = (const char *)bam_record_name(a);
+    const char *name_b = (const char *)bam_record_name(b);
+    size_t n = n_a < n_b ? n_a : n_b;
+    /* Zeros may follow a name, as many as a program has written. */
+    return strncmp(name_a, name_b, n) == 0 && (n_a == n_b || memchr(name_a, 0, n));
 }
 
 static void append(struct record_bytes *buffer, const uint8_t *bytes, size_t n_bytes)
@@ -74,7 +79,8 @@ static struct last_template look_from_the_beginning(const uint8_t *from, const u
     struct last_template last = {0, 0};
     const uint8_t *before = from;
     for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
-        if (!template_same_name(before, rec)) last = (struct last_template){(size_t)(rec - from), 0};
+        if (!template_same_name(before, rec))
+            last = (struct last_template){.at = (size_t)(rec - from)};
         last.n_records++;
         before = rec;
     }
@@ -94,15 +100,11 @@ static struct walked walk(struct template_cutter *cutter, const uint8_t *piece, 
 {
     struct walked w = {.n_records = 0};
     struct bam_walk walk = {.at = piece + from, .end = piece + n_bytes};
-    size_t max_bytes = cutter->max_record_bytes;
-    for (const uint8_t *rec; (rec = bam_walk_next(&walk)) != NULL;) {
+    for (const uint8_t *rec; (rec = bam_walk_next(&walk)) != NULL;)
         w.starts[w.n_records++ % N_LAST] = (size_t)(rec - piece);
-        if (walk.claimed_bytes > max_bytes) max_bytes = walk.claimed_bytes;
-    }
     w.to = (size_t)(walk.at - piece);
     w.is_damaged = walk.is_damaged;
     if (walk.is_damaged) cutter->claimed_bytes = walk.claimed_bytes;
-    cutter->max_record_bytes = max_bytes;
     return w;
 }
 
@@ -184,7 +186,6 @@ int template_cut(struct template_cutter *cutter, const uint8_t *piece, size_t n_
         const uint8_t *rec = cutter->kept.at + cutter->kept.n_bytes - rec_bytes;
         cutter->partial_bytes = 0;
         cutter->n_kept++;
-        if (rec_bytes > cutter->max_record_bytes) cutter->max_record_bytes = rec_bytes;
         if (cutter->n_kept > 1 && !template_same_name(cutter->kept.at, rec))
             hand_out_kept(cutter, stretch, cutter->kept.n_bytes - rec_bytes, cutter->n_kept - 1);
     }

@@ -12,7 +12,8 @@
  * Only the last records of a piece are looked at, besides the size of each; the time for a piece
  * does not depend on how many templates it has.
  *
- * Ownership: the cutter and each stretch own a buffer; they start as {0}. Threads: one at a time. Errors: codes, no messages. Records need not be checked.
+ * Ownership: the cutter and each stretch own a buffer; they start as {0}. Threads: one at a time.
+ * Errors: codes, no messages. Records need not be checked.
  */
 #ifndef ROCKSORT_TEMPLATE_TEMPLATE_CUT_H
 #define ROCKSORT_TEMPLATE_TEMPLATE_CUT_H
@@ -36,7 +37,6 @@ struct template_cutter {        /* starts as {0} */
     struct record_bytes kept;   /* the last template, and the beginning of a record */
     size_t n_kept;              /* whole records in kept */
     size_t partial_bytes;       /* of kept: of a record that is not whole */
-    size_t max_record_bytes;    /* seen so far */
     size_t claimed_bytes;       /* after an error: the size that the record claims */
 };
 
@@ -44,9 +44,9 @@ struct template_cutter {        /* starts as {0} */
 bool template_same_name(const uint8_t *a, const uint8_t *b);
 
 /*
- * Cuts a piece of n_bytes. is_last: no piece follows, and no whole record is kept; if
- * cutter->partial_bytes is not 0 then, the stream ends within a record. Returns 0, or -1 if a record
- * claims an impossible size. Then, too, the stretch has all whole records before it.
+ * Cuts a piece of n_bytes. is_last: no piece follows, and the stretch gets all whole records; if
+ * cutter->partial_bytes is not 0 then, the stream ends within a record. Returns 0, or -1 if a
+ * record claims an impossible size; then, too, the stretch has all whole records before it.
  */
 int template_cut(struct template_cutter *cutter, const uint8_t *piece, size_t n_bytes,
                  bool is_last, struct template_stretch *stretch);

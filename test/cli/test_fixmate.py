@@ -143,6 +143,13 @@ class LikeSamtools(FixmateTest):
             got = self.sort_bam("-u", "--fixmate", "-o", "-", one, other)
             self.assert_same_records(got.records, want)
 
+    def test_padded_names(self):
+        """Zeros may follow a read name: it is the same name with one or with more."""
+        reads = (("q", 65), ("q\0\0", 129), ("qq", 65), ("qq\0", 129), ("q", 0))
+        records = b"".join(bamfile.record(name, flag, 0, 9, "4M", "ACGT") for name, flag in reads)
+        source = self.write("in.bam", bamfile.bgzf(bamfile.bam_header("", [("x", 300)]) + records))
+        self.check(source)
+
     def test_all_left_out(self):
         source = self.write("in.sam", bamfile.sq_text(templates.REFS) +
                             "q\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tFFFF\n")
@@ -213,9 +220,12 @@ class Refused(FixmateTest):
         source = self.write("in.sam", bamfile.sq_text(templates.REFS))
         for options, words in (("-u", "-u to rocksort"), ("-O bam", "-O to rocksort"),
                                ("-@ 4", "-@ to rocksort"), ("--no-PG", "--no-PG to rocksort"),
-                               ("-x", "no option -x"), ("--what", "no option --what"),
+                               ("-x", "no option -x"),
+                               ("-z off -xr", "no option -x"),
+                               ("--what", "no option --what"),
                                ("-z", "needs a value"), ("-z never", "not 'never'"),
-                               ("-r in.bam", "not 'in.bam'"), ("-z 'off", "has no end"), ("--sanitize=never", "not 'never'")):
+                               ("-r in.bam", "not 'in.bam'"), ("-z 'off", "has no end"),
+                               ("--sanitize=never", "not 'never'")):
             self.assert_refused("--fixmate=" + options, source=source, mention=[words])
 
     def test_together_with(self):
@@ -224,11 +234,14 @@ class Refused(FixmateTest):
             self.assert_error(self.rocksort("--fixmate", option, source), "--fixmate")
 
     def test_template_that_does_not_fit(self):
-        """More than a template may have: the message names the read."""
-        line = f"q\t256\tx\t9\t9\t1M\t*\t0\t0\tA\tF\tXX:Z:{'x' * 60_000}\n"
-        source = self.write("in.sam", bamfile.sq_text(templates.REFS) + line * 200)
-        result = self.rocksort("--fixmate", "-o", self.path("out.bam"), source, budget=SPILLING)
-        self.assert_error(result, "'q'", "too many for --fixmate", "memory")
+        """More than a template may have, of large records and of small ones: the message names the
+        read."""
+        for n_bytes, n_records in ((60_000, 200), (1, 100_000)):
+            line = f"q\t256\tx\t9\t9\t1M\t*\t0\t0\tA\tF\tXX:Z:{'x' * n_bytes}\n"
+            source = self.write("in.sam", bamfile.sq_text(templates.REFS) + line * n_records)
+            result = self.rocksort("--fixmate", "-o", self.path("out.bam"), source,
+                                   budget=SPILLING)
+            self.assert_error(result, "'q'", "too many for --fixmate", "memory")
 
     def test_damaged(self):
         """The number of the bad record is that in the input."""
@@ -237,6 +250,20 @@ class Refused(FixmateTest):
         sam = bamfile.sq_text(templates.REFS) + good + "bad\t0\tx\t9\t9\t2M\t*\t0\t0\tA\tF\n"
         result = self.rocksort("--fixmate", "-o", self.path("out.bam"), self.write("in.sam", sam))
         self.assert_error(result, "record 1000 ")
+
+    def test_number_of_a_record_without_key(self):
+        """It is that in the input, although later pieces were read before the record is found. If
+        records before it may have been left out, the message has its name alone."""
+        lines = [f"r{i // 2}\t{129 if i % 2 else 65}\tx\t9\t9\t1M\t*\t0\t0\tA\tF\tCB:Z:AC\n"
+                 for i in range(9000)]
+        lines[4567] = lines[4567].replace("CB:Z:AC", "CB:i:1")
+        lines.insert(4566, lines[4566].replace("\t65", "\t329"))    # secondary
+        source = self.bam_of(bamfile.sq_text(templates.REFS) + "".join(lines))
+        for options, mention in (("", "record 4569 of"), ("-p", "record 4569 of"),
+                                 ("-r", "read 'r2283' of")):
+            result = self.rocksort(alone(options), "--template-coordinate", "-@", "3", "-o",
+                                   self.path("out.bam"), source, budget=SPILLING)
+            self.assert_error(result, mention, "CB tag")
 
     def test_damaged_tags_of_an_unmapped_read(self):
         rec = bamfile.record(name="q", flag=4, tid=-1, pos=-1, aux=b"NMZab")

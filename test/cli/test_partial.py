@@ -52,8 +52,10 @@ class Signals(ResumeTest):
         header = [line for line in lines if line.startswith(b"@")]
         n_sent = (len(lines) - len(header)) // 2
         sent, rest = lines[:len(header) + n_sent], lines[len(header) + n_sent:]
-        for number in (signal.SIGTERM, signal.SIGINT):
-            process = self.start("--no-PG", "-T", self.where, "-k", "-o", self.path("out.bam"))
+        for number, options in ((signal.SIGTERM, []), (signal.SIGINT, []),
+                                (signal.SIGTERM, ["--fixmate"])):
+            process = self.start("--no-PG", "-T", self.where, "-k", *options, "-o",
+                                 self.path("out.bam"))
             self.feed(process, b"".join(sent)).join(APPEAR_LIMIT_S)
             process.send_signal(number)
             writer = threading.Thread(target=self.drip, args=(process, rest), daemon=True)
@@ -67,7 +69,7 @@ class Signals(ResumeTest):
             self.assertGreater(count, n_sent // 2)
             first = b"".join(lines[:len(header) + count])
             self.assert_same_bam(bamfile.read(self.path("part.bam")),
-                                 self.sort_bam("--no-PG", stdin=first))
+                                 self.sort_bam("--no-PG", *options, stdin=first))
 
     def test_pipe_second_signal(self):
         """If the input sends nothing, a second signal ends the sort at once; the first signal alone
@@ -205,7 +207,7 @@ class InputErrors(ResumeTest):
         """Cut inside a record, or inside a BGZF block: all complete records before it are kept."""
         for count in (2, 3000, 7000):
             for options, budget in (([], None), (["-n"], SPILL_BUDGET),
-                                    (["-@", "3"], SPILL_BUDGET)):
+                                    (["-@", "3"], SPILL_BUDGET), (["--fixmate"], SPILL_BUDGET)):
                 with self.subTest(count=count, options=options, budget=budget):
                     cut = self.first(count) + self.records[count][:30]
                     self.check(bamfile.bgzf(cut), count, *options, budget=budget)
@@ -218,14 +220,15 @@ class InputErrors(ResumeTest):
         """Records before a damaged record are kept. Those in the same piece of input were once
         lost."""
         for count in (2, 3000, 7000):
-            for budget in (None, SPILL_BUDGET):
-                with self.subTest(count=count, budget=budget):
+            for options, budget in (([], None), ([], SPILL_BUDGET), (["--fixmate"], SPILL_BUDGET)):
+                with self.subTest(count=count, options=options, budget=budget):
                     self.check(bamfile.bgzf(self.first(count) + b"\3\0\0\0" + bytes(90000)), count,
-                               budget=budget)
+                               *options, budget=budget)
 
     def test_text(self):
         for count in (2, 3000, 7000):
-            for options, budget in (([], None), (["-@", "3"], SPILL_BUDGET)):
+            for options, budget in (([], None), (["-@", "3"], SPILL_BUDGET), (["--fixmate"], None),
+                                    (["--fixmate", "-@", "2"], SPILL_BUDGET)):
                 with self.subTest(count=count, options=options, budget=budget):
                     lines = self.lines[: self.n_header + count] + ["no record\n"] + self.lines[-99:]
                     self.check("".join(lines).encode(), count, *options, budget=budget)
@@ -233,5 +236,6 @@ class InputErrors(ResumeTest):
     def test_filtered(self):
         """With a filter, htslib reads the records: all complete records are kept, too."""
         cut = self.first(7000) + self.records[7000][:30]
-        self.check(bamfile.bgzf(cut), 7000, "--input-fmt-option", "filter=mapq>=0",
-                   budget=SPILL_BUDGET)
+        for options in ([], ["--fixmate"]):
+            self.check(bamfile.bgzf(cut), 7000, "--input-fmt-option", "filter=mapq>=0", *options,
+                       budget=SPILL_BUDGET)

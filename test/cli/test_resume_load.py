@@ -165,6 +165,20 @@ class Load(ResumeTest):
 class AtACall(KilledTest):
     """Sorts that are cut off at a chosen system call while they read."""
 
+    def test_fixmate_several_inputs(self):
+        """Reading goes on at a template of a BAM file whose read groups are renamed. Once it went
+        on within some other record, or within a BGZF block."""
+        texts = [templates.Generator(20 + i, odd=0).sam(3000) for i in range(3)]
+        sources = [self.bam_of(text.replace("LB:", f"LB:{i}"), name=f"in{i}.bam")
+                   for i, text in enumerate(texts)]
+        for options in ("--fixmate", "--fixmate=-r"):
+            want = self.sort_bam("--no-PG", options, "-o", "-", *sources)
+            for n_runs in (2, 9, 13, 17):
+                with self.subTest(options=options, n_runs=n_runs):
+                    checkpoint = self.cut_load(options, *sources, n_runs=n_runs)
+                    self.resume(checkpoint)
+                    self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
     def test_missing_run(self):
         """If a run is missing, all later runs are ignored, and their numbers are used again."""
         source = self.source()

@@ -61,8 +61,8 @@ static void add_stretch(struct rng *rng, struct result *result, const uint8_t *p
     CHECK(rng, result->n_records - n_before == stretch->n_records);
 }
 
-/* Cuts a stream into pieces of at most most_bytes, each in memory of its own, and puts the stretches
-   together again. Returns what the last call returned. */
+/* Cuts a stream into pieces of at most most_bytes, each in memory of its own, and puts the
+   stretches together again. Returns what the last call returned. */
 static int cut_stream(struct rng *rng, const struct stream *stream, size_t most_bytes,
                       struct template_cutter *cutter, struct result *result)
 {
@@ -192,6 +192,31 @@ static void test_names_that_do_not_fit(void **state)
     free(b);
 }
 
+/* Zeros may follow a name. */
+static void test_padded_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;      /* with a zero after each */
+        size_t a_bytes, b_bytes;
+        bool is_same;
+    } cases[] = {
+        {"q", "q\0\0", 2, 4, true}, {"q\0a", "q\0b", 4, 4, true}, {"q", "qq", 2, 3, false},
+        {"qq", "q\0", 3, 3, false}, {"", "\0", 1, 2, true}, {"qa", "qb", 3, 3, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t a[40] = {0}, b[40] = {0};
+        a[0] = (uint8_t)(32 + cases[i].a_bytes);
+        b[0] = (uint8_t)(32 + cases[i].b_bytes);
+        a[12] = (uint8_t)cases[i].a_bytes;
+        b[12] = (uint8_t)cases[i].b_bytes;
+        memcpy(a + 36, cases[i].a, cases[i].a_bytes);
+        memcpy(b + 36, cases[i].b, cases[i].b_bytes);
+        assert_int_equal(template_same_name(a, b), cases[i].is_same);
+        assert_int_equal(template_same_name(b, a), cases[i].is_same);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +227,7 @@ int main(void)
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_names_that_do_not_fit),
+        cmocka_unit_test(test_padded_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,57 @@
+/*
+ * fixed_records.h -- fixes all templates of a stretch (template_cut.h), and remembers where each
+ * one ends.
+ *
+ * Order of calls, for each stretch: fixed_records_make; fixed_records_take until it returns false.
+ * fixed_records_release at the end.
+ *
+ * Ownership: fixed_records starts as {0} and owns the records that it makes; they stay until the
+ * next stretch. Threads: one at a time.
+ */
+#ifndef ROCKSORT_TEMPLATE_FIXED_RECORDS_H
+#define ROCKSORT_TEMPLATE_FIXED_RECORDS_H
+
+#include "bam/record_problem.h"
+#include "template/fixmate.h"
+#include "template/template_cut.h"
+
+struct fixed_end {              /* where a template ends */
+    size_t out_bytes, n_out;    /* fixed records of the stretch up to here */
+    size_t n_records;           /* records of the stretch up to here, as they were read */
+    size_t piece_at;            /* the next template begins here in the piece */
+};
+
+struct fixed_records {
+    struct fixmate_space space; /* the records are space.out */
+    struct fixed_end *ends;     /* of all templates that end in the piece; of a stretch without such
+                                   templates, its own end */
+    size_t n_ends, ends_room;
+    size_t n_taken;             /* of the ends */
+};
+
+struct fixed_group {            /* whole templates, one after another */
+    const uint8_t *at;
+    size_t n_bytes, n_records;
+    size_t n_before;            /* records of the stretch before the group, as they were read */
+    struct fixed_end end;
+};
+
+/*
+ * Checks and fixes the records of a stretch; `piece` is the piece that it was cut from. Tags of
+ * their CIGARs are moved to their fields in place (bam_record_restore_cigar). The caller has set
+ * problem->record to the number of the first record. Returns 0, or -1 with *problem.
+ */
+int fixed_records_make(struct fixed_records *fixed, const struct fixmate_rules *rules,
+                       uint8_t *piece, const struct template_stretch *stretch,
+                       struct record_problem *problem);
+
+/* Stores the next templates: as many as fit into `room`, or one if not even one fits. They may have
+   no records, if these are left out. Returns false if all were taken. */
+bool fixed_records_take(struct fixed_records *fixed, size_t room, struct fixed_group *group);
+
+/* Frees buffers of more than keep_bytes. */
+void fixed_records_shrink(struct fixed_records *fixed, size_t keep_bytes);
+
+void fixed_records_release(struct fixed_records *fixed);
+
+#endif

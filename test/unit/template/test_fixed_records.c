@@ -1,0 +1,114 @@
+/*
+ * test_fixed_records.c -- the templates of a stretch are handed out in groups that fit, each once,
+ * with the places where the input goes on.
+ */
+#include "random_records.h"
+
+#include "template/fixed_records.h"
+
+enum { N_TEMPLATES = 40, RECORD_BYTES = 400 };
+
+static const int64_t reference_bases[] = {1 << 30};
+static const struct fixmate_rules usual = {.sanitize = 0, .n_refs = 1,
+                                           .reference_bases = reference_bases};
+static const struct fixmate_rules removing = {.sanitize = 0, .n_refs = 1, .removes = true,
+                                              .reference_bases = reference_bases};
+
+/* Two records for each template. The first n_left templates are left of earlier pieces; the others
+   are in the piece, after `from` other bytes. */
+static void make_stretch(struct rng *rng, size_t n_left, size_t from, uint8_t *piece,
+                         struct template_stretch *stretch)
+{
+    *stretch = (struct template_stretch){.from = from, .to = from, .n_records = 2 * N_TEMPLATES};
+    stretch->left.at = test_alloc(2 * N_TEMPLATES * RECORD_BYTES);
+    for (size_t i = 0; i < 2 * N_TEMPLATES; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof name, "t%zu", i / 2);
+        struct record_fields f = {.name = name, .l_seq = (int32_t)rng_below(rng, 40),
+                                  .flag = i / 2 % 3 == 0 ? BAM_FUNMAP : 0};
+        bool is_left = i / 2 < n_left;
+        uint8_t *at = is_left ? stretch->left.at + stretch->left.n_bytes : piece + stretch->to;
+        *(is_left ? &stretch->left.n_bytes : &stretch->to) += put_record(at, &f, (uint8_t)i);
+    }
+}
+
+/* Takes all groups, and checks that they follow each other. Returns how many records they have. */
+static size_t take_all(struct rng *rng, struct fixed_records *fixed, size_t room)
+{
+    struct fixed_group group;
+    size_t n_bytes = 0, n_before = 0, n_records = 0;
+    while (fixed_records_take(fixed, room, &group)) {
+        CHECK(rng, group.n_before == n_before);
+        CHECK(rng, group.n_bytes == 0 || group.at == fixed->space.out + n_bytes);
+        CHECK(rng, (group.n_bytes == 0) == (group.n_records == 0));
+        size_t n = 0;
+        for (size_t at = 0; at < group.n_bytes; n++) at += bam_record_bytes(group.at + at);
+        CHECK(rng, n == group.n_records);
+        n_bytes += group.n_bytes;
+        n_before = group.end.n_records;
+        n_records += group.n_records;
+    }
+    CHECK(rng, n_bytes == fixed->space.out_bytes && n_before == 2 * N_TEMPLATES);
+    CHECK(rng, !fixed_records_take(fixed, room, &group));
+    return n_records;
+}
+
+static void test_groups(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(1);
+    struct fixed_records fixed = {.n_ends = 0};
+    uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES + 100);
+    for (int i = 0; i < 300; i++) {
+        struct template_stretch stretch;
+        size_t n_left = rng_below(&rng, N_TEMPLATES + 1), n_ends;
+        make_stretch(&rng, n_left, rng_below(&rng, 100), piece, &stretch);
+        const struct fixmate_rules *rules = i % 2 ? &removing : &usual;
+        struct record_problem problem = {.record = 7};
+        CHECK(&rng, fixed_records_make(&fixed, rules, piece, &stretch, &problem) == 0);
+        CHECK(&rng, problem.record == 7 + 2 * N_TEMPLATES);
+        n_ends = n_left == N_TEMPLATES ? 1 : n_left == 0 ? N_TEMPLATES : N_TEMPLATES - n_left + 1;
+        CHECK(&rng, fixed.n_ends == n_ends);
+        CHECK(&rng, fixed.ends[fixed.n_ends - 1].piece_at == stretch.to);
+        size_t n = take_all(&rng, &fixed, rng_below(&rng, 3000));
+        CHECK(&rng, n == (i % 2 ? 2 * (N_TEMPLATES - 14) : 2 * N_TEMPLATES));
+        template_stretch_release(&stretch);
+        fixed_records_shrink(&fixed, rng_below(&rng, 20000));
+    }
+    fixed_records_release(&fixed);
+    free(piece);
+}
+
+/* A damaged record has its number, wherever it lies. */
+static void test_damaged(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(2);
+    struct fixed_records fixed = {.n_ends = 0};
+    uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES + 100);
+    for (int i = 0; i < 100; i++) {
+        struct template_stretch stretch;
+        size_t bad = rng_below(&rng, 2 * N_TEMPLATES), n_left = rng_below(&rng, N_TEMPLATES + 1);
+        make_stretch(&rng, n_left, 0, piece, &stretch);
+        uint8_t *rec = bad < 2 * n_left ? stretch.left.at : piece;
+        for (size_t k = bad < 2 * n_left ? 0 : 2 * n_left; k < bad; k++)
+            rec += bam_record_bytes(rec);
+        test_put_u32(rec + BAM_TID_AT, 5);
+        struct record_problem problem = {.record = 7};
+        CHECK(&rng, fixed_records_make(&fixed, &usual, piece, &stretch, &problem) == -1);
+        CHECK(&rng, problem.record == 7 + bad);
+        CHECK(&rng, strstr(problem.text, "reference") != NULL);
+        template_stretch_release(&stretch);
+        fixed_records_release(&fixed);  /* the templates before it were not ended */
+    }
+    free(piece);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_damaged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
