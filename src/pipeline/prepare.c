@@ -3,6 +3,7 @@
 
 #include "bam/bam_long.h"
 #include "order/minhash_index.h"
+#include "pipeline/load_cutter.h"
 #include "output/cram_reference.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
@@ -119,6 +120,7 @@ static void prepare_fixmate(struct sort *sort)
     sort->fixmate.n_refs = n_refs;
     sort->fixmate.long_positions = sort->rules.long_positions;
     sort->fixmate.reference_bases = sort->reference_bases;
+    sort->fixmate.max_template_bytes = 2 * load_cutter_max_template(&sort->budget);
 }
 
 int prepare_rules(struct sort *sort, bool *nothing_to_check)

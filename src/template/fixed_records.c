@@ -26,6 +26,16 @@ static void add_end(const struct fixing *f, size_t piece_at)
         .n_records = f->n_records, .piece_at = piece_at};
 }
 
+/* Ends the template of the record before. Returns 0, or -1 with a problem of that record. */
+static int end_template(const struct fixing *f)
+{
+    const char *text = fixmate_finish(f->rules, &f->fixed->space);
+    if (!text) return 0;
+    *f->problem = (struct record_problem){.text = text, .record = f->problem->record - 1,
+                                          .read_name = (const char *)bam_record_name(f->before)};
+    return -1;
+}
+
 /* Checks a record, and moves its CIGAR to its field. Returns NULL, or what is wrong. */
 static const char *check_record(const struct fixmate_rules *rules, uint8_t *rec)
 {
@@ -45,7 +55,7 @@ static int fix_records(struct fixing *f, uint8_t *records, size_t n_bytes, bool 
         f->problem->text = check_record(f->rules, rec);
         if (f->problem->text) return -1;
         if (f->before && !template_same_name(f->before, rec)) {
-            fixmate_finish(f->rules, &f->fixed->space);
+            if (end_template(f) < 0) return -1;
             if (is_in_piece) add_end(f, (size_t)(rec - f->piece));
         }
         f->problem->text = fixmate_add(f->rules, &f->fixed->space, rec);
@@ -69,7 +79,7 @@ int fixed_records_make(struct fixed_records *fixed, const struct fixmate_rules *
         fix_records(&f, piece + stretch->from, stretch->to - stretch->from, true) < 0)
         return -1;
     if (f.n_records == 0) return 0;
-    fixmate_finish(rules, &fixed->space);
+    if (end_template(&f) < 0) return -1;
     add_end(&f, stretch->to);
     return 0;
 }

@@ -179,23 +179,43 @@ const char *fixmate_add(const struct fixmate_rules *rules, struct fixmate_space 
     return sanitize_draft(draft, rules->sanitize, bases);
 }
 
-void fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *space)
+/* True if the template may take more memory than it should, once it is written. */
+static bool is_too_large(const struct fixmate_rules *rules, const struct fixmate_space *space)
+{
+    size_t n_bytes = 0;
+    if (rules->max_template_bytes == 0) return false;
+    for (size_t i = 0; i < space->n_drafts; i++) n_bytes += draft_bytes_at_most(&space->drafts[i]);
+    return n_bytes > rules->max_template_bytes;
+}
+
+static void close_drafts(struct fixmate_space *space)
+{
+    for (size_t i = 0; i < space->n_drafts; i++) draft_close(&space->drafts[i]);
+    space->n_drafts = 0;
+}
+
+const char *fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *space)
 {
     const struct draft *last_of[2] = {NULL, NULL};
     fix_primaries(rules, space, last_of);
     fix_others(rules, space, last_of);
+    if (is_too_large(rules, space)) {
+        close_drafts(space);
+        return "its records become too large for --fixmate with the CIGARs of their mates: give "
+               "more memory";
+    }
     for (size_t i = 0; i < space->n_drafts; i++) {
         const struct draft *draft = &space->drafts[i];
         if (!rules->removes || !(draft->flag & (BAM_FSECONDARY | BAM_FUNMAP)))
             write_draft(space, draft);
     }
-    for (size_t i = 0; i < space->n_drafts; i++) draft_close(&space->drafts[i]);
-    space->n_drafts = 0;
+    close_drafts(space);
+    return NULL;
 }
 
 void fixmate_release(struct fixmate_space *space)
 {
-    for (size_t i = 0; i < space->n_drafts; i++) draft_close(&space->drafts[i]);
+    close_drafts(space);
     free(space->drafts);
     free(space->out);
     *space = (struct fixmate_space){0};

@@ -29,6 +29,7 @@ struct fixmate_rules {
     int32_t n_refs;             /* references in the header */
     const int64_t *reference_bases;     /* of each of them */
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
+    size_t max_template_bytes;  /* of a template whose mates are fixed; 0: any */
 };
 
 struct fixmate_space {
@@ -50,8 +51,9 @@ static inline void fixmate_empty(struct fixmate_space *space)
 const char *fixmate_add(const struct fixmate_rules *rules, struct fixmate_space *space,
                         const uint8_t *rec);
 
-/* Ends the template. */
-void fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *space);
+/* Ends the template. Returns NULL; or why it cannot, and then nothing of it is appended: MC tags of
+   long CIGARs may make it too large. */
+const char *fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *space);
 
 void fixmate_release(struct fixmate_space *space);
 

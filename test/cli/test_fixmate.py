@@ -243,6 +243,18 @@ class Refused(FixmateTest):
                                    budget=SPILLING)
             self.assert_error(result, "'q'", "too many for --fixmate", "memory")
 
+    def test_template_that_becomes_too_large(self):
+        """Each record gets the long CIGAR of its mate: some 800 kB would become more than 100 MB."""
+        cigar = "1M1I" * 30_000
+        lines = [f"q\t65\tx\t9\t9\t{cigar}\t*\t0\t0\t*\t*", "q\t129\tx\t9\t9\t1M\t*\t0\t0\t*\t*"]
+        lines += ["q\t2177\tx\t9\t9\t1M\t*\t0\t0\t*\t*"] * 1_000
+        sam = bamfile.sq_text([("x", 60_000)]) + "\n".join(lines) + "\n"
+        source = self.write("in.sam", sam)
+        result = self.rocksort("--fixmate", "-o", self.path("out.bam"), source, budget=SPILLING)
+        self.assert_error(result, "'q'", "too large for --fixmate", "memory")
+        few = self.write("few.sam", sam[:sam.rindex("\nq", 0, len(sam) - 990 * 30)] + "\n")
+        self.check(few, budget=SPILLING)
+
     def test_damaged(self):
         """The number of the bad record is that in the input."""
         good = "".join(f"r{i // 2}\t{65 if i % 2 else 129}\tx\t9\t9\t1M\t*\t0\t0\tA\tF\n"
