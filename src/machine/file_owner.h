@@ -69,7 +69,7 @@ int file_owner_write(int fd, const struct file_owner *owner);
    or NONE. *owner: what the file says. */
 enum file_owner_state file_owner_look(int fd, enum file_lock lock, struct file_owner *owner);
 
-/* Where an owner may be of which it is not known whether it lives. */
+/* Where an owner in the state UNKNOWN may live. */
 enum file_owner_place {
     FILE_OWNER_ON_HOST,         /* on the host that it names */
     FILE_OWNER_IN_CONTAINER,    /* on this host, where this process does not see it */

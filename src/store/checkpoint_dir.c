@@ -122,7 +122,7 @@ static bool is_private(const struct stat *st)
     return st->st_uid == geteuid() && (st->st_mode & 077) == 0;
 }
 
-/* Makes the text of the problem that it is not known whether an owner lives. */
+/* Makes the text of the problem: the owner may live where this process cannot see it. */
 static void put_unknown_owner(struct checkpoint_dir *dir, const struct file_owner *owner)
 {
     static const char *const texts[][2] = {             /* before and after the name of the host */
