@@ -15,8 +15,8 @@
 /*
  * Whether passes are cheaper than finding each block by its key. A pass reads half of the blocks on
  * average. By keys, nearly every block is read twice. A scan reads a block in the time of its bytes
- * and STEP_BYTES more; by a key it takes FILE_BYTES more for each file, too. Measured with 16 to 480
- * files.
+ * and STEP_BYTES more; by a key it takes FILE_BYTES more for each file, too. Measured with 16 to
+ * 480 files.
  */
 enum { PASSES = 4, STEP_BYTES = 12 << 10, FILE_BYTES = 300 };
 
