@@ -73,7 +73,11 @@ int sort_options_add_output_format(struct sort_options *o, const char *option, c
 
 int sort_options_add_reference(struct sort_options *o, const char *fasta)
 {
-    char *text = xasprintf("reference=%s", fasta);
+    /* The name of the index stands for that of the FASTA file, as in htslib. */
+    static const char index[] = ".fai";
+    size_t n = strlen(fasta), n_index = sizeof index - 1;
+    if (n > n_index && strcmp(fasta + n - n_index, index) == 0) n -= n_index;
+    char *text = xasprintf("reference=%.*s", (int)n, fasta);
     int r = sort_options_add_format("--reference", text,
                                     (hts_opt **)&o->settings.input_format.specific);
     if (r == 0) r = sort_options_add_output_format(o, "--reference", text);

@@ -326,11 +326,26 @@ static int clean_dead(struct cleaning *c, const char *path, const struct checkpo
     return r;
 }
 
+/* Lists the outputs that a process of another host may write. Their locks may not be seen here, and
+   the file of an index may not have been written to for long. */
+static void list_outputs_elsewhere(struct cleaning *c, const char *path)
+{
+    struct checkpoint_file file;
+    struct stat st;
+    if (checkpoint_dir_peek(path, &file) != CHECKPOINT_OK) return;
+    const char *const names[] = {file.output.temporary, file.output.index_temporary};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i] && lstat(names[i], &st) == 0 && !is_listed(c, &st))
+            print_in_use(names[i], "in use?");
+    checkpoint_file_release(&file);
+}
+
 /* Lists a directory in which a process of another host may work. */
-static int refuse_elsewhere(const struct cleaning *c, const char *path, const char *problem)
+static int refuse_elsewhere(struct cleaning *c, const char *path, const char *problem)
 {
     print_in_use(path, "in use?");
     (void)printf("           it %s\n", problem);
+    list_outputs_elsewhere(c, path);
     if (!c->removes) return 0;
     diag_error("'%s' %s", path, problem);
     return -1;

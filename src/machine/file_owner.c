@@ -229,6 +229,14 @@ enum file_owner_state file_owner_look(int fd, enum file_lock lock, struct file_o
     return file_owner_judge(owner, &self, has_open);
 }
 
+enum file_owner_place file_owner_find_place(const struct file_owner *owner,
+                                            const struct file_owner *self)
+{
+    if (has_same_kernel(owner, self)) return FILE_OWNER_IN_CONTAINER;
+    bool same = strcmp(owner->host, self->host) == 0 && strcmp(owner->host, "?") != 0;
+    return same ? FILE_OWNER_ON_NAMESAKE : FILE_OWNER_ON_HOST;
+}
+
 /* ---- outputs ---- */
 
 /* Sets what the clock of the file system says, by making a file beside `path`. Returns 0, or -1. */

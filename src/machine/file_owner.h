@@ -69,6 +69,17 @@ int file_owner_write(int fd, const struct file_owner *owner);
    or NONE. *owner: what the file says. */
 enum file_owner_state file_owner_look(int fd, enum file_lock lock, struct file_owner *owner);
 
+/* Where an owner in the state UNKNOWN may live. */
+enum file_owner_place {
+    FILE_OWNER_ON_HOST,         /* on the host that it names */
+    FILE_OWNER_IN_CONTAINER,    /* on this host, where this process does not see it */
+    FILE_OWNER_ON_NAMESAKE,     /* on another host with the name of this one; or nowhere, because
+                                   this host was restarted since */
+};
+
+enum file_owner_place file_owner_find_place(const struct file_owner *owner,
+                                            const struct file_owner *self);
+
 /* The rule without the case of an empty file. `has_open`: a process of this host that has the
    owner's number has the file open. */
 enum file_owner_state file_owner_judge(const struct file_owner *owner,

@@ -32,9 +32,12 @@ void key_print_take(const uint8_t *base, size_t base_bytes, const uint8_t *key, 
 /* Like key_print_compare, for keys that share equally many bytes with their base. */
 static bool compare_bytes(const struct key_print *a, const struct key_print *b, int *c)
 {
-    *c = memcmp(a->bytes, b->bytes, a->n_bytes < b->n_bytes ? a->n_bytes : b->n_bytes);
-    /* Keys are prefix-free: a key that ends with these bytes equals the other one. */
-    return *c || a->is_whole || b->is_whole;
+    const struct key_print *shorter = a->n_bytes < b->n_bytes ? a : b;
+    *c = memcmp(a->bytes, b->bytes, shorter->n_bytes);
+    if (a->n_bytes == b->n_bytes) return *c || a->is_whole || b->is_whole;
+    /* Keys are prefix-free: a key that ends with these bytes equals the other one. If the longer
+       print is whole, the shorter one has been rebased, and its key goes on with unknown bytes. */
+    return *c || shorter->is_whole;
 }
 
 bool key_print_compare(const struct key_print *a, const struct key_print *b, int *c)

@@ -158,8 +158,8 @@ static int look(sam_hdr_t *header, const struct wishes *wishes, struct cram_refe
     faidx_t *index = wishes->fasta ? fai_load(wishes->fasta) : NULL;
     if (wishes->fasta && !index) {
         const char *advice = diag_advice(errno);
-        diag_error("cannot make or read the index of the reference, '%s.fai'%s", wishes->fasta,
-                   *advice ? advice : diag_library_words());
+        diag_error("htslib cannot make or read the index of the reference, '%s.fai'%s",
+                   wishes->fasta, *advice ? advice : diag_library_words());
         return -1;
     }
     ref->fasta = wishes->fasta;

@@ -13,9 +13,10 @@
 #include <stdlib.h>
 
 /*
- * What is cheaper: passes, or to get each block by its key. In a pass half of the blocks are read on
- * average; each block would be got nearly twice. To read a block takes as long as to read STEP_BYTES
- * more, and to get it FILE_BYTES more for each file. Measured with 16 to 480 files.
+ * Whether passes are cheaper than finding each block by its key. A pass reads half of the blocks on
+ * average. By keys, nearly every block is read twice. A scan reads a block in the time of its bytes
+ * and STEP_BYTES more; by a key it takes FILE_BYTES more for each file, too. Measured with 16 to
+ * 480 files.
  */
 enum { PASSES = 4, STEP_BYTES = 12 << 10, FILE_BYTES = 300 };
 

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -236,6 +237,31 @@ class Owners(KilledTest):
         self.assertIn("resumable", self.clean(self.where))
         self.resume(checkpoint)
         self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_output_of_other_host(self):
+        """The output of a sort that may run on another host. It was once removed."""
+        checkpoint = self.killed("rename:1:kill:/out.bam", self.source(20000), "-o",
+                                 self.where / "out.bam")
+        left, = self.where.glob("out.bam.rocksort.*.tmp")
+        with open(checkpoint + "/LOCK", "w", encoding="ascii") as lock:
+            lock.write(self.ELSEWHERE)
+        result = self.rocksort("--clean", "--yes", self.where, clean=False)
+        self.assert_error(result, checkpoint, "'n17'")
+        self.assertRegex(result.out.decode(), rf"(?m)^in use\? +{left}$")
+        self.assertTrue(left.exists())
+        os.truncate(checkpoint + "/LOCK", 0)
+        self.clean("--yes", self.where)
+        self.assertEqual(os.listdir(self.where), [])
+
+    def test_restarted_host(self):
+        """The host of the sort is called like this one, but its kernel was another one. Once the
+        message said to go to the host where the user already was."""
+        checkpoint = self.cut_load(self.source(20000))
+        with open(checkpoint + "/LOCK", "w", encoding="ascii") as lock:
+            lock.write(self.ELSEWHERE.replace("n17", socket.gethostname()))
+        out = self.clean(self.where)
+        self.assertRegex(out, r"\Ain use\? .*\n +it is from before '.*' was restarted, .*\n\Z")
+        self.refused(checkpoint, checkpoint, "restarted", "LOCK")
 
     def test_lock_file_cannot_be_written(self):
         """Where all hosts see the lock, it alone is enough: the disk may be full."""

@@ -126,7 +126,16 @@ class Reference(CliTest):
         fa = self.write_fasta(c=N_BASES, e=N_BASES)
         os.mkdir(fa + ".fai")
         source = self.write_input(reads("c") + "damaged\n")
-        self.assert_error(self.sort(source, fa), "ref.fa.fai")
+        self.assert_error(self.sort(source, fa), "htslib", "ref.fa.fai")
+
+    @needs_pysam
+    def test_name_of_the_index(self):
+        """samtools takes the index of the reference for the reference."""
+        fa = self.write_fasta(c=N_BASES, e=N_BASES)
+        source = self.write_input(reads("c"))
+        self.check_right(self.sort(source, fa), source, fa)
+        self.check_right(self.sort(source, fa + ".fai"), source, fa)
+        self.assert_error(self.sort(source, fa + ".none.fai"), "ref.fa.none'", "No such file")
 
     @needs_pysam
     def test_found_or_not_is_not_known(self):

@@ -97,6 +97,24 @@ static int open_file(void)
     return fd;
 }
 
+static void test_place(void **state)
+{
+    (void)state;
+    const struct file_owner self = make_owner("a", "x", LOCK_REACH_HOST);
+    struct file_owner owner = make_owner("a", "y", LOCK_REACH_NONE);
+    assert_int_equal(file_owner_find_place(&owner, &self), FILE_OWNER_IN_CONTAINER);
+    owner = make_owner("b", "x", LOCK_REACH_HOST);
+    assert_int_equal(file_owner_find_place(&owner, &self), FILE_OWNER_ON_NAMESAKE);
+    (void)strcpy(owner.host, "n18");
+    assert_int_equal(file_owner_find_place(&owner, &self), FILE_OWNER_ON_HOST);
+    /* Neither the kernel nor the host is known. */
+    owner = make_owner("?", "?", LOCK_REACH_HOST);
+    struct file_owner nobody = owner;
+    (void)strcpy(owner.host, "?");
+    (void)strcpy(nobody.host, "?");
+    assert_int_equal(file_owner_find_place(&owner, &nobody), FILE_OWNER_ON_HOST);
+}
+
 static enum file_owner_state look(void)
 {
     struct file_owner owner;
@@ -203,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rule),
+        cmocka_unit_test(test_place),
         cmocka_unit_test(test_reach),
         TEST_IN_PLACE(test_process),
         TEST_IN_PLACE(test_other_process),
