@@ -21,8 +21,8 @@
  */
 const char *bam_record_check(const uint8_t *rec, int32_t n_refs);
 
-/* The same for a record of an input. Without long_positions it has no long tag (bam_long.h): whoever
-   made a file with such a tag meant to deceive. */
+/* The same for a record of an input. Without long_positions it has no long tag (bam_long.h):
+   whoever made a file with such a tag meant to deceive. */
 const char *bam_record_check_input(const uint8_t *rec, int32_t n_refs, bool long_positions);
 
 #endif

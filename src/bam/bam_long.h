@@ -30,6 +30,18 @@ struct bam_cigar {
     size_t n_ops;
 };
 
+/* Number of bases of the reference that a CIGAR covers. There is no branch on the operation, which
+   would be unpredictable in long reads. */
+static inline int64_t bam_cigar_reference_bases(struct bam_cigar cigar)
+{
+    int64_t n_bases = 0;
+    for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
+        uint32_t op = get_u32(at);
+        n_bases += (int64_t)bam_cigar_oplen(op) * (bam_cigar_type(bam_cigar_op(op)) >> 1);
+    }
+    return n_bases;
+}
+
 enum { BAM_CG_TAG_BYTES = 8 };  /* what stands before the operations: C G B I and a 32-bit count */
 
 /*

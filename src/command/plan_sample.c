@@ -138,8 +138,8 @@ static int read_sample(struct sampler *s)
     return r < 0 ? -1 : 0;
 }
 
-/* The size of the record that a byte belongs to, on average. Few large records among many small ones
-   count by their bytes. */
+/* The size of the record that a byte belongs to, on average. Few large records among many small
+   ones count by their bytes. */
 static double average_record(const uint8_t *records, size_t n_bytes)
 {
     struct bam_walk walk = {.at = records, .end = records + n_bytes};

@@ -30,8 +30,8 @@ static int take_sanitize(const char *text, struct fixmate_rules *rules)
 {
     int flags = sanitize_parse(text);
     if (flags < 0) {
-        diag_error("--fixmate: -z takes all, on, off or a list of pos, mqual, unmap, cigar, cigdup, "
-                   "cigarx and aux, not '%s'", text);
+        diag_error("--fixmate: -z takes all, on, off or a list of pos, mqual, unmap, cigar, "
+                   "cigdup, cigarx and aux, not '%s'", text);
         return -1;
     }
     rules->sanitize = (unsigned)flags;

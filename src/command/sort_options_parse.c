@@ -512,6 +512,7 @@ int sort_options_parse(struct sort_options *o, int argc, char **argv)
     if (o->clean && !o->clean_place) o->clean_place = argv[n_options];
     if (o->clean) return 0;
     if (o->resume) return 0;
-    if (finish_verify(o) < 0 || take_positionals(o, argc - n_options, argv + n_options) < 0) return -1;
+    if (finish_verify(o) < 0 || take_positionals(o, argc - n_options, argv + n_options) < 0)
+        return -1;
     return sort_options_choose_output(o) < 0 || sort_options_finish_resources(o) < 0 ? -1 : 0;
 }

@@ -171,23 +171,13 @@ static int64_t soft_clipped(const struct bam_cigar *cigar, bool at_end)
     return n_bases;
 }
 
-static int64_t bases_on_reference(const struct bam_cigar *cigar)
-{
-    int64_t n_bases = 0;
-    for (size_t i = 0; i < cigar->n_ops; i++) {
-        uint32_t op = get_u32(cigar->ops + 4 * i);
-        if (bam_cigar_type(bam_cigar_op(op)) & 2) n_bases += bam_cigar_oplen(op);
-    }
-    return n_bases;
-}
-
 /* The position of the read's own 5' end. */
 static int64_t read_pos(const uint8_t *rec, const struct bam_aux *cg)
 {
     struct bam_cigar cigar = bam_record_cigar(rec, cg);
     int64_t pos = bam_record_true_pos(rec);
     if (!(bam_record_flag(rec) & BAM_FREVERSE)) return pos + 1 - soft_clipped(&cigar, false);
-    int64_t n_bases = bases_on_reference(&cigar);
+    int64_t n_bases = bam_cigar_reference_bases(cigar);
     return pos + (n_bases ? n_bases : 1) + soft_clipped(&cigar, true);
 }
 

@@ -54,15 +54,11 @@ void bam_index_part_reset(struct bam_index_part *part)
 /* The position where the alignment ends on its reference. */
 static int64_t alignment_end(const uint8_t *rec)
 {
-    int64_t pos = bam_record_true_pos(rec), length = 0;
+    int64_t pos = bam_record_true_pos(rec);
     if (bam_record_flag(rec) & BAM_FUNMAP) return pos + 1;
-    const uint8_t *op = bam_record_ops(rec);
-    for (size_t n = bam_record_n_ops(rec); n > 0; n--, op += 4) {
-        uint32_t value = get_u32(op);
-        /* There is no branch here, because with the operations of long reads it would be
-           unpredictable. */
-        length += (int64_t)bam_cigar_oplen(value) * (bam_cigar_type(bam_cigar_op(value)) >> 1);
-    }
+    /* The placeholder of a long CIGAR is as long on the reference as the CIGAR. */
+    const struct bam_cigar field = {bam_record_ops(rec), bam_record_n_ops(rec)};
+    int64_t length = bam_cigar_reference_bases(field);
     return pos + (length > 0 ? length : 1);
 }
 

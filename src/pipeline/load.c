@@ -217,7 +217,7 @@ static int place_records(struct loader *ld, struct load_piece *piece,
     return load_jobs_index(part);
 }
 
-/* Makes room for a record or a template of n_bytes in the batch being filled, which has none. */
+/* Makes room for a record or a template of n_bytes, which the batch being filled does not have. */
 static int make_room(struct loader *ld, size_t n_bytes)
 {
     if (fill_next_batch(ld, n_bytes) < 0) return -1;

@@ -68,7 +68,8 @@ static void fail_of_input(const struct load_jobs *jobs)
     crew_fail(jobs->crew);
 }
 
-/* Copies the records of a part into the batch (SAM only), checks them and makes their entries. */
+/* Copies the records of a part into the batch, if they were made elsewhere, checks them and makes
+   their entries. */
 static void index_job(struct worker *worker, void *arg)
 {
     (void)worker;

@@ -3,8 +3,8 @@
 
 #include "bam/bam_long.h"
 #include "order/minhash_index.h"
-#include "pipeline/load_cutter.h"
 #include "output/cram_reference.h"
+#include "pipeline/load_cutter.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/xalloc.h"

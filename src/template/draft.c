@@ -116,12 +116,7 @@ void draft_set_tag(struct draft *draft, enum draft_tag tag, const struct draft *
 
 static int64_t length_on_reference(const struct draft *draft)
 {
-    int64_t length = 0;
-    for (size_t i = 0; i < draft->n_ops; i++) {
-        uint32_t op = get_u32(draft->ops + 4 * i);
-        if (bam_cigar_type(bam_cigar_op(op)) & 2) length += bam_cigar_oplen(op);
-    }
-    return length;
+    return bam_cigar_reference_bases((struct bam_cigar){draft->ops, draft->n_ops});
 }
 
 int64_t draft_end(const struct draft *draft)

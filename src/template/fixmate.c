@@ -201,7 +201,7 @@ const char *fixmate_finish(const struct fixmate_rules *rules, struct fixmate_spa
     fix_others(rules, space, last_of);
     if (is_too_large(rules, space)) {
         close_drafts(space);
-        return "its records become too large for --fixmate with the CIGARs of their mates: give "
+        return "is of a template that is too large for --fixmate with the CIGARs of mates: give "
                "more memory";
     }
     for (size_t i = 0; i < space->n_drafts; i++) {
