@@ -1,0 +1,63 @@
+/*
+ * duplicate_rules.h -- what duplicates are and what becomes of them: the options of --markdup.
+ *
+ * The parser of the options (command/sort_options_markdup.h) sets all but `groups`, which comes from
+ * the header of the records. The rules must not change while records are looked at. Threads: any
+ * may read them; regular expressions are only matched.
+ */
+#ifndef ROCKSORT_DUPLICATES_DUPLICATE_RULES_H
+#define ROCKSORT_DUPLICATES_DUPLICATE_RULES_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct read_groups;
+
+enum barcode_source {
+    BARCODE_NONE,
+    BARCODE_TAG,                /* --barcode-tag */
+    BARCODE_NAME,               /* --barcode-name, --barcode-rgx: in the read name */
+};
+
+struct duplicate_rules {
+    /* which reads are duplicates of each other */
+    bool by_sequence;           /* --mode s: both 5' ends; else the ends of the template */
+    bool include_fails;         /* --include-fails: reads that failed QC are examined, too */
+    bool use_read_groups;       /* --use-read-groups: duplicates are of one RG */
+    bool use_libraries;         /* --use-libraries: duplicates are of one LB */
+    enum barcode_source barcode_source;
+    char barcode_tag[2];
+    regex_t barcode_name;       /* its first group is the barcode */
+    unsigned barcode_mismatches;        /* --barcode-mismatches */
+    const struct read_groups *groups;   /* with use_read_groups or use_libraries, and statistics */
+
+    /* what becomes of them */
+    bool removes;               /* -r */
+    bool clears;                /* -c: earlier marks are removed first */
+    bool marks_others;          /* -S: also the other alignments of a duplicate */
+    bool names_original;        /* -t: tag do */
+    bool counts;                /* --duplicate-count: tag dc */
+    int64_t optical_distance;   /* -d: tag dt; 0: not asked for */
+    bool checks_chains;         /* without --no-multi-dup: duplicates are compared, too */
+    bool has_coords;            /* --read-coords */
+    regex_t coords;
+    unsigned coords_t, coords_x, coords_y;      /* its groups (--coords-order); t is 0 if it has
+                                                   none */
+    bool moves_umi;             /* --move-umi-to-tag */
+    char umi_separator;
+
+    /* reports; the names point into the text that was parsed */
+    bool prints_statistics;     /* -s, -f or --json */
+    bool json;
+    const char *statistics_path;        /* -f; NULL: standard error */
+    const char *metrics_path;   /* --metrics */
+};
+
+/* True if records get tags, not only a flag. */
+static inline bool duplicate_rules_set_tags(const struct duplicate_rules *rules)
+{
+    return rules->names_original || rules->counts || rules->optical_distance > 0;
+}
+
+#endif
