@@ -15,6 +15,7 @@
 #define ROCKSORT_PIPELINE_CREW_H
 
 #include "bam/bgzf_block.h"
+#include "duplicates/view_streams.h"
 #include "order/slice_merge.h"
 #include "store/temp_codec.h"
 

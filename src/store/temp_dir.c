@@ -1,5 +1,5 @@
 /* temp_dir.c -- see temp_dir.h. */
-#define _GNU_SOURCE             /* getdents64 */
+#define _GNU_SOURCE             /* getdents64, mkostemp, O_TMPFILE */
 #include "store/temp_dir.h"
 
 #include "util/diag.h"
@@ -86,6 +86,20 @@ char *temp_dir_create(const char *prefix, const char *output)
     report_impossible(path, errno);
     free(path);
     return NULL;
+}
+
+int temp_dir_open_nameless(const char *prefix, const char *output)
+{
+    char *path = make_template(prefix, output), *parent = path_parent(path);
+    int fd = open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    /* Not every file system can do that. */
+    if (fd < 0 && (fd = mkostemp(path, O_CLOEXEC)) >= 0) (void)unlink(path);
+    if (fd < 0)
+        diag_error("cannot create the temporary file '%s': %s; choose another place with -T", path,
+                   strerror(errno));
+    free(parent);
+    free(path);
+    return fd;
 }
 
 bool temp_dir_is_name(const char *name, size_t *n_output)

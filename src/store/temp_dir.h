@@ -26,6 +26,11 @@
    standard output. Returns the path, which the caller frees, or NULL after a message. */
 char *temp_dir_create(const char *prefix, const char *output);
 
+/* Opens a new file for reading and writing where temp_dir_create would make the directory. It has
+   no name, so nothing is left of it when it is closed. Returns its descriptor, or -1 after a
+   message. */
+int temp_dir_open_nameless(const char *prefix, const char *output);
+
 /* A directory's name may begin with the name of the output, cut to this many bytes: a file name may
    have 255. */
 enum { TEMP_DIR_BASE_BYTES = 200 };

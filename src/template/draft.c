@@ -1,13 +1,13 @@
 /* draft.c -- see draft.h. */
 #include "template/draft.h"
 
+#include "bam/read_score.h"
 #include "util/byte_order.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum {
-    GOOD_QUALITY = 15,          /* as in samtools markdup */
     OP_TEXT_BYTES = 10,         /* 28 bits are nine digits, and a letter */
     NUMBER_TEXT_BYTES = 21,
 };
@@ -125,31 +125,9 @@ int64_t draft_end(const struct draft *draft)
     return draft->pos + (length > 0 ? length : 1);
 }
 
-typedef uint8_t sixteen_bytes __attribute__((vector_size(16)));
-typedef uint16_t eight_sums __attribute__((vector_size(16)));
-
-/* Sixteen at a time: one by one it was a quarter of the time of fixing mates. */
 uint32_t draft_score(const struct draft *draft)
 {
-    enum { BLOCKS_AT_ONCE = 128 };      /* 128 * 2 * 255 fits into 16 bits */
-    const uint8_t *at = bam_record_quals(draft->rec);
-    size_t n = (size_t)bam_record_n_bases(draft->rec);
-    uint32_t score = 0;
-    while (n >= 16) {
-        eight_sums sums = {0};
-        for (int i = 0; i < BLOCKS_AT_ONCE && n >= 16; i++) {
-            sixteen_bytes quals;
-            memcpy(&quals, at, sizeof quals);
-            quals &= (sixteen_bytes)(quals >= GOOD_QUALITY);
-            eight_sums pairs = (eight_sums)quals;
-            sums += (pairs & 0xff) + (pairs >> 8);
-            at += 16;
-            n -= 16;
-        }
-        for (int i = 0; i < 8; i++) score += sums[i];
-    }
-    for (size_t i = 0; i < n; i++) score += at[i] >= GOOD_QUALITY ? at[i] : 0;
-    return score;
+    return read_score(bam_record_quals(draft->rec), (size_t)bam_record_n_bases(draft->rec));
 }
 
 /* ---- writing ---- */

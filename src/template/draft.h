@@ -79,7 +79,7 @@ static inline bool draft_is_mapped(const struct draft *draft)
    read is unmapped. */
 int64_t draft_end(const struct draft *draft);
 
-/* Sum of all qualities of 15 and more, by which samtools markdup chooses the best read. */
+/* Its score (bam/read_score.h). */
 uint32_t draft_score(const struct draft *draft);
 
 /* The most bytes that draft_write needs. */

@@ -1,0 +1,78 @@
+/*
+ * duplicate_view.h -- what the search for duplicates needs to know of a record: a view of it.
+ *
+ * The rules are those of samtools markdup 1.24. A read is examined if it is mapped, primary and,
+ * unless asked otherwise, has passed QC. A member of a pair is compared by the unclipped ends of
+ * both reads; a single read by its unclipped 5' end. Two reads with the same *key* are duplicates
+ * of each other; the key of a pair is (ref, here, mate_ref, there, orientation, is_left), that of a
+ * single read (ref, here, is_reverse), and both have the barcode and the group, too.
+ *
+ * A single read whose key is also that of the 5' end of a member of a pair is a duplicate of that
+ * pair. `here` of nearly all members of pairs is their 5' end. One whose is not has a second view,
+ * of the kind VIEW_END, whose key is that of a single read. So all views that may have to do with
+ * each other agree in ref and here.
+ *
+ * Coordinates are 1-based, and clipped bases count as if they were aligned.
+ */
+#ifndef ROCKSORT_DUPLICATES_DUPLICATE_VIEW_H
+#define ROCKSORT_DUPLICATES_DUPLICATE_VIEW_H
+
+#include "duplicates/duplicate_rules.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum view_kind {
+    VIEW_SINGLE,                /* a single read */
+    VIEW_PAIR,                  /* a member of a pair */
+    VIEW_END,                   /* the 5' end of a member of a pair, which has a view, too */
+    VIEW_OTHER,                 /* secondary, supplementary or unmapped: marked as its primary is */
+};
+
+/* Strands of both reads, seen from the left end of the template. */
+enum pair_orientation { PAIR_FF, PAIR_RR, PAIR_FR, PAIR_RF };
+
+struct duplicate_view {
+    enum view_kind kind;
+    uint32_t index;             /* number of the record in its run; the caller sets it */
+    int32_t ref, mate_ref;
+    int64_t pos;                /* of its alignment, 0-based */
+    int64_t here, there;
+    enum pair_orientation orientation;
+    bool is_left;
+    bool is_reverse;
+    bool failed_qc;
+    bool has_others;            /* other records may have to be marked as this one is */
+    bool lacks_score;           /* a pair: no tag ms */
+    int64_t score;              /* its own; of a pair: of both reads */
+    uint32_t group;             /* read group or library, or 0 */
+    uint64_t barcode;           /* hash of it, or 0 */
+    const uint8_t *name;        /* without NUL; NULL: the view does not need it */
+    size_t name_bytes;
+};
+
+/* True if `here` of a member of a pair is its 5' end. Else the pair has a view of that end, too. */
+static inline bool duplicate_view_is_at_five_end(const struct duplicate_rules *rules,
+                                                 const struct duplicate_view *view)
+{
+    return rules->by_sequence || view->orientation == PAIR_FR || view->orientation == PAIR_RF ||
+           view->is_left != view->is_reverse;
+}
+
+/* What a record is to the search. */
+enum examined_as { EXAMINED_NOT, EXAMINED_AS_SINGLE, EXAMINED_AS_PAIR };
+
+struct record_views {
+    enum examined_as as;
+    struct duplicate_view view[2];
+    unsigned n;                 /* 0 to 2 */
+};
+
+/*
+ * Makes the views of a checked record (bam_check.h). The names point into it. Returns NULL, or what
+ * is wrong with the record, which then has no views. Pure; any thread.
+ */
+const char *duplicate_views_make(const struct duplicate_rules *rules, const uint8_t *rec,
+                                 struct record_views *views);
+
+#endif

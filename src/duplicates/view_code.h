@@ -1,0 +1,31 @@
+/*
+ * view_code.h -- views (duplicate_view.h) as few bytes. Those of ordinary pairs take some 20.
+ *
+ * A view is stored as its difference from the one before it. So views are decoded in the order in
+ * which they were encoded, each time with a view_coder that began as {0}. Whatever stores them
+ * checks that the bytes are those that were encoded.
+ *
+ * Threads: one at a time for each coder.
+ */
+#ifndef ROCKSORT_DUPLICATES_VIEW_CODE_H
+#define ROCKSORT_DUPLICATES_VIEW_CODE_H
+
+#include "duplicates/duplicate_view.h"
+
+struct view_coder {
+    struct duplicate_view last;
+    uint8_t name[256];          /* of the view before */
+    size_t name_bytes;
+};
+
+/* The most bytes that a view takes. */
+enum { VIEW_CODE_MAX_BYTES = 1024 };
+
+/* Writes a view and returns the end. Its index is not below that of the view before. */
+uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view, uint8_t *out);
+
+/* Reads a view, whose name then points into the coder until the next call, and moves *at behind
+   it. */
+void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_view *view);
+
+#endif

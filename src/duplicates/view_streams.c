@@ -1,0 +1,117 @@
+/* view_streams.c -- see view_streams.h. */
+#include "duplicates/view_streams.h"
+
+#include "util/byte_order.h"
+#include "util/varint.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef XXH_INLINE_ALL
+#define XXH_INLINE_ALL
+#endif
+#include <xxhash.h>
+
+enum { CHECKSUM_BYTES = 4, PARTITION_SHIFT = 56 };
+
+uint64_t view_name_hash(const uint8_t *name, size_t n_bytes)
+{
+    return XXH3_64bits(name, n_bytes);
+}
+
+unsigned view_name_partition(uint64_t name_hash)
+{
+    return (unsigned)(name_hash >> PARTITION_SHIFT);
+}
+
+/* By ref and here only: barcodes and groups may be compared in other ways than for equality. */
+static unsigned home_partition(const struct duplicate_view *view)
+{
+    uint64_t hash = (uint64_t)view->here * UINT64_C(0x9e3779b97f4a7c15) +
+                    (uint64_t)(uint32_t)view->ref * UINT64_C(0xc2b2ae3d27d4eb4f);
+    hash ^= hash >> 32;
+    hash *= UINT64_C(0xd6e8feb86659fd93);
+    return (unsigned)(hash >> PARTITION_SHIFT);
+}
+
+static uint16_t stream_of(const struct duplicate_view *view)
+{
+    switch (view->kind) {
+    case VIEW_SINGLE: return (uint16_t)(VIEW_STREAM_SINGLES + home_partition(view));
+    case VIEW_OTHER:
+        return (uint16_t)(VIEW_STREAM_OTHERS +
+                          view_name_partition(view_name_hash(view->name, view->name_bytes)));
+    default: return (uint16_t)(VIEW_STREAM_PAIRS + home_partition(view));
+    }
+}
+
+void view_gather_add(struct view_gather *gather, const struct duplicate_view *view, uint32_t index)
+{
+    size_t n = gather->n + 1;
+    xgrow(&gather->views, &gather->room, n, VIEW_GATHER_ENOUGH, sizeof *gather->views);
+    xgrow(&gather->streams, &gather->streams_room, n, VIEW_GATHER_ENOUGH,
+          sizeof *gather->streams);
+    struct duplicate_view *added = &gather->views[gather->n];
+    *added = *view;
+    added->index = index;
+    gather->streams[gather->n] = stream_of(view);
+    gather->n = n;
+}
+
+/* Sorts the views by stream; those of one stream stay in their order. */
+static void sort_by_stream(struct view_gather *gather)
+{
+    uint32_t ends[VIEW_N_STREAMS + 1] = {0};
+    xgrow(&gather->order, &gather->order_room, gather->n, VIEW_GATHER_ENOUGH,
+          sizeof *gather->order);
+    for (size_t i = 0; i < gather->n; i++) ends[gather->streams[i] + 1]++;
+    for (size_t i = 1; i <= VIEW_N_STREAMS; i++) ends[i] += ends[i - 1];
+    for (size_t i = 0; i < gather->n; i++)
+        gather->order[ends[gather->streams[i]]++] = (uint32_t)i;
+}
+
+void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, size_t *n_bytes,
+                     size_t *room)
+{
+    sort_by_stream(gather);
+    for (size_t from = 0, to; from < gather->n; from = to) {
+        uint16_t stream = gather->streams[gather->order[from]];
+        struct view_coder coder = {0};
+        size_t head_at = *n_bytes, sum_at = head_at + sizeof(struct view_chunk_head);
+        size_t at = sum_at + CHECKSUM_BYTES;
+        xgrow(out, room, at + VARINT_MAX_BYTES, *room / 2, 1);
+        at = (size_t)(put_varint(*out + at, run) - *out);
+        for (to = from; to < gather->n && gather->streams[gather->order[to]] == stream; to++) {
+            xgrow(out, room, at + VIEW_CODE_MAX_BYTES, *room / 2, 1);
+            at = (size_t)(view_encode(&coder, &gather->views[gather->order[to]], *out + at) - *out);
+        }
+        size_t from_at = sum_at + CHECKSUM_BYTES;
+        (void)put_u32(*out + sum_at, XXH3_64bits(*out + from_at, at - from_at));
+        const struct view_chunk_head head = {stream, (uint32_t)(at - sum_at)};
+        memcpy(*out + head_at, &head, sizeof head);
+        *n_bytes = at;
+    }
+    gather->n = 0;
+}
+
+void view_gather_release(struct view_gather *gather)
+{
+    free(gather->views);
+    free(gather->streams);
+    free(gather->order);
+    *gather = (struct view_gather){0};
+}
+
+bool view_chunk_open(struct view_chunk *chunk, const uint8_t *bytes, size_t n_bytes)
+{
+    memset(&chunk->coder.last, 0, sizeof chunk->coder.last);
+    chunk->coder.name_bytes = 0;
+    chunk->at = bytes + CHECKSUM_BYTES;
+    chunk->end = bytes + n_bytes;
+    if (n_bytes <= CHECKSUM_BYTES ||
+        get_u32(bytes) != (uint32_t)XXH3_64bits(chunk->at, n_bytes - CHECKSUM_BYTES))
+        return false;
+    chunk->run = (uint32_t)get_varint(&chunk->at);
+    return true;
+}

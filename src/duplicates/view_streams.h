@@ -1,0 +1,78 @@
+/*
+ * view_streams.h -- sorts the views of records into streams, so that those that may have to do with
+ * each other are in the same one, and each stream can be decided by itself.
+ *
+ * Views of records that follow one another in a run are gathered, and then written as *chunks*, one
+ * for each stream that got some. A chunk is self-contained, so the chunks of a stream may come in
+ * any order: which reads are duplicates does not depend on it.
+ *
+ * Order of calls: any number of view_gather_add, then view_gather_end; again for the next records;
+ * view_gather_release. Ownership: the records must stay until view_gather_end. Threads: one at a
+ * time for each gatherer.
+ */
+#ifndef ROCKSORT_DUPLICATES_VIEW_STREAMS_H
+#define ROCKSORT_DUPLICATES_VIEW_STREAMS_H
+
+#include "duplicates/view_code.h"
+
+#include <stdbool.h>
+
+/* Streams of single reads, of pairs, and of other records, by place and by name. */
+enum {
+    VIEW_N_PARTITIONS = 256,
+    VIEW_STREAM_SINGLES = 0,
+    VIEW_STREAM_PAIRS = VIEW_N_PARTITIONS,
+    VIEW_STREAM_OTHERS = 2 * VIEW_N_PARTITIONS,
+    VIEW_N_STREAMS = 3 * VIEW_N_PARTITIONS,
+};
+
+/* So many views make a good slice: more would leave the cache. */
+enum { VIEW_GATHER_ENOUGH = 4096 };
+
+struct view_gather {
+    struct duplicate_view *views;
+    uint16_t *streams;          /* of each view */
+    uint32_t *order;
+    size_t n, room, streams_room, order_room;
+};
+
+/* Adds a view of the record with this index in its run. */
+void view_gather_add(struct view_gather *gather, const struct duplicate_view *view, uint32_t index);
+
+/* What stands before each chunk in the output. */
+struct view_chunk_head {
+    uint32_t stream;
+    uint32_t n_bytes;           /* of the chunk, which follows */
+};
+
+/* Appends the chunks of all views that were gathered, from run number `run`, to an array of *n_bytes
+   (xgrow) and forgets the views. */
+void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, size_t *n_bytes,
+                     size_t *room);
+
+void view_gather_release(struct view_gather *gather);
+
+/* ---- reading a chunk ---- */
+
+struct view_chunk {
+    struct view_coder coder;
+    const uint8_t *at, *end;
+    uint32_t run;
+};
+
+/* Begins to read a chunk. Returns false if its checksum is wrong. */
+bool view_chunk_open(struct view_chunk *chunk, const uint8_t *bytes, size_t n_bytes);
+
+/* Reads the next view; its name is there until the next call. Returns false at the end. */
+static inline bool view_chunk_next(struct view_chunk *chunk, struct duplicate_view *view)
+{
+    if (chunk->at >= chunk->end) return false;
+    view_decode(&chunk->coder, &chunk->at, view);
+    return true;
+}
+
+/* A hash of a name, by which others are sorted into partitions. */
+uint64_t view_name_hash(const uint8_t *name, size_t n_bytes);
+unsigned view_name_partition(uint64_t name_hash);
+
+#endif

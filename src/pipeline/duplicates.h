@@ -1,0 +1,86 @@
+/*
+ * duplicates.h -- finds the duplicates among all records of a sort, and marks them.
+ *
+ * While runs are spilled, the workers that compress a pack also make a view of each record
+ * (duplicates/duplicate_view.h). Views are some 20 bytes. The spiller puts them into streams
+ * (duplicates/view_streams.h), which go to a temporary file when their memory is full. When all
+ * records are read, the workers do the same for the batches in memory, and then decide one stream
+ * after another: the result is one bit for each record of each run. The merge looks the bits up
+ * when it opens blocks.
+ *
+ * Which reads are duplicates does not depend on the order in which views come, nor on how the
+ * records lie in runs.
+ *
+ * Order of calls: create; for each run begin_run, take, and end_run or undo_run; decide; mark;
+ * destroy. Threads: the spiller, later the thread that runs the phases, makes these calls; workers
+ * call duplicate_looks_* and mark.
+ */
+#ifndef ROCKSORT_PIPELINE_DUPLICATES_H
+#define ROCKSORT_PIPELINE_DUPLICATES_H
+
+#include "duplicates/duplicate_rules.h"
+#include "pipeline/batch.h"
+#include "pipeline/crew.h"
+
+struct duplicates;
+
+struct duplicates_settings {
+    struct crew *crew;
+    const struct duplicate_rules *rules;
+    unsigned n_threads;
+    size_t memory_bytes;        /* for all of it */
+    const char *temp_prefix;    /* place of the temporary file, as in temp_dir.h */
+    const char *output;
+};
+
+struct duplicates *duplicates_create(const struct duplicates_settings *settings);
+
+/* NULL is accepted. */
+void duplicates_destroy(struct duplicates *d);
+
+/* Of the whole memory of a sort, the part that the search takes. */
+size_t duplicates_memory(size_t total_bytes);
+
+/* ---- views, by workers ---- */
+
+/* The views of some records that follow one another in a run. */
+struct duplicate_looks {
+    uint8_t *bytes;             /* chunks */
+    size_t n_bytes, room;
+};
+
+/* Adds the view of a record, which stays until duplicate_looks_end. `gather` belongs to the worker.
+   Returns 0, or -1 after a message that names the read. */
+int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
+                        struct duplicate_looks *looks, const uint8_t *rec, uint32_t run,
+                        uint64_t index);
+void duplicate_looks_end(struct view_gather *gather, struct duplicate_looks *looks, uint32_t run);
+void duplicate_looks_release(struct duplicate_looks *looks);
+
+/* ---- the runs ---- */
+
+/* The run that will be written. */
+void duplicates_begin_run(struct duplicates *d);
+
+/* Takes the views of a part of it, and empties looks. Returns 0, or -1 after a message. */
+int duplicates_take(struct duplicates *d, struct duplicate_looks *looks);
+
+/* The run is in the store, with so many records; or it is not, and will be written again. Undo
+   returns 0, or -1 after a message. */
+void duplicates_end_run(struct duplicates *d, uint32_t run, uint64_t n_records);
+int duplicates_undo_run(struct duplicates *d);
+
+/* ---- when all records are read ---- */
+
+/* Makes the views of n batches in memory, the first of which is run number `first_run` to the merge,
+   finds all duplicates, and marks those in the batches. Returns 0, or -1 after a message and
+   crew_fail. */
+int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
+                      uint32_t first_run);
+
+/* Marks the duplicates among n raw records, one after another, the first of which has this index in
+   the run. */
+void duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_index, uint8_t *raw,
+                     size_t n);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * temp_streams.h -- many streams of bytes that are written first and read later: in memory, and when
+ * that is full in one temporary file.
+ *
+ * Memory and file are divided into pages of one size. The page at the end of a stream is in memory;
+ * when no memory is left, all full pages are written to the file. The file has no name: nothing is
+ * left of it when the process ends.
+ *
+ * Order of calls: create; append, and mark and undo, in any order; reading, when nothing is appended
+ * to that stream any more; destroy. Threads: appending, mark and undo one at a time; any number of
+ * threads may read, each with a reader of its own.
+ */
+#ifndef ROCKSORT_STORE_TEMP_STREAMS_H
+#define ROCKSORT_STORE_TEMP_STREAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct temp_streams;
+
+struct temp_streams_settings {
+    unsigned n_streams;
+    size_t memory_bytes;        /* that pages may take */
+    const char *temp_prefix;    /* of -T, or NULL, and the output, or NULL: as in temp_dir.h */
+    const char *output;
+};
+
+struct temp_streams *temp_streams_create(const struct temp_streams_settings *settings);
+
+/* NULL is accepted. */
+void temp_streams_destroy(struct temp_streams *streams);
+
+/* Appends bytes to a stream. Returns 0, or -1 after a message. */
+int temp_streams_append(struct temp_streams *streams, unsigned stream, const void *bytes,
+                        size_t n_bytes);
+
+/* Remembers how long all streams are, and makes them as long as they were then. Undo returns 0, or
+   -1 after a message. */
+void temp_streams_mark(struct temp_streams *streams);
+int temp_streams_undo(struct temp_streams *streams);
+
+uint64_t temp_streams_bytes(const struct temp_streams *streams, unsigned stream);
+
+/* Bytes of all streams, and how many of them are in the file. */
+uint64_t temp_streams_all_bytes(const struct temp_streams *streams);
+uint64_t temp_streams_file_bytes(const struct temp_streams *streams);
+
+/* ---- reading ---- */
+
+struct temp_stream_reader {
+    struct temp_streams *streams;
+    unsigned stream;
+    uint64_t at;
+    uint8_t *bytes;             /* what was read last */
+    size_t room;
+};
+
+/* Has the kernel read ahead what is in the file. */
+void temp_streams_advise(struct temp_streams *streams, unsigned stream);
+
+/* Begins to read a stream from its start. The reader starts as {0}; it may be used for one stream
+   after another. */
+void temp_stream_reader_begin(struct temp_stream_reader *reader, struct temp_streams *streams,
+                              unsigned stream);
+
+/* Reads the next n_bytes, all of which the stream must have. Returns where they are until the next
+   call, or NULL after a message. */
+const uint8_t *temp_stream_read(struct temp_stream_reader *reader, size_t n_bytes);
+
+bool temp_stream_is_at_end(const struct temp_stream_reader *reader);
+
+void temp_stream_reader_release(struct temp_stream_reader *reader);
+
+#endif
