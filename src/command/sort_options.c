@@ -1,6 +1,7 @@
 /* sort_options.c -- see sort_options.h. */
 #include "command/sort_options.h"
 
+#include "command/sort_options_markdup.h"
 #include "util/size.h"
 
 #include <stdlib.h>
@@ -34,6 +35,7 @@ void sort_options_init(struct sort_options *options, enum sort_dialect dialect)
 
 void sort_options_release(struct sort_options *o)
 {
+    sort_options_release_markdup(&o->settings.duplicate_rules);
     hts_opt_free(o->settings.input_format.specific);
     hts_opt_free(o->settings.output_format.specific);
     hts_opt_free(o->output_options);

@@ -2,6 +2,7 @@
 #include "command/sort_options_parse.h"
 
 #include "command/sort_options_fixmate.h"
+#include "command/sort_options_markdup.h"
 #include "command/sort_options_output.h"
 #include "command/sort_options_resources.h"
 #include "command/sort_options_resume.h"
@@ -35,6 +36,7 @@ enum long_option {
     OPTION_TEMPLATE,
     OPTION_SHUFFLE,
     OPTION_FIXMATE,
+    OPTION_MARKDUP,
     OPTION_INPUT_OPTION,
     OPTION_OUTPUT_OPTION,
     OPTION_REFERENCE,
@@ -64,6 +66,7 @@ static const struct option long_options[] = {
     {"template-coordinate", no_argument, NULL, OPTION_TEMPLATE},
     {"shuffle", optional_argument, NULL, OPTION_SHUFFLE},
     {"fixmate", optional_argument, NULL, OPTION_FIXMATE},
+    {"markdup", optional_argument, NULL, OPTION_MARKDUP},
     {"input-fmt-option", required_argument, NULL, OPTION_INPUT_OPTION},
     {"output-fmt-option", required_argument, NULL, OPTION_OUTPUT_OPTION},
     {"reference", required_argument, NULL, OPTION_REFERENCE},
@@ -343,6 +346,7 @@ static int take_option(struct sort_options *o, int c, const char *text)
     case 'T': return add_temp_prefix(o, text);
     case 's': return parse_input_size(text, s);
     case OPTION_FIXMATE: s->fixmate = text ? text : ""; return 0;
+    case OPTION_MARKDUP: s->markdup = text ? text : ""; return 0;
     case OPTION_INPUT_OPTION:
         o->input_option_given = true;
         return sort_options_add_format("--input-fmt-option", text,
@@ -507,6 +511,7 @@ int sort_options_parse(struct sort_options *o, int argc, char **argv)
     finish_order(o);
     struct sort_settings *s = &o->settings;
     if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
+    if (s->markdup && sort_options_parse_markdup(s->markdup, &s->duplicate_rules) < 0) return -1;
     finish_messages(o);
     if (sort_options_check_modes(o, argc - n_options) < 0) return -1;
     if (o->clean && !o->clean_place) o->clean_place = argv[n_options];

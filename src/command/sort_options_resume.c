@@ -2,6 +2,7 @@
 #include "command/sort_options_resume.h"
 
 #include "command/sort_options_fixmate.h"
+#include "command/sort_options_markdup.h"
 #include "command/sort_options_output.h"
 #include "command/sort_options_resources.h"
 #include "output/bam_writer.h"
@@ -29,6 +30,11 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
     else if (s->fixmate && (s->sum_only || o->verify))
         problem = "--fixmate changes records: it cannot be used together with --checksum-only or "
                   "--verify";
+    else if (s->markdup && (s->sum_only || o->verify || o->print_checksum))
+        problem = "--markdup cannot be used together with --checksum, --checksum-only or --verify";
+    else if (s->markdup && !o->resume && s->rules.order != SORT_COORDINATE)
+        problem = "--markdup needs the order by coordinate, where duplicates lie together: leave "
+                  "out other orders";
     else if (s->partial && !o->resume)
         problem = "--partial can be used with --resume only";
     else if (o->stats && (o->clean || o->verify || o->plan))
@@ -86,6 +92,27 @@ static void adopt_places(struct sort_options *o)
     if (!o->temp_prefixes || !reads_input) s->n_temp_prefixes = 0;
 }
 
+/* Takes the options that change records from the checkpoint, whose runs were made by them. */
+static int adopt_changes(struct sort_options *o, const struct checkpoint_file *file)
+{
+    struct sort_settings *s = &o->settings;
+    if (s->fixmate && (!file->fixmate || strcmp(s->fixmate, file->fixmate) != 0)) {
+        diag_error("cannot resume '%s' with another --fixmate: its records are changed already; "
+                   "leave the option out", o->resume);
+        return -1;
+    }
+    if (s->markdup && (!file->markdup || strcmp(s->markdup, file->markdup) != 0)) {
+        diag_error("cannot resume '%s' with another --markdup: its runs were made with what it had "
+                   "then; leave the option out", o->resume);
+        return -1;
+    }
+    s->fixmate = file->fixmate;
+    s->markdup = file->markdup;
+    sort_options_release_markdup(&s->duplicate_rules);
+    if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
+    return s->markdup ? sort_options_parse_markdup(s->markdup, &s->duplicate_rules) : 0;
+}
+
 int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoint)
 {
     const struct checkpoint_file *file = &checkpoint->file;
@@ -96,13 +123,7 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
                    o->resume);
         return -1;
     }
-    if (s->fixmate && (!file->fixmate || strcmp(s->fixmate, file->fixmate) != 0)) {
-        diag_error("cannot resume '%s' with another --fixmate: its records are changed already; "
-                   "leave the option out", o->resume);
-        return -1;
-    }
-    s->fixmate = file->fixmate;
-    if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
+    if (adopt_changes(o, file) < 0) return -1;
     s->resumed = checkpoint;
     s->rules = file->rules;
     s->minhash_fasta = file->fasta.path;

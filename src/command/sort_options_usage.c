@@ -36,6 +36,9 @@ static const struct {
     {COMMON,
 "  --fixmate[=OPTIONS]  tell reads of their mates, as `samtools fixmate -m OPTIONS` does; the\n"
 "                       input has reads of one name together, as aligners write them\n"},
+    {COMMON,
+"  --markdup[=OPTIONS]  mark duplicates, as `samtools markdup OPTIONS` does; needs the tags\n"
+"                       that --fixmate makes\n"},
     {TITLE, "Input and output:\n"},
     {COMMON,
 "  -o FILE              write to FILE, not to standard output\n"

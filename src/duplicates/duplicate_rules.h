@@ -47,11 +47,12 @@ struct duplicate_rules {
     bool moves_umi;             /* --move-umi-to-tag */
     char umi_separator;
 
-    /* reports; the names point into the text that was parsed */
+    /* reports; the names point into `words` */
     bool prints_statistics;     /* -s, -f or --json */
     bool json;
     const char *statistics_path;        /* -f; NULL: standard error */
     const char *metrics_path;   /* --metrics */
+    char **words;               /* memory of the parser, sort_options_release_markdup frees it */
 };
 
 /* True if records get tags, not only a flag. */

@@ -387,6 +387,7 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
         .rules = *s->rules,
         .fasta = describe_fasta(s->fasta),
         .fixmate = s->fixmate,
+        .markdup = s->markdup,
         .minhash_window = s->minhash_window,
         .can_read_again = w->can_read_again,
         .n_inputs = w->n_inputs,

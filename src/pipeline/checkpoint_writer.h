@@ -41,6 +41,7 @@ struct checkpoint_settings {    /* all that it points to outlives the writer */
     const struct sort_rules *rules;                     /* likewise */
     const char *fasta;          /* -I, or NULL */
     const char *fixmate;        /* --fixmate, or NULL */
+    const char *markdup;        /* --markdup, or NULL */
     int minhash_window;         /* -w */
     bool keeps;                 /* -k */
     bool no_resume;             /* --no-resume: temporary data need not outlive the process */

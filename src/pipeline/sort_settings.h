@@ -7,6 +7,7 @@
 #define ROCKSORT_PIPELINE_SORT_SETTINGS_H
 
 #include "bam_sort_key.h"
+#include "duplicates/duplicate_rules.h"
 #include "store/checkpoint.h"
 #include "store/compaction_plan.h"
 #include "store/temp_codec.h"
@@ -34,6 +35,8 @@ struct sort_settings {
     struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */
     const char *fixmate;        /* --fixmate, or NULL: records stay as they are */
     struct fixmate_rules fixmate_rules; /* what it says, without references */
+    const char *markdup;        /* --markdup, or NULL: no duplicates are looked for */
+    struct duplicate_rules duplicate_rules;     /* what it says, without read groups */
     const char *minhash_fasta;  /* -I, or NULL */
     int minhash_window;         /* -w */
     bool codec_auto;            /* the sort chooses the codec */

@@ -112,6 +112,7 @@ static void put_rules(kstring_t *to, const struct checkpoint_file *file)
         put(to, "fasta none\n");
     put_number(to, "seed", rules->seed);
     put_optional(to, "fixmate", file->fixmate);
+    put_optional(to, "markdup", file->markdup);
 }
 
 static void put_files(kstring_t *to, const struct checkpoint_file *file)
@@ -365,7 +366,9 @@ static bool parse_rules(struct parser *from, struct checkpoint_file *file)
     char *at = take_line(from, "fasta");
     if (!at || (strcmp(at, "none") != 0 && !parse_input(at, &file->fasta))) return false;
     return take_number(from, "seed", UINT64_MAX, &rules->seed) &&
-           take_new_optional(from, "fixmate", &file->fixmate);
+           take_new_optional(from, "fixmate", &file->fixmate) &&
+           take_new_optional(from, "markdup", &file->markdup) &&
+           (!file->markdup || order == SORT_COORDINATE);
 }
 
 static bool parse_inputs(struct parser *from, struct checkpoint_file *file)

@@ -17,6 +17,7 @@
  *     codec =lz4                         or none: auto
  *     order coordinate, below, tag, minhash, fasta, seed
  *     fixmate =-r -z off                 or none: records stay as they are
+ *     markdup =-S -d 2500                or none: no duplicates are looked for
  *     inputs 1 again                     how many; again: reading can start at any record
  *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
  *     output, output-format, output-level, output-index, output-fsync, output-options,
@@ -26,7 +27,7 @@
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
  *
- * Version 3 lacks generation, codec, fixmate and output-fsync, and can be read, too.
+ * Version 3 lacks generation, codec, fixmate, markdup and output-fsync, and can be read, too.
  *
  * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
  * "none", or = and the text.
@@ -100,6 +101,7 @@ struct checkpoint_file {
     struct checkpoint_input fasta;      /* -I; without it the path is NULL */
     int minhash_window;
     const char *fixmate;        /* --fixmate, or NULL */
+    const char *markdup;        /* --markdup, or NULL; only in the order by coordinate */
     bool can_read_again;        /* reading of the inputs can start at any record */
     size_t n_inputs;
     struct checkpoint_input *inputs;

@@ -81,6 +81,17 @@ class Load(ResumeTest):
                           "another --fixmate")
         self.resume(checkpoints[0])
 
+    def test_other_markdup(self):
+        """What is resumed keeps its --markdup."""
+        source = self.source()
+        checkpoints, _ = self.cut_off("--markdup=-r", source, stdin=subprocess.DEVNULL)
+        for option in ("--markdup", "--markdup=-S", "--markdup= -r"):
+            self.assert_error(self.rocksort("--resume", checkpoints[0], option, clean=False),
+                              "another --markdup")
+        checkpoints, _ = self.cut_off(source, stdin=subprocess.DEVNULL)
+        self.assert_error(self.rocksort("--resume", checkpoints[0], "--markdup", clean=False),
+                          "another --markdup")
+
     def test_signal(self):
         source = self.source(20000)
         want = self.sort_bam("--no-PG", source)

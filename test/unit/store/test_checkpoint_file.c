@@ -103,6 +103,7 @@ static void assert_same(const struct checkpoint_file *a, const struct checkpoint
     assert_true(a->fasta.n_bytes == b->fasta.n_bytes && a->fasta.mtime_ns == b->fasta.mtime_ns);
     assert_int_equal(a->minhash_window, b->minhash_window);
     assert_same_text(a->fixmate, b->fixmate);
+    assert_same_text(a->markdup, b->markdup);
     assert_int_equal(a->can_read_again, b->can_read_again);
     assert_int_equal(a->n_inputs, b->n_inputs);
     for (size_t i = 0; i < a->n_inputs; i++) {
@@ -235,6 +236,25 @@ static bool parses_with(const char *begin, const char *line)
     return r;
 }
 
+/* --markdup stands in the file, and only with the order by coordinate. */
+static void test_markdup(void **state)
+{
+    (void)state;
+    static const enum sort_order orders[] = {SORT_COORDINATE, SORT_NAME_NATURAL};
+    for (size_t i = 0; i < 2; i++) {
+        struct checkpoint_file file = bare_file(), parsed;
+        const char *problem;
+        file.markdup = "-S -d 2500 -f 'my stats.txt'";
+        file.rules.order = orders[i];
+        kstring_t text = format(&file);
+        int r = checkpoint_file_parse(text.s, text.l, &parsed, &problem);
+        assert_int_equal(r, i == 0 ? 0 : -1);
+        if (r == 0) assert_same(&parsed, &file);
+        if (r == 0) checkpoint_file_release(&parsed);
+        ks_free(&text);
+    }
+}
+
 static void test_wrong_values(void **state)
 {
     (void)state;
@@ -289,6 +309,9 @@ static void test_wrong_values(void **state)
         {"fixmate", "fixmate =\n", true},
         {"fixmate", "fixmate -r\n", false},
         {"fixmate", "", false},
+        {"markdup", "markdup =\n", false},             /* in the order of a tag */
+        {"markdup", "markdup -r\n", false},
+        {"markdup", "", false},
         {"order", "order random\n", false},
         {"order", "order coordinate\n", false},         /* there is a tag */
         {"below", "below tag\n", false},
@@ -347,8 +370,8 @@ static void remove_lines(kstring_t *text, const char *word)
 static void test_version_3(void **state)
 {
     (void)state;
-    static const char *const added[] = {"generation ", "codec ", "fixmate ", "output-fsync ",
-                                        "end "};
+    static const char *const added[] = {"generation ", "codec ", "fixmate ", "markdup ",
+                                        "output-fsync ", "end "};
     struct checkpoint_file file = full_file(), parsed;
     const char *problem = NULL;
     file.header = "";
@@ -416,6 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_every_order),
         cmocka_unit_test(test_cut_off),     cmocka_unit_test(test_flipped_bits),
+        cmocka_unit_test(test_markdup),
         cmocka_unit_test(test_wrong_values), cmocka_unit_test(test_version_3),
         cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_garbage),

@@ -1,0 +1,31 @@
+"""--markdup: which options are refused, alone and together with others. What they mean is tested in
+test_markdup.py, the text of all messages in test/unit/command/test_sort_options_markdup.c."""
+import bamfile
+import templates
+from harness import CliTest
+
+
+class Refused(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.source = self.write("in.sam", bamfile.sq_text(templates.REFS))
+
+    def test_options(self):
+        for options, words in (("-u", "give -u to rocksort"), ("-@ 4", "give -@ to rocksort"),
+                               ("--output-fmt sam", "give -O to rocksort"),
+                               ("--write-index", "give --write-index to rocksort"),
+                               ("-d 2500x", "not '2500x'"), ("-Sx", "no option -x"),
+                               ("--barcode-rgx '('", "not a regular expression"),
+                               ("-f 'stats", "has no end"), ("-r in.bam", "not 'in.bam'")):
+            self.assert_refused("--markdup=" + options, source=self.source, mention=[words])
+
+    def test_together_with(self):
+        """Other orders, and what looks at records only."""
+        for options in (["-n"], ["-N"], ["-t", "CB"], ["-M"], ["-I", "x.fa"], ["--shuffle"],
+                        ["--template-coordinate"], ["-n", "--resume=x", "--plan"]):
+            with self.subTest(options=options):
+                self.assert_error(self.rocksort("--markdup", *options, self.source),
+                                  "--resume" if "--plan" in options else "order by coordinate")
+        for option in ("--checksum", "--checksum-only", "--verify"):
+            self.assert_error(self.rocksort("--markdup", option, self.source),
+                              "--markdup cannot", option)
