@@ -55,6 +55,17 @@ static int settle_phase(struct sort *sort)
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
 }
 
+/* Finds all duplicates. */
+static int decide_phase(struct sort *sort)
+{
+    struct spill_totals spilled;
+    size_t n;
+    if (!sort->duplicates) return 0;
+    spill_look(sort->spiller, &spilled);
+    struct batch *const *batches = batch_pool_kept(sort->pool, &n);
+    return duplicates_decide(sort->duplicates, batches, n, spilled.next_run);
+}
+
 /* Merges runs in the store and batches in memory into the sorted output. */
 static int merge_phase(struct sort *sort)
 {
@@ -67,7 +78,8 @@ static int merge_phase(struct sort *sort)
         .crew = sort->crew, .pool = sort->pool, .store = temp_store_runs(sort->store),
         .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
         .next_run = spilled.next_run, .open_bytes = spilled.open_bytes, .rules = &sort->rules,
-        .header = sort->header, .output = &sort->output, .sum = &read.sum,
+        .header = sort->header, .output = &sort->output, .duplicates = sort->duplicates,
+        .sum = &read.sum,
         .resumed_path = sort->settings->resumed ? sort->settings->resumed->dirs[0].path : NULL,
         .counts = &sort->merged, .piles = &sort->report->piles,
     };
@@ -94,7 +106,7 @@ static int run_phases(struct sort *sort)
     /* The header must not change before this: workers read it while they parse SAM. */
     if (prepare_output_header(sort) < 0) return -1;
     progress_enter(sort->progress, SORT_PHASE_SETTLE);
-    if (settle_phase(sort) < 0) return -1;
+    if (settle_phase(sort) < 0 || decide_phase(sort) < 0) return -1;
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* the merge needs blocks of other sizes */
 #endif

@@ -169,9 +169,12 @@ static void index_fixed(struct batch_part *part, struct content_sum *sum)
     const struct sort_rules *rules = part->batch->rules;
     struct sort_entry *entry = take_from_top(part->batch, part->n_records * sizeof *entry);
     part->index = entry;
-    for (const uint8_t *rec = part->from; rec < part->to;) {
+    for (uint8_t *rec = part->from; rec < part->to;) {
         size_t rec_bytes = bam_record_bytes(rec);
-        content_sum_add(sum, rec, rec_bytes);
+        if (rules->sums_leave_out_marks)
+            content_sum_add_unmarked(sum, rec, rec_bytes);
+        else
+            content_sum_add(sum, rec, rec_bytes);
         *entry++ = (struct sort_entry){sort_key_fixed(rules, rec), rec};
         rec += rec_bytes;
     }

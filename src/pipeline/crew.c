@@ -270,6 +270,7 @@ static void free_worker(struct worker *worker)
     temp_coder_release(&worker->temp);
     bam_destroy1(worker->record);
     ks_free(&worker->line);
+    view_gather_release(&worker->views);
     free(worker->slices);
     free(worker->raw);
     free(worker);

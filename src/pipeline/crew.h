@@ -59,6 +59,7 @@ struct worker {
     struct merge_bound bound;   /* of the last record of a block */
     bam1_t *record;             /* SAM: a record unpacked */
     kstring_t line;             /* SAM: the line of that record */
+    struct view_gather views;   /* --markdup: of some records */
 };
 
 /* Give a worker's arrays room for so many bytes or slices. */

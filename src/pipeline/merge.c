@@ -447,6 +447,7 @@ static int prepare_merge(struct merger *m)
         .index = output->index,
         .kept = m->kept,
         .n_kept = m->n_kept,
+        .duplicates = s->duplicates,
     };
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);
     m->segmenter = segmenter_create(&segments);

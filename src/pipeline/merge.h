@@ -35,6 +35,7 @@ struct merge_settings {
     const struct sort_rules *rules;
     sam_hdr_t *header;
     struct sorted_output *output;
+    const struct duplicates *duplicates;        /* decided; NULL: none are marked */
     const struct content_sum *sum;      /* of the input: the output must have the same */
     const char *resumed_path;   /* where the runs are if another process wrote them, or NULL */
     struct merge_counts *counts;

@@ -155,9 +155,13 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
         if (temp_codec_decompress(coder, stored.codec, stored.payload,
                                   stored.payload_bytes, block->raw, block->raw_bytes) == 0)
             keyed_bytes = bam_block_measure(s->settings.rules, &stored, block->raw, s->n_refs);
-        if (keyed_bytes >= 0)
+        if (keyed_bytes >= 0) {
             make_entries(s, block, (struct sort_entry *)(block->raw + entries_at),
                          stored.n_records, (size_t)keyed_bytes);
+            if (s->settings.duplicates)
+                duplicates_mark(s->settings.duplicates, block->source.run,
+                                block->source.first_index, block->raw, stored.n_records);
+        }
     }
     free(block->value);
     block->value = NULL;
@@ -422,6 +426,15 @@ static inline const uint8_t *next_record(enum sort_order order, const struct sor
     return rec;
 }
 
+static void add_to_sum(const struct segmenter *s, struct content_sum *sum, const uint8_t *rec)
+{
+    size_t n_bytes = bam_record_bytes(rec);
+    if (s->settings.rules->sums_leave_out_marks)        /* nobody else reads the record now */
+        content_sum_add_unmarked(sum, (uint8_t *)(uintptr_t)rec, n_bytes);
+    else
+        content_sum_add(sum, rec, n_bytes);
+}
+
 static void add_to_output(struct segment *segment, const uint8_t *bytes, size_t n_bytes)
 {
     reserve_out(segment, n_bytes);
@@ -438,7 +451,7 @@ static int emit_blocks(struct segment *segment, struct worker *worker,
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(order, entries, i, n);
         size_t rec_bytes = bam_record_bytes(rec);
-        content_sum_add(sum, rec, rec_bytes);
+        add_to_sum(segment->segmenter, sum, rec);
         if (add_to_payload(&payload, rec, rec, rec_bytes) < 0) return -1;
     }
     return end_payload(&payload);
@@ -455,7 +468,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
     kstring_t *line = &worker->line;
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(s->order, entries, i, n);
-        content_sum_add(sum, rec, bam_record_bytes(rec));
+        add_to_sum(s, sum, rec);
         bam_record_unpack(rec, record);
         if (sam_format1(s->settings.header, record, line) < 0) {
             diag_error("read '%s' cannot be written as SAM: its tags are damaged",
@@ -486,7 +499,7 @@ static int emit_records(struct segment *segment, const struct sort_entry *entrie
                        (const char *)bam_record_name(rec), problem);
             return -1;
         }
-        content_sum_add(sum, rec, rec_bytes);
+        add_to_sum(segment->segmenter, sum, rec);
         add_to_output(segment, rec, rec_bytes);
     }
     return 0;

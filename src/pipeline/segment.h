@@ -15,6 +15,7 @@
 #include "bam/content_sum.h"
 #include "output/bam_index.h"
 #include "pipeline/crew.h"
+#include "pipeline/duplicates.h"
 #include "pipeline/fed_block.h"
 
 struct segmenter;
@@ -28,6 +29,7 @@ struct segment_settings {
     struct bam_index *index;    /* of the output; NULL: segments make no parts of an index */
     const struct merge_source *kept;    /* batches in memory: part of every segment */
     size_t n_kept;
+    const struct duplicates *duplicates;        /* decided; NULL: none are marked */
 };
 
 struct open_block;

@@ -14,6 +14,7 @@ void sort_plan_memory(struct sort *sort, size_t total_bytes)
     /* Nothing is kept: batches that stay in the cache are better than many. */
     size_t enough = SUM_BYTES + SUM_THREAD_BYTES * (size_t)s->n_threads;
     if (s->sum_only && total_bytes > enough) total_bytes = enough;
+    if (s->markdup) total_bytes -= duplicates_memory(total_bytes);
     mem_budget_plan(budget, total_bytes, s->n_threads);
     if (s->fixmate) mem_budget_copy_pieces(budget);
     if (!s->test_batch_bytes) return;
@@ -53,13 +54,21 @@ static void create_objects(struct sort *sort)
         .durable_after_seconds = s->durable_after_seconds,
     };
     sort->store = temp_store_create(&store);
+    if (s->markdup) {
+        const struct duplicates_settings duplicates = {
+            .crew = sort->crew, .rules = &s->duplicate_rules, .n_threads = s->n_threads,
+            .memory_bytes = duplicates_memory(s->memory_bytes),
+            .temp_prefix = s->temp_prefixes[0], .output = s->output,
+        };
+        sort->duplicates = duplicates_create(&duplicates);
+    }
     struct spill_settings spill = {
         .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
         .checkpoint = sort->checkpoint, .store = sort->store, .rules = &sort->rules,
         .space = {.output_format = &s->output_format, .level = s->level,
                   .output = &sort->output_path, .codec_auto = s->codec_auto, .codec = s->codec,
                   .compaction = s->compaction, .asked_bytes = s->input_bytes},
-        .n_threads = s->n_threads,
+        .n_threads = s->n_threads, .duplicates = sort->duplicates,
     };
     sort->spiller = spill_create(&spill);
     sort->output = (struct sorted_output){.settings = {
@@ -160,6 +169,7 @@ void sort_release(struct sort *sort)
     batch_pool_destroy(sort->pool);
     spill_destroy(sort->spiller);
     temp_store_destroy(sort->store);
+    duplicates_destroy(sort->duplicates);
     verification_destroy(sort->verification);
     bam_index_destroy(sort->output.index);
     rules_release(&sort->rules_maker);

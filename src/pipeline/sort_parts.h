@@ -31,6 +31,7 @@ struct sort {
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
     struct spiller *spiller;
+    struct duplicates *duplicates;      /* NULL: none are looked for */
     struct resume resume;
     struct bam_inputs *inputs;
     sam_hdr_t *header;

@@ -30,6 +30,7 @@ struct pack {
     size_t max_block_bytes;     /* largest block that several records share, uncompressed */
     uint8_t *blocks;            /* packed_blocks, reused from pack to pack */
     size_t n_bytes, room;
+    struct duplicate_looks looks;       /* at its records */
     bool done;                  /* under the lock */
 };
 
@@ -104,6 +105,7 @@ static int make_blocks(struct pack *pack, struct worker *worker)
     struct merge_source merged = {.run = run->label.run, .first_index = pack->first_index};
     merged.n_entries =
         merge_slices(run->rules, pack->slices, run->n_sources, &worker->space, &merged.entries);
+    const struct duplicates *duplicates = run->spiller->settings.duplicates;
     size_t from = 0, raw_bytes = 0;
     for (size_t i = 0; i < merged.n_entries; i++) {
         if (i + PREFETCH < merged.n_entries)
@@ -119,7 +121,11 @@ static int make_blocks(struct pack *pack, struct worker *worker)
         worker_reserve_raw(worker, raw_bytes + rec_bytes);
         memcpy(worker->raw + raw_bytes, rec, rec_bytes);
         raw_bytes += rec_bytes;
+        if (duplicates && duplicate_looks_add(duplicates, &worker->views, &pack->looks, rec,
+                                              merged.run, merged.first_index + i) < 0)
+            return -1;
     }
+    if (duplicates) duplicate_looks_end(&worker->views, &pack->looks, merged.run);
     return end_block(pack, worker, &merged, (struct stretch){from, merged.n_entries, raw_bytes});
 }
 
@@ -129,6 +135,7 @@ static void pack_job(struct worker *worker, void *arg)
     struct crew *crew = pack->run->crew;
     pack->n_bytes = 0;
     pack->max_block_bytes = 0;
+    pack->looks.n_bytes = 0;
     if (!crew_failed(crew) && make_blocks(pack, worker) < 0) crew_fail(crew);
     crew_lock(crew);
     pack->done = true;
@@ -165,7 +172,8 @@ static int store_oldest_pack(struct spilled_run *run)
     run->ring_used--;
     if (crew_failed(run->crew)) return RUN_STORE_ERROR;
     if (pack->max_block_bytes > run->max_block_bytes) run->max_block_bytes = pack->max_block_bytes;
-    int r = 0;
+    struct duplicates *duplicates = run->spiller->settings.duplicates;
+    int r = duplicates && duplicates_take(duplicates, &pack->looks) < 0 ? RUN_STORE_ERROR : 0;
     for (const uint8_t *at = pack->blocks, *end = at + pack->n_bytes; at < end && r == 0;) {
         struct packed_block block;
         memcpy(&block, at, sizeof block);
@@ -250,6 +258,7 @@ static void release_run(struct spilled_run *run)
     for (unsigned i = 0; i < run->n_ring; i++) {
         free(run->ring[i].slices);
         free(run->ring[i].blocks);
+        duplicate_looks_release(&run->ring[i].looks);
     }
     free(run->ring);
     free(run->cut_at);
@@ -296,10 +305,13 @@ static void forget_packs(struct spilled_run *run)
 static int write_run(struct spilled_run *run)
 {
     struct temp_store *store = run->spiller->settings.store;
+    struct duplicates *duplicates = run->spiller->settings.duplicates;
+    if (duplicates) duplicates_begin_run(duplicates);
     int r = run_store_begin_run(temp_store_runs(store), &run->stored);
     if (r == 0) r = spill_packs(run);
     if (r == 0) r = label_run(run);
     if (r == 0) {
+        if (duplicates) duplicates_end_run(duplicates, run->label.run, run->n_records);
         const struct written_run written = {run->stored, run->label.sum.n_bytes, run->codec,
                                             run->n_runs_expected};
         return run_ender_take(temp_store_ender(store), &written);
@@ -307,6 +319,8 @@ static int write_run(struct spilled_run *run)
     if (r != RUN_STORE_AGAIN) crew_fail(run->crew);
     run_store_abandon_run(run->stored);
     forget_packs(run);
+    if (duplicates && r == RUN_STORE_AGAIN && duplicates_undo_run(duplicates) < 0)
+        r = RUN_STORE_ERROR;
     return r;
 }
 

@@ -15,6 +15,7 @@
 #define ROCKSORT_PIPELINE_SPILL_H
 
 #include "pipeline/codec_chooser.h"
+#include "pipeline/duplicates.h"
 #include "pipeline/space.h"
 #include "pipeline/temp_store.h"
 #include "store/run_label.h"
@@ -30,6 +31,7 @@ struct spill_settings {
     const struct sort_rules *rules;
     struct space_settings space;        /* the codec of runs, and what warnings need */
     unsigned n_threads;
+    struct duplicates *duplicates;      /* NULL: none are looked for */
 };
 
 /* What has been spilled so far. */
