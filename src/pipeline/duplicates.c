@@ -26,8 +26,9 @@ struct duplicates {
 
 size_t duplicates_memory(size_t total_bytes)
 {
-    size_t n_bytes = total_bytes / SHARE;
-    return n_bytes < MIN_BYTES ? MIN_BYTES : n_bytes;
+    size_t n_bytes = total_bytes / SHARE, most = total_bytes / 4;
+    if (n_bytes < MIN_BYTES) n_bytes = MIN_BYTES;
+    return n_bytes < most ? n_bytes : most;
 }
 
 struct duplicates *duplicates_create(const struct duplicates_settings *settings)
