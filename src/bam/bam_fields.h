@@ -32,6 +32,7 @@ enum {
 enum {
     BAM_TID_AT = 4,
     BAM_POS_AT = 8,
+    BAM_NAME_BYTES_AT = 12,
     BAM_MAPQ_AT = 13,
     BAM_BIN_AT = 14,
     BAM_N_OPS_AT = 16,
@@ -62,7 +63,7 @@ static inline int32_t bam_record_pos(const uint8_t *rec)
 /* Length of the read name, its NUL included. */
 static inline size_t bam_record_name_bytes(const uint8_t *rec)
 {
-    return rec[12];
+    return rec[BAM_NAME_BYTES_AT];
 }
 
 /* Number of operations in the CIGAR field. */

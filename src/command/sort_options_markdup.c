@@ -7,6 +7,7 @@
 #include "command/sort_options_markdup.h"
 
 #include "command/option_text.h"
+#include "duplicates/name_pattern.h"
 #include "util/diag.h"
 #include "util/words.h"
 
@@ -63,16 +64,10 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* Field eight of a read name of Illumina, which is its barcode. As in samtools the names may go on
-   before and behind it. */
-#define NAME_FIELD "[0-9A-Za-z]+:"
-static const char barcode_field[] = NAME_FIELD NAME_FIELD NAME_FIELD NAME_FIELD NAME_FIELD
-    NAME_FIELD NAME_FIELD "([!-?A-~]+)";
-
 struct gathered {
     struct duplicate_rules rules;
     const char *coords, *coords_order, *barcode;        /* of options; or NULL */
-    const char *barcode_option; /* the one that says that it is in the read name */
+    bool barcode_in_name;
     bool mismatches_given;
 };
 
@@ -162,11 +157,9 @@ static int take_definition(int c, const char *value, struct gathered *to)
     case OPTION_USE_READ_GROUPS: to->rules.use_read_groups = true; return 0;
     case OPTION_USE_LIBRARIES: to->rules.use_libraries = true; return 0;
     case OPTION_BARCODE_TAG: return take_barcode_tag(value, &to->rules);
-    case OPTION_BARCODE_NAME:
-        if (!to->barcode_option) to->barcode_option = "--barcode-name";
-        return 0;
+    case OPTION_BARCODE_NAME: to->barcode_in_name = true; return 0;
     case OPTION_BARCODE_RGX:
-        to->barcode_option = "--barcode-rgx";
+        to->barcode_in_name = true;
         to->barcode = value;
         return 0;
     case OPTION_BARCODE_MISMATCHES: return take_mismatches(value, to);
@@ -225,21 +218,20 @@ static int finish_order(const char *text, struct duplicate_rules *rules)
     return -1;
 }
 
-/* Compiles a pattern that must have at least n_groups. */
-static int compile(const char *option, const char *pattern, size_t n_groups, regex_t *regex)
+/* Compiles a pattern that must have at least n_groups. Returns NULL after a message. */
+static struct name_pattern *compile(const char *option, const char *text, size_t n_groups)
 {
-    char why[256];
-    int error = regcomp(regex, pattern, REG_EXTENDED);
-    if (error) {
-        (void)regerror(error, regex, why, sizeof why);
-        diag_error("--markdup: %s '%s' is not a regular expression: %s", option, pattern, why);
-        return -1;
+    char why[NAME_PATTERN_WHY_BYTES];
+    struct name_pattern *pattern = name_pattern_compile(text, why);
+    if (!pattern) {
+        diag_error("--markdup: %s '%s' is not a regular expression: %s", option, text, why);
+        return NULL;
     }
-    if (regex->re_nsub >= n_groups) return 0;
-    diag_error("--markdup: %s '%s' needs %zu group%s in parentheses, and has %zu", option, pattern,
-               n_groups, n_groups == 1 ? "" : "s", regex->re_nsub);
-    regfree(regex);
-    return -1;
+    if (name_pattern_n_groups(pattern) >= n_groups) return pattern;
+    diag_error("--markdup: %s '%s' needs %zu group%s in parentheses, and has %zu", option, text,
+               n_groups, n_groups == 1 ? "" : "s", name_pattern_n_groups(pattern));
+    name_pattern_destroy(pattern);
+    return NULL;
 }
 
 static int finish_coords(struct gathered *from)
@@ -248,19 +240,17 @@ static int finish_coords(struct gathered *from)
     if (finish_order(from->coords_order ? from->coords_order : "txy", rules) < 0) return -1;
     if (!from->coords) return 0;
     size_t n_groups = rules->coords_t > 0 ? 3 : 2;
-    if (compile("--read-coords", from->coords, n_groups, &rules->coords) < 0) return -1;
-    rules->has_coords = true;
-    return 0;
+    rules->coords = compile("--read-coords", from->coords, n_groups);
+    return rules->coords ? 0 : -1;
 }
 
 static int finish_barcode(struct gathered *from)
 {
     struct duplicate_rules *rules = &from->rules;
-    if (!from->barcode_option) return 0;
-    const char *pattern = from->barcode ? from->barcode : barcode_field;
-    if (compile(from->barcode_option, pattern, 1, &rules->barcode_name) < 0) return -1;
-    rules->barcode_source = BARCODE_NAME;
-    return 0;
+    if (from->barcode_in_name) rules->barcode_source = BARCODE_NAME;
+    if (!from->barcode) return 0;
+    rules->barcode_pattern = compile("--barcode-rgx", from->barcode, 1);
+    return rules->barcode_pattern ? 0 : -1;
 }
 
 static int check_together(const struct gathered *from)
@@ -268,11 +258,11 @@ static int check_together(const struct gathered *from)
     const struct duplicate_rules *rules = &from->rules;
     const char *problem = NULL;
     bool has_tag = rules->barcode_source == BARCODE_TAG;
-    if (has_tag && from->barcode_option)
+    if (has_tag && from->barcode_in_name)
         problem = "--barcode-tag cannot be used together with --barcode-name or --barcode-rgx";
-    else if (rules->moves_umi && !from->barcode_option)
+    else if (rules->moves_umi && !from->barcode_in_name)
         problem = "--move-umi-to-tag needs --barcode-name or --barcode-rgx";
-    else if (from->mismatches_given && !has_tag && !from->barcode_option)
+    else if (from->mismatches_given && !has_tag && !from->barcode_in_name)
         problem = "--barcode-mismatches needs --barcode-tag, --barcode-name or --barcode-rgx";
     else if (rules->use_read_groups && rules->use_libraries)
         problem = "--use-read-groups and --use-libraries cannot be used together";
@@ -299,7 +289,7 @@ int sort_options_parse_markdup(const char *text, struct duplicate_rules *rules)
 void sort_options_release_markdup(struct duplicate_rules *rules)
 {
     words_free(rules->words);
-    if (rules->has_coords) regfree(&rules->coords);
-    if (rules->barcode_source == BARCODE_NAME) regfree(&rules->barcode_name);
+    name_pattern_destroy(rules->coords);
+    name_pattern_destroy(rules->barcode_pattern);
     *rules = (struct duplicate_rules){0};
 }

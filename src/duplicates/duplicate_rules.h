@@ -3,21 +3,21 @@
  *
  * The parser of the options (command/sort_options_markdup.h) sets all but `groups`, which comes from
  * the header of the records. The rules must not change while records are looked at. Threads: any
- * may read them; regular expressions are only matched.
+ * may read them, and match the patterns.
  */
 #ifndef ROCKSORT_DUPLICATES_DUPLICATE_RULES_H
 #define ROCKSORT_DUPLICATES_DUPLICATE_RULES_H
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+struct name_pattern;
 struct read_groups;
 
 enum barcode_source {
     BARCODE_NONE,
     BARCODE_TAG,                /* --barcode-tag */
-    BARCODE_NAME,               /* --barcode-name, --barcode-rgx: in the read name */
+    BARCODE_NAME,               /* --barcode-name or --barcode-rgx */
 };
 
 struct duplicate_rules {
@@ -28,7 +28,8 @@ struct duplicate_rules {
     bool use_libraries;         /* --use-libraries: duplicates are of one LB */
     enum barcode_source barcode_source;
     char barcode_tag[2];
-    regex_t barcode_name;       /* its first group is the barcode */
+    struct name_pattern *barcode_pattern;       /* its first group is the barcode; NULL: the
+                                                   eighth field of the name is */
     unsigned barcode_mismatches;        /* --barcode-mismatches */
     const struct read_groups *groups;   /* with use_read_groups or use_libraries, and statistics */
 
@@ -40,8 +41,7 @@ struct duplicate_rules {
     bool counts;                /* --duplicate-count: tag dc */
     int64_t optical_distance;   /* -d: tag dt; 0: not asked for */
     bool checks_chains;         /* without --no-multi-dup: duplicates are compared, too */
-    bool has_coords;            /* --read-coords */
-    regex_t coords;
+    struct name_pattern *coords;        /* --read-coords, or NULL: by colons */
     unsigned coords_t, coords_x, coords_y;      /* its groups (--coords-order); t is 0 if it has
                                                    none */
     bool moves_umi;             /* --move-umi-to-tag */

@@ -2,6 +2,7 @@
 #include "random_records.h"
 
 #include "command/sort_options_markdup.h"
+#include "duplicates/name_pattern.h"
 #include "util/diag.h"
 
 static struct duplicate_rules parse(const char *text)
@@ -31,7 +32,7 @@ static void test_defaults(void **state)
     struct duplicate_rules rules = parse(" ");
     assert_false(rules.by_sequence || rules.include_fails || rules.use_read_groups);
     assert_false(rules.use_libraries || rules.removes || rules.clears || rules.marks_others);
-    assert_false(rules.names_original || rules.counts || rules.has_coords || rules.moves_umi);
+    assert_false(rules.names_original || rules.counts || rules.coords || rules.moves_umi);
     assert_false(rules.prints_statistics || rules.json);
     assert_null(rules.statistics_path);
     assert_null(rules.metrics_path);
@@ -80,12 +81,13 @@ static void test_options(void **state)
 
 static void check_coords(const char *text, unsigned t, unsigned x, unsigned y)
 {
+    regmatch_t found[NAME_PATTERN_GROUPS + 1];
     struct duplicate_rules rules = parse(text);
-    assert_true(rules.has_coords);
+    assert_non_null(rules.coords);
     assert_int_equal(rules.coords_t, t);
     assert_int_equal(rules.coords_x, x);
     assert_int_equal(rules.coords_y, y);
-    assert_int_equal(regexec(&rules.coords, "a:1:2", 0, NULL, 0), 0);
+    assert_true(name_pattern_match(rules.coords, "a:1:2", found));
     sort_options_release_markdup(&rules);
 }
 
@@ -108,7 +110,7 @@ static void test_coords(void **state)
 static void test_barcodes(void **state)
 {
     (void)state;
-    regmatch_t found[2];
+    regmatch_t found[NAME_PATTERN_GROUPS + 1];
     struct duplicate_rules rules = parse("--barcode-tag RX --barcode-mismatches 1");
     assert_int_equal(rules.barcode_source, BARCODE_TAG);
     assert_memory_equal(rules.barcode_tag, "RX", 2);
@@ -119,10 +121,7 @@ static void test_barcodes(void **state)
     assert_int_equal(rules.barcode_source, BARCODE_NAME);
     assert_true(rules.moves_umi);
     assert_int_equal(rules.umi_separator, '_');
-    assert_int_equal(regexec(&rules.barcode_name, "A:1:B:2:3:4:5:ACGT+TTT:x", 2, found, 0), 0);
-    assert_int_equal(found[1].rm_so, 14);
-    assert_int_equal(found[1].rm_eo, 24);       /* as in samtools a colon is no end */
-    assert_int_not_equal(regexec(&rules.barcode_name, "A:1:B:2:3:4:5", 2, found, 0), 0);
+    assert_null(rules.barcode_pattern);
     sort_options_release_markdup(&rules);
 
     /* As in samtools the pattern counts whichever comes first. */
@@ -131,7 +130,7 @@ static void test_barcodes(void **state)
     for (size_t i = 0; i < 2; i++) {
         rules = parse(both[i]);
         assert_int_equal(rules.barcode_source, BARCODE_NAME);
-        assert_int_equal(regexec(&rules.barcode_name, "ACG_x", 2, found, 0), 0);
+        assert_int_equal(name_pattern_match(rules.barcode_pattern, "ACG_x", found), true);
         assert_int_equal(found[1].rm_eo, 3);
         sort_options_release_markdup(&rules);
     }

@@ -1,0 +1,50 @@
+/*
+ * sam_line.h -- raw records from lines of SAM and back, for unit tests. References are c and d.
+ */
+#ifndef ROCKSORT_TEST_SAM_LINE_H
+#define ROCKSORT_TEST_SAM_LINE_H
+
+#include "random_records.h"
+
+#include "bam/bam_convert.h"
+
+#include <htslib/kstring.h>
+
+static inline sam_hdr_t *sam_line_header(void)
+{
+    static const char text[] = "@SQ\tSN:c\tLN:1000000\n@SQ\tSN:d\tLN:1000000\n";
+    sam_hdr_t *header = sam_hdr_parse(sizeof text - 1, text);
+    assert_non_null(header);
+    return header;
+}
+
+/* The caller frees the record. */
+static inline uint8_t *record_of_line(const char *text)
+{
+    sam_hdr_t *header = sam_line_header();
+    bam1_t *b = bam_init1();
+    kstring_t line = KS_INITIALIZE;
+    uint8_t *rec = NULL;
+    size_t room = 0;
+    assert_true(kputs(text, &line) >= 0 && sam_parse1(&line, header, b) >= 0);
+    assert_null(bam_record_put(b, false, &rec, &room, 0));
+    ks_free(&line);
+    bam_destroy1(b);
+    sam_hdr_destroy(header);
+    return rec;
+}
+
+static inline void assert_line_of_record(const uint8_t *rec, const char *expected)
+{
+    sam_hdr_t *header = sam_line_header();
+    bam1_t *b = bam_init1();
+    kstring_t line = KS_INITIALIZE;
+    bam_record_unpack(rec, b);
+    assert_true(sam_format1(header, b, &line) >= 0);
+    assert_string_equal(line.s, expected);
+    ks_free(&line);
+    bam_destroy1(b);
+    sam_hdr_destroy(header);
+}
+
+#endif
