@@ -55,6 +55,12 @@ struct duplicate_rules {
     char **words;               /* memory of the parser, sort_options_release_markdup frees it */
 };
 
+/* True if reads of two groups are never duplicates of each other. */
+static inline bool duplicate_rules_keep_groups_apart(const struct duplicate_rules *rules)
+{
+    return rules->use_read_groups || rules->use_libraries;
+}
+
 /* True if records get tags, not only a flag. */
 static inline bool duplicate_rules_set_tags(const struct duplicate_rules *rules)
 {

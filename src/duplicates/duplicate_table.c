@@ -18,7 +18,7 @@ struct best {
     uint32_t group;
     uint32_t name_at;
     uint8_t name_bytes, name_room;
-    bool is_used, failed_qc, has_others, has_name, lacks_score;
+    bool is_used, failed_qc, has_others, has_name, lacks_score, was_marked;
     bool met_pair;              /* a single read: it is a duplicate of a pair */
 };
 
@@ -82,25 +82,34 @@ static struct duplicate_key hash_words(const uint64_t *words, size_t n_bytes)
     return (struct duplicate_key){hash.low64, hash.high64};
 }
 
-struct duplicate_key duplicate_key_of_pair(const struct duplicate_view *view)
+struct duplicate_key duplicate_key_of_pair(const struct duplicate_rules *rules,
+                                           const struct duplicate_view *view)
 {
+    uint64_t group = duplicate_rules_keep_groups_apart(rules) ? view->group : 0;
     const uint64_t words[] = {
         (uint64_t)view->here, (uint64_t)view->there,
         (uint64_t)(uint32_t)view->ref << 32 | (uint32_t)view->mate_ref,
-        (uint64_t)view->group << 8 | (uint64_t)view->orientation << 1 | view->is_left,
+        group << 8 | (uint64_t)view->orientation << 1 | view->is_left,
         view->barcode,
     };
     return hash_words(words, sizeof words);
 }
 
-struct duplicate_key duplicate_key_of_single(const struct duplicate_view *view)
+struct duplicate_key duplicate_key_of_single(const struct duplicate_rules *rules,
+                                             const struct duplicate_view *view)
 {
     const uint64_t words[] = {
         (uint64_t)view->here,
         (uint64_t)(uint32_t)view->ref << 1 | view->is_reverse,
-        view->group, view->barcode,
+        duplicate_rules_keep_groups_apart(rules) ? view->group : 0, view->barcode,
     };
     return hash_words(words, sizeof words);
+}
+
+struct duplicate_key duplicate_key_of_name(const uint8_t *name, size_t n_bytes)
+{
+    XXH128_hash_t hash = XXH3_128bits(name, n_bytes);
+    return (struct duplicate_key){hash.low64, hash.high64};
 }
 
 /* ---- entries ---- */
@@ -150,6 +159,7 @@ static bool fill(struct duplicate_table *table, struct best *best, struct duplic
     filled.failed_qc = view->failed_qc;
     filled.has_others = view->has_others;
     filled.lacks_score = view->lacks_score;
+    filled.was_marked = view->was_marked;
     *best = filled;
     return true;
 }
@@ -158,8 +168,8 @@ static bool fill(struct duplicate_table *table, struct best *best, struct duplic
 static void tell_best(struct duplicate_table *table, const struct best *best,
                       struct duplicate_record *record)
 {
-    *record = (struct duplicate_record){best->run, best->index, best->has_others, best->group,
-                                        NULL, 0};
+    *record = (struct duplicate_record){best->run, best->index, best->has_others, best->was_marked,
+                                        best->group, NULL, 0};
     if (!best->has_name) return;
     memcpy(table->lost_name, table->names + best->name_at, best->name_bytes);
     record->name = table->lost_name;
@@ -169,8 +179,8 @@ static void tell_best(struct duplicate_table *table, const struct best *best,
 static void tell_view(const struct duplicate_view *view, uint32_t run,
                       struct duplicate_record *record)
 {
-    *record = (struct duplicate_record){run, view->index, view->has_others, view->group,
-                                        view->name, view->name_bytes};
+    *record = (struct duplicate_record){run, view->index, view->has_others, view->was_marked,
+                                        view->group, view->name, view->name_bytes};
 }
 
 /* ---- comparing ---- */
@@ -227,6 +237,27 @@ enum table_result duplicate_table_add(struct duplicate_table *table, struct dupl
     if (!fill(table, best, key, view, run)) return TABLE_FULL;
     *record = lost;
     return TABLE_DUPLICATE;
+}
+
+enum table_result duplicate_table_add_name(struct duplicate_table *table, struct duplicate_key key,
+                                           uint32_t group)
+{
+    struct best *best = find(table, key);
+    if (best->is_used) return TABLE_NO_DUPLICATE;
+    if (table->n_used >= table->n_slots * 3 / 4) return TABLE_FULL;
+    table->n_used++;
+    best->key = key;
+    best->group = group;
+    best->is_used = true;
+    return TABLE_NO_DUPLICATE;
+}
+
+bool duplicate_table_has_name(const struct duplicate_table *table, struct duplicate_key key,
+                              uint32_t *group)
+{
+    const struct best *best = find(table, key);
+    *group = best->group;
+    return best->is_used;
 }
 
 enum table_result duplicate_table_meet_pair(struct duplicate_table *table,

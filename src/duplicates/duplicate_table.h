@@ -23,6 +23,7 @@ struct duplicate_table;
 struct duplicate_record {
     uint32_t run, index;
     bool has_others;
+    bool was_marked;            /* in the input */
     uint32_t group;
     const uint8_t *name;        /* as in its view */
     size_t name_bytes;
@@ -47,8 +48,13 @@ bool duplicate_table_is_empty(const struct duplicate_table *table);
 
 /* The 128-bit hash of a key, which stands for it. */
 struct duplicate_key { uint64_t low, high; };
-struct duplicate_key duplicate_key_of_pair(const struct duplicate_view *view);
-struct duplicate_key duplicate_key_of_single(const struct duplicate_view *view);
+struct duplicate_key duplicate_key_of_pair(const struct duplicate_rules *rules,
+                                           const struct duplicate_view *view);
+struct duplicate_key duplicate_key_of_single(const struct duplicate_rules *rules,
+                                             const struct duplicate_view *view);
+
+/* The same of a name, for a table of names (duplicate_table_add_name). */
+struct duplicate_key duplicate_key_of_name(const uint8_t *name, size_t n_bytes);
 
 /* In which of n_parts parts a key is. */
 static inline unsigned duplicate_key_part(struct duplicate_key key, unsigned n_parts)
@@ -61,6 +67,15 @@ static inline unsigned duplicate_key_part(struct duplicate_key key, unsigned n_p
 enum table_result duplicate_table_add(struct duplicate_table *table, struct duplicate_key key,
                                       const struct duplicate_view *view, uint32_t run,
                                       struct duplicate_record *record);
+
+/* In a table of names: adds the name of a duplicate, whose key this is. Returns TABLE_FULL or
+   TABLE_NO_DUPLICATE. */
+enum table_result duplicate_table_add_name(struct duplicate_table *table, struct duplicate_key key,
+                                           uint32_t group);
+
+/* True if the table has the name with this key; sets its group. */
+bool duplicate_table_has_name(const struct duplicate_table *table, struct duplicate_key key,
+                              uint32_t *group);
 
 /* In a table of single reads: a member of a pair has this key of a single read. If there is a best
    single read that is no duplicate yet, it is one now. */

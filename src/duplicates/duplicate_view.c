@@ -3,6 +3,13 @@
 
 #include "bam/bam_long.h"
 #include "bam/read_score.h"
+#include "duplicates/read_barcode.h"
+#include "duplicates/read_groups.h"
+
+#ifndef XXH_INLINE_ALL
+#define XXH_INLINE_ALL
+#endif
+#include <xxhash.h>
 
 #define NO_MATE_CIGAR "has no tag MC, which --markdup needs: add --fixmate, if reads of one name " \
     "stand together in the input, or run samtools fixmate -m first"
@@ -206,16 +213,34 @@ static const char *view_pair(const struct duplicate_rules *rules, const uint8_t 
     return NULL;
 }
 
+static uint32_t group_of(const struct duplicate_rules *rules, const uint8_t *rec)
+{
+    if (!rules->groups) return 0;
+    return (uint32_t)(rules->use_read_groups ? read_groups_of(rules->groups, rec)
+                                             : read_groups_library_of(rules->groups, rec));
+}
+
+static void take_barcode(const struct duplicate_rules *rules, const uint8_t *rec,
+                         struct record_views *views)
+{
+    struct read_barcode barcode = read_barcode_of(rules, rec);
+    views->lacks_barcode = barcode.is_unreadable;
+    if (barcode.text) views->view[0].barcode = XXH3_64bits(barcode.text, barcode.n);
+}
+
 const char *duplicate_views_make(const struct duplicate_rules *rules, const uint8_t *rec,
                                  struct record_views *views)
 {
     uint32_t flag = bam_record_flag(rec);
     struct duplicate_view *view = &views->view[0];
+    bool was_marked = (flag & BAM_FDUP) != 0;
     views->as = EXAMINED_NOT;
     views->n = 0;
+    views->group = group_of(rules, rec);
+    views->lacks_barcode = false;
     if (flag & NOT_EXAMINED) {
         if (!rules->marks_others) return NULL;
-        *view = (struct duplicate_view){.kind = VIEW_OTHER};
+        *view = (struct duplicate_view){.kind = VIEW_OTHER, .was_marked = was_marked};
         take_name(rec, view);
         views->n = 1;
         return NULL;
@@ -232,9 +257,12 @@ const char *duplicate_views_make(const struct duplicate_rules *rules, const uint
         .here = is_reverse ? own.end : own.start,
         .is_reverse = is_reverse,
         .failed_qc = (flag & BAM_FQCFAIL) != 0,
+        .was_marked = was_marked,
+        .group = views->group,
         .has_others = rules->marks_others && (tags.has_more_alignments || (flag & BAM_FMUNMAP)),
         .score = read_score(bam_record_quals(rec), (size_t)bam_record_n_bases(rec)),
     };
+    if (rules->barcode_source != BARCODE_NONE) take_barcode(rules, rec, views);
     views->as = EXAMINED_AS_SINGLE;
     views->n = 1;
     if (is_member_of_pair(flag, rec)) return view_pair(rules, rec, &own, &tags, views);

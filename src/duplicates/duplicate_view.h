@@ -44,8 +44,9 @@ struct duplicate_view {
     bool failed_qc;
     bool has_others;            /* other records may have to be marked as this one is */
     bool lacks_score;           /* a pair: no tag ms */
+    bool was_marked;            /* in the input */
     int64_t score;              /* its own; of a pair: of both reads */
-    uint32_t group;             /* read group or library, or 0 */
+    uint32_t group;             /* read group or library that it is counted in, or 0 */
     uint64_t barcode;           /* hash of it, or 0 */
     const uint8_t *name;        /* without NUL; NULL: the view does not need it */
     size_t name_bytes;
@@ -64,6 +65,8 @@ enum examined_as { EXAMINED_NOT, EXAMINED_AS_SINGLE, EXAMINED_AS_PAIR };
 
 struct record_views {
     enum examined_as as;
+    uint32_t group;
+    bool lacks_barcode;         /* its name or tag should have one, and cannot be read */
     struct duplicate_view view[2];
     unsigned n;                 /* 0 to 2 */
 };

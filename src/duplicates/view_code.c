@@ -14,7 +14,7 @@ enum {
 /* The second byte. */
 enum {
     NEW_REF = 0x01, OTHER_MATE_REF = 0x02, LACKS_SCORE = 0x04, HAS_GROUP = 0x08,
-    HAS_BARCODE = 0x10, HAS_NAME = 0x20,
+    HAS_BARCODE = 0x10, HAS_NAME = 0x20, WAS_MARKED = 0x40,
 };
 
 /*
@@ -100,7 +100,8 @@ uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view
     *out++ = (uint8_t)((view->ref != last->ref ? NEW_REF : 0) |
                        (is_pair && view->mate_ref != view->ref ? OTHER_MATE_REF : 0) |
                        (view->lacks_score ? LACKS_SCORE : 0) | (view->group ? HAS_GROUP : 0) |
-                       (view->barcode ? HAS_BARCODE : 0) | (view->name ? HAS_NAME : 0));
+                       (view->barcode ? HAS_BARCODE : 0) | (view->name ? HAS_NAME : 0) |
+                       (view->was_marked ? WAS_MARKED : 0));
     out = put_varint(out, view->index - last->index);
     if (view->ref != last->ref) out = put_signed_varint(out, view->ref);
     if (view->kind != VIEW_OTHER) {
@@ -133,6 +134,7 @@ void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_
         .failed_qc = first & FAILED_QC,
         .has_others = first & HAS_OTHERS,
         .lacks_score = second & LACKS_SCORE,
+        .was_marked = second & WAS_MARKED,
         .index = last->index + (uint32_t)get_varint(at),
         .ref = last->ref,
         .pos = last->pos,

@@ -179,7 +179,7 @@ static enum table_result add(struct decider *decider, struct duplicate_table *ta
 static enum table_result visit_single(struct decider *decider, const struct duplicate_view *view,
                                       uint32_t run, unsigned part, unsigned n_parts)
 {
-    struct duplicate_key key = duplicate_key_of_single(view);
+    struct duplicate_key key = duplicate_key_of_single(decider->d->settings.rules, view);
     if (duplicate_key_part(key, n_parts) != part) return TABLE_NO_DUPLICATE;
     return add(decider, decider->singles, key, view, run);
 }
@@ -195,7 +195,7 @@ static enum table_result visit_end(struct decider *decider, const struct duplica
     if (view->kind == VIEW_PAIR &&
         !duplicate_view_is_at_five_end(decider->d->settings.rules, view))
         return TABLE_NO_DUPLICATE;
-    enum table_result r = duplicate_table_meet_pair(decider->singles, duplicate_key_of_single(view),
+    enum table_result r = duplicate_table_meet_pair(decider->singles, duplicate_key_of_single(decider->d->settings.rules, view),
                                                     &record);
     if (r == TABLE_DUPLICATE) found_duplicate(decider, &record);
     return r;
@@ -207,7 +207,7 @@ static enum table_result visit_pair(struct decider *decider, const struct duplic
     if (part == 0 && !duplicate_table_is_empty(decider->singles))
         (void)visit_end(decider, view, run, part, n_parts);
     if (view->kind == VIEW_END) return TABLE_NO_DUPLICATE;
-    struct duplicate_key key = duplicate_key_of_pair(view);
+    struct duplicate_key key = duplicate_key_of_pair(decider->d->settings.rules, view);
     if (duplicate_key_part(key, n_parts) != part) return TABLE_NO_DUPLICATE;
     return add(decider, decider->pairs, key, view, run);
 }
