@@ -10,7 +10,7 @@
 
 void json_start(struct json_writer *json, FILE *to)
 {
-    *json = (struct json_writer){.to = to};
+    *json = (struct json_writer){.to = to, .indent = 2};
 }
 
 /* Writes an ASCII character within quotes. */
@@ -48,7 +48,7 @@ static void write_text(FILE *to, const char *text)
 
 static void new_line(const struct json_writer *json)
 {
-    (void)fprintf(json->to, "\n%*s", (int)(2 * json->depth), "");
+    (void)fprintf(json->to, "\n%*s", (int)(json->indent * json->depth), "");
 }
 
 /* Writes what comes before a value: comma, new line, name. */

@@ -23,6 +23,7 @@ enum { JSON_MOST_DEPTH = 16 };
 
 struct json_writer {
     FILE *to;
+    unsigned indent;            /* blanks of a level; json_start sets 2, the caller may change it */
     unsigned depth;             /* open objects and arrays, at most JSON_MOST_DEPTH */
     struct {
         bool is_array;

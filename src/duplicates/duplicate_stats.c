@@ -1,0 +1,254 @@
+/*
+ * duplicate_stats.c -- see duplicate_stats.h.
+ *
+ * samtools counts reads, Picard pairs. Results of stdio are ignored here: the stream remembers its
+ * errors.
+ */
+#include "duplicates/duplicate_stats.h"
+
+#include "util/json_writer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+void duplicate_counts_join(struct duplicate_counts *sum, const struct duplicate_counts *other)
+{
+    sum->read += other->read;
+    sum->written += other->written;
+    sum->excluded += other->excluded;
+    sum->examined += other->examined;
+    sum->paired += other->paired;
+    sum->single += other->single;
+    sum->paired_duplicates += other->paired_duplicates;
+    sum->single_duplicates += other->single_duplicates;
+    sum->paired_optical += other->paired_optical;
+    sum->single_optical += other->single_optical;
+    sum->other_duplicates += other->other_duplicates;
+    sum->other_optical += other->other_optical;
+    sum->unmapped += other->unmapped;
+    sum->other_alignments += other->other_alignments;
+}
+
+/* ---- the size of the library ---- */
+
+/*
+ * If n pairs are drawn from a library of x molecules, and often the same again, one expects
+ * x * (1 - exp(-n / x)) different ones. This is the share of the library by which `unique` is
+ * larger.
+ */
+static double surplus(double x, double unique, double n)
+{
+    return unique / x - 1 + exp(-n / x);
+}
+
+/*
+ * The surplus falls as x grows; where it is 0 is the size. It is looked for between 1 and 100 times
+ * the unique pairs, or further if it lies beyond. The steps are those of Picard and samtools, whose
+ * result has rounding errors in its last digits that depend on them.
+ */
+uint64_t duplicate_library_size(uint64_t n_pairs, uint64_t n_unique_pairs)
+{
+    enum { STEPS = 40 };
+    const double n = (double)n_pairs, unique = (double)n_unique_pairs;
+    double low = 1, high = 100;
+    if (n_unique_pairs == 0 || n_pairs <= n_unique_pairs || surplus(low * unique, unique, n) < 0)
+        return 0;
+    while (surplus(high * unique, unique, n) > 0) high *= 10;
+    for (int i = 0; i < STEPS; i++) {
+        double middle = (low + high) / 2, at_middle = surplus(middle * unique, unique, n);
+        if (at_middle > 0)
+            low = middle;
+        else if (at_middle < 0)
+            high = middle;
+        else
+            break;
+    }
+    double size = unique * (low + high) / 2;
+    return size < (double)INT64_MAX ? (uint64_t)size : INT64_MAX;
+}
+
+/* Of counts of reads. samtools gives no size if less than a pair is a duplicate that is not
+   optical. */
+static uint64_t library_size(const struct duplicate_counts *counts)
+{
+    uint64_t n_duplicates = (counts->paired_duplicates - counts->paired_optical) / 2;
+    if (n_duplicates == 0) return 0;
+    return duplicate_library_size((counts->paired - counts->paired_optical) / 2,
+                                  (counts->paired - counts->paired_duplicates) / 2);
+}
+
+/* ---- the report of samtools ---- */
+
+enum { N_LINES = 15, JSON_INDENT = 4 };
+
+struct line {
+    const char *name;
+    uint64_t value;
+};
+
+static void list_lines(const struct duplicate_counts *counts, struct line lines[N_LINES])
+{
+    const uint64_t primary = counts->single_duplicates + counts->paired_duplicates;
+    const struct line all[N_LINES] = {
+        {"READ", counts->read},
+        {"WRITTEN", counts->written},
+        {"EXCLUDED", counts->excluded},
+        {"EXAMINED", counts->examined},
+        {"PAIRED", counts->paired},
+        {"SINGLE", counts->single},
+        {"DUPLICATE PAIR", counts->paired_duplicates},
+        {"DUPLICATE SINGLE", counts->single_duplicates},
+        {"DUPLICATE PAIR OPTICAL", counts->paired_optical},
+        {"DUPLICATE SINGLE OPTICAL", counts->single_optical},
+        {"DUPLICATE NON PRIMARY", counts->other_duplicates},
+        {"DUPLICATE NON PRIMARY OPTICAL", counts->other_optical},
+        {"DUPLICATE PRIMARY TOTAL", primary},
+        {"DUPLICATE TOTAL", primary + counts->other_duplicates},
+        {"ESTIMATED_LIBRARY_SIZE", library_size(counts)},
+    };
+    memcpy(lines, all, sizeof all);
+}
+
+static void write_part(FILE *to, const char *title, const char *name,
+                       const struct duplicate_counts *counts)
+{
+    struct line lines[N_LINES];
+    list_lines(counts, lines);
+    (void)fprintf(to, "%s: %s\n", title, name);
+    for (size_t i = 0; i < N_LINES; i++)
+        (void)fprintf(to, "%s: %" PRIu64 "\n", lines[i].name, lines[i].value);
+    (void)fputc('\n', to);
+}
+
+static void write_json_part(struct json_writer *json, const char *title, const char *name,
+                            const struct duplicate_counts *counts)
+{
+    struct line lines[N_LINES];
+    list_lines(counts, lines);
+    json_string(json, title, name);
+    for (size_t i = 0; i < N_LINES; i++) json_unsigned(json, lines[i].name, lines[i].value);
+}
+
+static const char *group_name(const struct read_groups *groups, size_t group)
+{
+    return group == 0 ? "ungrouped" : read_groups_id(groups, group);
+}
+
+static void write_json(FILE *to, const char *command, const struct duplicate_counts *sum,
+                       const struct duplicate_counts *counts, const struct read_groups *groups)
+{
+    struct json_writer json;
+    json_start(&json, to);
+    json.indent = JSON_INDENT;
+    json_begin_object(&json, NULL);
+    write_json_part(&json, "COMMAND", command, sum);
+    if (groups) json_begin_array(&json, "READ GROUPS");
+    for (size_t i = 0; groups && i <= read_groups_count(groups); i++) {
+        if (i == 0 && counts[0].read == 0) continue;
+        json_begin_object(&json, NULL);
+        write_json_part(&json, "READ GROUP", group_name(groups, i), &counts[i]);
+        json_end_object(&json);
+    }
+    if (groups) json_end_array(&json);
+    json_end_object(&json);
+}
+
+void duplicate_stats_write(FILE *to, bool json, const char *command,
+                           const struct duplicate_counts *counts, const struct read_groups *groups)
+{
+    size_t n_groups = groups ? read_groups_count(groups) : 0;
+    struct duplicate_counts sum = counts[0];
+    for (size_t i = 1; i <= n_groups; i++) duplicate_counts_join(&sum, &counts[i]);
+    if (json) {
+        write_json(to, command, &sum, counts, groups);
+        return;
+    }
+    write_part(to, "COMMAND", command, &sum);
+    for (size_t i = 0; groups && i <= n_groups; i++)
+        if (i > 0 || counts[0].read > 0)
+            write_part(to, "READ GROUP", group_name(groups, i), &counts[i]);
+}
+
+/* ---- Picard's metrics ---- */
+
+/* Picard's numbers of a library. */
+struct metrics {
+    uint64_t n_pairs, n_duplicates, n_optical;  /* pairs */
+    uint64_t library_size;      /* 0: unknown */
+};
+
+static struct metrics metrics_of(const struct duplicate_counts *counts)
+{
+    struct metrics m = {counts->paired / 2, counts->paired_duplicates / 2,
+                        counts->paired_optical / 2, 0};
+    m.library_size = duplicate_library_size(m.n_pairs - m.n_optical, m.n_pairs - m.n_duplicates);
+    return m;
+}
+
+/* Writes a number with at most six digits behind the point, as Picard does. */
+static void write_decimal(FILE *to, double value)
+{
+    char text[400];             /* any double */
+    int n = snprintf(text, sizeof text, "%.6f", value);
+    while (n > 0 && text[n - 1] == '0') n--;
+    if (n > 0 && text[n - 1] == '.') n--;
+    (void)fprintf(to, "%.*s", n, text);
+}
+
+static void write_library(FILE *to, const char *name, const struct duplicate_counts *counts)
+{
+    struct metrics m = metrics_of(counts);
+    double n_examined = (double)counts->single + 2 * (double)m.n_pairs;
+    double n_duplicates = (double)counts->single_duplicates + 2 * (double)m.n_duplicates;
+    (void)fprintf(to, "%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+                  "\t%" PRIu64 "\t%" PRIu64 "\t",
+                  name, counts->single, m.n_pairs, counts->other_alignments, counts->unmapped,
+                  counts->single_duplicates, m.n_duplicates, m.n_optical);
+    write_decimal(to, n_examined > 0 ? n_duplicates / n_examined : 0);
+    if (m.library_size > 0)
+        (void)fprintf(to, "\t%" PRIu64 "\n", m.library_size);
+    else
+        (void)fputs("\t\n", to);
+}
+
+/* How many times as many different pairs would be found if x times as many were sequenced. */
+static void write_histogram(FILE *to, const struct duplicate_counts *counts)
+{
+    enum { MOST_TIMES = 100 };
+    struct metrics m = metrics_of(counts);
+    if (m.library_size == 0) return;
+    double size = (double)m.library_size, n_unique = (double)(m.n_pairs - m.n_duplicates);
+    (void)fputs("\n## HISTOGRAM\tjava.lang.Double\nBIN\tCoverageMult\n", to);
+    for (int x = 1; x <= MOST_TIMES; x++) {
+        (void)fprintf(to, "%d.0\t", x);
+        write_decimal(to, size * (1 - exp(-(x * (double)m.n_pairs) / size)) / n_unique);
+        (void)fputc('\n', to);
+    }
+}
+
+void duplicate_metrics_write(FILE *to, const char *command, const char *started,
+                             const struct duplicate_counts *counts,
+                             const struct read_groups *groups)
+{
+    size_t n_libraries = groups ? read_groups_count_libraries(groups) : 0;
+    bool has_unknown = counts[0].read > 0 || n_libraries == 0;
+    (void)fprintf(to,
+                  "## htsjdk.samtools.metrics.StringHeader\n"
+                  "# %s\n"
+                  "## htsjdk.samtools.metrics.StringHeader\n"
+                  "# Started on: %s\n"
+                  "\n"
+                  "## METRICS CLASS\tpicard.sam.DuplicationMetrics\n"
+                  "LIBRARY\tUNPAIRED_READS_EXAMINED\tREAD_PAIRS_EXAMINED\t"
+                  "SECONDARY_OR_SUPPLEMENTARY_RDS\tUNMAPPED_READS\tUNPAIRED_READ_DUPLICATES\t"
+                  "READ_PAIR_DUPLICATES\tREAD_PAIR_OPTICAL_DUPLICATES\tPERCENT_DUPLICATION\t"
+                  "ESTIMATED_LIBRARY_SIZE\n",
+                  command, started);
+    if (has_unknown) write_library(to, "Unknown Library", &counts[0]);
+    for (size_t i = 1; i <= n_libraries; i++)
+        write_library(to, read_groups_library_name(groups, i), &counts[i]);
+    if (n_libraries + has_unknown == 1) write_histogram(to, &counts[has_unknown ? 0 : 1]);
+    (void)fputc('\n', to);
+}

@@ -1,0 +1,254 @@
+/*
+ * test_duplicate_stats.c -- the reports of --markdup. The expected texts are what samtools markdup
+ * 1.24 wrote for files with these counts.
+ */
+#include "random_records.h"
+
+#include "duplicates/duplicate_stats.h"
+
+static const char header_text[] = "@RG\tID:a\tLB:l1\n@RG\tID:b\n@RG\tID:c\tLB:l1\n";
+
+static struct read_groups *groups_of(const char *text)
+{
+    sam_hdr_t *header = sam_hdr_parse(strlen(text), text);
+    assert_non_null(header);
+    struct read_groups *groups = read_groups_create(header);
+    sam_hdr_destroy(header);
+    return groups;
+}
+
+/* Group 0, a, b and c. */
+static const struct duplicate_counts counts[] = {
+    {.read = 15, .written = 15, .excluded = 1, .examined = 14, .paired = 14},
+    {.read = 58, .written = 27, .examined = 58, .paired = 54, .single = 4, .paired_duplicates = 28,
+     .single_duplicates = 3, .paired_optical = 28},
+    {.read = 12, .written = 12, .examined = 12, .paired = 12},
+    {.read = 0},
+};
+
+static void check_report(bool json, const struct duplicate_counts *of,
+                         const struct read_groups *groups, const char *expected)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *to = open_memstream(&text, &n);
+    assert_non_null(to);
+    duplicate_stats_write(to, json, "samtools markdup -d 5", of, groups);
+    assert_int_equal(fclose(to), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+#define SUM                                                                                   \
+    "READ: 85\nWRITTEN: 54\nEXCLUDED: 1\nEXAMINED: 84\nPAIRED: 80\nSINGLE: 4\n"               \
+    "DUPLICATE PAIR: 28\nDUPLICATE SINGLE: 3\nDUPLICATE PAIR OPTICAL: 28\n"                   \
+    "DUPLICATE SINGLE OPTICAL: 0\nDUPLICATE NON PRIMARY: 0\nDUPLICATE NON PRIMARY OPTICAL: 0\n" \
+    "DUPLICATE PRIMARY TOTAL: 31\nDUPLICATE TOTAL: 31\nESTIMATED_LIBRARY_SIZE: 0\n\n"
+#define NO_DUPLICATES                                                                         \
+    "DUPLICATE PAIR: 0\nDUPLICATE SINGLE: 0\nDUPLICATE PAIR OPTICAL: 0\n"                     \
+    "DUPLICATE SINGLE OPTICAL: 0\nDUPLICATE NON PRIMARY: 0\nDUPLICATE NON PRIMARY OPTICAL: 0\n" \
+    "DUPLICATE PRIMARY TOTAL: 0\nDUPLICATE TOTAL: 0\nESTIMATED_LIBRARY_SIZE: 0\n\n"
+#define GROUP_A                                                                               \
+    "READ GROUP: a\nREAD: 58\nWRITTEN: 27\nEXCLUDED: 0\nEXAMINED: 58\nPAIRED: 54\nSINGLE: 4\n" \
+    "DUPLICATE PAIR: 28\nDUPLICATE SINGLE: 3\nDUPLICATE PAIR OPTICAL: 28\n"                   \
+    "DUPLICATE SINGLE OPTICAL: 0\nDUPLICATE NON PRIMARY: 0\nDUPLICATE NON PRIMARY OPTICAL: 0\n" \
+    "DUPLICATE PRIMARY TOTAL: 31\nDUPLICATE TOTAL: 31\nESTIMATED_LIBRARY_SIZE: 0\n\n"
+#define GROUP_B                                                                               \
+    "READ GROUP: b\nREAD: 12\nWRITTEN: 12\nEXCLUDED: 0\nEXAMINED: 12\nPAIRED: 12\nSINGLE: 0\n" \
+    NO_DUPLICATES
+#define GROUP_C                                                                               \
+    "READ GROUP: c\nREAD: 0\nWRITTEN: 0\nEXCLUDED: 0\nEXAMINED: 0\nPAIRED: 0\nSINGLE: 0\n"    \
+    NO_DUPLICATES
+
+static void test_text(void **state)
+{
+    (void)state;
+    struct read_groups *groups = groups_of(header_text);
+    check_report(false, counts, groups,
+                 "COMMAND: samtools markdup -d 5\n" SUM
+                 "READ GROUP: ungrouped\nREAD: 15\nWRITTEN: 15\nEXCLUDED: 1\nEXAMINED: 14\n"
+                 "PAIRED: 14\nSINGLE: 0\n" NO_DUPLICATES GROUP_A GROUP_B GROUP_C);
+    struct duplicate_counts all_grouped[4] = {{0}};
+    memcpy(all_grouped + 2, counts + 2, sizeof *counts);
+    check_report(false, all_grouped, groups,
+                 "COMMAND: samtools markdup -d 5\nREAD: 12\nWRITTEN: 12\nEXCLUDED: 0\n"
+                 "EXAMINED: 12\nPAIRED: 12\nSINGLE: 0\n" NO_DUPLICATES
+                 "READ GROUP: a\nREAD: 0\nWRITTEN: 0\nEXCLUDED: 0\nEXAMINED: 0\nPAIRED: 0\n"
+                 "SINGLE: 0\n" NO_DUPLICATES GROUP_B GROUP_C);
+    read_groups_destroy(groups);
+    struct duplicate_counts sum = {0};
+    for (size_t i = 0; i < 4; i++) duplicate_counts_join(&sum, &counts[i]);
+    check_report(false, &sum, NULL, "COMMAND: samtools markdup -d 5\n" SUM);
+}
+
+/* Each field has its own line, and is joined. */
+static void test_fields(void **state)
+{
+    (void)state;
+    struct duplicate_counts sum = {0};
+    const struct duplicate_counts each = {.read = 1, .written = 2, .excluded = 3, .examined = 4,
+                                          .paired = 5000, .single = 6, .paired_duplicates = 700,
+                                          .single_duplicates = 8, .paired_optical = 9,
+                                          .single_optical = 10, .other_duplicates = 11,
+                                          .other_optical = 12, .unmapped = 13,
+                                          .other_alignments = 14};
+    for (int i = 0; i < 2; i++) duplicate_counts_join(&sum, &each);
+    assert_int_equal(sum.unmapped, 26);
+    assert_int_equal(sum.other_alignments, 28);
+    check_report(false, &sum, NULL,
+                 "COMMAND: samtools markdup -d 5\nREAD: 2\nWRITTEN: 4\nEXCLUDED: 6\nEXAMINED: 8\n"
+                 "PAIRED: 10000\nSINGLE: 12\nDUPLICATE PAIR: 1400\nDUPLICATE SINGLE: 16\n"
+                 "DUPLICATE PAIR OPTICAL: 18\nDUPLICATE SINGLE OPTICAL: 20\n"
+                 "DUPLICATE NON PRIMARY: 22\nDUPLICATE NON PRIMARY OPTICAL: 24\n"
+                 "DUPLICATE PRIMARY TOTAL: 1416\nDUPLICATE TOTAL: 1438\n"
+                 "ESTIMATED_LIBRARY_SIZE: 16319\n\n");
+}
+
+#define JSON_REST(indent)                                                        \
+    indent "\"DUPLICATE NON PRIMARY\": 0,\n"                                     \
+    indent "\"DUPLICATE NON PRIMARY OPTICAL\": 0,\n"
+#define JSON_NONE(indent)                                                        \
+    indent "\"DUPLICATE PAIR\": 0,\n" indent "\"DUPLICATE SINGLE\": 0,\n"        \
+    indent "\"DUPLICATE PAIR OPTICAL\": 0,\n"                                    \
+    indent "\"DUPLICATE SINGLE OPTICAL\": 0,\n" JSON_REST(indent)                \
+    indent "\"DUPLICATE PRIMARY TOTAL\": 0,\n" indent "\"DUPLICATE TOTAL\": 0,\n" \
+    indent "\"ESTIMATED_LIBRARY_SIZE\": 0"
+#define DEEP "            "
+
+static void test_json(void **state)
+{
+    (void)state;
+    struct read_groups *groups = groups_of("@RG\tID:b\"\n@RG\tID:c\n");
+    const struct duplicate_counts some[] = {{.read = 3}, counts[2], counts[3]};
+    check_report(true, some, NULL,
+                 "{\n    \"COMMAND\": \"samtools markdup -d 5\",\n    \"READ\": 3,\n"
+                 "    \"WRITTEN\": 0,\n    \"EXCLUDED\": 0,\n    \"EXAMINED\": 0,\n"
+                 "    \"PAIRED\": 0,\n    \"SINGLE\": 0,\n" JSON_NONE("    ") "\n}\n");
+    check_report(true, some, groups,
+                 "{\n    \"COMMAND\": \"samtools markdup -d 5\",\n    \"READ\": 15,\n"
+                 "    \"WRITTEN\": 12,\n    \"EXCLUDED\": 0,\n    \"EXAMINED\": 12,\n"
+                 "    \"PAIRED\": 12,\n    \"SINGLE\": 0,\n" JSON_NONE("    ")
+                 ",\n    \"READ GROUPS\": [\n"
+                 "        {\n" DEEP "\"READ GROUP\": \"ungrouped\",\n" DEEP "\"READ\": 3,\n"
+                 DEEP "\"WRITTEN\": 0,\n" DEEP "\"EXCLUDED\": 0,\n" DEEP "\"EXAMINED\": 0,\n"
+                 DEEP "\"PAIRED\": 0,\n" DEEP "\"SINGLE\": 0,\n" JSON_NONE(DEEP)
+                 "\n        },\n"
+                 "        {\n" DEEP "\"READ GROUP\": \"b\\\"\",\n" DEEP "\"READ\": 12,\n"
+                 DEEP "\"WRITTEN\": 12,\n" DEEP "\"EXCLUDED\": 0,\n" DEEP "\"EXAMINED\": 12,\n"
+                 DEEP "\"PAIRED\": 12,\n" DEEP "\"SINGLE\": 0,\n" JSON_NONE(DEEP)
+                 "\n        },\n"
+                 "        {\n" DEEP "\"READ GROUP\": \"c\",\n" DEEP "\"READ\": 0,\n"
+                 DEEP "\"WRITTEN\": 0,\n" DEEP "\"EXCLUDED\": 0,\n" DEEP "\"EXAMINED\": 0,\n"
+                 DEEP "\"PAIRED\": 0,\n" DEEP "\"SINGLE\": 0,\n" JSON_NONE(DEEP)
+                 "\n        }\n    ]\n}\n");
+    read_groups_destroy(groups);
+}
+
+/* Of files with so many reads of pairs, duplicates and optical duplicates, 1.24 says this. */
+static void test_library_size(void **state)
+{
+    (void)state;
+    static const uint64_t cases[][4] = {
+        {40000, 10776, 0, 30100}, {40000, 34012, 950, 2998}, {100000, 98000, 330, 1000},
+        {6000, 92, 0, 96823},     {40000, 3866, 282, 103314}, {10, 6, 0, 2},
+        {4, 2, 0, 1},             {6, 4, 0, 1},              {11, 7, 0, 2},
+        {6, 4, 4, 0},             {40000, 39996, 0, 2},      {8001, 2953, 0, 3983},
+        {0, 0, 0, 0},             {80, 52, 0, 15},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct duplicate_counts of = {.paired = cases[i][0],
+                                            .paired_duplicates = cases[i][1],
+                                            .paired_optical = cases[i][2]};
+        char *text = NULL, expected[64];
+        size_t n;
+        FILE *to = open_memstream(&text, &n);
+        assert_non_null(to);
+        duplicate_stats_write(to, false, "", &of, NULL);
+        assert_int_equal(fclose(to), 0);
+        (void)snprintf(expected, sizeof expected, "ESTIMATED_LIBRARY_SIZE: %" PRIu64 "\n\n",
+                       cases[i][3]);
+        assert_string_equal(strstr(text, "ESTIMATED"), expected);
+        free(text);
+    }
+    assert_int_equal(duplicate_library_size(10, 10), 0);
+    assert_int_equal(duplicate_library_size(10, 0), 0);
+    /* It ends, also far from what a library can be. */
+    assert_true(duplicate_library_size(UINT64_C(1) << 62, (UINT64_C(1) << 62) - 1) == INT64_MAX);
+}
+
+static char *metrics_of(const struct duplicate_counts *of, const struct read_groups *groups)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *to = open_memstream(&text, &n);
+    assert_non_null(to);
+    duplicate_metrics_write(to, "samtools rocksort --markdup", "Mon Nov 23 06:00:00 UTC 2026", of,
+                            groups);
+    assert_int_equal(fclose(to), 0);
+    return text;
+}
+
+#define METRICS_HEAD                                                                          \
+    "## htsjdk.samtools.metrics.StringHeader\n# samtools rocksort --markdup\n"                \
+    "## htsjdk.samtools.metrics.StringHeader\n# Started on: Mon Nov 23 06:00:00 UTC 2026\n\n" \
+    "## METRICS CLASS\tpicard.sam.DuplicationMetrics\n"                                       \
+    "LIBRARY\tUNPAIRED_READS_EXAMINED\tREAD_PAIRS_EXAMINED\tSECONDARY_OR_SUPPLEMENTARY_RDS\t" \
+    "UNMAPPED_READS\tUNPAIRED_READ_DUPLICATES\tREAD_PAIR_DUPLICATES\t"                        \
+    "READ_PAIR_OPTICAL_DUPLICATES\tPERCENT_DUPLICATION\tESTIMATED_LIBRARY_SIZE\n"
+
+static void test_metrics(void **state)
+{
+    (void)state;
+    struct read_groups *groups = groups_of("@RG\tID:a\tLB:l1\n@RG\tID:b\tLB:l2\n");
+    struct duplicate_counts libraries[] = {
+        {0},
+        {.read = 40020, .paired = 40000, .single = 10, .paired_duplicates = 3866,
+         .single_duplicates = 4, .paired_optical = 282, .unmapped = 7, .other_alignments = 3},
+        {.read = 1, .paired = 1},
+    };
+    char *text = metrics_of(libraries, groups);
+    assert_string_equal(text, METRICS_HEAD
+                        "l1\t10\t20000\t3\t7\t4\t1933\t141\t0.096726\t103314\n"
+                        "l2\t0\t0\t0\t0\t0\t0\t0\t0\t\n\n");
+    free(text);
+    libraries[0] = (struct duplicate_counts){.read = 8, .single = 8, .single_duplicates = 4};
+    text = metrics_of(libraries, groups);
+    assert_non_null(strstr(text, "_SIZE\nUnknown Library\t8\t0\t0\t0\t4\t0\t0\t0.5\t\nl1\t10"));
+    free(text);
+    read_groups_destroy(groups);
+    text = metrics_of(&libraries[0], NULL);
+    assert_string_equal(text, METRICS_HEAD "Unknown Library\t8\t0\t0\t0\t4\t0\t0\t0.5\t\n\n");
+    free(text);
+}
+
+/* One library has a histogram of 100 lines, by Picard's formula. */
+static void test_histogram(void **state)
+{
+    (void)state;
+    struct read_groups *groups = groups_of("@RG\tID:a\tLB:l1\n");
+    const struct duplicate_counts libraries[] = {
+        {0}, {.read = 40000, .paired = 40000, .paired_duplicates = 10776}};
+    char *text = metrics_of(libraries, groups);
+    const char *rest = text + strlen(METRICS_HEAD);
+    static const char begin[] = "l1\t0\t20000\t0\t0\t0\t5388\t0\t0.2694\t30100\n\n"
+                                "## HISTOGRAM\tjava.lang.Double\nBIN\tCoverageMult\n"
+                                "1.0\t0.999992\n2.0\t1.514543\n";
+    static const char end[] = "100.0\t2.059951\n\n";
+    assert_memory_equal(rest, begin, sizeof begin - 1);
+    assert_string_equal(text + strlen(text) - (sizeof end - 1), end);
+    size_t n_lines = 0;
+    for (; *rest; rest++) n_lines += *rest == '\n';
+    assert_int_equal(n_lines, 1 + 3 + 100 + 1);
+    free(text);
+    read_groups_destroy(groups);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),         cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_json),         cmocka_unit_test(test_library_size),
+        cmocka_unit_test(test_metrics),      cmocka_unit_test(test_histogram),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
