@@ -67,6 +67,7 @@ struct sort_rules {
     const struct bam_key_template *template_ends;       /* SORT_TEMPLATE */
     struct minhash_settings minhash;                    /* SORT_MINHASH */
     uint64_t seed;              /* SORT_SHUFFLE */
+    bool clears_marks;          /* records lose earlier marks of duplicates when they are read */
     bool sums_leave_out_marks;  /* duplicates will be marked, which the checksum leaves out */
 };
 

@@ -34,6 +34,7 @@ enum table_result {
     TABLE_DUPLICATE,
     TABLE_FULL,
     TABLE_LACKS_SCORE,          /* two pairs meet, and one of them lacks a score: in *record */
+    TABLE_FAILED,               /* for the caller's use */
 };
 
 struct duplicate_table *duplicate_table_create(size_t limit_bytes);

@@ -2,11 +2,12 @@
 #include "pipeline/duplicates.h"
 
 #include "duplicates/duplicate_marks.h"
-#include "duplicates/duplicate_table.h"
+#include "pipeline/decide.h"
 #include "store/temp_streams.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +15,16 @@ enum {
     SHARE = 8,                  /* of all memory, for the search */
     MIN_BYTES = 2 << 20,
     RANGE_RECORDS = 16384,      /* of a batch, for one job: some milliseconds */
-    VIEW_BYTES_AT_LEAST = 8,    /* to estimate how many views a stream has */
 };
 
 struct duplicates {
     struct duplicates_settings settings;
-    struct temp_streams *views;
+    struct temp_streams *views, *names;         /* names: only for -S */
     struct duplicate_marks *marks;
-    struct decider *deciders;   /* one for each job that may run at a time */
+    struct duplicate_counts *counts;            /* of each group */
+    struct duplicate_counts *counts_before;     /* before the run that is being written */
+    size_t n_counts;
+    uint64_t n_unreadable_barcodes, n_unreadable_before;
 };
 
 size_t duplicates_memory(size_t total_bytes)
@@ -31,39 +34,82 @@ size_t duplicates_memory(size_t total_bytes)
     return n_bytes < most ? n_bytes : most;
 }
 
+static struct temp_streams *create_streams(const struct duplicates_settings *s, unsigned n,
+                                           size_t memory_bytes)
+{
+    const struct temp_streams_settings streams = {
+        .n_streams = n, .memory_bytes = memory_bytes, .temp_prefix = s->temp_prefix,
+        .output = s->output,
+    };
+    return temp_streams_create(&streams);
+}
+
 struct duplicates *duplicates_create(const struct duplicates_settings *settings)
 {
     struct duplicates *d = xcalloc(1, sizeof *d);
     d->settings = *settings;
-    const struct temp_streams_settings views = {
-        .n_streams = VIEW_N_STREAMS, .memory_bytes = settings->memory_bytes / 2,
-        .temp_prefix = settings->temp_prefix, .output = settings->output,
-    };
-    d->views = temp_streams_create(&views);
+    size_t streams_bytes = settings->memory_bytes / 2, names_bytes = 0;
+    if (settings->rules->marks_others) names_bytes = streams_bytes / 4;
+    d->views = create_streams(settings, VIEW_N_STREAMS, streams_bytes - names_bytes);
+    if (names_bytes > 0) d->names = create_streams(settings, VIEW_N_PARTITIONS, names_bytes);
     d->marks = duplicate_marks_create();
     return d;
+}
+
+void duplicates_prepare(struct duplicates *d)
+{
+    const struct duplicate_rules *rules = d->settings.rules;
+    d->n_counts = 1;
+    if (rules->groups)
+        d->n_counts += rules->use_read_groups ? read_groups_count(rules->groups)
+                                              : read_groups_count_libraries(rules->groups);
+    d->counts = xcalloc(d->n_counts, sizeof *d->counts);
+    d->counts_before = xcalloc(d->n_counts, sizeof *d->counts);
 }
 
 void duplicates_destroy(struct duplicates *d)
 {
     if (!d) return;
     temp_streams_destroy(d->views);
+    temp_streams_destroy(d->names);
     duplicate_marks_destroy(d->marks);
+    free(d->counts);
+    free(d->counts_before);
     free(d);
 }
 
 /* ---- views ---- */
+
+static void count(const struct duplicate_rules *rules, const uint8_t *rec, enum examined_as as,
+                  struct duplicate_counts *counts)
+{
+    uint32_t flag = bam_record_flag(rec);
+    counts->read++;
+    counts->written += !rules->removes || !(flag & BAM_FDUP);
+    counts->excluded += as == EXAMINED_NOT;
+    counts->examined += as != EXAMINED_NOT;
+    counts->paired += as == EXAMINED_AS_PAIR;
+    counts->single += as == EXAMINED_AS_SINGLE;
+    if (flag & BAM_FUNMAP)
+        counts->unmapped++;
+    else if (flag & (BAM_FSECONDARY | BAM_FSUPPLEMENTARY))
+        counts->other_alignments++;
+}
 
 int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
                         struct duplicate_looks *looks, const uint8_t *rec, uint32_t run,
                         uint64_t index)
 {
     struct record_views views;
-    const char *problem = duplicate_views_make(d->settings.rules, rec, &views);
+    const struct duplicate_rules *rules = d->settings.rules;
+    const char *problem = duplicate_views_make(rules, rec, &views);
     if (problem) {
         diag_error("read '%s' %s", (const char *)bam_record_name(rec), problem);
         return -1;
     }
+    if (!looks->counts) looks->counts = xcalloc(d->n_counts, sizeof *looks->counts);
+    count(rules, rec, views.as, &looks->counts[views.group]);
+    looks->n_unreadable_barcodes += views.lacks_barcode;
     for (unsigned i = 0; i < views.n; i++)
         view_gather_add(gather, &views.view[i], (uint32_t)index);
     if (gather->n >= VIEW_GATHER_ENOUGH) duplicate_looks_end(gather, looks, run);
@@ -78,6 +124,7 @@ void duplicate_looks_end(struct view_gather *gather, struct duplicate_looks *loo
 void duplicate_looks_release(struct duplicate_looks *looks)
 {
     free(looks->bytes);
+    free(looks->counts);
     *looks = (struct duplicate_looks){0};
 }
 
@@ -86,6 +133,17 @@ void duplicate_looks_release(struct duplicate_looks *looks)
 void duplicates_begin_run(struct duplicates *d)
 {
     temp_streams_mark(d->views);
+    memcpy(d->counts_before, d->counts, d->n_counts * sizeof *d->counts);
+    d->n_unreadable_before = d->n_unreadable_barcodes;
+}
+
+static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
+{
+    d->n_unreadable_barcodes += looks->n_unreadable_barcodes;
+    looks->n_unreadable_barcodes = 0;
+    if (!looks->counts) return;
+    for (size_t i = 0; i < d->n_counts; i++) duplicate_counts_join(&d->counts[i], &looks->counts[i]);
+    memset(looks->counts, 0, d->n_counts * sizeof *looks->counts);
 }
 
 int duplicates_take(struct duplicates *d, struct duplicate_looks *looks)
@@ -101,6 +159,7 @@ int duplicates_take(struct duplicates *d, struct duplicate_looks *looks)
         at += head.n_bytes;
     }
     looks->n_bytes = 0;
+    take_counts(d, looks);
     return 0;
 }
 
@@ -111,217 +170,9 @@ void duplicates_end_run(struct duplicates *d, uint32_t run, uint64_t n_records)
 
 int duplicates_undo_run(struct duplicates *d)
 {
+    memcpy(d->counts, d->counts_before, d->n_counts * sizeof *d->counts);
+    d->n_unreadable_barcodes = d->n_unreadable_before;
     return temp_streams_undo(d->views);
-}
-
-/* ---- deciding ---- */
-
-/* What one job needs to decide a partition. */
-struct decider {
-    struct duplicates *d;
-    struct duplicate_table *singles, *pairs;
-    struct temp_stream_reader reader;
-    unsigned partition;
-    bool is_busy;               /* under the lock */
-};
-
-/* What a pass over a stream does with each view. Returns TABLE_FULL to end the pass. */
-typedef enum table_result (*view_visitor)(struct decider *decider, const struct duplicate_view *view,
-                                          uint32_t run, unsigned part, unsigned n_parts);
-
-static void found_duplicate(struct decider *decider, const struct duplicate_record *record)
-{
-    (void)duplicate_marks_set(decider->d->marks, record->run, record->index);
-}
-
-/* Reads a whole stream. Returns 0, 1 if a table was full, or -1 after a message. */
-static int visit_stream(struct decider *decider, unsigned stream, view_visitor visit, unsigned part,
-                        unsigned n_parts)
-{
-    struct temp_stream_reader *reader = &decider->reader;
-    temp_stream_reader_begin(reader, decider->d->views, stream);
-    while (!temp_stream_is_at_end(reader)) {
-        uint32_t n_bytes;
-        struct view_chunk chunk;
-        struct duplicate_view view;
-        const uint8_t *bytes = temp_stream_read(reader, sizeof n_bytes);
-        if (!bytes) return -1;
-        memcpy(&n_bytes, bytes, sizeof n_bytes);
-        bytes = temp_stream_read(reader, n_bytes);
-        if (!bytes) return -1;
-        if (!view_chunk_open(&chunk, bytes, n_bytes)) {
-            diag_damaged("the temporary data of --markdup are damaged: sort again on another disk");
-            return -1;
-        }
-        while (view_chunk_next(&chunk, &view)) {
-            enum table_result r = visit(decider, &view, chunk.run, part, n_parts);
-            if (r == TABLE_FULL) return 1;
-            if (r == TABLE_LACKS_SCORE) return -1;
-        }
-    }
-    return 0;
-}
-
-static enum table_result add(struct decider *decider, struct duplicate_table *table,
-                             struct duplicate_key key, const struct duplicate_view *view,
-                             uint32_t run)
-{
-    struct duplicate_record record;
-    enum table_result r = duplicate_table_add(table, key, view, run, &record);
-    if (r == TABLE_DUPLICATE) found_duplicate(decider, &record);
-    if (r == TABLE_LACKS_SCORE)
-        diag_error("read '%.*s' has no tag ms, which --markdup needs to choose the best of several "
-                   "pairs: add --fixmate, if reads of one name stand together in the input, or run "
-                   "samtools fixmate -m first", (int)record.name_bytes, (const char *)record.name);
-    return r;
-}
-
-static enum table_result visit_single(struct decider *decider, const struct duplicate_view *view,
-                                      uint32_t run, unsigned part, unsigned n_parts)
-{
-    struct duplicate_key key = duplicate_key_of_single(decider->d->settings.rules, view);
-    if (duplicate_key_part(key, n_parts) != part) return TABLE_NO_DUPLICATE;
-    return add(decider, decider->singles, key, view, run);
-}
-
-/* Single reads at the 5' end of a member of a pair are duplicates. */
-static enum table_result visit_end(struct decider *decider, const struct duplicate_view *view,
-                                   uint32_t run, unsigned part, unsigned n_parts)
-{
-    (void)run;
-    (void)part;
-    (void)n_parts;
-    struct duplicate_record record;
-    if (view->kind == VIEW_PAIR &&
-        !duplicate_view_is_at_five_end(decider->d->settings.rules, view))
-        return TABLE_NO_DUPLICATE;
-    enum table_result r = duplicate_table_meet_pair(decider->singles, duplicate_key_of_single(decider->d->settings.rules, view),
-                                                    &record);
-    if (r == TABLE_DUPLICATE) found_duplicate(decider, &record);
-    return r;
-}
-
-static enum table_result visit_pair(struct decider *decider, const struct duplicate_view *view,
-                                    uint32_t run, unsigned part, unsigned n_parts)
-{
-    if (part == 0 && !duplicate_table_is_empty(decider->singles))
-        (void)visit_end(decider, view, run, part, n_parts);
-    if (view->kind == VIEW_END) return TABLE_NO_DUPLICATE;
-    struct duplicate_key key = duplicate_key_of_pair(decider->d->settings.rules, view);
-    if (duplicate_key_part(key, n_parts) != part) return TABLE_NO_DUPLICATE;
-    return add(decider, decider->pairs, key, view, run);
-}
-
-/*
- * Decides the views of a stream: all keys at once, or, if they do not fit into the table, in so many
- * parts that they do. Returns the number of parts, or -1 after a message. What was found before a
- * table was full is right, and found again. If there is one part only, the table stays filled.
- */
-static int decide_stream(struct decider *decider, unsigned stream, struct duplicate_table *table,
-                         view_visitor visit, view_visitor visit_pairs_after)
-{
-    uint64_t n_views = temp_streams_bytes(decider->d->views, stream) / VIEW_BYTES_AT_LEAST;
-    unsigned n_parts = 1;
-    for (unsigned part = 0; part < n_parts; part++) {
-        duplicate_table_reset(table, n_views);
-        int r = visit_stream(decider, stream, visit, part, n_parts);
-        if (r == 0 && n_parts > 1 && visit_pairs_after)
-            r = visit_stream(decider, VIEW_STREAM_PAIRS + decider->partition, visit_pairs_after,
-                             part, n_parts);
-        if (r < 0) return -1;
-        if (r == 0) continue;
-        n_parts *= 4;
-        part = (unsigned)-1;    /* from the start */
-    }
-    return (int)n_parts;
-}
-
-static int decide_partition(struct decider *decider)
-{
-    unsigned p = decider->partition;
-    int n_parts = decide_stream(decider, VIEW_STREAM_SINGLES + p, decider->singles, visit_single,
-                                visit_end);
-    if (n_parts < 0) return -1;
-    if (n_parts > 1) duplicate_table_reset(decider->singles, 0);
-    return decide_stream(decider, VIEW_STREAM_PAIRS + p, decider->pairs, visit_pair, NULL) < 0
-               ? -1 : 0;
-}
-
-static void decide_job(struct worker *worker, void *arg)
-{
-    (void)worker;
-    struct decider *decider = arg;
-    struct crew *crew = decider->d->settings.crew;
-    if (!crew_failed(crew) && decide_partition(decider) < 0) crew_fail(crew);
-    crew_lock(crew);
-    decider->is_busy = false;
-    crew_unlock(crew);
-}
-
-/* Waits for a decider that is not at work. NULL if the crew has failed. */
-static struct decider *idle_decider(struct duplicates *d)
-{
-    struct crew *crew = d->settings.crew;
-    struct decider *idle = NULL;
-    crew_lock(crew);
-    while (!crew_failed(crew)) {
-        for (unsigned i = 0; i < d->settings.n_threads && !idle; i++)
-            if (!d->deciders[i].is_busy) idle = &d->deciders[i];
-        if (idle) break;
-        crew_wait(crew);
-    }
-    if (idle) idle->is_busy = true;
-    crew_unlock(crew);
-    return idle;
-}
-
-static int wait_for_jobs(struct crew *crew)
-{
-    crew_lock(crew);
-    crew_wait_for_jobs(crew);
-    crew_unlock(crew);
-    return crew_failed(crew) ? -1 : 0;
-}
-
-static void prepare_deciders(struct duplicates *d)
-{
-    unsigned n = d->settings.n_threads;
-    size_t each_bytes = d->settings.memory_bytes / 2 / n;
-    d->deciders = xcalloc(n, sizeof *d->deciders);
-    for (unsigned i = 0; i < n; i++) {
-        d->deciders[i].d = d;
-        d->deciders[i].singles = duplicate_table_create(each_bytes / 4);
-        d->deciders[i].pairs = duplicate_table_create(each_bytes / 4 * 3);
-    }
-}
-
-static void release_deciders(struct duplicates *d)
-{
-    for (unsigned i = 0; i < d->settings.n_threads; i++) {
-        duplicate_table_destroy(d->deciders[i].singles);
-        duplicate_table_destroy(d->deciders[i].pairs);
-        temp_stream_reader_release(&d->deciders[i].reader);
-    }
-    free(d->deciders);
-    d->deciders = NULL;
-}
-
-static int decide_all(struct duplicates *d)
-{
-    prepare_deciders(d);
-    for (unsigned p = 0; p < VIEW_N_PARTITIONS; p++) {
-        if (p + 1 < VIEW_N_PARTITIONS) {
-            temp_streams_advise(d->views, VIEW_STREAM_SINGLES + p + 1);
-            temp_streams_advise(d->views, VIEW_STREAM_PAIRS + p + 1);
-        }
-        struct decider *decider = idle_decider(d);
-        if (!decider) break;
-        decider->partition = p;
-        if (crew_submit(d->settings.crew, decide_job, decider) < 0) break;
-    }
-    int r = wait_for_jobs(d->settings.crew);
-    release_deciders(d);
-    return r;
 }
 
 /* ---- batches in memory ---- */
@@ -427,15 +278,36 @@ static int for_all_batches(struct duplicates *d, struct batch *const *batches, s
     return r;
 }
 
+static void warn_of_barcodes(const struct duplicates *d)
+{
+    if (d->n_unreadable_barcodes > 0)
+        diag_warning("%" PRIu64 " reads have no barcode where --markdup looks for it: they are "
+                     "compared with each other only", d->n_unreadable_barcodes);
+}
+
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
                       uint32_t first_run)
 {
     for (size_t i = 0; i < n; i++)
         duplicates_end_run(d, first_run + (uint32_t)i, batches[i]->n_records);
-    if (for_all_batches(d, batches, n, first_run, look_job) < 0 || decide_all(d) < 0) return -1;
+    if (for_all_batches(d, batches, n, first_run, look_job) < 0) return -1;
+    const struct decide_settings decide = {
+        .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
+        .memory_bytes = d->settings.memory_bytes / 2, .views = d->views, .names = d->names,
+        .marks = d->marks, .counts = d->counts, .n_counts = d->n_counts,
+    };
+    if (decide_duplicates(&decide) < 0) return -1;
+    warn_of_barcodes(d);
     temp_streams_destroy(d->views);
-    d->views = NULL;
+    temp_streams_destroy(d->names);
+    d->views = d->names = NULL;
     return for_all_batches(d, batches, n, first_run, mark_job);
+}
+
+const struct duplicate_counts *duplicates_counts(const struct duplicates *d, size_t *n)
+{
+    *n = d->n_counts;
+    return d->counts;
 }
 
 void duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_index, uint8_t *raw,

@@ -11,14 +11,15 @@
  * Which reads are duplicates does not depend on the order in which views come, nor on how the
  * records lie in runs.
  *
- * Order of calls: create; for each run begin_run, take, and end_run or undo_run; decide; mark;
- * destroy. Threads: the spiller, later the thread that runs the phases, makes these calls; workers
+ * Order of calls: create; prepare, when the rules know the read groups; for each run begin_run, take,
+ * and end_run or undo_run; decide; mark; counts; destroy. Threads: the spiller, later the thread that runs the phases, makes these calls; workers
  * call duplicate_looks_* and mark.
  */
 #ifndef ROCKSORT_PIPELINE_DUPLICATES_H
 #define ROCKSORT_PIPELINE_DUPLICATES_H
 
 #include "duplicates/duplicate_rules.h"
+#include "duplicates/duplicate_stats.h"
 #include "pipeline/batch.h"
 #include "pipeline/crew.h"
 
@@ -38,6 +39,9 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
 /* NULL is accepted. */
 void duplicates_destroy(struct duplicates *d);
 
+/* Before the first record: the rules have their groups now. */
+void duplicates_prepare(struct duplicates *d);
+
 /* Of the whole memory of a sort, the part that the search takes. */
 size_t duplicates_memory(size_t total_bytes);
 
@@ -47,6 +51,8 @@ size_t duplicates_memory(size_t total_bytes);
 struct duplicate_looks {
     uint8_t *bytes;             /* chunks */
     size_t n_bytes, room;
+    struct duplicate_counts *counts;    /* of the records, for each group; NULL: none yet */
+    uint64_t n_unreadable_barcodes;
 };
 
 /* Adds the view of a record, which stays until duplicate_looks_end. `gather` belongs to the worker.
@@ -77,6 +83,9 @@ int duplicates_undo_run(struct duplicates *d);
    crew_fail. */
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
                       uint32_t first_run);
+
+/* What was read and found: one element for each group, as in duplicate_stats.h. */
+const struct duplicate_counts *duplicates_counts(const struct duplicates *d, size_t *n);
 
 /* Marks the duplicates among n raw records, one after another, the first of which has this index in
    the run. */

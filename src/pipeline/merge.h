@@ -36,6 +36,7 @@ struct merge_settings {
     sam_hdr_t *header;
     struct sorted_output *output;
     const struct duplicates *duplicates;        /* decided; NULL: none are marked */
+    bool removes_duplicates;    /* they are left out of the output */
     const struct content_sum *sum;      /* of the input: the output must have the same */
     const char *resumed_path;   /* where the runs are if another process wrote them, or NULL */
     struct merge_counts *counts;

@@ -123,6 +123,22 @@ static void prepare_fixmate(struct sort *sort)
     sort->fixmate.max_template_bytes = 2 * load_cutter_max_template(&sort->budget);
 }
 
+/* Read groups, for markdup. */
+static void prepare_duplicates(struct sort *sort)
+{
+    struct duplicate_rules *rules = &sort->duplicate_rules;
+    if (rules->use_read_groups || rules->use_libraries || rules->metrics_path) {
+        sort->read_groups = read_groups_create(sort->header);
+        rules->groups = sort->read_groups;
+        if (rules->use_read_groups && read_groups_count(sort->read_groups) == 0) {
+            diag_warning("the header has no read groups: --markdup goes on as without "
+                         "--use-read-groups");
+            rules->use_read_groups = false;
+        }
+    }
+    duplicates_prepare(sort->duplicates);
+}
+
 int prepare_rules(struct sort *sort, bool *nothing_to_check)
 {
     const struct sort_settings *s = sort->settings;
@@ -132,6 +148,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
     } else {
         sort->rules = s->rules;
         sort->rules.sums_leave_out_marks = s->markdup != NULL;
+        sort->rules.clears_marks = s->markdup && s->duplicate_rules.clears;
         if (rules_check_format(sort->header, s->output_format.format) < 0 ||
             cram_reference_check(sort->header, &s->output_format) < 0 ||
             rules_complete(&sort->rules_maker, sort->header, &sort->rules) < 0)
@@ -146,6 +163,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
     }
     plan_around_minhash_index(sort);
     if (s->fixmate) prepare_fixmate(sort);
+    if (sort->duplicates) prepare_duplicates(sort);
     return sorted_output_create_index(&sort->output, sort->header);
 }
 

@@ -435,6 +435,12 @@ static void add_to_sum(const struct segmenter *s, struct content_sum *sum, const
         content_sum_add(sum, rec, n_bytes);
 }
 
+/* True if the record is left out of the output: a duplicate, by -r of --markdup. */
+static bool is_removed(const struct segmenter *s, const uint8_t *rec)
+{
+    return s->settings.removes_duplicates && (bam_record_flag(rec) & BAM_FDUP);
+}
+
 static void add_to_output(struct segment *segment, const uint8_t *bytes, size_t n_bytes)
 {
     reserve_out(segment, n_bytes);
@@ -452,6 +458,7 @@ static int emit_blocks(struct segment *segment, struct worker *worker,
         const uint8_t *rec = next_record(order, entries, i, n);
         size_t rec_bytes = bam_record_bytes(rec);
         add_to_sum(segment->segmenter, sum, rec);
+        if (is_removed(segment->segmenter, rec)) continue;
         if (add_to_payload(&payload, rec, rec, rec_bytes) < 0) return -1;
     }
     return end_payload(&payload);
@@ -469,6 +476,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(s->order, entries, i, n);
         add_to_sum(s, sum, rec);
+        if (is_removed(s, rec)) continue;
         bam_record_unpack(rec, record);
         if (sam_format1(s->settings.header, record, line) < 0) {
             diag_error("read '%s' cannot be written as SAM: its tags are damaged",
@@ -493,13 +501,14 @@ static int emit_records(struct segment *segment, const struct sort_entry *entrie
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(order, entries, i, n);
         size_t rec_bytes = bam_record_bytes(rec);
+        add_to_sum(segment->segmenter, sum, rec);
+        if (is_removed(segment->segmenter, rec)) continue;
         const char *problem = cram_record_check(rec);
         if (problem) {
             diag_error("read '%s' cannot be written as CRAM: %s; write BAM with -O bam",
                        (const char *)bam_record_name(rec), problem);
             return -1;
         }
-        add_to_sum(segment->segmenter, sum, rec);
         add_to_output(segment, rec, rec_bytes);
     }
     return 0;

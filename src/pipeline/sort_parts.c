@@ -55,8 +55,9 @@ static void create_objects(struct sort *sort)
     };
     sort->store = temp_store_create(&store);
     if (s->markdup) {
+        sort->duplicate_rules = s->duplicate_rules;
         const struct duplicates_settings duplicates = {
-            .crew = sort->crew, .rules = &s->duplicate_rules, .n_threads = s->n_threads,
+            .crew = sort->crew, .rules = &sort->duplicate_rules, .n_threads = s->n_threads,
             .memory_bytes = duplicates_memory(s->memory_bytes),
             .temp_prefix = s->temp_prefixes[0], .output = s->output,
         };
@@ -170,6 +171,7 @@ void sort_release(struct sort *sort)
     spill_destroy(sort->spiller);
     temp_store_destroy(sort->store);
     duplicates_destroy(sort->duplicates);
+    read_groups_destroy(sort->read_groups);
     verification_destroy(sort->verification);
     bam_index_destroy(sort->output.index);
     rules_release(&sort->rules_maker);

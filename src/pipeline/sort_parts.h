@@ -32,6 +32,8 @@ struct sort {
     struct temp_store *store;
     struct spiller *spiller;
     struct duplicates *duplicates;      /* NULL: none are looked for */
+    struct duplicate_rules duplicate_rules;     /* if the settings ask for it */
+    struct read_groups *read_groups;    /* for it, or NULL */
     struct resume resume;
     struct bam_inputs *inputs;
     sam_hdr_t *header;

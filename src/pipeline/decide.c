@@ -1,0 +1,359 @@
+/* decide.c -- see decide.h. */
+#include "pipeline/decide.h"
+
+#include "duplicates/duplicate_table.h"
+#include "duplicates/view_streams.h"
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    VIEW_BYTES_AT_LEAST = 8,    /* to estimate how many views a stream has */
+    NAME_BYTES_AT_LEAST = 16,
+};
+
+/* The work of all jobs. */
+struct decision {
+    const struct decide_settings *settings;
+    struct decider *deciders;   /* one for each job that may run at a time */
+    int (*decide)(struct decider *decider);     /* a partition; returns 0, or -1 after a message */
+    pthread_mutex_t names_lock; /* for appending names, and nothing else */
+};
+
+/* What one job works with. */
+struct decider {
+    struct decision *decision;
+    struct duplicate_table *singles, *pairs;
+    struct temp_stream_reader reader;
+    struct duplicate_counts *counts;
+    unsigned partition;
+    bool is_busy;               /* under the crew's lock */
+};
+
+/* A part of the keys: those of which duplicate_key_part is `part`. */
+struct key_part {
+    unsigned part, n_parts;
+};
+
+/* What a pass over a stream does with each view. TABLE_FULL and TABLE_LACKS_SCORE end the pass. */
+typedef enum table_result (*view_visitor)(struct decider *decider, const struct duplicate_view *view,
+                                          uint32_t run, struct key_part keys);
+
+static const struct duplicate_rules *rules_of(const struct decider *decider)
+{
+    return decider->decision->settings->rules;
+}
+
+/* ---- what was found ---- */
+
+/* A duplicate that has other records, which will be marked, too. Returns 0, or -1 after a
+   message. */
+static int remember_name(struct decider *decider, const struct duplicate_record *record)
+{
+    struct decision *decision = decider->decision;
+    struct duplicate_key key = duplicate_key_of_name(record->name, record->name_bytes);
+    const uint64_t entry[] = {key.low, key.high, record->group};
+    unsigned stream = view_name_partition(view_name_hash(record->name, record->name_bytes));
+    (void)pthread_mutex_lock(&decision->names_lock);
+    int r = temp_streams_append(decision->settings->names, stream, entry, sizeof entry);
+    (void)pthread_mutex_unlock(&decision->names_lock);
+    return r;
+}
+
+/* Marks a duplicate, once. */
+static enum table_result found(struct decider *decider, const struct duplicate_record *record,
+                               bool is_pair)
+{
+    struct duplicate_counts *counts = &decider->counts[record->group];
+    if (!duplicate_marks_set(decider->decision->settings->marks, record->run, record->index))
+        return TABLE_DUPLICATE;
+    if (is_pair)
+        counts->paired_duplicates++;
+    else
+        counts->single_duplicates++;
+    if (rules_of(decider)->removes && !record->was_marked) counts->written--;
+    return record->has_others && remember_name(decider, record) < 0 ? TABLE_FAILED
+                                                                    : TABLE_DUPLICATE;
+}
+
+static enum table_result lacks_score(const struct duplicate_record *record)
+{
+    diag_error("read '%.*s' has no tag ms, which --markdup needs to choose the best of several "
+               "pairs: add --fixmate, if reads of one name stand together in the input, or run "
+               "samtools fixmate -m first", (int)record->name_bytes, (const char *)record->name);
+    return TABLE_FAILED;
+}
+
+/* ---- reading streams ---- */
+
+static int report_damage(void)
+{
+    diag_damaged("the temporary data of --markdup are damaged: sort again on another disk");
+    return -1;
+}
+
+/* Reads a whole stream of views. Returns 0, 1 if a table was full, or -1 after a message. */
+static int visit_stream(struct decider *decider, unsigned stream, view_visitor visit,
+                        struct key_part keys)
+{
+    struct temp_stream_reader *reader = &decider->reader;
+    temp_stream_reader_begin(reader, decider->decision->settings->views, stream);
+    while (!temp_stream_is_at_end(reader)) {
+        uint32_t n_bytes;
+        struct view_chunk chunk;
+        struct duplicate_view view;
+        const uint8_t *bytes = temp_stream_read(reader, sizeof n_bytes);
+        if (!bytes) return -1;
+        memcpy(&n_bytes, bytes, sizeof n_bytes);
+        bytes = temp_stream_read(reader, n_bytes);
+        if (!bytes) return -1;
+        if (!view_chunk_open(&chunk, bytes, n_bytes)) return report_damage();
+        while (view_chunk_next(&chunk, &view)) {
+            enum table_result r = visit(decider, &view, chunk.run, keys);
+            if (r == TABLE_FULL) return 1;
+            if (r == TABLE_FAILED) return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- examined reads ---- */
+
+static enum table_result add(struct decider *decider, struct duplicate_table *table,
+                             struct duplicate_key key, const struct duplicate_view *view,
+                             uint32_t run)
+{
+    struct duplicate_record record;
+    enum table_result r = duplicate_table_add(table, key, view, run, &record);
+    if (r == TABLE_LACKS_SCORE) return lacks_score(&record);
+    return r == TABLE_DUPLICATE ? found(decider, &record, view->kind == VIEW_PAIR) : r;
+}
+
+static enum table_result visit_single(struct decider *decider, const struct duplicate_view *view,
+                                      uint32_t run, struct key_part keys)
+{
+    struct duplicate_key key = duplicate_key_of_single(rules_of(decider), view);
+    if (duplicate_key_part(key, keys.n_parts) != keys.part) return TABLE_NO_DUPLICATE;
+    return add(decider, decider->singles, key, view, run);
+}
+
+/* Single reads at the 5' end of a member of a pair are duplicates. */
+static enum table_result visit_end(struct decider *decider, const struct duplicate_view *view,
+                                   uint32_t run, struct key_part keys)
+{
+    (void)run;
+    (void)keys;
+    struct duplicate_record record;
+    const struct duplicate_rules *rules = rules_of(decider);
+    if (view->kind == VIEW_PAIR && !duplicate_view_is_at_five_end(rules, view))
+        return TABLE_NO_DUPLICATE;
+    struct duplicate_key key = duplicate_key_of_single(rules, view);
+    enum table_result r = duplicate_table_meet_pair(decider->singles, key, &record);
+    return r == TABLE_DUPLICATE ? found(decider, &record, false) : r;
+}
+
+static enum table_result visit_pair(struct decider *decider, const struct duplicate_view *view,
+                                    uint32_t run, struct key_part keys)
+{
+    if (keys.part == 0 && !duplicate_table_is_empty(decider->singles) &&
+        visit_end(decider, view, run, keys) == TABLE_FAILED)
+        return TABLE_FAILED;
+    if (view->kind == VIEW_END) return TABLE_NO_DUPLICATE;
+    struct duplicate_key key = duplicate_key_of_pair(rules_of(decider), view);
+    if (duplicate_key_part(key, keys.n_parts) != keys.part) return TABLE_NO_DUPLICATE;
+    return add(decider, decider->pairs, key, view, run);
+}
+
+/* A pass over all keys of a part. Returns as visit_stream. */
+typedef int (*part_pass)(struct decider *decider, struct key_part keys);
+
+/* Makes passes over all keys at once, or, if they do not fit into a table, over so many parts of
+   them that they do. What was found before a table was full is right, and will be found again.
+   Returns the number of parts, or -1 after a message. */
+static int decide_in_parts(struct decider *decider, part_pass pass)
+{
+    struct key_part keys = {0, 1};
+    while (keys.part < keys.n_parts) {
+        int r = pass(decider, keys);
+        if (r < 0) return -1;
+        keys.part++;
+        if (r > 0) keys = (struct key_part){0, 4 * keys.n_parts};
+    }
+    return (int)keys.n_parts;
+}
+
+static uint64_t n_views(const struct decider *decider, unsigned stream)
+{
+    return temp_streams_bytes(decider->decision->settings->views, stream) / VIEW_BYTES_AT_LEAST;
+}
+
+/* If all keys fit, the table is left for the pass over pairs. Else pairs are read for each part. */
+static int pass_over_singles(struct decider *decider, struct key_part keys)
+{
+    unsigned stream = VIEW_STREAM_SINGLES + decider->partition;
+    duplicate_table_reset(decider->singles, n_views(decider, stream));
+    int r = visit_stream(decider, stream, visit_single, keys);
+    if (r != 0 || keys.n_parts == 1) return r;
+    return visit_stream(decider, VIEW_STREAM_PAIRS + decider->partition, visit_end, keys);
+}
+
+static int pass_over_pairs(struct decider *decider, struct key_part keys)
+{
+    unsigned stream = VIEW_STREAM_PAIRS + decider->partition;
+    duplicate_table_reset(decider->pairs, n_views(decider, stream));
+    return visit_stream(decider, stream, visit_pair, keys);
+}
+
+static int decide_reads(struct decider *decider)
+{
+    int n_parts = decide_in_parts(decider, pass_over_singles);
+    if (n_parts < 0) return -1;
+    if (n_parts > 1) duplicate_table_reset(decider->singles, 0);
+    return decide_in_parts(decider, pass_over_pairs) < 0 ? -1 : 0;
+}
+
+/* ---- other records of duplicates ---- */
+
+/* Reads the names of duplicates into the table. Returns as visit_stream. */
+static int read_names(struct decider *decider, struct key_part keys)
+{
+    struct temp_streams *names = decider->decision->settings->names;
+    struct temp_stream_reader *reader = &decider->reader;
+    uint64_t entry[3], n = temp_streams_bytes(names, decider->partition) / sizeof entry;
+    duplicate_table_reset(decider->pairs, n);
+    temp_stream_reader_begin(reader, names, decider->partition);
+    while (!temp_stream_is_at_end(reader)) {
+        const uint8_t *bytes = temp_stream_read(reader, sizeof entry);
+        if (!bytes) return -1;
+        memcpy(entry, bytes, sizeof entry);
+        struct duplicate_key key = {entry[0], entry[1]};
+        if (duplicate_key_part(key, keys.n_parts) == keys.part &&
+            duplicate_table_add_name(decider->pairs, key, (uint32_t)entry[2]) == TABLE_FULL)
+            return 1;
+    }
+    return 0;
+}
+
+static enum table_result visit_other(struct decider *decider, const struct duplicate_view *view,
+                                     uint32_t run, struct key_part keys)
+{
+    uint32_t group;
+    struct duplicate_key key = duplicate_key_of_name(view->name, view->name_bytes);
+    if (duplicate_key_part(key, keys.n_parts) == keys.part &&
+        duplicate_table_has_name(decider->pairs, key, &group) &&
+        duplicate_marks_set(decider->decision->settings->marks, run, view->index))
+        decider->counts[group].other_duplicates++;
+    return TABLE_NO_DUPLICATE;
+}
+
+static int pass_over_others(struct decider *decider, struct key_part keys)
+{
+    int r = read_names(decider, keys);
+    if (r != 0 || duplicate_table_is_empty(decider->pairs)) return r;
+    return visit_stream(decider, VIEW_STREAM_OTHERS + decider->partition, visit_other, keys);
+}
+
+static int decide_others(struct decider *decider)
+{
+    return decide_in_parts(decider, pass_over_others) < 0 ? -1 : 0;
+}
+
+/* ---- jobs ---- */
+
+static void decide_job(struct worker *worker, void *arg)
+{
+    (void)worker;
+    struct decider *decider = arg;
+    struct decision *decision = decider->decision;
+    struct crew *crew = decision->settings->crew;
+    if (!crew_failed(crew) && decision->decide(decider) < 0) crew_fail(crew);
+    crew_lock(crew);
+    decider->is_busy = false;
+    crew_unlock(crew);
+}
+
+/* Waits for a decider that is not at work. NULL if the crew has failed. */
+static struct decider *idle_decider(const struct decision *decision)
+{
+    struct crew *crew = decision->settings->crew;
+    struct decider *idle = NULL;
+    crew_lock(crew);
+    while (!crew_failed(crew)) {
+        for (unsigned i = 0; i < decision->settings->n_threads && !idle; i++)
+            if (!decision->deciders[i].is_busy) idle = &decision->deciders[i];
+        if (idle) break;
+        crew_wait(crew);
+    }
+    if (idle) idle->is_busy = true;
+    crew_unlock(crew);
+    return idle;
+}
+
+/* Has the streams of a partition read ahead, so that jobs need not wait for a disk. */
+static void advise(const struct decide_settings *s, unsigned partition)
+{
+    if (partition >= VIEW_N_PARTITIONS) return;
+    temp_streams_advise(s->views, VIEW_STREAM_SINGLES + partition);
+    temp_streams_advise(s->views, VIEW_STREAM_PAIRS + partition);
+}
+
+/* Has all partitions decided. Returns 0, or -1 if the crew has failed. */
+static int decide_partitions(struct decision *decision, int (*decide)(struct decider *))
+{
+    const struct decide_settings *s = decision->settings;
+    decision->decide = decide;
+    for (unsigned p = 0; p < VIEW_N_PARTITIONS; p++) {
+        struct decider *decider = idle_decider(decision);
+        if (!decider) break;
+        advise(s, p + s->n_threads);
+        decider->partition = p;
+        if (crew_submit(s->crew, decide_job, decider) < 0) break;
+    }
+    crew_lock(s->crew);
+    crew_wait_for_jobs(s->crew);
+    crew_unlock(s->crew);
+    return crew_failed(s->crew) ? -1 : 0;
+}
+
+static void prepare_decision(struct decision *decision, const struct decide_settings *s)
+{
+    size_t each_bytes = s->memory_bytes / s->n_threads;
+    *decision = (struct decision){.settings = s};
+    (void)pthread_mutex_init(&decision->names_lock, NULL);
+    decision->deciders = xcalloc(s->n_threads, sizeof *decision->deciders);
+    for (unsigned i = 0; i < s->n_threads; i++) {
+        struct decider *decider = &decision->deciders[i];
+        decider->decision = decision;
+        decider->singles = duplicate_table_create(each_bytes / 4);
+        decider->pairs = duplicate_table_create(each_bytes / 4 * 3);
+        decider->counts = xcalloc(s->n_counts, sizeof *decider->counts);
+    }
+}
+
+static void release_decision(struct decision *decision)
+{
+    const struct decide_settings *s = decision->settings;
+    for (unsigned i = 0; i < s->n_threads; i++) {
+        struct decider *decider = &decision->deciders[i];
+        for (size_t k = 0; k < s->n_counts; k++)
+            duplicate_counts_join(&s->counts[k], &decider->counts[k]);
+        duplicate_table_destroy(decider->singles);
+        duplicate_table_destroy(decider->pairs);
+        temp_stream_reader_release(&decider->reader);
+        free(decider->counts);
+    }
+    free(decision->deciders);
+    (void)pthread_mutex_destroy(&decision->names_lock);
+}
+
+int decide_duplicates(const struct decide_settings *settings)
+{
+    struct decision decision;
+    prepare_decision(&decision, settings);
+    int r = decide_partitions(&decision, decide_reads);
+    if (r == 0 && settings->names) r = decide_partitions(&decision, decide_others);
+    release_decision(&decision);
+    return r;
+}
