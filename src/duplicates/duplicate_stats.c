@@ -249,6 +249,7 @@ void duplicate_metrics_write(FILE *to, const char *command, const char *started,
     if (has_unknown) write_library(to, "Unknown Library", &counts[0]);
     for (size_t i = 1; i <= n_libraries; i++)
         write_library(to, read_groups_library_name(groups, i), &counts[i]);
+    /* No empty line follows the table, as in Picard's files: MultiQC 1.35 would take the first
+       library for all. */
     if (n_libraries + has_unknown == 1) write_histogram(to, &counts[has_unknown ? 0 : 1]);
-    (void)fputc('\n', to);
 }

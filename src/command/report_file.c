@@ -1,0 +1,107 @@
+/* report_file.c -- see report_file.h. */
+#include "command/report_file.h"
+
+#include "util/diag.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* True if standard output goes to the file or pipe of this name. */
+static bool is_standard_output(const char *name)
+{
+    struct stat x, y;
+    return stat(name, &x) == 0 && fstat(STDOUT_FILENO, &y) == 0 && !S_ISCHR(x.st_mode) &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Returns 1 if a path and `name` are the same regular file, which need not exist; 0 if not; -1
+   after a message. */
+static int stands_for(const struct output_path *path, const char *name)
+{
+    struct output_path other;
+    if (!name) return 0;
+    if (is_same_file(path->name, name)) return 1;
+    if (output_path_choose(&other, name) < 0) return -1;
+    bool same = output_path_same(path, &other);
+    output_path_release(&other);
+    return same;
+}
+
+int report_file_choose(struct output_path *path, const char *option, const char *name,
+                       const struct sort_settings *settings)
+{
+    *path = (struct output_path){0};
+    if (strcmp(name, "-") == 0) {
+        if (settings->output && !settings->sum_only) return 0;
+        diag_error("%s - would mix with other text on standard output: name a file", option);
+        return -1;
+    }
+    if (strstr(name, "://")) {
+        diag_error("option %s takes the name of a file, not '%s'", option, name);
+        return -1;
+    }
+    if (output_path_choose(path, name) < 0) return -1;
+    bool prints = settings->sum_only || !settings->output;
+    int same = prints ? is_standard_output(path->name) : stands_for(path, settings->output);
+    if (same == 0 && !settings->sum_only) same = stands_for(path, settings->index_path);
+    for (size_t i = 0; same == 0 && i < settings->n_inputs; i++)
+        same = is_same_file(path->name, settings->inputs[i]);
+    if (same > 0)
+        diag_error("%s '%s' is an input or output of the sort: name another file", option, name);
+    if (same != 0) output_path_release(path);
+    return same != 0 ? -1 : 0;
+}
+
+static int write_error(const char *what, const char *name, int error)
+{
+    diag_error("cannot write the %s to '%s': %s%s", what, name, strerror(error),
+               diag_advice(error));
+    return -1;
+}
+
+/* Writes the text to the file, or to standard output. */
+static int write_file(struct output_path *path, const char *what, const char *text,
+                      size_t n_bytes)
+{
+    const char *name = path->name ? path->name : "standard output";
+    bool is_file = path->name != NULL;
+    int fd = STDOUT_FILENO;
+    if (is_file) {
+        fd = output_path_create(path);
+        if (fd < 0) return write_error(what, name, errno);
+    }
+    int error = 0;
+    while (n_bytes > 0 && !error) {
+        ssize_t n = write(fd, text, n_bytes);
+        if (n < 0 && errno != EINTR) error = errno;
+        if (n <= 0) continue;
+        text += n;
+        n_bytes -= (size_t)n;
+    }
+    if (is_file && close(fd) < 0 && !error) error = errno;
+    int r = error ? write_error(what, name, error) : output_path_commit(path, NULL);
+    if (r < 0) output_path_drop(path);
+    return r;
+}
+
+int report_file_write(struct output_path *path, const char *what, const char *text, size_t n_bytes)
+{
+    /* Signals are blocked for these milliseconds, so that no temporary file is left. */
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = write_file(path, what, text, n_bytes);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r;
+}

@@ -1,0 +1,27 @@
+/*
+ * report_file.h -- files beside the output that say something about a sort, such as --stats FILE.
+ *
+ * Order of calls: report_file_choose before the sort; report_file_write after it;
+ * output_path_release with the path. Errors: -1 after a message. One thread at a time.
+ */
+#ifndef ROCKSORT_COMMAND_REPORT_FILE_H
+#define ROCKSORT_COMMAND_REPORT_FILE_H
+
+#include "output/output_path.h"
+#include "pipeline/sort_settings.h"
+
+#include <stddef.h>
+
+/*
+ * Chooses where to write: to the file `name`, or to standard output for "-"; then the path stays
+ * {0}. Refuses files that the sort reads or writes. `option`, such as "--stats", is for messages.
+ */
+int report_file_choose(struct output_path *path, const char *option, const char *name,
+                       const struct sort_settings *settings);
+
+/* Writes the whole text. The file gets its name when it is complete. `what`, such as "statistics",
+   is for messages. */
+int report_file_write(struct output_path *path, const char *what, const char *text,
+                      size_t n_bytes);
+
+#endif
