@@ -10,6 +10,7 @@
 
 #include "command/bam_plan.h"
 #include "command/library_versions.h"
+#include "command/side_file.h"
 #include "command/sort_options_output.h"
 #include "command/sort_options_parse.h"
 #include "command/sort_options_resume.h"
@@ -141,12 +142,15 @@ static int verify_inputs(const struct sort_settings *settings)
 }
 
 /* Sorts, or only computes the checksum; then prints and writes the reports. */
-static int sort_and_report(const struct sort_options *options)
+static int sort_and_report(struct sort_options *options)
 {
     const struct sort_settings *settings = &options->settings;
     struct sort_report report = {0};
     struct output_path stats_path = {0};
-    if (options->stats && sort_stats_choose(&stats_path, options->stats, settings) < 0) return -1;
+    if (side_file_choose_counts(options) < 0 ||
+        (options->stats &&
+         side_file_choose(&stats_path, "--stats", options->stats, settings) < 0))
+        return -1;
     int r = sort_run(settings, &report);
     if (r == 0 && settings->sum_only) sort_report_print_checksum(&report, stdout);
     if (r == 0 && options->print_checksum) sort_report_print_checksum(&report, stderr);

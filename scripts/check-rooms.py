@@ -27,12 +27,13 @@ ROOMS = {
     "machine": "util",
     "bam": "util",
     "template": "util bam",
+    "counts": "util bam",
     "order": "util bam",
     "input": "util bam",
     "output": "util bam machine",
     "store": "util bam order machine",
-    "pipeline": "util bam template order machine input output store",
-    "command": "util bam template order machine input output store pipeline",
+    "pipeline": "util bam template counts order machine input output store",
+    "command": "util bam template counts order machine input output store pipeline",
 }
 
 # The sources at the top, and the room that each belongs to.

@@ -12,6 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool asks_for_counts(const struct sort_options *o)
+{
+    for (int i = 0; i < COUNT_N_KINDS; i++)
+        if (o->counts[i]) return true;
+    return false;
+}
+
 int sort_options_check_modes(const struct sort_options *o, int n_args)
 {
     const struct sort_settings *s = &o->settings;
@@ -33,6 +40,9 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
         problem = "--partial can be used with --resume only";
     else if (o->stats && (o->clean || o->verify || o->plan))
         problem = "--stats can be used with a sort only, not with --clean, --verify or --plan";
+    else if (asks_for_counts(o) && (o->clean || s->sum_only || o->verify))
+        problem = "--flagstat, --idxstats and --coverage count what a sort writes: they cannot be "
+                  "used together with --clean, --checksum-only or --verify";
     else if (o->yes && !o->clean)
         problem = "--yes can be used with --clean only";
     if (problem) diag_error("%s", problem);

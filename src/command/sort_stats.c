@@ -21,66 +21,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 enum { SCHEMA_VERSION = 1 };
-
-/* ---- the name of the file ---- */
-
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
-/* True if standard output goes to the file or pipe of this name. */
-static bool is_standard_output(const char *name)
-{
-    struct stat x, y;
-    return stat(name, &x) == 0 && fstat(STDOUT_FILENO, &y) == 0 && !S_ISCHR(x.st_mode) &&
-           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* Returns 1 if a path and `name` are the same regular file, which need not exist; 0 if not; -1
-   after a message. */
-static int stands_for(const struct output_path *path, const char *name)
-{
-    struct output_path other;
-    if (!name) return 0;
-    if (is_same_file(path->name, name)) return 1;
-    if (output_path_choose(&other, name) < 0) return -1;
-    bool same = output_path_same(path, &other);
-    output_path_release(&other);
-    return same;
-}
-
-int sort_stats_choose(struct output_path *path, const char *name,
-                      const struct sort_settings *settings)
-{
-    *path = (struct output_path){0};
-    if (strcmp(name, "-") == 0) {
-        if (settings->output && !settings->sum_only) return 0;
-        diag_error("--stats - would mix with other text on standard output: name a file");
-        return -1;
-    }
-    if (strstr(name, "://")) {
-        diag_error("option --stats takes the name of a file, not '%s'", name);
-        return -1;
-    }
-    if (output_path_choose(path, name) < 0) return -1;
-    bool prints = settings->sum_only || !settings->output;
-    int same = prints ? is_standard_output(path->name) : stands_for(path, settings->output);
-    if (same == 0 && !settings->sum_only) same = stands_for(path, settings->index_path);
-    for (size_t i = 0; same == 0 && i < settings->n_inputs; i++)
-        same = is_same_file(path->name, settings->inputs[i]);
-    if (same > 0)
-        diag_error("--stats '%s' is an input or output of the sort: name another file", name);
-    if (same != 0) output_path_release(path);
-    return same != 0 ? -1 : 0;
-}
 
 /* ---- the fields ---- */
 

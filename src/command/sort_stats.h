@@ -1,22 +1,14 @@
 /*
  * sort_stats.h -- the report of a sort as JSON, --stats FILE. doc/stats.md describes every field.
  *
- * Order of calls: sort_stats_choose before the sort, with the settings of the sort;
- * sort_stats_write after the sort, even if it failed; output_path_release with the path. Errors: -1
- * after a message.
+ * Order of calls: side_file_choose (side_file.h) before the sort; sort_stats_write after it, even if
+ * it failed; output_path_release with the path. Errors: -1 after a message.
  */
 #ifndef ROCKSORT_COMMAND_SORT_STATS_H
 #define ROCKSORT_COMMAND_SORT_STATS_H
 
 #include "output/output_path.h"
 #include "pipeline/bam_sort.h"
-
-/*
- * Chooses where to write the statistics: to the file `name`, or to standard output for "-"; then
- * the path stays {0}. Refuses files that the sort reads or writes.
- */
-int sort_stats_choose(struct output_path *path, const char *name,
-                      const struct sort_settings *settings);
 
 /* Writes the statistics of a sort that has ended or `failed`. The file gets its name when it is
    complete. */

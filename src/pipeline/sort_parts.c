@@ -162,6 +162,7 @@ void sort_release(struct sort *sort)
     temp_store_destroy(sort->store);
     verification_destroy(sort->verification);
     bam_index_destroy(sort->output.index);
+    record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);
     free(sort->reference_bases);
     checkpoint_writer_destroy(sort->checkpoint);
