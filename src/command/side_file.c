@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+_Static_assert((int)CHECKPOINT_N_COUNTS == (int)COUNT_N_KINDS, "checkpoints keep all counts");
+
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat x, y;
@@ -84,6 +86,7 @@ int side_file_choose_counts(struct sort_options *o)
         (void)snprintf(option, sizeof option, "--%s", count_kind_name((enum count_kind)i));
         if (side_file_choose(&file->path, option, o->counts[i], &o->settings) < 0) return -1;
         file->is_wanted = true;
+        o->settings.asked_output.counts[i] = file->path.final;
     }
     return 0;
 }

@@ -130,6 +130,8 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
         o->format_option = output->format;
     if (s->level < 0) s->level = output->level;
     if (output->durable) s->durable = true;
+    for (int i = 0; i < COUNT_N_KINDS; i++)
+        if (!o->counts[i]) o->counts[i] = output->counts[i];
     if (output->write_index && !o->write_index) o->write_index = o->index_of_checkpoint = true;
     for (size_t i = 0; o->n_output_texts == 0 && i < output->n_options; i++)
         if (sort_options_add_format("--output-fmt-option", output->options[i],
