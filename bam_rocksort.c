@@ -142,13 +142,14 @@ static int verify_inputs(const struct sort_settings *settings)
 }
 
 /* Sorts, or only computes the checksum; then prints and writes the reports. */
-static int sort_and_report(const struct sort_options *options)
+static int sort_and_report(struct sort_options *options)
 {
     const struct sort_settings *settings = &options->settings;
     struct sort_report report = {0};
     struct output_path stats_path = {0};
-    if (options->stats &&
-        report_file_choose(&stats_path, "--stats", options->stats, settings) < 0)
+    if (report_file_choose_counts(options) < 0 ||
+        (options->stats &&
+         report_file_choose(&stats_path, "--stats", options->stats, settings) < 0))
         return -1;
     int r = sort_run(settings, &report);
     if (r == 0 && settings->sum_only) sort_report_print_checksum(&report, stdout);

@@ -81,11 +81,13 @@ static int merge_phase(struct sort *sort)
         .header = sort->header, .output = &sort->output, .duplicates = sort->duplicates,
         .removes_duplicates = sort->duplicate_rules.removes, .sum = &read.sum,
         .resumed_path = sort->settings->resumed ? sort->settings->resumed->dirs[0].path : NULL,
-        .counts = &sort->merged, .piles = &sort->report->piles,
+        .record_counts = sort->record_counts, .counts = &sort->merged, .piles = &sort->report->piles,
     };
     int r = merge_to_output(&merge, &sort->sum_out);
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
     r = sorted_output_close(&sort->output, r == 0, &result);
+    if (r == 0 && sort->record_counts)
+        r = count_files_write(sort->settings->count_files, sort->record_counts);
     sort->lost_reader = result.lost_reader;
     sort->report->output_bytes = result.n_bytes;
     sort->report->n_batches_kept = (unsigned)batch_pool_n_kept(sort->pool);
@@ -121,7 +123,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     struct early_end early_end = {
         .crew = sort.crew, .pool = sort.pool, .totals = sort.totals,
         .checkpoint = sort.checkpoint, .store = sort.store, .output = &sort.output_path,
-        .index = &sort.index_path,
+        .index = &sort.index_path, .count_files = settings->count_files,
     };
     if (early_end_watch(&early_end) < 0) {
         sort_close(&sort, false);

@@ -31,6 +31,7 @@ int prepare_outputs(struct sort *sort)
     crew_lock(sort->crew);
     sort->output_path = output;
     sort->index_path = index;
+    count_files_guard(s->count_files, crew_mutex(sort->crew), s->durable);
     crew_unlock(sort->crew);
     checkpoint_writer_look_at_output(sort->checkpoint);
     const char *problem = NULL;
@@ -164,6 +165,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
     plan_around_minhash_index(sort);
     if (s->fixmate) prepare_fixmate(sort);
     if (sort->duplicates) prepare_duplicates(sort);
+    sort->record_counts = count_files_create_counts(s->count_files, sort->header);
     return sorted_output_create_index(&sort->output, sort->header);
 }
 

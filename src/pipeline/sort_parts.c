@@ -174,6 +174,7 @@ void sort_release(struct sort *sort)
     read_groups_destroy(sort->read_groups);
     verification_destroy(sort->verification);
     bam_index_destroy(sort->output.index);
+    record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);
     free(sort->reference_bases);
     checkpoint_writer_destroy(sort->checkpoint);

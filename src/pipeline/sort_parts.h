@@ -40,6 +40,7 @@ struct sort {
     struct verification *verification;  /* NULL: nothing is verified */
     struct output_path output_path, index_path; /* set with the lock held */
     struct sorted_output output;
+    struct record_counts *record_counts;        /* NULL: the output is not counted */
     struct merge_counts merged;         /* under the lock */
     struct content_sum sum_out;
     bool lost_reader;                   /* the program that reads standard output closed it */
