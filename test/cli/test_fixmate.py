@@ -233,28 +233,6 @@ class Refused(FixmateTest):
         for option in ("--checksum-only", "--verify"):
             self.assert_error(self.rocksort("--fixmate", option, source), "--fixmate")
 
-    def test_template_that_does_not_fit(self):
-        """More than a template may have, of large records and of small ones: the message names the
-        read."""
-        for n_bytes, n_records in ((60_000, 200), (1, 100_000)):
-            line = f"q\t256\tx\t9\t9\t1M\t*\t0\t0\tA\tF\tXX:Z:{'x' * n_bytes}\n"
-            source = self.write("in.sam", bamfile.sq_text(templates.REFS) + line * n_records)
-            result = self.rocksort("--fixmate", "-o", self.path("out.bam"), source,
-                                   budget=SPILLING)
-            self.assert_error(result, "'q'", "too many for --fixmate", "memory")
-
-    def test_template_that_becomes_too_large(self):
-        """Each record gets the long CIGAR of its mate: some 800 kB would become more than 100 MB."""
-        cigar = "1M1I" * 30_000
-        lines = [f"q\t65\tx\t9\t9\t{cigar}\t*\t0\t0\t*\t*", "q\t129\tx\t9\t9\t1M\t*\t0\t0\t*\t*"]
-        lines += ["q\t2177\tx\t9\t9\t1M\t*\t0\t0\t*\t*"] * 1_000
-        sam = bamfile.sq_text([("x", 60_000)]) + "\n".join(lines) + "\n"
-        source = self.write("in.sam", sam)
-        result = self.rocksort("--fixmate", "-o", self.path("out.bam"), source, budget=SPILLING)
-        self.assert_error(result, "'q'", "too large for --fixmate", "memory")
-        few = self.write("few.sam", sam[:sam.rindex("\nq", 0, len(sam) - 990 * 30)] + "\n")
-        self.check(few, budget=SPILLING)
-
     def test_damaged(self):
         """The number of the bad record is that in the input."""
         good = "".join(f"r{i // 2}\t{65 if i % 2 else 129}\tx\t9\t9\t1M\t*\t0\t0\tA\tF\n"
