@@ -38,6 +38,8 @@
 
 enum {
     MIN_GAP_BYTES = 4096,       /* several short reads */
+    FEW_ALONE = 1000,           /* as many reads without a mate are no reason to warn */
+    ALONE_RATIO = 10,           /* nor is one in so many: a filter may have left out its mate */
 };
 
 struct loader {
@@ -765,6 +767,17 @@ static void prepare_loader(struct loader *ld, const struct load_settings *s)
     for (unsigned i = 0; i < ld->n_ring; i++) ld->ring[i].jobs = &ld->jobs;
 }
 
+/* Warns if so many reads had no mate beside them that the input is probably not in groups. */
+static void tell_alone(const struct loader *ld)
+{
+    struct load_counts counts;
+    load_totals_look(ld->totals, &counts);
+    if (counts.n_alone <= FEW_ALONE || counts.n_alone * ALONE_RATIO <= counts.n_paired) return;
+    diag_warning("%" PRIu64 " of %" PRIu64 " paired reads have no mate beside them: if reads of "
+                 "one name lie apart, run samtools collate or rocksort -n first",
+                 counts.n_alone, counts.n_paired);
+}
+
 int load_input(const struct load_settings *settings)
 {
     struct loader ld;
@@ -782,6 +795,7 @@ int load_input(const struct load_settings *settings)
     crew_lock(ld.crew);
     crew_wait_for_jobs(ld.crew);        /* batches are freed, and point to ld.jobs */
     crew_unlock(ld.crew);
+    if (!crew_failed(ld.crew)) tell_alone(&ld);
     for (unsigned i = 0; i < ld.n_ring; i++) load_jobs_release(&ld.ring[i]);
     for (unsigned i = 0; ld.parts && i < ld.n_parts; i++) load_jobs_release(&ld.parts[i]);
     load_cutter_release(&ld.cutter);

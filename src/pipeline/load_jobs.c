@@ -159,11 +159,15 @@ static void fix_job(struct worker *worker, void *arg)
     struct load_piece *piece = arg;
     const struct load_jobs *jobs = piece->jobs;
     struct record_problem problem = {.record = piece->templates.first_record, .is_damaged = true};
+    const struct fixmate_space *space = &piece->templates.fixed.space;
     if (!crew_failed(jobs->crew) && fix_records(piece, &problem) < 0) {
         record_problem_print(&problem, bam_reader_name(piece->reader));
         fail_of_input(jobs);
     }
-    piece_done(piece);
+    crew_lock(jobs->crew);
+    load_totals_add_pairs(jobs->totals, space->n_paired, space->n_alone);
+    piece->done = true;
+    crew_unlock(jobs->crew);
 }
 
 int load_jobs_fix(struct load_piece *piece)

@@ -14,6 +14,7 @@ static void fix_primaries(const struct fixmate_rules *rules, struct fixmate_spac
     for (size_t i = 0; i < space->n_drafts; i++) {
         struct draft *draft = &space->drafts[i];
         if (!mates_is_primary(draft)) continue;
+        if (draft->flag & BAM_FPAIRED) space->n_paired++;
         last_of[mates_segment(draft)] = draft;
         if (first) {
             mates_pair(rules, first, draft);
@@ -22,7 +23,9 @@ static void fix_primaries(const struct fixmate_rules *rules, struct fixmate_spac
             first = draft;
         }
     }
-    if (first && !has_mate) mates_leave_alone(first);
+    if (!first || has_mate) return;
+    if (first->flag & BAM_FPAIRED) space->n_alone++;
+    mates_leave_alone(first);
 }
 
 static void fix_others(const struct fixmate_rules *rules, struct fixmate_space *space,

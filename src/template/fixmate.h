@@ -25,12 +25,14 @@ struct fixmate_space {
     uint8_t *out;               /* records that are finished */
     size_t out_bytes, out_room;
     size_t n_out;
+    size_t n_paired;            /* primary records of pairs, as they were read */
+    size_t n_alone;             /* of these: in a template without a mate */
 };
 
-/* Forgets the finished records. */
+/* Forgets the finished records, and what was counted. */
 static inline void fixmate_empty(struct fixmate_space *space)
 {
-    space->out_bytes = space->n_out = 0;
+    space->out_bytes = space->n_out = space->n_paired = space->n_alone = 0;
 }
 
 /* Adds a record to the template. Its fields were checked (bam_check.h). Returns NULL, or why it

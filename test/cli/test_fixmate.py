@@ -9,7 +9,7 @@ import unittest
 
 import bamfile
 import templates
-from harness import CliTest, needs_pysam, reference_ok, without_pg
+from harness import CliTest, needs_pysam, pysam, reference_ok, without_pg
 
 SPILLING = 200_000
 ORDERS = ([], ["-n"], ["-N"])
@@ -203,6 +203,45 @@ class BaseModifications(FixmateTest):
             lines = self.fixed(templates.Parts(seed).sam(150))
             n_modified += self.check_parts(lines)
         self.assertGreater(n_modified, 800)
+
+
+class Grouping(FixmateTest):
+    """Input in which mates are not beside each other gives a warning, and what samtools gives."""
+
+    def sam(self, n_pairs, n_alone):
+        """Pairs in their groups, then pairs whose reads lie apart."""
+        pairs = [[f"r{i}\t{flag}\tx\t9\t9\t4M\t*\t0\t0\tACGT\tFFFF" for flag in (65, 129)]
+                 for i in range(n_pairs + n_alone // 2)]
+        lines = [line for pair in pairs[:n_pairs] for line in pair]
+        for which in (0, 1):
+            lines += [pair[which] for pair in pairs[n_pairs:]]
+        return bamfile.sq_text(templates.REFS) + "\n".join(lines) + "\n"
+
+    def warnings(self, *args, **how):
+        err = self.sort_ok("--fixmate", *args, "-o", self.path("out.bam"), **how).err
+        return [line for line in err.splitlines() if ": warning: " in line]
+
+    def test_reads_apart(self):
+        source = self.write("in.sam", self.sam(4000, 1002))
+        warning, = self.warnings(source)
+        self.assertIn("1002 of 9002 paired reads have no mate beside them", warning)
+        self.assertIn("samtools collate or rocksort -n first", warning)
+        warning, = self.warnings("-@", "3", source, source, budget=SPILLING)
+        self.assertIn("2004 of 18004 paired reads have", warning)
+        self.assertEqual(self.warnings("--quiet", source), [])
+        if pysam:
+            self.check(source)
+
+    def test_few(self):
+        """Few, or few of many; single reads; and the same reads in groups."""
+        single = "".join(f"s{i}\t0\tx\t9\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for i in range(3000))
+        apart = self.write("in.sam", self.sam(0, 1002))
+        grouped = self.path("grouped.bam")
+        self.sort_ok("-n", "-o", grouped, apart)
+        for source in (grouped, self.write("few.sam", self.sam(0, 1000)),
+                       self.write("many.sam", self.sam(4510, 1002)),
+                       self.write("single.sam", self.sam(3, 0) + single)):
+            self.assertEqual(self.warnings(source), [], source)
 
 
 class Refused(FixmateTest):
