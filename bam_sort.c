@@ -25,6 +25,8 @@ static int load_phase(struct sort *sort)
         .start = sort->resume.start, .budget = &sort->budget, .rules = &sort->rules,
         .verification = sort->verification, .sum_only = s->sum_only,
         .fixmate = s->fixmate ? &sort->fixmate : NULL,
+        .temp_prefix = s->resumed ? s->resumed->dirs[0].path : s->temp_prefixes[0],
+        .output = s->output,
         .saves_part = checkpoint_writer_saves_part(sort->checkpoint),
     };
     bool may_spill = !s->sum_only;
