@@ -9,6 +9,7 @@
 #include "pipeline/early_end.h"
 #include "pipeline/load.h"
 #include "pipeline/prepare.h"
+#include "pipeline/view_again.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -57,12 +58,28 @@ static int settle_phase(struct sort *sort)
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
 }
 
+/* Makes the views of records again that an earlier process has put into the store. */
+static int view_earlier_runs(struct sort *sort)
+{
+    struct mem_budget budget;
+    batch_pool_budget(sort->pool, &budget);
+    const struct view_again_settings again = {
+        .crew = sort->crew, .duplicates = sort->duplicates, .store = temp_store_runs(sort->store),
+        .rules = &sort->rules, .n_refs = sam_hdr_nref(sort->header),
+        .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
+        .end_run = sort->first_own_run, .n_threads = sort->settings->n_threads,
+        .queue_bytes = budget.total_bytes / 16,
+    };
+    return view_again(&again);
+}
+
 /* Finds all duplicates. */
 static int decide_phase(struct sort *sort)
 {
     struct spill_totals spilled;
     size_t n;
     if (!sort->duplicates) return 0;
+    if (sort->first_own_run > 0 && view_earlier_runs(sort) < 0) return -1;
     spill_look(sort->spiller, &spilled);
     struct batch *const *batches = batch_pool_kept(sort->pool, &n);
     return duplicates_decide(sort->duplicates, batches, n, spilled.next_run);

@@ -54,6 +54,7 @@ static int open_checkpoint(struct sort *sort)
     sort->header = sort->resume.header;
     load_totals_look(sort->totals, &counts);
     spill_look(sort->spiller, &spilled);
+    sort->first_own_run = spilled.next_run;
     if (resume_check_part(&sort->resume, sort->checkpoint, &sort->output_path,
                           counts.sum.n_records) < 0)
         return -1;

@@ -34,6 +34,7 @@ struct sort {
     struct duplicates *duplicates;      /* NULL: none are looked for */
     struct duplicate_rules duplicate_rules;     /* if the settings ask for it */
     struct read_groups *read_groups;    /* for it, or NULL */
+    uint32_t first_own_run;     /* runs before it are of an earlier process */
     struct resume resume;
     struct bam_inputs *inputs;
     sam_hdr_t *header;
