@@ -99,8 +99,9 @@ struct duplicate_key duplicate_key_of_pair(const struct duplicate_rules *rules,
 struct duplicate_key duplicate_key_of_single(const struct duplicate_rules *rules,
                                              const struct duplicate_view *view)
 {
+    int64_t five = view->kind == VIEW_PAIR ? view->other_place : view->here;
     const uint64_t words[] = {
-        (uint64_t)view->here,
+        (uint64_t)five,
         (uint64_t)(uint32_t)view->ref << 1 | view->is_reverse,
         duplicate_rules_keep_groups_apart(rules) ? view->group : 0, view->barcode,
     };

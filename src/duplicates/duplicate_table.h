@@ -51,6 +51,8 @@ bool duplicate_table_is_empty(const struct duplicate_table *table);
 struct duplicate_key { uint64_t low, high; };
 struct duplicate_key duplicate_key_of_pair(const struct duplicate_rules *rules,
                                            const struct duplicate_view *view);
+
+/* Of a single read, or of the 5' end of a member of a pair. */
 struct duplicate_key duplicate_key_of_single(const struct duplicate_rules *rules,
                                              const struct duplicate_view *view);
 
