@@ -58,6 +58,14 @@ struct duplicate_view {
     size_t name_bytes;
 };
 
+/* Reference, position and strand as a number, by which records are in the order of the sorted file;
+   those with equal numbers by run and index. */
+static inline int64_t duplicate_view_place(const struct duplicate_view *view)
+{
+    enum { POS_BITS = 40 };     /* htslib's positions have fewer */
+    return (int64_t)view->ref << POS_BITS | view->pos << 1 | view->is_reverse;
+}
+
 /* What a record is to the search. */
 enum examined_as { EXAMINED_NOT, EXAMINED_AS_SINGLE, EXAMINED_AS_PAIR };
 

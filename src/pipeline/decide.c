@@ -105,7 +105,8 @@ static bool mark(struct decider *decider, const struct duplicate_record *record,
 static enum table_result found(struct decider *decider, const struct duplicate_record *record,
                                bool is_pair)
 {
-    const struct duplicate_name name = {.group = record->group};
+    const struct duplicate_name name = {.place = record->place, .run = record->run,
+                                        .index = record->index, .group = record->group};
     if (!mark(decider, record, is_pair) || !record->has_others) return TABLE_DUPLICATE;
     return remember_name(decider, record->name, record->name_bytes, &name) < 0 ? TABLE_FAILED
                                                                                : TABLE_DUPLICATE;
@@ -140,6 +141,7 @@ static int visit_stream(struct decider *decider, unsigned stream, view_visitor v
         const uint8_t *bytes = temp_stream_read(reader, sizeof n_bytes);
         if (!bytes) return -1;
         memcpy(&n_bytes, bytes, sizeof n_bytes);
+        if (n_bytes > temp_stream_left(reader)) return report_damage();
         bytes = temp_stream_read(reader, n_bytes);
         if (!bytes) return -1;
         if (!view_chunk_open(&chunk, bytes, n_bytes)) return report_damage();
@@ -314,11 +316,14 @@ static enum table_result visit_member(struct decider *decider, const struct dupl
     return add_member(decider, view, run, keys) ? TABLE_NO_DUPLICATE : TABLE_FULL;
 }
 
-/* Reference, position and strand: the order of the sorted file. */
-static int64_t place_of(const struct duplicate_view *view)
+/* When both are read, the worse of them becomes a duplicate. */
+static const struct chain_member *last_in_file(const struct chain_member *a,
+                                               const struct chain_member *b)
 {
-    enum { POS_BITS = 40 };     /* htslib's positions have fewer */
-    return (int64_t)view->ref << POS_BITS | view->pos << 1 | view->is_reverse;
+    int64_t x = duplicate_view_place(&a->view), y = duplicate_view_place(&b->view);
+    if (x != y) return x > y ? a : b;
+    if (a->run != b->run) return a->run > b->run ? a : b;
+    return a->view.index > b->view.index ? a : b;
 }
 
 /* Marks a duplicate and writes down its tags. Returns 0, or -1 after a message. */
@@ -327,16 +332,20 @@ static int take_duplicate(struct decider *decider, const struct chain_member *me
     const struct decide_settings *s = decider->decision->settings;
     const struct duplicate_rules *rules = rules_of(decider);
     const struct duplicate_view *view = &member->view;
-    const struct duplicate_record record = {member->run, view->index, view->has_others,
-                                            view->was_marked, view->group, NULL, 0};
+    const struct duplicate_record record = {
+        .run = member->run, .index = view->index, .was_marked = view->was_marked,
+        .group = view->group,
+    };
     bool is_pair = view->kind == VIEW_PAIR;
     if (!mark(decider, &record, is_pair)) return 0;
     if (member->is_optical && is_pair) decider->counts[view->group].paired_optical++;
     if (member->is_optical && !is_pair) decider->counts[view->group].single_optical++;
     struct duplicate_note note = {.run = member->run, .index = view->index,
                                   .is_optical = member->is_optical};
+    const struct chain_member *last = last_in_file(member, member->found_by);
     struct duplicate_name name = {
-        .place = place_of(view), .run = member->run, .index = view->index, .group = view->group,
+        .place = duplicate_view_place(&last->view), .run = last->run, .index = last->view.index,
+        .group = view->group,
         .was_optical = member->was_optical,
         .turned_optical = member->is_optical && !member->was_optical,
     };
