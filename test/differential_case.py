@@ -225,8 +225,8 @@ def draw_shape(rng, order, way_in, spill, to_cram):
 
 
 def group_by_name(rng, records):
-    """The records of each name one after another; the names are in the order of their first records,
-    and a few groups come apart."""
+    """The records of each name one after another. Names are in the order of their first records. A
+    few groups come apart."""
     groups = {}
     for record in records:
         groups.setdefault(record.name, []).append(record)
@@ -248,7 +248,7 @@ def share_names(rng, records):
 
 
 def end_whole(refs, record):
-    """The record, without deletions, introns and padding if it goes beyond the end of its reference."""
+    """The record, without deletions, introns and padding if it goes beyond its reference."""
     reach = model.cigar_length(record.cigar, model.ON_REFERENCE)
     if record.tid < 0 or record.pos + reach <= refs[record.tid][1]:
         return record

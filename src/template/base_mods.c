@@ -333,7 +333,7 @@ static void apply(struct draft *draft, struct mods *mods, struct decision what)
     if (!mods->is_tidy || what.is_cut || (what.sets_length && has_length))
         replace_tags(draft, mods);
     if (what.sets_length && !has_length)
-        draft_set_tag(draft, DRAFT_MN, draft);
+        draft_set_tag(draft, DRAFT_MN, NULL);
     else if (what.is_cut)
         draft_remove_tag(draft, DRAFT_MN);
 }

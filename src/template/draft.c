@@ -199,7 +199,7 @@ static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag 
     *out++ = (uint8_t)names[tag][0];
     *out++ = (uint8_t)names[tag][1];
     if (tag == DRAFT_MN)
-        return bam_aux_put_count(out, (uint32_t)bam_record_n_bases(mate->rec), 0);
+        return bam_aux_put_count(out, (uint32_t)bam_record_n_bases(draft->rec), 0);
     if (tag == DRAFT_MQ || tag == DRAFT_MS) {
         *out++ = 'i';
         return put_u32(out, tag == DRAFT_MQ ? mate->mapq : draft_score(mate));
@@ -252,7 +252,9 @@ size_t draft_bytes_at_most(const struct draft *draft)
                      BAM_CG_TAG_BYTES + 8 + BAM_LONG_TAG_BYTES;
     for (unsigned i = 0; i < draft->n_appended; i++) {
         enum draft_tag tag = draft->appended[i];
-        n_bytes += 8 + OP_TEXT_BYTES * draft->from[tag]->n_ops;
+        n_bytes += 8;
+        if (tag == DRAFT_MN) continue;
+        n_bytes += OP_TEXT_BYTES * draft->from[tag]->n_ops;
         if (tag == DRAFT_CT) n_bytes += OP_TEXT_BYTES * draft->n_ops + NUMBER_TEXT_BYTES + 8;
     }
     return n_bytes;

@@ -65,7 +65,7 @@ void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes);
 /*
  * Deletes the first tag with this name, if there is one, and appends one with the value that `mate`
  * has when the draft is written. For DRAFT_CT `mate` is the other record of the template, for
- * DRAFT_MN the draft itself.
+ * DRAFT_MN it is NULL. (A draft that names no other one may still move in memory.)
  */
 void draft_set_tag(struct draft *draft, enum draft_tag tag, const struct draft *mate);
 void draft_remove_tag(struct draft *draft, enum draft_tag tag);
