@@ -33,8 +33,7 @@ struct draft {
     uint8_t mapq;
     int32_t tid, mate_tid;
     int64_t pos, mate_pos, template_length;
-    const uint8_t *ops;         /* of the CIGAR, 4 bytes each */
-    size_t n_ops;
+    struct bam_cigar cigar;
     bool without_alignment_tags;        /* NM, MD, CG and SM are left out */
     const uint8_t *tags;        /* all tags of the record but the long tag */
     size_t tags_bytes;
