@@ -2,15 +2,17 @@
 """Compares rocksort with samtools 1.24 (pysam) on random inputs, record for record.
 
     build/venv/bin/python test/differential.py [--program PATH] [--cases N] [--seconds S]
-        [--seed SEED] [--first N] [--orders LIST] [--jobs J] [--keep DIR]
+        [--seed SEED] [--first N] [--orders LIST] [--fixmate PERCENT] [--jobs J] [--keep DIR]
 
 Each case is drawn at random from the seed and the number of the case: an input, an order, options,
-formats, and a memory budget that makes small inputs spill. Both programs sort it; exit status,
-header and records must be the same. The program's usage text must name the options of all orders.
+formats, and a memory budget that makes small inputs spill. Some inputs are grouped by name: there
+rocksort has --fixmate, and samtools fixmate runs before samtools sort. Both programs sort it; exit
+status, header and records must be the same. The program's usage text must name the options of all
+orders.
 
 A case with a difference is made smaller, and printed with the smallest input that shows the
 difference; with --keep DIR its files stay in DIR. `--seed S --first N --cases 1` with the same
-orders repeats case N. The exit status is 1 if there was any difference.
+orders and share of --fixmate repeats case N. The exit status is 1 if there was any difference.
 """
 
 import argparse
@@ -55,6 +57,7 @@ class Tally:
         regime = "spilled" if verdict.n_runs else "refused" if verdict.refused else "in memory"
         for what, which in (("order", case.order), ("input", case.way_in),
                             ("output", case.way_out), ("profile", case.data.profile),
+                            ("fixmate", case.fixmate is not None and f"'{case.fixmate}'"),
                             ("regime", regime), ("deviation", verdict.deviation),
                             *(("special", name) for name in case.data.specials)):
             if which:
@@ -69,8 +72,8 @@ class Tally:
 
     def print(self, seed):
         """Prints the closing lines."""
-        for what in ("order", "profile", "input", "output", "regime", "special", "deviation",
-                     "not compared"):
+        for what in ("order", "profile", "input", "output", "regime", "fixmate", "special",
+                     "deviation", "not compared"):
             found = sorted((which, n) for (kind, which), n in self.hits.items() if kind == what)
             if found:
                 print(f"{what + ':':<13} " + ", ".join(f"{which} {n}" for which, n in found))
@@ -134,7 +137,8 @@ class Worker:
 
     def try_number(self, number, tally):
         """Draws and tries one case."""
-        case = cases.draw_case(self.args.seed, number, self.args.orders)
+        case = cases.draw_case(self.args.seed, number, self.args.orders,
+                               self.args.fixmate / 100)
         try:
             verdict = cases.try_case(case, self.args.program, self.folder)
         except cases.ReferenceTrouble as trouble:
@@ -219,6 +223,8 @@ def parse_args():
     parser.add_argument("--first", type=int, default=0, help="number of the first case [0]")
     parser.add_argument("--orders", default="", help="comma-separated list of: " +
                         " ".join(cases.ORDERS) + " [all]")
+    parser.add_argument("--fixmate", type=float, default=20, metavar="PERCENT",
+                        help="how many cases have --fixmate [20]")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--keep", help="directory for the files of failing cases")
     args = parser.parse_args()
