@@ -9,6 +9,7 @@
 #include "command/bam_rocksort.h"
 
 #include "command/bam_plan.h"
+#include "command/duplicate_report.h"
 #include "command/library_versions.h"
 #include "command/report_file.h"
 #include "command/sort_options_output.h"
@@ -142,13 +143,16 @@ static int verify_inputs(const struct sort_settings *settings)
 }
 
 /* Sorts, or only computes the checksum; then prints and writes the reports. */
-static int sort_and_report(const struct sort_options *options)
+static int sort_and_report(struct sort_options *options)
 {
     const struct sort_settings *settings = &options->settings;
     struct sort_report report = {0};
     struct output_path stats_path = {0};
-    if (options->stats &&
-        report_file_choose(&stats_path, "--stats", options->stats, settings) < 0)
+    struct duplicate_report duplicates;
+    if (report_file_choose_counts(options) < 0 ||
+        (options->stats &&
+         report_file_choose(&stats_path, "--stats", options->stats, settings) < 0) ||
+        duplicate_report_choose(&duplicates, settings) < 0)
         return -1;
     int r = sort_run(settings, &report);
     if (r == 0 && settings->sum_only) sort_report_print_checksum(&report, stdout);
@@ -157,6 +161,8 @@ static int sort_and_report(const struct sort_options *options)
         sort_report_print(&report, hts_verbose >= 4);
     if (!diag_failed() && settings->sum_only && flush_output() < 0) r = -1;
     if (options->stats && sort_stats_write(&stats_path, settings, &report, r < 0) < 0) r = -1;
+    if (r == 0 && duplicate_report_write(&duplicates, settings, &report) < 0) r = -1;
+    duplicate_report_release(&duplicates);
     output_path_release(&stats_path);
     sort_report_release(&report);
     return r;

@@ -9,6 +9,7 @@
 #include "pipeline/early_end.h"
 #include "pipeline/load.h"
 #include "pipeline/prepare.h"
+#include "pipeline/view_again.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -25,6 +26,8 @@ static int load_phase(struct sort *sort)
         .start = sort->resume.start, .budget = &sort->budget, .rules = &sort->rules,
         .verification = sort->verification, .sum_only = s->sum_only,
         .fixmate = s->fixmate ? &sort->fixmate : NULL,
+        .temp_prefix = s->resumed ? s->resumed->dirs[0].path : s->temp_prefixes[0],
+        .output = s->output,
         .saves_part = checkpoint_writer_saves_part(sort->checkpoint),
     };
     bool may_spill = !s->sum_only;
@@ -55,12 +58,28 @@ static int settle_phase(struct sort *sort)
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
 }
 
+/* Makes the views of records again that an earlier process has put into the store. */
+static int view_earlier_runs(struct sort *sort)
+{
+    struct mem_budget budget;
+    batch_pool_budget(sort->pool, &budget);
+    const struct view_again_settings again = {
+        .crew = sort->crew, .duplicates = sort->duplicates, .store = temp_store_runs(sort->store),
+        .rules = &sort->rules, .n_refs = sam_hdr_nref(sort->header),
+        .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
+        .end_run = sort->first_own_run, .n_threads = sort->settings->n_threads,
+        .queue_bytes = budget.total_bytes / 16,
+    };
+    return view_again(&again);
+}
+
 /* Finds all duplicates. */
 static int decide_phase(struct sort *sort)
 {
     struct spill_totals spilled;
     size_t n;
     if (!sort->duplicates) return 0;
+    if (sort->first_own_run > 0 && view_earlier_runs(sort) < 0) return -1;
     spill_look(sort->spiller, &spilled);
     struct batch *const *batches = batch_pool_kept(sort->pool, &n);
     return duplicates_decide(sort->duplicates, batches, n, spilled.next_run);
@@ -81,11 +100,13 @@ static int merge_phase(struct sort *sort)
         .header = sort->header, .output = &sort->output, .duplicates = sort->duplicates,
         .removes_duplicates = sort->duplicate_rules.removes, .sum = &read.sum,
         .resumed_path = sort->settings->resumed ? sort->settings->resumed->dirs[0].path : NULL,
-        .counts = &sort->merged, .piles = &sort->report->piles,
+        .record_counts = sort->record_counts, .counts = &sort->merged, .piles = &sort->report->piles,
     };
     int r = merge_to_output(&merge, &sort->sum_out);
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
     r = sorted_output_close(&sort->output, r == 0, &result);
+    if (r == 0 && sort->record_counts)
+        r = count_files_write(sort->settings->count_files, sort->record_counts);
     sort->lost_reader = result.lost_reader;
     sort->report->output_bytes = result.n_bytes;
     sort->report->n_batches_kept = (unsigned)batch_pool_n_kept(sort->pool);
@@ -121,7 +142,7 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     struct early_end early_end = {
         .crew = sort.crew, .pool = sort.pool, .totals = sort.totals,
         .checkpoint = sort.checkpoint, .store = sort.store, .output = &sort.output_path,
-        .index = &sort.index_path,
+        .index = &sort.index_path, .count_files = settings->count_files,
     };
     if (early_end_watch(&early_end) < 0) {
         sort_close(&sort, false);

@@ -28,12 +28,13 @@ ROOMS = {
     "bam": "util",
     "template": "util bam",
     "duplicates": "util bam",
+    "counts": "util bam",
     "order": "util bam",
     "input": "util bam",
     "output": "util bam machine",
     "store": "util bam order machine",
-    "pipeline": "util bam template duplicates order machine input output store",
-    "command": "util bam template duplicates order machine input output store pipeline",
+    "pipeline": "util bam template duplicates counts order machine input output store",
+    "command": "util bam template duplicates counts order machine input output store pipeline",
 }
 
 # The sources at the top, and the room that each belongs to.

@@ -1,7 +1,8 @@
 #!/bin/sh
 # make-venv.sh DIR -- a Python environment for the CLI tests: pysam, whose samtools 1.24 is the
-# reference for sort orders, and matplotlib for the plots. Without a package index the tests run all
-# the same and skip what needs these; DIR/complete is there when both are installed.
+# reference for sort orders, matplotlib for the plots, and MultiQC, which reads reports (with all that
+# it needs, 1 GB). Without a package index the tests run all the same and skip what needs these;
+# DIR/complete is there when all are installed.
 set -eu
 dir=$1
 
@@ -15,5 +16,6 @@ python3 -m venv "$dir"
 complete=yes
 install pysam==0.24.1 || complete=no
 install 'matplotlib>=3.4' || complete=no
+install multiqc || complete=no
 rm -f "$dir/complete"
 [ "$complete" = no ] || touch "$dir/complete"

@@ -1,5 +1,6 @@
 /*
- * report_file.h -- files beside the output that say something about a sort, such as --stats FILE.
+ * report_file.h -- files beside the output and its index that say something about a sort: those of
+ * --stats, --flagstat, --idxstats, --coverage, and the statistics of --markdup.
  *
  * Order of calls: report_file_choose before the sort; report_file_write after it;
  * output_path_release with the path. Errors: -1 after a message. One thread at a time.
@@ -7,17 +8,21 @@
 #ifndef ROCKSORT_COMMAND_REPORT_FILE_H
 #define ROCKSORT_COMMAND_REPORT_FILE_H
 
-#include "output/output_path.h"
-#include "pipeline/sort_settings.h"
+#include "command/sort_options.h"
 
 #include <stddef.h>
 
 /*
  * Chooses where to write: to the file `name`, or to standard output for "-"; then the path stays
- * {0}. Refuses files that the sort reads or writes. `option`, such as "--stats", is for messages.
+ * {0}. Refuses a file that the sort reads or writes, and one that was chosen for another kind of
+ * counts. `option`, such as "--stats", is for messages.
  */
 int report_file_choose(struct output_path *path, const char *option, const char *name,
                        const struct sort_settings *settings);
+
+/* Chooses where all counts go that the options ask for. The options own the paths, and the sort
+   writes these files. */
+int report_file_choose_counts(struct sort_options *options);
 
 /* Writes the whole text. The file gets its name when it is complete. `what`, such as "statistics",
    is for messages. */

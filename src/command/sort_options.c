@@ -30,6 +30,7 @@ void sort_options_init(struct sort_options *options, enum sort_dialect dialect)
             .rules = {.minhash = {.k = MINHASH_K}},
         },
     };
+    options->settings.count_files = options->count_files;
     (void)size_parse(DEFAULT_MEMORY, &options->thread_memory_bytes);
 }
 
@@ -48,4 +49,5 @@ void sort_options_release(struct sort_options *o)
     free(o->temp_prefixes);
     free(o->output_name);
     free(o->index_name);
+    for (int i = 0; i < COUNT_N_KINDS; i++) output_path_release(&o->count_files[i].path);
 }

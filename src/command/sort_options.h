@@ -38,6 +38,7 @@ struct sort_options {
     bool plan;                          /* --plan */
     bool quiet;
     const char *stats;                  /* --stats, or NULL */
+    const char *counts[COUNT_N_KINDS];  /* --flagstat, --idxstats, --coverage, or NULL */
     bool nothing_given;                 /* no input: a user at a terminal wants help */
     const char *resume;                 /* --resume: the checkpoint to go on with */
     bool clean;                         /* --clean */
@@ -64,6 +65,7 @@ struct sort_options {
     bool index_of_checkpoint;           /* only the sort that is resumed wanted an index */
     /* memory that the settings point to */
     char *output_name, *index_name;
+    struct count_file count_files[COUNT_N_KINDS];
     const char **temp_prefixes;         /* of each -T */
     char **input_names;                 /* as the system knows them; ends with NULL */
     const char **resumed_inputs;

@@ -85,13 +85,28 @@ int sort_options_add_reference(struct sort_options *o, const char *fasta)
     return r;
 }
 
+/* True in an order in which references and positions ascend. Reads without a place come last in any
+   order that they have. */
+static bool is_by_position(enum sort_order order)
+{
+    return order == SORT_COORDINATE || order == SORT_MINHASH;
+}
+
+/* Depths can be known from records as they pass only if they pass in coordinate order. */
+static int check_counts(const struct sort_options *o)
+{
+    if (!o->counts[COUNT_COVERAGE] || is_by_position(o->settings.rules.order)) return 0;
+    diag_error("--coverage counts output in coordinate order only: leave it out, or the option of "
+               "the other order");
+    return -1;
+}
+
 /* Decides whether there is an index, and names it if the user did not. */
 static int choose_index(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
-    enum sort_order order = s->rules.order;
     if (!o->write_index) return 0;
-    if (order != SORT_COORDINATE && order != SORT_MINHASH) {
+    if (!is_by_position(s->rules.order)) {
         diag_warning("no index is written: the output is not in coordinate order");
         return 0;
     }
@@ -189,5 +204,5 @@ int sort_options_choose_output(struct sort_options *o)
         .n_options = o->n_output_texts,
         .options = (const char **)o->output_texts,
     };
-    return choose_format(o) < 0 ? -1 : choose_index(o);
+    return choose_format(o) < 0 || check_counts(o) < 0 ? -1 : choose_index(o);
 }

@@ -53,6 +53,9 @@ enum long_option {
     OPTION_PROGRESS,
     OPTION_QUIET,
     OPTION_STATS,
+    OPTION_FLAGSTAT,
+    OPTION_IDXSTATS,
+    OPTION_COVERAGE,
     OPTION_FSYNC,
     OPTION_HELP,
     OPTION_VERSION,
@@ -89,6 +92,9 @@ static const struct option long_options[] = {
     {"progress", no_argument, NULL, OPTION_PROGRESS},
     {"quiet", no_argument, NULL, OPTION_QUIET},
     {"stats", required_argument, NULL, OPTION_STATS},
+    {"flagstat", required_argument, NULL, OPTION_FLAGSTAT},
+    {"idxstats", required_argument, NULL, OPTION_IDXSTATS},
+    {"coverage", required_argument, NULL, OPTION_COVERAGE},
     {"help", optional_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -122,6 +128,9 @@ static const struct {
     {'o', offsetof(struct sort_options, output)},
     {'O', offsetof(struct sort_options, format_option)},
     {OPTION_RESUME, offsetof(struct sort_options, resume)},
+    {OPTION_FLAGSTAT, offsetof(struct sort_options, counts[COUNT_FLAGSTAT])},
+    {OPTION_IDXSTATS, offsetof(struct sort_options, counts[COUNT_IDXSTATS])},
+    {OPTION_COVERAGE, offsetof(struct sort_options, counts[COUNT_COVERAGE])},
 };
 
 /* Takes an option of the tables. Returns false if it is in none. */

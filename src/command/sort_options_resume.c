@@ -13,6 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool asks_for_counts(const struct sort_options *o)
+{
+    for (int i = 0; i < COUNT_N_KINDS; i++)
+        if (o->counts[i]) return true;
+    return false;
+}
+
 int sort_options_check_modes(const struct sort_options *o, int n_args)
 {
     const struct sort_settings *s = &o->settings;
@@ -39,6 +46,9 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
         problem = "--partial can be used with --resume only";
     else if (o->stats && (o->clean || o->verify || o->plan))
         problem = "--stats can be used with a sort only, not with --clean, --verify or --plan";
+    else if (asks_for_counts(o) && (o->clean || s->sum_only || o->verify))
+        problem = "--flagstat, --idxstats and --coverage go with a sort only, not with --clean, "
+                  "--checksum-only or --verify";
     else if (o->yes && !o->clean)
         problem = "--yes can be used with --clean only";
     if (problem) diag_error("%s", problem);
@@ -141,6 +151,8 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
         o->format_option = output->format;
     if (s->level < 0) s->level = output->level;
     if (output->durable) s->durable = true;
+    for (int i = 0; i < COUNT_N_KINDS; i++)
+        if (!o->counts[i]) o->counts[i] = output->counts[i];
     if (output->write_index && !o->write_index) o->write_index = o->index_of_checkpoint = true;
     for (size_t i = 0; o->n_output_texts == 0 && i < output->n_options; i++)
         if (sort_options_add_format("--output-fmt-option", output->options[i],

@@ -56,6 +56,11 @@ static const struct {
     {RARE,
 "  --input-fmt-option OPT[=VAL]    a format option of htslib for the input\n"
 "  --output-fmt-option OPT[=VAL]   a format option of htslib for the output\n"},
+    {TITLE, "Counts of the output, made in the same pass; - for standard output:\n"},
+    {RARE,
+"  --flagstat FILE      write what `samtools flagstat` says of the output to FILE\n"
+"  --idxstats FILE      the same for `samtools idxstats`\n"
+"  --coverage FILE      the same for `samtools coverage`, in coordinate order\n"},
     {TITLE, "Checks, instead of a sort or with it:\n"},
     {COMMON,
 "  --plan               print what a sort with these options would do and take; do not sort\n"

@@ -10,6 +10,7 @@
 struct run_marks {
     _Atomic uint8_t *bits;
     uint32_t n_records;
+    size_t room;                /* bytes */
 };
 
 struct duplicate_marks {
@@ -40,10 +41,11 @@ void duplicate_marks_add_run(struct duplicate_marks *marks, uint32_t run, uint32
     }
     struct run_marks *added = &marks->runs[run];
     if (n_records <= added->n_records) return;
-    size_t old_bytes = added->n_records > 0 ? added->n_records / 8 + 1 : 0;
-    size_t n_bytes = n_records / 8 + (size_t)1;
-    uint8_t *bits = xrealloc((void *)added->bits, n_bytes);
-    memset(bits + old_bytes, 0, n_bytes - old_bytes);
+    size_t n_bytes = n_records / 8 + (size_t)1, old_room = added->room;
+    uint8_t *bits = (uint8_t *)added->bits;
+    /* The first time this is all; the runs of an earlier process grow block by block. */
+    xgrow(&bits, &added->room, n_bytes, old_room / 2, 1);
+    memset(bits + old_room, 0, added->room - old_room);
     added->bits = (_Atomic uint8_t *)bits;
     added->n_records = n_records;
 }

@@ -116,8 +116,12 @@ size_t read_groups_of(const struct read_groups *groups, const uint8_t *rec)
     return *find_slot(groups, (const char *)aux.value, aux.value_bytes - 1);
 }
 
+size_t read_groups_library(const struct read_groups *groups, size_t group)
+{
+    return group > 0 ? groups->library_of[group - 1] : 0;
+}
+
 size_t read_groups_library_of(const struct read_groups *groups, const uint8_t *rec)
 {
-    size_t group = read_groups_of(groups, rec);
-    return group > 0 ? groups->library_of[group - 1] : 0;
+    return read_groups_library(groups, read_groups_of(groups, rec));
 }

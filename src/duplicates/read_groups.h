@@ -38,6 +38,9 @@ const char *read_groups_id(const struct read_groups *groups, size_t group);
 size_t read_groups_count_libraries(const struct read_groups *groups);
 const char *read_groups_library_name(const struct read_groups *groups, size_t library);
 
+/* The library of a group, 0 included. */
+size_t read_groups_library(const struct read_groups *groups, size_t group);
+
 /* The group of a raw, checked record (bam_fields.h), and the library of its RG. */
 size_t read_groups_of(const struct read_groups *groups, const uint8_t *rec);
 size_t read_groups_library_of(const struct read_groups *groups, const uint8_t *rec);

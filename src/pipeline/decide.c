@@ -241,10 +241,12 @@ static enum table_result visit_other(struct decider *decider, const struct dupli
 {
     uint32_t group;
     struct duplicate_key key = duplicate_key_of_name(view->name, view->name_bytes);
-    if (duplicate_key_part(key, keys.n_parts) == keys.part &&
-        duplicate_table_has_name(decider->pairs, key, &group) &&
-        duplicate_marks_set(decider->decision->settings->marks, run, view->index))
-        decider->counts[group].other_duplicates++;
+    if (duplicate_key_part(key, keys.n_parts) != keys.part ||
+        !duplicate_table_has_name(decider->pairs, key, &group) ||
+        !duplicate_marks_set(decider->decision->settings->marks, run, view->index))
+        return TABLE_NO_DUPLICATE;
+    /* As in samtools, records with earlier marks are removed before others are looked for. */
+    if (!rules_of(decider)->removes || !view->was_marked) decider->counts[group].other_duplicates++;
     return TABLE_NO_DUPLICATE;
 }
 

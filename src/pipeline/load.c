@@ -18,7 +18,9 @@
  * If templates are fixed (load_cutter.h) the records of a piece change their sizes, too. When the
  * next piece is inflated or parsed the reader *cuts* it: it finds the templates that are whole now,
  * and lets a worker fix them into a buffer. When those of the oldest piece are fixed they get a
- * place in the batch as parsed lines do.
+ * place in the batch as parsed lines do. A template that does not fit in memory is kept in a file
+ * (load_large.h). When the piece in which it ends is the oldest one, its records are fixed in
+ * parts, and the reader waits for each part.
  *
  * The reader waits only for input, and for memory when batches are filled faster than spilled.
  */
@@ -36,6 +38,8 @@
 
 enum {
     MIN_GAP_BYTES = 4096,       /* several short reads */
+    FEW_ALONE = 1000,           /* as many reads without a mate are no reason to warn */
+    ALONE_RATIO = 10,           /* nor is one in so many: a filter may have left out its mate */
 };
 
 struct loader {
@@ -49,6 +53,9 @@ struct loader {
     bool is_copied;             /* records are made elsewhere and copied to a batch: those of SAM,
                                    and those whose templates are fixed */
     struct load_cutter cutter;  /* if templates are fixed */
+    struct load_large_settings large_settings;          /* likewise */
+    struct load_piece *parts;   /* of a large template, on their way as those of the ring */
+    unsigned n_parts;
     unsigned n_cut;             /* pieces in the ring whose stretch is known; the oldest ones */
     struct batch *filling;      /* pieces are appended here */
     struct batch *walking;      /* the oldest piece is here: `filling` or the batch before it */
@@ -304,17 +311,118 @@ static int place_group(struct loader *ld, struct load_piece *piece, const struct
     return group->n_records > 0 ? place_records(ld, piece, &records) : 0;
 }
 
-/* Hands out the records of a piece whose templates are fixed. A batch ends where a template ends,
-   so that the input can be read again from there. */
-static int place_templates(struct loader *ld, struct load_piece *piece)
+/* Hands out fixed records. A batch ends where a template ends, so that the input can be read again
+   from there; but within a large one. */
+static int place_groups(struct loader *ld, struct load_piece *piece)
 {
-    struct template_work *work = &piece->templates;
     struct fixed_group group;
-    while (fixed_records_take(&work->fixed, batch_room(ld->filling), &group)) {
+    while (fixed_records_take(&piece->templates.fixed, batch_room(ld->filling), &group)) {
         if (group.n_bytes > batch_room(ld->filling) && make_room(ld, group.n_bytes) < 0) return -1;
         if (place_group(ld, piece, &group) < 0) return -1;
         ld->at = load_cutter_position(piece, bam_inputs_number(ld->settings->inputs), &group.end);
     }
+    return 0;
+}
+
+/* Waits until a worker has fixed the records of a piece. */
+static int wait_until_fixed(struct loader *ld, const struct load_piece *piece)
+{
+    crew_lock(ld->crew);
+    while (!piece->done && !crew_failed(ld->crew)) crew_wait_for(ld->crew, WAIT_READER_WORKERS);
+    crew_unlock(ld->crew);
+    return crew_failed(ld->crew) ? -1 : 0;
+}
+
+/* Waits until no more than n_users use the records of a piece. */
+static int wait_for_users(struct loader *ld, const struct load_piece *piece, unsigned n_users)
+{
+    crew_lock(ld->crew);
+    while (piece->n_users > n_users && !crew_failed(ld->crew)) crew_wait(ld->crew);
+    crew_unlock(ld->crew);
+    return crew_failed(ld->crew) ? -1 : 0;
+}
+
+/* Lets a worker fix more records of a piece, when those that were placed are copied. */
+static int fix_rest(struct loader *ld, struct load_piece *piece)
+{
+    if (wait_for_users(ld, piece, 1) < 0) return -1;    /* the reader */
+    piece->templates.first_record += piece->templates.fixed.n_done;
+    return load_jobs_fix(piece) < 0 ? -1 : wait_until_fixed(ld, piece);
+}
+
+/* Reads the next part of a large template, and submits the job that fixes it. Returns 1, 0 if there
+   is none, or -1. */
+static int fetch_part(struct loader *ld, struct load_large *large, struct load_piece *piece)
+{
+    struct template_work *work = &piece->templates;
+    if (wait_for_users(ld, piece, 0) < 0) return -1;
+    piece->reader = ld->reader;
+    int r = load_large_next(large, &work->raw, &work->part, &work->first_record);
+    if (r < 0) crew_fail(ld->crew);
+    if (r <= 0) return r;
+    piece->n_users = 1;
+    return load_jobs_fix(piece) < 0 ? -1 : 1;
+}
+
+static int place_part(struct loader *ld, struct load_piece *piece)
+{
+    const struct fixed_part *part = &piece->templates.part;
+    if (wait_until_fixed(ld, piece) < 0 || place_groups(ld, piece) < 0) return -1;
+    while (part->at < part->n_bytes)
+        if (fix_rest(ld, piece) < 0 || place_groups(ld, piece) < 0) return -1;
+    crew_lock(ld->crew);
+    load_jobs_drop_records(piece);
+    crew_unlock(ld->crew);
+    return 0;
+}
+
+/* Hands out the records of the large template that comes before a stretch. */
+static int place_large(struct loader *ld, struct template_work *work)
+{
+    unsigned first = 0, n = 0;
+    int r = 1;
+    if (!ld->parts) ld->parts = xcalloc(ld->n_parts, sizeof *ld->parts);
+    for (unsigned i = 0; i < ld->n_parts; i++) ld->parts[i].jobs = &ld->jobs;
+    do {
+        while (r > 0 && n < ld->n_parts) {
+            r = fetch_part(ld, work->large, &ld->parts[(first + n) % ld->n_parts]);
+            if (r > 0) n++;
+        }
+        if (r < 0 || (n > 0 && place_part(ld, &ld->parts[first]) < 0)) return -1;
+        first = (first + 1) % ld->n_parts;
+    } while (n-- > 1);
+    load_large_destroy(work->large);
+    work->large = NULL;
+    return 0;
+}
+
+/* Makes a large template of one that tags of its mates have made too large. It comes after what was
+   placed of the stretch. */
+static int make_large(const struct loader *ld, struct template_work *work)
+{
+    const struct fixed_records *fixed = &work->fixed;
+    work->large = load_large_create(&ld->large_settings,
+                                    work->first_record + fixed->n_done - fixed->too_large);
+    int r = work->large ? 0 : -1;
+    for (size_t i = 0; r == 0 && i < fixed->too_large; i++) {
+        const uint8_t *rec = fixed->space.drafts[i].rec;
+        r = load_large_add(work->large, rec, bam_record_bytes(rec));
+    }
+    if (r == 0) r = load_large_end(work->large);
+    if (r < 0) crew_fail(ld->crew);
+    return r;
+}
+
+/* Hands out the records of a piece whose templates are fixed. */
+static int place_templates(struct loader *ld, struct load_piece *piece)
+{
+    struct template_work *work = &piece->templates;
+    if (work->large && place_large(ld, work) < 0) return -1;
+    if (place_groups(ld, piece) < 0) return -1;
+    while (work->fixed.too_large > 0)
+        if (make_large(ld, work) < 0 || fix_rest(ld, piece) < 0 || place_large(ld, work) < 0 ||
+            place_groups(ld, piece) < 0)
+            return -1;
     if (work->size_is_impossible) return refuse_size(ld, ld->cutter.cutter.claimed_bytes);
     return ld->is_text && piece->input.lines.problem ? refuse_line(ld, &piece->input.lines) : 0;
 }
@@ -650,9 +758,24 @@ static void prepare_loader(struct loader *ld, const struct load_settings *s)
         .most_used = s->budget->n_pieces,
         .n_ring = 2 * s->budget->n_pieces,
         .cutter = {.max_template_bytes = load_cutter_max_template(s->budget)},
+        .large_settings = {.rules = s->fixmate, .temp_prefix = s->temp_prefix,
+                           .output = s->output, .part_bytes = s->budget->piece_bytes},
+        .n_parts = s->budget->n_threads + 1,
     };
+    ld->cutter.large_settings = &ld->large_settings;
     ld->ring = xcalloc(ld->n_ring, sizeof *ld->ring);
     for (unsigned i = 0; i < ld->n_ring; i++) ld->ring[i].jobs = &ld->jobs;
+}
+
+/* Warns if so many reads had no mate beside them that the input is probably not in groups. */
+static void tell_alone(const struct loader *ld)
+{
+    struct load_counts counts;
+    load_totals_look(ld->totals, &counts);
+    if (counts.n_alone <= FEW_ALONE || counts.n_alone * ALONE_RATIO <= counts.n_paired) return;
+    diag_warning("%" PRIu64 " of %" PRIu64 " paired reads have no mate beside them: if reads of "
+                 "one name lie apart, run samtools collate or rocksort -n first",
+                 counts.n_alone, counts.n_paired);
 }
 
 int load_input(const struct load_settings *settings)
@@ -672,8 +795,11 @@ int load_input(const struct load_settings *settings)
     crew_lock(ld.crew);
     crew_wait_for_jobs(ld.crew);        /* batches are freed, and point to ld.jobs */
     crew_unlock(ld.crew);
+    if (!crew_failed(ld.crew)) tell_alone(&ld);
     for (unsigned i = 0; i < ld.n_ring; i++) load_jobs_release(&ld.ring[i]);
+    for (unsigned i = 0; ld.parts && i < ld.n_parts; i++) load_jobs_release(&ld.parts[i]);
     load_cutter_release(&ld.cutter);
+    free(ld.parts);
     free(ld.ring);
     return crew_failed(ld.crew) ? -1 : 0;
 }

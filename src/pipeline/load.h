@@ -21,6 +21,8 @@ struct load_settings {
     struct verification *verification;  /* NULL: nothing is verified */
     bool sum_only;              /* only the checksum is wanted */
     const struct fixmate_rules *fixmate;        /* NULL: records stay as they are */
+    const char *temp_prefix, *output;   /* where templates go that do not fit in memory: see
+                                           temp_dir.h */
     bool saves_part;            /* what came of an input that ends with an error is to be kept */
 };
 

@@ -1,8 +1,6 @@
 /* load_cutter.c -- see load_cutter.h. */
 #include "pipeline/load_cutter.h"
 
-#include "util/diag.h"
-
 enum { LARGE_TEMPLATE_BYTES = 8 << 20 };        /* whatever the memory: the copies of it that are in
                                                    memory at once fit the allowance */
 
@@ -21,14 +19,64 @@ void load_cutter_begin(struct load_cutter *cutter, uint64_t n_records)
 
 /* A template is in memory four times: as it is read, as it is cut off, as it is written, and in its
    batch; with -M its tags are there once more; and each of its records has a draft. */
-static int check_template_size(const struct load_cutter *cutter, const char *input)
+static bool is_large(const struct load_cutter *cutter)
 {
     const struct template_cutter *c = &cutter->cutter;
     size_t n_bytes = c->kept.n_bytes - c->partial_bytes + c->n_kept * sizeof(struct draft) / 2;
-    if (n_bytes <= cutter->max_template_bytes) return 0;
-    diag_error("read '%s' of '%s' has %zu MB of records: too many for --fixmate, give more memory",
-               (const char *)bam_record_name(c->kept.at), input, n_bytes / 1000000);
-    return -1;
+    return n_bytes > cutter->max_template_bytes;
+}
+
+/* Adds the records of a stretch to the large template, and empties it. */
+static int add_to_large(struct load_cutter *cutter, const uint8_t *raw,
+                        struct template_stretch *stretch)
+{
+    size_t n_bytes = stretch->to - stretch->from;
+    cutter->n_records += stretch->n_records;
+    int r = load_large_add(cutter->large, stretch->left.at, stretch->left.n_bytes);
+    if (r == 0 && n_bytes > 0) r = load_large_add(cutter->large, raw + stretch->from, n_bytes);
+    template_stretch_release(stretch);
+    return r;
+}
+
+/* Makes the template that is kept a large one. */
+static int begin_large(struct load_cutter *cutter)
+{
+    struct template_stretch stretch = {.n_records = 0};
+    cutter->large = load_large_create(cutter->large_settings, cutter->n_records);
+    if (!cutter->large) return -1;
+    template_cut_open(&cutter->cutter, &stretch);
+    return add_to_large(cutter, NULL, &stretch);
+}
+
+/* Takes the records with which a piece continues the large template. Stores from where on the piece
+   is to be cut. Returns 0, or -1 after a message. */
+static int go_on_with_large(struct load_cutter *cutter, struct load_piece *piece, size_t n_bytes,
+                            bool is_last, size_t *to)
+{
+    struct template_work *work = &piece->templates;
+    struct template_stretch stretch = {.n_records = 0};
+    const uint8_t *raw = load_jobs_raw(piece);
+    work->size_is_impossible = template_cut_more(&cutter->cutter, raw, n_bytes, &stretch) < 0;
+    *to = cutter->cutter.is_open ? n_bytes : stretch.to;
+    if (add_to_large(cutter, raw, &stretch) < 0) return -1;
+    if (cutter->cutter.is_open && !is_last && !work->size_is_impossible) return 0;
+    cutter->cutter.is_open = false;
+    work->large = cutter->large;
+    cutter->large = NULL;
+    return load_large_end(work->large);
+}
+
+/* Cuts the piece from `from` on. */
+static void cut_templates(struct load_cutter *cutter, struct load_piece *piece, size_t from,
+                          size_t n_bytes, bool is_last)
+{
+    struct template_stretch *stretch = &piece->templates.stretch;
+    const uint8_t *raw = load_jobs_raw(piece);
+    piece->templates.size_is_impossible =
+        template_cut(&cutter->cutter, from > 0 ? raw + from : raw, n_bytes - from, is_last,
+                     stretch) < 0;
+    stretch->from += from;
+    stretch->to += from;
 }
 
 /* Cuts n_bytes. is_last: nothing follows that can be used. */
@@ -36,18 +84,21 @@ static int cut(struct load_cutter *cutter, struct load_piece *piece, size_t n_by
 {
     struct template_work *work = &piece->templates;
     struct template_cutter *c = &cutter->cutter;
-    const char *input = bam_reader_name(piece->reader);
     uint64_t end_offset = cutter->partial_offset;
-    work->size_is_impossible = template_cut(c, load_jobs_raw(piece), n_bytes, is_last,
-                                            &work->stretch) < 0;
+    size_t from = 0;
+    work->is_cut = true;
+    work->size_is_impossible = false;
+    template_stretch_empty(&work->stretch);
+    if (cutter->large && go_on_with_large(cutter, piece, n_bytes, is_last, &from) < 0) return -1;
+    work->first_record = cutter->n_records;
+    if (!cutter->large && !work->size_is_impossible)
+        cut_templates(cutter, piece, from, n_bytes, is_last);
     if (c->partial_bytes > 0 && c->partial_bytes <= n_bytes)
         cutter->partial_offset = bam_piece_offset(&piece->input, n_bytes - c->partial_bytes);
     work->end_offset = is_last ? cutter->end_offset : end_offset;
-    work->first_record = cutter->n_records;
-    work->is_cut = true;
     cutter->is_at_end = work->size_is_impossible || is_last;
     cutter->n_records += work->stretch.n_records;
-    if (check_template_size(cutter, input) < 0) return -1;
+    if (!cutter->large && is_large(cutter) && begin_large(cutter) < 0) return -1;
     return load_jobs_fix(piece);
 }
 
@@ -71,14 +122,16 @@ struct input_position load_cutter_position(const struct load_piece *piece, uint3
                                            const struct fixed_end *end)
 {
     const struct template_work *work = &piece->templates;
-    return (struct input_position){
-        input,
-        work->stretch.ends_in_piece ? bam_piece_offset(&piece->input, end->piece_at)
-                                    : work->end_offset,
-        work->first_record + end->n_records};
+    uint64_t offset = work->end_offset;
+    if (end->piece_at == FIXED_END_UNKNOWN)
+        offset = INPUT_OFFSET_UNKNOWN;
+    else if (work->stretch.ends_in_piece)
+        offset = bam_piece_offset(&piece->input, end->piece_at);
+    return (struct input_position){input, offset, work->first_record + end->n_records};
 }
 
 void load_cutter_release(struct load_cutter *cutter)
 {
     template_cutter_release(&cutter->cutter);
+    load_large_destroy(cutter->large);
 }

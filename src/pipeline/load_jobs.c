@@ -57,6 +57,7 @@ void load_jobs_release(struct load_piece *piece)
     struct template_work *work = &piece->templates;
     bam_piece_release(&piece->input);
     free(work->raw.at);
+    load_large_destroy(work->large);
     template_stretch_release(&work->stretch);
     fixed_records_release(&work->fixed);
 }
@@ -143,20 +144,30 @@ int load_jobs_parse(struct load_piece *piece)
 
 /* ---- templates ---- */
 
+static int fix_records(struct load_piece *piece, struct record_problem *problem)
+{
+    struct template_work *work = &piece->templates;
+    const struct fixmate_rules *rules = piece->jobs->fixmate;
+    if (work->part.template)
+        return fixed_records_make_part(&work->fixed, rules, &work->part, problem);
+    return fixed_records_make(&work->fixed, rules, load_jobs_raw(piece), &work->stretch, problem);
+}
+
 static void fix_job(struct worker *worker, void *arg)
 {
     (void)worker;
     struct load_piece *piece = arg;
     const struct load_jobs *jobs = piece->jobs;
-    struct template_work *work = &piece->templates;
-    struct record_problem problem = {.record = work->first_record, .is_damaged = true};
-    if (!crew_failed(jobs->crew) &&
-        fixed_records_make(&work->fixed, jobs->fixmate, load_jobs_raw(piece), &work->stretch,
-                           &problem) < 0) {
+    struct record_problem problem = {.record = piece->templates.first_record, .is_damaged = true};
+    const struct fixmate_space *space = &piece->templates.fixed.space;
+    if (!crew_failed(jobs->crew) && fix_records(piece, &problem) < 0) {
         record_problem_print(&problem, bam_reader_name(piece->reader));
         fail_of_input(jobs);
     }
-    piece_done(piece);
+    crew_lock(jobs->crew);
+    load_totals_add_pairs(jobs->totals, space->n_paired, space->n_alone);
+    piece->done = true;
+    crew_unlock(jobs->crew);
 }
 
 int load_jobs_fix(struct load_piece *piece)

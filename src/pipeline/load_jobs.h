@@ -13,9 +13,9 @@
 
 #include "input/bam_inputs.h"
 #include "pipeline/batch_pool.h"
+#include "pipeline/load_large.h"
 #include "pipeline/load_totals.h"
 #include "pipeline/verify.h"
-#include "template/fixed_records.h"
 
 /* What the jobs of one load work with; fixed during the load. A batch's `owner` points to it. */
 struct load_jobs {
@@ -38,6 +38,8 @@ struct template_work {
     bool size_is_impossible;    /* of the record after the stretch */
     uint64_t first_record;      /* of the stretch: its number in the input, from 0 */
     uint64_t end_offset;        /* of the stretch, unless it ends in the piece */
+    struct load_large *large;   /* a template that comes before the stretch, or NULL */
+    struct fixed_part part;     /* instead of a stretch, if part.template is not NULL */
     struct fixed_records fixed;
 };
 

@@ -54,6 +54,13 @@ void load_totals_add(struct load_totals *totals, const struct content_sum *sum, 
     totals->counts.any_placed |= any_placed;
 }
 
+void load_totals_add_pairs(struct load_totals *totals, size_t n_paired, size_t n_alone)
+{
+    crew_assert_locked(totals->crew);
+    totals->counts.n_paired += n_paired;
+    totals->counts.n_alone += n_alone;
+}
+
 void load_totals_set_loading(struct load_totals *totals, bool is_loading)
 {
     crew_lock(totals->crew);

@@ -23,6 +23,8 @@ struct load_counts {
     uint64_t file_bytes_read;   /* how many of file_bytes were read; 0: unknown */
     uint64_t file_bytes_before, raw_bytes_before;       /* read by an earlier process */
     bool is_loading;
+    uint64_t n_paired, n_alone; /* if mates are fixed: primary records of pairs, and those of them
+                                   whose mate is not beside them */
     bool input_is_bad;          /* reading it again would fail again */
     bool input_is_cut;          /* after an error or a signal; what came is to be kept */
 };
@@ -44,6 +46,9 @@ uint64_t load_totals_expected_bytes(struct load_totals *totals);
 
 /* With the lock held: adds the records of a part of a batch. */
 void load_totals_add(struct load_totals *totals, const struct content_sum *sum, bool any_placed);
+
+/* With the lock held: adds what was counted in fixing mates. */
+void load_totals_add_pairs(struct load_totals *totals, size_t n_paired, size_t n_alone);
 
 /* The reader has begun, or it and its jobs have ended. */
 void load_totals_set_loading(struct load_totals *totals, bool is_loading);

@@ -74,6 +74,7 @@ static void *write_segments(void *arg)
     while ((segment = next_segment(m))) {
         double start = monotonic_seconds();
         if (sorted_output_write(output, segment) < 0) crew_fail(m->crew);
+        record_counts_join(segment->counts);
         crew_add_wait(m->crew, WAIT_WRITER_OUTPUT, monotonic_seconds() - start);
         crew_lock(m->crew);
         if (bam_writer_takes_bytes(&output->settings.format))
@@ -445,6 +446,7 @@ static int prepare_merge(struct merger *m)
         .format = &output->settings.format,
         .level = output->settings.level,
         .index = output->index,
+        .record_counts = s->record_counts,
         .kept = m->kept,
         .n_kept = m->n_kept,
         .duplicates = s->duplicates,

@@ -31,6 +31,7 @@ int prepare_outputs(struct sort *sort)
     crew_lock(sort->crew);
     sort->output_path = output;
     sort->index_path = index;
+    count_files_guard(s->count_files, crew_mutex(sort->crew), s->durable);
     crew_unlock(sort->crew);
     checkpoint_writer_look_at_output(sort->checkpoint);
     const char *problem = NULL;
@@ -53,6 +54,7 @@ static int open_checkpoint(struct sort *sort)
     sort->header = sort->resume.header;
     load_totals_look(sort->totals, &counts);
     spill_look(sort->spiller, &spilled);
+    sort->first_own_run = spilled.next_run;
     if (resume_check_part(&sort->resume, sort->checkpoint, &sort->output_path,
                           counts.sum.n_records) < 0)
         return -1;
@@ -164,6 +166,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
     plan_around_minhash_index(sort);
     if (s->fixmate) prepare_fixmate(sort);
     if (sort->duplicates) prepare_duplicates(sort);
+    sort->record_counts = count_files_create_counts(s->count_files, sort->header);
     return sorted_output_create_index(&sort->output, sort->header);
 }
 

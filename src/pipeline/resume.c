@@ -101,7 +101,11 @@ static int follow_labels(struct resume *resume, struct run_store *store,
     int r = run_store_labels(store, take_label, &list);
     ssize_t n_chain = r == 0 ? run_labels_chain(list.labels, list.n) : 0;
     if (n_chain < 0) r = refuse(resume, "its runs contradict each other; sort the input again");
-    if (r == 0) take_runs(resume, list.labels, list.n, (size_t)n_chain, spilled, totals);
+    if (r == 0) {
+        size_t n_used = (size_t)n_chain;
+        if (resume_reads_input(resume)) n_used = run_labels_known(list.labels, n_used);
+        take_runs(resume, list.labels, list.n, n_used, spilled, totals);
+    }
     free(list.labels);
     if (r < 0) return -1;
     struct load_counts counts;
@@ -211,9 +215,7 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
     if (temp_store_open(store) < 0 ||
         follow_labels(resume, temp_store_runs(store), &spilled, totals) < 0)
         return -1;
-    bool knows_start = resume->start.offset != INPUT_OFFSET_UNKNOWN &&
-                       resume->start.input < file->n_inputs;
-    if (reads && !knows_start)
+    if (reads && resume->start.input >= file->n_inputs)
         return refuse(resume, "it does not say where reading is to go on; sort the input again");
     output_leftover_drop(file->output.temporary);
     output_leftover_drop(file->output.index_temporary);

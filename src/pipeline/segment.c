@@ -316,6 +316,7 @@ void segment_destroy(struct segment *segment)
     free(segment->blocks);
     free(segment->out);
     bam_index_part_release(&segment->part);
+    record_counts_part_destroy(segment->counts);
     free(segment);
 }
 
@@ -459,6 +460,7 @@ static int emit_blocks(struct segment *segment, struct worker *worker,
         size_t rec_bytes = bam_record_bytes(rec);
         add_to_sum(segment->segmenter, sum, rec);
         if (is_removed(segment->segmenter, rec)) continue;
+        record_counts_part_add(segment->counts, rec);
         if (add_to_payload(&payload, rec, rec, rec_bytes) < 0) return -1;
     }
     return end_payload(&payload);
@@ -477,6 +479,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
         const uint8_t *rec = next_record(s->order, entries, i, n);
         add_to_sum(s, sum, rec);
         if (is_removed(s, rec)) continue;
+        record_counts_part_add(segment->counts, rec);
         bam_record_unpack(rec, record);
         if (sam_format1(s->settings.header, record, line) < 0) {
             diag_error("read '%s' cannot be written as SAM: its tags are damaged",
@@ -509,6 +512,7 @@ static int emit_records(struct segment *segment, const struct sort_entry *entrie
                        (const char *)bam_record_name(rec), problem);
             return -1;
         }
+        record_counts_part_add(segment->counts, rec);
         add_to_output(segment, rec, rec_bytes);
     }
     return 0;
@@ -554,6 +558,7 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
         return -1;
     }
     if (settings->index) bam_index_part_init(&segment->part, bam_index_shape(settings->index));
+    segment->counts = record_counts_part_create(settings->record_counts);
     int r = 0;
     switch (settings->format->format) {
     case bam: r = emit_blocks(segment, worker, merged, n, sum); break;
@@ -562,6 +567,7 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
     }
     if (settings->index)
         bam_index_part_end(&segment->part, bam_index_voffset(segment->out_bytes, 0));
+    record_counts_part_end(segment->counts);
     return r;
 }
 

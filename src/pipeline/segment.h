@@ -13,6 +13,7 @@
 #define ROCKSORT_PIPELINE_SEGMENT_H
 
 #include "bam/content_sum.h"
+#include "counts/record_counts.h"
 #include "output/bam_index.h"
 #include "pipeline/crew.h"
 #include "pipeline/duplicates.h"
@@ -27,6 +28,7 @@ struct segment_settings {
     const htsFormat *format;    /* of the output */
     int level;                  /* of the output; -1: default */
     struct bam_index *index;    /* of the output; NULL: segments make no parts of an index */
+    struct record_counts *record_counts;        /* NULL: records are not counted */
     const struct merge_source *kept;    /* batches in memory: part of every segment */
     size_t n_kept;
     const struct duplicates *duplicates;        /* decided; NULL: none are marked */
@@ -83,6 +85,7 @@ struct segment {
     uint8_t *out;
     size_t out_bytes, out_room;
     struct bam_index_part part; /* its part of the index, if one is written */
+    struct record_counts_part *counts;  /* of its records; NULL: they are not counted */
     uint64_t n_records, raw_bytes;      /* in the segment */
     size_t expected_bytes;      /* for the dispatcher's use: estimated bytes of its records */
     bool done;                  /* under the lock */

@@ -1,6 +1,8 @@
 /* sort_parts.c -- see sort_parts.h. */
 #include "pipeline/sort_parts.h"
 
+#include "util/xalloc.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -154,10 +156,23 @@ static void fill_report(struct sort *sort)
     crew_unlock(sort->crew);
 }
 
+/* The report takes over what --markdup counted. */
+static void report_duplicates(struct sort *sort)
+{
+    size_t n = 0;
+    const struct duplicate_counts *counts = duplicates_counts(sort->duplicates, &n);
+    sort->report->duplicates = (struct duplicate_outcome){
+        .counts = xmemdup(counts, n * sizeof *counts), .n_counts = n,
+        .by_read_group = sort->duplicate_rules.use_read_groups, .groups = sort->read_groups,
+    };
+    sort->read_groups = NULL;
+}
+
 void sort_close(struct sort *sort, bool directories_stay)
 {
     temp_store_close(sort->store, directories_stay, &sort->report->store);
     fill_report(sort);
+    if (sort->duplicates) report_duplicates(sort);
     bam_inputs_close(sort->inputs);
     if (directories_stay)
         checkpoint_writer_remove_unlisted(sort->checkpoint);
@@ -174,6 +189,7 @@ void sort_release(struct sort *sort)
     read_groups_destroy(sort->read_groups);
     verification_destroy(sort->verification);
     bam_index_destroy(sort->output.index);
+    record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);
     free(sort->reference_bases);
     checkpoint_writer_destroy(sort->checkpoint);

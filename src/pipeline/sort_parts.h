@@ -34,12 +34,14 @@ struct sort {
     struct duplicates *duplicates;      /* NULL: none are looked for */
     struct duplicate_rules duplicate_rules;     /* if the settings ask for it */
     struct read_groups *read_groups;    /* for it, or NULL */
+    uint32_t first_own_run;     /* runs before it are of an earlier process */
     struct resume resume;
     struct bam_inputs *inputs;
     sam_hdr_t *header;
     struct verification *verification;  /* NULL: nothing is verified */
     struct output_path output_path, index_path; /* set with the lock held */
     struct sorted_output output;
+    struct record_counts *record_counts;        /* NULL: the output is not counted */
     struct merge_counts merged;         /* under the lock */
     struct content_sum sum_out;
     bool lost_reader;                   /* the program that reads standard output closed it */

@@ -133,6 +133,9 @@ void sort_report_release(struct sort_report *report)
 {
     for (char **path = report->kept_directories; path && *path; path++) free(*path);
     free(report->kept_directories);
+    free(report->duplicates.counts);
+    read_groups_destroy(report->duplicates.groups);
+    report->duplicates = (struct duplicate_outcome){0};
     report->kept_directories = NULL;
     sample_series_release(&report->series);
 }

@@ -8,6 +8,7 @@
 #ifndef ROCKSORT_PIPELINE_SORT_REPORT_H
 #define ROCKSORT_PIPELINE_SORT_REPORT_H
 
+#include "duplicates/duplicate_stats.h"
 #include "machine/process_usage.h"
 #include "pipeline/crew.h"
 #include "pipeline/mem_budget.h"
@@ -79,6 +80,14 @@ void sample_series_release(struct sample_series *series);
 
 /* ---- the report ---- */
 
+/* What --markdup counted. The report owns it. */
+struct duplicate_outcome {
+    struct duplicate_counts *counts;    /* of each read group or library; [0]: of neither */
+    size_t n_counts;
+    bool by_read_group;
+    struct read_groups *groups; /* NULL: all records are counted in one */
+};
+
 struct sort_report {
     time_t begun;
     uint64_t n_records;         /* read */
@@ -100,6 +109,7 @@ struct sort_report {
     struct sample_series series;        /* if the settings ask for it */
     bool verified;              /* with verify, where the result is 0: the records are in order */
     char order_words[96];       /* "sorted by coordinate": in this one */
+    struct duplicate_outcome duplicates;        /* with --markdup */
     char **kept_directories;    /* NULL-terminated: the checkpoint that -k keeps, or NULL */
 };
 

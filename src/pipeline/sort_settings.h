@@ -8,6 +8,7 @@
 
 #include "bam_sort_key.h"
 #include "duplicates/duplicate_rules.h"
+#include "pipeline/count_files.h"
 #include "store/checkpoint.h"
 #include "store/compaction_plan.h"
 #include "store/temp_codec.h"
@@ -24,6 +25,7 @@ struct sort_settings {
     htsFormat input_format;     /* only its options are looked at */
     const char *output;         /* NULL: standard output */
     const char *index_path;     /* of the index to be written, or NULL */
+    struct count_file *count_files;     /* one for each enum count_kind; NULL: nothing is counted */
     bool durable;               /* regular files are on the disk when the sort ends (fsync) */
     bool sum_only;              /* count and checksum the records of the input, write nothing */
     bool verify;                /* check that they are in order; with sum_only and one input */

@@ -115,6 +115,9 @@ static void put_rules(kstring_t *to, const struct checkpoint_file *file)
     put_optional(to, "markdup", file->markdup);
 }
 
+static const char *const count_keywords[CHECKPOINT_N_COUNTS] = {"flagstat", "idxstats",
+                                                                "coverage"};
+
 static void put_files(kstring_t *to, const struct checkpoint_file *file)
 {
     const struct checkpoint_output *output = &file->output;
@@ -125,6 +128,8 @@ static void put_files(kstring_t *to, const struct checkpoint_file *file)
     put(to, "output-level %d\n", output->level);
     put_number(to, "output-index", output->write_index);
     put_number(to, "output-fsync", output->durable);
+    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
+        put_optional(to, count_keywords[i], output->counts[i]);
     put_number(to, "output-options", output->n_options);
     for (size_t i = 0; i < output->n_options; i++)
         put_line(to, "output-option", output->options[i]);
@@ -404,9 +409,11 @@ static bool parse_output(struct parser *from, struct checkpoint_file *file)
     else
         return false;
     if (!take_number(from, "output-index", 1, &write_index) ||
-        !take_new_number(from, "output-fsync", 1, &durable) ||
-        !take_number(from, "output-options", MAX_OPTIONS, &n))
+        !take_new_number(from, "output-fsync", 1, &durable))
         return false;
+    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
+        if (!take_new_optional(from, count_keywords[i], &output->counts[i])) return false;
+    if (!take_number(from, "output-options", MAX_OPTIONS, &n)) return false;
     output->write_index = write_index;
     output->durable = durable;
     output->n_options = (size_t)n;

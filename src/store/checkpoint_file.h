@@ -20,14 +20,15 @@
  *     markdup =-S -d 2500                or none: no duplicates are looked for
  *     inputs 1 again                     how many; again: reading can start at any record
  *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
- *     output, output-format, output-level, output-index, output-fsync, output-options,
- *     output-option, temporary, index-temporary
+ *     output, output-format, output-level, output-index, output-fsync, flagstat, idxstats,
+ *     coverage, output-options, output-option, temporary, index-temporary
  *     runs, records, bytes, sum          totals, once it is loaded
  *     references 0                       and a line for each, if the header's text lacks some
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
  *
- * Version 3 lacks generation, codec, fixmate, markdup and output-fsync, and can be read, too.
+ * Version 3 lacks generation, codec, fixmate, markdup, output-fsync, flagstat, idxstats and
+ * coverage, and can be read, too.
  *
  * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
  * "none", or = and the text.
@@ -52,6 +53,7 @@ enum {
     CHECKPOINT_VERSION = 4,
     CHECKPOINT_ID_BYTES = 32,           /* hexadecimal digits */
     CHECKPOINT_MOST_DIRECTORIES = 64,
+    CHECKPOINT_N_COUNTS = 3,            /* --flagstat, --idxstats, --coverage */
 };
 
 enum checkpoint_state {
@@ -81,6 +83,7 @@ struct checkpoint_output {      /* as the options ask for it */
     int level;                  /* -l, or -1 */
     bool write_index;
     bool durable;               /* --fsync */
+    const char *counts[CHECKPOINT_N_COUNTS];    /* absolute; NULL: no file, or no regular one */
     size_t n_options;           /* --output-fmt-option and --reference */
     const char **options;
     const char *temporary, *index_temporary;    /* files being written, or NULL; useless once the

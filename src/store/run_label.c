@@ -87,11 +87,20 @@ ssize_t run_labels_chain(struct run_label *labels, size_t n)
     qsort(labels, n, sizeof *labels, compare_places);
     for (size_t i = 0; i < n; i++) {
         if (labels[i].before != last) continue;
-        if (i + 1 < n && labels[i + 1].before == last) return -1;
+        if (i + 1 < n && labels[i + 1].before == last) {
+            if (labels[i].end.offset != INPUT_OFFSET_UNKNOWN) return -1;
+            continue;           /* it was left out when the next one was made */
+        }
         last = labels[i].run;
         struct run_label found = labels[i];
         memmove(labels + n_chain + 1, labels + n_chain, (i - n_chain) * sizeof *labels);
         labels[n_chain++] = found;
     }
     return (ssize_t)n_chain;
+}
+
+size_t run_labels_known(const struct run_label *labels, size_t n_chain)
+{
+    while (n_chain > 0 && labels[n_chain - 1].end.offset == INPUT_OFFSET_UNKNOWN) n_chain--;
+    return n_chain;
 }

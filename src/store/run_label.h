@@ -8,6 +8,11 @@
  * and drops the others. It reads the records of the dropped runs again, into runs with new numbers,
  * and the first new run names the last run of the chain. So there is one chain at any time.
  *
+ * Where a run ends within a template that is being fixed, the place in the input is unknown: a
+ * process that reads on leaves out such runs at the end of the chain, too. If two runs name the
+ * same run before them, the older one was left out so; a later one of its chain is no part of the
+ * new chain.
+ *
  * Pure functions; any thread.
  */
 #ifndef ROCKSORT_STORE_RUN_LABEL_H
@@ -42,5 +47,9 @@ int run_label_decode(const uint8_t *bytes, size_t n_bytes, struct run_label *lab
 /* Sorts the labels: first those of the chain, in its order, then the others. Returns the length of
    the chain, or -1 if the labels contradict each other. */
 ssize_t run_labels_chain(struct run_label *labels, size_t n);
+
+/* Returns how many labels of the chain are left for a process that reads on: up to the last one
+   that knows where its run ends. */
+size_t run_labels_known(const struct run_label *labels, size_t n_chain);
 
 #endif

@@ -88,16 +88,21 @@ char *temp_dir_create(const char *prefix, const char *output)
     return NULL;
 }
 
-int temp_dir_open_nameless(const char *prefix, const char *output)
+int temp_dir_open_file(const char *prefix, const char *output, char **parent)
 {
-    char *path = make_template(prefix, output), *parent = path_parent(path);
-    int fd = open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    /* Not every file system can do that. */
-    if (fd < 0 && (fd = mkostemp(path, O_CLOEXEC)) >= 0) (void)unlink(path);
-    if (fd < 0)
-        diag_error("cannot create the temporary file '%s': %s; choose another place with -T", path,
-                   strerror(errno));
-    free(parent);
+    char *path = make_template(prefix, output);
+    *parent = path_parent(path);
+    int fd = open(*parent, O_RDWR | O_CLOEXEC | O_TMPFILE, 0600);
+    if (fd < 0 && errno != ENOSPC && errno != EDQUOT) { /* not all file systems know this flag */
+        fd = mkostemp(path, O_CLOEXEC);
+        if (fd >= 0) (void)unlink(path);
+    }
+    if (fd < 0) {
+        diag_error("cannot create temporary data in '%s': %s; choose another place with -T",
+                   *parent, strerror(errno));
+        free(*parent);
+        *parent = NULL;
+    }
     free(path);
     return fd;
 }

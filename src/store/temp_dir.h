@@ -26,10 +26,10 @@
    standard output. Returns the path, which the caller frees, or NULL after a message. */
 char *temp_dir_create(const char *prefix, const char *output);
 
-/* Opens a new file for reading and writing where temp_dir_create would make the directory. It has
-   no name, so nothing is left of it when it is closed. Returns its descriptor, or -1 after a
-   message. */
-int temp_dir_open_nameless(const char *prefix, const char *output);
+/* Opens a file without a name at the place where the directory would be made, to write and to read;
+   it vanishes when it is closed. Stores the path of the directory that it is in, which the caller
+   frees. Returns -1 after a message. */
+int temp_dir_open_file(const char *prefix, const char *output, char **parent);
 
 /* A directory's name may begin with the name of the output, cut to this many bytes: a file name may
    have 255. */

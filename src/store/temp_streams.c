@@ -35,6 +35,7 @@ struct temp_streams {
     size_t n_pages, max_pages;  /* in memory */
     struct stream *streams;
     int fd;                     /* -1: there is no file yet */
+    char *dir;                  /* where it is, for messages */
     uint64_t n_file_pages;
     uint64_t *free_places;      /* in the file */
     size_t n_free_places, places_room;
@@ -63,6 +64,7 @@ void temp_streams_destroy(struct temp_streams *s)
     if (s->fd >= 0) (void)close(s->fd);
     free(s->streams);
     free(s->free_places);
+    free(s->dir);
     free(s);
 }
 
@@ -71,14 +73,14 @@ void temp_streams_destroy(struct temp_streams *s)
 static int open_file(struct temp_streams *s)
 {
     if (s->fd >= 0) return 0;
-    s->fd = temp_dir_open_nameless(s->settings.temp_prefix, s->settings.output);
+    s->fd = temp_dir_open_file(s->settings.temp_prefix, s->settings.output, &s->dir);
     return s->fd < 0 ? -1 : 0;
 }
 
-static int report_file(const char *what, int error)
+static int report_file(const struct temp_streams *s, const char *what, int error)
 {
-    diag_error("cannot %s the temporary file of --markdup: %s; choose another place with -T", what,
-               strerror(error));
+    diag_error("cannot %s temporary data in '%s': %s; choose another place with -T", what,
+               s->dir ? s->dir : "memory", strerror(error));
     return -1;
 }
 
@@ -88,7 +90,7 @@ static int write_page(const struct temp_streams *s, const struct page *page)
     for (size_t done = 0; done < s->page_bytes;) {
         ssize_t n = pwrite(s->fd, page->bytes + done, s->page_bytes - done, at + (off_t)done);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return report_file("write", n < 0 ? errno : ENOSPC);
+        if (n <= 0) return report_file(s, "write", n < 0 ? errno : ENOSPC);
         done += (size_t)n;
     }
     return 0;
@@ -101,7 +103,7 @@ static int read_page(const struct temp_streams *s, uint64_t file_at, size_t from
     for (size_t done = 0; done < n_bytes;) {
         ssize_t n = pread(s->fd, bytes + done, n_bytes - done, at + (off_t)done);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return report_file("read", n < 0 ? errno : EIO);
+        if (n <= 0) return report_file(s, "read", n < 0 ? errno : EIO);
         done += (size_t)n;
     }
     return 0;
@@ -253,7 +255,7 @@ const uint8_t *temp_stream_read(struct temp_stream_reader *reader, size_t n_byte
     const struct temp_streams *s = reader->streams;
     const struct stream *stream = &s->streams[reader->stream];
     if (n_bytes > stream->n_bytes - reader->at) {
-        (void)report_file("read", EIO);
+        (void)report_file(s, "read", EIO);
         return NULL;
     }
     xgrow(&reader->bytes, &reader->room, n_bytes, n_bytes / 2, 1);

@@ -17,23 +17,26 @@ struct fixing {
 };
 
 /* Remembers that a template has ended. */
-static void add_end(const struct fixing *f, size_t piece_at)
+static void add_end(struct fixed_records *fixed, size_t n_records, size_t piece_at)
 {
-    struct fixed_records *fixed = f->fixed;
     xgrow(&fixed->ends, &fixed->ends_room, fixed->n_ends + 1, fixed->n_ends, sizeof *fixed->ends);
     fixed->ends[fixed->n_ends++] = (struct fixed_end){
         .out_bytes = fixed->space.out_bytes, .n_out = fixed->space.n_out,
-        .n_records = f->n_records, .piece_at = piece_at};
+        .n_records = n_records, .piece_at = piece_at};
 }
 
-/* Ends the template of the record before. Returns 0, or -1 with a problem of that record. */
-static int end_template(const struct fixing *f)
+/* Ends the template of the record before. Returns false if it is too large. */
+static bool end_template(const struct fixing *f)
 {
-    const char *text = fixmate_finish(f->rules, &f->fixed->space);
-    if (!text) return 0;
-    *f->problem = (struct record_problem){.text = text, .record = f->problem->record - 1,
-                                          .read_name = (const char *)bam_record_name(f->before)};
-    return -1;
+    struct fixed_records *fixed = f->fixed;
+    size_t n_records = fixed->space.n_drafts;
+    fixed->n_done = f->n_records;
+    if (fixmate_finish(f->rules, &fixed->space)) return true;
+    fixed->too_large = n_records;
+    size_t n_before = f->n_records - n_records;
+    size_t n_ended = fixed->n_ends > 0 ? fixed->ends[fixed->n_ends - 1].n_records : 0;
+    if (n_before > n_ended) add_end(fixed, n_before, FIXED_END_UNKNOWN);
+    return false;
 }
 
 /* Checks a record, and moves its CIGAR to its field. Returns NULL, or what is wrong. */
@@ -44,20 +47,22 @@ static const char *check_record(const struct fixmate_rules *rules, uint8_t *rec)
     return problem;
 }
 
-/* Fixes the templates of n_bytes of records; the last one may go on after them. Ends are remembered
-   if the records are in the piece. Returns 0, or -1 with a problem. */
-static int fix_records(struct fixing *f, uint8_t *records, size_t n_bytes, bool is_in_piece)
+/* Fixes the templates of the records from *at up to n_bytes; the last one may go on after them.
+   Ends are remembered if the records are in the piece. *at is where it ends. Returns 0, or -1 with
+   a problem. */
+static int fix_records(struct fixing *f, uint8_t *records, size_t *at, size_t n_bytes,
+                       bool is_in_piece)
 {
     size_t rec_bytes;
-    for (size_t at = 0; at < n_bytes; at += rec_bytes) {
-        uint8_t *rec = records + at;
+    for (; *at < n_bytes; *at += rec_bytes) {
+        uint8_t *rec = records + *at;
         rec_bytes = bam_record_bytes(rec);      /* restoring its CIGAR makes it shorter */
+        if (f->before && !template_same_name(f->before, rec)) {
+            if (!end_template(f)) return 0;
+            if (is_in_piece) add_end(f->fixed, f->n_records, (size_t)(rec - f->piece));
+        }
         f->problem->text = check_record(f->rules, rec);
         if (f->problem->text) return -1;
-        if (f->before && !template_same_name(f->before, rec)) {
-            if (end_template(f) < 0) return -1;
-            if (is_in_piece) add_end(f, (size_t)(rec - f->piece));
-        }
         f->problem->text = fixmate_add(f->rules, &f->fixed->space, rec);
         if (f->problem->text) return -1;
         f->before = rec;
@@ -67,20 +72,45 @@ static int fix_records(struct fixing *f, uint8_t *records, size_t n_bytes, bool 
     return 0;
 }
 
+static void empty(struct fixed_records *fixed)
+{
+    fixmate_empty(&fixed->space);
+    fixed->n_ends = fixed->n_taken = fixed->too_large = fixed->n_done = 0;
+}
+
 int fixed_records_make(struct fixed_records *fixed, const struct fixmate_rules *rules,
-                       uint8_t *piece, const struct template_stretch *stretch,
+                       uint8_t *piece, struct template_stretch *stretch,
                        struct record_problem *problem)
 {
     struct fixing f = {.fixed = fixed, .rules = rules, .piece = piece, .problem = problem};
-    fixmate_empty(&fixed->space);
-    fixed->n_ends = fixed->n_taken = 0;
-    if (fix_records(&f, stretch->left.at, stretch->left.n_bytes, false) < 0) return -1;
-    if (stretch->to > stretch->from &&
-        fix_records(&f, piece + stretch->from, stretch->to - stretch->from, true) < 0)
+    empty(fixed);
+    if (fix_records(&f, stretch->left.at, &stretch->left_from, stretch->left.n_bytes, false) < 0)
         return -1;
-    if (f.n_records == 0) return 0;
-    if (end_template(&f) < 0) return -1;
-    add_end(&f, stretch->to);
+    if (fixed->too_large > 0) return 0;
+    if (fix_records(&f, piece, &stretch->from, stretch->to, true) < 0) return -1;
+    if (fixed->too_large > 0 || f.n_records == 0) return 0;
+    if (end_template(&f)) add_end(fixed, f.n_records, stretch->to);
+    return 0;
+}
+
+int fixed_records_make_part(struct fixed_records *fixed, const struct fixmate_rules *rules,
+                            struct fixed_part *part, struct record_problem *problem)
+{
+    struct large_walk walk;
+    size_t rec_bytes;
+    empty(fixed);
+    large_walk_begin(&walk, part->template, &part->place);
+    for (; part->at < part->n_bytes && fixed->space.out_bytes < part->max_bytes;
+         part->at += rec_bytes) {
+        uint8_t *rec = part->records + part->at;
+        rec_bytes = bam_record_bytes(rec);
+        problem->text = check_record(rules, rec);
+        if (!problem->text) problem->text = large_walk_fix(&walk, &fixed->space, rec);
+        if (problem->text) return -1;
+        problem->record++;
+        add_end(fixed, ++fixed->n_done, FIXED_END_UNKNOWN);
+    }
+    part->place = large_walk_place(&walk);
     return 0;
 }
 

@@ -1,9 +1,12 @@
 /*
- * fixed_records.h -- fixes all templates of a stretch (template_cut.h), and remembers where each
- * one ends.
+ * fixed_records.h -- fixes all templates of a stretch (template_cut.h), or a part of one large
+ * template (large_template.h), and remembers where each one ends.
  *
  * Order of calls, for each stretch: fixed_records_make; fixed_records_take until it returns false.
- * fixed_records_release at the end.
+ * If fixed->too_large is not 0, the records of one template come next, which the caller fixes in
+ * another way; then the same again for the rest of the stretch. For each part of a large template:
+ * fixed_records_make_part; fixed_records_take until it returns false; the same again until nothing
+ * of the part is left. fixed_records_release at the end.
  *
  * Ownership: fixed_records starts as {0} and owns the records that it makes; they stay until the
  * next stretch. Threads: one at a time.
@@ -12,21 +15,35 @@
 #define ROCKSORT_TEMPLATE_FIXED_RECORDS_H
 
 #include "bam/record_problem.h"
-#include "template/fixmate.h"
+#include "template/large_template.h"
 #include "template/template_cut.h"
 
 struct fixed_end {              /* where a template ends */
     size_t out_bytes, n_out;    /* fixed records of the stretch up to here */
     size_t n_records;           /* records of the stretch up to here, as they were read */
-    size_t piece_at;            /* the next template begins here in the piece */
+    size_t piece_at;            /* the next template begins here in the piece; or unknown */
 };
+
+#define FIXED_END_UNKNOWN SIZE_MAX
 
 struct fixed_records {
     struct fixmate_space space; /* the records are space.out */
     struct fixed_end *ends;     /* of all templates that end in the piece; of a stretch without such
-                                   templates, its own end */
+                                   templates, its own end; of a part, of all records */
     size_t n_ends, ends_room;
     size_t n_taken;             /* of the ends */
+    size_t too_large;           /* records of a template that would become too large: those of
+                                   space.drafts; 0: there is none */
+    size_t n_done;              /* records of the stretch up to here */
+};
+
+struct fixed_part {             /* records of a large template, one after another */
+    const struct large_template *template;
+    struct large_place place;   /* before the record at `at` */
+    uint8_t *records;
+    size_t n_bytes;
+    size_t at;                  /* what comes before is done */
+    size_t max_bytes;           /* when the fixed ones have so many, the rest waits */
 };
 
 struct fixed_group {            /* whole templates, one after another */
@@ -39,11 +56,17 @@ struct fixed_group {            /* whole templates, one after another */
 /*
  * Checks and fixes the records of a stretch; `piece` is the piece that it was cut from. Tags of
  * their CIGARs are moved to their fields in place (bam_record_restore_cigar). The caller has set
- * problem->record to the number of the first record. Returns 0, or -1 with *problem.
+ * problem->record to the number of the first record. Before a template that would become too large
+ * it ends, and the stretch becomes what follows this template, but for its n_records. Returns 0, or
+ * -1 with *problem.
  */
 int fixed_records_make(struct fixed_records *fixed, const struct fixmate_rules *rules,
-                       uint8_t *piece, const struct template_stretch *stretch,
+                       uint8_t *piece, struct template_stretch *stretch,
                        struct record_problem *problem);
+
+/* Checks and fixes records of a part, in the same way. */
+int fixed_records_make_part(struct fixed_records *fixed, const struct fixmate_rules *rules,
+                            struct fixed_part *part, struct record_problem *problem);
 
 /* Stores the next templates: as many as fit into `room`, or one if not even one fits. They may have
    no records, if these are left out. Returns false if all were taken. */

@@ -17,20 +17,7 @@
 #ifndef ROCKSORT_TEMPLATE_FIXMATE_H
 #define ROCKSORT_TEMPLATE_FIXMATE_H
 
-#include "template/draft.h"
-#include "template/sanitize.h"
-
-struct fixmate_rules {
-    bool removes;               /* -r: unmapped and secondary records are left out */
-    bool any_orientation;       /* -p: the flag of proper pairs stays whatever the orientation */
-    bool template_cigar;        /* -c: the leftmost record gets ct */
-    bool base_mods;             /* -M: MM, ML and MN are checked, and cut where reads are */
-    unsigned sanitize;          /* -z */
-    int32_t n_refs;             /* references in the header */
-    const int64_t *reference_bases;     /* of each of them */
-    bool long_positions;        /* some reference is longer than 2^31 - 1 */
-    size_t max_template_bytes;  /* of a template whose mates are fixed; 0: any */
-};
+#include "template/mates.h"
 
 struct fixmate_space {
     struct draft *drafts;       /* of the template at hand */
@@ -38,12 +25,14 @@ struct fixmate_space {
     uint8_t *out;               /* records that are finished */
     size_t out_bytes, out_room;
     size_t n_out;
+    size_t n_paired;            /* primary records of pairs, as they were read */
+    size_t n_alone;             /* of these: in a template without a mate */
 };
 
-/* Forgets the finished records. */
+/* Forgets the finished records, and what was counted. */
 static inline void fixmate_empty(struct fixmate_space *space)
 {
-    space->out_bytes = space->n_out = 0;
+    space->out_bytes = space->n_out = space->n_paired = space->n_alone = 0;
 }
 
 /* Adds a record to the template. Its fields were checked (bam_check.h). Returns NULL, or why it
@@ -51,9 +40,13 @@ static inline void fixmate_empty(struct fixmate_space *space)
 const char *fixmate_add(const struct fixmate_rules *rules, struct fixmate_space *space,
                         const uint8_t *rec);
 
-/* Ends the template. Returns NULL; or why it cannot, and then nothing of it is appended: MC tags of
-   long CIGARs may make it too large. */
-const char *fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *space);
+/* Ends the template. Returns false if MC tags of long CIGARs would make it larger than the rules
+   allow (large_template.h); then nothing of it is appended. */
+bool fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *space);
+
+/* Appends one record to the finished ones, unless it is to be left out. */
+void fixmate_write(const struct fixmate_rules *rules, struct fixmate_space *space,
+                   const struct draft *draft);
 
 void fixmate_release(struct fixmate_space *space);
 

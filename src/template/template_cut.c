@@ -1,6 +1,7 @@
 /* template_cut.c -- see template_cut.h. */
 #include "template/template_cut.h"
 
+#include "util/byte_order.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -171,13 +172,18 @@ static int cut_records(struct template_cutter *cutter, const uint8_t *piece, siz
     return 0;
 }
 
+void template_stretch_empty(struct template_stretch *stretch)
+{
+    stretch->left.n_bytes = stretch->left_from = 0;
+    stretch->from = stretch->to = stretch->n_records = 0;
+    stretch->ends_in_piece = false;
+}
+
 int template_cut(struct template_cutter *cutter, const uint8_t *piece, size_t n_bytes,
                  bool is_last, struct template_stretch *stretch)
 {
     size_t from = 0;
-    stretch->left.n_bytes = 0;
-    stretch->from = stretch->to = stretch->n_records = 0;
-    stretch->ends_in_piece = false;
+    template_stretch_empty(stretch);
     if (cutter->partial_bytes > 0) {
         int r = complete_record(cutter, piece, n_bytes, &from);
         if (r < 0 || is_last) hand_out_all_kept(cutter, stretch);
@@ -192,9 +198,64 @@ int template_cut(struct template_cutter *cutter, const uint8_t *piece, size_t n_
     return cut_records(cutter, piece, from, n_bytes, is_last, stretch);
 }
 
+/* ---- a template that is not kept ---- */
+
+void template_cut_open(struct template_cutter *cutter, struct template_stretch *stretch)
+{
+    const uint8_t *rec = cutter->kept.at;
+    size_t n_bytes = BAM_RECORD_FIXED_BYTES + bam_record_name_bytes(rec);
+    if (n_bytes > bam_record_bytes(rec)) n_bytes = BAM_RECORD_FIXED_BYTES;  /* equals no other */
+    cutter->open.n_bytes = 0;
+    append(&cutter->open, rec, n_bytes);
+    (void)put_u32(cutter->open.at, n_bytes - 4);
+    cutter->is_open = true;
+    template_stretch_empty(stretch);
+    hand_out_all_kept(cutter, stretch);
+}
+
+/* The record that has become whole begins the next template, or goes to the stretch. */
+static void sort_out_kept(struct template_cutter *cutter, struct template_stretch *stretch)
+{
+    cutter->partial_bytes = 0;
+    cutter->n_kept = 1;
+    cutter->is_open = template_same_name(cutter->open.at, cutter->kept.at);
+    if (cutter->is_open) hand_out_all_kept(cutter, stretch);
+}
+
+int template_cut_more(struct template_cutter *cutter, const uint8_t *piece, size_t n_bytes,
+                      struct template_stretch *stretch)
+{
+    size_t from = 0;
+    template_stretch_empty(stretch);
+    if (cutter->partial_bytes > 0) {
+        int r = complete_record(cutter, piece, n_bytes, &from);
+        if (r > 0) sort_out_kept(cutter, stretch);
+        stretch->from = stretch->to = from;
+        if (r <= 0 || !cutter->is_open) return r < 0 ? -1 : 0;
+    }
+    if (from == n_bytes) return 0;
+    struct bam_walk walk = {.at = piece + from, .end = piece + n_bytes};
+    const uint8_t *rec, *to = walk.at;
+    while ((rec = bam_walk_next(&walk)) && template_same_name(cutter->open.at, rec)) {
+        to = walk.at;
+        stretch->n_records++;
+    }
+    stretch->to = (size_t)(to - piece);
+    cutter->is_open = rec == NULL;
+    if (walk.is_damaged) {
+        cutter->claimed_bytes = walk.claimed_bytes;
+        return -1;
+    }
+    if (rec) return 0;
+    append(&cutter->kept, to, (size_t)(piece + n_bytes - to));
+    cutter->partial_bytes = n_bytes - stretch->to;
+    return 0;
+}
+
 void template_cutter_release(struct template_cutter *cutter)
 {
     free(cutter->kept.at);
+    free(cutter->open.at);
     *cutter = (struct template_cutter){0};
 }
 

@@ -9,7 +9,7 @@ import unittest
 
 import bamfile
 import templates
-from harness import CliTest, needs_pysam, reference_ok, without_pg
+from harness import CliTest, needs_pysam, pysam, reference_ok, without_pg
 
 SPILLING = 200_000
 ORDERS = ([], ["-n"], ["-N"])
@@ -205,6 +205,45 @@ class BaseModifications(FixmateTest):
         self.assertGreater(n_modified, 800)
 
 
+class Grouping(FixmateTest):
+    """Input in which mates are not beside each other gives a warning, and what samtools gives."""
+
+    def sam(self, n_pairs, n_alone):
+        """Pairs in their groups, then pairs whose reads lie apart."""
+        pairs = [[f"r{i}\t{flag}\tx\t9\t9\t4M\t*\t0\t0\tACGT\tFFFF" for flag in (65, 129)]
+                 for i in range(n_pairs + n_alone // 2)]
+        lines = [line for pair in pairs[:n_pairs] for line in pair]
+        for which in (0, 1):
+            lines += [pair[which] for pair in pairs[n_pairs:]]
+        return bamfile.sq_text(templates.REFS) + "\n".join(lines) + "\n"
+
+    def warnings(self, *args, **how):
+        err = self.sort_ok("--fixmate", *args, "-o", self.path("out.bam"), **how).err
+        return [line for line in err.splitlines() if ": warning: " in line]
+
+    def test_reads_apart(self):
+        source = self.write("in.sam", self.sam(4000, 1002))
+        warning, = self.warnings(source)
+        self.assertIn("1002 of 9002 paired reads have no mate beside them", warning)
+        self.assertIn("samtools collate or rocksort -n first", warning)
+        warning, = self.warnings("-@", "3", source, source, budget=SPILLING)
+        self.assertIn("2004 of 18004 paired reads have", warning)
+        self.assertEqual(self.warnings("--quiet", source), [])
+        if pysam:
+            self.check(source)
+
+    def test_few(self):
+        """Few, or few of many; single reads; and the same reads in groups."""
+        single = "".join(f"s{i}\t0\tx\t9\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for i in range(3000))
+        apart = self.write("in.sam", self.sam(0, 1002))
+        grouped = self.path("grouped.bam")
+        self.sort_ok("-n", "-o", grouped, apart)
+        for source in (grouped, self.write("few.sam", self.sam(0, 1000)),
+                       self.write("many.sam", self.sam(4510, 1002)),
+                       self.write("single.sam", self.sam(3, 0) + single)):
+            self.assertEqual(self.warnings(source), [], source)
+
+
 class Refused(FixmateTest):
     def test_sorted_by_coordinate(self):
         sq = bamfile.sq_text(templates.REFS)
@@ -232,28 +271,6 @@ class Refused(FixmateTest):
         source = self.write("in.sam", bamfile.sq_text(templates.REFS))
         for option in ("--checksum-only", "--verify"):
             self.assert_error(self.rocksort("--fixmate", option, source), "--fixmate")
-
-    def test_template_that_does_not_fit(self):
-        """More than a template may have, of large records and of small ones: the message names the
-        read."""
-        for n_bytes, n_records in ((60_000, 200), (1, 100_000)):
-            line = f"q\t256\tx\t9\t9\t1M\t*\t0\t0\tA\tF\tXX:Z:{'x' * n_bytes}\n"
-            source = self.write("in.sam", bamfile.sq_text(templates.REFS) + line * n_records)
-            result = self.rocksort("--fixmate", "-o", self.path("out.bam"), source,
-                                   budget=SPILLING)
-            self.assert_error(result, "'q'", "too many for --fixmate", "memory")
-
-    def test_template_that_becomes_too_large(self):
-        """Each record gets the long CIGAR of its mate: some 800 kB would become more than 100 MB."""
-        cigar = "1M1I" * 30_000
-        lines = [f"q\t65\tx\t9\t9\t{cigar}\t*\t0\t0\t*\t*", "q\t129\tx\t9\t9\t1M\t*\t0\t0\t*\t*"]
-        lines += ["q\t2177\tx\t9\t9\t1M\t*\t0\t0\t*\t*"] * 1_000
-        sam = bamfile.sq_text([("x", 60_000)]) + "\n".join(lines) + "\n"
-        source = self.write("in.sam", sam)
-        result = self.rocksort("--fixmate", "-o", self.path("out.bam"), source, budget=SPILLING)
-        self.assert_error(result, "'q'", "too large for --fixmate", "memory")
-        few = self.write("few.sam", sam[:sam.rindex("\nq", 0, len(sam) - 990 * 30)] + "\n")
-        self.check(few, budget=SPILLING)
 
     def test_damaged(self):
         """The number of the bad record is that in the input."""

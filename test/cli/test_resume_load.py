@@ -83,14 +83,36 @@ class Load(ResumeTest):
 
     def test_other_markdup(self):
         """What is resumed keeps its --markdup."""
-        source = self.source()
-        checkpoints, _ = self.cut_off("--markdup=-r", source, stdin=subprocess.DEVNULL)
+        source = self.bam_of(templates.Generator(13, odd=0).sam(6000))
+        checkpoints, _ = self.cut_off("--fixmate", "--markdup=-r", source,
+                                      stdin=subprocess.DEVNULL)
         for option in ("--markdup", "--markdup=-S", "--markdup= -r"):
             self.assert_error(self.rocksort("--resume", checkpoints[0], option, clean=False),
                               "another --markdup")
+        self.resume(checkpoints[0])
         checkpoints, _ = self.cut_off(source, stdin=subprocess.DEVNULL)
         self.assert_error(self.rocksort("--resume", checkpoints[0], "--markdup", clean=False),
                           "another --markdup")
+
+    def test_markdup(self):
+        """Duplicates are found among the records of both processes, and counted."""
+        source = self.bam_of(templates.Generator(14, odd=0).sam(9000))
+        report = self.path("report.txt")
+        for options in (f"-f {report}", f"-S --use-read-groups -f {report}", f"-r -f {report}"):
+            arguments = ("--fixmate", "--markdup=" + options)
+            want = self.sort_bam("--no-PG", *arguments, source)
+            with open(report) as file:
+                wanted_report = file.read()
+            self.assertNotIn("DUPLICATE TOTAL: 0\n", wanted_report)
+            for n_runs in (1, 7):
+                with self.subTest(options=options, n_runs=n_runs):
+                    os.unlink(report)
+                    checkpoints, _ = self.cut_off(*arguments, source, n_runs=n_runs,
+                                                  stdin=subprocess.DEVNULL)
+                    self.resume(checkpoints[0])
+                    self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+                    with open(report) as file:
+                        self.assertEqual(file.read(), wanted_report)
 
     def test_signal(self):
         source = self.source(20000)

@@ -35,7 +35,7 @@ static inline const char *fix(const struct fixmate_rules *rules, const char *con
         assert_null(bam_record_put(b, true, &records[i], &room, 0));
         problem = fixmate_add(rules, &space, records[i]);
     }
-    if (!problem) problem = fixmate_finish(rules, &space);
+    if (!problem && !fixmate_finish(rules, &space)) problem = "it is too large";
     const uint8_t *rec = space.out, *end = rec + space.out_bytes;
     for (size_t i = 0; i < space.n_out; i++, rec += bam_record_bytes(rec)) {
         kstring_t line = KS_INITIALIZE;

@@ -38,7 +38,8 @@ static struct checkpoint_file full_file(void)
         .n_inputs = 3,
         .inputs = inputs,
         .output = {.path = "/out/a.bam##idx##/out/a.bai", .format = "cram,no_ref=1", .level = 9,
-                   .write_index = true, .durable = true, .n_options = 2,
+                   .write_index = true, .durable = true,
+                   .counts = {"/out/a b.txt", NULL, "/out/none"}, .n_options = 2,
                    .options = (const char **)(uintptr_t)options,
                    .temporary = "/out/a.bam.rocksort.7.tmp", .index_temporary = "/out/i%.tmp"},
         .n_runs = 4636,
@@ -116,6 +117,8 @@ static void assert_same(const struct checkpoint_file *a, const struct checkpoint
     assert_int_equal(a->output.level, b->output.level);
     assert_int_equal(a->output.write_index, b->output.write_index);
     assert_int_equal(a->output.durable, b->output.durable);
+    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
+        assert_same_text(a->output.counts[i], b->output.counts[i]);
     assert_int_equal(a->output.n_options, b->output.n_options);
     for (size_t i = 0; i < a->output.n_options; i++)
         assert_string_equal(a->output.options[i], b->output.options[i]);
@@ -340,6 +343,9 @@ static void test_wrong_values(void **state)
         {"output-index", "output-index 2\n", false},
         {"output-fsync", "output-fsync 2\n", false},
         {"output-fsync", "", false},
+        {"flagstat", "flagstat none\n", true},
+        {"idxstats", "idxstats /x\n", false},
+        {"coverage", "", false},
         {"output-options", "output-options 1001\n", false},
         {"output-options", "output-options 1\n", false},
         {"references", "references 1\n", false},
@@ -371,7 +377,8 @@ static void test_version_3(void **state)
 {
     (void)state;
     static const char *const added[] = {"generation ", "codec ", "fixmate ", "markdup ",
-                                        "output-fsync ", "end "};
+                                         "output-fsync ", "flagstat ", "idxstats ", "coverage ",
+                                         "end "};
     struct checkpoint_file file = full_file(), parsed;
     const char *problem = NULL;
     file.header = "";
@@ -384,6 +391,7 @@ static void test_version_3(void **state)
     if (checkpoint_file_parse(text.s, text.l, &parsed, &problem) < 0) fail_msg("%s", problem);
     file.generation = 0;
     file.output.durable = false;
+    for (int i = 0; i < CHECKPOINT_N_COUNTS; i++) file.output.counts[i] = NULL;
     file.fixmate = NULL;
     file.resources.codec_auto = true;
     file.resources.codec = TEMP_CODEC_NONE;

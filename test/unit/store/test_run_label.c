@@ -103,6 +103,30 @@ static void test_chains(void **state)
     }
 }
 
+/* Runs that end at an unknown place are left out at the end of the chain; then another run takes the
+   place of the first of them. */
+static void test_unknown_ends(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(513);
+    for (int i = 0; i < 20; i++) {
+        struct run_label labels[] = {make_label(0, RUN_LABEL_NONE), make_label(1, 0),
+                                     make_label(2, 1), make_label(3, 2), make_label(4, 3),
+                                     make_label(5, 1), make_label(6, 5), make_label(7, 1)};
+        labels[2].end.offset = labels[3].end.offset = INPUT_OFFSET_UNKNOWN;
+        assert_int_equal(run_labels_known(labels, 0), 0);
+        assert_int_equal(run_labels_known(labels, 3), 2);
+        assert_int_equal(run_labels_known(labels, 4), 2);
+        assert_int_equal(run_labels_known(labels, 5), 5);
+        assert_int_equal(run_labels_known(labels + 2, 2), 0);
+        check_chain(&rng, labels, 4, (const uint32_t[]){0, 1, 2, 3}, 4);
+        check_chain(&rng, labels, 7, (const uint32_t[]){0, 1, 5, 6}, 4);
+        check_chain(&rng, labels, 8, NULL, -1);
+        labels[5].end.offset = INPUT_OFFSET_UNKNOWN;
+        check_chain(&rng, labels, 8, (const uint32_t[]){0, 1, 7}, 3);
+    }
+}
+
 static void test_contradictions(void **state)
 {
     (void)state;
@@ -123,7 +147,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_chains), cmocka_unit_test(test_contradictions),
+        cmocka_unit_test(test_chains), cmocka_unit_test(test_unknown_ends),
+        cmocka_unit_test(test_contradictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,7 @@ static void test_damaged_tags(void **state)
     off.sanitize = 0;
     fixmate_release(&space);
     assert_null(fixmate_add(&off, &space, rec));
-    assert_null(fixmate_finish(&off, &space));
+    assert_true(fixmate_finish(&off, &space));
     assert_int_equal(space.n_out, 1);
     assert_memory_equal(space.out, rec, n);
     fixmate_release(&space);

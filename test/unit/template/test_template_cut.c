@@ -61,9 +61,51 @@ static void add_stretch(struct rng *rng, struct result *result, const uint8_t *p
     CHECK(rng, result->n_records - n_before == stretch->n_records);
 }
 
+/* Adds the records of an open template, which all have its name. */
+static void add_open(struct rng *rng, struct result *result, const uint8_t *piece,
+                     const struct template_stretch *stretch)
+{
+    char name[24];
+    size_t n_before = result->n_records;
+    memcpy(name, result->last_name, sizeof name);
+    add_records(rng, result, stretch->left.at, stretch->left.n_bytes, false);
+    if (stretch->n_records > 0) CHECK(rng, n_before == 0 || strcmp(name, result->last_name) == 0);
+    add_records(rng, result, piece + stretch->from, stretch->to - stretch->from, false);
+    if (stretch->n_records > 0) CHECK(rng, n_before == 0 || strcmp(name, result->last_name) == 0);
+    CHECK(rng, result->n_records - n_before == stretch->n_records);
+}
+
+/* Like template_cut, but takes the last template from the cutter at times. */
+static int cut_open(struct rng *rng, struct template_cutter *cutter, const uint8_t *piece, size_t n,
+                    bool is_last, struct template_stretch *stretch, struct result *result)
+{
+    size_t from = 0;
+    int r = 0;
+    template_stretch_empty(stretch);
+    if (cutter->is_open) {
+        r = template_cut_more(cutter, piece, n, stretch);
+        add_open(rng, result, piece, stretch);
+        from = cutter->is_open ? n : stretch->to;
+        template_stretch_empty(stretch);
+        if (is_last) cutter->is_open = false;
+        if (r < 0 || cutter->is_open) return r;
+    }
+    r = template_cut(cutter, n > from ? piece + from : NULL, n - from, is_last, stretch);
+    stretch->from += from;
+    stretch->to += from;
+    if (r < 0 || cutter->n_kept == 0 || !rng_one_in(rng, 3)) return r;
+    add_stretch(rng, result, piece, stretch);
+    result->last_name[0] = 0;
+    template_cut_open(cutter, stretch);
+    add_records(rng, result, stretch->left.at, stretch->left.n_bytes, false);
+    template_stretch_empty(stretch);
+    return r;
+}
+
 /* Cuts a stream into pieces of at most most_bytes, each in memory of its own, and puts the
-   stretches together again. Returns what the last call returned. */
-static int cut_stream(struct rng *rng, const struct stream *stream, size_t most_bytes,
+   stretches together again. opens: some templates are taken from the cutter. Returns what the last
+   call returned. */
+static int cut_stream(struct rng *rng, const struct stream *stream, size_t most_bytes, bool opens,
                       struct template_cutter *cutter, struct result *result)
 {
     struct template_stretch stretch = {.n_records = 0};
@@ -74,12 +116,14 @@ static int cut_stream(struct rng *rng, const struct stream *stream, size_t most_
         uint8_t *piece = test_alloc(n);
         memcpy(piece, stream->at + at, n);
         bool is_last = at + n == stream->n_bytes && rng_one_in(rng, 2);
-        r = template_cut(cutter, piece, n, is_last, &stretch);
+        r = opens ? cut_open(rng, cutter, piece, n, is_last, &stretch, result)
+                  : template_cut(cutter, piece, n, is_last, &stretch);
         add_stretch(rng, result, piece, &stretch);
         free(piece);
     }
     if (r == 0) {
-        r = template_cut(cutter, NULL, 0, true, &stretch);
+        r = opens ? cut_open(rng, cutter, NULL, 0, true, &stretch, result)
+                  : template_cut(cutter, NULL, 0, true, &stretch);
         CHECK(rng, !stretch.ends_in_piece);
         add_stretch(rng, result, NULL, &stretch);
     }
@@ -87,14 +131,14 @@ static int cut_stream(struct rng *rng, const struct stream *stream, size_t most_
     return r;
 }
 
-static void check_sizes(uint64_t seed, size_t most_records, size_t most_bytes)
+static void check_sizes(uint64_t seed, size_t most_records, size_t most_bytes, bool opens)
 {
     struct rng rng = rng_start(seed);
     for (int i = 0; i < 200; i++) {
         struct stream stream = make_stream(&rng, 1 + rng_below(&rng, 60), most_records);
         struct result result = {.at = test_alloc(MAX_BYTES)};
         struct template_cutter cutter = {.n_kept = 0};
-        CHECK(&rng, cut_stream(&rng, &stream, most_bytes, &cutter, &result) == 0);
+        CHECK(&rng, cut_stream(&rng, &stream, most_bytes, opens, &cutter, &result) == 0);
         CHECK(&rng, cutter.partial_bytes == 0);
         CHECK(&rng, result.n_records == stream.n_records);
         CHECK(&rng, result.n_bytes == stream.n_bytes &&
@@ -108,27 +152,37 @@ static void check_sizes(uint64_t seed, size_t most_records, size_t most_bytes)
 static void test_pieces_of_bytes(void **state)
 {
     (void)state;
-    check_sizes(1, 3, 60);
+    check_sizes(1, 3, 60, false);
 }
 
 static void test_pieces_of_records(void **state)
 {
     (void)state;
-    check_sizes(2, 3, 2000);
+    check_sizes(2, 3, 2000, false);
 }
 
 static void test_pieces_of_many_templates(void **state)
 {
     (void)state;
-    check_sizes(3, 4, 50000);
+    check_sizes(3, 4, 50000, false);
 }
 
 /* More records than the cutter remembers. */
 static void test_long_templates(void **state)
 {
     (void)state;
-    check_sizes(4, 100, 20000);
-    check_sizes(5, 60, 300);
+    check_sizes(4, 100, 20000, false);
+    check_sizes(5, 60, 300, false);
+}
+
+/* Templates that the caller takes before they have ended. */
+static void test_open_templates(void **state)
+{
+    (void)state;
+    check_sizes(11, 3, 60, true);
+    check_sizes(12, 3, 2000, true);
+    check_sizes(13, 40, 1000, true);
+    check_sizes(14, 100, 20000, true);
 }
 
 /* The stream ends within a record, which is left out. */
@@ -144,7 +198,7 @@ static void test_truncated(void **state)
         stream.n_bytes = last + n_left;
         struct result result = {.at = test_alloc(MAX_BYTES)};
         struct template_cutter cutter = {.n_kept = 0};
-        CHECK(&rng, cut_stream(&rng, &stream, 500, &cutter, &result) == 0);
+        CHECK(&rng, cut_stream(&rng, &stream, 500, i % 2, &cutter, &result) == 0);
         CHECK(&rng, cutter.partial_bytes == n_left);
         CHECK(&rng, result.n_bytes == last && memcmp(result.at, stream.at, last) == 0);
         template_cutter_release(&cutter);
@@ -166,7 +220,7 @@ static void test_damaged(void **state)
         test_put_u32(stream.at + at, size);
         struct result result = {.at = test_alloc(MAX_BYTES)};
         struct template_cutter cutter = {.n_kept = 0};
-        CHECK(&rng, cut_stream(&rng, &stream, 500, &cutter, &result) == -1);
+        CHECK(&rng, cut_stream(&rng, &stream, 500, i % 2, &cutter, &result) == -1);
         CHECK(&rng, cutter.claimed_bytes == (size_t)size + 4);
         CHECK(&rng, result.n_bytes == at && result.n_records == wrong);
         CHECK(&rng, memcmp(result.at, stream.at, at) == 0);
@@ -224,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_pieces_of_records),
         cmocka_unit_test(test_pieces_of_many_templates),
         cmocka_unit_test(test_long_templates),
+        cmocka_unit_test(test_open_templates),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_names_that_do_not_fit),

@@ -1,0 +1,26 @@
+/*
+ * duplicate_report.h -- the reports of --markdup: -s, -f, --json and --metrics.
+ *
+ * Order of calls: choose before the sort; write after it, if it succeeded; release. Errors: -1 after
+ * a message. One thread at a time.
+ */
+#ifndef ROCKSORT_COMMAND_DUPLICATE_REPORT_H
+#define ROCKSORT_COMMAND_DUPLICATE_REPORT_H
+
+#include "command/sort_options.h"
+#include "pipeline/sort_report.h"
+
+struct duplicate_report {
+    struct output_path statistics, metrics;
+};
+
+/* Chooses where the reports go that the options ask for. */
+int duplicate_report_choose(struct duplicate_report *paths, const struct sort_settings *settings);
+
+/* Writes them. */
+int duplicate_report_write(struct duplicate_report *paths, const struct sort_settings *settings,
+                           const struct sort_report *report);
+
+void duplicate_report_release(struct duplicate_report *paths);
+
+#endif

@@ -1,0 +1,286 @@
+/* coverage.c -- see coverage.h. */
+#include "counts/coverage.h"
+
+#include "bam/bam_long.h"
+#include "counts/interval_list.h"
+#include "util/xalloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct ref_sums {
+    uint64_t n_records;
+    uint64_t mapq;              /* sum over records */
+    uint64_t n_bases;           /* on the reference: the sum of all depths */
+    uint64_t n_quals, quals;    /* bases among them whose record has a sequence; sum of qualities */
+    uint64_t n_covered;         /* positions */
+    bool is_crossed;            /* by a record with a CIGAR: it is among the first lines */
+};
+
+struct coverage {
+    const sam_hdr_t *header;
+    int32_t n_refs;
+    struct ref_sums *refs;      /* memory is only touched for references with records */
+    /* The last reference that was joined: its intervals to which later segments may add, whose
+       positions are not in n_covered yet. */
+    int32_t tid;                /* -1: none */
+    struct interval *open;
+    size_t n_open, open_room;
+    struct interval *merged;    /* for join */
+    size_t merged_room;
+};
+
+struct part_ref {
+    int32_t tid;
+    struct ref_sums sums;       /* n_covered: unless the intervals are in a list of the part */
+};
+
+struct coverage_part {
+    const sam_hdr_t *header;
+    struct part_ref *refs;
+    size_t n_refs, refs_room;
+    int64_t ref_bases;          /* length of the last reference */
+    int64_t last_pos;           /* of the last record */
+    /* Earlier segments may cover more of the first reference, and later ones of the last one. If
+       that is the same, `first` is empty. */
+    struct interval_list first, last;
+    uint64_t n_first, n_last;   /* positions in the lists; n_last: set at the end */
+};
+
+struct coverage *coverage_create(const sam_hdr_t *header)
+{
+    struct coverage *sum = xcalloc(1, sizeof *sum);
+    sum->header = header;
+    sum->n_refs = sam_hdr_nref(header);
+    sum->refs = xcalloc((size_t)sum->n_refs + 1, sizeof *sum->refs);
+    sum->tid = -1;
+    return sum;
+}
+
+void coverage_destroy(struct coverage *sum)
+{
+    if (!sum) return;
+    free(sum->refs);
+    free(sum->open);
+    free(sum->merged);
+    free(sum);
+}
+
+/* ---- parts ---- */
+
+struct coverage_part *coverage_part_create(const struct coverage *sum)
+{
+    struct coverage_part *part = xcalloc(1, sizeof *part);
+    part->header = sum->header;
+    return part;
+}
+
+void coverage_part_destroy(struct coverage_part *part)
+{
+    if (!part) return;
+    interval_list_release(&part->first);
+    interval_list_release(&part->last);
+    free(part->refs);
+    free(part);
+}
+
+/* After the last record of a reference, unless it is the last one. */
+static void end_ref(struct coverage_part *part)
+{
+    interval_list_settle(&part->last);
+    uint64_t n_covered = interval_sum(part->last.sorted, part->last.n);
+    if (part->n_refs > 1) {
+        part->refs[part->n_refs - 1].sums.n_covered = n_covered;
+        interval_list_clear(&part->last);
+        return;
+    }
+    part->first = part->last;
+    part->n_first = n_covered;
+    part->last = (struct interval_list){0};
+}
+
+static void begin_ref(struct coverage_part *part, int32_t tid)
+{
+    if (part->n_refs > 0) end_ref(part);
+    xgrow(&part->refs, &part->refs_room, part->n_refs + 1, part->n_refs, sizeof *part->refs);
+    part->refs[part->n_refs++] = (struct part_ref){.tid = tid};
+    part->ref_bases = (int64_t)sam_hdr_tid2len(part->header, tid);
+}
+
+/* The sum of n bytes. Adds eight at a time: each of the four lanes of 16 bits takes two. */
+static uint64_t sum_bytes(const uint8_t *bytes, size_t n)
+{
+    enum { MOST_STEPS = UINT16_MAX / (2 * UINT8_MAX) };     /* before a lane overflows */
+    const uint64_t even = UINT64_C(0x00ff00ff00ff00ff);
+    uint64_t sum = 0;
+    while (n >= 8) {
+        size_t n_steps = n / 8 < MOST_STEPS ? n / 8 : MOST_STEPS;
+        uint64_t lanes = 0, eight;
+        for (size_t i = 0; i < n_steps; i++) {
+            memcpy(&eight, bytes + 8 * i, sizeof eight);
+            lanes += (eight & even) + (eight >> 8 & even);
+        }
+        lanes = (lanes & UINT64_C(0xffff0000ffff)) + (lanes >> 16 & UINT64_C(0xffff0000ffff));
+        sum += (lanes & UINT32_MAX) + (lanes >> 32);
+        bytes += 8 * n_steps;
+        n -= 8 * n_steps;
+    }
+    while (n-- > 0) sum += *bytes++;
+    return sum;
+}
+
+/* Adds `n` bases at the position x of the last reference. quals: of these bases, or NULL. */
+static void add_bases(struct coverage_part *part, int64_t x, int64_t n, const uint8_t *quals)
+{
+    struct ref_sums *sums = &part->refs[part->n_refs - 1].sums;
+    int64_t begin = x < 0 ? 0 : x, end = x + n < part->ref_bases ? x + n : part->ref_bases;
+    if (begin >= end) return;
+    interval_list_add(&part->last, begin, end);
+    sums->n_bases += (uint64_t)(end - begin);
+    if (!quals) return;
+    sums->n_quals += (uint64_t)(end - begin);
+    sums->quals += sum_bytes(quals + (begin - x), (size_t)(end - begin));
+}
+
+static struct bam_cigar cigar_of(const uint8_t *rec)
+{
+    struct bam_aux cg;
+    bool has_cg = bam_record_has_placeholder(rec) && bam_aux_find(rec, "CG", &cg) > 0;
+    return bam_record_cigar(rec, has_cg ? &cg : NULL);
+}
+
+void coverage_part_add(struct coverage_part *part, const uint8_t *rec)
+{
+    enum { CONSUMES_READ = 1, CONSUMES_REFERENCE = 2, ON_BOTH = 3 };    /* see bam_cigar_type */
+    const uint32_t left_out = BAM_FUNMAP | BAM_FSECONDARY | BAM_FQCFAIL | BAM_FDUP;
+    int32_t tid = bam_record_tid(rec);
+    if (tid < 0 || bam_record_flag(rec) & left_out) return;
+    if (part->n_refs == 0 || part->refs[part->n_refs - 1].tid != tid) begin_ref(part, tid);
+    struct ref_sums *sums = &part->refs[part->n_refs - 1].sums;
+    sums->n_records++;
+    sums->mapq += rec[BAM_MAPQ_AT];
+    struct bam_cigar cigar = cigar_of(rec);
+    const uint8_t *quals = bam_record_n_bases(rec) > 0 ? bam_record_quals(rec) : NULL;
+    int64_t x = part->last_pos = bam_record_true_pos(rec), y = 0;
+    for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
+        int64_t n = bam_cigar_oplen(get_u32(at));
+        int type = bam_cigar_type(bam_cigar_op(get_u32(at)));
+        if (type == ON_BOTH) add_bases(part, x, n, quals ? quals + y : NULL);
+        if (type & CONSUMES_READ) y += n;
+        if (type & CONSUMES_REFERENCE) x += n;
+    }
+    if (x > part->last_pos) sums->is_crossed = true;
+}
+
+void coverage_part_end(struct coverage_part *part)
+{
+    interval_list_settle(&part->last);
+    part->n_last = interval_sum(part->last.sorted, part->last.n);
+    interval_list_trim(&part->first);
+    interval_list_trim(&part->last);
+}
+
+/* ---- the sum ---- */
+
+static void add_sums(struct ref_sums *to, const struct ref_sums *sums)
+{
+    to->n_records += sums->n_records;
+    to->mapq += sums->mapq;
+    to->n_bases += sums->n_bases;
+    to->n_quals += sums->n_quals;
+    to->quals += sums->quals;
+    to->n_covered += sums->n_covered;
+    to->is_crossed |= sums->is_crossed;
+}
+
+/* Makes tid the reference that is joined. */
+static void go_to_ref(struct coverage *sum, int32_t tid)
+{
+    if (sum->tid == tid) return;
+    if (sum->tid >= 0) sum->refs[sum->tid].n_covered += interval_sum(sum->open, sum->n_open);
+    sum->n_open = 0;
+    sum->tid = tid;
+}
+
+/* Keeps the intervals at the end of an array that end after `pos`. Returns how many positions they
+   have. */
+static uint64_t keep_open(struct coverage *sum, const struct interval *all, size_t n, int64_t pos)
+{
+    size_t n_closed = n;
+    while (n_closed > 0 && all[n_closed - 1].end > pos) n_closed--;
+    size_t n_kept = n - n_closed;
+    if (n_kept == 0) return 0;
+    xgrow(&sum->open, &sum->open_room, sum->n_open + n_kept, n_kept, sizeof *sum->open);
+    memcpy(sum->open + sum->n_open, all + n_closed, n_kept * sizeof *all);
+    sum->n_open += n_kept;
+    return interval_sum(all + n_closed, n_kept);
+}
+
+/* Joins the intervals that a segment has on the current reference, n_positions in all. Records of
+   later segments begin at or after last_pos. */
+static void join_list(struct coverage *sum, const struct interval_list *list,
+                      uint64_t n_positions, int64_t last_pos)
+{
+    const struct interval *sorted = list->sorted;
+    uint64_t n_covered = n_positions;
+    size_t n_touched = 0;       /* intervals that earlier records may touch */
+    if (sum->n_open > 0) {
+        int64_t reach = sum->open[sum->n_open - 1].end;
+        while (n_touched < list->n && sorted[n_touched].begin <= reach) n_touched++;
+        size_t most = sum->n_open + n_touched;
+        xgrow(&sum->merged, &sum->merged_room, most, most / 2, sizeof *sum->merged);
+        size_t n = interval_merge(sum->open, sum->n_open, sorted, n_touched, sum->merged);
+        n_covered += interval_sum(sum->merged, n) - interval_sum(sorted, n_touched);
+        sum->n_open = 0;
+        n_covered -= keep_open(sum, sum->merged, n, last_pos);
+    }
+    if (n_touched < list->n)
+        n_covered -= keep_open(sum, sorted + n_touched, list->n - n_touched, last_pos);
+    sum->refs[sum->tid].n_covered += n_covered;
+}
+
+void coverage_join(struct coverage *sum, const struct coverage_part *part)
+{
+    for (size_t i = 0; i < part->n_refs; i++)
+        add_sums(&sum->refs[part->refs[i].tid], &part->refs[i].sums);
+    if (part->n_refs > 1) {
+        go_to_ref(sum, part->refs[0].tid);
+        join_list(sum, &part->first, part->n_first, INT64_MAX);
+    }
+    if (part->n_refs == 0) return;
+    go_to_ref(sum, part->refs[part->n_refs - 1].tid);
+    join_list(sum, &part->last, part->n_last, part->last_pos);
+}
+
+void coverage_finish(struct coverage *sum)
+{
+    go_to_ref(sum, -1);
+}
+
+static double mean(uint64_t total, uint64_t n)
+{
+    return n > 0 ? (double)total / (double)n : 0;
+}
+
+static void print_ref(const struct coverage *sum, int32_t tid, FILE *to)
+{
+    const struct ref_sums *sums = &sum->refs[tid];
+    int64_t n_bases = (int64_t)sam_hdr_tid2len(sum->header, tid);
+    (void)fprintf(to, "%s\t1\t%" PRId64 "\t%" PRIu64 "\t%" PRIu64 "\t%g\t%g\t%.3g\t%.3g\n",
+                  sam_hdr_tid2name(sum->header, tid), n_bases, sums->n_records, sums->n_covered,
+                  100.0 * (double)sums->n_covered / (double)n_bases,
+                  (double)sums->n_bases / (double)n_bases, mean(sums->quals, sums->n_quals),
+                  mean(sums->mapq, sums->n_records));
+}
+
+void coverage_print(const struct coverage *sum, FILE *to)
+{
+    if (sum->n_refs > 0)
+        (void)fputs("#rname\tstartpos\tendpos\tnumreads\tcovbases\tcoverage\tmeandepth\tmeanbaseq\t"
+                    "meanmapq\n", to);
+    /* samtools prints the references that its pileup met, and then all others. */
+    for (int32_t tid = 0; tid < sum->n_refs; tid++)
+        if (sum->refs[tid].is_crossed) print_ref(sum, tid, to);
+    for (int32_t tid = 0; tid < sum->n_refs; tid++)
+        if (!sum->refs[tid].is_crossed) print_ref(sum, tid, to);
+}

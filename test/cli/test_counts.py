@@ -1,0 +1,280 @@
+"""--flagstat, --idxstats and --coverage: byte for byte what samtools 1.24 prints of the output, in
+every format, order and memory; and what becomes of the files when something fails.
+"""
+
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+import bamfile
+from harness import (ROOT, RUN_LIMIT_S, CliTest, needs_pysam, pysam, reference_ok,
+                     reference_view, sanitized)
+
+SPILLING = 100_000
+KINDS = ("flagstat", "idxstats", "coverage")
+UNMAPPED, PLACED_FLAGS = 0x4, 0xffb
+
+
+def reference_text(command, *args):
+    """What a command of the reference samtools prints."""
+    out = f"{args[-1]}.{command}.want"
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(int(RUN_LIMIT_S))
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 2)
+            getattr(pysam, command)(*args, save_stdout=out)
+            status = 0
+        finally:
+            os._exit(status)
+    if os.waitpid(child, 0)[1]:
+        raise AssertionError(f"the reference samtools failed: {command} {args}")
+    with open(out, encoding="latin-1") as file:
+        text = file.read()
+    os.unlink(out)
+    return text
+
+
+class Records:
+    """Random records as SAM. They lie densely, so that they cover each other in every way."""
+
+    def __init__(self, seed, refs, longest_skip=300, max_ops=6):
+        self.rng = random.Random(seed)
+        self.refs = refs
+        self.longest_skip = longest_skip
+        self.max_ops = max_ops
+
+    def cigar(self):
+        """(CIGAR, bases of the read)."""
+        rng = self.rng
+        ops, n_bases, last = [], 0, ""
+        if rng.random() < 0.2:
+            ops.append(f"{rng.randint(1, 5)}H")
+        if rng.random() < 0.3:
+            n_bases = rng.randint(1, 9)
+            ops.append(f"{n_bases}S")
+        for _ in range(rng.choice((1, 1, 1, 2, 3, self.max_ops))):
+            op = rng.choice([op for op in "MMMM=XIDNP" if op != last])
+            n = rng.randint(1, self.longest_skip if op == "N" else 30)
+            ops.append(f"{n}{op}")
+            n_bases += n if op in "M=XI" else 0
+            last = op
+        if rng.random() < 0.2:
+            n = rng.randint(1, 9)
+            n_bases += n
+            ops.append(f"{n}S")
+        # samtools 1.24 reads memory before a CIGAR that has one operation, D or N.
+        if len(ops) == 1 and ops[0][-1] in "DN":
+            return self.cigar()
+        return "".join(ops), n_bases
+
+    def line(self, number, places):
+        rng = self.rng
+        flag = rng.choice((0, 0x10, 0x63, 0x93, 0x1, rng.randrange(0x1000), rng.randrange(0x1000)))
+        name, n_bases_of_ref = rng.choice(places) if places else ("*", 0)
+        if not places or rng.random() < 0.1:
+            name, pos, flag = "*", 0, flag | UNMAPPED
+        else:
+            pos = rng.randint(1, n_bases_of_ref)
+        cigar, n_bases = self.cigar()
+        if flag & UNMAPPED and rng.random() < 0.7:
+            cigar = "*"
+        if n_bases == 0 or rng.random() < 0.05:
+            seq = qual = "*"
+        else:
+            seq = "".join(rng.choices("ACGTN", k=n_bases))
+            qual = "*" if rng.random() < 0.1 else "".join(
+                chr(rng.randint(34, 33 + rng.choice((40, 93)))) for _ in range(n_bases))
+            qual = "!" + qual[1:] if qual[0] == "*" and n_bases == 1 and qual != "*" else qual
+        mate = rng.choice(("=", "=", "*", rng.choice(self.refs)[0])) if self.refs else "*"
+        mate = "*" if name == "*" and mate == "=" else mate
+        return (f"q{number}\t{flag}\t{name}\t{pos}\t{rng.choice((0, 3, 4, 5, 60, 255))}\t{cigar}\t"
+                f"{mate}\t{rng.randint(1, 50) if mate != '*' else 0}\t{rng.randint(-99, 99)}\t"
+                f"{seq}\t{qual}")
+
+    def sam(self, n):
+        """n records; a third of the references has none."""
+        places = [ref for ref in self.refs if self.rng.random() < 0.67]
+        head = "@HD\tVN:1.6\n" + "".join(f"@SQ\tSN:{name}\tLN:{n}\n" for name, n in self.refs)
+        return head + "".join(self.line(i, places) + "\n" for i in range(n))
+
+
+def some_refs(n, longest, seed=0):
+    rng = random.Random(seed)
+    return [(f"chr{i}", rng.randint(1, longest)) for i in range(n)]
+
+
+class CountsTest(CliTest):
+    def options(self, kinds=KINDS):
+        return [f"--{kind}={self.path(kind)}" for kind in kinds]
+
+    def taken(self, kinds=KINDS):
+        """The texts of the files that a sort wrote, which are removed."""
+        texts = {}
+        for kind in kinds:
+            with open(self.path(kind), encoding="latin-1") as file:
+                texts[kind] = file.read()
+            os.unlink(self.path(kind))
+        return texts
+
+    def check(self, *args, out="out.bam", kinds=KINDS, **how):
+        """Sorts with counts, and compares them with those of samtools."""
+        out = self.path(out)
+        self.sort_ok(*self.options(kinds), "-o", out, *args, **how)
+        got = self.taken(kinds)
+        same = out
+        if out.endswith(".cram"):
+            # Of CRAM samtools coverage reads no qualities, and takes 255 for each.
+            same = self.path("same.bam")
+            reference_ok("view", "-b", "--no-PG", "-o", same, out)
+        for kind in kinds:
+            want = reference_text(kind, same if kind == "coverage" else out)
+            self.assertEqual(got[kind], want, f"{kind} {args}")
+        return got
+
+
+@needs_pysam
+class LikeSamtools(CountsTest):
+    def test_random_records(self):
+        for seed in range(24):
+            refs = some_refs((1, 3, 40)[seed % 3], (300, 3000, 30000)[seed // 3 % 3], seed)
+            sam = Records(seed, refs, (30, 300, 20000)[seed % 3]).sam((30, 700)[seed % 2])
+            source = self.bam_of(sam) if seed % 2 else self.write("in.sam", sam)
+            with self.subTest(seed=seed):
+                self.check("-l", "1", source)
+                self.check("-l", "1", "-@", "3", source, budget=SPILLING)
+
+    def test_formats(self):
+        refs = some_refs(5, 2000)
+        sam = Records(100, refs).sam(600)
+        source = self.bam_of(sam)
+        for out in ("out.sam", "out.sam.gz", "out.bam"):
+            for budget in (None, SPILLING):
+                with self.subTest(out=out, budget=budget):
+                    self.check("-@", "2", source, out=out, budget=budget)
+        self.check("--write-index", source)
+
+    def test_cram(self):
+        """CRAM cannot hold each record that the other formats can."""
+        sam = Records(101, some_refs(5, 2000)).sam(600)
+        lines = [line for line in sam.splitlines(keepends=True)
+                 if line[0] == "@" or int(line.split("\t")[1]) & UNMAPPED == 0
+                 and line.split("\t")[9] != "*"]
+        lines += [f"u{i}\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n" for i in range(9)]
+        source = self.write("in.sam", "".join(lines))
+        for budget in (None, SPILLING):
+            self.check("--output-fmt-option", "no_ref=1", source, out="out.cram", budget=budget)
+
+    def test_other_orders(self):
+        """Flags and references can be counted in any order."""
+        sam = Records(102, some_refs(300, 2000)).sam(900)
+        source = self.bam_of(sam)
+        want = self.check(source, kinds=KINDS[:2])
+        for order in (["-n"], ["-N"], ["-t", "RG"], ["--shuffle=5"], ["--template-coordinate"]):
+            for budget in (None, SPILLING):
+                with self.subTest(order=order, budget=budget):
+                    self.sort_ok(*self.options(KINDS[:2]), *order, "-o", self.path("out.bam"),
+                                 "-@", "2", source, budget=budget)
+                    self.assertEqual(self.taken(KINDS[:2]), want)
+        self.check("-M", source)
+
+    def test_many_references(self):
+        """More references than a worker collects at a time, in and out of order."""
+        refs = some_refs(3000, 300)
+        source = self.bam_of(Records(103, refs).sam(6000))
+        want = self.check("-@", "2", source, budget=SPILLING)
+        self.sort_ok("--shuffle=1", *self.options(KINDS[:2]), "-o", self.path("out.bam"), source)
+        self.assertEqual(self.taken(KINDS[:2])["idxstats"], want["idxstats"])
+
+    def test_nothing(self):
+        for sam in ("@HD\tVN:1.6\n", "@SQ\tSN:a\tLN:9\n@SQ\tSN:b\tLN:8\n",
+                    "@HD\tVN:1.6\nr\t4\t*\t0\t0\t*\t*\t0\t0\tAC\tII\n"):
+            with self.subTest(sam=sam):
+                self.check(self.write("in.sam", sam))
+
+    def test_long_cigars(self):
+        """CIGARs in the CG tag, alone and below a pile of short reads."""
+        rng = random.Random(6)
+        lines = ["@SQ\tSN:a\tLN:3000000\n@SQ\tSN:b\tLN:100000\n"]
+        for i in range(3):
+            cigar, n_bases = "", 0
+            for _ in range(40000):
+                n = rng.randint(1, 9)
+                cigar += f"{n}M{rng.randint(1, 40)}{rng.choice('DN')}"
+                n_bases += n
+            lines.append(f"l{i}\t0\ta\t{1 + 1000 * i}\t9\t{cigar}\t*\t0\t0\t{'A' * n_bases}\t"
+                         f"{'5' * n_bases}\n")
+        for i in range(3000):
+            lines.append(f"s{i}\t0\ta\t{rng.randint(1, 1500000)}\t60\t20M{rng.randint(1, 900000)}N"
+                         f"30M\t*\t0\t0\t{'C' * 50}\t{'I' * 50}\n")
+        source = self.bam_of("".join(lines))
+        self.check(source)
+        self.check("-@", "3", source, budget=SPILLING)
+
+    def test_positions_that_only_bam_has(self):
+        """Position -1 on a reference, and reads that reach beyond its end or begin there."""
+        refs = [("a", 100), ("b", 50), ("c", 70)]
+        aux = b"RGZx\0"
+        records = [
+            bamfile.record("r1", 0, 1, -1, "10M", "A" * 10, aux),
+            bamfile.record("r2", 0, 1, 45, "10M", "A" * 10, aux),
+            bamfile.record("r3", 0, 1, 48, "1M5N4M", "A" * 5, aux),
+            bamfile.record("r4", 0, 2, 90, "10M", "A" * 10, aux),
+            bamfile.record("r5", 0, 0, 5, "", "A" * 10, aux),
+            bamfile.record("r6", 0, -1, -1, "", "A" * 10, aux),
+        ]
+        header = bamfile.bam_header(bamfile.sq_text(refs), refs)
+        source = self.path("in.bam")
+        with open(source, "wb") as file:
+            file.write(bamfile.bgzf(header + b"".join(records)))
+        out = self.path("out.bam")
+        self.sort_ok(*self.options(), "-o", out, source)
+        got = self.taken()
+        self.assertEqual(got["flagstat"], reference_text("flagstat", out))
+        self.assertEqual(got["coverage"], reference_text("coverage", out))
+        # With an index, samtools takes each read without a reference for unmapped.
+        self.assertEqual(got["idxstats"],
+                         "a\t100\t1\t0\nb\t50\t3\t0\nc\t70\t1\t0\n*\t0\t0\t1\n")
+
+    def test_real_files(self):
+        bams = ROOT / "build" / "real-bams" / "bams"
+        if not bams.is_dir():
+            self.skipTest(f"no {bams}")
+        n_compared = 0
+        for path in sorted(bams.iterdir()):
+            if path.suffix != ".bam" or path.stat().st_size > 20 << 20:
+                continue
+            with self.subTest(path=path.name):
+                if self.is_strange(path):
+                    continue
+                self.check("-l", "1", str(path))
+                n_compared += 1
+        self.assertGreater(n_compared, 20)
+
+    def is_strange(self, path):
+        """True if samtools counts its records in a way of its own; see doc/notes/samtools.md."""
+        text = reference_view(path)
+        return any(re.match(r"[^@][^\t]*\t\d+\t[^\t]*\t(0\t\d+\t[^*]|\d+\t\d+\t(\d+[DN]\t|.*\b0[MIDN]))",
+                            line) for line in text.splitlines())
+
+    def test_resumed(self):
+        """A sort that is resumed counts all of its output."""
+        source = self.bam_of(Records(104, some_refs(4, 3000)).sam(3000))
+        out = self.path("out.bam")
+        want = self.check("--no-PG", source)
+        os.unlink(out)
+        failed = self.rocksort("-k", "--no-PG", *self.options(), "-o", out, source,
+                               budget=SPILLING, clean=False,
+                               env={"LD_PRELOAD": str(ROOT / "build" / "fault_inject.so")})
+        self.assertEqual(failed.status, 0, failed.err)
+        kept = re.search(r"--resume (\S+)", failed.err).group(1)
+        self.taken()
+        self.sort_ok("--resume", kept, *self.options(), "-o", out, clean=False)
+        self.assertEqual(self.taken(), want)

@@ -1,0 +1,181 @@
+"""--fixmate of templates that do not fit in memory: their records go through a file. The result must
+be that of samtools fixmate -m of 1.24, and memory stays within the promise.
+"""
+
+import os
+import random
+import re
+import unittest
+
+import bamfile
+import templates
+from checkpoints import KilledTest
+from harness import SAMTOOLS, SPILL_BUDGET, needs_pysam, sanitized
+from test_fixmate import ORDERS, SPILLING, FixmateTest, alone
+from test_memory import ALLOWANCE_BYTES, MIB
+
+PADDING = "\tXP:Z:" + 400 * "p"         # so that fewer records are a large template
+
+
+def lines_of(sam, name=None):
+    """The records of SAM text, all with one name if it is given."""
+    lines = [line for line in sam.splitlines() if line[0] != "@"]
+    return [name + line[line.index("\t"):] for line in lines] if name else lines
+
+
+def large(seed, sizes=(4_000,), generator=templates.Generator, **how):
+    """SAM text: large templates of some four records for each of a size, and small ones before,
+    between and after them; with a negative size nothing follows."""
+    made = generator(seed, **how)
+    text = made.sam(60)
+    lines = []
+    for number, size in enumerate(sizes):
+        lines += [line + PADDING for line in lines_of(made.sam(abs(size)), f"large{number}")]
+        if size > 0 and number % 2 == 0:
+            lines += lines_of(made.sam(500))
+    return text + "".join(line + "\n" for line in lines)
+
+
+@needs_pysam
+class LikeSamtools(FixmateTest):
+    def test_random_templates(self):
+        """Several large templates, also one after another, and at the end of the input. Most have
+        thousands of primary records."""
+        for seed, options in enumerate(("", "-r", "-p -c", "-z off")):
+            sizes = ((4_500,), (-4_000,), (4_000, 4_000, -4_000), (7_000,))[seed]
+            sam = large(seed, sizes, odd=(0.05, 0)[seed % 2])
+            source = self.write("in.sam", sam) if seed == 2 else self.bam_of(sam)
+            with self.subTest(options=options, sizes=sizes):
+                for budget, threads in ((None, "1"), (SPILLING, "3")):
+                    self.check(source, options, ORDERS[seed % 3], budget=budget,
+                               inputs=["-@", threads, source])
+
+    def test_base_modifications(self):
+        """samtools 1.24 cuts some of them wrongly: with enough memory the template is not large."""
+        source = self.bam_of(large(7, (4_000,), templates.Modified))
+        want = self.sort_bam("-u", "--fixmate=-M", "-m", "1G", source)
+        got = self.sort_bam("-u", "--fixmate=-M", source, budget=SPILLING)
+        self.assert_same_records(got.records, want.records)
+
+    def test_two_primary_records(self):
+        """Millions of records are mostly secondary and supplementary ones; here are fewer."""
+        rng = random.Random(5)
+        lines = []
+        for i in range(30_000):
+            flag = rng.choice((0x100, 0x800, 0x900)) | rng.choice((65, 129))
+            if i in (11_000, 20_000):
+                flag = 65 if i == 11_000 else 129
+            bases = "".join(rng.choices("ACGT", k=100))
+            lines.append(f"q\t{flag}\tx\t{rng.randint(1, 100)}\t9\t100M\t*\t0\t0\t{bases}\t"
+                         f"{'F' * 100}")
+        sam = bamfile.sq_text(templates.REFS) + "\n".join(lines) + "\n"
+        source = self.bam_of(sam)
+        self.check(source, budget=SPILLING)
+        with open(source, "rb") as file:
+            self.assert_same_records(self.sort_bam("-u", "--fixmate", stdin=file).records,
+                                     self.wanted(source).records)
+
+    def test_made_large_by_tags(self):
+        """Each record gets the long CIGAR of its mate: some 200 kB become 13 MB."""
+        cigar = "1M1I" * 30_000
+        lines = [f"q\t65\tx\t9\t9\t{cigar}\t*\t0\t0\t*\t*", "q\t129\tx\t9\t9\t1M\t*\t0\t0\t*\t*"]
+        lines += ["q\t2177\tx\t9\t9\t1M\t*\t0\t0\t*\t*"] * 90
+        small = [f"r\t{flag}\tx\t{flag}\t9\t1M\t*\t0\t0\t*\t*" for flag in (65, 129)]
+        for number, before in enumerate(((), small)):
+            sam = bamfile.sq_text([("x", 60_000)]) + "\n".join((*before, *lines, *small)) + "\n"
+            self.check(self.write(f"in{number}.sam", sam), budget=SPILLING)
+
+
+class Large(KilledTest, FixmateTest):
+    def test_damaged_record(self):
+        """The number of a bad record is that in the input, primary or not."""
+        for flag in (65, 321):
+            lines = lines_of(large(2, (-4_000,), odd=0))
+            n = len(lines) - 700
+            lines.insert(n, f"large0\t{flag}\tx\t9\t9\t2M\t*\t0\t0\tA\tF")
+            header = templates.Generator(2).sam(0)
+            source = self.write("in.sam", header + "\n".join(lines) + "\n")
+            result = self.rocksort("--fixmate", "-o", self.path("out.bam"), source,
+                                   budget=SPILLING)
+            self.assert_error(result, f"record {n + 1} ")
+
+    def test_full_disk(self):
+        source = self.bam_of(large(3, odd=0))
+        for fault, what in (("pwrite:1+:ENOSPC:(deleted)", "No space left"),
+                            ("pwrite:9+:ENOSPC:(deleted)", "No space left"),
+                            ("pread:3:EIO:(deleted)", "cannot read temporary data"),
+                            ("open:1:ENOSPC:" + str(self.scratch), "cannot create temporary data")):
+            result = self.rocksort("--fixmate", "-T", self.scratch, "-o", self.path("out.bam"),
+                                   source, budget=SPILLING, env=self.faulty(fault))
+            self.assert_error(result, str(self.scratch), what)
+            self.assert_no_result(self.path("out.bam"))
+
+    def test_short_reads_and_writes(self):
+        source = self.bam_of(large(4, odd=0))
+        want = self.sort_bam("--fixmate", "-o", "-", source)
+        fault = "pwrite:2+:short:(deleted),pread:5+:short:(deleted)"
+        got = self.sort_bam("--fixmate", "-T", self.scratch, "-o", "-", source,
+                            budget=SPILLING, env=self.faulty(fault))
+        self.assert_same_records(got.records, want.records)
+
+    def test_resume(self):
+        """A sort that was killed within a large template goes on with the whole template, also if
+        it is killed again."""
+        source = self.bam_of(large(5, (4_000, 4_000, 4_000), odd=0.02))
+        want = self.sort_bam("--no-PG", "--fixmate=-r", source)
+        for numbers in ((2,), (9,), (14, 3), (14, 9, 9), (30, 2)):
+            with self.subTest(numbers=numbers):
+                checkpoint = self.cut_load("--fixmate=-r", source, n_runs=numbers[0])
+                for number in numbers[1:]:
+                    result = self.rocksort("--resume", checkpoint, clean=False,
+                                           budget=SPILL_BUDGET,
+                                           env=self.faulty(f"link:{number}:kill:.sst"))
+                    self.assertEqual(result.status, -9, result.err)
+                self.resume(checkpoint)
+                self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
+    def test_partial(self):
+        """--partial writes all records that came to disk, those of a part of a template, too."""
+        source = self.bam_of(large(6, odd=0))
+        checkpoint = self.cut_load("--fixmate", source, n_runs=9)
+        self.resume(checkpoint, "--partial", "-o", self.path("part.bam"))
+        fixed = self.sort_bam("--no-PG", "--fixmate", source)
+        part = bamfile.split(bamfile.read(self.path("part.bam")).records)
+        self.assertGreater(len(part), 1000)
+        self.assertLessEqual(set(part), set(bamfile.split(fixed.records)))
+
+
+@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+class Memory(FixmateTest):
+    N_BLOCKS, BLOCK_RECORDS = 3000, 1000
+
+    def write_one_name(self):
+        """A BAM of three million records of one name. Only its first records are primary."""
+        rng = random.Random(9)
+        path = self.path("one.bam")
+        ends = [bamfile.record("one", flag, 0, pos, "100M", "ACGTA" * 20)
+                for flag, pos in ((65, 900), (129, 1200))]
+        others = [bamfile.record("one", rng.choice((0x100, 0x800)) | rng.choice((65, 129)), 0,
+                                 rng.randrange(9_000_000), "40M", "ACGTA" * 8)
+                  for _ in range(self.BLOCK_RECORDS)]
+        block = b"".join(bamfile.bgzf_blocks(b"".join(others)))
+        with open(path, "wb") as file:
+            file.writelines(bamfile.bgzf_blocks(bamfile.bam_header("", [("x", 10_000_000)])))
+            file.writelines(bamfile.bgzf_blocks(b"".join(ends)))
+            for _ in range(self.N_BLOCKS):
+                file.write(block)
+            file.write(bamfile.EOF_BLOCK)
+        return path
+
+    def test_three_million_records(self):
+        """One template of some 400 MB, in 32 MiB."""
+        source = self.write_one_name()
+        err = self.sort_ok("-@", "2", "-m", "16M", "-l", "1", "--fixmate", "-o",
+                           self.path("out.bam"), source).err
+        self.assertIn(f"sorted {self.N_BLOCKS * self.BLOCK_RECORDS + 2} records", err)
+        peak = float(re.search(r"([0-9.]+) MiB peak memory", err)[1])   # of /proc/self/status
+        self.assertLessEqual(peak, 32 + ALLOWANCE_BYTES / MIB)
+
+
+if __name__ == "__main__":
+    unittest.main()
