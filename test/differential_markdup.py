@@ -317,9 +317,21 @@ def read_outputs(case, folder):
     return [read_sam(path + ".sam") for path in (got, want)]
 
 
+def without_length(record):
+    """A record without the length of its template."""
+    if isinstance(record, bytes):
+        return record[:32] + record[36:]
+    fields = record.split("\t")
+    return "\t".join(fields[:8] + fields[9:])
+
+
 def compare_outputs(case, folder):
     """The first Difference of headers or records."""
     (got_header, got), (want_header, want) = read_outputs(case, folder)
+    if case.way_in == "cram" and case.way != "one pass":
+        # CRAM does not store most of these lengths, and versions of htslib do not agree in their
+        # sign if both reads begin at one position.
+        got, want = ([without_length(record) for record in records] for records in (got, want))
     if got_header != want_header:
         return Difference("header", plain.first_difference("line", got_header, want_header))
     if got == want:
