@@ -58,6 +58,8 @@ const char *sort_order_text(enum sort_order order);
 const char *sort_order_word(enum sort_order order);
 int sort_order_of_word(const char *word);
 
+struct duplicate_rules;
+
 struct sort_rules {
     enum sort_order order;
     enum sort_order below;      /* SORT_TAG: the order of records whose values are equal */
@@ -67,8 +69,8 @@ struct sort_rules {
     const struct bam_key_template *template_ends;       /* SORT_TEMPLATE */
     struct minhash_settings minhash;                    /* SORT_MINHASH */
     uint64_t seed;              /* SORT_SHUFFLE */
-    bool clears_marks;          /* records lose earlier marks of duplicates when they are read */
-    bool sums_leave_out_marks;  /* duplicates will be marked, which the checksum leaves out */
+    const struct duplicate_rules *duplicates;   /* NULL: none are marked. Nothing to keys, but to
+                                                   checksums, which leave marks out */
 };
 
 enum {

@@ -96,6 +96,12 @@ bool bam_record_is_long(const uint8_t *rec)
     return find_values(rec) != NULL;
 }
 
+const uint8_t *bam_record_tags_end(const uint8_t *rec)
+{
+    const uint8_t *values = find_values(rec);
+    return values ? values - sizeof tag_start : bam_record_end(rec);
+}
+
 /* SAM limits positions to 62 bits, so adding the length of a CIGAR cannot overflow. */
 static bool is_sound_pos(int64_t pos)
 {

@@ -81,6 +81,9 @@ uint8_t *bam_long_tag_put(uint8_t *out, int64_t pos, int64_t mate_pos, int64_t t
    data: if a record of an input has it, somebody made that file to deceive. */
 bool bam_record_is_long(const uint8_t *rec);
 
+/* Where the tags of a record end, the long tag left out: new tags go there. */
+const uint8_t *bam_record_tags_end(const uint8_t *rec);
+
 /* False if the record ends in a long tag with positions that SAM cannot have. */
 bool bam_record_long_is_sound(const uint8_t *rec);
 

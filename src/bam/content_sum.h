@@ -34,18 +34,6 @@ static inline void content_sum_add(struct content_sum *sum, const uint8_t *rec, 
     sum->hash += XXH3_64bits(rec, rec_bytes);
 }
 
-/* Adds a record as if it were not marked as a duplicate, by flag 0x400. The flag is taken away and
-   set again. */
-static inline void content_sum_add_unmarked(struct content_sum *sum, uint8_t *rec,
-                                            size_t rec_bytes)
-{
-    enum { FLAG_AT = 19, MARK = 0x04 };         /* in the higher byte of the flag */
-    uint8_t flag = rec[FLAG_AT];
-    rec[FLAG_AT] = (uint8_t)(flag & ~MARK);
-    content_sum_add(sum, rec, rec_bytes);
-    rec[FLAG_AT] = flag;
-}
-
 static inline void content_sum_join(struct content_sum *sum, const struct content_sum *other)
 {
     sum->n_records += other->n_records;

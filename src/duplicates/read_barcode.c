@@ -1,8 +1,7 @@
 /* read_barcode.c -- see read_barcode.h. */
 #include "duplicates/read_barcode.h"
 
-#include "bam/bam_aux.h"
-#include "bam/bam_fields.h"
+#include "bam/bam_long.h"
 #include "duplicates/name_pattern.h"
 
 #include <string.h>
@@ -126,7 +125,9 @@ size_t read_barcode_move(const struct duplicate_rules *rules, const uint8_t *rec
         rest = aux.value + aux.value_bytes;
         at = put(at, rest, (size_t)(end - rest));
     } else {
-        at = put_umi(put(at, rest, (size_t)(end - rest)), &barcode);
+        const uint8_t *tags_end = bam_record_tags_end(rec);
+        at = put_umi(put(at, rest, (size_t)(tags_end - rest)), &barcode);
+        at = put(at, tags_end, (size_t)(end - tags_end));
     }
     size_t n_bytes = (size_t)(at - out);
     put_u32(out, (uint32_t)(n_bytes - 4));

@@ -27,9 +27,9 @@ enum { READ_BARCODE_MOVED_BYTES = 8 };
 /*
  * Moves the barcode from the name to the tag RX (--move-umi-to-tag): the name loses it together
  * with the separator before it, or else the one behind it; an RX that is there is replaced where it
- * stands. A name of which nothing is left becomes "*". Writes the new record to `out`, which has
- * READ_BARCODE_MOVED_BYTES more than the record has. Returns its size, or 0 if the name has no
- * barcode and the record stays as it is.
+ * stands; a new one comes last, but before the long tag (bam_long.h). A name of which nothing is
+ * left becomes "*". Writes the new record to `out`, which has READ_BARCODE_MOVED_BYTES more than
+ * the record has. Returns its size, or 0 if the name has no barcode and the record stays as it is.
  */
 size_t read_barcode_move(const struct duplicate_rules *rules, const uint8_t *rec, uint8_t *out);
 

@@ -7,6 +7,9 @@
  */
 #include "pipeline/batch.h"
 
+#include "duplicates/duplicate_sum.h"
+#include "duplicates/duplicate_tags.h"
+
 #include "bam/bam_check.h"
 #include "bam/bam_long.h"
 #include "util/xalloc.h"
@@ -171,10 +174,7 @@ static void index_fixed(struct batch_part *part, struct content_sum *sum)
     part->index = entry;
     for (uint8_t *rec = part->from; rec < part->to;) {
         size_t rec_bytes = bam_record_bytes(rec);
-        if (rules->sums_leave_out_marks)
-            content_sum_add_unmarked(sum, rec, rec_bytes);
-        else
-            content_sum_add(sum, rec, rec_bytes);
+        duplicate_sum_add_input(rules->duplicates, sum, rec);
         *entry++ = (struct sort_entry){sort_key_fixed(rules, rec), rec};
         rec += rec_bytes;
     }
@@ -219,6 +219,7 @@ static int index_keyed(struct batch_part *part, struct content_sum *sum,
 static int check_part(struct batch_part *part, int32_t n_refs, struct record_problem *problem)
 {
     bool long_positions = part->batch->rules->long_positions;
+    const struct duplicate_rules *duplicates = part->batch->rules->duplicates;
     uint8_t *to = part->from;
     for (uint8_t *rec = part->from; rec < part->to;) {
         size_t n_bytes = bam_record_bytes(rec);
@@ -226,6 +227,7 @@ static int check_part(struct batch_part *part, int32_t n_refs, struct record_pro
         if (problem->text) return -1;
         problem->record++;
         size_t kept_bytes = bam_record_restore_cigar(rec);
+        if (duplicates && duplicates->clears) kept_bytes = duplicate_tags_clear(rec);
         if (to < rec) memmove(to, rec, kept_bytes);
         to += kept_bytes;
         rec += n_bytes;

@@ -450,7 +450,6 @@ static int prepare_merge(struct merger *m)
         .kept = m->kept,
         .n_kept = m->n_kept,
         .duplicates = s->duplicates,
-        .removes_duplicates = s->removes_duplicates,
     };
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);
     m->segmenter = segmenter_create(&segments);

@@ -36,7 +36,6 @@ struct merge_settings {
     sam_hdr_t *header;
     struct sorted_output *output;
     const struct duplicates *duplicates;        /* decided; NULL: none are marked */
-    bool removes_duplicates;    /* they are left out of the output */
     const struct content_sum *sum;      /* of the input: the output must have the same */
     const char *resumed_path;   /* where the runs are if another process wrote them, or NULL */
     struct record_counts *record_counts;        /* counts the output's records; NULL: nothing */

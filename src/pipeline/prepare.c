@@ -149,8 +149,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
         sort->rules.long_positions = bam_header_long_reference(sort->header) >= 0;
     } else {
         sort->rules = s->rules;
-        sort->rules.sums_leave_out_marks = s->markdup != NULL;
-        sort->rules.clears_marks = s->markdup && s->duplicate_rules.clears;
+        if (s->markdup) sort->rules.duplicates = &sort->duplicate_rules;
         if (rules_check_format(sort->header, s->output_format.format) < 0 ||
             cram_reference_check(sort->header, &s->output_format) < 0 ||
             rules_complete(&sort->rules_maker, sort->header, &sort->rules) < 0)

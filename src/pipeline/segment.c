@@ -9,6 +9,7 @@
 #include "pipeline/segment.h"
 
 #include "bam/bam_convert.h"
+#include "duplicates/duplicate_sum.h"
 #include "output/cram_check.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
@@ -429,17 +430,15 @@ static inline const uint8_t *next_record(enum sort_order order, const struct sor
 
 static void add_to_sum(const struct segmenter *s, struct content_sum *sum, const uint8_t *rec)
 {
-    size_t n_bytes = bam_record_bytes(rec);
-    if (s->settings.rules->sums_leave_out_marks)        /* nobody else reads the record now */
-        content_sum_add_unmarked(sum, (uint8_t *)(uintptr_t)rec, n_bytes);
-    else
-        content_sum_add(sum, rec, n_bytes);
+    /* Nobody else reads the record now. */
+    duplicate_sum_add_output(s->settings.rules->duplicates, sum, (uint8_t *)(uintptr_t)rec);
 }
 
 /* True if the record is left out of the output: a duplicate, by -r of --markdup. */
 static bool is_removed(const struct segmenter *s, const uint8_t *rec)
 {
-    return s->settings.removes_duplicates && (bam_record_flag(rec) & BAM_FDUP);
+    return s->settings.rules->duplicates && s->settings.rules->duplicates->removes &&
+           (bam_record_flag(rec) & BAM_FDUP);
 }
 
 static void add_to_output(struct segment *segment, const uint8_t *bytes, size_t n_bytes)

@@ -32,7 +32,6 @@ struct segment_settings {
     const struct merge_source *kept;    /* batches in memory: part of every segment */
     size_t n_kept;
     const struct duplicates *duplicates;        /* decided; NULL: none are marked */
-    bool removes_duplicates;    /* they are left out of the output */
 };
 
 struct open_block;

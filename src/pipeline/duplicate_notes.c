@@ -1,0 +1,309 @@
+/*
+ * duplicate_notes.c -- see duplicate_notes.h.
+ *
+ * Notes of GROUP_RECORDS records that follow one another in a run are a *group*. A stream has the
+ * notes of the groups whose hash has its number. A job sorts a stream and appends it to another one;
+ * where each group is then is known from a table.
+ */
+#include "pipeline/duplicate_notes.h"
+
+#include "util/diag.h"
+#include "util/varint.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    N_STREAMS = 256,
+    GROUP_RECORDS = 4096,
+    MAX_NOTE_BYTES = 3 * VARINT_MAX_BYTES + 3 + 255,
+};
+
+/* Where the notes of a group are in their sorted stream. */
+struct group_place {
+    uint64_t at;
+    uint32_t n_bytes;           /* 0: there are none */
+};
+
+struct run_groups {
+    struct group_place *places;
+    size_t n, room;
+};
+
+struct duplicate_notes {
+    struct duplicate_notes_settings settings;
+    struct temp_streams *put, *sorted;
+    pthread_mutex_t lock;       /* for appending to `put`, later for the table and `sorted` */
+    struct run_groups *runs;    /* by number */
+    size_t n_runs, runs_room;
+};
+
+static struct temp_streams *create_streams(const struct duplicate_notes_settings *s)
+{
+    const struct temp_streams_settings streams = {
+        .n_streams = N_STREAMS, .memory_bytes = s->memory_bytes / 2,
+        .temp_prefix = s->temp_prefix, .output = s->output,
+    };
+    return temp_streams_create(&streams);
+}
+
+struct duplicate_notes *duplicate_notes_create(const struct duplicate_notes_settings *settings)
+{
+    struct duplicate_notes *notes = xcalloc(1, sizeof *notes);
+    notes->settings = *settings;
+    notes->put = create_streams(settings);
+    notes->sorted = create_streams(settings);
+    (void)pthread_mutex_init(&notes->lock, NULL);
+    return notes;
+}
+
+void duplicate_notes_destroy(struct duplicate_notes *notes)
+{
+    if (!notes) return;
+    temp_streams_destroy(notes->put);
+    temp_streams_destroy(notes->sorted);
+    for (size_t i = 0; i < notes->n_runs; i++) free(notes->runs[i].places);
+    free(notes->runs);
+    (void)pthread_mutex_destroy(&notes->lock);
+    free(notes);
+}
+
+/* ---- one note ---- */
+
+enum { IS_OPTICAL = 1, HAS_ORIGINAL = 2 };
+
+static uint8_t *encode(const struct duplicate_note *note, uint8_t *out)
+{
+    out = put_varint(out, note->run);
+    out = put_varint(out, note->index);
+    out = put_varint(out, note->count);
+    *out++ = (uint8_t)((note->is_optical ? IS_OPTICAL : 0) | (note->original ? HAS_ORIGINAL : 0));
+    if (!note->original) return out;
+    *out++ = (uint8_t)note->original_bytes;
+    memcpy(out, note->original, note->original_bytes);
+    return out + note->original_bytes;
+}
+
+static void decode(const uint8_t **at, struct duplicate_note *note)
+{
+    *note = (struct duplicate_note){.run = (uint32_t)get_varint(at)};
+    note->index = (uint32_t)get_varint(at);
+    note->count = (uint32_t)get_varint(at);
+    unsigned flags = *(*at)++;
+    note->is_optical = flags & IS_OPTICAL;
+    if (!(flags & HAS_ORIGINAL)) return;
+    note->original_bytes = *(*at)++;
+    note->original = *at;
+    *at += note->original_bytes;
+}
+
+static unsigned stream_of(uint32_t run, uint64_t index)
+{
+    uint64_t hash = ((uint64_t)run << 32 | index / GROUP_RECORDS) * UINT64_C(0x9e3779b97f4a7c15);
+    return (unsigned)(hash >> 56);
+}
+
+int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_note *note)
+{
+    uint8_t bytes[MAX_NOTE_BYTES];
+    size_t n_bytes = (size_t)(encode(note, bytes) - bytes);
+    (void)pthread_mutex_lock(&notes->lock);
+    int r = temp_streams_append(notes->put, stream_of(note->run, note->index), bytes, n_bytes);
+    (void)pthread_mutex_unlock(&notes->lock);
+    return r;
+}
+
+/* ---- sorting ---- */
+
+struct sort_work {
+    struct duplicate_notes *notes;
+    unsigned stream;
+    bool is_busy;               /* under the crew's lock */
+};
+
+static int compare_notes(const void *a, const void *b)
+{
+    const struct duplicate_note *x = a, *y = b;
+    if (x->run != y->run) return x->run < y->run ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* With the lock: remembers where a group is. */
+static void place_group(struct duplicate_notes *notes, uint32_t run, uint64_t group,
+                        struct group_place place)
+{
+    size_t n_runs = (size_t)run + 1;
+    if (n_runs > notes->n_runs) {
+        xgrow(&notes->runs, &notes->runs_room, n_runs, n_runs / 2, sizeof *notes->runs);
+        memset(notes->runs + notes->n_runs, 0, (n_runs - notes->n_runs) * sizeof *notes->runs);
+        notes->n_runs = n_runs;
+    }
+    struct run_groups *groups = &notes->runs[run];
+    if (group >= groups->n) {
+        xgrow(&groups->places, &groups->room, group + 1, group / 2, sizeof *groups->places);
+        memset(groups->places + groups->n, 0, (group + 1 - groups->n) * sizeof *groups->places);
+        groups->n = group + 1;
+    }
+    groups->places[group] = place;
+}
+
+/* Appends the notes of one group, which are sorted, to the sorted stream. */
+static int append_group(struct duplicate_notes *notes, unsigned stream,
+                        const struct duplicate_note *from, size_t n, uint8_t *bytes)
+{
+    uint8_t *end = bytes;
+    for (size_t i = 0; i < n; i++) end = encode(&from[i], end);
+    size_t n_bytes = (size_t)(end - bytes);
+    (void)pthread_mutex_lock(&notes->lock);
+    const struct group_place place = {temp_streams_bytes(notes->sorted, stream), (uint32_t)n_bytes};
+    int r = temp_streams_append(notes->sorted, stream, bytes, n_bytes);
+    if (r == 0) place_group(notes, from->run, from->index / GROUP_RECORDS, place);
+    (void)pthread_mutex_unlock(&notes->lock);
+    return r;
+}
+
+static int append_groups(struct duplicate_notes *notes, unsigned stream,
+                         const struct duplicate_note *sorted, size_t n)
+{
+    uint8_t *bytes = xmalloc((size_t)GROUP_RECORDS * MAX_NOTE_BYTES);
+    int r = 0;
+    for (size_t from = 0, to; from < n && r == 0; from = to) {
+        uint32_t group = sorted[from].index / GROUP_RECORDS;
+        for (to = from + 1; to < n && sorted[to].run == sorted[from].run &&
+                            sorted[to].index / GROUP_RECORDS == group; to++)
+            continue;
+        r = append_group(notes, stream, sorted + from, to - from, bytes);
+    }
+    free(bytes);
+    return r;
+}
+
+static int sort_stream(struct duplicate_notes *notes, unsigned stream)
+{
+    size_t n_bytes = (size_t)temp_streams_bytes(notes->put, stream), n = 0, room = 0;
+    struct temp_stream_reader reader = {0};
+    struct duplicate_note *sorted = NULL;
+    if (n_bytes == 0) return 0;
+    temp_stream_reader_begin(&reader, notes->put, stream);
+    const uint8_t *at = temp_stream_read(&reader, n_bytes);
+    const uint8_t *end = at ? at + n_bytes : NULL;
+    while (at && at < end) {
+        xgrow(&sorted, &room, n + 1, n / 2 + 64, sizeof *sorted);
+        decode(&at, &sorted[n++]);
+    }
+    int r = at ? 0 : -1;
+    if (r == 0) {
+        qsort(sorted, n, sizeof *sorted, compare_notes);
+        r = append_groups(notes, stream, sorted, n);
+    }
+    free(sorted);
+    temp_stream_reader_release(&reader);
+    return r;
+}
+
+static void sort_job(struct worker *worker, void *arg)
+{
+    (void)worker;
+    struct sort_work *work = arg;
+    struct crew *crew = work->notes->settings.crew;
+    if (!crew_failed(crew) && sort_stream(work->notes, work->stream) < 0) crew_fail(crew);
+    crew_lock(crew);
+    work->is_busy = false;
+    crew_unlock(crew);
+}
+
+/* Waits for one of n works that is not busy. NULL if the crew has failed. */
+static struct sort_work *idle_work(struct crew *crew, struct sort_work *works, unsigned n)
+{
+    struct sort_work *idle = NULL;
+    crew_lock(crew);
+    while (!crew_failed(crew)) {
+        for (unsigned i = 0; i < n && !idle; i++)
+            if (!works[i].is_busy) idle = &works[i];
+        if (idle) break;
+        crew_wait(crew);
+    }
+    if (idle) idle->is_busy = true;
+    crew_unlock(crew);
+    return idle;
+}
+
+int duplicate_notes_sort(struct duplicate_notes *notes)
+{
+    struct crew *crew = notes->settings.crew;
+    unsigned n_works = notes->settings.n_threads;
+    struct sort_work *works = xcalloc(n_works, sizeof *works), *work;
+    for (unsigned i = 0; i < n_works; i++) works[i].notes = notes;
+    for (unsigned stream = 0; stream < N_STREAMS; stream++) {
+        if (!(work = idle_work(crew, works, n_works))) break;
+        work->stream = stream;
+        if (crew_submit(crew, sort_job, work) < 0) break;
+    }
+    crew_lock(crew);
+    crew_wait_for_jobs(crew);
+    crew_unlock(crew);
+    free(works);
+    temp_streams_destroy(notes->put);
+    notes->put = NULL;
+    return crew_failed(crew) ? -1 : 0;
+}
+
+/* ---- finding ---- */
+
+/* Adds the notes of records [first, end) that are in a group. */
+static void take_group(const uint8_t *at, const uint8_t *to, uint64_t first, uint64_t end,
+                       struct found_notes *found)
+{
+    struct duplicate_note note;
+    while (at < to) {
+        decode(&at, &note);
+        if (note.index < first || note.index >= end) continue;
+        xgrow(&found->notes, &found->room, found->n + 1, found->n / 2 + 64, sizeof *found->notes);
+        if (note.original) {
+            size_t n_bytes = found->n_bytes + note.original_bytes;
+            xgrow(&found->bytes, &found->bytes_room, n_bytes, n_bytes / 2, 1);
+            memcpy(found->bytes + found->n_bytes, note.original, note.original_bytes);
+            found->n_bytes = n_bytes;
+        }
+        found->notes[found->n++] = note;
+    }
+}
+
+int duplicate_notes_find(struct duplicate_notes *notes, uint32_t run, uint64_t first, uint64_t end,
+                         struct found_notes *found)
+{
+    found->n = found->n_bytes = 0;
+    if (run >= notes->n_runs) return 0;
+    const struct run_groups *groups = &notes->runs[run];
+    struct temp_stream_reader reader = {0};
+    int r = 0;
+    for (uint64_t group = first / GROUP_RECORDS;
+         group < groups->n && group * GROUP_RECORDS < end && r == 0; group++) {
+        const struct group_place *place = &groups->places[group];
+        if (place->n_bytes == 0) continue;
+        temp_stream_reader_begin(&reader, notes->sorted,
+                                 stream_of(run, group * GROUP_RECORDS));
+        reader.at = place->at;
+        const uint8_t *bytes = temp_stream_read(&reader, place->n_bytes);
+        if (bytes)
+            take_group(bytes, bytes + place->n_bytes, first, end, found);
+        else
+            r = -1;
+    }
+    temp_stream_reader_release(&reader);
+    /* The names have their place only now. */
+    for (size_t i = 0, at = 0; i < found->n; i++) {
+        if (!found->notes[i].original) continue;
+        found->notes[i].original = found->bytes + at;
+        at += found->notes[i].original_bytes;
+    }
+    return r;
+}
+
+void found_notes_release(struct found_notes *found)
+{
+    free(found->notes);
+    free(found->bytes);
+    *found = (struct found_notes){0};
+}
