@@ -25,8 +25,8 @@ LIMIT_S = 60
 WINDOW = ["-l", "100000000"]
 NO_REF = ["--output-fmt-option", "no_ref=1"]
 FIXMATE = ("", "", "", "-r", "-p", "-c", "-z off")
-# How the input of --markdup is made: by --fixmate in the same run, or it was made before.
-WAYS = {"one pass": 6, "sorted": 2, "grouped": 1, "shuffled": 1}
+# How the input of --markdup is made: by --fixmate in the same run, by fixmate before, or at random.
+WAYS = {"one pass": 6, "sorted": 2, "grouped": 1, "shuffled": 1, "wild": 1}
 FORMATS_IN = {"sam": 3, "bam": 3, "cram": 1}
 FORMATS_OUT = {"bam": 5, "sam": 3, "cram": 1}
 INDICES = {None: 4, "csi": 1, "bai": 1}
@@ -76,7 +76,7 @@ class Case:
 
     def facts(self, verdict):
         """What the case tests, as pairs of what and which."""
-        regime = "spilled" if verdict.n_runs else "in memory"
+        regime = "refused" if verdict.refused else "spilled" if verdict.n_runs else "in memory"
         return (("input", f"{self.way_in} {self.way}"), ("output", self.way_out),
                 ("regime", regime), ("index", self.index), ("deviation", verdict.deviation),
                 *(("option", option.split()[0]) for option in self.options))
@@ -126,14 +126,18 @@ def draw_case(seed, number, groups=()):
     salt = rng.randrange(2**32)
     n = rng.choice((0, 3, 20, 20, 100, 100, 300, 600))
     way_in, way_out = (plain.weighted(rng, formats) for formats in (FORMATS_IN, FORMATS_OUT))
-    max_clip = rng.choice((60, 400))
-    if names is None and rng.random() < 0.25:
+    way, max_clip = plain.weighted(rng, WAYS), rng.choice((60, 400))
+    if way == "wild":
+        made = templates.Wild(salt, max_clip, names)
+        way_in = "sam" if way_in == "cram" else way_in
+        way_out = "sam" if way_out == "cram" else way_out
+    elif names is None and rng.random() < 0.25:
         odd = 0 if "cram" in (way_in, way_out) else 0.05
         made = templates.Generator(salt, max_clip, odd)
     else:
         made = templates.Molecules(salt, max_clip, names)
     case = Case(made.sam(0), [made.template() for _ in range(n)], options, rng.choice(FIXMATE),
-                plain.weighted(rng, WAYS), way_in, rng.random() < 0.3, way_out, salt=salt)
+                way, way_in, rng.random() < 0.3, way_out, salt=salt)
     if way_out == "bam":
         case.index = plain.weighted(rng, INDICES)
     elif way_out == "cram":
@@ -235,7 +239,7 @@ def write_input(case, folder):
     at, name = f"{folder}/source.sam", f"{folder}/in.{case.way_in}"
     with open(at, "w", encoding="ascii") as file:
         file.write(sam_text(case))
-    if case.way != "one pass":
+    if case.way not in ("one pass", "wild"):
         fixed = f"{folder}/source.bam"
         make([["fixmate", "-m", "--no-PG", at, fixed]], folder)
         at = fixed

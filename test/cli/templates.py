@@ -322,6 +322,41 @@ class Molecules(Generator):
         return self.header() + header_extra + "".join(line + "\n" for line in lines)
 
 
+class Wild(Molecules):
+    """Reads whose mate fields, MC and ms are anything, for --markdup without --fixmate. Records of
+    one name do not stand together."""
+
+    MATE_CIGARS = ("30M", "30M", "30M", "5S30M", "30M5S", "3H5S30M", "10M5D20M", "*", "", "M", "30S",
+                   "7H", "5I25M", "5I25M3S", "10M?5S", "SSM", "2147483648M", "0M", "10S*30M", "+M")
+
+    def __init__(self, seed, max_clip=60, names=None):
+        super().__init__(seed, max_clip, names)
+        self.lacks = self.chance(0.1)       # some reads have no MC, or ms is no number
+
+    def mate_tags(self):
+        tags = ["MC:Z:" + self.rng.choice(self.MATE_CIGARS)]
+        if self.lacks and self.chance(0.02):
+            tags = self.rng.choice(([], ["MC:i:5"]))
+        score = self.rng.choice((0, 450, 450, 900, 900, 901, 2**31 - 1))
+        tags.append(self.rng.choice((f"ms:i:{score}",) * 40 + ("ms:Z:5", "ms:f:1.5", "ms:i:-5"))
+                    if self.lacks else f"ms:i:{score}")
+        return tags
+
+    def template(self):
+        rng = self.rng
+        end = rng.choice(rng.choice(self.molecules))
+        flag = rng.choice((0, 16, PAIRED, PAIRED | 16, PAIRED | MREVERSE, PAIRED | MREVERSE | 16))
+        flag |= rng.choice((0, READ1, READ1, READ2, READ2, READ1 | READ2))
+        for bit in (UNMAP, MUNMAP, SECONDARY, SUPPLEMENTARY, QCFAIL, DUP):
+            if self.chance(0.03):
+                flag |= bit
+        line = self.line(self.name(), flag & ~REVERSE, (*end[:2], flag & REVERSE),
+                         self.common_tags() + self.mate_tags()).split("\t")
+        line[6] = rng.choice(("=", "=", "=", "*", "chr2"))
+        line[7] = str(rng.choice((500, 500, 501, 540, 1)) if self.chance(0.97) else 0)
+        return ["\t".join(line)]
+
+
 def reverse_complement(bases):
     return bases[::-1].translate(str.maketrans("ACGT", "TGCA"))
 
