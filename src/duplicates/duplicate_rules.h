@@ -67,4 +67,17 @@ static inline bool duplicate_rules_set_tags(const struct duplicate_rules *rules)
     return rules->names_original || rules->counts || rules->optical_distance > 0;
 }
 
+/* True if records change in other ways than by a flag. */
+static inline bool duplicate_rules_rewrite(const struct duplicate_rules *rules)
+{
+    return duplicate_rules_set_tags(rules) || rules->moves_umi;
+}
+
+/* True if reads must be compared with all that are near them (duplicate_chains.h), not only with the
+   best. */
+static inline bool duplicate_rules_need_chains(const struct duplicate_rules *rules)
+{
+    return duplicate_rules_set_tags(rules) || rules->barcode_mismatches > 0;
+}
+
 #endif

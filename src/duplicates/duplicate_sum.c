@@ -47,7 +47,7 @@ void duplicate_sum_add_output(const struct duplicate_rules *rules, struct conten
 {
     if (!rules)
         content_sum_add(sum, rec, bam_record_bytes(rec));
-    else if (duplicate_rules_set_tags(rules) || rules->moves_umi)
+    else if (duplicate_rules_rewrite(rules))
         add_without_tags(sum, rec);
     else
         add_without_flag(sum, rec);

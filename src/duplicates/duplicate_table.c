@@ -20,6 +20,7 @@ struct best {
     uint8_t name_bytes, name_room;
     bool is_used, failed_qc, has_others, has_name, lacks_score, was_marked;
     bool met_pair;              /* a single read: it is a duplicate of a pair */
+    bool was_optical, turned_optical;   /* of a name */
 };
 
 struct duplicate_table {
@@ -239,24 +240,36 @@ enum table_result duplicate_table_add(struct duplicate_table *table, struct dupl
     return TABLE_DUPLICATE;
 }
 
+/* The best "read" of a name is the first duplicate in the file. */
 enum table_result duplicate_table_add_name(struct duplicate_table *table, struct duplicate_key key,
-                                           uint32_t group)
+                                           const struct duplicate_name *name)
 {
     struct best *best = find(table, key);
-    if (best->is_used) return TABLE_NO_DUPLICATE;
-    if (table->n_used >= table->n_slots * 3 / 4) return TABLE_FULL;
-    table->n_used++;
-    best->key = key;
-    best->group = group;
-    best->is_used = true;
+    const struct duplicate_view view = {
+        .index = name->index, .pos = name->place, .group = name->group,
+        .name = name->original, .name_bytes = name->original_bytes,
+    };
+    bool is_new = !best->is_used, turned_optical = best->turned_optical || name->turned_optical;
+    if (is_new && table->n_used >= table->n_slots * 3 / 4) return TABLE_FULL;
+    if (is_new || is_earlier(&view, name->run, best)) {
+        if (!fill(table, best, key, &view, name->run)) return TABLE_FULL;
+        best->was_optical = name->was_optical;
+        table->n_used += is_new;
+    }
+    best->turned_optical = turned_optical;
     return TABLE_NO_DUPLICATE;
 }
 
-bool duplicate_table_has_name(const struct duplicate_table *table, struct duplicate_key key,
-                              uint32_t *group)
+bool duplicate_table_find_name(const struct duplicate_table *table, struct duplicate_key key,
+                               struct duplicate_name *name)
 {
     const struct best *best = find(table, key);
-    *group = best->group;
+    *name = (struct duplicate_name){
+        .place = best->pos, .run = best->run, .index = best->index, .group = best->group,
+        .was_optical = best->was_optical, .turned_optical = best->turned_optical,
+        .original = best->has_name ? table->names + best->name_at : NULL,
+        .original_bytes = best->name_bytes,
+    };
     return best->is_used;
 }
 

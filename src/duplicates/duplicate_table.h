@@ -69,14 +69,27 @@ enum table_result duplicate_table_add(struct duplicate_table *table, struct dupl
                                       const struct duplicate_view *view, uint32_t run,
                                       struct duplicate_record *record);
 
-/* In a table of names: adds the name of a duplicate, whose key this is. Returns TABLE_FULL or
+/* What the other records of a duplicate get of it. */
+struct duplicate_name {
+    int64_t place;              /* reference, position and strand of the duplicate, by which it lies
+                                   in the sorted file */
+    uint32_t run, index;
+    uint32_t group;
+    bool was_optical;           /* when it became a duplicate */
+    bool turned_optical;        /* after that */
+    const uint8_t *original;    /* name of its original, or NULL */
+    size_t original_bytes;
+};
+
+/* In a table of names: adds a duplicate whose name has this key. Of two of one name the first in the
+   sorted file counts, but that one has turned optical is kept. Returns TABLE_FULL or
    TABLE_NO_DUPLICATE. */
 enum table_result duplicate_table_add_name(struct duplicate_table *table, struct duplicate_key key,
-                                           uint32_t group);
+                                           const struct duplicate_name *name);
 
-/* True if the table has the name with this key; sets its group. */
-bool duplicate_table_has_name(const struct duplicate_table *table, struct duplicate_key key,
-                              uint32_t *group);
+/* True if the table has the name with this key: then sets *name, which points into the table. */
+bool duplicate_table_find_name(const struct duplicate_table *table, struct duplicate_key key,
+                               struct duplicate_name *name);
 
 /* In a table of single reads: a member of a pair has this key of a single read. If there is a best
    single read that is no duplicate yet, it is one now. */

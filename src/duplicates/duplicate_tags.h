@@ -36,8 +36,8 @@ struct duplicate_tags {
 /* The most bytes by which a record grows. */
 enum { DUPLICATE_TAGS_GROWTH_BYTES = (3 + 255) + (3 + 3) + (3 + 4) };
 
-/* Writes the record with flag and tags to `out`, which has DUPLICATE_TAGS_GROWTH_BYTES more than the
-   record has. Returns its size. */
+/* Writes the record with flag and tags to `out`, which has DUPLICATE_TAGS_GROWTH_BYTES more than
+   the record has. Returns its size. */
 size_t duplicate_tags_write(const uint8_t *rec, const struct duplicate_tags *tags, uint8_t *out);
 
 /* -c: takes the flag, the first do and the first dt from a record that has the flag, in place.

@@ -225,7 +225,12 @@ static void take_barcode(const struct duplicate_rules *rules, const uint8_t *rec
 {
     struct read_barcode barcode = read_barcode_of(rules, rec);
     views->lacks_barcode = barcode.is_unreadable;
-    if (barcode.text) views->view[0].barcode = XXH3_64bits(barcode.text, barcode.n);
+    if (!barcode.text) return;
+    struct duplicate_view *view = &views->view[0];
+    view->barcode = XXH3_64bits(barcode.text, barcode.n);
+    if (rules->barcode_mismatches == 0 || barcode.n > UINT8_MAX) return;
+    view->barcode_text = (const uint8_t *)barcode.text;
+    view->barcode_bytes = (uint8_t)barcode.n;
 }
 
 const char *duplicate_views_make(const struct duplicate_rules *rules, const uint8_t *rec,

@@ -48,6 +48,10 @@ struct duplicate_view {
     int64_t score;              /* its own; of a pair: of both reads */
     uint32_t group;             /* read group or library that it is counted in, or 0 */
     uint64_t barcode;           /* hash of it, or 0 */
+    const uint8_t *barcode_text;        /* without NUL, in the record or with its name; NULL: there
+                                           is none, it is longer than 255 characters, or the rules
+                                           allow no mismatches */
+    uint8_t barcode_bytes;
     const uint8_t *name;        /* without NUL; NULL: the view does not need it */
     size_t name_bytes;
 };

@@ -14,7 +14,7 @@ enum {
 /* The second byte. */
 enum {
     NEW_REF = 0x01, OTHER_MATE_REF = 0x02, LACKS_SCORE = 0x04, HAS_GROUP = 0x08,
-    HAS_BARCODE = 0x10, HAS_NAME = 0x20, WAS_MARKED = 0x40,
+    HAS_BARCODE = 0x10, HAS_NAME = 0x20, WAS_MARKED = 0x40, HAS_BARCODE_TEXT = 0x80,
 };
 
 /*
@@ -101,7 +101,8 @@ uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view
                        (is_pair && view->mate_ref != view->ref ? OTHER_MATE_REF : 0) |
                        (view->lacks_score ? LACKS_SCORE : 0) | (view->group ? HAS_GROUP : 0) |
                        (view->barcode ? HAS_BARCODE : 0) | (view->name ? HAS_NAME : 0) |
-                       (view->was_marked ? WAS_MARKED : 0));
+                       (view->was_marked ? WAS_MARKED : 0) |
+                       (view->barcode_text ? HAS_BARCODE_TEXT : 0));
     out = put_varint(out, view->index - last->index);
     if (view->ref != last->ref) out = put_signed_varint(out, view->ref);
     if (view->kind != VIEW_OTHER) {
@@ -115,6 +116,11 @@ uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view
     }
     if (view->group) out = put_varint(out, view->group);
     if (view->barcode) out = put_u64(out, view->barcode);
+    if (view->barcode_text) {
+        *out++ = view->barcode_bytes;
+        memcpy(out, view->barcode_text, view->barcode_bytes);
+        out += view->barcode_bytes;
+    }
     if (view->name) out = put_name(coder, view->name, view->name_bytes, out);
     int64_t pos = view->kind == VIEW_OTHER ? last->pos : view->pos;
     *last = *view;
@@ -154,6 +160,11 @@ void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_
     if (second & HAS_BARCODE) {
         view->barcode = get_u32(*at) | (uint64_t)get_u32(*at + 4) << 32;
         *at += 8;
+    }
+    if (second & HAS_BARCODE_TEXT) {
+        view->barcode_bytes = *(*at)++;
+        view->barcode_text = *at;
+        *at += view->barcode_bytes;
     }
     if (second & HAS_NAME) {
         get_name(coder, at);

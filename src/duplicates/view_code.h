@@ -24,8 +24,8 @@ enum { VIEW_CODE_MAX_BYTES = 1024 };
 /* Writes a view and returns the end. Its index is not below that of the view before. */
 uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view, uint8_t *out);
 
-/* Reads a view, whose name then points into the coder until the next call, and moves *at behind
-   it. */
+/* Reads a view, and moves *at behind it. Its name points into the coder until the next call, the
+   text of its barcode into the bytes. */
 void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_view *view);
 
 #endif

@@ -25,14 +25,24 @@ unsigned view_name_partition(uint64_t name_hash)
     return (unsigned)(name_hash >> PARTITION_SHIFT);
 }
 
-/* By ref and here only: barcodes and groups may be compared in other ways than for equality. */
-static unsigned home_partition(const struct duplicate_view *view)
+/* Of ref and here only: barcodes and groups may be compared in other ways than for equality. */
+static uint64_t hash_place(const struct duplicate_view *view)
 {
     uint64_t hash = (uint64_t)view->here * UINT64_C(0x9e3779b97f4a7c15) +
                     (uint64_t)(uint32_t)view->ref * UINT64_C(0xc2b2ae3d27d4eb4f);
     hash ^= hash >> 32;
-    hash *= UINT64_C(0xd6e8feb86659fd93);
-    return (unsigned)(hash >> PARTITION_SHIFT);
+    return hash * UINT64_C(0xd6e8feb86659fd93);
+}
+
+static unsigned home_partition(const struct duplicate_view *view)
+{
+    return (unsigned)(hash_place(view) >> PARTITION_SHIFT);
+}
+
+unsigned duplicate_view_place_part(const struct duplicate_view *view, unsigned n_parts)
+{
+    uint64_t below = hash_place(view) << (64 - PARTITION_SHIFT) >> 32;
+    return (unsigned)(below * n_parts >> 32);
 }
 
 static uint16_t stream_of(const struct duplicate_view *view)

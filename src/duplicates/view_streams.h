@@ -71,6 +71,9 @@ static inline bool view_chunk_next(struct view_chunk *chunk, struct duplicate_vi
     return true;
 }
 
+/* In which of n_parts parts a view is, by ref and here. Views of one partition are in all parts. */
+unsigned duplicate_view_place_part(const struct duplicate_view *view, unsigned n_parts);
+
 /* A hash of a name, by which others are sorted into partitions. */
 uint64_t view_name_hash(const uint8_t *name, size_t n_bytes);
 unsigned view_name_partition(uint64_t name_hash);

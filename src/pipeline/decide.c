@@ -1,6 +1,7 @@
 /* decide.c -- see decide.h. */
 #include "pipeline/decide.h"
 
+#include "duplicates/duplicate_chains.h"
 #include "duplicates/duplicate_table.h"
 #include "duplicates/view_streams.h"
 #include "util/diag.h"
@@ -22,10 +23,20 @@ struct decision {
     pthread_mutex_t names_lock; /* for appending names, and nothing else */
 };
 
+/* All views of a part, and the names that they point to. */
+struct chain_gather {
+    struct chain_member *members;
+    size_t n, room;
+    uint8_t *texts;             /* names and barcodes, in the order of the members */
+    size_t texts_bytes, texts_room;
+};
+
 /* What one job works with. */
 struct decider {
     struct decision *decision;
     struct duplicate_table *singles, *pairs;
+    struct chain_gather chains;
+    size_t chain_bytes;         /* that the gatherer may take */
     struct temp_stream_reader reader;
     struct duplicate_counts *counts;
     unsigned partition;
@@ -48,34 +59,54 @@ static const struct duplicate_rules *rules_of(const struct decider *decider)
 
 /* ---- what was found ---- */
 
-/* A duplicate that has other records, which will be marked, too. Returns 0, or -1 after a
-   message. */
-static int remember_name(struct decider *decider, const struct duplicate_record *record)
+/* What is remembered of a duplicate that has other records, which will be marked, too. The name of
+   its original follows. */
+struct name_entry {
+    struct duplicate_key key;   /* of its name */
+    struct duplicate_name name; /* its pointer means nothing */
+};
+
+/* Returns 0, or -1 after a message. */
+static int remember_name(struct decider *decider, const uint8_t *name, size_t name_bytes,
+                         const struct duplicate_name *duplicate)
 {
     struct decision *decision = decider->decision;
-    struct duplicate_key key = duplicate_key_of_name(record->name, record->name_bytes);
-    const uint64_t entry[] = {key.low, key.high, record->group};
-    unsigned stream = view_name_partition(view_name_hash(record->name, record->name_bytes));
+    struct temp_streams *names = decision->settings->names;
+    struct name_entry entry;
+    memset(&entry, 0, sizeof entry);    /* all of it is written */
+    entry.key = duplicate_key_of_name(name, name_bytes);
+    entry.name = *duplicate;
+    entry.name.original = NULL;
+    unsigned stream = view_name_partition(view_name_hash(name, name_bytes));
     (void)pthread_mutex_lock(&decision->names_lock);
-    int r = temp_streams_append(decision->settings->names, stream, entry, sizeof entry);
+    int r = temp_streams_append(names, stream, &entry, sizeof entry);
+    if (r == 0)
+        r = temp_streams_append(names, stream, duplicate->original, duplicate->original_bytes);
     (void)pthread_mutex_unlock(&decision->names_lock);
     return r;
 }
 
-/* Marks a duplicate, once. */
-static enum table_result found(struct decider *decider, const struct duplicate_record *record,
-                               bool is_pair)
+/* Marks a duplicate and counts it, once. Returns false if that was done already. */
+static bool mark(struct decider *decider, const struct duplicate_record *record, bool is_pair)
 {
     struct duplicate_counts *counts = &decider->counts[record->group];
     if (!duplicate_marks_set(decider->decision->settings->marks, record->run, record->index))
-        return TABLE_DUPLICATE;
+        return false;
     if (is_pair)
         counts->paired_duplicates++;
     else
         counts->single_duplicates++;
     if (rules_of(decider)->removes && !record->was_marked) counts->written--;
-    return record->has_others && remember_name(decider, record) < 0 ? TABLE_FAILED
-                                                                    : TABLE_DUPLICATE;
+    return true;
+}
+
+static enum table_result found(struct decider *decider, const struct duplicate_record *record,
+                               bool is_pair)
+{
+    const struct duplicate_name name = {.group = record->group};
+    if (!mark(decider, record, is_pair) || !record->has_others) return TABLE_DUPLICATE;
+    return remember_name(decider, record->name, record->name_bytes, &name) < 0 ? TABLE_FAILED
+                                                                               : TABLE_DUPLICATE;
 }
 
 static enum table_result lacks_score(const struct duplicate_record *record)
@@ -214,6 +245,129 @@ static int decide_reads(struct decider *decider)
     return decide_in_parts(decider, pass_over_pairs) < 0 ? -1 : 0;
 }
 
+/* ---- chains ---- */
+
+enum {
+    CHAIN_BYTES = 140,          /* for each member, besides it and its texts */
+    MAX_PARTS = 1 << 16,
+};
+
+/* Keeps a copy of a text, which fix_texts points to when all are there. */
+static void keep_text(struct chain_gather *gather, const uint8_t *text, size_t n_bytes)
+{
+    size_t end = gather->texts_bytes + n_bytes;
+    if (!text) return;
+    xgrow(&gather->texts, &gather->texts_room, end, end / 4 + 1, 1);
+    memcpy(gather->texts + gather->texts_bytes, text, n_bytes);
+    gather->texts_bytes = end;
+}
+
+static void fix_texts(struct chain_gather *gather)
+{
+    const uint8_t *at = gather->texts;
+    for (size_t i = 0; i < gather->n; i++) {
+        struct duplicate_view *view = &gather->members[i].view;
+        if (view->name) {
+            view->name = at;
+            at += view->name_bytes;
+        }
+        if (view->barcode_text) {
+            view->barcode_text = at;
+            at += view->barcode_bytes;
+        }
+    }
+}
+
+static enum table_result visit_member(struct decider *decider, const struct duplicate_view *view,
+                                      uint32_t run, struct key_part keys)
+{
+    struct chain_gather *gather = &decider->chains;
+    size_t n = gather->n + 1;
+    if (duplicate_view_place_part(view, keys.n_parts) != keys.part) return TABLE_NO_DUPLICATE;
+    if (n * (sizeof *gather->members + CHAIN_BYTES) + gather->texts_bytes > decider->chain_bytes &&
+        keys.n_parts < MAX_PARTS)
+        return TABLE_FULL;
+    xgrow(&gather->members, &gather->room, n, n / 4, sizeof *gather->members);
+    gather->members[gather->n] = (struct chain_member){.view = *view, .run = run};
+    gather->n = n;
+    keep_text(gather, view->name, view->name_bytes);
+    keep_text(gather, view->barcode_text, view->barcode_bytes);
+    return TABLE_NO_DUPLICATE;
+}
+
+/* Reference, position and strand: the order of the sorted file. */
+static int64_t place_of(const struct duplicate_view *view)
+{
+    enum { POS_BITS = 40 };     /* htslib's positions have fewer */
+    return (int64_t)view->ref << POS_BITS | view->pos << 1 | view->is_reverse;
+}
+
+/* Marks a duplicate and writes down its tags. Returns 0, or -1 after a message. */
+static int take_duplicate(struct decider *decider, const struct chain_member *member)
+{
+    const struct decide_settings *s = decider->decision->settings;
+    const struct duplicate_rules *rules = rules_of(decider);
+    const struct duplicate_view *view = &member->view;
+    const struct duplicate_record record = {member->run, view->index, view->has_others,
+                                            view->was_marked, view->group, NULL, 0};
+    bool is_pair = view->kind == VIEW_PAIR;
+    if (!mark(decider, &record, is_pair)) return 0;
+    if (member->is_optical && is_pair) decider->counts[view->group].paired_optical++;
+    if (member->is_optical && !is_pair) decider->counts[view->group].single_optical++;
+    struct duplicate_note note = {.run = member->run, .index = view->index,
+                                  .is_optical = member->is_optical};
+    struct duplicate_name name = {
+        .place = place_of(view), .run = member->run, .index = view->index, .group = view->group,
+        .was_optical = member->was_optical,
+        .turned_optical = member->is_optical && !member->was_optical,
+    };
+    if (rules->names_original) {
+        note.original = member->original->view.name;
+        note.original_bytes = member->original->view.name_bytes;
+        name.original = member->found_by->view.name;
+        name.original_bytes = member->found_by->view.name_bytes;
+    }
+    if (s->notes && !rules->removes && duplicate_notes_put(s->notes, &note) < 0) return -1;
+    return view->has_others ? remember_name(decider, view->name, view->name_bytes, &name) : 0;
+}
+
+static int take_member(struct decider *decider, const struct chain_member *member)
+{
+    const struct duplicate_view *view = &member->view;
+    if (view->kind == VIEW_END) return 0;
+    if (member->is_duplicate) return take_duplicate(decider, member);
+    if (!rules_of(decider)->counts || member->count <= 1) return 0;
+    const struct duplicate_note note = {.run = member->run, .index = view->index,
+                                        .count = member->count};
+    return duplicate_notes_put(decider->decision->settings->notes, &note);
+}
+
+static int pass_over_chains(struct decider *decider, struct key_part keys)
+{
+    struct chain_gather *gather = &decider->chains;
+    gather->n = gather->texts_bytes = 0;
+    int r = visit_stream(decider, VIEW_STREAM_SINGLES + decider->partition, visit_member, keys);
+    if (r == 0)
+        r = visit_stream(decider, VIEW_STREAM_PAIRS + decider->partition, visit_member, keys);
+    if (r != 0) return r;
+    fix_texts(gather);
+    const struct chain_member *without_score =
+        duplicate_chains_decide(rules_of(decider), gather->members, gather->n);
+    if (without_score) {
+        const struct duplicate_record record = {.name = without_score->view.name,
+                                                .name_bytes = without_score->view.name_bytes};
+        (void)lacks_score(&record);
+        return -1;
+    }
+    for (size_t i = 0; i < gather->n && r == 0; i++) r = take_member(decider, &gather->members[i]);
+    return r;
+}
+
+static int decide_chains(struct decider *decider)
+{
+    return decide_in_parts(decider, pass_over_chains) < 0 ? -1 : 0;
+}
+
 /* ---- other records of duplicates ---- */
 
 /* Reads the names of duplicates into the table. Returns as visit_stream. */
@@ -221,16 +375,20 @@ static int read_names(struct decider *decider, struct key_part keys)
 {
     struct temp_streams *names = decider->decision->settings->names;
     struct temp_stream_reader *reader = &decider->reader;
-    uint64_t entry[3], n = temp_streams_bytes(names, decider->partition) / sizeof entry;
-    duplicate_table_reset(decider->pairs, n);
+    struct name_entry entry;
+    duplicate_table_reset(decider->pairs,
+                          temp_streams_bytes(names, decider->partition) / sizeof entry);
     temp_stream_reader_begin(reader, names, decider->partition);
     while (!temp_stream_is_at_end(reader)) {
         const uint8_t *bytes = temp_stream_read(reader, sizeof entry);
         if (!bytes) return -1;
-        memcpy(entry, bytes, sizeof entry);
-        struct duplicate_key key = {entry[0], entry[1]};
-        if (duplicate_key_part(key, keys.n_parts) == keys.part &&
-            duplicate_table_add_name(decider->pairs, key, (uint32_t)entry[2]) == TABLE_FULL)
+        memcpy(&entry, bytes, sizeof entry);
+        if (entry.name.original_bytes > 0) {
+            entry.name.original = temp_stream_read(reader, entry.name.original_bytes);
+            if (!entry.name.original) return -1;
+        }
+        if (duplicate_key_part(entry.key, keys.n_parts) == keys.part &&
+            duplicate_table_add_name(decider->pairs, entry.key, &entry.name) == TABLE_FULL)
             return 1;
     }
     return 0;
@@ -239,14 +397,24 @@ static int read_names(struct decider *decider, struct key_part keys)
 static enum table_result visit_other(struct decider *decider, const struct duplicate_view *view,
                                      uint32_t run, struct key_part keys)
 {
-    uint32_t group;
+    const struct decide_settings *s = decider->decision->settings;
+    const struct duplicate_rules *rules = rules_of(decider);
+    struct duplicate_name name;
     struct duplicate_key key = duplicate_key_of_name(view->name, view->name_bytes);
     if (duplicate_key_part(key, keys.n_parts) != keys.part ||
-        !duplicate_table_has_name(decider->pairs, key, &group) ||
-        !duplicate_marks_set(decider->decision->settings->marks, run, view->index))
+        !duplicate_table_find_name(decider->pairs, key, &name) ||
+        !duplicate_marks_set(s->marks, run, view->index))
         return TABLE_NO_DUPLICATE;
     /* As in samtools, records with earlier marks are removed before others are looked for. */
-    if (!rules_of(decider)->removes || !view->was_marked) decider->counts[group].other_duplicates++;
+    bool is_counted = !rules->removes || !view->was_marked;
+    const struct duplicate_note note = {
+        .run = run, .index = view->index, .is_optical = name.was_optical || name.turned_optical,
+        .original = name.original, .original_bytes = name.original_bytes,
+    };
+    if (is_counted) decider->counts[name.group].other_duplicates++;
+    if (is_counted && note.is_optical) decider->counts[name.group].other_optical++;
+    if (s->notes && !rules->removes && duplicate_notes_put(s->notes, &note) < 0)
+        return TABLE_FAILED;
     return TABLE_NO_DUPLICATE;
 }
 
@@ -330,6 +498,7 @@ static void prepare_decision(struct decision *decision, const struct decide_sett
         decider->decision = decision;
         decider->singles = duplicate_table_create(each_bytes / 4);
         decider->pairs = duplicate_table_create(each_bytes / 4 * 3);
+        decider->chain_bytes = each_bytes;
         decider->counts = xcalloc(s->n_counts, sizeof *decider->counts);
     }
 }
@@ -344,6 +513,8 @@ static void release_decision(struct decision *decision)
         duplicate_table_destroy(decider->singles);
         duplicate_table_destroy(decider->pairs);
         temp_stream_reader_release(&decider->reader);
+        free(decider->chains.members);
+        free(decider->chains.texts);
         free(decider->counts);
     }
     free(decision->deciders);
@@ -354,7 +525,8 @@ int decide_duplicates(const struct decide_settings *settings)
 {
     struct decision decision;
     prepare_decision(&decision, settings);
-    int r = decide_partitions(&decision, decide_reads);
+    int r = decide_partitions(&decision, duplicate_rules_need_chains(settings->rules)
+                                             ? decide_chains : decide_reads);
     if (r == 0 && settings->names) r = decide_partitions(&decision, decide_others);
     release_decision(&decision);
     return r;

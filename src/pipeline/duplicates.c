@@ -2,6 +2,8 @@
 #include "pipeline/duplicates.h"
 
 #include "duplicates/duplicate_marks.h"
+#include "duplicates/duplicate_tags.h"
+#include "duplicates/read_barcode.h"
 #include "pipeline/decide.h"
 #include "store/temp_streams.h"
 #include "util/diag.h"
@@ -20,6 +22,7 @@ enum {
 struct duplicates {
     struct duplicates_settings settings;
     struct temp_streams *views, *names;         /* names: only for -S */
+    struct duplicate_notes *notes;              /* only for tags */
     struct duplicate_marks *marks;
     struct duplicate_counts *counts;            /* of each group */
     struct duplicate_counts *counts_before;     /* before the run that is being written */
@@ -48,11 +51,20 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
 {
     struct duplicates *d = xcalloc(1, sizeof *d);
     d->settings = *settings;
-    size_t streams_bytes = settings->memory_bytes / 2, names_bytes = 0;
+    size_t streams_bytes = settings->memory_bytes / 2, names_bytes = 0, notes_bytes = 0;
     if (settings->rules->marks_others) names_bytes = streams_bytes / 4;
-    d->views = create_streams(settings, VIEW_N_STREAMS, streams_bytes - names_bytes);
+    if (duplicate_rules_set_tags(settings->rules)) notes_bytes = streams_bytes / 4;
+    d->views = create_streams(settings, VIEW_N_STREAMS, streams_bytes - names_bytes - notes_bytes);
     if (names_bytes > 0) d->names = create_streams(settings, VIEW_N_PARTITIONS, names_bytes);
     d->marks = duplicate_marks_create();
+    if (duplicate_rules_set_tags(settings->rules)) {
+        const struct duplicate_notes_settings notes = {
+            .crew = settings->crew, .n_threads = settings->n_threads,
+            .memory_bytes = notes_bytes, .temp_prefix = settings->temp_prefix,
+            .output = settings->output,
+        };
+        d->notes = duplicate_notes_create(&notes);
+    }
     return d;
 }
 
@@ -72,6 +84,7 @@ void duplicates_destroy(struct duplicates *d)
     if (!d) return;
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
+    duplicate_notes_destroy(d->notes);
     duplicate_marks_destroy(d->marks);
     free(d->counts);
     free(d->counts_before);
@@ -278,6 +291,11 @@ static int for_all_batches(struct duplicates *d, struct batch *const *batches, s
     return r;
 }
 
+bool duplicates_need_runs(const struct duplicates *d)
+{
+    return d && duplicate_rules_rewrite(d->settings.rules);
+}
+
 static void warn_of_barcodes(const struct duplicates *d)
 {
     if (d->n_unreadable_barcodes > 0)
@@ -294,9 +312,10 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     const struct decide_settings decide = {
         .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
         .memory_bytes = d->settings.memory_bytes / 2, .views = d->views, .names = d->names,
-        .marks = d->marks, .counts = d->counts, .n_counts = d->n_counts,
+        .notes = d->notes, .marks = d->marks, .counts = d->counts, .n_counts = d->n_counts,
     };
     if (decide_duplicates(&decide) < 0) return -1;
+    if (d->notes && duplicate_notes_sort(d->notes) < 0) return -1;
     warn_of_barcodes(d);
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
@@ -316,4 +335,65 @@ void duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_in
     for (size_t i = 0; i < n; i++, raw += bam_record_bytes(raw))
         if (duplicate_marks_get(d->marks, run, first_index + i))
             (void)put_u16(raw + BAM_FLAG_AT, bam_record_flag(raw) | BAM_FDUP);
+}
+
+/* ---- tags ---- */
+
+/* Where records are written that grow. */
+struct rewritten {
+    uint8_t *bytes;
+    size_t n_bytes, room;
+    uint8_t *moved;             /* one record whose barcode was moved */
+    size_t moved_room;
+};
+
+/* Writes a record with its tags. note: NULL: it has none. */
+static void rewrite_record(const struct duplicate_rules *rules, const uint8_t *rec,
+                           const struct duplicate_note *note, struct rewritten *out)
+{
+    bool is_duplicate = (bam_record_flag(rec) & BAM_FDUP) != 0;
+    struct duplicate_tags tags = {0};
+    if (rules->counts && !is_duplicate) tags.count = note ? note->count : 1;
+    if (note && is_duplicate) {
+        tags.is_duplicate = true;
+        tags.original = note->original;
+        tags.original_bytes = note->original_bytes;
+        if (rules->optical_distance > 0)
+            tags.type = note->is_optical ? DUPLICATE_OPTICAL : DUPLICATE_LIBRARY;
+    }
+    tags.drops_count = rules->counts && rules->marks_others && is_duplicate;
+    size_t most = bam_record_bytes(rec) + DUPLICATE_TAGS_GROWTH_BYTES;
+    xgrow(&out->bytes, &out->room, out->n_bytes + most + READ_BARCODE_MOVED_BYTES, out->room / 2,
+          1);
+    uint8_t *to = out->bytes + out->n_bytes;
+    size_t n_bytes = duplicate_tags_write(rec, &tags, to);
+    if (rules->moves_umi) {
+        xgrow(&out->moved, &out->moved_room, n_bytes + READ_BARCODE_MOVED_BYTES, n_bytes, 1);
+        size_t moved_bytes = read_barcode_move(rules, to, out->moved);
+        if (moved_bytes > 0) memcpy(to, out->moved, n_bytes = moved_bytes);
+    }
+    out->n_bytes += n_bytes;
+}
+
+uint8_t *duplicates_rewrite(const struct duplicates *d, uint32_t run, uint64_t first_index,
+                            const uint8_t *raw, size_t n, size_t *raw_bytes, size_t tail_bytes)
+{
+    struct found_notes found = {0};
+    struct rewritten out = {0};
+    size_t next = 0;
+    if (d->notes && duplicate_notes_find(d->notes, run, first_index, first_index + n, &found) < 0) {
+        found_notes_release(&found);
+        return NULL;
+    }
+    xgrow(&out.bytes, &out.room, *raw_bytes + *raw_bytes / 16 + tail_bytes, 0, 1);
+    for (size_t i = 0; i < n; i++, raw += bam_record_bytes(raw)) {
+        bool has_note = next < found.n && found.notes[next].index == first_index + i;
+        rewrite_record(d->settings.rules, raw, has_note ? &found.notes[next] : NULL, &out);
+        next += has_note;
+    }
+    xgrow(&out.bytes, &out.room, out.n_bytes + tail_bytes, 0, 1);
+    free(out.moved);
+    found_notes_release(&found);
+    *raw_bytes = out.n_bytes;
+    return out.bytes;
 }

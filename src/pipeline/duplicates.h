@@ -78,6 +78,9 @@ int duplicates_undo_run(struct duplicates *d);
 
 /* ---- when all records are read ---- */
 
+/* True if records get more than a flag: then all must be in runs when the merge begins. */
+bool duplicates_need_runs(const struct duplicates *d);
+
 /* Makes the views of n batches in memory, the first of which is run number `first_run` to the merge,
    finds all duplicates, and marks those in the batches. Returns 0, or -1 after a message and
    crew_fail. */
@@ -91,5 +94,13 @@ const struct duplicate_counts *duplicates_counts(const struct duplicates *d, siz
    the run. */
 void duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_index, uint8_t *raw,
                      size_t n);
+
+/*
+ * If the rules do more than set the flag: writes n raw records of a run as they will be in the
+ * output, but for the flag, which duplicates_mark has set. Returns new memory, which has room for
+ * tail_bytes after them, and sets *raw_bytes to their size; or NULL after a message.
+ */
+uint8_t *duplicates_rewrite(const struct duplicates *d, uint32_t run, uint64_t first_index,
+                            const uint8_t *raw, size_t n, size_t *raw_bytes, size_t tail_bytes);
 
 #endif

@@ -144,6 +144,23 @@ static void count_block(struct open_block *block, size_t entry_bytes)
     block->n_bytes = n_bytes;
 }
 
+/* Marks the duplicates among the n records of a block; they may grow. Returns 0, or -1 after a
+   message. */
+static int mark_duplicates(struct segmenter *s, struct open_block *block, size_t n)
+{
+    const struct duplicates *duplicates = s->settings.duplicates;
+    uint32_t run = block->source.run;
+    uint64_t first_index = block->source.first_index;
+    duplicates_mark(duplicates, run, first_index, block->raw, n);
+    if (!duplicates_need_runs(duplicates)) return 0;
+    uint8_t *raw = duplicates_rewrite(duplicates, run, first_index, block->raw, n,
+                                      &block->raw_bytes, 15 + n * sizeof(struct sort_entry));
+    if (!raw) return -1;
+    free(block->raw);
+    block->raw = raw;
+    return 0;
+}
+
 /* Verifies, decompresses and indexes a block. Returns 0, or -1 after a message. */
 static int open_block(struct segmenter *s, struct temp_coder *coder, struct open_block *block)
 {
@@ -156,13 +173,13 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
         if (temp_codec_decompress(coder, stored.codec, stored.payload,
                                   stored.payload_bytes, block->raw, block->raw_bytes) == 0)
             keyed_bytes = bam_block_measure(s->settings.rules, &stored, block->raw, s->n_refs);
-        if (keyed_bytes >= 0) {
+        if (keyed_bytes >= 0 && s->settings.duplicates &&
+            mark_duplicates(s, block, stored.n_records) < 0)
+            return -1;
+        entries_at = (block->raw_bytes + 15) & ~(size_t)15;
+        if (keyed_bytes >= 0)
             make_entries(s, block, (struct sort_entry *)(block->raw + entries_at),
                          stored.n_records, (size_t)keyed_bytes);
-            if (s->settings.duplicates)
-                duplicates_mark(s->settings.duplicates, block->source.run,
-                                block->source.first_index, block->raw, stored.n_records);
-        }
     }
     free(block->value);
     block->value = NULL;

@@ -502,7 +502,8 @@ int spill_to_fit(struct spiller *spiller)
         batch_pool_budget(s->pool, &budget);
         size_t left = batch_pool_n_kept(s->pool);
         bool fits = merge_fits(spiller, &budget);
-        if (left == 0 || (fits && !checkpoint_writer_needs_all_runs(s->checkpoint)))
+        if (left == 0 || (fits && !checkpoint_writer_needs_all_runs(s->checkpoint) &&
+                          !duplicates_need_runs(s->duplicates)))
             return ender ? run_ender_settle(ender) : 0;
         if (spill_oldest(spiller, spill_policy_run_batches(&budget, left)) < 0) return -1;
     }

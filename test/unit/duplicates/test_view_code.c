@@ -1,0 +1,100 @@
+/* test_view_code.c -- views that are encoded come back as they were. */
+#include "random_records.h"
+
+#include "duplicates/view_code.h"
+
+enum { N_VIEWS = 50, MOST_BARCODE = 255 };
+
+static struct duplicate_view random_view(struct rng *rng, uint32_t index, const char *name,
+                                         const uint8_t *barcode)
+{
+    bool far = rng_one_in(rng, 8);
+    struct duplicate_view view = {
+        .kind = (enum view_kind)rng_below(rng, 4), .index = index,
+        .ref = (int32_t)rng_below(rng, 3), .has_others = rng_one_in(rng, 2),
+        .was_marked = rng_one_in(rng, 2), .failed_qc = rng_one_in(rng, 2)};
+    if (rng_one_in(rng, 2)) {
+        view.name = (const uint8_t *)name;
+        view.name_bytes = strlen(name);
+    }
+    if (view.kind == VIEW_OTHER) return view;
+    view.pos = (int64_t)rng_below(rng, far ? (size_t)1 << 61 : 1000);
+    view.here = view.pos + 1 - (int64_t)rng_below(rng, far ? 5000 : 2);
+    view.is_reverse = rng_one_in(rng, 2);
+    view.score = (int64_t)rng_below(rng, far ? SIZE_MAX >> 2 : 3000) - far;
+    if (rng_one_in(rng, 2)) view.group = (uint32_t)rng_next(rng);
+    if (rng_one_in(rng, 2)) view.barcode = rng_next(rng);
+    if (view.barcode && rng_one_in(rng, 2)) {
+        view.barcode_text = barcode;
+        view.barcode_bytes = (uint8_t)(rng_one_in(rng, 3) ? MOST_BARCODE : 1 + rng_below(rng, 12));
+    }
+    if (view.kind == VIEW_SINGLE) return view;
+    view.mate_ref = (int32_t)rng_below(rng, 4) - 1;
+    view.there = (int64_t)rng_below(rng, far ? (size_t)1 << 61 : 1000);
+    view.orientation = (enum pair_orientation)rng_below(rng, 4);
+    view.is_left = rng_one_in(rng, 2);
+    view.lacks_score = rng_one_in(rng, 2);
+    return view;
+}
+
+static bool same_text(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes)
+{
+    if (!a || !b) return a == b;
+    return a_bytes == b_bytes && memcmp(a, b, a_bytes) == 0;
+}
+
+static void check_same(const struct rng *rng, const struct duplicate_view *got,
+                       const struct duplicate_view *want)
+{
+    CHECK(rng, got->kind == want->kind && got->index == want->index && got->ref == want->ref);
+    CHECK(rng, got->has_others == want->has_others && got->was_marked == want->was_marked);
+    CHECK(rng, got->failed_qc == want->failed_qc && got->is_reverse == want->is_reverse);
+    CHECK(rng, same_text(got->name, got->name_bytes, want->name, want->name_bytes));
+    CHECK(rng, got->group == want->group && got->barcode == want->barcode);
+    CHECK(rng, same_text(got->barcode_text, got->barcode_bytes, want->barcode_text,
+                         want->barcode_bytes));
+    if (want->kind == VIEW_OTHER) return;
+    CHECK(rng, got->pos == want->pos && got->here == want->here && got->score == want->score);
+    if (want->kind == VIEW_SINGLE) return;
+    CHECK(rng, got->mate_ref == want->mate_ref && got->there == want->there);
+    CHECK(rng, got->orientation == want->orientation && got->is_left == want->is_left);
+    CHECK(rng, got->lacks_score == want->lacks_score);
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(621);
+    for (int i = 0; i < 2000; i++) {
+        static char names[N_VIEWS][TEST_MAX_NAME + 1];
+        uint8_t barcodes[N_VIEWS][MOST_BARCODE];
+        struct duplicate_view views[N_VIEWS], got;
+        struct view_coder encoder = {0}, decoder = {0};
+        uint8_t *bytes = test_alloc(N_VIEWS * VIEW_CODE_MAX_BYTES), *end = bytes;
+        uint32_t index = 0;
+        for (size_t j = 0; j < N_VIEWS; j++) {
+            tricky_name(&rng, names[j]);
+            rng_fill(&rng, barcodes[j], MOST_BARCODE);
+            index += (uint32_t)rng_below(&rng, rng_one_in(&rng, 9) ? 1 << 20 : 2);
+            views[j] = random_view(&rng, index, names[j], barcodes[j]);
+            uint8_t *begin = end;
+            end = view_encode(&encoder, &views[j], end);
+            CHECK(&rng, end - begin <= VIEW_CODE_MAX_BYTES);
+        }
+        const uint8_t *at = bytes;
+        for (size_t j = 0; j < N_VIEWS; j++) {
+            view_decode(&decoder, &at, &got);
+            check_same(&rng, &got, &views[j]);
+        }
+        CHECK(&rng, at == end);
+        free(bytes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
