@@ -3,12 +3,16 @@
 
     build/venv/bin/python test/differential.py [--program PATH] [--cases N] [--seconds S]
         [--seed SEED] [--first N] [--orders LIST] [--fixmate PERCENT] [--jobs J] [--keep DIR]
+        [--markdup [--options LIST]]
 
 Each case is drawn at random from the seed and the number of the case: an input, an order, options,
 formats, and a memory budget that makes small inputs spill. Some inputs are grouped by name: there
 rocksort has --fixmate, and samtools fixmate runs before samtools sort. Both programs sort it; exit
 status, header and records must be the same. The program's usage text must name the options of all
 orders.
+
+With --markdup each case has templates, options of --fixmate and --markdup, and formats instead; it
+is compared with samtools fixmate | sort | markdup, also the index and the statistics.
 
 A case with a difference is made smaller, and printed with the smallest input that shows the
 difference; with --keep DIR its files stay in DIR. `--seed S --first N --cases 1` with the same
@@ -32,14 +36,12 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "cli"))
 
-import differential_case as cases  # noqa: E402
-import differential_model as model  # noqa: E402
-from differential_shrink import Shrinker  # noqa: E402
+import differential_case  # noqa: E402
+import differential_markdup  # noqa: E402
 
 DEFAULT_CASES = 500
 MAX_DIFFERENCES = 10  # the run ends after so many, which are enough to find the bug
 LAST_TRIES = 10
-SHOWN_BYTES = 6000
 
 
 class Tally:
@@ -52,14 +54,9 @@ class Tally:
     def add(self, case, verdict):
         """Adds one case to the counts."""
         self.n_cases += 1
-        self.n_records += len(case.data.records)
+        self.n_records += case.n_records
         self.n_differences += verdict.difference is not None
-        regime = "spilled" if verdict.n_runs else "refused" if verdict.refused else "in memory"
-        for what, which in (("order", case.order), ("input", case.way_in),
-                            ("output", case.way_out), ("profile", case.data.profile),
-                            ("fixmate", case.fixmate is not None and f"'{case.fixmate}'"),
-                            ("regime", regime), ("deviation", verdict.deviation),
-                            *(("special", name) for name in case.data.specials)):
+        for what, which in case.facts(verdict):
             if which:
                 self.hits[what, which] += 1
 
@@ -72,7 +69,8 @@ class Tally:
 
     def print(self, seed):
         """Prints the closing lines."""
-        for what in ("order", "profile", "input", "output", "regime", "fixmate", "special",
+        for what in ("order", "profile", "option", "input", "output", "index", "regime", "fixmate",
+                      "special",
                      "deviation", "not compared"):
             found = sorted((which, n) for (kind, which), n in self.hits.items() if kind == what)
             if found:
@@ -81,31 +79,19 @@ class Tally:
               f"(seed {seed})")
 
 
-def show_input(case):
-    """The input of a case as text, with the BAM types of tags if SAM cannot express them."""
-    data = case.data
-    text = model.sam_bytes(data).decode("latin-1")
-    if len(text) > SHOWN_BYTES:
-        text = text[:SHOWN_BYTES] + f"... ({len(text)} bytes)\n"
-    if not case.way_in.startswith("sam"):
-        shown = data.records[:20]
-        text += "as BAM:\n" + "".join(
-            model.shorten(model.describe(model.bam_record(record))) + "\n" for record in shown)
-    return text
-
-
 class Worker:
     """One process of the run: takes case numbers, tries them, reports differences."""
 
     def __init__(self, args, folder, results):
         self.args, self.folder, self.results = args, folder, results
+        self.cases = args.kind
 
     def fails_like(self, kind):
         """Returns a function that says whether a case still has a difference of this kind."""
         def fails(case):
             try:
-                verdict = cases.try_case(case, self.args.program, self.folder)
-            except cases.ReferenceTrouble:
+                verdict = self.cases.try_case(case, self.args.program, self.folder)
+            except self.cases.ReferenceTrouble:
                 return False
             return verdict.difference is not None and verdict.difference.kind == kind
         return fails
@@ -116,11 +102,11 @@ class Worker:
         if keep:
             shutil.rmtree(keep, ignore_errors=True)
             shutil.copytree(self.folder, f"{keep}/first")
-        shrinker = Shrinker(case, self.fails_like(difference.kind))
+        shrinker = self.cases.Shrinker(case, self.fails_like(difference.kind))
         case = shrinker.run()
         # Runs the smallest case again for its files and messages; a race may need several tries.
         for _ in range(LAST_TRIES):
-            verdict = cases.try_case(case, self.args.program, self.folder)
+            verdict = self.cases.try_case(case, self.args.program, self.folder)
             if verdict.difference:
                 break
         if keep:
@@ -129,19 +115,18 @@ class Worker:
         report = (f"== case {number} of seed {self.args.seed}: {difference.kind}\n"
                   f"{difference.text[:3000]}\n"
                   f"-- smallest, after {shrinker.n_tries} tries: {now.kind}\n{now.text[:3000]}\n"
-                  f"{cases.show_commands(case, self.args.program, '..')}\n"
-                  f"{show_input(case)}")
+                  f"{self.cases.show_commands(case, self.args.program, '..')}\n"
+                  f"{self.cases.show_input(case)}")
         if keep:
             pathlib.Path(f"{keep}/report.txt").write_text(report, encoding="utf-8")
         return report
 
     def try_number(self, number, tally):
         """Draws and tries one case."""
-        case = cases.draw_case(self.args.seed, number, self.args.orders,
-                               self.args.fixmate / 100)
+        case = self.args.draw(self.args.seed, number)
         try:
-            verdict = cases.try_case(case, self.args.program, self.folder)
-        except cases.ReferenceTrouble as trouble:
+            verdict = self.cases.try_case(case, self.args.program, self.folder)
+        except self.cases.ReferenceTrouble as trouble:
             tally.hits["not compared", str(trouble)] += 1
             return
         tally.add(case, verdict)
@@ -210,6 +195,20 @@ def run(args, top):
             process.join()
 
 
+def set_orders(parser, args):
+    """Sets which orders are drawn."""
+    cases = differential_case
+    lacking = cases.lacking_orders(args.program)
+    if lacking:         # once they were left out silently, when --help became shorter
+        parser.error(f"the usage text lacks options of: {', '.join(lacking)}")
+    orders = args.orders.split(",") if args.orders else list(cases.ORDERS)
+    unknown = [name for name in orders if name not in cases.ORDERS]
+    if unknown:
+        parser.error(f"no such orders: {', '.join(unknown)}")
+    args.kind = cases
+    args.draw = lambda seed, number: cases.draw_case(seed, number, orders, args.fixmate / 100)
+
+
 def parse_args():
     """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -222,9 +221,13 @@ def parse_args():
     parser.add_argument("--seed", type=int, default=None, help="any number [a random one]")
     parser.add_argument("--first", type=int, default=0, help="number of the first case [0]")
     parser.add_argument("--orders", default="", help="comma-separated list of: " +
-                        " ".join(cases.ORDERS) + " [all]")
+                        " ".join(differential_case.ORDERS) + " [all]")
     parser.add_argument("--fixmate", type=float, default=20, metavar="PERCENT",
                         help="how many cases have --fixmate [20]")
+    parser.add_argument("--markdup", action="store_true",
+                        help="compare --fixmate and --markdup with samtools fixmate, sort, markdup")
+    parser.add_argument("--options", help="with --markdup: draw only some of: " +
+                        " ".join(differential_markdup.OPTIONS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--keep", help="directory for the files of failing cases")
     args = parser.parse_args()
@@ -233,19 +236,19 @@ def parse_args():
     if args.seed is None:
         args.seed = random.SystemRandom().randrange(10**6)
     args.program = str(pathlib.Path(args.program).resolve())
-    lacking = cases.lacking_orders(args.program)
-    if lacking:         # once they were left out silently, when --help became shorter
-        parser.error(f"the usage text lacks options of: {', '.join(lacking)}")
-    args.orders = args.orders.split(",") if args.orders else list(cases.ORDERS)
-    unknown = [name for name in args.orders if name not in cases.ORDERS]
-    if unknown:
-        parser.error(f"no such orders: {', '.join(unknown)}")
+    if args.markdup:
+        args.kind, groups = differential_markdup, args.options.split(",") if args.options else []
+        if not set(groups) <= set(args.kind.OPTIONS):
+            parser.error("--options takes some of: " + " ".join(args.kind.OPTIONS))
+        args.draw = lambda seed, number: args.kind.draw_case(seed, number, groups)
+    else:
+        set_orders(parser, args)
     return args
 
 
 def main():
     """Runs the test and prints the result."""
-    if not cases.pysam:
+    if not differential_case.pysam:
         sys.exit("differential.py needs pysam: run it with build/venv/bin/python")
     args = parse_args()
     # SIGTERM ends the script normally, so that its directories are removed.

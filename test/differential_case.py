@@ -21,9 +21,11 @@ import bamfile
 import differential_generate as generate
 import differential_model as model
 import differential_twists as twists
+from differential_shrink import Shrinker  # noqa: F401, used by differential.py
 from harness import default_signals, environment, pg_lines, pysam
 
 LIMIT_S = 60
+SHOWN_BYTES = 6000
 CODECS = ("none", "snappy", "lz4", "zstd")
 BUDGETS = (200_000, 300_000, 400_000, 700_000, 1_000_000, 2_000_000)
 # Formats of the input, how often they are drawn, and whether they can hold all that BAM can.
@@ -84,6 +86,20 @@ class Case:
     budget: int = None
     salt: int = 0
     fixmate: str = None  # options of --fixmate; None: not given
+
+    @property
+    def n_records(self):
+        """The records of the input."""
+        return len(self.data.records)
+
+    def facts(self, verdict):
+        """What the case tests, as pairs of what and which."""
+        regime = "spilled" if verdict.n_runs else "refused" if verdict.refused else "in memory"
+        return (("order", self.order), ("input", self.way_in), ("output", self.way_out),
+                ("profile", self.data.profile), ("regime", regime),
+                ("fixmate", self.fixmate is not None and f"'{self.fixmate}'"),
+                ("deviation", verdict.deviation),
+                *(("special", name) for name in self.data.specials))
 
 
 @dataclasses.dataclass
@@ -338,6 +354,19 @@ def show_commands(case, program, folder):
 
 
 # Input files
+
+
+def show_input(case):
+    """The input of a case as text, with the BAM types of tags if SAM cannot express them."""
+    data = case.data
+    text = model.sam_bytes(data).decode("latin-1")
+    if len(text) > SHOWN_BYTES:
+        text = text[:SHOWN_BYTES] + f"... ({len(text)} bytes)\n"
+    if not case.way_in.startswith("sam"):
+        shown = data.records[:20]
+        text += "as BAM:\n" + "".join(
+            model.shorten(model.describe(model.bam_record(record))) + "\n" for record in shown)
+    return text
 
 
 def cut_blocks(data, salt, first):

@@ -23,9 +23,16 @@ class Shrinker:
         """Whether the time is over."""
         return time.monotonic() > self.end
 
+    @staticmethod
+    def can_be_said(case):
+        """Whether the formats can express the case. What CRAM drops would look like a difference."""
+        return "cram" not in (case.way_in, case.way_out) or all(
+            record.name and (record.tid >= 0) == (record.pos >= 0) and (
+                not record.flag & 4 or not record.cigar) for record in case.data.records)
+
     def propose(self, case):
         """Makes case the current one if it still fails; returns whether it did."""
-        if case == self.case or self.out_of_time() or not can_be_said(case):
+        if case == self.case or self.out_of_time() or not self.can_be_said(case):
             return False
         self.n_tries += 1
         if not self.fails(case):
@@ -169,13 +176,6 @@ class Shrinker:
         records = list(self.case.data.records)
         records[i] = dataclasses.replace(records[i], **change(records[i]))
         return self.propose_data(records=records)
-
-
-def can_be_said(case):
-    """Whether the formats can express the case. What CRAM drops would look like a difference."""
-    return "cram" not in (case.way_in, case.way_out) or all(
-        record.name and (record.tid >= 0) == (record.pos >= 0) and (
-            not record.flag & 4 or not record.cigar) for record in case.data.records)
 
 
 def shorter_tag(tag):

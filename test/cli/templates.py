@@ -167,6 +167,196 @@ class Generator:
         return header + "".join(line + "\n" for line in lines)
 
 
+class Molecules(Generator):
+    """Copies of few molecules, for --markdup: nearly every read has duplicates, and many of them
+    have equal scores. Reads of one molecule have the same unclipped 5' ends, whatever their clips.
+
+    names: the form of the read names, a key of NAMES, or None for all forms in one input.
+    has_marks: some records come with the marks and tags of an earlier markdup."""
+
+    REFS = [("chr2", 4000), ("chr10", 2000), ("x", 1100)]
+    UMIS = ("ACGT", "ACGA", "TTTT", "ACGT+GG")
+    # What can be read from a name is one of few tiles, coordinates that are often near each other,
+    # and a UMI. The names of one form have equally long parts before the coordinates.
+    NAMES = {
+        "plain": "r{n}",
+        "old": "F1:{tile}:{x}:{y}.{n}",
+        "hiseq": "F1:3:{tile}:{x}:{y}.{n}",
+        "illumina": "A:1:F1:3:{tile}:{x}:{y}.{n}",
+        "umi": "A:1:F1:3:{tile}:{x}:{y}n{n}:{umi}",
+        "underscores": "{tile}_{x}_{y}_{n}_{umi}",
+    }
+
+    def __init__(self, seed, max_clip=60, names=None, has_marks=True):
+        super().__init__(seed, max_clip)
+        self.names, self.has_marks = names, has_marks
+        self.past_names = []
+        self.n_colours = self.rng.choice((1, 1, 4))      # qualities; few: scores are often equal
+        self.molecules = [self.molecule() for _ in range(self.rng.choice((1, 3, 12, 40)))]
+
+    def place(self):
+        """A reference and an unclipped 5' end on it."""
+        name, length = self.rng.choice(self.REFS)
+        return name, self.rng.choice((500, 501, 540, length - 500, self.rng.randint(500, 600)))
+
+    def molecule(self):
+        """Two 5' ends and strands."""
+        rng = self.rng
+        ref, start = self.place()
+        kind = rng.random()
+        if kind < 0.6:
+            end = start + rng.choice((0, 5, 28, 29, 30, 60, 90))
+            return (ref, start, 0), (ref, min(end, dict(self.REFS)[ref] - 450), REVERSE)
+        if kind < 0.75:
+            return (ref, start, 0), (ref, start + rng.choice((0, 1, 40)), 0)
+        if kind < 0.85:
+            return (ref, start, REVERSE), (ref, start + rng.choice((0, 1, 40)), REVERSE)
+        return (ref, start, self.strand()), (*self.place(), self.strand())
+
+    def name(self):
+        rng = self.rng
+        if self.past_names and self.chance(0.02):
+            return rng.choice(self.past_names)
+        form = self.names or rng.choice(list(self.NAMES))
+        self.past_names.append(self.NAMES[form].format(
+            n=len(self.past_names), tile=rng.choice((1101, 1101, 1102)),
+            x=rng.choice((100, 105, 110, 150, 3000)), y=rng.choice((7, 12, 60, 2000)),
+            umi=rng.choice(self.UMIS[:2])))
+        return self.past_names[-1]
+
+    def more_tags(self, common):
+        rng = self.rng
+        tags = [f"XI:i:{self.number}", *common]
+        for tag, p in (("SA:Z:x,5,+,4M,0,0;", 0.15), ("XA:Z:x,+5,4M,0;", 0.1)):
+            if self.chance(p):
+                tags.append(tag)
+        if self.has_marks and self.chance(0.05):
+            tags.append(rng.choice(("dt:Z:LB", "do:Z:old", "dt:Z:SQ\tdo:Z:before", "dc:i:7")))
+        rng.shuffle(tags)
+        return tags
+
+    def line(self, name, flag, end, common, whole=True):
+        """A line of SAM. end: reference, unclipped 5' end and strand; None: it is not mapped."""
+        rng = self.rng
+        self.number += 1
+        n = N_READ
+        if end is None:
+            ref, pos, cigar = "*", 0, "*"
+        else:
+            ref, five, strand = end
+            flag |= strand
+            middle, reach = rng.choice((("30M", 30), ("30M", 30), ("14M1I15M", 29),
+                                        ("10=1X19=", 30), ("10M5D20M", 35), ("9M40N21M", 70)))
+            left, right = self.clip(), self.clip()
+            cigar = left + middle + right
+            pos = five + int(left[:-1] or 0)
+            if strand:
+                pos = five - int(right[:-1] or 0) - reach + 1
+            n += sum(int(clip[:-1]) for clip in (left, right) if clip.endswith("S"))
+        bases, quals = "*", "*"
+        if whole:
+            bases = "".join(rng.choices("ACGT", k=n))
+            quals = "".join(rng.choices("?0/.", k=1)[0] * (n if self.n_colours == 1 else 1)
+                            for _ in range(1 if self.n_colours == 1 else n))
+            if self.n_colours == 1:     # the score does not depend on the clips
+                quals = quals[:N_READ].ljust(n, "#")
+            if self.chance(0.02):
+                quals = "*"
+        return "\t".join([name, str(flag), ref, str(pos), str(rng.choice((0, 60))), cigar, "*",
+                          "0", "0", bases, quals, *self.more_tags(common)])
+
+    def moved(self, end):
+        """The 5' end of a copy: nearly always that of the molecule."""
+        ref, five, strand = end
+        return ref, five + (self.rng.choice((-1, 1)) if self.chance(0.05) else 0), strand
+
+    def read(self, name, flag, end, common):
+        """The records of a read."""
+        rng = self.rng
+        failed = QCFAIL if self.chance(0.06) else 0
+        mark = DUP if self.has_marks and self.chance(0.05) else 0
+        if self.chance(0.06):
+            end, flag = None, flag | UNMAP
+        made = [self.line(name, flag | failed | mark, end and self.moved(end), common)]
+        for kind in (SUPPLEMENTARY, SECONDARY):
+            while self.chance(0.08):
+                made.append(self.line(name, flag & ~UNMAP | kind, (*self.place(), self.strand()),
+                                      common, kind == SUPPLEMENTARY))
+        return made
+
+    def common_tags(self):
+        rng, tags = self.rng, []
+        group = rng.choice(("a", "a", "b", "c", "c", "unknown", None))
+        if group:
+            tags.append(f"RG:Z:{group}")
+        if self.chance(0.8):
+            tags.append("RX:Z:" + rng.choice(self.UMIS))
+        elif self.chance(0.1):
+            tags.append("RX:i:5")
+        return tags
+
+    def template(self):
+        rng = self.rng
+        name, common = self.name(), self.common_tags()
+        ends = list(rng.choice(self.molecules))
+        if self.chance(0.3):
+            ends.reverse()
+        kind = rng.random()
+        if kind < 0.15:
+            return self.read(name, 0, ends[0], common)
+        if kind < 0.2:          # its mate is not there
+            return self.read(name, PAIRED | READ1, ends[0], common)
+        made = []
+        for flag, end in zip((PAIRED | READ1, PAIRED | READ2), ends):
+            made += self.read(name, flag, end, common)
+        if self.chance(0.1):
+            rng.shuffle(made)
+        return made
+
+    def header(self):
+        return ("@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + sq_text(self.REFS) +
+                "@RG\tID:a\tLB:one\n@RG\tID:b\tLB:one\n@RG\tID:c\tLB:two\n")
+
+    def sam(self, n_templates, header_extra=""):
+        lines = [line for _ in range(n_templates) for line in self.template()]
+        return self.header() + header_extra + "".join(line + "\n" for line in lines)
+
+
+class Wild(Molecules):
+    """Reads whose mate fields, MC and ms are anything, for --markdup without --fixmate. Records of
+    one name do not stand together."""
+
+    MATE_CIGARS = ("30M", "30M", "30M", "5S30M", "30M5S", "3H5S30M", "10M5D20M", "*", "", "M", "30S",
+                   "7H", "5I25M", "5I25M3S", "10M?5S", "SSM", "2147483648M", "0M", "10S*30M", "+M")
+
+    def __init__(self, seed, max_clip=60, names=None):
+        super().__init__(seed, max_clip, names)
+        self.lacks = self.chance(0.1)       # some reads have no MC, or ms is no number
+
+    def mate_tags(self):
+        tags = ["MC:Z:" + self.rng.choice(self.MATE_CIGARS)]
+        if self.lacks and self.chance(0.02):
+            tags = self.rng.choice(([], ["MC:i:5"]))
+        score = self.rng.choice((0, 450, 450, 900, 900, 901, 2**31 - 1))
+        tags.append(self.rng.choice((f"ms:i:{score}",) * 40 + ("ms:Z:5", "ms:f:1.5", "ms:i:-5"))
+                    if self.lacks else f"ms:i:{score}")
+        return tags
+
+    def template(self):
+        rng = self.rng
+        end = rng.choice(rng.choice(self.molecules))
+        flag = rng.choice((0, 16, PAIRED, PAIRED | 16, PAIRED | MREVERSE, PAIRED | MREVERSE | 16))
+        flag |= rng.choice((0, READ1, READ1, READ2, READ2, READ1 | READ2))
+        for bit in (UNMAP, MUNMAP, SECONDARY, SUPPLEMENTARY, QCFAIL, DUP):
+            if self.chance(0.03):
+                flag |= bit
+        line = self.line(self.name(), flag & ~REVERSE, (*end[:2], flag & REVERSE),
+                         self.common_tags() + self.mate_tags()).split("\t")
+        line[6] = rng.choice(("=", "=", "=", "*", "chr2"))
+        line[7] = str(rng.choice((500, 500, 501, 540, 1)) if self.chance(0.97) else 0)
+        return ["\t".join(line)]
+
+
 def reverse_complement(bases):
     return bases[::-1].translate(str.maketrans("ACGT", "TGCA"))
 

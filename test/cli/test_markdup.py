@@ -1,0 +1,569 @@
+"""--markdup: what is marked, removed and counted must be what samtools markdup of 1.24 marks in the
+output of samtools fixmate and sort, whatever the memory, threads, formats and pieces of the input.
+
+Random cases are those of `test/differential.py --markdup`, with a fixed seed. The others have few
+reads each and say what must be found.
+"""
+
+import itertools
+import os
+import random
+import re
+import struct
+import sys
+import unittest
+
+import bamfile
+import templates
+from harness import (ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, CliTest, needs_pysam, reference_ok,
+                     sanitized, without_pg)
+from test_faults import LIBRARY, FaultTest
+from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+
+sys.path.insert(0, str(ROOT / "test"))
+import differential_markdup as cases  # noqa: E402
+
+PAIRED, UNMAP, MUNMAP, REVERSE, READ1, READ2, SECONDARY, QCFAIL, DUP, SUPPLEMENTARY = (
+    1, 4, 8, 16, 64, 128, 256, 512, 1024, 2048)
+HEADER = ("@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + bamfile.sq_text([("chr1", 100_000),
+                                                                    ("chr2", 100_000)]) +
+          "@RG\tID:a\tLB:one\n@RG\tID:b\tLB:two\n")
+SPILLING = 400_000
+SMALL_BATCHES = {"ROCKSORT_TEST_BATCH": "20K"}
+N_RANDOM = 150
+
+
+def read(name, flag, pos, cigar="30M", score="?", ref="chr1", tags=()):
+    """A line of SAM. The quality of all bases is that of the character `score`."""
+    if flag & UNMAP:
+        ref, pos, cigar = "*", 0, "*"
+    n = sum(int(n) for n, op in re.findall(r"(\d+)([MSH])", cigar) if op != "H") or 30
+    return "\t".join([name, str(flag), ref, str(pos), "60", cigar, "*", "0", "0", "A" * n,
+                      score * n, *tags])
+
+
+def pair(name, left, right, score="?", tags=(), more=0):
+    """A forward read at one place and a reverse read at another. more: bits of both flags."""
+    return [read(name, PAIRED | READ1 | more, left, score=score, tags=tags),
+            read(name, PAIRED | READ2 | REVERSE | more, right, score=score, tags=tags)]
+
+
+class MarkdupTest(CliTest):
+    def wanted(self, source, options=(), fixmate=True):
+        """What samtools makes of a file: the path of a BAM."""
+        fixed, ordered, out = (self.path(f"want.{name}.bam") for name in ("fixed", "sorted", "out"))
+        if fixmate:
+            reference_ok("fixmate", "-m", "-u", "--no-PG", source, fixed)
+            source = fixed
+        reference_ok("sort", "-u", "--no-PG", "-o", ordered, source)
+        reference_ok("markdup", "--no-PG", *cases.WINDOW, *cases.shlex.split(" ".join(options)),
+                     ordered, out)
+        return out
+
+    def check(self, lines, *options, fixmate=True, header=HEADER, **how):
+        """Compares with samtools. Returns the records as lists of fields."""
+        source = self.write("in.sam", header + "".join(line + "\n" for line in lines))
+        want = bamfile.read(self.wanted(source, options, fixmate))
+        words = ["--fixmate"] * fixmate + ["--markdup=" + " ".join(options)]
+        got = self.sort_bam("-u", *words, source, **how)
+        self.assertEqual(without_pg(got.text), without_pg(want.text))
+        self.assert_same_records(got.records, want.records, options)
+        text = self.sort_ok("-O", "sam", *words, source, **how).out.decode()
+        return [line.split("\t") for line in text.splitlines() if not line.startswith("@")]
+
+    def marked(self, lines, *options, **how):
+        """Compares with samtools; returns the marked records as text: the name, and /1 or /2 if it
+        is one of a pair, and "s" or "x" if it is supplementary or secondary."""
+        found = []
+        for fields in self.check(lines, *options, **how):
+            flag = int(fields[1])
+            if flag & DUP:
+                found.append(fields[0] + ("/1" if flag & READ1 else "/2" if flag & READ2 else "") +
+                             "s" * bool(flag & SUPPLEMENTARY) + "x" * bool(flag & SECONDARY))
+        return sorted(found)
+
+
+@needs_pysam
+class Random(CliTest):
+    def test_like_samtools(self):
+        folder = self.path("case")
+        tested = set()
+        for number in range(N_RANDOM):
+            case = cases.draw_case(71, number, BUILT)
+            with self.subTest(number=number):
+                verdict = cases.try_case(case, SAMTOOLS_ROCKSORT, folder)
+                if verdict.difference:
+                    self.fail(f"{verdict.difference.kind}: {verdict.difference.text}\n"
+                              f"{cases.show_commands(case, SAMTOOLS_ROCKSORT, '..')}")
+                tested |= set(case.facts(verdict))
+        for fact in (("regime", "spilled"), ("regime", "in memory"), ("output", "cram"),
+                     ("input", "cram one pass"), ("input", "sam shuffled"), ("index", "csi")):
+            self.assertIn(fact, tested)
+
+
+# The groups of options (differential_markdup.OPTIONS) that are drawn.
+BUILT = ("mode", "fails", "others", "remove", "barcode", "groups")
+
+
+@needs_pysam
+class Rules(MarkdupTest):
+    """Few reads, and which of them are duplicates."""
+
+    def test_pairs(self):
+        """The best scores stay; then the name that comes first."""
+        lines = (pair("b", 1000, 1100) + pair("a", 1000, 1100) + pair("c", 1000, 1100, "@") +
+                 pair("far", 1000, 1101) + pair("low", 1000, 1101, "0"))
+        self.assertEqual(self.marked(lines), ["a/1", "a/2", "b/1", "b/2", "low/1", "low/2"])
+        self.assertEqual(self.marked(pair("b", 9, 50) + pair("a", 9, 50)), ["b/1", "b/2"])
+        rng = random.Random(1)
+        for _ in range(5):
+            names = [f"q{i}" for i in range(20)]
+            rng.shuffle(names)
+            pairs = [pair(name, 1000, 1100) for name in names]
+            self.assertEqual(self.marked(list(itertools.chain(*pairs))),
+                             sorted(f"{name}/{i}" for name in names if name != "q0"
+                                    for i in (1, 2)))
+
+    def test_qualities_below_15_count_nothing(self):
+        self.assertEqual(self.marked(pair("a", 9, 50, "/") + pair("b", 9, 50, "0")),
+                         ["a/1", "a/2"])
+        self.assertEqual(self.marked(pair("a", 9, 50, "#") + pair("b", 9, 50, "/")),
+                         ["b/1", "b/2"])
+
+    def test_clips(self):
+        """Clipped bases count, soft and hard. Those that are there count for the score, too."""
+        ends = ((1000, "30M", 1100), (1005, "5S30M", 1100), (1005, "5H30M", 1100),
+                (1007, "3H4S30M", 1100), (1005, "30M", 1100))
+        lines = []
+        for i, (left, cigar, right) in enumerate(ends):
+            lines += [read(f"q{i}", PAIRED | READ1, left, cigar),
+                      read(f"q{i}", PAIRED | READ2 | REVERSE, right)]
+        self.assertEqual(self.marked(lines), sorted(f"q{i}/{k}" for i in (0, 2, 3) for k in (1, 2)))
+
+    def test_singles(self):
+        """The best stays, else the earliest; and none beside a member of a pair."""
+        lines = [read("a", 0, 1000), read("b", 0, 1000), read("c", 0, 1000, score="@"),
+                 read("d", REVERSE, 1000), read("e", 0, 1005, "5H30M", "@"),
+                 read("f", 0, 1001), read("g", 0, 500)]
+        self.assertEqual(self.marked(lines), ["a", "b", "e"])
+        lines += pair("p", 1000, 1200, "#") + pair("q", 400, 500, "#")
+        self.assertEqual(self.marked(lines), ["a", "b", "c", "e"])
+        self.assertEqual(self.marked([read("r", REVERSE, 500), *lines]),
+                         ["a", "b", "c", "e", "r"])
+
+    def test_orphans(self):
+        """A read whose mate is not mapped is a single read; the mate itself is not looked at."""
+        lines = [*pair("p", 1000, 1200), read("a", PAIRED | READ1, 1000),
+                 read("a", PAIRED | READ2 | UNMAP, 0), read("b", PAIRED | READ1 | UNMAP, 0),
+                 read("b", PAIRED | READ2 | UNMAP, 0), read("c", PAIRED | READ1, 1000)]
+        self.assertEqual(self.marked(lines), ["a/1", "c/1"])
+        self.assertEqual(self.marked(lines, "-S"), ["a/1", "a/2", "c/1"])
+
+    def test_two_references(self):
+        """Also if the first read of one pair is where the second one of the other is."""
+        def chimera(name, first):
+            ends = [(100, "chr1"), (5000, "chr2")]
+            return [read(name, PAIRED | (READ1 if i == first else READ2), pos, ref=ref)
+                    for i, (pos, ref) in enumerate(ends)]
+        lines = chimera("a", 0) + chimera("b", 0) + chimera("c", 1)
+        self.assertEqual(self.marked(lines), ["b/1", "b/2"])
+        self.assertEqual(self.marked(lines, "--mode s"), ["b/1", "b/2", "c/1", "c/2"])
+
+    def test_same_strand(self):
+        """Both reads on one strand: which of them is READ1 counts in mode t, not in mode s."""
+        def tandem(name, first, strand):
+            return [read(name, PAIRED | strand | (READ1 if i == first else READ2), pos)
+                    for i, pos in enumerate((100, 300))]
+        for strand in (0, REVERSE):
+            lines = tandem("a", 0, strand) + tandem("b", 0, strand) + tandem("c", 1, strand)
+            self.assertEqual(self.marked(lines), ["b/1", "b/2"])
+            self.assertEqual(self.marked(lines, "-m s"), ["b/1", "b/2", "c/1", "c/2"])
+
+    def test_failed_reads(self):
+        """They are not looked at; with --include-fails they are worse than all others."""
+        lines = pair("a", 9, 90, "I", more=QCFAIL) + pair("b", 9, 90, "0") + pair("c", 9, 90, "?",
+                                                                                 more=QCFAIL)
+        self.assertEqual(self.marked(lines), [])
+        self.assertEqual(self.marked(lines, "--include-fails"), ["a/1", "a/2", "c/1", "c/2"])
+        lines = [read("a", QCFAIL, 9, score="I"), read("b", 0, 9, score="0")]
+        self.assertEqual(self.marked(lines, "--include-fails"), ["b"])
+
+    def test_other_alignments(self):
+        """-S marks supplementary and secondary records of duplicates that have SA or XA."""
+        def chimeric(name, tags, score):
+            return [read(name, 0, 1000, score=score, tags=tags),
+                    read(name, SUPPLEMENTARY, 5000, "30H30M"), read(name, SECONDARY, 3000)]
+        lines = (chimeric("a", ["SA:Z:chr1,5000,+,30H30M,9,0;"], "0") +
+                 chimeric("b", ["XA:Z:chr1,+3000,30M,0;"], "0") + chimeric("c", [], "0") +
+                 chimeric("d", ["SA:Z:chr1,5000,+,30H30M,9,0;"], "?"))
+        self.assertEqual(self.marked(lines), ["a", "b", "c"])
+        self.assertEqual(self.marked(lines, "-S"), ["a", "as", "ax", "b", "bs", "bx", "c"])
+        left = {fields[0] for fields in self.check(lines, "-S", "-r")}
+        self.assertEqual(left, {"c", "d"})
+
+    def test_long_reads(self):
+        """Single reads of 20,000 bases with supplementary and secondary records everywhere."""
+        rng = random.Random(3)
+        lines = []
+        for i in range(60):
+            pos = rng.choice((100, 100, 40_000))
+            clip = rng.choice((0, 0, 50))
+            cigar = f"{clip}S20000M" if clip else "20000M"
+            n = 20_000 + clip
+            lines.append(f"q{i}\t0\tchr1\t{pos + clip}\t60\t{cigar}\t*\t0\t0\t{'A' * n}\t"
+                         f"{rng.choice('5?I') * n}\tSA:Z:chr2,9,+,20M,9,0;")
+            for kind in (SUPPLEMENTARY, SECONDARY) * rng.randint(0, 3):
+                lines.append(read(f"q{i}", kind, rng.randint(1, 60_000), "500H30M", ref="chr2"))
+        alone = self.marked(lines)
+        self.assertGreaterEqual(len(alone), 56)
+        for how in ({"budget": 4_000_000}, {"budget": 4_000_000, "env": SMALL_BATCHES}):
+            self.assertEqual(self.marked(lines, **how), alone)
+            self.assertGreater(len(self.marked(lines, "-S", **how)), 150)
+
+    def test_earlier_marks(self):
+        """They stay, also of the best read."""
+        lines = pair("a", 9, 90, "I", more=DUP) + pair("b", 9, 90) + pair("c", 500, 900, more=DUP)
+        self.assertEqual(self.marked(lines), ["a/1", "a/2", "b/1", "b/2", "c/1", "c/2"])
+        self.assertEqual(self.check(lines, "-r"), [])
+
+    def test_removed(self):
+        lines = pair("a", 9, 90) + pair("b", 9, 90) + [read("s", 0, 9), read("t", 0, 10)]
+        left = [fields[0] for fields in self.check(lines, "-r")]
+        self.assertEqual(left, ["a", "t", "a"])
+        for how in ({"env": SMALL_BATCHES}, {"budget": SPILLING, "env": SMALL_BATCHES}):
+            many = [line for i in range(3000) for line in pair(f"q{i:04}", 9 + i % 2, 90)]
+            self.assertEqual([fields[0] for fields in self.check(many, "-r", **how)],
+                             ["q0000", "q0001", "q0000", "q0001"])
+
+    def test_all_removed(self):
+        lines = [line for i in range(1000) for line in pair(f"q{i}", 9, 90, more=DUP)]
+        for budget in (None, SPILLING):
+            self.assertEqual(self.check(lines, "-r", budget=budget), [])
+
+    def test_barcodes(self):
+        lines = [line for name, umi, score in (("a", "AC", "?"), ("b", "AC", "@"), ("c", "AG", "@"))
+                 for line in pair(name, 9, 90, score, tags=[f"RX:Z:{umi}"])]
+        self.assertEqual(self.marked(lines), ["a/1", "a/2", "c/1", "c/2"])
+        self.assertEqual(self.marked(lines, "--barcode-tag RX"), ["a/1", "a/2"])
+        self.assertEqual(self.marked(lines, "--barcode-tag BX"), ["a/1", "a/2", "c/1", "c/2"])
+
+    def test_barcodes_in_names(self):
+        names = [f"M:1:F:1:1101:{n}:5:{umi}" for n, umi in ((1, "AC"), (2, "AC"), (3, "AG"))]
+        lines = [line for name in names for line in pair(name, 9, 90)]
+        want = sorted(f"{names[1]}/{i}" for i in (1, 2))
+        self.assertEqual(self.marked(lines, "--barcode-name"), want)
+        self.assertEqual(self.marked(lines, "--barcode-rgx ':([ACGT]*)$'"), want)
+        self.assertEqual(len(self.marked(lines, "--barcode-rgx '^(M)'")), 4)
+
+    def test_read_groups(self):
+        lines = [line for name, group in (("p", "a"), ("q", "a"), ("r", "b"), ("s", "b"))
+                 for line in pair(name, 9, 90, tags=[f"RG:Z:{group}"])]
+        self.assertEqual(len(self.marked(lines)), 6)
+        self.assertEqual(self.marked(lines, "--use-read-groups"), ["q/1", "q/2", "s/1", "s/2"])
+        # Groups that the header does not have are one.
+        lines += pair("x", 9, 90, tags=["RG:Z:x"]) + pair("y", 9, 90, tags=["RG:Z:y"])
+        self.assertEqual(len(self.marked(lines + pair("z", 9, 90), "--use-read-groups")), 8)
+
+    def test_no_records(self):
+        self.assertEqual(self.check([]), [])
+        self.assertEqual(self.check([read("q", UNMAP, 0)] * 3), self.check(
+            [read("q", UNMAP, 0)] * 3, "-r -S"))
+
+    def test_several_inputs(self):
+        """Duplicates are found across inputs; names of one template are not."""
+        inputs = [self.write(f"{name}.sam", HEADER + "".join(
+            line + "\n" for line in pair(name, 9, 90))) for name in ("b", "a", "c")]
+        out = self.sort_ok("--fixmate", "--markdup", "-O", "sam", "-o", "-", *inputs).out.decode()
+        marked = [line.split("\t")[0] for line in out.splitlines()
+                  if line[0] != "@" and int(line.split("\t")[1]) & DUP]
+        self.assertEqual(sorted(marked), ["b", "b", "c", "c"])
+
+
+@needs_pysam
+class Alone(MarkdupTest):
+    """--markdup without --fixmate."""
+
+    def fixed(self, lines, *order):
+        """The lines after samtools fixmate -m and a sort, without header."""
+        source = self.write("raw.sam", HEADER + "".join(line + "\n" for line in lines))
+        fixed, out = self.path("fixed.bam"), self.path("fixed.sam")
+        reference_ok("fixmate", "-m", source, fixed)
+        reference_ok("sort", *order, "--no-PG", "-O", "sam", "-o", out, fixed)
+        with open(out, encoding="ascii") as file:
+            return [line.rstrip("\n") for line in file if not line.startswith("@")]
+
+    def test_orders_of_the_input(self):
+        """By coordinate, by name, or in no order."""
+        lines = [line for i in range(200) for line in pair(f"q{i}", 9 + i % 7, 90 + i % 3)]
+        want = self.marked(lines)
+        self.assertGreater(len(want), 300)
+        for order in ([], ["-n"], ["-N"]):
+            self.assertEqual(self.marked(self.fixed(lines, *order), fixmate=False), want)
+        mixed = self.fixed(lines)
+        random.Random(1).shuffle(mixed)
+        self.assertEqual(self.marked(mixed, fixmate=False), want)
+        self.assertEqual(self.marked(mixed, fixmate=False, env=SMALL_BATCHES), want)
+
+    def test_order_of_names_in_the_header(self):
+        """samtools markdup refuses it, because it does not sort; rocksort does."""
+        lines = self.fixed(pair("a", 9, 90) + pair("b", 9, 90), "-n")
+        source = self.write("in.sam", HEADER.replace("unsorted\tGO:query", "queryname") +
+                            "\n".join(lines) + "\n")
+        got = self.sort_bam("-u", "--markdup", source)
+        want = bamfile.read(self.wanted(source, fixmate=False))
+        self.assert_same_records(got.records, want.records)
+
+    def test_single_reads_need_no_tags(self):
+        rng = random.Random(1)
+        lines = [read(f"q{i}", rng.choice((0, REVERSE)), rng.randint(100, 110),
+                      score=rng.choice("?@")) for i in range(500)]
+        self.assertGreater(len(self.marked(lines, fixmate=False)), 470)
+        self.assertGreater(len(self.marked(lines, fixmate=False, env=SMALL_BATCHES)), 470)
+
+    def test_one_pair_needs_no_score(self):
+        """The tag ms is read only where two pairs meet."""
+        lines = [line.replace("ms:i:", "XX:i:")
+                 for line in self.fixed(pair("a", 9, 90) + pair("b", 9, 91))]
+        self.assertEqual(self.marked(lines, fixmate=False), [])
+
+    def test_score_of_failed_reads(self):
+        """If one of two pairs failed QC, no score is read."""
+        lines = [line.replace("ms:i:", "XX:i:") for line in self.fixed(
+            pair("a", 9, 90, more=QCFAIL) + pair("b", 9, 90))]
+        self.assertEqual(self.marked(lines, "--include-fails", fixmate=False), ["a/1", "a/2"])
+
+    def test_mates_that_are_not_there(self):
+        """Each read says what its mate is: it need not be in the input."""
+        lines = self.fixed(pair("a", 9, 90) + pair("b", 9, 90) + pair("c", 9, 90))
+        self.assertEqual(self.marked(lines[:3], fixmate=False), ["b/1", "c/1"])
+
+
+@needs_pysam
+class Refused(MarkdupTest):
+    """Input that does not qualify."""
+
+    def refuse(self, lines, *mention, options=("--markdup",)):
+        """In memory and spilled: one message that names the read, exit status 1, no output."""
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+        bam = self.bam_of(HEADER + "".join(line + "\n" for line in lines), name="bam.bam")
+        for name, budget, env, threads in ((source, None, None, "1"), (bam, None, None, "2"),
+                                           (source, SPILLING, SMALL_BATCHES, "2"),
+                                           (bam, SPILLING, SMALL_BATCHES, "1")):
+            with self.subTest(budget=budget, source=name):
+                before = set(os.listdir(self.work))
+                result = self.rocksort("-@", threads, *options, "-o", self.path("out.bam"), name,
+                                       budget=budget, env=env)
+                self.assert_error(result, *mention)
+                self.assertEqual(set(os.listdir(self.work)), before)
+
+    def test_no_mate_cigar(self):
+        good = [read(f"s{i}", 0, 1 + i) for i in range(1000)]
+        bad = [line.replace("\t*\t0\t0\t", "\t=\t90\t0\t") for line in pair("bad", 9, 90)[:1]]
+        for lines in (good + bad, bad + good):
+            self.refuse(lines, "read 'bad' has no tag MC", "--fixmate", "samtools fixmate -m")
+
+    def test_mate_cigar_that_is_no_text(self):
+        bad = read("bad", PAIRED | READ1, 9, tags=["MC:i:5"]).replace("\t*\t0\t0", "\t=\t90\t0")
+        self.refuse([read(f"s{i}", 0, 1 + i) for i in range(1000)] + [bad],
+                    "read 'bad' has a tag MC that is no text", "samtools fixmate -m")
+
+    def test_no_score(self):
+        """Where two pairs meet."""
+        good = [read(f"s{i}", 0, 1000 + i) for i in range(1000)]
+        def mated(name, tags):
+            return [line.replace("\t*\t0\t0\t", f"\t=\t{pos}\t0\t") for line, pos in zip(
+                pair(name, 9, 90, tags=["MC:Z:30M", *tags]), (90, 9))]
+        scored = ["ms:i:900"]
+        self.refuse(mated("bad", []) + good + mated("other", scored), "read 'bad' has no tag ms",
+                    "--fixmate", "samtools fixmate -m")
+        self.refuse(mated("other", scored) + good + mated("bad", []), "read 'bad' has no tag ms")
+
+    def test_with_fixmate_but_not_grouped(self):
+        """Reads of one name that do not stand together are taken for reads without mate, as samtools
+        does; --fixmate refuses what says that it is sorted by coordinate."""
+        sam = HEADER.replace("unsorted\tGO:query", "coordinate") + "".join(
+            line + "\n" for line in pair("a", 9, 90))
+        self.assert_refused("--fixmate", "--markdup", source=self.write("in.sam", sam),
+                            mention=["sorted by coordinate", "-n"])
+
+    def test_damaged_tags(self):
+        """A tag that cannot be read is none, as for samtools."""
+        rec = bamfile.record("bad", PAIRED | READ1, 0, 9, "4M", "ACGT", b"MCZ30M", mate=(0, 50, 0))
+        data = bamfile.bam_header("", [("x", 300)]) + rec
+        source = self.write("in.bam", bamfile.bgzf(data))
+        self.assert_refused("--markdup", source=source, mention=["'bad'", "MC"])
+
+
+@needs_pysam
+class Files(MarkdupTest):
+    """Formats, pipes and indices. The random cases have them, too, with fewer records."""
+
+    def test_index(self):
+        sam = templates.Molecules(5).sam(3000)
+        source, out = self.write("in.sam", sam), self.path("out.bam")
+        want = bamfile.read(self.wanted(source))
+        for budget, env in ((None, {}), (SPILLING, SMALL_BATCHES)):
+            self.sort_ok("--fixmate", "--markdup", "--write-index", "-o", out, source,
+                         budget=budget, env=env)
+            self.assert_same_records(bamfile.read(out).records, want.records)
+            reference_ok("index", "-c", out, self.path("want.csi"))
+            got, made = (cases.gzip.decompress(open(path, "rb").read())
+                         for path in (out + ".csi", self.path("want.csi")))
+            self.assertEqual(got, made)
+
+    def test_pipe(self):
+        sam = templates.Molecules(6).sam(2000)
+        want = bamfile.read(self.wanted(self.write("in.sam", sam)))
+        for data in (sam.encode(), open(self.bam_of(sam), "rb").read()):
+            got = self.sort_bam("-u", "-@", "3", "--fixmate", "--markdup", stdin=data)
+            self.assert_same_records(got.records, want.records)
+
+
+class Faults(FaultTest):
+    """What the search for duplicates writes to a file and reads from it. The file has no name."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.write("in.sam", HEADER + "".join(
+            line + "\n" for i in range(30_000) for line in pair(f"q{i}", 9 + i, 90 + i)))
+        self.out = self.path("out.bam")
+
+    def run_with(self, fault):
+        return self.with_fault(fault, "-@", "2", "-T", self.scratch, "--fixmate", "--markdup",
+                               "-o", self.out, budget=SPILLING)
+
+    def n_calls(self, kind):
+        """How often a run makes a call of this kind for that file."""
+        calls = self.calls("-@", "2", "-T", self.scratch, "--fixmate", "--markdup", "-o", self.out,
+                           of=f"{kind}:(deleted)")
+        os.unlink(self.out)
+        return calls["fault0"]
+
+    def test_disk_is_full(self):
+        n = self.n_calls("pwrite")
+        self.assertGreater(n, 10)
+        for number in (1, n // 2, n):
+            result = self.run_with(f"pwrite:{number}+:ENOSPC:(deleted)")
+            self.assert_error(result, "temporary data in", "No space left on device", "-T")
+            self.assertFalse(os.path.exists(self.out))
+
+    def test_cannot_be_made(self):
+        for error, words in (("ENOSPC", "No space left"), ("EACCES", "Permission denied")):
+            result = self.run_with(f"open:1+:{error}:dir:{self.scratch}")
+            if result.status:
+                self.assert_one_message(result, words)
+
+    def test_cannot_be_read(self):
+        n = self.n_calls("pread")
+        self.assertGreater(n, 10)
+        for number in (1, n // 2, n):
+            result = self.run_with(f"pread:{number}:EIO:(deleted)")
+            self.assert_error(result, "temporary data in", "Input/output error")
+            self.assertFalse(os.path.exists(self.out))
+
+    def test_damaged(self):
+        """A bit that changed on the disk is found."""
+        n = self.n_calls("pread")
+        for number in range(1, n + 1, max(1, n // 8)):
+            result = self.run_with(f"pread:{number}:flip:(deleted)")
+            self.assert_error(result, "temporary data", "damaged")
+            self.assertFalse(os.path.exists(self.out))
+
+
+@unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
+@needs_pysam
+class Memory(CliTest):
+    """Peak memory is the budget plus 64 MiB, and what is found is right."""
+
+    N = 3_000_000
+    BASES = 20
+
+    def record(self, flag, mate, aux):
+        """What stands before the name, and what stands behind the CIGAR, of a record; the name has
+        8 characters."""
+        raw = bamfile.record("12345678", flag, 0, 0, f"{self.BASES}M", "A" * self.BASES, aux,
+                             mate=mate)
+        raw = raw.replace(b"\xff" * self.BASES, b"\x1e" * self.BASES)
+        at = raw.index(b"12345678")
+        return raw[:at], raw[at + 8:]
+
+    def write_records(self, records):
+        """Writes an uncompressed BAM from an iterator of bytes. This process stays small: Linux
+        counts its memory as that of its children."""
+        path = self.path("in.bam")
+        with open(path, "wb") as file:
+            file.write(bamfile.bam_header("", [("chr1", 1 << 28)]))
+            while chunk := b"".join(itertools.islice(records, 10_000)):
+                file.write(chunk)
+        return path
+
+    def single(self):
+        return self.record(0, (-1, -1, 0), b"")
+
+    def ends(self, length):
+        """Both records of a pair; the mate of each is so far away."""
+        aux = b"MCZ%dM\0msI" % self.BASES + struct.pack("<I", 30 * self.BASES)
+        return (self.record(PAIRED | READ1 | 32, (0, 0, length), aux),
+                self.record(PAIRED | READ2 | REVERSE, (0, 0, -length), aux))
+
+    def check(self, source, megabytes, n_best, *options):
+        out = self.path("out.bam")
+        peak, _ = peak_of(self, ["-@", "2", "-m", f"{megabytes}M", "-l", "1", "--markdup=" +
+                                 " ".join(options), "-o", out, source])
+        limit = 2 * megabytes * MIB + ALLOWANCE_BYTES
+        self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}")
+        reference_ok("view", "-c", "-F", "1024", "-o", self.path("count"), out)
+        with open(self.path("count"), encoding="ascii") as file:
+            self.assertEqual(int(file.read()), n_best)
+
+    def at(self, head, begin, mate=None):
+        """The head of a record with another position, and that of its mate."""
+        head = head[:8] + struct.pack("<i", begin) + head[12:]
+        return head if mate is None else head[:28] + struct.pack("<i", mate) + head[32:]
+
+    def test_pile_of_single_reads(self):
+        head, tail = self.single()
+        source = self.write_records(head + b"%08d" % i + tail for i in range(self.N))
+        self.check(source, 16, 1)
+
+    def test_pile_of_pairs(self):
+        """All at one position, and all with the same score, so that names decide; the best comes
+        last."""
+        (head1, tail1), (head2, tail2) = self.ends(0)
+        source = self.write_records(head1 + name + tail1 + head2 + name + tail2
+                                    for name in (b"%08d" % (self.N - i)
+                                                 for i in range(self.N // 2)))
+        self.check(source, 16, 2)
+
+    def test_many_keys(self):
+        """A million of keys of pairs and of single reads: the tables do not hold them at once. Each
+        has one duplicate."""
+        n = 500_000
+        (head1, tail1), (head2, tail2) = self.ends(100)
+        single_head, single_tail = self.single()
+
+        def records():
+            for i in range(n):
+                begin = 200 * (i % (n // 2))
+                name = b"%08d" % i
+                yield self.at(head1, begin, begin + 100) + name + tail1
+                yield self.at(head2, begin + 100, begin) + name + tail2
+                yield self.at(single_head, begin + 50) + b"%08d" % (i + n) + single_tail
+        self.check(self.write_records(records()), 4, 3 * n // 2)
+
+    def test_many_names_with_others(self):
+        """-S: the names of all duplicates must be found among those of all other records."""
+        n = 500_000
+        head, tail = self.record(0, (-1, -1, 0), b"SAZchr1,9,+,20M,9,0;\0")
+        other_head, other_tail = self.record(SUPPLEMENTARY, (-1, -1, 0), b"")
+
+        def records():
+            for i in range(n):
+                name = b"%08d" % i
+                yield self.at(head, i // 2) + name + tail
+                yield self.at(other_head, 7 * i) + name + other_tail
+        self.check(self.write_records(records()), 4, n, "-S")
+
+
+if __name__ == "__main__":
+    unittest.main()
