@@ -357,7 +357,7 @@ static void rewrite_record(const struct duplicate_rules *rules, const uint8_t *r
     bool is_duplicate = (bam_record_flag(rec) & BAM_FDUP) != 0;
     struct duplicate_tags tags = {0};
     if (rules->counts && !is_duplicate) tags.count = note ? note->count : 1;
-    if (note && is_duplicate) {
+    if (note && note->count == 0) {     /* not the best read of a key, marked in the input */
         tags.is_duplicate = true;
         tags.original = note->original;
         tags.original_bytes = note->original_bytes;
