@@ -336,7 +336,7 @@ class Files(KilledTest):
             for options in (["--checksum-only"], ["--verify"], ["--clean"]):
                 with self.subTest(kind=kind, options=options):
                     self.assert_error(self.rocksort(f"--{kind}", self.path("x"), *options, source),
-                                      "--flagstat, --idxstats and --coverage")
+                                      "counts such as --flagstat go with a sort only")
         self.assert_error(self.rocksort("--flagstat", "-", "--idxstats", "-", "-o", self.out,
                                         source), "--idxstats - would mix")
         self.assert_error(self.rocksort("--flagstat", self.path("x"), "--coverage",
