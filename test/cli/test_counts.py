@@ -8,6 +8,7 @@ import re
 import signal
 
 import bamfile
+import templates
 from checkpoints import KilledTest
 from harness import (ROOT, RUN_LIMIT_S, CliTest, needs_pysam, pysam, reference_ok,
                      reference_view)
@@ -168,6 +169,13 @@ class LikeSamtools(CountsTest):
         source = self.write("in.sam", "".join(lines))
         for budget in (None, SPILLING):
             self.check("--output-fmt-option", "no_ref=1", source, out="out.cram", budget=budget)
+
+    def test_with_fixmate(self):
+        """The records are counted as they are written."""
+        for seed in range(4):
+            sam = templates.Generator(seed, odd=0.2).sam(200)
+            with self.subTest(seed=seed):
+                self.check("--fixmate", self.write("in.sam", sam), budget=SPILLING)
 
     def test_other_orders(self):
         """Flags and references can be counted in any order."""
