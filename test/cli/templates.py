@@ -135,13 +135,17 @@ class Generator:
             flag |= self.rng.choice((PROPER, MUNMAP, MREVERSE, PROPER | MREVERSE))
         return [self.record(name, flag)] + self.extras(name, flag)
 
-    def template(self):
-        """The records of one template."""
+    def name(self):
         rng = self.rng
         names = (f"A:1:F:{rng.randint(1, 2)}:{rng.choice((1101, 1102))}:{rng.randint(1, 400)}:"
                  f"{rng.randint(1, 400)}", f"r{self.number}", f"r{self.number}_ACGT")
-        name = f"{rng.choice(names)}.{self.number}" if self.chance(0.2) else (
+        return f"{rng.choice(names)}.{self.number}" if self.chance(0.2) else (
             names[0] + f"{self.number % 10}")
+
+    def template(self):
+        """The records of one template."""
+        rng = self.rng
+        name = self.name()
         kind = rng.random()
         if kind < 0.7:
             made = self.primary(name, PAIRED | READ1) + self.primary(name, PAIRED | READ2)
@@ -165,6 +169,40 @@ class Generator:
                   "@RG\tID:a\tLB:one\n@RG\tID:b\tLB:two\n" + header_extra)
         lines = [line for _ in range(n_templates) for line in self.template()]
         return header + "".join(line + "\n" for line in lines)
+
+
+class Optical(Generator):
+    """Templates whose names say that many of them lie near to each other on the flow cell, with
+    tags of an earlier search for duplicates.
+
+    odd_names: how often names have no coordinates, or tiles of another length. samtools 1.24
+    compares duplicates of such names by what its memory holds, but for --no-multi-dup. places: the
+    number of places at which reads are; few of them make long chains."""
+
+    def __init__(self, seed, odd_names=0, places=12, **how):
+        super().__init__(seed, **how)
+        self.odd_names = odd_names
+        self.places = [super(Optical, self).place() for _ in range(places)]
+
+    def place(self):
+        return self.rng.choice(self.places) if self.chance(0.9) else super().place()
+
+    def name(self):
+        rng = self.rng
+        x, y = (rng.choice((rng.randint(1000, 1400), rng.randint(-150, 150))) for _ in range(2))
+        if self.chance(self.odd_names):
+            return rng.choice((f"A:1:F:1:{x}:{y}", f"A:1:F:1:11010:{x}:{y}", f"A:1:F:1:110:{x}:{y}",
+                               f"r{self.number}", f"A:1:F:1:1101:x:{y}", f"A:1:F:1:1101:{x}:"))
+        return (f"A:1:F:1:{rng.choice((1101, 1101, 1102))}:{x}:{y}" +
+                rng.choice(("", "", ":ACGT", ":ACGA", f".{self.number}")))
+
+    def tag_fields(self, flag):
+        tags = super().tag_fields(flag)
+        for tag in ("do:Z:old", "dt:Z:SQ", "dt:Z:LB", "dc:i:3", "dc:i:70000", "SA:Z:x"):
+            if self.chance(0.05):
+                tags.append(tag)
+        self.rng.shuffle(tags)
+        return tags
 
 
 def reverse_complement(bases):
