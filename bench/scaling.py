@@ -208,7 +208,8 @@ def make_phase(wall_s, threads):
     for role, cpu, kernel in threads:
         before = roles.get(role, (0.0, 0.0))
         roles[role] = (before[0] + cpu, before[1] + kernel)
-    busiest_s, busiest = max(((cpu, role) for role, cpu, _ in threads if role != POOL),
+    busiest_s, busiest = max(((cpu, role) for role, cpu, _ in threads
+                              if role != POOL and cpu > 0),
                              default=(0.0, "main"))
     return Phase(wall_s, sum(cpu for cpu, _ in roles.values()), roles, busiest, busiest_s)
 
