@@ -114,8 +114,8 @@ static enum table_result found(struct decider *decider, const struct duplicate_r
 
 static enum table_result lacks_score(const struct duplicate_record *record)
 {
-    diag_error("read '%.*s' has no tag ms, by which the best pair stays: add --fixmate if the "
-               "input is grouped by name, or run samtools fixmate -m first", (int)record->name_bytes, (const char *)record->name);
+    diag_error("read '%.*s' has no tag ms, by which pairs are compared: add --fixmate, or run "
+               "samtools fixmate -m first", (int)record->name_bytes, (const char *)record->name);
     return TABLE_FAILED;
 }
 
