@@ -55,7 +55,10 @@ EXPERIMENTS = {
     "durable-pipe": Experiment("resumable, a pipe, 512 MB", LARGE, DURABLE, True, NO_SYNCS),
     "reports": Experiment("reports, 64 MB", SMALL,
                           {"--quiet": ["--quiet"],
-                           "--progress --stats": ["--progress", "--stats", "{temp}/stats"]}),
+                           "--progress --stats": ["--progress", "--stats", "{temp}/stats"],
+                           "--flagstat --idxstats --coverage":
+                               ["--flagstat", "{temp}/f", "--idxstats", "{temp}/i", "--coverage",
+                                "{temp}/c"]}),
     "codec": Experiment("codec, 64 MB", SMALL, CODECS),
     "codec-512M": Experiment("codec, 512 MB", LARGE, CODECS),
     "compaction": Experiment("compaction, 64 MB", SMALL, COMPACTION),

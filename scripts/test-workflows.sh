@@ -51,6 +51,12 @@ check_bam() {
     fi
 }
 
+# check_mates FILE: fails unless the reads of FILE were told of their mates.
+check_mates() {
+    [ "$(samtools view -c -d ms -f 1 -F 0x900 "$1")" -eq "$(samtools view -c -f 1 -F 0x900 "$1")" ] ||
+        fail "the mates in $1 were not fixed"
+}
+
 run_snakemake() {
     local snakemake dir=$work/snakemake sample
     snakemake=$(command -v snakemake || true)
@@ -74,6 +80,9 @@ run_snakemake() {
         check_bam "$dir/samples/$sample.bam" "$dir/samples/$sample.bam.csi" 6000
         for lane in L1 L2; do
             [ -s "$dir/lanes/$sample-$lane.bam.bai" ] || fail "no BAI of $sample-$lane"
+            check_mates "$dir/lanes/$sample-$lane.bam"
+            samtools view "$dir/lanes/$sample-$lane.bam" | grep 'ct:Z:' >/dev/null ||
+                fail "the options of params.fixmate did not reach rocksort"
         done
         grep 'xxh3sum:.* records:' "$dir/logs/unite_lanes/$sample.log" >/dev/null ||
             fail "params.extra did not reach rocksort"
@@ -165,6 +174,7 @@ run_nextflow() {
     }
     for sample in tumour normal; do
         check_bam "$dir/results/$sample.bam" "$dir/results/$sample.bam.csi" 6000
+        check_mates "$dir/results/$sample.bam"
         samtools view -H "$dir/results/$sample.bam" | grep '^@PG.*-@ 2 --max-memory 372M' \
             >/dev/null || fail "threads or memory did not reach rocksort"
     done

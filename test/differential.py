@@ -2,19 +2,21 @@
 """Compares rocksort with samtools 1.24 (pysam) on random inputs, record for record.
 
     build/venv/bin/python test/differential.py [--program PATH] [--cases N] [--seconds S]
-        [--seed SEED] [--first N] [--orders LIST] [--jobs J] [--keep DIR]
+        [--seed SEED] [--first N] [--orders LIST] [--fixmate PERCENT] [--jobs J] [--keep DIR]
         [--markdup [--options LIST]]
 
 Each case is drawn at random from the seed and the number of the case: an input, an order, options,
-formats, and a memory budget that makes small inputs spill. Both programs sort it; exit status,
-header and records must be the same. The program's usage text must name the options of all orders.
+formats, and a memory budget that makes small inputs spill. Some inputs are grouped by name: there
+rocksort has --fixmate, and samtools fixmate runs before samtools sort. Both programs sort it; exit
+status, header and records must be the same. The program's usage text must name the options of all
+orders.
 
 With --markdup each case has templates, options of --fixmate and --markdup, and formats instead; it
 is compared with samtools fixmate | sort | markdup, also the index and the statistics.
 
 A case with a difference is made smaller, and printed with the smallest input that shows the
 difference; with --keep DIR its files stay in DIR. `--seed S --first N --cases 1` with the same
-orders repeats case N. The exit status is 1 if there was any difference.
+orders and share of --fixmate repeats case N. The exit status is 1 if there was any difference.
 """
 
 import argparse
@@ -67,7 +69,8 @@ class Tally:
 
     def print(self, seed):
         """Prints the closing lines."""
-        for what in ("order", "profile", "option", "input", "output", "index", "regime", "special",
+        for what in ("order", "profile", "option", "input", "output", "index", "regime", "fixmate",
+                      "special",
                      "deviation", "not compared"):
             found = sorted((which, n) for (kind, which), n in self.hits.items() if kind == what)
             if found:
@@ -203,7 +206,7 @@ def set_orders(parser, args):
     if unknown:
         parser.error(f"no such orders: {', '.join(unknown)}")
     args.kind = cases
-    args.draw = lambda seed, number: cases.draw_case(seed, number, orders)
+    args.draw = lambda seed, number: cases.draw_case(seed, number, orders, args.fixmate / 100)
 
 
 def parse_args():
@@ -219,6 +222,8 @@ def parse_args():
     parser.add_argument("--first", type=int, default=0, help="number of the first case [0]")
     parser.add_argument("--orders", default="", help="comma-separated list of: " +
                         " ".join(differential_case.ORDERS) + " [all]")
+    parser.add_argument("--fixmate", type=float, default=20, metavar="PERCENT",
+                        help="how many cases have --fixmate [20]")
     parser.add_argument("--markdup", action="store_true",
                         help="compare --fixmate and --markdup with samtools fixmate, sort, markdup")
     parser.add_argument("--options", help="with --markdup: draw only some of: " +

@@ -57,6 +57,10 @@ MIXTURES = (["-n", "-N"], ["-N", "-n"], ["-t {tag}", "-n", "-N"], ["-n", "--temp
             ["-t {tag}", "--template-coordinate"], ["-M", "-n"], ["-N", "-M"], ["-M", "-t {tag}"],
             ["-M", "--template-coordinate"])
 
+# Options of samtools fixmate -m. (-M differs where samtools 1.24 has faults: test_fixmate.py.)
+FIXMATES = ("", "", "-r", "-p", "-c", "-rc", "-pc", "-z off", "-z on", "-z all,cigarx", "-z pos",
+            "-c -z cigdup,aux", "-r -z unmap,mqual", "-z cigar")
+
 # Words of the command line that belong together. ours: only our program gets them.
 Option = namedtuple("Option", "words ours", defaults=(False,))
 Difference = namedtuple("Difference", "kind text")
@@ -81,6 +85,7 @@ class Case:
     out_by: str = "option"  # what sets the format: option, extension, or nobody (standard output)
     budget: int = None
     salt: int = 0
+    fixmate: str = None  # options of --fixmate; None: not given
 
     @property
     def n_records(self):
@@ -92,6 +97,7 @@ class Case:
         regime = "spilled" if verdict.n_runs else "refused" if verdict.refused else "in memory"
         return (("order", self.order), ("input", self.way_in), ("output", self.way_out),
                 ("profile", self.data.profile), ("regime", regime),
+                ("fixmate", self.fixmate is not None and f"'{self.fixmate}'"),
                 ("deviation", verdict.deviation),
                 *(("special", name) for name in self.data.specials))
 
@@ -124,6 +130,8 @@ class Deviation:
 #    no program can read);
 #  - empty names (CRAM replaces them by names made from that of the file);
 #  - CIGARs of unmapped reads, alignments beyond the end of their reference, a tag twice.
+# Not drawn with --fixmate: deletions, introns and padding of an alignment that goes beyond its
+# reference (samtools 1.24 counts them among the bases that it clips there).
 DEVIATIONS = [
     Deviation("bin", "htslib computes the bin anew when it reads a BAM record that has a CIGAR; "
               "rocksort writes the bin of the input, even if it is wrong",
@@ -232,8 +240,41 @@ def draw_shape(rng, order, way_in, spill, to_cram):
     return shape
 
 
-def draw_case(seed, number, orders):
-    """Draws case `number` of a seed, with one of orders."""
+def group_by_name(rng, records):
+    """The records of each name one after another. Names are in the order of their first records. A
+    few groups come apart."""
+    groups = {}
+    for record in records:
+        groups.setdefault(record.name, []).append(record)
+    groups = list(groups.values())
+    if rng.random() < 0.2 and len(groups) > 1:
+        group = rng.choice(groups)
+        groups.append([group.pop()])
+    return [record for group in groups for record in group]
+
+
+def share_names(rng, records):
+    """Gives neighbours one name, so that most records have mates."""
+    n_left, name = 0, ""
+    for i, record in enumerate(records):
+        if n_left == 0:
+            n_left, name = rng.choice((1, 2, 2, 2, 3, 4, 8)), record.name
+        records[i] = dataclasses.replace(record, name=name)
+        n_left -= 1
+
+
+def end_whole(refs, record):
+    """The record, without deletions, introns and padding if it goes beyond its reference."""
+    reach = model.cigar_length(record.cigar, model.ON_REFERENCE)
+    if record.tid < 0 or record.pos + reach <= refs[record.tid][1]:
+        return record
+    cigar = [(length, op) for length, op in record.cigar if op not in "DNP"]
+    return dataclasses.replace(record, cigar=cigar)
+
+
+def draw_case(seed, number, orders, fixmate_share=0):
+    """Draws case `number` of a seed, with one of orders. fixmate_share: how often it has --fixmate,
+    from 0 to 1."""
     rng = random.Random(f"{seed}:{number}")
     order = weighted(rng, {name: 1 if name == "mixed" else 6 for name in orders})
     way_in = weighted(rng, {name: weight for name, (weight, _) in WAYS_IN.items()})
@@ -245,6 +286,12 @@ def draw_case(seed, number, orders):
         case.out_by = "extension"
     case.budget = rng.choice(BUDGETS) if spill else None
     case.salt = rng.randrange(2**32)
+    if rng.random() < fixmate_share:
+        case.fixmate = rng.choice(FIXMATES)
+        if rng.random() < 0.7:
+            share_names(rng, data.records)
+        data.records = [end_whole(data.refs, record)
+                        for record in group_by_name(rng, data.records)]
     return case
 
 
@@ -276,26 +323,34 @@ def our_command(case, program, folder):
     if case.pipe:
         source = "-" if case.salt % 2 else None
     words = [program, *option_words(case, folder, True), *out]
+    if case.fixmate is not None:
+        words.append("--fixmate" + (f"={case.fixmate}" if case.fixmate else ""))
     return words + ([source] if source else [])
 
 
-def their_command(case, folder):
-    """The command line of the reference, without its name."""
-    return ["sort", *option_words(case, folder, False), "-o", f"{folder}/want.{case.way_out}",
-            f"{folder}/in.{case.way_in}"]
+def their_commands(case, folder):
+    """The command lines of the reference, without its name."""
+    source, first = f"{folder}/in.{case.way_in}", []
+    if case.fixmate is not None:
+        fixed = f"{folder}/fixed.bam"
+        first = [["fixmate", "-m", "-u", "--no-PG", *case.fixmate.split(), source, fixed]]
+        source = fixed
+    return first + [["sort", *option_words(case, folder, False), "-o",
+                     f"{folder}/want.{case.way_out}", source]]
 
 
 def show_commands(case, program, folder):
     """Both command lines, in a form that can be typed."""
     words = our_command(case, program, folder)
-    ours = " ".join(words)
+    ours = " ".join(f"'{word}'" if " " in word else word for word in words)
     if case.budget:
         ours = f"ROCKSORT_TEST_BUDGET={case.budget} {ours}"
     if case.pipe:
         ours = f"cat ../in.{case.way_in} | {ours}"
     if case.out_by == "nobody":
         ours += f" > got.{case.way_out}"
-    return f"ours:      {ours}\nreference: samtools {' '.join(their_command(case, folder))}"
+    theirs = "; ".join("samtools " + " ".join(words) for words in their_commands(case, folder))
+    return f"ours:      {ours}\nreference: {theirs}"
 
 
 # Input files
@@ -577,7 +632,7 @@ def try_case(case, program, folder):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     write_input(case, folder)
-    their_status = reference([their_command(case, folder)], f"{folder}/want.err")
+    their_status = reference(their_commands(case, folder), f"{folder}/want.err")
     ours = run_ours(case, program, folder)
     runs = re.search(r"(\d+) runs? on disk", ours.err)
     verdict = Verdict(compare(case, ours, their_status, folder), refused=their_status == 1,

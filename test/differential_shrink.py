@@ -96,7 +96,8 @@ class Shrinker:
     def simplify_settings(self):
         """The simplest formats of input and output, and no small budget."""
         for changes in ({"budget": None}, {"pipe": False}, {"way_in": "bam"}, {"way_in": "sam"},
-                        {"way_out": "bam"}, {"out_by": "option"}, {"salt": 0}):
+                        {"way_out": "bam"}, {"out_by": "option"}, {"salt": 0},
+                        {"fixmate": "" if self.case.fixmate else None}):
             if changes == {"way_in": "bam"} and self.case.way_in == "sam":
                 continue
             self.propose(dataclasses.replace(self.case, **changes))

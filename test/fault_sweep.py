@@ -73,6 +73,9 @@ SCENARIOS = (
     Scenario("cram", "in.bam", ("-O", "cram,no_ref=1", "--write-index", "-T", "{temp}"), BUDGET),
     Scenario("gzip", "in.bam", ("-O", "sam.gz", "--write-index", "-@", "2"), None),
     Scenario("fixmate", "in.bam", ("--fixmate", "-@", "2", "-T", "{temp}"), BUDGET),
+    Scenario("counts", "in.bam", ("-@", "2", "-T", "{temp}", "--flagstat", "{out}/out.flagstat",
+                                  "--idxstats", "{out}/out.idxstats", "--coverage",
+                                  "{out}/out.coverage"), BUDGET),
     Scenario("stdout", "in.bam", ("-@", "2", "-T", "{temp}"), BUDGET, True),
     Scenario("cram-stdout", "in.bam", ("-O", "cram,no_ref=1", "-@", "2"), None, True),
 )
@@ -89,7 +92,7 @@ class Sweep:
         source = self.folder / "in.sam"
         source.write_text(generate.odd(N_RECORDS, seed=5))
         self.run_plain("--no-PG", "--shuffle", "-o", self.folder / "in.bam", source)
-        self.wanted = {}
+        self.wanted, self.wanted_counts = {}, {}
 
     def run_plain(self, *words):
         """Runs the program without faults; it must succeed."""
@@ -116,7 +119,8 @@ class Sweep:
 
     def words(self, scenario, work):
         """The command line of a run in the folder `work`."""
-        places = {"temp": str(work / "temp"), "temp2": str(work / "temp2")}
+        places = {"temp": str(work / "temp"), "temp2": str(work / "temp2"),
+                  "out": str(work / "out")}
         options = [word.format(**places) for word in scenario.options]
         output = ["-o", str(self.output(scenario, work))]
         return [self.args.program, "--no-PG", "--verbosity", "1", *options,
@@ -161,6 +165,12 @@ class Sweep:
         finally:
             plain.unlink()
 
+    @staticmethod
+    def counts_of(work):
+        """{file name: text} of the counts that a run wrote, such as those of --flagstat."""
+        return {path.name: path.read_text() for path in (work / "out").iterdir()
+                if path.suffix in (".flagstat", ".idxstats", ".coverage")}
+
     def count_calls(self, scenario):
         """Runs the scenario without faults; returns the number of calls of each kind, and stores
         the right output in self.wanted."""
@@ -170,6 +180,7 @@ class Sweep:
         if done.returncode:
             raise SystemExit(f"fault_sweep: without faults: exit {done.returncode}: {done.stderr}")
         self.wanted[scenario.name] = self.content(self.output(scenario, work))
+        self.wanted_counts[scenario.name] = self.counts_of(work)
         counts = dict(line.split() for line in report.read_text().splitlines())
         shutil.rmtree(work)
         return {kind: int(n) for kind, n in counts.items()}
@@ -208,6 +219,10 @@ class Sweep:
             return "bad", f"exit {status}, {len(own)} messages: {err[-600:]}"
         if status == 0 and "--write-index" in scenario.options and not self.has_index(work, out):
             return "bad", f"exit 0 without index; {err[-600:]}"
+        counts = self.counts_of(work)
+        if (status == 0 and counts != self.wanted_counts[scenario.name]
+                or counts.items() - self.wanted_counts[scenario.name].items()):
+            return "bad", f"exit {status}, counts {counts}; {err[-600:]}"
         left = [path for name in ("temp", "temp2", "out") for path in (work / name).iterdir()
                 if not path.name.startswith("out.") or path.name.endswith(".tmp")]
         kept = self.directories_of(checkpoint.group(1)) if checkpoint else []

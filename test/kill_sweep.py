@@ -47,6 +47,8 @@ KINDS = [
     ("pipe, compaction", "pipe", ["-s", "SIZE", "-@", "2"]),
     ("SAM", "file", ["-O", "sam", "-@", "2"]),
     ("CRAM", "file", ["-O", "cram,no_ref=1", "-@", "2"]),
+    ("counts", "file", ["--flagstat", "out.bam.flagstat", "--idxstats", "out.bam.idxstats",
+                        "--coverage", "out.bam.coverage", "-@", "2", "-T", "T1"]),
     ("mates", "file", ["--fixmate", "-@", "2", "-T", "T1"]),
     ("mates, two inputs", "files", ["--fixmate=-r", "-n"]),
 ]
@@ -221,6 +223,13 @@ class Sweep:
             with gzip.open(self.work / "csi") as a, gzip.open(self.work / "out.bam.csi") as b:
                 if a.read() != b.read():
                     raise Wrong("out.bam.csi differs")
+        for name in ("out.bam.flagstat", "out.bam.idxstats", "out.bam.coverage"):
+            # After a kill between the output and its counts, without a checkpoint, they are missing.
+            is_there = (self.work / name).exists()
+            if name in os.listdir(want) and (is_there or state != "nothing left") and (
+                    not is_there
+                    or (want / name).read_bytes() != (self.work / name).read_bytes()):
+                raise Wrong(f"{name} differs")
         left = [path for place in ("tmp", "T1", "T2") for path in (self.work / place).iterdir()]
         left += [self.work / name for name in self.outputs() if name not in os.listdir(want)]
         for path in left:

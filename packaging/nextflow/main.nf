@@ -22,6 +22,8 @@ process SAMTOOLS_ROCKSORT {
     prefix = task.ext.prefix ?: "${meta.id}"
     def format = args =~ /(?:-O|--output-fmt)[ =]?(cram|sam|bam)/
     def extension = !format ? 'bam' : format[0][1] == 'sam' ? 'sam.gz' : format[0][1]
+    // true, or options of samtools fixmate.
+    def fixmate = task.ext.fixmate == true ? '--fixmate' : task.ext.fixmate ? "--fixmate='${task.ext.fixmate}'" : ''
     def reference = fasta ? "--reference ${fasta}" : ''
     // rocksort stays within its budget and 64 MiB; the rest is for the shell and the page cache.
     def mib = task.memory ? task.memory.toMega() : 0
@@ -32,6 +34,7 @@ process SAMTOOLS_ROCKSORT {
         ${memory} \\
         -T . \\
         ${reference} \\
+        ${fixmate} \\
         ${args} \\
         -o ${prefix}.${extension} \\
         ${inputs}

@@ -27,6 +27,13 @@ def memory_options(resources):
     return ["--max-memory", f"{int(max(mib - OTHER_MIB, mib // 2, 1))}M"]
 
 
+def fixmate_option(value):
+    """params.fixmate: nothing or False; True; or options of samtools fixmate in one text."""
+    if not value:
+        return []
+    return ["--fixmate"] if value is True else [f"--fixmate={value}"]
+
+
 def left_checkpoint(tmpdir, job, inputs):
     """What an earlier attempt of this very job left in tmpdir, if no input is newer; else None."""
     checkpoints = [path for path in tmpdir.glob("rocksort.*/STORE") if path.is_file()]
@@ -56,9 +63,10 @@ def main():
     output = snakemake.output.get("bam", snakemake.output[0])
     index = snakemake.output.get("idx")
     tmpdir = Path(snakemake.params.get("tmpdir", f"{output}.rocksort"))
-    job = json.dumps([inputs, str(reference), str(snakemake.params.get("extra", ""))])
+    fixmate = fixmate_option(snakemake.params.get("fixmate"))
+    job = json.dumps([inputs, str(reference), str(snakemake.params.get("extra", "")), fixmate])
 
-    options = ["-@", str(snakemake.threads), *memory_options(snakemake.resources)]
+    options = ["-@", str(snakemake.threads), *memory_options(snakemake.resources), *fixmate]
     if reference:
         options += ["--reference", str(reference)]
     if index:

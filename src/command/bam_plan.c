@@ -6,6 +6,7 @@
 #include "machine/exception_guard.h"
 #include "machine/memory.h"
 #include "output/output_path.h"
+#include "pipeline/sort_parts.h"
 #include "pipeline/space.h"
 #include "store/store_layout.h"
 #include "store/temp_dir.h"
@@ -78,6 +79,7 @@ static int look_at_input(struct planner *pl)
         .rules = s->rules,
         .level = s->level,
         .block_bytes = mem_budget_block_bytes(&pl->facts.budget, TYPICAL_RUN, 0),
+        .fixmate = s->fixmate ? &s->fixmate_rules : NULL,
     };
     pl->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
     /* Standard input is not read even if it is a file: another process may have read a part of it
@@ -157,7 +159,7 @@ static int gather(struct planner *pl)
     struct machine_facts machine;
     machine_facts_gather(&machine);
     facts->n_cpus = machine_fit_cpus(&machine);
-    mem_budget_plan(&facts->budget, s->memory_bytes, s->n_threads);
+    sort_plan_memory(s, s->memory_bytes, &facts->budget);
     facts->compaction = s->compaction;
     facts->codec_auto = s->codec_auto;
     facts->codec = s->codec;

@@ -7,6 +7,7 @@
 #include "pipeline/batch.h"
 #include "pipeline/record_sample.h"
 #include "pipeline/rules.h"
+#include "template/fixed_records.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -18,6 +19,7 @@ enum {
     SAMPLE_BYTES = 8 << 20,     /* 25,000 short reads: ratios are right within a few percent */
     PIECE_BYTES = 256 << 10,
     TEXT_BYTES = 64 << 10,
+    MOST_KEPT_BYTES = 8 << 20,  /* of a template */
 };
 
 /* Deflating stops after this time: at level 9 the whole sample would take too long. */
@@ -34,6 +36,13 @@ struct sampler {
     struct bgzf_coder bgzf;
     struct merge_space space;
     bam1_t *record;
+    /* if mates are fixed */
+    struct fixmate_rules fixmate;
+    struct template_cutter cutter;
+    struct template_stretch stretch;
+    struct fixed_records fixed;
+    struct record_bytes raw;    /* BAM, as it is read */
+    uint64_t n_read;            /* records that were fixed */
 };
 
 /* CPU time since `start`. It does not depend on what else the machine does. */
@@ -84,23 +93,74 @@ static int take_raw(struct sampler *s)
     return index_records(s, (size_t)(walk.at - batch->mem), n_records, NULL);
 }
 
-/* Parses lines and takes as many of their records as fit. */
+/* Fixes the templates that n_bytes of records make whole, and takes as many as fit. A large one ends
+   the sample. Returns 1, or 0 when it is full, or -1 after a message. */
+static int take_templates(struct sampler *s, uint8_t *records, size_t n_bytes, bool is_last)
+{
+    struct record_problem problem = {.record = s->n_read, .is_damaged = true};
+    double start = thread_cpu_seconds();
+    (void)template_cut(&s->cutter, records, n_bytes, is_last, &s->stretch);
+    s->n_read += s->stretch.n_records;
+    if (fixed_records_make(&s->fixed, &s->fixmate, records, &s->stretch, &problem) < 0) {
+        record_problem_print(&problem, bam_reader_name(s->reader));
+        return -1;
+    }
+    s->sample->traits.sort_seconds += since(start);
+    struct fixed_group group;
+    size_t room = batch_room(s->batch);
+    while (fixed_records_take(&s->fixed, room, &group)) {
+        if (group.n_bytes > room) return 0;
+        batch_append(s->batch, group.n_bytes);
+        if (index_records(s, s->batch->raw_end, group.n_records, group.at) < 0) return -1;
+        room = batch_room(s->batch);
+    }
+    return s->fixed.too_large == 0 && s->cutter.kept.n_bytes <= MOST_KEPT_BYTES;
+}
+
+static int refuse_line(const struct sampler *s, uint64_t n_before)
+{
+    const struct sam_chunk *lines = &s->piece.lines;
+    input_error_record(bam_reader_name(s->reader), n_before + 1, lines->problem_name,
+                       lines->problem);
+    return -1;
+}
+
+/* Parses lines and takes as many of their records as fit. Returns as take_piece does. */
 static int take_lines(struct sampler *s)
 {
     struct sam_chunk *lines = &s->piece.lines;
     double start = thread_cpu_seconds();
     sam_chunk_parse(lines, bam_reader_header(s->reader), s->record);
     s->sample->traits.decode_seconds += since(start);
+    if (s->settings->fixmate) {
+        int r = take_templates(s, lines->raw, lines->raw_bytes, lines->problem);
+        return r > 0 && lines->problem ? refuse_line(s, s->n_read) : r;
+    }
     size_t room = batch_room(s->batch), n_records = 0;
     if (room > lines->raw_bytes) room = lines->raw_bytes;
     struct bam_walk walk = {.at = lines->raw, .end = lines->raw + room};
     while (bam_walk_next(&walk)) n_records++;
     batch_append(s->batch, (size_t)(walk.at - lines->raw));
     if (index_records(s, s->batch->raw_end, n_records, lines->raw) < 0) return -1;
-    if (n_records < lines->n_records || !lines->problem) return 0;
-    input_error_record(bam_reader_name(s->reader), s->sample->n_records + 1, lines->problem_name,
-                        lines->problem);
-    return -1;
+    bool takes_all = n_records == lines->n_records;
+    return takes_all && lines->problem ? refuse_line(s, s->sample->n_records) : 1;
+}
+
+/* Takes the last template. Returns as take_piece does. */
+static int finish_templates(struct sampler *s)
+{
+    int r = take_templates(s, NULL, 0, true);
+    if (r == 0) s->sample->whole = false;
+    return r < 0 ? -1 : 0;
+}
+
+/* Makes room for the next piece. Returns as take_piece does. */
+static int make_room(struct sampler *s)
+{
+    size_t n_bytes = bam_reader_room_needed(s->reader);
+    if (n_bytes > BATCH_BYTES) return 0;
+    xgrow(&s->raw.at, &s->raw.room, n_bytes, 0, 1);
+    return 1;
 }
 
 /* Fetches and takes a piece. Returns 1, or 0 at the end or when the batch is full, or -1 after a
@@ -109,23 +169,26 @@ static int take_piece(struct sampler *s)
 {
     struct plan_sample *sample = s->sample;
     struct batch *batch = s->batch;
-    uint8_t *raw = batch->mem + batch->raw_end;
-    bool is_text = bam_reader_is_text(s->reader);
+    bool is_text = bam_reader_is_text(s->reader), is_copied = s->settings->fixmate && !is_text;
+    uint8_t *raw = is_copied ? s->raw.at : batch->mem + batch->raw_end;
     double start = thread_cpu_seconds(), start_of_waiting = monotonic_seconds();
     int r = bam_reader_next(s->reader, &s->piece, raw, is_text ? TEXT_BYTES : PIECE_BYTES,
-                            batch_room(batch));
+                            is_copied ? s->raw.room : batch_room(batch));
     sample->traits.decode_seconds += since(start);
     sample->traits.read_seconds += monotonic_seconds() - start_of_waiting - since(start);
     sample->whole = r == BAM_READER_END;
     if (r == BAM_READER_ERROR) return -1;
+    if (r == BAM_READER_END && s->settings->fixmate) return finish_templates(s);
+    if (r == BAM_READER_NO_ROOM && is_copied) return make_room(s);
     if (r != BAM_READER_PIECE) return 0;
-    if (is_text) return take_lines(s) < 0 ? -1 : 1;
+    if (is_text) return take_lines(s);
     start = thread_cpu_seconds();
     if (s->piece.compressed_bytes > 0 && bam_piece_inflate(&s->piece, &s->bgzf, raw) < 0) {
         input_error_piece(bam_reader_name(s->reader), &s->piece);
         return -1;
     }
     sample->traits.decode_seconds += since(start);
+    if (is_copied) return take_templates(s, raw, s->piece.raw_bytes, false);
     batch_append(batch, s->piece.raw_bytes);
     return take_raw(s) < 0 ? -1 : 1;
 }
@@ -197,11 +260,19 @@ static int prepare(struct sampler *s)
     sam_hdr_t *header = bam_reader_header(s->reader);
     s->sample->format = format_name(bam_reader_format(s->reader));
     s->sample->traits.is_text = bam_reader_is_text(s->reader);
-    s->sample->traits.by_blocks = bam_reader_format(s->reader)->format == bam;
+    s->sample->traits.by_blocks = bam_reader_format(s->reader)->format == bam &&
+                                  !settings->fixmate;
     s->rules = settings->rules;
     s->maker.header_name = bam_reader_name(s->reader);
     if (rules_complete(&s->maker, header, &s->rules) < 0) return -1;
     s->sample->traits.memory_at_worst = batch_memory_at_worst(s->rules.order);
+    if (settings->fixmate) {
+        s->fixmate = *settings->fixmate;
+        rules_complete_fixmate(&s->maker, header, &s->fixmate);
+        s->fixmate.long_positions = s->rules.long_positions;
+        s->fixmate.max_template_bytes = 2 * MOST_KEPT_BYTES;
+        xgrow(&s->raw.at, &s->raw.room, PIECE_BYTES, 0, 1);
+    }
     s->record = bam_init1();
     xalloc_require(s->record != NULL);
     s->batch = batch_create(&s->rules, NULL, BATCH_BYTES);
@@ -225,5 +296,9 @@ int plan_sample_take(const struct plan_sample_settings *settings, struct plan_sa
     bgzf_coder_release(&s.bgzf);
     merge_space_release(&s.space);
     bam_destroy1(s.record);
+    template_cutter_release(&s.cutter);
+    template_stretch_release(&s.stretch);
+    fixed_records_release(&s.fixed);
+    free(s.raw.at);
     return r;
 }

@@ -11,6 +11,7 @@
 
 #include "bam_sort_key.h"
 #include "pipeline/estimate.h"
+#include "template/mates.h"
 
 #include <htslib/hts.h>
 #include <stdbool.h>
@@ -21,6 +22,8 @@ struct plan_sample_settings {
     struct sort_rules rules;    /* template_ends, minhash.index and long_positions are not set */
     int level;                  /* of the output */
     size_t block_bytes;         /* of temporary data */
+    const struct fixmate_rules *fixmate;        /* those of the options; NULL: records stay as they
+                                                   are */
 };
 
 struct plan_sample {

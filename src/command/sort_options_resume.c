@@ -47,8 +47,8 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
     else if (o->stats && (o->clean || o->verify || o->plan))
         problem = "--stats can be used with a sort only, not with --clean, --verify or --plan";
     else if (asks_for_counts(o) && (o->clean || s->sum_only || o->verify))
-        problem = "--flagstat, --idxstats and --coverage go with a sort only, not with --clean, "
-                  "--checksum-only or --verify";
+        problem = "counts such as --flagstat go with a sort only, not with --clean, --checksum-only "
+                  "or --verify";
     else if (o->yes && !o->clean)
         problem = "--yes can be used with --clean only";
     if (problem) diag_error("%s", problem);

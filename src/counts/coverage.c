@@ -129,17 +129,66 @@ static uint64_t sum_bytes(const uint8_t *bytes, size_t n)
     return sum;
 }
 
-/* Adds `n` bases at the position x of the last reference. quals: of these bases, or NULL. */
-static void add_bases(struct coverage_part *part, int64_t x, int64_t n, const uint8_t *quals)
+enum { CONSUMES_READ = 1, CONSUMES_REFERENCE = 2, ON_BOTH = 3 };        /* see bam_cigar_type */
+
+/* Adds a stretch of the last reference that bases of a record cover. Returns how many positions of
+   it lie on the reference. */
+static uint64_t add_stretch(struct coverage_part *part, int64_t begin, int64_t end)
+{
+    if (begin < 0) begin = 0;
+    if (end > part->ref_bases) end = part->ref_bases;
+    if (begin >= end) return 0;
+    interval_list_add(&part->last, begin, end);
+    return (uint64_t)(end - begin);
+}
+
+/* The sum of the qualities of a record's bases that lie on the last reference, if not all do. */
+static uint64_t sum_cut_quals(const struct coverage_part *part, struct bam_cigar cigar, int64_t x,
+                              const uint8_t *quals)
+{
+    uint64_t sum = 0;
+    for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
+        int64_t n = bam_cigar_oplen(get_u32(at));
+        int type = bam_cigar_type(bam_cigar_op(get_u32(at)));
+        int64_t begin = x < 0 ? 0 : x, end = x + n < part->ref_bases ? x + n : part->ref_bases;
+        if (type == ON_BOTH && begin < end)
+            sum += sum_bytes(quals + (begin - x), (size_t)(end - begin));
+        if (type & CONSUMES_READ) quals += n;
+        if (type & CONSUMES_REFERENCE) x += n;
+    }
+    return sum;
+}
+
+/* Adds the bases of a record. quals is NULL if it has no sequence. Long reads have thousands of
+   short operations, so few things are done for each: stretches end at a deletion only, and all
+   qualities are added at once, less those of insertions and clips. */
+static void add_bases(struct coverage_part *part, struct bam_cigar cigar, int64_t pos,
+                      const uint8_t *quals)
 {
     struct ref_sums *sums = &part->refs[part->n_refs - 1].sums;
-    int64_t begin = x < 0 ? 0 : x, end = x + n < part->ref_bases ? x + n : part->ref_bases;
-    if (begin >= end) return;
-    interval_list_add(&part->last, begin, end);
-    sums->n_bases += (uint64_t)(end - begin);
+    int64_t x = pos, y = 0, begin = pos;
+    uint64_t n_aligned = 0, n_on_ref = 0, left_out = 0;
+    for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
+        int64_t n = bam_cigar_oplen(get_u32(at));
+        int type = bam_cigar_type(bam_cigar_op(get_u32(at)));
+        if (type == ON_BOTH) {
+            n_aligned += (uint64_t)n;
+        } else if (type == CONSUMES_READ && quals) {
+            left_out += sum_bytes(quals + y, (size_t)n);
+        } else if (type == CONSUMES_REFERENCE) {
+            n_on_ref += add_stretch(part, begin, x);
+            begin = x + n;
+        }
+        if (type & CONSUMES_READ) y += n;
+        if (type & CONSUMES_REFERENCE) x += n;
+    }
+    n_on_ref += add_stretch(part, begin, x);
+    sums->is_crossed |= x > pos;
+    sums->n_bases += n_on_ref;
     if (!quals) return;
-    sums->n_quals += (uint64_t)(end - begin);
-    sums->quals += sum_bytes(quals + (begin - x), (size_t)(end - begin));
+    sums->n_quals += n_on_ref;
+    sums->quals += n_on_ref == n_aligned ? sum_bytes(quals, (size_t)y) - left_out
+                                         : sum_cut_quals(part, cigar, pos, quals);
 }
 
 static struct bam_cigar cigar_of(const uint8_t *rec)
@@ -151,7 +200,6 @@ static struct bam_cigar cigar_of(const uint8_t *rec)
 
 void coverage_part_add(struct coverage_part *part, const uint8_t *rec)
 {
-    enum { CONSUMES_READ = 1, CONSUMES_REFERENCE = 2, ON_BOTH = 3 };    /* see bam_cigar_type */
     const uint32_t left_out = BAM_FUNMAP | BAM_FSECONDARY | BAM_FQCFAIL | BAM_FDUP;
     int32_t tid = bam_record_tid(rec);
     if (tid < 0 || bam_record_flag(rec) & left_out) return;
@@ -159,17 +207,9 @@ void coverage_part_add(struct coverage_part *part, const uint8_t *rec)
     struct ref_sums *sums = &part->refs[part->n_refs - 1].sums;
     sums->n_records++;
     sums->mapq += rec[BAM_MAPQ_AT];
-    struct bam_cigar cigar = cigar_of(rec);
-    const uint8_t *quals = bam_record_n_bases(rec) > 0 ? bam_record_quals(rec) : NULL;
-    int64_t x = part->last_pos = bam_record_true_pos(rec), y = 0;
-    for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
-        int64_t n = bam_cigar_oplen(get_u32(at));
-        int type = bam_cigar_type(bam_cigar_op(get_u32(at)));
-        if (type == ON_BOTH) add_bases(part, x, n, quals ? quals + y : NULL);
-        if (type & CONSUMES_READ) y += n;
-        if (type & CONSUMES_REFERENCE) x += n;
-    }
-    if (x > part->last_pos) sums->is_crossed = true;
+    part->last_pos = bam_record_true_pos(rec);
+    add_bases(part, cigar_of(rec), part->last_pos,
+              bam_record_n_bases(rec) > 0 ? bam_record_quals(rec) : NULL);
 }
 
 void coverage_part_end(struct coverage_part *part)

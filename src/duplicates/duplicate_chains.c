@@ -52,16 +52,6 @@ static bool is_paired(const struct chain_member *m)
     return m->view.kind != VIEW_SINGLE;
 }
 
-static bool has_pair_key(const struct chain_member *m)
-{
-    return m->view.kind == VIEW_PAIR;
-}
-
-static bool has_single_key(const struct duplicate_rules *rules, const struct chain_member *m)
-{
-    return m->view.kind != VIEW_PAIR || duplicate_view_is_at_five_end(rules, &m->view);
-}
-
 /* ---- keys ---- */
 
 static struct duplicate_key pair_key(const struct search *s, const struct chain_member *m)
@@ -221,15 +211,19 @@ static const struct chain_member *meet_pair(const struct search *s, struct chain
     return NULL;
 }
 
-static int compare_places(const void *a, const void *b)
+/* By their places in the sorted file. */
+static int compare_members(const struct chain_member *m, const struct chain_member *o)
 {
-    const struct chain_member *m = *(struct chain_member *const *)a;
-    const struct chain_member *o = *(struct chain_member *const *)b;
     if (m->view.ref != o->view.ref) return m->view.ref < o->view.ref ? -1 : 1;
     if (m->view.pos != o->view.pos) return m->view.pos < o->view.pos ? -1 : 1;
     if (m->view.is_reverse != o->view.is_reverse) return o->view.is_reverse ? -1 : 1;
     if (m->run != o->run) return m->run < o->run ? -1 : 1;
     return m->view.index < o->view.index ? -1 : m->view.index > o->view.index;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    return compare_members(*(struct chain_member *const *)a, *(struct chain_member *const *)b);
 }
 
 static const struct chain_member *go_through_all(struct search *s)
@@ -243,8 +237,8 @@ static const struct chain_member *go_through_all(struct search *s)
     for (size_t i = 0; i < s->n && !lacks_score; i++) {
         struct chain_member *m = order[i];
         m->place = (uint32_t)i;
-        if (has_single_key(s->rules, m)) meet_single(s, m);
-        if (has_pair_key(m)) lacks_score = meet_pair(s, m);
+        meet_single(s, m);
+        if (is_paired(m)) lacks_score = meet_pair(s, m);
     }
     free(s->pairs.slots);
     free(s->singles.slots);
@@ -406,7 +400,7 @@ static uint64_t *join_barcodes(const struct search *s, bool of_pairs)
         const struct chain_member *m = &s->members[i];
         barcodes[i] = m->view.barcode;
         if (!m->view.barcode_text || m->view.barcode_bytes == 0) continue;
-        if (of_pairs ? !has_pair_key(m) : !has_single_key(s->rules, m)) continue;
+        if (of_pairs && !is_paired(m)) continue;
         struct duplicate_view view = m->view;
         view.barcode = 0;
         items[n_items++] = (struct barcode_item){
@@ -437,6 +431,38 @@ static void prepare(struct search *s)
         s->pair_barcodes = join_barcodes(s, true);
         s->single_barcodes = join_barcodes(s, false);
     }
+}
+
+size_t duplicate_chains_route(const struct duplicate_rules *rules, struct chain_member *members,
+                              size_t n, const struct chain_member **ends)
+{
+    struct search s = {.rules = rules, .members = members, .n = n};
+    size_t n_ends = 0, n_routed = 0;
+    for (size_t i = 0; i < n; i++) n_ends += members[i].view.kind == VIEW_END;
+    memset(ends, 0, n * sizeof *ends);
+    if (n_ends == 0) return 0;
+    s.singles = best_reads_create(n_ends);
+    /* First the ends alone, so that other pairs need no place in the table. */
+    for (int ends_only = 1; ends_only >= 0; ends_only--) {
+        for (size_t i = 0; i < n; i++) {
+            struct chain_member *m = &members[i];
+            bool is_end = m->view.kind == VIEW_END;
+            if (is_end != (ends_only == 1) || m->view.kind == VIEW_SINGLE) continue;
+            if (!is_end && m->view.other_place != m->view.here) continue;
+            uint32_t *slot = find_slot(&s, &s.singles, single_key, m);
+            if (*slot == 0 ? is_end : compare_members(m, member_in(&s, slot)) < 0)
+                put_into(&s, slot, m);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (members[i].view.kind != VIEW_SINGLE) continue;
+        const uint32_t *slot = find_slot(&s, &s.singles, single_key, &members[i]);
+        if (*slot == 0 || member_in(&s, slot)->view.kind != VIEW_END) continue;
+        ends[i] = member_in(&s, slot);
+        n_routed++;
+    }
+    free(s.singles.slots);
+    return n_routed;
 }
 
 const struct chain_member *duplicate_chains_decide(const struct duplicate_rules *rules,

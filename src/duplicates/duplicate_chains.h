@@ -13,10 +13,6 @@
  * This differs from 1.24:
  * - A read whose name has no coordinates is not optical.
  * - Names whose tiles differ in length are on different tiles.
- * - Views of the kind VIEW_END stand for pairs that are decided elsewhere. They become the
- *   originals of single reads, but those are not counted with the pair, nor compared with its
- *   chain. Such are single reads at the inner 5' ends of pairs of which both reads are on one
- *   strand, but for --mode s.
  *
  * Barcodes with errors: with --barcode-mismatches 1, barcodes of one length that differ in one
  * character are joined by the directional method of UMI-tools. Among reads whose keys agree but for
@@ -44,7 +40,7 @@ struct chain_member {
     struct duplicate_view view; /* its name and barcode stay until the results were used */
     uint32_t run;
 
-    /* results; none for VIEW_END */
+    /* results */
     bool is_duplicate;
     bool is_optical;            /* tag dt: SQ, else LB */
     bool was_optical;           /* already when it became a duplicate. -S: the other alignments get
@@ -64,7 +60,17 @@ struct chain_member {
 };
 
 /*
- * Decides n members, fewer than 2^32 - 1, in any order. All that agree in ref and here are there.
+ * Which single reads must be decided with a pair that is elsewhere? The members are all views that
+ * agree in ref and here, VIEW_END too. If the first pair in the sorted file whose 5' end has the key
+ * of a single read is a VIEW_END, the single read belongs to the chain of that pair: ends[i] is set
+ * to the VIEW_END for member i. Else it is NULL. Returns how many are set.
+ */
+size_t duplicate_chains_route(const struct duplicate_rules *rules, struct chain_member *members,
+                              size_t n, const struct chain_member **ends);
+
+/*
+ * Decides n members, fewer than 2^32 - 1, in any order: views of pairs, all of one key, and of
+ * single reads, all of one key but those that are routed elsewhere.
  * rules->optical_distance is at most INT32_MAX, as the parser makes sure. Returns NULL, or a member
  * of a pair that met another pair and lacks a score: then there are no results.
  */

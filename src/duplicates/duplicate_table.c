@@ -13,7 +13,7 @@
 
 struct best {
     struct duplicate_key key;
-    int64_t score, pos;
+    int64_t score, place;
     uint32_t run, index;
     uint32_t group;
     uint32_t name_at;
@@ -99,8 +99,9 @@ struct duplicate_key duplicate_key_of_pair(const struct duplicate_rules *rules,
 struct duplicate_key duplicate_key_of_single(const struct duplicate_rules *rules,
                                              const struct duplicate_view *view)
 {
+    int64_t five = view->kind == VIEW_PAIR ? view->other_place : view->here;
     const uint64_t words[] = {
-        (uint64_t)view->here,
+        (uint64_t)five,
         (uint64_t)(uint32_t)view->ref << 1 | view->is_reverse,
         duplicate_rules_keep_groups_apart(rules) ? view->group : 0, view->barcode,
     };
@@ -146,13 +147,13 @@ static bool set_name(struct duplicate_table *table, struct best *best,
 }
 
 static bool fill(struct duplicate_table *table, struct best *best, struct duplicate_key key,
-                 const struct duplicate_view *view, uint32_t run)
+                 const struct duplicate_view *view, int64_t place, uint32_t run)
 {
     struct best filled = *best;
     if (!set_name(table, &filled, view)) return false;
     filled.key = key;
     filled.score = view->score;
-    filled.pos = view->pos;
+    filled.place = place;
     filled.run = run;
     filled.index = view->index;
     filled.group = view->group;
@@ -169,8 +170,10 @@ static bool fill(struct duplicate_table *table, struct best *best, struct duplic
 static void tell_best(struct duplicate_table *table, const struct best *best,
                       struct duplicate_record *record)
 {
-    *record = (struct duplicate_record){best->run, best->index, best->has_others, best->was_marked,
-                                        best->group, NULL, 0};
+    *record = (struct duplicate_record){
+        .place = best->place, .run = best->run, .index = best->index,
+        .has_others = best->has_others, .was_marked = best->was_marked, .group = best->group,
+    };
     if (!best->has_name) return;
     memcpy(table->lost_name, table->names + best->name_at, best->name_bytes);
     record->name = table->lost_name;
@@ -180,8 +183,11 @@ static void tell_best(struct duplicate_table *table, const struct best *best,
 static void tell_view(const struct duplicate_view *view, uint32_t run,
                       struct duplicate_record *record)
 {
-    *record = (struct duplicate_record){run, view->index, view->has_others, view->was_marked,
-                                        view->group, view->name, view->name_bytes};
+    *record = (struct duplicate_record){
+        .place = duplicate_view_place(view), .run = run, .index = view->index,
+        .has_others = view->has_others, .was_marked = view->was_marked, .group = view->group,
+        .name = view->name, .name_bytes = view->name_bytes,
+    };
 }
 
 /* ---- comparing ---- */
@@ -194,11 +200,11 @@ static int compare_names(const struct duplicate_table *table, const struct best 
     return r != 0 ? r : a < b ? -1 : a > b;
 }
 
-/* True if the view comes before the best read in the sorted file. */
-static bool is_earlier(const struct duplicate_view *view, uint32_t run, const struct best *best)
+/* True if a record comes before the best read in the sorted file. */
+static bool is_earlier(int64_t place, uint32_t run, uint32_t index, const struct best *best)
 {
-    if (view->pos != best->pos) return view->pos < best->pos;
-    return run != best->run ? run < best->run : view->index < best->index;
+    if (place != best->place) return place < best->place;
+    return run != best->run ? run < best->run : index < best->index;
 }
 
 static bool is_better(const struct duplicate_table *table, const struct duplicate_view *view,
@@ -207,7 +213,8 @@ static bool is_better(const struct duplicate_table *table, const struct duplicat
     if (view->failed_qc != best->failed_qc && view->kind == VIEW_PAIR) return best->failed_qc;
     if (view->score != best->score) return view->score > best->score;
     int by_name = view->kind == VIEW_PAIR ? compare_names(table, best, view) : 0;
-    return by_name != 0 ? by_name > 0 : is_earlier(view, run, best);
+    if (by_name != 0) return by_name > 0;
+    return is_earlier(duplicate_view_place(view), run, view->index, best);
 }
 
 enum table_result duplicate_table_add(struct duplicate_table *table, struct duplicate_key key,
@@ -216,7 +223,7 @@ enum table_result duplicate_table_add(struct duplicate_table *table, struct dupl
 {
     struct best *best = find(table, key);
     if (!best->is_used) {
-        if (table->n_used >= table->n_slots * 3 / 4 || !fill(table, best, key, view, run))
+        if (table->n_used >= table->n_slots * 3 / 4 || !fill(table, best, key, view, duplicate_view_place(view), run))
             return TABLE_FULL;
         table->n_used++;
         return TABLE_NO_DUPLICATE;
@@ -235,7 +242,7 @@ enum table_result duplicate_table_add(struct duplicate_table *table, struct dupl
     }
     struct duplicate_record lost;
     tell_best(table, best, &lost);
-    if (!fill(table, best, key, view, run)) return TABLE_FULL;
+    if (!fill(table, best, key, view, duplicate_view_place(view), run)) return TABLE_FULL;
     *record = lost;
     return TABLE_DUPLICATE;
 }
@@ -246,13 +253,13 @@ enum table_result duplicate_table_add_name(struct duplicate_table *table, struct
 {
     struct best *best = find(table, key);
     const struct duplicate_view view = {
-        .index = name->index, .pos = name->place, .group = name->group,
+        .index = name->index, .group = name->group,
         .name = name->original, .name_bytes = name->original_bytes,
     };
     bool is_new = !best->is_used, turned_optical = best->turned_optical || name->turned_optical;
     if (is_new && table->n_used >= table->n_slots * 3 / 4) return TABLE_FULL;
-    if (is_new || is_earlier(&view, name->run, best)) {
-        if (!fill(table, best, key, &view, name->run)) return TABLE_FULL;
+    if (is_new || is_earlier(name->place, name->run, name->index, best)) {
+        if (!fill(table, best, key, &view, name->place, name->run)) return TABLE_FULL;
         best->was_optical = name->was_optical;
         table->n_used += is_new;
     }
@@ -265,7 +272,7 @@ bool duplicate_table_find_name(const struct duplicate_table *table, struct dupli
 {
     const struct best *best = find(table, key);
     *name = (struct duplicate_name){
-        .place = best->pos, .run = best->run, .index = best->index, .group = best->group,
+        .place = best->place, .run = best->run, .index = best->index, .group = best->group,
         .was_optical = best->was_optical, .turned_optical = best->turned_optical,
         .original = best->has_name ? table->names + best->name_at : NULL,
         .original_bytes = best->name_bytes,

@@ -21,6 +21,7 @@ struct duplicate_table;
 
 /* A record that is a duplicate. The name is there until the next call. */
 struct duplicate_record {
+    int64_t place;              /* duplicate_view_place */
     uint32_t run, index;
     bool has_others;
     bool was_marked;            /* in the input */
@@ -51,6 +52,8 @@ bool duplicate_table_is_empty(const struct duplicate_table *table);
 struct duplicate_key { uint64_t low, high; };
 struct duplicate_key duplicate_key_of_pair(const struct duplicate_rules *rules,
                                            const struct duplicate_view *view);
+
+/* Of a single read, or of the 5' end of a member of a pair. */
 struct duplicate_key duplicate_key_of_single(const struct duplicate_rules *rules,
                                              const struct duplicate_view *view);
 
@@ -71,9 +74,9 @@ enum table_result duplicate_table_add(struct duplicate_table *table, struct dupl
 
 /* What the other records of a duplicate get of it. */
 struct duplicate_name {
-    int64_t place;              /* reference, position and strand of the duplicate, by which it lies
-                                   in the sorted file */
-    uint32_t run, index;
+    int64_t place;              /* duplicate_view_place of the record that was read when it became a
+                                   duplicate */
+    uint32_t run, index;        /* of that record */
     uint32_t group;
     bool was_optical;           /* when it became a duplicate */
     bool turned_optical;        /* after that */
@@ -81,8 +84,8 @@ struct duplicate_name {
     size_t original_bytes;
 };
 
-/* In a table of names: adds a duplicate whose name has this key. Of two of one name the first in the
-   sorted file counts, but that one has turned optical is kept. Returns TABLE_FULL or
+/* In a table of names: adds a duplicate whose name has this key. Of two of one name the one that
+   became a duplicate first counts, but that one has turned optical is kept. Returns TABLE_FULL or
    TABLE_NO_DUPLICATE. */
 enum table_result duplicate_table_add_name(struct duplicate_table *table, struct duplicate_key key,
                                            const struct duplicate_name *name);

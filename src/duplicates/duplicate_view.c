@@ -194,7 +194,7 @@ static const char *view_pair(const struct duplicate_rules *rules, const uint8_t 
     const struct pair_ends ends = {
         *own, unclip_mate(mate_pos, tags->mate_cigar), view->is_reverse,
         (flag & BAM_FMREVERSE) != 0, (flag & BAM_FREAD1) != 0};
-    int64_t five = view->here;
+    view->other_place = view->here;
     view->kind = VIEW_PAIR;
     view->mate_ref = bam_record_mate_tid(rec);
     view->lacks_score = !tags->has_score;
@@ -205,10 +205,11 @@ static const char *view_pair(const struct duplicate_rules *rules, const uint8_t 
     else
         make_template_key(&ends, view);
     views->as = EXAMINED_AS_PAIR;
-    if (duplicate_view_is_at_five_end(rules, view)) return NULL;
+    if (view->other_place == view->here) return NULL;
     views->view[1] = *view;
     views->view[1].kind = VIEW_END;
-    views->view[1].here = five;
+    views->view[1].here = view->other_place;
+    views->view[1].other_place = view->here;
     views->n = 2;
     return NULL;
 }
@@ -255,11 +256,13 @@ const char *duplicate_views_make(const struct duplicate_rules *rules, const uint
     look_at_tags(rec, &tags);
     struct unclipped own = unclip(rec);
     bool is_reverse = (flag & BAM_FREVERSE) != 0;
+    int64_t five = is_reverse ? own.end : own.start;
     *view = (struct duplicate_view){
         .kind = VIEW_SINGLE,
         .ref = bam_record_tid(rec),
         .pos = bam_record_true_pos(rec),
-        .here = is_reverse ? own.end : own.start,
+        .here = five,
+        .other_place = five,
         .is_reverse = is_reverse,
         .failed_qc = (flag & BAM_FQCFAIL) != 0,
         .was_marked = was_marked,

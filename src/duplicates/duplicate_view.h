@@ -38,6 +38,8 @@ struct duplicate_view {
     int32_t ref, mate_ref;
     int64_t pos;                /* of its alignment, 0-based */
     int64_t here, there;
+    int64_t other_place;        /* a pair: its 5' end, which is `here` unless both reads have one
+                                   strand; VIEW_END: `here` of the pair; else `here` */
     enum pair_orientation orientation;
     bool is_left;
     bool is_reverse;
@@ -56,12 +58,12 @@ struct duplicate_view {
     size_t name_bytes;
 };
 
-/* True if `here` of a member of a pair is its 5' end. Else the pair has a view of that end, too. */
-static inline bool duplicate_view_is_at_five_end(const struct duplicate_rules *rules,
-                                                 const struct duplicate_view *view)
+/* Reference, position and strand as a number, by which records are in the order of the sorted file;
+   those with equal numbers by run and index. */
+static inline int64_t duplicate_view_place(const struct duplicate_view *view)
 {
-    return rules->by_sequence || view->orientation == PAIR_FR || view->orientation == PAIR_RF ||
-           view->is_left != view->is_reverse;
+    enum { POS_BITS = 40 };     /* htslib's positions have fewer */
+    return (int64_t)view->ref << POS_BITS | view->pos << 1 | view->is_reverse;
 }
 
 /* What a record is to the search. */

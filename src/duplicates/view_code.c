@@ -90,6 +90,12 @@ static void get_name(struct view_coder *coder, const uint8_t **at)
     if (is_half) (*at)++;
 }
 
+/* Of a pair: only if both reads have one strand. */
+static bool has_other_place(const struct duplicate_view *view)
+{
+    return view->orientation == PAIR_FF || view->orientation == PAIR_RR;
+}
+
 uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view, uint8_t *out)
 {
     struct duplicate_view *last = &coder->last;
@@ -112,6 +118,7 @@ uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view
     }
     if (is_pair) {
         out = put_signed_varint(out, view->there - view->here);
+        if (has_other_place(view)) out = put_signed_varint(out, view->other_place - view->here);
         if (view->mate_ref != view->ref) out = put_signed_varint(out, view->mate_ref);
     }
     if (view->group) out = put_varint(out, view->group);
@@ -149,10 +156,12 @@ void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_
     if (view->kind != VIEW_OTHER) {
         view->pos += get_signed_varint(at);
         view->here = view->pos + get_signed_varint(at);
+        view->other_place = view->here;
         view->score = get_signed_varint(at);
     }
     if (view->kind == VIEW_PAIR || view->kind == VIEW_END) {
         view->there = view->here + get_signed_varint(at);
+        if (has_other_place(view)) view->other_place = view->here + get_signed_varint(at);
         view->mate_ref = view->ref;
         if (second & OTHER_MATE_REF) view->mate_ref = (int32_t)get_signed_varint(at);
     }

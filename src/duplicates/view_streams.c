@@ -34,7 +34,7 @@ static uint64_t hash_place(const struct duplicate_view *view)
     return hash * UINT64_C(0xd6e8feb86659fd93);
 }
 
-static unsigned home_partition(const struct duplicate_view *view)
+unsigned duplicate_view_partition(const struct duplicate_view *view)
 {
     return (unsigned)(hash_place(view) >> PARTITION_SHIFT);
 }
@@ -48,11 +48,11 @@ unsigned duplicate_view_place_part(const struct duplicate_view *view, unsigned n
 static uint16_t stream_of(const struct duplicate_view *view)
 {
     switch (view->kind) {
-    case VIEW_SINGLE: return (uint16_t)(VIEW_STREAM_SINGLES + home_partition(view));
+    case VIEW_SINGLE: return (uint16_t)(VIEW_STREAM_SINGLES + duplicate_view_partition(view));
     case VIEW_OTHER:
         return (uint16_t)(VIEW_STREAM_OTHERS +
                           view_name_partition(view_name_hash(view->name, view->name_bytes)));
-    default: return (uint16_t)(VIEW_STREAM_PAIRS + home_partition(view));
+    default: return (uint16_t)(VIEW_STREAM_PAIRS + duplicate_view_partition(view));
     }
 }
 

@@ -71,6 +71,9 @@ static inline bool view_chunk_next(struct view_chunk *chunk, struct duplicate_vi
     return true;
 }
 
+/* The partition of a view, by ref and here. */
+unsigned duplicate_view_partition(const struct duplicate_view *view);
+
 /* In which of n_parts parts a view is, by ref and here. Views of one partition are in all parts. */
 unsigned duplicate_view_place_part(const struct duplicate_view *view, unsigned n_parts);
 

@@ -27,8 +27,10 @@ struct decision {
 struct chain_gather {
     struct chain_member *members;
     size_t n, room;
-    uint8_t *texts;             /* names and barcodes, in the order of the members */
+    uint8_t *texts;             /* names and barcodes */
     size_t texts_bytes, texts_room;
+    const struct chain_member **ends;   /* of single reads that belong elsewhere */
+    size_t ends_room;
 };
 
 /* What one job works with. */
@@ -103,7 +105,8 @@ static bool mark(struct decider *decider, const struct duplicate_record *record,
 static enum table_result found(struct decider *decider, const struct duplicate_record *record,
                                bool is_pair)
 {
-    const struct duplicate_name name = {.group = record->group};
+    const struct duplicate_name name = {.place = record->place, .run = record->run,
+                                        .index = record->index, .group = record->group};
     if (!mark(decider, record, is_pair) || !record->has_others) return TABLE_DUPLICATE;
     return remember_name(decider, record->name, record->name_bytes, &name) < 0 ? TABLE_FAILED
                                                                                : TABLE_DUPLICATE;
@@ -138,6 +141,7 @@ static int visit_stream(struct decider *decider, unsigned stream, view_visitor v
         const uint8_t *bytes = temp_stream_read(reader, sizeof n_bytes);
         if (!bytes) return -1;
         memcpy(&n_bytes, bytes, sizeof n_bytes);
+        if (n_bytes > temp_stream_left(reader)) return report_damage();
         bytes = temp_stream_read(reader, n_bytes);
         if (!bytes) return -1;
         if (!view_chunk_open(&chunk, bytes, n_bytes)) return report_damage();
@@ -178,8 +182,7 @@ static enum table_result visit_end(struct decider *decider, const struct duplica
     (void)keys;
     struct duplicate_record record;
     const struct duplicate_rules *rules = rules_of(decider);
-    if (view->kind == VIEW_PAIR && !duplicate_view_is_at_five_end(rules, view))
-        return TABLE_NO_DUPLICATE;
+    if (view->kind == VIEW_PAIR && view->other_place != view->here) return TABLE_NO_DUPLICATE;
     struct duplicate_key key = duplicate_key_of_single(rules, view);
     enum table_result r = duplicate_table_meet_pair(decider->singles, key, &record);
     return r == TABLE_DUPLICATE ? found(decider, &record, false) : r;
@@ -252,54 +255,75 @@ enum {
     MAX_PARTS = 1 << 16,
 };
 
-/* Keeps a copy of a text, which fix_texts points to when all are there. */
-static void keep_text(struct chain_gather *gather, const uint8_t *text, size_t n_bytes)
+/* Keeps a copy of a text and returns its offset as a pointer, which fix_texts makes one of. Offsets
+   count from 1: NULL is no text. */
+static const uint8_t *keep_text(struct chain_gather *gather, const uint8_t *text, size_t n_bytes)
 {
-    size_t end = gather->texts_bytes + n_bytes;
-    if (!text) return;
+    size_t at = gather->texts_bytes, end = at + n_bytes;
+    if (!text) return NULL;
     xgrow(&gather->texts, &gather->texts_room, end, end / 4 + 1, 1);
-    memcpy(gather->texts + gather->texts_bytes, text, n_bytes);
+    memcpy(gather->texts + at, text, n_bytes);
     gather->texts_bytes = end;
+    return (const uint8_t *)(uintptr_t)(at + 1);
 }
 
+/* Turns the offsets of texts into pointers. */
 static void fix_texts(struct chain_gather *gather)
 {
-    const uint8_t *at = gather->texts;
     for (size_t i = 0; i < gather->n; i++) {
         struct duplicate_view *view = &gather->members[i].view;
-        if (view->name) {
-            view->name = at;
-            at += view->name_bytes;
-        }
-        if (view->barcode_text) {
-            view->barcode_text = at;
-            at += view->barcode_bytes;
-        }
+        if (view->name) view->name = gather->texts + (uintptr_t)view->name - 1;
+        if (view->barcode_text)
+            view->barcode_text = gather->texts + (uintptr_t)view->barcode_text - 1;
     }
+}
+
+/* The reverse: the texts may be moved again. */
+static void relist_texts(struct chain_gather *gather)
+{
+    for (size_t i = 0; i < gather->n; i++) {
+        struct duplicate_view *view = &gather->members[i].view;
+        if (view->name)
+            view->name = (const uint8_t *)(uintptr_t)(view->name - gather->texts + 1);
+        if (view->barcode_text)
+            view->barcode_text =
+                (const uint8_t *)(uintptr_t)(view->barcode_text - gather->texts + 1);
+    }
+}
+
+/* Returns false if there is no room. */
+static bool add_member(struct decider *decider, const struct duplicate_view *view, uint32_t run,
+                       struct key_part keys)
+{
+    struct chain_gather *gather = &decider->chains;
+    size_t n = gather->n + 1;
+    if (n * (sizeof *gather->members + CHAIN_BYTES) + gather->texts_bytes > decider->chain_bytes &&
+        keys.n_parts < MAX_PARTS)
+        return false;
+    xgrow(&gather->members, &gather->room, n, n / 4, sizeof *gather->members);
+    struct chain_member *added = &gather->members[gather->n];
+    *added = (struct chain_member){.view = *view, .run = run};
+    added->view.name = keep_text(gather, view->name, view->name_bytes);
+    added->view.barcode_text = keep_text(gather, view->barcode_text, view->barcode_bytes);
+    gather->n = n;
+    return true;
 }
 
 static enum table_result visit_member(struct decider *decider, const struct duplicate_view *view,
                                       uint32_t run, struct key_part keys)
 {
-    struct chain_gather *gather = &decider->chains;
-    size_t n = gather->n + 1;
     if (duplicate_view_place_part(view, keys.n_parts) != keys.part) return TABLE_NO_DUPLICATE;
-    if (n * (sizeof *gather->members + CHAIN_BYTES) + gather->texts_bytes > decider->chain_bytes &&
-        keys.n_parts < MAX_PARTS)
-        return TABLE_FULL;
-    xgrow(&gather->members, &gather->room, n, n / 4, sizeof *gather->members);
-    gather->members[gather->n] = (struct chain_member){.view = *view, .run = run};
-    gather->n = n;
-    keep_text(gather, view->name, view->name_bytes);
-    keep_text(gather, view->barcode_text, view->barcode_bytes);
-    return TABLE_NO_DUPLICATE;
+    return add_member(decider, view, run, keys) ? TABLE_NO_DUPLICATE : TABLE_FULL;
 }
 
-/* Reference, position and strand: the order of the sorted file. */
-static int64_t place_of(const struct duplicate_view *view)
+/* When both are read, the worse of them becomes a duplicate. */
+static const struct chain_member *last_in_file(const struct chain_member *a,
+                                               const struct chain_member *b)
 {
-    enum { POS_BITS = 40 };     /* htslib's positions have fewer */
-    return (int64_t)view->ref << POS_BITS | view->pos << 1 | view->is_reverse;
+    int64_t x = duplicate_view_place(&a->view), y = duplicate_view_place(&b->view);
+    if (x != y) return x > y ? a : b;
+    if (a->run != b->run) return a->run > b->run ? a : b;
+    return a->view.index > b->view.index ? a : b;
 }
 
 /* Marks a duplicate and writes down its tags. Returns 0, or -1 after a message. */
@@ -308,16 +332,20 @@ static int take_duplicate(struct decider *decider, const struct chain_member *me
     const struct decide_settings *s = decider->decision->settings;
     const struct duplicate_rules *rules = rules_of(decider);
     const struct duplicate_view *view = &member->view;
-    const struct duplicate_record record = {member->run, view->index, view->has_others,
-                                            view->was_marked, view->group, NULL, 0};
+    const struct duplicate_record record = {
+        .run = member->run, .index = view->index, .was_marked = view->was_marked,
+        .group = view->group,
+    };
     bool is_pair = view->kind == VIEW_PAIR;
     if (!mark(decider, &record, is_pair)) return 0;
     if (member->is_optical && is_pair) decider->counts[view->group].paired_optical++;
     if (member->is_optical && !is_pair) decider->counts[view->group].single_optical++;
     struct duplicate_note note = {.run = member->run, .index = view->index,
                                   .is_optical = member->is_optical};
+    const struct chain_member *last = last_in_file(member, member->found_by);
     struct duplicate_name name = {
-        .place = place_of(view), .run = member->run, .index = view->index, .group = view->group,
+        .place = duplicate_view_place(&last->view), .run = last->run, .index = last->view.index,
+        .group = view->group,
         .was_optical = member->was_optical,
         .turned_optical = member->is_optical && !member->was_optical,
     };
@@ -334,7 +362,6 @@ static int take_duplicate(struct decider *decider, const struct chain_member *me
 static int take_member(struct decider *decider, const struct chain_member *member)
 {
     const struct duplicate_view *view = &member->view;
-    if (view->kind == VIEW_END) return 0;
     if (member->is_duplicate) return take_duplicate(decider, member);
     if (!rules_of(decider)->counts || member->count <= 1) return 0;
     const struct duplicate_note note = {.run = member->run, .index = view->index,
@@ -342,14 +369,117 @@ static int take_member(struct decider *decider, const struct chain_member *membe
     return duplicate_notes_put(decider->decision->settings->notes, &note);
 }
 
-static int pass_over_chains(struct decider *decider, struct key_part keys)
+/* Gathers the views of single reads and of pairs of a part. Returns as visit_stream. */
+static int gather_members(struct decider *decider, struct key_part keys)
 {
     struct chain_gather *gather = &decider->chains;
     gather->n = gather->texts_bytes = 0;
     int r = visit_stream(decider, VIEW_STREAM_SINGLES + decider->partition, visit_member, keys);
     if (r == 0)
         r = visit_stream(decider, VIEW_STREAM_PAIRS + decider->partition, visit_member, keys);
+    if (r == 0) fix_texts(gather);
+    return r;
+}
+
+/*
+ * A single read that belongs to the chain of a pair in another partition (duplicate_chains_route).
+ * Its name and barcode follow.
+ */
+struct guest_entry {
+    struct duplicate_view view; /* its pointers mean nothing, but for NULL */
+    uint32_t run;
+    int64_t home;               /* `here` of the pair */
+};
+
+static struct duplicate_view home_of_guest(const struct guest_entry *guest)
+{
+    return (struct duplicate_view){.ref = guest->view.ref, .here = guest->home};
+}
+
+static int send_guest(struct decider *decider, const struct chain_member *single,
+                      const struct chain_member *end)
+{
+    struct decision *decision = decider->decision;
+    struct temp_streams *guests = decision->settings->guests;
+    struct guest_entry entry;
+    memset(&entry, 0, sizeof entry);    /* all of it is written */
+    entry.view = single->view;
+    entry.run = single->run;
+    entry.home = end->view.other_place;
+    const struct duplicate_view home = home_of_guest(&entry);
+    unsigned stream = duplicate_view_partition(&home);
+    (void)pthread_mutex_lock(&decision->names_lock);
+    int r = temp_streams_append(guests, stream, &entry, sizeof entry);
+    if (r == 0 && entry.view.name)
+        r = temp_streams_append(guests, stream, entry.view.name, entry.view.name_bytes);
+    if (r == 0 && entry.view.barcode_text)
+        r = temp_streams_append(guests, stream, entry.view.barcode_text, entry.view.barcode_bytes);
+    (void)pthread_mutex_unlock(&decision->names_lock);
+    return r;
+}
+
+/* Finds which of the single reads that were gathered belong elsewhere, sends them there if `sends`,
+   and leaves only what is decided here. Returns 0, or -1 after a message. */
+static int route_singles(struct decider *decider, bool sends)
+{
+    struct chain_gather *gather = &decider->chains;
+    xgrow(&gather->ends, &gather->ends_room, gather->n, gather->n / 4, sizeof *gather->ends);
+    size_t kept = 0;
+    int r = 0;
+    (void)duplicate_chains_route(rules_of(decider), gather->members, gather->n, gather->ends);
+    for (size_t i = 0; i < gather->n && sends && r == 0; i++)
+        if (gather->ends[i]) r = send_guest(decider, &gather->members[i], gather->ends[i]);
+    for (size_t i = 0; i < gather->n; i++)
+        if (!gather->ends[i] && gather->members[i].view.kind != VIEW_END)
+            gather->members[kept++] = gather->members[i];
+    gather->n = kept;
+    return r;
+}
+
+/* Sends single reads to the pairs that they belong to. */
+static int pass_for_guests(struct decider *decider, struct key_part keys)
+{
+    int r = gather_members(decider, keys);
+    return r == 0 ? route_singles(decider, true) : r;
+}
+
+static int send_guests(struct decider *decider)
+{
+    return decide_in_parts(decider, pass_for_guests) < 0 ? -1 : 0;
+}
+
+/* Adds the single reads that were sent here. Returns as visit_stream. */
+static int gather_guests(struct decider *decider, struct key_part keys)
+{
+    struct temp_streams *guests = decider->decision->settings->guests;
+    struct temp_stream_reader *reader = &decider->reader;
+    temp_stream_reader_begin(reader, guests, decider->partition);
+    while (!temp_stream_is_at_end(reader)) {
+        struct guest_entry entry;
+        const uint8_t *bytes = temp_stream_read(reader, sizeof entry);
+        if (!bytes) return -1;
+        memcpy(&entry, bytes, sizeof entry);
+        struct duplicate_view *view = &entry.view;
+        size_t name_bytes = view->name ? view->name_bytes : 0;
+        bytes = temp_stream_read(reader, name_bytes + view->barcode_bytes);
+        if (!bytes) return -1;
+        const struct duplicate_view home = home_of_guest(&entry);
+        if (duplicate_view_place_part(&home, keys.n_parts) != keys.part) continue;
+        if (view->name) view->name = bytes;
+        if (view->barcode_text) view->barcode_text = bytes + name_bytes;
+        if (!add_member(decider, view, entry.run, keys)) return 1;
+    }
+    return 0;
+}
+
+static int pass_over_chains(struct decider *decider, struct key_part keys)
+{
+    struct chain_gather *gather = &decider->chains;
+    int r = gather_members(decider, keys);
+    if (r == 0) r = route_singles(decider, false);
     if (r != 0) return r;
+    relist_texts(gather);
+    if ((r = gather_guests(decider, keys)) != 0) return r;
     fix_texts(gather);
     const struct chain_member *without_score =
         duplicate_chains_decide(rules_of(decider), gather->members, gather->n);
@@ -515,6 +645,7 @@ static void release_decision(struct decision *decision)
         temp_stream_reader_release(&decider->reader);
         free(decider->chains.members);
         free(decider->chains.texts);
+        free(decider->chains.ends);
         free(decider->counts);
     }
     free(decision->deciders);
@@ -525,8 +656,13 @@ int decide_duplicates(const struct decide_settings *settings)
 {
     struct decision decision;
     prepare_decision(&decision, settings);
-    int r = decide_partitions(&decision, duplicate_rules_need_chains(settings->rules)
-                                             ? decide_chains : decide_reads);
+    int r = 0;
+    if (!duplicate_rules_need_chains(settings->rules)) {
+        r = decide_partitions(&decision, decide_reads);
+    } else {
+        if (!settings->rules->by_sequence) r = decide_partitions(&decision, send_guests);
+        if (r == 0) r = decide_partitions(&decision, decide_chains);
+    }
     if (r == 0 && settings->names) r = decide_partitions(&decision, decide_others);
     release_decision(&decision);
     return r;

@@ -29,6 +29,7 @@ struct decide_settings {
     size_t memory_bytes;        /* for the tables of all jobs */
     struct temp_streams *views; /* VIEW_N_STREAMS, complete */
     struct temp_streams *names; /* VIEW_N_PARTITIONS, empty, for -S; or NULL */
+    struct temp_streams *guests;        /* VIEW_N_PARTITIONS, empty, if the rules need chains */
     struct duplicate_notes *notes;      /* for tags; or NULL */
     struct duplicate_marks *marks;      /* knows all runs */
     struct duplicate_counts *counts;    /* for each group; what is found is added */

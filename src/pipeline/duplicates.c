@@ -21,7 +21,7 @@ enum {
 
 struct duplicates {
     struct duplicates_settings settings;
-    struct temp_streams *views, *names;         /* names: only for -S */
+    struct temp_streams *views, *names, *guests;        /* names: for -S; guests: for chains */
     struct duplicate_notes *notes;              /* only for tags */
     struct duplicate_marks *marks;
     struct duplicate_counts *counts;            /* of each group */
@@ -53,14 +53,15 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
     d->settings = *settings;
     size_t streams_bytes = settings->memory_bytes / 2, names_bytes = 0, notes_bytes = 0;
     if (settings->rules->marks_others) names_bytes = streams_bytes / 4;
-    if (duplicate_rules_set_tags(settings->rules)) notes_bytes = streams_bytes / 4;
+    if (duplicate_rules_need_chains(settings->rules)) notes_bytes = streams_bytes / 4;
     d->views = create_streams(settings, VIEW_N_STREAMS, streams_bytes - names_bytes - notes_bytes);
     if (names_bytes > 0) d->names = create_streams(settings, VIEW_N_PARTITIONS, names_bytes);
+    if (notes_bytes > 0) d->guests = create_streams(settings, VIEW_N_PARTITIONS, notes_bytes / 4);
     d->marks = duplicate_marks_create();
     if (duplicate_rules_set_tags(settings->rules)) {
         const struct duplicate_notes_settings notes = {
             .crew = settings->crew, .n_threads = settings->n_threads,
-            .memory_bytes = notes_bytes, .temp_prefix = settings->temp_prefix,
+            .memory_bytes = notes_bytes / 4 * 3, .temp_prefix = settings->temp_prefix,
             .output = settings->output,
         };
         d->notes = duplicate_notes_create(&notes);
@@ -84,6 +85,7 @@ void duplicates_destroy(struct duplicates *d)
     if (!d) return;
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
+    temp_streams_destroy(d->guests);
     duplicate_notes_destroy(d->notes);
     duplicate_marks_destroy(d->marks);
     free(d->counts);
@@ -312,14 +314,15 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     const struct decide_settings decide = {
         .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
         .memory_bytes = d->settings.memory_bytes / 2, .views = d->views, .names = d->names,
-        .notes = d->notes, .marks = d->marks, .counts = d->counts, .n_counts = d->n_counts,
+        .guests = d->guests, .notes = d->notes, .marks = d->marks, .counts = d->counts, .n_counts = d->n_counts,
     };
     if (decide_duplicates(&decide) < 0) return -1;
     if (d->notes && duplicate_notes_sort(d->notes) < 0) return -1;
     warn_of_barcodes(d);
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
-    d->views = d->names = NULL;
+    temp_streams_destroy(d->guests);
+    d->views = d->names = d->guests = NULL;
     return for_all_batches(d, batches, n, first_run, mark_job);
 }
 
@@ -354,7 +357,7 @@ static void rewrite_record(const struct duplicate_rules *rules, const uint8_t *r
     bool is_duplicate = (bam_record_flag(rec) & BAM_FDUP) != 0;
     struct duplicate_tags tags = {0};
     if (rules->counts && !is_duplicate) tags.count = note ? note->count : 1;
-    if (note && is_duplicate) {
+    if (note && note->count == 0) {     /* not the best read of a key, marked in the input */
         tags.is_duplicate = true;
         tags.original = note->original;
         tags.original_bytes = note->original_bytes;

@@ -107,21 +107,15 @@ static void plan_around_minhash_index(struct sort *sort)
                      n_bytes >> 20);
         n_bytes = total / 2;    /* a sort in less than half of the memory would be too slow */
     }
-    sort_plan_memory(sort, total - n_bytes);
+    sort_plan_memory(sort->settings, total - n_bytes, &sort->budget);
     batch_pool_set_budget(sort->pool, &sort->budget);
 }
 
-/* Lengths of all references, for fixmate. */
 static void prepare_fixmate(struct sort *sort)
 {
-    int32_t n_refs = sam_hdr_nref(sort->header);
     sort->fixmate = sort->settings->fixmate_rules;
-    sort->reference_bases = xcalloc((size_t)n_refs + 1, sizeof *sort->reference_bases);
-    for (int32_t tid = 0; tid < n_refs; tid++)
-        sort->reference_bases[tid] = sam_hdr_tid2len(sort->header, tid);
-    sort->fixmate.n_refs = n_refs;
+    rules_complete_fixmate(&sort->rules_maker, sort->header, &sort->fixmate);
     sort->fixmate.long_positions = sort->rules.long_positions;
-    sort->fixmate.reference_bases = sort->reference_bases;
     sort->fixmate.max_template_bytes = 2 * load_cutter_max_template(&sort->budget);
 }
 

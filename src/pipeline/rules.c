@@ -7,8 +7,10 @@
 #include "order/minhash_index.h"
 #include "util/diag.h"
 #include "util/version.h"
+#include "util/xalloc.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 int rules_header_error(const char *name)
 {
@@ -88,8 +90,20 @@ int rules_check_format(sam_hdr_t *header, enum htsExactFormat format)
     return -1;
 }
 
+void rules_complete_fixmate(struct rules_maker *maker, const sam_hdr_t *header,
+                            struct fixmate_rules *rules)
+{
+    int32_t n_refs = sam_hdr_nref(header);
+    maker->reference_bases = xcalloc((size_t)n_refs + 1, sizeof *maker->reference_bases);
+    for (int32_t tid = 0; tid < n_refs; tid++)
+        maker->reference_bases[tid] = sam_hdr_tid2len(header, tid);
+    rules->n_refs = n_refs;
+    rules->reference_bases = maker->reference_bases;
+}
+
 void rules_release(struct rules_maker *maker)
 {
+    free(maker->reference_bases);
     bam_key_template_destroy(maker->template_ends);
     minhash_index_destroy(maker->minhash_index);
 }

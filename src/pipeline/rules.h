@@ -8,6 +8,7 @@
 #define ROCKSORT_PIPELINE_RULES_H
 
 #include "bam_sort_key.h"
+#include "template/mates.h"
 
 #include <htslib/sam.h>
 
@@ -17,10 +18,16 @@ struct rules_maker {            /* the first three are set by the caller, the re
     int minhash_window;         /* -w */
     struct bam_key_template *template_ends;
     struct minhash_index *minhash_index;
+    int64_t *reference_bases;   /* of all references, if mates are fixed */
 };
 
 /* Gives the rules what they need. Returns 0, or -1 after a message. */
 int rules_complete(struct rules_maker *maker, sam_hdr_t *header, struct sort_rules *rules);
+
+/* Gives the rules of --fixmate what they need of the header. They are those of the options, and
+   long_positions and max_template_bytes are left to the caller. */
+void rules_complete_fixmate(struct rules_maker *maker, const sam_hdr_t *header,
+                            struct fixmate_rules *rules);
 
 /* Adds our @PG line after each chain of programs. command_line: NULL for none. Returns 0, or -1
    after a message. */

@@ -9,10 +9,9 @@
 /* What a sort that only reads needs at the most, and in addition for each thread. */
 enum { SUM_BYTES = 32 << 20, SUM_THREAD_BYTES = 16 << 20 };
 
-void sort_plan_memory(struct sort *sort, size_t total_bytes)
+void sort_plan_memory(const struct sort_settings *s, size_t total_bytes,
+                      struct mem_budget *budget)
 {
-    const struct sort_settings *s = sort->settings;
-    struct mem_budget *budget = &sort->budget;
     /* Nothing is kept: batches that stay in the cache are better than many. */
     size_t enough = SUM_BYTES + SUM_THREAD_BYTES * (size_t)s->n_threads;
     if (s->sum_only && total_bytes > enough) total_bytes = enough;
@@ -84,7 +83,7 @@ int sort_init(struct sort *sort, const struct sort_settings *settings, struct so
 {
     *sort = (struct sort){.settings = settings, .report = report};
     *report = (struct sort_report){.begun = time(NULL), .output = settings->output};
-    sort_plan_memory(sort, settings->memory_bytes);
+    sort_plan_memory(settings, settings->memory_bytes, &sort->budget);
     sort->crew = crew_create();
     if (!sort->crew) return -1;
     create_objects(sort);
@@ -191,7 +190,6 @@ void sort_release(struct sort *sort)
     bam_index_destroy(sort->output.index);
     record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);
-    free(sort->reference_bases);
     checkpoint_writer_destroy(sort->checkpoint);
     resume_release(&sort->resume);
     load_totals_destroy(sort->totals);

@@ -24,7 +24,6 @@ struct sort {
     struct sort_rules rules;
     struct rules_maker rules_maker;
     struct fixmate_rules fixmate;       /* if the settings ask for it */
-    int64_t *reference_bases;           /* for it, or NULL */
     struct crew *crew;
     struct batch_pool *pool;
     struct load_totals *totals;
@@ -51,8 +50,9 @@ struct sort {
 /* Makes the objects. Returns 0, or -1 after a message. */
 int sort_init(struct sort *sort, const struct sort_settings *settings, struct sort_report *report);
 
-/* Splits total_bytes of memory; before batches are made. */
-void sort_plan_memory(struct sort *sort, size_t total_bytes);
+/* Splits total_bytes of memory for a sort with these settings; before batches are made. */
+void sort_plan_memory(const struct sort_settings *settings, size_t total_bytes,
+                      struct mem_budget *budget);
 
 /* Starts showing how far the sort is. */
 struct progress *sort_start_progress(struct sort *sort);

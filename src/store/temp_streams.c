@@ -273,9 +273,14 @@ const uint8_t *temp_stream_read(struct temp_stream_reader *reader, size_t n_byte
     return reader->bytes;
 }
 
+uint64_t temp_stream_left(const struct temp_stream_reader *reader)
+{
+    return reader->streams->streams[reader->stream].n_bytes - reader->at;
+}
+
 bool temp_stream_is_at_end(const struct temp_stream_reader *reader)
 {
-    return reader->at >= reader->streams->streams[reader->stream].n_bytes;
+    return temp_stream_left(reader) == 0;
 }
 
 void temp_stream_reader_release(struct temp_stream_reader *reader)

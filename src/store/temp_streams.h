@@ -68,6 +68,8 @@ void temp_stream_reader_begin(struct temp_stream_reader *reader, struct temp_str
    call, or NULL after a message. */
 const uint8_t *temp_stream_read(struct temp_stream_reader *reader, size_t n_bytes);
 
+/* How many bytes are left. */
+uint64_t temp_stream_left(const struct temp_stream_reader *reader);
 bool temp_stream_is_at_end(const struct temp_stream_reader *reader);
 
 void temp_stream_reader_release(struct temp_stream_reader *reader);

@@ -150,9 +150,9 @@ struct clips {
 static struct clips hard_clips(const struct draft *draft)
 {
     struct clips clips = {0, 0};
-    size_t n = draft->n_ops;
-    uint32_t left = n > 0 ? get_u32(draft->ops) : 0;
-    uint32_t right = n > 1 ? get_u32(draft->ops + 4 * (n - 1)) : 0;
+    size_t n = draft->cigar.n_ops;
+    uint32_t left = n > 0 ? get_u32(draft->cigar.ops) : 0;
+    uint32_t right = n > 1 ? get_u32(draft->cigar.ops + 4 * (n - 1)) : 0;
     if (bam_cigar_op(left) == BAM_CHARD_CLIP) clips.first = bam_cigar_oplen(left);
     if (bam_cigar_op(right) == BAM_CHARD_CLIP) clips.last = bam_cigar_oplen(right);
     if (draft->flag & BAM_FREVERSE) return (struct clips){clips.last, clips.first};
@@ -333,7 +333,7 @@ static void apply(struct draft *draft, struct mods *mods, struct decision what)
     if (!mods->is_tidy || what.is_cut || (what.sets_length && has_length))
         replace_tags(draft, mods);
     if (what.sets_length && !has_length)
-        draft_set_tag(draft, DRAFT_MN, draft);
+        draft_set_tag(draft, DRAFT_MN, NULL);
     else if (what.is_cut)
         draft_remove_tag(draft, DRAFT_MN);
 }

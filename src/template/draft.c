@@ -46,8 +46,7 @@ void draft_open(struct draft *draft, const uint8_t *rec)
         .pos = bam_record_true_pos(rec),
         .mate_pos = bam_record_true_mate_pos(rec),
         .template_length = bam_record_true_template_length(rec),
-        .ops = bam_record_ops(rec),
-        .n_ops = bam_record_n_ops(rec),
+        .cigar = {bam_record_ops(rec), bam_record_n_ops(rec)},
         .tags = bam_record_tags(rec),
     };
     const uint8_t *end = bam_record_end(rec);
@@ -56,9 +55,8 @@ void draft_open(struct draft *draft, const uint8_t *rec)
     struct bam_aux aux;
     if (bam_record_has_placeholder(rec) && bam_aux_find(rec, "CG", &aux) > 0) {
         struct bam_cigar cigar = bam_record_cigar(rec, &aux);
-        if (cigar.ops != draft->ops) draft->long_cigar = aux.start;
-        draft->ops = cigar.ops;
-        draft->n_ops = cigar.n_ops;
+        if (cigar.ops != draft->cigar.ops) draft->long_cigar = aux.start;
+        draft->cigar = cigar;
     }
     const uint8_t *at = draft->tags;
     int r;
@@ -78,8 +76,8 @@ void draft_close(struct draft *draft)
 void draft_take_ops(struct draft *draft, uint8_t *ops, size_t n_ops)
 {
     free(draft->own_ops);
-    draft->ops = draft->own_ops = ops;
-    draft->n_ops = n_ops;
+    draft->own_ops = ops;
+    draft->cigar = (struct bam_cigar){ops, n_ops};
 }
 
 void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes)
@@ -114,14 +112,9 @@ void draft_set_tag(struct draft *draft, enum draft_tag tag, const struct draft *
 
 /* ---- what others ask for ---- */
 
-static int64_t length_on_reference(const struct draft *draft)
-{
-    return bam_cigar_reference_bases((struct bam_cigar){draft->ops, draft->n_ops});
-}
-
 int64_t draft_end(const struct draft *draft)
 {
-    int64_t length = draft_is_mapped(draft) ? length_on_reference(draft) : 0;
+    int64_t length = draft_is_mapped(draft) ? bam_cigar_reference_bases(draft->cigar) : 0;
     return draft->pos + (length > 0 ? length : 1);
 }
 
@@ -138,10 +131,10 @@ static uint8_t *put_number(uint8_t *out, int64_t value)
 }
 
 /* Writes the operations as SAM does. */
-static uint8_t *put_ops(uint8_t *out, const struct draft *draft)
+static uint8_t *put_ops(uint8_t *out, struct bam_cigar cigar)
 {
-    for (size_t i = 0; i < draft->n_ops; i++) {
-        uint32_t op = get_u32(draft->ops + 4 * i), n = bam_cigar_oplen(op);
+    for (size_t i = 0; i < cigar.n_ops; i++) {
+        uint32_t op = get_u32(cigar.ops + 4 * i), n = bam_cigar_oplen(op);
         uint8_t digits[OP_TEXT_BYTES], *first = digits + sizeof digits;
         do *--first = (uint8_t)('0' + n % 10);
         while ((n /= 10) > 0);
@@ -158,7 +151,7 @@ static uint8_t *put_segment(uint8_t *out, const struct draft *draft)
 {
     *out++ = draft->flag & BAM_FREAD1 ? '1' : '2';
     *out++ = draft->flag & BAM_FREVERSE ? 'R' : 'F';
-    return put_ops(out, draft);
+    return put_ops(out, draft->cigar);
 }
 
 /* Both alignments, and between them the bases of the reference that neither covers. */
@@ -177,7 +170,7 @@ static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag 
     *out++ = (uint8_t)names[tag][0];
     *out++ = (uint8_t)names[tag][1];
     if (tag == DRAFT_MN)
-        return bam_aux_put_count(out, (uint32_t)bam_record_n_bases(mate->rec), 0);
+        return bam_aux_put_count(out, (uint32_t)bam_record_n_bases(draft->rec), 0);
     if (tag == DRAFT_MQ || tag == DRAFT_MS) {
         *out++ = 'i';
         return put_u32(out, tag == DRAFT_MQ ? mate->mapq : draft_score(mate));
@@ -185,8 +178,8 @@ static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag 
     *out++ = 'Z';
     if (tag == DRAFT_CT)
         out = put_template_cigar(out, draft, mate);
-    else if (mate->n_ops > 0)
-        out = put_ops(out, mate);
+    else if (mate->cigar.n_ops > 0)
+        out = put_ops(out, mate->cigar);
     else
         *out++ = '*';
     *out++ = 0;
@@ -226,12 +219,14 @@ static uint8_t *put_kept_tags(uint8_t *out, const struct draft *draft)
 
 size_t draft_bytes_at_most(const struct draft *draft)
 {
-    size_t n_bytes = bam_record_bytes(draft->rec) + draft->tags_bytes + 4 * draft->n_ops +
+    size_t n_bytes = bam_record_bytes(draft->rec) + draft->tags_bytes + 4 * draft->cigar.n_ops +
                      BAM_CG_TAG_BYTES + 8 + BAM_LONG_TAG_BYTES;
     for (unsigned i = 0; i < draft->n_appended; i++) {
         enum draft_tag tag = draft->appended[i];
-        n_bytes += 8 + OP_TEXT_BYTES * draft->from[tag]->n_ops;
-        if (tag == DRAFT_CT) n_bytes += OP_TEXT_BYTES * draft->n_ops + NUMBER_TEXT_BYTES + 8;
+        n_bytes += 8;
+        if (tag == DRAFT_MN) continue;
+        n_bytes += OP_TEXT_BYTES * draft->from[tag]->cigar.n_ops;
+        if (tag == DRAFT_CT) n_bytes += OP_TEXT_BYTES * draft->cigar.n_ops + NUMBER_TEXT_BYTES + 8;
     }
     return n_bytes;
 }
@@ -239,18 +234,19 @@ size_t draft_bytes_at_most(const struct draft *draft)
 /* A CIGAR that its field cannot count is in a CG tag; the field holds a placeholder. */
 static bool has_long_cigar(const struct draft *draft)
 {
-    return draft->n_ops > UINT16_MAX;
+    return draft->cigar.n_ops > UINT16_MAX;
 }
 
 static uint8_t *put_cigar(uint8_t *out, const struct draft *draft)
 {
     if (!has_long_cigar(draft)) {
-        memcpy(out, draft->ops, 4 * draft->n_ops);
-        return out + 4 * draft->n_ops;
+        memcpy(out, draft->cigar.ops, 4 * draft->cigar.n_ops);
+        return out + 4 * draft->cigar.n_ops;
     }
     uint64_t n_bases = (uint64_t)bam_record_n_bases(draft->rec);
     out = put_u32(out, bam_cigar_gen(n_bases, BAM_CSOFT_CLIP));
-    return put_u32(out, bam_cigar_gen((uint64_t)length_on_reference(draft), BAM_CREF_SKIP));
+    uint64_t n_covered = (uint64_t)bam_cigar_reference_bases(draft->cigar);
+    return put_u32(out, bam_cigar_gen(n_covered, BAM_CREF_SKIP));
 }
 
 static bool is_long(int64_t value)
@@ -263,9 +259,9 @@ static uint8_t *put_long_tags(uint8_t *out, const struct draft *draft)
 {
     if (has_long_cigar(draft)) {
         memcpy(out, "CGBI", 4);
-        out = put_u32(out + 4, draft->n_ops);
-        memcpy(out, draft->ops, 4 * draft->n_ops);
-        out += 4 * draft->n_ops;
+        out = put_u32(out + 4, draft->cigar.n_ops);
+        memcpy(out, draft->cigar.ops, 4 * draft->cigar.n_ops);
+        out += 4 * draft->cigar.n_ops;
     }
     if (is_long(draft->pos) || is_long(draft->mate_pos) || is_long(draft->template_length))
         out = bam_long_tag_put(out, draft->pos, draft->mate_pos, draft->template_length);
@@ -281,7 +277,7 @@ static uint64_t field_of(int64_t value)
    the bin that it has. */
 static void put_bin(uint8_t *out, const struct draft *draft)
 {
-    if (draft->n_ops == 0) return;
+    if (draft->cigar.n_ops == 0) return;
     int bin = hts_reg2bin(draft->pos, draft_end(draft), 14, 5);
     out[BAM_BIN_AT] = (uint8_t)bin;
     out[BAM_BIN_AT + 1] = (uint8_t)(bin >> 8);
@@ -290,7 +286,7 @@ static void put_bin(uint8_t *out, const struct draft *draft)
 /* Writes the fields of fixed size, but for the size of the record. */
 static void put_fields(uint8_t *out, const struct draft *draft)
 {
-    size_t n_ops = has_long_cigar(draft) ? 2 : draft->n_ops;
+    size_t n_ops = has_long_cigar(draft) ? 2 : draft->cigar.n_ops;
     memcpy(out, draft->rec, BAM_RECORD_FIXED_BYTES);
     put_bin(out, draft);
     (void)put_u32(out + BAM_TID_AT, (uint32_t)draft->tid);

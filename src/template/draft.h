@@ -33,8 +33,7 @@ struct draft {
     uint8_t mapq;
     int32_t tid, mate_tid;
     int64_t pos, mate_pos, template_length;
-    const uint8_t *ops;         /* of the CIGAR, 4 bytes each */
-    size_t n_ops;
+    struct bam_cigar cigar;
     bool without_alignment_tags;        /* NM, MD, CG and SM are left out */
     const uint8_t *tags;        /* all tags of the record but the long tag */
     size_t tags_bytes;
@@ -65,7 +64,7 @@ void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes);
 /*
  * Deletes the first tag with this name, if there is one, and appends one with the value that `mate`
  * has when the draft is written. For DRAFT_CT `mate` is the other record of the template, for
- * DRAFT_MN the draft itself.
+ * DRAFT_MN it is NULL. (A draft that names no other one may still move in memory.)
  */
 void draft_set_tag(struct draft *draft, enum draft_tag tag, const struct draft *mate);
 void draft_remove_tag(struct draft *draft, enum draft_tag tag);

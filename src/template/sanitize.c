@@ -43,13 +43,13 @@ int sanitize_parse(const char *text)
 
 static uint32_t op_at(const struct draft *draft, size_t i)
 {
-    return get_u32(draft->ops + 4 * i);
+    return get_u32(draft->cigar.ops + 4 * i);
 }
 
 /* Room for a CIGAR that replaces the draft's and has at most one operation more. */
 static uint8_t *new_ops(const struct draft *draft)
 {
-    return xmalloc(4 * (draft->n_ops + 1));
+    return xmalloc(4 * (draft->cigar.n_ops + 1));
 }
 
 /* Bases of the read that an operation covers. */
@@ -69,30 +69,30 @@ static void trim(struct draft *draft, int64_t end)
     int64_t pos = draft->pos;
     size_t n_kept = 0;
     uint32_t op = 0;
-    for (; n_kept < draft->n_ops; n_kept++) {
+    for (; n_kept < draft->cigar.n_ops; n_kept++) {
         op = op_at(draft, n_kept);
         if (!(bam_cigar_type(bam_cigar_op(op)) & 2)) continue;
         if (pos + bam_cigar_oplen(op) > end) break;
         pos += bam_cigar_oplen(op);
     }
-    if (n_kept == draft->n_ops) return;
+    if (n_kept == draft->cigar.n_ops) return;
     if (pos >= end) {
         draft->flag |= BAM_FUNMAP;
         draft->flag &= ~(uint32_t)BAM_FPROPER_PAIR;
         return;
     }
     uint8_t *ops = new_ops(draft), *out = ops + 4 * n_kept;
-    memcpy(ops, draft->ops, 4 * n_kept);
+    memcpy(ops, draft->cigar.ops, 4 * n_kept);
     uint32_t inside = (uint32_t)(end - pos);
     out = put_u32(out, bam_cigar_gen(inside, bam_cigar_op(op)));
     uint64_t n_clipped = query_bases(op) > 0 ? query_bases(op) - inside : 0;
     uint8_t *clip = out;
-    for (size_t i = n_kept + 1; i < draft->n_ops; i++) {
+    for (size_t i = n_kept + 1; i < draft->cigar.n_ops; i++) {
         op = op_at(draft, i);
         if (bam_cigar_op(op) != BAM_CHARD_CLIP) n_clipped += query_bases(op);
     }
     if (n_clipped > 0) out = put_u32(clip, bam_cigar_gen(n_clipped, BAM_CSOFT_CLIP));
-    for (size_t i = n_kept + 1; i < draft->n_ops; i++) {
+    for (size_t i = n_kept + 1; i < draft->cigar.n_ops; i++) {
         op = op_at(draft, i);
         if (bam_cigar_op(op) == BAM_CHARD_CLIP) out = put_u32(out, op);
     }
@@ -119,7 +119,7 @@ static void place_on_reference(struct draft *draft, unsigned flags, int64_t refe
 static bool is_to_be_joined(const struct draft *draft, unsigned flags)
 {
     uint32_t last = UINT32_MAX;
-    for (size_t i = 0; i < draft->n_ops; i++) {
+    for (size_t i = 0; i < draft->cigar.n_ops; i++) {
         uint32_t op = bam_cigar_op(op_at(draft, i));
         if (op == last || bam_cigar_oplen(op_at(draft, i)) == 0) return true;
         if (flags & SANITIZE_CIGARX && (op == BAM_CEQUAL || op == BAM_CDIFF)) return true;
@@ -135,7 +135,7 @@ static void join_operations(struct draft *draft, unsigned flags)
     if (!is_to_be_joined(draft, flags)) return;
     uint8_t *ops = new_ops(draft), *out = ops;
     uint32_t last_op = UINT32_MAX, last_length = 0;
-    for (size_t i = 0; i < draft->n_ops; i++) {
+    for (size_t i = 0; i < draft->cigar.n_ops; i++) {
         uint32_t op = bam_cigar_op(op_at(draft, i)), length = bam_cigar_oplen(op_at(draft, i));
         if (flags & SANITIZE_CIGARX && (op == BAM_CEQUAL || op == BAM_CDIFF)) op = BAM_CMATCH;
         if (length == 0) continue;
@@ -166,7 +166,7 @@ const char *sanitize_draft(struct draft *draft, unsigned flags, int64_t referenc
         if (flags & (SANITIZE_CIGARX | SANITIZE_CIGDUP)) join_operations(draft, flags);
         return NULL;
     }
-    if (flags & SANITIZE_CIGAR) draft->n_ops = 0;
+    if (flags & SANITIZE_CIGAR) draft->cigar.n_ops = 0;
     if (flags & SANITIZE_MQUAL) draft->mapq = 0;
     if (!(flags & SANITIZE_AUX)) return NULL;
     draft->without_alignment_tags = true;

@@ -6,14 +6,12 @@ import os
 import random
 import re
 import signal
-import struct
-import subprocess
-import time
-import unittest
 
 import bamfile
+import templates
+from checkpoints import KilledTest
 from harness import (ROOT, RUN_LIMIT_S, CliTest, needs_pysam, pysam, reference_ok,
-                     reference_view, sanitized)
+                     reference_view)
 
 SPILLING = 100_000
 KINDS = ("flagstat", "idxstats", "coverage")
@@ -172,12 +170,19 @@ class LikeSamtools(CountsTest):
         for budget in (None, SPILLING):
             self.check("--output-fmt-option", "no_ref=1", source, out="out.cram", budget=budget)
 
+    def test_with_fixmate(self):
+        """The records are counted as they are written."""
+        for seed in range(4):
+            sam = templates.Generator(seed, odd=0.2).sam(200)
+            with self.subTest(seed=seed):
+                self.check("--fixmate", self.write("in.sam", sam), budget=SPILLING)
+
     def test_other_orders(self):
         """Flags and references can be counted in any order."""
         sam = Records(102, some_refs(300, 2000)).sam(900)
         source = self.bam_of(sam)
         want = self.check(source, kinds=KINDS[:2])
-        for order in (["-n"], ["-N"], ["-t", "RG"], ["--shuffle=5"], ["--template-coordinate"]):
+        for order in (["-n"], ["-N"], ["-t", "RG"], ["--shuffle=5"]):
             for budget in (None, SPILLING):
                 with self.subTest(order=order, budget=budget):
                     self.sort_ok(*self.options(KINDS[:2]), *order, "-o", self.path("out.bam"),
@@ -261,20 +266,160 @@ class LikeSamtools(CountsTest):
     def is_strange(self, path):
         """True if samtools counts its records in a way of its own; see doc/notes/samtools.md."""
         text = reference_view(path)
-        return any(re.match(r"[^@][^\t]*\t\d+\t[^\t]*\t(0\t\d+\t[^*]|\d+\t\d+\t(\d+[DN]\t|.*\b0[MIDN]))",
-                            line) for line in text.splitlines())
+        strange = re.compile(r"[^@][^\t]*\t\d+\t[^\t]*\t"
+                             r"(0\t\d+\t[^*]|\d+\t\d+\t(\d+[DN]\t|(\d+[MIDNSHP=X])*0[MIDN=X]))")
+        return any(strange.match(line) for line in text.splitlines())
 
+
+class Files(KilledTest):
+    """Where counts are written, and when."""
+
+    def setUp(self):
+        super().setUp()
+        self.out = self.path("out.bam")
+
+    def some(self, n=300):
+        return self.write("in.sam", Records(200, some_refs(4, 3000)).sam(n))
+
+    def options(self):
+        return [word for kind in KINDS for word in (f"--{kind}", self.path(kind))]
+
+    def texts(self):
+        """What was written; the files are removed."""
+        found = {}
+        for kind in KINDS:
+            if os.path.exists(self.path(kind)):
+                with open(self.path(kind), encoding="latin-1") as file:
+                    found[kind] = file.read()
+                os.unlink(self.path(kind))
+        return found
+
+    def left(self):
+        """Temporary files beside the output."""
+        return [name for name in os.listdir(self.work) if name.endswith(".tmp")]
+
+    def test_replaced(self):
+        """A file that is there is replaced when the new one is complete; links are followed."""
+        source = self.some()
+        old = self.write("old", "old\n")
+        os.symlink(old, self.path("link"))
+        os.chmod(old, 0o640)
+        self.sort_ok("--flagstat", self.path("link"), "-o", self.out, source)
+        self.assertTrue(os.path.islink(self.path("link")))
+        self.assertEqual(os.stat(old).st_mode & 0o777, 0o640)
+        self.assertGreater(os.path.getsize(old), 400)
+
+    def test_standard_output(self):
+        source = self.some()
+        self.sort_ok(*self.options(), "-o", self.out, source)
+        want = self.texts()
+        for kind in KINDS:
+            for name in ("-", "/dev/stdout"):
+                result = self.sort_ok(f"--{kind}", name, "-o", self.out, source)
+                self.assertEqual(result.out.decode(), want[kind])
+        # The output goes to standard output, the counts elsewhere.
+        got = self.sort_bam("--no-PG", *self.options(), source)
+        self.assertGreater(len(got.records), 1000)
+        self.assertEqual(self.texts(), want)
+
+    def test_refused(self):
+        """Files that the sort reads or writes, or that cannot be made; before anything is read."""
+        source, absent = self.some(), self.path("absent.bam")
+        index = self.out + ".csi"
+        os.symlink(self.out, self.path("link"))
+        for kind in KINDS:
+            for name, options in ((self.out, []), (index, ["--write-index"]), (source, []),
+                                  (self.path("link"), []),
+                                  (self.path("x"), ["--stats", self.path("x")])):
+                with self.subTest(kind=kind, name=name):
+                    result = self.rocksort(f"--{kind}", name, *options, "-o", self.out, source)
+                    self.assert_error(result, name, "is an input or output of the sort")
+            result = self.rocksort(f"--{kind}", "/no/where", "-o", self.out, absent)
+            self.assert_error(result, "cannot create '/no/where'")
+            result = self.rocksort(f"--{kind}", self.path("x"), "-o", self.out, absent)
+            self.assert_error(result, "absent.bam")
+            for options in ([], ["-o", "-"], ["-o", self.out, "--stats", "-"]):
+                with self.subTest(kind=kind, options=options):
+                    self.assert_error(self.rocksort(f"--{kind}", "-", *options, source),
+                                      " - would mix with other text on standard output")
+            for options in (["--checksum-only"], ["--verify"], ["--clean"]):
+                with self.subTest(kind=kind, options=options):
+                    self.assert_error(self.rocksort(f"--{kind}", self.path("x"), *options, source),
+                                      "counts such as --flagstat go with a sort only")
+        self.assert_error(self.rocksort("--flagstat", "-", "--idxstats", "-", "-o", self.out,
+                                        source), "--idxstats - would mix")
+        self.assert_error(self.rocksort("--flagstat", self.path("x"), "--coverage",
+                                        self.path("./x"), "-o", self.out, source),
+                          "--coverage", "is an input or output of the sort")
+        for order in (["-n"], ["-t", "RG"], ["--shuffle"]):
+            self.assert_error(self.rocksort("--coverage", self.path("x"), *order, "-o", self.out,
+                                            source), "--coverage", "coordinate order")
+        self.assertEqual(sorted(os.listdir(self.work)), ["in.sam", "link", "where"])
+
+    def test_nothing_after_a_failure(self):
+        """A sort that fails writes no counts, and leaves those of an earlier one."""
+        source = self.some(3000)
+        with open(source, "a", encoding="ascii") as file:
+            file.write("broken\n")
+        self.write("flagstat", "old")
+        result = self.rocksort(*self.options(), "-o", self.out, source, budget=SPILLING)
+        self.assertEqual(result.status, 1)
+        self.assertEqual(self.texts(), {"flagstat": "old"})
+        self.assertEqual(self.left(), [])
+
+    def test_full_disk(self):
+        """The output stays if a count cannot be written."""
+        source = self.some()
+        for kind in KINDS:
+            result = self.rocksort(f"--{kind}", "/dev/full", "-o", self.out, source)
+            self.assert_error(result, f"cannot write --{kind} to '/dev/full'", "No space left")
+            self.assertTrue(bamfile.looks_complete(self.out))
+            os.unlink(self.out)
+            for fault in ("write:1:ENOSPC", "rename:1:EIO", "write:1:abort"):
+                with self.subTest(kind=kind, fault=fault):
+                    result = self.rocksort(f"--{kind}", self.path(kind), "-o", self.out, source,
+                                           env=self.faulty(f"{fault}:{kind}"))
+                    self.assertEqual(result.status, 1, result.err)
+                    self.assertIn("" if "abort" in fault else kind, result.err)
+                    self.assertEqual((self.texts(), self.left()), ({}, []))
+                    self.assertTrue(bamfile.looks_complete(self.out))
+                    os.unlink(self.out)
+
+    def test_signal(self):
+        """A signal while the output is written leaves nothing."""
+        source = self.some(20000)
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        process = self.start("-u", *self.options(), "-o", fifo, source)
+        with open(fifo, "rb") as pipe:
+            self.assertTrue(pipe.read(100))
+            process.send_signal(signal.SIGTERM)
+            self.assert_died_of(process, signal.SIGTERM)
+        self.assertEqual((self.texts(), self.left()), ({}, []))
+
+    @needs_pysam
     def test_resumed(self):
-        """A sort that is resumed counts all of its output."""
-        source = self.bam_of(Records(104, some_refs(4, 3000)).sam(3000))
-        out = self.path("out.bam")
-        want = self.check("--no-PG", source)
-        os.unlink(out)
-        failed = self.rocksort("-k", "--no-PG", *self.options(), "-o", out, source,
-                               budget=SPILLING, clean=False,
-                               env={"LD_PRELOAD": str(ROOT / "build" / "fault_inject.so")})
-        self.assertEqual(failed.status, 0, failed.err)
-        kept = re.search(r"--resume (\S+)", failed.err).group(1)
-        self.taken()
-        self.sort_ok("--resume", kept, *self.options(), "-o", out, clean=False)
-        self.assertEqual(self.taken(), want)
+        """--resume counts all of the output, in the files that were asked for first or in others;
+        their names are absolute."""
+        source = self.bam_of(Records(201, some_refs(4, 3000)).sam(20000))
+        self.sort_ok("--no-PG", *self.options(), "-o", self.out, source, budget=SPILLING)
+        want = self.texts()
+        for place, options in ((self.work, []), (self.where, []),
+                               (self.where, ["--idxstats", self.path("other")])):
+            with self.subTest(options=options):
+                checkpoint = self.killed("link:4:kill:.sst", "--flagstat", "flagstat",
+                                         "--idxstats", "idxstats", "--coverage", "coverage",
+                                         "-o", self.out, source, budget=SPILLING)
+                self.assertEqual(self.texts(), {})
+                self.resume(checkpoint, *options, cwd=place, budget=SPILLING)
+                if options:
+                    self.assertFalse(os.path.exists(self.path("idxstats")))
+                    os.rename(self.path("other"), self.path("idxstats"))
+                self.assertEqual(self.texts(), want)
+        # Also from a checkpoint that has all runs, and with a new file.
+        checkpoint = self.fails_in_merge("--flagstat", "flagstat", source, budget=SPILLING)
+        self.resume(checkpoint, "--coverage", "coverage", "-o", self.out, budget=SPILLING)
+        self.assertEqual(self.texts(), {kind: want[kind] for kind in ("flagstat", "coverage")})
+        # In another order there is no coverage.
+        checkpoint = self.fails_in_merge("-n", source, budget=SPILLING)
+        self.refused(checkpoint, "--coverage", options=["--coverage", self.path("x")])

@@ -105,6 +105,36 @@ class Memory(CliTest):
             peak, _ = self.measure("-@", n_threads, "--max-memory", "32M", "-l", "1", source)
             self.assertLessEqual(peak, 32 * MIB + ALLOWANCE_BYTES, f"{peak / MIB:.1f} MiB")
 
+    def counted(self, cigars, place):
+        """A BAM of small records with these CIGARs; place(i) is the position of the i-th."""
+        refs = [("a", 1 << 28)]
+        path = self.path("in.bam")
+        with open(path, "wb") as file:
+            file.write(bamfile.bgzf_block(bamfile.bam_header(bamfile.sq_text(refs), refs)))
+            batch = b""
+            for i, cigar in enumerate(cigars):
+                batch += bamfile.record("", 0, 0, place(i), cigar)
+                if len(batch) > MIB:
+                    file.write(b"".join(bamfile.bgzf_blocks(batch)))
+                    batch = b""
+            file.write(b"".join(bamfile.bgzf_blocks(batch)) + bamfile.EOF_BLOCK)
+        return path
+
+    def test_coverage(self):
+        """Small records far apart, of which each is an interval of its own; and a deep pile of
+        records whose other halves lie in many places. An array of depths would take 1 GiB."""
+        n = 400_000
+        rng = random.Random(1)
+        for cigars, place in (((("9M",) * n), lambda i: 600 * i),
+                              ((f"20M{1000 + 7 * rng.randrange(20000)}N2M" for i in range(n)),
+                               lambda i: 100 + i // 100_000)):
+            source = self.counted(cigars, place)
+            for n_threads, megabytes in ((2, 4), (1, 16)):
+                self.check(source, n_threads, megabytes, "--coverage", self.path("coverage"),
+                           "--flagstat", self.path("flagstat"), "--idxstats", self.path("idxstats"))
+                with open(self.path("coverage"), encoding="ascii") as file:
+                    self.assertIn(f"\t{n}\t", file.read())
+
     def test_hundreds_of_runs(self):
         """Hundreds of runs, made with a small budget and a small input: only the number of runs
         matters."""

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import unittest
 
@@ -33,6 +34,28 @@ INSTALLED = {
     "share/zsh/site-functions/_samtools-rocksort",
 }
 
+# Runs the wrapper as Snakemake does, with a shell that also prints the words of its command.
+WRAPPER_RUN = """
+import inspect, shlex, subprocess, sys, types
+def shell(text):
+    words = shlex.split(text.format(**inspect.currentframe().f_back.f_locals))
+    print("\\n".join(words))
+    subprocess.run(words, check=True)
+class Names(dict):
+    def __iter__(self):
+        return iter(self.values())
+    def __getitem__(self, i):
+        return list(self.values())[i]
+module = types.ModuleType("snakemake.shell")
+module.shell = shell
+sys.modules.update({{"snakemake": types.ModuleType("snakemake"), "snakemake.shell": module}})
+snakemake = types.SimpleNamespace(
+    input=Names(one={source!r}), output=Names(bam={out!r}), params={params!r}, resources={{}},
+    threads=1, log_fmt_shell=lambda **_: "")
+with open({wrapper!r}) as file:
+    exec(file.read())
+""".replace("{wrapper!r}", repr(str(ROOT / "packaging/snakemake/wrapper.py")))
+
 
 def version():
     """The version of version.h."""
@@ -52,6 +75,28 @@ def is_checkout():
 
 class Packages(CliTest):
     """Tests that need no network."""
+
+    def test_snakemake_wrapper(self):
+        """What the wrapper makes of its parameters. Snakemake itself runs in make test-workflows."""
+        source = self.write("in.sam", "@SQ\tSN:x\tLN:300\n" + "".join(
+            f"q\t{flag}\tx\t{flag}\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for flag in (65, 129)))
+        for fixmate, words in ((None, []), (False, []), (True, ["--fixmate"]),
+                               ("-p -c", ["--fixmate=-p -c"])):
+            with self.subTest(fixmate=fixmate):
+                out = self.path("out.sam")
+                params = {} if fixmate is None else {"fixmate": fixmate}
+                code = WRAPPER_RUN.format(source=source, out=out, params=params)
+                env = environment(self.scratch)
+                env["PATH"] = f"{pathlib.Path(SAMTOOLS).parent}:{env['PATH']}"
+                done = subprocess.run([sys.executable, "-B", "-c", code], cwd=self.work, env=env,
+                                      capture_output=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                argv = done.stdout.decode().splitlines()
+                self.assertEqual([word for word in argv if "fixmate" in word], words)
+                with open(out, encoding="ascii") as file:
+                    text = file.read()
+                self.assertEqual("ms:i:" in text, bool(fixmate))
+                self.assertEqual("ct:Z:" in text, fixmate == "-p -c")
 
     def make(self, *args, umask=0o022):
         """Runs make in the source tree, without the settings of a make that runs these tests."""

@@ -1,5 +1,6 @@
 """--plan, and the values that -@ auto and --max-memory auto choose."""
 
+import json
 import os
 import random
 import re
@@ -73,6 +74,37 @@ class Plans(PlanTest):
                                          (planned, n_runs))
                     space = float(plan["temporary space"][0].split(" MB")[0])
                     self.assertLessEqual(abs(space - temporary), max(0.5, temporary * 0.4))
+
+    def test_fixmate(self):
+        """The plan splits memory as the sort does, and knows that tags make records larger: some
+        batches less were once planned, and a fifth of the bytes were missing."""
+        source = self.path("grouped.bam")
+        self.sort_ok("-n", "-o", source, self.bam_of(generate.reads(
+            8000, generate.reference(n_bases=600000))))
+        sam = self.path("grouped.sam")
+        self.sort_ok("-n", "-o", sam, source)
+        for options, inputs in ((["--fixmate"], [source]), (["--fixmate=-r"], [sam]),
+                                (["--fixmate", "-@", "3"], [source, source])):
+            for budget in (400_000, 3_000_000, None):
+                with self.subTest(options=options, budget=budget):
+                    args = (*options, "--temp-codec", "lz4", "-o", self.path("out.bam"), *inputs)
+                    plan = self.plan(*args, budget=budget)
+                    stats = self.path("stats.json")
+                    result = self.sort_ok(*args, "--stats", stats, budget=budget)
+                    with open(stats, encoding="utf-8") as file:
+                        found = json.load(file)
+                    size = float(re.search(r"([\d.]+) MB", plan["uncompressed"][0])[1])
+                    sorted_size = float(re.search(r"records, ([\d.]+) MB;", result.err)[1])
+                    self.assertLessEqual(abs(size - sorted_size), 0.02 * sorted_size)
+                    memory = found["memory"]
+                    n_mib = memory["batch_bytes"] / (1 << 20)
+                    self.assertIn(f"{memory['batches']} batches of {n_mib:.1f} MiB",
+                                  plan["memory split"][0])
+                    if "none" not in plan["runs on disk"][0]:
+                        n_runs = int(CLOSING.search(result.err).group(2))
+                        planned = int(plan["runs on disk"][0].split(",")[0])
+                        self.assertLessEqual(abs(planned - n_runs), max(2, n_runs / 4),
+                                             (planned, n_runs))
 
     def test_runs_of_large_records(self):
         """Records that are larger than a batch, some among small ones: seven times as many runs were

@@ -68,6 +68,27 @@ class Load(ResumeTest):
                     self.resume(checkpoints[0])
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
+    def test_fixmate_base_modifications(self):
+        """The options of --fixmate are in the checkpoint: -M goes on without being given again.
+        Bases of other records are needed for it, also in a template that does not fit in memory."""
+        made = templates.Modified(13)
+        sam = made.sam(1500)
+        lines = [line for line in made.sam(5000).splitlines() if line[0] != "@"]
+        one_name = "".join(f"one{line[line.index(chr(9)):]}\tXP:Z:{'p' * 400}\n" for line in lines)
+        for text in (sam + made.sam(1500).partition("LB:two\n")[2], sam + one_name):
+            source = self.bam_of(text)
+            want = self.sort_bam("--no-PG", "--fixmate=-M -z off", source)
+            plain = self.sort_bam("--no-PG", "--fixmate=-z off", source)
+            self.assertNotEqual(want.records, plain.records)
+            for n_runs in (1, 4):
+                with self.subTest(n_runs=n_runs):
+                    checkpoint = self.cut_off("--fixmate=-M -z off", source, n_runs=n_runs,
+                                              stdin=subprocess.DEVNULL)[0][0]
+                    self.assert_error(self.rocksort("--resume", checkpoint, "--fixmate=-z off",
+                                                    clean=False), "another --fixmate")
+                    self.resume(checkpoint)
+                    self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
     def test_other_fixmate(self):
         """What is resumed cannot be fixed in another way."""
         source = self.bam_of(templates.Generator(12, odd=0).sam(6000))

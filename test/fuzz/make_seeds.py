@@ -106,6 +106,9 @@ def all_seeds():
         "index": noise(rng, (300, 2000, 4000)),
         "block": noise(rng, (50, 300)) + [b"\x08" + block_value(records[:n]) for n in (1, 5, 12)] +
                  [bytes((codec << 4 | 9, 12)) + b"".join(records[:12]) for codec in range(4)],
+        "template": noise(rng, (400, 2000, 6000)) + [
+            bytes((0, bits)) + settings[0] * 26 + b"".join(records) for bits in (0, 31)],
+        "base_mods": noise(rng, (100, 400, 900)),
         "header": header_seeds(),
         "sam_text": [bytes((size,)) + body for size in (0, 20, 255)
                      for body in (text, text.replace(b"\n", b"\r\n"), text[:-1])],

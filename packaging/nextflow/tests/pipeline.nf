@@ -25,7 +25,7 @@ process BWA_MEM_ROCKSORT {
     set -o pipefail
     bwa index ${genome}
     bwa mem -t ${task.cpus} -R '@RG\\tID:${meta.lane}\\tSM:${meta.id}' ${genome} ${reads} |
-        samtools-rocksort -@ ${task.cpus} --max-memory ${mib.intdiv(2)}M -T . -o ${meta.lane}.bam -
+        samtools-rocksort -@ ${task.cpus} --max-memory ${mib.intdiv(2)}M -T . --fixmate -o ${meta.lane}.bam -
     """
 }
 

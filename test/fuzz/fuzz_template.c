@@ -1,0 +1,230 @@
+/*
+ * fuzz_template.c -- --fixmate of a stream of records, sound or not. However the stream is cut into
+ * pieces, and whichever templates are taken as large ones, the same records must come out as from
+ * the stream in one piece, or both must fail.
+ *
+ * The first byte of the input says what the stream is: the rest of the input, or records made of it
+ * that often share their name.
+ */
+#include "fuzz_record.h"
+
+#include "template/fixed_records.h"
+#include "util/xalloc.h"
+
+enum { MAX_RECORDS = 24, MAX_PLACES = 16 };
+
+static const int64_t reference_bases[FUZZ_N_REFS] = {1000, 1 << 29, INT32_MAX};
+
+struct run {
+    struct fuzz_input *in;
+    struct fixmate_rules rules;
+    struct template_cutter cutter;
+    struct template_stretch stretch;
+    struct fixed_records fixed;
+    struct record_bytes out;
+    struct record_bytes large;  /* records of the template that is open */
+    bool failed;
+};
+
+static void put(struct record_bytes *to, const uint8_t *bytes, size_t n)
+{
+    if (n == 0) return;
+    xgrow(&to->at, &to->room, to->n_bytes + n, to->n_bytes, 1);
+    memcpy(to->at + to->n_bytes, bytes, n);
+    to->n_bytes += n;
+}
+
+/* Takes what was fixed, in groups of any size. */
+static void take_fixed(struct run *run)
+{
+    struct fixed_group group;
+    size_t n_before = 0;
+    while (fixed_records_take(&run->fixed, fuzz_below(run->in, 200) * 8, &group)) {
+        FUZZ_CHECK(group.n_before == n_before);
+        n_before = group.end.n_records;
+        size_t n = 0;
+        for (size_t at = 0; at < group.n_bytes; n++) {
+            FUZZ_CHECK(bam_record_bytes(group.at + at) <= group.n_bytes - at);
+            at += bam_record_bytes(group.at + at);
+        }
+        FUZZ_CHECK(n == group.n_records);
+        put(&run->out, group.at, group.n_bytes);
+    }
+}
+
+static void fix_part(struct run *run, struct fixed_part *part)
+{
+    struct record_problem problem = {.record = 0};
+    while (part->at < part->n_bytes && !run->failed) {
+        part->max_bytes = 1 + fuzz_below(run->in, 100) * 20;
+        run->failed = fixed_records_make_part(&run->fixed, &run->rules, part, &problem) < 0;
+        if (!run->failed) take_fixed(run);
+    }
+}
+
+/* Fixes the template that was collected, in parts. */
+static void fix_large(struct run *run)
+{
+    struct large_template *lt = large_template_create(&run->rules);
+    struct fixed_part parts[MAX_PLACES];
+    size_t n_parts = 0, n_bytes = run->large.n_bytes;
+    for (size_t at = 0; at < n_bytes; at += bam_record_bytes(run->large.at + at)) {
+        if (n_parts == 0 || (n_parts < MAX_PLACES && fuzz_one_in(run->in, 3))) {
+            if (n_parts > 0)
+                parts[n_parts - 1].n_bytes = at - (size_t)(parts[n_parts - 1].records -
+                                                           run->large.at);
+            parts[n_parts++] = (struct fixed_part){
+                .template = lt, .place = large_template_place(lt), .records = run->large.at + at,
+                .n_bytes = n_bytes - at};
+        }
+        large_template_look(lt, run->large.at + at);
+    }
+    large_template_end(lt);
+    for (size_t i = 0; i < n_parts; i++) fix_part(run, &parts[i]);
+    large_template_destroy(lt);
+    run->large.n_bytes = 0;
+}
+
+static void fix_stretch(struct run *run, uint8_t *piece)
+{
+    struct record_problem problem = {.record = 0};
+    size_t n_large;             /* fixing it overwrites run->fixed */
+    do {
+        run->failed = fixed_records_make(&run->fixed, &run->rules, piece, &run->stretch,
+                                         &problem) < 0;
+        if (run->failed) return;
+        take_fixed(run);
+        n_large = run->fixed.too_large;
+        for (size_t i = 0; i < n_large; i++) {
+            const uint8_t *rec = run->fixed.space.drafts[i].rec;
+            put(&run->large, rec, bam_record_bytes(rec));
+        }
+        if (n_large > 0) fix_large(run);
+    } while (n_large > 0 && !run->failed);
+}
+
+/* Takes the records that continue the open template. Returns as template_cut does. */
+static int go_on(struct run *run, const uint8_t *piece, size_t n_bytes, bool is_last, size_t *from)
+{
+    struct template_stretch *stretch = &run->stretch;
+    int r = template_cut_more(&run->cutter, piece, n_bytes, stretch);
+    put(&run->large, stretch->left.at, stretch->left.n_bytes);
+    if (stretch->to > stretch->from)
+        put(&run->large, piece + stretch->from, stretch->to - stretch->from);
+    *from = run->cutter.is_open ? n_bytes : stretch->to;
+    if (is_last || r < 0) run->cutter.is_open = false;
+    if (!run->cutter.is_open) fix_large(run);
+    return r;
+}
+
+static int cut_piece(struct run *run, uint8_t *piece, size_t n_bytes, bool is_last)
+{
+    size_t from = 0;
+    if (run->cutter.is_open) {
+        int r = go_on(run, piece, n_bytes, is_last, &from);
+        if (r < 0 || run->failed || run->cutter.is_open) return r;
+    }
+    uint8_t *rest = piece ? piece + from : NULL;
+    int r = template_cut(&run->cutter, rest, n_bytes - from, is_last, &run->stretch);
+    fix_stretch(run, rest);
+    if (r < 0 || run->failed || run->cutter.n_kept == 0 || !fuzz_one_in(run->in, 4)) return r;
+    template_cut_open(&run->cutter, &run->stretch);
+    put(&run->large, run->stretch.left.at, run->stretch.left.n_bytes);
+    return 0;
+}
+
+static int fix_in_pieces(struct run *run, const uint8_t *stream, size_t n_bytes)
+{
+    int r = 0;
+    size_t most = 1 + fuzz_u16(run->in);
+    for (size_t at = 0, n; at < n_bytes && r == 0 && !run->failed; at += n) {
+        n = 1 + fuzz_u16(run->in) % most;
+        if (n > n_bytes - at) n = n_bytes - at;
+        uint8_t *piece = fuzz_copy(stream + at, n);
+        r = cut_piece(run, piece, n, false);
+        free(piece);
+    }
+    return r == 0 && !run->failed ? cut_piece(run, NULL, 0, true) : r;
+}
+
+static int fix_at_once(struct run *run, const uint8_t *stream, size_t n_bytes)
+{
+    uint8_t *all = fuzz_copy(stream, n_bytes);
+    int r = template_cut(&run->cutter, all, n_bytes, true, &run->stretch);
+    fix_stretch(run, all);
+    free(all);
+    return r;
+}
+
+/* Gives a record another name; there must be room. Returns its size. */
+static size_t rename_record(uint8_t *rec, const char *name)
+{
+    size_t n_bytes = bam_record_bytes(rec), old = bam_record_name_bytes(rec);
+    size_t n = strlen(name) + 1;
+    memmove(rec + 36 + n, rec + 36 + old, n_bytes - 36 - old);
+    memcpy(rec + 36, name, n);
+    rec[12] = (uint8_t)n;
+    (void)put_u32(rec, n_bytes - old + n - 4);
+    return n_bytes - old + n;
+}
+
+static uint8_t *make_stream(struct fuzz_input *in, size_t *n_bytes)
+{
+    uint8_t *stream = fuzz_alloc((MAX_RECORDS + 1) * (FUZZ_MAX_RECORD + 8));
+    const char *name = "q";
+    *n_bytes = 0;
+    for (int i = 0; i < MAX_RECORDS && fuzz_left(in) > 0; i++) {
+        static const char *const names[] = {"q", "r", "qq", ""};
+        if (fuzz_one_in(in, 4)) name = names[fuzz_below(in, 4)];
+        uint8_t *rec = stream + *n_bytes;
+        size_t size = fuzz_make_record(in, rec);
+        if (bam_record_name_bytes(rec) + 36 <= size && bam_record_bytes(rec) == size)
+            size = rename_record(rec, name);
+        *n_bytes += size;
+    }
+    return stream;
+}
+
+static struct fixmate_rules make_rules(struct fuzz_input *in)
+{
+    unsigned bits = fuzz_u8(in);
+    return (struct fixmate_rules){
+        .removes = bits & 1, .any_orientation = bits & 2, .template_cigar = bits & 4,
+        .base_mods = bits & 8, .sanitize = bits & 16 ? fuzz_u8(in) & 127u : 0,
+        .n_refs = FUZZ_N_REFS, .reference_bases = reference_bases};
+}
+
+static void release(struct run *run)
+{
+    template_cutter_release(&run->cutter);
+    template_stretch_release(&run->stretch);
+    fixed_records_release(&run->fixed);
+    free(run->out.at);
+    free(run->large.at);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    struct fuzz_input in = {data, data + n_bytes};
+    bool is_made = fuzz_u8(&in) & 1;
+    struct run one = {.in = &in, .rules = make_rules(&in)}, many = {.in = &in, .rules = one.rules};
+    many.rules.max_template_bytes = fuzz_one_in(&in, 3) ? 600 : 0;
+    /* The sizes of pieces come from bytes before the stream, so that they do not run out. */
+    uint8_t choices[128];
+    fuzz_fill(&in, choices, sizeof choices);
+    size_t stream_bytes = fuzz_left(&in);
+    uint8_t *stream = is_made ? make_stream(&in, &stream_bytes) : fuzz_copy(in.at, stream_bytes);
+    in = (struct fuzz_input){choices, choices + sizeof choices};
+    int r = fix_at_once(&one, stream, stream_bytes);
+    int r_many = fix_in_pieces(&many, stream, stream_bytes);
+    FUZZ_CHECK(one.failed == many.failed);
+    if (!one.failed) {
+        FUZZ_CHECK(r == r_many && one.out.n_bytes == many.out.n_bytes);
+        FUZZ_CHECK(one.out.n_bytes == 0 ||
+                   memcmp(one.out.at, many.out.at, one.out.n_bytes) == 0);
+    }
+    free(stream);
+    release(&one);
+    release(&many);
+    return 0;
+}
