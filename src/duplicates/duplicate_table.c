@@ -32,12 +32,15 @@ struct duplicate_table {
     uint8_t lost_name[256];     /* of the record that was returned last */
 };
 
-enum { MIN_SLOTS = 64 };
+enum {
+    MIN_SLOTS = 64,
+    MIN_BYTES = 64 << 10,       /* less than some hundred reads at a time would take forever */
+};
 
 struct duplicate_table *duplicate_table_create(size_t limit_bytes)
 {
     struct duplicate_table *table = xcalloc(1, sizeof *table);
-    table->limit_bytes = limit_bytes;
+    table->limit_bytes = limit_bytes > MIN_BYTES ? limit_bytes : MIN_BYTES;
     return table;
 }
 

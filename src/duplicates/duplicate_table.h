@@ -38,6 +38,7 @@ enum table_result {
     TABLE_FAILED,               /* for the caller's use */
 };
 
+/* The limit is 64 KB at least. */
 struct duplicate_table *duplicate_table_create(size_t limit_bytes);
 
 /* NULL is accepted. */

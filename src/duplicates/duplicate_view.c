@@ -178,7 +178,7 @@ static bool is_member_of_pair(uint32_t flag, const uint8_t *rec)
 static void take_name(const uint8_t *rec, struct duplicate_view *view)
 {
     view->name = bam_record_name(rec);
-    view->name_bytes = bam_record_name_bytes(rec) - 1;
+    view->name_bytes = (uint8_t)(bam_record_name_bytes(rec) - 1);
 }
 
 /* Makes the views of a member of a pair. Returns NULL, or what is wrong with it. */

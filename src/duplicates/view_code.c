@@ -178,7 +178,7 @@ void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_
     if (second & HAS_NAME) {
         get_name(coder, at);
         view->name = coder->name;
-        view->name_bytes = coder->name_bytes;
+        view->name_bytes = (uint8_t)coder->name_bytes;
     }
     *last = *view;
 }

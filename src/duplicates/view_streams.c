@@ -67,6 +67,13 @@ void view_gather_add(struct view_gather *gather, const struct duplicate_view *vi
     added->index = index;
     gather->streams[gather->n] = stream_of(view);
     gather->n = n;
+    if (!view->name) return;
+    /* Copied while the record is in the cache: else it would have to be fetched again. */
+    size_t end = gather->names_bytes + view->name_bytes;
+    xgrow(&gather->names, &gather->names_room, end, 32 * VIEW_GATHER_ENOUGH, 1);
+    memcpy(gather->names + gather->names_bytes, view->name, view->name_bytes);
+    added->name = (const uint8_t *)(uintptr_t)(gather->names_bytes + 1);
+    gather->names_bytes = end;
 }
 
 /* Sorts the views by stream; those of one stream stay in their order. */
@@ -94,7 +101,9 @@ void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, si
         at = (size_t)(put_varint(*out + at, run) - *out);
         for (to = from; to < gather->n && gather->streams[gather->order[to]] == stream; to++) {
             xgrow(out, room, at + VIEW_CODE_MAX_BYTES, *room / 2, 1);
-            at = (size_t)(view_encode(&coder, &gather->views[gather->order[to]], *out + at) - *out);
+            struct duplicate_view *view = &gather->views[gather->order[to]];
+            if (view->name) view->name = gather->names + (uintptr_t)view->name - 1;
+            at = (size_t)(view_encode(&coder, view, *out + at) - *out);
         }
         size_t from_at = sum_at + CHECKSUM_BYTES;
         (void)put_u32(*out + sum_at, XXH3_64bits(*out + from_at, at - from_at));
@@ -102,7 +111,7 @@ void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, si
         memcpy(*out + head_at, &head, sizeof head);
         *n_bytes = at;
     }
-    gather->n = 0;
+    gather->n = gather->names_bytes = 0;
 }
 
 void view_gather_release(struct view_gather *gather)
@@ -110,6 +119,7 @@ void view_gather_release(struct view_gather *gather)
     free(gather->views);
     free(gather->streams);
     free(gather->order);
+    free(gather->names);
     *gather = (struct view_gather){0};
 }
 

@@ -7,8 +7,8 @@
  * any order: which reads are duplicates does not depend on it.
  *
  * Order of calls: any number of view_gather_add, then view_gather_end; again for the next records;
- * view_gather_release. Ownership: the records must stay until view_gather_end. Threads: one at a
- * time for each gatherer.
+ * view_gather_release. Ownership: names are copied, so records need not stay; but texts of barcodes
+ * must stay until view_gather_end. Threads: one at a time for each gatherer.
  */
 #ifndef ROCKSORT_DUPLICATES_VIEW_STREAMS_H
 #define ROCKSORT_DUPLICATES_VIEW_STREAMS_H
@@ -33,7 +33,9 @@ struct view_gather {
     struct duplicate_view *views;
     uint16_t *streams;          /* of each view */
     uint32_t *order;
+    uint8_t *names;             /* of the views; their `name` is an offset from 1, as a pointer */
     size_t n, room, streams_room, order_room;
+    size_t names_bytes, names_room;
 };
 
 /* Adds a view of the record with this index in its run. */

@@ -12,7 +12,7 @@
 
 enum {
     VIEW_BYTES_AT_LEAST = 8,    /* to estimate how many views a stream has */
-    NAME_BYTES_AT_LEAST = 16,
+    MAX_PARTS = 1 << 16,        /* of the keys of a partition */
 };
 
 /* The work of all jobs. */
@@ -213,6 +213,10 @@ static int decide_in_parts(struct decider *decider, part_pass pass)
         int r = pass(decider, keys);
         if (r < 0) return -1;
         keys.part++;
+        if (r > 0 && keys.n_parts >= MAX_PARTS) {
+            diag_error("--markdup needs more memory than it may use here: give more with -m");
+            return -1;
+        }
         if (r > 0) keys = (struct key_part){0, 4 * keys.n_parts};
     }
     return (int)keys.n_parts;
@@ -252,7 +256,6 @@ static int decide_reads(struct decider *decider)
 
 enum {
     CHAIN_BYTES = 140,          /* for each member, besides it and its texts */
-    MAX_PARTS = 1 << 16,
 };
 
 /* Keeps a copy of a text and returns its offset as a pointer, which fix_texts makes one of. Offsets
