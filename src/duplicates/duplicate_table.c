@@ -257,7 +257,7 @@ enum table_result duplicate_table_add_name(struct duplicate_table *table, struct
     struct best *best = find(table, key);
     const struct duplicate_view view = {
         .index = name->index, .group = name->group,
-        .name = name->original, .name_bytes = name->original_bytes,
+        .name = name->original, .name_bytes = (uint8_t)name->original_bytes,
     };
     bool is_new = !best->is_used, turned_optical = best->turned_optical || name->turned_optical;
     if (is_new && table->n_used >= table->n_slots * 3 / 4) return TABLE_FULL;

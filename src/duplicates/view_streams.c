@@ -13,7 +13,7 @@
 #endif
 #include <xxhash.h>
 
-enum { CHECKSUM_BYTES = 4, PARTITION_SHIFT = 56 };
+enum { CHECKSUM_BYTES = 4, PARTITION_SHIFT = 56, AHEAD = 4 };
 
 uint64_t view_name_hash(const uint8_t *name, size_t n_bytes)
 {
@@ -94,13 +94,16 @@ void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, si
     sort_by_stream(gather);
     for (size_t from = 0, to; from < gather->n; from = to) {
         uint16_t stream = gather->streams[gather->order[from]];
-        struct view_coder coder = {0};
+        struct view_coder coder;
+        view_coder_begin(&coder);
         size_t head_at = *n_bytes, sum_at = head_at + sizeof(struct view_chunk_head);
         size_t at = sum_at + CHECKSUM_BYTES;
         xgrow(out, room, at + VARINT_MAX_BYTES, *room / 2, 1);
         at = (size_t)(put_varint(*out + at, run) - *out);
         for (to = from; to < gather->n && gather->streams[gather->order[to]] == stream; to++) {
             xgrow(out, room, at + VIEW_CODE_MAX_BYTES, *room / 2, 1);
+            if (to + AHEAD < gather->n)
+                __builtin_prefetch(&gather->views[gather->order[to + AHEAD]]);
             struct duplicate_view *view = &gather->views[gather->order[to]];
             if (view->name) view->name = gather->names + (uintptr_t)view->name - 1;
             at = (size_t)(view_encode(&coder, view, *out + at) - *out);
@@ -125,8 +128,7 @@ void view_gather_release(struct view_gather *gather)
 
 bool view_chunk_open(struct view_chunk *chunk, const uint8_t *bytes, size_t n_bytes)
 {
-    memset(&chunk->coder.last, 0, sizeof chunk->coder.last);
-    chunk->coder.name_bytes = 0;
+    view_coder_begin(&chunk->coder);
     chunk->at = bytes + CHECKSUM_BYTES;
     chunk->end = bytes + n_bytes;
     if (n_bytes <= CHECKSUM_BYTES ||

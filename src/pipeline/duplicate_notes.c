@@ -37,6 +37,7 @@ struct duplicate_notes {
     pthread_mutex_t lock;       /* for appending to `put`, later for the table and `sorted` */
     struct run_groups *runs;    /* by number */
     size_t n_runs, runs_room;
+    uint64_t put_file_bytes;    /* when `put` is not there any more */
 };
 
 static struct temp_streams *create_streams(const struct duplicate_notes_settings *s)
@@ -244,9 +245,15 @@ int duplicate_notes_sort(struct duplicate_notes *notes)
     crew_wait_for_jobs(crew);
     crew_unlock(crew);
     free(works);
+    notes->put_file_bytes = temp_streams_file_bytes(notes->put);
     temp_streams_destroy(notes->put);
     notes->put = NULL;
     return crew_failed(crew) ? -1 : 0;
+}
+
+uint64_t duplicate_notes_file_bytes(const struct duplicate_notes *notes)
+{
+    return notes->put_file_bytes + temp_streams_file_bytes(notes->sorted);
 }
 
 /* ---- finding ---- */

@@ -41,6 +41,9 @@ int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_no
 /* Sorts the notes. Returns 0, or -1 after a message and crew_fail. */
 int duplicate_notes_sort(struct duplicate_notes *notes);
 
+/* Bytes that went to temporary files, when the notes are sorted. */
+uint64_t duplicate_notes_file_bytes(const struct duplicate_notes *notes);
+
 /* The notes of some records that follow one another in a run, in their order. */
 struct found_notes {
     struct duplicate_note *notes;

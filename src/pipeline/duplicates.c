@@ -28,6 +28,7 @@ struct duplicates {
     struct duplicate_counts *counts_before;     /* before the run that is being written */
     size_t n_counts;
     uint64_t n_unreadable_barcodes, n_unreadable_before;
+    uint64_t view_bytes, file_bytes;            /* set when all is decided */
 };
 
 size_t duplicates_memory(size_t total_bytes)
@@ -319,11 +320,21 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     if (decide_duplicates(&decide) < 0) return -1;
     if (d->notes && duplicate_notes_sort(d->notes) < 0) return -1;
     warn_of_barcodes(d);
+    d->view_bytes = temp_streams_all_bytes(d->views);
+    d->file_bytes = temp_streams_file_bytes(d->views);
+    if (d->names) d->file_bytes += temp_streams_file_bytes(d->names);
+    if (d->notes) d->file_bytes += duplicate_notes_file_bytes(d->notes);
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
     temp_streams_destroy(d->guests);
     d->views = d->names = d->guests = NULL;
     return for_all_batches(d, batches, n, first_run, mark_job);
+}
+
+void duplicates_bytes(const struct duplicates *d, uint64_t *views, uint64_t *files)
+{
+    *views = d->view_bytes;
+    *files = d->file_bytes;
 }
 
 const struct duplicate_counts *duplicates_counts(const struct duplicates *d, size_t *n)

@@ -87,6 +87,9 @@ bool duplicates_need_runs(const struct duplicates *d);
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
                       uint32_t first_run);
 
+/* Bytes of all views, and bytes that went to temporary files. */
+void duplicates_bytes(const struct duplicates *d, uint64_t *views, uint64_t *files);
+
 /* What was read and found: one element for each group, as in duplicate_stats.h. */
 const struct duplicate_counts *duplicates_counts(const struct duplicates *d, size_t *n);
 
