@@ -623,6 +623,13 @@ def compare(case, ours, their_status, folder):
     return got if isinstance(got, Difference) else compare_outputs(case, got, want)
 
 
+def excuse(case, verdict, deviations):
+    """Takes a difference back that a known deviation explains."""
+    for deviation in deviations:
+        if verdict.difference and deviation.explains(case, verdict.difference):
+            verdict.difference, verdict.deviation = None, deviation.name
+
+
 def try_case(case, program, folder):
     """Runs both programs in folder, which is emptied first, and returns the Verdict."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -633,7 +640,5 @@ def try_case(case, program, folder):
     runs = re.search(r"(\d+) runs? on disk", ours.err)
     verdict = Verdict(compare(case, ours, their_status, folder), refused=their_status == 1,
                       n_runs=int(runs.group(1)) if runs else 0)
-    for deviation in DEVIATIONS:
-        if verdict.difference and deviation.explains(case, verdict.difference):
-            verdict.difference, verdict.deviation = None, deviation.name
+    excuse(case, verdict, DEVIATIONS)
     return verdict
