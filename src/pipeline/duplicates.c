@@ -317,7 +317,7 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
         .guests = d->guests, .notes = d->notes, .marks = d->marks, .counts = d->counts, .n_counts = d->n_counts,
     };
     if (decide_duplicates(&decide) < 0) return -1;
-    if (d->notes && duplicate_notes_sort(d->notes) < 0) return -1;
+    if (d->notes && duplicate_notes_sort(d->notes, decide.memory_bytes) < 0) return -1;
     warn_of_barcodes(d);
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
