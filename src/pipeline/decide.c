@@ -395,11 +395,10 @@ static int check_room(const struct chain_gather *gather, struct key_part keys)
     if (!keys.only || gather->n_lacking == 0) return 0;
     /* The search has at least two thirds of all memory. */
     size_t n_bytes = gather->n * MEMBER_BYTES + gather->texts_bytes + gather->lacking_bytes;
-    diag_error("%zu reads begin at position %" PRId64 " of reference %" PRId32 " (the first is 1), "
-               "and with such options --markdup must have them in memory together: give at least "
-               "--max-memory %zuM, or leave out -d, -t, --duplicate-count and "
-               "--barcode-mismatches", gather->n + gather->n_lacking, keys.only->here,
-               keys.only->ref + 1, n_bytes / MIB * 3 / 2 + 32);
+    diag_error("%zu reads begin at position %" PRId64 " of reference %" PRId32 ": for tags and "
+               "mismatches --markdup needs --max-memory %zuM",
+               gather->n + gather->n_lacking, keys.only->here, keys.only->ref + 1,
+               n_bytes / MIB * 3 / 2 + 32);
     return -1;
 }
 
