@@ -49,7 +49,8 @@ static struct temp_streams *create_streams(const struct duplicate_notes_settings
 {
     const struct temp_streams_settings streams = {
         .n_streams = N_STREAMS, .memory_bytes = s->memory_bytes / 2,
-        .temp_prefix = s->temp_prefix, .output = s->output,
+        .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
+        .output = s->output,
     };
     return temp_streams_create(&streams);
 }

@@ -27,7 +27,9 @@ struct duplicate_notes_settings {
     struct crew *crew;
     unsigned n_threads;
     size_t memory_bytes;
-    const char *temp_prefix, *output;   /* as in temp_streams.h */
+    const char *const *temp_prefixes;   /* as in temp_streams.h */
+    size_t n_temp_prefixes;
+    const char *output;
 };
 
 struct duplicate_notes *duplicate_notes_create(const struct duplicate_notes_settings *settings);

@@ -42,7 +42,8 @@ static struct temp_streams *create_streams(const struct duplicates_settings *s, 
                                            size_t memory_bytes)
 {
     const struct temp_streams_settings streams = {
-        .n_streams = n, .memory_bytes = memory_bytes, .temp_prefix = s->temp_prefix,
+        .n_streams = n, .memory_bytes = memory_bytes, .temp_prefixes = s->temp_prefixes,
+        .n_temp_prefixes = s->n_temp_prefixes,
         .output = s->output,
     };
     return temp_streams_create(&streams);
@@ -62,7 +63,8 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
     if (duplicate_rules_set_tags(settings->rules)) {
         const struct duplicate_notes_settings notes = {
             .crew = settings->crew, .n_threads = settings->n_threads,
-            .memory_bytes = notes_bytes / 4 * 3, .temp_prefix = settings->temp_prefix,
+            .memory_bytes = notes_bytes / 4 * 3, .temp_prefixes = settings->temp_prefixes,
+            .n_temp_prefixes = settings->n_temp_prefixes,
             .output = settings->output,
         };
         d->notes = duplicate_notes_create(&notes);

@@ -30,7 +30,8 @@ struct duplicates_settings {
     const struct duplicate_rules *rules;
     unsigned n_threads;
     size_t memory_bytes;        /* for all of it */
-    const char *temp_prefix;    /* place of the temporary file, as in temp_dir.h */
+    const char *const *temp_prefixes;   /* of temporary files, as in temp_streams.h */
+    size_t n_temp_prefixes;
     const char *output;
 };
 
