@@ -442,7 +442,7 @@ class Faults(FaultTest):
     def test_disk_is_full(self):
         n = self.n_calls("pwrite")
         self.assertGreater(n, 10)
-        for number in (1, n // 2, n):
+        for number in (1, n // 2, n * 9 // 10):         # not all runs make as many
             result = self.run_with(f"pwrite:{number}+:ENOSPC:(deleted)")
             self.assert_error(result, "temporary data in", "No space left on device", "-T")
             self.assertFalse(os.path.exists(self.out))
