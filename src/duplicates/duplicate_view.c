@@ -11,8 +11,8 @@
 #endif
 #include <xxhash.h>
 
-#define NO_MATE_CIGAR "has no tag MC, which --markdup needs: add --fixmate, if reads of one name " \
-    "stand together in the input, or run samtools fixmate -m first"
+#define NO_MATE_CIGAR "has no tag MC, which --markdup needs: add --fixmate if the input is " \
+    "grouped by name, or run samtools fixmate -m first"
 
 enum {
     NOT_EXAMINED = BAM_FSECONDARY | BAM_FSUPPLEMENTARY | BAM_FUNMAP,

@@ -27,7 +27,9 @@ struct duplicate_notes_settings {
     struct crew *crew;
     unsigned n_threads;
     size_t memory_bytes;
-    const char *temp_prefix, *output;   /* as in temp_streams.h */
+    const char *const *temp_prefixes;   /* as in temp_streams.h */
+    size_t n_temp_prefixes;
+    const char *output;
 };
 
 struct duplicate_notes *duplicate_notes_create(const struct duplicate_notes_settings *settings);
@@ -38,8 +40,9 @@ void duplicate_notes_destroy(struct duplicate_notes *notes);
 /* At most one note for each record. Returns 0, or -1 after a message. */
 int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_note *note);
 
-/* Sorts the notes. Returns 0, or -1 after a message and crew_fail. */
-int duplicate_notes_sort(struct duplicate_notes *notes);
+/* Sorts the notes, in about so much memory besides that of the streams. Returns 0, or -1 after a
+   message and crew_fail. */
+int duplicate_notes_sort(struct duplicate_notes *notes, size_t memory_bytes);
 
 /* Bytes that went to temporary files, when the notes are sorted. */
 uint64_t duplicate_notes_file_bytes(const struct duplicate_notes *notes);

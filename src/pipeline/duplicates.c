@@ -42,7 +42,8 @@ static struct temp_streams *create_streams(const struct duplicates_settings *s, 
                                            size_t memory_bytes)
 {
     const struct temp_streams_settings streams = {
-        .n_streams = n, .memory_bytes = memory_bytes, .temp_prefix = s->temp_prefix,
+        .n_streams = n, .memory_bytes = memory_bytes, .temp_prefixes = s->temp_prefixes,
+        .n_temp_prefixes = s->n_temp_prefixes,
         .output = s->output,
     };
     return temp_streams_create(&streams);
@@ -62,7 +63,8 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
     if (duplicate_rules_set_tags(settings->rules)) {
         const struct duplicate_notes_settings notes = {
             .crew = settings->crew, .n_threads = settings->n_threads,
-            .memory_bytes = notes_bytes / 4 * 3, .temp_prefix = settings->temp_prefix,
+            .memory_bytes = notes_bytes / 4 * 3, .temp_prefixes = settings->temp_prefixes,
+            .n_temp_prefixes = settings->n_temp_prefixes,
             .output = settings->output,
         };
         d->notes = duplicate_notes_create(&notes);
@@ -307,18 +309,18 @@ static void warn_of_barcodes(const struct duplicates *d)
 }
 
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
-                      uint32_t first_run)
+                      uint32_t first_run, size_t spare_bytes)
 {
     for (size_t i = 0; i < n; i++)
         duplicates_end_run(d, first_run + (uint32_t)i, batches[i]->n_records);
     if (for_all_batches(d, batches, n, first_run, look_job) < 0) return -1;
     const struct decide_settings decide = {
         .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
-        .memory_bytes = d->settings.memory_bytes / 2, .views = d->views, .names = d->names,
+        .memory_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3, .views = d->views, .names = d->names,
         .guests = d->guests, .notes = d->notes, .marks = d->marks, .counts = d->counts, .n_counts = d->n_counts,
     };
     if (decide_duplicates(&decide) < 0) return -1;
-    if (d->notes && duplicate_notes_sort(d->notes) < 0) return -1;
+    if (d->notes && duplicate_notes_sort(d->notes, decide.memory_bytes) < 0) return -1;
     warn_of_barcodes(d);
     d->view_bytes = temp_streams_all_bytes(d->views);
     d->file_bytes = temp_streams_file_bytes(d->views);

@@ -30,7 +30,8 @@ struct duplicates_settings {
     const struct duplicate_rules *rules;
     unsigned n_threads;
     size_t memory_bytes;        /* for all of it */
-    const char *temp_prefix;    /* place of the temporary file, as in temp_dir.h */
+    const char *const *temp_prefixes;   /* of temporary files, as in temp_streams.h */
+    size_t n_temp_prefixes;
     const char *output;
 };
 
@@ -82,10 +83,10 @@ int duplicates_undo_run(struct duplicates *d);
 bool duplicates_need_runs(const struct duplicates *d);
 
 /* Makes the views of n batches in memory, the first of which is run number `first_run` to the merge,
-   finds all duplicates, and marks those in the batches. Returns 0, or -1 after a message and
-   crew_fail. */
+   finds all duplicates, and marks those in the batches. Takes up to spare_bytes more memory for so
+   long. Returns 0, or -1 after a message and crew_fail. */
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
-                      uint32_t first_run);
+                      uint32_t first_run, size_t spare_bytes);
 
 /* Bytes of all views, and bytes that went to temporary files. */
 void duplicates_bytes(const struct duplicates *d, uint64_t *views, uint64_t *files);

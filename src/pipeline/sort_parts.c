@@ -60,7 +60,8 @@ static void create_objects(struct sort *sort)
         const struct duplicates_settings duplicates = {
             .crew = sort->crew, .rules = &sort->duplicate_rules, .n_threads = s->n_threads,
             .memory_bytes = duplicates_memory(s->memory_bytes),
-            .temp_prefix = s->temp_prefixes[0], .output = s->output,
+            .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
+            .output = s->output,
         };
         sort->duplicates = duplicates_create(&duplicates);
     }

@@ -11,22 +11,37 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifndef XXH_INLINE_ALL
+#define XXH_INLINE_ALL
+#endif
+#include <xxhash.h>
+
 enum {
+    SUM_BYTES = sizeof(uint32_t),       /* the checksum behind the bytes of a page in a file */
+    PLACE_FILE_BITS = 8,        /* of the number of a place */
     MIN_PAGE_BYTES = 1024,
     MAX_PAGE_BYTES = 1 << 20,   /* reading it costs a rotating disk as much as the seek before it */
     PAGES_PER_STREAM = 4,       /* that there should be memory for */
 };
 
-struct page {
-    uint8_t *bytes;             /* NULL: it is in the file */
-    uint64_t file_at;           /* its place in the file; in pages */
+/* There may be millions. */
+union page {
+    uint8_t *bytes;             /* in memory, with room for the checksum */
+    uint64_t place;             /* in a file: how many pages are before it, and the number of the
+                                   file */
 };
 
 struct stream {
-    struct page *pages;
+    union page *pages;
     size_t n_pages, room;
-    size_t first_in_memory;     /* pages before it are in the file */
+    size_t first_in_memory;     /* pages before it are in a file */
     uint64_t n_bytes, marked_bytes;
+};
+
+struct temp_file {
+    int fd;
+    char *dir;                  /* where it is, for messages */
+    uint64_t n_pages;
 };
 
 struct temp_streams {
@@ -34,10 +49,9 @@ struct temp_streams {
     size_t page_bytes;
     size_t n_pages, max_pages;  /* in memory */
     struct stream *streams;
-    int fd;                     /* -1: there is no file yet */
-    char *dir;                  /* where it is, for messages */
-    uint64_t n_file_pages;
-    uint64_t *free_places;      /* in the file */
+    struct temp_file *files;    /* one for each prefix; pages go to the last one that is open */
+    unsigned n_files;           /* that are open */
+    uint64_t *free_places;
     size_t n_free_places, places_room;
 };
 
@@ -46,11 +60,12 @@ struct temp_streams *temp_streams_create(const struct temp_streams_settings *set
     struct temp_streams *s = xcalloc(1, sizeof *s);
     s->settings = *settings;
     size_t page_bytes = settings->memory_bytes / settings->n_streams / PAGES_PER_STREAM;
-    s->page_bytes = MIN_PAGE_BYTES;
-    while (2 * s->page_bytes <= page_bytes && s->page_bytes < MAX_PAGE_BYTES) s->page_bytes *= 2;
-    s->max_pages = settings->memory_bytes / s->page_bytes;
+    size_t stored_bytes = MIN_PAGE_BYTES;
+    while (2 * stored_bytes <= page_bytes && stored_bytes < MAX_PAGE_BYTES) stored_bytes *= 2;
+    s->page_bytes = stored_bytes - SUM_BYTES;
+    s->max_pages = settings->memory_bytes / stored_bytes;
     s->streams = xcalloc(settings->n_streams, sizeof *s->streams);
-    s->fd = -1;
+    s->files = xcalloc(settings->n_temp_prefixes, sizeof *s->files);
     return s;
 }
 
@@ -58,60 +73,96 @@ void temp_streams_destroy(struct temp_streams *s)
 {
     if (!s) return;
     for (unsigned i = 0; i < s->settings.n_streams; i++) {
-        for (size_t k = 0; k < s->streams[i].n_pages; k++) free(s->streams[i].pages[k].bytes);
-        free(s->streams[i].pages);
+        struct stream *stream = &s->streams[i];
+        for (size_t k = stream->first_in_memory; k < stream->n_pages; k++)
+            free(stream->pages[k].bytes);
+        free(stream->pages);
     }
-    if (s->fd >= 0) (void)close(s->fd);
+    for (unsigned i = 0; i < s->n_files; i++) {
+        (void)close(s->files[i].fd);
+        free(s->files[i].dir);
+    }
+    free(s->files);
     free(s->streams);
     free(s->free_places);
-    free(s->dir);
     free(s);
 }
 
-/* ---- the file ---- */
+/* ---- files ---- */
+
+static size_t stored_bytes(const struct temp_streams *s)
+{
+    return s->page_bytes + SUM_BYTES;
+}
 
 static int open_file(struct temp_streams *s)
 {
-    if (s->fd >= 0) return 0;
-    s->fd = temp_dir_open_file(s->settings.temp_prefix, s->settings.output, &s->dir);
-    return s->fd < 0 ? -1 : 0;
+    struct temp_file *file = &s->files[s->n_files];
+    file->fd = temp_dir_open_file(s->settings.temp_prefixes[s->n_files], s->settings.output,
+                                  &file->dir);
+    if (file->fd < 0) return -1;
+    s->n_files++;
+    return 0;
 }
 
-static int report_file(const struct temp_streams *s, const char *what, int error)
+static int report_file(const struct temp_file *file, const char *what, int error)
 {
     diag_error("cannot %s temporary data in '%s': %s; choose another place with -T", what,
-               s->dir ? s->dir : "memory", strerror(error));
+               file->dir, strerror(error));
     return -1;
 }
 
-static int write_page(const struct temp_streams *s, const struct page *page)
+static int report_damage(const char *dir)
 {
-    off_t at = (off_t)(page->file_at * s->page_bytes);
-    for (size_t done = 0; done < s->page_bytes;) {
-        ssize_t n = pwrite(s->fd, page->bytes + done, s->page_bytes - done, at + (off_t)done);
+    diag_damaged("the temporary data in '%s' are damaged: --markdup cannot read them; sort again "
+                 "on another disk", dir);
+    return -1;
+}
+
+static const struct temp_file *file_of(const struct temp_streams *s, uint64_t place)
+{
+    return &s->files[place & ((1 << PLACE_FILE_BITS) - 1)];
+}
+
+static off_t offset_of(const struct temp_streams *s, uint64_t place)
+{
+    return (off_t)((place >> PLACE_FILE_BITS) * stored_bytes(s));
+}
+
+/* Writes a page with its checksum. Returns 0, or an errno. */
+static int write_bytes(const struct temp_streams *s, uint64_t place, const uint8_t *bytes)
+{
+    off_t at = offset_of(s, place);
+    for (size_t done = 0; done < stored_bytes(s);) {
+        ssize_t n = pwrite(file_of(s, place)->fd, bytes + done, stored_bytes(s) - done,
+                           at + (off_t)done);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return report_file(s, "write", n < 0 ? errno : ENOSPC);
+        if (n <= 0) return n < 0 ? errno : ENOSPC;
         done += (size_t)n;
     }
     return 0;
 }
 
-static int read_page(const struct temp_streams *s, uint64_t file_at, size_t from, uint8_t *bytes,
-                     size_t n_bytes)
+/* Reads a page and verifies it; `bytes` has room for the checksum. */
+static int read_page(const struct temp_streams *s, uint64_t place, uint8_t *bytes)
 {
-    off_t at = (off_t)(file_at * s->page_bytes + from);
-    for (size_t done = 0; done < n_bytes;) {
-        ssize_t n = pread(s->fd, bytes + done, n_bytes - done, at + (off_t)done);
+    const struct temp_file *file = file_of(s, place);
+    off_t at = offset_of(s, place);
+    for (size_t done = 0; done < stored_bytes(s);) {
+        ssize_t n = pread(file->fd, bytes + done, stored_bytes(s) - done, at + (off_t)done);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return report_file(s, "read", n < 0 ? errno : EIO);
+        if (n <= 0) return report_file(file, "read", n < 0 ? errno : EIO);
         done += (size_t)n;
     }
-    return 0;
+    uint32_t sum = (uint32_t)XXH3_64bits(bytes, s->page_bytes);
+    return memcmp(&sum, bytes + s->page_bytes, sizeof sum) == 0 ? 0 : report_damage(file->dir);
 }
 
 static uint64_t take_place(struct temp_streams *s)
 {
-    return s->n_free_places > 0 ? s->free_places[--s->n_free_places] : s->n_file_pages++;
+    if (s->n_free_places > 0) return s->free_places[--s->n_free_places];
+    unsigned number = s->n_files - 1;
+    return s->files[number].n_pages++ << PLACE_FILE_BITS | number;
 }
 
 static void free_place(struct temp_streams *s, uint64_t place)
@@ -121,19 +172,37 @@ static void free_place(struct temp_streams *s, uint64_t place)
     s->free_places[s->n_free_places++] = place;
 }
 
-/* Writes the full pages of all streams to the file. */
+/* Writes a page to the last file; if its disk is full, to a file in the next directory. Stores its
+   place. */
+static int write_page(struct temp_streams *s, uint8_t *bytes, uint64_t *place)
+{
+    uint32_t sum = (uint32_t)XXH3_64bits(bytes, s->page_bytes);
+    memcpy(bytes + s->page_bytes, &sum, sizeof sum);
+    for (;;) {
+        *place = take_place(s);
+        int error = write_bytes(s, *place, bytes);
+        if (error == 0) return 0;
+        bool is_full = error == ENOSPC || error == EDQUOT;
+        if (!is_full || s->n_files == s->settings.n_temp_prefixes)
+            return report_file(file_of(s, *place), "write", error);
+        if (open_file(s) < 0) return -1;
+        s->n_free_places = 0;   /* they are on the disk that is full */
+    }
+}
+
+/* Writes the full pages of all streams to a file. */
 static int write_full_pages(struct temp_streams *s)
 {
-    if (open_file(s) < 0) return -1;
+    if (s->n_files == 0 && open_file(s) < 0) return -1;
     for (unsigned i = 0; i < s->settings.n_streams; i++) {
         struct stream *stream = &s->streams[i];
         size_t n_full = (size_t)(stream->n_bytes / s->page_bytes);
         for (; stream->first_in_memory < n_full; stream->first_in_memory++) {
-            struct page *page = &stream->pages[stream->first_in_memory];
-            page->file_at = take_place(s);
-            if (write_page(s, page) < 0) return -1;
+            union page *page = &stream->pages[stream->first_in_memory];
+            uint64_t place;
+            if (write_page(s, page->bytes, &place) < 0) return -1;
             free(page->bytes);
-            page->bytes = NULL;
+            page->place = place;
             s->n_pages--;
         }
     }
@@ -147,7 +216,7 @@ static int add_page(struct temp_streams *s, struct stream *stream)
     if (s->n_pages >= s->max_pages && write_full_pages(s) < 0) return -1;
     xgrow(&stream->pages, &stream->room, stream->n_pages + 1, stream->n_pages / 2,
           sizeof *stream->pages);
-    stream->pages[stream->n_pages++] = (struct page){.bytes = xmalloc(s->page_bytes)};
+    stream->pages[stream->n_pages++] = (union page){.bytes = xmalloc(stored_bytes(s))};
     s->n_pages++;
     return 0;
 }
@@ -160,7 +229,7 @@ int temp_streams_append(struct temp_streams *s, unsigned number, const void *byt
         if (stream->n_bytes == (uint64_t)stream->n_pages * s->page_bytes &&
             add_page(s, stream) < 0)
             return -1;
-        struct page *last = &stream->pages[stream->n_pages - 1];
+        union page *last = &stream->pages[stream->n_pages - 1];
         size_t used = (size_t)(stream->n_bytes % s->page_bytes), n = s->page_bytes - used;
         if (n > n_bytes) n = n_bytes;
         memcpy(last->bytes + used, from, n);
@@ -180,13 +249,13 @@ void temp_streams_mark(struct temp_streams *s)
 /* Brings the last page of a stream back to memory. */
 static int fetch_last_page(struct temp_streams *s, struct stream *stream)
 {
-    struct page *last = &stream->pages[stream->n_pages - 1];
-    uint8_t *bytes = xmalloc(s->page_bytes);
-    if (read_page(s, last->file_at, 0, bytes, s->page_bytes) < 0) {
+    union page *last = &stream->pages[stream->n_pages - 1];
+    uint8_t *bytes = xmalloc(stored_bytes(s));
+    if (read_page(s, last->place, bytes) < 0) {
         free(bytes);
         return -1;
     }
-    free_place(s, last->file_at);
+    free_place(s, last->place);
     last->bytes = bytes;
     s->n_pages++;
     stream->first_in_memory = stream->n_pages - 1;
@@ -200,15 +269,16 @@ int temp_streams_undo(struct temp_streams *s)
         stream->n_bytes = stream->marked_bytes;
         size_t n_pages = (size_t)((stream->n_bytes + s->page_bytes - 1) / s->page_bytes);
         while (stream->n_pages > n_pages) {
-            struct page *last = &stream->pages[--stream->n_pages];
-            if (last->bytes)
+            const union page *last = &stream->pages[--stream->n_pages];
+            if (stream->n_pages < stream->first_in_memory) {
+                free_place(s, last->place);
+            } else {
+                free(last->bytes);
                 s->n_pages--;
-            else
-                free_place(s, last->file_at);
-            free(last->bytes);
+            }
         }
         if (stream->first_in_memory > n_pages) stream->first_in_memory = n_pages;
-        if (stream->n_bytes % s->page_bytes != 0 && !stream->pages[n_pages - 1].bytes &&
+        if (stream->n_bytes % s->page_bytes != 0 && stream->first_in_memory == n_pages &&
             fetch_last_page(s, stream) < 0)
             return -1;
     }
@@ -229,7 +299,9 @@ uint64_t temp_streams_all_bytes(const struct temp_streams *s)
 
 uint64_t temp_streams_file_bytes(const struct temp_streams *s)
 {
-    return s->n_file_pages * s->page_bytes;
+    uint64_t n = 0;
+    for (unsigned i = 0; i < s->n_files; i++) n += s->files[i].n_pages;
+    return n * stored_bytes(s);
 }
 
 /* ---- reading ---- */
@@ -238,8 +310,9 @@ void temp_streams_advise(struct temp_streams *s, unsigned number)
 {
     const struct stream *stream = &s->streams[number];
     for (size_t i = 0; i < stream->first_in_memory; i++)
-        (void)posix_fadvise(s->fd, (off_t)(stream->pages[i].file_at * s->page_bytes),
-                            (off_t)s->page_bytes, POSIX_FADV_WILLNEED);
+        (void)posix_fadvise(file_of(s, stream->pages[i].place)->fd,
+                            offset_of(s, stream->pages[i].place), (off_t)stored_bytes(s),
+                            POSIX_FADV_WILLNEED);
 }
 
 void temp_stream_reader_begin(struct temp_stream_reader *reader, struct temp_streams *streams,
@@ -252,15 +325,17 @@ void temp_stream_reader_begin(struct temp_stream_reader *reader, struct temp_str
 }
 
 /* The bytes of a page; NULL after a message. */
-static const uint8_t *page_bytes(struct temp_stream_reader *reader, const struct page *page)
+static const uint8_t *page_bytes(struct temp_stream_reader *reader, size_t number)
 {
     const struct temp_streams *s = reader->streams;
-    if (page->bytes) return page->bytes;
-    if (reader->page_place == page->file_at + 1) return reader->page;
-    xgrow(&reader->page, &reader->page_room, s->page_bytes, 0, 1);
+    const struct stream *stream = &s->streams[reader->stream];
+    const union page *page = &stream->pages[number];
+    if (number >= stream->first_in_memory) return page->bytes;
+    if (reader->page_place == page->place + 1) return reader->page;
+    xgrow(&reader->page, &reader->page_room, stored_bytes(s), 0, 1);
     reader->page_place = 0;
-    if (read_page(s, page->file_at, 0, reader->page, s->page_bytes) < 0) return NULL;
-    reader->page_place = page->file_at + 1;
+    if (read_page(s, page->place, reader->page) < 0) return NULL;
+    reader->page_place = page->place + 1;
     return reader->page;
 }
 
@@ -269,14 +344,14 @@ const uint8_t *temp_stream_read(struct temp_stream_reader *reader, size_t n_byte
     const struct temp_streams *s = reader->streams;
     const struct stream *stream = &s->streams[reader->stream];
     if (n_bytes > stream->n_bytes - reader->at) {
-        (void)report_file(s, "read", EIO);
+        (void)report_damage(s->n_files > 0 ? s->files[0].dir : "memory");
         return NULL;
     }
     for (size_t done = 0;;) {
         static const uint8_t nothing;
         if (n_bytes == 0) return &nothing;
         size_t from = (size_t)(reader->at % s->page_bytes), n = s->page_bytes - from;
-        const uint8_t *page = page_bytes(reader, &stream->pages[reader->at / s->page_bytes]);
+        const uint8_t *page = page_bytes(reader, (size_t)(reader->at / s->page_bytes));
         if (!page) return NULL;
         if (n > n_bytes - done) n = n_bytes - done;
         reader->at += n;

@@ -45,7 +45,9 @@ def commands(path):
     text = re.sub(r"(?<!\S)#.*", "", text)
     for command in re.sub(r"(\\|(\|))\n", r"\2 ", text).splitlines():
         words = []
-        for part in re.split(r"[|;&]+", command):
+        # What stands between quotes are options of samtools fixmate and markdup.
+        for part in re.split(r"[|;&]+", re.sub(r"(--(?:fixmate|markdup))=([\"']).*?\2", r"\1",
+                                               command)):
             words += re.findall(OPTION, part.split("rocksort ", 1)[1]) if re.search(
                 r"(?:^|\s|/)samtools[ -]rocksort ", part) else []
         yield command.strip(), words
