@@ -484,6 +484,17 @@ class Refused(MarkdupTest):
                     "--fixmate", "samtools fixmate -m")
         self.refuse(mated("other", scored) + good + mated("bad", []), "read 'bad' has no tag ms")
 
+    def test_pile_with_tags(self):
+        """The chain of duplicates at one position must fit into memory if they get tags."""
+        lines = [read(f"q{i:05}", 0, 9) for i in range(30_000)]
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+        for option in ("-t", "--duplicate-count"):
+            result = self.rocksort("--markdup=" + option, "-o", self.path("out.bam"), source,
+                                   budget=1_000_000)
+            self.assert_error(result, "30000 reads begin at position 9", "--max-memory")
+            self.assertFalse(os.path.exists(self.path("out.bam")))
+        self.sort_ok("--markdup", "-o", self.path("out.bam"), source, budget=1_000_000)
+
     def test_with_fixmate_but_not_grouped(self):
         """Reads of one name that do not stand together are taken for reads without mate, as samtools
         does; --fixmate refuses what says that it is sorted by coordinate."""
