@@ -313,7 +313,7 @@ check-cli: $(CLI_PROGRAMS) $(VENV)
 	$(LIVE)$(if $(VALGRIND),:,$(DIFFERENTIAL) --cases 200 --seed 71)
 
 differential: all $(VENV)
-	$(LIVE)$(DIFFERENTIAL) --cases $(N)
+	$(LIVE)$(DIFFERENTIAL) --cases $(N) $(if $(MARKDUP),--markdup) $(if $(SEED),--seed $(SEED))
 
 kill-sweep: N = 200
 kill-sweep: all bench/simulate-reads

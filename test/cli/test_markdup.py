@@ -30,7 +30,7 @@ HEADER = ("@HD\tVN:1.6\tSO:unsorted\tGO:query\n" + bamfile.sq_text([("chr1", 100
           "@RG\tID:a\tLB:one\n@RG\tID:b\tLB:two\n")
 SPILLING = 400_000
 SMALL_BATCHES = {"ROCKSORT_TEST_BATCH": "20K"}
-N_RANDOM = 150
+N_RANDOM = 120
 
 
 def read(name, flag, pos, cigar="30M", score="?", ref="chr1", tags=()):
@@ -89,7 +89,7 @@ class Random(CliTest):
         folder = self.path("case")
         tested = set()
         for number in range(N_RANDOM):
-            case = cases.draw_case(71, number, BUILT)
+            case = cases.draw_case(71, number)
             with self.subTest(number=number):
                 verdict = cases.try_case(case, SAMTOOLS_ROCKSORT, folder)
                 if verdict.difference:
@@ -99,10 +99,6 @@ class Random(CliTest):
         for fact in (("regime", "spilled"), ("regime", "in memory"), ("output", "cram"),
                      ("input", "cram one pass"), ("input", "sam shuffled"), ("index", "csi")):
             self.assertIn(fact, tested)
-
-
-# Which groups of options (differential_markdup.OPTIONS) are drawn: all.
-BUILT = ()
 
 
 @needs_pysam
@@ -280,6 +276,116 @@ class Rules(MarkdupTest):
 
 
 @needs_pysam
+class Tags(MarkdupTest):
+    """What duplicates and the best reads are told."""
+
+    def tags(self, tag, lines, *options, **how):
+        """{name: value of the tag, or None} of the primary records."""
+        found = {}
+        for fields in self.check(lines, *options, **how):
+            values = [field[5:] for field in fields[11:] if field.startswith(tag)]
+            if not int(fields[1]) & (SECONDARY | SUPPLEMENTARY):
+                found[fields[0]] = values[0] if values else None
+        return found
+
+    @staticmethod
+    def spots(*places, form="M:1:F:1:{tile}:{x}:{y}"):
+        """Names of reads at these places of a tile, worse and worse."""
+        return [form.format(tile=tile, x=x, y=y) for tile, x, y in places]
+
+    def pile(self, names):
+        """A pair for each name, at one place, the best first."""
+        return [line for i, name in enumerate(names) for line in pair(name, 9, 90, chr(73 - i))]
+
+    def test_optical(self):
+        names = self.spots((1101, 100, 100), (1101, 110, 100), (1101, 111, 100), (1101, 100, 90),
+                           (1102, 100, 100))
+        got = self.tags("dt", self.pile(names), "-d 10")
+        self.assertEqual([got[name] for name in names], [None, "SQ", "SQ", "SQ", "LB"])
+        got = self.tags("dt", self.pile(names), "-d 10 --no-multi-dup")
+        self.assertEqual([got[name] for name in names], [None, "SQ", "LB", "SQ", "LB"])
+
+    def test_chain_of_optical_duplicates(self):
+        """Each is near the one before it, and far from the best."""
+        names = self.spots((1101, 5000, 5000), *((1101, 100 + 10 * i, 100) for i in range(6)))
+        got = self.tags("dt", self.pile(names), "-d 10")
+        self.assertEqual([got[name] for name in names], [None, "LB"] + 5 * ["SQ"])
+        got = self.tags("dt", self.pile(names), "-d 9")
+        self.assertEqual([got[name] for name in names], [None] + 6 * ["LB"])
+
+    def test_forms_of_names(self):
+        for form in ("F:{tile}:{x}:{y}", "F:1:{tile}:{x}:{y}", "M:1:F:1:{tile}:{x}:{y}",
+                     "M:1:F:1:{tile}:{x}:{y}:ACGT", "F:{tile}:{x}:{y}#0/1"):
+            names = self.spots((1101, 100, 100), (1101, 102, 98), (1101, 100, 109), form=form)
+            got = self.tags("dt", self.pile(names), "-d 5")
+            self.assertEqual([got[name] for name in names], [None, "SQ", "LB"], form)
+
+    def test_pattern_of_names(self):
+        for order, form in (("txy", "{tile}_{x}_{y}"), ("xyt", "{x}_{y}_{tile}"),
+                            ("xty", "{x}_{tile}_{y}")):
+            names = self.spots((1101, 100, 100), (1101, 102, 98), (1102, 100, 100), form=form)
+            got = self.tags("dt", self.pile(names), "-d 5 --read-coords '([0-9]+)_([0-9]+)_([0-9]+)'"
+                            f" --coords-order {order}")
+            self.assertEqual([got[name] for name in names], [None, "SQ", "LB"], form)
+
+    def test_names_that_cannot_be_read(self):
+        """They are no optical duplicates. samtools 1.24 reads memory that it has not set."""
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in self.pile(
+            [*self.spots((1101, 100, 100), (1101, 101, 100)), "q1", "q2:3"])))
+        out = self.sort_ok("--fixmate", "--markdup=-d 10", "-O", "sam", "-o", "-", source)
+        self.assertEqual(out.out.count(b"dt:Z:SQ"), 2)
+        self.assertEqual(out.out.count(b"dt:Z:LB"), 4)
+
+    def test_originals(self):
+        """All duplicates name the best of all, not the best so far."""
+        lines = self.pile("abc") + [read("s", 0, 9)]
+        self.assertEqual(self.tags("do", lines, "-t"), {"a": None, "b": "a", "c": "a", "s": "a"})
+        self.assertEqual(self.tags("do", lines[::-1], "-t"),
+                         {"a": None, "b": "a", "c": "a", "s": "a"})
+
+    def test_counts(self):
+        lines = self.pile("abc") + pair("q", 500, 600) + [read("u", UNMAP, 0)]
+        self.assertEqual(self.tags("dc", lines, "--duplicate-count"),
+                         {"a": "3", "b": None, "c": None, "q": "1", "u": "1"})
+
+    def test_cleared(self):
+        """-c removes marks and tags of earlier runs first."""
+        old = ["dt:Z:SQ", "do:Z:x"]
+        lines = pair("a", 9, 90, "I", old, DUP) + pair("b", 9, 90, "?", old, DUP) + pair(
+            "c", 500, 900, "?", old)
+        self.assertEqual(self.marked(lines, "-c"), ["b/1", "b/2"])
+        self.assertEqual(self.tags("dt", lines, "-c"), {"a": None, "b": None, "c": "SQ"})
+        self.assertEqual(self.tags("dt", lines, "-c -d 10"), {"a": None, "b": "LB", "c": "SQ"})
+
+    def test_umi_moved(self):
+        name = "M:1:F:1:1101:5:5:ACGT"
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in (
+            pair(name, 9, 90) + pair("q", 9, 90, "I"))))
+        for how in ({}, {"env": SMALL_BATCHES}):
+            out = self.sort_ok("--fixmate", "--markdup=--barcode-name --move-umi-to-tag", "-O",
+                               "sam", "-o", "-", source, **how).out.decode()
+            lines = [line.split("\t") for line in out.splitlines() if line[0] != "@"]
+            self.assertEqual([(line[0], line[-1]) for line in lines if line[0] != "q"],
+                             2 * [("M:1:F:1:1101:5:5", "RX:Z:ACGT")])
+
+    def test_statistics(self):
+        lines = (self.pile("abc") + [read("s", 0, 9), read("t", 0, 500), read("u", UNMAP, 0)])
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+        self.sort_ok("--fixmate", f"--markdup=-f {self.path('counts')} -r", "-o",
+                     self.path("out.bam"), source)
+        with open(self.path("counts"), encoding="utf-8") as file:
+            counts = dict(line.rstrip("\n").split(": ", 1) for line in file if ": " in line)
+        self.assertIn("markdup", counts.pop("COMMAND"))
+        want = {"READ": 9, "WRITTEN": 4, "EXCLUDED": 1, "EXAMINED": 8, "PAIRED": 6, "SINGLE": 2,
+                "DUPLICATE PAIR": 4, "DUPLICATE SINGLE": 1, "DUPLICATE PAIR OPTICAL": 0,
+                "DUPLICATE SINGLE OPTICAL": 0, "DUPLICATE NON PRIMARY": 0,
+                "DUPLICATE NON PRIMARY OPTICAL": 0, "DUPLICATE PRIMARY TOTAL": 5,
+                "DUPLICATE TOTAL": 5}
+        self.assertEqual({key: int(counts[key]) for key in want}, want)
+        self.assertEqual(counts["ESTIMATED_LIBRARY_SIZE"], "1")
+
+
+@needs_pysam
 class Alone(MarkdupTest):
     """--markdup without --fixmate."""
 
@@ -378,6 +484,17 @@ class Refused(MarkdupTest):
                     "--fixmate", "samtools fixmate -m")
         self.refuse(mated("other", scored) + good + mated("bad", []), "read 'bad' has no tag ms")
 
+    def test_pile_with_tags(self):
+        """The chain of duplicates at one position must fit into memory if they get tags."""
+        lines = [read(f"q{i:05}", 0, 9) for i in range(30_000)]
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+        for option in ("-t", "--duplicate-count"):
+            result = self.rocksort("--markdup=" + option, "-o", self.path("out.bam"), source,
+                                   budget=1_000_000)
+            self.assert_error(result, "30000 reads begin at position 9", "--max-memory")
+            self.assertFalse(os.path.exists(self.path("out.bam")))
+        self.sort_ok("--markdup", "-o", self.path("out.bam"), source, budget=1_000_000)
+
     def test_with_fixmate_but_not_grouped(self):
         """Reads of one name that do not stand together are taken for reads without mate, as samtools
         does; --fixmate refuses what says that it is sorted by coordinate."""
@@ -442,7 +559,7 @@ class Faults(FaultTest):
     def test_disk_is_full(self):
         n = self.n_calls("pwrite")
         self.assertGreater(n, 10)
-        for number in (1, n // 2, n * 9 // 10):         # not all runs make as many
+        for number in (1, n // 4, n // 2):      # the last ones are not made in every run
             result = self.run_with(f"pwrite:{number}+:ENOSPC:(deleted)")
             self.assert_error(result, "temporary data in", "No space left on device", "-T")
             self.assertFalse(os.path.exists(self.out))
@@ -456,7 +573,7 @@ class Faults(FaultTest):
     def test_cannot_be_read(self):
         n = self.n_calls("pread")
         self.assertGreater(n, 10)
-        for number in (1, n // 2, n * 9 // 10):         # not all runs make as many
+        for number in (1, n // 4, n // 2):
             result = self.run_with(f"pread:{number}:EIO:(deleted)")
             self.assert_error(result, "temporary data in", "Input/output error")
             self.assertFalse(os.path.exists(self.out))
@@ -464,7 +581,7 @@ class Faults(FaultTest):
     def test_damaged(self):
         """A bit that changed on the disk is found."""
         n = self.n_calls("pread")
-        for number in range(1, n * 9 // 10, max(1, n // 8)):
+        for number in range(1, n // 2, max(1, n // 10)):
             result = self.run_with(f"pread:{number}:flip:(deleted)")
             self.assert_error(result, "temporary data", "damaged")
             self.assertFalse(os.path.exists(self.out))
