@@ -22,8 +22,9 @@ process SAMTOOLS_ROCKSORT {
     prefix = task.ext.prefix ?: "${meta.id}"
     def format = args =~ /(?:-O|--output-fmt)[ =]?(cram|sam|bam)/
     def extension = !format ? 'bam' : format[0][1] == 'sam' ? 'sam.gz' : format[0][1]
-    // true, or options of samtools fixmate.
+    // true, or options of samtools fixmate and markdup.
     def fixmate = task.ext.fixmate == true ? '--fixmate' : task.ext.fixmate ? "--fixmate='${task.ext.fixmate}'" : ''
+    def markdup = task.ext.markdup == true ? '--markdup' : task.ext.markdup ? "--markdup='${task.ext.markdup}'" : ''
     def reference = fasta ? "--reference ${fasta}" : ''
     // rocksort stays within its budget and 64 MiB; the rest is for the shell and the page cache.
     def mib = task.memory ? task.memory.toMega() : 0
@@ -35,6 +36,7 @@ process SAMTOOLS_ROCKSORT {
         -T . \\
         ${reference} \\
         ${fixmate} \\
+        ${markdup} \\
         ${args} \\
         -o ${prefix}.${extension} \\
         ${inputs}

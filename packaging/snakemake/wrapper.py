@@ -27,11 +27,13 @@ def memory_options(resources):
     return ["--max-memory", f"{int(max(mib - OTHER_MIB, mib // 2, 1))}M"]
 
 
-def fixmate_option(value):
-    """params.fixmate: nothing or False; True; or options of samtools fixmate in one text."""
+def step_option(name):
+    """params.fixmate or params.markdup: nothing or False; True; or options of samtools fixmate or
+    markdup in one text."""
+    value = snakemake.params.get(name)
     if not value:
         return []
-    return ["--fixmate"] if value is True else [f"--fixmate={value}"]
+    return [f"--{name}"] if value is True else [f"--{name}={value}"]
 
 
 def left_checkpoint(tmpdir, job, inputs):
@@ -63,10 +65,10 @@ def main():
     output = snakemake.output.get("bam", snakemake.output[0])
     index = snakemake.output.get("idx")
     tmpdir = Path(snakemake.params.get("tmpdir", f"{output}.rocksort"))
-    fixmate = fixmate_option(snakemake.params.get("fixmate"))
-    job = json.dumps([inputs, str(reference), str(snakemake.params.get("extra", "")), fixmate])
+    steps = step_option("fixmate") + step_option("markdup")
+    job = json.dumps([inputs, str(reference), str(snakemake.params.get("extra", "")), steps])
 
-    options = ["-@", str(snakemake.threads), *memory_options(snakemake.resources), *fixmate]
+    options = ["-@", str(snakemake.threads), *memory_options(snakemake.resources), *steps]
     if reference:
         options += ["--reference", str(reference)]
     if index:

@@ -80,11 +80,15 @@ class Packages(CliTest):
         """What the wrapper makes of its parameters. Snakemake itself runs in make test-workflows."""
         source = self.write("in.sam", "@SQ\tSN:x\tLN:300\n" + "".join(
             f"q\t{flag}\tx\t{flag}\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for flag in (65, 129)))
-        for fixmate, words in ((None, []), (False, []), (True, ["--fixmate"]),
-                               ("-p -c", ["--fixmate=-p -c"])):
-            with self.subTest(fixmate=fixmate):
+        for fixmate, markdup, words in (
+                (None, None, []), (False, False, []), (True, None, ["--fixmate"]),
+                ("-p -c", True, ["--fixmate=-p -c", "--markdup"]),
+                (True, "--duplicate-count -S", ["--fixmate", "--markdup=--duplicate-count -S"])):
+            with self.subTest(fixmate=fixmate, markdup=markdup):
                 out = self.path("out.sam")
-                params = {} if fixmate is None else {"fixmate": fixmate}
+                params = {name: value for name, value in (("fixmate", fixmate),
+                                                          ("markdup", markdup))
+                          if value is not None}
                 code = WRAPPER_RUN.format(source=source, out=out, params=params)
                 env = environment(self.scratch)
                 env["PATH"] = f"{pathlib.Path(SAMTOOLS).parent}:{env['PATH']}"
@@ -92,11 +96,13 @@ class Packages(CliTest):
                                       capture_output=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 argv = done.stdout.decode().splitlines()
-                self.assertEqual([word for word in argv if "fixmate" in word], words)
+                self.assertEqual([word for word in argv
+                                  if word.startswith(("--fixmate", "--markdup"))], words)
                 with open(out, encoding="ascii") as file:
                     text = file.read()
                 self.assertEqual("ms:i:" in text, bool(fixmate))
                 self.assertEqual("ct:Z:" in text, fixmate == "-p -c")
+                self.assertEqual("dc:i:1" in text, markdup not in (None, False, True))
 
     def make(self, *args, umask=0o022):
         """Runs make in the source tree, without the settings of a make that runs these tests."""
