@@ -372,8 +372,8 @@ def read_outputs(case, folder):
         return [(without_pg(bam.text), bamfile.split(bam.records))
                 for bam in (bamfile.read(path + ".bam") for path in (got, want))]
     if case.way_out != "sam":
-        make([["view", "--no-PG", "-h", "-o", f"{folder}/got.sam", f"{got}.{case.way_out}"]], folder)
-        got = f"{folder}/got"
+        path, got = f"{got}.{case.way_out}", f"{folder}/got"
+        make([["view", "--no-PG", "-h", "-o", f"{got}.sam", path]], folder)
     outputs = [read_sam(path + ".sam") for path in (got, want)]
     if moves_umi(case):
         outputs[1] = outputs[1][0], [with_umi_moved(case, line) for line in outputs[1][1]]
@@ -486,8 +486,8 @@ class Shrinker(differential_shrink.Shrinker):
         before = None
         while before != self.case and not self.out_of_time():
             before = self.case
-            for changes in ({"batch": None}, {"budget": None}, {"pipe": False}, {"index": None}, {"way_in": "sam"},
-                            {"way_out": "sam"}, {"way": "one pass"}, {"fixmate": ""},
+            for changes in ({"batch": None}, {"budget": None}, {"pipe": False}, {"index": None},
+                            {"way_in": "sam"}, {"way_out": "sam"}, {"way": "one pass"}, {"fixmate": ""},
                             {"threads": 1}):
                 self.propose_case(**changes)
             self.drop_from(self.case.templates, lambda some: self.propose_case(templates=some))
