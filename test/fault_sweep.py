@@ -37,6 +37,7 @@ sys.path.insert(0, str(HERE / "cli"))
 
 import bamfile  # noqa: E402
 import generate  # noqa: E402
+import templates  # noqa: E402
 
 CRAM_END = bytes.fromhex("ee63014b")       # the last bytes of the marker of CRAM 3
 
@@ -73,6 +74,10 @@ SCENARIOS = (
     Scenario("cram", "in.bam", ("-O", "cram,no_ref=1", "--write-index", "-T", "{temp}"), BUDGET),
     Scenario("gzip", "in.bam", ("-O", "sam.gz", "--write-index", "-@", "2"), None),
     Scenario("fixmate", "in.bam", ("--fixmate", "-@", "2", "-T", "{temp}"), BUDGET),
+    Scenario("markdup", "copies.sam", ("--fixmate", "--markdup", "--write-index", "-@", "2",
+                                       "-T", "{temp}", "-T", "{temp2}"), BUDGET),
+    Scenario("markdup-tags", "copies.sam", ("--fixmate", "-@", "2", "-T", "{temp}",
+                                            "--markdup=-S -t -d 2500 --duplicate-count"), BUDGET),
     Scenario("counts", "in.bam", ("-@", "2", "-T", "{temp}", "--flagstat", "{out}/out.flagstat",
                                   "--idxstats", "{out}/out.idxstats", "--coverage",
                                   "{out}/out.coverage"), BUDGET),
@@ -91,6 +96,7 @@ class Sweep:
         self.bad = []
         source = self.folder / "in.sam"
         source.write_text(generate.odd(N_RECORDS, seed=5))
+        (self.folder / "copies.sam").write_text(templates.Molecules(5).sam(N_RECORDS))
         self.run_plain("--no-PG", "--shuffle", "-o", self.folder / "in.bam", source)
         self.wanted, self.wanted_counts = {}, {}
 

@@ -51,6 +51,10 @@ KINDS = [
                         "--coverage", "out.bam.coverage", "-@", "2", "-T", "T1"]),
     ("mates", "file", ["--fixmate", "-@", "2", "-T", "T1"]),
     ("mates, two inputs", "files", ["--fixmate=-r", "-n"]),
+    ("duplicates", "copies", ["--fixmate", "--markdup", "-@", "2", "-T", "T1", "-T", "T2"]),
+    ("duplicates, tags", "copies", ["--fixmate", "--markdup=-S -t -d 2500 --duplicate-count",
+                                    "--write-index", "-@", "2", "-T", "T1"]),
+    ("duplicates, kept", "copies", ["--fixmate", "--markdup=-r -t", "-k", "-@", "2"]),
 ]
 
 
@@ -76,17 +80,21 @@ class Sweep:
         self.seconds = {}
 
     def make_inputs(self):
-        """Makes in.bam, and two other inputs with half of its records each."""
+        """Makes in.bam, two other inputs with half of its records each, and copies.bam: its genome
+        is so short that many pairs are duplicates."""
         n = self.args.records
-        for name, count, seed in (("in.bam", n, 1), ("a.bam", n // 2, 2), ("b.bam", n // 2, 3)):
+        for name, count, seed, length in (("in.bam", n, 1, "3G"), ("a.bam", n // 2, 2, "3G"),
+                                          ("b.bam", n // 2, 3, "3G"), ("copies.bam", n, 4, "100K")):
             subprocess.run([str(HERE.parent / "bench/simulate-reads"), "-n", str(count), "-s",
-                            str(seed), "-O", "bam", "-o", str(self.work / name)], check=True)
+                            str(seed), "-L", length, "-O", "bam", "-o", str(self.work / name)],
+                           check=True)
 
     def command(self, kind, options):
         """The command line of a sort."""
         size = str(400 * self.args.records)
         words = [size if word == "SIZE" else word for word in options]
-        inputs = {"file": ["in.bam"], "pipe": ["-"], "files": ["a.bam", "b.bam"]}[kind]
+        inputs = {"file": ["in.bam"], "pipe": ["-"], "files": ["a.bam", "b.bam"],
+                  "copies": ["copies.bam"]}[kind]
         return [self.args.program, *words, "-l", "1", "-o", "out.bam", *inputs]
 
     def start(self, command):

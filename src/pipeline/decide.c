@@ -49,8 +49,8 @@ struct chain_gather {
     size_t texts_bytes, texts_room;
     const struct chain_member **ends;   /* of single reads that belong elsewhere */
     size_t ends_room;
-    int32_t often_ref;          /* the place of at least a quarter of the members, if its lead is a */
-    int64_t often_here;         /* quarter of their number */
+    int32_t often_ref;          /* the place of at least a quarter of the members, if its */
+    int64_t often_here;         /* lead is a quarter of their number */
     size_t lead;
     size_t n_lacking, lacking_bytes;    /* of one place: members for which there was no room */
 };
@@ -70,8 +70,9 @@ struct decider {
 };
 
 /* What a pass over a stream does with each view. TABLE_FULL and TABLE_LACKS_SCORE end the pass. */
-typedef enum table_result (*view_visitor)(struct decider *decider, const struct duplicate_view *view,
-                                          uint32_t run, struct key_part keys);
+typedef enum table_result (*view_visitor)(struct decider *decider,
+                                          const struct duplicate_view *view, uint32_t run,
+                                          struct key_part keys);
 
 static const struct duplicate_rules *rules_of(const struct decider *decider)
 {
@@ -237,9 +238,9 @@ static bool set_apart(struct decider *decider)
 typedef int (*part_pass)(struct decider *decider, struct key_part keys);
 
 /* Makes passes over all keys at once, or, if they do not fit into a table, over so many parts of
-   them that they do. Parts that are done stay done: the one that did not fit is divided, and what was
-   found in it before the table was full is right, and will be found again. Returns the number of
-   parts, or -1 after a message. */
+   them that they do. Parts that are done stay done: the one that did not fit is divided, and what
+   was found in it before the table was full is right, and will be found again. Returns the number
+   of parts, or -1 after a message. */
 static int decide_in_parts(struct decider *decider, part_pass pass)
 {
     struct key_part keys = {.n_parts = 1};
@@ -295,7 +296,10 @@ static int decide_reads(struct decider *decider)
 
 /* Of each member: its place in an array that has grown, and what duplicate_chains_decide takes; its
    texts are counted besides. */
-enum { MEMBER_BYTES = sizeof(struct chain_member) / 8 * 9 + 140 };
+enum {
+    MEMBER_BYTES = sizeof(struct chain_member) / 8 * 9 + 140,
+    LARGE_PLACE_BYTES = 16 << 20,       /* at least, for a place that is decided by itself */
+};
 
 /* Keeps a copy of a text and returns its offset as a pointer, which fix_texts makes one of. Offsets
    count from 1: NULL is no text. */
@@ -730,7 +734,9 @@ static int decide_set_apart(struct decision *decision)
     if (n == 0) return 0;
     for (unsigned i = 0; i < s->n_threads; i++) release_gather(&decision->deciders[i].chains);
     decision->decide = decide_large_places;
-    decider->chain_bytes = s->memory_bytes;
+    /* In little memory the allowance is used, too: no other job runs. */
+    decider->chain_bytes =
+        s->memory_bytes > LARGE_PLACE_BYTES ? s->memory_bytes : LARGE_PLACE_BYTES;
     decider->is_busy = true;
     int r = crew_submit(s->crew, decide_job, decider);
     if (wait_for_jobs(s) < 0) r = -1;

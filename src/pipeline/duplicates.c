@@ -316,8 +316,9 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     if (for_all_batches(d, batches, n, first_run, look_job) < 0) return -1;
     const struct decide_settings decide = {
         .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
-        .memory_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3, .views = d->views, .names = d->names,
-        .guests = d->guests, .notes = d->notes, .marks = d->marks, .counts = d->counts, .n_counts = d->n_counts,
+        .memory_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3, .views = d->views,
+        .names = d->names, .guests = d->guests, .notes = d->notes, .marks = d->marks,
+        .counts = d->counts, .n_counts = d->n_counts,
     };
     if (decide_duplicates(&decide) < 0) return -1;
     if (d->notes && duplicate_notes_sort(d->notes, decide.memory_bytes) < 0) return -1;

@@ -19,6 +19,7 @@ from harness import (ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, CliTest, needs_pysam, re
                      sanitized, without_pg)
 from test_faults import LIBRARY, FaultTest
 from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+from test_tempdirs import DirsTest
 
 sys.path.insert(0, str(ROOT / "test"))
 import differential_markdup as cases  # noqa: E402
@@ -536,6 +537,27 @@ class Files(MarkdupTest):
             self.assert_same_records(got.records, want.records)
 
 
+class Directories(DirsTest):
+    """Runs that are written again, because a directory became full, are counted once."""
+
+    def test_one_is_full(self):
+        self.mount(self.dirs[0], "1m")
+        source = self.write("in.sam", HEADER + "".join(
+            line + "\n" for i in range(60_000) for line in pair(f"q{i}", 9 + i // 9, 90 + i // 4)))
+        words = ["-@", "4", "--fixmate", "--markdup=-f " + self.path("stats"), "-o",
+                 self.path("out.bam"), "--temp-codec", "none"]
+
+        def statistics(*more, **how):
+            result = self.sort_ok(*words, *more, source, **how)
+            with open(self.path("stats"), encoding="ascii") as file:
+                return result, [line for line in file if not line.startswith("COMMAND")]
+        _, want = statistics()
+        for budget in (5_000_000, 9_000_000):
+            result, got = statistics(*self.options, budget=budget)
+            self.assertIn("no space is left", result.err)
+            self.assertEqual(got, want)
+
+
 class Faults(FaultTest):
     """What the search for duplicates writes to a file and reads from it. The file has no name."""
 
@@ -563,6 +585,35 @@ class Faults(FaultTest):
             result = self.run_with(f"pwrite:{number}+:ENOSPC:(deleted)")
             self.assert_error(result, "temporary data in", "No space left on device", "-T")
             self.assertFalse(os.path.exists(self.out))
+
+    def test_one_of_two_is_full(self):
+        """What does not fit into the first directory goes to the second one, and is right."""
+        places = [self.work / name for name in "ab"]
+        for place in places:
+            place.mkdir()
+        options = ["-@", "2", "--fixmate", "--markdup=-S -t -s", "-O", "sam", "--no-PG", "-o",
+                   self.out]
+        self.sort_ok(*options, self.source)
+        want, both = self.read_output(), options + ["-T", places[0], "-T", places[1]]
+        part = f"{places[0]}/#"     # of files without a name
+        n = self.calls(*both, budget=SPILLING, of=f"pwrite:{part}")["fault0"]
+        self.assertGreater(n, 10)
+        for number in (1, n // 2, n):
+            result = self.with_fault(f"pwrite:{number}+:ENOSPC:{part}", *both, budget=SPILLING)
+            self.assertEqual(result.status, 0, result.err)
+            self.assertEqual(self.read_output(), want)
+
+    def read_output(self):
+        with open(self.out, encoding="ascii") as file:
+            return file.read()
+
+    def test_damaged_notes(self):
+        """Also in the names, notes and reads that are decided elsewhere."""
+        words = ["-@", "2", "-T", self.scratch, "--fixmate", "--markdup=-S -t", "-o", self.out]
+        n = self.calls(*words, budget=SPILLING, of="pread:(deleted)")["fault0"]
+        for number in range(1, n + 1, max(1, n // 40)):
+            result = self.with_fault(f"pread:{number}:flip:(deleted)", *words, budget=SPILLING)
+            self.assert_error(result, "temporary data", "damaged")
 
     def test_cannot_be_made(self):
         for error, words in (("ENOSPC", "No space left"), ("EACCES", "Permission denied")):
@@ -667,6 +718,40 @@ class Memory(CliTest):
                 yield self.at(head2, begin + 100, begin) + name + tail2
                 yield self.at(single_head, begin + 50) + b"%08d" % (i + n) + single_tail
         self.check(self.write_records(records()), 4, 3 * n // 2)
+
+    def test_pile_with_tags(self):
+        """All reads of a place must be in memory for tags: an error says how much that takes. With
+        so much memory it works."""
+        head, tail = self.single()
+        source = self.write_records(head + b"%08d" % i + tail for i in range(100_000))
+        option = "--markdup=-t"
+        result = self.rocksort("-@", "2", "--max-memory", "16M", option, "-o",
+                               self.path("out.bam"), source, clean=False)
+        self.assert_error(result, "100000 reads begin at position 1 of reference 1", "--max-memory")
+        megabytes = int(re.search(r"--max-memory (\d+)M", result.err).group(1))
+        self.assertLess(megabytes, 100)
+        self.check(source, megabytes // 2, 1, "-t")
+
+    def test_places_of_all_sizes(self):
+        """Tags are the same in any memory, and places that are too large for a part are decided
+        soon: once that took 65536 passes, and those that had been decided were decided again."""
+        rng = random.Random(7)
+        lines = []
+        for place in range(1500):
+            n = 2000 if place == 700 else rng.choice((1, 2, 3, 3, 60 if place % 9 == 0 else 4))
+            for i in range(n):
+                lines += pair(f"M:1:F:1:{rng.randrange(3)}:{rng.randrange(9000)}:{place * 4000 + i}",
+                              9 + 40 * place, 30 + 40 * place, score=rng.choice("5:?D"))
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+        want = None
+        for megabytes in (400, 12, 6, 3, 1):
+            out = self.path("out.sam")
+            self.sort_ok("--no-PG", "-@", "2", "--max-memory", f"{megabytes}M", "--fixmate",
+                         "--markdup=-S -t -d 2500 --duplicate-count", "-o", out, source)
+            with open(out, encoding="ascii") as file:
+                got = file.read()
+            want = want or got
+            self.assertTrue(got == want, megabytes)
 
     def test_many_names_with_others(self):
         """-S: the names of all duplicates must be found among those of all other records."""
