@@ -22,6 +22,7 @@
 #   make bench           compares with the samtools on PATH (an hour on two cores)
 #   make bench-peers     compares with all installed sorters (half an hour; SCALE=small: minutes)
 #   make bench-options   what options cost or save (40 minutes)
+#   make bench-scaling   1, 2, 4 ... threads, and which thread ends the scaling (20 minutes)
 #   make bench-2014      the experiments of 2014 on modelled disks (an hour; SCALE=small: minutes)
 #   make bench/spindle   builds the disk model of the benchmarks
 #
@@ -136,8 +137,8 @@ FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
 
 .PHONY: all demo demo-programs help check check-unit check-fuzz check-cli check-rooms \
         test-programs differential hostile kill-sweep fault-sweep fuzz fuzz-quick fuzz-targets \
-        bench bench-peers bench-options bench-2014 install uninstall clean format completions dist deb \
-        test-deb test-workflows need-build need-unit need-spindle
+        bench bench-peers bench-options bench-scaling bench-2014 install uninstall clean format \
+        completions dist deb test-deb test-workflows need-build need-unit need-spindle
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -340,6 +341,14 @@ bench-peers: all bench/simulate-reads
 
 bench-options: all bench/simulate-reads build/fault_inject.so
 	$(LIVE)python3 bench/options.py
+
+# Table and single runs go to build/scaling. SCALING= adds options of scaling.py, such as
+# '--threads 1,8,16 --settings 4G:1 --records 24M'; PEERS=samtools,fgumi runs only these.
+bench-scaling: all bench/simulate-reads
+	@mkdir -p build/scaling
+	$(LIVE)python3 bench/scaling.py $(if $(RECORDS),--records $(RECORDS)) \
+	    $(if $(PEERS),--programs $(PEERS)) --json build/scaling/scaling.json \
+	    --markdown build/scaling/scaling.md $(SCALING)
 
 # Without libfuse 3 it runs on the plain disk, and says so. BENCH_2014= adds options of
 # bench-2014.py, such as '--experiment storage'. Results go to build/bench-2014.

@@ -124,6 +124,13 @@ def make_setting(memory, level, raw_bytes):
                    memory, DEFAULT_LEVEL if level == "default" else int(level))
 
 
+def memory_of_run(setting, raw_bytes, source):
+    """Bytes of memory that a run may need. The files count twice: output and temporary ones. Some
+    programs take a third more memory than they may."""
+    return (min(setting.memory, raw_bytes * 2) * 4 // 3 + 128 * MIB
+            + 2 * os.stat(source).st_size)
+
+
 # ---- checking a result ----
 
 
@@ -241,10 +248,7 @@ class Comparison:
                   self.raw_bytes // max(1, self.checker.want["records"]))
         command = found.words + [str(word) for word in found.program.command(job)]
         result = {"command": shlex.join(command), "level_given": level}
-        # The files twice: output and temporary ones. Some programs take a third more memory than
-            # they may.
-        touch = min(setting.memory, self.raw_bytes * 2) * 4 // 3 + 128 * MIB + \
-            2 * os.stat(self.source).st_size
+        touch = memory_of_run(setting, self.raw_bytes, self.source)
         try:
             prepare(self.source, 0 if self.args.cold_memory else touch)
             result.update(run_measured(command, temp_dir, output, log))

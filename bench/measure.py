@@ -1,4 +1,4 @@
-"""What bench.py and compare.py share: programs and machine, the input, one measured run.
+"""What bench.py, compare.py and others share: programs and machine, the input, one measured run.
 
 A BenchError is a message for the user; run_main() prints it and returns exit code 1. Progress goes
 to standard error.
@@ -186,6 +186,10 @@ def cpu_model():
     return platform.processor() or platform.machine()
 
 
+def usable_cores():
+    return len(os.sched_getaffinity(0))
+
+
 def total_memory():
     try:
         return PAGE_BYTES * os.sysconf("SC_PHYS_PAGES")
@@ -207,7 +211,7 @@ def available_memory():
 
 def machine():
     """Facts about the machine that the figures depend on."""
-    return {"CPU": "%s, %d usable" % (cpu_model(), len(os.sched_getaffinity(0))),
+    return {"CPU": "%s, %d usable" % (cpu_model(), usable_cores()),
             "memory": "%.1f GiB" % (total_memory() / (1 << 30)),
             "system": platform.platform()}
 
@@ -266,11 +270,14 @@ class Watch(threading.Thread):
 
     def run(self):
         while not self.done.wait(POLL_S):
-            self.temp_bytes = max(self.temp_bytes, bytes_below(self.folder))
-            if self.pid:
-                n_processes, resident = tree_memory(self.pid)
-                if n_processes > 1:
-                    self.tree_bytes = max(self.tree_bytes, resident)
+            self.look()
+
+    def look(self):
+        self.temp_bytes = max(self.temp_bytes, bytes_below(self.folder))
+        if self.pid:
+            n_processes, resident = tree_memory(self.pid)
+            if n_processes > 1:
+                self.tree_bytes = max(self.tree_bytes, resident)
 
 
 def tail_of(path, n_lines=6):
@@ -278,12 +285,13 @@ def tail_of(path, n_lines=6):
         return "".join(collections.deque(f, n_lines)).rstrip()
 
 
-def run_measured(command, temp_dir, output, log_path):
+def run_measured(command, temp_dir, output, log_path, watch=None):
     """Runs the command to its end. Returns wall, CPU, peak RSS, temporary bytes and output size.
 
+    watch: a Watch of temp_dir that was not started; it learns the process in `pid`.
     Linux also counts the memory of a child before its exec: no peak is below that of this Python.
     """
-    watch = Watch(temp_dir)
+    watch = watch or Watch(temp_dir)
     with open(log_path, "wb") as log:
         watch.start()
         start = time.monotonic()
@@ -369,22 +377,23 @@ def need_memory(name, need):
                  "%.1f GiB" % (name, total_memory() / (1 << 30), need / (1 << 30)))
 
 
-def choose_input(name, args, scratch):
+def choose_input(name, args, scratch, simulator=None):
     """The path of the user's input, or of a simulated one, after a check of the free space."""
     if args.input:
         return os.path.abspath(args.input)
     need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
-    return simulate(name, args.records, scratch)
+    return simulate(name, args.records, scratch, simulator)
 
 
-def simulate(name, records, scratch):
-    program = os.path.join(ROOT, "bench", "simulate-reads")
+def simulate(name, records, scratch, program=None):
+    """Writes simulated reads to in.bam in `scratch`. program: a simulate-reads [that of `make`]."""
+    program = program or os.path.join(ROOT, "bench", "simulate-reads")
     if not os.access(program, os.X_OK):
         raise BenchError("%s is missing: run `make %s`" % (program, os.path.relpath(program, ROOT)))
     path = os.path.join(scratch, "in.bam")
     progress("%s: simulating %d records" % (name, records))
-    done = subprocess.run([program, "-n", str(records), "-@", "2", "-O", "bam", "-o", path],
-                          stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run([program, "-n", str(records), "-@", str(usable_cores()), "-O", "bam",
+                           "-o", path], stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         raise BenchError("simulate-reads failed")
     return path

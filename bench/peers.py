@@ -49,11 +49,15 @@ def samtools_command(job):
             "-T", job.temp_dir, "-o", job.output, job.source]
 
 
-def fgumi_command(job):
+def mako_command(job):
     # In its sizes M is 10^6.
-    return ["sort", "--order", "coordinate", "-@", job.n_threads, "--memory-per-thread", "false",
+    return ["--order", "coordinate", "-@", job.n_threads, "--memory-per-thread", "false",
             "-m", "%dMiB" % (job.memory_bytes // MIB), "--compression-level", job.level,
             "-T", job.temp_dir, "-o", job.output, "-i", job.source]
+
+
+def fgumi_command(job):
+    return ["sort"] + mako_command(job)
 
 
 def sambamba_command(job):
@@ -83,6 +87,9 @@ PROGRAMS = [
             samtools_command, same_level, "`-m` is a thread's part of it", "zlib", ""),
     Program("fgumi", ("fgumi",), "cargo install fgumi --locked", ["--version"], r"fgumi (\S+)",
             fgumi_command, LIBDEFLATE_LEVELS.__getitem__,
+            "`-m` is all of it with `--memory-per-thread false`", "a libdeflate of its own", ""),
+    Program("mako", ("mako",), "cargo install fg-mako --locked", ["--version"], r"mako (\S+)",
+            mako_command, LIBDEFLATE_LEVELS.__getitem__,
             "`-m` is all of it with `--memory-per-thread false`", "a libdeflate of its own", ""),
     Program("sambamba", ("sambamba",), "apt-get install sambamba", ["--version"],
             r"sambamba (\d[\w.]*)", sambamba_command, same_level,
@@ -124,7 +131,7 @@ def codec_of(program, executable):
     for name in ("libdeflate", "libz"):
         if name in libraries:
             return libraries[name]
-    if program.name == "fgumi":
+    if program.name in ("fgumi", "mako"):
         # The messages of Rust programs name source files of the crates.
         with open(executable, "rb") as f:
             match = re.search(rb"/libdeflater-(\d[\d.]*\d)/", f.read())

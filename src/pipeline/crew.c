@@ -6,6 +6,7 @@
  */
 #include "pipeline/crew.h"
 
+#include "pipeline/thread.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -248,7 +249,10 @@ int crew_start(struct crew *crew, unsigned n_threads)
         worker->next = crew->idle_workers;
         crew->idle_workers = worker;
     }
+    struct thread_name own;
+    thread_lend_name(&own, "worker");
     crew->pool.pool = hts_tpool_init(n);
+    thread_restore_name(&own);
     /* htslib keeps up to 1,000 parsed records, or a CRAM slice, for each place in its queue. */
     crew->pool.qsize = n;
     if (crew->pool.pool) crew->jobs = hts_tpool_process_init(crew->pool.pool, 4 * n + 16, 1);

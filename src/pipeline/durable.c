@@ -2,6 +2,7 @@
 #include "pipeline/durable.h"
 
 #include "machine/interpose.h"
+#include "pipeline/thread.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
@@ -109,7 +110,7 @@ struct durable *durable_begin(const struct durable_settings *settings)
     bool leaves_out = settings->after_seconds > 0 && !settings->is_resumed;
     if (leaves_out) interpose_skip_syncs(d->settings.directories);
     if (!settings->is_resumed && (!leaves_out || settings->never)) return d;
-    error = pthread_create(&d->thread, NULL, sync_later, d);
+    error = thread_start(&d->thread, "syncer", sync_later, d);
     d->thread_runs = error == 0;
     if (!error) return d;
     diag_no_thread(error);

@@ -1,6 +1,7 @@
 /* feed.c -- see feed.h. */
 #include "pipeline/feed.h"
 
+#include "pipeline/thread.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -126,7 +127,7 @@ struct feeders *feeders_start(const struct feed_settings *settings)
         feeder->last = &feeder->first;
     }
     for (size_t i = 0; i < all->n; i++) {
-        int error = pthread_create(&all->feeders[i].thread, NULL, feed, &all->feeders[i]);
+        int error = thread_start(&all->feeders[i].thread, "feeder", feed, &all->feeders[i]);
         all->feeders[i].started = error == 0;
         if (!error) continue;
         diag_no_thread(error);

@@ -3,6 +3,7 @@
 
 #include "pipeline/feed.h"
 #include "pipeline/pile.h"
+#include "pipeline/thread.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -460,7 +461,7 @@ static int prepare_merge(struct merger *m)
 static int dispatch_and_write(struct merger *m)
 {
     pthread_t writer_thread;
-    int error = pthread_create(&writer_thread, NULL, write_segments, m);
+    int error = thread_start(&writer_thread, "writer", write_segments, m);
     if (error) {
         diag_no_thread(error);
         return -1;

@@ -4,6 +4,7 @@
 #include "machine/memory.h"
 #include "machine/process_usage.h"
 #include "pipeline/progress_line.h"
+#include "pipeline/thread.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -225,7 +226,7 @@ static int start_thread(struct progress *progress)
         return -1;
     }
     progress->thread_runs = true;
-    if (pthread_create(&progress->thread, NULL, show_progress, progress) == 0) return 0;
+    if (thread_start(&progress->thread, "progress", show_progress, progress) == 0) return 0;
     progress->thread_runs = false;
     (void)pthread_cond_destroy(&progress->wake);
     (void)pthread_mutex_destroy(&progress->lock);

@@ -1,6 +1,7 @@
 /* run_ender.c -- see run_ender.h. */
 #include "pipeline/run_ender.h"
 
+#include "pipeline/thread.h"
 #include "util/diag.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
@@ -150,7 +151,7 @@ struct run_ender *run_ender_create(struct crew *crew, struct batch_pool *pool,
 {
     struct run_ender *ender = xcalloc(1, sizeof *ender);
     *ender = (struct run_ender){.crew = crew, .pool = pool, .store = store};
-    int error = pthread_create(&ender->thread, NULL, end_runs, ender);
+    int error = thread_start(&ender->thread, "run ender", end_runs, ender);
     ender->thread_runs = error == 0;
     if (!error) return ender;
     diag_no_thread(error);

@@ -1,6 +1,8 @@
 /* signals.c -- see signals.h. */
 #include "pipeline/signals.h"
 
+#include "pipeline/thread.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,7 +78,7 @@ static int block_signals(struct signal_watch *watch)
 int signals_watch(struct signal_watch *watch)
 {
     int error = block_signals(watch);
-    return error ? error : pthread_create(&watch->thread, NULL, wait_for_signals, watch);
+    return error ? error : thread_start(&watch->thread, "signals", wait_for_signals, watch);
 }
 
 void signals_hold(struct signal_watch *watch)

@@ -2,6 +2,7 @@
 #include "pipeline/sorted_output.h"
 
 #include "output/stale_index.h"
+#include "pipeline/thread.h"
 #include "util/diag.h"
 
 #include <fcntl.h>
@@ -28,7 +29,7 @@ static void *run_pump(void *writer)
 static int start_pump(struct sorted_output *out)
 {
     if (!bam_writer_needs_pump(out->writer)) return 0;
-    int error = pthread_create(&out->pump_thread, NULL, run_pump, out->writer);
+    int error = thread_start(&out->pump_thread, "CRAM pump", run_pump, out->writer);
     if (error) diag_no_thread(error);
     out->pump_runs = error == 0;
     return error ? -1 : 0;

@@ -2,6 +2,7 @@
 #include "pipeline/spill.h"
 
 #include "pipeline/spill_policy.h"
+#include "pipeline/thread.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -471,7 +472,7 @@ static void *spill_while_loading(void *arg)
 
 int spill_start(struct spiller *spiller)
 {
-    int error = pthread_create(&spiller->thread, NULL, spill_while_loading, spiller);
+    int error = thread_start(&spiller->thread, "spiller", spill_while_loading, spiller);
     if (error) diag_no_thread(error);
     return error ? -1 : 0;
 }

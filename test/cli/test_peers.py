@@ -16,7 +16,8 @@ from harness import ROOT, SAMTOOLS, SLOW, CliTest, environment
 
 REFS = [("chr1", 100_000), ("chr2", 50_000)]
 INSTALL = {"samtools": "apt-get install samtools", "fgumi": "cargo install fgumi --locked",
-           "sambamba": "apt-get install sambamba", "bamsort": "apt-get install biobambam2",
+           "mako": "cargo install fg-mako --locked", "sambamba": "apt-get install sambamba",
+           "bamsort": "apt-get install biobambam2",
            "picard": "apt-get install picard-tools"}
 MEASURES = ("wall_s", "cpu_s", "rss_bytes", "temp_bytes", "output_bytes")
 
