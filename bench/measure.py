@@ -377,15 +377,16 @@ def need_memory(name, need):
                  "%.1f GiB" % (name, total_memory() / (1 << 30), need / (1 << 30)))
 
 
-def choose_input(name, args, scratch, simulator=None):
-    """The path of the user's input, or of a simulated one, after a check of the free space."""
+def choose_input(name, args, scratch, simulator=None, options=()):
+    """The path of the user's input, or of a simulated one, after a check of the free space.
+    options: further ones of simulate-reads."""
     if args.input:
         return os.path.abspath(args.input)
     need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
-    return simulate(name, args.records, scratch, simulator)
+    return simulate(name, args.records, scratch, simulator, options)
 
 
-def simulate(name, records, scratch, program=None):
+def simulate(name, records, scratch, program=None, options=()):
     """Writes simulated reads to in.bam in `scratch`. program: a simulate-reads [that of `make`]."""
     program = program or os.path.join(ROOT, "bench", "simulate-reads")
     if not os.access(program, os.X_OK):
@@ -393,7 +394,7 @@ def simulate(name, records, scratch, program=None):
     path = os.path.join(scratch, "in.bam")
     progress("%s: simulating %d records" % (name, records))
     done = subprocess.run([program, "-n", str(records), "-@", str(usable_cores()), "-O", "bam",
-                           "-o", path], stdin=subprocess.DEVNULL, check=False)
+                           "-o", path, *options], stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         raise BenchError("simulate-reads failed")
     return path
