@@ -82,7 +82,10 @@ static int decide_phase(struct sort *sort)
     if (sort->first_own_run > 0 && view_earlier_runs(sort) < 0) return -1;
     spill_look(sort->spiller, &spilled);
     struct batch *const *batches = batch_pool_kept(sort->pool, &n);
-    return duplicates_decide(sort->duplicates, batches, n, spilled.next_run);
+    /* Nothing is loaded any more, and nothing merged yet. */
+    size_t kept = batch_pool_kept_bytes(sort->pool), all = sort->budget.total_bytes;
+    return duplicates_decide(sort->duplicates, batches, n, spilled.next_run,
+                             kept < all ? all - kept : 0);
 }
 
 /* Merges runs in the store and batches in memory into the sorted output. */

@@ -235,7 +235,7 @@ static void print_resources(const struct planner *pl)
                "pieces of input and %.1f for packs of runs; while merging %.1f MiB for segments, "
                "and for blocks of runs what they need",
                b->n_batches, (double)b->batch_bytes / 0x1p20,
-               (double)(b->n_pieces * b->piece_bytes) / 0x1p20,
+               (double)b->input_bytes / 0x1p20,
                (double)(b->n_packs * b->pack_bytes) / 0x1p20,
                (double)(b->n_segments * b->segment_bytes) / 0x1p20);
 }

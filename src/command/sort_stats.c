@@ -241,6 +241,25 @@ static void write_store(struct json_writer *json, const struct sort_report *r)
     write_disk(json, &store->disk, used);
 }
 
+/* Writes what --markdup found, all groups together; zeros without it. */
+static void write_duplicates(struct json_writer *json, const struct duplicate_outcome *outcome)
+{
+    struct duplicate_counts sum = {0};
+    for (size_t i = 0; i < outcome->n_counts; i++)
+        duplicate_counts_join(&sum, &outcome->counts[i]);
+    json_begin_object(json, "duplicates");
+    json_unsigned(json, "examined", sum.examined);
+    json_unsigned(json, "paired", sum.paired);
+    json_unsigned(json, "paired_duplicates", sum.paired_duplicates);
+    json_unsigned(json, "single_duplicates", sum.single_duplicates);
+    json_unsigned(json, "paired_optical", sum.paired_optical);
+    json_unsigned(json, "single_optical", sum.single_optical);
+    json_unsigned(json, "other_duplicates", sum.other_duplicates);
+    json_unsigned(json, "view_bytes", outcome->view_bytes);
+    json_unsigned(json, "file_bytes", outcome->file_bytes);
+    json_end_object(json);
+}
+
 static void write_usage(struct json_writer *json, const char *name,
                         const struct process_usage *usage)
 {
@@ -372,6 +391,7 @@ static void write_all(struct json_writer *json, const struct sort_settings *s,
     write_output(json, s, r);
     write_memory(json, &r->budget);
     write_store(json, r);
+    write_duplicates(json, &r->duplicates);
     write_phases(json, r);
     write_waits(json, r);
     write_series(json, r);

@@ -13,21 +13,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef XXH_INLINE_ALL
+#define XXH_INLINE_ALL
+#endif
+#include <xxhash.h>
+
 /* A barcode of the key that is looked at. They are sorted by text. */
 struct barcode {
-    size_t first, n_reads;      /* its items */
+    uint32_t first, n_reads;    /* its items */
     bool is_taken;
 };
 
+struct slot {
+    uint32_t number;            /* of a barcode, from 1; 0: free */
+    uint32_t hash;              /* a part of it, since few of the looked up texts exist */
+};
+
 struct ranked {
-    size_t n_reads;
-    uint32_t barcode;
+    uint32_t n_reads, barcode;
 };
 
 struct cluster_search {
     struct barcode_item *items;
     struct barcode *barcodes;
     size_t n, room;
+    struct slot *slots;         /* hash table */
+    size_t n_slots, slots_room; /* n_slots is a power of two */
     struct ranked *ranked;      /* the most frequent first */
     size_t ranked_room;
     uint32_t *to_visit;         /* taken, but not looked around */
@@ -80,7 +91,7 @@ static size_t list_barcodes(struct cluster_search *s, size_t first, size_t n_ite
             continue;
         }
         xgrow(&s->barcodes, &s->room, s->n + 1, s->n / 2, sizeof *s->barcodes);
-        s->barcodes[s->n++] = (struct barcode){.first = i, .n_reads = 1};
+        s->barcodes[s->n++] = (struct barcode){.first = (uint32_t)i, .n_reads = 1};
         for (size_t c = 0; c < item->n_bytes; c++) occurs[item->text[c]] = true;
     }
     for (size_t c = 0; c < sizeof occurs; c++)
@@ -88,21 +99,32 @@ static size_t list_barcodes(struct cluster_search *s, size_t first, size_t n_ite
     return i;
 }
 
-/* The number of the barcode with this text, or s->n. */
-static size_t find_text(const struct cluster_search *s, const uint8_t *text, size_t n_bytes)
+/* The slot of the barcode with this text, or a free one that has its hash now. */
+static struct slot *find_slot(const struct cluster_search *s, const uint8_t *text, size_t n_bytes)
 {
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct barcode_item *item = item_of(s, middle);
-        int r = compare_texts(item->text, item->n_bytes, text, n_bytes);
-        if (r == 0) return middle;
-        if (r < 0)
-            low = middle + 1;
-        else
-            high = middle;
+    uint64_t hash = XXH3_64bits(text, n_bytes);
+    size_t mask = s->n_slots - 1;
+    for (size_t at = (size_t)hash & mask;; at = (at + 1) & mask) {
+        struct slot *slot = &s->slots[at];
+        if (slot->number == 0) {
+            slot->hash = (uint32_t)(hash >> 32);
+            return slot;
+        }
+        if (slot->hash != (uint32_t)(hash >> 32)) continue;
+        const struct barcode_item *item = item_of(s, slot->number - 1);
+        if (compare_texts(item->text, item->n_bytes, text, n_bytes) == 0) return slot;
     }
-    return s->n;
+}
+
+static void fill_slots(struct cluster_search *s)
+{
+    for (s->n_slots = 8; s->n_slots * 3 / 4 <= s->n;) s->n_slots *= 2;
+    xgrow(&s->slots, &s->slots_room, s->n_slots, 0, sizeof *s->slots);
+    memset(s->slots, 0, s->n_slots * sizeof *s->slots);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct barcode_item *item = item_of(s, i);
+        find_slot(s, item->text, item->n_bytes)->number = (uint32_t)i + 1;
+    }
 }
 
 /* Joins all reads of a barcode to another one. */
@@ -119,16 +141,17 @@ static void take(struct cluster_search *s, size_t barcode, uint32_t joined)
 static void take_neighbours(struct cluster_search *s, size_t barcode, uint32_t joined)
 {
     const struct barcode_item *item = item_of(s, barcode);
-    size_t n_reads = s->barcodes[barcode].n_reads;
+    uint64_t n_reads = s->barcodes[barcode].n_reads;
     uint8_t text[UINT8_MAX];
     memcpy(text, item->text, item->n_bytes);
     for (size_t c = 0; c < item->n_bytes; c++) {
         for (size_t i = 0; i < s->n_letters; i++) {
             if (s->letters[i] == item->text[c]) continue;
             text[c] = s->letters[i];
-            size_t found = find_text(s, text, item->n_bytes);
-            if (found == s->n || s->barcodes[found].is_taken) continue;
-            if (n_reads >= 2 * s->barcodes[found].n_reads - 1) take(s, found, joined);
+            uint32_t number = find_slot(s, text, item->n_bytes)->number;
+            if (number == 0 || s->barcodes[number - 1].is_taken) continue;
+            if (n_reads + 1 >= 2 * (uint64_t)s->barcodes[number - 1].n_reads)
+                take(s, number - 1, joined);
         }
         text[c] = item->text[c];
     }
@@ -143,6 +166,7 @@ static int compare_ranks(const void *a, const void *b)
 
 static void join_of_key(struct cluster_search *s)
 {
+    if (s->n > 1) fill_slots(s);
     xgrow(&s->ranked, &s->ranked_room, s->n, s->n / 2, sizeof *s->ranked);
     for (size_t i = 0; i < s->n; i++)
         s->ranked[i] = (struct ranked){s->barcodes[i].n_reads, (uint32_t)i};
@@ -167,6 +191,7 @@ void barcode_clusters_join(struct barcode_item *items, size_t n)
         join_of_key(&s);
     }
     free(s.barcodes);
+    free(s.slots);
     free(s.ranked);
     free(s.to_visit);
 }

@@ -268,15 +268,11 @@ static void find_originals(const struct search *s)
 
 /* ---- optical duplicates of each other ---- */
 
-/* Where a duplicate lies: the hash of the cell, its chain and its tile. */
+/* Where a duplicate lies. Points are sorted by chain, then by cell. */
 struct point {
-    uint64_t cell;
-    uint32_t number;            /* of the member */
-};
-
-struct points {
-    struct point *all;
-    size_t n;
+    uint64_t cell;              /* hash of tile and cell */
+    uint32_t chain;             /* number of the original */
+    uint32_t number;            /* of the duplicate */
 };
 
 /* The number of the cell that is so many cells away in x and y. */
@@ -287,7 +283,7 @@ static uint64_t cell_of(const struct search *s, struct chain_member *m, int64_t 
     int64_t x = coords->x / side - (coords->x % side < 0);
     int64_t y = coords->y / side - (coords->y % side < 0);
     const uint64_t words[] = {
-        (uint64_t)(x + dx), (uint64_t)(y + dy), number_of(s, m->original),
+        (uint64_t)(x + dx), (uint64_t)(y + dy),
         XXH3_64bits(m->view.name + coords->begin, (size_t)(coords->end - coords->begin)),
     };
     return XXH3_64bits(words, sizeof words);
@@ -296,32 +292,37 @@ static uint64_t cell_of(const struct search *s, struct chain_member *m, int64_t 
 static int compare_points(const void *a, const void *b)
 {
     const struct point *p = a, *q = b;
+    if (p->chain != q->chain) return p->chain < q->chain ? -1 : 1;
     if (p->cell != q->cell) return p->cell < q->cell ? -1 : 1;
     return p->number < q->number ? -1 : p->number > q->number;
 }
 
-/* As in 1.24 duplicates are not compared if their best read has no coordinates. */
-static struct points list_points(const struct search *s)
+/* As in 1.24 duplicates are not compared if their best read has no coordinates. Returns an array
+   of *n_points. */
+static struct point *list_points(const struct search *s, size_t *n_points)
 {
-    struct points points = {.n = 0};
-    size_t room = 0;
+    struct point *points = NULL;
+    size_t n = 0, room = 0;
     for (size_t i = 0; i < s->n; i++) {
         struct chain_member *m = &s->members[i];
         if (!m->is_duplicate || !coords_of(s, m->original)->known || !coords_of(s, m)->known)
             continue;
-        xgrow(&points.all, &room, points.n + 1, points.n / 4 + 64, sizeof *points.all);
-        points.all[points.n++] = (struct point){cell_of(s, m, 0, 0), (uint32_t)i};
+        xgrow(&points, &room, n + 1, n / 4 + 64, sizeof *points);
+        points[n++] = (struct point){cell_of(s, m, 0, 0), (uint32_t)number_of(s, m->original),
+                                     (uint32_t)i};
     }
-    if (points.n > 0) qsort(points.all, points.n, sizeof *points.all, compare_points);
+    if (n > 0) qsort(points, n, sizeof *points, compare_points);
+    *n_points = n;
     return points;
 }
 
-static size_t find_cell(const struct points *points, uint64_t cell)
+/* The first of n points of a chain that is not in a cell before this one. */
+static size_t find_cell(const struct point *points, size_t n, uint64_t cell)
 {
-    size_t low = 0, high = points->n;
+    size_t low = 0, high = n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (points->all[middle].cell < cell)
+        if (points[middle].cell < cell)
             low = middle + 1;
         else
             high = middle;
@@ -329,30 +330,28 @@ static size_t find_cell(const struct points *points, uint64_t cell)
     return low;
 }
 
-static bool has_better_in_cell(const struct search *s, const struct points *points, uint64_t cell,
-                               struct chain_member *m)
+static bool has_better_in_cell(const struct search *s, const struct point *points, size_t n,
+                               uint64_t cell, struct chain_member *m)
 {
-    for (size_t i = find_cell(points, cell); i < points->n && points->all[i].cell == cell; i++) {
-        struct chain_member *other = &s->members[points->all[i].number];
-        if (other->original == m->original && is_better_duplicate(other, m) &&
-            are_near(s, other, m))
-            return true;
+    for (size_t i = find_cell(points, n, cell); i < n && points[i].cell == cell; i++) {
+        struct chain_member *other = &s->members[points[i].number];
+        if (is_better_duplicate(other, m) && are_near(s, other, m)) return true;
     }
     return false;
 }
 
-static bool has_better_around(const struct search *s, const struct points *points,
+static bool has_better_around(const struct search *s, const struct point *points, size_t n,
                               struct chain_member *m)
 {
     for (int64_t dx = -1; dx <= 1; dx++)
         for (int64_t dy = -1; dy <= 1; dy++)
             if ((dx != 0 || dy != 0) &&
-                has_better_in_cell(s, points, cell_of(s, m, dx, dy), m))
+                has_better_in_cell(s, points, n, cell_of(s, m, dx, dy), m))
                 return true;
     return false;
 }
 
-/* Compares all with the best in their cell. Returns it. */
+/* Compares all of one cell with the best of them. Returns it. */
 static struct chain_member *compare_in_cell(const struct search *s, const struct point *points,
                                             size_t n)
 {
@@ -368,15 +367,25 @@ static struct chain_member *compare_in_cell(const struct search *s, const struct
     return best;
 }
 
+static void compare_in_chain(const struct search *s, const struct point *points, size_t n)
+{
+    for (size_t i = 0, in_cell; i < n; i += in_cell) {
+        for (in_cell = 1; i + in_cell < n && points[i + in_cell].cell == points[i].cell;) in_cell++;
+        struct chain_member *best = compare_in_cell(s, &points[i], in_cell);
+        if (!best->is_optical) best->is_optical = has_better_around(s, points, n, best);
+    }
+}
+
 static void compare_duplicates(const struct search *s)
 {
-    struct points points = list_points(s);
-    for (size_t i = 0, n; i < points.n; i += n) {
-        for (n = 1; i + n < points.n && points.all[i + n].cell == points.all[i].cell;) n++;
-        struct chain_member *best = compare_in_cell(s, &points.all[i], n);
-        if (!best->is_optical) best->is_optical = has_better_around(s, &points, best);
+    size_t n;
+    struct point *points = list_points(s, &n);
+    for (size_t i = 0, in_chain; i < n; i += in_chain) {
+        for (in_chain = 1; i + in_chain < n && points[i + in_chain].chain == points[i].chain;)
+            in_chain++;
+        if (in_chain > 1) compare_in_chain(s, &points[i], in_chain);
     }
-    free(points.all);
+    free(points);
 }
 
 static void check_chains(const struct search *s)

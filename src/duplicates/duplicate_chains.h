@@ -25,8 +25,8 @@
  * a pair meet the same barcodes equally often, so they are decided alike. The best read is that of
  * the whole cluster.
  *
- * Memory besides the members: up to 30 bytes for each, 70 with -d; with --barcode-mismatches 16
- * more, or 100 in all if that is more. Time: O(n log n), also for a pile.
+ * Memory besides the members: up to 30 bytes for each, 80 with -d; with --barcode-mismatches 16
+ * more, or 120 in all if that is more. Time: O(n log n), also for a pile.
  *
  * Pure, but for the memory that it takes and frees; any thread.
  */

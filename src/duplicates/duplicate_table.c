@@ -32,12 +32,15 @@ struct duplicate_table {
     uint8_t lost_name[256];     /* of the record that was returned last */
 };
 
-enum { MIN_SLOTS = 64 };
+enum {
+    MIN_SLOTS = 64,
+    MIN_BYTES = 64 << 10,       /* less than some hundred reads at a time would take forever */
+};
 
 struct duplicate_table *duplicate_table_create(size_t limit_bytes)
 {
     struct duplicate_table *table = xcalloc(1, sizeof *table);
-    table->limit_bytes = limit_bytes;
+    table->limit_bytes = limit_bytes > MIN_BYTES ? limit_bytes : MIN_BYTES;
     return table;
 }
 
@@ -254,7 +257,7 @@ enum table_result duplicate_table_add_name(struct duplicate_table *table, struct
     struct best *best = find(table, key);
     const struct duplicate_view view = {
         .index = name->index, .group = name->group,
-        .name = name->original, .name_bytes = name->original_bytes,
+        .name = name->original, .name_bytes = (uint8_t)name->original_bytes,
     };
     bool is_new = !best->is_used, turned_optical = best->turned_optical || name->turned_optical;
     if (is_new && table->n_used >= table->n_slots * 3 / 4) return TABLE_FULL;

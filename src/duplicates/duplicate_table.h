@@ -38,6 +38,7 @@ enum table_result {
     TABLE_FAILED,               /* for the caller's use */
 };
 
+/* The limit is 64 KB at least. */
 struct duplicate_table *duplicate_table_create(size_t limit_bytes);
 
 /* NULL is accepted. */
@@ -60,10 +61,10 @@ struct duplicate_key duplicate_key_of_single(const struct duplicate_rules *rules
 /* The same of a name, for a table of names (duplicate_table_add_name). */
 struct duplicate_key duplicate_key_of_name(const uint8_t *name, size_t n_bytes);
 
-/* In which of n_parts parts a key is. */
+/* In which of n_parts parts a key is. The parts of n * k parts from p * k on are part p of n. */
 static inline unsigned duplicate_key_part(struct duplicate_key key, unsigned n_parts)
 {
-    return (unsigned)(key.high % n_parts);
+    return (unsigned)((key.high >> 32) * n_parts >> 32);
 }
 
 /* Adds a view of a record of run number `run`: of a pair or of a single read. The table must have

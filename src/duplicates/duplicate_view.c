@@ -11,8 +11,8 @@
 #endif
 #include <xxhash.h>
 
-#define NO_MATE_CIGAR "has no tag MC, which --markdup needs: add --fixmate, if reads of one name " \
-    "stand together in the input, or run samtools fixmate -m first"
+#define NO_MATE_CIGAR "has no tag MC, which --markdup needs: add --fixmate if the input is " \
+    "grouped by name, or run samtools fixmate -m first"
 
 enum {
     NOT_EXAMINED = BAM_FSECONDARY | BAM_FSUPPLEMENTARY | BAM_FUNMAP,
@@ -178,7 +178,7 @@ static bool is_member_of_pair(uint32_t flag, const uint8_t *rec)
 static void take_name(const uint8_t *rec, struct duplicate_view *view)
 {
     view->name = bam_record_name(rec);
-    view->name_bytes = bam_record_name_bytes(rec) - 1;
+    view->name_bytes = (uint8_t)(bam_record_name_bytes(rec) - 1);
 }
 
 /* Makes the views of a member of a pair. Returns NULL, or what is wrong with it. */

@@ -32,30 +32,31 @@ enum view_kind {
 /* Strands of both reads, seen from the left end of the template. */
 enum pair_orientation { PAIR_FF, PAIR_RR, PAIR_FR, PAIR_RF };
 
+/* Views are gathered and sorted while they are in the cache: the fields have their order and sizes
+   so that they take 96 bytes. */
 struct duplicate_view {
-    enum view_kind kind;
-    uint32_t index;             /* number of the record in its run; the caller sets it */
-    int32_t ref, mate_ref;
-    int64_t pos;                /* of its alignment, 0-based */
-    int64_t here, there;
-    int64_t other_place;        /* a pair: its 5' end, which is `here` unless both reads have one
-                                   strand; VIEW_END: `here` of the pair; else `here` */
-    enum pair_orientation orientation;
+    enum view_kind kind : 8;
+    enum pair_orientation orientation : 8;
     bool is_left;
     bool is_reverse;
     bool failed_qc;
     bool has_others;            /* other records may have to be marked as this one is */
     bool lacks_score;           /* a pair: no tag ms */
     bool was_marked;            /* in the input */
-    int64_t score;              /* its own; of a pair: of both reads */
+    uint8_t name_bytes, barcode_bytes;
+    uint32_t index;             /* number of the record in its run; the caller sets it */
     uint32_t group;             /* read group or library that it is counted in, or 0 */
+    int32_t ref, mate_ref;
+    int64_t pos;                /* of its alignment, 0-based */
+    int64_t here, there;
+    int64_t other_place;        /* a pair: its 5' end, which is `here` unless both reads have one
+                                   strand; VIEW_END: `here` of the pair; else `here` */
+    int64_t score;              /* its own; of a pair: of both reads */
     uint64_t barcode;           /* hash of it, or 0 */
+    const uint8_t *name;        /* without NUL; NULL: the view does not need it */
     const uint8_t *barcode_text;        /* without NUL, in the record or with its name; NULL: there
                                            is none, it is longer than 255 characters, or the rules
                                            allow no mismatches */
-    uint8_t barcode_bytes;
-    const uint8_t *name;        /* without NUL; NULL: the view does not need it */
-    size_t name_bytes;
 };
 
 /* Reference, position and strand as a number, by which records are in the order of the sorted file;

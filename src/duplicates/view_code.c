@@ -98,21 +98,20 @@ static bool has_other_place(const struct duplicate_view *view)
 
 uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view, uint8_t *out)
 {
-    struct duplicate_view *last = &coder->last;
     bool is_pair = view->kind == VIEW_PAIR || view->kind == VIEW_END;
     *out++ = (uint8_t)(view->kind | view->orientation << 2 | (view->is_left ? IS_LEFT : 0) |
                        (view->is_reverse ? IS_REVERSE : 0) | (view->failed_qc ? FAILED_QC : 0) |
                        (view->has_others ? HAS_OTHERS : 0));
-    *out++ = (uint8_t)((view->ref != last->ref ? NEW_REF : 0) |
+    *out++ = (uint8_t)((view->ref != coder->ref ? NEW_REF : 0) |
                        (is_pair && view->mate_ref != view->ref ? OTHER_MATE_REF : 0) |
                        (view->lacks_score ? LACKS_SCORE : 0) | (view->group ? HAS_GROUP : 0) |
                        (view->barcode ? HAS_BARCODE : 0) | (view->name ? HAS_NAME : 0) |
                        (view->was_marked ? WAS_MARKED : 0) |
                        (view->barcode_text ? HAS_BARCODE_TEXT : 0));
-    out = put_varint(out, view->index - last->index);
-    if (view->ref != last->ref) out = put_signed_varint(out, view->ref);
+    out = put_varint(out, view->index - coder->index);
+    if (view->ref != coder->ref) out = put_signed_varint(out, view->ref);
     if (view->kind != VIEW_OTHER) {
-        out = put_signed_varint(out, view->pos - last->pos);
+        out = put_signed_varint(out, view->pos - coder->pos);
         out = put_signed_varint(out, view->here - view->pos);
         out = put_signed_varint(out, view->score);
     }
@@ -129,15 +128,14 @@ uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view
         out += view->barcode_bytes;
     }
     if (view->name) out = put_name(coder, view->name, view->name_bytes, out);
-    int64_t pos = view->kind == VIEW_OTHER ? last->pos : view->pos;
-    *last = *view;
-    last->pos = pos;
+    coder->index = view->index;
+    coder->ref = view->ref;
+    if (view->kind != VIEW_OTHER) coder->pos = view->pos;
     return out;
 }
 
 void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_view *view)
 {
-    struct duplicate_view *last = &coder->last;
     unsigned first = *(*at)++, second = *(*at)++;
     *view = (struct duplicate_view){
         .kind = first & 3,
@@ -148,9 +146,9 @@ void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_
         .has_others = first & HAS_OTHERS,
         .lacks_score = second & LACKS_SCORE,
         .was_marked = second & WAS_MARKED,
-        .index = last->index + (uint32_t)get_varint(at),
-        .ref = last->ref,
-        .pos = last->pos,
+        .index = coder->index + (uint32_t)get_varint(at),
+        .ref = coder->ref,
+        .pos = coder->pos,
     };
     if (second & NEW_REF) view->ref = (int32_t)get_signed_varint(at);
     if (view->kind != VIEW_OTHER) {
@@ -178,7 +176,9 @@ void view_decode(struct view_coder *coder, const uint8_t **at, struct duplicate_
     if (second & HAS_NAME) {
         get_name(coder, at);
         view->name = coder->name;
-        view->name_bytes = coder->name_bytes;
+        view->name_bytes = (uint8_t)coder->name_bytes;
     }
-    *last = *view;
+    coder->index = view->index;
+    coder->ref = view->ref;
+    coder->pos = view->pos;
 }

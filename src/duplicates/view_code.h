@@ -2,7 +2,7 @@
  * view_code.h -- views (duplicate_view.h) as few bytes. Those of ordinary pairs take some 20.
  *
  * A view is stored as its difference from the one before it. So views are decoded in the order in
- * which they were encoded, each time with a view_coder that began as {0}. Whatever stores them
+ * which they were encoded, each time with a view_coder that begins anew. Whatever stores them
  * checks that the bytes are those that were encoded.
  *
  * Threads: one at a time for each coder.
@@ -13,10 +13,22 @@
 #include "duplicates/duplicate_view.h"
 
 struct view_coder {
-    struct duplicate_view last;
-    uint8_t name[256];          /* of the view before */
+    /* of the view before */
+    uint32_t index;
+    int32_t ref;
+    int64_t pos;
     size_t name_bytes;
+    uint8_t name[256];
 };
+
+/* Begins anew. The name need not be cleared. */
+static inline void view_coder_begin(struct view_coder *coder)
+{
+    coder->index = 0;
+    coder->ref = 0;
+    coder->pos = 0;
+    coder->name_bytes = 0;
+}
 
 /* The most bytes that a view takes. */
 enum { VIEW_CODE_MAX_BYTES = 1024 };

@@ -13,7 +13,7 @@
 #endif
 #include <xxhash.h>
 
-enum { CHECKSUM_BYTES = 4, PARTITION_SHIFT = 56 };
+enum { CHECKSUM_BYTES = 4, PARTITION_SHIFT = 56, AHEAD = 4 };
 
 uint64_t view_name_hash(const uint8_t *name, size_t n_bytes)
 {
@@ -67,6 +67,13 @@ void view_gather_add(struct view_gather *gather, const struct duplicate_view *vi
     added->index = index;
     gather->streams[gather->n] = stream_of(view);
     gather->n = n;
+    if (!view->name) return;
+    /* Copied while the record is in the cache: else it would have to be fetched again. */
+    size_t end = gather->names_bytes + view->name_bytes;
+    xgrow(&gather->names, &gather->names_room, end, 32 * VIEW_GATHER_ENOUGH, 1);
+    memcpy(gather->names + gather->names_bytes, view->name, view->name_bytes);
+    added->name = (const uint8_t *)(uintptr_t)(gather->names_bytes + 1);
+    gather->names_bytes = end;
 }
 
 /* Sorts the views by stream; those of one stream stay in their order. */
@@ -87,14 +94,19 @@ void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, si
     sort_by_stream(gather);
     for (size_t from = 0, to; from < gather->n; from = to) {
         uint16_t stream = gather->streams[gather->order[from]];
-        struct view_coder coder = {0};
+        struct view_coder coder;
+        view_coder_begin(&coder);
         size_t head_at = *n_bytes, sum_at = head_at + sizeof(struct view_chunk_head);
         size_t at = sum_at + CHECKSUM_BYTES;
         xgrow(out, room, at + VARINT_MAX_BYTES, *room / 2, 1);
         at = (size_t)(put_varint(*out + at, run) - *out);
         for (to = from; to < gather->n && gather->streams[gather->order[to]] == stream; to++) {
             xgrow(out, room, at + VIEW_CODE_MAX_BYTES, *room / 2, 1);
-            at = (size_t)(view_encode(&coder, &gather->views[gather->order[to]], *out + at) - *out);
+            if (to + AHEAD < gather->n)
+                __builtin_prefetch(&gather->views[gather->order[to + AHEAD]]);
+            struct duplicate_view *view = &gather->views[gather->order[to]];
+            if (view->name) view->name = gather->names + (uintptr_t)view->name - 1;
+            at = (size_t)(view_encode(&coder, view, *out + at) - *out);
         }
         size_t from_at = sum_at + CHECKSUM_BYTES;
         (void)put_u32(*out + sum_at, XXH3_64bits(*out + from_at, at - from_at));
@@ -102,7 +114,7 @@ void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, si
         memcpy(*out + head_at, &head, sizeof head);
         *n_bytes = at;
     }
-    gather->n = 0;
+    gather->n = gather->names_bytes = 0;
 }
 
 void view_gather_release(struct view_gather *gather)
@@ -110,13 +122,13 @@ void view_gather_release(struct view_gather *gather)
     free(gather->views);
     free(gather->streams);
     free(gather->order);
+    free(gather->names);
     *gather = (struct view_gather){0};
 }
 
 bool view_chunk_open(struct view_chunk *chunk, const uint8_t *bytes, size_t n_bytes)
 {
-    memset(&chunk->coder.last, 0, sizeof chunk->coder.last);
-    chunk->coder.name_bytes = 0;
+    view_coder_begin(&chunk->coder);
     chunk->at = bytes + CHECKSUM_BYTES;
     chunk->end = bytes + n_bytes;
     if (n_bytes <= CHECKSUM_BYTES ||

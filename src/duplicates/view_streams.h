@@ -7,8 +7,8 @@
  * any order: which reads are duplicates does not depend on it.
  *
  * Order of calls: any number of view_gather_add, then view_gather_end; again for the next records;
- * view_gather_release. Ownership: the records must stay until view_gather_end. Threads: one at a
- * time for each gatherer.
+ * view_gather_release. Ownership: names are copied, so records need not stay; but texts of barcodes
+ * must stay until view_gather_end. Threads: one at a time for each gatherer.
  */
 #ifndef ROCKSORT_DUPLICATES_VIEW_STREAMS_H
 #define ROCKSORT_DUPLICATES_VIEW_STREAMS_H
@@ -33,7 +33,9 @@ struct view_gather {
     struct duplicate_view *views;
     uint16_t *streams;          /* of each view */
     uint32_t *order;
+    uint8_t *names;             /* of the views; their `name` is an offset from 1, as a pointer */
     size_t n, room, streams_room, order_room;
+    size_t names_bytes, names_room;
 };
 
 /* Adds a view of the record with this index in its run. */
@@ -74,7 +76,8 @@ static inline bool view_chunk_next(struct view_chunk *chunk, struct duplicate_vi
 /* The partition of a view, by ref and here. */
 unsigned duplicate_view_partition(const struct duplicate_view *view);
 
-/* In which of n_parts parts a view is, by ref and here. Views of one partition are in all parts. */
+/* In which of n_parts parts a view is, by ref and here. Views of one partition are in all parts. The
+   parts of n * k parts from p * k on are part p of n. */
 unsigned duplicate_view_place_part(const struct duplicate_view *view, unsigned n_parts);
 
 /* A hash of a name, by which others are sorted into partitions. */

@@ -7,12 +7,29 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     VIEW_BYTES_AT_LEAST = 8,    /* to estimate how many views a stream has */
-    NAME_BYTES_AT_LEAST = 16,
+    MAX_PARTS = 1 << 16,        /* of the keys of a partition */
+};
+
+struct decider;
+
+/* All views that agree in ref and here, of which there are so many that they are decided after all
+   others, one place at a time, with all memory. */
+struct large_place {
+    unsigned partition;
+    int32_t ref;
+    int64_t here;
+};
+
+/* A part of the keys: those of which duplicate_key_part is `part`. */
+struct key_part {
+    unsigned part, n_parts;
+    const struct large_place *only;     /* not NULL: one place instead */
 };
 
 /* The work of all jobs. */
@@ -20,6 +37,7 @@ struct decision {
     const struct decide_settings *settings;
     struct decider *deciders;   /* one for each job that may run at a time */
     int (*decide)(struct decider *decider);     /* a partition; returns 0, or -1 after a message */
+    int (*large_pass)(struct decider *decider, struct key_part keys);   /* over one place */
     pthread_mutex_t names_lock; /* for appending names, and nothing else */
 };
 
@@ -31,6 +49,10 @@ struct chain_gather {
     size_t texts_bytes, texts_room;
     const struct chain_member **ends;   /* of single reads that belong elsewhere */
     size_t ends_room;
+    int32_t often_ref;          /* the place of at least a quarter of the members, if its lead is a */
+    int64_t often_here;         /* quarter of their number */
+    size_t lead;
+    size_t n_lacking, lacking_bytes;    /* of one place: members for which there was no room */
 };
 
 /* What one job works with. */
@@ -39,15 +61,12 @@ struct decider {
     struct duplicate_table *singles, *pairs;
     struct chain_gather chains;
     size_t chain_bytes;         /* that the gatherer may take */
+    struct large_place *large;  /* that were found */
+    size_t n_large, large_room;
     struct temp_stream_reader reader;
     struct duplicate_counts *counts;
     unsigned partition;
     bool is_busy;               /* under the crew's lock */
-};
-
-/* A part of the keys: those of which duplicate_key_part is `part`. */
-struct key_part {
-    unsigned part, n_parts;
 };
 
 /* What a pass over a stream does with each view. TABLE_FULL and TABLE_LACKS_SCORE end the pass. */
@@ -114,8 +133,7 @@ static enum table_result found(struct decider *decider, const struct duplicate_r
 
 static enum table_result lacks_score(const struct duplicate_record *record)
 {
-    diag_error("read '%.*s' has no tag ms, which --markdup needs to choose the best of several "
-               "pairs: add --fixmate, if reads of one name stand together in the input, or run "
+    diag_error("read '%.*s' has no tag ms, by which pairs are compared: add --fixmate, or run "
                "samtools fixmate -m first", (int)record->name_bytes, (const char *)record->name);
     return TABLE_FAILED;
 }
@@ -200,20 +218,45 @@ static enum table_result visit_pair(struct decider *decider, const struct duplic
     return add(decider, decider->pairs, key, view, run);
 }
 
+/* If many of the members that were gathered are of one place, no other part would help: has that
+   place decided later. Returns false if not. */
+static bool set_apart(struct decider *decider)
+{
+    struct chain_gather *gather = &decider->chains;
+    if (gather->lead == 0 || gather->lead < gather->n / 4) return false;
+    xgrow(&decider->large, &decider->large_room, decider->n_large + 1, decider->n_large,
+          sizeof *decider->large);
+    decider->large[decider->n_large++] = (struct large_place){
+        .partition = decider->partition, .ref = gather->often_ref, .here = gather->often_here,
+    };
+    gather->lead = 0;
+    return true;
+}
+
 /* A pass over all keys of a part. Returns as visit_stream. */
 typedef int (*part_pass)(struct decider *decider, struct key_part keys);
 
 /* Makes passes over all keys at once, or, if they do not fit into a table, over so many parts of
-   them that they do. What was found before a table was full is right, and will be found again.
-   Returns the number of parts, or -1 after a message. */
+   them that they do. Parts that are done stay done: the one that did not fit is divided, and what was
+   found in it before the table was full is right, and will be found again. Returns the number of
+   parts, or -1 after a message. */
 static int decide_in_parts(struct decider *decider, part_pass pass)
 {
-    struct key_part keys = {0, 1};
+    struct key_part keys = {.n_parts = 1};
     while (keys.part < keys.n_parts) {
         int r = pass(decider, keys);
         if (r < 0) return -1;
-        keys.part++;
-        if (r > 0) keys = (struct key_part){0, 4 * keys.n_parts};
+        if (r == 0) {
+            keys.part++;
+            continue;
+        }
+        if (set_apart(decider)) continue;
+        if (keys.n_parts >= MAX_PARTS) {
+            diag_error("--markdup needs more memory than it may use here: give more with -m");
+            return -1;
+        }
+        keys.part *= 4;
+        keys.n_parts *= 4;
     }
     return (int)keys.n_parts;
 }
@@ -250,10 +293,9 @@ static int decide_reads(struct decider *decider)
 
 /* ---- chains ---- */
 
-enum {
-    CHAIN_BYTES = 140,          /* for each member, besides it and its texts */
-    MAX_PARTS = 1 << 16,
-};
+/* Of each member: its place in an array that has grown, and what duplicate_chains_decide takes; its
+   texts are counted besides. */
+enum { MEMBER_BYTES = sizeof(struct chain_member) / 8 * 9 + 140 };
 
 /* Keeps a copy of a text and returns its offset as a pointer, which fix_texts makes one of. Offsets
    count from 1: NULL is no text. */
@@ -261,7 +303,7 @@ static const uint8_t *keep_text(struct chain_gather *gather, const uint8_t *text
 {
     size_t at = gather->texts_bytes, end = at + n_bytes;
     if (!text) return NULL;
-    xgrow(&gather->texts, &gather->texts_room, end, end / 4 + 1, 1);
+    xgrow(&gather->texts, &gather->texts_room, end, end / 8 + 1, 1);
     memcpy(gather->texts + at, text, n_bytes);
     gather->texts_bytes = end;
     return (const uint8_t *)(uintptr_t)(at + 1);
@@ -291,16 +333,46 @@ static void relist_texts(struct chain_gather *gather)
     }
 }
 
-/* Returns false if there is no room. */
-static bool add_member(struct decider *decider, const struct duplicate_view *view, uint32_t run,
+/* True if a view belongs to a part; home: where it is decided. */
+static bool is_in_part(const struct decider *decider, const struct duplicate_view *home,
                        struct key_part keys)
 {
+    if (keys.only) return home->ref == keys.only->ref && home->here == keys.only->here;
+    if (duplicate_view_place_part(home, keys.n_parts) != keys.part) return false;
+    for (size_t i = 0; i < decider->n_large; i++) {
+        const struct large_place *large = &decider->large[i];
+        if (large->here == home->here && large->ref == home->ref) return false;
+    }
+    return true;
+}
+
+/* The vote of Boyer and Moore. */
+static void count_place(struct chain_gather *gather, const struct duplicate_view *home)
+{
+    if (gather->lead == 0) {
+        gather->often_ref = home->ref;
+        gather->often_here = home->here;
+    }
+    if (gather->often_here == home->here && gather->often_ref == home->ref)
+        gather->lead++;
+    else
+        gather->lead--;
+}
+
+/* Adds a view that is decided at the place of `home`. Returns false if there is no room. Those of
+   one place are counted then. */
+static bool add_member(struct decider *decider, const struct duplicate_view *view, uint32_t run,
+                       const struct duplicate_view *home, struct key_part keys)
+{
     struct chain_gather *gather = &decider->chains;
-    size_t n = gather->n + 1;
-    if (n * (sizeof *gather->members + CHAIN_BYTES) + gather->texts_bytes > decider->chain_bytes &&
-        keys.n_parts < MAX_PARTS)
-        return false;
-    xgrow(&gather->members, &gather->room, n, n / 4, sizeof *gather->members);
+    size_t n = gather->n + 1, texts_bytes = view->name_bytes + view->barcode_bytes;
+    if (n * MEMBER_BYTES + gather->texts_bytes + texts_bytes > decider->chain_bytes) {
+        gather->n_lacking++;
+        gather->lacking_bytes += MEMBER_BYTES + texts_bytes;
+        return keys.only != NULL;
+    }
+    count_place(gather, home);
+    xgrow(&gather->members, &gather->room, n, n / 8, sizeof *gather->members);
     struct chain_member *added = &gather->members[gather->n];
     *added = (struct chain_member){.view = *view, .run = run};
     added->view.name = keep_text(gather, view->name, view->name_bytes);
@@ -312,8 +384,23 @@ static bool add_member(struct decider *decider, const struct duplicate_view *vie
 static enum table_result visit_member(struct decider *decider, const struct duplicate_view *view,
                                       uint32_t run, struct key_part keys)
 {
-    if (duplicate_view_place_part(view, keys.n_parts) != keys.part) return TABLE_NO_DUPLICATE;
-    return add_member(decider, view, run, keys) ? TABLE_NO_DUPLICATE : TABLE_FULL;
+    if (!is_in_part(decider, view, keys)) return TABLE_NO_DUPLICATE;
+    return add_member(decider, view, run, view, keys) ? TABLE_NO_DUPLICATE : TABLE_FULL;
+}
+
+/* Returns 0 if there was room for all members of one place, or -1 after a message. */
+static int check_room(const struct chain_gather *gather, struct key_part keys)
+{
+    enum { MIB = 1 << 20 };
+    if (!keys.only || gather->n_lacking == 0) return 0;
+    /* The search has at least two thirds of all memory. */
+    size_t n_bytes = gather->n * MEMBER_BYTES + gather->texts_bytes + gather->lacking_bytes;
+    diag_error("%zu reads begin at position %" PRId64 " of reference %" PRId32 " (the first is 1), "
+               "and with such options --markdup must have them in memory together: give at least "
+               "--max-memory %zuM, or leave out -d, -t, --duplicate-count and "
+               "--barcode-mismatches", gather->n + gather->n_lacking, keys.only->here,
+               keys.only->ref + 1, n_bytes / MIB * 3 / 2 + 32);
+    return -1;
 }
 
 /* When both are read, the worse of them becomes a duplicate. */
@@ -374,9 +461,11 @@ static int gather_members(struct decider *decider, struct key_part keys)
 {
     struct chain_gather *gather = &decider->chains;
     gather->n = gather->texts_bytes = 0;
+    gather->lead = gather->n_lacking = gather->lacking_bytes = 0;
     int r = visit_stream(decider, VIEW_STREAM_SINGLES + decider->partition, visit_member, keys);
     if (r == 0)
         r = visit_stream(decider, VIEW_STREAM_PAIRS + decider->partition, visit_member, keys);
+    if (r == 0) r = check_room(gather, keys);
     if (r == 0) fix_texts(gather);
     return r;
 }
@@ -423,7 +512,7 @@ static int send_guest(struct decider *decider, const struct chain_member *single
 static int route_singles(struct decider *decider, bool sends)
 {
     struct chain_gather *gather = &decider->chains;
-    xgrow(&gather->ends, &gather->ends_room, gather->n, gather->n / 4, sizeof *gather->ends);
+    xgrow(&gather->ends, &gather->ends_room, gather->n, gather->n / 8, sizeof *gather->ends);
     size_t kept = 0;
     int r = 0;
     (void)duplicate_chains_route(rules_of(decider), gather->members, gather->n, gather->ends);
@@ -464,12 +553,12 @@ static int gather_guests(struct decider *decider, struct key_part keys)
         bytes = temp_stream_read(reader, name_bytes + view->barcode_bytes);
         if (!bytes) return -1;
         const struct duplicate_view home = home_of_guest(&entry);
-        if (duplicate_view_place_part(&home, keys.n_parts) != keys.part) continue;
+        if (!is_in_part(decider, &home, keys)) continue;
         if (view->name) view->name = bytes;
         if (view->barcode_text) view->barcode_text = bytes + name_bytes;
-        if (!add_member(decider, view, entry.run, keys)) return 1;
+        if (!add_member(decider, view, entry.run, &home, keys)) return 1;
     }
-    return 0;
+    return check_room(&decider->chains, keys);
 }
 
 static int pass_over_chains(struct decider *decider, struct key_part keys)
@@ -599,6 +688,58 @@ static void advise(const struct decide_settings *s, unsigned partition)
     temp_streams_advise(s->views, VIEW_STREAM_PAIRS + partition);
 }
 
+static void release_gather(struct chain_gather *gather)
+{
+    free(gather->members);
+    free(gather->texts);
+    free(gather->ends);
+    *gather = (struct chain_gather){0};
+}
+
+static int wait_for_jobs(const struct decide_settings *s)
+{
+    crew_lock(s->crew);
+    crew_wait_for_jobs(s->crew);
+    crew_unlock(s->crew);
+    return crew_failed(s->crew) ? -1 : 0;
+}
+
+/* Decides the places that the others have set apart, one after another. */
+static int decide_large_places(struct decider *decider)
+{
+    struct decision *decision = decider->decision;
+    int r = 0;
+    for (unsigned i = 0; i < decision->settings->n_threads; i++) {
+        struct decider *found_by = &decision->deciders[i];
+        for (size_t k = 0; k < found_by->n_large && r == 0; k++) {
+            const struct key_part keys = {.n_parts = 1, .only = &found_by->large[k]};
+            decider->partition = found_by->large[k].partition;
+            r = decision->large_pass(decider, keys);
+        }
+        found_by->n_large = 0;
+    }
+    return r;
+}
+
+/* Has them decided, with the memory of all jobs. Returns 0, or -1 if the crew has failed. */
+static int decide_set_apart(struct decision *decision)
+{
+    const struct decide_settings *s = decision->settings;
+    struct decider *decider = decision->deciders;
+    size_t n = 0;
+    for (unsigned i = 0; i < s->n_threads; i++) n += decision->deciders[i].n_large;
+    if (n == 0) return 0;
+    for (unsigned i = 0; i < s->n_threads; i++) release_gather(&decision->deciders[i].chains);
+    decision->decide = decide_large_places;
+    decider->chain_bytes = s->memory_bytes;
+    decider->is_busy = true;
+    int r = crew_submit(s->crew, decide_job, decider);
+    if (wait_for_jobs(s) < 0) r = -1;
+    decider->chain_bytes = s->memory_bytes / s->n_threads;
+    release_gather(&decider->chains);
+    return r;
+}
+
 /* Has all partitions decided. Returns 0, or -1 if the crew has failed. */
 static int decide_partitions(struct decision *decision, int (*decide)(struct decider *))
 {
@@ -611,10 +752,16 @@ static int decide_partitions(struct decision *decision, int (*decide)(struct dec
         decider->partition = p;
         if (crew_submit(s->crew, decide_job, decider) < 0) break;
     }
-    crew_lock(s->crew);
-    crew_wait_for_jobs(s->crew);
-    crew_unlock(s->crew);
-    return crew_failed(s->crew) ? -1 : 0;
+    return wait_for_jobs(s);
+}
+
+/* The same for chains. */
+static int decide_chain_partitions(struct decision *decision, part_pass pass,
+                                   int (*decide)(struct decider *))
+{
+    decision->large_pass = pass;
+    int r = decide_partitions(decision, decide);
+    return r == 0 ? decide_set_apart(decision) : r;
 }
 
 static void prepare_decision(struct decision *decision, const struct decide_settings *s)
@@ -643,9 +790,8 @@ static void release_decision(struct decision *decision)
         duplicate_table_destroy(decider->singles);
         duplicate_table_destroy(decider->pairs);
         temp_stream_reader_release(&decider->reader);
-        free(decider->chains.members);
-        free(decider->chains.texts);
-        free(decider->chains.ends);
+        release_gather(&decider->chains);
+        free(decider->large);
         free(decider->counts);
     }
     free(decision->deciders);
@@ -660,8 +806,9 @@ int decide_duplicates(const struct decide_settings *settings)
     if (!duplicate_rules_need_chains(settings->rules)) {
         r = decide_partitions(&decision, decide_reads);
     } else {
-        if (!settings->rules->by_sequence) r = decide_partitions(&decision, send_guests);
-        if (r == 0) r = decide_partitions(&decision, decide_chains);
+        if (!settings->rules->by_sequence)
+            r = decide_chain_partitions(&decision, pass_for_guests, send_guests);
+        if (r == 0) r = decide_chain_partitions(&decision, pass_over_chains, decide_chains);
     }
     if (r == 0 && settings->names) r = decide_partitions(&decision, decide_others);
     release_decision(&decision);

@@ -3,11 +3,12 @@
  *
  * Notes of GROUP_RECORDS records that follow one another in a run are a *group*. A stream has the
  * notes of the groups whose hash has its number. A job sorts a stream and appends it to another one;
- * where each group is then is known from a table.
+ * where each group is then is known from a table. If a stream is large, it is read several times, and
+ * some of its groups are sorted at a time.
  */
 #include "pipeline/duplicate_notes.h"
 
-#include "util/diag.h"
+#include "util/byte_order.h"
 #include "util/varint.h"
 #include "util/xalloc.h"
 
@@ -18,6 +19,9 @@ enum {
     N_STREAMS = 256,
     GROUP_RECORDS = 4096,
     MAX_NOTE_BYTES = 3 * VARINT_MAX_BYTES + 3 + 255,
+    /* A note of 4 bytes, the least that there are, becomes a struct in an array that has grown. */
+    SORTED_FACTOR = 16,
+    LEAST_SORTED_BYTES = 64 << 10,
 };
 
 /* Where the notes of a group are in their sorted stream. */
@@ -34,9 +38,11 @@ struct run_groups {
 struct duplicate_notes {
     struct duplicate_notes_settings settings;
     struct temp_streams *put, *sorted;
+    size_t sort_bytes;          /* memory for sorting */
     pthread_mutex_t lock;       /* for appending to `put`, later for the table and `sorted` */
     struct run_groups *runs;    /* by number */
     size_t n_runs, runs_room;
+    uint64_t put_file_bytes;    /* when `put` is not there any more */
 };
 
 static struct temp_streams *create_streams(const struct duplicate_notes_settings *s)
@@ -98,16 +104,27 @@ static void decode(const uint8_t **at, struct duplicate_note *note)
     *at += note->original_bytes;
 }
 
+static uint64_t hash_group(uint32_t run, uint64_t index)
+{
+    return ((uint64_t)run << 32 | index / GROUP_RECORDS) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 static unsigned stream_of(uint32_t run, uint64_t index)
 {
-    uint64_t hash = ((uint64_t)run << 32 | index / GROUP_RECORDS) * UINT64_C(0x9e3779b97f4a7c15);
-    return (unsigned)(hash >> 56);
+    return (unsigned)(hash_group(run, index) >> 56);
+}
+
+/* In which of n_parts parts of its stream a group is. */
+static unsigned part_of(uint32_t run, uint64_t index, unsigned n_parts)
+{
+    return (unsigned)((hash_group(run, index) >> 24 & UINT32_MAX) * n_parts >> 32);
 }
 
 int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_note *note)
 {
-    uint8_t bytes[MAX_NOTE_BYTES];
-    size_t n_bytes = (size_t)(encode(note, bytes) - bytes);
+    uint8_t bytes[sizeof(uint16_t) + MAX_NOTE_BYTES];
+    size_t n_bytes = (size_t)(encode(note, bytes + sizeof(uint16_t)) - bytes);
+    (void)put_u16(bytes, (uint16_t)(n_bytes - sizeof(uint16_t)));
     (void)pthread_mutex_lock(&notes->lock);
     int r = temp_streams_append(notes->put, stream_of(note->run, note->index), bytes, n_bytes);
     (void)pthread_mutex_unlock(&notes->lock);
@@ -179,25 +196,58 @@ static int append_groups(struct duplicate_notes *notes, unsigned stream,
     return r;
 }
 
+/* The notes of some groups. */
+struct read_notes {
+    struct duplicate_note *notes;
+    size_t n, room;
+    uint8_t *bytes;             /* encoded notes, which the others point into when all are there */
+    size_t n_bytes, bytes_room;
+};
+
+/* Reads the notes of a part of a stream. Returns 0, or -1 after a message. */
+static int read_part(struct temp_stream_reader *reader, unsigned part, unsigned n_parts,
+                     struct read_notes *notes)
+{
+    struct duplicate_note note;
+    notes->n = notes->n_bytes = 0;
+    while (!temp_stream_is_at_end(reader)) {
+        const uint8_t *bytes = temp_stream_read(reader, sizeof(uint16_t));
+        if (!bytes) return -1;
+        size_t n_bytes = get_u16(bytes);
+        if (!(bytes = temp_stream_read(reader, n_bytes))) return -1;
+        const uint8_t *at = bytes;
+        decode(&at, &note);
+        if (part_of(note.run, note.index, n_parts) != part) continue;
+        xgrow(&notes->bytes, &notes->bytes_room, notes->n_bytes + n_bytes, notes->n_bytes / 8, 1);
+        memcpy(notes->bytes + notes->n_bytes, bytes, n_bytes);
+        notes->n_bytes += n_bytes;
+        notes->n++;
+    }
+    xgrow(&notes->notes, &notes->room, notes->n, 0, sizeof *notes->notes);
+    const uint8_t *at = notes->bytes;
+    for (size_t i = 0; i < notes->n; i++) decode(&at, &notes->notes[i]);
+    return 0;
+}
+
 static int sort_stream(struct duplicate_notes *notes, unsigned stream)
 {
-    size_t n_bytes = (size_t)temp_streams_bytes(notes->put, stream), n = 0, room = 0;
+    uint64_t n_bytes = temp_streams_bytes(notes->put, stream);
+    uint64_t most = notes->sort_bytes / notes->settings.n_threads / SORTED_FACTOR;
+    /* Fewer than some groups at a time are no use. */
+    if (most < LEAST_SORTED_BYTES) most = LEAST_SORTED_BYTES;
+    unsigned n_parts = (unsigned)(n_bytes / most) + 1;
     struct temp_stream_reader reader = {0};
-    struct duplicate_note *sorted = NULL;
-    if (n_bytes == 0) return 0;
-    temp_stream_reader_begin(&reader, notes->put, stream);
-    const uint8_t *at = temp_stream_read(&reader, n_bytes);
-    const uint8_t *end = at ? at + n_bytes : NULL;
-    while (at && at < end) {
-        xgrow(&sorted, &room, n + 1, n / 2 + 64, sizeof *sorted);
-        decode(&at, &sorted[n++]);
+    struct read_notes part = {0};
+    int r = 0;
+    for (unsigned i = 0; i < n_parts && n_bytes > 0 && r == 0; i++) {
+        temp_stream_reader_begin(&reader, notes->put, stream);
+        r = read_part(&reader, i, n_parts, &part);
+        if (r < 0 || part.n == 0) continue;
+        qsort(part.notes, part.n, sizeof *part.notes, compare_notes);
+        r = append_groups(notes, stream, part.notes, part.n);
     }
-    int r = at ? 0 : -1;
-    if (r == 0) {
-        qsort(sorted, n, sizeof *sorted, compare_notes);
-        r = append_groups(notes, stream, sorted, n);
-    }
-    free(sorted);
+    free(part.notes);
+    free(part.bytes);
     temp_stream_reader_release(&reader);
     return r;
 }
@@ -229,8 +279,9 @@ static struct sort_work *idle_work(struct crew *crew, struct sort_work *works, u
     return idle;
 }
 
-int duplicate_notes_sort(struct duplicate_notes *notes)
+int duplicate_notes_sort(struct duplicate_notes *notes, size_t memory_bytes)
 {
+    notes->sort_bytes = memory_bytes;
     struct crew *crew = notes->settings.crew;
     unsigned n_works = notes->settings.n_threads;
     struct sort_work *works = xcalloc(n_works, sizeof *works), *work;
@@ -244,9 +295,15 @@ int duplicate_notes_sort(struct duplicate_notes *notes)
     crew_wait_for_jobs(crew);
     crew_unlock(crew);
     free(works);
+    notes->put_file_bytes = temp_streams_file_bytes(notes->put);
     temp_streams_destroy(notes->put);
     notes->put = NULL;
     return crew_failed(crew) ? -1 : 0;
+}
+
+uint64_t duplicate_notes_file_bytes(const struct duplicate_notes *notes)
+{
+    return notes->put_file_bytes + temp_streams_file_bytes(notes->sorted);
 }
 
 /* ---- finding ---- */

@@ -38,8 +38,12 @@ void duplicate_notes_destroy(struct duplicate_notes *notes);
 /* At most one note for each record. Returns 0, or -1 after a message. */
 int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_note *note);
 
-/* Sorts the notes. Returns 0, or -1 after a message and crew_fail. */
-int duplicate_notes_sort(struct duplicate_notes *notes);
+/* Sorts the notes, in about so much memory besides that of the streams. Returns 0, or -1 after a
+   message and crew_fail. */
+int duplicate_notes_sort(struct duplicate_notes *notes, size_t memory_bytes);
+
+/* Bytes that went to temporary files, when the notes are sorted. */
+uint64_t duplicate_notes_file_bytes(const struct duplicate_notes *notes);
 
 /* The notes of some records that follow one another in a run, in their order. */
 struct found_notes {

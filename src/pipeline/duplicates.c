@@ -28,6 +28,7 @@ struct duplicates {
     struct duplicate_counts *counts_before;     /* before the run that is being written */
     size_t n_counts;
     uint64_t n_unreadable_barcodes, n_unreadable_before;
+    uint64_t view_bytes, file_bytes;            /* set when all is decided */
 };
 
 size_t duplicates_memory(size_t total_bytes)
@@ -306,24 +307,34 @@ static void warn_of_barcodes(const struct duplicates *d)
 }
 
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
-                      uint32_t first_run)
+                      uint32_t first_run, size_t spare_bytes)
 {
     for (size_t i = 0; i < n; i++)
         duplicates_end_run(d, first_run + (uint32_t)i, batches[i]->n_records);
     if (for_all_batches(d, batches, n, first_run, look_job) < 0) return -1;
     const struct decide_settings decide = {
         .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
-        .memory_bytes = d->settings.memory_bytes / 2, .views = d->views, .names = d->names,
+        .memory_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3, .views = d->views, .names = d->names,
         .guests = d->guests, .notes = d->notes, .marks = d->marks, .counts = d->counts, .n_counts = d->n_counts,
     };
     if (decide_duplicates(&decide) < 0) return -1;
-    if (d->notes && duplicate_notes_sort(d->notes) < 0) return -1;
+    if (d->notes && duplicate_notes_sort(d->notes, decide.memory_bytes) < 0) return -1;
     warn_of_barcodes(d);
+    d->view_bytes = temp_streams_all_bytes(d->views);
+    d->file_bytes = temp_streams_file_bytes(d->views);
+    if (d->names) d->file_bytes += temp_streams_file_bytes(d->names);
+    if (d->notes) d->file_bytes += duplicate_notes_file_bytes(d->notes);
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
     temp_streams_destroy(d->guests);
     d->views = d->names = d->guests = NULL;
     return for_all_batches(d, batches, n, first_run, mark_job);
+}
+
+void duplicates_bytes(const struct duplicates *d, uint64_t *views, uint64_t *files)
+{
+    *views = d->view_bytes;
+    *files = d->file_bytes;
 }
 
 const struct duplicate_counts *duplicates_counts(const struct duplicates *d, size_t *n)

@@ -82,10 +82,13 @@ int duplicates_undo_run(struct duplicates *d);
 bool duplicates_need_runs(const struct duplicates *d);
 
 /* Makes the views of n batches in memory, the first of which is run number `first_run` to the merge,
-   finds all duplicates, and marks those in the batches. Returns 0, or -1 after a message and
-   crew_fail. */
+   finds all duplicates, and marks those in the batches. Takes up to spare_bytes more memory for so
+   long. Returns 0, or -1 after a message and crew_fail. */
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
-                      uint32_t first_run);
+                      uint32_t first_run, size_t spare_bytes);
+
+/* Bytes of all views, and bytes that went to temporary files. */
+void duplicates_bytes(const struct duplicates *d, uint64_t *views, uint64_t *files);
 
 /* What was read and found: one element for each group, as in duplicate_stats.h. */
 const struct duplicate_counts *duplicates_counts(const struct duplicates *d, size_t *n);

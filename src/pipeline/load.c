@@ -376,13 +376,19 @@ static int place_part(struct loader *ld, struct load_piece *piece)
     return 0;
 }
 
+static void make_parts(struct loader *ld)
+{
+    if (ld->parts) return;
+    ld->parts = xcalloc(ld->n_parts, sizeof *ld->parts);
+    for (unsigned i = 0; i < ld->n_parts; i++) ld->parts[i].jobs = &ld->jobs;
+}
+
 /* Hands out the records of the large template that comes before a stretch. */
 static int place_large(struct loader *ld, struct template_work *work)
 {
     unsigned first = 0, n = 0;
     int r = 1;
-    if (!ld->parts) ld->parts = xcalloc(ld->n_parts, sizeof *ld->parts);
-    for (unsigned i = 0; i < ld->n_parts; i++) ld->parts[i].jobs = &ld->jobs;
+    make_parts(ld);
     do {
         while (r > 0 && n < ld->n_parts) {
             r = fetch_part(ld, work->large, &ld->parts[(first + n) % ld->n_parts]);

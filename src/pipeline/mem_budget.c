@@ -39,9 +39,10 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
         .segment_bytes = clamp(share, MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES),
         .n_segments = 2 * n_threads + 2,
     };
+    budget->input_bytes = budget->n_pieces * budget->piece_bytes;
     budget->text_bytes = budget->piece_bytes / 4;
     budget->max_text_bytes = budget->n_pieces * budget->text_bytes;
-    size_t reserve = budget->n_pieces * budget->piece_bytes + budget->n_packs * budget->pack_bytes +
+    size_t reserve = budget->input_bytes + budget->n_packs * budget->pack_bytes +
                      2 * (size_t)n_threads * MAX_BLOCK_BYTES;
     size_t left = total_bytes > reserve ? total_bytes - reserve : 0;
     /* Each worker may be sorting a batch, and needs spare entries for that: an eighth of the batch
@@ -67,6 +68,7 @@ void mem_budget_copy_pieces(struct mem_budget *budget)
                                                            : total_bytes / 2, budget->n_threads);
     budget->total_bytes = total_bytes;
     budget->piece_bytes = piece_bytes;
+    budget->input_bytes = copies_bytes;
 }
 
 void mem_budget_set_batches(struct mem_budget *budget, unsigned n)

@@ -40,6 +40,7 @@ struct mem_budget {
 
     size_t piece_bytes;         /* uncompressed size of a piece of input */
     unsigned n_pieces;
+    size_t input_bytes;         /* of all pieces, in all forms in which they are in memory */
     size_t text_bytes;          /* size of a chunk of SAM */
     size_t max_text_bytes;      /* of all chunks together; long lines make chunks larger */
     size_t batch_bytes;

@@ -165,6 +165,8 @@ static void report_duplicates(struct sort *sort)
         .by_read_group = sort->duplicate_rules.use_read_groups, .groups = sort->read_groups,
     };
     sort->read_groups = NULL;
+    duplicates_bytes(sort->duplicates, &sort->report->duplicates.view_bytes,
+                     &sort->report->duplicates.file_bytes);
 }
 
 void sort_close(struct sort *sort, bool directories_stay)

@@ -86,6 +86,8 @@ struct duplicate_outcome {
     size_t n_counts;
     bool by_read_group;
     struct read_groups *groups; /* NULL: all records are counted in one */
+    uint64_t view_bytes;        /* what was remembered of all records, to decide */
+    uint64_t file_bytes;        /* how much of that, and of what was found, went to a file */
 };
 
 struct sort_report {

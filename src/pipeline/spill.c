@@ -298,6 +298,7 @@ static void forget_packs(struct spilled_run *run)
         run->ring_at = (run->ring_at + 1) % run->n_ring;
     }
     crew_unlock(run->crew);
+    for (unsigned i = 0; i < run->n_ring; i++) duplicate_looks_release(&run->ring[i].looks);
     run->n_records = run->max_block_bytes = 0;
     memset(run->cut_at, 0, run->n_sources * sizeof *run->cut_at);
 }

@@ -248,6 +248,20 @@ void temp_stream_reader_begin(struct temp_stream_reader *reader, struct temp_str
     reader->streams = streams;
     reader->stream = stream;
     reader->at = 0;
+    reader->page_place = 0;
+}
+
+/* The bytes of a page; NULL after a message. */
+static const uint8_t *page_bytes(struct temp_stream_reader *reader, const struct page *page)
+{
+    const struct temp_streams *s = reader->streams;
+    if (page->bytes) return page->bytes;
+    if (reader->page_place == page->file_at + 1) return reader->page;
+    xgrow(&reader->page, &reader->page_room, s->page_bytes, 0, 1);
+    reader->page_place = 0;
+    if (read_page(s, page->file_at, 0, reader->page, s->page_bytes) < 0) return NULL;
+    reader->page_place = page->file_at + 1;
+    return reader->page;
 }
 
 const uint8_t *temp_stream_read(struct temp_stream_reader *reader, size_t n_bytes)
@@ -258,19 +272,20 @@ const uint8_t *temp_stream_read(struct temp_stream_reader *reader, size_t n_byte
         (void)report_file(s, "read", EIO);
         return NULL;
     }
-    xgrow(&reader->bytes, &reader->room, n_bytes, n_bytes / 2, 1);
-    for (size_t done = 0; done < n_bytes;) {
-        const struct page *page = &stream->pages[reader->at / s->page_bytes];
+    for (size_t done = 0;;) {
+        static const uint8_t nothing;
+        if (n_bytes == 0) return &nothing;
         size_t from = (size_t)(reader->at % s->page_bytes), n = s->page_bytes - from;
+        const uint8_t *page = page_bytes(reader, &stream->pages[reader->at / s->page_bytes]);
+        if (!page) return NULL;
         if (n > n_bytes - done) n = n_bytes - done;
-        if (page->bytes)
-            memcpy(reader->bytes + done, page->bytes + from, n);
-        else if (read_page(s, page->file_at, from, reader->bytes + done, n) < 0)
-            return NULL;
         reader->at += n;
+        if (n == n_bytes) return page + from;
+        if (done == 0) xgrow(&reader->bytes, &reader->room, n_bytes, n_bytes / 2, 1);
+        memcpy(reader->bytes + done, page + from, n);
         done += n;
+        if (done == n_bytes) return reader->bytes;
     }
-    return reader->bytes;
 }
 
 uint64_t temp_stream_left(const struct temp_stream_reader *reader)
@@ -286,6 +301,6 @@ bool temp_stream_is_at_end(const struct temp_stream_reader *reader)
 void temp_stream_reader_release(struct temp_stream_reader *reader)
 {
     free(reader->bytes);
-    reader->bytes = NULL;
-    reader->room = 0;
+    free(reader->page);
+    *reader = (struct temp_stream_reader){0};
 }

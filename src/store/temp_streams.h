@@ -52,8 +52,11 @@ struct temp_stream_reader {
     struct temp_streams *streams;
     unsigned stream;
     uint64_t at;
-    uint8_t *bytes;             /* what was read last */
+    uint8_t *bytes;             /* what was read last, if it lay in several pages */
     size_t room;
+    uint8_t *page;              /* of the file, that was read last */
+    size_t page_room;
+    uint64_t page_place;        /* which one, from 1; 0: none */
 };
 
 /* Has the kernel read ahead what is in the file. */

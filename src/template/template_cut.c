@@ -182,8 +182,10 @@ void template_stretch_empty(struct template_stretch *stretch)
 int template_cut(struct template_cutter *cutter, const uint8_t *piece, size_t n_bytes,
                  bool is_last, struct template_stretch *stretch)
 {
+    static const uint8_t nothing[1];
     size_t from = 0;
     template_stretch_empty(stretch);
+    if (n_bytes == 0) piece = nothing;          /* 0 must not be added to NULL */
     if (cutter->partial_bytes > 0) {
         int r = complete_record(cutter, piece, n_bytes, &from);
         if (r < 0 || is_last) hand_out_all_kept(cutter, stretch);

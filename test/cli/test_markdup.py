@@ -101,8 +101,8 @@ class Random(CliTest):
             self.assertIn(fact, tested)
 
 
-# The groups of options (differential_markdup.OPTIONS) that are drawn.
-BUILT = ("mode", "fails", "others", "remove", "barcode", "groups")
+# Which groups of options (differential_markdup.OPTIONS) are drawn: all.
+BUILT = ()
 
 
 @needs_pysam
@@ -456,7 +456,7 @@ class Faults(FaultTest):
     def test_cannot_be_read(self):
         n = self.n_calls("pread")
         self.assertGreater(n, 10)
-        for number in (1, n // 2, n):
+        for number in (1, n // 2, n * 9 // 10):         # not all runs make as many
             result = self.run_with(f"pread:{number}:EIO:(deleted)")
             self.assert_error(result, "temporary data in", "Input/output error")
             self.assertFalse(os.path.exists(self.out))
@@ -464,7 +464,7 @@ class Faults(FaultTest):
     def test_damaged(self):
         """A bit that changed on the disk is found."""
         n = self.n_calls("pread")
-        for number in range(1, n + 1, max(1, n // 8)):
+        for number in range(1, n * 9 // 10, max(1, n // 8)):
             result = self.run_with(f"pread:{number}:flip:(deleted)")
             self.assert_error(result, "temporary data", "damaged")
             self.assertFalse(os.path.exists(self.out))

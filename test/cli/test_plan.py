@@ -98,7 +98,9 @@ class Plans(PlanTest):
                     self.assertLessEqual(abs(size - sorted_size), 0.02 * sorted_size)
                     memory = found["memory"]
                     n_mib = memory["batch_bytes"] / (1 << 20)
-                    self.assertIn(f"{memory['batches']} batches of {n_mib:.1f} MiB",
+                    input_mib = 4 * memory["pieces"] * memory["piece_bytes"] / (1 << 20)
+                    self.assertIn(f"{memory['batches']} batches of {n_mib:.1f} MiB for records; "
+                                  f"while loading {input_mib:.1f} MiB for pieces",
                                   plan["memory split"][0])
                     if "none" not in plan["runs on disk"][0]:
                         n_runs = int(CLOSING.search(result.err).group(2))

@@ -33,11 +33,6 @@ static int compare_reads(const void *a, const void *b)
     return (int)m->view.index - (int)o->view.index;
 }
 
-static bool in_singles(const struct duplicate_rules *rules, const struct read *r)
-{
-    return r->m->view.kind != VIEW_PAIR || duplicate_view_is_at_five_end(rules, &r->m->view);
-}
-
 static bool has_mate(const struct read *r)
 {
     return r->m->view.kind != VIEW_SINGLE;
@@ -180,7 +175,7 @@ static void run_model(const struct duplicate_rules *rules, struct read *reads, s
     singles.n = pairs.n = 0;
     qsort(reads, n, sizeof *reads, compare_reads);
     for (size_t i = 0; i < n; i++) {
-        if (in_singles(rules, &reads[i])) model_single(rules, &singles, &reads[i]);
+        model_single(rules, &singles, &reads[i]);
         if (reads[i].m->view.kind == VIEW_PAIR) model_pair(rules, &pairs, &reads[i]);
     }
     for (size_t i = 0; rules->checks_chains && i < n; i++)
@@ -215,9 +210,9 @@ static bool strand_at_five_end(const struct duplicate_rules *rules,
 static struct duplicate_view random_view(struct rng *rng, const struct duplicate_rules *rules,
                                          char *name)
 {
-    static const enum view_kind kinds[] = {VIEW_SINGLE, VIEW_PAIR, VIEW_PAIR, VIEW_PAIR, VIEW_END};
+    static const enum view_kind kinds[] = {VIEW_SINGLE, VIEW_PAIR, VIEW_PAIR, VIEW_PAIR};
     struct duplicate_view view = {
-        .kind = kinds[rng_below(rng, rules->by_sequence ? 4 : 5)],
+        .kind = kinds[rng_below(rng, sizeof kinds / sizeof *kinds)],
         .ref = (int32_t)rng_below(rng, 2),
         .pos = (int64_t)rng_below(rng, 4),
         .here = rng_one_in(rng, 4),
@@ -228,7 +223,11 @@ static struct duplicate_view random_view(struct rng *rng, const struct duplicate
         .failed_qc = rng_one_in(rng, 6),
         .score = (int64_t)rng_below(rng, 4),
     };
-    if (view.kind == VIEW_PAIR && duplicate_view_is_at_five_end(rules, &view))
+    bool same_strand = view.orientation == PAIR_FF || view.orientation == PAIR_RR;
+    view.other_place = view.here;
+    if (view.kind == VIEW_PAIR && same_strand && !rules->by_sequence)
+        view.other_place = rng_one_in(rng, 4);
+    else if (view.kind == VIEW_PAIR)
         view.is_reverse = strand_at_five_end(rules, &view);
     random_name(rng, name);
     set_name(&view, name);
@@ -247,7 +246,6 @@ static void check_result(const struct rng *rng, const struct duplicate_rules *ru
                          const struct read *r)
 {
     const struct chain_member *m = r->m;
-    if (m->view.kind == VIEW_END) return;
     CHECK(rng, m->is_duplicate == r->is_duplicate);
     CHECK(rng, m->original == r->name_of);
     CHECK(rng, (m->found_by != NULL) == m->is_duplicate);
@@ -292,7 +290,7 @@ static void test_against_model(void **state)
 
 static struct chain_member pair_member(const char *name, int64_t score, uint32_t index)
 {
-    struct chain_member m = {.view = {.kind = VIEW_PAIR, .pos = 5, .here = 6, .there = 90,
+    struct chain_member m = {.view = {.kind = VIEW_PAIR, .pos = 5, .here = 6, .other_place = 6, .there = 90,
                                       .orientation = PAIR_FR, .is_left = true, .index = index,
                                       .score = score}};
     set_name(&m.view, name);
@@ -509,10 +507,44 @@ static void test_random_barcodes(void **state)
     }
 }
 
+/* ---- single reads that belong elsewhere ---- */
+
+static struct chain_member member_at(enum view_kind kind, int64_t pos, uint32_t index)
+{
+    return (struct chain_member){.view = {.kind = kind, .pos = pos, .here = 6, .other_place = 6,
+                                          .orientation = PAIR_FR, .index = index}};
+}
+
+static void test_route(void **state)
+{
+    (void)state;
+    const struct duplicate_rules rules = {.counts = true};
+    const struct chain_member *ends[4];
+    /* The end of a pair comes first in the file, then a pair that is here. */
+    struct chain_member members[4] = {member_at(VIEW_SINGLE, 5, 3), member_at(VIEW_PAIR, 5, 2),
+                                      member_at(VIEW_END, 5, 1), member_at(VIEW_SINGLE, 5, 4)};
+    members[3].view.is_reverse = true;          /* another key */
+    members[2].view.other_place = 70;
+    assert_int_equal(duplicate_chains_route(&rules, members, 4, ends), 1);
+    assert_ptr_equal(ends[0], &members[2]);
+    assert_true(!ends[1] && !ends[2] && !ends[3]);
+    /* The pair that is here comes first. */
+    members[1].view.index = 0;
+    assert_int_equal(duplicate_chains_route(&rules, members, 4, ends), 0);
+    assert_null(ends[0]);
+    /* But it is another read that is at this place. */
+    members[1].view.other_place = 9;
+    assert_int_equal(duplicate_chains_route(&rules, members, 4, ends), 1);
+    /* No ends: nothing belongs elsewhere. */
+    assert_int_equal(duplicate_chains_route(&rules, members, 2, ends), 0);
+    assert_null(ends[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_model), cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_against_model), cmocka_unit_test(test_route),
+        cmocka_unit_test(test_chain),
         cmocka_unit_test(test_lacks_score), cmocka_unit_test(test_pile),
         cmocka_unit_test(test_barcodes), cmocka_unit_test(test_barcodes_of_singles),
         cmocka_unit_test(test_random_barcodes),

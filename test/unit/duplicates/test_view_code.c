@@ -15,7 +15,7 @@ static struct duplicate_view random_view(struct rng *rng, uint32_t index, const 
         .was_marked = rng_one_in(rng, 2), .failed_qc = rng_one_in(rng, 2)};
     if (rng_one_in(rng, 2)) {
         view.name = (const uint8_t *)name;
-        view.name_bytes = strlen(name);
+        view.name_bytes = (uint8_t)strlen(name);
     }
     if (view.kind == VIEW_OTHER) return view;
     view.pos = (int64_t)rng_below(rng, far ? (size_t)1 << 61 : 1000);
