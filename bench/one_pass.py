@@ -12,7 +12,7 @@ their targets.
     bench/one_pass.py --ways one-pass,samtools --levels 1,default --input in.bam --repeats 5
     bench/one_pass.py --list                      names of all ways
 
-Each first result is checked: it is sorted (`rocksort --verify`), it has as many records as the
+Each first result is checked: bench/bamcheck.py finds it sorted, it has as many records as the
 input, and as many primary duplicates as that of `one pass`, within what the program promises. The
 memory is the sum of all programs of a chain that run at the same time.
 
@@ -32,6 +32,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
+from compare import scan
 from measure import (MIB, BenchError, check_paths, choose_input, find_rocksort, find_upstream,
                      in_turn, machine, make_parser, medians_of, need_disk, prepare, progress,
                      run_main, run_measured, said_of_run)
@@ -108,17 +109,15 @@ class Checker:
         if chain.name in self.duplicates:
             return
         upstream, records = self.setting.upstream, self.setting.records
-        n_records = count_reads(upstream, path)
-        if n_records != records:
+        got = scan(path)
+        if "error" in got:
+            raise BenchError("the result of %s %s" % (chain.name, got["error"]))
+        if got["records"] != records:
             raise BenchError("the result of %s has %d records instead of %d"
-                             % (chain.name, n_records, records))
-        if chain.order_by_strand:
-            done = subprocess.run(self.setting.rocksort + ["--verify=coordinate", path],
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, check=False)
-            if done.returncode != 0:
-                raise BenchError("the result of %s is not sorted: %s"
-                                 % (chain.name, done.stdout.decode(errors="replace").strip()))
+                             % (chain.name, got["records"], records))
+        if got["first_unsorted"] is not None:
+            raise BenchError("the result of %s is not sorted: record %d comes before the one in "
+                             "front of it" % (chain.name, got["first_unsorted"] + 1))
         n = count_reads(upstream, path, "-f", "1024", "-F", "2304")
         want = self.duplicates.get("one-pass")
         if chain.tolerance is not None and want is not None:

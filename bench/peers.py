@@ -112,10 +112,9 @@ ChainJob = collections.namedtuple("ChainJob", "source output temp_dir memory_byt
                                               "rocksort samtools")
 
 # command(job): text for bash. executables: what must be on PATH, besides samtools; install: how to
-# get it. order_by_strand: `rocksort --verify` accepts its order. tolerance: by how much of it the
-# number of duplicates may differ from that of rocksort; None: not compared.
-Chain = collections.namedtuple("Chain", "name title executables install command order_by_strand "
-                                        "tolerance")
+# get it. tolerance: by how much of it the number of duplicates may differ from that of
+# rocksort; None: not compared.
+Chain = collections.namedtuple("Chain", "name title executables install command tolerance")
 
 
 def rocksort_chain(*options):
@@ -173,24 +172,24 @@ ONE_PASS = ("--fixmate", "--markdup")
 REPORTS = ("--flagstat {temp}/flagstat", "--idxstats {temp}/idxstats", "--coverage {temp}/coverage")
 
 CHAINS = [
-    Chain("one-pass", "rocksort --fixmate --markdup", (), "", rocksort_chain(*ONE_PASS), True, 0),
-    Chain("sort", "rocksort alone (no mates, no duplicates)", (), "", rocksort_chain(), True, None),
-    Chain("fixmate", "rocksort --fixmate", (), "", rocksort_chain("--fixmate"), True, None),
+    Chain("one-pass", "rocksort --fixmate --markdup", (), "", rocksort_chain(*ONE_PASS), 0),
+    Chain("sort", "rocksort alone (no mates, no duplicates)", (), "", rocksort_chain(), None),
+    Chain("fixmate", "rocksort --fixmate", (), "", rocksort_chain("--fixmate"), None),
     Chain("one-pass-S", "rocksort --fixmate --markdup=-S", (), "",
-          rocksort_chain("--fixmate", "--markdup=-S"), True, None),
+          rocksort_chain("--fixmate", "--markdup=-S"), None),
     Chain("one-pass-reports", "one pass with --flagstat --idxstats --coverage", (), "",
-          rocksort_chain(*ONE_PASS, *REPORTS), True, 0),
-    Chain("samtools", "samtools fixmate \\| sort \\| markdup", (), "", samtools_chain, True, 0),
+          rocksort_chain(*ONE_PASS, *REPORTS), 0),
+    Chain("samtools", "samtools fixmate \\| sort \\| markdup", (), "", samtools_chain, 0),
     Chain("samtools-rocksort", "samtools fixmate \\| rocksort \\| samtools markdup", (), "",
-          samtools_rocksort_chain, True, 0),
+          samtools_rocksort_chain, 0),
     Chain("bamsormadup", "bamsormadup", ("bamsormadup",), "apt-get install biobambam2",
-          bamsormadup_chain, False, 0.05),
+          bamsormadup_chain, 0.05),
     Chain("sambamba", "sambamba sort, sambamba markdup", ("sambamba",), "apt-get install sambamba",
-          sambamba_chain, False, 0.05),
+          sambamba_chain, 0.05),
     Chain("dupblaster-mako", "dupblaster -m \\| mako", ("dupblaster", "mako"),
-          "cargo install dupblaster fg-mako --locked", dupblaster_mako_chain, True, 0.05),
+          "cargo install dupblaster fg-mako --locked", dupblaster_mako_chain, 0.05),
     Chain("dupblaster-rocksort", "dupblaster -m \\| rocksort", ("dupblaster",),
-          "cargo install dupblaster --locked", dupblaster_rocksort_chain, True, 0.05),
+          "cargo install dupblaster --locked", dupblaster_rocksort_chain, 0.05),
 ]
 
 
