@@ -326,11 +326,15 @@ hostile: all $(BUILD)/fork-server $(VENV)
 
 bench: all bench/simulate-reads
 	$(LIVE)python3 bench/bench.py
+	$(LIVE)python3 bench/one_pass.py
 
 # Tables, single runs and the plot go to build/peers. PEERS=samtools,fgumi runs only these.
 SCALE ?= full
 PEERS_full = --records 2M --repeats 3 --settings 64M:1,512M:1,512M:default,all:1
 PEERS_small = --records 500K --repeats 2 --settings 64M:1,64M:default,all:1
+# Also the chains from the aligner to marked duplicates.
+ONE_PASS_full = --records 6M --repeats 3 --levels 1
+ONE_PASS_small = --records 500K --repeats 2 --levels 1
 
 bench-peers: all bench/simulate-reads
 	$(if $(PEERS_$(SCALE)),,$(error SCALE is full or small))
@@ -338,6 +342,8 @@ bench-peers: all bench/simulate-reads
 	$(LIVE)python3 bench/compare.py $(PEERS_$(SCALE)) $(if $(RECORDS),--records $(RECORDS)) \
 	    $(if $(PEERS),--programs $(PEERS)) --json build/peers/peers.json \
 	    --markdown build/peers/peers.md --plot build/peers/peers.png
+	$(LIVE)python3 bench/one_pass.py --peers $(ONE_PASS_$(SCALE)) \
+	    $(if $(RECORDS),--records $(RECORDS)) --json build/peers/one-pass.json
 
 bench-options: all bench/simulate-reads build/fault_inject.so
 	$(LIVE)python3 bench/options.py

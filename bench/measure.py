@@ -232,31 +232,48 @@ def bytes_below(folder):
     return sum(seen.values())
 
 
+def unnamed_bytes(pid, folder):
+    """Bytes of files of a folder that a process has open, but that have no name any more. Files and
+    process may vanish meanwhile."""
+    found = {}
+    try:
+        for fd in os.listdir("/proc/%s/fd" % pid):
+            path = "/proc/%s/fd/%s" % (pid, fd)
+            name = os.readlink(path)
+            if name.startswith(folder + "/") and name.endswith(" (deleted)"):
+                st = os.stat(path)
+                found[(st.st_dev, st.st_ino)] = st.st_blocks * 512
+    except OSError:
+        pass
+    return sum(found.values())
+
+
 def tree_memory(root):
-    """(number of processes, their resident bytes) of a process and its descendants.
+    """(their ids, their resident bytes) of a process and its descendants.
 
     A page that two processes share counts twice. Processes may end meanwhile.
     """
-    n_processes = resident = 0
+    found, resident = [], 0
     pids = [root]
     while pids:
         folder = "/proc/%s" % pids.pop()
         try:
             with open(folder + "/statm", encoding="ascii") as f:
                 resident += int(f.read().split()[1]) * PAGE_BYTES
-            n_processes += 1
+            found.append(int(folder[len("/proc/"):]))
             for task in os.listdir(folder + "/task"):
                 with open("%s/task/%s/children" % (folder, task), encoding="ascii") as f:
                     pids += f.read().split()
         except (OSError, IndexError):
             pass
-    return n_processes, resident
+    return found, resident
 
 
 class Watch(threading.Thread):
     """Watches a directory and a program until it is told to stop.
 
-    `temp_bytes` is the largest size of the directory. `tree_bytes` is the largest memory that the
+    `temp_bytes` is the largest size of the directory, with the files that were opened there and
+    have no name any more. `tree_bytes` is the largest memory that the
     processes of the program had together while there were several: wait4() knows the largest
     process only.
     """
@@ -273,11 +290,13 @@ class Watch(threading.Thread):
             self.look()
 
     def look(self):
-        self.temp_bytes = max(self.temp_bytes, bytes_below(self.folder))
+        temp_bytes = bytes_below(self.folder)
         if self.pid:
-            n_processes, resident = tree_memory(self.pid)
-            if n_processes > 1:
+            pids, resident = tree_memory(self.pid)
+            temp_bytes += sum(unnamed_bytes(pid, self.folder) for pid in pids)
+            if len(pids) > 1:
                 self.tree_bytes = max(self.tree_bytes, resident)
+        self.temp_bytes = max(self.temp_bytes, temp_bytes)
 
 
 def tail_of(path, n_lines=6):
@@ -377,15 +396,16 @@ def need_memory(name, need):
                  "%.1f GiB" % (name, total_memory() / (1 << 30), need / (1 << 30)))
 
 
-def choose_input(name, args, scratch, simulator=None):
-    """The path of the user's input, or of a simulated one, after a check of the free space."""
+def choose_input(name, args, scratch, simulator=None, options=()):
+    """The path of the user's input, or of a simulated one, after a check of the free space.
+    options: further ones of simulate-reads."""
     if args.input:
         return os.path.abspath(args.input)
     need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
-    return simulate(name, args.records, scratch, simulator)
+    return simulate(name, args.records, scratch, simulator, options)
 
 
-def simulate(name, records, scratch, program=None):
+def simulate(name, records, scratch, program=None, options=()):
     """Writes simulated reads to in.bam in `scratch`. program: a simulate-reads [that of `make`]."""
     program = program or os.path.join(ROOT, "bench", "simulate-reads")
     if not os.access(program, os.X_OK):
@@ -393,7 +413,7 @@ def simulate(name, records, scratch, program=None):
     path = os.path.join(scratch, "in.bam")
     progress("%s: simulating %d records" % (name, records))
     done = subprocess.run([program, "-n", str(records), "-@", str(usable_cores()), "-O", "bam",
-                           "-o", path], stdin=subprocess.DEVNULL, check=False)
+                           "-o", path, *options], stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         raise BenchError("simulate-reads failed")
     return path

@@ -105,6 +105,112 @@ PROGRAMS = [
 ]
 
 
+# ---- chains: from the aligner's reads to sorted ones with duplicates marked ----
+
+# The job of a chain. source, output, temp_dir, rocksort and samtools are quoted for a shell.
+ChainJob = collections.namedtuple("ChainJob", "source output temp_dir memory_bytes n_threads level "
+                                              "rocksort samtools")
+
+# command(job): text for bash. executables: what must be on PATH, besides samtools; install: how to
+# get it. tolerance: by how much of it the number of duplicates may differ from that of
+# rocksort; None: not compared.
+Chain = collections.namedtuple("Chain", "name title executables install command tolerance")
+
+
+def rocksort_chain(*options):
+    def command(job):
+        return "%s -@ %d --max-memory %d -l %d -T %s %s -o %s %s" % (
+            job.rocksort, job.n_threads, job.memory_bytes, job.level, job.temp_dir,
+            " ".join(options).format(temp=job.temp_dir), job.output, job.source)
+    return command
+
+
+def samtools_chain(job):
+    # No @PG line is needed to compare, but a user would not leave it out either.
+    return ("{s} fixmate -@ {t} -m -u {i} - | {s} sort -@ {t} -m {m} -u -T {d}/sort - | "
+            "{s} markdup -@ {t} -T {d}/markdup -O bam,level={l} - {o}").format(
+                s=job.samtools, t=job.n_threads, i=job.source, m=job.memory_bytes // job.n_threads,
+                d=job.temp_dir, l=job.level, o=job.output)
+
+
+def samtools_rocksort_chain(job):
+    return ("{s} fixmate -@ {t} -m -u {i} - | {r} -@ {t} --max-memory {m} -u -T {d} - | "
+            "{s} markdup -@ {t} -T {d}/markdup -O bam,level={l} - {o}").format(
+                s=job.samtools, r=job.rocksort, t=job.n_threads, i=job.source, m=job.memory_bytes,
+                d=job.temp_dir, l=job.level, o=job.output)
+
+
+def bamsormadup_chain(job):
+    # It has no option for memory.
+    return "bamsormadup threads=%d level=%d tmpfile=%s/bamsormadup M=%s/metrics < %s > %s" % (
+        job.n_threads, job.level, job.temp_dir, job.temp_dir, job.source, job.output)
+
+
+def sambamba_chain(job):
+    return ("sambamba sort -t {t} -m {m} -l 0 --tmpdir {d} -o {d}/sorted.bam {i} && "
+            "sambamba markdup -t {t} -l {l} --sort-buffer-size {b} --tmpdir {d} {d}/sorted.bam "
+            "{o}").format(t=job.n_threads, m=job.memory_bytes, l=job.level, d=job.temp_dir,
+                          b=job.memory_bytes // MIB, i=job.source, o=job.output)
+
+
+def dupblaster_mako_chain(job):
+    return ("dupblaster -m --metrics-prefix {d}/metrics -i {i} | mako --order coordinate -@ {t} "
+            "--memory-per-thread false -m {m}MiB --compression-level {l} -T {d} -o {o} "
+            "-i -").format(
+                d=job.temp_dir, i=job.source, t=job.n_threads, m=job.memory_bytes // MIB,
+                l=LIBDEFLATE_LEVELS[job.level], o=job.output)
+
+
+def dupblaster_rocksort_chain(job):
+    return ("dupblaster -m --metrics-prefix {d}/metrics -i {i} | {r} -@ {t} --max-memory {m} "
+            "-l {l} -T {d} -o {o} -").format(
+                d=job.temp_dir, i=job.source, t=job.n_threads, m=job.memory_bytes, l=job.level,
+                o=job.output, r=job.rocksort)
+
+
+ONE_PASS = ("--fixmate", "--markdup")
+REPORTS = ("--flagstat {temp}/flagstat", "--idxstats {temp}/idxstats", "--coverage {temp}/coverage")
+
+CHAINS = [
+    Chain("one-pass", "rocksort --fixmate --markdup", (), "", rocksort_chain(*ONE_PASS), 0),
+    Chain("sort", "rocksort alone (no mates, no duplicates)", (), "", rocksort_chain(), None),
+    Chain("fixmate", "rocksort --fixmate", (), "", rocksort_chain("--fixmate"), None),
+    Chain("one-pass-S", "rocksort --fixmate --markdup=-S", (), "",
+          rocksort_chain("--fixmate", "--markdup=-S"), None),
+    Chain("one-pass-reports", "one pass with --flagstat --idxstats --coverage", (), "",
+          rocksort_chain(*ONE_PASS, *REPORTS), 0),
+    Chain("samtools", "samtools fixmate \\| sort \\| markdup", (), "", samtools_chain, 0),
+    Chain("samtools-rocksort", "samtools fixmate \\| rocksort \\| samtools markdup", (), "",
+          samtools_rocksort_chain, 0),
+    Chain("bamsormadup", "bamsormadup", ("bamsormadup",), "apt-get install biobambam2",
+          bamsormadup_chain, 0.05),
+    Chain("sambamba", "sambamba sort, sambamba markdup", ("sambamba",), "apt-get install sambamba",
+          sambamba_chain, 0.05),
+    Chain("dupblaster-mako", "dupblaster -m \\| mako", ("dupblaster", "mako"),
+          "cargo install dupblaster fg-mako --locked", dupblaster_mako_chain, 0.05),
+    Chain("dupblaster-rocksort", "dupblaster -m \\| rocksort", ("dupblaster",),
+          "cargo install dupblaster --locked", dupblaster_rocksort_chain, 0.05),
+]
+
+
+def find_chain(chain):
+    """Whether all its programs are installed."""
+    return all(map(shutil.which, chain.executables))
+
+
+def chain_version(chain, rocksort, samtools):
+    """Program and version of the chain's own programs."""
+    if not chain.executables:
+        words = [samtools] if chain.name.startswith("samtools") else rocksort
+        return output_of(words + ["--version"]).split("\n", 1)[0]
+    patterns = {"bamsormadup": r"version (\d[\w.]*\w)"}
+    said = []
+    for name in chain.executables:
+        match = re.search(patterns.get(name, name + r" (\d[\w.]*)"), output_of([name, "--version"]))
+        said.append("%s %s" % (name, match[1] if match else "(no version)"))
+    return ", ".join(said)
+
+
 def find_program(program, args):
     """The words that start the program, or None if it is not installed."""
     if program.name == "rocksort":

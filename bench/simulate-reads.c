@@ -249,6 +249,7 @@ struct sim {
     struct geom match_run, ultra_match_run, indel_len;
     int pile_tid;
     int64_t pile_pos;
+    uint32_t duplicates; /* share of the proper pairs, in 1/65536 */
     samFile *out;
     sam_hdr_t *header;
 
@@ -256,10 +257,24 @@ struct sim {
     struct rng rng;
     uint64_t n_records, n_bases, n_piled, raw_bytes;
     uint64_t n_templates;
+    struct fragment *fragments; /* the last N_FRAGMENTS that are no duplicates; NULL: not needed */
+    uint64_t n_fragments;       /* that there were so far */
     uint32_t lane, tile, x, y, flow_cell;
     struct aln read[2], extra; /* reused for every template */
     bam1_t *record;
     kstring_t name, aux, text;
+};
+
+/* Where a proper pair lies: all that a duplicate has in common with the pair that it copies. */
+#define SHORT_MAX_OPS 3
+#define N_FRAGMENTS 65536
+struct fragment {
+    struct placed {
+        int64_t pos;
+        int tid;
+        bool reverse;
+        uint32_t n_cigar, cigar[SHORT_MAX_OPS];
+    } read[2];
 };
 
 /* What a record has besides its alignment. */
@@ -836,15 +851,55 @@ static void place_proper_pair(struct sim *s, struct aln *left, struct aln *right
     right->pos = left->pos + fragment - right->ref_len;
 }
 
+static void remember_fragment(struct sim *s)
+{
+    struct fragment *f = &s->fragments[s->n_fragments++ % N_FRAGMENTS];
+
+    for (int i = 0; i < 2; i++) {
+        const struct aln *a = &s->read[i];
+        f->read[i] = (struct placed){a->pos, a->tid, a->reverse, (uint32_t)a->n_cigar, {0}};
+        memcpy(f->read[i].cigar, a->cigar, a->n_cigar * sizeof *a->cigar);
+    }
+}
+
+/* Places both reads as those of an earlier pair. One duplicate of eight is optical: it copies the
+ * pair before it, which is its neighbour on the flow cell. */
+static int place_duplicate(struct sim *s)
+{
+    uint32_t known = s->n_fragments < N_FRAGMENTS ? (uint32_t)s->n_fragments : N_FRAGMENTS;
+    uint32_t back = rng_below(&s->rng, 8) ? rng_below(&s->rng, known) : 0;
+    const struct fragment *f = &s->fragments[(s->n_fragments - 1 - back) % N_FRAGMENTS];
+
+    for (int i = 0; i < 2; i++) {
+        const struct placed *from = &f->read[i];
+        struct aln *a = &s->read[i];
+        for (uint32_t k = 0; k < from->n_cigar; k++)
+            if (aln_push_op(a, bam_cigar_op(from->cigar[k]), bam_cigar_oplen(from->cigar[k])) != 0)
+                return -1;
+        a->tid = from->tid;
+        a->pos = from->pos;
+        a->reverse = from->reverse;
+    }
+    return 0;
+}
+
 static int make_mapped_pair(struct sim *s, bool proper)
 {
     struct aln *a = &s->read[0], *b = &s->read[1];
 
+    /* Nothing is drawn without duplicates: the records must be those of a simulation without. */
+    if (proper && s->duplicates && s->n_fragments && rng_below(&s->rng, 65536) < s->duplicates) {
+        if (place_duplicate(s) != 0)
+            return -1;
+        return finish_short(s, a) | finish_short(s, b);
+    }
     if (draw_short_cigar(&s->rng, a) != 0 || draw_short_cigar(&s->rng, b) != 0)
         return -1;
     if (proper) {
         bool first_is_left = rng_next(&s->rng) >> 63;
         place_proper_pair(s, first_is_left ? a : b, first_is_left ? b : a);
+        if (s->duplicates)
+            remember_fragment(s);
     } else {
         draw_position(s, a, a->ref_len);
         draw_position(s, b, b->ref_len);
@@ -1045,6 +1100,7 @@ struct options {
     uint64_t n_records; /* 0: stop at the coverage */
     uint64_t seed, genome_length;
     uint64_t coverage_milli;
+    int duplicate_percent;
 };
 
 static const char *const mode_names[] = {"short", "long", "pileup", "unmapped"};
@@ -1063,6 +1119,8 @@ static void usage(FILE *f)
             "                      long: 10-500 kb, every 100th with > 65,535 CIGAR operations\n"
             "                      pileup: short, with 30 %% of the records at one position\n"
             "                      unmapped: short, none mapped, all without a position\n"
+            "  -d, --duplicates N  so many percent of the proper pairs, 0 to 99, lie where an\n"
+            "                      earlier one lies; with other errors and qualities [0]\n"
             "  -s, --seed N        [1]\n"
             "  -o, --output FILE   `-` is standard output [-]\n"
             "  -O, --format FMT    sam or bam [bam if FILE ends in .bam, else sam]\n"
@@ -1149,6 +1207,11 @@ static int check_options(struct options *o, const char *format)
         fprintf(stderr, "simulate-reads: -c: at most 1M\n");
         return -1;
     }
+    if (o->duplicate_percent && o->mode != MODE_SHORT && o->mode != MODE_PILEUP) {
+        fprintf(stderr, "simulate-reads: -d: the mode %s has no proper pairs to copy\n",
+                mode_names[o->mode]);
+        return -1;
+    }
     if (!o->n_records && !o->coverage_milli)
         o->n_records = 1000000;
     /* The longest alignment must fit on the first chromosomes; a BAM position has 31 bits. */
@@ -1171,6 +1234,7 @@ static int parse_options(int argc, char **argv, struct options *o)
                                           {"coverage", required_argument, NULL, 'c'},
                                           {"genome", required_argument, NULL, 'L'},
                                           {"mode", required_argument, NULL, 'm'},
+                                          {"duplicates", required_argument, NULL, 'd'},
                                           {"seed", required_argument, NULL, 's'},
                                           {"output", required_argument, NULL, 'o'},
                                           {"format", required_argument, NULL, 'O'},
@@ -1185,12 +1249,13 @@ static int parse_options(int argc, char **argv, struct options *o)
 
     *o = (struct options){
         .output = "-", .level = -1, .seed = 1, .genome_length = human_length()};
-    while (rc == 0 && (c = getopt_long(argc, argv, "n:c:L:m:s:o:O:l:@:vh", longs, NULL)) != -1) {
+    while (rc == 0 && (c = getopt_long(argc, argv, "n:c:L:m:d:s:o:O:l:@:vh", longs, NULL)) != -1) {
         switch (c) {
         case 'n': rc = parse_number("-n", optarg, 1, &o->n_records); sized = true; break;
         case 'c': rc = parse_number("-c", optarg, 1000, &o->coverage_milli); sized = true; break;
         case 'L': rc = parse_number("-L", optarg, 1, &o->genome_length); break;
         case 'm': rc = parse_mode(optarg, &o->mode); break;
+        case 'd': rc = parse_small("-d", optarg, 99, &o->duplicate_percent); break;
         case 's': rc = parse_number("-s", optarg, 1, &o->seed); break;
         case 'o': o->output = optarg; break;
         case 'O': format = optarg; break;
@@ -1229,6 +1294,8 @@ static sam_hdr_t *make_header(const struct sim *s, const struct options *o)
     bad |= ksprintf(&t, "@PG\tID:simulate-reads\tPN:simulate-reads\tVN:1.0\tCL:simulate-reads"
                         " -m %s -s %" PRIu64 " -L %" PRIu64,
                     mode_names[o->mode], o->seed, o->genome_length) < 0;
+    if (o->duplicate_percent)
+        bad |= ksprintf(&t, " -d %d", o->duplicate_percent) < 0;
     if (o->n_records)
         bad |= ksprintf(&t, " -n %" PRIu64 "\n", o->n_records) < 0;
     else
@@ -1260,6 +1327,7 @@ static void sim_init(struct sim *s, const struct options *o)
     geom_init(&s->match_run, 25);
     geom_init(&s->ultra_match_run, 5);
     geom_init(&s->indel_len, 2);
+    s->duplicates = SHARE((uint32_t)o->duplicate_percent);
     s->pile_tid = o->mode == MODE_PILEUP ? 6 : N_CHROMS;
     s->pile_pos = o->mode == MODE_PILEUP ? chrom_length(&s->genome, 6) / 3 : -1;
     s->flow_cell = 45;
@@ -1296,6 +1364,11 @@ static int open_output(struct sim *s, const struct options *o)
     s->record = bam_init1();
     if (!s->record)
         return out_of_memory();
+    if (s->duplicates) {
+        s->fragments = malloc(N_FRAGMENTS * sizeof *s->fragments);
+        if (!s->fragments)
+            return out_of_memory();
+    }
     if (sam_hdr_write(s->out, s->header) < 0) {
         fprintf(stderr, "simulate-reads: cannot write the header to %s\n", o->output);
         return -1;
@@ -1343,6 +1416,7 @@ int main(int argc, char **argv)
         sam_hdr_destroy(s.header);
     if (s.record)
         bam_destroy1(s.record);
+    free(s.fragments);
     aln_release(&s.read[0]);
     aln_release(&s.read[1]);
     aln_release(&s.extra);

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Compares `samtools rocksort --fixmate --markdup` with chains of programs for the same job.
+
+The job is what follows an aligner: mates, sorting, duplicates. The input is grouped by name, as an
+aligner writes it; 15 % of the simulated pairs are duplicates. All ways get the same input, threads
+and memory, and run in turn; each repeat swaps their order. The first table has medians, and ratios
+to the way `one pass` of the same level; the second holds the ratios of rocksort's own ways against
+their targets.
+
+    bench/one_pass.py                             rocksort and the samtools on PATH
+    bench/one_pass.py --peers                     also the others that are installed
+    bench/one_pass.py --ways one-pass,samtools --levels 1,default --input in.bam --repeats 5
+    bench/one_pass.py --list                      names of all ways
+
+Each first result is checked: bench/bamcheck.py finds it sorted, it has as many records as the
+input, and as many primary duplicates as that of `one pass`, within what the program promises. The
+memory is the sum of all programs of a chain that run at the same time.
+
+As in bench.py the input is in the page cache, and memory is touched before each run. All files go
+to a new directory in --dir, which is removed at the end. Exit code: 0 if all results are right,
+even if a target was missed, otherwise 1.
+"""
+
+import collections
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
+from compare import scan
+from measure import (MIB, BenchError, check_paths, choose_input, find_rocksort, find_upstream,
+                     in_turn, machine, make_parser, medians_of, need_disk, prepare, progress,
+                     run_main, run_measured, said_of_run)
+from peers import CHAINS, ChainJob, chain_version, find_chain
+
+N_THREADS = 2
+MEMORY_BYTES = 512 * MIB
+DEFAULT_LEVEL = 6
+DUPLICATE_PERCENT = 15
+WARM_MEMORY_BYTES = 4 << 30
+
+# Ratios of two ways at one level: the largest of wall clock and of CPU, or None.
+Target = collections.namedtuple("Target", "level way other wall cpu")
+TARGETS = [
+    Target("1", "one-pass", "samtools", 0.42, 0.52),
+    Target("default", "one-pass", "samtools", 0.65, None),
+    Target("1", "one-pass", "dupblaster-mako", 0.75, 0.80),
+    Target("1", "one-pass", "sort", 1.15, 1.20),
+    Target("1", "one-pass-S", "sort", 1.25, 1.25),
+    Target("1", "one-pass-reports", "one-pass", 1.02, 1.02),
+]
+
+Setting = collections.namedtuple("Setting", "rocksort upstream scratch input records cold_memory")
+
+
+def parse_arguments():
+    parser = make_parser(__doc__, "6M")
+    parser.add_argument("--ways", metavar="LIST",
+                        help="comma-separated names of --list [those that need only samtools]")
+    parser.add_argument("--peers", action="store_true", help="all ways whose programs are there")
+    parser.add_argument("--levels", metavar="LIST", default="1,default",
+                        help="compression levels [1,default]")
+    parser.add_argument("--list", action="store_true", help="name the ways and stop")
+    args = parser.parse_args()
+    known = {chain.name: chain for chain in CHAINS}
+    if args.list:
+        for chain in CHAINS:
+            print("%-18s %s" % (chain.name, chain.title))
+        sys.exit(0)
+    if args.ways:
+        names = args.ways.split(",")
+    else:
+        names = [chain.name for chain in CHAINS if args.peers or not chain.executables]
+    for name in names:
+        if name not in known:
+            parser.error("no way %r; there are: %s" % (name, ", ".join(known)))
+    args.levels = args.levels.split(",")
+    for level in args.levels:
+        if not re.fullmatch("[0-9]|default", level):
+            parser.error("level %r is not 0 to 9, nor `default`" % level)
+    args.ways = [known[name] for name in names]
+    return args
+
+
+# ---- checking a result ----
+
+
+def count_reads(upstream, path, *options):
+    done = subprocess.run([upstream, "view", "-c", "-@2", *options, path],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise BenchError("samtools cannot read %s" % path)
+    return int(done.stdout)
+
+
+class Checker:
+    """Checks the first result of each way. `duplicates`: primary ones, by the way's name."""
+
+    def __init__(self, setting):
+        self.setting = setting
+        self.duplicates = {}
+
+    def check(self, chain, path):
+        if chain.name in self.duplicates:
+            return
+        upstream, records = self.setting.upstream, self.setting.records
+        got = scan(path)
+        if "error" in got:
+            raise BenchError("the result of %s %s" % (chain.name, got["error"]))
+        if got["records"] != records:
+            raise BenchError("the result of %s has %d records instead of %d"
+                             % (chain.name, got["records"], records))
+        if got["first_unsorted"] is not None:
+            raise BenchError("the result of %s is not sorted: record %d comes before the one in "
+                             "front of it" % (chain.name, got["first_unsorted"] + 1))
+        n = count_reads(upstream, path, "-f", "1024", "-F", "2304")
+        want = self.duplicates.get("one-pass")
+        if chain.tolerance is not None and want is not None:
+            if abs(n - want) > chain.tolerance * want:
+                raise BenchError("%s marked %d reads, one pass %d" % (chain.name, n, want))
+        self.duplicates[chain.name] = n
+
+
+# ---- running ----
+
+
+def run_once(chain, level, setting, checker):
+    temp_dir, log = (os.path.join(setting.scratch, part) for part in ("temp", "log"))
+    output = os.path.join(setting.scratch, "out.bam")
+    os.mkdir(temp_dir)
+    number = DEFAULT_LEVEL if level == "default" else int(level)
+    job = ChainJob(shlex.quote(setting.input), shlex.quote(output), shlex.quote(temp_dir),
+                   MEMORY_BYTES, N_THREADS, number, shlex.join(setting.rocksort),
+                   shlex.quote(setting.upstream))
+    text = chain.command(job)
+    prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
+    try:
+        # exec: a way of one program is one process. A chain fails if one of its programs does.
+        shell = ["bash", "-o", "pipefail", "-c", text if re.search("[|&;]", text)
+                 else "exec " + text]
+        result = run_measured(shell, temp_dir, output, log)
+        checker.check(chain, output)
+    finally:
+        shutil.rmtree(temp_dir, ignore_errors=True)
+        for name in os.listdir(setting.scratch):
+            if name.startswith("out."):  # some also write an index
+                os.unlink(os.path.join(setting.scratch, name))
+    result.update(who=chain.name, point=level, command=text)
+    return result
+
+
+def measure(args, setting, checker):
+    runs = []
+    names = {chain.name: chain for chain in args.ways}
+    for level in args.levels:
+        for repeat, name in in_turn(list(names), args.repeats):
+            result = run_once(names[name], level, setting, checker)
+            result["repeat"] = repeat
+            result["load"] = os.getloadavg()[0]
+            runs.append(result)
+            progress("one_pass: " + said_of_run(result, args.repeats))
+    return runs
+
+
+# ---- tables ----
+
+
+def medians(runs, level, name):
+    mine = [r for r in runs if r["point"] == level and r["who"] == name]
+    return medians_of(mine) if mine else None
+
+
+def level_title(level):
+    return "default" if level == "default" else "`-l %s`" % level
+
+
+def table(runs, args, duplicates):
+    yield ("| level | way | wall s | ratio | CPU s | ratio | peak RSS MiB | temporary MB "
+           "| output MB | duplicates |")
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for level in args.levels:
+        base = medians(runs, level, "one-pass")
+        for chain in args.ways:
+            m = medians(runs, level, chain.name)
+            ratios = ["%.2f" % (m[key] / base[key]) if base else "-" for key in ("wall_s", "cpu_s")]
+            yield "| %s | %s | %.2f | **%s** | %.2f | %s | %.0f | %.0f | %.1f | %d |" % (
+                level_title(level), chain.title, m["wall_s"], ratios[0], m["cpu_s"], ratios[1],
+                m["rss_bytes"] / MIB, m["temp_bytes"] / 1e6, m["output_bytes"] / 1e6,
+                duplicates.get(chain.name, 0))
+
+
+def verdict(value, most):
+    if most is None:
+        return "%.2f" % value
+    return "%.2f (<= %.2f) %s" % (value, most, "ok" if value <= most else "**MISS**")
+
+
+def target_table(runs):
+    yield "| level | way | against | wall ratio (target) | CPU ratio (target) |"
+    yield "|---|---|---|---|---|"
+    for t in TARGETS:
+        mine, other = medians(runs, t.level, t.way), medians(runs, t.level, t.other)
+        if mine and other:
+            yield "| %s | %s | %s | %s | %s |" % (
+                level_title(t.level), t.way, t.other,
+                verdict(mine["wall_s"] / other["wall_s"], t.wall),
+                verdict(mine["cpu_s"] / other["cpu_s"], t.cpu))
+
+
+def bench(args):
+    upstream = find_upstream(args.samtools)
+    rocksort = find_rocksort(args.rocksort)
+    check_paths(args)
+    missing = {chain.name: chain.install for chain in args.ways if not find_chain(chain)}
+    args.ways = [chain for chain in args.ways if chain.name not in missing]
+    for name, install in missing.items():
+        progress("one_pass: %s is not installed: %s" % (name, install))
+    scratch = tempfile.mkdtemp(prefix="rocksort-one-pass-", dir=args.dir)
+    try:
+        path = choose_input("one_pass", args, scratch, options=["-d", str(DUPLICATE_PERCENT)])
+        records = count_reads(upstream, path) if args.input else args.records
+        need_disk(args.dir, records * 1500)  # sambamba sorts into an uncompressed file
+        setting = Setting(rocksort, upstream, scratch, path, records, args.cold_memory)
+        checker = Checker(setting)
+        runs = measure(args, setting, checker)
+        said = {chain.name: chain_version(chain, rocksort, upstream) for chain in args.ways}
+        said["input"] = "%s, %d records, %.1f MB, in the page cache" % (
+            "simulated" if not args.input else os.path.basename(path), records,
+            os.stat(path).st_size / 1e6)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    said.update(machine())
+    said["load of the machine"] = "%.1f to %.1f" % (min(r["load"] for r in runs),
+                                                    max(r["load"] for r in runs))
+    print("Medians of %d runs each, in turn, %d threads, %d MiB; ratios are to `one pass` of the "
+          "same level. MB are 10^6 bytes.\n" % (args.repeats, N_THREADS, MEMORY_BYTES // MIB))
+    print("\n".join(table(runs, args, checker.duplicates)) + "\n")
+    print("\n".join(target_table(runs)) + "\n")
+    for name, install in missing.items():
+        print("- %s was left out: it needs `%s`" % (name, install))
+    for key, value in said.items():
+        print("- %s: %s" % (key, value))
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as f:
+            json.dump({"environment": said, "records": records, "runs": runs}, f, indent=1)
+            f.write("\n")
+
+
+if __name__ == "__main__":
+    sys.exit(run_main("one_pass", lambda: bench(parse_arguments())))
