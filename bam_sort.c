@@ -100,9 +100,11 @@ static int merge_phase(struct sort *sort)
         .crew = sort->crew, .pool = sort->pool, .store = temp_store_runs(sort->store),
         .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
         .next_run = spilled.next_run, .open_bytes = spilled.open_bytes, .rules = &sort->rules,
-        .header = sort->header, .output = &sort->output, .duplicates = sort->duplicates, .sum = &read.sum,
+        .header = sort->header, .output = &sort->output,
+        .duplicates = sort->duplicates, .sum = &read.sum,
         .resumed_path = sort->settings->resumed ? sort->settings->resumed->dirs[0].path : NULL,
-        .record_counts = sort->record_counts, .counts = &sort->merged, .piles = &sort->report->piles,
+        .record_counts = sort->record_counts, .counts = &sort->merged,
+        .piles = &sort->report->piles,
     };
     int r = merge_to_output(&merge, &sort->sum_out);
     progress_enter(sort->progress, SORT_PHASE_CLOSE);

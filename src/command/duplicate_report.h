@@ -1,8 +1,8 @@
 /*
  * duplicate_report.h -- the reports of --markdup: -s, -f, --json and --metrics.
  *
- * Order of calls: choose before the sort; write after it, if it succeeded; release. Errors: -1 after
- * a message. One thread at a time.
+ * Order of calls: choose before the sort; write after it, if it succeeded; release. Errors: -1
+ * after a message. One thread at a time.
  */
 #ifndef ROCKSORT_COMMAND_DUPLICATE_REPORT_H
 #define ROCKSORT_COMMAND_DUPLICATE_REPORT_H

@@ -6,8 +6,8 @@
  * deletion or an intron come too early: the next records begin before them. So the list has two
  * parts: `sorted`, of intervals in order that do not touch each other, and `late`, of intervals
  * that would have to be put in between. When there are many late ones all are merged into the
- * sorted part at once. So an interval costs a few nanoseconds, and with late ones O(log n) on average,
- * whatever the records look like. An array of depths would take memory for each position.
+ * sorted part at once. So an interval costs a few nanoseconds, and with late ones O(log n) on
+ * average, whatever the records look like. An array of depths would take memory for each position.
  *
  * Order of calls: a list starts as {0}; add; settle, before the sorted part is read; release.
  * Threads: a list has one owner at a time. No errors.

@@ -61,9 +61,9 @@ struct chain_member {
 
 /*
  * Which single reads must be decided with a pair that is elsewhere? The members are all views that
- * agree in ref and here, VIEW_END too. If the first pair in the sorted file whose 5' end has the key
- * of a single read is a VIEW_END, the single read belongs to the chain of that pair: ends[i] is set
- * to the VIEW_END for member i. Else it is NULL. Returns how many are set.
+ * agree in ref and here, VIEW_END too. If the first pair in the sorted file whose 5' end has the
+ * key of a single read is a VIEW_END, the single read belongs to the chain of that pair: ends[i] is
+ * set to the VIEW_END for member i. Else it is NULL. Returns how many are set.
  */
 size_t duplicate_chains_route(const struct duplicate_rules *rules, struct chain_member *members,
                               size_t n, const struct chain_member **ends);

@@ -1,8 +1,8 @@
 /*
  * duplicate_marks.h -- one bit for each record of each run: is it a duplicate?
  *
- * Order of calls: create; add_run for each run; set; get; destroy. Threads: add_run one at a time and
- * before any set; set and get in any thread, get after all calls of set.
+ * Order of calls: create; add_run for each run; set; get; destroy. Threads: add_run one at a time
+ * and before any set; set and get in any thread, get after all calls of set.
  */
 #ifndef ROCKSORT_DUPLICATES_DUPLICATE_MARKS_H
 #define ROCKSORT_DUPLICATES_DUPLICATE_MARKS_H

@@ -1,9 +1,9 @@
 /*
  * duplicate_rules.h -- what duplicates are and what becomes of them: the options of --markdup.
  *
- * The parser of the options (command/sort_options_markdup.h) sets all but `groups`, which comes from
- * the header of the records. The rules must not change while records are looked at. Threads: any
- * may read them, and match the patterns.
+ * The parser of the options (command/sort_options_markdup.h) sets all but `groups`, which comes
+ * from the header of the records. The rules must not change while records are looked at. Threads:
+ * any may read them, and match the patterns.
  */
 #ifndef ROCKSORT_DUPLICATES_DUPLICATE_RULES_H
 #define ROCKSORT_DUPLICATES_DUPLICATE_RULES_H
@@ -73,8 +73,8 @@ static inline bool duplicate_rules_rewrite(const struct duplicate_rules *rules)
     return duplicate_rules_set_tags(rules) || rules->moves_umi;
 }
 
-/* True if reads must be compared with all that are near them (duplicate_chains.h), not only with the
-   best. */
+/* True if reads must be compared with all that are near them (duplicate_chains.h), not only with
+   the best. */
 static inline bool duplicate_rules_need_chains(const struct duplicate_rules *rules)
 {
     return duplicate_rules_set_tags(rules) || rules->barcode_mismatches > 0;

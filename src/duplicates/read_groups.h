@@ -1,5 +1,6 @@
 /*
- * read_groups.h -- the read groups of a header and their libraries, found by the tag RG of a record.
+ * read_groups.h -- the read groups of a header and their libraries, found by the tag RG of a
+ * record.
  *
  * Groups have numbers from 1, in the order of the @RG lines; 0 stands for no group: a record
  * without the tag, or with one that the header does not have. Libraries have numbers from 1, too,

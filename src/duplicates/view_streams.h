@@ -47,8 +47,8 @@ struct view_chunk_head {
     uint32_t n_bytes;           /* of the chunk, which follows */
 };
 
-/* Appends the chunks of all views that were gathered, from run number `run`, to an array of *n_bytes
-   (xgrow) and forgets the views. */
+/* Appends the chunks of all views that were gathered, from run number `run`, to an array of
+   *n_bytes (xgrow) and forgets the views. */
 void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, size_t *n_bytes,
                      size_t *room);
 
@@ -76,8 +76,8 @@ static inline bool view_chunk_next(struct view_chunk *chunk, struct duplicate_vi
 /* The partition of a view, by ref and here. */
 unsigned duplicate_view_partition(const struct duplicate_view *view);
 
-/* In which of n_parts parts a view is, by ref and here. Views of one partition are in all parts. The
-   parts of n * k parts from p * k on are part p of n. */
+/* In which of n_parts parts a view is, by ref and here. Views of one partition are in all parts.
+   The parts of n * k parts from p * k on are part p of n. */
 unsigned duplicate_view_place_part(const struct duplicate_view *view, unsigned n_parts);
 
 /* A hash of a name, by which others are sorted into partitions. */

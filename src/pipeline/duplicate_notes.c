@@ -2,7 +2,7 @@
  * duplicate_notes.c -- see duplicate_notes.h.
  *
  * Notes of GROUP_RECORDS records that follow one another in a run are a *group*. A stream has the
- * notes of the groups whose hash has its number. A job sorts a stream and appends it to another one;
+ * notes of the groups whose hash has its number. A job sorts a stream and appends it to another;
  * where each group is then is known from a table. If a stream is large, it is read several times,
  * and some of its groups are sorted at a time.
  */

@@ -5,7 +5,8 @@
  * those of a block of a run. Notes lie in streams (store/temp_streams.h): in memory, and in a
  * temporary file when that is full.
  *
- * Order of calls: create; put; sort; find; destroy. Threads: any may put, and later find; one sorts.
+ * Order of calls: create; put; sort; find; destroy. Threads: any may put, and later find; one
+ * sorts.
  */
 #ifndef ROCKSORT_PIPELINE_DUPLICATE_NOTES_H
 #define ROCKSORT_PIPELINE_DUPLICATE_NOTES_H

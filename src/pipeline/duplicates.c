@@ -160,7 +160,8 @@ static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
     d->n_unreadable_barcodes += looks->n_unreadable_barcodes;
     looks->n_unreadable_barcodes = 0;
     if (!looks->counts) return;
-    for (size_t i = 0; i < d->n_counts; i++) duplicate_counts_join(&d->counts[i], &looks->counts[i]);
+    for (size_t i = 0; i < d->n_counts; i++)
+        duplicate_counts_join(&d->counts[i], &looks->counts[i]);
     memset(looks->counts, 0, d->n_counts * sizeof *looks->counts);
 }
 

@@ -11,9 +11,9 @@
  * Which reads are duplicates does not depend on the order in which views come, nor on how the
  * records lie in runs.
  *
- * Order of calls: create; prepare, when the rules know the read groups; for each run begin_run, take,
- * and end_run or undo_run; decide; mark; counts; destroy. Threads: the spiller, later the thread that runs the phases, makes these calls; workers
- * call duplicate_looks_* and mark.
+ * Order of calls: create; prepare, when the rules know the read groups; for each run begin_run,
+ * take, and end_run or undo_run; decide; mark; counts; destroy. Threads: the spiller, later the
+ * thread that runs the phases, makes these calls; workers call duplicate_looks_* and mark.
  */
 #ifndef ROCKSORT_PIPELINE_DUPLICATES_H
 #define ROCKSORT_PIPELINE_DUPLICATES_H
@@ -82,9 +82,9 @@ int duplicates_undo_run(struct duplicates *d);
 /* True if records get more than a flag: then all must be in runs when the merge begins. */
 bool duplicates_need_runs(const struct duplicates *d);
 
-/* Makes the views of n batches in memory, the first of which is run number `first_run` to the merge,
-   finds all duplicates, and marks those in the batches. Takes up to spare_bytes more memory for so
-   long. Returns 0, or -1 after a message and crew_fail. */
+/* Makes the views of n batches in memory, the first of which is run number `first_run` to the
+   merge, finds all duplicates, and marks those in the batches. Takes up to spare_bytes more memory
+   for so long. Returns 0, or -1 after a message and crew_fail. */
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
                       uint32_t first_run, size_t spare_bytes);
 

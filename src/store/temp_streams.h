@@ -1,15 +1,15 @@
 /*
- * temp_streams.h -- many streams of bytes that are written first and read later: in memory, and when
- * that is full in one temporary file.
+ * temp_streams.h -- many streams of bytes that are written first and read later: in memory, and
+ * when that is full in one temporary file.
  *
  * Memory and file are divided into pages of one size. The page at the end of a stream is in memory;
  * when no memory is left, all full pages are written to the file. The file has no name: nothing is
- * left of it when the process ends. When its disk is full, pages go to a file in the next directory.
- * Each page in a file has a checksum, which is verified when it is read.
+ * left of it when the process ends. When its disk is full, pages go to a file in the next
+ * directory. Each page in a file has a checksum, which is verified when it is read.
  *
- * Order of calls: create; append, and mark and undo, in any order; reading, when nothing is appended
- * to that stream any more; destroy. Threads: appending, mark and undo one at a time; any number of
- * threads may read, each with a reader of its own.
+ * Order of calls: create; append, and mark and undo, in any order; reading, when nothing is
+ * appended to that stream any more; destroy. Threads: appending, mark and undo one at a time; any
+ * number of threads may read, each with a reader of its own.
  */
 #ifndef ROCKSORT_STORE_TEMP_STREAMS_H
 #define ROCKSORT_STORE_TEMP_STREAMS_H
@@ -23,7 +23,8 @@ struct temp_streams;
 struct temp_streams_settings {
     unsigned n_streams;
     size_t memory_bytes;        /* that pages may take */
-    /* Of each -T, or one NULL, and the output, or NULL: as in temp_dir.h. At most 256, which stay. */
+    /* Of each -T, or one NULL, and the output, or NULL: as in temp_dir.h. At most 256, which stay.
+   */
     const char *const *temp_prefixes;
     size_t n_temp_prefixes;
     const char *output;
