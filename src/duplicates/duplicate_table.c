@@ -226,8 +226,9 @@ enum table_result duplicate_table_add(struct duplicate_table *table, struct dupl
 {
     struct best *best = find(table, key);
     if (!best->is_used) {
-        if (table->n_used >= table->n_slots * 3 / 4 || !fill(table, best, key, view,
-   duplicate_view_place(view), run))          return TABLE_FULL;
+        if (table->n_used >= table->n_slots * 3 / 4 ||
+            !fill(table, best, key, view, duplicate_view_place(view), run))
+            return TABLE_FULL;
         table->n_used++;
         return TABLE_NO_DUPLICATE;
     }

@@ -125,6 +125,10 @@ int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
         diag_error("read '%s' %s", (const char *)bam_record_name(rec), problem);
         return -1;
     }
+    if (index > UINT32_MAX) {   /* needs some hundred gigabytes of memory for one run */
+        diag_error("--markdup takes at most 4 billion records in a run: give less memory with -m");
+        return -1;
+    }
     if (!looks->counts) looks->counts = xcalloc(d->n_counts, sizeof *looks->counts);
     count(rules, rec, views.as, &looks->counts[views.group]);
     looks->n_unreadable_barcodes += views.lacks_barcode;
