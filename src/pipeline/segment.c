@@ -144,9 +144,10 @@ static void count_block(struct open_block *block, size_t entry_bytes)
     block->n_bytes = n_bytes;
 }
 
-/* Marks the duplicates among the n records of a block; they may grow. Returns 0, or -1 after a
-   message. */
-static int mark_duplicates(struct segmenter *s, struct open_block *block, size_t n)
+/* Marks the duplicates among the n records of a block. They may grow: *raw_bytes is their size.
+   Returns 0, or -1 after a message. */
+static int mark_duplicates(struct segmenter *s, struct open_block *block, size_t n,
+                           size_t *raw_bytes)
 {
     const struct duplicates *duplicates = s->settings.duplicates;
     uint32_t run = block->source.run;
@@ -154,7 +155,7 @@ static int mark_duplicates(struct segmenter *s, struct open_block *block, size_t
     duplicates_mark(duplicates, run, first_index, block->raw, n);
     if (!duplicates_need_runs(duplicates)) return 0;
     uint8_t *raw = duplicates_rewrite(duplicates, run, first_index, block->raw, n,
-                                      &block->raw_bytes, 15 + n * sizeof(struct sort_entry));
+                                      raw_bytes, 15 + n * sizeof(struct sort_entry));
     if (!raw) return -1;
     free(block->raw);
     block->raw = raw;
@@ -166,17 +167,19 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
 {
     struct bam_block stored;
     ssize_t keyed_bytes = -1;
+    /* The dispatcher reads block->raw_bytes meanwhile: it stays as it is. */
+    size_t raw_bytes = block->raw_bytes;
     if (bam_block_parse(block->value, block->value_bytes, &stored) == 0 &&
         bam_block_verify(block->value, block->value_bytes)) {
-        size_t entries_at = (block->raw_bytes + 15) & ~(size_t)15;
+        size_t entries_at = (raw_bytes + 15) & ~(size_t)15;
         block->raw = xmalloc(entries_at + stored.n_records * sizeof(struct sort_entry));
         if (temp_codec_decompress(coder, stored.codec, stored.payload,
                                   stored.payload_bytes, block->raw, block->raw_bytes) == 0)
             keyed_bytes = bam_block_measure(s->settings.rules, &stored, block->raw, s->n_refs);
         if (keyed_bytes >= 0 && s->settings.duplicates &&
-            mark_duplicates(s, block, stored.n_records) < 0)
+            mark_duplicates(s, block, stored.n_records, &raw_bytes) < 0)
             return -1;
-        entries_at = (block->raw_bytes + 15) & ~(size_t)15;
+        entries_at = (raw_bytes + 15) & ~(size_t)15;
         if (keyed_bytes >= 0)
             make_entries(s, block, (struct sort_entry *)(block->raw + entries_at),
                          stored.n_records, (size_t)keyed_bytes);
@@ -185,7 +188,8 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
     block->value = NULL;
     if (keyed_bytes >= 0) {
         crew_lock(s->settings.crew);
-        count_block(block, stored.n_records * sizeof(struct sort_entry) + (size_t)keyed_bytes);
+        count_block(block, raw_bytes - block->raw_bytes +
+                               stored.n_records * sizeof(struct sort_entry) + (size_t)keyed_bytes);
         crew_unlock(s->settings.crew);
         return 0;
     }

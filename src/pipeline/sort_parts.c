@@ -3,6 +3,7 @@
 
 #include "util/xalloc.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -21,6 +22,24 @@ void sort_plan_memory(const struct sort_settings *s, size_t total_bytes,
     if (!s->test_batch_bytes) return;
     budget->batch_bytes = (size_t)s->test_batch_bytes;
     budget->run_batches = budget->full_batches = budget->first_full_batches = 1;
+}
+
+/* A sort that goes on with a checkpoint has places of its own only if it got -T; the first
+   directory of the checkpoint is one, too. */
+static void create_duplicates(struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    size_t n = s->n_temp_prefixes;
+    sort->duplicate_rules = s->duplicate_rules;
+    sort->duplicate_places = xcalloc(n + 1, sizeof *sort->duplicate_places);
+    for (size_t i = 0; i < n; i++) sort->duplicate_places[i] = s->temp_prefixes[i];
+    if (s->resumed) sort->duplicate_places[n++] = s->resumed->dirs[0].path;
+    const struct duplicates_settings duplicates = {
+        .crew = sort->crew, .rules = &sort->duplicate_rules, .n_threads = s->n_threads,
+        .memory_bytes = duplicates_memory(s->memory_bytes),
+        .temp_prefixes = sort->duplicate_places, .n_temp_prefixes = n, .output = s->output,
+    };
+    sort->duplicates = duplicates_create(&duplicates);
 }
 
 /* Gives each object the settings that it needs. */
@@ -55,16 +74,7 @@ static void create_objects(struct sort *sort)
         .durable_after_seconds = s->durable_after_seconds,
     };
     sort->store = temp_store_create(&store);
-    if (s->markdup) {
-        sort->duplicate_rules = s->duplicate_rules;
-        const struct duplicates_settings duplicates = {
-            .crew = sort->crew, .rules = &sort->duplicate_rules, .n_threads = s->n_threads,
-            .memory_bytes = duplicates_memory(s->memory_bytes),
-            .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
-            .output = s->output,
-        };
-        sort->duplicates = duplicates_create(&duplicates);
-    }
+    if (s->markdup) create_duplicates(sort);
     struct spill_settings spill = {
         .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
         .checkpoint = sort->checkpoint, .store = sort->store, .rules = &sort->rules,
@@ -188,6 +198,7 @@ void sort_release(struct sort *sort)
     spill_destroy(sort->spiller);
     temp_store_destroy(sort->store);
     duplicates_destroy(sort->duplicates);
+    free(sort->duplicate_places);
     read_groups_destroy(sort->read_groups);
     verification_destroy(sort->verification);
     bam_index_destroy(sort->output.index);
