@@ -19,8 +19,8 @@
 #   make fuzz            each fuzz target for MINUTES=60, with new random numbers (clang)
 #   make fuzz-quick      each fuzz target for half a minute, the same inputs each time (clang)
 #
-#   make bench           compares with the samtools on PATH (an hour on two cores)
-#   make bench-peers     compares with all installed sorters (half an hour; SCALE=small: minutes)
+#   make bench           compares with the samtools on PATH (an hour and a half)
+#   make bench-peers     compares with all installed sorters (an hour; SCALE=small: minutes)
 #   make bench-options   what options cost or save (40 minutes)
 #   make bench-scaling   1, 2, 4 ... threads, and which thread ends the scaling (20 minutes)
 #   make bench-2014      the experiments of 2014 on modelled disks (an hour; SCALE=small: minutes)
