@@ -29,6 +29,7 @@ struct duplicates {
     size_t n_counts;
     uint64_t n_unreadable_barcodes, n_unreadable_before;
     uint64_t view_bytes, file_bytes;            /* set when all is decided */
+    pthread_mutex_t lock;       /* for taking views, and nothing else */
 };
 
 size_t duplicates_memory(size_t total_bytes)
@@ -60,6 +61,7 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
     if (names_bytes > 0) d->names = create_streams(settings, VIEW_N_PARTITIONS, names_bytes);
     if (notes_bytes > 0) d->guests = create_streams(settings, VIEW_N_PARTITIONS, notes_bytes / 4);
     d->marks = duplicate_marks_create();
+    (void)pthread_mutex_init(&d->lock, NULL);
     if (duplicate_rules_set_tags(settings->rules)) {
         const struct duplicate_notes_settings notes = {
             .crew = settings->crew, .n_threads = settings->n_threads,
@@ -93,6 +95,7 @@ void duplicates_destroy(struct duplicates *d)
     duplicate_marks_destroy(d->marks);
     free(d->counts);
     free(d->counts_before);
+    (void)pthread_mutex_destroy(&d->lock);
     free(d);
 }
 
@@ -169,7 +172,7 @@ static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
     memset(looks->counts, 0, d->n_counts * sizeof *looks->counts);
 }
 
-int duplicates_take(struct duplicates *d, struct duplicate_looks *looks)
+static int take(struct duplicates *d, struct duplicate_looks *looks)
 {
     const uint8_t *at = looks->bytes, *end = at + looks->n_bytes;
     struct view_chunk_head head;
@@ -184,6 +187,14 @@ int duplicates_take(struct duplicates *d, struct duplicate_looks *looks)
     looks->n_bytes = 0;
     take_counts(d, looks);
     return 0;
+}
+
+int duplicates_take(struct duplicates *d, struct duplicate_looks *looks)
+{
+    (void)pthread_mutex_lock(&d->lock);
+    int r = take(d, looks);
+    (void)pthread_mutex_unlock(&d->lock);
+    return r;
 }
 
 void duplicates_end_run(struct duplicates *d, uint32_t run, uint64_t n_records)
@@ -226,6 +237,7 @@ static void look_job(struct worker *worker, void *arg)
             crew_fail(crew);
     }
     duplicate_looks_end(&worker->views, &range->looks, range->run);
+    if (!crew_failed(crew) && duplicates_take(range->d, &range->looks) < 0) crew_fail(crew);
     crew_lock(crew);
     range->done = true;
     crew_unlock(crew);
@@ -252,7 +264,7 @@ struct ranges {
     unsigned n_ring, at, n_used;
 };
 
-/* Waits for the oldest job and takes its views, if it made some. */
+/* Waits for the oldest job. Returns 0, or -1 if the crew has failed. */
 static int finish_oldest(struct duplicates *d, struct ranges *ranges)
 {
     struct range *oldest = &ranges->ring[ranges->at];
@@ -262,7 +274,7 @@ static int finish_oldest(struct duplicates *d, struct ranges *ranges)
     crew_unlock(crew);
     ranges->at = (ranges->at + 1) % ranges->n_ring;
     ranges->n_used--;
-    return crew_failed(crew) ? -1 : duplicates_take(d, &oldest->looks);
+    return crew_failed(crew) ? -1 : 0;
 }
 
 /* Has jobs go through all records of a batch. Returns 0, or -1 after a message. */

@@ -106,7 +106,7 @@ static int make_blocks(struct pack *pack, struct worker *worker)
     struct merge_source merged = {.run = run->label.run, .first_index = pack->first_index};
     merged.n_entries =
         merge_slices(run->rules, pack->slices, run->n_sources, &worker->space, &merged.entries);
-    const struct duplicates *duplicates = run->spiller->settings.duplicates;
+    struct duplicates *duplicates = run->spiller->settings.duplicates;
     size_t from = 0, raw_bytes = 0;
     for (size_t i = 0; i < merged.n_entries; i++) {
         if (i + PREFETCH < merged.n_entries)
@@ -126,7 +126,10 @@ static int make_blocks(struct pack *pack, struct worker *worker)
                                               merged.run, merged.first_index + i) < 0)
             return -1;
     }
-    if (duplicates) duplicate_looks_end(&worker->views, &pack->looks, merged.run);
+    if (duplicates) {
+        duplicate_looks_end(&worker->views, &pack->looks, merged.run);
+        if (duplicates_take(duplicates, &pack->looks) < 0) return -1;
+    }
     return end_block(pack, worker, &merged, (struct stretch){from, merged.n_entries, raw_bytes});
 }
 
@@ -173,8 +176,7 @@ static int store_oldest_pack(struct spilled_run *run)
     run->ring_used--;
     if (crew_failed(run->crew)) return RUN_STORE_ERROR;
     if (pack->max_block_bytes > run->max_block_bytes) run->max_block_bytes = pack->max_block_bytes;
-    struct duplicates *duplicates = run->spiller->settings.duplicates;
-    int r = duplicates && duplicates_take(duplicates, &pack->looks) < 0 ? RUN_STORE_ERROR : 0;
+    int r = 0;
     for (const uint8_t *at = pack->blocks, *end = at + pack->n_bytes; at < end && r == 0;) {
         struct packed_block block;
         memcpy(&block, at, sizeof block);

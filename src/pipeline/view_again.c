@@ -35,7 +35,7 @@ static int view_records(struct viewed_block *block, struct worker *worker, const
             return -1;
     duplicate_looks_end(&worker->views, &block->looks, block->run);
     block->n_records = n_records;
-    return 0;
+    return duplicates_take(block->settings->duplicates, &block->looks);
 }
 
 static int report_damage(const struct viewed_block *block)
@@ -74,7 +74,7 @@ static void view_job(struct worker *worker, void *arg)
     crew_unlock(crew);
 }
 
-/* Waits for the oldest block and takes its views. Returns 0, or -1 after a message. */
+/* Waits for the views of the oldest block. Returns 0, or -1 if the crew has failed. */
 static int finish_oldest(const struct view_again_settings *s, struct block_ring *ring)
 {
     struct viewed_block *oldest = &ring->blocks[ring->at];
@@ -85,7 +85,7 @@ static int finish_oldest(const struct view_again_settings *s, struct block_ring 
     ring->n_used--;
     if (crew_failed(s->crew)) return -1;
     duplicates_end_run(s->duplicates, oldest->run, oldest->first_index + oldest->n_records);
-    return duplicates_take(s->duplicates, &oldest->looks);
+    return 0;
 }
 
 /* Hands a block to a worker, unless this process wrote it. Returns 0, or -1 after a message. */

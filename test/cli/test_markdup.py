@@ -487,12 +487,12 @@ class Refused(MarkdupTest):
 
     def test_pile_with_tags(self):
         """The chain of duplicates at one position must fit into memory if they get tags."""
-        lines = [read(f"q{i:05}", 0, 9) for i in range(30_000)]
+        lines = [read(f"q{i:06}", 0, 9) for i in range(100_000)]
         source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
         for option in ("-t", "--duplicate-count"):
             result = self.rocksort("--markdup=" + option, "-o", self.path("out.bam"), source,
                                    budget=1_000_000)
-            self.assert_error(result, "30000 reads begin at position 9", "--max-memory")
+            self.assert_error(result, "100000 reads begin at position 9", "--max-memory")
             self.assertFalse(os.path.exists(self.path("out.bam")))
         self.sort_ok("--markdup", "-o", self.path("out.bam"), source, budget=1_000_000)
 
