@@ -192,6 +192,40 @@ void crew_wait_for_jobs(struct crew *crew)
     while (crew->n_jobs > 0) crew_wait(crew);
 }
 
+int crew_finish_jobs(struct crew *crew)
+{
+    crew_lock(crew);
+    crew_wait_for_jobs(crew);
+    crew_unlock(crew);
+    return crew_failed(crew) ? -1 : 0;
+}
+
+static struct crew_slot *idle_slot(void *items, unsigned n, size_t item_bytes)
+{
+    for (unsigned i = 0; i < n; i++) {
+        struct crew_slot *slot = (struct crew_slot *)((char *)items + i * item_bytes);
+        if (!slot->is_busy) return slot;
+    }
+    return NULL;
+}
+
+void *crew_take_slot(struct crew *crew, void *items, unsigned n, size_t item_bytes)
+{
+    struct crew_slot *slot = NULL;
+    crew_lock(crew);
+    while (!crew_failed(crew) && !(slot = idle_slot(items, n, item_bytes))) crew_wait(crew);
+    if (slot) slot->is_busy = true;
+    crew_unlock(crew);
+    return slot;
+}
+
+void crew_free_slot(struct crew *crew, struct crew_slot *slot)
+{
+    crew_lock(crew);
+    slot->is_busy = false;      /* the crew announces the end of each job */
+    crew_unlock(crew);
+}
+
 double crew_job_seconds(struct crew *crew)
 {
     crew_assert_locked(crew);

@@ -136,6 +136,21 @@ int crew_submit(struct crew *crew, void (*job)(struct worker *worker, void *arg)
 /* With the lock held, waits until no job is left. */
 void crew_wait_for_jobs(struct crew *crew);
 
+/* Waits until no job is left. Without the lock. Returns 0, or -1 if the crew has failed. */
+int crew_finish_jobs(struct crew *crew);
+
+/*
+ * For jobs that need much memory of their own: as many run at a time as there are slots. A slot is
+ * the first member of the struct that a job works with. crew_take_slot waits for one of n structs
+ * of item_bytes, one after another, that no job has; NULL if the crew has failed. The job calls
+ * crew_free_slot when it is done with it. Without the lock.
+ */
+struct crew_slot {
+    bool is_busy;               /* under the lock */
+};
+void *crew_take_slot(struct crew *crew, void *items, unsigned n, size_t item_bytes);
+void crew_free_slot(struct crew *crew, struct crew_slot *slot);
+
 /* With the lock held, returns the seconds that workers have spent on jobs. */
 double crew_job_seconds(struct crew *crew);
 

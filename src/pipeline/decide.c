@@ -57,6 +57,7 @@ struct chain_gather {
 
 /* What one job works with. */
 struct decider {
+    struct crew_slot slot;
     struct decision *decision;
     struct duplicate_table *singles, *pairs;
     struct chain_gather chains;
@@ -66,10 +67,9 @@ struct decider {
     struct temp_stream_reader reader;
     struct duplicate_counts *counts;
     unsigned partition;
-    bool is_busy;               /* under the crew's lock */
 };
 
-/* What a pass over a stream does with each view. TABLE_FULL and TABLE_LACKS_SCORE end the pass. */
+/* What a pass over a stream does with each view. TABLE_FULL and TABLE_FAILED end the pass. */
 typedef enum table_result (*view_visitor)(struct decider *decider,
                                           const struct duplicate_view *view, uint32_t run,
                                           struct key_part keys);
@@ -661,26 +661,7 @@ static void decide_job(struct worker *worker, void *arg)
     struct decision *decision = decider->decision;
     struct crew *crew = decision->settings->crew;
     if (!crew_failed(crew) && decision->decide(decider) < 0) crew_fail(crew);
-    crew_lock(crew);
-    decider->is_busy = false;
-    crew_unlock(crew);
-}
-
-/* Waits for a decider that is not at work. NULL if the crew has failed. */
-static struct decider *idle_decider(const struct decision *decision)
-{
-    struct crew *crew = decision->settings->crew;
-    struct decider *idle = NULL;
-    crew_lock(crew);
-    while (!crew_failed(crew)) {
-        for (unsigned i = 0; i < decision->settings->n_threads && !idle; i++)
-            if (!decision->deciders[i].is_busy) idle = &decision->deciders[i];
-        if (idle) break;
-        crew_wait(crew);
-    }
-    if (idle) idle->is_busy = true;
-    crew_unlock(crew);
-    return idle;
+    crew_free_slot(crew, &decider->slot);
 }
 
 /* Has the streams of a partition read ahead, so that jobs need not wait for a disk. */
@@ -697,14 +678,6 @@ static void release_gather(struct chain_gather *gather)
     free(gather->texts);
     free(gather->ends);
     *gather = (struct chain_gather){0};
-}
-
-static int wait_for_jobs(const struct decide_settings *s)
-{
-    crew_lock(s->crew);
-    crew_wait_for_jobs(s->crew);
-    crew_unlock(s->crew);
-    return crew_failed(s->crew) ? -1 : 0;
 }
 
 /* Decides the places that the others have set apart, one after another. */
@@ -728,18 +701,19 @@ static int decide_large_places(struct decider *decider)
 static int decide_set_apart(struct decision *decision)
 {
     const struct decide_settings *s = decision->settings;
-    struct decider *decider = decision->deciders;
     size_t n = 0;
     for (unsigned i = 0; i < s->n_threads; i++) n += decision->deciders[i].n_large;
     if (n == 0) return 0;
     for (unsigned i = 0; i < s->n_threads; i++) release_gather(&decision->deciders[i].chains);
     decision->decide = decide_large_places;
+    struct decider *decider =
+        crew_take_slot(s->crew, decision->deciders, s->n_threads, sizeof *decider);
+    if (!decider) return -1;
     /* In little memory the allowance is used, too: no other job runs. */
     decider->chain_bytes =
         s->memory_bytes > LARGE_PLACE_BYTES ? s->memory_bytes : LARGE_PLACE_BYTES;
-    decider->is_busy = true;
     int r = crew_submit(s->crew, decide_job, decider);
-    if (wait_for_jobs(s) < 0) r = -1;
+    if (crew_finish_jobs(s->crew) < 0) r = -1;
     decider->chain_bytes = s->memory_bytes / s->n_threads;
     release_gather(&decider->chains);
     return r;
@@ -751,13 +725,14 @@ static int decide_partitions(struct decision *decision, int (*decide)(struct dec
     const struct decide_settings *s = decision->settings;
     decision->decide = decide;
     for (unsigned p = 0; p < VIEW_N_PARTITIONS; p++) {
-        struct decider *decider = idle_decider(decision);
+        struct decider *decider =
+            crew_take_slot(s->crew, decision->deciders, s->n_threads, sizeof *decider);
         if (!decider) break;
         advise(s, p + s->n_threads);
         decider->partition = p;
         if (crew_submit(s->crew, decide_job, decider) < 0) break;
     }
-    return wait_for_jobs(s);
+    return crew_finish_jobs(s->crew);
 }
 
 /* The same for chains. */

@@ -135,9 +135,9 @@ int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_no
 /* ---- sorting ---- */
 
 struct sort_work {
+    struct crew_slot slot;
     struct duplicate_notes *notes;
     unsigned stream;
-    bool is_busy;               /* under the crew's lock */
 };
 
 static int compare_notes(const void *a, const void *b)
@@ -259,25 +259,7 @@ static void sort_job(struct worker *worker, void *arg)
     struct sort_work *work = arg;
     struct crew *crew = work->notes->settings.crew;
     if (!crew_failed(crew) && sort_stream(work->notes, work->stream) < 0) crew_fail(crew);
-    crew_lock(crew);
-    work->is_busy = false;
-    crew_unlock(crew);
-}
-
-/* Waits for one of n works that is not busy. NULL if the crew has failed. */
-static struct sort_work *idle_work(struct crew *crew, struct sort_work *works, unsigned n)
-{
-    struct sort_work *idle = NULL;
-    crew_lock(crew);
-    while (!crew_failed(crew)) {
-        for (unsigned i = 0; i < n && !idle; i++)
-            if (!works[i].is_busy) idle = &works[i];
-        if (idle) break;
-        crew_wait(crew);
-    }
-    if (idle) idle->is_busy = true;
-    crew_unlock(crew);
-    return idle;
+    crew_free_slot(crew, &work->slot);
 }
 
 int duplicate_notes_sort(struct duplicate_notes *notes, size_t memory_bytes)
@@ -288,18 +270,17 @@ int duplicate_notes_sort(struct duplicate_notes *notes, size_t memory_bytes)
     struct sort_work *works = xcalloc(n_works, sizeof *works), *work;
     for (unsigned i = 0; i < n_works; i++) works[i].notes = notes;
     for (unsigned stream = 0; stream < N_STREAMS; stream++) {
-        if (!(work = idle_work(crew, works, n_works))) break;
+        work = crew_take_slot(crew, works, n_works, sizeof *works);
+        if (!work) break;
         work->stream = stream;
         if (crew_submit(crew, sort_job, work) < 0) break;
     }
-    crew_lock(crew);
-    crew_wait_for_jobs(crew);
-    crew_unlock(crew);
+    int r = crew_finish_jobs(crew);
     free(works);
     notes->put_file_bytes = temp_streams_file_bytes(notes->put);
     temp_streams_destroy(notes->put);
     notes->put = NULL;
-    return crew_failed(crew) ? -1 : 0;
+    return r;
 }
 
 uint64_t duplicate_notes_file_bytes(const struct duplicate_notes *notes)

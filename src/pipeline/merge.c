@@ -474,10 +474,7 @@ static int dispatch_and_write(struct merger *m)
     (void)pthread_join(writer_thread, NULL);
     feeders_stop(m->feeders);
     m->feeders = NULL;
-    crew_lock(m->crew);
-    crew_wait_for_jobs(m->crew);
-    crew_unlock(m->crew);
-    return crew_failed(m->crew) ? -1 : 0;
+    return crew_finish_jobs(m->crew);
 }
 
 static int check_content(const struct merge_settings *s, const struct content_sum *out)
