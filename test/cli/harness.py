@@ -311,8 +311,9 @@ class CliTest(unittest.TestCase):
         self.assertIn(status, (-number, 128 + number))
 
 
-def reference(command, *args):
+def reference(command, *args, save_stdout=None):
     """Runs a command of pysam's samtools in a forked child and returns whether it succeeded.
+    save_stdout: the file that gets what it prints.
 
     Each command gets a new child because samtools keeps the sort order in global variables: in the
     same process `-n` after `-N` sorts by `-N`. A child that does not end is killed.
@@ -324,7 +325,9 @@ def reference(command, *args):
             signal.alarm(int(RUN_LIMIT_S))
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 2)
-            getattr(pysam, command)(*[str(arg) for arg in args], catch_stdout=False)
+            getattr(pysam, command)(*[str(arg) for arg in args],
+                                    **({"save_stdout": save_stdout} if save_stdout
+                                       else {"catch_stdout": False}))
             status = 0
         finally:
             os._exit(status)

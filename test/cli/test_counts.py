@@ -10,7 +10,7 @@ import signal
 import bamfile
 import templates
 from checkpoints import KilledTest
-from harness import (ROOT, RUN_LIMIT_S, CliTest, needs_pysam, pysam, reference_ok,
+from harness import (ROOT, CliTest, needs_pysam, reference, reference_ok,
                      reference_view)
 
 SPILLING = 100_000
@@ -21,18 +21,7 @@ UNMAPPED, PLACED_FLAGS = 0x4, 0xffb
 def reference_text(command, *args):
     """What a command of the reference samtools prints."""
     out = f"{args[-1]}.{command}.want"
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            signal.alarm(int(RUN_LIMIT_S))
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, 2)
-            getattr(pysam, command)(*args, save_stdout=out)
-            status = 0
-        finally:
-            os._exit(status)
-    if os.waitpid(child, 0)[1]:
+    if not reference(command, *args, save_stdout=out):
         raise AssertionError(f"the reference samtools failed: {command} {args}")
     with open(out, encoding="latin-1") as file:
         text = file.read()
