@@ -3,10 +3,9 @@
 
 #include "duplicates/duplicate_chains.h"
 #include "duplicates/view_streams.h"
-#include "util/diag.h"
+#include "pipeline/large_chains.h"
 #include "util/xalloc.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +28,8 @@ struct chain_gather {
     int32_t often_ref;          /* the place of at least a quarter of the members, if its */
     int64_t often_here;         /* lead is a quarter of their number */
     size_t lead;
-    size_t n_lacking, lacking_bytes;    /* of one place: members for which there was no room */
+    bool has[VIEW_OTHER];       /* kinds of views that were gathered or lack room */
+    bool lacks_room;            /* for all members of one place */
 };
 
 /* What one job works with, besides its decider. */
@@ -39,6 +39,7 @@ struct chain_work {
     struct large_place *large;  /* that were found */
     size_t n_large, large_room;
     part_pass large_pass;       /* over one of them */
+    struct large_chains *large_chains;  /* of one that does not fit in memory */
 };
 
 /* ---- gathering ---- */
@@ -47,7 +48,6 @@ struct chain_work {
    texts are counted besides. */
 enum {
     MEMBER_BYTES = sizeof(struct chain_member) / 8 * 9 + 140,
-    LARGE_PLACE_BYTES = 16 << 20,       /* at least, for a place that is decided by itself */
 };
 
 /* Keeps a copy of a text and returns its offset as a pointer, which fix_texts makes one of. Offsets
@@ -113,16 +113,16 @@ static void count_place(struct chain_gather *gather, const struct duplicate_view
         gather->lead--;
 }
 
-/* Adds a view that is decided at the place of `home`. Returns false if there is no room. Those of
-   one place are counted then. */
+/* Adds a view that is decided at the place of `home`. Returns false if there is no room; of one
+   place, all views are looked at also then. */
 static bool add_member(struct decider *decider, const struct duplicate_view *view, uint32_t run,
                        const struct duplicate_view *home, struct key_part keys)
 {
     struct chain_gather *gather = &decider->chains->gather;
     size_t n = gather->n + 1, texts_bytes = view->name_bytes + view->barcode_bytes;
+    gather->has[view->kind] = true;
     if (n * MEMBER_BYTES + gather->texts_bytes + texts_bytes > decider->chains->gather_bytes) {
-        gather->n_lacking++;
-        gather->lacking_bytes += MEMBER_BYTES + texts_bytes;
+        gather->lacks_room = true;
         return keys.only != NULL;
     }
     count_place(gather, home);
@@ -140,20 +140,6 @@ static enum table_result visit_member(struct decider *decider, const struct dupl
 {
     if (!is_in_part(decider, view, keys)) return TABLE_NO_DUPLICATE;
     return add_member(decider, view, run, view, keys) ? TABLE_NO_DUPLICATE : TABLE_FULL;
-}
-
-/* Returns 0 if there was room for all members of one place, or -1 after a message. */
-static int check_room(const struct chain_gather *gather, struct key_part keys)
-{
-    enum { MIB = 1 << 20 };
-    if (!keys.only || gather->n_lacking == 0) return 0;
-    /* The search has at least two thirds of all memory. */
-    size_t n_bytes = gather->n * MEMBER_BYTES + gather->texts_bytes + gather->lacking_bytes;
-    diag_error("%zu reads begin at position %" PRId64 " of reference %" PRId32 ": for tags and "
-               "mismatches --markdup needs --max-memory %zuM",
-               gather->n + gather->n_lacking, keys.only->here, keys.only->ref + 1,
-               n_bytes / MIB * 3 / 2 + 32);
-    return -1;
 }
 
 /* When both are read, the worse of them becomes a duplicate. */
@@ -214,11 +200,12 @@ static int gather_members(struct decider *decider, struct key_part keys)
 {
     struct chain_gather *gather = &decider->chains->gather;
     gather->n = gather->texts_bytes = 0;
-    gather->lead = gather->n_lacking = gather->lacking_bytes = 0;
+    gather->lead = 0;
+    gather->lacks_room = false;
+    memset(gather->has, 0, sizeof gather->has);
     int r = visit_stream(decider, VIEW_STREAM_SINGLES + decider->partition, visit_member, keys);
     if (r == 0)
         r = visit_stream(decider, VIEW_STREAM_PAIRS + decider->partition, visit_member, keys);
-    if (r == 0) r = check_room(gather, keys);
     if (r == 0) fix_texts(gather);
     return r;
 }
@@ -238,16 +225,16 @@ static struct duplicate_view home_of_guest(const struct guest_entry *guest)
     return (struct duplicate_view){.ref = guest->view.ref, .here = guest->home};
 }
 
-static int send_guest(struct decider *decider, const struct chain_member *single,
-                      const struct chain_member *end)
+static int send_guest(struct decider *decider, const struct duplicate_view *single, uint32_t run,
+                      const struct duplicate_view *end)
 {
     struct decision *decision = decider->decision;
     struct temp_streams *guests = decision->settings->guests;
     struct guest_entry entry;
     memset(&entry, 0, sizeof entry);    /* all of it is written */
-    entry.view = single->view;
-    entry.run = single->run;
-    entry.home = end->view.other_place;
+    entry.view = *single;
+    entry.run = run;
+    entry.home = end->other_place;
     const struct duplicate_view home = home_of_guest(&entry);
     unsigned stream = duplicate_view_partition(&home);
     (void)pthread_mutex_lock(&decision->names_lock);
@@ -269,8 +256,11 @@ static int route_singles(struct decider *decider, bool sends)
     size_t kept = 0;
     int r = 0;
     (void)duplicate_chains_route(rules_of(decider), gather->members, gather->n, gather->ends);
-    for (size_t i = 0; i < gather->n && sends && r == 0; i++)
-        if (gather->ends[i]) r = send_guest(decider, &gather->members[i], gather->ends[i]);
+    for (size_t i = 0; i < gather->n && sends && r == 0; i++) {
+        const struct chain_member *single = &gather->members[i];
+        if (gather->ends[i])
+            r = send_guest(decider, &single->view, single->run, &gather->ends[i]->view);
+    }
     for (size_t i = 0; i < gather->n; i++)
         if (!gather->ends[i] && gather->members[i].view.kind != VIEW_END)
             gather->members[kept++] = gather->members[i];
@@ -278,20 +268,20 @@ static int route_singles(struct decider *decider, bool sends)
     return r;
 }
 
-/* Sends single reads to the pairs that they belong to. */
-static int pass_for_guests(struct decider *decider, struct key_part keys)
-{
-    int r = gather_members(decider, keys);
-    return r == 0 ? route_singles(decider, true) : r;
-}
+/* What is done with a single read that was sent here; home: where it is decided. Returns as
+   visit_stream. */
+typedef int (*guest_visitor)(struct decider *decider, const struct duplicate_view *view,
+                             uint32_t run, const struct duplicate_view *home,
+                             struct key_part keys);
 
-/* Adds the single reads that were sent here. Returns as visit_stream. */
-static int gather_guests(struct decider *decider, struct key_part keys)
+/* Reads the single reads that were sent here. Returns as visit_stream. */
+static int visit_guests(struct decider *decider, guest_visitor visit, struct key_part keys)
 {
     struct temp_streams *guests = decider->decision->settings->guests;
     struct temp_stream_reader *reader = &decider->reader;
+    int r = 0;
     temp_stream_reader_begin(reader, guests, decider->partition);
-    while (!temp_stream_is_at_end(reader)) {
+    while (!temp_stream_is_at_end(reader) && r == 0) {
         struct guest_entry entry;
         const uint8_t *bytes = temp_stream_read(reader, sizeof entry);
         if (!bytes) return -1;
@@ -304,20 +294,106 @@ static int gather_guests(struct decider *decider, struct key_part keys)
         if (!is_in_part(decider, &home, keys)) continue;
         if (view->name) view->name = bytes;
         if (view->barcode_text) view->barcode_text = bytes + name_bytes;
-        if (!add_member(decider, view, entry.run, &home, keys)) return 1;
+        r = visit(decider, view, entry.run, &home, keys);
     }
-    return check_room(&decider->chains->gather, keys);
+    return r;
+}
+
+static int gather_guest(struct decider *decider, const struct duplicate_view *view, uint32_t run,
+                        const struct duplicate_view *home, struct key_part keys)
+{
+    return add_member(decider, view, run, home, keys) ? 0 : 1;
+}
+
+/* ---- places that do not fit in memory ---- */
+
+static void release_gather(struct chain_gather *gather)
+{
+    free(gather->members);
+    free(gather->texts);
+    free(gather->ends);
+    *gather = (struct chain_gather){0};
+}
+
+static enum table_result visit_large(struct decider *decider, const struct duplicate_view *view,
+                                     uint32_t run, struct key_part keys)
+{
+    if (!is_in_part(decider, view, keys)) return TABLE_NO_DUPLICATE;
+    int r = large_chains_add(decider->chains->large_chains, view, run);
+    return r < 0 ? TABLE_FAILED : TABLE_NO_DUPLICATE;
+}
+
+static int visit_large_guest(struct decider *decider, const struct duplicate_view *view,
+                             uint32_t run, const struct duplicate_view *home, struct key_part keys)
+{
+    (void)home;
+    (void)keys;
+    return large_chains_add_guest(decider->chains->large_chains, view, run);
+}
+
+static int take_from_large(void *arg, const struct chain_member *member)
+{
+    return take_member(arg, member);
+}
+
+static int send_from_large(void *arg, const struct duplicate_view *single, uint32_t run,
+                           const struct duplicate_view *end)
+{
+    return send_guest(arg, single, run, end);
+}
+
+/* Decides a place of which the views were looked at but not gathered, or, if `sends`, sends its
+   guests. Returns 0, or -1 after a message. */
+static int pass_over_large(struct decider *decider, struct key_part keys, bool sends)
+{
+    struct chain_work *work = decider->chains;
+    const struct decide_settings *s = decider->decision->settings;
+    const struct large_chains_settings settings = {
+        .rules = s->rules, .memory_bytes = work->gather_bytes, .temp_prefixes = s->temp_prefixes,
+        .n_temp_prefixes = s->n_temp_prefixes, .output = s->output,
+        .has_singles = work->gather.has[VIEW_SINGLE] ||
+                       temp_streams_bytes(s->guests, decider->partition) > 0,
+        .has_pairs = work->gather.has[VIEW_PAIR], .has_ends = work->gather.has[VIEW_END],
+        .taker = {take_from_large, decider},
+    };
+    if (sends && (!settings.has_singles || !settings.has_ends)) return 0;
+    release_gather(&work->gather);
+    work->large_chains = large_chains_create(&settings);
+    int r = visit_stream(decider, VIEW_STREAM_SINGLES + decider->partition, visit_large, keys);
+    if (r == 0)
+        r = visit_stream(decider, VIEW_STREAM_PAIRS + decider->partition, visit_large, keys);
+    if (r == 0 && !sends) r = visit_guests(decider, visit_large_guest, keys);
+    if (r == 0)
+        r = sends ? large_chains_route(work->large_chains, send_from_large, decider)
+                  : large_chains_decide(work->large_chains);
+    large_chains_destroy(work->large_chains);
+    work->large_chains = NULL;
+    return r;
+}
+
+/* ---- passes ---- */
+
+/* Sends single reads to the pairs that they belong to. */
+static int pass_for_guests(struct decider *decider, struct key_part keys)
+{
+    int r = gather_members(decider, keys);
+    if (r != 0) return r;
+    if (decider->chains->gather.lacks_room) return pass_over_large(decider, keys, true);
+    return route_singles(decider, true);
 }
 
 static int pass_over_chains(struct decider *decider, struct key_part keys)
 {
     struct chain_gather *gather = &decider->chains->gather;
     int r = gather_members(decider, keys);
-    if (r == 0) r = route_singles(decider, false);
+    if (r == 0 && !gather->lacks_room) {
+        if (route_singles(decider, false) < 0) return -1;
+        relist_texts(gather);
+        r = visit_guests(decider, gather_guest, keys);
+        fix_texts(gather);
+    }
     if (r != 0) return r;
-    relist_texts(gather);
-    if ((r = gather_guests(decider, keys)) != 0) return r;
-    fix_texts(gather);
+    if (gather->lacks_room) return pass_over_large(decider, keys, false);
     const struct chain_member *without_score =
         duplicate_chains_decide(rules_of(decider), gather->members, gather->n);
     if (without_score) {
@@ -378,14 +454,6 @@ static int decide_partition(struct decider *decider)
 
 /* ---- large places ---- */
 
-static void release_gather(struct chain_gather *gather)
-{
-    free(gather->members);
-    free(gather->texts);
-    free(gather->ends);
-    *gather = (struct chain_gather){0};
-}
-
 /* Decides the places that the others have set apart, one after another. */
 static int decide_large_places(struct decider *decider)
 {
@@ -416,9 +484,7 @@ static int decide_set_apart(struct decision *decision)
     struct decider *decider =
         crew_take_slot(s->crew, decision->deciders, s->n_threads, sizeof *decider);
     if (!decider) return -1;
-    /* In little memory the allowance is used, too: no other job runs. */
-    decider->chains->gather_bytes =
-        s->memory_bytes > LARGE_PLACE_BYTES ? s->memory_bytes : LARGE_PLACE_BYTES;
+    decider->chains->gather_bytes = s->memory_bytes;
     int r = crew_submit(s->crew, decide_job, decider);
     if (crew_finish_jobs(s->crew) < 0) r = -1;
     decider->chains->gather_bytes = s->memory_bytes / s->n_threads;

@@ -315,6 +315,12 @@ static int for_all_batches(struct duplicates *d, struct batch *const *batches, s
 
 bool duplicates_need_runs(const struct duplicates *d)
 {
+    /* Barcodes with errors take the memory that batches would keep. */
+    return duplicates_rewrite_records(d) || (d && d->settings.rules->barcode_mismatches > 0);
+}
+
+bool duplicates_rewrite_records(const struct duplicates *d)
+{
     return d && duplicate_rules_rewrite(d->settings.rules);
 }
 
@@ -333,7 +339,10 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     if (for_all_batches(d, batches, n, first_run, look_job) < 0) return -1;
     const struct decide_settings decide = {
         .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
-        .memory_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3, .views = d->views,
+        .memory_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3,
+        .temp_prefixes = d->settings.temp_prefixes,
+        .n_temp_prefixes = d->settings.n_temp_prefixes, .output = d->settings.output,
+        .views = d->views,
         .names = d->names, .guests = d->guests, .notes = d->notes, .marks = d->marks,
         .counts = d->counts, .n_counts = d->n_counts,
     };
