@@ -218,8 +218,8 @@ static int decide_cell(struct large_optical *o)
     for (int64_t i = 0; i < n; i++) {
         struct point *point = &o->point;
         get_point(&o->second, point);
-        point->found.is_optical = item_order_compare(&point->read.order, &o->best.read.order) != 0 ||
-                                  o->best.found.is_optical;
+        bool is_best = item_order_compare(&point->read.order, &o->best.read.order) == 0;
+        point->found.is_optical = !is_best || o->best.found.is_optical;
         if (item_give_duplicate(&o->taker, &point->read, &point->found, o->best_name,
                                 o->best_name_bytes) < 0 ||
             item_reader_next(&o->second) < 0)
