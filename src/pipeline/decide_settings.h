@@ -17,6 +17,7 @@ struct decide_settings {
     const char *const *temp_prefixes;   /* as in temp_streams.h */
     size_t n_temp_prefixes;
     const char *output;
+    uint64_t *file_bytes;       /* bytes that go to other temporary files are added */
     struct temp_streams *views; /* VIEW_N_STREAMS, complete */
     struct temp_streams *names; /* VIEW_N_PARTITIONS, empty, for -S; or NULL */
     struct temp_streams *guests;        /* VIEW_N_PARTITIONS, empty, if the rules need chains */

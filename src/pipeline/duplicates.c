@@ -342,7 +342,7 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
         .memory_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3,
         .temp_prefixes = d->settings.temp_prefixes,
         .n_temp_prefixes = d->settings.n_temp_prefixes, .output = d->settings.output,
-        .views = d->views,
+        .file_bytes = &d->file_bytes, .views = d->views,
         .names = d->names, .guests = d->guests, .notes = d->notes, .marks = d->marks,
         .counts = d->counts, .n_counts = d->n_counts,
     };
@@ -350,7 +350,7 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     if (d->notes && duplicate_notes_sort(d->notes, decide.memory_bytes) < 0) return -1;
     warn_of_barcodes(d);
     d->view_bytes = temp_streams_all_bytes(d->views);
-    d->file_bytes = temp_streams_file_bytes(d->views);
+    d->file_bytes += temp_streams_file_bytes(d->views);
     if (d->names) d->file_bytes += temp_streams_file_bytes(d->names);
     if (d->notes) d->file_bytes += duplicate_notes_file_bytes(d->notes);
     temp_streams_destroy(d->views);

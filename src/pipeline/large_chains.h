@@ -18,6 +18,7 @@ struct large_chains_settings {
     const char *const *temp_prefixes;   /* as in temp_streams.h */
     size_t n_temp_prefixes;
     const char *output;
+    uint64_t *file_bytes;       /* as in temp_sort.h */
     /* what may be among the views; guests count as singles */
     bool has_singles, has_pairs, has_ends;
     /* Takes the result of each duplicate, and of each read with a count above 1 that is none. Of

@@ -53,6 +53,13 @@ static struct temp_streams *create_streams(const struct temp_sort *sort, unsigne
     return temp_streams_create(&streams);
 }
 
+static void destroy_streams(const struct temp_sort *sort, struct temp_streams *streams)
+{
+    if (streams && sort->settings.file_bytes)
+        *sort->settings.file_bytes += temp_streams_file_bytes(streams);
+    temp_streams_destroy(streams);
+}
+
 struct temp_sort *temp_sort_create(const struct temp_sort_settings *settings)
 {
     struct temp_sort *sort = xcalloc(1, sizeof *sort);
@@ -65,8 +72,8 @@ struct temp_sort *temp_sort_create(const struct temp_sort_settings *settings)
 void temp_sort_destroy(struct temp_sort *sort)
 {
     if (!sort) return;
-    for (size_t i = 0; i < MAX_LEVELS; i++) temp_streams_destroy(sort->levels[i].streams);
-    temp_streams_destroy(sort->sorted);
+    for (size_t i = 0; i < MAX_LEVELS; i++) destroy_streams(sort, sort->levels[i].streams);
+    destroy_streams(sort, sort->sorted);
     free(sort->buffer);
     free(sort);
 }
@@ -176,7 +183,7 @@ static int merge_levels(struct temp_sort *sort, size_t from, size_t to,
     int r = merge_heads(heads, n, target, stream);
     for (size_t i = 0; i < n; i++) temp_sort_reader_release(&heads[i].reader);
     for (size_t i = from; i < to; i++) {
-        temp_streams_destroy(sort->levels[i].streams);
+        destroy_streams(sort, sort->levels[i].streams);
         sort->levels[i] = (struct level){0};
     }
     free(heads);

@@ -27,6 +27,7 @@ struct temp_sort_settings {
     const char *const *temp_prefixes;   /* as in temp_streams.h */
     size_t n_temp_prefixes;
     const char *output;
+    uint64_t *file_bytes;       /* the bytes that go to temporary files are added; or NULL */
 };
 
 struct temp_sort *temp_sort_create(const struct temp_sort_settings *settings);
