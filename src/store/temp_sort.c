@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-    FAN_IN = 16,
-    MAX_LEVELS = 12,            /* 16^12 buffers */
+    FAN_IN = 64,
+    MAX_LEVELS = 8,             /* 64^8 buffers */
     MIN_BYTES = 256 << 10,
     LENGTH_BYTES = sizeof(uint16_t),
     PREFIX_BYTES = sizeof(uint64_t),
@@ -40,13 +40,14 @@ struct temp_sort {
     struct temp_streams *sorted;        /* one stream, when all is done */
 };
 
-/* Half of the memory is for the buffer, an eighth for the streams of each level. There are rarely
-   more than two. qsort takes as much memory as the entries have, an eighth of a buffer or less. */
+/* Half of the memory is for the buffer, an eighth for the streams of each level, of which there are
+   rarely more than two, and a sixteenth for the sorted one, so that it has large pages. qsort takes
+   as much memory as the entries have, an eighth of a buffer or less. */
 static struct temp_streams *create_streams(const struct temp_sort *sort, unsigned n)
 {
     const struct temp_sort_settings *s = &sort->settings;
     const struct temp_streams_settings streams = {
-        .n_streams = n, .memory_bytes = s->memory_bytes / 8 / FAN_IN * n,
+        .n_streams = n, .memory_bytes = s->memory_bytes / (n == 1 ? 16 : 8),
         .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
         .output = s->output,
     };

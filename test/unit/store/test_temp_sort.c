@@ -49,10 +49,10 @@ static void check_sorted(struct temp_sort_reader *reader, const struct temp_sort
     }
 }
 
-/* In the least memory a buffer has 128 KiB: from one to more than 16 * 16 of them. */
+/* In the least memory a buffer has 128 KiB: from one to more than the 64 that become one. */
 static void test_sizes(void **state)
 {
-    static const size_t sizes[] = {0, 1, 2, 1000, 30000, 60000, 480000};
+    static const size_t sizes[] = {0, 1, 2, 1000, 30000, 60000, 250000};
     struct rng rng = rng_start(701);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         struct temp_sort *sort = create(*state);
