@@ -33,7 +33,8 @@ static inline void view_coder_begin(struct view_coder *coder)
 /* The most bytes that a view takes. */
 enum { VIEW_CODE_MAX_BYTES = 1024 };
 
-/* Writes a view and returns the end. Its index is not below that of the view before. */
+/* Writes a view and returns the end. It is shortest if its index is not below that of the view
+   before. */
 uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view, uint8_t *out);
 
 /* Reads a view, and moves *at behind it. Its name points into the coder until the next call, the

@@ -3,7 +3,7 @@
 
 #include "duplicates/duplicate_chains.h"
 #include "duplicates/duplicate_table.h"
-#include "duplicates/view_streams.h"
+#include "pipeline/view_chunks.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -141,36 +141,22 @@ static enum table_result lacks_score(const struct duplicate_record *record)
 
 /* ---- reading streams ---- */
 
-static int report_damage(void)
-{
-    diag_damaged("the temporary data of --markdup are damaged: sort again on another disk");
-    return -1;
-}
-
 /* Reads a whole stream of views. Returns 0, 1 if a table was full, or -1 after a message. */
 static int visit_stream(struct decider *decider, unsigned stream, view_visitor visit,
                         struct key_part keys)
 {
     struct temp_stream_reader *reader = &decider->reader;
     temp_stream_reader_begin(reader, decider->decision->settings->views, stream);
-    while (!temp_stream_is_at_end(reader)) {
-        uint32_t n_bytes;
-        struct view_chunk chunk;
-        struct duplicate_view view;
-        const uint8_t *bytes = temp_stream_read(reader, sizeof n_bytes);
-        if (!bytes) return -1;
-        memcpy(&n_bytes, bytes, sizeof n_bytes);
-        if (n_bytes > temp_stream_left(reader)) return report_damage();
-        bytes = temp_stream_read(reader, n_bytes);
-        if (!bytes) return -1;
-        if (!view_chunk_open(&chunk, bytes, n_bytes)) return report_damage();
+    struct view_chunk chunk;
+    struct duplicate_view view;
+    int got;
+    while ((got = view_chunks_next(reader, &chunk)) > 0)
         while (view_chunk_next(&chunk, &view)) {
             enum table_result r = visit(decider, &view, chunk.run, keys);
             if (r == TABLE_FULL) return 1;
             if (r == TABLE_FAILED) return -1;
         }
-    }
-    return 0;
+    return got;
 }
 
 /* ---- examined reads ---- */

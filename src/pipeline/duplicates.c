@@ -5,6 +5,8 @@
 #include "duplicates/duplicate_tags.h"
 #include "duplicates/read_barcode.h"
 #include "pipeline/decide.h"
+#include "pipeline/share_barcodes.h"
+#include "pipeline/view_chunks.h"
 #include "store/temp_streams.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -22,12 +24,13 @@ enum {
 struct duplicates {
     struct duplicates_settings settings;
     struct temp_streams *views, *names, *guests;        /* names: for -S; guests: for chains */
+    struct temp_streams *waiting;               /* for barcodes; NULL: none can */
     struct duplicate_notes *notes;              /* only for tags */
     struct duplicate_marks *marks;
     struct duplicate_counts *counts;            /* of each group */
     struct duplicate_counts *counts_before;     /* before the run that is being written */
     size_t n_counts;
-    uint64_t n_unreadable_barcodes, n_unreadable_before;
+    struct barcode_counts barcodes, barcodes_before;
     uint64_t view_bytes, file_bytes;            /* set when all is decided */
     pthread_mutex_t lock;       /* for taking views, and nothing else */
 };
@@ -55,9 +58,14 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
     struct duplicates *d = xcalloc(1, sizeof *d);
     d->settings = *settings;
     size_t streams_bytes = settings->memory_bytes / 2, names_bytes = 0, notes_bytes = 0;
+    size_t waiting_bytes = 0;
     if (settings->rules->marks_others) names_bytes = streams_bytes / 4;
     if (duplicate_rules_need_chains(settings->rules)) notes_bytes = streams_bytes / 4;
-    d->views = create_streams(settings, VIEW_N_STREAMS, streams_bytes - names_bytes - notes_bytes);
+    if (duplicate_rules_share_barcodes(settings->rules)) waiting_bytes = streams_bytes / 8;
+    d->views = create_streams(settings, VIEW_N_STREAMS,
+                              streams_bytes - names_bytes - notes_bytes - waiting_bytes);
+    if (waiting_bytes > 0)
+        d->waiting = create_streams(settings, VIEW_N_BARCODE_STREAMS, waiting_bytes);
     if (names_bytes > 0) d->names = create_streams(settings, VIEW_N_PARTITIONS, names_bytes);
     if (notes_bytes > 0) d->guests = create_streams(settings, VIEW_N_PARTITIONS, notes_bytes / 4);
     d->marks = duplicate_marks_create();
@@ -91,6 +99,7 @@ void duplicates_destroy(struct duplicates *d)
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
     temp_streams_destroy(d->guests);
+    temp_streams_destroy(d->waiting);
     duplicate_notes_destroy(d->notes);
     duplicate_marks_destroy(d->marks);
     free(d->counts);
@@ -117,6 +126,26 @@ static void count(const struct duplicate_rules *rules, const uint8_t *rec, enum 
         counts->other_alignments++;
 }
 
+/* Gathers the views of a record; those of a read that waits for a barcode are set aside. */
+static void gather_views(const struct duplicate_rules *rules, const uint8_t *rec, uint32_t index,
+                         struct record_views *views, struct view_gather *gather,
+                         struct barcode_counts *counts)
+{
+    struct duplicate_view giver;
+    enum barcode_role role = pair_barcode_role(rules, rec, views, &giver);
+    counts->n_unreadable += views->lacks_barcode;
+    counts->n_seekers += role == BARCODE_SEEKER;
+    counts->n_givers += role == BARCODE_GIVER;
+    if (role == BARCODE_GIVER_APART)
+        view_gather_add_by_name(gather, &giver, index, VIEW_STREAM_GIVERS);
+    for (unsigned i = 0; i < views->n; i++) {
+        if (role == BARCODE_SEEKER)
+            view_gather_add_by_name(gather, &views->view[i], index, VIEW_STREAM_SEEKERS);
+        else
+            view_gather_add(gather, &views->view[i], index);
+    }
+}
+
 int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
                         struct duplicate_looks *looks, const uint8_t *rec, uint32_t run,
                         uint64_t index)
@@ -134,9 +163,7 @@ int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
     }
     if (!looks->counts) looks->counts = xcalloc(d->n_counts, sizeof *looks->counts);
     count(rules, rec, views.as, &looks->counts[views.group]);
-    looks->n_unreadable_barcodes += views.lacks_barcode;
-    for (unsigned i = 0; i < views.n; i++)
-        view_gather_add(gather, &views.view[i], (uint32_t)index);
+    gather_views(rules, rec, (uint32_t)index, &views, gather, &looks->barcodes);
     if (gather->n >= VIEW_GATHER_ENOUGH) duplicate_looks_end(gather, looks, run);
     return 0;
 }
@@ -158,14 +185,15 @@ void duplicate_looks_release(struct duplicate_looks *looks)
 void duplicates_begin_run(struct duplicates *d)
 {
     temp_streams_mark(d->views);
+    if (d->waiting) temp_streams_mark(d->waiting);
     memcpy(d->counts_before, d->counts, d->n_counts * sizeof *d->counts);
-    d->n_unreadable_before = d->n_unreadable_barcodes;
+    d->barcodes_before = d->barcodes;
 }
 
 static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
 {
-    d->n_unreadable_barcodes += looks->n_unreadable_barcodes;
-    looks->n_unreadable_barcodes = 0;
+    barcode_counts_join(&d->barcodes, &looks->barcodes);
+    looks->barcodes = (struct barcode_counts){0};
     if (!looks->counts) return;
     for (size_t i = 0; i < d->n_counts; i++)
         duplicate_counts_join(&d->counts[i], &looks->counts[i]);
@@ -174,16 +202,7 @@ static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
 
 static int take(struct duplicates *d, struct duplicate_looks *looks)
 {
-    const uint8_t *at = looks->bytes, *end = at + looks->n_bytes;
-    struct view_chunk_head head;
-    while (at < end) {
-        memcpy(&head, at, sizeof head);
-        at += sizeof head;
-        if (temp_streams_append(d->views, head.stream, &head.n_bytes, sizeof head.n_bytes) < 0 ||
-            temp_streams_append(d->views, head.stream, at, head.n_bytes) < 0)
-            return -1;
-        at += head.n_bytes;
-    }
+    if (view_chunks_append(d->views, d->waiting, looks->bytes, looks->n_bytes) < 0) return -1;
     looks->n_bytes = 0;
     take_counts(d, looks);
     return 0;
@@ -205,7 +224,8 @@ void duplicates_end_run(struct duplicates *d, uint32_t run, uint64_t n_records)
 int duplicates_undo_run(struct duplicates *d)
 {
     memcpy(d->counts, d->counts_before, d->n_counts * sizeof *d->counts);
-    d->n_unreadable_barcodes = d->n_unreadable_before;
+    d->barcodes = d->barcodes_before;
+    if (d->waiting && temp_streams_undo(d->waiting) < 0) return -1;
     return temp_streams_undo(d->views);
 }
 
@@ -320,9 +340,25 @@ bool duplicates_need_runs(const struct duplicates *d)
 
 static void warn_of_barcodes(const struct duplicates *d)
 {
-    if (d->n_unreadable_barcodes > 0)
+    if (d->barcodes.n_unreadable > 0)
         diag_warning("%" PRIu64 " reads have no barcode where --markdup looks for it: they are "
-                     "compared with each other only", d->n_unreadable_barcodes);
+                     "compared with each other only", d->barcodes.n_unreadable);
+}
+
+/* Gives reads without barcode that of their mates. */
+static int share(struct duplicates *d, size_t memory_bytes)
+{
+    if (!d->waiting) return 0;
+    const struct share_barcodes_settings settings = {
+        .crew = d->settings.crew, .n_threads = d->settings.n_threads,
+        .memory_bytes = memory_bytes, .views = d->views, .waiting = d->waiting,
+        .counts = &d->barcodes,
+    };
+    if (share_barcodes(&settings) < 0) return -1;
+    d->file_bytes += temp_streams_file_bytes(d->waiting);
+    temp_streams_destroy(d->waiting);
+    d->waiting = NULL;
+    return 0;
 }
 
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
@@ -337,11 +373,11 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
         .names = d->names, .guests = d->guests, .notes = d->notes, .marks = d->marks,
         .counts = d->counts, .n_counts = d->n_counts,
     };
-    if (decide_duplicates(&decide) < 0) return -1;
+    if (share(d, decide.memory_bytes) < 0 || decide_duplicates(&decide) < 0) return -1;
     if (d->notes && duplicate_notes_sort(d->notes, decide.memory_bytes) < 0) return -1;
     warn_of_barcodes(d);
     d->view_bytes = temp_streams_all_bytes(d->views);
-    d->file_bytes = temp_streams_file_bytes(d->views);
+    d->file_bytes += temp_streams_file_bytes(d->views);
     if (d->names) d->file_bytes += temp_streams_file_bytes(d->names);
     if (d->notes) d->file_bytes += duplicate_notes_file_bytes(d->notes);
     temp_streams_destroy(d->views);

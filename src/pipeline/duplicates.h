@@ -20,6 +20,7 @@
 
 #include "duplicates/duplicate_rules.h"
 #include "duplicates/duplicate_stats.h"
+#include "duplicates/pair_barcode.h"
 #include "pipeline/batch.h"
 #include "pipeline/crew.h"
 
@@ -53,7 +54,7 @@ struct duplicate_looks {
     uint8_t *bytes;             /* chunks */
     size_t n_bytes, room;
     struct duplicate_counts *counts;    /* of the records, for each group; NULL: none yet */
-    uint64_t n_unreadable_barcodes;
+    struct barcode_counts barcodes;
 };
 
 /* Adds the view of a record, which stays until duplicate_looks_end. `gather` belongs to the worker.
