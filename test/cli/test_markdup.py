@@ -703,9 +703,8 @@ class Memory(CliTest):
                                                  for i in range(self.N // 2)))
         self.check(source, 16, 2)
 
-    def test_pile_of_half_tagged_pairs(self):
-        """Each pair has its barcode in one of its reads, and there are three barcodes. In little
-        memory the table takes only a part of the names of a partition."""
+    def half_tagged_pile(self, n_pairs):
+        """Each pair has its barcode in one of its reads, and there are three barcodes."""
         (head1, tail1), (head2, tail2) = self.ends(100)
         tag = b"RXZ" + b"ACGTACGT"
         # the size of a record stands at its beginning
@@ -714,16 +713,25 @@ class Memory(CliTest):
         pos = struct.pack("<i", 100)
 
         def records():
-            for i in range(self.N // 2):
+            for i in range(n_pairs):
                 name, barcode = b"%08d" % i, tag + b"%d\0" % (i % 3)
                 first, second = ((head1 + name + tail1, more2 + name + tail2 + barcode) if i % 2 else
                                  (more1 + name + tail1 + barcode, head2 + name + tail2))
                 yield first
                 yield second[:8] + pos + second[12:]
-        source = self.write_records(records())
+        return self.write_records(records())
+
+    def test_pile_of_half_tagged_pairs(self):
+        source = self.half_tagged_pile(self.N // 2)
         for megabytes in (16, 1):
             self.check(source, megabytes, 6, "--barcode-tag RX")
-            self.check(source, megabytes, 6, "--barcode-tag RX --barcode-mismatches 0 -S")
+
+    def test_many_names_of_half_tagged_pairs(self):
+        """The table takes only a part of the names of a partition at a time."""
+        source, out = self.half_tagged_pile(300_000), self.path("out.bam")
+        self.sort_ok("-@", "2", "-l", "1", "--markdup=--barcode-tag RX -r -S", "-o", out, source,
+                     budget=SPILLING)
+        self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 6)
 
     def test_many_keys(self):
         """A million of keys of pairs and of single reads: the tables do not hold them at once. Each
