@@ -729,7 +729,7 @@ class Memory(CliTest):
     def test_many_names_of_half_tagged_pairs(self):
         """The table takes only a part of the names of a partition at a time."""
         source, out = self.half_tagged_pile(300_000), self.path("out.bam")
-        self.sort_ok("-@", "2", "-l", "1", "--markdup=--barcode-tag RX -r -S", "-o", out, source,
+        self.sort_ok("-@", "4", "-l", "1", "--markdup=--barcode-tag RX -r -S", "-o", out, source,
                      budget=SPILLING)
         self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 6)
 
