@@ -95,6 +95,7 @@ class Case:
         regime = "refused" if verdict.refused else "spilled" if verdict.n_runs else "in memory"
         return (("input", f"{self.way_in} {self.way}"), ("output", self.way_out),
                 ("regime", regime), ("index", self.index), ("deviation", verdict.deviation),
+                ("half-tagged", shares_barcodes(self) and is_half_tagged(self)),
                 *(("option", option.split()[0]) for option in self.options))
 
     def markdup(self):
@@ -215,6 +216,12 @@ def barcode_tag(case):
 def shares_barcodes(case):
     """Whether reads get the barcode of their mate, which samtools does not do."""
     return barcode_tag(case) and "--barcode-own" not in option_words(case)
+
+
+def is_half_tagged(case):
+    """Whether some records of a template have a barcode, and others do not."""
+    text = f"\t{barcode_tag(case)}:Z:"
+    return any(0 < sum(text in line for line in lines) < len(lines) for lines in case.templates)
 
 
 def their_words(case):

@@ -340,9 +340,13 @@ bool duplicates_need_runs(const struct duplicates *d)
 
 static void warn_of_barcodes(const struct duplicates *d)
 {
-    if (d->barcodes.n_unreadable > 0)
+    uint64_t n = d->barcodes.n_unreadable;
+    if (n > 0 && d->settings.rules->barcode_source == BARCODE_TAG)
+        diag_warning("%" PRIu64 " reads have a number in the tag of --barcode-tag: they are taken "
+                     "for reads without it", n);
+    else if (n > 0)
         diag_warning("%" PRIu64 " reads have no barcode where --markdup looks for it: they are "
-                     "compared with each other only", d->barcodes.n_unreadable);
+                     "compared with each other only", n);
 }
 
 /* Gives reads without barcode that of their mates. */

@@ -8,6 +8,9 @@
  * after another: the result is one bit for each record of each run. The merge looks the bits up
  * when it opens blocks.
  *
+ * Views of reads without barcode, whose mates may have one, are set aside until all are there
+ * (share_barcodes.h).
+ *
  * Which reads are duplicates does not depend on the order in which views come, nor on how the
  * records lie in runs.
  *

@@ -98,7 +98,8 @@ class Random(CliTest):
                               f"{cases.show_commands(case, SAMTOOLS_ROCKSORT, '..')}")
                 tested |= set(case.facts(verdict))
         for fact in (("regime", "spilled"), ("regime", "in memory"), ("output", "cram"),
-                     ("input", "cram one pass"), ("input", "sam shuffled"), ("index", "csi")):
+                     ("input", "cram one pass"), ("input", "sam shuffled"), ("index", "csi"),
+                     ("half-tagged", True)):
             self.assertIn(fact, tested)
 
 

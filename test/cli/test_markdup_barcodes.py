@@ -152,7 +152,7 @@ class Pairs(BarcodeTest):
         source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
         result = self.sort_ok("--fixmate", "--markdup=" + BARCODE, "-o", self.path("out.bam"),
                               source)
-        self.assertIn("1 reads have no barcode", result.err)
+        self.assertIn("1 reads have a number in the tag of --barcode-tag", result.err)
 
 
 @needs_pysam
