@@ -42,9 +42,9 @@ void barcode_table_destroy(struct barcode_table *table)
 
 void barcode_table_reset(struct barcode_table *table, uint64_t n_names)
 {
-    size_t n = MIN_SLOTS;
     /* A third of the limit, at least, is left for texts. */
-    while (n * 3 / 4 < n_names && 2 * n * sizeof(struct named) <= table->limit_bytes / 3 * 2) n *= 2;
+    size_t n = MIN_SLOTS, most = table->limit_bytes / 3 * 2 / sizeof(struct named);
+    while (n * 3 / 4 < n_names && 2 * n <= most) n *= 2;
     if (n != table->n_slots) {
         free(table->slots);
         table->slots = xcalloc(n, sizeof *table->slots);

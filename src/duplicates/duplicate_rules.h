@@ -62,8 +62,8 @@ static inline bool duplicate_rules_keep_groups_apart(const struct duplicate_rule
     return rules->use_read_groups || rules->use_libraries;
 }
 
-/* True if a read without barcode has that of its mate (pair_barcode.h). Both reads have one name, so
-   there is nothing to share if barcodes are in names. */
+/* True if a read without barcode has that of its mate (pair_barcode.h). Barcodes in names need not
+   be shared: both reads have one name. */
 static inline bool duplicate_rules_share_barcodes(const struct duplicate_rules *rules)
 {
     return rules->barcode_source == BARCODE_TAG && !rules->own_barcodes;

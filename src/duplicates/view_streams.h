@@ -17,15 +17,15 @@
 
 #include <stdbool.h>
 
-/* Streams of single reads, of pairs, and of other records, by place and by name. */
+/* Streams of single reads and of pairs, by place, and of other records, by name. */
 enum {
     VIEW_N_PARTITIONS = 256,
     VIEW_STREAM_SINGLES = 0,
     VIEW_STREAM_PAIRS = VIEW_N_PARTITIONS,
     VIEW_STREAM_OTHERS = 2 * VIEW_N_PARTITIONS,
     VIEW_N_STREAMS = 3 * VIEW_N_PARTITIONS,
-    /* Views that wait for a barcode, and those that have one for them (pair_barcode.h), by name. Their
-       streams lie apart (pipeline/view_chunks.h). */
+    /* Views that wait for a barcode, and views that have one for them (pair_barcode.h), by name.
+       Their streams lie apart (pipeline/view_chunks.h). */
     VIEW_STREAM_SEEKERS = VIEW_N_STREAMS,
     VIEW_STREAM_GIVERS = VIEW_STREAM_SEEKERS + VIEW_N_PARTITIONS,
     VIEW_END_STREAMS = VIEW_STREAM_GIVERS + VIEW_N_PARTITIONS,

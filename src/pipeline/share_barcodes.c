@@ -77,8 +77,8 @@ static int note_names(struct sharer *sharer)
     return r;
 }
 
-/* Copies a view with a barcode that may be wanted. A chunk of them is of no run: whose barcode it is
-   plays no part. */
+/* Copies name and barcode of a view that may be wanted. A chunk of them is of no run: it does not
+   matter whose barcode it is. */
 static int add_giver(struct sharer *sharer, struct duplicate_view *view)
 {
     if (view->barcode_text) {
@@ -125,8 +125,8 @@ static bool is_in_part(struct duplicate_key name, struct name_part names)
     return duplicate_key_part(name, names.n_parts) == names.part;
 }
 
-/* Reads the barcodes of a part of the names into the table. Returns 0, 1 if it was full, or -1 after
-   a message. */
+/* Reads the barcodes of a part of the names into the table. Returns 0, 1 if it was full, or -1
+   after a message. */
 static int read_givers(struct sharer *sharer, struct name_part names)
 {
     struct temp_streams *waiting = sharer->sharing->settings->waiting;

@@ -4,11 +4,11 @@
  *
  * Views that wait for a barcode were set aside by name while they were made. Here jobs
  * - remember the names of all that wait, in some 16 bits each (duplicates/name_filter.h);
- * - go through the views of pairs, and copy those with such a name and a barcode to streams by name;
+ * - go through the views of pairs, and copy barcodes of such names to streams by name;
  * - for one partition of the names after another, read the barcodes into a table, and put the views
  *   that wait where they belong, with what the table has for them.
- * If the names of a partition do not fit into a table, it is read several times, a part of the names
- * at a time. If no read waits nothing is done; if no pair has a barcode only the last step is.
+ * If the names of a partition do not fit into a table, it is read several times, a part of the
+ * names at a time. If no read waits nothing is done; if no pair has a barcode only the last step.
  *
  * Threads: the caller submits the jobs and waits for them.
  */

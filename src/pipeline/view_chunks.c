@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-int view_chunks_append(struct temp_streams *by_place, struct temp_streams *waiting,
+int view_chunks_append(struct temp_streams *views, struct temp_streams *waiting,
                        const uint8_t *chunks, size_t n_bytes)
 {
     const uint8_t *at = chunks, *end = chunks + n_bytes;
@@ -14,7 +14,7 @@ int view_chunks_append(struct temp_streams *by_place, struct temp_streams *waiti
         memcpy(&head, at, sizeof head);
         at += sizeof head;
         bool waits = head.stream >= VIEW_N_STREAMS;
-        struct temp_streams *to = waits ? waiting : by_place;
+        struct temp_streams *to = waits ? waiting : views;
         unsigned stream = waits ? head.stream - VIEW_N_STREAMS : head.stream;
         if (temp_streams_append(to, stream, &head.n_bytes, sizeof head.n_bytes) < 0 ||
             temp_streams_append(to, stream, at, head.n_bytes) < 0)

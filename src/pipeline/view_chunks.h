@@ -1,9 +1,9 @@
 /*
  * view_chunks.h -- chunks of views (duplicates/view_streams.h) in temporary streams.
  *
- * Streams by place are those with a number below VIEW_N_STREAMS. The others, which are only there if
- * reads without barcode wait for one, lie apart, because they are read while the first are written,
- * and the other way round.
+ * Streams with a number below VIEW_N_STREAMS are those in which duplicates are looked for. The
+ * others, for reads that wait for a barcode, lie apart: they are read while the first are written,
+ * and the other way round, and of one temp_streams only one is possible.
  */
 #ifndef ROCKSORT_PIPELINE_VIEW_CHUNKS_H
 #define ROCKSORT_PIPELINE_VIEW_CHUNKS_H
@@ -13,7 +13,7 @@
 
 /* Appends chunks, each with its view_chunk_head, to their streams. waiting: VIEW_N_BARCODE_STREAMS,
    or NULL if no chunk is for them. One thread at a time. Returns 0, or -1 after a message. */
-int view_chunks_append(struct temp_streams *by_place, struct temp_streams *waiting,
+int view_chunks_append(struct temp_streams *views, struct temp_streams *waiting,
                        const uint8_t *chunks, size_t n_bytes);
 
 /* Begins to read the next chunk of a stream; it is there until the next call. Returns 1, 0 if there
