@@ -30,8 +30,8 @@ static inline void view_coder_begin(struct view_coder *coder)
     coder->name_bytes = 0;
 }
 
-/* The most bytes that a view takes. */
-enum { VIEW_CODE_MAX_BYTES = 1024 };
+/* The most bytes that writing a view may touch, and what must be readable after the last view. */
+enum { VIEW_CODE_MAX_BYTES = 1024, VIEW_CODE_SLACK_BYTES = 8 };
 
 /* Writes a view and returns the end. Its index is not below that of the view before. */
 uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view, uint8_t *out);
