@@ -93,6 +93,12 @@ static size_t count_shared(const uint8_t *a, const uint8_t *b, size_t n_bytes)
     return n;
 }
 
+/* Clears all but the first n of eight bytes. */
+static uint64_t first_bytes(uint64_t values, size_t n)
+{
+    return n < 8 ? values & ((UINT64_C(1) << 8 * n) - 1) : values;
+}
+
 /* Stores how many characters are shared and how many follow, and these. */
 static uint8_t *put_name(struct view_coder *coder, const uint8_t *name, size_t n_bytes,
                          uint8_t *out)
@@ -103,12 +109,12 @@ static uint8_t *put_name(struct view_coder *coder, const uint8_t *name, size_t n
     *out++ = (uint8_t)(n_bytes - shared);
     struct half_bytes halves = {out, false};
     while (i < n_bytes) {
-        uint64_t values = 0xff;
-        if (!halves.is_half && n_bytes - i >= N_AT_ONCE)
-            values = get_u64(name + i) ^ '0' * EACH_BYTE;
-        if (all_are_digits(values)) {
-            halves.at = put_u32(halves.at, join_halves(values));
-            i += N_AT_ONCE;
+        size_t n = n_bytes - i < N_AT_ONCE ? n_bytes - i : N_AT_ONCE;
+        uint64_t values = first_bytes(get_u64(name + i) ^ '0' * EACH_BYTE, n);
+        if (!halves.is_half && all_are_digits(values)) {
+            (void)put_u32(halves.at, join_halves(values));
+            halves.at += (n + 1) / 2;
+            i += n;
         } else {
             put_char(&halves, name[i++]);
         }
@@ -137,14 +143,14 @@ static void get_name(struct view_coder *coder, const uint8_t **at)
 {
     size_t n = *(*at)++, n_bytes = n + *(*at)++;
     bool is_half = false;
-    if (n_bytes > sizeof coder->name) n_bytes = sizeof coder->name;
+    if (n_bytes > VIEW_NAME_MAX_BYTES) n_bytes = VIEW_NAME_MAX_BYTES;
     while (n < n_bytes) {
-        uint64_t values = 0xff;
-        if (!is_half && n_bytes - n >= N_AT_ONCE) values = part_halves(get_u32(*at));
-        if (all_are_digits(values)) {
+        size_t left = n_bytes - n < N_AT_ONCE ? n_bytes - n : N_AT_ONCE;
+        uint64_t values = first_bytes(part_halves(get_u32(*at)), left);
+        if (!is_half && all_are_digits(values)) {
             (void)put_u64(coder->name + n, values | '0' * EACH_BYTE);
-            *at += N_AT_ONCE / 2;
-            n += N_AT_ONCE;
+            *at += (left + 1) / 2;
+            n += left;
         } else {
             coder->name[n++] = get_char(at, &is_half);
         }
