@@ -120,6 +120,16 @@ size_t duplicate_marks_begin(struct duplicate_marks *marks)
     return marks->settings.memory_bytes + N_STRETCHES * sizeof *marks->stretches;
 }
 
+uint64_t duplicate_marks_number(const struct duplicate_marks *marks, uint32_t run, uint64_t index)
+{
+    return marks->runs[run] + index;
+}
+
+uint64_t duplicate_marks_count(const struct duplicate_marks *marks)
+{
+    return marks->n_records;
+}
+
 /* ---- marking ---- */
 
 static int append_noted(struct duplicate_marks *marks, struct stretch *stretch)
@@ -147,7 +157,7 @@ static int note(struct duplicate_marks *marks, uint64_t record)
 
 int duplicate_marks_set(struct duplicate_marks *marks, uint32_t run, uint32_t index)
 {
-    uint64_t record = marks->runs[run] + index;
+    uint64_t record = duplicate_marks_number(marks, run, index);
     if (!marks->bits) return note(marks, record);
     uint8_t bit = (uint8_t)(1u << (record & 7));
     uint8_t before = atomic_fetch_or_explicit(&marks->bits[record >> 3], bit,

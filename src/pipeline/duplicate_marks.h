@@ -38,6 +38,10 @@ void duplicate_marks_add_run(struct duplicate_marks *marks, uint32_t run, uint32
 /* All runs are known. Returns the bytes of memory that marks take until `end`. */
 size_t duplicate_marks_begin(struct duplicate_marks *marks);
 
+/* The number of a record, counted through all runs; and of all records. After begin. */
+uint64_t duplicate_marks_number(const struct duplicate_marks *marks, uint32_t run, uint64_t index);
+uint64_t duplicate_marks_count(const struct duplicate_marks *marks);
+
 /*
  * Marks a record, which should be done once. Returns 1; or 0 if it was marked already, which is
  * seen in memory only; or -1 after a message.

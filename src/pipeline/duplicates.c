@@ -70,7 +70,7 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
     (void)pthread_mutex_init(&d->lock, NULL);
     if (duplicate_rules_set_tags(settings->rules)) {
         const struct duplicate_notes_settings notes = {
-            .crew = settings->crew, .n_threads = settings->n_threads,
+            .crew = settings->crew, .marks = d->marks, .n_threads = settings->n_threads,
             .memory_bytes = notes_bytes / 4 * 3, .temp_prefixes = settings->temp_prefixes,
             .n_temp_prefixes = settings->n_temp_prefixes,
             .output = settings->output,
@@ -346,6 +346,7 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     if (for_all_batches(d, batches, n, first_run, look_job) < 0) return -1;
     size_t most_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3;
     size_t marks_bytes = duplicate_marks_begin(d->marks);
+    if (d->notes) duplicate_notes_begin(d->notes);
     const struct decide_settings decide = {
         .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
         .memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0, .views = d->views,
