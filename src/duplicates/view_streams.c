@@ -70,7 +70,8 @@ void view_gather_add(struct view_gather *gather, const struct duplicate_view *vi
     if (!view->name) return;
     /* Copied while the record is in the cache: else it would have to be fetched again. */
     size_t end = gather->names_bytes + view->name_bytes;
-    xgrow(&gather->names, &gather->names_room, end, 32 * VIEW_GATHER_ENOUGH, 1);
+    xgrow(&gather->names, &gather->names_room, end + VIEW_CODE_SLACK_BYTES,
+          32 * VIEW_GATHER_ENOUGH, 1);
     memcpy(gather->names + gather->names_bytes, view->name, view->name_bytes);
     added->name = (const uint8_t *)(uintptr_t)(gather->names_bytes + 1);
     gather->names_bytes = end;
@@ -108,6 +109,9 @@ void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, si
             if (view->name) view->name = gather->names + (uintptr_t)view->name - 1;
             at = (size_t)(view_encode(&coder, view, *out + at) - *out);
         }
+        xgrow(out, room, at + VIEW_CODE_SLACK_BYTES, *room / 2, 1);
+        memset(*out + at, 0, VIEW_CODE_SLACK_BYTES);
+        at += VIEW_CODE_SLACK_BYTES;
         size_t from_at = sum_at + CHECKSUM_BYTES;
         (void)put_u32(*out + sum_at, XXH3_64bits(*out + from_at, at - from_at));
         const struct view_chunk_head head = {stream, (uint32_t)(at - sum_at)};
@@ -130,10 +134,10 @@ bool view_chunk_open(struct view_chunk *chunk, const uint8_t *bytes, size_t n_by
 {
     view_coder_begin(&chunk->coder);
     chunk->at = bytes + CHECKSUM_BYTES;
-    chunk->end = bytes + n_bytes;
-    if (n_bytes <= CHECKSUM_BYTES ||
+    if (n_bytes <= CHECKSUM_BYTES + VIEW_CODE_SLACK_BYTES ||
         get_u32(bytes) != (uint32_t)XXH3_64bits(chunk->at, n_bytes - CHECKSUM_BYTES))
         return false;
+    chunk->end = bytes + n_bytes - VIEW_CODE_SLACK_BYTES;
     chunk->run = (uint32_t)get_varint(&chunk->at);
     return true;
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    VIEW_BYTES_AT_LEAST = 8,    /* to estimate how many views a stream has */
+    VIEW_BYTES_USUAL = 24,      /* to estimate how many views a stream has */
     MAX_DIVISIONS = 8,
     MAX_PARTS = 1 << 2 * MAX_DIVISIONS, /* of the keys of a partition */
 };
@@ -283,7 +283,7 @@ static int decide_in_parts(struct decider *decider, part_pass pass)
 
 static uint64_t n_views(const struct decider *decider, unsigned stream)
 {
-    return temp_streams_bytes(decider->decision->settings->views, stream) / VIEW_BYTES_AT_LEAST;
+    return temp_streams_bytes(decider->decision->settings->views, stream) / VIEW_BYTES_USUAL;
 }
 
 /* If all keys fit, the table is left for the pass over pairs. Else pairs are read for each part. */
