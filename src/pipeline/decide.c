@@ -13,7 +13,8 @@
 
 enum {
     VIEW_BYTES_USUAL = 24,      /* to estimate how many views a stream has */
-    MAX_PARTS = 1 << 16,        /* of the keys of a partition */
+    MAX_DIVISIONS = 8,
+    MAX_PARTS = 1 << 2 * MAX_DIVISIONS, /* of the keys of a partition */
 };
 
 struct decider;
@@ -67,6 +68,9 @@ struct decider {
     struct temp_stream_reader reader;
     struct duplicate_counts *counts;
     unsigned partition;
+    uint64_t n_views;           /* that were visited since the pass began */
+    uint64_t n_done;            /* of these, that a pass has seen before it was given up */
+    bool is_again;              /* the view that is visited is one of them */
 };
 
 /* What a pass over a stream does with each view. TABLE_FULL and TABLE_FAILED end the pass. */
@@ -108,18 +112,20 @@ static int remember_name(struct decider *decider, const uint8_t *name, size_t na
     return r;
 }
 
-/* Marks a duplicate and counts it, once. Returns false if that was done already. */
-static bool mark(struct decider *decider, const struct duplicate_record *record, bool is_pair)
+/* Marks a duplicate and counts it, once. Returns 0 if that was done already, or -1 after a
+   message. */
+static int mark(struct decider *decider, const struct duplicate_record *record, bool is_pair)
 {
     struct duplicate_counts *counts = &decider->counts[record->group];
-    if (!duplicate_marks_set(decider->decision->settings->marks, record->run, record->index))
-        return false;
+    if (decider->is_again) return 0;
+    int r = duplicate_marks_set(decider->decision->settings->marks, record->run, record->index);
+    if (r <= 0) return r;
     if (is_pair)
         counts->paired_duplicates++;
     else
         counts->single_duplicates++;
     if (rules_of(decider)->removes && !record->was_marked) counts->written--;
-    return true;
+    return 1;
 }
 
 static enum table_result found(struct decider *decider, const struct duplicate_record *record,
@@ -127,7 +133,9 @@ static enum table_result found(struct decider *decider, const struct duplicate_r
 {
     const struct duplicate_name name = {.place = record->place, .run = record->run,
                                         .index = record->index, .group = record->group};
-    if (!mark(decider, record, is_pair) || !record->has_others) return TABLE_DUPLICATE;
+    int marked = mark(decider, record, is_pair);
+    if (marked < 0) return TABLE_FAILED;
+    if (marked == 0 || !record->has_others) return TABLE_DUPLICATE;
     return remember_name(decider, record->name, record->name_bytes, &name) < 0 ? TABLE_FAILED
                                                                                : TABLE_DUPLICATE;
 }
@@ -152,6 +160,7 @@ static int visit_stream(struct decider *decider, unsigned stream, view_visitor v
     int got;
     while ((got = view_chunks_next(reader, &chunk)) > 0)
         while (view_chunk_next(&chunk, &view)) {
+            decider->is_again = decider->n_views++ < decider->n_done;
             enum table_result r = visit(decider, &view, chunk.run, keys);
             if (r == TABLE_FULL) return 1;
             if (r == TABLE_FAILED) return -1;
@@ -226,12 +235,20 @@ typedef int (*part_pass)(struct decider *decider, struct key_part keys);
 /* Makes passes over all keys at once, or, if they do not fit into a table, over so many parts of
    them that they do. Parts that are done stay done: the one that did not fit is divided, and what
    was found in it before the table was full is right, and will be found again. Returns the number
-   of parts, or -1 after a message. */
+   of parts, or -1 after a message.
+   All parts are of one size, so each size is given up once at most: given_up[i] is the part of 4^i
+   that was, and n_done[i] says before which view. Parts of it mark nothing before that view. */
 static int decide_in_parts(struct decider *decider, part_pass pass)
 {
     struct key_part keys = {.n_parts = 1};
+    unsigned given_up[MAX_DIVISIONS] = {0}, n_divisions = 0;
+    uint64_t n_done[MAX_DIVISIONS] = {0};
     while (keys.part < keys.n_parts) {
+        decider->n_views = decider->n_done = 0;
+        for (unsigned i = 0; i < n_divisions; i++)
+            if (keys.part >> 2 * (n_divisions - i) == given_up[i]) decider->n_done = n_done[i];
         int r = pass(decider, keys);
+        decider->is_again = false;
         if (r < 0) return -1;
         if (r == 0) {
             keys.part++;
@@ -242,6 +259,8 @@ static int decide_in_parts(struct decider *decider, part_pass pass)
             diag_error("--markdup needs more memory than it may use here: give more with -m");
             return -1;
         }
+        given_up[n_divisions] = keys.part;
+        n_done[n_divisions++] = decider->n_views > 0 ? decider->n_views - 1 : 0;
         keys.part *= 4;
         keys.n_parts *= 4;
     }
@@ -413,7 +432,8 @@ static int take_duplicate(struct decider *decider, const struct chain_member *me
         .group = view->group,
     };
     bool is_pair = view->kind == VIEW_PAIR;
-    if (!mark(decider, &record, is_pair)) return 0;
+    int marked = mark(decider, &record, is_pair);
+    if (marked <= 0) return marked;
     if (member->is_optical && is_pair) decider->counts[view->group].paired_optical++;
     if (member->is_optical && !is_pair) decider->counts[view->group].single_optical++;
     struct duplicate_note note = {.run = member->run, .index = view->index,
@@ -610,9 +630,10 @@ static enum table_result visit_other(struct decider *decider, const struct dupli
     struct duplicate_name name;
     struct duplicate_key key = duplicate_key_of_name(view->name, view->name_bytes);
     if (duplicate_key_part(key, keys.n_parts) != keys.part ||
-        !duplicate_table_find_name(decider->pairs, key, &name) ||
-        !duplicate_marks_set(s->marks, run, view->index))
+        !duplicate_table_find_name(decider->pairs, key, &name))
         return TABLE_NO_DUPLICATE;
+    int marked = duplicate_marks_set(s->marks, run, view->index);
+    if (marked <= 0) return marked < 0 ? TABLE_FAILED : TABLE_NO_DUPLICATE;
     /* As in samtools, records with earlier marks are removed before others are looked for. */
     bool is_counted = !rules->removes || !view->was_marked;
     const struct duplicate_note note = {

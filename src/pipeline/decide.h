@@ -15,10 +15,10 @@
 #ifndef ROCKSORT_PIPELINE_DECIDE_H
 #define ROCKSORT_PIPELINE_DECIDE_H
 
-#include "duplicates/duplicate_marks.h"
 #include "duplicates/duplicate_rules.h"
 #include "duplicates/duplicate_stats.h"
 #include "pipeline/crew.h"
+#include "pipeline/duplicate_marks.h"
 #include "pipeline/duplicate_notes.h"
 #include "store/temp_streams.h"
 

@@ -1,10 +1,10 @@
 /* duplicates.c -- see duplicates.h. */
 #include "pipeline/duplicates.h"
 
-#include "duplicates/duplicate_marks.h"
 #include "duplicates/duplicate_tags.h"
 #include "duplicates/read_barcode.h"
 #include "pipeline/decide.h"
+#include "pipeline/duplicate_marks.h"
 #include "pipeline/share_barcodes.h"
 #include "pipeline/view_chunks.h"
 #include "store/temp_streams.h"
@@ -17,6 +17,7 @@
 
 enum {
     SHARE = 8,                  /* of all memory, for the search */
+    MARKS_SHARE = 4,            /* of that, for marks: 196 MiB of 6 GiB, for 1.6 G records */
     MIN_BYTES = 2 << 20,
     RANGE_RECORDS = 16384,      /* of a batch, for one job: some milliseconds */
 };
@@ -68,11 +69,16 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
         d->waiting = create_streams(settings, VIEW_N_BARCODE_STREAMS, waiting_bytes);
     if (names_bytes > 0) d->names = create_streams(settings, VIEW_N_PARTITIONS, names_bytes);
     if (notes_bytes > 0) d->guests = create_streams(settings, VIEW_N_PARTITIONS, notes_bytes / 4);
-    d->marks = duplicate_marks_create();
+    const struct duplicate_marks_settings marks = {
+        .memory_bytes = settings->memory_bytes / MARKS_SHARE,
+        .temp_prefixes = settings->temp_prefixes, .n_temp_prefixes = settings->n_temp_prefixes,
+        .output = settings->output,
+    };
+    d->marks = duplicate_marks_create(&marks);
     (void)pthread_mutex_init(&d->lock, NULL);
     if (duplicate_rules_set_tags(settings->rules)) {
         const struct duplicate_notes_settings notes = {
-            .crew = settings->crew, .n_threads = settings->n_threads,
+            .crew = settings->crew, .marks = d->marks, .n_threads = settings->n_threads,
             .memory_bytes = notes_bytes / 4 * 3, .temp_prefixes = settings->temp_prefixes,
             .n_temp_prefixes = settings->n_temp_prefixes,
             .output = settings->output,
@@ -269,11 +275,18 @@ static void mark_job(struct worker *worker, void *arg)
     (void)worker;
     struct range *range = arg;
     struct crew *crew = range->d->settings.crew;
-    for (size_t i = range->from; i < range->to; i++)
-        if (duplicate_marks_get(range->d->marks, range->run, i)) {
-            uint8_t *rec = (uint8_t *)(uintptr_t)record_at(range->batch, i);
+    size_t n = range->to - range->from;
+    struct found_marks found = {0};
+    if (duplicate_marks_find(range->d->marks, range->run, range->from, n, &found) < 0) {
+        crew_fail(crew);
+        n = 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (found_marks_have(&found, i)) {
+            uint8_t *rec = (uint8_t *)(uintptr_t)record_at(range->batch, range->from + i);
             (void)put_u16(rec + BAM_FLAG_AT, bam_record_flag(rec) | BAM_FDUP);
         }
+    found_marks_release(&found);
     crew_lock(crew);
     range->done = true;
     crew_unlock(crew);
@@ -371,19 +384,27 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     for (size_t i = 0; i < n; i++)
         duplicates_end_run(d, first_run + (uint32_t)i, batches[i]->n_records);
     if (for_all_batches(d, batches, n, first_run, look_job) < 0) return -1;
+    size_t most_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3;
+    size_t marks_bytes = duplicate_marks_begin(d->marks);
+    if (d->notes) duplicate_notes_begin(d->notes);
     const struct decide_settings decide = {
         .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
-        .memory_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3, .views = d->views,
+        .memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0, .views = d->views,
         .names = d->names, .guests = d->guests, .notes = d->notes, .marks = d->marks,
         .counts = d->counts, .n_counts = d->n_counts,
     };
     if (share(d, decide.memory_bytes) < 0 || decide_duplicates(&decide) < 0) return -1;
     if (d->notes && duplicate_notes_sort(d->notes, decide.memory_bytes) < 0) return -1;
+    if (duplicate_marks_end(d->marks, decide.memory_bytes) < 0) {
+        crew_fail(d->settings.crew);
+        return -1;
+    }
     warn_of_barcodes(d);
     d->view_bytes = temp_streams_all_bytes(d->views);
     d->file_bytes += temp_streams_file_bytes(d->views);
     if (d->names) d->file_bytes += temp_streams_file_bytes(d->names);
     if (d->notes) d->file_bytes += duplicate_notes_file_bytes(d->notes);
+    d->file_bytes += duplicate_marks_file_bytes(d->marks);
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
     temp_streams_destroy(d->guests);
@@ -403,12 +424,16 @@ const struct duplicate_counts *duplicates_counts(const struct duplicates *d, siz
     return d->counts;
 }
 
-void duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_index, uint8_t *raw,
-                     size_t n)
+int duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_index, uint8_t *raw,
+                    size_t n)
 {
-    for (size_t i = 0; i < n; i++, raw += bam_record_bytes(raw))
-        if (duplicate_marks_get(d->marks, run, first_index + i))
+    struct found_marks found = {0};
+    int r = duplicate_marks_find(d->marks, run, first_index, n, &found);
+    for (size_t i = 0; i < n && r == 0; i++, raw += bam_record_bytes(raw))
+        if (found_marks_have(&found, i))
             (void)put_u16(raw + BAM_FLAG_AT, bam_record_flag(raw) | BAM_FDUP);
+    found_marks_release(&found);
+    return r;
 }
 
 /* ---- tags ---- */

@@ -152,7 +152,7 @@ static int mark_duplicates(struct segmenter *s, struct open_block *block, size_t
     const struct duplicates *duplicates = s->settings.duplicates;
     uint32_t run = block->source.run;
     uint64_t first_index = block->source.first_index;
-    duplicates_mark(duplicates, run, first_index, block->raw, n);
+    if (duplicates_mark(duplicates, run, first_index, block->raw, n) < 0) return -1;
     if (!duplicates_need_runs(duplicates)) return 0;
     uint8_t *raw = duplicates_rewrite(duplicates, run, first_index, block->raw, n,
                                       raw_bytes, 15 + n * sizeof(struct sort_entry));

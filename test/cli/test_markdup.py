@@ -5,11 +5,14 @@ Random cases are those of `test/differential.py --markdup`, with a fixed seed. T
 reads each and say what must be found.
 """
 
+import hashlib
 import itertools
+import json
 import os
 import random
 import re
 import struct
+import subprocess
 import sys
 import unittest
 
@@ -18,7 +21,7 @@ import templates
 from harness import (ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, CliTest, needs_pysam, reference_ok,
                      sanitized, without_pg)
 from test_faults import LIBRARY, FaultTest
-from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+from test_memory import ALLOWANCE_BYTES, MIB, SIMULATE, peak_of
 from test_tempdirs import DirsTest
 
 sys.path.insert(0, str(ROOT / "test"))
@@ -637,6 +640,46 @@ class Faults(FaultTest):
             result = self.run_with(f"pread:{number}:flip:(deleted)")
             self.assert_error(result, "temporary data", "damaged")
             self.assertFalse(os.path.exists(self.out))
+
+
+@unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it for this test")
+class MarksInFile(CliTest):
+    """With so little memory that marks do not fit there, they go to a file; all else stays as it
+    is. The keys of a partition do not fit into a table then, so that it is read several times, and
+    each duplicate must be counted once."""
+
+    N = 105_000
+    BUDGET = 200_000            # marks take up to a 64th of so little
+
+    def results(self, mode, options, **how):
+        """A checksum of the sorted records, and what was counted."""
+        source, stats = self.path(mode + ".bam"), self.path("stats.json")
+        if not os.path.exists(source):
+            subprocess.run([SIMULATE, "-n", str(self.N), "-d", "30", "-L", "1M", "-m", mode, "-l",
+                            "1", "-o", source], check=True, stderr=subprocess.DEVNULL)
+        self.sort_ok("-@", "2", "--no-PG", "--fixmate", "--markdup=" + options, "--stats", stats,
+                     "-o", self.path("out.sam"), source, **how)
+        with open(stats, encoding="utf-8") as file:
+            counts = json.load(file)["duplicates"]
+        digest = hashlib.sha256()       # this process stays small, for the tests of memory
+        with open(self.path("out.sam"), "rb") as file:
+            while chunk := file.read(MIB):
+                digest.update(chunk)
+        return digest.digest(), counts.pop("file_bytes"), counts.pop("view_bytes"), counts
+
+    def test_same_as_in_memory(self):
+        self.assertGreater(self.N, self.BUDGET / 64 * 8)
+        for mode, options in (("short", "-S -t -d 100 --duplicate-count"), ("short", "-r"),
+                              ("pileup", "-S")):
+            with self.subTest(mode=mode, options=options):
+                out, file_bytes, _, counts = self.results(mode, options)
+                self.assertEqual(file_bytes, 0)
+                self.assertGreater(counts["paired_duplicates"], 10_000)
+                small, file_bytes, view_bytes, small_counts = self.results(
+                    mode, options, budget=self.BUDGET)
+                self.assertGreater(file_bytes, 0.9 * view_bytes)
+                self.assertEqual(small_counts, counts)
+                self.assertEqual(small, out)
 
 
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
