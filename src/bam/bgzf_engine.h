@@ -57,8 +57,8 @@ bool bgzf_engine_has_level(enum bgzf_engine engine, int level);
 /* The engine that deflates by a method, which is built in: auto becomes another. */
 enum bgzf_engine bgzf_engine_choose(struct bgzf_method method);
 
-/* The name of an engine's library and its version, such as "ISA-L" and "2.30.0"; both are NULL if it
-   is not built in, and for auto. Libdeflate and ISA-L do not tell the version that is loaded: it is
+/* Name and version of an engine's library, such as "ISA-L" and "2.30.0"; both are NULL if it is not
+   built in, and for auto. Libdeflate and ISA-L do not tell the version that is loaded: it is
    that of their headers, with a remark if another is loaded and that can be known. */
 const char *bgzf_engine_library(enum bgzf_engine engine, const char **version);
 

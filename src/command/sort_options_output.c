@@ -176,11 +176,14 @@ int sort_options_take_engine(struct sort_options *o, const char *name)
         return -1;
     }
     if (bgzf_engine_is_built_in(*engine)) return 0;
-    const bool is_igzip = *engine == BGZF_ENGINE_IGZIP;
-    bool has_libdeflate = bgzf_engine_is_built_in(BGZF_ENGINE_LIBDEFLATE);
-    diag_error("--deflate %s is not built in: give %szlib or auto, or build rocksort again with "
-               "%s (conda: %s)", name, has_libdeflate ? "libdeflate, " : "",
-               is_igzip ? "libisal-dev" : "libdeflate-dev", is_igzip ? "isa-l" : "libdeflate");
+    if (*engine == BGZF_ENGINE_IGZIP)
+        diag_error("--deflate igzip is not built in: give %szlib or auto, or build rocksort with "
+                   "libisal-dev (conda: isa-l)",
+                   bgzf_engine_is_built_in(BGZF_ENGINE_LIBDEFLATE) ? "libdeflate, " : "");
+    else
+        diag_error("--deflate libdeflate is not built in: give %szlib or auto, or build rocksort "
+                   "with libdeflate-dev (conda: libdeflate)",
+                   bgzf_engine_is_built_in(BGZF_ENGINE_IGZIP) ? "igzip, " : "");
     return -1;
 }
 
