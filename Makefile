@@ -21,7 +21,7 @@
 #
 #   make bench           compares with the samtools on PATH (an hour and a half)
 #   make bench-peers     compares with all installed sorters (an hour; SCALE=small: minutes)
-#   make bench-options   what options cost or save (40 minutes)
+#   make bench-options   what options cost or save (an hour)
 #   make bench-scaling   1, 2, 4 ... threads, and which thread ends the scaling (20 minutes)
 #   make bench-2014      the experiments of 2014 on modelled disks (an hour; SCALE=small: minutes)
 #   make bench/spindle   builds the disk model of the benchmarks

@@ -3,7 +3,7 @@
  *
  * Igzip has levels of its own, 0 to 3. Its level 2 is our level 1. On real reads it takes 0.50 of
  * the time of libdeflate's level 1 for 1.056 of the bytes, as fast as its level 1 and 0.6 %
- * smaller. Its level 3 takes 0.91 of that time for 1.04 of the bytes: nobody would want it in place
+ * smaller. Its level 3 takes 0.9 of that time for 1.04 of the bytes: nobody would want it in place
  * of libdeflate's level 1, much less of level 2 or 3. Its level 0 makes files a fifth larger.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT */
