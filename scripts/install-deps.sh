@@ -289,12 +289,19 @@ echo "install-deps: installing $missing"
 if ! $as_root apt-get update -qq; then
     echo "install-deps: apt-get update failed; going on with the package lists there are" >&2
 fi
-# apt-get installs nothing if it does not know one package. Not every architecture has all of them.
 # shellcheck disable=SC2086 # words
-if ! install $missing; then
-    needed=$(needed_packages)
-    if [ -z "$needed" ] || [ "$needed" = "$missing " ] || ! install $needed; then
-        give_up "apt-get could not install: $missing"
-    fi
-    echo "install-deps: apt-get could install only: $needed"
+if install $missing; then
+    exit 0
 fi
+# apt-get installs nothing if it does not know one package. Not every architecture has all of them.
+needed=$(needed_packages)
+# shellcheck disable=SC2086 # words
+if [ "$needed" = "$missing " ] || { [ -n "$needed" ] && ! install $needed; }; then
+    give_up "apt-get could not install: $missing"
+fi
+for package in $missing; do
+    case " $needed" in
+    *" $package "*) ;;
+    *) install "$package" || echo "install-deps: going on without $package" ;;
+    esac
+done

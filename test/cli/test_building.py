@@ -236,6 +236,46 @@ class Missing(BuildTest):
         self.assertIn("LD build/plain/zlib-only/samtools-rocksort",
                       self.lines("build/plain/zlib-only/samtools-rocksort"))
 
+    def installed(self, *unknown, set_="build"):
+        """What install-deps.sh installs by an apt-get that does not know some packages, on a machine
+        with nothing: status, names of packages, what it prints."""
+        tools = self.work / "tools"
+        tools.mkdir(exist_ok=True)
+        log = tools / "log"
+        log.write_text("")
+        for name, text in (
+                ("dpkg-query", "exit 1"), ("sudo", 'shift\nexec "$@"'), ("apt-get", f"""
+[ "$1" = install ] || exit 0
+shift
+for word; do
+    case " {' '.join(unknown)} " in *" $word "*) exit 100 ;; esac
+done
+for word; do
+    case $word in -*) ;; *) echo "$word" >>{log} ;; esac
+done""")):
+            (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+            (tools / name).chmod(0o700)
+        env = environment(self.scratch)
+        env["PATH"] = f"{tools}:{env['PATH']}"
+        done = subprocess.run(["sh", self.tree / "scripts/install-deps.sh", set_], check=False,
+                              env=env, capture_output=True, text=True, timeout=LIMIT_S)
+        return done.returncode, set(log.read_text().split()), done.stdout + done.stderr
+
+    def test_packages_that_apt_does_not_know(self):
+        """What a build can do without is left out, alone; what it needs is an error if it is not
+        there otherwise."""
+        status, everything, text = self.installed()
+        self.assertEqual(status, 0, text)
+        self.assertGreaterEqual(everything, {"gcc", "libhts-dev", "libdeflate-dev", "libisal-dev"})
+        for unknown in ({"libisal-dev"}, {"libdeflate-dev", "libisal-dev"}):
+            status, names, text = self.installed(*unknown)
+            self.assertEqual((status, names), (0, everything - unknown), text)
+            for package in unknown:
+                self.assertIn(f"install-deps: going on without {package}\n", text)
+        _, names, text = self.installed("libsnappy-dev", "libisal-dev")
+        self.assertEqual(names, set())
+        self.assertRegex(text, "install-deps: .*(apt-get could not install|all that is needed)")
+
     def test_one_list(self):
         """The packages name what the table of install-deps.sh names."""
         table = (self.tree / "scripts/install-deps.sh").read_text()
