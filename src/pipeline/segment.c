@@ -380,7 +380,7 @@ static void begin_payload(struct payload *payload)
     struct segment *segment = payload->segment;
     reserve_out(segment, BGZF_MAX_BYTES);
     payload->n_bytes = 0;
-    if (segment->segmenter->settings.level == 0) {
+    if (segment->segmenter->settings.method.level == 0) {
         payload->bytes = segment->out + segment->out_bytes + BGZF_STORED_OFFSET;
         return;
     }
@@ -392,12 +392,12 @@ static void begin_payload(struct payload *payload)
 static int end_payload(struct payload *payload)
 {
     struct segment *segment = payload->segment;
-    int level = segment->segmenter->settings.level;
+    struct bgzf_method method = segment->segmenter->settings.method;
     if (!payload->bytes || payload->n_bytes == 0) return 0;
     uint8_t *out = segment->out + segment->out_bytes;
-    ssize_t n = level == 0 ? (ssize_t)bgzf_block_store(out, payload->n_bytes)
-                           : bgzf_block_deflate(&payload->worker->bgzf, level, payload->bytes,
-                                                payload->n_bytes, out);
+    ssize_t n = method.level == 0 ? (ssize_t)bgzf_block_store(out, payload->n_bytes)
+                                  : bgzf_block_deflate(&payload->worker->bgzf, method,
+                                                       payload->bytes, payload->n_bytes, out);
     if (n < 0) {
         diag_error("a block of the output cannot be compressed; please report this");
         return -1;
