@@ -3,8 +3,8 @@
  *
  * Items are sorted by key and text, so reads with one barcode stand together. The barcodes that
  * differ from one in a character are found by changing each of its characters into each that occurs
- * in the barcodes of this key, and looking the result up. So a pile with n barcodes takes
- * O(n log n), not n * n.
+ * in the barcodes of this key and length, and looking the result up. So a pile with n barcodes
+ * takes O(n log n), not n * n.
  */
 #include "duplicates/barcode_clusters.h"
 
@@ -18,180 +18,187 @@
 #endif
 #include <xxhash.h>
 
-/* A barcode of the key that is looked at. They are sorted by text. */
-struct barcode {
-    uint32_t first, n_reads;    /* its items */
-    bool is_taken;
-};
+/* ---- of different barcodes ---- */
 
-struct slot {
-    uint32_t number;            /* of a barcode, from 1; 0: free */
-    uint32_t hash;              /* a part of it, since few of the looked up texts exist */
-};
-
-struct ranked {
-    uint32_t n_reads, barcode;
-};
+#define NOT_TAKEN UINT32_MAX
 
 struct cluster_search {
-    struct barcode_item *items;
-    struct barcode *barcodes;
-    size_t n, room;
-    struct slot *slots;         /* hash table */
-    size_t n_slots, slots_room; /* n_slots is a power of two */
-    struct ranked *ranked;      /* the most frequent first */
-    size_t ranked_room;
+    struct barcode_list *list;
+    /* Numbers of barcodes, from 1, at a place that the hash of the text says; 0 is free. The bits
+       that numbers do not need are a part of the hash, since few of the looked up texts exist. */
+    uint32_t *slots;
+    size_t n_slots;             /* a power of two */
+    uint32_t number_mask;
     uint32_t *to_visit;         /* taken, but not looked around */
     size_t n_to_visit, to_visit_room;
     uint8_t letters[256];
     size_t n_letters;
 };
 
-static int compare_texts(const uint8_t *a, size_t a_bytes, const uint8_t *b, size_t b_bytes)
+void barcode_list_add(struct barcode_list *list, const uint8_t *text)
 {
-    if (a_bytes != b_bytes) return a_bytes < b_bytes ? -1 : 1;
-    return memcmp(a, b, a_bytes);
+    size_t n = list->n, n_bytes = list->n_bytes;
+    if (n > 0 && memcmp(barcode_list_text(list, n - 1), text, n_bytes) == 0) {
+        list->n_reads[n - 1]++;
+        return;
+    }
+    xgrow(&list->texts, &list->texts_room, (n + 1) * n_bytes, n * n_bytes / 4, 1);
+    xgrow(&list->n_reads, &list->reads_room, n + 1, n / 4, sizeof *list->n_reads);
+    memcpy(list->texts + n * n_bytes, text, n_bytes);
+    list->n_reads[n] = 1;
+    list->n = n + 1;
 }
 
-static bool same_key(const struct barcode_item *a, const struct barcode_item *b)
+void barcode_list_release(struct barcode_list *list)
 {
-    return a->key.low == b->key.low && a->key.high == b->key.high;
+    free(list->texts);
+    free(list->n_reads);
+    free(list->joined);
+    *list = (struct barcode_list){0};
 }
 
-static bool same_text(const struct barcode_item *a, const struct barcode_item *b)
-{
-    return compare_texts(a->text, a->n_bytes, b->text, b->n_bytes) == 0;
-}
-
-static int compare_items(const void *a, const void *b)
-{
-    const struct barcode_item *p = a, *q = b;
-    if (p->key.low != q->key.low) return p->key.low < q->key.low ? -1 : 1;
-    if (p->key.high != q->key.high) return p->key.high < q->key.high ? -1 : 1;
-    int r = compare_texts(p->text, p->n_bytes, q->text, q->n_bytes);
-    return r != 0 ? r : p->number < q->number ? -1 : p->number > q->number;
-}
-
-static const struct barcode_item *item_of(const struct cluster_search *s, size_t barcode)
-{
-    return &s->items[s->barcodes[barcode].first];
-}
-
-/* Lists the barcodes of the items from `first`, all of one key, and the characters in them. Returns
-   where the items of the next key begin. */
-static size_t list_barcodes(struct cluster_search *s, size_t first, size_t n_items)
+static void list_letters(struct cluster_search *s)
 {
     bool occurs[256] = {false};
-    size_t i = first;
-    s->n = s->n_letters = 0;
-    for (; i < n_items && same_key(&s->items[i], &s->items[first]); i++) {
-        const struct barcode_item *item = &s->items[i];
-        if (i > first && same_text(item - 1, item)) {
-            s->barcodes[s->n - 1].n_reads++;
-            continue;
-        }
-        xgrow(&s->barcodes, &s->room, s->n + 1, s->n / 2, sizeof *s->barcodes);
-        s->barcodes[s->n++] = (struct barcode){.first = (uint32_t)i, .n_reads = 1};
-        for (size_t c = 0; c < item->n_bytes; c++) occurs[item->text[c]] = true;
-    }
+    for (size_t i = 0; i < s->list->n * s->list->n_bytes; i++) occurs[s->list->texts[i]] = true;
     for (size_t c = 0; c < sizeof occurs; c++)
         if (occurs[c]) s->letters[s->n_letters++] = (uint8_t)c;
-    return i;
 }
 
-/* The slot of the barcode with this text, or a free one that has its hash now. */
-static struct slot *find_slot(const struct cluster_search *s, const uint8_t *text, size_t n_bytes)
+/* The slot of the barcode with this text, or a free one where it belongs. *hash_bits: what the slot
+   has besides the number. */
+static uint32_t *find_slot(const struct cluster_search *s, const uint8_t *text,
+                           uint32_t *hash_bits)
 {
-    uint64_t hash = XXH3_64bits(text, n_bytes);
+    const struct barcode_list *list = s->list;
+    uint64_t hash = XXH3_64bits(text, list->n_bytes);
     size_t mask = s->n_slots - 1;
+    *hash_bits = (uint32_t)(hash >> 32) & ~s->number_mask;
     for (size_t at = (size_t)hash & mask;; at = (at + 1) & mask) {
-        struct slot *slot = &s->slots[at];
-        if (slot->number == 0) {
-            slot->hash = (uint32_t)(hash >> 32);
-            return slot;
-        }
-        if (slot->hash != (uint32_t)(hash >> 32)) continue;
-        const struct barcode_item *item = item_of(s, slot->number - 1);
-        if (compare_texts(item->text, item->n_bytes, text, n_bytes) == 0) return slot;
+        uint32_t slot = s->slots[at], number = slot & s->number_mask;
+        if (number == 0) return &s->slots[at];
+        if ((slot & ~s->number_mask) == *hash_bits &&
+            memcmp(barcode_list_text(list, number - 1), text, list->n_bytes) == 0)
+            return &s->slots[at];
     }
 }
 
 static void fill_slots(struct cluster_search *s)
 {
-    for (s->n_slots = 8; s->n_slots * 3 / 4 <= s->n;) s->n_slots *= 2;
-    xgrow(&s->slots, &s->slots_room, s->n_slots, 0, sizeof *s->slots);
-    memset(s->slots, 0, s->n_slots * sizeof *s->slots);
-    for (size_t i = 0; i < s->n; i++) {
-        const struct barcode_item *item = item_of(s, i);
-        find_slot(s, item->text, item->n_bytes)->number = (uint32_t)i + 1;
+    uint32_t hash_bits;
+    for (s->n_slots = 8; s->n_slots * 3 / 4 <= s->list->n;) s->n_slots *= 2;
+    while (s->number_mask < s->list->n) s->number_mask = s->number_mask << 1 | 1;
+    s->slots = xcalloc(s->n_slots, sizeof *s->slots);
+    for (size_t i = 0; i < s->list->n; i++) {
+        uint32_t *slot = find_slot(s, barcode_list_text(s->list, i), &hash_bits);
+        *slot = hash_bits | (uint32_t)(i + 1);
     }
 }
 
-/* Joins all reads of a barcode to another one. */
 static void take(struct cluster_search *s, size_t barcode, uint32_t joined)
 {
-    struct barcode *b = &s->barcodes[barcode];
-    b->is_taken = true;
-    for (size_t i = 0; i < b->n_reads; i++) s->items[b->first + i].joined = joined;
-    xgrow(&s->to_visit, &s->to_visit_room, s->n_to_visit + 1, s->n_to_visit, sizeof *s->to_visit);
+    s->list->joined[barcode] = joined;
+    xgrow(&s->to_visit, &s->to_visit_room, s->n_to_visit + 1, s->n_to_visit / 2,
+          sizeof *s->to_visit);
     s->to_visit[s->n_to_visit++] = (uint32_t)barcode;
 }
 
 /* Takes all barcodes that may be errors of this one. */
 static void take_neighbours(struct cluster_search *s, size_t barcode, uint32_t joined)
 {
-    const struct barcode_item *item = item_of(s, barcode);
-    uint64_t n_reads = s->barcodes[barcode].n_reads;
+    const struct barcode_list *list = s->list;
+    const uint8_t *own = barcode_list_text(list, barcode);
+    uint64_t n_reads = list->n_reads[barcode];
     uint8_t text[UINT8_MAX];
-    memcpy(text, item->text, item->n_bytes);
-    for (size_t c = 0; c < item->n_bytes; c++) {
+    memcpy(text, own, list->n_bytes);
+    for (size_t c = 0; c < list->n_bytes; c++) {
         for (size_t i = 0; i < s->n_letters; i++) {
-            if (s->letters[i] == item->text[c]) continue;
+            uint32_t hash_bits;
+            if (s->letters[i] == own[c]) continue;
             text[c] = s->letters[i];
-            uint32_t number = find_slot(s, text, item->n_bytes)->number;
-            if (number == 0 || s->barcodes[number - 1].is_taken) continue;
-            if (n_reads + 1 >= 2 * (uint64_t)s->barcodes[number - 1].n_reads)
+            uint32_t number = *find_slot(s, text, &hash_bits) & s->number_mask;
+            if (number == 0 || list->joined[number - 1] != NOT_TAKEN) continue;
+            if (n_reads + 1 >= 2 * (uint64_t)list->n_reads[number - 1])
                 take(s, number - 1, joined);
         }
-        text[c] = item->text[c];
+        text[c] = own[c];
     }
 }
 
 static int compare_ranks(const void *a, const void *b)
 {
-    const struct ranked *p = a, *q = b;
-    if (p->n_reads != q->n_reads) return p->n_reads > q->n_reads ? -1 : 1;
-    return p->barcode < q->barcode ? -1 : p->barcode > q->barcode;
+    uint64_t p = *(const uint64_t *)a, q = *(const uint64_t *)b;
+    return p < q ? -1 : p > q;
 }
 
-static void join_of_key(struct cluster_search *s)
+/* Returns the numbers of all barcodes in the lower half of each element, the most frequent first;
+   those that are equally frequent in their order. */
+static uint64_t *rank(const struct barcode_list *list)
 {
-    if (s->n > 1) fill_slots(s);
-    xgrow(&s->ranked, &s->ranked_room, s->n, s->n / 2, sizeof *s->ranked);
-    for (size_t i = 0; i < s->n; i++)
-        s->ranked[i] = (struct ranked){s->barcodes[i].n_reads, (uint32_t)i};
-    qsort(s->ranked, s->n, sizeof *s->ranked, compare_ranks);
-    for (size_t i = 0; i < s->n; i++) {
-        size_t first = s->ranked[i].barcode;
-        if (s->barcodes[first].is_taken) continue;
-        uint32_t joined = item_of(s, first)->number;
-        take(s, first, joined);
-        while (s->n_to_visit > 0 && s->n > 1)
-            take_neighbours(s, s->to_visit[--s->n_to_visit], joined);
-        s->n_to_visit = 0;
+    uint64_t *ranks = xmalloc(list->n * sizeof *ranks);
+    for (size_t i = 0; i < list->n; i++)
+        ranks[i] = (uint64_t)(UINT32_MAX - list->n_reads[i]) << 32 | i;
+    qsort(ranks, list->n, sizeof *ranks, compare_ranks);
+    return ranks;
+}
+
+void barcode_list_join(struct barcode_list *list)
+{
+    struct cluster_search s = {.list = list, .number_mask = 1};
+    xgrow(&list->joined, &list->joined_room, list->n, 0, sizeof *list->joined);
+    if (list->n == 1) list->joined[0] = 0;
+    if (list->n <= 1) return;
+    uint64_t *ranks = rank(list);
+    list_letters(&s);
+    fill_slots(&s);
+    for (size_t i = 0; i < list->n; i++) list->joined[i] = NOT_TAKEN;
+    for (size_t i = 0; i < list->n; i++) {
+        uint32_t first = (uint32_t)ranks[i];
+        if (list->joined[first] != NOT_TAKEN) continue;
+        take(&s, first, first);
+        while (s.n_to_visit > 0) take_neighbours(&s, s.to_visit[--s.n_to_visit], first);
     }
+    free(ranks);
+    free(s.slots);
+    free(s.to_visit);
+}
+
+/* ---- of reads ---- */
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct barcode_item *p = a, *q = b;
+    if (p->key.low != q->key.low) return p->key.low < q->key.low ? -1 : 1;
+    if (p->key.high != q->key.high) return p->key.high < q->key.high ? -1 : 1;
+    if (p->n_bytes != q->n_bytes) return p->n_bytes < q->n_bytes ? -1 : 1;
+    int r = memcmp(p->text, q->text, p->n_bytes);
+    return r != 0 ? r : p->number < q->number ? -1 : p->number > q->number;
+}
+
+static bool same_list(const struct barcode_item *a, const struct barcode_item *b)
+{
+    return a->key.low == b->key.low && a->key.high == b->key.high && a->n_bytes == b->n_bytes;
 }
 
 void barcode_clusters_join(struct barcode_item *items, size_t n)
 {
-    struct cluster_search s = {.items = items};
+    struct barcode_list list = {0};
+    uint32_t *first = NULL;     /* the number of the first read of each barcode */
+    size_t first_room = 0;
     if (n > 0) qsort(items, n, sizeof *items, compare_items);
-    for (size_t i = 0; i < n;) {
-        i = list_barcodes(&s, i, n);
-        join_of_key(&s);
+    for (size_t from = 0, to; from < n; from = to) {
+        barcode_list_begin(&list, items[from].n_bytes);
+        for (to = from; to < n && same_list(&items[to], &items[from]); to++) {
+            barcode_list_add(&list, items[to].text);
+            xgrow(&first, &first_room, list.n, list.n / 4, sizeof *first);
+            /* Until they are joined, `joined` is the number of the barcode. */
+            items[to].joined = (uint32_t)list.n - 1;
+            if (list.n_reads[list.n - 1] == 1) first[list.n - 1] = items[to].number;
+        }
+        barcode_list_join(&list);
+        for (size_t i = from; i < to; i++)
+            items[i].joined = first[list.joined[items[i].joined]];
     }
-    free(s.barcodes);
-    free(s.slots);
-    free(s.ranked);
-    free(s.to_visit);
+    barcode_list_release(&list);
+    free(first);
 }

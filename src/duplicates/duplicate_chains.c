@@ -7,13 +7,14 @@
  *
  * What comes then is free of order. A duplicate is optical if it was near to the read that it
  * became a duplicate of, is near to the best read, or is near to a better duplicate of its chain.
- * samtools compares all duplicates that are near in x. Here they are sorted into square cells of
- * which the sides are one longer than the distance: all in a cell are near to each other, so only
- * the best of each cell needs to be compared with the eight cells around it.
+ * samtools compares all duplicates that are near in x. Here they are sorted into square cells: all
+ * in a cell are near to each other, so only the best of each cell needs to be compared with the
+ * eight cells around it.
  */
 #include "duplicates/duplicate_chains.h"
 
 #include "duplicates/barcode_clusters.h"
+#include "duplicates/chain_rules.h"
 #include "duplicates/duplicate_table.h"
 #include "duplicates/read_coords.h"
 #include "util/xalloc.h"
@@ -49,7 +50,7 @@ static size_t number_of(const struct search *s, const struct chain_member *m)
 
 static bool is_paired(const struct chain_member *m)
 {
-    return m->view.kind != VIEW_SINGLE;
+    return chain_is_paired(&m->view);
 }
 
 /* ---- keys ---- */
@@ -127,33 +128,14 @@ static bool are_near(const struct search *s, struct chain_member *a, struct chai
 
 /* ---- who is better ---- */
 
-static int compare_names(const struct duplicate_view *a, const struct duplicate_view *b)
-{
-    size_t n = a->name_bytes < b->name_bytes ? a->name_bytes : b->name_bytes;
-    int r = memcmp(a->name, b->name, n);
-    return r != 0 ? r : a->name_bytes < b->name_bytes ? -1 : a->name_bytes > b->name_bytes;
-}
-
-/* Of two reads that are both pairs or both single: below 0 if a is better, 0 if their names are
-   equal, too. */
-static int compare_pairs(const struct duplicate_view *a, const struct duplicate_view *b)
-{
-    if (a->failed_qc != b->failed_qc) return a->failed_qc ? 1 : -1;
-    if (a->score != b->score) return a->score > b->score ? -1 : 1;
-    return compare_names(a, b);
-}
-
 static uint32_t marked_at(const struct chain_member *m)
 {
     return m->place > m->found_by->place ? m->place : m->found_by->place;
 }
 
-/* Of two duplicates of one chain. Among equal ones samtools has the one that became a duplicate
-   last first. */
 static bool is_better_duplicate(const struct chain_member *a, const struct chain_member *b)
 {
-    if (is_paired(a) != is_paired(b)) return is_paired(a);
-    int r = compare_pairs(&a->view, &b->view);
+    int r = chain_compare_duplicates(&a->view, &b->view);
     return r != 0 ? r < 0 : marked_at(a) > marked_at(b);
 }
 
@@ -176,7 +158,7 @@ static void meet_single(const struct search *s, struct chain_member *m)
     }
     struct chain_member *best = member_in(s, slot);
     if (is_paired(m) && is_paired(best)) return;
-    if (!is_paired(m) && (is_paired(best) || m->view.score <= best->view.score)) {
+    if (!is_paired(m) && chain_single_loses(&m->view, &best->view)) {
         best->count++;
         mark(s, m, best);
         return;
@@ -196,11 +178,9 @@ static const struct chain_member *meet_pair(const struct search *s, struct chain
         return NULL;
     }
     struct chain_member *best = member_in(s, slot);
-    if (m->view.failed_qc == best->view.failed_qc) {
-        if (m->view.lacks_score) return m;
-        if (best->view.lacks_score) return best;
-    }
-    if (compare_pairs(&m->view, &best->view) < 0) {
+    const struct duplicate_view *lacks_score = chain_lacks_score(&m->view, &best->view);
+    if (lacks_score) return lacks_score == &m->view ? m : best;
+    if (chain_compare_reads(&m->view, &best->view) < 0) {
         m->count += best->count;
         put_into(s, slot, m);
         mark(s, best, m);
@@ -279,11 +259,9 @@ struct point {
 static uint64_t cell_of(const struct search *s, struct chain_member *m, int64_t dx, int64_t dy)
 {
     const struct read_coords *coords = coords_of(s, m);
-    int64_t side = s->rules->optical_distance + 1;
-    int64_t x = coords->x / side - (coords->x % side < 0);
-    int64_t y = coords->y / side - (coords->y % side < 0);
     const uint64_t words[] = {
-        (uint64_t)(x + dx), (uint64_t)(y + dy),
+        (uint64_t)(chain_cell(s->rules, coords->x) + dx),
+        (uint64_t)(chain_cell(s->rules, coords->y) + dy),
         XXH3_64bits(m->view.name + coords->begin, (size_t)(coords->end - coords->begin)),
     };
     return XXH3_64bits(words, sizeof words);

@@ -15,26 +15,7 @@
 #ifndef ROCKSORT_PIPELINE_DECIDE_H
 #define ROCKSORT_PIPELINE_DECIDE_H
 
-#include "duplicates/duplicate_rules.h"
-#include "duplicates/duplicate_stats.h"
-#include "pipeline/crew.h"
-#include "pipeline/duplicate_marks.h"
-#include "pipeline/duplicate_notes.h"
-#include "store/temp_streams.h"
-
-struct decide_settings {
-    struct crew *crew;
-    const struct duplicate_rules *rules;
-    unsigned n_threads;
-    size_t memory_bytes;        /* for the tables of all jobs */
-    struct temp_streams *views; /* VIEW_N_STREAMS, complete */
-    struct temp_streams *names; /* VIEW_N_PARTITIONS, empty, for -S; or NULL */
-    struct temp_streams *guests;        /* VIEW_N_PARTITIONS, empty, if the rules need chains */
-    struct duplicate_notes *notes;      /* for tags; or NULL */
-    struct duplicate_marks *marks;      /* knows all runs */
-    struct duplicate_counts *counts;    /* for each group; what is found is added */
-    size_t n_counts;
-};
+#include "pipeline/decide_settings.h"
 
 /* Marks all duplicates. Returns 0, or -1 after a message and crew_fail. */
 int decide_duplicates(const struct decide_settings *settings);

@@ -348,6 +348,12 @@ static int for_all_batches(struct duplicates *d, struct batch *const *batches, s
 
 bool duplicates_need_runs(const struct duplicates *d)
 {
+    /* Barcodes with errors take the memory that batches would keep. */
+    return duplicates_rewrite_records(d) || (d && d->settings.rules->barcode_mismatches > 0);
+}
+
+bool duplicates_rewrite_records(const struct duplicates *d)
+{
     return d && duplicate_rules_rewrite(d->settings.rules);
 }
 
@@ -389,7 +395,10 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     if (d->notes) duplicate_notes_begin(d->notes);
     const struct decide_settings decide = {
         .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
-        .memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0, .views = d->views,
+        .memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0,
+        .temp_prefixes = d->settings.temp_prefixes,
+        .n_temp_prefixes = d->settings.n_temp_prefixes, .output = d->settings.output,
+        .views = d->views,
         .names = d->names, .guests = d->guests, .notes = d->notes, .marks = d->marks,
         .counts = d->counts, .n_counts = d->n_counts,
     };

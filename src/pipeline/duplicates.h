@@ -85,8 +85,12 @@ int duplicates_undo_run(struct duplicates *d);
 
 /* ---- when all records are read ---- */
 
-/* True if records get more than a flag: then all must be in runs when the merge begins. */
+/* True if all records must be in runs before duplicates are decided: records get more than a flag,
+   or deciding needs the memory. NULL: false. */
 bool duplicates_need_runs(const struct duplicates *d);
+
+/* True if records get more than a flag. NULL: false. */
+bool duplicates_rewrite_records(const struct duplicates *d);
 
 /* Makes the views of n batches in memory, the first of which is run number `first_run` to the
    merge, finds all duplicates, and marks those in the batches. Takes up to spare_bytes more memory

@@ -153,7 +153,7 @@ static int mark_duplicates(struct segmenter *s, struct open_block *block, size_t
     uint32_t run = block->source.run;
     uint64_t first_index = block->source.first_index;
     if (duplicates_mark(duplicates, run, first_index, block->raw, n) < 0) return -1;
-    if (!duplicates_need_runs(duplicates)) return 0;
+    if (!duplicates_rewrite_records(duplicates)) return 0;
     uint8_t *raw = duplicates_rewrite(duplicates, run, first_index, block->raw, n,
                                       raw_bytes, 15 + n * sizeof(struct sort_entry));
     if (!raw) return -1;

@@ -1,16 +1,11 @@
 /* test_duplicate_chains.c -- chains of duplicates, against a model that follows samtools 1.24 read
    by read, with lists that are walked and all pairs compared. */
+#include "random_chains.h"
 #include "random_records.h"
 
 #include "duplicates/duplicate_chains.h"
 #include "duplicates/duplicate_table.h"
 #include "duplicates/read_coords.h"
-
-static void set_name(struct duplicate_view *view, const char *name)
-{
-    view->name = (const uint8_t *)name;
-    view->name_bytes = strlen(name);
-}
 
 /* ---- the model ---- */
 
@@ -184,63 +179,6 @@ static void run_model(const struct duplicate_rules *rules, struct read *reads, s
 }
 
 /* ---- random members ---- */
-
-enum { MOST = 60, NAME_ROOM = 40 };
-
-static void random_name(struct rng *rng, char *name)
-{
-    static const char *const tiles[] = {"M:1:", "M:1:", "M:2:", "M:12:", "M:1:1:"};
-    const char *tile = tiles[rng_below(rng, sizeof tiles / sizeof *tiles)];
-    if (rng_one_in(rng, 12))
-        (void)snprintf(name, NAME_ROOM, "q%zu", rng_below(rng, 4));
-    else
-        (void)snprintf(name, NAME_ROOM, "%s%d:%d%s", tile, (int)rng_below(rng, 24) - 12,
-                       (int)rng_below(rng, 24) - 12, rng_one_in(rng, 3) ? "x" : "");
-}
-
-/* The strand of a pair's read whose `here` is its 5' end follows from its key. */
-static bool strand_at_five_end(const struct duplicate_rules *rules,
-                               const struct duplicate_view *view)
-{
-    bool turned = view->orientation == PAIR_RF || (rules->by_sequence &&
-                                                   view->orientation == PAIR_RR);
-    return view->is_left == turned;
-}
-
-static struct duplicate_view random_view(struct rng *rng, const struct duplicate_rules *rules,
-                                         char *name)
-{
-    static const enum view_kind kinds[] = {VIEW_SINGLE, VIEW_PAIR, VIEW_PAIR, VIEW_PAIR};
-    struct duplicate_view view = {
-        .kind = kinds[rng_below(rng, sizeof kinds / sizeof *kinds)],
-        .ref = (int32_t)rng_below(rng, 2),
-        .pos = (int64_t)rng_below(rng, 4),
-        .here = rng_one_in(rng, 4),
-        .there = rng_one_in(rng, 4),
-        .orientation = rng_one_in(rng, 2) ? PAIR_FR : (enum pair_orientation)rng_below(rng, 4),
-        .is_left = rng_one_in(rng, 2),
-        .is_reverse = rng_one_in(rng, 2),
-        .failed_qc = rng_one_in(rng, 6),
-        .score = (int64_t)rng_below(rng, 4),
-    };
-    bool same_strand = view.orientation == PAIR_FF || view.orientation == PAIR_RR;
-    view.other_place = view.here;
-    if (view.kind == VIEW_PAIR && same_strand && !rules->by_sequence)
-        view.other_place = rng_one_in(rng, 4);
-    else if (view.kind == VIEW_PAIR)
-        view.is_reverse = strand_at_five_end(rules, &view);
-    random_name(rng, name);
-    set_name(&view, name);
-    return view;
-}
-
-static struct duplicate_rules random_rules(struct rng *rng)
-{
-    return (struct duplicate_rules){
-        .by_sequence = rng_one_in(rng, 2), .names_original = true, .counts = true,
-        .optical_distance = rng_one_in(rng, 4) ? 0 : 1 + (int64_t)rng_below(rng, 6),
-        .checks_chains = !rng_one_in(rng, 4)};
-}
 
 static void check_result(const struct rng *rng, const struct duplicate_rules *rules,
                          const struct read *r)

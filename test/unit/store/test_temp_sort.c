@@ -1,0 +1,116 @@
+/* test_temp_sort.c -- items come back in the order of memcmp, however many there are. */
+#include "random_records.h"
+#include "test_place.h"
+
+#include "store/temp_sort.h"
+
+enum { MOST_BYTES = 120 };
+
+struct item {
+    uint8_t bytes[MOST_BYTES];
+    size_t n_bytes;
+};
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    int r = memcmp(x->bytes, y->bytes, x->n_bytes < y->n_bytes ? x->n_bytes : y->n_bytes);
+    return r != 0 ? r : (x->n_bytes > y->n_bytes) - (x->n_bytes < y->n_bytes);
+}
+
+static struct temp_sort *create(const struct place *place)
+{
+    static const char *prefixes[1];
+    prefixes[0] = place->path;
+    const struct temp_sort_settings settings = {.temp_prefixes = prefixes, .n_temp_prefixes = 1};
+    return temp_sort_create(&settings);
+}
+
+/* Few letters: many items agree in their first bytes, or are equal. */
+static void fill(struct rng *rng, struct item *item)
+{
+    item->n_bytes = TEMP_SORT_LEAST_BYTES + rng_below(rng, rng_one_in(rng, 9) ? 12 : 112);
+    for (size_t i = 0; i < item->n_bytes; i++)
+        item->bytes[i] = (uint8_t)(rng_one_in(rng, 12) ? 255 - rng_below(rng, 3) : 7);
+}
+
+static void check_sorted(struct temp_sort_reader *reader, const struct temp_sort *sort,
+                         const struct item *items, size_t n)
+{
+    temp_sort_read(reader, sort);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(temp_sort_next(reader), 1);
+        assert_int_equal(reader->n_bytes, items[i].n_bytes);
+        assert_memory_equal(reader->item, items[i].bytes, items[i].n_bytes);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(temp_sort_next(reader), 0);
+        assert_null(reader->item);
+    }
+}
+
+/* In the least memory a buffer has 128 KiB: from one to more than 16 * 16 of them. */
+static void test_sizes(void **state)
+{
+    static const size_t sizes[] = {0, 1, 2, 1000, 30000, 60000, 480000};
+    struct rng rng = rng_start(701);
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        struct temp_sort *sort = create(*state);
+        struct temp_sort_reader reader = {0};
+        struct item *items = test_alloc(sizes[k] * sizeof *items);
+        for (size_t i = 0; i < sizes[k]; i++) {
+            fill(&rng, &items[i]);
+            assert_int_equal(temp_sort_add(sort, items[i].bytes, items[i].n_bytes), 0);
+        }
+        assert_int_equal(temp_sort_finish(sort), 0);
+        qsort(items, sizes[k], sizeof *items, compare_items);
+        check_sorted(&reader, sort, items, sizes[k]);
+        check_sorted(&reader, sort, items, sizes[k]);
+        temp_sort_reader_release(&reader);
+        temp_sort_destroy(sort);
+        free(items);
+    }
+}
+
+/* Readers do not disturb each other. */
+static void test_two_readers(void **state)
+{
+    enum { N = 20000 };
+    struct temp_sort *sort = create(*state);
+    struct temp_sort_reader lead = {0}, follow = {0};
+    for (uint32_t i = 0; i < N; i++) {
+        char text[16];
+        (void)snprintf(text, sizeof text, "%08" PRIu32, i * 7919 % N);
+        assert_int_equal(temp_sort_add(sort, (const uint8_t *)text, 8), 0);
+    }
+    assert_int_equal(temp_sort_finish(sort), 0);
+    temp_sort_read(&lead, sort);
+    temp_sort_read(&follow, sort);
+    for (uint32_t i = 0; i < N + 100; i++) {
+        char text[16];
+        assert_int_equal(temp_sort_next(&lead), i < N);
+        if (i < 100) continue;
+        assert_int_equal(temp_sort_next(&follow), 1);
+        (void)snprintf(text, sizeof text, "%08" PRIu32, i - 100);
+        assert_memory_equal(follow.item, text, 8);
+    }
+    temp_sort_reader_release(&lead);
+    temp_sort_reader_release(&follow);
+    temp_sort_destroy(sort);
+}
+
+static void test_unused(void **state)
+{
+    temp_sort_destroy(NULL);
+    temp_sort_destroy(create(*state));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_sizes, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_two_readers, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_unused, enter_place, leave_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
