@@ -99,6 +99,18 @@ static uint64_t first_bytes(uint64_t values, size_t n)
     return n < 8 ? values & ((UINT64_C(1) << 8 * n) - 1) : values;
 }
 
+/* The n characters of a name from i on, n at most eight, less '0'; then zeros. Nothing is read
+   before or after the name. */
+static uint64_t digits_at(const uint8_t *name, size_t n_bytes, size_t i, size_t n)
+{
+    uint64_t values = 0;
+    if (n_bytes >= N_AT_ONCE)
+        values = get_u64(name + i + n - N_AT_ONCE) >> 8 * (N_AT_ONCE - n);
+    else
+        for (size_t k = 0; k < n; k++) values |= (uint64_t)name[i + k] << 8 * k;
+    return first_bytes(values ^ '0' * EACH_BYTE, n);
+}
+
 /* Stores how many characters are shared and how many follow, and these. */
 static uint8_t *put_name(struct view_coder *coder, const uint8_t *name, size_t n_bytes,
                          uint8_t *out)
@@ -110,7 +122,7 @@ static uint8_t *put_name(struct view_coder *coder, const uint8_t *name, size_t n
     struct half_bytes halves = {out, false};
     while (i < n_bytes) {
         size_t n = n_bytes - i < N_AT_ONCE ? n_bytes - i : N_AT_ONCE;
-        uint64_t values = first_bytes(get_u64(name + i) ^ '0' * EACH_BYTE, n);
+        uint64_t values = digits_at(name, n_bytes, i, n);
         if (!halves.is_half && all_are_digits(values)) {
             (void)put_u32(halves.at, join_halves(values));
             halves.at += (n + 1) / 2;

@@ -12,8 +12,7 @@
 
 #include "duplicates/duplicate_view.h"
 
-/* The most bytes that writing a view may touch, and what must be readable after its name and after
-   the last view. */
+/* The most bytes that writing a view may touch, and what must be readable after the last view. */
 enum { VIEW_CODE_MAX_BYTES = 1024, VIEW_CODE_SLACK_BYTES = 8 };
 
 enum { VIEW_NAME_MAX_BYTES = 255 };

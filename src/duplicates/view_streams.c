@@ -75,8 +75,7 @@ static void add(struct view_gather *gather, const struct duplicate_view *view, u
     if (!view->name) return;
     /* Copied while the record is in the cache: else it would have to be fetched again. */
     size_t end = gather->names_bytes + view->name_bytes;
-    xgrow(&gather->names, &gather->names_room, end + VIEW_CODE_SLACK_BYTES,
-          32 * VIEW_GATHER_ENOUGH, 1);
+    xgrow(&gather->names, &gather->names_room, end, 32 * VIEW_GATHER_ENOUGH, 1);
     memcpy(gather->names + gather->names_bytes, view->name, view->name_bytes);
     added->name = (const uint8_t *)(uintptr_t)(gather->names_bytes + 1);
     gather->names_bytes = end;

@@ -489,17 +489,6 @@ class Refused(MarkdupTest):
                     "--fixmate", "samtools fixmate -m")
         self.refuse(mated("other", scored) + good + mated("bad", []), "read 'bad' has no tag ms")
 
-    def test_pile_with_tags(self):
-        """The chain of duplicates at one position must fit into memory if they get tags."""
-        lines = [read(f"q{i:06}", 0, 9) for i in range(100_000)]
-        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
-        for option in ("-t", "--duplicate-count"):
-            result = self.rocksort("--markdup=" + option, "-o", self.path("out.bam"), source,
-                                   budget=1_000_000)
-            self.assert_error(result, "100000 reads begin at position 9", "--max-memory")
-            self.assertFalse(os.path.exists(self.path("out.bam")))
-        self.sort_ok("--markdup", "-o", self.path("out.bam"), source, budget=1_000_000)
-
     def test_with_fixmate_but_not_grouped(self):
         """Reads of one name that do not stand together are taken for reads without mate, as samtools
         does; --fixmate refuses what says that it is sorted by coordinate."""
@@ -793,18 +782,45 @@ class Memory(CliTest):
                 yield self.at(single_head, begin + 50) + b"%08d" % (i + n) + single_tail
         self.check(self.write_records(records()), 4, 3 * n // 2)
 
+    TAGS = ("-t", "--duplicate-count", "-d 2500", "-S -t -d 2500 --duplicate-count",
+            "-t --no-multi-dup", "--barcode-name --barcode-mismatches 1")
+
     def test_pile_with_tags(self):
-        """All reads of a place must be in memory for tags: an error says how much that takes. With
-        so much memory it works."""
+        """A place that does not fit in memory is decided on the disk, with the same result."""
+        rng = random.Random(15)
+        bases = "ACGT"
+        lines = []
+        for i in range(20_000):
+            umi = "".join(rng.choice(bases) for _ in range(3))
+            name = f"M:1:F:1:{rng.randrange(3)}:{rng.randrange(9000)}:{i}:{umi}"
+            if i % 3:
+                lines += pair(name, 9, 30, score=rng.choice("5:?D"))
+            else:
+                lines.append(read(name, 0, 9))
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+        for options in self.TAGS:
+            texts = []
+            for megabytes in (400, 1):
+                out = self.path("out.sam")
+                self.sort_ok("--no-PG", "-@", "2", "--max-memory", f"{megabytes}M", "--fixmate",
+                             "--markdup=" + options, "-o", out, source)
+                with open(out, encoding="ascii") as file:
+                    texts.append([line for line in file if line[0] != "@"])
+            self.assertEqual(texts[1], texts[0], options)
+            n_marked = sum(int(line.split("\t")[1]) & 1024 > 0 for line in texts[0])
+            self.assertGreater(n_marked, 10_000, options)
+
+    def test_memory_of_piles_with_tags(self):
+        """Three million reads of one key."""
         head, tail = self.single()
-        source = self.write_records(head + b"%08d" % i + tail for i in range(100_000))
-        option = "--markdup=-t"
-        result = self.rocksort("-@", "2", "--max-memory", "16M", option, "-o",
-                               self.path("out.bam"), source, clean=False)
-        self.assert_error(result, "100000 reads begin at position 1 of reference 1", "--max-memory")
-        megabytes = int(re.search(r"--max-memory (\d+)M", result.err).group(1))
-        self.assertLess(megabytes, 100)
-        self.check(source, megabytes // 2, 1, "-t")
+        source = self.write_records(head + b"%08d" % i + tail for i in range(self.N))
+        self.check(source, 16, 1, "-t", "--duplicate-count")
+
+    def test_memory_of_optical_piles(self):
+        (head1, tail1), (head2, tail2) = self.ends(0)
+        source = self.write_records(head1 + name + tail1 + head2 + name + tail2
+                                    for name in (b"%08d" % i for i in range(self.N // 2)))
+        self.check(source, 16, 2, "-t", "-d 2500", "-c")
 
     def test_places_of_all_sizes(self):
         """Tags are the same in any memory, and places that are too large for a part are decided
