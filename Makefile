@@ -133,6 +133,7 @@ INCLUDES = -I. -Isrc
 comma := ,
 BUILD = build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)$(if $(WERROR),-werror)
 OBJECTS = $(MODULES:%=$(BUILD)/%.o)
+ZLIB_ONLY = $(BUILD)/zlib-only
 # Programs of a special build stay in its directory.
 BIN = $(if $(SAN)$(WERROR),$(BUILD),.)
 PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
@@ -332,7 +333,6 @@ fault-sweep: all build/fault_inject.so $(VENV)
 	$(LIVE)$(PYTHON) test/fault_sweep.py --program $(BIN)/samtools-rocksort $(SWEEP)
 
 # As it is built where only zlib is there; for tests.
-ZLIB_ONLY = $(BUILD)/zlib-only
 $(ZLIB_ONLY)/bgzf_engine.o: DEFLATE_CFLAGS =
 $(ZLIB_ONLY)/bgzf_engine.o: src/bam/bgzf_engine.c | need-build
 	@mkdir -p $(@D)
