@@ -176,17 +176,17 @@ static int look_in_cell(struct large_optical *o, struct item_reader *reader, con
 /* The same in all cells around this one. */
 static int look_around(struct large_optical *o)
 {
-    int64_t x = (int64_t)(get_big_endian(o->cell + X_AT, 8));
-    int64_t y = (int64_t)(get_big_endian(o->cell + Y_AT, 8));
+    /* Items have numbers with their sign bit turned over: these are not signed. */
+    uint64_t x = get_big_endian(o->cell + X_AT, 8), y = get_big_endian(o->cell + Y_AT, 8);
     size_t n = 0;
     int r = 0;
-    for (int64_t dx = -1; dx <= 1 && r == 0; dx++)
-        for (int64_t dy = -1; dy <= 1 && r == 0; dy++) {
+    for (int dx = -1; dx <= 1 && r == 0; dx++)
+        for (int dy = -1; dy <= 1 && r == 0; dy++) {
             uint8_t cell[CELL_BYTES];
             if (dx == 0 && dy == 0) continue;
             memcpy(cell, o->cell, sizeof cell);
-            (void)put_big_endian(cell + X_AT, (uint64_t)(x + dx), 8);
-            (void)put_big_endian(cell + Y_AT, (uint64_t)(y + dy), 8);
+            (void)put_big_endian(cell + X_AT, x + (uint64_t)dx, 8);
+            (void)put_big_endian(cell + Y_AT, y + (uint64_t)dy, 8);
             r = look_in_cell(o, &o->around[n++], cell);
         }
     return r;
