@@ -21,7 +21,7 @@
 #
 #   make bench           compares with the samtools on PATH (an hour and a half)
 #   make bench-peers     compares with all installed sorters (an hour; SCALE=small: minutes)
-#   make bench-options   what options cost or save (40 minutes)
+#   make bench-options   what options cost or save (an hour)
 #   make bench-scaling   1, 2, 4 ... threads, and which thread ends the scaling (20 minutes)
 #   make bench-2014      the experiments of 2014 on modelled disks (an hour; SCALE=small: minutes)
 #   make bench/spindle   builds the disk model of the benchmarks
@@ -35,7 +35,8 @@
 #   make help            this page
 #
 # Settings: V=1 prints commands, -jN runs N of them at a time (default: as many as there are cores),
-# HTSDIR= and ROCKSDB_DIR= name directories of htslib and RocksDB for a build without pkg-config.
+# HTSDIR=, ROCKSDB_DIR=, LIBDEFLATE_DIR= and ISAL_DIR= name directories of libraries for a build
+# without pkg-config; LIBDEFLATE_DIR=no and ISAL_DIR=no build without these.
 # SAN=address,undefined and SAN=thread build with sanitizers, WERROR=1 with -Werror, each below its
 # own directory of build. VALGRIND=1 runs tests under memcheck.
 
@@ -90,16 +91,39 @@ ROCKSDB_LIBS = -L$(ROCKSDB_DIR) -L$(ROCKSDB_DIR)/lib -Wl,-rpath,$(ROCKSDB_DIR):$
 else
 PACKAGES += rocksdb
 endif
-ifeq ($(shell $(PKG_CONFIG) --exists libdeflate 2>/dev/null && echo yes),yes)
+# Libraries that the program can do without.
+has_package = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo yes)
+ifneq ($(LIBDEFLATE_DIR),no)
+HAS_LIBDEFLATE := $(or $(LIBDEFLATE_DIR),$(call has_package,libdeflate))
+endif
+ifneq ($(ISAL_DIR),no)
+HAS_ISAL := $(or $(ISAL_DIR),$(call has_package,libisal))
+endif
+ifdef HAS_LIBDEFLATE
+DEFLATE_CFLAGS += -DHAVE_LIBDEFLATE
+ifdef LIBDEFLATE_DIR
+DEFLATE_CFLAGS += -I$(LIBDEFLATE_DIR) -I$(LIBDEFLATE_DIR)/include
+DEFLATE_LIBS += -L$(LIBDEFLATE_DIR) -L$(LIBDEFLATE_DIR)/lib \
+                -Wl,-rpath,$(LIBDEFLATE_DIR):$(LIBDEFLATE_DIR)/lib -ldeflate
+else
 PACKAGES += libdeflate
-DEFLATE_CFLAGS = -DHAVE_LIBDEFLATE
+endif
+endif
+ifdef HAS_ISAL
+DEFLATE_CFLAGS += -DHAVE_ISAL
+ifdef ISAL_DIR
+DEFLATE_CFLAGS += -I$(ISAL_DIR)/include
+DEFLATE_LIBS += -L$(ISAL_DIR)/lib -Wl,-rpath,$(ISAL_DIR)/lib -lisal
+else
+PACKAGES += libisal
+endif
 endif
 # pkg-config is asked once, by the first recipe that needs it.
 once = $(eval $(1) := $(shell $(PKG_CONFIG) $(2) $(PACKAGES)))$($(1))
 PACKAGE_CFLAGS = $(call once,PACKAGE_CFLAGS,--cflags)
 PACKAGE_LIBS = $(call once,PACKAGE_LIBS,--libs)
 LIB_CFLAGS = $(HTS_CFLAGS) $(ROCKSDB_CFLAGS) $(DEFLATE_CFLAGS) $(PACKAGE_CFLAGS)
-LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(PACKAGE_LIBS) -lm -ldl
+LIB_LIBS = $(HTS_LIBS) $(ROCKSDB_LIBS) $(DEFLATE_LIBS) $(PACKAGE_LIBS) -lm -ldl
 
 # The rooms below src/, and what stands at the top; doc/design.md is the map.
 SOURCES = $(wildcard *.c src/*/*.c)
@@ -109,6 +133,7 @@ INCLUDES = -I. -Isrc
 comma := ,
 BUILD = build/$(if $(SAN),$(subst $(comma),-,$(SAN)),plain)$(if $(WERROR),-werror)
 OBJECTS = $(MODULES:%=$(BUILD)/%.o)
+ZLIB_ONLY = $(BUILD)/zlib-only
 # Programs of a special build stay in its directory.
 BIN = $(if $(SAN)$(WERROR),$(BUILD),.)
 PROGRAMS = $(BIN)/samtools $(BIN)/samtools-rocksort
@@ -149,14 +174,21 @@ help:
 
 # What is missing is said before the first file is compiled, in one message.
 NEED = CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' HTSDIR='$(HTSDIR)' ROCKSDB_DIR='$(ROCKSDB_DIR)' \
+       LIBDEFLATE_DIR='$(LIBDEFLATE_DIR)' ISAL_DIR='$(ISAL_DIR)' \
        sh scripts/install-deps.sh --check
 need-build need-unit need-spindle: need-%:
 	@$(NEED) $*
 
 $(BUILD)/%.o: %.c | need-build
 	@mkdir -p $(@D)
-	$(call say,CC,$<)
+	$(call say,CC,$<$(NOTE))
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
+
+# The one file that knows which libraries deflate.
+engine = $(1) $(if $(2),in $(2),$(shell $(PKG_CONFIG) --modversion $(3)))
+ENGINES = $(if $(HAS_LIBDEFLATE),$(call engine,libdeflate,$(LIBDEFLATE_DIR),libdeflate),no \
+          libdeflate), $(if $(HAS_ISAL),$(call engine,ISA-L,$(ISAL_DIR),libisal),no ISA-L)
+$(BUILD)/src/bam/bgzf_engine.o: NOTE = $(comma) with $(ENGINES)
 
 $(BIN)/samtools: $(BUILD)/src/command/samtools.o $(OBJECTS)
 	$(call say,LD,$(@F))
@@ -216,8 +248,8 @@ check:
 HAS_FUSE = $(shell $(PKG_CONFIG) --exists fuse3 2>/dev/null && echo yes)
 UNIT_PROGRAMS = $(UNIT_TESTS:%=$(BUILD)/%)
 REPLAY_PROGRAMS = $(FUZZ_TARGETS:fuzz_%=$(BUILD)/replay_%)
-CLI_PROGRAMS = all $(BUILD)/fork-server build/fault_inject.so bench/simulate-reads \
-               $(if $(HAS_FUSE),bench/spindle)
+CLI_PROGRAMS = all $(BUILD)/fork-server $(ZLIB_ONLY)/samtools-rocksort build/fault_inject.so \
+               bench/simulate-reads $(if $(HAS_FUSE),bench/spindle)
 test-programs: $(UNIT_PROGRAMS) $(REPLAY_PROGRAMS) $(CLI_PROGRAMS)
 
 check-rooms: $(OBJECTS) $(BUILD)/src/command/samtools.o $(BUILD)/src/command/samtools_rocksort.o \
@@ -299,6 +331,18 @@ build/fault_inject.so: test/fault/fault_inject.c | need-build
 SWEEP ?=
 fault-sweep: all build/fault_inject.so $(VENV)
 	$(LIVE)$(PYTHON) test/fault_sweep.py --program $(BIN)/samtools-rocksort $(SWEEP)
+
+# As it is built where only zlib is there; for tests.
+$(ZLIB_ONLY)/bgzf_engine.o: DEFLATE_CFLAGS =
+$(ZLIB_ONLY)/bgzf_engine.o: src/bam/bgzf_engine.c | need-build
+	@mkdir -p $(@D)
+	$(call say,CC,$<$(comma) with zlib only)
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(INCLUDES) $(LIB_CFLAGS) -MMD -MP -c $< -o $@
+
+$(ZLIB_ONLY)/samtools-rocksort: $(BUILD)/src/command/samtools_rocksort.o \
+        $(filter-out %/bgzf_engine.o,$(OBJECTS)) $(ZLIB_ONLY)/bgzf_engine.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIB_LIBS) -o $@
 
 # Runs rocksort thousands of times for the tests of damaged files.
 $(BUILD)/fork-server: test/tools/fork-server.c $(OBJECTS)

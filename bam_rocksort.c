@@ -53,8 +53,13 @@ static void print_version(void)
     char text[LIBRARY_VERSION_BYTES];
     (void)printf("samtools rocksort %s\nUsing ", ROCKSORT_VERSION);
     for (int i = 0; i < LIBRARY_COUNT; i++)
-        (void)printf("%s%s", i > 0 ? ", " : "", library_version((enum library)i, text));
-    (void)printf("\n");
+        if (library_version((enum library)i, text)) (void)printf("%s%s", i > 0 ? ", " : "", text);
+    const char *at_1 = bgzf_engine_name(bgzf_engine_choose((struct bgzf_method){.level = 1}));
+    const char *at_6 = bgzf_engine_name(bgzf_engine_choose((struct bgzf_method){.level = 6}));
+    if (at_1 == at_6)
+        (void)printf("\nDeflates by %s\n", at_6);
+    else
+        (void)printf("\nDeflates by %s at level 1, by %s at others\n", at_1, at_6);
 }
 
 /* "samtools rocksort ..." for the @PG line. */

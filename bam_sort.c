@@ -79,6 +79,7 @@ static int decide_phase(struct sort *sort)
     struct spill_totals spilled;
     size_t n;
     if (!sort->duplicates) return 0;
+    progress_enter(sort->progress, SORT_PHASE_MARK);
     if (sort->first_own_run > 0 && view_earlier_runs(sort) < 0) return -1;
     spill_look(sort->spiller, &spilled);
     struct batch *const *batches = batch_pool_kept(sort->pool, &n);

@@ -118,7 +118,9 @@ def run_once(who, point, setting):
     if who == "copy":
         command = [setting.upstream, "view"] + point.options
     else:
-        command = setting.rocksort if who == "rocksort" else [setting.upstream, "sort"]
+        # Both deflate by the same library, so that files are of the same size.
+        command = ([*setting.rocksort, "--deflate", "libdeflate"] if who == "rocksort"
+                   else [setting.upstream, "sort"])
         command = command + point.options + ["-T", temp_dir]
     command = command + ["-o", output, setting.input]
     prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)

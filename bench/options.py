@@ -4,7 +4,7 @@
 An experiment has several ways to sort. They run in turn on the same input, and each repeat swaps
 their order. The table shows medians, and the median of the ratios to the first way.
 
-    bench/options.py                          all experiments, 6 M records, 5 repeats
+    bench/options.py                          all but slow-levels, 6 M records, 5 repeats
     bench/options.py --experiments codec      some experiments
     bench/options.py --list                   names of all experiments
 
@@ -44,9 +44,13 @@ Experiment = collections.namedtuple("Experiment", "title options ways pipe fault
 
 SMALL = ["-l", "1", "-@2", "-m32M"]
 LARGE = ["-l", "1", "-@2", "-m256M"]
+LEVELED = ["--deflate", "libdeflate", "-@2", "-m256M"]
 DURABLE = {"as it is": [], "--no-resume": ["--no-resume"], "no syncs": ["--no-resume"]}
 NO_SYNCS = {"as it is": COUNTED, "--no-resume": COUNTED, "no syncs": SKIPPED}
 CODECS = {codec: ["--temp-codec", codec] for codec in ("auto", "none", "snappy", "lz4", "zstd")}
+DEFLATE = {engine: ["--deflate", engine] for engine in ("libdeflate", "igzip", "zlib")}
+LEVELS = {"-l %d" % level: ["-l", str(level)] for level in (6, 1, 2, 3, 4, 5, 7)}
+SLOW_LEVELS = {"-l %d" % level: ["-l", str(level)] for level in (6, 8, 9)}
 COMPACTION = {"-s off": ["-s", "off"], "-s auto": ["-s", "auto"]}
 
 EXPERIMENTS = {
@@ -63,21 +67,26 @@ EXPERIMENTS = {
     "codec-512M": Experiment("codec, 512 MB", LARGE, CODECS),
     "compaction": Experiment("compaction, 64 MB", SMALL, COMPACTION),
     "compaction-pipe": Experiment("compaction, a pipe, 64 MB", SMALL, COMPACTION, True),
+    "deflate": Experiment("-l 1, 512 MB", LARGE, DEFLATE),
+    "levels": Experiment("level, 512 MB", LEVELED, LEVELS),
+    "slow-levels": Experiment("level, 512 MB", LEVELED, SLOW_LEVELS),
 }
+ONLY_IF_NAMED = ("slow-levels",)        # minutes a run
 
 
 def parse_arguments():
     parser = make_parser(__doc__, "6M")
     parser.set_defaults(repeats=5)
     parser.add_argument("--experiments", metavar="LIST",
-                        help="comma-separated names of --list [all]")
+                        help="comma-separated names of --list [all but slow-levels]")
     parser.add_argument("--list", action="store_true", help="name the experiments and stop")
     args = parser.parse_args()
     if args.list:
         for name, experiment in EXPERIMENTS.items():
             print("%-16s %s: %s" % (name, experiment.title, ", ".join(experiment.ways)))
         sys.exit(0)
-    names = args.experiments.split(",") if args.experiments else list(EXPERIMENTS)
+    names = (args.experiments.split(",") if args.experiments else
+             [name for name in EXPERIMENTS if name not in ONLY_IF_NAMED])
     for name in names:
         if name not in EXPERIMENTS:
             parser.error("no experiment %r: see --list" % name)
@@ -134,18 +143,20 @@ def ratio(runs, others, key):
 
 
 def table(runs, names):
-    yield "| experiment | way | wall s | ratio (least-most) | CPU s | ratio | RSS MiB | temp MB |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield ("| experiment | way | wall s | ratio (least-most) | CPU s | ratio | RSS MiB | temp MB "
+           "| output MB | ratio |")
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for name in names:
         first = None
         for way in EXPERIMENTS[name].ways:
             mine = [r for r in runs if r["point"] == name and r["who"] == way]
             first = first or mine
             m = medians_of(mine)
-            yield "| %s | %s | %.2f | %s | %.2f | %s | %.0f | %.0f |" % (
+            yield "| %s | %s | %.2f | %s | %.2f | %s | %.0f | %.0f | %.1f | %.3f |" % (
                 EXPERIMENTS[name].title, way, m["wall_s"], ratio(mine, first, "wall_s"),
                 m["cpu_s"], ratio(mine, first, "cpu_s"), m["rss_bytes"] / MIB,
-                m["temp_bytes"] / 1e6)
+                m["temp_bytes"] / 1e6, m["output_bytes"] / 1e6,
+                m["output_bytes"] / medians_of(first)["output_bytes"])
 
 
 def bench(args):

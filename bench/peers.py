@@ -40,8 +40,9 @@ def same_level(level):
 
 
 def rocksort_command(job):
+    # Igzip, which it takes at level 1 unless told otherwise, makes other files than the others'.
     return ["-@", job.n_threads, "--max-memory", job.memory_bytes, "-l", job.level,
-            "-T", job.temp_dir, "-o", job.output, job.source]
+            "--deflate", "libdeflate", "-T", job.temp_dir, "-o", job.output, job.source]
 
 
 def samtools_command(job):

@@ -9,7 +9,8 @@
 # When all is there, the first form runs dpkg-query once and no `apt-get update`. Where it cannot
 # install (no apt, or neither root nor sudo without a password) it fails, unless a build finds all
 # that it needs anyway. Both forms fail with one message: what is missing, and the command that
-# installs it. Variables as for make: CC, PKG_CONFIG, HTSDIR, ROCKSDB_DIR.
+# installs it. Variables as for make: CC, PKG_CONFIG, HTSDIR, ROCKSDB_DIR,
+# LIBDEFLATE_DIR, ISAL_DIR.
 set -eu
 
 # One line each: name, how it is looked for, its packages (apt, conda, Homebrew; - is none), and
@@ -30,6 +31,7 @@ libzstd           library libzstd-dev      zstd        zstd        all
 zlib              library zlib1g-dev       zlib        zlib        all
 libxxhash         library libxxhash-dev    xxhash      xxhash      all
 libdeflate        library libdeflate-dev   libdeflate  libdeflate  all?
+libisal           library libisal-dev      isa-l       isa-l       all?
 cmocka            library libcmocka-dev    cmocka      cmocka      unit,test,deb,test-deb
 python3           program python3          python      python      test,bench,fuzz
 python3-venv      package python3-venv     -           -           test
@@ -140,7 +142,7 @@ column() {
         'NF && $n != "-" { line = line (line == "" ? "" : " ") $n } END { print line }'
 }
 
-# What is wrong with the directories that HTSDIR and ROCKSDB_DIR name.
+# What is wrong with the directories that HTSDIR and its like name.
 wrong_places() {
     if [ -n "${HTSDIR:-}" ]; then
         check_place HTSDIR "$HTSDIR" htslib/sam.h libhts
@@ -148,6 +150,14 @@ wrong_places() {
     if [ -n "${ROCKSDB_DIR:-}" ]; then
         check_place ROCKSDB_DIR "$ROCKSDB_DIR" rocksdb/c.h librocksdb
     fi
+    case ${LIBDEFLATE_DIR:-no} in
+    no) ;;
+    *) check_place LIBDEFLATE_DIR "$LIBDEFLATE_DIR" libdeflate.h libdeflate ;;
+    esac
+    case ${ISAL_DIR:-no} in
+    no) ;;
+    *) check_place ISAL_DIR "$ISAL_DIR" isa-l/igzip_lib.h libisal ;;
+    esac
 }
 
 # $1: variable, $2: directory, $3: a header, $4: a library
@@ -204,9 +214,10 @@ complain() {
             esac
         fi
         if [ -n "$wrong" ]; then
-            echo "HTSDIR= and ROCKSDB_DIR= name a source directory where the library is built, or" \
-                "the prefix where it is installed. Without them the build takes what this installs:"
-            commands "$(rows needed | grep -E '^(htslib|rocksdb) ')"
+            echo "HTSDIR=, ROCKSDB_DIR= and LIBDEFLATE_DIR= name a source directory where the" \
+                "library is built, or the prefix where it is installed; ISAL_DIR= names a prefix." \
+                "Without them the build takes what this installs:"
+            commands "$(rows wanted | grep -E '^(htslib|rocksdb|libdeflate|libisal) ')"
         fi
     } >&2
     exit 1
@@ -257,14 +268,40 @@ else
     give_up "not root, and sudo needs a password or is missing; packages missing: $missing"
 fi
 
+# The packages of $missing that a build cannot do without.
+needed_packages() {
+    needed=" $(column "$(rows needed)" 3) "
+    for package in $missing; do
+        case $needed in
+        *" $package "*) printf '%s ' "$package" ;;
+        esac
+    done
+}
+
+# `env` because sudo drops the caller's variables.
+# shellcheck disable=SC2086 # words
+install() {
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+        -o DPkg::Lock::Timeout=120 --no-install-recommends "$@" </dev/null
+}
+
 echo "install-deps: installing $missing"
 if ! $as_root apt-get update -qq; then
     echo "install-deps: apt-get update failed; going on with the package lists there are" >&2
 fi
-# `env` because sudo drops the caller's variables.
-# shellcheck disable=SC2086 # both are words
-if ! $as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq -o DPkg::Lock::Timeout=120 \
-    --no-install-recommends $missing </dev/null; then
+# shellcheck disable=SC2086 # words
+if install $missing; then
+    exit 0
+fi
+# apt-get installs nothing if it does not know one package. Not every architecture has all of them.
+needed=$(needed_packages)
+# shellcheck disable=SC2086 # words
+if [ "$needed" = "$missing " ] || { [ -n "$needed" ] && ! install $needed; }; then
     give_up "apt-get could not install: $missing"
 fi
+for package in $missing; do
+    case " $needed" in
+    *" $package "*) ;;
+    *) install "$package" || echo "install-deps: going on without $package" ;;
+    esac
+done

@@ -427,7 +427,7 @@ def write_input(case, folder):
 
 def reference(commands, err_path):
     """Runs commands of pysam's samtools one after the other in one forked child. Returns 0, or 1 if
-    a command failed. Their messages are written to err_path."""
+    a command failed. Their messages are written to err_path. A command may also be a function."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -437,8 +437,11 @@ def reference(commands, err_path):
             os.environ.update(REF_PATH=":", REF_CACHE=":")
             err = os.open(err_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             os.dup2(err, 2)
-            for name, *words in commands:
-                getattr(pysam, name)(*words, catch_stdout=False)
+            for command in commands:
+                if callable(command):
+                    command()
+                else:
+                    getattr(pysam, command[0])(*command[1:], catch_stdout=False)
             status = 0
         finally:
             os._exit(status)

@@ -6,6 +6,7 @@ finds duplicates at any distance. See differential_case.py for what is drawn for
 """
 
 import dataclasses
+import functools
 import gzip
 import os
 import random
@@ -17,6 +18,7 @@ import subprocess
 import bamfile
 import differential_case as plain
 import differential_shrink
+import mate_barcodes
 import templates
 from differential_case import Difference, ReferenceTrouble, Verdict
 from harness import environment, pysam, without_pg
@@ -42,7 +44,8 @@ OPTIONS = {
     "others": (0.4, ("-S",)),
     "remove": (0.2, ("-r",)),
     "clear": (0.3, ("-c",)),
-    "barcode": (0.3, ("--barcode-tag RX", "--barcode-tag BX", *BARCODES_IN_NAMES)),
+    "barcode": (0.3, ("--barcode-tag RX", "--barcode-tag BX", *BARCODES_IN_NAMES,
+                      "--barcode-tag RX --barcode-own")),
     "groups": (0.3, ("--use-read-groups",)),
     "statistics": (0.3, ("-s", "-f stats.txt", "-f stats.txt --json", "--json")),
     "optical": (0.3, ("-d 10", "-d 100", "-d 2500", COORDS + " -d 10",
@@ -92,6 +95,7 @@ class Case:
         regime = "refused" if verdict.refused else "spilled" if verdict.n_runs else "in memory"
         return (("input", f"{self.way_in} {self.way}"), ("output", self.way_out),
                 ("regime", regime), ("index", self.index), ("deviation", verdict.deviation),
+                ("half-tagged", shares_barcodes(self) and is_half_tagged(self)),
                 *(("option", option.split()[0]) for option in self.options))
 
     def markdup(self):
@@ -127,9 +131,14 @@ def draw_options(rng, groups):
         options = [rng.choice(words) for group, (p, words) in OPTIONS.items()
                    if rng.random() < p and (not groups or group in groups)]
         names = draw_names(rng, options)
-        if names is not False and " ".join(options).count("--barcode") <= 1:
+        if names is not False and len(re.findall("--barcode-[tnr]", " ".join(options))) <= 1:
             rng.shuffle(options)
             return options, names
+
+
+def draw_half_tagged(rng, lines):
+    """Takes the barcode from some records of a template."""
+    return [re.sub(r"\tRX:Z:[^\t]*", "", line) if rng.random() < 0.4 else line for line in lines]
 
 
 def draw_case(seed, number, groups=()):
@@ -151,6 +160,10 @@ def draw_case(seed, number, groups=()):
         made = templates.Molecules(salt, max_clip, names)
     case = Case(made.sam(0), [made.template() for _ in range(n)], options, rng.choice(FIXMATE),
                 way, way_in, rng.random() < 0.3, way_out, salt=salt)
+    if barcode_tag(case):
+        p = rng.choice((0, 0.1, 0.5))
+        case.templates = [draw_half_tagged(rng, lines) if rng.random() < p else lines
+                          for lines in case.templates]
     if moves_umi(case) and way_out == "cram":       # which puts the tag RG after all others
         case.way_out = way_out = "sam"
     if way_out == "bam":
@@ -194,9 +207,30 @@ def option_words(case):
     return shlex.split(case.markdup())
 
 
+def barcode_tag(case):
+    """The tag in which barcodes are, or None."""
+    words = option_words(case)
+    return words[words.index("--barcode-tag") + 1] if "--barcode-tag" in words else None
+
+
+def shares_barcodes(case):
+    """Whether reads get the barcode of their mate, which samtools does not do."""
+    return barcode_tag(case) and "--barcode-own" not in option_words(case)
+
+
+def is_half_tagged(case):
+    """Whether some records of a template have a barcode, and others do not."""
+    text = f"\t{barcode_tag(case)}:Z:"
+    return any(0 < sum(text in line for line in lines) < len(lines) for lines in case.templates)
+
+
 def their_words(case):
     """Those of them that the reference gets."""
     words = option_words(case)
+    if shares_barcodes(case):
+        words[words.index("--barcode-tag") + 1] = mate_barcodes.FILLED
+    elif "--barcode-own" in words:
+        words.remove("--barcode-own")
     if moves_umi(case):
         words.remove("--move-umi-to-tag")
     if "--umi-separator" in words:
@@ -248,13 +282,19 @@ def their_commands(case, folder):
         fixed = f"{folder}/fixed.bam"
         commands.append(["fixmate", "-m", "-u", "--no-PG", *case.fixmate.split(), source, fixed])
         source = fixed
-    out = f"{folder}/want.bam"
+    ordered, out = f"{folder}/sorted.bam", f"{folder}/want.bam"
     report = []
     if asks_for_statistics(case):       # pysam keeps standard error to itself
         report = ["-f", f"{folder}/want.stats.txt"]
-    commands += [["sort", "-u", "--no-PG", "-o", f"{folder}/sorted.bam", source],
-                 ["markdup", "--no-PG", *WINDOW, *their_words(case), *report,
-                  f"{folder}/sorted.bam", out]]
+    commands.append(["sort", "-u", "--no-PG", "-o", ordered, source])
+    markdup = ["markdup", "--no-PG", *WINDOW, *their_words(case), *report]
+    if shares_barcodes(case):
+        filled, marked = f"{folder}/filled.bam", f"{folder}/marked.bam"
+        commands += [functools.partial(mate_barcodes.fill, ordered, barcode_tag(case), filled),
+                     [*markdup, filled, marked],
+                     ["view", "--no-PG", "-u", "-x", mate_barcodes.FILLED, "-o", out, marked]]
+    else:
+        commands.append([*markdup, ordered, out])
     return commands + in_format(case, out, f"{folder}/want")
 
 
@@ -272,6 +312,8 @@ def in_format(case, path, name):
 def show_commands(case, program, _folder):
     """Both command lines, in a form that can be typed."""
     def line(words):
+        if callable(words):
+            return f"(tag {mate_barcodes.FILLED}: the barcode of each read or its mate)"
         return " ".join(f'"{word}"' if " " in word or not word else word for word in words)
     ours = line(our_command(case, program))
     if case.pipe:

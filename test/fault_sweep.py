@@ -78,6 +78,8 @@ SCENARIOS = (
                                        "-T", "{temp}", "-T", "{temp2}"), BUDGET),
     Scenario("markdup-tags", "copies.sam", ("--fixmate", "-@", "2", "-T", "{temp}",
                                             "--markdup=-S -t -d 2500 --duplicate-count"), BUDGET),
+    Scenario("markdup-barcodes", "half.sam", ("--fixmate", "-@", "2", "-T", "{temp}",
+                                              "--markdup=--barcode-tag RX"), BUDGET),
     Scenario("counts", "in.bam", ("-@", "2", "-T", "{temp}", "--flagstat", "{out}/out.flagstat",
                                   "--idxstats", "{out}/out.idxstats", "--coverage",
                                   "{out}/out.coverage"), BUDGET),
@@ -96,7 +98,13 @@ class Sweep:
         self.bad = []
         source = self.folder / "in.sam"
         source.write_text(generate.odd(N_RECORDS, seed=5))
-        (self.folder / "copies.sam").write_text(templates.Molecules(5).sam(N_RECORDS))
+        copies = templates.Molecules(5).sam(N_RECORDS)
+        (self.folder / "copies.sam").write_text(copies)
+        # Some reads lack the barcode that their mate has.
+        lines = copies.splitlines(keepends=True)
+        (self.folder / "half.sam").write_text("".join(
+            re.sub(r"\tRX:Z:[^\t\n]*", "", line) if i % 3 == 0 else line
+            for i, line in enumerate(lines)))
         self.run_plain("--no-PG", "--shuffle", "-o", self.folder / "in.bam", source)
         self.wanted, self.wanted_counts = {}, {}
 

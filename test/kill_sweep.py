@@ -54,6 +54,9 @@ KINDS = [
     ("duplicates", "copies", ["--fixmate", "--markdup", "-@", "2", "-T", "T1", "-T", "T2"]),
     ("duplicates, tags", "copies", ["--fixmate", "--markdup=-S -t -d 2500 --duplicate-count",
                                     "--write-index", "-@", "2", "-T", "T1"]),
+    # A tag that some reads have, and most of their mates do not.
+    ("duplicates, barcodes", "copies", ["--fixmate", "--markdup=--barcode-tag SA", "-@", "2", "-T",
+                                        "T1"]),
     ("duplicates, kept", "copies", ["--fixmate", "--markdup=-r -t", "-k", "-@", "2"]),
 ]
 

@@ -3,53 +3,22 @@
 
 #include "util/byte_order.h"
 
-/* Size of the values of a type, or 0 if they differ in size. */
-static size_t fixed_bytes(char type)
-{
-    switch (type) {
-    case 'A':
-    case 'c':
-    case 'C': return 1;
-    case 's':
-    case 'S': return 2;
-    case 'i':
-    case 'I':
-    case 'f': return 4;
-    case 'd': return 8;
-    default: return 0;
-    }
-}
+const uint8_t bam_aux_fixed_bytes[256] = {
+    ['A'] = 1, ['c'] = 1, ['C'] = 1, ['s'] = 2, ['S'] = 2, ['i'] = 4, ['I'] = 4, ['f'] = 4,
+    ['d'] = 8,
+};
 
-/* Size of the value that begins at `value`, or 0 if it does not fit before `end`. */
-static size_t value_bytes(char type, const uint8_t *value, const uint8_t *end)
+size_t bam_aux_varying_bytes(char type, const uint8_t *value, const uint8_t *end)
 {
-    size_t room = (size_t)(end - value), size = fixed_bytes(type);
+    size_t room = (size_t)(end - value), size = 0;
     if (type == 'Z' || type == 'H') {
         const uint8_t *nul = memchr(value, 0, room);
-        size = nul ? (size_t)(nul - value) + 1 : 0;
+        if (nul) size = (size_t)(nul - value) + 1;
     } else if (type == 'B') {
-        size_t element = room >= 5 ? fixed_bytes((char)value[0]) : 0;
-        if (element) size = 5 + element * (size_t)get_u32(value + 1);
+        size_t element = room >= BAM_AUX_ARRAY_HEAD_BYTES ? bam_aux_fixed_bytes[value[0]] : 0;
+        if (element) size = BAM_AUX_ARRAY_HEAD_BYTES + element * (size_t)get_u32(value + 1);
     }
     return size <= room ? size : 0;
-}
-
-int bam_aux_next_before(const uint8_t *end, const uint8_t **at, struct bam_aux *aux)
-{
-    if (*at == end) return 0;
-    if (end - *at < 4) return -1;
-    aux->start = *at;
-    aux->type = (char)(*at)[2];
-    aux->value = *at + 3;
-    aux->value_bytes = value_bytes(aux->type, aux->value, end);
-    if (aux->value_bytes == 0) return -1;
-    *at = aux->value + aux->value_bytes;
-    return 1;
-}
-
-int bam_aux_next(const uint8_t *rec, const uint8_t **at, struct bam_aux *aux)
-{
-    return bam_aux_next_before(bam_record_end(rec), at, aux);
 }
 
 int bam_aux_find(const uint8_t *rec, const char tag[2], struct bam_aux *aux)

@@ -5,14 +5,11 @@
 #include "bam/bgzf_block.h"
 
 #include "util/byte_order.h"
-#include "util/xalloc.h"
 
-#include <htslib/bgzf.h>
 #include <string.h>
-#include <zlib.h>
-#ifdef HAVE_LIBDEFLATE
-#include <libdeflate.h>
-#endif
+
+/* What deflate puts before stored bytes. */
+enum { STORED_BYTES = BGZF_STORED_OFFSET - BGZF_HEADER_BYTES };
 
 /* gzip magic, deflate, FEXTRA; no time; unknown OS; 6 extra bytes: "BC", the length 2, and two
    bytes for the size of the block less one, which are not in this array. */
@@ -36,104 +33,30 @@ uint32_t bgzf_block_raw_bytes(const uint8_t *block, size_t block_bytes)
     return get_u32(block + block_bytes - 4);
 }
 
-#ifdef HAVE_LIBDEFLATE
-
-void bgzf_coder_release(struct bgzf_coder *coder)
+/* Writes header and footer around n_deflated bytes. Returns the size of the block. */
+static size_t finish_block(uint8_t *out, size_t n_deflated, const uint8_t *raw, size_t raw_bytes)
 {
-    libdeflate_free_decompressor(coder->decompressor);
-    libdeflate_free_compressor(coder->compressor);
-    *coder = (struct bgzf_coder){0};
+    size_t size = BGZF_HEADER_BYTES + n_deflated + BGZF_FOOTER_BYTES;
+    memcpy(out, header_start, sizeof header_start);
+    put_u16(out + 16, (uint32_t)(size - 1));
+    put_u32(out + size - 8, bgzf_engine_crc(raw, raw_bytes));
+    put_u32(out + size - 4, (uint32_t)raw_bytes);
+    return size;
 }
 
-static uint32_t crc(const uint8_t *raw, size_t raw_bytes)
+ssize_t bgzf_block_deflate(struct bgzf_coder *coder, struct bgzf_method method,
+                           const uint8_t *raw, size_t raw_bytes, uint8_t *out)
 {
-    return libdeflate_crc32(0, raw, raw_bytes);
-}
-
-static int inflate_raw(struct bgzf_coder *coder, const uint8_t *in, size_t in_bytes, uint8_t *out,
-                       size_t out_bytes)
-{
-    if (!coder->decompressor) coder->decompressor = libdeflate_alloc_decompressor();
-    xalloc_require(coder->decompressor);
-    return libdeflate_deflate_decompress(coder->decompressor, in, in_bytes, out, out_bytes,
-                                         NULL) == LIBDEFLATE_SUCCESS ? 0 : -1;
-}
-
-ssize_t bgzf_block_deflate(struct bgzf_coder *coder, int level, const uint8_t *raw,
-                           size_t raw_bytes, uint8_t *out)
-{
-    /* The same levels as in htslib: they give about the same sizes as zlib's levels 0 to 9. */
-    static const int libdeflate_level[10] = {0, 1, 2, 3, 5, 6, 7, 8, 10, 12};
-    if (level < 0 || level > 9) level = 6;
-    if (level > 0) {
-        if (coder->compressor && coder->compressor_level != level) {
-            libdeflate_free_compressor(coder->compressor);
-            coder->compressor = NULL;
-        }
-        if (!coder->compressor)
-            coder->compressor = libdeflate_alloc_compressor(libdeflate_level[level]);
-        xalloc_require(coder->compressor);
-        coder->compressor_level = level;
-        size_t room = BGZF_MAX_BYTES - BGZF_HEADER_BYTES - BGZF_FOOTER_BYTES;
-        size_t n = libdeflate_deflate_compress(coder->compressor, raw, raw_bytes,
-                                               out + BGZF_HEADER_BYTES, room);
-        if (n > 0) {
-            size_t size = n + BGZF_HEADER_BYTES + BGZF_FOOTER_BYTES;
-            memcpy(out, header_start, sizeof header_start);
-            put_u16(out + 16, (uint32_t)(size - 1));
-            put_u32(out + size - 8, crc(raw, raw_bytes));
-            put_u32(out + size - 4, (uint32_t)raw_bytes);
-            return (ssize_t)size;
-        }
+    if (method.level != 0) {
+        ssize_t n = bgzf_engine_deflate(coder, method, raw, raw_bytes, out + BGZF_HEADER_BYTES,
+                                        BGZF_MAX_BYTES - BGZF_HEADER_BYTES - BGZF_FOOTER_BYTES);
+        if (n < 0) return -1;
+        if (n > 0 && (size_t)n < STORED_BYTES + raw_bytes)
+            return (ssize_t)finish_block(out, (size_t)n, raw, raw_bytes);
     }
     memcpy(out + BGZF_STORED_OFFSET, raw, raw_bytes);
     return (ssize_t)bgzf_block_store(out, raw_bytes);
 }
-
-const char *bgzf_deflate_library(void)
-{
-    return "libdeflate " LIBDEFLATE_VERSION_STRING;
-}
-
-#else
-
-void bgzf_coder_release(struct bgzf_coder *coder)
-{
-    *coder = (struct bgzf_coder){0};
-}
-
-static uint32_t crc(const uint8_t *raw, size_t raw_bytes)
-{
-    return (uint32_t)crc32(crc32(0, NULL, 0), raw, (uInt)raw_bytes);
-}
-
-static int inflate_raw(struct bgzf_coder *coder, const uint8_t *in, size_t in_bytes, uint8_t *out,
-                       size_t out_bytes)
-{
-    (void)coder;
-    z_stream zs = {.next_in = (Bytef *)(uintptr_t)in, .avail_in = (uInt)in_bytes,
-                   .next_out = out, .avail_out = (uInt)out_bytes};
-    if (inflateInit2(&zs, -15) != Z_OK) return -1;
-    int r = inflate(&zs, Z_FINISH);
-    size_t n = zs.total_out;
-    if (inflateEnd(&zs) != Z_OK) return -1;
-    return r == Z_STREAM_END && n == out_bytes ? 0 : -1;
-}
-
-ssize_t bgzf_block_deflate(struct bgzf_coder *coder, int level, const uint8_t *raw,
-                           size_t raw_bytes, uint8_t *out)
-{
-    (void)coder;
-    size_t size = BGZF_MAX_BYTES;
-    return bgzf_compress(out, &size, raw, raw_bytes, level) == 0 ? (ssize_t)size : -1;
-}
-
-const char *bgzf_deflate_library(void)
-{
-    return "zlib " ZLIB_VERSION;
-}
-
-#endif
 
 int bgzf_block_inflate(struct bgzf_coder *coder, const uint8_t *block, size_t block_bytes,
                        uint8_t *out)
@@ -142,21 +65,16 @@ int bgzf_block_inflate(struct bgzf_coder *coder, const uint8_t *block, size_t bl
     size_t raw_bytes = bgzf_block_raw_bytes(block, block_bytes);
     uint8_t nothing;
     if (raw_bytes == 0) out = &nothing;
-    if (inflate_raw(coder, block + start, block_bytes - start - BGZF_FOOTER_BYTES, out,
-                    raw_bytes) < 0)
+    if (bgzf_engine_inflate(coder, block + start, block_bytes - start - BGZF_FOOTER_BYTES, out,
+                            raw_bytes) < 0)
         return -1;
-    return crc(out, raw_bytes) == get_u32(block + block_bytes - 8) ? 0 : -1;
+    return bgzf_engine_crc(out, raw_bytes) == get_u32(block + block_bytes - 8) ? 0 : -1;
 }
 
 size_t bgzf_block_store(uint8_t *out, size_t raw_bytes)
 {
-    size_t size = BGZF_STORED_OFFSET + raw_bytes + BGZF_FOOTER_BYTES;
-    memcpy(out, header_start, sizeof header_start);
-    put_u16(out + 16, (uint32_t)(size - 1));
     out[18] = 1;                        /* last block of the stream, stored */
     put_u16(out + 19, (uint32_t)raw_bytes);
     put_u16(out + 21, ~(uint32_t)raw_bytes);
-    put_u32(out + size - 8, crc(out + BGZF_STORED_OFFSET, raw_bytes));
-    put_u32(out + size - 4, (uint32_t)raw_bytes);
-    return size;
+    return finish_block(out, STORED_BYTES + raw_bytes, out + BGZF_STORED_OFFSET, raw_bytes);
 }

@@ -3,9 +3,8 @@
  *
  * htslib's BGZF reader and writer copy every byte two more times and allocate a (de)compressor for
  * each 64 KB block. These functions work directly between the buffers of the caller, and keep a
- * (de)compressor in a bgzf_coder. If built with libdeflate (HAVE_LIBDEFLATE), they translate levels
- * as htslib does, so a level gives the same size as in htslib. Without libdeflate, zlib inflates
- * and htslib's bgzf_compress deflates.
+ * (de)compressor in a bgzf_coder. bgzf_engine.h has the libraries that deflate. With libdeflate a
+ * level gives the same size as in an htslib that has libdeflate.
  *
  * To read a block: bgzf_block_bytes of its header, bgzf_block_raw_bytes once the block is whole,
  * bgzf_block_inflate. To write one: bgzf_block_deflate, or bgzf_block_store for level 0. A file
@@ -17,9 +16,7 @@
 #ifndef ROCKSORT_BAM_BGZF_BLOCK_H
 #define ROCKSORT_BAM_BGZF_BLOCK_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "bam/bgzf_engine.h"
 
 enum {
     BGZF_HEADER_BYTES = 18,             /* as this program and htslib write it */
@@ -27,14 +24,6 @@ enum {
     BGZF_MAX_BYTES = 65536,             /* largest block, compressed or not */
     BGZF_PAYLOAD_BYTES = 0xff00,        /* uncompressed bytes that htslib puts into one block */
 };
-
-struct bgzf_coder {
-    void *decompressor;
-    void *compressor;
-    int compressor_level;
-};
-
-void bgzf_coder_release(struct bgzf_coder *coder);
 
 /* Returns the size of the whole block that begins with this header, or 0 if it is not the header of
    a BGZF block. The first extra field must be BGZF's, as all programs write it. */
@@ -55,11 +44,11 @@ int bgzf_block_inflate(struct bgzf_coder *coder, const uint8_t *block, size_t bl
                        uint8_t *out);
 
 /*
- * Deflates at most BGZF_PAYLOAD_BYTES at `level` (-1 default, 0 stored, 1-9) into a block at out,
- * which has room for BGZF_MAX_BYTES. Returns the size of the block, or -1 if the library fails.
+ * Deflates at most BGZF_PAYLOAD_BYTES into a block at out, which has room for BGZF_MAX_BYTES. Bytes
+ * that do not get smaller are stored. Returns the size of the block, or -1 if the library fails.
  */
-ssize_t bgzf_block_deflate(struct bgzf_coder *coder, int level, const uint8_t *raw,
-                           size_t raw_bytes, uint8_t *out);
+ssize_t bgzf_block_deflate(struct bgzf_coder *coder, struct bgzf_method method,
+                           const uint8_t *raw, size_t raw_bytes, uint8_t *out);
 
 /*
  * Level 0 without a copy: the caller writes raw_bytes to out + BGZF_STORED_OFFSET, then
@@ -67,8 +56,5 @@ ssize_t bgzf_block_deflate(struct bgzf_coder *coder, int level, const uint8_t *r
  */
 enum { BGZF_STORED_OFFSET = BGZF_HEADER_BYTES + 5 };
 size_t bgzf_block_store(uint8_t *out, size_t raw_bytes);
-
-/* The library that deflates: "libdeflate 1.14" or "zlib 1.2.13". */
-const char *bgzf_deflate_library(void);
 
 #endif

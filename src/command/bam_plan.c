@@ -77,7 +77,7 @@ static int look_at_input(struct planner *pl)
         .path = s->inputs[0],
         .options = &s->input_format,
         .rules = s->rules,
-        .level = s->level,
+        .method = {s->level, s->engine},
         .block_bytes = mem_budget_block_bytes(&pl->facts.budget, TYPICAL_RUN, 0),
         .fixmate = s->fixmate ? &s->fixmate_rules : NULL,
     };

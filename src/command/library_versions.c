@@ -2,7 +2,7 @@
  * SNAPPY_VERSION; it gets them from pkg-config, or from the header under ROCKSDB_DIR. */
 #include "command/library_versions.h"
 
-#include "bam/bgzf_block.h"
+#include "bam/bgzf_engine.h"
 
 #include <htslib/hts.h>
 #include <lz4.h>
@@ -29,9 +29,9 @@ const char *library_version(enum library library, char text[LIBRARY_VERSION_BYTE
     char xxhash[sizeof "00000.00.00"];
     switch (library) {
     case LIBRARY_HTSLIB: name = "htslib", version = hts_version(); break;
-    case LIBRARY_DEFLATE:
-        (void)snprintf(text, LIBRARY_VERSION_BYTES, "%s", bgzf_deflate_library());
-        return text;
+    case LIBRARY_LIBDEFLATE: name = bgzf_engine_library(BGZF_ENGINE_LIBDEFLATE, &version); break;
+    case LIBRARY_ISAL: name = bgzf_engine_library(BGZF_ENGINE_IGZIP, &version); break;
+    case LIBRARY_ZLIB: name = bgzf_engine_library(BGZF_ENGINE_ZLIB, &version); break;
     case LIBRARY_ROCKSDB: name = "RocksDB", version = known(ROCKSDB_VERSION); break;
     case LIBRARY_SNAPPY: name = "snappy", version = known(SNAPPY_VERSION); break;
     case LIBRARY_LZ4: name = "lz4", version = LZ4_versionString(); break;
@@ -43,6 +43,7 @@ const char *library_version(enum library library, char text[LIBRARY_VERSION_BYTE
         break;
     case LIBRARY_COUNT: break;
     }
+    if (!name) return NULL;
     (void)snprintf(text, LIBRARY_VERSION_BYTES, "%s %s", name, version);
     return text;
 }

@@ -220,7 +220,7 @@ static int measure_sample(struct sampler *s)
     struct plan_sample *sample = s->sample;
     struct record_traits *traits = &sample->traits;
     const struct record_sample_settings settings = {
-        .level = s->settings->level,
+        .method = s->settings->method,
         .block_bytes = s->settings->block_bytes,
         .most_deflate_seconds = most_deflate_seconds,
     };

@@ -9,6 +9,7 @@
 #ifndef ROCKSORT_COMMAND_PLAN_SAMPLE_H
 #define ROCKSORT_COMMAND_PLAN_SAMPLE_H
 
+#include "bam/bgzf_engine.h"
 #include "bam_sort_key.h"
 #include "pipeline/estimate.h"
 #include "template/mates.h"
@@ -20,7 +21,7 @@ struct plan_sample_settings {
     const char *path;
     const htsFormat *options;
     struct sort_rules rules;    /* template_ends, minhash.index and long_positions are not set */
-    int level;                  /* of the output */
+    struct bgzf_method method;  /* of the output */
     size_t block_bytes;         /* of temporary data */
     const struct fixmate_rules *fixmate;        /* those of the options; NULL: records stay as they
                                                    are */

@@ -52,6 +52,7 @@ struct sort_options {
     const char *tag;                    /* -t */
     bool threads_given;                 /* -@ */
     bool codec_given;                   /* --temp-codec */
+    bool engine_given;                  /* --deflate */
     bool auto_threads, auto_memory;     /* -@ auto, --max-memory auto */
     bool thread_memory_given;           /* -m */
     uint64_t thread_memory_bytes;

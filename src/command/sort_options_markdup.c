@@ -32,6 +32,7 @@ enum {
     OPTION_MOVE_UMI,
     OPTION_UMI_SEPARATOR,
     OPTION_BARCODE_MISMATCHES,
+    OPTION_BARCODE_OWN,
     OPTION_INPUT_FMT,
 };
 
@@ -45,6 +46,7 @@ static const struct option long_options[] = {
     {"barcode-name", no_argument, NULL, OPTION_BARCODE_NAME},
     {"barcode-rgx", required_argument, NULL, OPTION_BARCODE_RGX},
     {"barcode-mismatches", required_argument, NULL, OPTION_BARCODE_MISMATCHES},
+    {"barcode-own", no_argument, NULL, OPTION_BARCODE_OWN},
     {"use-read-groups", no_argument, NULL, OPTION_USE_READ_GROUPS},
     {"use-libraries", no_argument, NULL, OPTION_USE_LIBRARIES},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -163,6 +165,7 @@ static int take_definition(int c, const char *value, struct gathered *to)
         to->barcode = value;
         return 0;
     case OPTION_BARCODE_MISMATCHES: return take_mismatches(value, to);
+    case OPTION_BARCODE_OWN: to->rules.own_barcodes = true; return 0;
     default:
         diag_error("--markdup does not take --input-fmt: rocksort finds out the format itself");
         return -1;
@@ -264,6 +267,8 @@ static int check_together(const struct gathered *from)
         problem = "--move-umi-to-tag needs --barcode-name or --barcode-rgx";
     else if (from->mismatches_given && !has_tag && !from->barcode_in_name)
         problem = "--barcode-mismatches needs --barcode-tag, --barcode-name or --barcode-rgx";
+    else if (rules->own_barcodes && !has_tag)
+        problem = "--barcode-own needs --barcode-tag";
     else if (rules->use_read_groups && rules->use_libraries)
         problem = "--use-read-groups and --use-libraries cannot be used together";
     if (problem) diag_error("--markdup: %s", problem);

@@ -168,6 +168,57 @@ static int choose_format(struct sort_options *o)
     return 0;
 }
 
+int sort_options_take_engine(struct sort_options *o, const char *name)
+{
+    enum bgzf_engine *engine = &o->settings.engine;
+    if (bgzf_engine_parse(name, engine) < 0) {
+        diag_error("option --deflate takes auto, libdeflate, igzip or zlib, not '%s'", name);
+        return -1;
+    }
+    if (bgzf_engine_is_built_in(*engine)) return 0;
+    if (*engine == BGZF_ENGINE_IGZIP)
+        diag_error("--deflate igzip is not built in: give %szlib or auto, or build rocksort with "
+                   "libisal-dev (conda: isa-l)",
+                   bgzf_engine_is_built_in(BGZF_ENGINE_LIBDEFLATE) ? "libdeflate, " : "");
+    else
+        diag_error("--deflate libdeflate is not built in: give %szlib or auto, or build rocksort "
+                   "with libdeflate-dev (conda: libdeflate)",
+                   bgzf_engine_is_built_in(BGZF_ENGINE_IGZIP) ? "igzip, " : "");
+    return -1;
+}
+
+void sort_options_adopt_engine(struct sort_options *o, enum bgzf_engine engine)
+{
+    struct sort_settings *s = &o->settings;
+    if (o->engine_given || !bgzf_engine_has_level(engine, s->level)) return;
+    if (bgzf_engine_is_built_in(engine))
+        s->engine = engine;
+    else
+        diag_warning("the checkpoint says --deflate %s, which is not built in here: %s is taken",
+                     bgzf_engine_name(engine), bgzf_engine_name(BGZF_ENGINE_AUTO));
+}
+
+/* Refuses an engine that lacks the level, once that is known. */
+static int check_engine(const struct sort_options *o)
+{
+    const struct sort_settings *s = &o->settings;
+    const htsFormat *format = &s->output_format;
+    const char *name = bgzf_engine_name(s->engine);
+    if (s->engine == BGZF_ENGINE_AUTO || s->sum_only) return 0;
+    if (format->format == cram || (format->format == sam && format->compression != bgzf)) {
+        if (o->engine_given)
+            diag_warning("--deflate %s is ignored: it is for BAM and compressed SAM", name);
+        return 0;
+    }
+    if (bgzf_engine_has_level(s->engine, s->level)) return 0;
+    if (s->level < 0)
+        diag_error("--deflate %s has level 1 only: give -l 1, too, or leave --deflate out", name);
+    else
+        diag_error("--deflate %s has level 1 only, not %d: give -l 1, or leave --deflate out",
+                   name, s->level);
+    return -1;
+}
+
 /* True for the names of standard output. To open a file by such a name would truncate it. */
 static bool is_standard_output(const char *name)
 {
@@ -200,9 +251,11 @@ int sort_options_choose_output(struct sort_options *o)
     s->asked_output = (struct checkpoint_output){
         .format = o->format_text,
         .level = level,
+        .engine = s->engine,
         .durable = s->durable,
         .n_options = o->n_output_texts,
         .options = (const char **)o->output_texts,
     };
-    return choose_format(o) < 0 || check_counts(o) < 0 ? -1 : choose_index(o);
+    if (choose_format(o) < 0 || check_engine(o) < 0 || check_counts(o) < 0) return -1;
+    return choose_index(o);
 }

@@ -20,6 +20,13 @@ int sort_options_add_output_format(struct sort_options *options, const char *opt
 /* Adds the reference of CRAM for inputs and output. */
 int sort_options_add_reference(struct sort_options *options, const char *fasta);
 
+/* Takes the engine that --deflate names. */
+int sort_options_take_engine(struct sort_options *options, const char *name);
+
+/* Takes the engine of a checkpoint if none was given, and if this build and the level, which is
+   known, allow it. */
+void sort_options_adopt_engine(struct sort_options *options, enum bgzf_engine engine);
+
 /* Chooses output, format, level and index from all options that concern them. */
 int sort_options_choose_output(struct sort_options *options);
 

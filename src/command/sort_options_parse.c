@@ -33,6 +33,7 @@ enum long_option {
     OPTION_VERBOSITY,
     OPTION_MAX_MEMORY,
     OPTION_TEMP_CODEC,
+    OPTION_DEFLATE,
     OPTION_TEMPLATE,
     OPTION_SHUFFLE,
     OPTION_FIXMATE,
@@ -89,6 +90,7 @@ static const struct option long_options[] = {
     {"verbosity", required_argument, NULL, OPTION_VERBOSITY},
     {"max-memory", required_argument, NULL, OPTION_MAX_MEMORY},
     {"temp-codec", required_argument, NULL, OPTION_TEMP_CODEC},
+    {"deflate", required_argument, NULL, OPTION_DEFLATE},
     {"progress", no_argument, NULL, OPTION_PROGRESS},
     {"quiet", no_argument, NULL, OPTION_QUIET},
     {"stats", required_argument, NULL, OPTION_STATS},
@@ -371,6 +373,9 @@ static int take_option(struct sort_options *o, int c, const char *text)
     case OPTION_NO_PG: s->add_pg = false; return 0;
     case OPTION_VERBOSITY: return take_verbosity(text);
     case OPTION_TEMP_CODEC: return take_codec(o, text);
+    case OPTION_DEFLATE:
+        o->engine_given = true;
+        return sort_options_take_engine(o, text);
     case OPTION_QUIET:
         o->quiet = true;
         diag_set_quiet();

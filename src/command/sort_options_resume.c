@@ -150,6 +150,7 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
     if (!o->format_option && (!is_new_name || may_have_format(o->output, output->format)))
         o->format_option = output->format;
     if (s->level < 0) s->level = output->level;
+    sort_options_adopt_engine(o, output->engine);
     if (output->durable) s->durable = true;
     for (int i = 0; i < COUNT_N_KINDS; i++)
         if (!o->counts[i]) o->counts[i] = output->counts[i];

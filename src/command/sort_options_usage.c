@@ -44,7 +44,10 @@ static const struct {
 "  -o FILE              write to FILE, not to standard output\n"
 "  -O, --output-fmt FORMAT   bam, sam or cram; without it by the extension of FILE, else bam\n"
 "  -l INT               compression level, 0 to 9 [6]\n"
-"  -u                   uncompressed, the same as -l 0\n"
+"  -u                   uncompressed, the same as -l 0\n"},
+    {RARE,
+"  --deflate STR        libdeflate, igzip (level 1 only), zlib, or auto: the fastest [auto]\n"},
+    {COMMON,
 "  --write-index        also write an index: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"},
     {RARE_OWN,
 "  -f                   the second argument is the whole output name, not a prefix\n"},

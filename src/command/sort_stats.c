@@ -53,17 +53,20 @@ static void write_time(struct json_writer *json, const char *name, time_t time)
 static void write_versions(struct json_writer *json)
 {
     static const char *const names[LIBRARY_COUNT] = {
-        [LIBRARY_HTSLIB] = "htslib", [LIBRARY_DEFLATE] = "deflate", [LIBRARY_ROCKSDB] = "rocksdb",
-        [LIBRARY_SNAPPY] = "snappy", [LIBRARY_LZ4] = "lz4",         [LIBRARY_ZSTD] = "zstd",
-        [LIBRARY_XXHASH] = "xxhash",
+        [LIBRARY_HTSLIB] = "htslib", [LIBRARY_LIBDEFLATE] = NULL, [LIBRARY_ISAL] = "isal",
+        [LIBRARY_ZLIB] = "zlib", [LIBRARY_ROCKSDB] = "rocksdb", [LIBRARY_SNAPPY] = "snappy",
+        [LIBRARY_LZ4] = "lz4", [LIBRARY_ZSTD] = "zstd", [LIBRARY_XXHASH] = "xxhash",
     };
+    char text[LIBRARY_VERSION_BYTES];
     json_begin_object(json, "versions");
     json_string(json, "rocksort", ROCKSORT_VERSION);
+    /* The one that inflates, with its name. */
+    json_string(json, "deflate", library_version(LIBRARY_LIBDEFLATE, text)
+                                     ? text : library_version(LIBRARY_ZLIB, text));
     for (int i = 0; i < LIBRARY_COUNT; i++) {
-        char text[LIBRARY_VERSION_BYTES];
-        const char *version = library_version((enum library)i, text), *blank = strchr(text, ' ');
-        /* LIBRARY_DEFLATE may be libdeflate or zlib, so its name is written, too. */
-        json_string(json, names[i], blank && i != LIBRARY_DEFLATE ? blank + 1 : version);
+        if (!names[i]) continue;
+        const char *version = library_version((enum library)i, text);
+        json_string(json, names[i], version ? strchr(version, ' ') + 1 : NULL);
     }
     json_end_object(json);
 }
@@ -118,6 +121,7 @@ static void write_options(struct json_writer *json, const struct sort_settings *
         json_null(json, "level");
     else
         json_unsigned(json, "level", (uint64_t)s->level);
+    json_string(json, "deflate", bgzf_engine_name(s->engine));
     json_string(json, "temp_codec", s->codec_auto ? "auto" : temp_codec_name(s->codec));
     json_string(json, "compaction", compaction_mode_name(s->compaction));
     write_known(json, "expected_raw_bytes", s->input_bytes);
@@ -144,12 +148,22 @@ static void write_input(struct json_writer *json, const struct sort_settings *s,
     json_end_object(json);
 }
 
+/* The engine that deflated the output, or NULL. */
+static const char *deflated_by(const struct sort_settings *s)
+{
+    const struct bgzf_method method = {s->level, s->engine};
+    bool is_bgzf = s->output_format.format == bam || s->output_format.compression == bgzf;
+    bool deflates = !s->sum_only && is_bgzf && s->output_format.format != cram && s->level != 0;
+    return deflates ? bgzf_engine_name(bgzf_engine_choose(method)) : NULL;
+}
+
 static void write_output(struct json_writer *json, const struct sort_settings *s,
                          const struct sort_report *r)
 {
     json_begin_object(json, "output");
     json_string(json, "file", s->sum_only ? NULL : s->output ? s->output : "-");
     json_string(json, "index", s->sum_only ? NULL : s->index_path);
+    json_string(json, "deflate", deflated_by(s));
     write_known(json, "bytes", r->output_bytes);
     json_unsigned(json, "records", r->n_records_out);
     json_end_object(json);

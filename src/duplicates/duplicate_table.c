@@ -23,9 +23,11 @@ struct best {
     bool was_optical, turned_optical;   /* of a name */
 };
 
+_Static_assert(sizeof(struct best) == 64, "an entry is a line of the cache");
+
 struct duplicate_table {
     size_t limit_bytes;
-    struct best *slots;
+    struct best *slots;         /* aligned to their size */
     size_t n_slots, n_used;     /* n_slots is a power of two */
     uint8_t *names;
     size_t names_bytes, names_room;
@@ -60,12 +62,20 @@ static size_t slots_for(const struct duplicate_table *table, uint64_t n_views)
     return n;
 }
 
+static struct best *create_slots(size_t n)
+{
+    void *slots = NULL;
+    xalloc_require(posix_memalign(&slots, sizeof(struct best), n * sizeof(struct best)) == 0);
+    memset(slots, 0, n * sizeof(struct best));
+    return slots;
+}
+
 void duplicate_table_reset(struct duplicate_table *table, uint64_t n_views)
 {
     size_t n = slots_for(table, n_views);
     if (n > table->n_slots || n < table->n_slots / 4) {
         free(table->slots);
-        table->slots = xcalloc(n, sizeof *table->slots);
+        table->slots = create_slots(n);
         table->n_slots = n;
     } else if (table->n_used > 0) {
         memset(table->slots, 0, table->n_slots * sizeof *table->slots);
@@ -127,6 +137,22 @@ static struct best *find(const struct duplicate_table *table, struct duplicate_k
         struct best *best = &table->slots[at];
         if (!best->is_used || (best->key.low == key.low && best->key.high == key.high)) return best;
     }
+}
+
+/* Makes room for one more key: doubles the slots if 3 of 4 are used. Returns false if there is
+   no room. */
+static bool reserve_slot(struct duplicate_table *table)
+{
+    size_t n_before = table->n_slots;
+    if (table->n_used < n_before / 4 * 3) return true;
+    if (3 * n_before * sizeof(struct best) + table->names_bytes > table->limit_bytes) return false;
+    struct best *before = table->slots;
+    table->slots = create_slots(2 * n_before);
+    table->n_slots = 2 * n_before;
+    for (size_t i = 0; i < n_before; i++)
+        if (before[i].is_used) *find(table, before[i].key) = before[i];
+    free(before);
+    return true;
 }
 
 /* Stores the name of a best read. Returns false if there is no room. */
@@ -226,8 +252,9 @@ enum table_result duplicate_table_add(struct duplicate_table *table, struct dupl
 {
     struct best *best = find(table, key);
     if (!best->is_used) {
-        if (table->n_used >= table->n_slots * 3 / 4 ||
-            !fill(table, best, key, view, duplicate_view_place(view), run))
+        if (!reserve_slot(table)) return TABLE_FULL;
+        best = find(table, key);
+        if (!fill(table, best, key, view, duplicate_view_place(view), run))
             return TABLE_FULL;
         table->n_used++;
         return TABLE_NO_DUPLICATE;
@@ -261,7 +288,8 @@ enum table_result duplicate_table_add_name(struct duplicate_table *table, struct
         .name = name->original, .name_bytes = (uint8_t)name->original_bytes,
     };
     bool is_new = !best->is_used, turned_optical = best->turned_optical || name->turned_optical;
-    if (is_new && table->n_used >= table->n_slots * 3 / 4) return TABLE_FULL;
+    if (is_new && !reserve_slot(table)) return TABLE_FULL;
+    if (is_new) best = find(table, key);
     if (is_new || is_earlier(name->place, name->run, name->index, best)) {
         if (!fill(table, best, key, &view, name->place, name->run)) return TABLE_FULL;
         best->was_optical = name->was_optical;

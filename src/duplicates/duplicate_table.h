@@ -44,7 +44,8 @@ struct duplicate_table *duplicate_table_create(size_t limit_bytes);
 /* NULL is accepted. */
 void duplicate_table_destroy(struct duplicate_table *table);
 
-/* Empties the table and prepares it for n_views, or for as many as fit into its limit. */
+/* Empties the table and prepares it for n_views, or for as many as fit into half of its limit. If
+   there are more, it grows. */
 void duplicate_table_reset(struct duplicate_table *table, uint64_t n_views);
 
 bool duplicate_table_is_empty(const struct duplicate_table *table);

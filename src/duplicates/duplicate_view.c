@@ -3,7 +3,6 @@
 
 #include "bam/bam_long.h"
 #include "bam/read_score.h"
-#include "duplicates/read_barcode.h"
 #include "duplicates/read_groups.h"
 
 #ifndef XXH_INLINE_ALL
@@ -175,7 +174,7 @@ static bool is_member_of_pair(uint32_t flag, const uint8_t *rec)
            !(bam_record_mate_tid(rec) == -1 && bam_record_mate_pos(rec) == -1);
 }
 
-static void take_name(const uint8_t *rec, struct duplicate_view *view)
+void duplicate_view_take_name(const uint8_t *rec, struct duplicate_view *view)
 {
     view->name = bam_record_name(rec);
     view->name_bytes = (uint8_t)(bam_record_name_bytes(rec) - 1);
@@ -199,7 +198,7 @@ static const char *view_pair(const struct duplicate_rules *rules, const uint8_t 
     view->mate_ref = bam_record_mate_tid(rec);
     view->lacks_score = !tags->has_score;
     view->score += tags->mate_score;
-    take_name(rec, view);
+    duplicate_view_take_name(rec, view);
     if (rules->by_sequence)
         make_sequence_key(&ends, mate_pos, view);
     else
@@ -221,17 +220,21 @@ static uint32_t group_of(const struct duplicate_rules *rules, const uint8_t *rec
                                              : read_groups_library_of(rules->groups, rec));
 }
 
+void duplicate_view_take_barcode(const struct duplicate_rules *rules,
+                                 const struct read_barcode *barcode, struct duplicate_view *view)
+{
+    view->barcode = XXH3_64bits(barcode->text, barcode->n);
+    if (rules->barcode_mismatches == 0 || barcode->n > UINT8_MAX) return;
+    view->barcode_text = (const uint8_t *)barcode->text;
+    view->barcode_bytes = (uint8_t)barcode->n;
+}
+
 static void take_barcode(const struct duplicate_rules *rules, const uint8_t *rec,
                          struct record_views *views)
 {
     struct read_barcode barcode = read_barcode_of(rules, rec);
     views->lacks_barcode = barcode.is_unreadable;
-    if (!barcode.text) return;
-    struct duplicate_view *view = &views->view[0];
-    view->barcode = XXH3_64bits(barcode.text, barcode.n);
-    if (rules->barcode_mismatches == 0 || barcode.n > UINT8_MAX) return;
-    view->barcode_text = (const uint8_t *)barcode.text;
-    view->barcode_bytes = (uint8_t)barcode.n;
+    if (barcode.text) duplicate_view_take_barcode(rules, &barcode, &views->view[0]);
 }
 
 const char *duplicate_views_make(const struct duplicate_rules *rules, const uint8_t *rec,
@@ -247,7 +250,7 @@ const char *duplicate_views_make(const struct duplicate_rules *rules, const uint
     if (flag & NOT_EXAMINED) {
         if (!rules->marks_others) return NULL;
         *view = (struct duplicate_view){.kind = VIEW_OTHER, .was_marked = was_marked};
-        take_name(rec, view);
+        duplicate_view_take_name(rec, view);
         views->n = 1;
         return NULL;
     }
@@ -274,6 +277,6 @@ const char *duplicate_views_make(const struct duplicate_rules *rules, const uint
     views->as = EXAMINED_AS_SINGLE;
     views->n = 1;
     if (is_member_of_pair(flag, rec)) return view_pair(rules, rec, &own, &tags, views);
-    if (view->has_others || duplicate_rules_set_tags(rules)) take_name(rec, view);
+    if (view->has_others || duplicate_rules_set_tags(rules)) duplicate_view_take_name(rec, view);
     return NULL;
 }

@@ -18,6 +18,7 @@
 #define ROCKSORT_DUPLICATES_DUPLICATE_VIEW_H
 
 #include "duplicates/duplicate_rules.h"
+#include "duplicates/read_barcode.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -84,5 +85,10 @@ struct record_views {
  */
 const char *duplicate_views_make(const struct duplicate_rules *rules, const uint8_t *rec,
                                  struct record_views *views);
+
+/* Let a view have the name of a record, or a barcode that is there. Both stay in the record. */
+void duplicate_view_take_name(const uint8_t *rec, struct duplicate_view *view);
+void duplicate_view_take_barcode(const struct duplicate_rules *rules,
+                                 const struct read_barcode *barcode, struct duplicate_view *view);
 
 #endif

@@ -12,13 +12,18 @@
 
 #include "duplicates/duplicate_view.h"
 
+/* The most bytes that writing a view may touch, and what must be readable after the last view. */
+enum { VIEW_CODE_MAX_BYTES = 1024, VIEW_CODE_SLACK_BYTES = 8 };
+
+enum { VIEW_NAME_MAX_BYTES = 255 };
+
 struct view_coder {
     /* of the view before */
     uint32_t index;
     int32_t ref;
     int64_t pos;
     size_t name_bytes;
-    uint8_t name[256];
+    uint8_t name[VIEW_NAME_MAX_BYTES + VIEW_CODE_SLACK_BYTES];
 };
 
 /* Begins anew. The name need not be cleared. */
@@ -30,10 +35,8 @@ static inline void view_coder_begin(struct view_coder *coder)
     coder->name_bytes = 0;
 }
 
-/* The most bytes that a view takes. */
-enum { VIEW_CODE_MAX_BYTES = 1024 };
-
-/* Writes a view and returns the end. Its index is not below that of the view before. */
+/* Writes a view and returns the end. It is shortest if its index is not below that of the view
+   before. */
 uint8_t *view_encode(struct view_coder *coder, const struct duplicate_view *view, uint8_t *out);
 
 /* Reads a view, and moves *at behind it. Its name points into the coder until the next call, the

@@ -45,18 +45,23 @@ unsigned duplicate_view_place_part(const struct duplicate_view *view, unsigned n
     return (unsigned)(below * n_parts >> 32);
 }
 
+static uint16_t stream_by_name(unsigned first, const struct duplicate_view *view)
+{
+    uint64_t hash = view_name_hash(view->name, view->name_bytes);
+    return (uint16_t)(first + view_name_partition(hash));
+}
+
 static uint16_t stream_of(const struct duplicate_view *view)
 {
     switch (view->kind) {
     case VIEW_SINGLE: return (uint16_t)(VIEW_STREAM_SINGLES + duplicate_view_partition(view));
-    case VIEW_OTHER:
-        return (uint16_t)(VIEW_STREAM_OTHERS +
-                          view_name_partition(view_name_hash(view->name, view->name_bytes)));
+    case VIEW_OTHER: return stream_by_name(VIEW_STREAM_OTHERS, view);
     default: return (uint16_t)(VIEW_STREAM_PAIRS + duplicate_view_partition(view));
     }
 }
 
-void view_gather_add(struct view_gather *gather, const struct duplicate_view *view, uint32_t index)
+static void add(struct view_gather *gather, const struct duplicate_view *view, uint32_t index,
+                uint16_t stream)
 {
     size_t n = gather->n + 1;
     xgrow(&gather->views, &gather->room, n, VIEW_GATHER_ENOUGH, sizeof *gather->views);
@@ -65,7 +70,7 @@ void view_gather_add(struct view_gather *gather, const struct duplicate_view *vi
     struct duplicate_view *added = &gather->views[gather->n];
     *added = *view;
     added->index = index;
-    gather->streams[gather->n] = stream_of(view);
+    gather->streams[gather->n] = stream;
     gather->n = n;
     if (!view->name) return;
     /* Copied while the record is in the cache: else it would have to be fetched again. */
@@ -76,14 +81,25 @@ void view_gather_add(struct view_gather *gather, const struct duplicate_view *vi
     gather->names_bytes = end;
 }
 
+void view_gather_add(struct view_gather *gather, const struct duplicate_view *view, uint32_t index)
+{
+    add(gather, view, index, stream_of(view));
+}
+
+void view_gather_add_by_name(struct view_gather *gather, const struct duplicate_view *view,
+                             uint32_t index, unsigned first_stream)
+{
+    add(gather, view, index, stream_by_name(first_stream, view));
+}
+
 /* Sorts the views by stream; those of one stream stay in their order. */
 static void sort_by_stream(struct view_gather *gather)
 {
-    uint32_t ends[VIEW_N_STREAMS + 1] = {0};
+    uint32_t ends[VIEW_END_STREAMS + 1] = {0};
     xgrow(&gather->order, &gather->order_room, gather->n, VIEW_GATHER_ENOUGH,
           sizeof *gather->order);
     for (size_t i = 0; i < gather->n; i++) ends[gather->streams[i] + 1]++;
-    for (size_t i = 1; i <= VIEW_N_STREAMS; i++) ends[i] += ends[i - 1];
+    for (size_t i = 1; i <= VIEW_END_STREAMS; i++) ends[i] += ends[i - 1];
     for (size_t i = 0; i < gather->n; i++)
         gather->order[ends[gather->streams[i]]++] = (uint32_t)i;
 }
@@ -108,6 +124,9 @@ void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, si
             if (view->name) view->name = gather->names + (uintptr_t)view->name - 1;
             at = (size_t)(view_encode(&coder, view, *out + at) - *out);
         }
+        xgrow(out, room, at + VIEW_CODE_SLACK_BYTES, *room / 2, 1);
+        memset(*out + at, 0, VIEW_CODE_SLACK_BYTES);
+        at += VIEW_CODE_SLACK_BYTES;
         size_t from_at = sum_at + CHECKSUM_BYTES;
         (void)put_u32(*out + sum_at, XXH3_64bits(*out + from_at, at - from_at));
         const struct view_chunk_head head = {stream, (uint32_t)(at - sum_at)};
@@ -130,10 +149,10 @@ bool view_chunk_open(struct view_chunk *chunk, const uint8_t *bytes, size_t n_by
 {
     view_coder_begin(&chunk->coder);
     chunk->at = bytes + CHECKSUM_BYTES;
-    chunk->end = bytes + n_bytes;
-    if (n_bytes <= CHECKSUM_BYTES ||
+    if (n_bytes <= CHECKSUM_BYTES + VIEW_CODE_SLACK_BYTES ||
         get_u32(bytes) != (uint32_t)XXH3_64bits(chunk->at, n_bytes - CHECKSUM_BYTES))
         return false;
+    chunk->end = bytes + n_bytes - VIEW_CODE_SLACK_BYTES;
     chunk->run = (uint32_t)get_varint(&chunk->at);
     return true;
 }

@@ -112,12 +112,13 @@ static void put_empty_refs(struct bam_index *index, int32_t up_to)
    Returns 0, or -1 after a message. */
 static int pack_blocks(struct bam_index *index, bool all)
 {
+    static const struct bgzf_method method = {.level = -1};
     struct index_bytes *out = &index->out, *packed = &index->packed;
     size_t done = 0, left;
     while ((left = out->n - done) >= (all ? 1 : BGZF_PAYLOAD_BYTES)) {
         size_t n = left < BGZF_PAYLOAD_BYTES ? left : BGZF_PAYLOAD_BYTES;
         uint8_t *to = index_bytes_reserve(packed, BGZF_MAX_BYTES);
-        ssize_t size = bgzf_block_deflate(&index->coder, -1, out->bytes + done, n, to);
+        ssize_t size = bgzf_block_deflate(&index->coder, method, out->bytes + done, n, to);
         if (size < 0) {
             diag_error("a block of the index cannot be compressed; please report this");
             return -1;

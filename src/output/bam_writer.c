@@ -185,7 +185,7 @@ static int write_header_bytes(struct bam_writer *writer, const uint8_t *bytes, s
     int r = 0;
     for (size_t at = 0; r == 0 && at < n; at += BGZF_PAYLOAD_BYTES) {
         size_t payload = n - at < BGZF_PAYLOAD_BYTES ? n - at : BGZF_PAYLOAD_BYTES;
-        ssize_t size = bgzf_block_deflate(&coder, writer->settings.level, bytes + at, payload,
+        ssize_t size = bgzf_block_deflate(&coder, writer->settings.method, bytes + at, payload,
                                           block);
         r = size > 0 && hwrite(writer->raw, block, (size_t)size) == size ? 0 : -1;
     }
@@ -284,7 +284,7 @@ static int start_cram(struct bam_writer *writer)
     const struct bam_writer_settings *settings = &writer->settings;
     const htsFormat *format = &settings->format;
     char mode[8] = "wc";
-    if (settings->level >= 0) mode[2] = (char)('0' + settings->level);
+    if (settings->method.level >= 0) mode[2] = (char)('0' + settings->method.level);
     cram_pump_set_target(&writer->pump, writer->raw);
     diag_watch_libraries("cram_encode_container failed", end_before_crash, writer);
     atomic_store(&writer->last_tid, -1);

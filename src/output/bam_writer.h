@@ -15,6 +15,7 @@
 #ifndef ROCKSORT_OUTPUT_BAM_WRITER_H
 #define ROCKSORT_OUTPUT_BAM_WRITER_H
 
+#include "bam/bgzf_engine.h"
 #include "output/output_path.h"
 
 #include <htslib/sam.h>
@@ -28,7 +29,7 @@ struct bam_writer_settings {
     struct output_path *index_path;     /* CRAM: htslib writes the index; NULL: there is none */
     htsThreadPool *pool;        /* encodes CRAM */
     htsFormat format;           /* from bam_writer_choose_format */
-    int level;                  /* 0-9, -1: default of the format */
+    struct bgzf_method method;  /* CRAM: only its level, 0-9, or -1: the default */
     uint64_t raw_bytes;         /* of all records, uncompressed: for messages about a full disk */
 };
 

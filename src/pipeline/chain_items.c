@@ -142,6 +142,8 @@ void item_put_view(struct item_writer *writer, const struct duplicate_view *view
 {
     view_coder_begin(&writer->coder);
     writer->at = view_encode(&writer->coder, view, writer->at);
+    memset(writer->at, 0, VIEW_CODE_SLACK_BYTES);
+    writer->at += VIEW_CODE_SLACK_BYTES;
 }
 
 int item_add(const struct item_writer *writer, struct temp_sort *sort)
@@ -223,4 +225,5 @@ void item_get_view(struct item_reader *reader, const uint8_t *order)
     read->has_coords = false;
     view_coder_begin(&reader->coder);
     view_decode(&reader->coder, &reader->at, &read->view);
+    reader->at += VIEW_CODE_SLACK_BYTES;
 }

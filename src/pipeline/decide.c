@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    VIEW_BYTES_AT_LEAST = 8,    /* to estimate how many views a stream has */
+    VIEW_BYTES_USUAL = 24,      /* to estimate how many views a stream has */
 };
 
 /* ---- examined reads ---- */
@@ -18,7 +18,9 @@ static enum table_result found(struct decider *decider, const struct duplicate_r
 {
     const struct duplicate_name name = {.place = record->place, .run = record->run,
                                         .index = record->index, .group = record->group};
-    if (!mark_duplicate(decider, record, is_pair) || !record->has_others) return TABLE_DUPLICATE;
+    int marked = mark_duplicate(decider, record, is_pair);
+    if (marked < 0) return TABLE_FAILED;
+    if (marked == 0 || !record->has_others) return TABLE_DUPLICATE;
     return remember_name(decider, record->name, record->name_bytes, &name) < 0 ? TABLE_FAILED
                                                                                : TABLE_DUPLICATE;
 }
@@ -72,7 +74,7 @@ static enum table_result visit_pair(struct decider *decider, const struct duplic
 
 static uint64_t n_views(const struct decider *decider, unsigned stream)
 {
-    return temp_streams_bytes(decider->decision->settings->views, stream) / VIEW_BYTES_AT_LEAST;
+    return temp_streams_bytes(decider->decision->settings->views, stream) / VIEW_BYTES_USUAL;
 }
 
 /* If all keys fit, the table is left for the pass over pairs. Else pairs are read for each part. */
@@ -134,9 +136,10 @@ static enum table_result visit_other(struct decider *decider, const struct dupli
     struct duplicate_name name;
     struct duplicate_key key = duplicate_key_of_name(view->name, view->name_bytes);
     if (duplicate_key_part(key, keys.n_parts) != keys.part ||
-        !duplicate_table_find_name(decider->pairs, key, &name) ||
-        !duplicate_marks_set(s->marks, run, view->index))
+        !duplicate_table_find_name(decider->pairs, key, &name))
         return TABLE_NO_DUPLICATE;
+    int marked = duplicate_marks_set(s->marks, run, view->index);
+    if (marked <= 0) return marked < 0 ? TABLE_FAILED : TABLE_NO_DUPLICATE;
     /* As in samtools, records with earlier marks are removed before others are looked for. */
     bool is_counted = !rules->removes || !view->was_marked;
     const struct duplicate_note note = {

@@ -163,7 +163,8 @@ static int take_duplicate(struct decider *decider, const struct chain_member *me
         .group = view->group,
     };
     bool is_pair = view->kind == VIEW_PAIR;
-    if (!mark_duplicate(decider, &record, is_pair)) return 0;
+    int marked = mark_duplicate(decider, &record, is_pair);
+    if (marked <= 0) return marked;
     if (member->is_optical && is_pair) decider->counts[view->group].paired_optical++;
     if (member->is_optical && !is_pair) decider->counts[view->group].single_optical++;
     struct duplicate_note note = {.run = member->run, .index = view->index,

@@ -2,7 +2,7 @@
 #ifndef ROCKSORT_PIPELINE_DECIDE_SETTINGS_H
 #define ROCKSORT_PIPELINE_DECIDE_SETTINGS_H
 
-#include "duplicates/duplicate_marks.h"
+#include "pipeline/duplicate_marks.h"
 #include "duplicates/duplicate_rules.h"
 #include "duplicates/duplicate_stats.h"
 #include "pipeline/crew.h"

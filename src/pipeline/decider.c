@@ -1,7 +1,7 @@
 /* decider.c -- see decider.h. */
 #include "pipeline/decider.h"
 
-#include "duplicates/view_streams.h"
+#include "pipeline/view_chunks.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum {
-    MAX_PARTS = 1 << 16,        /* of the keys of a partition */
+    MAX_DIVISIONS = 8,
+    MAX_PARTS = 1 << 2 * MAX_DIVISIONS, /* of the keys of a partition */
 };
 
 /* ---- what was found ---- */
@@ -33,17 +34,18 @@ int remember_name(struct decider *decider, const uint8_t *name, size_t name_byte
     return r;
 }
 
-bool mark_duplicate(struct decider *decider, const struct duplicate_record *record, bool is_pair)
+int mark_duplicate(struct decider *decider, const struct duplicate_record *record, bool is_pair)
 {
     struct duplicate_counts *counts = &decider->counts[record->group];
-    if (!duplicate_marks_set(decider->decision->settings->marks, record->run, record->index))
-        return false;
+    if (decider->is_again) return 0;
+    int r = duplicate_marks_set(decider->decision->settings->marks, record->run, record->index);
+    if (r <= 0) return r;
     if (is_pair)
         counts->paired_duplicates++;
     else
         counts->single_duplicates++;
     if (rules_of(decider)->removes && !record->was_marked) counts->written--;
-    return true;
+    return 1;
 }
 
 void report_lack_of_score(const uint8_t *name, size_t name_bytes)
@@ -54,41 +56,36 @@ void report_lack_of_score(const uint8_t *name, size_t name_bytes)
 
 /* ---- passes ---- */
 
-static int report_damage(void)
-{
-    diag_damaged("the temporary data of --markdup are damaged: sort again on another disk");
-    return -1;
-}
-
 int visit_stream(struct decider *decider, unsigned stream, view_visitor visit,
                  struct key_part keys)
 {
     struct temp_stream_reader *reader = &decider->reader;
     temp_stream_reader_begin(reader, decider->decision->settings->views, stream);
-    while (!temp_stream_is_at_end(reader)) {
-        uint32_t n_bytes;
-        struct view_chunk chunk;
-        struct duplicate_view view;
-        const uint8_t *bytes = temp_stream_read(reader, sizeof n_bytes);
-        if (!bytes) return -1;
-        memcpy(&n_bytes, bytes, sizeof n_bytes);
-        if (n_bytes > temp_stream_left(reader)) return report_damage();
-        bytes = temp_stream_read(reader, n_bytes);
-        if (!bytes) return -1;
-        if (!view_chunk_open(&chunk, bytes, n_bytes)) return report_damage();
+    struct view_chunk chunk;
+    struct duplicate_view view;
+    int got;
+    while ((got = view_chunks_next(reader, &chunk)) > 0)
         while (view_chunk_next(&chunk, &view)) {
+            decider->is_again = decider->n_views++ < decider->n_done;
             enum table_result r = visit(decider, &view, chunk.run, keys);
+            decider->is_again = false;
             if (r == TABLE_FULL) return 1;
             if (r == TABLE_FAILED) return -1;
         }
-    }
-    return 0;
+    return got;
 }
 
+/* All parts are of one size, so each size is given up once at most: given_up[i] is the part of 4^i
+   that was, and n_done[i] says before which view. Parts of it mark nothing before that view. */
 int decide_in_parts(struct decider *decider, part_pass pass)
 {
     struct key_part keys = {.n_parts = 1};
+    unsigned given_up[MAX_DIVISIONS] = {0}, n_divisions = 0;
+    uint64_t n_done[MAX_DIVISIONS] = {0};
     while (keys.part < keys.n_parts) {
+        decider->n_views = decider->n_done = 0;
+        for (unsigned i = 0; i < n_divisions; i++)
+            if (keys.part >> 2 * (n_divisions - i) == given_up[i]) decider->n_done = n_done[i];
         int r = pass(decider, keys);
         if (r < 0) return -1;
         if (r == 0) {
@@ -99,6 +96,8 @@ int decide_in_parts(struct decider *decider, part_pass pass)
             diag_error("--markdup needs more memory than it may use here: give more with -m");
             return -1;
         }
+        given_up[n_divisions] = keys.part;
+        n_done[n_divisions++] = decider->n_views > 0 ? decider->n_views - 1 : 0;
         keys.part *= 4;
         keys.n_parts *= 4;
     }

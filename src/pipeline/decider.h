@@ -39,6 +39,10 @@ struct decider {
     struct temp_stream_reader reader;
     struct duplicate_counts *counts;
     unsigned partition;
+    /* of passes over parts of the keys */
+    uint64_t n_views;           /* that were visited since the pass began */
+    uint64_t n_done;            /* of these, that a pass has seen before it was given up */
+    bool is_again;              /* the view that is visited is one of them */
 };
 
 static inline const struct duplicate_rules *rules_of(const struct decider *decider)
@@ -79,8 +83,9 @@ int decide_in_parts(struct decider *decider, part_pass pass);
 
 /* ---- what was found ---- */
 
-/* Marks a duplicate and counts it, once. Returns false if that was done already. */
-bool mark_duplicate(struct decider *decider, const struct duplicate_record *record, bool is_pair);
+/* Marks a duplicate and counts it, once. Returns 1, 0 if that was done already, or -1 after a
+   message. */
+int mark_duplicate(struct decider *decider, const struct duplicate_record *record, bool is_pair);
 
 /* What is remembered of a duplicate that has other records, which will be marked, too. The name of
    its original follows. */

@@ -1,13 +1,14 @@
 /*
  * duplicate_notes.c -- see duplicate_notes.h.
  *
- * Notes of GROUP_RECORDS records that follow one another in a run are a *group*. A stream has the
- * notes of the groups whose hash has its number. A job sorts a stream and appends it to another;
- * where each group is then is known from a table. If a stream is large, it is read several times,
- * and some of its groups are sorted at a time.
+ * Notes of GROUP_RECORDS records that follow one another (all runs are counted through, as in
+ * duplicate_marks.h) are a *group*. A stream has the notes of some groups that follow one another.
+ * A job sorts a stream and appends it to another; at its end stands where each group is. If a
+ * stream is large, it is read several times, and some of its groups are sorted at a time.
  */
 #include "pipeline/duplicate_notes.h"
 
+#include "pipeline/duplicate_marks.h"
 #include "util/byte_order.h"
 #include "util/varint.h"
 #include "util/xalloc.h"
@@ -19,29 +20,22 @@ enum {
     N_STREAMS = 256,
     GROUP_RECORDS = 4096,
     MAX_NOTE_BYTES = 3 * VARINT_MAX_BYTES + 3 + 255,
-    /* A note of 4 bytes, the least that there are, becomes a struct in an array that has grown. */
-    SORTED_FACTOR = 16,
-    LEAST_SORTED_BYTES = 64 << 10,
+    LEAST_SORTED_BYTES = 1 << 20,
 };
 
 /* Where the notes of a group are in their sorted stream. */
 struct group_place {
     uint64_t at;
-    uint32_t n_bytes;           /* 0: there are none */
-};
-
-struct run_groups {
-    struct group_place *places;
-    size_t n, room;
+    uint64_t n_bytes;           /* 0: there are none */
 };
 
 struct duplicate_notes {
     struct duplicate_notes_settings settings;
     struct temp_streams *put, *sorted;
     size_t sort_bytes;          /* memory for sorting */
-    pthread_mutex_t lock;       /* for appending to `put`, later for the table and `sorted` */
-    struct run_groups *runs;    /* by number */
-    size_t n_runs, runs_room;
+    pthread_mutex_t lock;       /* for appending to `put`, later to `sorted` */
+    uint64_t stream_groups;     /* groups of each stream */
+    uint64_t places_at[N_STREAMS];      /* where in a sorted stream the places of its groups are */
     uint64_t put_file_bytes;    /* when `put` is not there any more */
 };
 
@@ -70,8 +64,6 @@ void duplicate_notes_destroy(struct duplicate_notes *notes)
     if (!notes) return;
     temp_streams_destroy(notes->put);
     temp_streams_destroy(notes->sorted);
-    for (size_t i = 0; i < notes->n_runs; i++) free(notes->runs[i].places);
-    free(notes->runs);
     (void)pthread_mutex_destroy(&notes->lock);
     free(notes);
 }
@@ -105,20 +97,15 @@ static void decode(const uint8_t **at, struct duplicate_note *note)
     *at += note->original_bytes;
 }
 
-static uint64_t hash_group(uint32_t run, uint64_t index)
+void duplicate_notes_begin(struct duplicate_notes *notes)
 {
-    return ((uint64_t)run << 32 | index / GROUP_RECORDS) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t n_groups = duplicate_marks_count(notes->settings.marks) / GROUP_RECORDS + 1;
+    notes->stream_groups = (n_groups + N_STREAMS - 1) / N_STREAMS;
 }
 
-static unsigned stream_of(uint32_t run, uint64_t index)
+static uint64_t group_of(const struct duplicate_notes *notes, uint32_t run, uint64_t index)
 {
-    return (unsigned)(hash_group(run, index) >> 56);
-}
-
-/* In which of n_parts parts of its stream a group is. */
-static unsigned part_of(uint32_t run, uint64_t index, unsigned n_parts)
-{
-    return (unsigned)((hash_group(run, index) >> 24 & UINT32_MAX) * n_parts >> 32);
+    return duplicate_marks_number(notes->settings.marks, run, index) / GROUP_RECORDS;
 }
 
 int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_note *note)
@@ -127,7 +114,9 @@ int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_no
     size_t n_bytes = (size_t)(encode(note, bytes + sizeof(uint16_t)) - bytes);
     (void)put_u16(bytes, (uint16_t)(n_bytes - sizeof(uint16_t)));
     (void)pthread_mutex_lock(&notes->lock);
-    int r = temp_streams_append(notes->put, stream_of(note->run, note->index), bytes, n_bytes);
+    uint64_t group = group_of(notes, note->run, note->index);
+    int r = temp_streams_append(notes->put, (unsigned)(group / notes->stream_groups), bytes,
+                                n_bytes);
     (void)pthread_mutex_unlock(&notes->lock);
     return r;
 }
@@ -147,109 +136,135 @@ static int compare_notes(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* With the lock: remembers where a group is. */
-static void place_group(struct duplicate_notes *notes, uint32_t run, uint64_t group,
-                        struct group_place place)
+/* A stream that is being sorted. */
+struct sorting {
+    struct duplicate_notes *notes;
+    unsigned stream;
+    struct temp_stream_reader reader;
+    struct group_place *places; /* of its groups; before a group is sorted: what it takes */
+    struct duplicate_note *part;        /* some groups, sorted */
+    size_t n, room;
+    uint8_t *bytes;             /* encoded, which they point into when all are there */
+    size_t n_bytes, bytes_room;
+    uint8_t *group;             /* encoded, in order */
+    size_t group_room;
+};
+
+/* Reads the next note, and stores how many bytes it has. Returns where they are, or NULL after a
+   message. */
+static const uint8_t *read_note(struct sorting *s, struct duplicate_note *note, size_t *n_bytes)
 {
-    size_t n_runs = (size_t)run + 1;
-    if (n_runs > notes->n_runs) {
-        xgrow(&notes->runs, &notes->runs_room, n_runs, n_runs / 2, sizeof *notes->runs);
-        memset(notes->runs + notes->n_runs, 0, (n_runs - notes->n_runs) * sizeof *notes->runs);
-        notes->n_runs = n_runs;
-    }
-    struct run_groups *groups = &notes->runs[run];
-    if (group >= groups->n) {
-        xgrow(&groups->places, &groups->room, group + 1, group / 2, sizeof *groups->places);
-        memset(groups->places + groups->n, 0, (group + 1 - groups->n) * sizeof *groups->places);
-        groups->n = group + 1;
-    }
-    groups->places[group] = place;
+    const uint8_t *bytes = temp_stream_read(&s->reader, sizeof(uint16_t));
+    if (!bytes) return NULL;
+    *n_bytes = get_u16(bytes);
+    if (!(bytes = temp_stream_read(&s->reader, *n_bytes))) return NULL;
+    const uint8_t *at = bytes;
+    decode(&at, note);
+    return bytes;
 }
 
-/* Appends the notes of one group, which are sorted, to the sorted stream. */
-static int append_group(struct duplicate_notes *notes, unsigned stream,
-                        const struct duplicate_note *from, size_t n, uint8_t *bytes)
+/* The number of a note's group in its stream. */
+static uint64_t group_in_stream(const struct sorting *s, const struct duplicate_note *note)
 {
-    uint8_t *end = bytes;
-    for (size_t i = 0; i < n; i++) end = encode(&from[i], end);
-    size_t n_bytes = (size_t)(end - bytes);
+    return group_of(s->notes, note->run, note->index) % s->notes->stream_groups;
+}
+
+/* Adds up what the notes of each group take while they are sorted: themselves, and their bytes in
+   an array that has grown and once more in order. */
+static int measure_groups(struct sorting *s)
+{
+    struct duplicate_note note;
+    size_t n_bytes;
+    temp_stream_reader_begin(&s->reader, s->notes->put, s->stream);
+    while (!temp_stream_is_at_end(&s->reader)) {
+        if (!read_note(s, &note, &n_bytes)) return -1;
+        s->places[group_in_stream(s, &note)].n_bytes += sizeof note + 2 * n_bytes + n_bytes / 8 + 1;
+    }
+    return 0;
+}
+
+/* Reads the notes of groups [from, to). Returns 0, or -1 after a message. */
+static int read_part(struct sorting *s, uint64_t from, uint64_t to)
+{
+    struct duplicate_note note;
+    size_t n_bytes;
+    s->n = s->n_bytes = 0;
+    temp_stream_reader_begin(&s->reader, s->notes->put, s->stream);
+    while (!temp_stream_is_at_end(&s->reader)) {
+        const uint8_t *bytes = read_note(s, &note, &n_bytes);
+        if (!bytes) return -1;
+        uint64_t group = group_in_stream(s, &note);
+        if (group < from || group >= to) continue;
+        xgrow(&s->bytes, &s->bytes_room, s->n_bytes + n_bytes, s->n_bytes / 8, 1);
+        memcpy(s->bytes + s->n_bytes, bytes, n_bytes);
+        s->n_bytes += n_bytes;
+        s->n++;
+    }
+    xgrow(&s->part, &s->room, s->n, 0, sizeof *s->part);
+    const uint8_t *at = s->bytes;
+    for (size_t i = 0; i < s->n; i++) decode(&at, &s->part[i]);
+    return 0;
+}
+
+/* Appends bytes to the sorted stream, and stores where they are. */
+static int append_sorted(struct sorting *s, const void *bytes, size_t n_bytes, uint64_t *at)
+{
+    struct duplicate_notes *notes = s->notes;
     (void)pthread_mutex_lock(&notes->lock);
-    const struct group_place place = {temp_streams_bytes(notes->sorted, stream), (uint32_t)n_bytes};
-    int r = temp_streams_append(notes->sorted, stream, bytes, n_bytes);
-    if (r == 0) place_group(notes, from->run, from->index / GROUP_RECORDS, place);
+    *at = temp_streams_bytes(notes->sorted, s->stream);
+    int r = temp_streams_append(notes->sorted, s->stream, bytes, n_bytes);
     (void)pthread_mutex_unlock(&notes->lock);
     return r;
 }
 
-static int append_groups(struct duplicate_notes *notes, unsigned stream,
-                         const struct duplicate_note *sorted, size_t n)
+/* Appends the groups of a part that is sorted to the sorted stream. */
+static int append_groups(struct sorting *s)
 {
-    uint8_t *bytes = xmalloc((size_t)GROUP_RECORDS * MAX_NOTE_BYTES);
     int r = 0;
-    for (size_t from = 0, to; from < n && r == 0; from = to) {
-        uint32_t group = sorted[from].index / GROUP_RECORDS;
-        for (to = from + 1; to < n && sorted[to].run == sorted[from].run &&
-                            sorted[to].index / GROUP_RECORDS == group; to++)
-            continue;
-        r = append_group(notes, stream, sorted + from, to - from, bytes);
+    xgrow(&s->group, &s->group_room, s->n_bytes, 0, 1);
+    for (size_t i = 0; i < s->n && r == 0;) {
+        uint64_t group = group_in_stream(s, &s->part[i]);
+        uint8_t *end = s->group;
+        while (i < s->n && group_in_stream(s, &s->part[i]) == group)
+            end = encode(&s->part[i++], end);
+        struct group_place *place = &s->places[group];
+        place->n_bytes = (uint64_t)(end - s->group);
+        r = append_sorted(s, s->group, (size_t)place->n_bytes, &place->at);
     }
-    free(bytes);
     return r;
 }
 
-/* The notes of some groups. */
-struct read_notes {
-    struct duplicate_note *notes;
-    size_t n, room;
-    uint8_t *bytes;             /* encoded notes, which the others point into when all are there */
-    size_t n_bytes, bytes_room;
-};
-
-/* Reads the notes of a part of a stream. Returns 0, or -1 after a message. */
-static int read_part(struct temp_stream_reader *reader, unsigned part, unsigned n_parts,
-                     struct read_notes *notes)
+static int sort_parts(struct sorting *s, uint64_t most_bytes)
 {
-    struct duplicate_note note;
-    notes->n = notes->n_bytes = 0;
-    while (!temp_stream_is_at_end(reader)) {
-        const uint8_t *bytes = temp_stream_read(reader, sizeof(uint16_t));
-        if (!bytes) return -1;
-        size_t n_bytes = get_u16(bytes);
-        if (!(bytes = temp_stream_read(reader, n_bytes))) return -1;
-        const uint8_t *at = bytes;
-        decode(&at, &note);
-        if (part_of(note.run, note.index, n_parts) != part) continue;
-        xgrow(&notes->bytes, &notes->bytes_room, notes->n_bytes + n_bytes, notes->n_bytes / 8, 1);
-        memcpy(notes->bytes + notes->n_bytes, bytes, n_bytes);
-        notes->n_bytes += n_bytes;
-        notes->n++;
+    uint64_t n_groups = s->notes->stream_groups;
+    int r = measure_groups(s);
+    for (uint64_t from = 0, to; from < n_groups && r == 0; from = to) {
+        uint64_t n_bytes = s->places[from].n_bytes;
+        for (to = from + 1; to < n_groups && n_bytes + s->places[to].n_bytes <= most_bytes; to++)
+            n_bytes += s->places[to].n_bytes;
+        if (n_bytes > 0) r = read_part(s, from, to);
+        if (r < 0 || n_bytes == 0) continue;
+        qsort(s->part, s->n, sizeof *s->part, compare_notes);
+        r = append_groups(s);
     }
-    xgrow(&notes->notes, &notes->room, notes->n, 0, sizeof *notes->notes);
-    const uint8_t *at = notes->bytes;
-    for (size_t i = 0; i < notes->n; i++) decode(&at, &notes->notes[i]);
-    return 0;
+    return r;
 }
 
 static int sort_stream(struct duplicate_notes *notes, unsigned stream)
 {
-    uint64_t n_bytes = temp_streams_bytes(notes->put, stream);
-    uint64_t most = notes->sort_bytes / notes->settings.n_threads / SORTED_FACTOR;
-    /* Fewer than some groups at a time are no use. */
-    if (most < LEAST_SORTED_BYTES) most = LEAST_SORTED_BYTES;
-    unsigned n_parts = (unsigned)(n_bytes / most) + 1;
-    struct temp_stream_reader reader = {0};
-    struct read_notes part = {0};
-    int r = 0;
-    for (unsigned i = 0; i < n_parts && n_bytes > 0 && r == 0; i++) {
-        temp_stream_reader_begin(&reader, notes->put, stream);
-        r = read_part(&reader, i, n_parts, &part);
-        if (r < 0 || part.n == 0) continue;
-        qsort(part.notes, part.n, sizeof *part.notes, compare_notes);
-        r = append_groups(notes, stream, part.notes, part.n);
-    }
-    free(part.notes);
-    free(part.bytes);
-    temp_stream_reader_release(&reader);
+    struct sorting s = {.notes = notes, .stream = stream};
+    size_t most = notes->sort_bytes / notes->settings.n_threads;
+    if (temp_streams_bytes(notes->put, stream) == 0) return 0;
+    s.places = xcalloc((size_t)notes->stream_groups, sizeof *s.places);
+    int r = sort_parts(&s, most > LEAST_SORTED_BYTES ? most : LEAST_SORTED_BYTES);
+    if (r == 0)
+        r = append_sorted(&s, s.places, (size_t)notes->stream_groups * sizeof *s.places,
+                          &notes->places_at[stream]);
+    free(s.places);
+    free(s.part);
+    free(s.bytes);
+    free(s.group);
+    temp_stream_reader_release(&s.reader);
     return r;
 }
 
@@ -290,14 +305,14 @@ uint64_t duplicate_notes_file_bytes(const struct duplicate_notes *notes)
 
 /* ---- finding ---- */
 
-/* Adds the notes of records [first, end) that are in a group. */
-static void take_group(const uint8_t *at, const uint8_t *to, uint64_t first, uint64_t end,
-                       struct found_notes *found)
+/* Adds the notes of records [first, end) of a run that are in a group. */
+static void take_group(const uint8_t *at, const uint8_t *to, uint32_t run, uint64_t first,
+                       uint64_t end, struct found_notes *found)
 {
     struct duplicate_note note;
     while (at < to) {
         decode(&at, &note);
-        if (note.index < first || note.index >= end) continue;
+        if (note.run != run || note.index < first || note.index >= end) continue;
         xgrow(&found->notes, &found->room, found->n + 1, found->n / 2 + 64, sizeof *found->notes);
         if (note.original) {
             size_t n_bytes = found->n_bytes + note.original_bytes;
@@ -309,26 +324,38 @@ static void take_group(const uint8_t *at, const uint8_t *to, uint64_t first, uin
     }
 }
 
+/* Reads the notes of a group. Returns 0, or -1 after a message. */
+static int read_group(struct duplicate_notes *notes, struct temp_stream_reader *reader,
+                      uint64_t group, const uint8_t **from, const uint8_t **to)
+{
+    unsigned stream = (unsigned)(group / notes->stream_groups);
+    struct group_place place;
+    *from = *to = NULL;
+    if (temp_streams_bytes(notes->sorted, stream) == 0) return 0;
+    temp_stream_reader_begin(reader, notes->sorted, stream);
+    reader->at = notes->places_at[stream] + group % notes->stream_groups * sizeof place;
+    const uint8_t *bytes = temp_stream_read(reader, sizeof place);
+    if (!bytes) return -1;
+    memcpy(&place, bytes, sizeof place);
+    if (place.n_bytes == 0) return 0;
+    reader->at = place.at;
+    *from = temp_stream_read(reader, (size_t)place.n_bytes);
+    if (!*from) return -1;
+    *to = *from + place.n_bytes;
+    return 0;
+}
+
 int duplicate_notes_find(struct duplicate_notes *notes, uint32_t run, uint64_t first, uint64_t end,
                          struct found_notes *found)
 {
-    found->n = found->n_bytes = 0;
-    if (run >= notes->n_runs) return 0;
-    const struct run_groups *groups = &notes->runs[run];
     struct temp_stream_reader reader = {0};
+    uint64_t last = group_of(notes, run, end - 1);
     int r = 0;
-    for (uint64_t group = first / GROUP_RECORDS;
-         group < groups->n && group * GROUP_RECORDS < end && r == 0; group++) {
-        const struct group_place *place = &groups->places[group];
-        if (place->n_bytes == 0) continue;
-        temp_stream_reader_begin(&reader, notes->sorted,
-                                 stream_of(run, group * GROUP_RECORDS));
-        reader.at = place->at;
-        const uint8_t *bytes = temp_stream_read(&reader, place->n_bytes);
-        if (bytes)
-            take_group(bytes, bytes + place->n_bytes, first, end, found);
-        else
-            r = -1;
+    found->n = found->n_bytes = 0;
+    for (uint64_t group = group_of(notes, run, first); group <= last && r == 0; group++) {
+        const uint8_t *from, *to;
+        r = read_group(notes, &reader, group, &from, &to);
+        if (r == 0) take_group(from, to, run, first, end, found);
     }
     temp_stream_reader_release(&reader);
     /* The names have their place only now. */

@@ -5,7 +5,7 @@
  * those of a block of a run. Notes lie in streams (store/temp_streams.h): in memory, and in a
  * temporary file when that is full.
  *
- * Order of calls: create; put; sort; find; destroy. Threads: any may put, and later find; one
+ * Order of calls: create; begin; put; sort; find; destroy. Threads: any may put, and later find; one
  * sorts.
  */
 #ifndef ROCKSORT_PIPELINE_DUPLICATE_NOTES_H
@@ -14,6 +14,7 @@
 #include "pipeline/crew.h"
 #include "store/temp_streams.h"
 
+struct duplicate_marks;
 struct duplicate_notes;
 
 struct duplicate_note {
@@ -26,6 +27,7 @@ struct duplicate_note {
 
 struct duplicate_notes_settings {
     struct crew *crew;
+    const struct duplicate_marks *marks;        /* they outlive the notes, and count the records */
     unsigned n_threads;
     size_t memory_bytes;
     const char *const *temp_prefixes;   /* as in temp_streams.h */
@@ -37,6 +39,9 @@ struct duplicate_notes *duplicate_notes_create(const struct duplicate_notes_sett
 
 /* NULL is accepted. */
 void duplicate_notes_destroy(struct duplicate_notes *notes);
+
+/* The marks know all runs. */
+void duplicate_notes_begin(struct duplicate_notes *notes);
 
 /* At most one note for each record. Returns 0, or -1 after a message. */
 int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_note *note);
@@ -56,7 +61,7 @@ struct found_notes {
     size_t n_bytes, bytes_room;
 };
 
-/* Finds the notes of records [first, end) of a run. `found` starts as {0} and may be used again.
+/* Finds the notes of records [first, end) of a run, which has at least one of them. `found` starts as {0} and may be used again.
    Returns 0, or -1 after a message. */
 int duplicate_notes_find(struct duplicate_notes *notes, uint32_t run, uint64_t first, uint64_t end,
                          struct found_notes *found);

@@ -1,10 +1,12 @@
 /* duplicates.c -- see duplicates.h. */
 #include "pipeline/duplicates.h"
 
-#include "duplicates/duplicate_marks.h"
 #include "duplicates/duplicate_tags.h"
 #include "duplicates/read_barcode.h"
 #include "pipeline/decide.h"
+#include "pipeline/duplicate_marks.h"
+#include "pipeline/share_barcodes.h"
+#include "pipeline/view_chunks.h"
 #include "store/temp_streams.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -15,6 +17,7 @@
 
 enum {
     SHARE = 8,                  /* of all memory, for the search */
+    MARKS_SHARE = 4,            /* of that, for marks: 196 MiB of 6 GiB, for 1.6 G records */
     MIN_BYTES = 2 << 20,
     RANGE_RECORDS = 16384,      /* of a batch, for one job: some milliseconds */
 };
@@ -22,12 +25,13 @@ enum {
 struct duplicates {
     struct duplicates_settings settings;
     struct temp_streams *views, *names, *guests;        /* names: for -S; guests: for chains */
+    struct temp_streams *waiting;               /* for barcodes; NULL: none can */
     struct duplicate_notes *notes;              /* only for tags */
     struct duplicate_marks *marks;
     struct duplicate_counts *counts;            /* of each group */
     struct duplicate_counts *counts_before;     /* before the run that is being written */
     size_t n_counts;
-    uint64_t n_unreadable_barcodes, n_unreadable_before;
+    struct barcode_counts barcodes, barcodes_before;
     uint64_t view_bytes, file_bytes;            /* set when all is decided */
     pthread_mutex_t lock;       /* for taking views, and nothing else */
 };
@@ -55,16 +59,26 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
     struct duplicates *d = xcalloc(1, sizeof *d);
     d->settings = *settings;
     size_t streams_bytes = settings->memory_bytes / 2, names_bytes = 0, notes_bytes = 0;
+    size_t waiting_bytes = 0;
     if (settings->rules->marks_others) names_bytes = streams_bytes / 4;
     if (duplicate_rules_need_chains(settings->rules)) notes_bytes = streams_bytes / 4;
-    d->views = create_streams(settings, VIEW_N_STREAMS, streams_bytes - names_bytes - notes_bytes);
+    if (duplicate_rules_share_barcodes(settings->rules)) waiting_bytes = streams_bytes / 8;
+    d->views = create_streams(settings, VIEW_N_STREAMS,
+                              streams_bytes - names_bytes - notes_bytes - waiting_bytes);
+    if (waiting_bytes > 0)
+        d->waiting = create_streams(settings, VIEW_N_BARCODE_STREAMS, waiting_bytes);
     if (names_bytes > 0) d->names = create_streams(settings, VIEW_N_PARTITIONS, names_bytes);
     if (notes_bytes > 0) d->guests = create_streams(settings, VIEW_N_PARTITIONS, notes_bytes / 4);
-    d->marks = duplicate_marks_create();
+    const struct duplicate_marks_settings marks = {
+        .memory_bytes = settings->memory_bytes / MARKS_SHARE,
+        .temp_prefixes = settings->temp_prefixes, .n_temp_prefixes = settings->n_temp_prefixes,
+        .output = settings->output,
+    };
+    d->marks = duplicate_marks_create(&marks);
     (void)pthread_mutex_init(&d->lock, NULL);
     if (duplicate_rules_set_tags(settings->rules)) {
         const struct duplicate_notes_settings notes = {
-            .crew = settings->crew, .n_threads = settings->n_threads,
+            .crew = settings->crew, .marks = d->marks, .n_threads = settings->n_threads,
             .memory_bytes = notes_bytes / 4 * 3, .temp_prefixes = settings->temp_prefixes,
             .n_temp_prefixes = settings->n_temp_prefixes,
             .output = settings->output,
@@ -91,6 +105,7 @@ void duplicates_destroy(struct duplicates *d)
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
     temp_streams_destroy(d->guests);
+    temp_streams_destroy(d->waiting);
     duplicate_notes_destroy(d->notes);
     duplicate_marks_destroy(d->marks);
     free(d->counts);
@@ -117,6 +132,26 @@ static void count(const struct duplicate_rules *rules, const uint8_t *rec, enum 
         counts->other_alignments++;
 }
 
+/* Gathers the views of a record; those of a read that waits for a barcode are set aside. */
+static void gather_views(const struct duplicate_rules *rules, const uint8_t *rec, uint32_t index,
+                         struct record_views *views, struct view_gather *gather,
+                         struct barcode_counts *counts)
+{
+    struct duplicate_view giver;
+    enum barcode_role role = pair_barcode_role(rules, rec, views, &giver);
+    counts->n_unreadable += views->lacks_barcode;
+    counts->n_seekers += role == BARCODE_SEEKER;
+    counts->n_givers += role == BARCODE_GIVER;
+    if (role == BARCODE_GIVER_APART)
+        view_gather_add_by_name(gather, &giver, index, VIEW_STREAM_GIVERS);
+    for (unsigned i = 0; i < views->n; i++) {
+        if (role == BARCODE_SEEKER)
+            view_gather_add_by_name(gather, &views->view[i], index, VIEW_STREAM_SEEKERS);
+        else
+            view_gather_add(gather, &views->view[i], index);
+    }
+}
+
 int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
                         struct duplicate_looks *looks, const uint8_t *rec, uint32_t run,
                         uint64_t index)
@@ -134,9 +169,7 @@ int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
     }
     if (!looks->counts) looks->counts = xcalloc(d->n_counts, sizeof *looks->counts);
     count(rules, rec, views.as, &looks->counts[views.group]);
-    looks->n_unreadable_barcodes += views.lacks_barcode;
-    for (unsigned i = 0; i < views.n; i++)
-        view_gather_add(gather, &views.view[i], (uint32_t)index);
+    gather_views(rules, rec, (uint32_t)index, &views, gather, &looks->barcodes);
     if (gather->n >= VIEW_GATHER_ENOUGH) duplicate_looks_end(gather, looks, run);
     return 0;
 }
@@ -158,14 +191,15 @@ void duplicate_looks_release(struct duplicate_looks *looks)
 void duplicates_begin_run(struct duplicates *d)
 {
     temp_streams_mark(d->views);
+    if (d->waiting) temp_streams_mark(d->waiting);
     memcpy(d->counts_before, d->counts, d->n_counts * sizeof *d->counts);
-    d->n_unreadable_before = d->n_unreadable_barcodes;
+    d->barcodes_before = d->barcodes;
 }
 
 static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
 {
-    d->n_unreadable_barcodes += looks->n_unreadable_barcodes;
-    looks->n_unreadable_barcodes = 0;
+    barcode_counts_join(&d->barcodes, &looks->barcodes);
+    looks->barcodes = (struct barcode_counts){0};
     if (!looks->counts) return;
     for (size_t i = 0; i < d->n_counts; i++)
         duplicate_counts_join(&d->counts[i], &looks->counts[i]);
@@ -174,16 +208,7 @@ static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
 
 static int take(struct duplicates *d, struct duplicate_looks *looks)
 {
-    const uint8_t *at = looks->bytes, *end = at + looks->n_bytes;
-    struct view_chunk_head head;
-    while (at < end) {
-        memcpy(&head, at, sizeof head);
-        at += sizeof head;
-        if (temp_streams_append(d->views, head.stream, &head.n_bytes, sizeof head.n_bytes) < 0 ||
-            temp_streams_append(d->views, head.stream, at, head.n_bytes) < 0)
-            return -1;
-        at += head.n_bytes;
-    }
+    if (view_chunks_append(d->views, d->waiting, looks->bytes, looks->n_bytes) < 0) return -1;
     looks->n_bytes = 0;
     take_counts(d, looks);
     return 0;
@@ -205,7 +230,8 @@ void duplicates_end_run(struct duplicates *d, uint32_t run, uint64_t n_records)
 int duplicates_undo_run(struct duplicates *d)
 {
     memcpy(d->counts, d->counts_before, d->n_counts * sizeof *d->counts);
-    d->n_unreadable_barcodes = d->n_unreadable_before;
+    d->barcodes = d->barcodes_before;
+    if (d->waiting && temp_streams_undo(d->waiting) < 0) return -1;
     return temp_streams_undo(d->views);
 }
 
@@ -249,11 +275,18 @@ static void mark_job(struct worker *worker, void *arg)
     (void)worker;
     struct range *range = arg;
     struct crew *crew = range->d->settings.crew;
-    for (size_t i = range->from; i < range->to; i++)
-        if (duplicate_marks_get(range->d->marks, range->run, i)) {
-            uint8_t *rec = (uint8_t *)(uintptr_t)record_at(range->batch, i);
+    size_t n = range->to - range->from;
+    struct found_marks found = {0};
+    if (duplicate_marks_find(range->d->marks, range->run, range->from, n, &found) < 0) {
+        crew_fail(crew);
+        n = 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (found_marks_have(&found, i)) {
+            uint8_t *rec = (uint8_t *)(uintptr_t)record_at(range->batch, range->from + i);
             (void)put_u16(rec + BAM_FLAG_AT, bam_record_flag(rec) | BAM_FDUP);
         }
+    found_marks_release(&found);
     crew_lock(crew);
     range->done = true;
     crew_unlock(crew);
@@ -326,9 +359,29 @@ bool duplicates_rewrite_records(const struct duplicates *d)
 
 static void warn_of_barcodes(const struct duplicates *d)
 {
-    if (d->n_unreadable_barcodes > 0)
+    uint64_t n = d->barcodes.n_unreadable;
+    if (n > 0 && d->settings.rules->barcode_source == BARCODE_TAG)
+        diag_warning("%" PRIu64 " reads have a number in the tag of --barcode-tag: they are taken "
+                     "for reads without it", n);
+    else if (n > 0)
         diag_warning("%" PRIu64 " reads have no barcode where --markdup looks for it: they are "
-                     "compared with each other only", d->n_unreadable_barcodes);
+                     "compared with each other only", n);
+}
+
+/* Gives reads without barcode that of their mates. */
+static int share(struct duplicates *d, size_t memory_bytes)
+{
+    if (!d->waiting) return 0;
+    const struct share_barcodes_settings settings = {
+        .crew = d->settings.crew, .n_threads = d->settings.n_threads,
+        .memory_bytes = memory_bytes, .views = d->views, .waiting = d->waiting,
+        .counts = &d->barcodes,
+    };
+    if (share_barcodes(&settings) < 0) return -1;
+    d->file_bytes += temp_streams_file_bytes(d->waiting);
+    temp_streams_destroy(d->waiting);
+    d->waiting = NULL;
+    return 0;
 }
 
 int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t n,
@@ -337,22 +390,30 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     for (size_t i = 0; i < n; i++)
         duplicates_end_run(d, first_run + (uint32_t)i, batches[i]->n_records);
     if (for_all_batches(d, batches, n, first_run, look_job) < 0) return -1;
+    size_t most_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3;
+    size_t marks_bytes = duplicate_marks_begin(d->marks);
+    if (d->notes) duplicate_notes_begin(d->notes);
     const struct decide_settings decide = {
         .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
-        .memory_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3,
+        .memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0,
         .temp_prefixes = d->settings.temp_prefixes,
         .n_temp_prefixes = d->settings.n_temp_prefixes, .output = d->settings.output,
         .file_bytes = &d->file_bytes, .views = d->views,
         .names = d->names, .guests = d->guests, .notes = d->notes, .marks = d->marks,
         .counts = d->counts, .n_counts = d->n_counts,
     };
-    if (decide_duplicates(&decide) < 0) return -1;
+    if (share(d, decide.memory_bytes) < 0 || decide_duplicates(&decide) < 0) return -1;
     if (d->notes && duplicate_notes_sort(d->notes, decide.memory_bytes) < 0) return -1;
+    if (duplicate_marks_end(d->marks, decide.memory_bytes) < 0) {
+        crew_fail(d->settings.crew);
+        return -1;
+    }
     warn_of_barcodes(d);
     d->view_bytes = temp_streams_all_bytes(d->views);
     d->file_bytes += temp_streams_file_bytes(d->views);
     if (d->names) d->file_bytes += temp_streams_file_bytes(d->names);
     if (d->notes) d->file_bytes += duplicate_notes_file_bytes(d->notes);
+    d->file_bytes += duplicate_marks_file_bytes(d->marks);
     temp_streams_destroy(d->views);
     temp_streams_destroy(d->names);
     temp_streams_destroy(d->guests);
@@ -372,12 +433,16 @@ const struct duplicate_counts *duplicates_counts(const struct duplicates *d, siz
     return d->counts;
 }
 
-void duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_index, uint8_t *raw,
-                     size_t n)
+int duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_index, uint8_t *raw,
+                    size_t n)
 {
-    for (size_t i = 0; i < n; i++, raw += bam_record_bytes(raw))
-        if (duplicate_marks_get(d->marks, run, first_index + i))
+    struct found_marks found = {0};
+    int r = duplicate_marks_find(d->marks, run, first_index, n, &found);
+    for (size_t i = 0; i < n && r == 0; i++, raw += bam_record_bytes(raw))
+        if (found_marks_have(&found, i))
             (void)put_u16(raw + BAM_FLAG_AT, bam_record_flag(raw) | BAM_FDUP);
+    found_marks_release(&found);
+    return r;
 }
 
 /* ---- tags ---- */

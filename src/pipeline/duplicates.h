@@ -5,8 +5,11 @@
  * (duplicates/duplicate_view.h). Views are some 24 bytes. They go to streams
  * (duplicates/view_streams.h), which go to a temporary file when their memory is full. When all
  * records are read, the workers do the same for the batches in memory, and then decide one stream
- * after another: the result is one bit for each record of each run. The merge looks the bits up
- * when it opens blocks.
+ * after another: the result is one bit for each record of each run (duplicate_marks.h). The merge
+ * looks the bits up when it opens blocks.
+ *
+ * Views of reads without barcode, whose mates may have one, are set aside until all are there
+ * (share_barcodes.h).
  *
  * Which reads are duplicates does not depend on the order in which views come, nor on how the
  * records lie in runs.
@@ -20,6 +23,7 @@
 
 #include "duplicates/duplicate_rules.h"
 #include "duplicates/duplicate_stats.h"
+#include "duplicates/pair_barcode.h"
 #include "pipeline/batch.h"
 #include "pipeline/crew.h"
 
@@ -53,7 +57,7 @@ struct duplicate_looks {
     uint8_t *bytes;             /* chunks */
     size_t n_bytes, room;
     struct duplicate_counts *counts;    /* of the records, for each group; NULL: none yet */
-    uint64_t n_unreadable_barcodes;
+    struct barcode_counts barcodes;
 };
 
 /* Adds the view of a record, which stays until duplicate_looks_end. `gather` belongs to the worker.
@@ -101,9 +105,9 @@ void duplicates_bytes(const struct duplicates *d, uint64_t *views, uint64_t *fil
 const struct duplicate_counts *duplicates_counts(const struct duplicates *d, size_t *n);
 
 /* Marks the duplicates among n raw records, one after another, the first of which has this index in
-   the run. */
-void duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_index, uint8_t *raw,
-                     size_t n);
+   the run. Returns 0, or -1 after a message. */
+int duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_index, uint8_t *raw,
+                    size_t n);
 
 /*
  * If the rules do more than set the flag: writes n raw records of a run as they will be in the

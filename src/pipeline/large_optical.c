@@ -176,11 +176,12 @@ static int look_in_cell(struct large_optical *o, struct item_reader *reader, con
 /* The same in all cells around this one. */
 static int look_around(struct large_optical *o)
 {
+    /* Items have numbers with their sign bit turned over: these are not signed. */
     uint64_t x = get_big_endian(o->cell + X_AT, 8), y = get_big_endian(o->cell + Y_AT, 8);
     size_t n = 0;
     int r = 0;
-    for (int64_t dx = -1; dx <= 1 && r == 0; dx++)
-        for (int64_t dy = -1; dy <= 1 && r == 0; dy++) {
+    for (int dx = -1; dx <= 1 && r == 0; dx++)
+        for (int dy = -1; dy <= 1 && r == 0; dy++) {
             uint8_t cell[CELL_BYTES];
             if (dx == 0 && dy == 0) continue;
             memcpy(cell, o->cell, sizeof cell);

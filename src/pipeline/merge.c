@@ -445,7 +445,7 @@ static int prepare_merge(struct merger *m)
         .rules = s->rules,
         .header = s->header,
         .format = &output->settings.format,
-        .level = output->settings.level,
+        .method = output->settings.method,
         .index = output->index,
         .record_counts = s->record_counts,
         .kept = m->kept,

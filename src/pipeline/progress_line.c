@@ -93,6 +93,7 @@ static void format_phase(char *text, const struct progress_facts *facts)
     switch (facts->phase) {
     case SORT_PHASE_LOAD: (void)snprintf(what, sizeof what, "reading"); break;
     case SORT_PHASE_SETTLE: (void)snprintf(what, sizeof what, "finishing%s", some); break;
+    case SORT_PHASE_MARK: (void)snprintf(what, sizeof what, "marking duplicates"); break;
     case SORT_PHASE_MERGE: (void)snprintf(what, sizeof what, "merging"); break;
     default: (void)snprintf(what, sizeof what, facts->writes_index ? "indexing" : "closing");
     }

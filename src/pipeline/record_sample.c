@@ -70,7 +70,7 @@ static int measure_deflate(const struct record_sample_settings *settings, const 
     double start = thread_cpu_seconds(), seconds = 0;
     while (at < n_bytes && seconds <= settings->most_deflate_seconds) {
         size_t n_raw = n_bytes - at < BGZF_PAYLOAD_BYTES ? n_bytes - at : BGZF_PAYLOAD_BYTES;
-        ssize_t n = bgzf_block_deflate(&coder, settings->level, sorted + at, n_raw, block);
+        ssize_t n = bgzf_block_deflate(&coder, settings->method, sorted + at, n_raw, block);
         if (n < 0) break;
         deflated_bytes += (size_t)n;
         at += n_raw;

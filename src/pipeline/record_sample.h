@@ -10,11 +10,12 @@
 #ifndef ROCKSORT_PIPELINE_RECORD_SAMPLE_H
 #define ROCKSORT_PIPELINE_RECORD_SAMPLE_H
 
+#include "bam/bgzf_engine.h"
 #include "order/entry_sort.h"
 #include "pipeline/estimate.h"
 
 struct record_sample_settings {
-    int level;                  /* of the output; -1: the default */
+    struct bgzf_method method;  /* of the output */
     size_t block_bytes;         /* of temporary data; it makes no difference beyond 128 KiB */
     double most_deflate_seconds;        /* what is left of the sample then is not deflated */
 };

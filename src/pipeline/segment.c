@@ -152,7 +152,7 @@ static int mark_duplicates(struct segmenter *s, struct open_block *block, size_t
     const struct duplicates *duplicates = s->settings.duplicates;
     uint32_t run = block->source.run;
     uint64_t first_index = block->source.first_index;
-    duplicates_mark(duplicates, run, first_index, block->raw, n);
+    if (duplicates_mark(duplicates, run, first_index, block->raw, n) < 0) return -1;
     if (!duplicates_rewrite_records(duplicates)) return 0;
     uint8_t *raw = duplicates_rewrite(duplicates, run, first_index, block->raw, n,
                                       raw_bytes, 15 + n * sizeof(struct sort_entry));
@@ -380,7 +380,7 @@ static void begin_payload(struct payload *payload)
     struct segment *segment = payload->segment;
     reserve_out(segment, BGZF_MAX_BYTES);
     payload->n_bytes = 0;
-    if (segment->segmenter->settings.level == 0) {
+    if (segment->segmenter->settings.method.level == 0) {
         payload->bytes = segment->out + segment->out_bytes + BGZF_STORED_OFFSET;
         return;
     }
@@ -392,12 +392,12 @@ static void begin_payload(struct payload *payload)
 static int end_payload(struct payload *payload)
 {
     struct segment *segment = payload->segment;
-    int level = segment->segmenter->settings.level;
+    struct bgzf_method method = segment->segmenter->settings.method;
     if (!payload->bytes || payload->n_bytes == 0) return 0;
     uint8_t *out = segment->out + segment->out_bytes;
-    ssize_t n = level == 0 ? (ssize_t)bgzf_block_store(out, payload->n_bytes)
-                           : bgzf_block_deflate(&payload->worker->bgzf, level, payload->bytes,
-                                                payload->n_bytes, out);
+    ssize_t n = method.level == 0 ? (ssize_t)bgzf_block_store(out, payload->n_bytes)
+                                  : bgzf_block_deflate(&payload->worker->bgzf, method,
+                                                       payload->bytes, payload->n_bytes, out);
     if (n < 0) {
         diag_error("a block of the output cannot be compressed; please report this");
         return -1;

@@ -26,7 +26,7 @@ struct segment_settings {
     const struct sort_rules *rules;
     sam_hdr_t *header;          /* of the output */
     const htsFormat *format;    /* of the output */
-    int level;                  /* of the output; -1: default */
+    struct bgzf_method method;  /* of the output */
     struct bam_index *index;    /* of the output; NULL: segments make no parts of an index */
     struct record_counts *record_counts;        /* NULL: records are not counted */
     const struct merge_source *kept;    /* batches in memory: part of every segment */

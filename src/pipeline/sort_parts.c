@@ -78,7 +78,7 @@ static void create_objects(struct sort *sort)
     struct spill_settings spill = {
         .crew = sort->crew, .pool = sort->pool, .totals = sort->totals,
         .checkpoint = sort->checkpoint, .store = sort->store, .rules = &sort->rules,
-        .space = {.output_format = &s->output_format, .level = s->level,
+        .space = {.output_format = &s->output_format, .method = {s->level, s->engine},
                   .output = &sort->output_path, .codec_auto = s->codec_auto, .codec = s->codec,
                   .compaction = s->compaction, .asked_bytes = s->input_bytes},
         .n_threads = s->n_threads, .duplicates = sort->duplicates,
@@ -86,7 +86,7 @@ static void create_objects(struct sort *sort)
     sort->spiller = spill_create(&spill);
     sort->output = (struct sorted_output){.settings = {
         .path = &sort->output_path, .index_path = &sort->index_path, .format = s->output_format,
-        .level = s->level, .pool = crew_pool(sort->crew),
+        .method = {s->level, s->engine}, .pool = crew_pool(sort->crew),
     }};
 }
 

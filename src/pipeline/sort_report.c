@@ -10,7 +10,7 @@
 
 const char *sort_phase_name(enum sort_phase phase)
 {
-    static const char *const names[SORT_N_PHASES] = {"load", "settle", "merge", "close"};
+    static const char *const names[SORT_N_PHASES] = {"load", "settle", "mark", "merge", "close"};
     return names[phase];
 }
 
@@ -73,14 +73,17 @@ static void print_closing_line(const struct sort_report *r)
     for (int i = 0; i < SORT_N_PHASES; i++)
         cpu += phases[i].user_seconds + phases[i].system_seconds;
     char input[32] = "?";       /* unknown for what htslib decodes from a pipe */
+    char mark[32] = "";
     if (r->input_bytes > 0)
         (void)snprintf(input, sizeof input, "%.1f", megabytes(r->input_bytes));
+    if (r->duplicates.n_counts > 0)
+        (void)snprintf(mark, sizeof mark, "mark %.1f, ", phases[SORT_PHASE_MARK].wall_seconds);
     diag_note("sorted %" PRIu64 " records, %.1f MB; %s MB in, %.1f MB out; %u runs on disk, %.1f "
-              "MB temporary, %.1f MB compacted; written to '%s'; %.1f s wall (load %.1f, merge "
+              "MB temporary, %.1f MB compacted; written to '%s'; %.1f s wall (load %.1f, %smerge "
               "%.1f), %.1f s CPU, %.1f MiB peak memory, %.1f MB/s",
               r->n_records, megabytes(r->raw_bytes), input, megabytes(r->output_bytes),
               r->store.n_runs, megabytes(r->store.run_bytes), megabytes(r->store.compacted_bytes),
-              r->output ? r->output : "standard output", wall, load, merge, cpu,
+              r->output ? r->output : "standard output", wall, load, mark, merge, cpu,
               (double)memory_peak() / (1 << 20),
               wall > 0 ? megabytes(r->raw_bytes) / wall : 0);
 }

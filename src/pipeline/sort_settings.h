@@ -6,6 +6,7 @@
 #ifndef ROCKSORT_PIPELINE_SORT_SETTINGS_H
 #define ROCKSORT_PIPELINE_SORT_SETTINGS_H
 
+#include "bam/bgzf_engine.h"
 #include "bam_sort_key.h"
 #include "duplicates/duplicate_rules.h"
 #include "pipeline/count_files.h"
@@ -34,6 +35,7 @@ struct sort_settings {
     size_t n_temp_prefixes;
     htsFormat output_format;
     int level;                  /* -1: default */
+    enum bgzf_engine engine;    /* that deflates BAM and compressed SAM */
     struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */
     const char *fixmate;        /* --fixmate, or NULL: records stay as they are */
     struct fixmate_rules fixmate_rules; /* what it says, without references */

@@ -43,7 +43,7 @@ int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t ra
         .index_path = s->index_path->name ? s->index_path : NULL,
         .pool = s->pool,
         .format = s->format,
-        .level = s->level,
+        .method = s->method,
         .raw_bytes = raw_bytes,
     };
     out->writer = bam_writer_create(&settings);

@@ -14,7 +14,7 @@ struct output_settings {
     struct output_path *path;           /* its name is NULL: standard output */
     struct output_path *index_path;     /* its name is NULL: no index */
     htsFormat format;
-    int level;                  /* -1: default */
+    struct bgzf_method method;
     htsThreadPool *pool;        /* CRAM: htslib encodes there */
 };
 

@@ -119,7 +119,7 @@ static int measure_batches(const struct space_settings *s, struct batch *const *
 {
     uint64_t n_runs = mem_budget_expect_runs(&facts->budget, facts->expected_bytes, 0, 0);
     const struct record_sample_settings settings = {
-        .level = s->level,
+        .method = s->method,
         .block_bytes = mem_budget_block_bytes(&facts->budget, 0, (unsigned)n_runs),
         .most_deflate_seconds = most_deflate_seconds,
     };

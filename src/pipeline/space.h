@@ -38,7 +38,7 @@ size_t space_compare(const struct space_places *places, const struct estimate *e
 
 struct space_settings {
     const htsFormat *output_format;
-    int level;
+    struct bgzf_method method;  /* of the output */
     const struct output_path *output;   /* looked at when space is checked */
     bool codec_auto;            /* else: */
     enum temp_codec codec;

@@ -125,7 +125,9 @@ static void put_files(kstring_t *to, const struct checkpoint_file *file)
     for (size_t i = 0; i < file->n_inputs; i++) put_input(to, "input", &file->inputs[i]);
     put_optional(to, "output", output->path);
     put_optional(to, "output-format", output->format);
-    put(to, "output-level %d\n", output->level);
+    bool names_engine = output->engine != BGZF_ENGINE_AUTO;
+    put(to, "output-level %d%s%s\n", output->level, names_engine ? " " : "",
+        names_engine ? bgzf_engine_name(output->engine) : "");
     put_number(to, "output-index", output->write_index);
     put_number(to, "output-fsync", output->durable);
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
@@ -393,6 +395,19 @@ static bool parse_inputs(struct parser *from, struct checkpoint_file *file)
     return true;
 }
 
+/* Parses "-1", or "1 igzip". */
+static bool parse_level(struct parser *from, struct checkpoint_output *output)
+{
+    char *at = take_line(from, "output-level");
+    if (!at) return false;
+    const bool is_default = strncmp(at, "-1", 2) == 0;
+    if (!is_default && (*at < '0' || *at > '9')) return false;
+    output->level = is_default ? -1 : *at - '0';
+    at += is_default ? 2 : 1;
+    output->engine = BGZF_ENGINE_AUTO;
+    return !*at || (*at == ' ' && bgzf_engine_parse(at + 1, &output->engine) == 0);
+}
+
 static bool parse_output(struct parser *from, struct checkpoint_file *file)
 {
     struct checkpoint_output *output = &file->output;
@@ -400,14 +415,7 @@ static bool parse_output(struct parser *from, struct checkpoint_file *file)
     if (!take_optional(from, "output", &output->path) ||
         !take_optional(from, "output-format", &output->format))
         return false;
-    const char *level = take_line(from, "output-level");
-    if (!level) return false;
-    if (strcmp(level, "-1") == 0)
-        output->level = -1;
-    else if (*level >= '0' && *level <= '9' && !level[1])
-        output->level = *level - '0';
-    else
-        return false;
+    if (!parse_level(from, output)) return false;
     if (!take_number(from, "output-index", 1, &write_index) ||
         !take_new_number(from, "output-fsync", 1, &durable))
         return false;

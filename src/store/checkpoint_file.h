@@ -20,7 +20,7 @@
  *     markdup =-S -d 2500                or none: no duplicates are looked for
  *     inputs 1 again                     how many; again: reading can start at any record
  *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
- *     output, output-format, output-level, output-index, output-fsync, flagstat, idxstats,
+ *     output, output-format, output-level 1 igzip, output-index, output-fsync, flagstat, idxstats,
  *     coverage, output-options, output-option, temporary, index-temporary
  *     runs, records, bytes, sum          totals, once it is loaded
  *     references 0                       and a line for each, if the header's text lacks some
@@ -29,6 +29,8 @@
  *
  * Version 3 lacks generation, codec, fixmate, markdup, output-fsync, flagstat, idxstats and
  * coverage, and can be read, too.
+ *
+ * The engine after the level is missing if it is auto.
  *
  * Control characters and % stand as %XX in a text. Where a text may be missing, the line has
  * "none", or = and the text.
@@ -39,6 +41,7 @@
 #ifndef ROCKSORT_STORE_CHECKPOINT_FILE_H
 #define ROCKSORT_STORE_CHECKPOINT_FILE_H
 
+#include "bam/bgzf_engine.h"
 #include "bam/content_sum.h"
 #include "bam_sort_key.h"
 #include "store/temp_codec.h"
@@ -81,6 +84,7 @@ struct checkpoint_output {      /* as the options ask for it */
     const char *path;           /* absolute; NULL: standard output */
     const char *format;         /* -O, or NULL */
     int level;                  /* -l, or -1 */
+    enum bgzf_engine engine;    /* --deflate */
     bool write_index;
     bool durable;               /* --fsync */
     const char *counts[CHECKPOINT_N_COUNTS];    /* absolute; NULL: no file, or no regular one */

@@ -1,4 +1,11 @@
-/* temp_streams.c -- see temp_streams.h. */
+/*
+ * temp_streams.c -- see temp_streams.h.
+ *
+ * A stream has a table that says where its pages are: 8 bytes for each. With little memory pages
+ * are small, and there may be hundreds of millions. So when the tables of all streams take too
+ * much, their beginnings go to the file, too: a *leaf* is a page that has the places of as many
+ * pages as it can.
+ */
 #include "store/temp_streams.h"
 
 #include "store/temp_dir.h"
@@ -22,9 +29,9 @@ enum {
     MIN_PAGE_BYTES = 1024,
     MAX_PAGE_BYTES = 1 << 20,   /* reading it costs a rotating disk as much as the seek before it */
     PAGES_PER_STREAM = 4,       /* that there should be memory for */
+    TABLES_SHARE = 8,           /* of the memory for pages: so much more may tables take */
 };
 
-/* There may be millions. */
 union page {
     uint8_t *bytes;             /* in memory, with room for the checksum */
     uint64_t place;             /* in a file: how many pages are before it, and the number of the
@@ -32,9 +39,13 @@ union page {
 };
 
 struct stream {
-    union page *pages;
-    size_t n_pages, room;
+    union page *pages;          /* those whose places are in no leaf */
+    size_t room;
+    size_t n_pages;             /* all */
+    size_t n_in_leaves;         /* of these: all pages of as many leaves as there are */
     size_t first_in_memory;     /* pages before it are in a file */
+    uint64_t *leaves;           /* their places */
+    size_t leaves_room;
     uint64_t n_bytes, marked_bytes;
 };
 
@@ -48,6 +59,8 @@ struct temp_streams {
     struct temp_streams_settings settings;
     size_t page_bytes;
     size_t n_pages, max_pages;  /* in memory */
+    size_t leaf_pages;          /* whose places a leaf has */
+    size_t n_places, max_places;        /* of pages in files, in the tables of all streams */
     struct stream *streams;
     struct temp_file *files;    /* one for each prefix; pages go to the last one that is open */
     unsigned n_files;           /* that are open */
@@ -64,9 +77,17 @@ struct temp_streams *temp_streams_create(const struct temp_streams_settings *set
     while (2 * stored_bytes <= page_bytes && stored_bytes < MAX_PAGE_BYTES) stored_bytes *= 2;
     s->page_bytes = stored_bytes - SUM_BYTES;
     s->max_pages = settings->memory_bytes / stored_bytes;
+    s->leaf_pages = s->page_bytes / sizeof(uint64_t);
+    s->max_places = settings->memory_bytes / TABLES_SHARE / sizeof(union page);
     s->streams = xcalloc(settings->n_streams, sizeof *s->streams);
     s->files = xcalloc(settings->n_temp_prefixes, sizeof *s->files);
     return s;
+}
+
+/* A page whose place is in no leaf. */
+static union page *listed_page(const struct stream *stream, size_t number)
+{
+    return &stream->pages[number - stream->n_in_leaves];
 }
 
 void temp_streams_destroy(struct temp_streams *s)
@@ -75,8 +96,9 @@ void temp_streams_destroy(struct temp_streams *s)
     for (unsigned i = 0; i < s->settings.n_streams; i++) {
         struct stream *stream = &s->streams[i];
         for (size_t k = stream->first_in_memory; k < stream->n_pages; k++)
-            free(stream->pages[k].bytes);
+            free(listed_page(stream, k)->bytes);
         free(stream->pages);
+        free(stream->leaves);
     }
     for (unsigned i = 0; i < s->n_files; i++) {
         (void)close(s->files[i].fd);
@@ -190,6 +212,58 @@ static int write_page(struct temp_streams *s, uint8_t *bytes, uint64_t *place)
     }
 }
 
+/* Moves the first places of a table to a new leaf. `bytes` has room for a page. */
+static int make_leaf(struct temp_streams *s, struct stream *stream, uint8_t *bytes)
+{
+    size_t n = s->leaf_pages, n_leaves = stream->n_in_leaves / n;
+    size_t n_left = stream->n_pages - stream->n_in_leaves - n;
+    memset(bytes, 0, s->page_bytes);
+    memcpy(bytes, stream->pages, n * sizeof *stream->pages);
+    xgrow(&stream->leaves, &stream->leaves_room, n_leaves + 1, n_leaves / 2,
+          sizeof *stream->leaves);
+    if (write_page(s, bytes, &stream->leaves[n_leaves]) < 0) return -1;
+    memmove(stream->pages, stream->pages + n, n_left * sizeof *stream->pages);
+    stream->n_in_leaves += n;
+    s->n_places -= n;
+    return 0;
+}
+
+/* Reads a leaf back into a table that is empty. */
+static int fetch_leaf(struct temp_streams *s, struct stream *stream)
+{
+    size_t n = s->leaf_pages, last = stream->n_in_leaves / n - 1;
+    uint8_t *bytes = xmalloc(stored_bytes(s));
+    int r = read_page(s, stream->leaves[last], bytes);
+    if (r == 0) {
+        xgrow(&stream->pages, &stream->room, n, 0, sizeof *stream->pages);
+        memcpy(stream->pages, bytes, n * sizeof *stream->pages);
+        free_place(s, stream->leaves[last]);
+        stream->n_in_leaves -= n;
+        s->n_places += n;
+    }
+    free(bytes);
+    return r;
+}
+
+/* Makes all leaves that can be made. */
+static int make_leaves(struct temp_streams *s)
+{
+    uint8_t *bytes = xmalloc(stored_bytes(s));
+    int r = 0;
+    for (unsigned i = 0; i < s->settings.n_streams && r == 0; i++) {
+        struct stream *stream = &s->streams[i];
+        size_t before = stream->n_in_leaves;
+        while (r == 0 && stream->first_in_memory - stream->n_in_leaves >= s->leaf_pages)
+            r = make_leaf(s, stream, bytes);
+        size_t n_left = stream->n_pages - stream->n_in_leaves;
+        if (stream->n_in_leaves == before || stream->room <= 2 * n_left) continue;
+        stream->pages = xrealloc(stream->pages, (n_left + 1) * sizeof *stream->pages);
+        stream->room = n_left + 1;
+    }
+    free(bytes);
+    return r;
+}
+
 /* Writes the full pages of all streams to a file. */
 static int write_full_pages(struct temp_streams *s)
 {
@@ -198,15 +272,16 @@ static int write_full_pages(struct temp_streams *s)
         struct stream *stream = &s->streams[i];
         size_t n_full = (size_t)(stream->n_bytes / s->page_bytes);
         for (; stream->first_in_memory < n_full; stream->first_in_memory++) {
-            union page *page = &stream->pages[stream->first_in_memory];
+            union page *page = listed_page(stream, stream->first_in_memory);
             uint64_t place;
             if (write_page(s, page->bytes, &place) < 0) return -1;
             free(page->bytes);
             page->place = place;
             s->n_pages--;
+            s->n_places++;
         }
     }
-    return 0;
+    return s->n_places > s->max_places ? make_leaves(s) : 0;
 }
 
 /* ---- appending ---- */
@@ -214,9 +289,10 @@ static int write_full_pages(struct temp_streams *s)
 static int add_page(struct temp_streams *s, struct stream *stream)
 {
     if (s->n_pages >= s->max_pages && write_full_pages(s) < 0) return -1;
-    xgrow(&stream->pages, &stream->room, stream->n_pages + 1, stream->n_pages / 2,
-          sizeof *stream->pages);
-    stream->pages[stream->n_pages++] = (union page){.bytes = xmalloc(stored_bytes(s))};
+    size_t n_listed = stream->n_pages - stream->n_in_leaves;
+    xgrow(&stream->pages, &stream->room, n_listed + 1, n_listed / 2, sizeof *stream->pages);
+    stream->pages[n_listed] = (union page){.bytes = xmalloc(stored_bytes(s))};
+    stream->n_pages++;
     s->n_pages++;
     return 0;
 }
@@ -229,7 +305,7 @@ int temp_streams_append(struct temp_streams *s, unsigned number, const void *byt
         if (stream->n_bytes == (uint64_t)stream->n_pages * s->page_bytes &&
             add_page(s, stream) < 0)
             return -1;
-        union page *last = &stream->pages[stream->n_pages - 1];
+        union page *last = listed_page(stream, stream->n_pages - 1);
         size_t used = (size_t)(stream->n_bytes % s->page_bytes), n = s->page_bytes - used;
         if (n > n_bytes) n = n_bytes;
         memcpy(last->bytes + used, from, n);
@@ -246,10 +322,17 @@ void temp_streams_mark(struct temp_streams *s)
         s->streams[i].marked_bytes = s->streams[i].n_bytes;
 }
 
+/* Makes sure that the table has the last page of a stream. Returns 0, or -1 after a message. */
+static int list_last_page(struct temp_streams *s, struct stream *stream)
+{
+    return stream->n_pages == stream->n_in_leaves ? fetch_leaf(s, stream) : 0;
+}
+
 /* Brings the last page of a stream back to memory. */
 static int fetch_last_page(struct temp_streams *s, struct stream *stream)
 {
-    union page *last = &stream->pages[stream->n_pages - 1];
+    if (list_last_page(s, stream) < 0) return -1;
+    union page *last = listed_page(stream, stream->n_pages - 1);
     uint8_t *bytes = xmalloc(stored_bytes(s));
     if (read_page(s, last->place, bytes) < 0) {
         free(bytes);
@@ -258,6 +341,7 @@ static int fetch_last_page(struct temp_streams *s, struct stream *stream)
     free_place(s, last->place);
     last->bytes = bytes;
     s->n_pages++;
+    s->n_places--;
     stream->first_in_memory = stream->n_pages - 1;
     return 0;
 }
@@ -269,9 +353,11 @@ int temp_streams_undo(struct temp_streams *s)
         stream->n_bytes = stream->marked_bytes;
         size_t n_pages = (size_t)((stream->n_bytes + s->page_bytes - 1) / s->page_bytes);
         while (stream->n_pages > n_pages) {
-            const union page *last = &stream->pages[--stream->n_pages];
+            if (list_last_page(s, stream) < 0) return -1;
+            const union page *last = listed_page(stream, --stream->n_pages);
             if (stream->n_pages < stream->first_in_memory) {
                 free_place(s, last->place);
+                s->n_places--;
             } else {
                 free(last->bytes);
                 s->n_pages--;
@@ -309,10 +395,12 @@ uint64_t temp_streams_file_bytes(const struct temp_streams *s)
 void temp_streams_advise(struct temp_streams *s, unsigned number)
 {
     const struct stream *stream = &s->streams[number];
-    for (size_t i = 0; i < stream->first_in_memory; i++)
-        (void)posix_fadvise(file_of(s, stream->pages[i].place)->fd,
-                            offset_of(s, stream->pages[i].place), (off_t)stored_bytes(s),
+    /* What is in leaves is more than the page cache should have at a time. */
+    for (size_t i = stream->n_in_leaves; i < stream->first_in_memory; i++) {
+        uint64_t place = listed_page(stream, i)->place;
+        (void)posix_fadvise(file_of(s, place)->fd, offset_of(s, place), (off_t)stored_bytes(s),
                             POSIX_FADV_WILLNEED);
+    }
 }
 
 void temp_stream_reader_begin(struct temp_stream_reader *reader, struct temp_streams *streams,
@@ -321,7 +409,18 @@ void temp_stream_reader_begin(struct temp_stream_reader *reader, struct temp_str
     reader->streams = streams;
     reader->stream = stream;
     reader->at = 0;
-    reader->page_place = 0;
+    reader->page.place = reader->leaf.place = 0;
+}
+
+/* Reads a page, if it is not what was read last. Returns its bytes, or NULL after a message. */
+static const uint8_t *fetch(const struct temp_streams *s, struct fetched_page *page, uint64_t place)
+{
+    if (page->place == place + 1) return page->bytes;
+    xgrow(&page->bytes, &page->room, stored_bytes(s), 0, 1);
+    page->place = 0;
+    if (read_page(s, place, page->bytes) < 0) return NULL;
+    page->place = place + 1;
+    return page->bytes;
 }
 
 /* The bytes of a page; NULL after a message. */
@@ -329,14 +428,14 @@ static const uint8_t *page_bytes(struct temp_stream_reader *reader, size_t numbe
 {
     const struct temp_streams *s = reader->streams;
     const struct stream *stream = &s->streams[reader->stream];
-    const union page *page = &stream->pages[number];
-    if (number >= stream->first_in_memory) return page->bytes;
-    if (reader->page_place == page->place + 1) return reader->page;
-    xgrow(&reader->page, &reader->page_room, stored_bytes(s), 0, 1);
-    reader->page_place = 0;
-    if (read_page(s, page->place, reader->page) < 0) return NULL;
-    reader->page_place = page->place + 1;
-    return reader->page;
+    if (number >= stream->first_in_memory) return listed_page(stream, number)->bytes;
+    if (number >= stream->n_in_leaves)
+        return fetch(s, &reader->page, listed_page(stream, number)->place);
+    const uint8_t *leaf = fetch(s, &reader->leaf, stream->leaves[number / s->leaf_pages]);
+    uint64_t place;
+    if (!leaf) return NULL;
+    memcpy(&place, leaf + number % s->leaf_pages * sizeof place, sizeof place);
+    return fetch(s, &reader->page, place);
 }
 
 const uint8_t *temp_stream_read(struct temp_stream_reader *reader, size_t n_bytes)
@@ -376,6 +475,7 @@ bool temp_stream_is_at_end(const struct temp_stream_reader *reader)
 void temp_stream_reader_release(struct temp_stream_reader *reader)
 {
     free(reader->bytes);
-    free(reader->page);
+    free(reader->page.bytes);
+    free(reader->leaf.bytes);
     *reader = (struct temp_stream_reader){0};
 }

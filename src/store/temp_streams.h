@@ -22,7 +22,8 @@ struct temp_streams;
 
 struct temp_streams_settings {
     unsigned n_streams;
-    size_t memory_bytes;        /* that pages may take */
+    size_t memory_bytes;        /* that pages may take; tables of those in the file take up to an
+                                   eighth more, or at most a page for each stream */
     /* Of each -T, or one NULL, and the output, or NULL: as in temp_dir.h. At most 256, which stay.
    */
     const char *const *temp_prefixes;
@@ -52,15 +53,19 @@ uint64_t temp_streams_file_bytes(const struct temp_streams *streams);
 
 /* ---- reading ---- */
 
+struct fetched_page {           /* that was read last */
+    uint8_t *bytes;
+    size_t room;
+    uint64_t place;             /* which one, from 1; 0: none */
+};
+
 struct temp_stream_reader {
     struct temp_streams *streams;
     unsigned stream;
     uint64_t at;
     uint8_t *bytes;             /* what was read last, if it lay in several pages */
     size_t room;
-    uint8_t *page;              /* of the file, that was read last */
-    size_t page_room;
-    uint64_t page_place;        /* which one, from 1; 0: none */
+    struct fetched_page page, leaf;
 };
 
 /* Has the kernel read ahead what is in the file. */

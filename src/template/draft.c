@@ -37,18 +37,25 @@ static bool is_alignment_tag(const uint8_t *name)
 
 void draft_open(struct draft *draft, const uint8_t *rec)
 {
-    *draft = (struct draft){
-        .rec = rec,
-        .flag = bam_record_flag(rec),
-        .mapq = rec[BAM_MAPQ_AT],
-        .tid = bam_record_tid(rec),
-        .mate_tid = bam_record_mate_tid(rec),
-        .pos = bam_record_true_pos(rec),
-        .mate_pos = bam_record_true_mate_pos(rec),
-        .template_length = bam_record_true_template_length(rec),
-        .cigar = {bam_record_ops(rec), bam_record_n_ops(rec)},
-        .tags = bam_record_tags(rec),
-    };
+    /* Field by field: to clear all of them took a third of the time. */
+    draft->rec = rec;
+    draft->flag = bam_record_flag(rec);
+    draft->mapq = rec[BAM_MAPQ_AT];
+    draft->tid = bam_record_tid(rec);
+    draft->mate_tid = bam_record_mate_tid(rec);
+    draft->pos = bam_record_true_pos(rec);
+    draft->mate_pos = bam_record_true_mate_pos(rec);
+    draft->template_length = bam_record_true_template_length(rec);
+    draft->cigar = (struct bam_cigar){bam_record_ops(rec), bam_record_n_ops(rec)};
+    draft->without_alignment_tags = false;
+    draft->tags = bam_record_tags(rec);
+    draft->long_cigar = NULL;
+    for (int i = 0; i < DRAFT_N_TAGS; i++) {
+        draft->first[i] = NULL;
+        draft->n_removed[i] = 0;
+    }
+    draft->n_appended = 0;
+    draft->own_ops = draft->own_tags = NULL;
     const uint8_t *end = bam_record_end(rec);
     if (bam_record_is_long(rec)) end -= BAM_LONG_TAG_BYTES;
     draft->tags_bytes = (size_t)(end - draft->tags);
@@ -58,11 +65,14 @@ void draft_open(struct draft *draft, const uint8_t *rec)
         if (cigar.ops != draft->cigar.ops) draft->long_cigar = aux.start;
         draft->cigar = cigar;
     }
+    draft->cigar_bases = bam_cigar_reference_bases(draft->cigar);
     const uint8_t *at = draft->tags;
     int r;
     while ((r = bam_aux_next_before(end, &at, &aux)) > 0) {
         int tag = which_tag(aux.start);
-        if (tag >= 0) draft->has_tag[tag] = true;
+        if (tag < 0 || draft->first[tag]) continue;
+        draft->first[tag] = aux.start;
+        draft->first_bytes[tag] = (uint32_t)(at - aux.start);
     }
     draft->has_damaged_tags = r < 0;
 }
@@ -78,6 +88,7 @@ void draft_take_ops(struct draft *draft, uint8_t *ops, size_t n_ops)
     free(draft->own_ops);
     draft->own_ops = ops;
     draft->cigar = (struct bam_cigar){ops, n_ops};
+    draft->cigar_bases = bam_cigar_reference_bases(draft->cigar);
 }
 
 void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes)
@@ -87,7 +98,7 @@ void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes)
     draft->tags_bytes = tags_bytes;
     if (!draft->long_cigar) return;
     const uint8_t *at = tags, *end = tags + tags_bytes;
-    struct bam_aux aux;
+    struct bam_aux aux = {0};
     while (bam_aux_next_before(end, &at, &aux) > 0 && memcmp(aux.start, "CG", 2) != 0) continue;
     draft->long_cigar = aux.start;
 }
@@ -97,7 +108,7 @@ void draft_take_tags(struct draft *draft, uint8_t *tags, size_t tags_bytes)
 void draft_remove_tag(struct draft *draft, enum draft_tag tag)
 {
     unsigned n = 0;
-    if (draft->has_tag[tag]) draft->n_removed[tag]++;
+    if (draft->first[tag]) draft->n_removed[tag]++;
     for (unsigned i = 0; i < draft->n_appended; i++)
         if (draft->appended[i] != tag) draft->appended[n++] = draft->appended[i];
     draft->n_appended = n;
@@ -114,7 +125,7 @@ void draft_set_tag(struct draft *draft, enum draft_tag tag, const struct draft *
 
 int64_t draft_end(const struct draft *draft)
 {
-    int64_t length = draft_is_mapped(draft) ? bam_cigar_reference_bases(draft->cigar) : 0;
+    int64_t length = draft_is_mapped(draft) ? draft->cigar_bases : 0;
     return draft->pos + (length > 0 ? length : 1);
 }
 
@@ -186,15 +197,33 @@ static uint8_t *put_tag(uint8_t *out, const struct draft *draft, enum draft_tag 
     return out;
 }
 
-/* True if all of the draft's tags stay. */
-static bool keeps_all_tags(const struct draft *draft)
+/* True if of the draft's tags all stay but the first with some names, where draft_open found it. */
+static bool keeps_nearly_all_tags(const struct draft *draft)
 {
     for (int i = 0; i < DRAFT_N_TAGS; i++)
-        if (draft->n_removed[i] > 0) return false;
-    return !draft->without_alignment_tags && !draft->long_cigar;
+        if (draft->n_removed[i] > 1) return false;
+    return !draft->without_alignment_tags && !draft->long_cigar && !draft->own_tags;
 }
 
-/* Copies the tags that stay. What follows a damaged tag is copied as it is. */
+/* Copies what lies between the tags that are left out. */
+static uint8_t *put_between(uint8_t *out, const struct draft *draft)
+{
+    const uint8_t *at = draft->tags, *end = at + draft->tags_bytes;
+    for (;;) {
+        int next = -1;
+        for (int i = 0; i < DRAFT_N_TAGS; i++)
+            if (draft->n_removed[i] > 0 && draft->first[i] >= at &&
+                (next < 0 || draft->first[i] < draft->first[next]))
+                next = i;
+        const uint8_t *to = next < 0 ? end : draft->first[next];
+        memcpy(out, at, (size_t)(to - at));
+        out += to - at;
+        if (next < 0) return out;
+        at = to + draft->first_bytes[next];
+    }
+}
+
+/* The same for all other drafts. What follows a damaged tag is copied as it is. */
 static uint8_t *put_kept_tags(uint8_t *out, const struct draft *draft)
 {
     unsigned n_left[DRAFT_N_TAGS];
@@ -245,8 +274,7 @@ static uint8_t *put_cigar(uint8_t *out, const struct draft *draft)
     }
     uint64_t n_bases = (uint64_t)bam_record_n_bases(draft->rec);
     out = put_u32(out, bam_cigar_gen(n_bases, BAM_CSOFT_CLIP));
-    uint64_t n_covered = (uint64_t)bam_cigar_reference_bases(draft->cigar);
-    return put_u32(out, bam_cigar_gen(n_covered, BAM_CREF_SKIP));
+    return put_u32(out, bam_cigar_gen((uint64_t)draft->cigar_bases, BAM_CREF_SKIP));
 }
 
 static bool is_long(int64_t value)
@@ -283,11 +311,10 @@ static void put_bin(uint8_t *out, const struct draft *draft)
     out[BAM_BIN_AT + 1] = (uint8_t)(bin >> 8);
 }
 
-/* Writes the fields of fixed size, but for the size of the record. */
+/* Overwrites the fields of fixed size, but for the size of the record. */
 static void put_fields(uint8_t *out, const struct draft *draft)
 {
     size_t n_ops = has_long_cigar(draft) ? 2 : draft->cigar.n_ops;
-    memcpy(out, draft->rec, BAM_RECORD_FIXED_BYTES);
     put_bin(out, draft);
     (void)put_u32(out + BAM_TID_AT, (uint32_t)draft->tid);
     (void)put_u32(out + BAM_POS_AT, field_of(draft->pos));
@@ -300,21 +327,21 @@ static void put_fields(uint8_t *out, const struct draft *draft)
 
 uint8_t *draft_write(const struct draft *draft, uint8_t *out)
 {
-    const uint8_t *rec = draft->rec, *name = bam_record_name(rec), *seq = bam_record_seq(rec);
+    const uint8_t *rec = draft->rec, *ops = bam_record_ops(rec);
+    size_t before_ops = (size_t)(ops - rec), all_before_tags = (size_t)(bam_record_tags(rec) - rec);
     uint8_t *start = out;
-    put_fields(out, draft);
-    out += BAM_RECORD_FIXED_BYTES;
-    memcpy(out, name, bam_record_name_bytes(rec));
-    out = put_cigar(out + bam_record_name_bytes(rec), draft);
-    size_t bases_bytes = (size_t)(bam_record_tags(rec) - seq);
-    memcpy(out, seq, bases_bytes);
-    out += bases_bytes;
-    if (keeps_all_tags(draft)) {
-        memcpy(out, draft->tags, draft->tags_bytes);
-        out += draft->tags_bytes;
+    if (draft->cigar.ops == ops && draft->cigar.n_ops == bam_record_n_ops(rec)) {
+        memcpy(out, rec, all_before_tags);
+        out += all_before_tags;
     } else {
-        out = put_kept_tags(out, draft);
+        memcpy(out, rec, before_ops);
+        out = put_cigar(out + before_ops, draft);
+        size_t before_seq = (size_t)(bam_record_seq(rec) - rec);
+        memcpy(out, rec + before_seq, all_before_tags - before_seq);
+        out += all_before_tags - before_seq;
     }
+    put_fields(start, draft);
+    out = keeps_nearly_all_tags(draft) ? put_between(out, draft) : put_kept_tags(out, draft);
     for (unsigned i = 0; i < draft->n_appended; i++) out = put_tag(out, draft, draft->appended[i]);
     out = put_long_tags(out, draft);
     (void)put_u32(start, (uint64_t)(out - start) - 4);

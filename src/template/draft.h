@@ -34,13 +34,15 @@ struct draft {
     int32_t tid, mate_tid;
     int64_t pos, mate_pos, template_length;
     struct bam_cigar cigar;
+    int64_t cigar_bases;        /* of the reference that it covers */
     bool without_alignment_tags;        /* NM, MD, CG and SM are left out */
     const uint8_t *tags;        /* all tags of the record but the long tag */
     size_t tags_bytes;
     bool has_damaged_tags;      /* set by draft_open: the tags from the damaged one on stay */
     /* set by draft_open, for draft.c only */
     const uint8_t *long_cigar;  /* the CG tag that holds the CIGAR, or NULL */
-    bool has_tag[DRAFT_N_TAGS];
+    const uint8_t *first[DRAFT_N_TAGS];         /* the first with each name, or NULL */
+    uint32_t first_bytes[DRAFT_N_TAGS];
     /* what was done to the tags */
     unsigned n_removed[DRAFT_N_TAGS];   /* how many of the record's own are left out */
     const struct draft *from[DRAFT_N_TAGS];     /* whose value is appended */

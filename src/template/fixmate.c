@@ -36,14 +36,27 @@ static void fix_others(const struct fixmate_rules *rules, struct fixmate_space *
             mates_tell_other(rules, &space->drafts[i], last_of);
 }
 
+/* Writes a draft for which there is room. */
+static void write_draft(const struct fixmate_rules *rules, struct fixmate_space *space,
+                        const struct draft *draft)
+{
+    if (!mates_keeps(rules, draft)) return;
+    space->out_bytes = (size_t)(draft_write(draft, space->out + space->out_bytes) - space->out);
+    space->n_out++;
+}
+
+/* Makes room for n_bytes more. */
+static void reserve(struct fixmate_space *space, size_t n_bytes)
+{
+    size_t most = space->out_bytes + n_bytes;
+    xgrow(&space->out, &space->out_room, most, most / 4, 1);
+}
+
 void fixmate_write(const struct fixmate_rules *rules, struct fixmate_space *space,
                    const struct draft *draft)
 {
-    if (!mates_keeps(rules, draft)) return;
-    size_t most = space->out_bytes + draft_bytes_at_most(draft);
-    xgrow(&space->out, &space->out_room, most, most / 4, 1);
-    space->out_bytes = (size_t)(draft_write(draft, space->out + space->out_bytes) - space->out);
-    space->n_out++;
+    reserve(space, draft_bytes_at_most(draft));
+    write_draft(rules, space, draft);
 }
 
 const char *fixmate_add(const struct fixmate_rules *rules, struct fixmate_space *space,
@@ -52,15 +65,6 @@ const char *fixmate_add(const struct fixmate_rules *rules, struct fixmate_space 
     xgrow(&space->drafts, &space->drafts_room, space->n_drafts + 1, space->n_drafts + 8,
           sizeof *space->drafts);
     return mates_open(rules, &space->drafts[space->n_drafts++], rec);
-}
-
-/* True if the template may take more memory than it should, once it is written. */
-static bool is_too_large(const struct fixmate_rules *rules, const struct fixmate_space *space)
-{
-    size_t n_bytes = 0;
-    if (rules->max_template_bytes == 0) return false;
-    for (size_t i = 0; i < space->n_drafts; i++) n_bytes += draft_bytes_at_most(&space->drafts[i]);
-    return n_bytes > rules->max_template_bytes;
 }
 
 static void close_drafts(struct fixmate_space *space)
@@ -74,9 +78,13 @@ bool fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *spa
     const struct draft *last_of[2] = {NULL, NULL};
     fix_primaries(rules, space, last_of);
     fix_others(rules, space, last_of);
-    bool fits = !is_too_large(rules, space);
-    for (size_t i = 0; fits && i < space->n_drafts; i++)
-        fixmate_write(rules, space, &space->drafts[i]);
+    size_t most = 0;
+    for (size_t i = 0; i < space->n_drafts; i++) most += draft_bytes_at_most(&space->drafts[i]);
+    bool fits = rules->max_template_bytes == 0 || most <= rules->max_template_bytes;
+    if (fits) {
+        reserve(space, most);
+        for (size_t i = 0; i < space->n_drafts; i++) write_draft(rules, space, &space->drafts[i]);
+    }
     close_drafts(space);
     return fits;
 }

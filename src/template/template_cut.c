@@ -17,6 +17,7 @@ bool template_same_name(const uint8_t *a, const uint8_t *b)
         return false;
     const char *name_a = (const char *)bam_record_name(a);
     const char *name_b = (const char *)bam_record_name(b);
+    if (n_a == n_b && memcmp(name_a, name_b, n_a) == 0) return true;
     size_t n = n_a < n_b ? n_a : n_b;
     /* Zeros may follow a name, as many as a program has written. */
     return strncmp(name_a, name_b, n) == 0 && (n_a == n_b || memchr(name_a, 0, n));

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Read 16 or 32 bits, little-endian. */
+/* Read 16, 32 or 64 bits, little-endian. */
 static inline uint32_t get_u16(const uint8_t *at)
 {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8;
@@ -17,6 +17,11 @@ static inline uint32_t get_u16(const uint8_t *at)
 static inline uint32_t get_u32(const uint8_t *at)
 {
     return get_u16(at) | get_u16(at + 2) << 16;
+}
+
+static inline uint64_t get_u64(const uint8_t *at)
+{
+    return get_u32(at) | (uint64_t)get_u32(at + 4) << 32;
 }
 
 /* Write the lower 16 or 32 bits of a value, or all 64, little-endian. */

@@ -98,6 +98,8 @@ class ShortLines(BuildTest):
 
     def test_dry_run(self):
         """make -n runs no test."""
+        (self.tree / "src/bam").mkdir()
+        (self.tree / "src/bam/bgzf_engine.c").write_text("")
         done = self.make("-n", "check-cli", "differential", "fuzz-quick", "hostile")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("test/cli/run.py", done.stdout)
@@ -138,7 +140,8 @@ class Help(BuildTest):
         makefile = (self.tree / "Makefile").read_text().replace("\\\n", " ")
         targets = set(re.search(r"^\.PHONY:(.*)", makefile, re.M).group(1).split())
         self.assertEqual(named, targets - INTERNAL | {"bench/spindle"})
-        for word in ("V=1", "-jN", "HTSDIR=", "ROCKSDB_DIR=", "SAN=", "WERROR=", "VALGRIND="):
+        for word in ("V=1", "-jN", "HTSDIR=", "ROCKSDB_DIR=", "LIBDEFLATE_DIR=",
+                     "ISAL_DIR=", "SAN=", "WERROR=", "VALGRIND="):
             self.assertIn(word, text)
 
     def test_one_screen_wide(self):
@@ -171,7 +174,9 @@ class Missing(BuildTest):
 
     def test_wrong_directory(self):
         for variable, name, header in (("HTSDIR", "libhts", "htslib/sam.h"),
-                                       ("ROCKSDB_DIR", "librocksdb", "rocksdb/c.h")):
+                                       ("ROCKSDB_DIR", "librocksdb", "rocksdb/c.h"),
+                                       ("LIBDEFLATE_DIR", "libdeflate", "libdeflate.h"),
+                                       ("ISAL_DIR", "libisal", "isa-l/igzip_lib.h")):
             self.check_message([f"{variable}=/no/such"],
                                f"^cannot build: {variable}=/no/such is not a directory\n")
             folder = self.work / variable
@@ -196,11 +201,86 @@ class Missing(BuildTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("LD samtools", self.lines(f"HTSDIR={folder}"))
 
+    def test_deflating_libraries(self):
+        """They are found, left out, or taken from a directory; a line says which it was."""
+        source = self.tree / "src/bam/bgzf_engine.c"
+        source.parent.mkdir(parents=True)
+        source.write_text("int three(void);\nint three(void)\n{\n    return 3;\n}\n")
+        line = "CC src/bam/bgzf_engine.c, with "
+        self.assertIn(line + "no libdeflate, no ISA-L",
+                      self.lines("LIBDEFLATE_DIR=no", "ISAL_DIR=no"))
+        source.touch()
+        usual, = [text for text in self.lines() if "bgzf_engine" in text]
+        self.assertRegex(usual, line + r"(libdeflate \d\S*|no libdeflate), (ISA-L \d\S*|no ISA-L)$")
+        places = {}
+        for name, header, library in (("LIBDEFLATE_DIR", "libdeflate.h", "libdeflate"),
+                                      ("ISAL_DIR", "isa-l/igzip_lib.h", "libisal")):
+            folder = places[name] = self.work / name
+            (folder / "include" / header).parent.mkdir(parents=True)
+            (folder / "include" / header).write_text("")
+            (folder / "lib").mkdir()
+            done = subprocess.run([os.environ.get("CC", "cc"), "-shared", "-o",
+                                   folder / f"lib/{library}.so", "-x", "c", "/dev/null"],
+                                  check=False, capture_output=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        words = [f"{name}={folder}" for name, folder in places.items()]
+        source.touch()
+        self.assertIn(f"{line}libdeflate in {places['LIBDEFLATE_DIR']}, "
+                      f"ISA-L in {places['ISAL_DIR']}", self.lines(*words))
+        source.touch()
+        printed = "\n".join(self.lines("V=1", *words))
+        for word in ("-DHAVE_LIBDEFLATE", "-DHAVE_ISAL", f"-L{places['ISAL_DIR']}/lib",
+                     f"-rpath,{places['LIBDEFLATE_DIR']}:{places['LIBDEFLATE_DIR']}/lib"):
+            self.assertIn(word, printed)
+        # A test program that is linked without both.
+        self.assertIn("LD build/plain/zlib-only/samtools-rocksort",
+                      self.lines("build/plain/zlib-only/samtools-rocksort"))
+
+    def installed(self, *unknown, set_="build"):
+        """What install-deps.sh installs by an apt-get that does not know some packages, on a machine
+        with nothing: status, names of packages, what it prints."""
+        tools = self.work / "tools"
+        tools.mkdir(exist_ok=True)
+        log = tools / "log"
+        log.write_text("")
+        for name, text in (
+                ("dpkg-query", "exit 1"), ("sudo", 'shift\nexec "$@"'), ("apt-get", f"""
+[ "$1" = install ] || exit 0
+shift
+for word; do
+    case " {' '.join(unknown)} " in *" $word "*) exit 100 ;; esac
+done
+for word; do
+    case $word in -*) ;; *) echo "$word" >>{log} ;; esac
+done""")):
+            (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+            (tools / name).chmod(0o700)
+        env = environment(self.scratch)
+        env["PATH"] = f"{tools}:{env['PATH']}"
+        done = subprocess.run(["sh", self.tree / "scripts/install-deps.sh", set_], check=False,
+                              env=env, capture_output=True, text=True, timeout=LIMIT_S)
+        return done.returncode, set(log.read_text().split()), done.stdout + done.stderr
+
+    def test_packages_that_apt_does_not_know(self):
+        """What a build can do without is left out, alone; what it needs is an error if it is not
+        there otherwise."""
+        status, everything, text = self.installed()
+        self.assertEqual(status, 0, text)
+        self.assertGreaterEqual(everything, {"gcc", "libhts-dev", "libdeflate-dev", "libisal-dev"})
+        for unknown in ({"libisal-dev"}, {"libdeflate-dev", "libisal-dev"}):
+            status, names, text = self.installed(*unknown)
+            self.assertEqual((status, names), (0, everything - unknown), text)
+            for package in unknown:
+                self.assertIn(f"install-deps: going on without {package}\n", text)
+        _, names, text = self.installed("libsnappy-dev", "libisal-dev")
+        self.assertEqual(names, set())
+        self.assertRegex(text, "install-deps: .*(apt-get could not install|all that is needed)")
+
     def test_one_list(self):
         """The packages name what the table of install-deps.sh names."""
         table = (self.tree / "scripts/install-deps.sh").read_text()
         rows = re.findall(r"^(\S+) +library +(\S+) +(\S+) +\S+ +all\??$", table, re.M)
-        self.assertEqual(len(rows), 8, rows)
+        self.assertEqual(len(rows), 9, rows)
         for name, apt, conda in rows:
             for path, package in (("packaging/debian/control", apt),
                                   ("packaging/docker/Dockerfile", apt),

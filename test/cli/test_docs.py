@@ -104,7 +104,7 @@ class Documents(CliTest):
             if match:
                 defaults[match.group(1)] = match.group(2)
         self.assertEqual(set(defaults), {"-K", "-w", "-l", "--threads", "-m", "--temp-codec",
-                                         "--verbosity"})
+                                         "--verbosity", "--deflate"})
         entries = man_page_entries()
         for option, value in defaults.items():
             found = [text for text in entries

@@ -6,11 +6,14 @@ reads each and say what must be found.
 """
 
 import filecmp
+import hashlib
 import itertools
+import json
 import os
 import random
 import re
 import struct
+import subprocess
 import sys
 import unittest
 
@@ -19,7 +22,7 @@ import templates
 from harness import (ROOT, SAMTOOLS, SAMTOOLS_ROCKSORT, CliTest, needs_pysam, reference_ok,
                      sanitized, without_pg)
 from test_faults import LIBRARY, FaultTest
-from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+from test_memory import ALLOWANCE_BYTES, MIB, SIMULATE, peak_of
 from test_tempdirs import DirsTest
 
 sys.path.insert(0, str(ROOT / "test"))
@@ -99,7 +102,8 @@ class Random(CliTest):
                               f"{cases.show_commands(case, SAMTOOLS_ROCKSORT, '..')}")
                 tested |= set(case.facts(verdict))
         for fact in (("regime", "spilled"), ("regime", "in memory"), ("output", "cram"),
-                     ("input", "cram one pass"), ("input", "sam shuffled"), ("index", "csi")):
+                     ("input", "cram one pass"), ("input", "sam shuffled"), ("index", "csi"),
+                     ("half-tagged", True)):
             self.assertIn(fact, tested)
 
 
@@ -665,6 +669,46 @@ class Faults(FaultTest):
             self.assertFalse(os.path.exists(self.out))
 
 
+@unittest.skipUnless(os.access(SIMULATE, os.X_OK), f"no {SIMULATE}: build it for this test")
+class MarksInFile(CliTest):
+    """With so little memory that marks do not fit there, they go to a file; all else stays as it
+    is. The keys of a partition do not fit into a table then, so that it is read several times, and
+    each duplicate must be counted once."""
+
+    N = 105_000
+    BUDGET = 200_000            # marks take up to a 64th of so little
+
+    def results(self, mode, options, **how):
+        """A checksum of the sorted records, and what was counted."""
+        source, stats = self.path(mode + ".bam"), self.path("stats.json")
+        if not os.path.exists(source):
+            subprocess.run([SIMULATE, "-n", str(self.N), "-d", "30", "-L", "1M", "-m", mode, "-l",
+                            "1", "-o", source], check=True, stderr=subprocess.DEVNULL)
+        self.sort_ok("-@", "2", "--no-PG", "--fixmate", "--markdup=" + options, "--stats", stats,
+                     "-o", self.path("out.sam"), source, **how)
+        with open(stats, encoding="utf-8") as file:
+            counts = json.load(file)["duplicates"]
+        digest = hashlib.sha256()       # this process stays small, for the tests of memory
+        with open(self.path("out.sam"), "rb") as file:
+            while chunk := file.read(MIB):
+                digest.update(chunk)
+        return digest.digest(), counts.pop("file_bytes"), counts.pop("view_bytes"), counts
+
+    def test_same_as_in_memory(self):
+        self.assertGreater(self.N, self.BUDGET / 64 * 8)
+        for mode, options in (("short", "-S -t -d 100 --duplicate-count"), ("short", "-r"),
+                              ("pileup", "-S")):
+            with self.subTest(mode=mode, options=options):
+                out, file_bytes, _, counts = self.results(mode, options)
+                self.assertEqual(file_bytes, 0)
+                self.assertGreater(counts["paired_duplicates"], 10_000)
+                small, file_bytes, view_bytes, small_counts = self.results(
+                    mode, options, budget=self.BUDGET)
+                self.assertGreater(file_bytes, 0.9 * view_bytes)
+                self.assertEqual(small_counts, counts)
+                self.assertEqual(small, out)
+
+
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
 @needs_pysam
 class Memory(CliTest):
@@ -730,6 +774,36 @@ class Memory(CliTest):
                                                  for i in range(self.N // 2)))
         self.check(source, 16, 2)
 
+    def half_tagged_pile(self, n_pairs):
+        """Each pair has its barcode in one of its reads, and there are three barcodes."""
+        (head1, tail1), (head2, tail2) = self.ends(100)
+        tag = b"RXZ" + b"ACGTACGT"
+        # the size of a record stands at its beginning
+        more1, more2 = (struct.pack("<i", struct.unpack("<i", head[:4])[0] + len(tag) + 2) + head[4:]
+                        for head in (head1, head2))
+        pos = struct.pack("<i", 100)
+
+        def records():
+            for i in range(n_pairs):
+                name, barcode = b"%08d" % i, tag + b"%d\0" % (i % 3)
+                first, second = ((head1 + name + tail1, more2 + name + tail2 + barcode) if i % 2 else
+                                 (more1 + name + tail1 + barcode, head2 + name + tail2))
+                yield first
+                yield second[:8] + pos + second[12:]
+        return self.write_records(records())
+
+    def test_pile_of_half_tagged_pairs(self):
+        source = self.half_tagged_pile(self.N // 2)
+        for megabytes in (16, 1):
+            self.check(source, megabytes, 6, "--barcode-tag RX")
+
+    def test_many_names_of_half_tagged_pairs(self):
+        """The table takes only a part of the names of a partition at a time."""
+        source, out = self.half_tagged_pile(300_000), self.path("out.bam")
+        self.sort_ok("-@", "4", "-l", "1", "--markdup=--barcode-tag RX -r -S", "-o", out, source,
+                     budget=SPILLING)
+        self.assertEqual(len(bamfile.split(bamfile.read(out).records)), 6)
+
     def test_many_keys(self):
         """A million of keys of pairs and of single reads: the tables do not hold them at once. Each
         has one duplicate."""
@@ -745,6 +819,46 @@ class Memory(CliTest):
                 yield self.at(head2, begin + 100, begin) + name + tail2
                 yield self.at(single_head, begin + 50) + b"%08d" % (i + n) + single_tail
         self.check(self.write_records(records()), 4, 3 * n // 2)
+
+    TAGS = ("-t", "--duplicate-count", "-d 2500", "-S -t -d 2500 --duplicate-count",
+            "-t --no-multi-dup", "--barcode-name --barcode-mismatches 1")
+
+    def test_pile_with_tags(self):
+        """A place that does not fit in memory is decided on the disk, with the same result."""
+        rng = random.Random(15)
+        bases = "ACGT"
+        lines = []
+        for i in range(20_000):
+            umi = "".join(rng.choice(bases) for _ in range(3))
+            name = f"M:1:F:1:{rng.randrange(3)}:{rng.randrange(9000)}:{i}:{umi}"
+            if i % 3:
+                lines += pair(name, 9, 30, score=rng.choice("5:?D"))
+            else:
+                lines.append(read(name, 0, 9))
+        source = self.write("in.sam", HEADER + "".join(line + "\n" for line in lines))
+        for options in self.TAGS:
+            texts = []
+            for megabytes in (400, 1):
+                out = self.path("out.sam")
+                self.sort_ok("--no-PG", "-@", "2", "--max-memory", f"{megabytes}M", "--fixmate",
+                             "--markdup=" + options, "-o", out, source)
+                with open(out, encoding="ascii") as file:
+                    texts.append([line for line in file if line[0] != "@"])
+            self.assertEqual(texts[1], texts[0], options)
+            n_marked = sum(int(line.split("\t")[1]) & 1024 > 0 for line in texts[0])
+            self.assertGreater(n_marked, 10_000, options)
+
+    def test_memory_of_piles_with_tags(self):
+        """Three million reads of one key."""
+        head, tail = self.single()
+        source = self.write_records(head + b"%08d" % i + tail for i in range(self.N))
+        self.check(source, 16, 1, "-t", "--duplicate-count")
+
+    def test_memory_of_optical_piles(self):
+        (head1, tail1), (head2, tail2) = self.ends(0)
+        source = self.write_records(head1 + name + tail1 + head2 + name + tail2
+                                    for name in (b"%08d" % i for i in range(self.N // 2)))
+        self.check(source, 16, 2, "-t", "-d 2500", "-c")
 
     def piled(self, n):
         """n records, all of which begin or end at one place: pairs and single reads with
@@ -779,31 +893,15 @@ class Memory(CliTest):
         self.sort_ok(*options, "--max-memory", "400M", "-o", large, source)
         self.assertTrue(filecmp.cmp(small, large, shallow=False))
 
-    def test_pile_with_original(self):
-        self.compare_with_memory("-t")
-
-    def test_pile_with_optical(self):
-        self.compare_with_memory("-d 2500")
-
-    def test_pile_with_count(self):
-        self.compare_with_memory("--duplicate-count")
-
-    def test_pile_with_all_tags(self):
+    def test_mixed_pile_with_tags(self):
         self.compare_with_memory("-t -d 100 -c --duplicate-count -S")
 
-    def test_pile_without_chains(self):
-        self.compare_with_memory("-t -d 2500 --no-multi-dup")
+    def test_mixed_pile_with_mismatches(self):
+        self.compare_with_memory("--barcode-tag RX --barcode-mismatches 1 -t -d 2500")
 
-    def test_pile_with_mismatches(self):
+    def test_mixed_pile_without_tags(self):
         self.compare_with_memory("--barcode-tag RX --barcode-mismatches 1")
 
-    def test_pile_with_mismatches_and_tags(self):
-        self.compare_with_memory("--barcode-tag RX --barcode-mismatches 1 -t -d 100")
-
-    def test_large_pile_with_tags(self):
-        head, tail = self.single()
-        source = self.write_records(head + b"%08d" % i + tail for i in range(self.N))
-        self.check(source, 16, 1, "-t --duplicate-count")
 
     def test_places_of_all_sizes(self):
         """Tags are the same in any memory, and places that are too large for a part are decided

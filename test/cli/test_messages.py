@@ -177,6 +177,7 @@ class Options(MessagesTest):
                 (["-t", "ABC"], "-t", "two characters"), (["-s", "big"], "-s", "auto or off"),
                 (["--shuffle=x"], "--shuffle", "whole number"),
                 (["--temp-codec", "gzip"], "--temp-codec", "zstd", "'gzip'"),
+                (["--deflate", "bgzip"], "--deflate", "igzip", "'bgzip'"),
                 (["--verbosity", "loud"], "--verbosity", "from 0 to 100"),
                 (["-O", "vcf"], "-O", "bam, sam or cram", "'vcf'"),
                 (["--output-fmt-option", "level=11"], "level", "0 to 9", "'11'"),

@@ -142,11 +142,14 @@ class Packages(CliTest):
     def test_version_of_libraries(self):
         result = self.run_program([SAMTOOLS, "rocksort", "--version"])
         self.assertEqual((result.status, result.err), (0, ""))
-        first, second = result.out.decode().splitlines()
+        first, second, third = result.out.decode().splitlines()
         self.assertEqual(first, f"samtools rocksort {version()}")
-        self.assertRegex(second, r"^Using htslib \d+\.\d+\S*, (libdeflate|zlib) \d+\.\d+\S*, "
+        self.assertRegex(second, r"^Using htslib \d+\.\d+\S*, (libdeflate \d+\.\d+\S*, )?"
+                                 r"(ISA-L \d+\.\d+\.\d+, )?zlib \d+\.\d+\S*, "
                                  r"RocksDB \d+\.\d+\.\d+, snappy \d+\.\d+\S*, lz4 \d+\.\d+\S*, "
                                  r"zstd \d+\.\d+\S*, xxHash 0\.\d+\.\d+$")
+        self.assertRegex(third, r"^Deflates by (igzip at level 1, by )?(libdeflate|zlib)"
+                                r"(?(1) at others)$")
 
     def test_install(self):
         """All files are installed, readable for everyone; SAMTOOLS_DIR= moves the front end."""

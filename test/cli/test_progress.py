@@ -26,7 +26,8 @@ CLOSING_LINE = re.compile(
     r"(?P<input>[\d.]+|\?) MB in, (?P<output>[\d.]+) MB out; "
     r"(?P<runs>\d+) runs on disk, (?P<temporary>[\d.]+) MB temporary, "
     r"(?P<compacted>[\d.]+) MB compacted; written to '(?P<name>[^']+)'; "
-    r"(?P<wall>[\d.]+) s wall \(load (?P<load>[\d.]+), merge (?P<merge>[\d.]+)\), "
+    r"(?P<wall>[\d.]+) s wall \(load (?P<load>[\d.]+), "
+    r"(?:mark (?P<mark>[\d.]+), )?merge (?P<merge>[\d.]+)\), "
     r"(?P<cpu>[\d.]+) s CPU, (?P<peak>[\d.]+) MiB peak memory, (?P<rate>[\d.]+) MB/s")
 CLEAR = "\x1b[K"
 WAIT_S = 20 * SLOW
@@ -394,7 +395,7 @@ class ClosingLine(CliTest):
         found = CLOSING_LINE.fullmatch(lines[0])
         self.assertTrue(found, lines[0])
         return {name: value if value == "?" or name == "name" else float(value)
-                for name, value in found.groupdict().items()}
+                for name, value in found.groupdict().items() if value is not None}
 
     def test_in_memory_and_spilling(self):
         source, out = self.write("in.sam", generate.odd(9000)), self.path("out.bam")
@@ -408,6 +409,13 @@ class ClosingLine(CliTest):
             self.assertGreater(said["peak"], 1)
             self.assertEqual(said["runs"] > 0, bool(budget))
             self.assertEqual(said["temporary"] > 0, bool(budget))
+
+    def test_duplicates(self):
+        """Finding duplicates is a part of its own."""
+        source = self.write("in.sam", generate.odd(300))
+        for options, is_there in (([], False), (["--fixmate", "--markdup"], True)):
+            said = self.line_of(self.sort_ok(*options, "-u", "-o", self.path("out.bam"), source))
+            self.assertEqual("mark" in said, is_there)
 
     def test_pipes(self):
         """Bytes of pipes are counted, too."""

@@ -119,7 +119,8 @@ class Load(ResumeTest):
         """Duplicates are found among the records of both processes, and counted."""
         source = self.bam_of(templates.Generator(14, odd=0).sam(9000))
         report = self.path("report.txt")
-        for options in (f"-f {report}", f"-S --use-read-groups -f {report}", f"-r -f {report}"):
+        for options in (f"-f {report}", f"-S --use-read-groups -f {report}", f"-r -f {report}",
+                        f"--barcode-tag BX -S -f {report}"):
             arguments = ("--fixmate", "--markdup=" + options)
             want = self.sort_bam("--no-PG", *arguments, source)
             with open(report) as file:

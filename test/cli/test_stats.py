@@ -15,7 +15,7 @@ from harness import (ROOT, SAMTOOLS, SPILL_BUDGET, CliTest, environment, needs_p
 from checkpoints import KilledTest
 from test_bench_2014 import PNG_MAGIC, find_matplotlib
 
-PHASES = ["load", "settle", "merge", "close"]
+PHASES = ["load", "settle", "mark", "merge", "close"]
 CHECKS = {
     "string": lambda value: isinstance(value, str),
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
@@ -152,7 +152,8 @@ class Fields(StatsTest):
         source = self.write("in.sam", generate.odd(12000))
         data, _ = self.stats("-o", self.path("out.bam"), source, budget=SPILL_BUDGET)
         for name, total in data["total"].items():
-            phases = [data["phases"][phase][name] for phase in PHASES]
+            # Only --markdup has a phase `mark`.
+            phases = [data["phases"][phase][name] or 0 for phase in PHASES]
             if total is not None:
                 self.assertAlmostEqual(total, sum(phases), delta=1e-5)
         wall = data["total"]["wall_s"]
@@ -161,6 +162,7 @@ class Fields(StatsTest):
                 self.assertLessEqual(seconds, wall + 0.01, name)
         self.assertGreater(data["waits"]["reader_for_input_s"], 0)
         self.assertGreater(data["phases"]["load"]["wall_s"], 0)
+        self.assertEqual(data["phases"]["mark"]["wall_s"], 0)
         self.assertGreater(data["phases"]["merge"]["wall_s"], 0)
         if data["total"]["read_bytes"] is not None:
             self.assertGreaterEqual(data["total"]["read_bytes"], os.path.getsize(source))
@@ -171,6 +173,17 @@ class Fields(StatsTest):
         self.assertEqual(columns["phase"][-1], "close")
         self.assertLessEqual(max(columns["rss_bytes"]), data["memory"]["peak_resident_bytes"]
                              + (1 << 20))       # the kernel updates its counters with a delay
+
+    def test_duplicates(self):
+        """Finding duplicates has a phase of its own, in memory and with runs."""
+        source = self.write("in.sam", generate.odd(3000))
+        for budget in (None, SPILL_BUDGET):
+            data, _ = self.stats("--fixmate", "--markdup", "-o", self.path("out.bam"), source,
+                                 budget=budget)
+            self.assertGreater(data["phases"]["mark"]["wall_s"], 0)
+            self.assertGreater(data["phases"]["mark"]["user_cpu_s"] +
+                               data["phases"]["mark"]["system_cpu_s"], 0)
+            self.assertEqual(data["runs"]["runs"] > 0, bool(budget))
 
     def test_orders_and_formats(self):
         source = self.write("in.sam", generate.odd(300))

@@ -14,7 +14,8 @@ from harness import (BUILD, SAMTOOLS, SAMTOOLS_ROCKSORT, SLOW, SPILL_BUDGET, Cli
 COMMON_OPTIONS = ["-@", "-m", "-l", "-u", "-o", "-O", "-T", "-n", "-N", "-t", "--no-PG",
                   "--threads", "--max-memory", "--write-index", "--plan", "--resume",
                   "--help[=all]"]
-RARE_OPTIONS = ["-s", "-k", "-f", "--verbosity", "--temp-codec", "--clean", "--stats"]
+RARE_OPTIONS = ["-s", "-k", "-f", "--verbosity", "--temp-codec", "--deflate", "--clean",
+                "--stats"]
 
 
 class Help(CliTest):

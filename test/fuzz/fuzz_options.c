@@ -21,7 +21,7 @@ static const char *const words[] = {
     "--temp-codec", "--input-fmt-option", "--output-fmt-option", "--reference", "--verbosity",
     "--shuffle=", "--help=", "-u", "-n", "-N", "-M", "-R", "-H", "-k", "-f", "--write-index",
     "--no-PG", "--template-coordinate", "--checksum", "--checksum-only", "--shuffle", "--help",
-    "--version", "--", "-", "",
+    "--version", "--", "-", "", "--deflate=",
 };
 enum { N_WORDS = sizeof words / sizeof *words, N_WITH_ARGUMENT = 19 };
 
@@ -67,6 +67,9 @@ static void check_settings(const struct sort_options *o)
     for (size_t i = 0; i < s->n_inputs; i++) FUZZ_CHECK(s->inputs[i]);
     FUZZ_CHECK(s->n_threads >= 1 && s->n_threads <= 1024);
     FUZZ_CHECK(s->level >= -1 && s->level <= 9);
+    FUZZ_CHECK(bgzf_engine_is_built_in(s->engine));
+    bool is_bgzf = s->output_format.format == bam || s->output_format.compression == bgzf;
+    FUZZ_CHECK(!is_bgzf || s->sum_only || bgzf_engine_has_level(s->engine, s->level));
     FUZZ_CHECK(s->memory_bytes >= 1 << 20 && s->memory_bytes <= SIZE_MAX / 2);
     FUZZ_CHECK(s->rules.minhash.k >= MINHASH_K_MIN && s->rules.minhash.k <= MINHASH_K_MAX);
     FUZZ_CHECK(s->minhash_window >= 1);

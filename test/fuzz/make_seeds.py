@@ -90,6 +90,8 @@ def option_seeds():
     many = [b"\0" + b"".join(lines[i : i + 6]) + b"\x25in.bam\n" for i in range(0, len(lines), 6)]
     many += [b"\0" + flag + b"\x25in.bam\n\x25out\n" for flag in flags]
     many += [b"\0\x03a.bam##idx##b.bai\n\x1b\n\x25in.bam\n", b"\3" + lines[1] + lines[10]]
+    many += [b"\0\x26" + engine + b"\n\x02" + level + b"\n\x25in.bam\n"
+             for engine in (b"auto", b"libdeflate", b"igzip", b"zlib") for level in (b"1", b"6")]
     return many
 
 

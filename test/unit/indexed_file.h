@@ -218,8 +218,8 @@ static void end_block(struct output *out)
 {
     uint8_t block[BGZF_MAX_BYTES];
     if (out->n_payload == 0) return;
-    ssize_t n = bgzf_block_deflate(&out->coder, out->plan->level, out->payload, out->n_payload,
-                                   block);
+    const struct bgzf_method method = {.level = out->plan->level};
+    ssize_t n = bgzf_block_deflate(&out->coder, method, out->payload, out->n_payload, block);
     assert_true(n > 0);
     assert_true(kputsn((const char *)block, (size_t)n, &out->segment) >= 0);
     out->n_payload = 0;

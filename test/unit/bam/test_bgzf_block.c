@@ -1,6 +1,6 @@
 /*
- * test_bgzf_block.c -- BGZF blocks: what is deflated here inflates here and in htslib, what htslib
- * writes inflates here, and damage is noticed.
+ * test_bgzf_block.c -- BGZF blocks: what each engine deflates inflates here and in htslib, what
+ * htslib writes inflates here, and damage is noticed.
  */
 #include "random_records.h"
 
@@ -9,6 +9,7 @@
 #include <htslib/bgzf.h>
 #include <htslib/hts.h>
 #include <unistd.h>
+#include <zlib.h>
 
 /* The empty block that ends a BGZF file, written here from the SAM specification. */
 static const uint8_t end_of_file[28] = {0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C',
@@ -29,11 +30,11 @@ static void fill(struct rng *rng, enum raw_kind kind, uint8_t *out, size_t n)
 }
 
 /* Deflates into memory of exactly the size that suffices, as bgzf_block.h says. */
-static uint8_t *deflate_block(struct rng *rng, struct bgzf_coder *coder, int level,
+static uint8_t *deflate_block(struct rng *rng, struct bgzf_coder *coder, struct bgzf_method method,
                               const uint8_t *raw, size_t raw_bytes, size_t *size)
 {
     uint8_t *block = test_alloc(BGZF_MAX_BYTES);
-    ssize_t n = bgzf_block_deflate(coder, level, raw, raw_bytes, block);
+    ssize_t n = bgzf_block_deflate(coder, method, raw, raw_bytes, block);
     CHECK(rng, n >= BGZF_HEADER_BYTES + BGZF_FOOTER_BYTES && n <= BGZF_MAX_BYTES);
     *size = (size_t)n;
     return block;
@@ -61,46 +62,211 @@ static void make_temp_path(char path[64])
     assert_int_equal(close(fd), 0);
 }
 
-static void test_htslib_reads_what_is_deflated(void **state)
+/* Calls a test with each engine that is built in and each of its levels. */
+static void for_each_method(void (*check)(struct rng *, struct bgzf_method), struct rng *rng)
 {
-    (void)state;
-    struct rng rng = rng_start(61);
+    for (int engine = 0; engine < BGZF_ENGINE_COUNT; engine++)
+        for (int level = -1; level <= 9; level++)
+            if (bgzf_engine_is_built_in((enum bgzf_engine)engine) &&
+                bgzf_engine_has_level((enum bgzf_engine)engine, level))
+                check(rng, (struct bgzf_method){level, (enum bgzf_engine)engine});
+}
+
+static void check_with_htslib(struct rng *rng, struct bgzf_method method)
+{
     struct bgzf_coder coder = {0};
     char path[64];
-    for (int level = -1; level <= 9; level++) {
-        make_temp_path(path);
-        FILE *file = fopen(path, "wb");
-        assert_non_null(file);
-        size_t n_all = 0, n_sizes = sizeof sizes / sizeof *sizes;
-        uint8_t *all = test_alloc(RAW_KIND_COUNT * n_sizes * BGZF_PAYLOAD_BYTES);
-        for (size_t i = 0; i < RAW_KIND_COUNT * n_sizes; i++) {
-            size_t n = sizes[i / RAW_KIND_COUNT], size;
-            fill(&rng, (enum raw_kind)(i % RAW_KIND_COUNT), all + n_all, n);
-            uint8_t *block = deflate_block(&rng, &coder, level, all + n_all, n, &size);
-            check_inflates(&rng, &coder, block, size, all + n_all, n);
-            if (level == 0 && n > 0) CHECK(&rng, size == n + BGZF_STORED_OFFSET + 8);
-            if (level != 0 && i % RAW_KIND_COUNT == RAW_ZEROS && n >= 1000)
-                CHECK(&rng, size < n / 8);
-            CHECK(&rng, fwrite(block, 1, size, file) == size);
-            free(block);
-            n_all += n;
-        }
-        CHECK(&rng, fwrite(end_of_file, 1, sizeof end_of_file, file) == sizeof end_of_file);
-        CHECK(&rng, fclose(file) == 0);
-        BGZF *bgzf = bgzf_open(path, "r");
-        assert_non_null(bgzf);
-        uint8_t *back = test_alloc(n_all + 1);
-        CHECK(&rng, bgzf_read(bgzf, back, n_all + 1) == (ssize_t)n_all);
-        CHECK(&rng, memcmp(back, all, n_all) == 0);
-        assert_int_equal(bgzf_close(bgzf), 0);
-        assert_int_equal(unlink(path), 0);
-        free(back);
-        free(all);
+    make_temp_path(path);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    size_t n_all = 0, n_sizes = sizeof sizes / sizeof *sizes;
+    uint8_t *all = test_alloc(RAW_KIND_COUNT * n_sizes * BGZF_PAYLOAD_BYTES);
+    for (size_t i = 0; i < RAW_KIND_COUNT * n_sizes; i++) {
+        size_t n = sizes[i / RAW_KIND_COUNT], size;
+        fill(rng, (enum raw_kind)(i % RAW_KIND_COUNT), all + n_all, n);
+        uint8_t *block = deflate_block(rng, &coder, method, all + n_all, n, &size);
+        check_inflates(rng, &coder, block, size, all + n_all, n);
+        if (method.level == 0 && n > 0) CHECK(rng, size == n + BGZF_STORED_OFFSET + 8);
+        if (method.level != 0 && i % RAW_KIND_COUNT == RAW_ZEROS && n >= 1000)
+            CHECK(rng, size < n / 8);
+        CHECK(rng, fwrite(block, 1, size, file) == size);
+        free(block);
+        n_all += n;
     }
+    CHECK(rng, fwrite(end_of_file, 1, sizeof end_of_file, file) == sizeof end_of_file);
+    CHECK(rng, fclose(file) == 0);
+    BGZF *bgzf = bgzf_open(path, "r");
+    assert_non_null(bgzf);
+    uint8_t *back = test_alloc(n_all + 1);
+    CHECK(rng, bgzf_read(bgzf, back, n_all + 1) == (ssize_t)n_all);
+    CHECK(rng, memcmp(back, all, n_all) == 0);
+    assert_int_equal(bgzf_close(bgzf), 0);
+    assert_int_equal(unlink(path), 0);
+    free(back);
+    free(all);
     bgzf_coder_release(&coder);
     assert_null(coder.compressor);
     assert_null(coder.decompressor);
     bgzf_coder_release(&coder);
+}
+
+static void test_htslib_reads_what_is_deflated(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(61);
+    for_each_method(check_with_htslib, &rng);
+}
+
+/*
+ * Blocks of all sizes, one after the other with one coder, between bytes that must stay. Each block
+ * inflates. No block depends on those before it or on where the coder is in memory, but igzip's.
+ * Nothing is larger than if it were stored.
+ */
+static void check_sizes(struct rng *rng, struct bgzf_method method)
+{
+    enum { MARGIN = 64 };
+    struct bgzf_coder coder = {0};
+    uint8_t *around = test_alloc(MARGIN + BGZF_MAX_BYTES + MARGIN), *block = around + MARGIN;
+    size_t step = method.level > 6 || method.level < 0 ? 4999 : 997, n = 0;
+    for (int i = 0; n <= BGZF_PAYLOAD_BYTES; i++) {
+        uint8_t *raw = test_alloc(n);
+        size_t again_bytes;
+        fill(rng, (enum raw_kind)(i % RAW_KIND_COUNT), raw, n);
+        /* A start that compresses, and a rest that does not. */
+        if (i % 4 == 3) rng_fill_compressible(rng, raw, n / 2);
+        memset(around, 0xa5, MARGIN + BGZF_MAX_BYTES + MARGIN);
+        ssize_t size = bgzf_block_deflate(&coder, method, raw, n, block);
+        CHECK(rng, size > 0 && (size_t)size <= BGZF_STORED_OFFSET + n + BGZF_FOOTER_BYTES);
+        for (size_t at = 0; at < MARGIN; at++)
+            CHECK(rng, around[at] == 0xa5 && block[BGZF_MAX_BYTES + at] == 0xa5);
+        check_inflates(rng, &coder, block, (size_t)size, raw, n);
+        struct bgzf_coder fresh = {0};
+        uint8_t *again = deflate_block(rng, &fresh, method, raw, n, &again_bytes);
+        if (bgzf_engine_choose(method) != BGZF_ENGINE_IGZIP)
+            CHECK(rng, again_bytes == (size_t)size && memcmp(again, block, again_bytes) == 0);
+        bgzf_coder_release(&fresh);
+        free(again);
+        free(raw);
+        if (n == BGZF_PAYLOAD_BYTES) break;
+        n += n < 300 ? 1 + rng_below(rng, 9) : 1 + rng_below(rng, 2 * step);
+        if (n > BGZF_PAYLOAD_BYTES) n = BGZF_PAYLOAD_BYTES;
+    }
+    free(around);
+    bgzf_coder_release(&coder);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(67);
+    for_each_method(check_sizes, &rng);
+}
+
+/* One coder for one method after the other. */
+static void test_methods_in_turn(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(68);
+    struct bgzf_coder coder = {0};
+    uint8_t raw[5000];
+    rng_fill_compressible(&rng, raw, sizeof raw);
+    for (int i = 0; i < 200; i++) {
+        struct bgzf_method method = {(int)rng_below(&rng, 10),
+                                     (enum bgzf_engine)rng_below(&rng, BGZF_ENGINE_COUNT)};
+        if (!bgzf_engine_is_built_in(method.engine) ||
+            !bgzf_engine_has_level(method.engine, method.level))
+            continue;
+        size_t size;
+        uint8_t *block = deflate_block(&rng, &coder, method, raw, sizeof raw, &size);
+        check_inflates(&rng, &coder, block, size, raw, sizeof raw);
+        free(block);
+    }
+    bgzf_coder_release(&coder);
+}
+
+/* With room for n bytes and less: each engine says that the block does not fit, writes no further,
+   and goes on with the next block. */
+static void check_room(struct rng *rng, struct bgzf_method method)
+{
+    enum { N = 3000, MARGIN = 64 };
+    struct bgzf_coder coder = {0};
+    uint8_t raw[N];
+    if (method.level == 0) return;
+    for (size_t room = 0; room < 2 * N; room += room < 40 ? 1 : 131) {
+        uint8_t *out = test_alloc(room + MARGIN), back[N];
+        memset(out, 0x5a, room + MARGIN);
+        fill(rng, room % 2 ? RAW_RANDOM : RAW_COMPRESSIBLE, raw, N);
+        ssize_t n = bgzf_engine_deflate(&coder, method, raw, N, out, room);
+        CHECK(rng, n >= 0 && (size_t)n <= room && (n > 0 || room < N + 200));
+        for (size_t at = 0; at < MARGIN; at++) CHECK(rng, out[room + at] == 0x5a);
+        if (n > 0) {
+            CHECK(rng, bgzf_engine_inflate(&coder, out, (size_t)n, back, N) == 0);
+            CHECK(rng, memcmp(back, raw, N) == 0);
+        }
+        free(out);
+    }
+    bgzf_coder_release(&coder);
+}
+
+static void test_room(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(69);
+    for_each_method(check_room, &rng);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"auto", "libdeflate", "igzip", "zlib"};
+    enum bgzf_engine engine;
+    const char *version;
+    for (int i = 0; i < BGZF_ENGINE_COUNT; i++) {
+        assert_string_equal(bgzf_engine_name((enum bgzf_engine)i), names[i]);
+        assert_int_equal(bgzf_engine_parse(names[i], &engine), 0);
+        assert_int_equal((int)engine, i);
+        const char *library = bgzf_engine_library(engine, &version);
+        bool has_library = engine != BGZF_ENGINE_AUTO && bgzf_engine_is_built_in(engine);
+        assert_true(has_library == (library != NULL) && has_library == (version != NULL));
+        if (version) assert_true(*version >= '0' && *version <= '9');
+    }
+    assert_int_equal(bgzf_engine_parse("", &engine), -1);
+    assert_int_equal(bgzf_engine_parse("igzip ", &engine), -1);
+    assert_true(bgzf_engine_is_built_in(BGZF_ENGINE_ZLIB));
+}
+
+/* Auto: igzip at level 1, libdeflate at others, zlib where there is nothing else. */
+static void test_auto(void **state)
+{
+    (void)state;
+    bool has_igzip = bgzf_engine_is_built_in(BGZF_ENGINE_IGZIP);
+    bool has_libdeflate = bgzf_engine_is_built_in(BGZF_ENGINE_LIBDEFLATE);
+    for (int level = -1; level <= 9; level++) {
+        enum bgzf_engine want = has_libdeflate ? BGZF_ENGINE_LIBDEFLATE : BGZF_ENGINE_ZLIB;
+        if (level == 1 && has_igzip) want = BGZF_ENGINE_IGZIP;
+        if (level != 0)
+            assert_int_equal(bgzf_engine_choose((struct bgzf_method){.level = level}), want);
+        for (int i = BGZF_ENGINE_LIBDEFLATE; i < BGZF_ENGINE_COUNT; i++) {
+            struct bgzf_method named = {level, (enum bgzf_engine)i};
+            assert_int_equal(bgzf_engine_choose(named), i);
+            assert_true(bgzf_engine_has_level(named.engine, level) ==
+                        (i != BGZF_ENGINE_IGZIP || level == 0 || level == 1));
+        }
+    }
+}
+
+/* The same as zlib's, at all alignments. */
+static void test_crc(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(70);
+    uint8_t *bytes = test_alloc(BGZF_MAX_BYTES);
+    rng_fill(&rng, bytes, BGZF_MAX_BYTES);
+    for (size_t n = 0; n <= BGZF_MAX_BYTES - 32; n += n < 600 ? 1 : 1 + rng_below(&rng, 2000)) {
+        const uint8_t *at = bytes + rng_below(&rng, 32);
+        CHECK(&rng, bgzf_engine_crc(at, n) == crc32(0, at, (uInt)n));
+    }
+    free(bytes);
 }
 
 static void test_inflates_what_htslib_writes(void **state)
@@ -147,8 +313,9 @@ static void test_inflates_what_htslib_writes(void **state)
 static void test_levels_are_those_of_htslib(void **state)
 {
     (void)state;
-#ifdef HAVE_LIBDEFLATE
-    if (!hts_test_feature(HTS_FEATURE_LIBDEFLATE)) skip();
+    if (!bgzf_engine_is_built_in(BGZF_ENGINE_LIBDEFLATE) ||
+        !hts_test_feature(HTS_FEATURE_LIBDEFLATE))
+        skip();
     struct rng rng = rng_start(63);
     struct bgzf_coder coder = {0};
     enum { N = BGZF_PAYLOAD_BYTES };
@@ -159,7 +326,8 @@ static void test_levels_are_those_of_htslib(void **state)
         memcpy(raw + i, raw + rng_below(&rng, i - 80), 20 + rng_below(&rng, 60));
     for (int level = -1; level <= 9; level++) {
         size_t ours_bytes, theirs_bytes = BGZF_MAX_BYTES;
-        uint8_t *ours = deflate_block(&rng, &coder, level, raw, N, &ours_bytes);
+        const struct bgzf_method method = {level, BGZF_ENGINE_LIBDEFLATE};
+        uint8_t *ours = deflate_block(&rng, &coder, method, raw, N, &ours_bytes);
         CHECK(&rng, bgzf_compress(theirs, &theirs_bytes, raw, N, level) == 0);
         if (ours_bytes != theirs_bytes)
             fail_msg("level %d: %zu bytes, htslib %zu", level, ours_bytes, theirs_bytes);
@@ -168,9 +336,6 @@ static void test_levels_are_those_of_htslib(void **state)
     free(theirs);
     free(raw);
     bgzf_coder_release(&coder);
-#else
-    skip();
-#endif
 }
 
 static void test_store_in_place(void **state)
@@ -214,7 +379,8 @@ static void flip_every_byte(struct rng *rng, int level, size_t n, bool every_bit
     uint8_t *raw = test_alloc(n), *back = test_alloc(BGZF_MAX_BYTES);
     size_t size, n_harmless = 0;
     rng_fill_compressible(rng, raw, n);
-    uint8_t *block = deflate_block(rng, &coder, level, raw, n, &size);
+    uint8_t *block = deflate_block(rng, &coder, (struct bgzf_method){.level = level}, raw, n,
+                                   &size);
     uint8_t *exact = test_alloc(size);
     for (size_t i = 0; i < size; i++) {
         for (int bit = 0; bit < (every_bit ? 8 : 1); bit++) {
@@ -230,8 +396,9 @@ static void flip_every_byte(struct rng *rng, int level, size_t n, bool every_bit
         }
     }
     /* Other harmless bits fill the last byte, or that of the header of a stored block, or belong to
-       the length of a code that is not used. */
-    CHECK(rng, n_harmless <= 12);
+       the length of a code that is not used; igzip has more such codes. */
+    bool is_igzip = bgzf_engine_choose((struct bgzf_method){.level = level}) == BGZF_ENGINE_IGZIP;
+    CHECK(rng, n_harmless <= (is_igzip ? 16 : 12));
     free(exact);
     free(block);
     free(back);
@@ -243,7 +410,9 @@ static void test_every_flipped_byte_is_detected(void **state)
 {
     (void)state;
     struct rng rng = rng_start(65);
-    for (int level = 0; level <= 9; level += 3) {
+    static const int levels[] = {0, 1, 3, 6, 9};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        int level = levels[i];
         flip_every_byte(&rng, level, 0, true);
         flip_every_byte(&rng, level, 1, true);
         flip_every_byte(&rng, level, 700, true);
@@ -264,7 +433,7 @@ static void test_headers(void **state)
     uint8_t raw[N], *longer = test_alloc(BGZF_MAX_BYTES);
     size_t size;
     rng_fill_compressible(&rng, raw, N);
-    uint8_t *block = deflate_block(&rng, &coder, 6, raw, N, &size);
+    uint8_t *block = deflate_block(&rng, &coder, (struct bgzf_method){.level = 6}, raw, N, &size);
     /* A second extra field after BGZF's. */
     memcpy(longer, block, 18);
     memcpy(longer + 18, "XX\6\0abcdef", EXTRA);
@@ -299,6 +468,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_htslib_reads_what_is_deflated),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_methods_in_turn),
+        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_crc),
         cmocka_unit_test(test_inflates_what_htslib_writes),
         cmocka_unit_test(test_levels_are_those_of_htslib),
         cmocka_unit_test(test_store_in_place),

@@ -115,6 +115,12 @@ static void test_barcodes(void **state)
     assert_int_equal(rules.barcode_source, BARCODE_TAG);
     assert_memory_equal(rules.barcode_tag, "RX", 2);
     assert_int_equal(rules.barcode_mismatches, 1);
+    assert_true(duplicate_rules_share_barcodes(&rules));
+    sort_options_release_markdup(&rules);
+
+    rules = parse("--barcode-own --barcode-tag RX");
+    assert_true(rules.own_barcodes);
+    assert_false(duplicate_rules_share_barcodes(&rules));
     sort_options_release_markdup(&rules);
 
     rules = parse("--barcode-name --move-umi-to-tag --umi-separator _ --barcode-mismatches=0");
@@ -199,6 +205,8 @@ static void test_refused(void **state)
         {"--umi-separator ::", "takes one character"},
         {"--barcode-mismatches 1", "--barcode-mismatches needs"},
         {"--barcode-mismatches 2 --barcode-tag RX", "0 to 1, not '2'"},
+        {"--barcode-own", "--barcode-own needs --barcode-tag"},
+        {"--barcode-own --barcode-name", "--barcode-own needs --barcode-tag"},
         {"--use-read-groups --use-libraries", "cannot be used together"},
         /* A pattern that was compiled before is freed. */
         {"--read-coords (.):(.):(.) --barcode-rgx [", "--barcode-rgx '['"},

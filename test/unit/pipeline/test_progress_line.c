@@ -87,6 +87,8 @@ static void test_other_phases(void **state)
     struct progress_facts facts = {.phase = SORT_PHASE_SETTLE, .n_runs = 7, .n_records = 7,
                                    .seconds = 59.6};
     check_line(&facts, 200, "finishing runs, 7 records, 7 runs, 1:00 so far");
+    facts.phase = SORT_PHASE_MARK;
+    check_line(&facts, 200, "marking duplicates, 7 records, 7 runs, 1:00 so far");
     facts.phase = SORT_PHASE_CLOSE;
     facts.n_runs = 0;
     check_line(&facts, 200, "closing, 7 records, 1:00 so far");

@@ -49,7 +49,7 @@ static void test_measure(void **state)
     struct rng rng = rng_start(5);
     struct record_traits traits = {.memory_ratio = 3};
     struct record_sample_settings settings = {
-        .level = 1, .block_bytes = 4096, .most_deflate_seconds = 1,
+        .method = {.level = 1}, .block_bytes = 4096, .most_deflate_seconds = 1,
     };
     size_t n = 100001;
     uint8_t *bytes = test_malloc(n);

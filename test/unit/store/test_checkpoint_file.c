@@ -38,6 +38,7 @@ static struct checkpoint_file full_file(void)
         .n_inputs = 3,
         .inputs = inputs,
         .output = {.path = "/out/a.bam##idx##/out/a.bai", .format = "cram,no_ref=1", .level = 9,
+                   .engine = BGZF_ENGINE_ZLIB,
                    .write_index = true, .durable = true,
                    .counts = {"/out/a b.txt", NULL, "/out/none"}, .n_options = 2,
                    .options = (const char **)(uintptr_t)options,
@@ -115,6 +116,7 @@ static void assert_same(const struct checkpoint_file *a, const struct checkpoint
     assert_same_text(a->output.path, b->output.path);
     assert_same_text(a->output.format, b->output.format);
     assert_int_equal(a->output.level, b->output.level);
+    assert_int_equal(a->output.engine, b->output.engine);
     assert_int_equal(a->output.write_index, b->output.write_index);
     assert_int_equal(a->output.durable, b->output.durable);
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
@@ -340,6 +342,11 @@ static void test_wrong_values(void **state)
         {"output-level", "output-level -1\n", true},
         {"output-level", "output-level 10\n", false},
         {"output-level", "output-level -2\n", false},
+        {"output-level", "output-level 1 igzip\n", true},
+        {"output-level", "output-level -1 libdeflate\n", true},
+        {"output-level", "output-level 1 \n", false},
+        {"output-level", "output-level 1 igzips\n", false},
+        {"output-level", "output-level 1igzip\n", false},
         {"output-index", "output-index 2\n", false},
         {"output-fsync", "output-fsync 2\n", false},
         {"output-fsync", "", false},

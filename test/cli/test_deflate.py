@@ -1,0 +1,280 @@
+"""--deflate: each engine writes the same records; the level decides which is taken; one that is not
+built in is refused. The program that has only zlib (`zlib-only` below the build directory) reads,
+writes and resumes, too."""
+
+import json
+import os
+import re
+import shutil
+import unittest
+import zlib
+
+import bamfile
+import generate
+from checkpoints import ResumeTest
+from harness import BUILD, SAMTOOLS_ROCKSORT, SPILL_BUDGET, CliTest
+
+ENGINES = ("libdeflate", "igzip", "zlib")
+ZLIB_ONLY = next((str(path) for path in (BUILD / "zlib-only/samtools-rocksort",
+                                         BUILD / "build/plain/zlib-only/samtools-rocksort")
+                  if os.access(path, os.X_OK)), None)
+needs_zlib_only = unittest.skipUnless(ZLIB_ONLY, "no program with zlib only was built")
+
+
+def blocks(data):
+    """The raw bytes of each block of a BGZF file."""
+    found = []
+    while data:
+        one = zlib.decompressobj(31)
+        found.append(one.decompress(data))
+        data = one.unused_data
+    return found
+
+
+class DeflateTest(CliTest):
+    """What the program has, as --version says."""
+
+    def setUp(self):
+        super().setUp()
+        self.version = self.run_program([SAMTOOLS_ROCKSORT, "--version"]).out.decode()
+        libraries = re.search(r"^Using (.*)$", self.version, re.M).group(1).split(", ")
+        names = {line.split(" ")[0] for line in libraries}
+        self.built_in = [engine for engine, library in
+                         zip(ENGINES, ("libdeflate", "ISA-L", "zlib")) if library in names]
+
+    def at_level(self, level):
+        """What auto takes."""
+        usual = "libdeflate" if "libdeflate" in self.built_in else "zlib"
+        return "igzip" if level == 1 and "igzip" in self.built_in else usual
+
+    def assert_same_deflate(self, got, want):
+        """The same content, and nearly the same size: blocks end where the work was divided. Other
+        engines and levels write a hundredth more or less."""
+        self.assertEqual(b"".join(blocks(got)), b"".join(blocks(want)))
+        self.assertLess(abs(len(got) - len(want)), len(want) / 500)
+
+    def sort(self, *options, **how):
+        """The bytes of a sorted file."""
+        out = self.path("out.bam")
+        self.sort_ok("--no-PG", *options, "-o", out, **how)
+        with open(out, "rb") as file:
+            return file.read()
+
+
+class Engines(DeflateTest):
+    """What is written."""
+
+    def test_version(self):
+        last = self.version.splitlines()[2]
+        best, usual = self.at_level(1), self.at_level(6)
+        self.assertEqual(last, f"Deflates by {usual}" if best == usual else
+                         f"Deflates by {best} at level 1, by {usual} at others")
+        self.assertIn("zlib", self.built_in)
+
+    def test_same_records(self):
+        """In all engines and levels, with one thread and several, in memory and with runs."""
+        source = self.bam_of(generate.odd(6000, seed=5))
+        want = self.sort_bam("--no-PG", "-u", source)
+        sizes = {}
+        for engine in self.built_in:
+            for level in (1,) if engine == "igzip" else (1, 6, 9):
+                with self.subTest(engine=engine, level=level):
+                    options = ["--deflate", engine, "-l", str(level)]
+                    data = self.sort(*options, source)
+                    self.assert_same_bam(bamfile.parse_file(data), want)
+                    self.assertLessEqual(max(map(len, blocks(data))), 0xff00)
+                    self.assert_same_deflate(self.sort(*options, "-@", "4", source), data)
+                    self.assert_same_bam(bamfile.parse_file(self.sort(
+                        *options, "-@", "3", source, budget=SPILL_BUDGET)), want)
+                    sizes[engine, level] = len(data)
+        # Another engine wrote other bytes.
+        self.assertEqual(len(set(sizes.values())), len(sizes), sizes)
+
+    def test_auto(self):
+        """Auto takes the best, whether or not it is named; the last option counts."""
+        source = self.bam_of(generate.odd(3000, seed=6))
+        for level in (1, 2, 6):
+            how = ["-l", str(level)]
+            want = self.sort("--deflate", self.at_level(level), *how, source)
+            for options in ([], ["--deflate", "auto"], ["--deflate", "zlib", "--deflate", "auto"]):
+                got = self.sort(*how, *options, source)
+                self.assert_same_deflate(got, want)
+            for engine in self.built_in:
+                if engine != self.at_level(level) and (engine, level) in (("igzip", 1), ("zlib", 1)):
+                    other = self.sort("--deflate", engine, *how, source)
+                    with self.assertRaises(AssertionError):
+                        self.assert_same_deflate(other, want)
+
+    def test_incompressible(self):
+        """Blocks that do not get smaller are stored, whole."""
+        source = self.bam_of(generate.incompressible(300))
+        want = self.sort("-u", source)
+        for engine in self.built_in:
+            data = self.sort("--deflate", engine, "-l", "1", source)
+            self.assertEqual(b"".join(blocks(data)), b"".join(blocks(want)), engine)
+            self.assertLessEqual(len(data), len(want), engine)
+
+    def test_compressed_sam(self):
+        source = self.write("in.sam", generate.odd(2000))
+        out = self.path("out.sam.gz")
+        texts = set()
+        for engine in self.built_in:
+            self.sort_ok("--no-PG", "-l1", "--deflate", engine, "--write-index", "-o", out, source)
+            with open(out, "rb") as file:
+                texts.add(b"".join(blocks(file.read())))
+        self.assertEqual(len(texts), 1)
+
+    def test_stats(self):
+        """--stats names what was asked for, and what was taken."""
+        source, stats = self.write("in.sam", generate.odd(500)), self.path("stats.json")
+        for options, asked, taken in (
+                (["-l", "1"], "auto", self.at_level(1)), ([], "auto", self.at_level(6)),
+                (["--deflate", "zlib"], "zlib", "zlib"), (["-u"], "auto", None),
+                (["--deflate", "zlib", "-u"], "zlib", None), (["-O", "sam"], "auto", None),
+                (["-O", "sam,level=1"], "auto", self.at_level(1)), (["-O", "cram,no_ref=1"], "auto", None)):
+            self.sort_ok(*options, "--stats", stats, source)
+            with open(stats, encoding="utf-8") as file:
+                data = json.load(file)
+            got = (data["options"]["deflate"], data["output"]["deflate"])
+            self.assertEqual(got, (asked, taken), options)
+            self.assertEqual(data["versions"]["isal"] is not None, "igzip" in self.built_in)
+            self.assertRegex(data["versions"]["deflate"], r"^(libdeflate|zlib) \d")
+
+    def test_plan(self):
+        """--plan measures the engine that the sort takes."""
+        source = self.bam_of(generate.odd(3000))
+        for engine in self.built_in:
+            told = self.rocksort("--plan", "-l1", "--deflate", engine, "-o", self.path("o.bam"),
+                                 source)
+            self.assertEqual(told.status, 0, told.err)
+
+
+class Refused(DeflateTest):
+    """What cannot be done is said at once."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.write("in.sam", generate.pairs(5))
+
+    def test_unknown(self):
+        for name in ("", "gzip", "libdeflate ", "LIBDEFLATE", "isal", "1"):
+            self.assert_refused("--deflate", name, source=self.source,
+                                mention=["--deflate", "auto, libdeflate, igzip or zlib", f"'{name}'"])
+
+    def test_level_of_igzip(self):
+        """It has one level. The message says what to give."""
+        if "igzip" not in self.built_in:
+            self.skipTest("igzip is not built in")
+        for options in (["-l", "2"], ["-l", "6"], ["-O", "bam,level=9"],
+                        ["--output-fmt-option", "level=3"]):
+            level = options[1][-1]
+            self.assert_refused("--deflate", "igzip", *options, source=self.source,
+                                mention=["--deflate igzip", f"not {level}", "give -l 1"])
+        self.assert_refused("--deflate", "igzip", source=self.source, mention=["give -l 1, too"])
+        for options in (["-l1"], ["-l0"], ["-u"], ["-O", "bam,level=1"]):
+            self.sort_bam("--deflate", "igzip", *options, self.source)
+
+    def test_other_formats(self):
+        """Nothing is deflated here: a warning, whatever the level."""
+        for form in ("sam", "cram,no_ref=1"):
+            for engine in self.built_in:
+                result = self.sort_ok("--quiet", "--deflate", engine, "-O", form, self.source)
+                self.assertNotIn("--deflate", result.err)
+                result = self.sort_ok("--deflate", engine, "-O", form, self.source)
+                self.assertIn(f"samtools rocksort: warning: --deflate {engine} is ignored: it is for "
+                              "BAM and compressed SAM\n", result.err)
+
+
+class Resumed(ResumeTest):
+    """A checkpoint remembers --deflate; nothing in it was made by it."""
+
+    def taken(self, checkpoint, *options, program=None):
+        """Resumes a copy; returns what --stats says, and the warnings."""
+        copy, out = self.path("copy.rocksort.1.abcdef"), self.path("out.bam")
+        shutil.copytree(checkpoint, copy)
+        stats = self.path("stats.json")
+        result = self.run_program([program or SAMTOOLS_ROCKSORT, "--resume", copy, *options, "--stats",
+                                   stats, "-o", out], budget=SPILL_BUDGET)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertFalse(os.path.exists(copy))
+        self.assert_same_bam(bamfile.read(out), self.want)
+        with open(stats, encoding="utf-8") as file:
+            data = json.load(file)
+        return ((data["options"]["deflate"], data["output"]["deflate"]),
+                [line for line in result.err.splitlines() if "warning" in line])
+
+    def test_engine(self):
+        source = self.source()
+        self.want = self.sort_bam("--no-PG", "-u", source)
+        checkpoint = self.fails_in_merge("-l", "1", "--deflate", "zlib", source)
+        for options, want in (([], ("zlib", "zlib")), (["-l", "3"], ("zlib", "zlib")),
+                              (["-u"], ("zlib", None))):
+            self.assertEqual(self.taken(checkpoint, *options), (want, []))
+        asked, taken = self.taken(checkpoint, "--deflate", "auto")[0]
+        self.assertEqual(asked, "auto")
+        self.assertIn(taken, ENGINES)
+
+    def test_igzip_at_another_level(self):
+        """The level was changed: auto is taken, without a word."""
+        source = self.source()
+        self.want = self.sort_bam("--no-PG", "-u", source)
+        if b"ISA-L" not in self.run_program([SAMTOOLS_ROCKSORT, "--version"]).out:
+            self.skipTest("igzip is not built in")
+        checkpoint = self.fails_in_merge("-l", "1", "--deflate", "igzip", source)
+        self.assertEqual(self.taken(checkpoint), (("igzip", "igzip"), []))
+        asked, warnings = self.taken(checkpoint, "-l", "6")
+        self.assertEqual((asked[0], warnings), ("auto", []))
+        if ZLIB_ONLY:
+            asked, warnings = self.taken(checkpoint, program=ZLIB_ONLY)
+            self.assertEqual(asked, ("auto", "zlib"))
+            self.assertEqual(len(warnings), 1)
+            self.assertIn("--deflate igzip, which is not built in", warnings[0])
+
+
+@needs_zlib_only
+class ZlibOnly(DeflateTest):
+    """A build without libdeflate and ISA-L."""
+
+    def run_it(self, *args, **how):
+        return self.run_program([ZLIB_ONLY, *args], **how)
+
+    def test_version(self):
+        lines = self.run_it("--version").out.decode().splitlines()
+        self.assertRegex(lines[1], r"^Using htslib \d+\.\d+\S*, zlib \d+\.\d+\S*, RocksDB ")
+        self.assertEqual(lines[2], "Deflates by zlib")
+
+    def test_sorts(self):
+        """The same records; auto and --deflate zlib write what the whole build writes by zlib."""
+        source = self.bam_of(generate.odd(6000, seed=7))
+        want = self.sort_bam("--no-PG", "-l1", "--deflate", "zlib", source)
+        whole = self.sort_ok("--no-PG", "-l1", "--deflate", "zlib", source).out
+        for options in ([], ["--deflate", "auto"], ["--deflate", "zlib"]):
+            for budget in (None, SPILL_BUDGET):
+                done = self.run_it("--no-PG", "-l1", *options, source, budget=budget)
+                self.assertEqual(done.status, 0, done.err)
+                self.assert_same_bam(bamfile.parse_file(done.out), want)
+                if not budget:
+                    self.assert_same_deflate(done.out, whole)
+
+    def test_damaged_block(self):
+        """Its zlib notices damage, too."""
+        source = self.bam_of(generate.odd(2000))
+        with open(source, "rb") as file:
+            data = bytearray(file.read())
+        data[len(data) // 2] ^= 0x10
+        result = self.run_it(self.write("damaged.bam", bytes(data)), "-o", self.path("out.bam"))
+        self.assert_error(result, "damaged.bam")
+
+    def test_refused(self):
+        """The message names what there is, and the package of what there is not."""
+        for engine, package, conda in (("igzip", "libisal-dev", "isa-l"),
+                                       ("libdeflate", "libdeflate-dev", "libdeflate")):
+            result = self.run_it("--deflate", engine, "-l1", "-o", self.path("out.bam"),
+                                 self.write("in.sam", generate.pairs(5)))
+            self.assert_error(result, f"--deflate {engine} is not built in", "give zlib or auto",
+                              package, f"conda: {conda}")
+            self.assertFalse(os.path.exists(self.path("out.bam")))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,91 @@
+/* test_duplicate_table.c -- a table that grows keeps the best of each key, within its limit. */
+#include "random_records.h"
+
+#include "duplicates/duplicate_table.h"
+
+enum { N_READS = 20000, N_KEYS = 6000, LIMIT_BYTES = 4 << 20 };
+
+static struct duplicate_view view_of(struct rng *rng, uint32_t index, char *name)
+{
+    name_of_letters(rng, name, 1 + rng_below(rng, 30), "0123456789:");
+    return (struct duplicate_view){
+        .kind = VIEW_PAIR, .index = index, .pos = index, .here = (int64_t)rng_below(rng, N_KEYS),
+        .score = (int64_t)rng_below(rng, 3), .name = (const uint8_t *)name,
+        .name_bytes = (uint8_t)strlen(name)};
+}
+
+/* Whether the first of two pairs is the better one. */
+static bool is_better(const struct duplicate_view *a, const struct duplicate_view *b)
+{
+    if (a->score != b->score) return a->score > b->score;
+    int r = strcmp((const char *)a->name, (const char *)b->name);
+    return r != 0 ? r < 0 : a->index < b->index;
+}
+
+/* The table is prepared for one view, or for all: what it finds is the same. */
+static void check_growth(uint64_t n_views)
+{
+    static char names[N_READS][TEST_MAX_NAME + 1];
+    static struct duplicate_view views[N_READS];
+    static bool is_duplicate[N_READS];
+    static uint32_t best[N_KEYS];
+    const struct duplicate_rules rules = {0};
+    struct rng rng = rng_start(92);
+    struct duplicate_table *table = duplicate_table_create(LIMIT_BYTES);
+    duplicate_table_reset(table, n_views);
+    assert_true(duplicate_table_is_empty(table));
+    memset(is_duplicate, 0, sizeof is_duplicate);
+    for (uint32_t i = 0; i < N_KEYS; i++) best[i] = UINT32_MAX;
+    for (uint32_t i = 0; i < N_READS; i++) {
+        struct duplicate_record record;
+        views[i] = view_of(&rng, i, names[i]);
+        enum table_result r = duplicate_table_add(
+            table, duplicate_key_of_pair(&rules, &views[i]), &views[i], 0, &record);
+        CHECK(&rng, r == TABLE_NO_DUPLICATE || r == TABLE_DUPLICATE);
+        if (r == TABLE_DUPLICATE) is_duplicate[record.index] = true;
+        uint32_t *so_far = &best[views[i].here];
+        if (*so_far == UINT32_MAX || is_better(&views[i], &views[*so_far])) *so_far = i;
+    }
+    for (uint32_t i = 0; i < N_READS; i++)
+        CHECK(&rng, is_duplicate[i] == (best[views[i].here] != i));
+    duplicate_table_destroy(table);
+}
+
+static void test_growth(void **state)
+{
+    (void)state;
+    check_growth(1);
+    check_growth(N_READS);
+}
+
+/* A table that cannot grow says so for a new key, and goes on to take those that it has. */
+static void test_limit(void **state)
+{
+    (void)state;
+    const struct duplicate_rules rules = {0};
+    struct duplicate_table *table = duplicate_table_create(1);
+    struct duplicate_view view = {.kind = VIEW_PAIR, .name = (const uint8_t *)"n", .name_bytes = 1};
+    struct duplicate_record record;
+    duplicate_table_reset(table, UINT64_MAX);
+    enum table_result r = TABLE_NO_DUPLICATE;
+    while (r == TABLE_NO_DUPLICATE) {
+        view.here++;
+        r = duplicate_table_add(table, duplicate_key_of_pair(&rules, &view), &view, 0, &record);
+    }
+    assert_int_equal(r, TABLE_FULL);
+    assert_in_range(view.here, 64, (64 << 10) / 64);    /* entries of 64 bytes in 64 KB */
+    for (view.here--; view.here > 0; view.here--) {
+        r = duplicate_table_add(table, duplicate_key_of_pair(&rules, &view), &view, 1, &record);
+        assert_int_equal(r, TABLE_DUPLICATE);
+    }
+    duplicate_table_destroy(table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+/* test_temp_streams.c -- streams of any length in little memory: what is read is what was written,
+   also after an undo. */
+#include "test_place.h"
+
+#include "store/temp_streams.h"
+
+#include <malloc.h>
+
+enum { MOST_STREAMS = 5 };
+
+static const char *const places[] = {"."};
+
+static struct temp_streams *create(unsigned n_streams, size_t memory_bytes)
+{
+    const struct temp_streams_settings settings = {
+        .n_streams = n_streams, .memory_bytes = memory_bytes, .temp_prefixes = places,
+        .n_temp_prefixes = 1};
+    return temp_streams_create(&settings);
+}
+
+/* What a stream must have: a byte follows from its place, and from which try it is of. */
+struct written {
+    uint64_t n_bytes, marked_bytes;
+    struct try { uint64_t from; unsigned number; } tries[64];   /* each is valid from there on */
+    unsigned n_tries, n_marked_tries;
+};
+
+static uint8_t byte_at(const struct written *w, unsigned stream, uint64_t at)
+{
+    unsigned number = 0;
+    for (unsigned i = 0; i < w->n_tries; i++)
+        if (w->tries[i].from <= at) number = w->tries[i].number;
+    uint64_t z = (at + 1) * UINT64_C(0x9e3779b97f4a7c15) + stream * 77 + number * 13;
+    return (uint8_t)(z >> 40);
+}
+
+static void append(struct temp_streams *streams, struct written *w, unsigned stream, size_t n)
+{
+    uint8_t *bytes = test_alloc(n + 1);
+    for (size_t i = 0; i < n; i++) bytes[i] = byte_at(w, stream, w->n_bytes + i);
+    assert_int_equal(temp_streams_append(streams, stream, bytes, n), 0);
+    w->n_bytes += n;
+    free(bytes);
+}
+
+static void check(struct temp_streams *streams, const struct written *w, unsigned stream,
+                  struct rng *rng)
+{
+    struct temp_stream_reader reader = {0};
+    assert_int_equal(temp_streams_bytes(streams, stream), w->n_bytes);
+    temp_streams_advise(streams, stream);
+    temp_stream_reader_begin(&reader, streams, stream);
+    uint64_t at = 0;
+    while (at < w->n_bytes) {
+        if (rng_one_in(rng, 5)) reader.at = at = rng_below(rng, (size_t)w->n_bytes);
+        size_t n = rng_below(rng, rng_one_in(rng, 9) ? 5000 : 90);
+        if (n > w->n_bytes - at) n = (size_t)(w->n_bytes - at);
+        const uint8_t *bytes = temp_stream_read(&reader, n);
+        assert_non_null(bytes);
+        for (size_t i = 0; i < n; i++) assert_int_equal(bytes[i], byte_at(w, stream, at + i));
+        at += n;
+        if (rng_one_in(rng, 3000)) reader.at = at = w->n_bytes;
+    }
+    assert_true(temp_stream_is_at_end(&reader));
+    temp_stream_reader_release(&reader);
+}
+
+/* Streams that are written, marked and undone at random. The first one gets most: tables with and
+   without leaves are next to each other. */
+static void test_random(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 12; k++) {
+        struct rng rng = rng_start(k);
+        struct written w[MOST_STREAMS] = {0};
+        unsigned n_streams = 1 + (unsigned)rng_below(&rng, MOST_STREAMS);
+        struct temp_streams *streams = create(n_streams, (size_t)4096 << rng_below(&rng, 5));
+        for (unsigned number = 0; number < 50; number++) {
+            size_t most = rng_one_in(&rng, 4) ? 200000 : 9000;
+            for (size_t i = rng_below(&rng, 8); i-- > 0;) {
+                unsigned stream = (unsigned)rng_below(&rng, n_streams);
+                append(streams, &w[stream], stream, rng_below(&rng, stream == 0 ? most : 900));
+            }
+            if (rng_one_in(&rng, 3)) {
+                temp_streams_mark(streams);
+                for (unsigned i = 0; i < n_streams; i++) w[i].marked_bytes = w[i].n_bytes;
+            } else if (rng_one_in(&rng, 2)) {
+                assert_int_equal(temp_streams_undo(streams), 0);
+                for (unsigned i = 0; i < n_streams; i++) {
+                    w[i].n_bytes = w[i].marked_bytes;
+                    w[i].tries[w[i].n_tries++] = (struct try){w[i].n_bytes, number};
+                }
+            }
+        }
+        uint64_t all = 0;
+        for (unsigned i = 0; i < n_streams; i++) all += w[i].n_bytes;
+        assert_int_equal(temp_streams_all_bytes(streams), all);
+        for (unsigned i = 0; i < n_streams; i++) check(streams, &w[i], i, &rng);
+        temp_streams_destroy(streams);
+    }
+}
+
+/* The memory that malloc has given out, also in mappings of their own. */
+static size_t allocated(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+/* Tables of pages once took 8 bytes for each page of 1 KiB: a megabyte here. */
+static void test_memory(void **state)
+{
+    (void)state;
+    enum { N_STREAMS = 64, MEMORY_BYTES = 256 << 10, CHUNK_BYTES = 4000 };
+    static const uint8_t chunk[CHUNK_BYTES];
+    size_t before = allocated();
+    struct temp_streams *streams = create(N_STREAMS, MEMORY_BYTES);
+    for (size_t i = 0; i < (128 << 20) / CHUNK_BYTES; i++)
+        assert_int_equal(temp_streams_append(streams, i % N_STREAMS, chunk, CHUNK_BYTES), 0);
+    assert_true(temp_streams_file_bytes(streams) > 120 << 20);
+    assert_true(allocated() - before < 2 * MEMORY_BYTES);
+    temp_streams_destroy(streams);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_random, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_memory, enter_place, leave_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
