@@ -3,7 +3,7 @@
  *
  * Notes of GROUP_RECORDS records that follow one another (all runs are counted through, as in
  * duplicate_marks.h) are a *group*. A stream has the notes of some groups that follow one another.
- * A job sorts a stream and appends it to another; at its end stands where each group is. If a
+ * A job sorts a stream and appends it to another; at its end stands where each group begins. If a
  * stream is large, it is read several times, and some of its groups are sorted at a time.
  */
 #include "pipeline/duplicate_notes.h"
@@ -18,15 +18,10 @@
 
 enum {
     N_STREAMS = 256,
-    GROUP_RECORDS = 4096,
+    /* A block looks through whole groups for the notes of its records, and may have few. */
+    GROUP_RECORDS = 256,
     MAX_NOTE_BYTES = 3 * VARINT_MAX_BYTES + 3 + 255,
     LEAST_SORTED_BYTES = 1 << 20,
-};
-
-/* Where the notes of a group are in their sorted stream. */
-struct group_place {
-    uint64_t at;
-    uint64_t n_bytes;           /* 0: there are none */
 };
 
 struct duplicate_notes {
@@ -35,7 +30,9 @@ struct duplicate_notes {
     size_t sort_bytes;          /* memory for sorting */
     pthread_mutex_t lock;       /* for appending to `put`, later to `sorted` */
     uint64_t stream_groups;     /* groups of each stream */
-    uint64_t places_at[N_STREAMS];      /* where in a sorted stream the places of its groups are */
+    /* Where in a sorted stream it says where each of its groups begins, and where the last one
+       ends: 8 bytes each. */
+    uint64_t begins_at[N_STREAMS];
     uint64_t put_file_bytes;    /* when `put` is not there any more */
 };
 
@@ -141,13 +138,13 @@ struct sorting {
     struct duplicate_notes *notes;
     unsigned stream;
     struct temp_stream_reader reader;
-    struct group_place *places; /* of its groups; before a group is sorted: what it takes */
+    uint64_t *begins;           /* of its groups; before a group is sorted: what it takes */
     struct duplicate_note *part;        /* some groups, sorted */
     size_t n, room;
     uint8_t *bytes;             /* encoded, which they point into when all are there */
     size_t n_bytes, bytes_room;
-    uint8_t *group;             /* encoded, in order */
-    size_t group_room;
+    uint8_t *ordered;           /* the same in order */
+    size_t ordered_room;
 };
 
 /* Reads the next note, and stores how many bytes it has. Returns where they are, or NULL after a
@@ -178,7 +175,7 @@ static int measure_groups(struct sorting *s)
     temp_stream_reader_begin(&s->reader, s->notes->put, s->stream);
     while (!temp_stream_is_at_end(&s->reader)) {
         if (!read_note(s, &note, &n_bytes)) return -1;
-        s->places[group_in_stream(s, &note)].n_bytes += sizeof note + 2 * n_bytes + n_bytes / 8 + 1;
+        s->begins[group_in_stream(s, &note)] += sizeof note + 2 * n_bytes + n_bytes / 8 + 1;
     }
     return 0;
 }
@@ -206,46 +203,42 @@ static int read_part(struct sorting *s, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* Appends bytes to the sorted stream, and stores where they are. */
-static int append_sorted(struct sorting *s, const void *bytes, size_t n_bytes, uint64_t *at)
+static int append_sorted(struct sorting *s, const void *bytes, size_t n_bytes)
 {
     struct duplicate_notes *notes = s->notes;
     (void)pthread_mutex_lock(&notes->lock);
-    *at = temp_streams_bytes(notes->sorted, s->stream);
     int r = temp_streams_append(notes->sorted, s->stream, bytes, n_bytes);
     (void)pthread_mutex_unlock(&notes->lock);
     return r;
 }
 
-/* Appends the groups of a part that is sorted to the sorted stream. */
-static int append_groups(struct sorting *s)
+/* Sorts groups [from, to), which were read, and appends them to the sorted stream. */
+static int sort_part(struct sorting *s, uint64_t from, uint64_t to)
 {
-    int r = 0;
-    xgrow(&s->group, &s->group_room, s->n_bytes, 0, 1);
-    for (size_t i = 0; i < s->n && r == 0;) {
-        uint64_t group = group_in_stream(s, &s->part[i]);
-        uint8_t *end = s->group;
+    uint64_t begin = temp_streams_bytes(s->notes->sorted, s->stream);
+    size_t i = 0;
+    qsort(s->part, s->n, sizeof *s->part, compare_notes);
+    xgrow(&s->ordered, &s->ordered_room, s->n_bytes, 0, 1);
+    uint8_t *end = s->ordered;
+    for (uint64_t group = from; group < to; group++) {
+        s->begins[group] = begin + (uint64_t)(end - s->ordered);
         while (i < s->n && group_in_stream(s, &s->part[i]) == group)
             end = encode(&s->part[i++], end);
-        struct group_place *place = &s->places[group];
-        place->n_bytes = (uint64_t)(end - s->group);
-        r = append_sorted(s, s->group, (size_t)place->n_bytes, &place->at);
     }
-    return r;
+    return append_sorted(s, s->ordered, s->n_bytes);
 }
 
+/* Sorts as many groups at a time as fit into the memory. */
 static int sort_parts(struct sorting *s, uint64_t most_bytes)
 {
     uint64_t n_groups = s->notes->stream_groups;
     int r = measure_groups(s);
     for (uint64_t from = 0, to; from < n_groups && r == 0; from = to) {
-        uint64_t n_bytes = s->places[from].n_bytes;
-        for (to = from + 1; to < n_groups && n_bytes + s->places[to].n_bytes <= most_bytes; to++)
-            n_bytes += s->places[to].n_bytes;
-        if (n_bytes > 0) r = read_part(s, from, to);
-        if (r < 0 || n_bytes == 0) continue;
-        qsort(s->part, s->n, sizeof *s->part, compare_notes);
-        r = append_groups(s);
+        uint64_t n_bytes = s->begins[from];
+        for (to = from + 1; to < n_groups && n_bytes + s->begins[to] <= most_bytes; to++)
+            n_bytes += s->begins[to];
+        r = read_part(s, from, to);
+        if (r == 0) r = sort_part(s, from, to);
     }
     return r;
 }
@@ -255,15 +248,18 @@ static int sort_stream(struct duplicate_notes *notes, unsigned stream)
     struct sorting s = {.notes = notes, .stream = stream};
     size_t most = notes->sort_bytes / notes->settings.n_threads;
     if (temp_streams_bytes(notes->put, stream) == 0) return 0;
-    s.places = xcalloc((size_t)notes->stream_groups, sizeof *s.places);
+    size_t n_begins = (size_t)notes->stream_groups + 1;
+    s.begins = xcalloc(n_begins, sizeof *s.begins);
     int r = sort_parts(&s, most > LEAST_SORTED_BYTES ? most : LEAST_SORTED_BYTES);
-    if (r == 0)
-        r = append_sorted(&s, s.places, (size_t)notes->stream_groups * sizeof *s.places,
-                          &notes->places_at[stream]);
-    free(s.places);
+    if (r == 0) {
+        uint64_t end = temp_streams_bytes(notes->sorted, stream);
+        s.begins[n_begins - 1] = notes->begins_at[stream] = end;
+        r = append_sorted(&s, s.begins, n_begins * sizeof *s.begins);
+    }
+    free(s.begins);
     free(s.part);
     free(s.bytes);
-    free(s.group);
+    free(s.ordered);
     temp_stream_reader_release(&s.reader);
     return r;
 }
@@ -305,9 +301,9 @@ uint64_t duplicate_notes_file_bytes(const struct duplicate_notes *notes)
 
 /* ---- finding ---- */
 
-/* Adds the notes of records [first, end) of a run that are in a group. */
-static void take_group(const uint8_t *at, const uint8_t *to, uint32_t run, uint64_t first,
-                       uint64_t end, struct found_notes *found)
+/* Adds the notes of records [first, end) of a run that are in some groups. */
+static void take_groups(const uint8_t *at, const uint8_t *to, uint32_t run, uint64_t first,
+                        uint64_t end, struct found_notes *found)
 {
     struct duplicate_note note;
     while (at < to) {
@@ -324,24 +320,24 @@ static void take_group(const uint8_t *at, const uint8_t *to, uint32_t run, uint6
     }
 }
 
-/* Reads the notes of a group. Returns 0, or -1 after a message. */
-static int read_group(struct duplicate_notes *notes, struct temp_stream_reader *reader,
-                      uint64_t group, const uint8_t **from, const uint8_t **to)
+/* Reads the notes of n groups of a stream. Returns 0, or -1 after a message. */
+static int read_groups(struct duplicate_notes *notes, struct temp_stream_reader *reader,
+                       uint64_t first, uint64_t n, const uint8_t **from, const uint8_t **to)
 {
-    unsigned stream = (unsigned)(group / notes->stream_groups);
-    struct group_place place;
+    unsigned stream = (unsigned)(first / notes->stream_groups);
+    uint64_t begin, end;
     *from = *to = NULL;
     if (temp_streams_bytes(notes->sorted, stream) == 0) return 0;
     temp_stream_reader_begin(reader, notes->sorted, stream);
-    reader->at = notes->places_at[stream] + group % notes->stream_groups * sizeof place;
-    const uint8_t *bytes = temp_stream_read(reader, sizeof place);
-    if (!bytes) return -1;
-    memcpy(&place, bytes, sizeof place);
-    if (place.n_bytes == 0) return 0;
-    reader->at = place.at;
-    *from = temp_stream_read(reader, (size_t)place.n_bytes);
+    reader->at = notes->begins_at[stream] + first % notes->stream_groups * sizeof begin;
+    const uint8_t *begins = temp_stream_read(reader, (size_t)(n + 1) * sizeof begin);
+    if (!begins) return -1;
+    memcpy(&begin, begins, sizeof begin);
+    memcpy(&end, begins + n * sizeof end, sizeof end);
+    reader->at = begin;
+    *from = temp_stream_read(reader, (size_t)(end - begin));
     if (!*from) return -1;
-    *to = *from + place.n_bytes;
+    *to = *from + (end - begin);
     return 0;
 }
 
@@ -349,13 +345,15 @@ int duplicate_notes_find(struct duplicate_notes *notes, uint32_t run, uint64_t f
                          struct found_notes *found)
 {
     struct temp_stream_reader reader = {0};
-    uint64_t last = group_of(notes, run, end - 1);
+    uint64_t group = group_of(notes, run, first), after = group_of(notes, run, end - 1) + 1;
     int r = 0;
     found->n = found->n_bytes = 0;
-    for (uint64_t group = group_of(notes, run, first); group <= last && r == 0; group++) {
+    for (uint64_t n; group < after && r == 0; group += n) {
         const uint8_t *from, *to;
-        r = read_group(notes, &reader, group, &from, &to);
-        if (r == 0) take_group(from, to, run, first, end, found);
+        n = notes->stream_groups - group % notes->stream_groups;
+        if (n > after - group) n = after - group;
+        r = read_groups(notes, &reader, group, n, &from, &to);
+        if (r == 0) take_groups(from, to, run, first, end, found);
     }
     temp_stream_reader_release(&reader);
     /* The names have their place only now. */

@@ -499,7 +499,8 @@ uint8_t *duplicates_rewrite(const struct duplicates *d, uint32_t run, uint64_t f
         rewrite_record(d->settings.rules, raw, has_note ? &found.notes[next] : NULL, &out);
         next += has_note;
     }
-    xgrow(&out.bytes, &out.room, out.n_bytes + tail_bytes, 0, 1);
+    /* The block stays open, perhaps until all others are. */
+    out.bytes = xrealloc(out.bytes, out.n_bytes + tail_bytes);
     free(out.moved);
     found_notes_release(&found);
     *raw_bytes = out.n_bytes;
