@@ -6,6 +6,7 @@
 #include "machine/exception_guard.h"
 #include "machine/memory.h"
 #include "output/output_path.h"
+#include "pipeline/load_cutter.h"
 #include "pipeline/sort_parts.h"
 #include "pipeline/space.h"
 #include "store/store_layout.h"
@@ -54,8 +55,8 @@ static void expect_bytes(struct planner *pl, bool may_read)
     const struct plan_sample *sample = &pl->sample;
     struct estimate_facts *facts = &pl->facts;
     bool is_empty = may_read && sample->raw_bytes == 0 && sample->whole;
-    double ratio = sample->file_bytes > 0
-                       ? (double)sample->raw_bytes / (double)sample->file_bytes : 0;
+    double n_read = (double)(sample->raw_bytes + sample->template_bytes);
+    double ratio = sample->file_bytes > 0 ? n_read / (double)sample->file_bytes : 0;
     bool exact = sample->whole && s->n_inputs == 1;
     facts->said_bytes = facts->expected_bytes = s->input_bytes;
     facts->size_is_known = s->input_bytes > 0;
@@ -66,6 +67,14 @@ static void expect_bytes(struct planner *pl, bool may_read)
     }
     pl->has_estimate = facts->size_is_known;
     if (facts->expected_bytes == 0) facts->expected_bytes = is_empty ? 1 : ASSUMED_BYTES;
+}
+
+/* Nobody knows where a template ends that is larger than the sample: perhaps with the input. */
+static void expect_template(struct planner *pl)
+{
+    uint64_t rest = pl->facts.expected_bytes - pl->sample.raw_bytes;
+    if (pl->sample.ends_in_template && rest > load_cutter_max_template(&pl->facts.budget))
+        pl->facts.large_template_bytes = rest;
 }
 
 /* Reads the beginning of the first input, unless the sort could not read it again. */
@@ -80,6 +89,8 @@ static int look_at_input(struct planner *pl)
         .method = {s->level, s->engine},
         .block_bytes = mem_budget_block_bytes(&pl->facts.budget, TYPICAL_RUN, 0),
         .fixmate = s->fixmate ? &s->fixmate_rules : NULL,
+        .duplicates = s->markdup ? &s->duplicate_rules : NULL,
+        .pack_bytes = pl->facts.budget.pack_bytes,
     };
     pl->file_bytes = input_bytes_of_all(s->inputs, s->n_inputs);
     /* Standard input is not read even if it is a file: another process may have read a part of it
@@ -87,6 +98,7 @@ static int look_at_input(struct planner *pl)
     bool may_read = !input_is_pipe(s->inputs[0]) && strcmp(s->inputs[0], "-") != 0;
     if (may_read && plan_sample_take(&settings, sample) < 0) return -1;
     expect_bytes(pl, may_read);
+    expect_template(pl);
     pl->facts.traits = sample->traits;
     if (sample->raw_bytes > 0) return 0;
     estimate_usual_traits(&pl->facts.traits);
@@ -164,13 +176,16 @@ static int gather(struct planner *pl)
     facts->codec_auto = s->codec_auto;
     facts->codec = s->codec;
     facts->output_format = &s->output_format;
+    if (s->markdup)
+        facts->view_memory_bytes = duplicates_view_memory(&s->duplicate_rules, s->memory_bytes);
     facts->n_dirs = (unsigned)s->n_temp_prefixes;
     facts->n_lanes = 1;         /* until the disks are looked at */
     if (s->output && output_path_choose(&pl->output, s->output) < 0) return -1;
     if (look_at_input(pl) < 0) return -1;
     estimate_make(facts, &pl->plan);
-    /* If all records fit into memory the disks do not matter: they need not even be writable. */
-    if (!pl->plan.in_memory && look_at_disks(pl) < 0) return -1;
+    /* If all fits into memory the disks do not matter: they need not even be writable. */
+    bool uses_disk = !pl->plan.in_memory || pl->plan.needed_bytes > 0;
+    if (uses_disk && look_at_disks(pl) < 0) return -1;
     look_at_space(pl);
     estimate_make(facts, &pl->plan);
     return 0;
@@ -214,6 +229,8 @@ static void print_input(const struct planner *pl)
         print_line("uncompressed", "%s, by -s", raw);
     else if (n_records > 0)
         print_line("uncompressed", "%s%s, %s%.0f records", about, raw, about, n_records);
+    else if (sample->template_bytes > 0)
+        print_line("uncompressed", "about %s", raw);
     else
         print_line("uncompressed", "nothing");
 }
@@ -263,8 +280,9 @@ static void print_spilling(const struct planner *pl)
     print_line("codec", "%s%s, because %s", temp_codec_name(plan->codec),
                plan->codec_may_change ? " at first, then none if the disk keeps up" : "",
                codec_reason_text(plan->codec_reason));
+    double temp_bytes = plan->temp_bytes + plan->view_bytes + plan->template_bytes;
     print_line("temporary space", "%s to be written, up to %s needed",
-               size_format((uint64_t)plan->temp_bytes, temp),
+               size_format((uint64_t)temp_bytes, temp),
                size_format((uint64_t)plan->peak_bytes, space));
     print_line("compaction", "%s, because %s", plan->compaction.compact ? "on" : "off",
                compaction_reason_text(plan->compaction.reason));
@@ -277,6 +295,22 @@ static void print_spilling(const struct planner *pl)
         print_line("merge", "%d pass%s, over %" PRIu64 " files",
                    plan->compaction.compact ? 2 : 1, plan->compaction.compact ? "es" : "",
                    plan->n_files);
+}
+
+/* What --fixmate and --markdup put into files of their own. */
+static void print_other_files(const struct planner *pl)
+{
+    const struct sort_settings *s = &pl->options->settings;
+    const struct estimate *plan = &pl->plan;
+    double view_bytes = (double)pl->facts.expected_bytes * pl->facts.traits.view_ratio;
+    char size[SIZE_TEXT_BYTES];
+    if (plan->template_bytes > 0)
+        print_line("template", "up to %s in a temporary file: it does not fit into memory",
+                   size_format((uint64_t)plan->template_bytes, size));
+    if (s->markdup)
+        print_line("duplicates", "%s remembered of all records, %s",
+                   size_format((uint64_t)view_bytes, size),
+                   plan->view_bytes > 0 ? "in a temporary file" : "in memory");
 }
 
 static void print_warnings(const struct planner *pl)
@@ -326,6 +360,7 @@ static void print_plan(const struct planner *pl)
         print_line("runs on disk", "none: all fits into memory");
     else
         print_spilling(pl);
+    print_other_files(pl);
     if (s->output_format.format == bam)
         print_line("output", "%s, about %s", s->output ? s->output : "standard output",
                    size_format((uint64_t)plan->output_bytes, size));

@@ -43,6 +43,7 @@ struct sampler {
     struct fixed_records fixed;
     struct record_bytes raw;    /* BAM, as it is read */
     uint64_t n_read;            /* records that were fixed */
+    uint64_t bytes_read;        /* of records that may have been fixed */
 };
 
 /* CPU time since `start`. It does not depend on what else the machine does. */
@@ -99,6 +100,7 @@ static int take_templates(struct sampler *s, uint8_t *records, size_t n_bytes, b
 {
     struct record_problem problem = {.record = s->n_read, .is_damaged = true};
     double start = thread_cpu_seconds();
+    s->bytes_read += n_bytes;
     (void)template_cut(&s->cutter, records, n_bytes, is_last, &s->stretch);
     s->n_read += s->stretch.n_records;
     if (fixed_records_make(&s->fixed, &s->fixmate, records, &s->stretch, &problem) < 0) {
@@ -114,7 +116,9 @@ static int take_templates(struct sampler *s, uint8_t *records, size_t n_bytes, b
         if (index_records(s, s->batch->raw_end, group.n_records, group.at) < 0) return -1;
         room = batch_room(s->batch);
     }
-    return s->fixed.too_large == 0 && s->cutter.kept.n_bytes <= MOST_KEPT_BYTES;
+    s->sample->ends_in_template =
+        s->fixed.too_large > 0 || s->cutter.kept.n_bytes > MOST_KEPT_BYTES;
+    return !s->sample->ends_in_template;
 }
 
 static int refuse_line(const struct sampler *s, uint64_t n_before)
@@ -198,6 +202,8 @@ static int read_sample(struct sampler *s)
     int r = 1;
     while (r > 0 && s->sample->raw_bytes < SAMPLE_BYTES) r = take_piece(s);
     s->sample->file_bytes = bam_reader_offset(s->reader);
+    if (s->sample->ends_in_template && s->bytes_read > s->sample->raw_bytes)
+        s->sample->template_bytes = s->bytes_read - s->sample->raw_bytes;
     return r < 0 ? -1 : 0;
 }
 
@@ -222,6 +228,8 @@ static int measure_sample(struct sampler *s)
     const struct record_sample_settings settings = {
         .method = s->settings->method,
         .block_bytes = s->settings->block_bytes,
+        .duplicates = s->settings->duplicates,
+        .pack_bytes = s->settings->pack_bytes,
         .most_deflate_seconds = most_deflate_seconds,
     };
     double start = thread_cpu_seconds();

@@ -25,6 +25,8 @@ struct plan_sample_settings {
     size_t block_bytes;         /* of temporary data */
     const struct fixmate_rules *fixmate;        /* those of the options; NULL: records stay as they
                                                    are */
+    const struct duplicate_rules *duplicates;   /* of --markdup, or NULL */
+    size_t pack_bytes;          /* of temporary data */
 };
 
 struct plan_sample {
@@ -32,6 +34,8 @@ struct plan_sample {
     uint64_t n_records, raw_bytes;      /* of the sample; 0: nothing was read, all below is 0 */
     uint64_t file_bytes;        /* of the file that were read for the sample; 0: unknown */
     bool whole;                 /* the sample is the whole input */
+    bool ends_in_template;      /* with fixmate: it ends before a template of more than 8 MiB */
+    uint64_t template_bytes;    /* of that, about, which were read for the sample, too */
     struct record_traits traits;
 };
 

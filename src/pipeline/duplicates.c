@@ -43,6 +43,28 @@ size_t duplicates_memory(size_t total_bytes)
     return n_bytes < most ? n_bytes : most;
 }
 
+/* How the memory for streams is divided. */
+struct stream_shares {
+    size_t views, names, notes, waiting;        /* notes: and guests */
+};
+
+static struct stream_shares share_streams(const struct duplicate_rules *rules, size_t memory_bytes)
+{
+    size_t all = memory_bytes / 2;
+    struct stream_shares shares = {
+        .names = rules->marks_others ? all / 4 : 0,
+        .notes = duplicate_rules_need_chains(rules) ? all / 4 : 0,
+        .waiting = duplicate_rules_share_barcodes(rules) ? all / 8 : 0,
+    };
+    shares.views = all - shares.names - shares.notes - shares.waiting;
+    return shares;
+}
+
+size_t duplicates_view_memory(const struct duplicate_rules *rules, size_t total_bytes)
+{
+    return share_streams(rules, duplicates_memory(total_bytes)).views;
+}
+
 static struct temp_streams *create_streams(const struct duplicates_settings *s, unsigned n,
                                            size_t memory_bytes)
 {
@@ -58,17 +80,12 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
 {
     struct duplicates *d = xcalloc(1, sizeof *d);
     d->settings = *settings;
-    size_t streams_bytes = settings->memory_bytes / 2, names_bytes = 0, notes_bytes = 0;
-    size_t waiting_bytes = 0;
-    if (settings->rules->marks_others) names_bytes = streams_bytes / 4;
-    if (duplicate_rules_need_chains(settings->rules)) notes_bytes = streams_bytes / 4;
-    if (duplicate_rules_share_barcodes(settings->rules)) waiting_bytes = streams_bytes / 8;
-    d->views = create_streams(settings, VIEW_N_STREAMS,
-                              streams_bytes - names_bytes - notes_bytes - waiting_bytes);
-    if (waiting_bytes > 0)
-        d->waiting = create_streams(settings, VIEW_N_BARCODE_STREAMS, waiting_bytes);
-    if (names_bytes > 0) d->names = create_streams(settings, VIEW_N_PARTITIONS, names_bytes);
-    if (notes_bytes > 0) d->guests = create_streams(settings, VIEW_N_PARTITIONS, notes_bytes / 4);
+    const struct stream_shares shares = share_streams(settings->rules, settings->memory_bytes);
+    d->views = create_streams(settings, VIEW_N_STREAMS, shares.views);
+    if (shares.waiting > 0)
+        d->waiting = create_streams(settings, VIEW_N_BARCODE_STREAMS, shares.waiting);
+    if (shares.names > 0) d->names = create_streams(settings, VIEW_N_PARTITIONS, shares.names);
+    if (shares.notes > 0) d->guests = create_streams(settings, VIEW_N_PARTITIONS, shares.notes / 4);
     const struct duplicate_marks_settings marks = {
         .memory_bytes = settings->memory_bytes / MARKS_SHARE,
         .temp_prefixes = settings->temp_prefixes, .n_temp_prefixes = settings->n_temp_prefixes,
@@ -79,7 +96,7 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
     if (duplicate_rules_set_tags(settings->rules)) {
         const struct duplicate_notes_settings notes = {
             .crew = settings->crew, .marks = d->marks, .n_threads = settings->n_threads,
-            .memory_bytes = notes_bytes / 4 * 3, .temp_prefixes = settings->temp_prefixes,
+            .memory_bytes = shares.notes / 4 * 3, .temp_prefixes = settings->temp_prefixes,
             .n_temp_prefixes = settings->n_temp_prefixes,
             .output = settings->output,
         };

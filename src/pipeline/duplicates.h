@@ -50,6 +50,9 @@ void duplicates_prepare(struct duplicates *d);
 /* Of the whole memory of a sort, the part that the search takes. */
 size_t duplicates_memory(size_t total_bytes);
 
+/* Of the same, the part for views. With more of them all go to a temporary file. */
+size_t duplicates_view_memory(const struct duplicate_rules *rules, size_t total_bytes);
+
 /* ---- views, by workers ---- */
 
 /* The views of some records that follow one another in a run. */

@@ -224,6 +224,16 @@ static void plan_space(const struct estimate_facts *facts, struct estimate *plan
     plan->n_seeks = scan_seeks(plan->temp_bytes, plan->read_bytes);
 }
 
+/* Views, and the records of a large template, go to files of their own. */
+static void plan_other_files(const struct estimate_facts *facts, struct estimate *plan)
+{
+    double view_bytes = (double)facts->expected_bytes * facts->traits.view_ratio;
+    if (view_bytes > (double)facts->view_memory_bytes) plan->view_bytes = view_bytes;
+    plan->template_bytes = (double)facts->large_template_bytes;
+    plan->peak_bytes += plan->view_bytes + plan->template_bytes;
+    plan->needed_bytes += plan->view_bytes + plan->template_bytes;
+}
+
 /* Returns the seconds in which the disk moves the temporary data once. */
 static double transfer_seconds(const struct estimate_facts *facts, const struct estimate *plan)
 {
@@ -280,5 +290,6 @@ void estimate_make(const struct estimate_facts *facts, struct estimate *plan)
         plan_compaction(facts, plan);
         plan_space(facts, plan);
     }
+    plan_other_files(facts, plan);
     plan_times(facts, plan);
 }

@@ -29,6 +29,7 @@ struct record_traits {
     bool is_text;               /* SAM */
     double deflate_ratio;       /* output to raw bytes, at the level of the output */
     double pack_ratio[TEMP_CODEC_COUNT];        /* temporary data to raw bytes */
+    double view_ratio;          /* views of --markdup to raw bytes; 0: none are made */
     /* seconds for each raw byte, on one core; 0: not measured */
     double read_seconds;        /* waiting for the file */
     double decode_seconds;
@@ -50,6 +51,8 @@ struct estimate_facts {
     bool codec_auto;
     enum temp_codec codec;
     const htsFormat *output_format;     /* NULL: BAM */
+    size_t view_memory_bytes;   /* for views (duplicates_view_memory) */
+    uint64_t large_template_bytes;      /* of a template that does not fit in memory; 0: none */
     /* the temporary directories */
     unsigned n_dirs;
     unsigned n_lanes;           /* databases in each */
@@ -70,11 +73,14 @@ struct estimate {
     enum temp_codec codec;
     enum codec_reason codec_reason;
     bool codec_may_change;      /* to none, if the disk keeps up */
-    double temp_bytes;          /* temporary data that are written */
+    double temp_bytes;          /* temporary data that are written, as runs */
+    double view_bytes;          /* of --markdup; 0: there are none, or they stay in memory */
+    double template_bytes;      /* of the largest template of --fixmate; 0: it fits in memory */
     double peak_bytes;          /* temporary space at the peak, at most: compactions write their
                                    result before they remove what went into it */
     double needed_bytes;        /* temporary space without which the sort fails: peak_bytes, but if
-                                   the codec may change, which needs more, what it takes without */
+                                   the codec may change, which needs more, what it takes without.
+                                   Both include views and the template */
     double output_bytes;
     double load_seconds, merge_seconds;
 };

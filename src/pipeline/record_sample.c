@@ -2,6 +2,7 @@
 #include "pipeline/record_sample.h"
 
 #include "bam/bgzf_block.h"
+#include "duplicates/view_streams.h"
 #include "util/monotonic.h"
 #include "util/xalloc.h"
 
@@ -84,6 +85,33 @@ static int measure_deflate(const struct record_sample_settings *settings, const 
     return 0;
 }
 
+/* Makes the views of the sample. Groups change little of them. */
+static void measure_views(const struct record_sample_settings *settings, const uint8_t *sorted,
+                          size_t n_bytes, struct record_traits *traits)
+{
+    struct duplicate_rules rules = *settings->duplicates;
+    struct bam_walk walk = {.at = sorted, .end = sorted + n_bytes};
+    struct view_gather gather = {0};
+    struct record_views views;
+    uint8_t *out = NULL;
+    size_t out_bytes = 0, room = 0, begin = 0;
+    uint32_t index = 0;
+    rules.groups = NULL;
+    rules.use_read_groups = rules.use_libraries = false;
+    for (const uint8_t *rec; (rec = bam_walk_next(&walk)) != NULL; index++) {
+        if (duplicate_views_make(&rules, rec, &views)) continue;
+        for (unsigned i = 0; i < views.n; i++) view_gather_add(&gather, &views.view[i], index);
+        size_t at = (size_t)(walk.at - sorted);
+        if (gather.n < VIEW_GATHER_ENOUGH && at - begin < settings->pack_bytes) continue;
+        view_gather_end(&gather, 0, &out, &out_bytes, &room);
+        begin = at;
+    }
+    view_gather_end(&gather, 0, &out, &out_bytes, &room);
+    traits->view_ratio = (double)out_bytes / (double)n_bytes;
+    view_gather_release(&gather);
+    free(out);
+}
+
 int record_sample_measure(const struct record_sample_settings *settings, const uint8_t *sorted,
                           size_t n_bytes, struct record_traits *traits)
 {
@@ -91,5 +119,6 @@ int record_sample_measure(const struct record_sample_settings *settings, const u
     if (block_bytes > MOST_BLOCK_BYTES) block_bytes = MOST_BLOCK_BYTES;
     for (int i = 0; i < TEMP_CODEC_COUNT; i++)
         if (measure_codec((enum temp_codec)i, block_bytes, sorted, n_bytes, traits) < 0) return -1;
+    if (settings->duplicates) measure_views(settings, sorted, n_bytes, traits);
     return measure_deflate(settings, sorted, n_bytes, traits);
 }

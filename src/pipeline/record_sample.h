@@ -11,12 +11,15 @@
 #define ROCKSORT_PIPELINE_RECORD_SAMPLE_H
 
 #include "bam/bgzf_engine.h"
+#include "duplicates/duplicate_rules.h"
 #include "order/entry_sort.h"
 #include "pipeline/estimate.h"
 
 struct record_sample_settings {
     struct bgzf_method method;  /* of the output */
     size_t block_bytes;         /* of temporary data; it makes no difference beyond 128 KiB */
+    const struct duplicate_rules *duplicates;   /* of --markdup, or NULL */
+    size_t pack_bytes;          /* of records whose views are written together; without it not used */
     double most_deflate_seconds;        /* what is left of the sample then is not deflated */
 };
 

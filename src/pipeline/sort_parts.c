@@ -80,7 +80,11 @@ static void create_objects(struct sort *sort)
         .checkpoint = sort->checkpoint, .store = sort->store, .rules = &sort->rules,
         .space = {.output_format = &s->output_format, .method = {s->level, s->engine},
                   .output = &sort->output_path, .codec_auto = s->codec_auto, .codec = s->codec,
-                  .compaction = s->compaction, .asked_bytes = s->input_bytes},
+                  .compaction = s->compaction, .asked_bytes = s->input_bytes,
+                  .duplicates = s->markdup ? &sort->duplicate_rules : NULL,
+                  .view_memory_bytes =
+                      s->markdup ? duplicates_view_memory(&s->duplicate_rules, s->memory_bytes)
+                                 : 0},
         .n_threads = s->n_threads, .duplicates = sort->duplicates,
     };
     sort->spiller = spill_create(&spill);

@@ -97,6 +97,7 @@ static void gather_facts(const struct space_settings *s, const struct space_sigh
         .size_is_known = true,
         .said_bytes = s->asked_bytes,
         .compaction = s->compaction,
+        .view_memory_bytes = s->view_memory_bytes,
         .codec_auto = s->codec_auto,
         .codec = s->codec,
         .output_format = s->output_format,
@@ -121,6 +122,8 @@ static int measure_batches(const struct space_settings *s, struct batch *const *
     const struct record_sample_settings settings = {
         .method = s->method,
         .block_bytes = mem_budget_block_bytes(&facts->budget, 0, (unsigned)n_runs),
+        .duplicates = s->duplicates,
+        .pack_bytes = facts->budget.pack_bytes,
         .most_deflate_seconds = most_deflate_seconds,
     };
     size_t raw_bytes = 0, used_bytes = 0;

@@ -43,6 +43,8 @@ struct space_settings {
     bool codec_auto;            /* else: */
     enum temp_codec codec;
     enum compaction_mode compaction;
+    const struct duplicate_rules *duplicates;   /* of --markdup, or NULL */
+    size_t view_memory_bytes;   /* for it */
     uint64_t asked_bytes;       /* -s; 0: not given */
 };
 

@@ -108,6 +108,56 @@ class Plans(PlanTest):
                         self.assertLessEqual(abs(planned - n_runs), max(2, n_runs / 4),
                                              (planned, n_runs))
 
+    def test_markdup(self):
+        """What is remembered of all records is planned, in memory and in a file, and the space for
+        it: --plan and the warnings about full disks once knew of runs only."""
+        source = self.path("grouped.bam")
+        self.sort_ok("-n", "-o", source, self.bam_of(generate.reads(
+            8000, generate.reference(n_bases=600000))))
+        for options in ("", "-S", "-S -t --barcode-name"):
+            for budget in (400_000, 1_000_000, None):
+                with self.subTest(options=options, budget=budget):
+                    args = ["--fixmate", "--temp-codec", "lz4", "-o", self.path("out.bam"), source]
+                    runs_only = self.plan(*args, budget=budget)
+                    args.insert(0, "--markdup=" + options)
+                    plan, stats = self.plan(*args, budget=budget), self.path("stats.json")
+                    self.sort_ok(*args, "--stats", stats, budget=budget)
+                    with open(stats, encoding="utf-8") as file:
+                        found = json.load(file)["duplicates"]
+                    planned = re.fullmatch(r"([\d.]+) (bytes|MB) remembered of all records, in "
+                                           r"(memory|a temporary file)", plan["duplicates"][0])
+                    size = float(planned[1]) * {"bytes": 1, "MB": 1e6}[planned[2]]
+                    self.assertLessEqual(abs(size - found["view_bytes"]),
+                                         0.15 * found["view_bytes"])
+                    self.assertEqual(planned[3] == "memory", budget is None)
+                    self.assertEqual(found["file_bytes"] == 0, budget is None)
+                    self.assertNotIn("duplicates", runs_only)
+                    if budget:
+                        more = [float(lines["temporary space"][0].split(" MB")[0])
+                                for lines in (plan, runs_only)]
+                        self.assertAlmostEqual(more[0] - more[1], size / 1e6,
+                                               delta=0.15 + 0.1 * more[1])
+
+    def test_large_template(self):
+        """A template that does not fit in memory goes to a file first."""
+        record = bamfile.record("same", 65, 0, 100, "50M", "A" * 50, mate=(0, 100, 0))
+        other = bamfile.record("other", 65, 0, 100, "50M", "A" * 50, mate=(0, 100, 0))
+        head = bamfile.bam_header("", [("chr1", 1 << 28)])
+        source = self.write("in.bam", bamfile.bgzf(head + other * 10 + record * 200_000, 1))
+        n_bytes = len(record) * 200_000 / 1e6
+        plan = self.plan("--fixmate", "-o", self.path("out.bam"), source, budget=16 << 20)
+        found = re.fullmatch(r"up to ([\d.]+) MB in a temporary file: it does not fit into memory",
+                             plan["template"][0])
+        self.assertAlmostEqual(float(found[1]), n_bytes, delta=0.2 * n_bytes)
+        space = re.match(r".*, up to ([\d.]+) MB needed", plan["temporary space"][0])
+        self.assertGreater(float(space[1]), 1.2 * n_bytes)
+        alone = self.write("alone.bam", bamfile.bgzf(head + record * 200_000, 1))
+        plan = self.plan("--fixmate", "-o", self.path("out.bam"), alone, budget=16 << 20)
+        self.assertRegex(plan["uncompressed"][0], r"^about \d+\.\d MB$")
+        self.assertIn("template", plan)
+        for args in (["-o", self.path("out.bam")], ["--fixmate", "-o", self.path("out.bam")]):
+            self.assertNotIn("template", self.plan(*args, source, budget=1 << 30))
+
     def test_runs_of_large_records(self):
         """Records that are larger than a batch, some among small ones: seven times as many runs were
         once planned as there were."""

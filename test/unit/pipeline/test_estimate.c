@@ -155,6 +155,30 @@ static void test_space(void **state)
     assert_true(plan.in_memory && plan.needed_bytes == 0);
 }
 
+/* Views of --markdup and a large template of --fixmate need space besides runs, and also without. */
+static void test_other_files(void **state)
+{
+    (void)state;
+    struct estimate_facts facts = usual_facts(64 * MIB, 2, GIB);
+    struct estimate without = plan_of(&facts);
+    facts.traits.view_ratio = 0.07;
+    facts.view_memory_bytes = 4 * MIB;
+    struct estimate plan = plan_of(&facts);
+    assert_true(fabs(plan.view_bytes - 0.07 * GIB) < 1);
+    assert_true(fabs(plan.needed_bytes - without.needed_bytes - 0.07 * GIB) < 1);
+    assert_true(fabs(plan.peak_bytes - without.peak_bytes - 0.07 * GIB) < 1);
+    assert_true(plan.temp_bytes == without.temp_bytes && plan.n_runs == without.n_runs);
+    facts.view_memory_bytes = 80 * MIB;
+    assert_true(plan_of(&facts).view_bytes == 0);
+    assert_true(plan_of(&facts).needed_bytes == without.needed_bytes);
+    facts.large_template_bytes = GIB / 2;
+    plan = plan_of(&facts);
+    assert_true(fabs(plan.needed_bytes - without.needed_bytes - 0.5 * GIB) < 1);
+    mem_budget_plan(&facts.budget, 8 * GIB, 2);
+    plan = plan_of(&facts);
+    assert_true(plan.in_memory && plan.needed_bytes == 0.5 * GIB);
+}
+
 static void test_output(void **state)
 {
     (void)state;
@@ -244,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_compaction),
         cmocka_unit_test(test_codec),
         cmocka_unit_test(test_space),
+        cmocka_unit_test(test_other_files),
         cmocka_unit_test(test_output),
         cmocka_unit_test(test_batches_that_were_seen),
         cmocka_unit_test(test_large_records),
