@@ -350,8 +350,7 @@ static int pass_over_large(struct decider *decider, struct key_part keys, bool s
     struct chain_work *work = decider->chains;
     const struct decide_settings *s = decider->decision->settings;
     const struct large_chains_settings settings = {
-        .rules = s->rules, .memory_bytes = work->gather_bytes, .temp_prefixes = s->temp_prefixes,
-        .n_temp_prefixes = s->n_temp_prefixes, .output = s->output,
+        .rules = s->rules, .memory_bytes = work->gather_bytes, .places = s->places,
         .file_bytes = s->file_bytes,
         .has_singles = work->gather.has[VIEW_SINGLE] ||
                        temp_streams_bytes(s->guests, decider->partition) > 0,

@@ -14,9 +14,7 @@ struct decide_settings {
     const struct duplicate_rules *rules;
     unsigned n_threads;
     size_t memory_bytes;        /* for the tables of all jobs */
-    const char *const *temp_prefixes;   /* as in temp_streams.h */
-    size_t n_temp_prefixes;
-    const char *output;
+    struct temp_places places;  /* of temporary files */
     uint64_t *file_bytes;       /* bytes that go to other temporary files are added */
     struct temp_streams *views; /* VIEW_N_STREAMS, complete */
     struct temp_streams *names; /* VIEW_N_PARTITIONS, empty, for -S; or NULL */

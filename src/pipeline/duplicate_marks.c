@@ -35,7 +35,8 @@ struct stretch {
 };
 
 struct duplicate_marks {
-    struct duplicate_marks_settings settings;
+    size_t memory_bytes;
+    struct temp_places places;
     uint64_t *runs;             /* by number: records in a run; later all records before it */
     size_t n_runs, room;
     uint64_t n_records;
@@ -48,10 +49,12 @@ struct duplicate_marks {
     uint64_t numbers_file_bytes;        /* when `numbers` is not there any more */
 };
 
-struct duplicate_marks *duplicate_marks_create(const struct duplicate_marks_settings *settings)
+struct duplicate_marks *duplicate_marks_create(size_t memory_bytes,
+                                               const struct temp_places *places)
 {
     struct duplicate_marks *marks = xcalloc(1, sizeof *marks);
-    marks->settings = *settings;
+    marks->memory_bytes = memory_bytes;
+    marks->places = *places;
     (void)pthread_mutex_init(&marks->lock, NULL);
     return marks;
 }
@@ -89,17 +92,6 @@ void duplicate_marks_add_run(struct duplicate_marks *marks, uint32_t run, uint32
     if (n_records > marks->runs[run]) marks->runs[run] = n_records;
 }
 
-static struct temp_streams *create_streams(const struct duplicate_marks *marks, unsigned n,
-                                           size_t memory_bytes)
-{
-    const struct temp_streams_settings streams = {
-        .n_streams = n, .memory_bytes = memory_bytes,
-        .temp_prefixes = marks->settings.temp_prefixes,
-        .n_temp_prefixes = marks->settings.n_temp_prefixes, .output = marks->settings.output,
-    };
-    return temp_streams_create(&streams);
-}
-
 size_t duplicate_marks_begin(struct duplicate_marks *marks)
 {
     for (size_t i = 0; i < marks->n_runs; i++) {
@@ -108,7 +100,7 @@ size_t duplicate_marks_begin(struct duplicate_marks *marks)
         marks->n_records += n;
     }
     size_t n_bytes = (size_t)(marks->n_records / 8) + 1;
-    if (n_bytes <= marks->settings.memory_bytes) {
+    if (n_bytes <= marks->memory_bytes) {
         marks->bits = xcalloc(n_bytes, 1);
         return n_bytes;
     }
@@ -116,8 +108,8 @@ size_t duplicate_marks_begin(struct duplicate_marks *marks)
     marks->stretches = xcalloc(N_STRETCHES, sizeof *marks->stretches);
     for (size_t i = 0; i < N_STRETCHES; i++)
         (void)pthread_mutex_init(&marks->stretches[i].lock, NULL);
-    marks->numbers = create_streams(marks, N_STRETCHES, marks->settings.memory_bytes);
-    return marks->settings.memory_bytes + N_STRETCHES * sizeof *marks->stretches;
+    marks->numbers = temp_streams_create(N_STRETCHES, marks->memory_bytes, &marks->places);
+    return marks->memory_bytes + N_STRETCHES * sizeof *marks->stretches;
 }
 
 uint64_t duplicate_marks_number(const struct duplicate_marks *marks, uint32_t run, uint64_t index)
@@ -209,7 +201,7 @@ int duplicate_marks_end(struct duplicate_marks *marks, size_t memory_bytes)
     if (n_bytes > memory_bytes) n_bytes = memory_bytes;
     uint8_t *bits = xmalloc(n_bytes);
     int r = 0;
-    marks->file = create_streams(marks, 1, BITS_MEMORY_BYTES);
+    marks->file = temp_streams_create(1, BITS_MEMORY_BYTES, &marks->places);
     for (unsigned i = 0; i < N_STRETCHES && r == 0; i++)
         r = end_stretch(marks, i, bits, n_bytes);
     free(bits);

@@ -20,14 +20,9 @@
 
 struct duplicate_marks;
 
-struct duplicate_marks_settings {
-    size_t memory_bytes;        /* that bits may take, or else what is written to a file */
-    const char *const *temp_prefixes;   /* as in temp_streams.h */
-    size_t n_temp_prefixes;
-    const char *output;
-};
-
-struct duplicate_marks *duplicate_marks_create(const struct duplicate_marks_settings *settings);
+/* memory_bytes: that bits may take, or else what is written to a file. */
+struct duplicate_marks *duplicate_marks_create(size_t memory_bytes,
+                                               const struct temp_places *places);
 
 /* NULL is accepted. */
 void duplicate_marks_destroy(struct duplicate_marks *marks);

@@ -36,22 +36,13 @@ struct duplicate_notes {
     uint64_t put_file_bytes;    /* when `put` is not there any more */
 };
 
-static struct temp_streams *create_streams(const struct duplicate_notes_settings *s)
-{
-    const struct temp_streams_settings streams = {
-        .n_streams = N_STREAMS, .memory_bytes = s->memory_bytes / 2,
-        .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
-        .output = s->output,
-    };
-    return temp_streams_create(&streams);
-}
-
 struct duplicate_notes *duplicate_notes_create(const struct duplicate_notes_settings *settings)
 {
     struct duplicate_notes *notes = xcalloc(1, sizeof *notes);
     notes->settings = *settings;
-    notes->put = create_streams(settings);
-    notes->sorted = create_streams(settings);
+    size_t half = settings->memory_bytes / 2;
+    notes->put = temp_streams_create(N_STREAMS, half, &settings->places);
+    notes->sorted = temp_streams_create(N_STREAMS, half, &settings->places);
     (void)pthread_mutex_init(&notes->lock, NULL);
     return notes;
 }

@@ -5,8 +5,8 @@
  * those of a block of a run. Notes lie in streams (store/temp_streams.h): in memory, and in a
  * temporary file when that is full.
  *
- * Order of calls: create; begin; put; sort; find; destroy. Threads: any may put, and later find; one
- * sorts.
+ * Order of calls: create; begin; put; sort; find; destroy. Threads: any may put, and later find;
+ * one sorts.
  */
 #ifndef ROCKSORT_PIPELINE_DUPLICATE_NOTES_H
 #define ROCKSORT_PIPELINE_DUPLICATE_NOTES_H
@@ -30,9 +30,7 @@ struct duplicate_notes_settings {
     const struct duplicate_marks *marks;        /* they outlive the notes, and count the records */
     unsigned n_threads;
     size_t memory_bytes;
-    const char *const *temp_prefixes;   /* as in temp_streams.h */
-    size_t n_temp_prefixes;
-    const char *output;
+    struct temp_places places;  /* of temporary files */
 };
 
 struct duplicate_notes *duplicate_notes_create(const struct duplicate_notes_settings *settings);
@@ -61,8 +59,8 @@ struct found_notes {
     size_t n_bytes, bytes_room;
 };
 
-/* Finds the notes of records [first, end) of a run, which has at least one of them. `found` starts as {0} and may be used again.
-   Returns 0, or -1 after a message. */
+/* Finds the notes of records [first, end) of a run, which has at least one of them. `found` starts
+   as {0} and may be used again. Returns 0, or -1 after a message. */
 int duplicate_notes_find(struct duplicate_notes *notes, uint32_t run, uint64_t first, uint64_t end,
                          struct found_notes *found);
 

@@ -7,7 +7,6 @@
 #include "pipeline/duplicate_marks.h"
 #include "pipeline/share_barcodes.h"
 #include "pipeline/view_chunks.h"
-#include "store/temp_streams.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
@@ -65,40 +64,25 @@ size_t duplicates_view_memory(const struct duplicate_rules *rules, size_t total_
     return share_streams(rules, duplicates_memory(total_bytes)).views;
 }
 
-static struct temp_streams *create_streams(const struct duplicates_settings *s, unsigned n,
-                                           size_t memory_bytes)
-{
-    const struct temp_streams_settings streams = {
-        .n_streams = n, .memory_bytes = memory_bytes, .temp_prefixes = s->temp_prefixes,
-        .n_temp_prefixes = s->n_temp_prefixes,
-        .output = s->output,
-    };
-    return temp_streams_create(&streams);
-}
-
 struct duplicates *duplicates_create(const struct duplicates_settings *settings)
 {
     struct duplicates *d = xcalloc(1, sizeof *d);
     d->settings = *settings;
     const struct stream_shares shares = share_streams(settings->rules, settings->memory_bytes);
-    d->views = create_streams(settings, VIEW_N_STREAMS, shares.views);
+    const struct temp_places *places = &settings->places;
+    d->views = temp_streams_create(VIEW_N_STREAMS, shares.views, places);
     if (shares.waiting > 0)
-        d->waiting = create_streams(settings, VIEW_N_BARCODE_STREAMS, shares.waiting);
-    if (shares.names > 0) d->names = create_streams(settings, VIEW_N_PARTITIONS, shares.names);
-    if (shares.notes > 0) d->guests = create_streams(settings, VIEW_N_PARTITIONS, shares.notes / 4);
-    const struct duplicate_marks_settings marks = {
-        .memory_bytes = settings->memory_bytes / MARKS_SHARE,
-        .temp_prefixes = settings->temp_prefixes, .n_temp_prefixes = settings->n_temp_prefixes,
-        .output = settings->output,
-    };
-    d->marks = duplicate_marks_create(&marks);
+        d->waiting = temp_streams_create(VIEW_N_BARCODE_STREAMS, shares.waiting, places);
+    if (shares.names > 0)
+        d->names = temp_streams_create(VIEW_N_PARTITIONS, shares.names, places);
+    if (shares.notes > 0)
+        d->guests = temp_streams_create(VIEW_N_PARTITIONS, shares.notes / 4, places);
+    d->marks = duplicate_marks_create(settings->memory_bytes / MARKS_SHARE, places);
     (void)pthread_mutex_init(&d->lock, NULL);
     if (duplicate_rules_set_tags(settings->rules)) {
         const struct duplicate_notes_settings notes = {
             .crew = settings->crew, .marks = d->marks, .n_threads = settings->n_threads,
-            .memory_bytes = shares.notes / 4 * 3, .temp_prefixes = settings->temp_prefixes,
-            .n_temp_prefixes = settings->n_temp_prefixes,
-            .output = settings->output,
+            .memory_bytes = shares.notes / 4 * 3, .places = *places,
         };
         d->notes = duplicate_notes_create(&notes);
     }
@@ -413,9 +397,7 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     const struct decide_settings decide = {
         .crew = d->settings.crew, .rules = d->settings.rules, .n_threads = d->settings.n_threads,
         .memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0,
-        .temp_prefixes = d->settings.temp_prefixes,
-        .n_temp_prefixes = d->settings.n_temp_prefixes, .output = d->settings.output,
-        .file_bytes = &d->file_bytes, .views = d->views,
+        .places = d->settings.places, .file_bytes = &d->file_bytes, .views = d->views,
         .names = d->names, .guests = d->guests, .notes = d->notes, .marks = d->marks,
         .counts = d->counts, .n_counts = d->n_counts,
     };

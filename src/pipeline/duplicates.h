@@ -26,6 +26,7 @@
 #include "duplicates/pair_barcode.h"
 #include "pipeline/batch.h"
 #include "pipeline/crew.h"
+#include "store/temp_streams.h"
 
 struct duplicates;
 
@@ -34,9 +35,7 @@ struct duplicates_settings {
     const struct duplicate_rules *rules;
     unsigned n_threads;
     size_t memory_bytes;        /* for all of it */
-    const char *const *temp_prefixes;   /* of temporary files, as in temp_streams.h */
-    size_t n_temp_prefixes;
-    const char *output;
+    struct temp_places places;  /* of temporary files */
 };
 
 struct duplicates *duplicates_create(const struct duplicates_settings *settings);

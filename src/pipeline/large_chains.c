@@ -62,8 +62,7 @@ struct large_chains *large_chains_create(const struct large_chains_settings *set
     c->settings = *settings;
     c->sort = (struct temp_sort_settings){
         .memory_bytes = n_bytes / (joins ? N_SHARES : N_SORTS),
-        .temp_prefixes = settings->temp_prefixes, .n_temp_prefixes = settings->n_temp_prefixes,
-        .output = settings->output, .file_bytes = settings->file_bytes,
+        .places = settings->places, .file_bytes = settings->file_bytes,
     };
     if (settings->has_ends) c->routed = temp_sort_create(&c->sort);
     if (settings->has_singles && settings->has_pairs) c->singles = temp_sort_create(&c->sort);

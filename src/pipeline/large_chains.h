@@ -15,9 +15,7 @@ struct large_chains;
 struct large_chains_settings {
     const struct duplicate_rules *rules;
     size_t memory_bytes;        /* raised to 2 MiB */
-    const char *const *temp_prefixes;   /* as in temp_streams.h */
-    size_t n_temp_prefixes;
-    const char *output;
+    struct temp_places places;  /* of temporary files */
     uint64_t *file_bytes;       /* as in temp_sort.h */
     /* what may be among the views; guests count as singles */
     bool has_singles, has_pairs, has_ends;

@@ -19,7 +19,8 @@ struct record_sample_settings {
     struct bgzf_method method;  /* of the output */
     size_t block_bytes;         /* of temporary data; it makes no difference beyond 128 KiB */
     const struct duplicate_rules *duplicates;   /* of --markdup, or NULL */
-    size_t pack_bytes;          /* of records whose views are written together; without it not used */
+    size_t pack_bytes;          /* of records whose views are written together; not
+                                   used without --markdup */
     double most_deflate_seconds;        /* what is left of the sample then is not deflated */
 };
 

@@ -37,7 +37,7 @@ static void create_duplicates(struct sort *sort)
     const struct duplicates_settings duplicates = {
         .crew = sort->crew, .rules = &sort->duplicate_rules, .n_threads = s->n_threads,
         .memory_bytes = duplicates_memory(s->memory_bytes),
-        .temp_prefixes = sort->duplicate_places, .n_temp_prefixes = n, .output = s->output,
+        .places = {sort->duplicate_places, n, s->output},
     };
     sort->duplicates = duplicates_create(&duplicates);
 }

@@ -28,7 +28,7 @@
 enum sort_phase {
     SORT_PHASE_LOAD,            /* input to sorted batches and runs */
     SORT_PHASE_SETTLE,          /* the last runs, and compactions that must end before the merge */
-    SORT_PHASE_MARK,            /* which records are duplicates; without --markdup it takes no time */
+    SORT_PHASE_MARK,            /* which records are duplicates; takes no time without --markdup */
     SORT_PHASE_MERGE,           /* runs and batches to output */
     SORT_PHASE_CLOSE,           /* end of the output, index, removal of temporary data */
     SORT_N_PHASES

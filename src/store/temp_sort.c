@@ -45,13 +45,8 @@ struct temp_sort {
    as much memory as the entries have, an eighth of a buffer or less. */
 static struct temp_streams *create_streams(const struct temp_sort *sort, unsigned n)
 {
-    const struct temp_sort_settings *s = &sort->settings;
-    const struct temp_streams_settings streams = {
-        .n_streams = n, .memory_bytes = s->memory_bytes / (n == 1 ? 16 : 8),
-        .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
-        .output = s->output,
-    };
-    return temp_streams_create(&streams);
+    size_t n_bytes = sort->settings.memory_bytes / (n == 1 ? 16 : 8);
+    return temp_streams_create(n, n_bytes, &sort->settings.places);
 }
 
 static void destroy_streams(const struct temp_sort *sort, struct temp_streams *streams)

@@ -24,9 +24,7 @@ enum {
 struct temp_sort_settings {
     size_t memory_bytes;        /* for all of it but readers, which take a 64th of it each; raised
                                    to 256 KiB */
-    const char *const *temp_prefixes;   /* as in temp_streams.h */
-    size_t n_temp_prefixes;
-    const char *output;
+    struct temp_places places;  /* of temporary files */
     uint64_t *file_bytes;       /* the bytes that go to temporary files are added; or NULL */
 };
 

@@ -56,7 +56,8 @@ struct temp_file {
 };
 
 struct temp_streams {
-    struct temp_streams_settings settings;
+    unsigned n_streams;
+    struct temp_places places;
     size_t page_bytes;
     size_t n_pages, max_pages;  /* in memory */
     size_t leaf_pages;          /* whose places a leaf has */
@@ -68,19 +69,21 @@ struct temp_streams {
     size_t n_free_places, places_room;
 };
 
-struct temp_streams *temp_streams_create(const struct temp_streams_settings *settings)
+struct temp_streams *temp_streams_create(unsigned n_streams, size_t memory_bytes,
+                                         const struct temp_places *places)
 {
     struct temp_streams *s = xcalloc(1, sizeof *s);
-    s->settings = *settings;
-    size_t page_bytes = settings->memory_bytes / settings->n_streams / PAGES_PER_STREAM;
+    s->n_streams = n_streams;
+    s->places = *places;
+    size_t page_bytes = memory_bytes / n_streams / PAGES_PER_STREAM;
     size_t stored_bytes = MIN_PAGE_BYTES;
     while (2 * stored_bytes <= page_bytes && stored_bytes < MAX_PAGE_BYTES) stored_bytes *= 2;
     s->page_bytes = stored_bytes - SUM_BYTES;
-    s->max_pages = settings->memory_bytes / stored_bytes;
+    s->max_pages = memory_bytes / stored_bytes;
     s->leaf_pages = s->page_bytes / sizeof(uint64_t);
-    s->max_places = settings->memory_bytes / TABLES_SHARE / sizeof(union page);
-    s->streams = xcalloc(settings->n_streams, sizeof *s->streams);
-    s->files = xcalloc(settings->n_temp_prefixes, sizeof *s->files);
+    s->max_places = memory_bytes / TABLES_SHARE / sizeof(union page);
+    s->streams = xcalloc(n_streams, sizeof *s->streams);
+    s->files = xcalloc(places->n_prefixes, sizeof *s->files);
     return s;
 }
 
@@ -93,7 +96,7 @@ static union page *listed_page(const struct stream *stream, size_t number)
 void temp_streams_destroy(struct temp_streams *s)
 {
     if (!s) return;
-    for (unsigned i = 0; i < s->settings.n_streams; i++) {
+    for (unsigned i = 0; i < s->n_streams; i++) {
         struct stream *stream = &s->streams[i];
         for (size_t k = stream->first_in_memory; k < stream->n_pages; k++)
             free(listed_page(stream, k)->bytes);
@@ -120,7 +123,7 @@ static size_t stored_bytes(const struct temp_streams *s)
 static int open_file(struct temp_streams *s)
 {
     struct temp_file *file = &s->files[s->n_files];
-    file->fd = temp_dir_open_file(s->settings.temp_prefixes[s->n_files], s->settings.output,
+    file->fd = temp_dir_open_file(s->places.prefixes[s->n_files], s->places.output,
                                   &file->dir);
     if (file->fd < 0) return -1;
     s->n_files++;
@@ -205,7 +208,7 @@ static int write_page(struct temp_streams *s, uint8_t *bytes, uint64_t *place)
         int error = write_bytes(s, *place, bytes);
         if (error == 0) return 0;
         bool is_full = error == ENOSPC || error == EDQUOT;
-        if (!is_full || s->n_files == s->settings.n_temp_prefixes)
+        if (!is_full || s->n_files == s->places.n_prefixes)
             return report_file(file_of(s, *place), "write", error);
         if (open_file(s) < 0) return -1;
         s->n_free_places = 0;   /* they are on the disk that is full */
@@ -250,7 +253,7 @@ static int make_leaves(struct temp_streams *s)
 {
     uint8_t *bytes = xmalloc(stored_bytes(s));
     int r = 0;
-    for (unsigned i = 0; i < s->settings.n_streams && r == 0; i++) {
+    for (unsigned i = 0; i < s->n_streams && r == 0; i++) {
         struct stream *stream = &s->streams[i];
         size_t before = stream->n_in_leaves;
         while (r == 0 && stream->first_in_memory - stream->n_in_leaves >= s->leaf_pages)
@@ -268,7 +271,7 @@ static int make_leaves(struct temp_streams *s)
 static int write_full_pages(struct temp_streams *s)
 {
     if (s->n_files == 0 && open_file(s) < 0) return -1;
-    for (unsigned i = 0; i < s->settings.n_streams; i++) {
+    for (unsigned i = 0; i < s->n_streams; i++) {
         struct stream *stream = &s->streams[i];
         size_t n_full = (size_t)(stream->n_bytes / s->page_bytes);
         for (; stream->first_in_memory < n_full; stream->first_in_memory++) {
@@ -318,7 +321,7 @@ int temp_streams_append(struct temp_streams *s, unsigned number, const void *byt
 
 void temp_streams_mark(struct temp_streams *s)
 {
-    for (unsigned i = 0; i < s->settings.n_streams; i++)
+    for (unsigned i = 0; i < s->n_streams; i++)
         s->streams[i].marked_bytes = s->streams[i].n_bytes;
 }
 
@@ -348,7 +351,7 @@ static int fetch_last_page(struct temp_streams *s, struct stream *stream)
 
 int temp_streams_undo(struct temp_streams *s)
 {
-    for (unsigned i = 0; i < s->settings.n_streams; i++) {
+    for (unsigned i = 0; i < s->n_streams; i++) {
         struct stream *stream = &s->streams[i];
         stream->n_bytes = stream->marked_bytes;
         size_t n_pages = (size_t)((stream->n_bytes + s->page_bytes - 1) / s->page_bytes);
@@ -379,7 +382,7 @@ uint64_t temp_streams_bytes(const struct temp_streams *s, unsigned stream)
 uint64_t temp_streams_all_bytes(const struct temp_streams *s)
 {
     uint64_t n = 0;
-    for (unsigned i = 0; i < s->settings.n_streams; i++) n += s->streams[i].n_bytes;
+    for (unsigned i = 0; i < s->n_streams; i++) n += s->streams[i].n_bytes;
     return n;
 }
 

@@ -20,18 +20,18 @@
 
 struct temp_streams;
 
-struct temp_streams_settings {
-    unsigned n_streams;
-    size_t memory_bytes;        /* that pages may take; tables of those in the file take up to an
-                                   eighth more, or at most a page for each stream */
-    /* Of each -T, or one NULL, and the output, or NULL: as in temp_dir.h. At most 256, which stay.
-   */
-    const char *const *temp_prefixes;
-    size_t n_temp_prefixes;
+/* Where files are made: at each -T, or, where that is NULL, beside the output, which may be NULL,
+   too (temp_dir.h). At most 256; what it points to stays. */
+struct temp_places {
+    const char *const *prefixes;
+    size_t n_prefixes;
     const char *output;
 };
 
-struct temp_streams *temp_streams_create(const struct temp_streams_settings *settings);
+/* memory_bytes: that pages may take; tables of those in the file take up to an eighth more, or at
+   most a page for each stream. */
+struct temp_streams *temp_streams_create(unsigned n_streams, size_t memory_bytes,
+                                         const struct temp_places *places);
 
 /* NULL is accepted. */
 void temp_streams_destroy(struct temp_streams *streams);

@@ -79,7 +79,7 @@ static void test_walk_finds_every_tag(void **state)
         starts[n_tags] = n;
         uint8_t *rec = make_record(tags, n);
         const uint8_t *first = bam_record_tags(rec), *at = first;
-        struct bam_aux aux;
+        struct bam_aux aux = {0};
         CHECK(&rng, first == rec + bam_record_bytes(rec) - n);
         for (size_t i = 0; i < n_tags; i++) {
             CHECK(&rng, bam_aux_next(rec, &at, &aux) == 1);

@@ -7,7 +7,8 @@
 
 enum { N_RUNS = 9, N_SETTERS = 3 };
 
-static const char *const places[] = {"."};
+static const char *const prefixes[] = {"."};
+static const struct temp_places places = {prefixes, 1, NULL};
 
 /* Marks, and the same in one byte for each record. */
 struct marked {
@@ -21,9 +22,7 @@ struct marked {
 static void begin(struct marked *m, size_t memory_bytes, size_t most_records, size_t n,
                   struct rng *rng)
 {
-    const struct duplicate_marks_settings settings = {
-        .memory_bytes = memory_bytes, .temp_prefixes = places, .n_temp_prefixes = 1};
-    *m = (struct marked){.marks = duplicate_marks_create(&settings)};
+    *m = (struct marked){.marks = duplicate_marks_create(memory_bytes, &places)};
     for (uint32_t run = 0; run < N_RUNS; run++) {
         m->n_records[run] = run == 4 ? 0 : 1 + (uint32_t)rng_below(rng, most_records);
         m->is_marked[run] = test_alloc(m->n_records[run] + 1);

@@ -73,7 +73,7 @@ static int send(void *arg, const struct duplicate_view *single, uint32_t run,
 static struct large_chains_settings settings_for(struct taken *taken, const char *const *prefix)
 {
     struct large_chains_settings settings = {
-        .rules = taken->rules, .temp_prefixes = prefix, .n_temp_prefixes = 1,
+        .rules = taken->rules, .places = {prefix, 1, NULL},
         .taker = {take, taken},
     };
     for (size_t i = 0; i < taken->n; i++) {

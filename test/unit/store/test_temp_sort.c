@@ -22,7 +22,7 @@ static struct temp_sort *create(const struct place *place)
 {
     static const char *prefixes[1];
     prefixes[0] = place->path;
-    const struct temp_sort_settings settings = {.temp_prefixes = prefixes, .n_temp_prefixes = 1};
+    const struct temp_sort_settings settings = {.places = {prefixes, 1, NULL}};
     return temp_sort_create(&settings);
 }
 

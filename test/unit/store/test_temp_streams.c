@@ -8,14 +8,11 @@
 
 enum { MOST_STREAMS = 5 };
 
-static const char *const places[] = {"."};
-
 static struct temp_streams *create(unsigned n_streams, size_t memory_bytes)
 {
-    const struct temp_streams_settings settings = {
-        .n_streams = n_streams, .memory_bytes = memory_bytes, .temp_prefixes = places,
-        .n_temp_prefixes = 1};
-    return temp_streams_create(&settings);
+    static const char *const prefixes[] = {"."};
+    const struct temp_places places = {prefixes, 1, NULL};
+    return temp_streams_create(n_streams, memory_bytes, &places);
 }
 
 /* What a stream must have: a byte follows from its place, and from which try it is of. */
