@@ -219,11 +219,34 @@ void *crew_take_slot(struct crew *crew, void *items, unsigned n, size_t item_byt
     return slot;
 }
 
-void crew_free_slot(struct crew *crew, struct crew_slot *slot)
+static void run_slot(struct worker *worker, void *arg)
 {
+    struct crew_slot *slot = arg;
+    struct crew *crew = slot->crew;
+    if (!crew_failed(crew) && slot->work(worker, slot) < 0) crew_fail(crew);
     crew_lock(crew);
     slot->is_busy = false;      /* the crew announces the end of each job */
     crew_unlock(crew);
+}
+
+int crew_submit_slot(struct crew *crew, struct crew_slot *slot,
+                     int (*work)(struct worker *, void *))
+{
+    slot->crew = crew;
+    slot->work = work;
+    return crew_submit(crew, run_slot, slot);
+}
+
+int crew_for_each(struct crew *crew, unsigned n_jobs, void *items, unsigned n, size_t item_bytes,
+                  int (*work)(struct worker *, void *))
+{
+    for (unsigned number = 0; number < n_jobs; number++) {
+        struct crew_slot *slot = crew_take_slot(crew, items, n, item_bytes);
+        if (!slot) break;
+        slot->number = number;
+        if (crew_submit_slot(crew, slot, work) < 0) break;
+    }
+    return crew_finish_jobs(crew);
 }
 
 double crew_job_seconds(struct crew *crew)

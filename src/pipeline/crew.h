@@ -141,15 +141,26 @@ int crew_finish_jobs(struct crew *crew);
 
 /*
  * For jobs that need much memory of their own: as many run at a time as there are slots. A slot is
- * the first member of the struct that a job works with. crew_take_slot waits for one of n structs
- * of item_bytes, one after another, that no job has; NULL if the crew has failed. The job calls
- * crew_free_slot when it is done with it. Without the lock.
+ * the first member of the struct that a job works with; it starts as {0}. crew_take_slot waits for
+ * one of n structs of item_bytes, one after another, that no job has; NULL if the crew has failed.
+ * crew_submit_slot has a worker run work(worker, item), unless the crew has failed by then; `work`
+ * returns 0, or -1 after a message. Nobody else may use the item until its job has ended. Returns
+ * as crew_submit. Without the lock.
  */
 struct crew_slot {
+    struct crew *crew;
+    int (*work)(struct worker *worker, void *item);
+    unsigned number;            /* crew_for_each: the number of the job */
     bool is_busy;               /* under the lock */
 };
 void *crew_take_slot(struct crew *crew, void *items, unsigned n, size_t item_bytes);
-void crew_free_slot(struct crew *crew, struct crew_slot *slot);
+int crew_submit_slot(struct crew *crew, struct crew_slot *slot,
+                     int (*work)(struct worker *worker, void *item));
+
+/* Has jobs do the work with the numbers 0 to n_jobs - 1, each with one of n items, and waits until
+   no job is left. Returns 0, or -1 if the crew has failed. */
+int crew_for_each(struct crew *crew, unsigned n_jobs, void *items, unsigned n, size_t item_bytes,
+                  int (*work)(struct worker *worker, void *item));
 
 /* With the lock held, returns the seconds that workers have spent on jobs. */
 double crew_job_seconds(struct crew *crew);

@@ -456,8 +456,10 @@ static int decide_partition(struct decider *decider)
 /* ---- large places ---- */
 
 /* Decides the places that the others have set apart, one after another. */
-static int decide_large_places(struct decider *decider)
+static int decide_large_places(struct worker *worker, void *item)
 {
+    (void)worker;
+    struct decider *decider = item;
     struct decision *decision = decider->decision;
     int r = 0;
     for (unsigned i = 0; i < decision->settings->n_threads; i++) {
@@ -481,12 +483,11 @@ static int decide_set_apart(struct decision *decision)
     if (n == 0) return 0;
     for (unsigned i = 0; i < s->n_threads; i++)
         release_gather(&decision->deciders[i].chains->gather);
-    decision->decide = decide_large_places;
     struct decider *decider =
         crew_take_slot(s->crew, decision->deciders, s->n_threads, sizeof *decider);
     if (!decider) return -1;
     decider->chains->gather_bytes = s->memory_bytes;
-    int r = crew_submit(s->crew, decide_job, decider);
+    int r = crew_submit_slot(s->crew, &decider->slot, decide_large_places);
     if (crew_finish_jobs(s->crew) < 0) r = -1;
     decider->chains->gather_bytes = s->memory_bytes / s->n_threads;
     release_gather(&decider->chains->gather);

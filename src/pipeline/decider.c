@@ -106,16 +106,6 @@ int decide_in_parts(struct decider *decider, part_pass pass)
 
 /* ---- jobs ---- */
 
-void decide_job(struct worker *worker, void *arg)
-{
-    (void)worker;
-    struct decider *decider = arg;
-    struct decision *decision = decider->decision;
-    struct crew *crew = decision->settings->crew;
-    if (!crew_failed(crew) && decision->decide(decider) < 0) crew_fail(crew);
-    crew_free_slot(crew, &decider->slot);
-}
-
 /* Has the streams of a partition read ahead, so that jobs need not wait for a disk. */
 static void advise(const struct decide_settings *s, unsigned partition)
 {
@@ -124,19 +114,22 @@ static void advise(const struct decide_settings *s, unsigned partition)
     temp_streams_advise(s->views, VIEW_STREAM_PAIRS + partition);
 }
 
+static int decide_numbered(struct worker *worker, void *item)
+{
+    (void)worker;
+    struct decider *decider = item;
+    const struct decide_settings *s = decider->decision->settings;
+    decider->partition = decider->slot.number;
+    advise(s, decider->partition + s->n_threads);
+    return decider->decision->decide(decider);
+}
+
 int decide_partitions(struct decision *decision, int (*decide)(struct decider *))
 {
     const struct decide_settings *s = decision->settings;
     decision->decide = decide;
-    for (unsigned p = 0; p < VIEW_N_PARTITIONS; p++) {
-        struct decider *decider =
-            crew_take_slot(s->crew, decision->deciders, s->n_threads, sizeof *decider);
-        if (!decider) break;
-        advise(s, p + s->n_threads);
-        decider->partition = p;
-        if (crew_submit(s->crew, decide_job, decider) < 0) break;
-    }
-    return crew_finish_jobs(s->crew);
+    return crew_for_each(s->crew, VIEW_N_PARTITIONS, decision->deciders, s->n_threads,
+                         sizeof *decision->deciders, decide_numbered);
 }
 
 void decision_prepare(struct decision *decision, const struct decide_settings *s)

@@ -58,9 +58,6 @@ void decision_release(struct decision *decision);
 /* Has all partitions decided. Returns 0, or -1 if the crew has failed. */
 int decide_partitions(struct decision *decision, int (*decide)(struct decider *));
 
-/* A job that calls decision->decide for a decider whose slot was taken, and frees the slot. */
-void decide_job(struct worker *worker, void *arg);
-
 /* ---- passes ---- */
 
 /* What a pass over a stream does with each view. TABLE_FULL and TABLE_FAILED end the pass. */

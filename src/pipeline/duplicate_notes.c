@@ -111,10 +111,10 @@ int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_no
 
 /* ---- sorting ---- */
 
+/* What one job works with. */
 struct sort_work {
     struct crew_slot slot;
     struct duplicate_notes *notes;
-    unsigned stream;
 };
 
 static int compare_notes(const void *a, const void *b)
@@ -255,29 +255,21 @@ static int sort_stream(struct duplicate_notes *notes, unsigned stream)
     return r;
 }
 
-static void sort_job(struct worker *worker, void *arg)
+static int sort_numbered(struct worker *worker, void *item)
 {
     (void)worker;
-    struct sort_work *work = arg;
-    struct crew *crew = work->notes->settings.crew;
-    if (!crew_failed(crew) && sort_stream(work->notes, work->stream) < 0) crew_fail(crew);
-    crew_free_slot(crew, &work->slot);
+    const struct sort_work *work = item;
+    return sort_stream(work->notes, work->slot.number);
 }
 
 int duplicate_notes_sort(struct duplicate_notes *notes, size_t memory_bytes)
 {
-    notes->sort_bytes = memory_bytes;
-    struct crew *crew = notes->settings.crew;
     unsigned n_works = notes->settings.n_threads;
-    struct sort_work *works = xcalloc(n_works, sizeof *works), *work;
+    struct sort_work *works = xcalloc(n_works, sizeof *works);
+    notes->sort_bytes = memory_bytes;
     for (unsigned i = 0; i < n_works; i++) works[i].notes = notes;
-    for (unsigned stream = 0; stream < N_STREAMS; stream++) {
-        work = crew_take_slot(crew, works, n_works, sizeof *works);
-        if (!work) break;
-        work->stream = stream;
-        if (crew_submit(crew, sort_job, work) < 0) break;
-    }
-    int r = crew_finish_jobs(crew);
+    int r = crew_for_each(notes->settings.crew, N_STREAMS, works, n_works, sizeof *works,
+                          sort_numbered);
     free(works);
     notes->put_file_bytes = temp_streams_file_bytes(notes->put);
     temp_streams_destroy(notes->put);

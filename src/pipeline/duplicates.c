@@ -240,12 +240,12 @@ int duplicates_undo_run(struct duplicates *d)
 
 /* Records of a batch that one job looks at, or marks. */
 struct range {
+    struct crew_slot slot;
     struct duplicates *d;
     const struct batch *batch;
     uint32_t run;
     size_t from, to;
     struct duplicate_looks looks;
-    bool done;                  /* under the lock */
 };
 
 static const uint8_t *record_at(const struct batch *batch, size_t i)
@@ -253,97 +253,70 @@ static const uint8_t *record_at(const struct batch *batch, size_t i)
     return sort_entry_record(batch->rules->order, &batch->entries[i]);
 }
 
-static void look_job(struct worker *worker, void *arg)
+static int look_at_range(struct worker *worker, void *item)
 {
-    struct range *range = arg;
-    struct crew *crew = range->d->settings.crew;
-    for (size_t i = range->from; i < range->to && !crew_failed(crew); i++) {
+    struct range *range = item;
+    for (size_t i = range->from; i < range->to; i++) {
         if (i + 8 < range->to) __builtin_prefetch(record_at(range->batch, i + 8));
         if (duplicate_looks_add(range->d, &worker->views, &range->looks,
                                 record_at(range->batch, i), range->run, i) < 0)
-            crew_fail(crew);
+            return -1;
     }
     duplicate_looks_end(&worker->views, &range->looks, range->run);
-    if (!crew_failed(crew) && duplicates_take(range->d, &range->looks) < 0) crew_fail(crew);
-    crew_lock(crew);
-    range->done = true;
-    crew_unlock(crew);
+    return duplicates_take(range->d, &range->looks);
 }
 
 /* The entries of a batch point into memory that belongs to it, and nobody reads the records now. */
-static void mark_job(struct worker *worker, void *arg)
+static int mark_range(struct worker *worker, void *item)
 {
     (void)worker;
-    struct range *range = arg;
-    struct crew *crew = range->d->settings.crew;
+    struct range *range = item;
     size_t n = range->to - range->from;
     struct found_marks found = {0};
-    if (duplicate_marks_find(range->d->marks, range->run, range->from, n, &found) < 0) {
-        crew_fail(crew);
-        n = 0;
-    }
-    for (size_t i = 0; i < n; i++)
+    int r = duplicate_marks_find(range->d->marks, range->run, range->from, n, &found);
+    for (size_t i = 0; i < n && r == 0; i++)
         if (found_marks_have(&found, i)) {
             uint8_t *rec = (uint8_t *)(uintptr_t)record_at(range->batch, range->from + i);
             (void)put_u16(rec + BAM_FLAG_AT, bam_record_flag(rec) | BAM_FDUP);
         }
     found_marks_release(&found);
-    crew_lock(crew);
-    range->done = true;
-    crew_unlock(crew);
+    return r;
 }
 
 struct ranges {
-    struct range *ring;
-    unsigned n_ring, at, n_used;
+    struct range *all;
+    unsigned n;
 };
-
-/* Waits for the oldest job. Returns 0, or -1 if the crew has failed. */
-static int finish_oldest(struct duplicates *d, struct ranges *ranges)
-{
-    struct range *oldest = &ranges->ring[ranges->at];
-    struct crew *crew = d->settings.crew;
-    crew_lock(crew);
-    while (!oldest->done) crew_wait(crew);
-    crew_unlock(crew);
-    ranges->at = (ranges->at + 1) % ranges->n_ring;
-    ranges->n_used--;
-    return crew_failed(crew) ? -1 : 0;
-}
 
 /* Has jobs go through all records of a batch. Returns 0, or -1 after a message. */
 static int go_through(struct duplicates *d, const struct batch *batch, uint32_t run,
-                      void (*job)(struct worker *, void *), struct ranges *ranges)
+                      int (*work)(struct worker *, void *), const struct ranges *ranges)
 {
     for (size_t from = 0; from < batch->n_records; from += RANGE_RECORDS) {
-        if (ranges->n_used == ranges->n_ring && finish_oldest(d, ranges) < 0) return -1;
-        struct range *range = &ranges->ring[(ranges->at + ranges->n_used) % ranges->n_ring];
         size_t left = batch->n_records - from;
-        struct duplicate_looks looks = range->looks;
-        *range = (struct range){d, batch, run, from,
-                                from + (left < RANGE_RECORDS ? left : RANGE_RECORDS), looks, false};
-        ranges->n_used++;
-        if (crew_submit(d->settings.crew, job, range) < 0) {
-            ranges->n_used--;
-            return -1;
-        }
+        struct range *range =
+            crew_take_slot(d->settings.crew, ranges->all, ranges->n, sizeof *range);
+        if (!range) return -1;
+        range->d = d;
+        range->batch = batch;
+        range->run = run;
+        range->from = from;
+        range->to = from + (left < RANGE_RECORDS ? left : RANGE_RECORDS);
+        if (crew_submit_slot(d->settings.crew, &range->slot, work) < 0) return -1;
     }
     return 0;
 }
 
 static int for_all_batches(struct duplicates *d, struct batch *const *batches, size_t n,
-                           uint32_t first_run, void (*job)(struct worker *, void *))
+                           uint32_t first_run, int (*work)(struct worker *, void *))
 {
-    struct ranges ranges = {.n_ring = 2 * d->settings.n_threads};
-    ranges.ring = xcalloc(ranges.n_ring, sizeof *ranges.ring);
-    int r = 0;
-    for (size_t i = 0; i < n && r == 0; i++)
-        r = go_through(d, batches[i], first_run + (uint32_t)i, job, &ranges);
-    while (ranges.n_used > 0)
-        if (finish_oldest(d, &ranges) < 0) r = -1;
-    for (unsigned i = 0; i < ranges.n_ring; i++) duplicate_looks_release(&ranges.ring[i].looks);
-    free(ranges.ring);
-    if (r < 0) crew_fail(d->settings.crew);
+    struct ranges ranges = {.n = 2 * d->settings.n_threads};
+    ranges.all = xcalloc(ranges.n, sizeof *ranges.all);
+    for (size_t i = 0; i < n; i++)
+        if (go_through(d, batches[i], first_run + (uint32_t)i, work, &ranges) < 0) break;
+    int r = crew_finish_jobs(d->settings.crew);
+    for (unsigned i = 0; i < ranges.n; i++) duplicate_looks_release(&ranges.all[i].looks);
+    free(ranges.all);
     return r;
 }
 
@@ -390,7 +363,7 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
 {
     for (size_t i = 0; i < n; i++)
         duplicates_end_run(d, first_run + (uint32_t)i, batches[i]->n_records);
-    if (for_all_batches(d, batches, n, first_run, look_job) < 0) return -1;
+    if (for_all_batches(d, batches, n, first_run, look_at_range) < 0) return -1;
     size_t most_bytes = d->settings.memory_bytes / 2 + spare_bytes / 4 * 3;
     size_t marks_bytes = duplicate_marks_begin(d->marks);
     if (d->notes) duplicate_notes_begin(d->notes);
@@ -417,7 +390,7 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     temp_streams_destroy(d->names);
     temp_streams_destroy(d->guests);
     d->views = d->names = d->guests = NULL;
-    return for_all_batches(d, batches, n, first_run, mark_job);
+    return for_all_batches(d, batches, n, first_run, mark_range);
 }
 
 void duplicates_bytes(const struct duplicates *d, uint64_t *views, uint64_t *files)

@@ -191,13 +191,16 @@ static int give_barcodes(struct sharer *sharer)
 
 /* ---- jobs ---- */
 
-static void share_job(struct worker *worker, void *arg)
+static int share_partition(struct worker *worker, void *item)
 {
-    struct sharer *sharer = arg;
-    struct crew *crew = sharer->sharing->settings->crew;
+    struct sharer *sharer = item;
+    const struct sharing *sharing = sharer->sharing;
     sharer->gather = &worker->views;
-    if (!crew_failed(crew) && sharer->sharing->share(sharer) < 0) crew_fail(crew);
-    crew_free_slot(crew, &sharer->slot);
+    sharer->partition = sharer->slot.number;
+    unsigned later = sharer->partition + sharing->settings->n_threads;
+    if (sharing->share == find_givers && later < VIEW_N_PARTITIONS)
+        temp_streams_advise(sharing->settings->views, VIEW_STREAM_PAIRS + later);
+    return sharing->share(sharer);
 }
 
 /* Has a step done for all partitions. Returns 0, or -1 if the crew has failed. */
@@ -205,16 +208,8 @@ static int share_partitions(struct sharing *sharing, int (*share)(struct sharer 
 {
     const struct share_barcodes_settings *s = sharing->settings;
     sharing->share = share;
-    for (unsigned p = 0; p < VIEW_N_PARTITIONS; p++) {
-        struct sharer *sharer =
-            crew_take_slot(s->crew, sharing->sharers, s->n_threads, sizeof *sharer);
-        if (!sharer) break;
-        if (share == find_givers && p + s->n_threads < VIEW_N_PARTITIONS)
-            temp_streams_advise(s->views, VIEW_STREAM_PAIRS + p + s->n_threads);
-        sharer->partition = p;
-        if (crew_submit(s->crew, share_job, sharer) < 0) break;
-    }
-    return crew_finish_jobs(s->crew);
+    return crew_for_each(s->crew, VIEW_N_PARTITIONS, sharing->sharers, s->n_threads,
+                         sizeof *sharing->sharers, share_partition);
 }
 
 /* The filter and the tables are not there at one time. */

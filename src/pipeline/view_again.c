@@ -10,32 +10,31 @@
 
 /* A block and its views. */
 struct viewed_block {
+    struct crew_slot slot;
     const struct view_again_settings *settings;
     const char *dir;            /* that it is in, for messages */
-    uint8_t *value;             /* as it was stored; the job frees it */
+    uint8_t *value;             /* as it was stored */
     size_t value_bytes;
     uint32_t run;
     uint64_t first_index;
-    uint32_t n_records;
     struct duplicate_looks looks;
-    bool done;                  /* under the lock */
 };
 
-struct block_ring {
-    struct viewed_block *blocks;
-    unsigned n, at, n_used;
+struct viewed_blocks {
+    struct viewed_block *all;
+    unsigned n;
 };
 
 static int view_records(struct viewed_block *block, struct worker *worker, const uint8_t *raw,
                         uint32_t n_records)
 {
+    struct duplicates *duplicates = block->settings->duplicates;
     for (uint32_t i = 0; i < n_records; i++, raw += bam_record_bytes(raw))
-        if (duplicate_looks_add(block->settings->duplicates, &worker->views, &block->looks, raw,
-                                block->run, block->first_index + i) < 0)
+        if (duplicate_looks_add(duplicates, &worker->views, &block->looks, raw, block->run,
+                                block->first_index + i) < 0)
             return -1;
     duplicate_looks_end(&worker->views, &block->looks, block->run);
-    block->n_records = n_records;
-    return duplicates_take(block->settings->duplicates, &block->looks);
+    return duplicates_take(duplicates, &block->looks);
 }
 
 static int report_damage(const struct viewed_block *block)
@@ -46,7 +45,7 @@ static int report_damage(const struct viewed_block *block)
 }
 
 /* Verifies and decompresses the block, and makes its views. Returns 0, or -1 after a message. */
-static int view_block(struct viewed_block *block, struct worker *worker)
+static int view_block(struct worker *worker, struct viewed_block *block)
 {
     const struct view_again_settings *s = block->settings;
     struct bam_block stored;
@@ -62,56 +61,41 @@ static int view_block(struct viewed_block *block, struct worker *worker)
     return r;
 }
 
-static void view_job(struct worker *worker, void *arg)
+static int view_and_free(struct worker *worker, void *item)
 {
-    struct viewed_block *block = arg;
-    struct crew *crew = block->settings->crew;
-    if (!crew_failed(crew) && view_block(block, worker) < 0) crew_fail(crew);
+    struct viewed_block *block = item;
+    int r = view_block(worker, block);
     free(block->value);
     block->value = NULL;
-    crew_lock(crew);
-    block->done = true;
-    crew_unlock(crew);
-}
-
-/* Waits for the views of the oldest block. Returns 0, or -1 if the crew has failed. */
-static int finish_oldest(const struct view_again_settings *s, struct block_ring *ring)
-{
-    struct viewed_block *oldest = &ring->blocks[ring->at];
-    crew_lock(s->crew);
-    while (!oldest->done) crew_wait(s->crew);
-    crew_unlock(s->crew);
-    ring->at = (ring->at + 1) % ring->n;
-    ring->n_used--;
-    if (crew_failed(s->crew)) return -1;
-    duplicates_end_run(s->duplicates, oldest->run, oldest->first_index + oldest->n_records);
-    return 0;
+    return r;
 }
 
 /* Hands a block to a worker, unless this process wrote it. Returns 0, or -1 after a message. */
-static int start_block(const struct view_again_settings *s, struct block_ring *ring,
+static int start_block(const struct view_again_settings *s, const struct viewed_blocks *blocks,
                        struct fed_block *fed)
 {
+    struct bam_block stored;
     uint32_t run;
     uint64_t first_index;
     merge_bound_position(fed->key, fed->key_bytes, &run, &first_index);
     if (run >= s->end_run) return 0;
-    if (ring->n_used == ring->n && finish_oldest(s, ring) < 0) return -1;
-    struct viewed_block *block = &ring->blocks[(ring->at + ring->n_used) % ring->n];
-    *block = (struct viewed_block){
-        .settings = s, .dir = fed->dir, .value = fed->value, .value_bytes = fed->value_bytes,
-        .run = run, .first_index = first_index, .looks = block->looks,
-    };
+    struct viewed_block *block = crew_take_slot(s->crew, blocks->all, blocks->n, sizeof *block);
+    if (!block) return -1;
+    block->settings = s;
+    block->dir = fed->dir;
+    block->value = fed->value;
+    block->value_bytes = fed->value_bytes;
+    block->run = run;
+    block->first_index = first_index;
     fed->value = NULL;
-    ring->n_used++;
-    if (crew_submit(s->crew, view_job, block) == 0) return 0;
-    ring->n_used--;
-    free(block->value);
-    return -1;
+    /* If the number is damaged, the job finds it out. */
+    if (bam_block_parse(block->value, block->value_bytes, &stored) < 0) return report_damage(block);
+    duplicates_end_run(s->duplicates, run, first_index + stored.n_records);
+    return crew_submit_slot(s->crew, &block->slot, view_and_free);
 }
 
 static int view_all(const struct view_again_settings *s, struct feeders *feeders,
-                    struct block_ring *ring)
+                    const struct viewed_blocks *blocks)
 {
     struct fed_block *fed;
     int r;
@@ -121,14 +105,13 @@ static int view_all(const struct view_again_settings *s, struct feeders *feeders
                          "again on another disk", fed->dir);
             r = -1;
         } else {
-            r = start_block(s, ring, fed);
+            r = start_block(s, blocks, fed);
         }
         feeders_drop(feeders);
         if (r < 0) break;
     }
-    while (ring->n_used > 0)
-        if (finish_oldest(s, ring) < 0) r = -1;
-    return r;
+    if (r < 0) crew_fail(s->crew);
+    return crew_finish_jobs(s->crew);
 }
 
 int view_again(const struct view_again_settings *s)
@@ -139,14 +122,17 @@ int view_again(const struct view_again_settings *s)
         .crew = s->crew, .scans = scans, .n_scans = n_scans, .dropped_runs = s->dropped_runs,
         .n_dropped = s->n_dropped, .queue_bytes = s->queue_bytes, .rules = s->rules,
     };
-    struct block_ring ring = {.n = 2 * s->n_threads};
-    ring.blocks = xcalloc(ring.n, sizeof *ring.blocks);
+    struct viewed_blocks blocks = {.n = 2 * s->n_threads};
+    blocks.all = xcalloc(blocks.n, sizeof *blocks.all);
     struct feeders *feeders = feeders_start(&feed);
-    int r = feeders ? view_all(s, feeders, &ring) : -1;
+    int r = feeders ? view_all(s, feeders, &blocks) : -1;
     if (r < 0) crew_fail(s->crew);
     feeders_stop(feeders);
-    for (unsigned i = 0; i < ring.n; i++) duplicate_looks_release(&ring.blocks[i].looks);
-    free(ring.blocks);
+    for (unsigned i = 0; i < blocks.n; i++) {
+        free(blocks.all[i].value);
+        duplicate_looks_release(&blocks.all[i].looks);
+    }
+    free(blocks.all);
     for (size_t i = 0; i < n_scans; i++) run_scan_close(scans[i]);
     free(scans);
     return r;
