@@ -139,20 +139,21 @@ static struct best *find(const struct duplicate_table *table, struct duplicate_k
     }
 }
 
-/* Makes room for one more key: doubles the slots if 3 of 4 are used. Returns false if there is
-   no room. */
-static bool reserve_slot(struct duplicate_table *table)
+/* The free entry for a new key, once there is room: doubles the slots if 3 of 4 are used. NULL: there
+   is no room. free_slot: where find has ended. */
+static struct best *reserve_slot(struct duplicate_table *table, struct duplicate_key key,
+                                 struct best *free_slot)
 {
     size_t n_before = table->n_slots;
-    if (table->n_used < n_before / 4 * 3) return true;
-    if (3 * n_before * sizeof(struct best) + table->names_bytes > table->limit_bytes) return false;
+    if (table->n_used < n_before / 4 * 3) return free_slot;
+    if (3 * n_before * sizeof(struct best) + table->names_bytes > table->limit_bytes) return NULL;
     struct best *before = table->slots;
     table->slots = create_slots(2 * n_before);
     table->n_slots = 2 * n_before;
     for (size_t i = 0; i < n_before; i++)
         if (before[i].is_used) *find(table, before[i].key) = before[i];
     free(before);
-    return true;
+    return find(table, key);
 }
 
 /* Stores the name of a best read. Returns false if there is no room. */
@@ -252,9 +253,8 @@ enum table_result duplicate_table_add(struct duplicate_table *table, struct dupl
 {
     struct best *best = find(table, key);
     if (!best->is_used) {
-        if (!reserve_slot(table)) return TABLE_FULL;
-        best = find(table, key);
-        if (!fill(table, best, key, view, duplicate_view_place(view), run))
+        best = reserve_slot(table, key, best);
+        if (!best || !fill(table, best, key, view, duplicate_view_place(view), run))
             return TABLE_FULL;
         table->n_used++;
         return TABLE_NO_DUPLICATE;
@@ -288,8 +288,7 @@ enum table_result duplicate_table_add_name(struct duplicate_table *table, struct
         .name = name->original, .name_bytes = (uint8_t)name->original_bytes,
     };
     bool is_new = !best->is_used, turned_optical = best->turned_optical || name->turned_optical;
-    if (is_new && !reserve_slot(table)) return TABLE_FULL;
-    if (is_new) best = find(table, key);
+    if (is_new && !(best = reserve_slot(table, key, best))) return TABLE_FULL;
     if (is_new || is_earlier(name->place, name->run, name->index, best)) {
         if (!fill(table, best, key, &view, name->place, name->run)) return TABLE_FULL;
         best->was_optical = name->was_optical;
