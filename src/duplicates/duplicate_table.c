@@ -139,8 +139,8 @@ static struct best *find(const struct duplicate_table *table, struct duplicate_k
     }
 }
 
-/* The free entry for a new key, once there is room: doubles the slots if 3 of 4 are used. NULL: there
-   is no room. free_slot: where find has ended. */
+/* The free entry for a new key; free_slot: where find has ended. Doubles the slots if 3 of 4 are
+   used. NULL: there is no room. */
 static struct best *reserve_slot(struct duplicate_table *table, struct duplicate_key key,
                                  struct best *free_slot)
 {

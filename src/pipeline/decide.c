@@ -42,7 +42,7 @@ static enum table_result visit_single(struct decider *decider, const struct dupl
                                       uint32_t run, struct key_part keys)
 {
     struct duplicate_key key = duplicate_key_of_single(rules_of(decider), view);
-    if (duplicate_key_part(key, keys.n_parts) != keys.part) return TABLE_NO_DUPLICATE;
+    if (!key_part_has(keys, key)) return TABLE_NO_DUPLICATE;
     return add(decider, decider->singles, key, view, run);
 }
 
@@ -68,7 +68,7 @@ static enum table_result visit_pair(struct decider *decider, const struct duplic
         return TABLE_FAILED;
     if (view->kind == VIEW_END) return TABLE_NO_DUPLICATE;
     struct duplicate_key key = duplicate_key_of_pair(rules_of(decider), view);
-    if (duplicate_key_part(key, keys.n_parts) != keys.part) return TABLE_NO_DUPLICATE;
+    if (!key_part_has(keys, key)) return TABLE_NO_DUPLICATE;
     return add(decider, decider->pairs, key, view, run);
 }
 
@@ -121,7 +121,7 @@ static int read_names(struct decider *decider, struct key_part keys)
             entry.name.original = temp_stream_read(reader, entry.name.original_bytes);
             if (!entry.name.original) return -1;
         }
-        if (duplicate_key_part(entry.key, keys.n_parts) == keys.part &&
+        if (key_part_has(keys, entry.key) &&
             duplicate_table_add_name(decider->pairs, entry.key, &entry.name) == TABLE_FULL)
             return 1;
     }
@@ -135,7 +135,7 @@ static enum table_result visit_other(struct decider *decider, const struct dupli
     const struct duplicate_rules *rules = rules_of(decider);
     struct duplicate_name name;
     struct duplicate_key key = duplicate_key_of_name(view->name, view->name_bytes);
-    if (duplicate_key_part(key, keys.n_parts) != keys.part ||
+    if (!key_part_has(keys, key) ||
         !duplicate_table_find_name(decider->pairs, key, &name))
         return TABLE_NO_DUPLICATE;
     int marked = duplicate_marks_set(s->marks, run, view->index);

@@ -39,6 +39,7 @@ struct chain_work {
     struct large_place *large;  /* that were found */
     size_t n_large, large_room;
     part_pass large_pass;       /* over one of them */
+    const struct large_place *only;     /* the one that is passed over; NULL: a part of the keys */
     struct large_chains *large_chains;  /* of one that does not fit in memory */
 };
 
@@ -91,7 +92,7 @@ static bool is_in_part(const struct decider *decider, const struct duplicate_vie
                        struct key_part keys)
 {
     const struct chain_work *work = decider->chains;
-    if (keys.only) return home->ref == keys.only->ref && home->here == keys.only->here;
+    if (work->only) return home->ref == work->only->ref && home->here == work->only->here;
     if (duplicate_view_place_part(home, keys.n_parts) != keys.part) return false;
     for (size_t i = 0; i < work->n_large; i++) {
         const struct large_place *large = &work->large[i];
@@ -116,14 +117,14 @@ static void count_place(struct chain_gather *gather, const struct duplicate_view
 /* Adds a view that is decided at the place of `home`. Returns false if there is no room; of one
    place, all views are looked at also then. */
 static bool add_member(struct decider *decider, const struct duplicate_view *view, uint32_t run,
-                       const struct duplicate_view *home, struct key_part keys)
+                       const struct duplicate_view *home)
 {
     struct chain_gather *gather = &decider->chains->gather;
     size_t n = gather->n + 1, texts_bytes = view->name_bytes + view->barcode_bytes;
     gather->has[view->kind] = true;
     if (n * MEMBER_BYTES + gather->texts_bytes + texts_bytes > decider->chains->gather_bytes) {
         gather->lacks_room = true;
-        return keys.only != NULL;
+        return decider->chains->only != NULL;
     }
     count_place(gather, home);
     xgrow(&gather->members, &gather->room, n, n / 8, sizeof *gather->members);
@@ -139,7 +140,7 @@ static enum table_result visit_member(struct decider *decider, const struct dupl
                                       uint32_t run, struct key_part keys)
 {
     if (!is_in_part(decider, view, keys)) return TABLE_NO_DUPLICATE;
-    return add_member(decider, view, run, view, keys) ? TABLE_NO_DUPLICATE : TABLE_FULL;
+    return add_member(decider, view, run, view) ? TABLE_NO_DUPLICATE : TABLE_FULL;
 }
 
 /* When both are read, the worse of them becomes a duplicate. */
@@ -272,8 +273,7 @@ static int route_singles(struct decider *decider, bool sends)
 /* What is done with a single read that was sent here; home: where it is decided. Returns as
    visit_stream. */
 typedef int (*guest_visitor)(struct decider *decider, const struct duplicate_view *view,
-                             uint32_t run, const struct duplicate_view *home,
-                             struct key_part keys);
+                             uint32_t run, const struct duplicate_view *home);
 
 /* Reads the single reads that were sent here. Returns as visit_stream. */
 static int visit_guests(struct decider *decider, guest_visitor visit, struct key_part keys)
@@ -295,15 +295,15 @@ static int visit_guests(struct decider *decider, guest_visitor visit, struct key
         if (!is_in_part(decider, &home, keys)) continue;
         if (view->name) view->name = bytes;
         if (view->barcode_text) view->barcode_text = bytes + name_bytes;
-        r = visit(decider, view, entry.run, &home, keys);
+        r = visit(decider, view, entry.run, &home);
     }
     return r;
 }
 
 static int gather_guest(struct decider *decider, const struct duplicate_view *view, uint32_t run,
-                        const struct duplicate_view *home, struct key_part keys)
+                        const struct duplicate_view *home)
 {
-    return add_member(decider, view, run, home, keys) ? 0 : 1;
+    return add_member(decider, view, run, home) ? 0 : 1;
 }
 
 /* ---- places that do not fit in memory ---- */
@@ -325,10 +325,9 @@ static enum table_result visit_large(struct decider *decider, const struct dupli
 }
 
 static int visit_large_guest(struct decider *decider, const struct duplicate_view *view,
-                             uint32_t run, const struct duplicate_view *home, struct key_part keys)
+                             uint32_t run, const struct duplicate_view *home)
 {
     (void)home;
-    (void)keys;
     return large_chains_add_guest(decider->chains->large_chains, view, run);
 }
 
@@ -465,12 +464,14 @@ static int decide_large_places(struct worker *worker, void *item)
     for (unsigned i = 0; i < decision->settings->n_threads; i++) {
         struct chain_work *found_by = decision->deciders[i].chains;
         for (size_t k = 0; k < found_by->n_large && r == 0; k++) {
-            const struct key_part keys = {.n_parts = 1, .only = &found_by->large[k]};
+            const struct key_part all = {0, 1};
+            decider->chains->only = &found_by->large[k];
             decider->partition = found_by->large[k].partition;
-            r = decider->chains->large_pass(decider, keys);
+            r = decider->chains->large_pass(decider, all);
         }
         found_by->n_large = 0;
     }
+    decider->chains->only = NULL;
     return r;
 }
 

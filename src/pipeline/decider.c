@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MAX_DIVISIONS = 8,
-    MAX_PARTS = 1 << 2 * MAX_DIVISIONS, /* of the keys of a partition */
-};
-
 /* ---- what was found ---- */
 
 int remember_name(struct decider *decider, const uint8_t *name, size_t name_bytes,
@@ -79,27 +74,19 @@ int visit_stream(struct decider *decider, unsigned stream, view_visitor visit,
    that was, and n_done[i] says before which view. Parts of it mark nothing before that view. */
 int decide_in_parts(struct decider *decider, part_pass pass)
 {
-    struct key_part keys = {.n_parts = 1};
-    unsigned given_up[MAX_DIVISIONS] = {0}, n_divisions = 0;
-    uint64_t n_done[MAX_DIVISIONS] = {0};
+    struct key_part keys = {0, 1};
+    unsigned given_up[KEY_PARTS_MAX_DIVISIONS] = {0}, n_divisions = 0;
+    uint64_t n_done[KEY_PARTS_MAX_DIVISIONS] = {0};
     while (keys.part < keys.n_parts) {
+        const unsigned part = keys.part;
         decider->n_views = decider->n_done = 0;
         for (unsigned i = 0; i < n_divisions; i++)
-            if (keys.part >> 2 * (n_divisions - i) == given_up[i]) decider->n_done = n_done[i];
+            if (part >> 2 * (n_divisions - i) == given_up[i]) decider->n_done = n_done[i];
         int r = pass(decider, keys);
-        if (r < 0) return -1;
-        if (r == 0) {
-            keys.part++;
-            continue;
-        }
-        if (keys.n_parts >= MAX_PARTS) {
-            diag_error("--markdup needs more memory than it may use here: give more with -m");
-            return -1;
-        }
-        given_up[n_divisions] = keys.part;
+        if (r < 0 || key_part_go_on(&keys, r == 0) < 0) return -1;
+        if (r == 0) continue;
+        given_up[n_divisions] = part;
         n_done[n_divisions++] = decider->n_views > 0 ? decider->n_views - 1 : 0;
-        keys.part *= 4;
-        keys.n_parts *= 4;
     }
     return (int)keys.n_parts;
 }

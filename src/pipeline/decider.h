@@ -9,18 +9,11 @@
 #ifndef ROCKSORT_PIPELINE_DECIDER_H
 #define ROCKSORT_PIPELINE_DECIDER_H
 
-#include "duplicates/duplicate_table.h"
 #include "pipeline/decide_settings.h"
+#include "pipeline/key_parts.h"
 
 struct decider;
 struct chain_work;
-struct large_place;
-
-/* A part of the keys: those of which duplicate_key_part is `part`. */
-struct key_part {
-    unsigned part, n_parts;
-    const struct large_place *only;     /* not NULL: one place instead */
-};
 
 /* The work of all jobs. */
 struct decision {

@@ -3,8 +3,8 @@
 
 #include "duplicates/barcode_table.h"
 #include "duplicates/name_filter.h"
+#include "pipeline/key_parts.h"
 #include "pipeline/view_chunks.h"
-#include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 
 enum {
     GIVER_BYTES_AT_LEAST = 12,  /* in its stream, to estimate how many there are */
-    MAX_PARTS = 1 << 16,        /* of the names of a partition */
     TEXTS_BYTES = 64 << 10,     /* of barcodes that a job copies before it writes them */
     FILTER_SHARE = 4,           /* of the memory */
 };
@@ -117,17 +116,9 @@ static int find_givers(struct sharer *sharer)
     return r == 0 ? end_gather(sharer) : r;
 }
 
-/* A part of the names: those of which duplicate_key_part is `part`. */
-struct name_part { unsigned part, n_parts; };
-
-static bool is_in_part(struct duplicate_key name, struct name_part names)
-{
-    return duplicate_key_part(name, names.n_parts) == names.part;
-}
-
 /* Reads the barcodes of a part of the names into the table. Returns 0, 1 if it was full, or -1
    after a message. */
-static int read_givers(struct sharer *sharer, struct name_part names)
+static int read_givers(struct sharer *sharer, struct key_part names)
 {
     struct temp_streams *waiting = sharer->sharing->settings->waiting;
     unsigned stream = VIEW_STREAM_GIVERS - VIEW_N_STREAMS + sharer->partition;
@@ -139,13 +130,14 @@ static int read_givers(struct sharer *sharer, struct name_part names)
     while ((r = view_chunks_next(&sharer->reader, &chunk)) > 0)
         while (view_chunk_next(&chunk, &view)) {
             struct duplicate_key name = duplicate_key_of_name(view.name, view.name_bytes);
-            if (is_in_part(name, names) && !barcode_table_add(sharer->table, name, &view)) return 1;
+            if (!key_part_has(names, name)) continue;
+            if (!barcode_table_add(sharer->table, name, &view)) return 1;
         }
     return r;
 }
 
 /* Puts the views with these names where they belong. */
-static int release_seekers(struct sharer *sharer, struct name_part names)
+static int release_seekers(struct sharer *sharer, struct key_part names)
 {
     struct view_chunk chunk;
     struct duplicate_view view;
@@ -157,7 +149,7 @@ static int release_seekers(struct sharer *sharer, struct name_part names)
         sharer->run = chunk.run;
         while (view_chunk_next(&chunk, &view)) {
             struct duplicate_key name = duplicate_key_of_name(view.name, view.name_bytes);
-            if (!is_in_part(name, names)) continue;
+            if (!key_part_has(names, name)) continue;
             barcode_table_give(sharer->table, name, &view);
             view_gather_add(sharer->gather, &view, view.index);
             if (sharer->gather->n >= VIEW_GATHER_ENOUGH && end_gather(sharer) < 0) return -1;
@@ -170,21 +162,11 @@ static int release_seekers(struct sharer *sharer, struct name_part names)
    table is divided; none of its views was put anywhere then. */
 static int give_barcodes(struct sharer *sharer)
 {
-    struct name_part names = {.n_parts = 1};
+    struct key_part names = {0, 1};
     while (names.part < names.n_parts) {
         int r = read_givers(sharer, names);
         if (r == 0) r = release_seekers(sharer, names);
-        if (r < 0) return -1;
-        if (r == 0) {
-            names.part++;
-            continue;
-        }
-        if (names.n_parts >= MAX_PARTS) {
-            diag_error("--markdup needs more memory than it may use here: give more with -m");
-            return -1;
-        }
-        names.part *= 4;
-        names.n_parts *= 4;
+        if (r < 0 || key_part_go_on(&names, r == 0) < 0) return -1;
     }
     return 0;
 }
