@@ -171,6 +171,24 @@ int item_reader_next(struct item_reader *reader)
     return r;
 }
 
+int item_readers_begin(struct item_reader *lead, struct item_reader *follow,
+                       struct temp_sort *sort)
+{
+    if (temp_sort_finish(sort) < 0) return -1;
+    item_reader_begin(lead, sort);
+    item_reader_begin(follow, sort);
+    return item_reader_next(lead) < 0 || item_reader_next(follow) < 0 ? -1 : 0;
+}
+
+void item_readers_end(struct item_reader *lead, struct item_reader *follow,
+                      struct temp_sort **sort)
+{
+    item_reader_release(lead);
+    item_reader_release(follow);
+    temp_sort_destroy(*sort);
+    *sort = NULL;
+}
+
 bool item_begins(const struct item_reader *reader, const uint8_t *bytes, size_t n_bytes)
 {
     return reader->items.n_bytes >= n_bytes && memcmp(reader->items.item, bytes, n_bytes) == 0;

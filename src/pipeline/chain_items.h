@@ -117,6 +117,14 @@ void item_reader_release(struct item_reader *reader);
 /* Goes to the next item. Returns 1; 0 at the end; or -1 after a message. */
 int item_reader_next(struct item_reader *reader);
 
+/* Two readers of one sort, which ends now: `lead` finds out what must be known of a group before
+   `follow` goes through it. Both are at the first item then. Begin returns 0, or -1 after a
+   message; end also destroys the sort, and sets it to NULL. */
+int item_readers_begin(struct item_reader *lead, struct item_reader *follow,
+                       struct temp_sort *sort);
+void item_readers_end(struct item_reader *lead, struct item_reader *follow,
+                      struct temp_sort **sort);
+
 /* True if there is an item, and it begins with these bytes. */
 bool item_begins(const struct item_reader *reader, const uint8_t *bytes, size_t n_bytes);
 

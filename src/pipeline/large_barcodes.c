@@ -209,18 +209,12 @@ static int take_reads(struct large_barcodes *b, int64_t n, read_taker take)
 
 static int join_sorted(struct large_barcodes *b, struct temp_sort **sort, read_taker take)
 {
-    if (temp_sort_finish(*sort) < 0) return -1;
-    item_reader_begin(&b->lead, *sort);
-    item_reader_begin(&b->follow, *sort);
-    if (item_reader_next(&b->lead) < 0 || item_reader_next(&b->follow) < 0) return -1;
+    if (item_readers_begin(&b->lead, &b->follow, *sort) < 0) return -1;
     while (b->lead.items.item) {
         int64_t n = make_list(b);
         if (n < 0 || take_reads(b, n, take) < 0) return -1;
     }
-    item_reader_release(&b->lead);
-    item_reader_release(&b->follow);
-    temp_sort_destroy(*sort);
-    *sort = NULL;
+    item_readers_end(&b->lead, &b->follow, sort);
     return 0;
 }
 

@@ -88,22 +88,14 @@ void large_chains_destroy(struct large_chains *c)
 
 /* ---- groups ---- */
 
-/* Both readers begin. Returns 0, or -1 after a message. */
 static int begin_groups(struct large_chains *c, struct temp_sort *sort)
 {
-    if (temp_sort_finish(sort) < 0) return -1;
-    item_reader_begin(&c->lead, sort);
-    item_reader_begin(&c->follow, sort);
-    return item_reader_next(&c->lead) < 0 || item_reader_next(&c->follow) < 0 ? -1 : 0;
+    return item_readers_begin(&c->lead, &c->follow, sort);
 }
 
-/* Releases what the sort has. */
 static void end_groups(struct large_chains *c, struct temp_sort **sort)
 {
-    item_reader_release(&c->lead);
-    item_reader_release(&c->follow);
-    temp_sort_destroy(*sort);
-    *sort = NULL;
+    item_readers_end(&c->lead, &c->follow, sort);
 }
 
 /* True if there is a group, whose key is in c->key now. */

@@ -238,11 +238,8 @@ static int begin_chain(struct large_optical *o)
 
 int large_optical_decide(struct large_optical *o)
 {
-    if (temp_sort_finish(o->sort) < 0) return -1;
-    item_reader_begin(&o->first, o->sort);
-    item_reader_begin(&o->second, o->sort);
+    if (item_readers_begin(&o->first, &o->second, o->sort) < 0) return -1;
     for (size_t i = 0; i < N_AROUND; i++) item_reader_begin(&o->around[i], o->sort);
-    if (item_reader_next(&o->first) < 0 || item_reader_next(&o->second) < 0) return -1;
     while (o->first.at)
         if ((o->first.at[KIND_AT] == IS_CHAIN ? begin_chain(o) : decide_cell(o)) < 0) return -1;
     return 0;
