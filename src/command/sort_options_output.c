@@ -202,10 +202,9 @@ void sort_options_adopt_engine(struct sort_options *o, enum bgzf_engine engine)
 static int check_engine(const struct sort_options *o)
 {
     const struct sort_settings *s = &o->settings;
-    const htsFormat *format = &s->output_format;
     const char *name = bgzf_engine_name(s->engine);
     if (s->engine == BGZF_ENGINE_AUTO || s->sum_only) return 0;
-    if (format->format == cram || (format->format == sam && format->compression != bgzf)) {
+    if (!bam_writer_is_bgzf(&s->output_format)) {
         if (o->engine_given)
             diag_warning("--deflate %s is ignored: it is for BAM and compressed SAM", name);
         return 0;

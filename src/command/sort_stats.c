@@ -9,6 +9,7 @@
 #include "command/library_versions.h"
 #include "command/report_file.h"
 #include "machine/memory.h"
+#include "output/bam_writer.h"
 #include "util/diag.h"
 #include "util/json_writer.h"
 #include "util/version.h"
@@ -152,8 +153,7 @@ static void write_input(struct json_writer *json, const struct sort_settings *s,
 static const char *deflated_by(const struct sort_settings *s)
 {
     const struct bgzf_method method = {s->level, s->engine};
-    bool is_bgzf = s->output_format.format == bam || s->output_format.compression == bgzf;
-    bool deflates = !s->sum_only && is_bgzf && s->output_format.format != cram && s->level != 0;
+    bool deflates = !s->sum_only && bam_writer_is_bgzf(&s->output_format) && s->level != 0;
     return deflates ? bgzf_engine_name(bgzf_engine_choose(method)) : NULL;
 }
 

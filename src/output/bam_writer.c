@@ -105,9 +105,9 @@ bool bam_writer_takes_bytes(const htsFormat *format)
     return format->format != cram;
 }
 
-static bool is_compressed(const htsFormat *format)
+bool bam_writer_is_bgzf(const htsFormat *format)
 {
-    return format->format == bam || format->compression == bgzf;
+    return format->format == bam || (format->format == sam && format->compression == bgzf);
 }
 
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
@@ -178,7 +178,7 @@ static size_t make_bam_header(sam_hdr_t *header, uint8_t **out)
 /* Writes bytes, as BGZF blocks if the format is compressed. */
 static int write_header_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n)
 {
-    if (!is_compressed(&writer->settings.format))
+    if (!bam_writer_is_bgzf(&writer->settings.format))
         return hwrite(writer->raw, bytes, n) == (ssize_t)n ? 0 : -1;
     struct bgzf_coder coder = {0};
     uint8_t block[BGZF_MAX_BYTES];
@@ -209,7 +209,7 @@ static int start_bytes(struct bam_writer *writer)
 /* Marks the end of a complete file. */
 static int write_end(struct bam_writer *writer)
 {
-    if (!is_compressed(&writer->settings.format)) return 0;
+    if (!bam_writer_is_bgzf(&writer->settings.format)) return 0;
     return hwrite(writer->raw, bgzf_end_block, BGZF_END_BYTES) == BGZF_END_BYTES ? 0 : -1;
 }
 

@@ -41,6 +41,9 @@ int bam_writer_choose_format(const char *option, const char *path, htsFormat *fo
 /* True if the writer takes the bytes of the file, false if it takes records. */
 bool bam_writer_takes_bytes(const htsFormat *format);
 
+/* True for BAM and compressed SAM: their bytes are BGZF blocks, of level 0, too. */
+bool bam_writer_is_bgzf(const htsFormat *format);
+
 /* Prepares to write; makes no file yet. */
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings);
 
