@@ -243,6 +243,8 @@ static void remove_directory(struct checkpoint_writer *w, size_t i)
 
 void checkpoint_writer_remove_directories(struct checkpoint_writer *w)
 {
+    /* The last one first: until the first has lost its file the checkpoint is whole. */
+    for (size_t i = w->n_paths; i > 0; i--) temp_dir_remove_checkpoint(w->paths[i - 1]);
     for (size_t i = 0; i < w->n_paths; i++) remove_directory(w, i);
 }
 

@@ -177,6 +177,14 @@ static void remove_below(int dir_fd, const char *name, void *arg)
     (void)unlinkat(dir_fd, name, AT_REMOVEDIR);
 }
 
+void temp_dir_remove_checkpoint(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)unlinkat(fd, TEMP_DIR_CHECKPOINT_NAME, 0);
+    (void)close(fd);
+}
+
 /* Tries once to remove the directory and all that is in it. Its subdirectories have no
    subdirectories. */
 static int remove_once(const char *path)

@@ -57,6 +57,11 @@ char *temp_dir_path(const char *parent, const char *name);
  */
 int temp_dir_remove(const char *path);
 
+/* Removes the checkpoint file only. Of several directories of a sort, do so with all before the
+   first is removed: a directory that still had its file would stand for a checkpoint whose other
+   parts are not whole. */
+void temp_dir_remove_checkpoint(const char *path);
+
 /* Waits until the directory and all that is in it are on the disk, or until *stop. Files that are
    removed meanwhile do not matter. Returns 0, or -1 with errno set. */
 int temp_dir_sync(const char *path, const atomic_bool *stop);

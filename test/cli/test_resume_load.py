@@ -267,6 +267,26 @@ class AtACall(KilledTest):
                 self.resume(checkpoints[number])
                 self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
+    def test_killed_while_directories_are_removed(self):
+        """The output is complete, and of two directories the first is partly removed: neither is a
+        checkpoint any more. The second once was, and could not be resumed."""
+        other = self.work / "other"
+        other.mkdir()
+        self.killed("unlinkat:1:kill:MANIFEST", "-T", other, "-o", self.path("out.bam"),
+                    self.source())
+        left = self.checkpoints(self.where, other)
+        self.assertEqual([os.path.exists(os.path.join(path, "STORE")) for path in left],
+                         [False, False])
+        self.assertEqual([bool(os.listdir(os.path.join(path, "db-0"))) for path in left],
+                         [True, True])
+        for path in left:
+            self.assert_error(self.rocksort("--resume", path, clean=False), path)
+        for place in (self.where, other):
+            self.rocksort("--clean", place, "--yes")
+        self.assertEqual(self.checkpoints(self.where, other), [])
+        self.assert_same_bam(bamfile.read(self.path("out.bam")),
+                             self.sort_bam("--no-PG", self.source()))
+
     def test_file_of_a_run_with_two_names(self):
         """The file of a run is in the database and still has its first name, too. The next run that
         gets the first name must be another file."""
