@@ -11,6 +11,16 @@
 /* For tests only. */
 #define TEST_BUDGET_VARIABLE "ROCKSORT_TEST_BUDGET"     /* the whole budget in bytes */
 #define TEST_BATCH_VARIABLE "ROCKSORT_TEST_BATCH"       /* bytes of batches, each of them a run */
+#define TEST_FILE_VARIABLE "ROCKSORT_TEST_FILE" /* bytes that a file of a run has at least */
+
+/* Takes a size from an environment variable, if it is there. Returns 0, or -1 after a message. */
+static int take_test_size(const char *variable, uint64_t *n_bytes)
+{
+    const char *text = getenv(variable);
+    if (!text || size_parse(text, n_bytes) == 0) return 0;
+    diag_error("%s takes a size such as 1M, not '%s'", variable, text);
+    return -1;
+}
 
 /* Replaces auto by what fits the machine. */
 static void fit_machine(struct sort_options *o)
@@ -63,16 +73,10 @@ int sort_options_finish_resources(struct sort_options *o)
     fit_machine(o);
     uint64_t total = o->total_memory_bytes ? o->total_memory_bytes
                                            : o->thread_memory_bytes * s->n_threads;
-    const char *test_budget = getenv(TEST_BUDGET_VARIABLE);
-    if (test_budget && size_parse(test_budget, &total) < 0) {
-        diag_error(TEST_BUDGET_VARIABLE " takes a size such as 1M, not '%s'", test_budget);
+    if (take_test_size(TEST_BUDGET_VARIABLE, &total) < 0 ||
+        take_test_size(TEST_BATCH_VARIABLE, &s->test_batch_bytes) < 0 ||
+        take_test_size(TEST_FILE_VARIABLE, &s->test_file_bytes) < 0)
         return -1;
-    }
-    const char *test_batch = getenv(TEST_BATCH_VARIABLE);
-    if (test_batch && size_parse(test_batch, &s->test_batch_bytes) < 0) {
-        diag_error(TEST_BATCH_VARIABLE " takes a size such as 1M, not '%s'", test_batch);
-        return -1;
-    }
     if (total > SIZE_MAX / 2 || o->thread_memory_bytes > SIZE_MAX / 2 / s->n_threads) {
         diag_error("so much memory cannot be addressed; give less with -m");
         return -1;

@@ -61,14 +61,49 @@ static unsigned at_most_runs(uint64_t n_runs)
     return n_runs < MOST_RUNS ? (unsigned)n_runs : MOST_RUNS;
 }
 
-/* Returns the memory for batches that may be kept while n_runs are merged and their files are read
-   ahead. */
-static double kept_bytes(const struct estimate_facts *facts, uint64_t n_runs)
+/* The size that the sort is told or sees; 0: unknown. */
+static uint64_t sort_expects(const struct estimate_facts *facts)
+{
+    if (facts->said_bytes > 0) return facts->said_bytes;
+    return facts->size_is_known ? facts->expected_bytes : 0;
+}
+
+/* What is known about each database before the first run. */
+static struct compaction_facts database_facts(const struct estimate_facts *facts)
+{
+    const struct mem_budget *budget = &facts->budget;
+    const struct compaction_totals totals = {
+        .mode = facts->compaction,
+        .n_runs_expected = mem_budget_expect_runs(budget, sort_expects(facts), 0, 0),
+        .n_dirs = facts->n_dirs,
+        .n_lanes = facts->n_lanes,
+        .slow_to_seek = facts->disks.slow_to_seek,
+        .exceeds_memory = facts->exceeds_memory,
+        .scan_bytes = mem_budget_scan_bytes(budget),
+        .compaction_bytes = mem_budget_compaction_bytes(budget),
+        .most_files = facts->most_files,
+    };
+    return compaction_share(&totals);
+}
+
+/* How many files each of n_runs becomes. */
+static unsigned run_files(const struct estimate_facts *facts, uint64_t run_bytes, uint64_t n_runs)
+{
+    const struct compaction_facts of_one = database_facts(facts);
+    unsigned most = facts->n_dirs * facts->n_lanes * compaction_most_run_files(&of_one);
+    return mem_budget_run_files(&facts->budget, run_bytes, n_runs, most);
+}
+
+/* Returns the memory for batches that may be kept while n_runs of run_bytes are merged and their
+   files are read ahead. */
+static double kept_bytes(const struct estimate_facts *facts, uint64_t run_bytes, uint64_t n_runs)
 {
     const struct mem_budget *budget = &facts->budget;
     double open_bytes = 0;
-    unsigned n = at_most_runs(n_runs);
-    for (unsigned i = 0; i < n; i++) open_bytes += (double)mem_budget_block_bytes(budget, i, n);
+    unsigned n = at_most_runs(n_runs), n_files = run_files(facts, run_bytes, n_runs);
+    for (unsigned i = 0; i < n; i++)
+        open_bytes += (double)mem_budget_block_bytes(budget, i * n_files, n * n_files) *
+                      (n_files + 1) / 2;
     if (open_bytes > (double)budget->total_bytes) return 0;
     size_t scan_bytes = 0;
     if (facts->disks.slow_to_seek && n > 0) {
@@ -136,7 +171,7 @@ static void plan_runs(const struct estimate_facts *facts, struct estimate *plan)
     double n_batches = ceil((double)facts->expected_bytes / shape.raw_bytes);
     size_t first_run_at = spill_policy_threshold(budget, false,
                                                  facts->size_is_known ? facts->expected_bytes : 0);
-    plan->in_memory = n_batches <= (double)first_run_at && used_bytes <= kept_bytes(facts, 0);
+    plan->in_memory = n_batches <= (double)first_run_at && used_bytes <= kept_bytes(facts, 0, 0);
     if (plan->in_memory) return;
     double run_batches = shape.run_batches;
     plan->run_bytes = (uint64_t)(shape.raw_bytes * run_batches);
@@ -144,7 +179,7 @@ static void plan_runs(const struct estimate_facts *facts, struct estimate *plan)
     double waiting = (double)spill_policy_threshold(budget, true, 0) - 0.5 * run_batches;
     plan->n_runs = 1;
     for (int i = 0; i < 3; i++) {
-        double kept = at_most(waiting, kept_bytes(facts, plan->n_runs) / batch_bytes);
+        double kept = at_most(waiting, kept_bytes(facts, plan->run_bytes, plan->n_runs) / batch_bytes);
         double n_runs = ceil((n_batches - kept) / run_batches);
         plan->n_runs = n_runs > 1 ? (uint64_t)n_runs : 1;
     }
@@ -152,33 +187,21 @@ static void plan_runs(const struct estimate_facts *facts, struct estimate *plan)
 
 static void plan_compaction(const struct estimate_facts *facts, struct estimate *plan)
 {
-    const struct mem_budget *budget = &facts->budget;
-    uint64_t sort_expects = facts->said_bytes > 0   ? facts->said_bytes
-                            : facts->size_is_known ? facts->expected_bytes : 0;
-    const struct compaction_totals totals = {
-        .mode = facts->compaction,
-        .n_runs_expected = mem_budget_expect_runs(budget, sort_expects, 0, 0),
-        .n_dirs = facts->n_dirs,
-        .n_lanes = facts->n_lanes,
-        .slow_to_seek = facts->disks.slow_to_seek,
-        .exceeds_memory = facts->exceeds_memory,
-        .scan_bytes = mem_budget_scan_bytes(budget),
-        .compaction_bytes = mem_budget_compaction_bytes(budget),
-        .most_files = facts->most_files,
-    };
-    struct compaction_facts of_one = compaction_share(&totals);
+    struct compaction_facts of_one = database_facts(facts);
     unsigned width = compaction_width(&of_one);
-    of_one.n_runs = plan->n_runs / plan->n_databases;
-    of_one.n_runs_expected = mem_budget_expect_runs(budget, sort_expects, 1, plan->run_bytes) /
-                             plan->n_databases;
+    uint64_t n_expected =
+        mem_budget_expect_runs(&facts->budget, sort_expects(facts), 1, plan->run_bytes);
+    uint64_t n_files = plan->n_runs * run_files(facts, plan->run_bytes, plan->n_runs);
+    of_one.n_runs = n_files / plan->n_databases;
+    of_one.n_runs_expected = n_expected * of_one.n_runs / plan->n_runs;
     of_one.seek_seconds = facts->disks.seek_seconds;
     of_one.bytes_per_second = facts->disks.bytes_per_second;
     of_one.parallel = facts->disks.parallel;
     plan->compaction = compaction_decide(&of_one, width);
-    plan->n_files = plan->n_runs;
+    plan->n_files = n_files;
     if (plan->compaction.compact)
         plan->n_files = (uint64_t)plan->compaction.max_files * plan->n_databases;
-    if (plan->n_files > plan->n_runs) plan->n_files = plan->n_runs;
+    if (plan->n_files > n_files) plan->n_files = n_files;
 }
 
 static void plan_codec(const struct estimate_facts *facts, struct estimate *plan)
@@ -251,8 +274,9 @@ static void plan_times(const struct estimate_facts *facts, struct estimate *plan
     double workers = at_most(facts->budget.n_threads, usable);
     double cores = at_most(facts->budget.n_threads + cores_besides_workers, usable);
     double temp_copy = t->pack_ratio[plan->codec] * temp_copy_seconds;
-    unsigned n_runs = at_most_runs(plan->n_runs);
-    double block = (double)mem_budget_block_bytes(&facts->budget, n_runs / 2, n_runs);
+    unsigned n_files =
+        at_most_runs(plan->n_runs) * run_files(facts, plan->run_bytes, plan->n_runs);
+    double block = (double)mem_budget_block_bytes(&facts->budget, n_files / 2, n_files);
     double load = t->decode_seconds + t->sort_seconds +
                   share * (t->gather_seconds + t->pack_seconds[plan->codec] + temp_copy +
                            block_load_seconds / block);

@@ -10,7 +10,11 @@ enum {
     MIN_BATCHES = 4,
     MANY_BATCHES = 16,                  /* enough to spill 6 while 6 others fill */
     MIN_BLOCK_BYTES = KIB,              /* a few short reads; with thousands of runs only */
-    MANY_RUNS = 256,
+    MANY_FILES = 256,
+    MOST_RUN_FILES = 4,         /* a thread for each then takes 0.05 s of CPU for a million records:
+                                   as much as each of 40 cores that deflate at level 1 */
+    MOST_DIVIDED_FILES = 512,   /* of all runs, unless each is one file */
+    MIN_FILE_BYTES = 32 * KIB * KIB,
     MAX_BLOCK_BYTES = 256 * KIB,        /* raw block and compressed form stay in the L2 cache */
     MIN_PACK_BYTES = 256 * KIB,
     MAX_PACK_BYTES = 1024 * KIB,
@@ -36,6 +40,7 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
         .n_pieces = 2 * n_threads + 2,
         .pack_bytes = clamp(share, MIN_PACK_BYTES, MAX_PACK_BYTES),
         .n_packs = n_threads + 2,
+        .file_bytes = MIN_FILE_BYTES,
         .segment_bytes = clamp(share, MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES),
         .n_segments = 2 * n_threads + 2,
     };
@@ -113,13 +118,25 @@ unsigned mem_budget_compaction_batches(const struct mem_budget *budget)
     return budget->n_batches < 8 ? 1 : budget->n_batches / 4;
 }
 
-size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
-                              unsigned n_runs_expected)
+unsigned mem_budget_run_files(const struct mem_budget *budget, uint64_t run_bytes, uint64_t n_runs,
+                              unsigned most_files)
 {
-    size_t n = run + 1 > n_runs_expected ? run + 1 : n_runs_expected;
+    uint64_t n = run_bytes / budget->file_bytes;
+    if (most_files > MOST_DIVIDED_FILES) most_files = MOST_DIVIDED_FILES;
+    if (n > MOST_RUN_FILES) n = MOST_RUN_FILES;
+    if (n > budget->n_packs / 2) n = budget->n_packs / 2;       /* each file needs two packs */
+    if (n_runs < 1) n_runs = 1;
+    if (n > most_files / n_runs) n = most_files / n_runs;
+    return n > 1 ? (unsigned)n : 1;
+}
+
+size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned file,
+                              unsigned n_files_expected)
+{
+    size_t n = file + 1 > n_files_expected ? file + 1 : n_files_expected;
     /* Smaller blocks leave more memory to read ahead. At half the size zstd output grows by 1 %. */
     size_t share = budget->total_bytes / (budget->long_runs ? 16 : 8) / n;
-    if (n > MANY_RUNS) share = share * MANY_RUNS / n;
+    if (n > MANY_FILES) share = share * MANY_FILES / n;
     return clamp(share, MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
 }
 

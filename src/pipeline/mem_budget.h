@@ -51,6 +51,7 @@ struct mem_budget {
     unsigned first_full_batches;        /* the same before the first run, if the input may fit */
     size_t pack_bytes;          /* uncompressed size of a pack */
     unsigned n_packs;
+    uint64_t file_bytes;        /* a file of a run has at least so many, uncompressed */
     size_t segment_bytes;       /* uncompressed size of a segment */
     unsigned n_segments;
 };
@@ -63,13 +64,21 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
 void mem_budget_copy_pieces(struct mem_budget *budget);
 
 /*
- * Returns the uncompressed size of the blocks of run number `run`, counted from 0. n_runs_expected
- * is the number of runs in all, or 0 if it is unknown. Later runs get smaller blocks. So the open
- * blocks of all runs together grow only with the logarithm of the number of runs, and beyond some
- * hundred runs not at all.
+ * Returns the uncompressed size of the blocks of file number `file` of runs, counted from 0.
+ * n_files_expected is the number of files in all, or 0 if it is unknown. Later files get smaller
+ * blocks. So the open blocks of all files together grow only with the logarithm of their number,
+ * and beyond some hundred files not at all.
  */
-size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned run,
-                              unsigned n_runs_expected);
+size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned file,
+                              unsigned n_files_expected);
+
+/*
+ * Returns how many files a run of run_bytes, uncompressed, should become, so that as many threads
+ * write it. n_runs is how many runs there will be, about, and most_files how many files all of them
+ * may have (compaction_most_run_files). With many runs it is one: each file takes memory in the merge.
+ */
+unsigned mem_budget_run_files(const struct mem_budget *budget, uint64_t run_bytes, uint64_t n_runs,
+                              unsigned most_files);
 
 /* Returns the memory for reading ahead in the scan of all runs. */
 size_t mem_budget_scan_bytes(const struct mem_budget *budget);

@@ -85,7 +85,7 @@ static void take_runs(struct resume *resume, const struct run_label *labels, siz
             continue;
         }
         load_totals_add_before(totals, &label->sum, label->any_placed);
-        spilled->open_bytes += label->max_block_bytes;
+        spilled->open_bytes += label->open_bytes;
         spilled->raw_bytes += label->sum.n_bytes;
         spilled->last_run = label->run;
         resume->start = label->end;

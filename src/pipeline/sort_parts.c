@@ -19,6 +19,7 @@ void sort_plan_memory(const struct sort_settings *s, size_t total_bytes,
     if (s->markdup) total_bytes -= duplicates_memory(total_bytes);
     mem_budget_plan(budget, total_bytes, s->n_threads);
     if (s->fixmate) mem_budget_copy_pieces(budget);
+    if (s->test_file_bytes) budget->file_bytes = s->test_file_bytes;
     if (!s->test_batch_bytes) return;
     budget->batch_bytes = (size_t)s->test_batch_bytes;
     budget->run_batches = budget->full_batches = budget->first_full_batches = 1;

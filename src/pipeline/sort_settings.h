@@ -49,6 +49,7 @@ struct sort_settings {
     size_t memory_bytes;        /* the whole budget */
     struct checkpoint_resources resources;      /* threads and memory as they were asked for */
     uint64_t test_batch_bytes;  /* for tests: such small batches, each of them a run; or 0 */
+    uint64_t test_file_bytes;   /* for tests: such small files of runs; or 0 */
     enum compaction_mode compaction;
     uint64_t input_bytes;       /* -s: estimated uncompressed size; 0: unknown */
     bool keep_checkpoint;

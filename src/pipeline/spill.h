@@ -39,8 +39,7 @@ struct spill_totals {
     unsigned n_runs;            /* runs that were written; some may not have ended yet */
     uint32_t next_run, last_run;        /* numbers of runs; RUN_LABEL_NONE before the first */
     uint64_t raw_bytes;         /* in runs, uncompressed */
-    size_t open_bytes;          /* sum over runs of their largest block, uncompressed;
-                                   blocks of one record are not counted */
+    size_t open_bytes;          /* sum over runs (spilled_run.h) */
 };
 
 struct spiller *spill_create(const struct spill_settings *settings);

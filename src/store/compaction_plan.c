@@ -15,6 +15,7 @@ enum {
     SQUARES = 5,                /* see compaction_decide */
     FILE_BYTES = 16 * KIB,      /* RocksDB holds about 12 KiB for each file that is scanned */
     MANY_FILES = 64,
+    FEW_FILES = 64,
     FILES_BYTES = 24 * KIB * KIB,       /* that the files may take besides the memory budget */
 };
 
@@ -128,6 +129,14 @@ unsigned compaction_most_files(const struct compaction_facts *facts)
     size_t n_bytes = facts->scan_bytes / 4 + FILES_BYTES / n_scans;
     size_t n = n_bytes / FILE_BYTES;
     return n < facts->most_files ? (unsigned)n : facts->most_files;
+}
+
+unsigned compaction_most_run_files(const struct compaction_facts *facts)
+{
+    /* Half of the files that it may have: how many runs will come is only estimated, and the files
+       of runs that are being written are open, too. */
+    unsigned n = compaction_most_files(facts) / 2;
+    return facts->reads_ahead || n < FEW_FILES ? 0 : n;
 }
 
 /* How many files there may be before a compaction of `width` files begins. */

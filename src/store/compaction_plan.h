@@ -49,7 +49,7 @@ enum compaction_mode {
 /* What is known about one database. */
 struct compaction_facts {
     enum compaction_mode mode;
-    uint64_t n_runs;            /* that it has now */
+    uint64_t n_runs;            /* that it has now: files as they were written */
     uint64_t n_runs_expected;   /* that it will have; 0: unknown */
     double seek_seconds;        /* of the disk; 0: unknown */
     double bytes_per_second;    /* that the disk reads in order; 0: unknown */
@@ -116,6 +116,10 @@ double scan_seeks(double n_bytes, size_t read_bytes);
 
 /* How many files the database may have, by the limit of open files and by memory. */
 unsigned compaction_most_files(const struct compaction_facts *facts);
+
+/* How many files its runs may have so that no compaction is needed. 0: each run should be one file,
+   because seeks are slow, or compactions were asked for, or only few files may be open. */
+unsigned compaction_most_run_files(const struct compaction_facts *facts);
 
 /* Decides. `width` is what compaction_width returned when the store was made. */
 struct compaction_plan compaction_decide(const struct compaction_facts *facts, unsigned width);

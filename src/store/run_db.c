@@ -1,9 +1,9 @@
 /*
  * run_db.c -- see run_db.h.
  *
- * An SstFileWriter writes each run: there is no memtable, no log and no second copy. The file is
- * then ingested by a hard link, which costs an entry in the manifest. Ingested files overlap, so
- * each becomes a file of level 0 with a sequence number of its own.
+ * An SstFileWriter writes each file of a run: there is no memtable, no log and no second copy. The
+ * files are then ingested together by hard links, which costs an entry in the manifest. Ingested
+ * files overlap, so each becomes a file of level 0 with a sequence number of its own.
  *
  * The database is in `db-N`, a directory below the temporary directory. RocksDB makes the directory
  * that it opens. It is not the temporary directory itself: if a signal has just removed that one,
@@ -43,10 +43,11 @@ struct run_db {
     unsigned n_begun;                   /* numbers the files of runs */
     /* the thread that ends runs, and compacts and scans */
     unsigned n_runs;                    /* that have ended */
+    unsigned n_written;                 /* files of these */
     struct run_writer **ended;          /* runs that have ended and are not part of the database
                                            yet */
     unsigned n_ended;
-    uint64_t n_bytes;                   /* of the files of runs */
+    uint64_t n_bytes;                   /* of the files of runs, as they were written */
     bool is_direct;                     /* db was opened again, to read past the page cache */
     unsigned least_width, max_files;    /* of compactions, as RocksDB was told last; 0: none */
     /* any thread */
@@ -55,14 +56,19 @@ struct run_db {
     const char *_Atomic full_reason;    /* what the system said when there was no space, or NULL */
 };
 
-struct run_writer {
-    struct run_db *db;
+struct run_file {
     rocksdb_sstfilewriter_t *sst;
-    uint64_t file_bytes;
+    uint64_t n_bytes;
     size_t pending_bytes;               /* put since the file grew */
     char *key;                          /* of the last block, with our byte in front */
     size_t key_room;
     char *path;
+};
+
+struct run_writer {
+    struct run_db *db;
+    unsigned n_files;
+    struct run_file files[];
 };
 
 struct run_scan {
@@ -129,8 +135,11 @@ static int count_run(void *arg, const uint8_t *label, size_t n_bytes)
 /* Counts the runs of a database that another process made, and their bytes as they are now. */
 static int count_runs(struct run_db *db)
 {
+    unsigned n_files = run_db_n_files(db);
     db->n_bytes = property(db, "rocksdb.total-sst-files-size");
-    return run_db_labels(db, count_run, db);
+    int r = run_db_labels(db, count_run, db);
+    db->n_written = db->n_runs > n_files ? db->n_runs : n_files;
+    return r;
 }
 
 /*
@@ -201,8 +210,10 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
 
 static void free_writer(struct run_writer *w)
 {
-    free(w->key);
-    free(w->path);
+    for (unsigned i = 0; i < w->n_files; i++) {
+        free(w->files[i].key);
+        free(w->files[i].path);
+    }
     free(w);
 }
 
@@ -224,27 +235,32 @@ void run_db_destroy(struct run_db *db)
 
 /* ---- writing runs ---- */
 
-int run_db_begin_run(struct run_db *db, struct run_writer **writer)
+int run_db_begin_run(struct run_db *db, unsigned n_files, struct run_writer **writer)
 {
-    char *error = NULL;
-    struct run_writer *w = *writer = xcalloc(1, sizeof *w);
+    struct run_writer *w = *writer = xcalloc(1, sizeof *w + n_files * sizeof *w->files);
     w->db = db;
-    w->path = xasprintf("%s/run-%u-%06u.sst", db->dir, db->settings.number, db->n_begun++);
-    w->sst = rocksdb_sstfilewriter_create(db->opts.env, db->opts.db);
-    rocksdb_sstfilewriter_open(w->sst, w->path, &error);
-    return check_write_error(db, error);
+    int r = 0;
+    while (r == 0 && w->n_files < n_files) {
+        char *error = NULL;
+        struct run_file *file = &w->files[w->n_files++];
+        file->path = xasprintf("%s/run-%u-%06u.sst", db->dir, db->settings.number, db->n_begun++);
+        file->sst = rocksdb_sstfilewriter_create(db->opts.env, db->opts.db);
+        rocksdb_sstfilewriter_open(file->sst, file->path, &error);
+        r = check_write_error(db, error);
+    }
+    return r;
 }
 
 /* True if the file no longer grows. When a write to the file fails, RocksDB's put does not report
    it: later puts do nothing, and only finishing the file says what went wrong. */
-static bool is_stuck(struct run_writer *w, size_t n_bytes)
+static bool is_stuck(struct run_file *file, size_t n_bytes)
 {
     enum { MOST_PENDING = 8 << 10 };    /* two blocks of the table; see rocksdb_opts.c */
-    uint64_t before = w->file_bytes;
-    rocksdb_sstfilewriter_file_size(w->sst, &w->file_bytes);
-    if (w->file_bytes > before) w->pending_bytes = 0;
-    bool stuck = w->pending_bytes >= MOST_PENDING;
-    w->pending_bytes += n_bytes;
+    uint64_t before = file->n_bytes;
+    rocksdb_sstfilewriter_file_size(file->sst, &file->n_bytes);
+    if (file->n_bytes > before) file->pending_bytes = 0;
+    bool stuck = file->pending_bytes >= MOST_PENDING;
+    file->pending_bytes += n_bytes;
     return stuck;
 }
 
@@ -253,41 +269,73 @@ int run_db_label_run(struct run_writer *w, uint32_t run, const uint8_t *label, s
     char *error = NULL;
     char key[LABEL_KEY_BYTES] = {LABEL_KEY, (char)(run >> 24), (char)(run >> 16), (char)(run >> 8),
                                  (char)run};
-    rocksdb_sstfilewriter_put(w->sst, key, sizeof key, (const char *)label, label_bytes, &error);
+    rocksdb_sstfilewriter_put(w->files[w->n_files - 1].sst, key, sizeof key, (const char *)label,
+                              label_bytes, &error);
     return check_write_error(w->db, error);
 }
 
-int run_db_put(struct run_writer *w, const uint8_t *key, size_t key_bytes, const uint8_t *value,
-               size_t value_bytes)
+int run_db_put(struct run_writer *w, unsigned number, const uint8_t *key, size_t key_bytes,
+               const uint8_t *value, size_t value_bytes)
 {
     char *error = NULL;
-    xgrow(&w->key, &w->key_room, key_bytes + 1, key_bytes + 1, 1);
-    w->key[0] = BLOCK_KEY;
-    memcpy(w->key + 1, key, key_bytes);
-    rocksdb_sstfilewriter_put(w->sst, w->key, key_bytes + 1, (const char *)value, value_bytes,
-                              &error);
-    if (!error && is_stuck(w, key_bytes + value_bytes))
-        rocksdb_sstfilewriter_finish(w->sst, &error);
+    struct run_file *file = &w->files[number];
+    xgrow(&file->key, &file->key_room, key_bytes + 1, key_bytes + 1, 1);
+    file->key[0] = BLOCK_KEY;
+    memcpy(file->key + 1, key, key_bytes);
+    rocksdb_sstfilewriter_put(file->sst, file->key, key_bytes + 1, (const char *)value,
+                              value_bytes, &error);
+    if (!error && is_stuck(file, key_bytes + value_bytes))
+        rocksdb_sstfilewriter_finish(file->sst, &error);
     return check_write_error(w->db, error);
+}
+
+/* Writes the rest of a file, and waits until it is on the disk. */
+static int end_file(struct run_db *db, struct run_file *file)
+{
+    char *error = NULL;
+    rocksdb_sstfilewriter_finish(file->sst, &error);
+    int r = check_write_error(db, error);
+    if (r < 0) return r;
+    rocksdb_sstfilewriter_file_size(file->sst, &file->n_bytes);
+    rocksdb_sstfilewriter_destroy(file->sst);
+    file->sst = NULL;
+    return 0;
+}
+
+static uint64_t bytes_of(const struct run_writer *w)
+{
+    uint64_t n_bytes = 0;
+    for (unsigned i = 0; i < w->n_files; i++) n_bytes += w->files[i].n_bytes;
+    return n_bytes;
 }
 
 int run_db_end_run(struct run_writer *w)
 {
     struct run_db *db = w->db;
-    char *error = NULL;
-    rocksdb_sstfilewriter_finish(w->sst, &error);
-    int r = check_write_error(db, error);
-    if (r < 0) {
+    for (unsigned i = 0; i < w->n_files; i++) {
+        int r = end_file(db, &w->files[i]);
+        if (r == 0) continue;
         run_db_abandon_run(w);
         return r;
     }
-    rocksdb_sstfilewriter_file_size(w->sst, &w->file_bytes);
-    rocksdb_sstfilewriter_destroy(w->sst);
-    w->sst = NULL;
     db->n_runs++;
-    db->n_bytes += w->file_bytes;
+    db->n_written += w->n_files;
+    db->n_bytes += bytes_of(w);
     db->ended[db->n_ended++] = w;
     return db->n_ended == db->settings.n_admitted ? run_db_admit_runs(db) : 0;
+}
+
+/* Lists the files of all runs that have ended. Returns how many there are. */
+static size_t list_ended(const struct run_db *db, const char ***paths)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < db->n_ended; i++) n += db->ended[i]->n_files;
+    *paths = xcalloc(n, sizeof **paths);
+    n = 0;
+    for (unsigned i = 0; i < db->n_ended; i++)
+        for (unsigned k = 0; k < db->ended[i]->n_files; k++)
+            (*paths)[n++] = db->ended[i]->files[k].path;
+    return n;
 }
 
 int run_db_admit_runs(struct run_db *db)
@@ -295,14 +343,16 @@ int run_db_admit_runs(struct run_db *db)
     if (db->n_ended == 0) return 0;
     if (!db->db) return RUN_DB_ERROR;   /* opening the database again failed, with a message */
     char *error = NULL;
-    const char **paths = xcalloc(db->n_ended, sizeof *paths);
-    for (unsigned i = 0; i < db->n_ended; i++) paths[i] = db->ended[i]->path;
-    rocksdb_ingest_external_file(db->db, paths, db->n_ended, db->opts.ingest, &error);
+    const char **paths;
+    size_t n_paths = list_ended(db, &paths);
+    rocksdb_ingest_external_file(db->db, paths, n_paths, db->opts.ingest, &error);
     free(paths);
     for (; db->n_ended > 0; free_writer(db->ended[--db->n_ended])) {
         if (!error) continue;
+        const struct run_writer *last = db->ended[db->n_ended - 1];
         db->n_runs--;                   /* no other process would find this run */
-        db->n_bytes -= db->ended[db->n_ended - 1]->file_bytes;
+        db->n_written -= last->n_files;
+        db->n_bytes -= bytes_of(last);
     }
     return check_write_error(db, error);
 }
@@ -310,8 +360,10 @@ int run_db_admit_runs(struct run_db *db)
 void run_db_abandon_run(struct run_writer *w)
 {
     if (!w) return;
-    rocksdb_sstfilewriter_destroy(w->sst);
-    (void)unlink(w->path);              /* it may never have been made */
+    for (unsigned i = 0; i < w->n_files; i++) {
+        if (w->files[i].sst) rocksdb_sstfilewriter_destroy(w->files[i].sst);
+        (void)unlink(w->files[i].path); /* it may never have been made */
+    }
     free_writer(w);
 }
 
@@ -346,6 +398,11 @@ unsigned run_db_n_runs(const struct run_db *db)
 unsigned run_db_n_durable(const struct run_db *db)
 {
     return db->n_runs - db->n_ended;
+}
+
+unsigned run_db_n_written(const struct run_db *db)
+{
+    return db->n_written;
 }
 
 uint64_t run_db_bytes(const struct run_db *db)

@@ -1,9 +1,10 @@
 /*
  * run_db.h -- sorted runs in one temporary RocksDB database.
  *
- * A run is a file of its own until it ends, and a part of the database from then on. RocksDB's
- * manifest lists durably all runs that have ended. Each run has a label, which is bytes of the
- * caller's. Another process can open the database and read the labels of all runs.
+ * A run is one file or several until it ends, and a part of the database from then on: with all of
+ * its files, or with none. RocksDB's manifest lists durably all runs that have ended. Each run has
+ * a label, which is bytes of the caller's. Another process can open the database and read the
+ * labels of all runs.
  *
  * Order of calls: create; for each run begin, put its blocks in key order, label, then end or
  * abandon; compact where that pays; then scans, which show the blocks of all runs in key order.
@@ -11,8 +12,8 @@
  *
  * Ownership: the database copies what it is given. A key or value that a scan shows is valid until
  * the next call for that scan.
- * Threads: at a time one thread may begin runs, one may end runs, one may put into each run, and
- * one may use each scan. Compactions run in RocksDB's own thread. Any thread may ask how many files
+ * Threads: at a time one thread may begin runs, one may end runs, one may put into each file of a
+ * run, and one may use each scan. Compactions run in RocksDB's own thread. Any thread may ask how many files
  * there are and what is being compacted.
  * Errors: RUN_DB_ERROR or NULL after a message that names the directory. RUN_DB_FULL comes without
  * a message, because the caller may have another directory.
@@ -64,11 +65,16 @@ void run_db_destroy(struct run_db *db);
 
 /* ---- writing runs ---- */
 
-int run_db_begin_run(struct run_db *db, struct run_writer **writer);
-int run_db_put(struct run_writer *writer, const uint8_t *key, size_t key_bytes,
+/* Begins a run of n_files files. All keys of a file come before those of the next one, and each
+   file gets at least one block. */
+int run_db_begin_run(struct run_db *db, unsigned n_files, struct run_writer **writer);
+
+/* Puts a block into a file of the run, the first of which is number 0. */
+int run_db_put(struct run_writer *writer, unsigned file, const uint8_t *key, size_t key_bytes,
                const uint8_t *value, size_t value_bytes);
 
-/* Gives run number `run` its label. Call it once for each run, after the last block. */
+/* Gives run number `run` its label. Call it once for each run, after the last block of all its
+   files. */
 int run_db_label_run(struct run_writer *writer, uint32_t run, const uint8_t *label,
                      size_t label_bytes);
 
@@ -92,10 +98,11 @@ const char *run_db_full_reason(const struct run_db *db);
 int run_db_labels(struct run_db *db, int (*take)(void *arg, const uint8_t *label, size_t n_bytes),
                   void *arg);
 
-/* How many runs have ended, how many of them another process would find, and the bytes of their
-   files. */
+/* How many runs have ended, how many of them another process would find, how many files they were
+   written as, and the bytes of these. */
 unsigned run_db_n_runs(const struct run_db *db);
 unsigned run_db_n_durable(const struct run_db *db);
+unsigned run_db_n_written(const struct run_db *db);
 uint64_t run_db_bytes(const struct run_db *db);
 
 /* How many files hold the runs now, and how many bytes compactions have written so far. */

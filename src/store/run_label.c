@@ -30,7 +30,7 @@ void run_label_encode(const struct run_label *label, uint8_t out[RUN_LABEL_BYTES
     memcpy(out + 24, &label->sum.n_records, 8);
     memcpy(out + 32, &label->sum.n_bytes, 8);
     memcpy(out + 40, &label->sum.hash, 8);
-    memcpy(out + 48, &label->max_block_bytes, 8);
+    memcpy(out + 48, &label->open_bytes, 8);
     memcpy(out + 56, &label->end.input, 4);
     memcpy(out + 64, &label->end.offset, 8);
     memcpy(out + 72, &label->end.n_records, 8);
@@ -51,7 +51,7 @@ int run_label_decode(const uint8_t *bytes, size_t n_bytes, struct run_label *lab
     memcpy(&label->sum.n_records, bytes + 24, 8);
     memcpy(&label->sum.n_bytes, bytes + 32, 8);
     memcpy(&label->sum.hash, bytes + 40, 8);
-    memcpy(&label->max_block_bytes, bytes + 48, 8);
+    memcpy(&label->open_bytes, bytes + 48, 8);
     memcpy(&label->end.input, bytes + 56, 4);
     memcpy(&label->end.offset, bytes + 64, 8);
     memcpy(&label->end.n_records, bytes + 72, 8);

@@ -34,7 +34,7 @@ struct run_label {
     uint32_t before;            /* the run before it, or RUN_LABEL_NONE */
     struct content_sum sum;
     bool any_placed;            /* some record has a reference */
-    uint64_t max_block_bytes;   /* largest block that several records share, uncompressed */
+    uint64_t open_bytes;        /* of blocks that are open in the merge (pipeline/spilled_run.h) */
     struct input_position end;  /* after its last record */
 };
 

@@ -79,12 +79,18 @@ struct run_store {
     uint64_t raw_done, raw_left;        /* run_store_expect */
 };
 
+struct stored_file {
+    double seconds;             /* that puts have taken */
+    size_t unchecked_bytes;     /* put since the free space was checked */
+};
+
 struct stored_run {
     struct run_store *store;
     struct volume *volume;
     struct run_writer *writer;
-    double seconds;             /* that begin and put have taken */
-    size_t unchecked_bytes;     /* put since the free space was checked */
+    double seconds;             /* that beginning has taken */
+    unsigned n_files;
+    struct stored_file files[];
 };
 
 static void lock_store(struct run_store *store)
@@ -325,13 +331,14 @@ static bool wait_for_space(struct run_store *store, const struct volume *full, u
 
 /* ---- writing runs ---- */
 
-/* What begin and put return when the database returned r. RUN_DB_FULL, for ENOSPC and EDQUOT,
-   becomes RUN_STORE_AGAIN if there is another directory, or if space may come back. */
-static int handle_full_disk(struct stored_run *run, double start, int r)
+unsigned run_store_most_files(const struct run_store *store)
+{
+    return (unsigned)store->n_volumes * compaction_most_run_files(&store->facts);
+}
+
+int run_store_make_room(struct stored_run *run)
 {
     struct run_store *store = run->store;
-    run->seconds += monotonic_seconds() - start;
-    if (r != RUN_DB_FULL) return r;
     if (wait_for_space(store, run->volume, &store->n_retries)) return RUN_STORE_AGAIN;
     lock_store(store);
     for (size_t i = 0; i < store->n_volumes; i++)
@@ -344,35 +351,39 @@ static int handle_full_disk(struct stored_run *run, double start, int r)
     return RUN_STORE_AGAIN;
 }
 
-int run_store_begin_run(struct run_store *store, struct stored_run **begun)
+int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored_run **begun)
 {
     double start = monotonic_seconds();
-    struct stored_run *run = *begun = xcalloc(1, sizeof *run);
+    struct stored_run *run = *begun = xcalloc(1, sizeof *run + n_files * sizeof *run->files);
     lock_store(store);
     struct volume *volume = choose_volume(store);
     unlock_store(store);
     run->store = store;
     run->volume = volume;
+    run->n_files = n_files;
     if (!volume->db) {
         volume->full_reason = NULL;
         struct run_db *db = open_db(store, volume, false, &volume->full_reason);
         lock_store(store);
         volume->db = db;
         unlock_store(store);
-        if (volume->full_reason) return handle_full_disk(run, start, RUN_DB_FULL);
+        if (volume->full_reason) return run_store_make_room(run);
     }
     if (!volume->db) return RUN_STORE_ERROR;
-    return handle_full_disk(run, start, run_db_begin_run(volume->db, &run->writer));
+    int r = run_db_begin_run(volume->db, n_files, &run->writer);
+    run->seconds = monotonic_seconds() - start;
+    return r == RUN_STORE_FULL ? run_store_make_room(run) : r;
 }
 
 /* True if the directory of a run is nearly full and another one is not known to be. */
-static bool should_go_elsewhere(struct stored_run *run, size_t n_bytes)
+static bool should_go_elsewhere(const struct stored_run *run, struct stored_file *file,
+                                size_t n_bytes)
 {
     struct run_store *store = run->store;
     bool have_other = false;
     if (store->settings.n_dirs == 1) return false;
-    bool check = run->unchecked_bytes == 0 || run->unchecked_bytes >= CHECK_BYTES;
-    run->unchecked_bytes = (check ? 0 : run->unchecked_bytes) + n_bytes;
+    bool check = file->unchecked_bytes == 0 || file->unchecked_bytes >= CHECK_BYTES;
+    file->unchecked_bytes = (check ? 0 : file->unchecked_bytes) + n_bytes;
     if (!check || free_bytes(run->volume) >= RESERVE_BYTES) return false;
     lock_store(store);
     for (size_t i = 0; i < store->n_volumes; i++) {
@@ -383,25 +394,28 @@ static bool should_go_elsewhere(struct stored_run *run, size_t n_bytes)
     return have_other;
 }
 
-int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
+int run_store_put(struct stored_run *run, unsigned number, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes)
 {
     double start = monotonic_seconds();
-    int r = run_db_put(run->writer, key, key_bytes, value, value_bytes);
-    if (r == 0 && should_go_elsewhere(run, key_bytes + value_bytes)) r = RUN_DB_FULL;
-    return handle_full_disk(run, start, r);
+    struct stored_file *file = &run->files[number];
+    int r = run_db_put(run->writer, number, key, key_bytes, value, value_bytes);
+    if (r == 0 && should_go_elsewhere(run, file, key_bytes + value_bytes)) r = RUN_STORE_FULL;
+    file->seconds += monotonic_seconds() - start;
+    return r;
 }
 
 int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *label,
                         size_t label_bytes)
 {
-    double start = monotonic_seconds();
-    return handle_full_disk(run, start, run_db_label_run(run->writer, number, label, label_bytes));
+    return run_db_label_run(run->writer, number, label, label_bytes);
 }
 
 double run_store_put_seconds(const struct stored_run *run)
 {
-    return run->seconds;
+    double seconds = 0;
+    for (unsigned i = 0; i < run->n_files; i++) seconds += run->files[i].seconds;
+    return run->seconds + seconds / run->n_files;
 }
 
 /* With the lock held: updates the counts from the database of a volume. */
@@ -425,7 +439,7 @@ int run_store_end_run(struct stored_run *run)
     run->writer = NULL;
     if (r == RUN_DB_FULL) r = report_full(store, volume);
     lock_store(store);
-    volume->write_seconds += run->seconds + monotonic_seconds() - start;
+    volume->write_seconds += run_store_put_seconds(run) + monotonic_seconds() - start;
     count_runs(store, volume);
     unlock_store(store);
     if (volume->n_runs > 0 && !volume->compactor.db)
@@ -464,11 +478,10 @@ bool run_store_wants_compaction(struct run_store *store, uint64_t n_runs_expecte
     bool wanted = false;
     for (size_t i = 0; i < store->n_volumes; i++) {
         struct volume *volume = &store->volumes[i];
-        uint64_t n_runs = volume->n_runs;
-        if (n_runs == 0 || volume->closed) continue;
+        if (volume->n_runs == 0 || volume->closed) continue;
         struct compaction_facts facts = store->facts;
-        facts.n_runs = n_runs;
-        facts.n_runs_expected = n_runs_expected * n_runs / store->n_runs;
+        facts.n_runs = run_db_n_written(volume->db);
+        facts.n_runs_expected = n_runs_expected * facts.n_runs / store->n_runs;
         facts.seek_seconds = volume->disk.seek_seconds;
         facts.bytes_per_second = volume->disk.bytes_per_second;
         facts.parallel = volume->disk.parallel;

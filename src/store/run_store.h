@@ -13,11 +13,14 @@
  * labels of its runs (run_db.h) tell what is in it.
  *
  * Ownership: as in run_db.h.
- * Threads: one thread begins runs and puts blocks into them. Another thread may end the earlier
- * runs in their order; that thread then also calls the functions about compaction.
- * Errors: RUN_STORE_ERROR or NULL after a message. RUN_STORE_AGAIN: abandon the run and begin it
- * again. Either its directory is full: then there was a warning, and the run will go to another
- * directory. Or a compaction will soon free space in the same directory: then there was no warning.
+ * Threads: one thread begins runs and labels them. One thread at a time puts blocks into each file
+ * of a run. Another thread may end the earlier runs in their order; that thread then also calls the
+ * functions about compaction.
+ * Errors: RUN_STORE_ERROR or NULL after a message. RUN_STORE_FULL: the directory of the run is full,
+ * or nearly full while another one is not; there was no message. Then nothing more is put, and
+ * run_store_make_room says what to do. RUN_STORE_AGAIN: abandon the run and begin it again. Either
+ * its directory is full: then there was a warning, and the run will go to another directory. Or a
+ * compaction will soon free space in the same directory: then there was no warning.
  */
 #ifndef ROCKSORT_STORE_RUN_STORE_H
 #define ROCKSORT_STORE_RUN_STORE_H
@@ -29,7 +32,7 @@
 struct run_store;
 struct stored_run;              /* a run that has begun */
 
-enum { RUN_STORE_ERROR = -1, RUN_STORE_AGAIN = -2 };
+enum { RUN_STORE_ERROR = RUN_DB_ERROR, RUN_STORE_FULL = RUN_DB_FULL, RUN_STORE_AGAIN = -3 };
 
 /* What compactions and scans are planned from. */
 struct run_store_means {
@@ -64,15 +67,26 @@ void run_store_destroy(struct run_store *store);
    Messages about a full disk use this. */
 void run_store_expect(struct run_store *store, uint64_t raw_done, uint64_t raw_left);
 
-int run_store_begin_run(struct run_store *store, struct stored_run **run);
-int run_store_put(struct stored_run *run, const uint8_t *key, size_t key_bytes,
+/* How many files all runs together may have (compaction_most_run_files). */
+unsigned run_store_most_files(const struct run_store *store);
+
+/* Begins a run of n_files files; see run_db_begin_run. Returns 0, RUN_STORE_ERROR or
+   RUN_STORE_AGAIN; if *run is not NULL then, it is to be abandoned. */
+int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored_run **run);
+
+/* Puts a block into a file of the run. Returns 0, RUN_STORE_ERROR or RUN_STORE_FULL. */
+int run_store_put(struct stored_run *run, unsigned file, const uint8_t *key, size_t key_bytes,
                   const uint8_t *value, size_t value_bytes);
 
-/* Gives run `number` its label, after the last block. Returns what run_store_put returns. */
+/* Gives run `number` its label, after the last block of all files. Returns what run_store_put
+   returns. */
 int run_store_label_run(struct stored_run *run, uint32_t number, const uint8_t *label,
                         size_t label_bytes);
 
-/* How many seconds it took to begin the run and to put its blocks. */
+/* After RUN_STORE_FULL: returns RUN_STORE_AGAIN, or RUN_STORE_ERROR after a message. */
+int run_store_make_room(struct stored_run *run);
+
+/* How many seconds it took to begin the run and to put its blocks: the mean of its files. */
 double run_store_put_seconds(const struct stored_run *run);
 
 /* Makes the run durable, for which it waits for the disk, and frees it, also on failure. Never

@@ -68,6 +68,7 @@ def environment(scratch, budget=None, extra=None):
     env.update(TMPDIR=str(scratch), LC_ALL="C", REF_PATH=":", REF_CACHE=":")
     if budget:
         env["ROCKSORT_TEST_BUDGET"] = str(budget)
+        env["ROCKSORT_TEST_FILE"] = "32K"       # with two threads or more, runs are several files
     env.update(extra or {})
     return env
 

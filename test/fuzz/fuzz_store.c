@@ -76,7 +76,7 @@ static void make_label(unsigned run, uint8_t label[RUN_LABEL_BYTES])
         .run = run,
         .before = run > 0 ? run - 1 : RUN_LABEL_NONE,
         .sum = {.n_records = 10 + run, .n_bytes = 1000, .hash = 0x9e3779b97f4a7c15u * (run + 1)},
-        .max_block_bytes = VALUE_BYTES,
+        .open_bytes = VALUE_BYTES,
         .end = {.offset = 70 * run, .n_records = 10 * run},
     };
     run_label_encode(&made, label);
@@ -86,10 +86,10 @@ static void put_run(struct run_db *db, unsigned run, unsigned n_blocks)
 {
     uint8_t key[4], value[VALUE_BYTES], label[RUN_LABEL_BYTES];
     struct run_writer *writer;
-    FUZZ_CHECK(run_db_begin_run(db, &writer) == 0);
+    FUZZ_CHECK(run_db_begin_run(db, 1, &writer) == 0);
     for (unsigned i = 0; i < n_blocks; i++) {
         make_block(run, i, key, value);
-        FUZZ_CHECK(run_db_put(writer, key, sizeof key, value, sizeof value) == 0);
+        FUZZ_CHECK(run_db_put(writer, 0, key, sizeof key, value, sizeof value) == 0);
     }
     make_label(run, label);
     FUZZ_CHECK(run_db_label_run(writer, run, label, sizeof label) == 0);

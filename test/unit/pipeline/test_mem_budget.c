@@ -201,6 +201,34 @@ static void test_expected_runs(void **state)
     assert_int_equal(mem_budget_expect_runs(&b, 100 * mib, 2, 10 * mib - 2), 20);
 }
 
+/* Large runs become several files, each of which has two packs and 32 MiB; but many runs do not. */
+static void test_files_of_runs(void **state)
+{
+    (void)state;
+    const unsigned many = 1000000;
+    struct mem_budget budget;
+    for (unsigned n_threads = 1; n_threads < 20; n_threads++)
+        for (uint64_t run_bytes = mib; run_bytes < mib * mib; run_bytes *= 3)
+            for (uint64_t n_runs = 0; n_runs < 3000; n_runs = 2 * n_runs + 1) {
+                mem_budget_plan(&budget, 4096 * mib, n_threads);
+                unsigned n = mem_budget_run_files(&budget, run_bytes, n_runs, many);
+                assert_true(n >= 1 && n <= 4);
+                if (n == 1) continue;
+                assert_true(run_bytes / n >= 32 * mib && budget.n_packs / n >= 2);
+                assert_true(n * n_runs <= 512);
+                assert_true(n <= mem_budget_run_files(&budget, 2 * run_bytes, n_runs, many));
+                assert_int_equal(mem_budget_run_files(&budget, run_bytes, n_runs, 0), 1);
+            }
+    mem_budget_plan(&budget, 4096 * mib, 1);
+    assert_int_equal(mem_budget_run_files(&budget, 500 * mib, 10, many), 1);
+    mem_budget_plan(&budget, 4096 * mib, 2);
+    assert_int_equal(mem_budget_run_files(&budget, 500 * mib, 10, many), 2);
+    mem_budget_plan(&budget, 4096 * mib, 8);
+    assert_int_equal(mem_budget_run_files(&budget, 500 * mib, 10, many), 4);
+    assert_int_equal(mem_budget_run_files(&budget, 500 * mib, 200, many), 2);
+    assert_int_equal(mem_budget_run_files(&budget, 500 * mib, 10, 25), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_long_runs),
         cmocka_unit_test(test_no_threads_is_one),
         cmocka_unit_test(test_blocks_of_later_runs_are_smaller),
+        cmocka_unit_test(test_files_of_runs),
         cmocka_unit_test(test_expected_runs_share_an_eighth),
         cmocka_unit_test(test_merging_needs_more_with_more_open_blocks),
         cmocka_unit_test(test_expected_runs),

@@ -282,6 +282,24 @@ static void test_wide_compactions_fit(void **state)
     }
 }
 
+/* Runs may be divided into files where neither seeks nor memory nor open files forbid it. */
+static void test_files_of_runs(void **state)
+{
+    (void)state;
+    struct compaction_facts facts = usual_facts(COMPACTION_AUTO);
+    facts.most_files = 1000;
+    facts.scan_bytes = (size_t)1 << 30;
+    facts.reads_ahead = false;
+    assert_int_equal(compaction_most_run_files(&facts), 500);
+    facts.scan_bytes = 0;
+    assert_true(compaction_most_run_files(&facts) < 1000);
+    facts.most_files = 127;
+    assert_int_equal(compaction_most_run_files(&facts), 0);
+    facts.most_files = 1000;
+    facts.reads_ahead = true;
+    assert_int_equal(compaction_most_run_files(&facts), 0);
+}
+
 /* 12.8 GB in 64 MiB on a drive of 7200 rpm, in four databases of 361 files: a scan would read 64
    KiB at a time, because the kernel does not read ahead past the page cache. When reads of 128 KiB
    were assumed nothing was compacted, and the sort took 892 s. */
@@ -419,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_far_more_runs_than_a_width_squared),
         cmocka_unit_test(test_plans_follow_the_runs),
         cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_files_of_runs),
         cmocka_unit_test(test_wide_compactions_fit),
         cmocka_unit_test(test_auto_knows_small_reads),
         cmocka_unit_test(test_auto_is_monotonic),

@@ -87,17 +87,21 @@ static struct run_db *make_db(const char *dir)
     return make_db_how(dir, false);
 }
 
-static void put_block(struct rng *rng, struct run_writer *writer, const struct block *block)
+static void put_block(struct rng *rng, struct run_writer *writer, unsigned file,
+                      const struct block *block)
 {
-    CHECK(rng, run_db_put(writer, block->key, block->key_bytes, block->value,
+    CHECK(rng, run_db_put(writer, file, block->key, block->key_bytes, block->value,
                           block->value_bytes) == 0);
 }
+
+static unsigned n_run_files = 1;        /* of runs with so many blocks */
 
 static void store_run(struct rng *rng, struct run_db *db, const struct block *blocks, size_t n)
 {
     struct run_writer *writer;
-    CHECK(rng, run_db_begin_run(db, &writer) == 0);
-    for (size_t i = 0; i < n; i++) put_block(rng, writer, &blocks[i]);
+    unsigned n_files = n < n_run_files ? (unsigned)n : n_run_files;
+    CHECK(rng, run_db_begin_run(db, n_files, &writer) == 0);
+    for (size_t i = 0; i < n; i++) put_block(rng, writer, (unsigned)(i * n_files / n), &blocks[i]);
     CHECK(rng, run_db_end_run(writer) == 0);
 }
 
@@ -137,10 +141,13 @@ static void test_runs_come_back_in_order(void **state)
     struct block *all = test_alloc(N_RUNS * N_BLOCKS * sizeof *all);
     size_t n = 0;
     uint64_t value_bytes = 0;
+    unsigned n_files = 0;
     assert_non_null(db);
     for (uint8_t run = 0; run < N_RUNS; run++) {
         size_t n_blocks = run == 3 ? 1 : 1 + rng_below(&rng, N_BLOCKS);
         struct block *blocks = make_run(&rng, run, n_blocks, run % 4 < 2 ? 100 : 20000);
+        n_run_files = 1 + run % 4;
+        n_files += n_blocks < n_run_files ? (unsigned)n_blocks : n_run_files;
         assert_int_equal(run_db_n_runs(db), run);
         store_run(&rng, db, blocks, n_blocks);
         assert_int_equal(run_db_n_runs(db), run + 1);
@@ -149,11 +156,14 @@ static void test_runs_come_back_in_order(void **state)
         n += n_blocks;
         free(blocks);
     }
+    n_run_files = 1;
+    assert_int_equal(run_db_n_files(db), n_files);
+    assert_int_equal(run_db_n_written(db), n_files);
     qsort(all, n, sizeof *all, compare_blocks);
     assert_int_equal(scan_all(&rng, db, all, n), 0);
     /* Files hold the values, uncompressed, and little else. */
     assert_true(run_db_bytes(db) > value_bytes);
-    assert_true(run_db_bytes(db) < value_bytes + 60 * n + 4096 * N_RUNS);
+    assert_true(run_db_bytes(db) < value_bytes + 60 * n + 4096 * n_files);
     /* A second scan shows the same. */
     assert_int_equal(scan_all(&rng, db, all, n), 0);
     run_db_destroy(db);
@@ -181,8 +191,8 @@ static void test_abandoned_within_a_run(void **state)
     struct block *blocks = make_run(&rng, 0, 10, 5000);
     assert_non_null(db);
     struct run_writer *writer;
-    assert_int_equal(run_db_begin_run(db, &writer), 0);
-    put_block(&rng, writer, &blocks[0]);
+    assert_int_equal(run_db_begin_run(db, 3, &writer), 0);
+    put_block(&rng, writer, 0, &blocks[0]);
     assert_int_equal(run_db_n_runs(db), 0);
     run_db_abandon_run(writer);
     assert_int_equal(run_db_n_runs(db), 0);
@@ -198,9 +208,9 @@ static void test_keys_out_of_order_are_refused(void **state)
     struct block *blocks = make_run(&rng, 0, 2, 100);
     assert_non_null(db);
     struct run_writer *writer;
-    assert_int_equal(run_db_begin_run(db, &writer), 0);
-    put_block(&rng, writer, &blocks[1]);
-    assert_int_equal(run_db_put(writer, blocks[0].key, blocks[0].key_bytes, blocks[0].value,
+    assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
+    put_block(&rng, writer, 0, &blocks[1]);
+    assert_int_equal(run_db_put(writer, 0, blocks[0].key, blocks[0].key_bytes, blocks[0].value,
                                 blocks[0].value_bytes), RUN_DB_ERROR);
     run_db_abandon_run(writer);
     run_db_destroy(db);
@@ -567,11 +577,13 @@ static void test_admitted_in_groups(void **state)
     assert_non_null(db);
     assert_non_null(other);
     assert_int_equal(run_db_admit_runs(db), 0);
+    n_run_files = 3;
     add_runs(&rng, db, 20, EVEN_BLOCKS, all, NULL);
+    n_run_files = 1;
     assert_int_equal(run_db_n_runs(db), 20);
-    assert_int_equal(run_db_n_files(db), 18);
+    assert_int_equal(run_db_n_files(db), 3 * 18);
     assert_int_equal(run_db_admit_runs(db), 0);
-    assert_int_equal(run_db_n_files(db), 20);
+    assert_int_equal(run_db_n_files(db), 3 * 20);
     assert_int_equal(scan_how(&rng, db, all, 20 * EVEN_BLOCKS, 0), 0);
     assert_int_equal(scan_all(&rng, other, NULL, 0), 0);
     run_db_destroy(db);
@@ -602,16 +614,20 @@ static void test_not_admitted(void **state)
     struct block *all = test_alloc(3 * EVEN_BLOCKS * sizeof *all);
     char path[512];
     assert_non_null(db);
+    n_run_files = 2;
     add_runs(&rng, db, 3, EVEN_BLOCKS, all, NULL);
+    n_run_files = 1;
     assert_int_equal(run_db_n_durable(db), 2);
     uint64_t n_bytes = run_db_bytes(db);
-    (void)snprintf(path, sizeof path, "%s/run-0-000002.sst", (const char *)*state);
+    (void)snprintf(path, sizeof path, "%s/run-0-000005.sst", (const char *)*state);
     assert_int_equal(unlink(path), 0);
     diag_silence();
     assert_int_equal(run_db_admit_runs(db), -1);
     diag_renew();
     assert_int_equal(run_db_n_durable(db), 2);
     assert_int_equal(run_db_n_runs(db), 2);
+    assert_int_equal(run_db_n_written(db), 4);
+    assert_int_equal(run_db_n_files(db), 4);     /* nothing of the third run */
     assert_true(run_db_bytes(db) < n_bytes && run_db_bytes(db) > n_bytes / 2);
     run_db_destroy(db);
     release_blocks(all, 3 * EVEN_BLOCKS);
@@ -670,9 +686,9 @@ static void test_no_space_for_a_run(void **state)
     assert_non_null(db);
     add_runs(&rng, db, N_RUNS, N_BLOCKS, all, NULL);
     struct block *large = make_even_run(&rng, 77, 2000);
-    assert_int_equal(run_db_begin_run(db, &writer), 0);
+    assert_int_equal(run_db_begin_run(db, 2, &writer), 0);
     for (size_t i = 0; r == 0 && i < 2000; i++)
-        r = run_db_put(writer, large[i].key, large[i].key_bytes, large[i].value,
+        r = run_db_put(writer, i < 50 ? 0 : 1, large[i].key, large[i].key_bytes, large[i].value,
                        large[i].value_bytes);
     assert_int_equal(r, RUN_DB_FULL);
     assert_non_null(strstr(run_db_full_reason(db), "No space"));
@@ -707,7 +723,7 @@ static void test_no_space_to_compact(void **state)
     assert_int_equal(run_db_n_files(db), N_RUNS);
     struct block *small = make_even_run(&rng, 77, 10);
     struct run_writer *writer;
-    assert_int_equal(run_db_begin_run(db, &writer), 0);
+    assert_int_equal(run_db_begin_run(db, 1, &writer), 0);
     run_db_abandon_run(writer);
     assert_int_equal(scan_all(&rng, db, all, N_RUNS * N_BLOCKS), 0);
     store_run(&rng, db, small, 10);

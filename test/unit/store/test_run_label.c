@@ -6,14 +6,14 @@
 static struct run_label make_label(uint32_t run, uint32_t before)
 {
     return (struct run_label){.run = run, .before = before, .sum = {run + 1, 100 * run, 7 * run},
-                              .any_placed = run % 2, .max_block_bytes = 1000 + run,
+                              .any_placed = run % 2, .open_bytes = 1000 + run,
                               .end = {run / 10, (uint64_t)run << 20, 55 * run}};
 }
 
 static bool same(const struct run_label *a, const struct run_label *b)
 {
     return a->run == b->run && a->before == b->before && content_sum_equal(&a->sum, &b->sum) &&
-           a->any_placed == b->any_placed && a->max_block_bytes == b->max_block_bytes &&
+           a->any_placed == b->any_placed && a->open_bytes == b->open_bytes &&
            a->end.input == b->end.input && a->end.offset == b->end.offset &&
            a->end.n_records == b->end.n_records;
 }
@@ -25,7 +25,7 @@ static void test_round_trip(void **state)
     const struct run_label labels[] = {
         make_label(0, RUN_LABEL_NONE), make_label(7, 3), make_label(UINT32_MAX - 1, UINT32_MAX - 2),
         {.run = 5, .before = RUN_LABEL_NONE, .sum = {UINT64_MAX, UINT64_MAX, UINT64_MAX},
-         .max_block_bytes = UINT64_MAX, .end = {UINT32_MAX, INPUT_OFFSET_UNKNOWN, UINT64_MAX}}};
+         .open_bytes = UINT64_MAX, .end = {UINT32_MAX, INPUT_OFFSET_UNKNOWN, UINT64_MAX}}};
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
         struct run_label decoded;
         run_label_encode(&labels[i], bytes);

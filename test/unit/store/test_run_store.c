@@ -50,16 +50,32 @@ static struct key *make_run(struct rng *rng, unsigned run, size_t n)
     return keys;
 }
 
+static unsigned n_run_files = 1;        /* of runs with so many blocks */
+
+/* What the spiller does after a code of the store. */
+static int after_code(struct stored_run *run, int r)
+{
+    return r == RUN_STORE_FULL ? run_store_make_room(run) : r;
+}
+
 static int put_run(struct run_store *store, struct stored_run **run, const struct key *keys,
                    size_t n)
 {
     uint8_t value[VALUE_BYTES];
-    int r = run_store_begin_run(store, run);
+    unsigned n_files = n < n_run_files ? (unsigned)n : n_run_files;
+    int r = run_store_begin_run(store, n_files, run);
     for (size_t i = 0; r == 0 && i < n; i++) {
         make_value(keys[i].bytes, value);
-        r = run_store_put(*run, keys[i].bytes, KEY_BYTES, value, sizeof value);
+        unsigned file = (unsigned)(i * n_files / n);
+        r = after_code(*run, run_store_put(*run, file, keys[i].bytes, KEY_BYTES, value,
+                                           sizeof value));
     }
     return r;
+}
+
+static int label_run(struct stored_run *run, unsigned number)
+{
+    return after_code(run, run_store_label_run(run, number, (const uint8_t *)"label", 5));
 }
 
 /* Writes a run as the spiller does. Returns how often it had to begin again, or -1 on failure. */
@@ -68,8 +84,7 @@ static int store_run(struct run_store *store, unsigned number, const struct key 
     struct stored_run *run;
     int n_again = 0, r;
     while ((r = put_run(store, &run, keys, n)) == RUN_STORE_AGAIN ||
-           (r == 0 && (r = run_store_label_run(run, number, (const uint8_t *)"label", 5)) ==
-                          RUN_STORE_AGAIN)) {
+           (r == 0 && (r = label_run(run, number)) == RUN_STORE_AGAIN)) {
         run_store_abandon_run(run);
         n_again++;
     }
@@ -190,20 +205,23 @@ static void test_runs_spread(void **state)
         struct run_store *store = create_in(n_dirs, COMPACTION_OFF, 0);
         struct run_store_stats stats;
         struct keys all = {0};
+        n_run_files = (unsigned)n_dirs;
         for (unsigned run = 0; run < 24; run++) {
             assert_int_equal(count_runs(store), run);
-            add_run(&rng, store, run, run == 7 ? 1 : 1 + rng_below(&rng, 100), &all);
+            add_run(&rng, store, run, run == 7 ? 1 : 3 + rng_below(&rng, 100), &all);
         }
         assert_false(is_empty("a"));
         for (size_t i = 1; i < n_dirs; i++) assert_false(is_empty(i == 1 ? "b" : "c"));
+        unsigned n_files = 23 * n_run_files + 1;
         uint64_t n_bytes = all.n * VALUE_BYTES;
         assert_true(check_scans(&rng, store, &all) >= (int)n_dirs);
         run_store_stats(store, &stats);
         assert_int_equal(stats.n_runs, 24);
-        assert_int_equal(stats.n_files, 24);
+        assert_int_equal(stats.n_files, n_files);
         assert_int_equal(stats.compacted_bytes, 0);
         assert_false(stats.compacted);
-        assert_true(stats.run_bytes > n_bytes && stats.run_bytes < n_bytes * 11 / 10 + 24 * 4096);
+        assert_true(stats.run_bytes > n_bytes && stats.run_bytes < n_bytes * 11 / 10 + n_files * 4096);
+        n_run_files = 1;
         run_store_destroy(store);
         remove_dirs(n_dirs);
     }
@@ -277,6 +295,7 @@ static void test_runs_overlap(void **state)
     struct run_store *store = create_in(2, COMPACTION_OFF, 0);
     struct stored_run *runs[12];
     struct keys all = {.keys = test_alloc(12 * 30 * sizeof(struct key))};
+    n_run_files = 2;
     for (unsigned i = 0; i < 12; i++) {
         struct key *keys = make_run(&rng, i, 30);
         assert_int_equal(put_run(store, &runs[i], keys, 30), 0);
@@ -285,6 +304,7 @@ static void test_runs_overlap(void **state)
         free(keys);
         if (i >= 2) assert_int_equal(run_store_end_run(runs[i - 2]), 0);
     }
+    n_run_files = 1;
     assert_int_equal(run_store_end_run(runs[10]), 0);
     assert_int_equal(run_store_end_run(runs[11]), 0);
     assert_int_equal(count_runs(store), 12);
@@ -357,7 +377,7 @@ static void test_impossible_directory(void **state)
     struct run_store *store = run_store_create(&settings);
     struct stored_run *run;
     assert_non_null(store);
-    assert_int_equal(run_store_begin_run(store, &run), RUN_STORE_ERROR);
+    assert_int_equal(run_store_begin_run(store, 1, &run), RUN_STORE_ERROR);
     run_store_abandon_run(run);
     run_store_destroy(store);
 }
@@ -378,7 +398,11 @@ static void check_with_small_disk(size_t disk_bytes, bool is_full, size_t n_bloc
     assert_int_equal(mkdir("a", 0700), 0);
     struct run_store *store = run_store_create(&settings);
     assert_non_null(store);
-    for (unsigned run = 0; run < 20; run++) add_run(&rng, store, run, n_blocks, &all);
+    for (unsigned run = 0; run < 20; run++) {
+        n_run_files = 1 + run % 3;
+        add_run(&rng, store, run, n_blocks, &all);
+    }
+    n_run_files = 1;
     run_store_look(store, &disks);
     assert_int_equal(disks.run_bytes > 20 * n_blocks * VALUE_BYTES, true);
     (void)check_scans(&rng, store, &all);
@@ -479,7 +503,7 @@ static void test_nearly_full_while_a_database_is_made(void **state)
     assert_int_equal(pthread_create(&thread, NULL, end_two_runs, &ending), 0);
     wait_for_step(&ending, 1);
     struct stored_run *run;
-    assert_int_equal(run_store_begin_run(store, &run), 0);      /* makes the second database */
+    assert_int_equal(run_store_begin_run(store, 1, &run), 0);      /* makes the second database */
     assert_true(run_db_exists("small", 1));
     go_to_step(&ending, 2);
     assert_int_equal(pthread_join(thread, NULL), 0);

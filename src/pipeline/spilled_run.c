@@ -1,0 +1,458 @@
+/* spilled_run.c -- see spilled_run.h. */
+#include "pipeline/spilled_run.h"
+
+#include "pipeline/thread.h"
+#include "store/bam_block.h"
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The sizes before each block in the buffer of a pack; the key and the value follow. */
+struct packed_block {
+    uint32_t key_bytes;
+    uint32_t value_bytes;
+};
+
+struct pack {
+    struct file_range *file;
+    struct merge_slice *slices; /* one for each batch */
+    uint64_t first_index;       /* index in the run of the pack's first record */
+    size_t max_block_bytes;     /* largest block that several records share, uncompressed */
+    uint8_t *blocks;            /* packed_blocks, reused from pack to pack */
+    size_t n_bytes, room;
+    struct duplicate_looks looks;       /* at its records */
+    bool done;                  /* under the lock */
+};
+
+/* The keys of a run that one file gets, and the thread that puts them there. */
+struct file_range {
+    struct spilled_run *run;
+    unsigned number;
+    size_t first_place, end_place;      /* of run->places: [first, end) */
+    size_t *begin_at;           /* in each source: where the range begins */
+    uint64_t first_index;       /* index in the run of its first record */
+    pthread_t thread;
+    int result;
+    /* of the attempt to write it */
+    size_t *cut_at;             /* in each source: where the last pack ends */
+    uint64_t n_records;         /* before that, in the run */
+    size_t max_block_bytes;     /* the largest of the packs that were stored */
+    struct pack *ring;
+    unsigned ring_at, ring_used;
+};
+
+struct spilled_run {
+    struct spilled_run_settings settings;
+    struct cut_place *places;
+    size_t n_places;
+    size_t n_sources;
+    struct merge_source *sources;
+    struct file_range *files;
+    unsigned n_files;
+    unsigned n_ring;            /* packs of each */
+    struct stored_run *stored;
+    atomic_bool stopped;        /* a file found no space */
+};
+
+/* Records [from, to) of a merged pack, and their bytes. */
+struct stretch {
+    size_t from, to, raw_bytes;
+};
+
+/* Encodes a stretch as one block. worker->raw holds its bytes. Returns 0, or -1 after a message. */
+static int end_block(struct pack *pack, struct worker *worker, const struct merge_source *merged,
+                     struct stretch stretch)
+{
+    size_t from = stretch.from, to = stretch.to, raw_bytes = stretch.raw_bytes;
+    if (to - from > 1 && raw_bytes > pack->max_block_bytes) pack->max_block_bytes = raw_bytes;
+    const struct spilled_run_settings *s = &pack->file->run->settings;
+    enum sort_order order = s->rules->order;
+    struct merge_bound *last = &worker->bound;
+    struct packed_block block;
+    merge_bound_set(last, order, merged, to - 1);
+    size_t key_bytes = merge_bound_bytes(order, &merged->entries[from]);
+    size_t most = sizeof block + key_bytes + bam_block_bound(s->codec, raw_bytes, last->n_bytes);
+    xgrow(&pack->blocks, &pack->room, pack->n_bytes + most, pack->room / 2, 1);
+    uint8_t *at = pack->blocks + pack->n_bytes, *value = at + sizeof block + key_bytes;
+    const struct bam_block_content content = {worker->raw, raw_bytes, (uint32_t)(to - from),
+                                              last->bytes, last->n_bytes};
+    ssize_t value_bytes = bam_block_encode(&worker->temp, s->codec, &content, value);
+    if (value_bytes < 0) {
+        diag_error("a block of temporary data cannot be compressed with %s; please report this",
+                   temp_codec_name(s->codec));
+        return -1;
+    }
+    block.key_bytes = (uint32_t)merge_bound_store(order, merged, from, at + sizeof block);
+    block.value_bytes = (uint32_t)value_bytes;
+    memcpy(at, &block, sizeof block);
+    pack->n_bytes += sizeof block + key_bytes + (size_t)value_bytes;
+    return 0;
+}
+
+/* Has the processor fetch a short read into its cache, for later: a sort takes 4 % less CPU time. */
+static inline void prefetch_record(const uint8_t *rec)
+{
+    for (size_t i = 0; i < 384; i += 64) __builtin_prefetch(rec + i);
+}
+
+/*
+ * Merges a pack and cuts it into blocks. A block ends before the record that would make it larger
+ * than planned. So a record that is larger than a planned block gets a block of its own. The merge
+ * need not hold a block of one record until blocks of other runs have come.
+ * Returns 0, or -1 after a message.
+ */
+static int make_blocks(struct pack *pack, struct worker *worker)
+{
+    enum { PREFETCH = 8 };
+    const struct spilled_run *run = pack->file->run;
+    const struct spilled_run_settings *s = &run->settings;
+    enum sort_order order = s->rules->order;
+    struct merge_source merged = {.run = s->label.run, .first_index = pack->first_index};
+    merged.n_entries =
+        merge_slices(s->rules, pack->slices, run->n_sources, &worker->space, &merged.entries);
+    struct duplicates *duplicates = s->duplicates;
+    size_t from = 0, raw_bytes = 0;
+    for (size_t i = 0; i < merged.n_entries; i++) {
+        if (i + PREFETCH < merged.n_entries)
+            prefetch_record(sort_entry_record(order, &merged.entries[i + PREFETCH]));
+        const uint8_t *rec = sort_entry_record(order, &merged.entries[i]);
+        size_t rec_bytes = bam_record_bytes(rec);
+        if (raw_bytes > 0 && raw_bytes + rec_bytes > s->block_bytes) {
+            if (end_block(pack, worker, &merged, (struct stretch){from, i, raw_bytes}) < 0)
+                return -1;
+            from = i;
+            raw_bytes = 0;
+        }
+        worker_reserve_raw(worker, raw_bytes + rec_bytes);
+        memcpy(worker->raw + raw_bytes, rec, rec_bytes);
+        raw_bytes += rec_bytes;
+        if (duplicates && duplicate_looks_add(duplicates, &worker->views, &pack->looks, rec,
+                                              merged.run, merged.first_index + i) < 0)
+            return -1;
+    }
+    if (duplicates) {
+        duplicate_looks_end(&worker->views, &pack->looks, merged.run);
+        if (duplicates_take(duplicates, &pack->looks) < 0) return -1;
+    }
+    return end_block(pack, worker, &merged, (struct stretch){from, merged.n_entries, raw_bytes});
+}
+
+static void pack_job(struct worker *worker, void *arg)
+{
+    struct pack *pack = arg;
+    struct crew *crew = pack->file->run->settings.crew;
+    pack->n_bytes = 0;
+    pack->max_block_bytes = 0;
+    pack->looks.n_bytes = 0;
+    if (!crew_failed(crew) && make_blocks(pack, worker) < 0) crew_fail(crew);
+    crew_lock(crew);
+    pack->done = true;
+    crew_unlock(crew);
+}
+
+/* ---- storing packs ---- */
+
+/* Puts a block into the store, in parts if it is large. Returns 0, or a code of the store. */
+static int put_block(const struct file_range *file, const struct packed_block *block,
+                     const uint8_t *key)
+{
+    const struct spilled_run *run = file->run;
+    const size_t block_bytes = run->settings.block_bytes;
+    const uint8_t *value = key + block->key_bytes;
+    uint8_t part_key[BAM_BLOCK_PART_KEY_BYTES];
+    size_t most = bam_block_part_bytes(block_bytes, 0), left = block->value_bytes;
+    size_t n = left < most ? left : most;
+    int r = run_store_put(run->stored, file->number, key, block->key_bytes, value, n);
+    for (uint32_t number = 1; r == 0 && (left -= n) > 0; number++) {
+        value += n;
+        most = bam_block_part_bytes(block_bytes, number);
+        n = left < most ? left : most;
+        size_t key_bytes = bam_block_part_key(key, block->key_bytes, number, part_key);
+        r = run_store_put(run->stored, file->number, part_key, key_bytes, value, n);
+    }
+    return r;
+}
+
+/* Takes the oldest pack of a file from the ring when its job has ended. */
+static struct pack *take_oldest_pack(struct file_range *file)
+{
+    struct crew *crew = file->run->settings.crew;
+    struct pack *pack = &file->ring[file->ring_at];
+    crew_lock(crew);
+    while (!pack->done) crew_wait_for(crew, WAIT_SPILLER_WORKERS);
+    crew_unlock(crew);
+    file->ring_at = (file->ring_at + 1) % file->run->n_ring;
+    file->ring_used--;
+    return pack;
+}
+
+/* Waits for the oldest pack and puts its blocks into the store. Returns 0, or a code of the
+   store. */
+static int store_oldest_pack(struct file_range *file)
+{
+    const struct pack *pack = take_oldest_pack(file);
+    if (crew_failed(file->run->settings.crew)) return RUN_STORE_ERROR;
+    if (pack->max_block_bytes > file->max_block_bytes)
+        file->max_block_bytes = pack->max_block_bytes;
+    int r = 0;
+    for (const uint8_t *at = pack->blocks, *end = at + pack->n_bytes; at < end && r == 0;) {
+        struct packed_block block;
+        memcpy(&block, at, sizeof block);
+        at += sizeof block;
+        r = put_block(file, &block, at);
+        at += block.key_bytes + block.value_bytes;
+    }
+    return r;
+}
+
+/* Makes a pack of all records of a file below the bound that are in no pack yet, and hands it to a
+   worker. Returns 0, or a code of the store. */
+static int start_pack(struct file_range *file, const struct merge_limit *bound)
+{
+    struct spilled_run *run = file->run;
+    if (atomic_load_explicit(&run->stopped, memory_order_relaxed)) return RUN_STORE_FULL;
+    int r = file->ring_used == run->n_ring ? store_oldest_pack(file) : 0;
+    if (r < 0) return r;
+    struct pack *pack = &file->ring[(file->ring_at + file->ring_used) % run->n_ring];
+    pack->first_index = file->n_records;
+    pack->done = false;
+    for (size_t i = 0; i < run->n_sources; i++) {
+        const struct merge_source *source = &run->sources[i];
+        size_t from = file->cut_at[i], to = merge_cut(run->settings.rules, source, bound);
+        pack->slices[i] = (struct merge_slice){source->entries + from, to - from};
+        file->n_records += to - from;
+        file->cut_at[i] = to;
+    }
+    if (file->n_records == pack->first_index) return 0;
+    file->ring_used++;
+    if (crew_submit(run->settings.crew, pack_job, pack) == 0) return 0;
+    file->ring_used--;
+    return RUN_STORE_ERROR;
+}
+
+/* The bound at a place; at the end of all places, one that no record reaches. */
+static struct merge_limit bound_at(const struct spilled_run *run, size_t number,
+                                   struct merge_bound *bound)
+{
+    if (number == run->n_places) return (struct merge_limit){NULL, 0, NULL};
+    const struct cut_place *place = &run->places[number];
+    merge_bound_set(bound, run->settings.rules->order, place->source, place->index);
+    return merge_limit_of(bound);
+}
+
+/* Makes the packs of a file and stores them. Returns 0, or a code of the store. */
+static int store_packs(struct file_range *file)
+{
+    const struct spilled_run *run = file->run;
+    struct merge_bound bound;
+    struct merge_limit limit;
+    size_t n_bytes = 0;
+    int r = 0;
+    for (size_t i = file->first_place; r == 0 && i < file->end_place; i++) {
+        if (n_bytes >= run->settings.budget.pack_bytes) {
+            limit = bound_at(run, i, &bound);
+            r = start_pack(file, &limit);
+            n_bytes = 0;
+        }
+        n_bytes += run->places[i].n_bytes;
+    }
+    limit = bound_at(run, file->end_place, &bound);
+    if (r == 0) r = start_pack(file, &limit);
+    while (r == 0 && file->ring_used > 0) r = store_oldest_pack(file);
+    return r;
+}
+
+/* ---- files ---- */
+
+/* Writes a file of the run. After a failure no other file need be written further; no worker has a
+   pack of this file then. */
+static void *write_file(void *arg)
+{
+    struct file_range *file = arg;
+    struct spilled_run *run = file->run;
+    file->ring_at = file->ring_used = 0;
+    file->n_records = file->first_index;
+    file->max_block_bytes = 0;
+    memcpy(file->cut_at, file->begin_at, run->n_sources * sizeof *file->cut_at);
+    file->result = store_packs(file);
+    if (file->result == RUN_STORE_FULL)
+        atomic_store_explicit(&run->stopped, true, memory_order_relaxed);
+    else if (file->result < 0)
+        crew_fail(run->settings.crew);
+    while (file->ring_used > 0) (void)take_oldest_pack(file);
+    return NULL;
+}
+
+/* Writes all files: the last one itself, and each other one in a thread of its own. Returns 0, or a
+   code of the store. */
+static int write_files(struct spilled_run *run)
+{
+    unsigned n_started = 0, last = run->n_files - 1;
+    int error = 0, r = 0;
+    atomic_store_explicit(&run->stopped, false, memory_order_relaxed);
+    for (; n_started < last && error == 0; n_started += error == 0)
+        error = thread_start(&run->files[n_started].thread, "spiller", write_file,
+                             &run->files[n_started]);
+    if (error) {
+        diag_no_thread(error);
+        crew_fail(run->settings.crew);
+        r = RUN_STORE_ERROR;
+    } else {
+        (void)write_file(&run->files[last]);
+        r = run->files[last].result;
+    }
+    for (unsigned i = 0; i < n_started; i++) {
+        (void)pthread_join(run->files[i].thread, NULL);
+        if (r != RUN_STORE_ERROR && run->files[i].result < 0) r = run->files[i].result;
+    }
+    return crew_failed(run->settings.crew) ? RUN_STORE_ERROR : r;
+}
+
+size_t spilled_run_open_bytes(const struct spilled_run *run)
+{
+    size_t most = 0;
+    for (unsigned i = 0; i < run->n_files; i++)
+        if (run->files[i].max_block_bytes > most) most = run->files[i].max_block_bytes;
+    return most + most * (run->n_files - 1) / 2;
+}
+
+static int label_run(struct spilled_run *run)
+{
+    uint8_t bytes[RUN_LABEL_BYTES];
+    struct run_label label = run->settings.label;
+    label.open_bytes = spilled_run_open_bytes(run);
+    run_label_encode(&label, bytes);
+    return run_store_label_run(run->stored, label.run, bytes, sizeof bytes);
+}
+
+static uint64_t n_records_of(const struct spilled_run *run)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < run->n_sources; i++) n += run->sources[i].n_entries;
+    return n;
+}
+
+int spilled_run_write(struct spilled_run *run, struct stored_run **stored)
+{
+    const struct spilled_run_settings *s = &run->settings;
+    if (s->duplicates) duplicates_begin_run(s->duplicates);
+    int r = run_store_begin_run(s->store, run->n_files, &run->stored);
+    if (r == 0) {
+        r = write_files(run);
+        if (r == 0) r = label_run(run);
+        if (r == RUN_STORE_FULL) r = run_store_make_room(run->stored);
+    }
+    *stored = run->stored;
+    run->stored = NULL;
+    if (r == 0) {
+        if (s->duplicates) duplicates_end_run(s->duplicates, s->label.run, n_records_of(run));
+        return 0;
+    }
+    run_store_abandon_run(*stored);
+    *stored = NULL;
+    if (r == RUN_STORE_AGAIN && s->duplicates && duplicates_undo_run(s->duplicates) < 0)
+        r = RUN_STORE_ERROR;
+    if (r == RUN_STORE_ERROR) crew_fail(s->crew);
+    return r;
+}
+
+/* ---- creating and destroying ---- */
+
+/* Begins a range at a place, unless the one before would be empty. Returns whether it did. */
+static bool begin_range(struct spilled_run *run, size_t place)
+{
+    struct merge_bound bound;
+    struct merge_limit limit = bound_at(run, place, &bound);
+    struct file_range *file = &run->files[run->n_files];
+    uint64_t n = 0;
+    for (size_t i = 0; i < run->n_sources; i++) {
+        file->begin_at[i] = merge_cut(run->settings.rules, &run->sources[i], &limit);
+        n += file->begin_at[i];
+    }
+    if (n == file[-1].first_index || n == n_records_of(run)) return false;
+    file->first_index = n;
+    file->first_place = file[-1].end_place = place;
+    file->end_place = run->n_places;
+    run->n_files++;
+    return true;
+}
+
+/* Divides the places into ranges of about the same number of bytes. */
+static void divide(struct spilled_run *run)
+{
+    const unsigned most = run->settings.n_files;
+    size_t all_bytes = 0, n_bytes = 0;
+    for (size_t i = 0; i < run->n_places; i++) all_bytes += run->places[i].n_bytes;
+    run->files[0].end_place = run->n_places;
+    run->n_files = 1;
+    for (size_t i = 0; i < run->n_places && run->n_files < most; i++) {
+        if (n_bytes >= all_bytes / most * run->n_files) (void)begin_range(run, i);
+        n_bytes += run->places[i].n_bytes;
+    }
+}
+
+static void make_files(struct spilled_run *run)
+{
+    const unsigned most = run->settings.n_files;
+    run->files = xcalloc(most, sizeof *run->files);
+    for (unsigned i = 0; i < most; i++) {
+        struct file_range *file = &run->files[i];
+        file->run = run;
+        file->number = i;
+        file->begin_at = xcalloc(run->n_sources, sizeof *file->begin_at);
+        file->cut_at = xcalloc(run->n_sources, sizeof *file->cut_at);
+    }
+    divide(run);
+    run->n_ring = run->settings.budget.n_packs / run->n_files;
+    for (unsigned i = 0; i < run->n_files; i++) {
+        run->files[i].ring = xcalloc(run->n_ring, sizeof *run->files[i].ring);
+        for (unsigned k = 0; k < run->n_ring; k++) {
+            struct pack *pack = &run->files[i].ring[k];
+            pack->file = &run->files[i];
+            pack->slices = xcalloc(run->n_sources, sizeof *pack->slices);
+        }
+    }
+}
+
+struct spilled_run *spilled_run_create(const struct spilled_run_settings *settings,
+                                       struct batch *const *batches, size_t n)
+{
+    struct spilled_run *run = xcalloc(1, sizeof *run);
+    size_t *raw_bytes = xcalloc(n, sizeof *raw_bytes);
+    run->settings = *settings;
+    run->n_sources = n;
+    run->sources = xcalloc(n, sizeof *run->sources);
+    for (size_t i = 0; i < n; i++) {
+        const struct batch *batch = batches[i];
+        run->sources[i] = (struct merge_source){batch->entries, batch->n_records, (uint32_t)i, 0};
+        raw_bytes[i] = batch_raw_bytes(batch);
+    }
+    run->places = merge_cut_places(settings->rules, run->sources, raw_bytes, n,
+                                   settings->budget.pack_bytes / 8, &run->n_places);
+    free(raw_bytes);
+    make_files(run);
+    return run;
+}
+
+void spilled_run_destroy(struct spilled_run *run)
+{
+    if (!run) return;
+    for (unsigned i = 0; i < run->settings.n_files; i++) {
+        struct file_range *file = &run->files[i];
+        for (unsigned k = 0; file->ring && k < run->n_ring; k++) {
+            free(file->ring[k].slices);
+            free(file->ring[k].blocks);
+            duplicate_looks_release(&file->ring[k].looks);
+        }
+        free(file->ring);
+        free(file->cut_at);
+        free(file->begin_at);
+    }
+    free(run->files);
+    free(run->sources);
+    free(run->places);
+    free(run);
+}
