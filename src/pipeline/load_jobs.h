@@ -11,6 +11,7 @@
 #ifndef ROCKSORT_PIPELINE_LOAD_JOBS_H
 #define ROCKSORT_PIPELINE_LOAD_JOBS_H
 
+#include "bam/guessed_walk.h"
 #include "input/bam_inputs.h"
 #include "pipeline/batch_pool.h"
 #include "pipeline/load_large.h"
@@ -50,6 +51,7 @@ struct load_piece {
     struct batch *batch;        /* not for SAM, nor if templates are fixed */
     size_t raw_at;              /* where its bytes begin in the batch */
     struct template_work templates;     /* only if templates are fixed */
+    struct guessed_walk guess;  /* of records that are neither text nor in templates to be fixed */
     bool done;                  /* under the lock: the raw bytes, or the fixed records, are there */
     unsigned n_users;           /* if records are copied, under the lock: the reader, and jobs that
                                    copy */

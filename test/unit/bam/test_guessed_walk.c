@@ -1,0 +1,119 @@
+/*
+ * test_guessed_walk.c -- the guess where records begin: right where a stretch begins with a record,
+ * nearly always right where it begins within one, and never harmful where it is wrong.
+ *
+ * Stretches lie in memory of exactly their size, so that AddressSanitizer notices one byte too
+ * many.
+ */
+#include "random_records.h"
+
+#include "bam/guessed_walk.h"
+
+enum { N_RECORDS = 60, MOST_RECORD_BYTES = 1024 };
+
+struct stream {
+    uint8_t bytes[N_RECORDS * MOST_RECORD_BYTES];
+    size_t starts[N_RECORDS + 1];
+};
+
+static void put_stream(struct rng *rng, struct stream *stream)
+{
+    char name[TEST_MAX_NAME + 1];
+    stream->starts[0] = 0;
+    for (size_t i = 0; i < N_RECORDS; i++) {
+        tricky_name(rng, name);
+        struct record_fields fields = {
+            .name = name, .tid = (int32_t)rng_below(rng, 4) - 1, .n_cigar = (uint32_t)rng_below(rng, 3),
+            .pos = (int32_t)rng_below(rng, 1 << 28), .flag = (uint32_t)rng_below(rng, 4096),
+            .l_seq = (int32_t)rng_below(rng, 300), .tag_bytes = rng_below(rng, 200),
+        };
+        uint8_t *at = stream->bytes + stream->starts[i];
+        stream->starts[i + 1] = stream->starts[i] + put_record(at, &fields, 30);
+    }
+}
+
+/* Walks a stretch whose first record begins at `first`, as the reader does. Returns whether the walk
+   came by the guess; what it finds must be what a plain walk finds. */
+static bool check_walk(struct rng *rng, const uint8_t *stretch, size_t n_bytes, size_t first)
+{
+    struct bam_walk plain = {.at = stretch + first, .end = stretch + n_bytes}, walk = plain;
+    struct guessed_walk guess;
+    size_t n_plain = 0, n = 0, max_plain = 0, max_bytes = 0;
+    bool is_met = false;
+    for (; bam_walk_next(&plain); n_plain++)
+        if (plain.claimed_bytes > max_plain) max_plain = plain.claimed_bytes;
+    guessed_walk_make(&guess, stretch, n_bytes);
+    do {
+        if (guessed_walk_is_met(&guess, stretch, &walk)) {
+            is_met = true;
+            n += guess.n_records;
+            if (guess.max_bytes > max_bytes) max_bytes = guess.max_bytes;
+            walk.at = stretch + guess.to;
+        }
+        if (!bam_walk_next(&walk)) break;
+        if (walk.claimed_bytes > max_bytes) max_bytes = walk.claimed_bytes;
+        n++;
+    } while (true);
+    CHECK(rng, n == n_plain && max_bytes == max_plain && walk.at == plain.at);
+    CHECK(rng, walk.claimed_bytes == plain.claimed_bytes && walk.is_damaged == plain.is_damaged);
+    return is_met;
+}
+
+static void test_stretches_of_records(void **state)
+{
+    (void)state;
+    enum { N_STRETCHES = 4000 };
+    struct rng rng = rng_start(411);
+    struct stream *stream = test_alloc(sizeof *stream);
+    int n_met = 0, n_within = 0;
+    for (int i = 0; i < N_STRETCHES; i++) {
+        if (i % 100 == 0) put_stream(&rng, stream);
+        size_t record = rng_below(&rng, N_RECORDS / 2), begin = stream->starts[record];
+        bool is_within = rng_one_in(&rng, 2);
+        if (is_within) begin += 1 + rng_below(&rng, stream->starts[record + 1] - begin - 1);
+        size_t end = stream->starts[N_RECORDS - rng_below(&rng, N_RECORDS / 4)];
+        size_t n_bytes = end - begin - rng_below(&rng, 100);
+        uint8_t *exact = test_alloc(n_bytes);
+        memcpy(exact, stream->bytes + begin, n_bytes);
+        bool is_met = check_walk(&rng, exact, n_bytes,
+                                 is_within ? stream->starts[record + 1] - begin : 0);
+        CHECK(&rng, is_within || is_met);
+        n_within += is_within;
+        n_met += is_within && is_met;
+        free(exact);
+    }
+    free(stream);
+    CHECK(&rng, n_met > n_within * 9 / 10);
+}
+
+/* Stretches of nonsense, of records that are cut short, and of records whose sizes are damaged. */
+static void test_other_stretches(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(412);
+    struct stream *stream = test_alloc(sizeof *stream);
+    for (int i = 0; i < 2000; i++) {
+        if (i % 100 == 0) put_stream(&rng, stream);
+        size_t n_bytes = rng_below(&rng, 2000);
+        uint8_t *exact = test_alloc(n_bytes);
+        if (i % 2) {
+            rng_fill(&rng, exact, n_bytes);
+        } else {
+            memcpy(exact, stream->bytes, n_bytes);
+            for (int k = 0; k < 3 && n_bytes > 0; k++)
+                exact[rng_below(&rng, n_bytes)] = (uint8_t)rng_next(&rng);
+        }
+        (void)check_walk(&rng, exact, n_bytes, 0);
+        free(exact);
+    }
+    free(stream);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stretches_of_records),
+        cmocka_unit_test(test_other_stretches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
