@@ -57,6 +57,18 @@ void sort_options_adopt_resources(struct sort_options *o,
     o->total_memory_bytes = resources->total_bytes;
 }
 
+/* The memory of a batch is given back in pages, which must not have records of the next batch. */
+static int parse_test_batch(uint64_t *n_bytes)
+{
+    enum { PAGE_BYTES = 4096, LEAST_BYTES = 2 * PAGE_BYTES };
+    const char *text = getenv(TEST_BATCH_VARIABLE);
+    if (!text || (size_parse(text, n_bytes) == 0 && *n_bytes >= LEAST_BYTES &&
+                  *n_bytes % PAGE_BYTES == 0))
+        return 0;
+    diag_error(TEST_BATCH_VARIABLE " takes a multiple of 4K from 8K on, not '%s'", text);
+    return -1;
+}
+
 int sort_options_finish_resources(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
@@ -68,11 +80,7 @@ int sort_options_finish_resources(struct sort_options *o)
         diag_error(TEST_BUDGET_VARIABLE " takes a size such as 1M, not '%s'", test_budget);
         return -1;
     }
-    const char *test_batch = getenv(TEST_BATCH_VARIABLE);
-    if (test_batch && size_parse(test_batch, &s->test_batch_bytes) < 0) {
-        diag_error(TEST_BATCH_VARIABLE " takes a size such as 1M, not '%s'", test_batch);
-        return -1;
-    }
+    if (parse_test_batch(&s->test_batch_bytes) < 0) return -1;
     if (total > SIZE_MAX / 2 || o->thread_memory_bytes > SIZE_MAX / 2 / s->n_threads) {
         diag_error("so much memory cannot be addressed; give less with -m");
         return -1;
