@@ -228,6 +228,21 @@ class Rules(MarkdupTest):
         self.assertEqual(self.marked(lines), ["a/1", "a/2", "b/1", "b/2", "c/1", "c/2"])
         self.assertEqual(self.check(lines, "-r"), [])
 
+    def test_earlier_marks_on_a_long_reference(self):
+        """Where positions have more than 31 bits. samtools keeps them in SAM only."""
+        header, far = bamfile.sq_text([("chr1", 3 * 2**31)]), 5 * 2**30
+        lines = (pair("a", far, far + 80, more=DUP, tags=["do:Z:z", "dt:Z:LB"]) +
+                 pair("b", far, far + 80) + pair("c", 9, far, more=DUP, tags=["dc:i:2"]))
+        source = self.write("in.sam", header + "".join(line + "\n" for line in lines))
+        fixed, ordered, out = (self.path(f"want.{name}.sam") for name in ("fixed", "sorted", "out"))
+        reference_ok("fixmate", "-m", "--no-PG", source, fixed)
+        reference_ok("sort", "--no-PG", "-O", "sam", "-o", ordered, fixed)
+        for options in ("", "-c", "-t --duplicate-count", "-S"):
+            reference_ok("markdup", "--no-PG", *cases.WINDOW, *options.split(), ordered, out)
+            got = self.sort_ok("-O", "sam", "--no-PG", "--fixmate", "--markdup=" + options, source)
+            with open(out, encoding="ascii") as file, self.subTest(options=options):
+                self.assertEqual(got.out.decode(), file.read())
+
     def test_removed(self):
         lines = pair("a", 9, 90) + pair("b", 9, 90) + [read("s", 0, 9), read("t", 0, 10)]
         left = [fields[0] for fields in self.check(lines, "-r")]
