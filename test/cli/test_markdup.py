@@ -447,6 +447,22 @@ class Alone(MarkdupTest):
         self.assertGreater(len(self.marked(lines, fixmate=False)), 470)
         self.assertGreater(len(self.marked(lines, fixmate=False, env=SMALL_BATCHES)), 470)
 
+    def test_mapped_reads_without_place(self):
+        """They have neither reference nor position, and are duplicates of none."""
+        here = {"cigar": "5M", "seq": "ACGTA"}
+        mate = {"mate": (0, 90, 0), "aux": b"MCZ5M\0RXZAC\0"}
+        source = self.path("in.bam")
+        with open(source, "wb") as file:
+            records = b"".join(bamfile.record(name, flag, tid, pos, **here, **more)
+                               for name in ("a", "b")
+                               for flag, tid, pos, more in ((0, -1, -1, {}), (65, -1, -1, mate),
+                                                            (0, -1, 7, {}), (0, 0, 9, {})))
+            file.write(bamfile.bgzf(bamfile.bam_header("", [("chr1", 1000)]) + records))
+        for options in ((), ("-t", "--duplicate-count"), ("-S", "--barcode-tag RX")):
+            got = self.sort_bam("-u", "--markdup=" + " ".join(options), source)
+            want = bamfile.read(self.wanted(source, options, fixmate=False))
+            self.assert_same_records(got.records, want.records, options)
+
     def test_one_pair_needs_no_score(self):
         """The tag ms is read only where two pairs meet."""
         lines = [line.replace("ms:i:", "XX:i:")
