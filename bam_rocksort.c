@@ -157,7 +157,7 @@ static int sort_and_report(struct sort_options *options)
     if (report_file_choose_counts(options) < 0 ||
         (options->stats &&
          report_file_choose(&stats_path, "--stats", options->stats, settings) < 0) ||
-        duplicate_report_choose(&duplicates, settings) < 0)
+        duplicate_report_choose(&duplicates, settings, options->stats ? &stats_path : NULL) < 0)
         return -1;
     int r = sort_run(settings, &report);
     if (r == 0 && settings->sum_only) sort_report_print_checksum(&report, stdout);

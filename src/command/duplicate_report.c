@@ -9,24 +9,30 @@
 #include <string.h>
 #include <time.h>
 
-int duplicate_report_choose(struct duplicate_report *paths, const struct sort_settings *settings)
+static const char statistics_option[] = "-f of --markdup";
+static const char metrics_option[] = "--metrics of --markdup";
+
+int duplicate_report_choose(struct duplicate_report *paths, const struct sort_settings *settings,
+                            const struct output_path *stats)
 {
     const struct duplicate_rules *rules = &settings->duplicate_rules;
     *paths = (struct duplicate_report){0};
     if (!settings->markdup) return 0;
-    if (rules->statistics_path &&
-        report_file_choose(&paths->statistics, "-f of --markdup", rules->statistics_path,
-                           settings) < 0)
+    if (rules->statistics_path && report_file_choose(&paths->statistics, statistics_option,
+                                                     rules->statistics_path, settings) < 0)
         return -1;
-    if (rules->metrics_path &&
-        report_file_choose(&paths->metrics, "--metrics of --markdup", rules->metrics_path,
-                           settings) < 0)
+    if (rules->metrics_path && report_file_choose(&paths->metrics, metrics_option,
+                                                  rules->metrics_path, settings) < 0)
         return -1;
-    if (!paths->statistics.name || !output_path_same(&paths->statistics, &paths->metrics))
-        return 0;
-    diag_error("-f and --metrics of --markdup name one file, '%s': name another for one of them",
-               rules->metrics_path);
-    return -1;
+    const struct chosen_report reports[] = {
+        {"--stats", stats},
+        {statistics_option, rules->statistics_path ? &paths->statistics : NULL},
+        {metrics_option, rules->metrics_path ? &paths->metrics : NULL},
+    };
+    enum { N_REPORTS = sizeof reports / sizeof *reports };
+    for (size_t i = 0; i < N_REPORTS; i++)
+        if (report_file_keep_apart(&reports[i], &reports[(i + 1) % N_REPORTS]) < 0) return -1;
+    return 0;
 }
 
 /* Text that is being written; it ends with a NUL. */

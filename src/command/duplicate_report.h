@@ -14,8 +14,10 @@ struct duplicate_report {
     struct output_path statistics, metrics;
 };
 
-/* Chooses where the reports go that the options ask for. */
-int duplicate_report_choose(struct duplicate_report *paths, const struct sort_settings *settings);
+/* Chooses where the reports go that the options ask for. stats: where --stats goes, from which they
+   are kept apart; NULL: it is not wanted. */
+int duplicate_report_choose(struct duplicate_report *paths, const struct sort_settings *settings,
+                            const struct output_path *stats);
 
 /* Writes them. */
 int duplicate_report_write(struct duplicate_report *paths, const struct sort_settings *settings,

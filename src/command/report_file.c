@@ -40,16 +40,19 @@ static int stands_for(const struct output_path *path, const char *name)
     return same;
 }
 
-/* True if a file of counts goes to the same place, whose path is NULL for standard output. */
+/* True if both paths lead to one file, or, without names, to standard output. */
+static bool is_same_place(const struct output_path *a, const struct output_path *b)
+{
+    if (!a->name || !b->name) return a->name == b->name;
+    return output_path_same(a, b) || is_same_file(a->name, b->name);
+}
+
+/* True if a file of counts goes to the same place. */
 static bool has_count_file(const struct sort_settings *settings, const struct output_path *path)
 {
     for (int i = 0; i < COUNT_N_KINDS; i++) {
         const struct count_file *file = &settings->count_files[i];
-        if (!file->is_wanted || &file->path == path) continue;
-        if (!path->name && !file->path.name) return true;
-        if (path->name && file->path.name &&
-            (output_path_same(path, &file->path) || is_same_file(path->name, file->path.name)))
-            return true;
+        if (file->is_wanted && &file->path != path && is_same_place(path, &file->path)) return true;
     }
     return false;
 }
@@ -92,6 +95,18 @@ int report_file_choose_counts(struct sort_options *o)
         o->settings.asked_output.counts[i] = file->path.final;
     }
     return 0;
+}
+
+int report_file_keep_apart(const struct chosen_report *a, const struct chosen_report *b)
+{
+    if (!a->path || !b->path || !is_same_place(a->path, b->path)) return 0;
+    if (a->path->name)
+        diag_error("%s and %s name one file, '%s': name another for one of them", a->option,
+                   b->option, a->path->name);
+    else
+        diag_error("%s and %s would mix on standard output: name a file for one of them",
+                   a->option, b->option);
+    return -1;
 }
 
 /* ---- writing ---- */

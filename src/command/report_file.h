@@ -24,6 +24,15 @@ int report_file_choose(struct output_path *path, const char *option, const char 
    writes these files. */
 int report_file_choose_counts(struct sort_options *options);
 
+/* A report whose place was chosen. */
+struct chosen_report {
+    const char *option;         /* for messages */
+    const struct output_path *path;     /* NULL: it is not wanted */
+};
+
+/* Refuses two reports that would go to one place. Both may be unwanted. */
+int report_file_keep_apart(const struct chosen_report *a, const struct chosen_report *b);
+
 /* Writes the whole text. The file gets its name when it is complete. `what`, such as "statistics",
    is for messages. */
 int report_file_write(struct output_path *path, const char *what, const char *text,

@@ -67,6 +67,18 @@ void sort_options_adopt_resources(struct sort_options *o,
     o->total_memory_bytes = resources->total_bytes;
 }
 
+/* The memory of a batch is given back in pages, which must not have records of the next batch. */
+static int parse_test_batch(uint64_t *n_bytes)
+{
+    enum { PAGE_BYTES = 4096, LEAST_BYTES = 2 * PAGE_BYTES };
+    const char *text = getenv(TEST_BATCH_VARIABLE);
+    if (!text || (size_parse(text, n_bytes) == 0 && *n_bytes >= LEAST_BYTES &&
+                  *n_bytes % PAGE_BYTES == 0))
+        return 0;
+    diag_error(TEST_BATCH_VARIABLE " takes a multiple of 4K from 8K on, not '%s'", text);
+    return -1;
+}
+
 int sort_options_finish_resources(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
@@ -74,7 +86,7 @@ int sort_options_finish_resources(struct sort_options *o)
     uint64_t total = o->total_memory_bytes ? o->total_memory_bytes
                                            : o->thread_memory_bytes * s->n_threads;
     if (take_test_size(TEST_BUDGET_VARIABLE, &total) < 0 ||
-        take_test_size(TEST_BATCH_VARIABLE, &s->test_batch_bytes) < 0 ||
+        parse_test_batch(&s->test_batch_bytes) < 0 ||
         take_test_size(TEST_FILE_VARIABLE, &s->test_file_bytes) < 0)
         return -1;
     if (total > SIZE_MAX / 2 || o->thread_memory_bytes > SIZE_MAX / 2 / s->n_threads) {

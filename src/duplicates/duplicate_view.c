@@ -174,6 +174,13 @@ static bool is_member_of_pair(uint32_t flag, const uint8_t *rec)
            !(bam_record_mate_tid(rec) == -1 && bam_record_mate_pos(rec) == -1);
 }
 
+/* A read that counts as mapped but has neither reference nor position, which --fixmate corrects, is
+   a duplicate of none, as in samtools. */
+static bool is_nowhere(const struct duplicate_view *view)
+{
+    return view->ref == -1 && view->pos == -1;
+}
+
 void duplicate_view_take_name(const uint8_t *rec, struct duplicate_view *view)
 {
     view->name = bam_record_name(rec);
@@ -276,7 +283,11 @@ const char *duplicate_views_make(const struct duplicate_rules *rules, const uint
     if (rules->barcode_source != BARCODE_NONE) take_barcode(rules, rec, views);
     views->as = EXAMINED_AS_SINGLE;
     views->n = 1;
-    if (is_member_of_pair(flag, rec)) return view_pair(rules, rec, &own, &tags, views);
-    if (view->has_others || duplicate_rules_set_tags(rules)) duplicate_view_take_name(rec, view);
-    return NULL;
+    const char *problem = NULL;
+    if (is_member_of_pair(flag, rec))
+        problem = view_pair(rules, rec, &own, &tags, views);
+    else if (view->has_others || duplicate_rules_set_tags(rules))
+        duplicate_view_take_name(rec, view);
+    if (is_nowhere(view)) views->n = 0;
+    return problem;
 }

@@ -39,8 +39,9 @@ enum barcode_role pair_barcode_role(const struct duplicate_rules *rules, const u
 {
     if (!duplicate_rules_share_barcodes(rules) || !has_mate(rec)) return BARCODE_NO_ROLE;
     bool has_barcode = views->as != EXAMINED_NOT && views->view[0].barcode != 0;
-    if (has_barcode && views->as == EXAMINED_AS_PAIR) return BARCODE_GIVER;
-    if (has_barcode || views->as == EXAMINED_NOT) return give_apart(rules, rec, giver);
+    if (has_barcode && views->as == EXAMINED_AS_PAIR && views->n > 0) return BARCODE_GIVER;
+    if (has_barcode || views->as == EXAMINED_NOT || views->n == 0)
+        return give_apart(rules, rec, giver);
     if (!views->view[0].name) duplicate_view_take_name(rec, &views->view[0]);
     return BARCODE_SEEKER;
 }

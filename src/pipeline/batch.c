@@ -205,7 +205,10 @@ static int index_keyed(struct batch_part *part, struct content_sum *sum,
     part->index = at;
     for (uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
         struct keyed_record *kr = (struct keyed_record *)at;
-        sort_rules_admit(rules, rec, sum);
+        if (rules->duplicates)          /* in the order of long coordinates: no record is turned */
+            duplicate_sum_add_input(rules->duplicates, sum, rec);
+        else
+            sort_rules_admit(rules, rec, sum);
         kr->record = rec;
         kr->key_bytes = (uint32_t)sort_key_store(rules, rec, kr->key);
         at += keyed_record_bytes(kr->key_bytes);

@@ -259,6 +259,9 @@ class Refused(FixmateTest):
         source = self.write("in.sam", bamfile.sq_text(templates.REFS))
         for options, words in (("-u", "-u to rocksort"), ("-O bam", "-O to rocksort"),
                                ("-@ 4", "-@ to rocksort"), ("--no-PG", "--no-PG to rocksort"),
+                               ("--reference x.fa", "--reference to rocksort"),
+                               ("--output-fmt-option level=1", "to rocksort"),
+                               ("--write-index", "--write-index to rocksort"),
                                ("-x", "no option -x"),
                                ("-z off -xr", "no option -x"),
                                ("--what", "no option --what"),

@@ -228,6 +228,21 @@ class Rules(MarkdupTest):
         self.assertEqual(self.marked(lines), ["a/1", "a/2", "b/1", "b/2", "c/1", "c/2"])
         self.assertEqual(self.check(lines, "-r"), [])
 
+    def test_earlier_marks_on_a_long_reference(self):
+        """Where positions have more than 31 bits. samtools keeps them in SAM only."""
+        header, far = bamfile.sq_text([("chr1", 3 * 2**31)]), 5 * 2**30
+        lines = (pair("a", far, far + 80, more=DUP, tags=["do:Z:z", "dt:Z:LB"]) +
+                 pair("b", far, far + 80) + pair("c", 9, far, more=DUP, tags=["dc:i:2"]))
+        source = self.write("in.sam", header + "".join(line + "\n" for line in lines))
+        fixed, ordered, out = (self.path(f"want.{name}.sam") for name in ("fixed", "sorted", "out"))
+        reference_ok("fixmate", "-m", "--no-PG", source, fixed)
+        reference_ok("sort", "--no-PG", "-O", "sam", "-o", ordered, fixed)
+        for options in ("", "-c", "-t --duplicate-count", "-S"):
+            reference_ok("markdup", "--no-PG", *cases.WINDOW, *options.split(), ordered, out)
+            got = self.sort_ok("-O", "sam", "--no-PG", "--fixmate", "--markdup=" + options, source)
+            with open(out, encoding="ascii") as file, self.subTest(options=options):
+                self.assertEqual(got.out.decode(), file.read())
+
     def test_removed(self):
         lines = pair("a", 9, 90) + pair("b", 9, 90) + [read("s", 0, 9), read("t", 0, 10)]
         left = [fields[0] for fields in self.check(lines, "-r")]
@@ -431,6 +446,22 @@ class Alone(MarkdupTest):
                       score=rng.choice("?@")) for i in range(500)]
         self.assertGreater(len(self.marked(lines, fixmate=False)), 470)
         self.assertGreater(len(self.marked(lines, fixmate=False, env=SMALL_BATCHES)), 470)
+
+    def test_mapped_reads_without_place(self):
+        """They have neither reference nor position, and are duplicates of none."""
+        here = {"cigar": "5M", "seq": "ACGTA"}
+        mate = {"mate": (0, 90, 0), "aux": b"MCZ5M\0RXZAC\0"}
+        source = self.path("in.bam")
+        with open(source, "wb") as file:
+            records = b"".join(bamfile.record(name, flag, tid, pos, **here, **more)
+                               for name in ("a", "b")
+                               for flag, tid, pos, more in ((0, -1, -1, {}), (65, -1, -1, mate),
+                                                            (0, -1, 7, {}), (0, 0, 9, {})))
+            file.write(bamfile.bgzf(bamfile.bam_header("", [("chr1", 1000)]) + records))
+        for options in ((), ("-t", "--duplicate-count"), ("-S", "--barcode-tag RX")):
+            got = self.sort_bam("-u", "--markdup=" + " ".join(options), source)
+            want = bamfile.read(self.wanted(source, options, fixmate=False))
+            self.assert_same_records(got.records, want.records, options)
 
     def test_one_pair_needs_no_score(self):
         """The tag ms is read only where two pairs meet."""

@@ -29,3 +29,16 @@ class Refused(CliTest):
         for option in ("--checksum", "--checksum-only", "--verify"):
             self.assert_error(self.rocksort("--markdup", option, self.source),
                               "--markdup cannot", option)
+
+    def test_one_place_for_two_reports(self):
+        """One would replace the other, or be mixed with it."""
+        for options in (["--markdup=-f r --metrics ./r"], ["--markdup=-f r", "--stats", "r"],
+                        ["--markdup=--metrics r", "--stats", "r"]):
+            with self.subTest(options=options):
+                self.assert_error(self.rocksort(*options, "-o", "out.bam", self.source),
+                                  " name one file")
+        for options in (["--markdup=-f - --metrics -"], ["--markdup=-f -", "--stats", "-"],
+                        ["--markdup=--metrics -", "--stats", "-"]):
+            with self.subTest(options=options):
+                self.assert_error(self.rocksort(*options, "-o", "out.bam", self.source),
+                                  " would mix on standard output")

@@ -91,6 +91,12 @@ class Memory(CliTest):
         result = self.rocksort("-m", "4194304T", "-@", "4", stdin=sam)
         self.assert_error(result, "memory")
 
+    def test_batches_of_tests(self):
+        """Memory is given back in pages: of less than whole ones some is that of the next batch."""
+        for size in ("4K", "9000", "10K", "much"):
+            self.assert_error(self.rocksort(stdin=b"", env={"ROCKSORT_TEST_BATCH": size}),
+                              "a multiple of 4K from 8K on, not '" + size)
+
     def test_beyond_the_machine(self):
         """More memory than the machine has: a warning at the start, since a large sort would be
         killed. A small one ends well."""
