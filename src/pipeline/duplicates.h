@@ -22,7 +22,7 @@
 #define ROCKSORT_PIPELINE_DUPLICATES_H
 
 #include "duplicates/duplicate_rules.h"
-#include "duplicates/duplicate_stats.h"
+#include "duplicates/group_counts.h"
 #include "duplicates/pair_barcode.h"
 #include "pipeline/batch.h"
 #include "pipeline/crew.h"
@@ -58,7 +58,7 @@ size_t duplicates_view_memory(const struct duplicate_rules *rules, size_t total_
 struct duplicate_looks {
     uint8_t *bytes;             /* chunks */
     size_t n_bytes, room;
-    struct duplicate_counts *counts;    /* of the records, for each group; NULL: none yet */
+    struct group_counts counts; /* of the records */
     struct barcode_counts barcodes;
 };
 

@@ -945,6 +945,26 @@ class Memory(CliTest):
         source = self.write_records(records())
         self.check(source, 16, n, "-t", threads=64)
 
+    def test_many_read_groups(self):
+        """Each job once had counts of all groups, of 16 threads 80 MiB. The groups have a library
+        each."""
+        n_groups, n = 20_000, 600_000
+        head, tail = self.single()
+        size, = struct.unpack_from("<I", head)
+        header = "".join(f"@RG\tID:{i:05}\tLB:{i}\n" for i in range(n_groups))
+        source = self.path("groups.bam")
+        with open(source, "wb") as file:
+            file.write(bamfile.bam_header(header, [("chr1", 1 << 28)]))
+            for i in range(n):
+                file.write(struct.pack("<I", size + 9) + self.at(head, i // n_groups)[4:] +
+                           b"%08d" % i + tail + b"RGZ%05d\0" % (7 * i % n_groups))
+        stats = self.path("stats")
+        self.check(source, 32, n, f"--use-read-groups -f {stats}", threads=16)
+        with open(stats, encoding="ascii") as file:
+            lines = file.read().splitlines()
+        self.assertEqual(lines.count("EXAMINED: 30"), n_groups)
+        self.assertEqual(lines.count(f"EXAMINED: {n}"), 1)
+
     def test_many_names_with_others(self):
         """-S: the names of all duplicates must be found among those of all other records."""
         n = 500_000
