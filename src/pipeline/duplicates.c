@@ -19,6 +19,7 @@ enum {
     MARKS_SHARE = 4,            /* of that, for marks: 196 MiB of 6 GiB, for 1.6 G records */
     MIN_BYTES = 2 << 20,
     RANGE_RECORDS = 16384,      /* of a batch, for one job: some milliseconds */
+    NOTED_RECORDS = 1024,       /* of a block, whose notes are in memory at a time: 300 KB at most */
 };
 
 struct duplicates {
@@ -323,6 +324,30 @@ bool duplicates_rewrite_records(const struct duplicates *d)
     return d && duplicate_rules_rewrite(d->settings.rules);
 }
 
+/* The same without the names of originals. */
+static size_t growth_without_names(const struct duplicate_rules *rules)
+{
+    return (rules->optical_distance > 0 ? (size_t)DUPLICATE_TYPE_BYTES : 0) +
+           (rules->counts ? (size_t)DUPLICATE_COUNT_BYTES : 0) +
+           (rules->moves_umi ? (size_t)READ_BARCODE_MOVED_BYTES : 0);
+}
+
+size_t duplicates_growth(const struct duplicates *d)
+{
+    if (!duplicates_rewrite_records(d)) return 0;
+    const struct duplicate_rules *rules = d->settings.rules;
+    return growth_without_names(rules) + (rules->names_original ? DUPLICATE_ORIGINAL_BYTES : 0);
+}
+
+size_t duplicates_usual_growth(const struct duplicates *d)
+{
+    if (!duplicates_rewrite_records(d)) return 0;
+    uint64_t n_bytes = d->notes ? duplicate_notes_bytes(d->notes) : 0;
+    size_t average = (size_t)(n_bytes / (duplicate_marks_count(d->marks) + 1)),
+           most = duplicates_growth(d), usual = growth_without_names(d->settings.rules) + average;
+    return usual < most ? usual : most;
+}
+
 static void warn_of_barcodes(const struct duplicates *d)
 {
     uint64_t n = d->barcodes.n_unreadable;
@@ -451,13 +476,14 @@ uint8_t *duplicates_rewrite(const struct duplicates *d, uint32_t run, uint64_t f
 {
     struct found_notes found = {0};
     struct rewritten out = {0};
-    size_t next = 0;
-    if (d->notes && duplicate_notes_find(d->notes, run, first_index, first_index + n, &found) < 0) {
-        found_notes_release(&found);
-        return NULL;
-    }
     xgrow(&out.bytes, &out.room, *raw_bytes + *raw_bytes / 16 + tail_bytes, 0, 1);
-    for (size_t i = 0; i < n; i++, raw += bam_record_bytes(raw)) {
+    for (size_t i = 0, next = 0, end = 0; i < n; i++, raw += bam_record_bytes(raw)) {
+        if (d->notes && i == end) {
+            next = 0;
+            end = n - i < NOTED_RECORDS ? n : i + NOTED_RECORDS;
+            if (duplicate_notes_find(d->notes, run, first_index + i, first_index + end, &found) < 0)
+                goto err;
+        }
         bool has_note = next < found.n && found.notes[next].index == first_index + i;
         rewrite_record(d->settings.rules, raw, has_note ? &found.notes[next] : NULL, &out);
         next += has_note;
@@ -468,4 +494,9 @@ uint8_t *duplicates_rewrite(const struct duplicates *d, uint32_t run, uint64_t f
     found_notes_release(&found);
     *raw_bytes = out.n_bytes;
     return out.bytes;
+err:
+    free(out.bytes);
+    free(out.moved);
+    found_notes_release(&found);
+    return NULL;
 }

@@ -94,6 +94,11 @@ bool duplicates_need_runs(const struct duplicates *d);
 /* True if records get more than a flag. NULL: false. */
 bool duplicates_rewrite_records(const struct duplicates *d);
 
+/* By how many bytes a record can grow at most; and by how many records grow on average, an estimate
+   that is known when all is decided. NULL: 0. */
+size_t duplicates_growth(const struct duplicates *d);
+size_t duplicates_usual_growth(const struct duplicates *d);
+
 /* Makes the views of n batches in memory, the first of which is run number `first_run` to the
    merge, finds all duplicates, and marks those in the batches. Takes up to spare_bytes more memory
    for so long. Returns 0, or -1 after a message and crew_fail. */

@@ -28,7 +28,8 @@ struct pack {
     struct spilled_run *run;
     struct merge_slice *slices; /* one for each batch */
     uint64_t first_index;       /* index in the run of the pack's first record */
-    size_t max_block_bytes;     /* largest block that several records share, uncompressed */
+    size_t max_block_bytes;     /* largest block that several records share, uncompressed and with
+                                   the tags that they may get */
     uint8_t *blocks;            /* packed_blocks, reused from pack to pack */
     size_t n_bytes, room;
     struct duplicate_looks looks;       /* at its records */
@@ -46,6 +47,7 @@ struct spilled_run {
     uint64_t n_runs_expected;
     enum temp_codec codec;
     size_t block_bytes;
+    size_t record_growth;       /* by so many bytes a record may get longer when it is read */
     size_t max_block_bytes;     /* the largest of the packs that were stored */
     struct cut_place *places;
     size_t n_places;
@@ -67,8 +69,9 @@ static int end_block(struct pack *pack, struct worker *worker, const struct merg
                      struct stretch stretch)
 {
     size_t from = stretch.from, to = stretch.to, raw_bytes = stretch.raw_bytes;
-    if (to - from > 1 && raw_bytes > pack->max_block_bytes) pack->max_block_bytes = raw_bytes;
     const struct spilled_run *run = pack->run;
+    size_t grown_bytes = raw_bytes + (to - from) * run->record_growth;
+    if (to - from > 1 && grown_bytes > pack->max_block_bytes) pack->max_block_bytes = grown_bytes;
     enum sort_order order = run->rules->order;
     struct merge_bound *last = &worker->bound;
     struct packed_block block;
@@ -100,7 +103,7 @@ static inline void prefetch_record(const uint8_t *rec)
 
 /*
  * Merges a pack and cuts it into blocks. A block ends before the record that would make it larger
- * than planned. So a record that is larger than a planned block gets a block of its own. The merge
+ * than planned, when all its records have their tags. So a record that is larger than a planned block gets a block of its own. The merge
  * need not hold a block of one record until blocks of other runs have come.
  * Returns 0, or -1 after a message.
  */
@@ -119,7 +122,8 @@ static int make_blocks(struct pack *pack, struct worker *worker)
             prefetch_record(sort_entry_record(order, &merged.entries[i + PREFETCH]));
         const uint8_t *rec = sort_entry_record(order, &merged.entries[i]);
         size_t rec_bytes = bam_record_bytes(rec);
-        if (raw_bytes > 0 && raw_bytes + rec_bytes > run->block_bytes) {
+        size_t most_bytes = raw_bytes + rec_bytes + (i + 1 - from) * run->record_growth;
+        if (raw_bytes > 0 && most_bytes > run->block_bytes) {
             if (end_block(pack, worker, &merged, (struct stretch){from, i, raw_bytes}) < 0)
                 return -1;
             from = i;
@@ -401,6 +405,7 @@ static int spill_run(struct spiller *spiller, struct batch *const *batches, size
         .crew = s->crew,
         .rules = s->rules,
         .label = make_label(&totals, batches, n),
+        .record_growth = duplicates_growth(s->duplicates),
     };
     batch_pool_budget(s->pool, &run.budget);
     plan_run(&run, &totals);

@@ -34,7 +34,8 @@ struct run_label {
     uint32_t before;            /* the run before it, or RUN_LABEL_NONE */
     struct content_sum sum;
     bool any_placed;            /* some record has a reference */
-    uint64_t max_block_bytes;   /* largest block that several records share, uncompressed */
+    uint64_t max_block_bytes;   /* largest block that several records share, uncompressed and
+                                   with the tags that they may get */
     struct input_position end;  /* after its last record */
 };
 

@@ -945,6 +945,23 @@ class Memory(CliTest):
         source = self.write_records(records())
         self.check(source, 16, n, "-t", threads=64)
 
+    def test_records_that_grow(self):
+        """A duplicate gets the name of its original (-t), which may be longer than the whole record.
+        Blocks that were opened once took five times as much as was planned for them."""
+        n, n_places = 1_000_000, 1000
+        self.BASES = 10
+        head, tail = self.single()
+        size, = struct.unpack_from("<I", head)
+        best = (struct.pack("<I", size + 242) + head[4:12] + bytes([251]) + head[13:],
+                tail.replace(b"\x1e" * self.BASES, b"\x28" * self.BASES))
+
+        def records():
+            for i in range(n_places):
+                yield self.at(best[0], i) + b"%08d" % i + b"x" * 242 + best[1]
+            for i in range(n):
+                yield self.at(head, i % n_places) + b"%08d" % i + tail
+        self.check(self.write_records(records()), 16, n_places, "-t", threads=8)
+
     def test_many_read_groups(self):
         """Each job once had counts of all groups, of 16 threads 80 MiB. The groups have a library
         each."""
