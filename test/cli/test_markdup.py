@@ -598,6 +598,12 @@ class Faults(FaultTest):
             self.assert_error(result, "temporary data in", "No space left on device", "-T")
             self.assertFalse(os.path.exists(self.out))
 
+    def test_file_is_too_large(self):
+        """Another directory would not help against a limit for files."""
+        result = self.run_with("pwrite:2+:EFBIG:(deleted)")
+        self.assert_error(result, "temporary data in", "File too large", "ulimit -f")
+        self.assertNotIn("-T;", result.err)
+
     def test_one_of_two_is_full(self):
         """What does not fit into the first directory goes to the second one, and is right."""
         places = [self.work / name for name in "ab"]
