@@ -19,7 +19,7 @@ enum {
     MARKS_SHARE = 4,            /* of that, for marks: 196 MiB of 6 GiB, for 1.6 G records */
     MIN_BYTES = 2 << 20,
     RANGE_RECORDS = 16384,      /* of a batch, for one job: some milliseconds */
-    NOTED_RECORDS = 1024,       /* of a block, whose notes are in memory at a time: 300 KB at most */
+    NOTED_RECORDS = 1024,       /* of a block, whose notes are in memory at a time: 300 KB */
 };
 
 struct duplicates {

@@ -103,8 +103,9 @@ static inline void prefetch_record(const uint8_t *rec)
 
 /*
  * Merges a pack and cuts it into blocks. A block ends before the record that would make it larger
- * than planned, when all its records have their tags. So a record that is larger than a planned block gets a block of its own. The merge
- * need not hold a block of one record until blocks of other runs have come.
+ * than planned, when all its records have their tags. So a record that is larger than a planned
+ * block gets a block of its own. The merge need not hold a block of one record until blocks of
+ * other runs have come.
  * Returns 0, or -1 after a message.
  */
 static int make_blocks(struct pack *pack, struct worker *worker)
