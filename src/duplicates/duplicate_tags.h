@@ -33,8 +33,14 @@ struct duplicate_tags {
                                    --duplicate-count and -S */
 };
 
-/* The most bytes by which a record grows. */
-enum { DUPLICATE_TAGS_GROWTH_BYTES = (3 + 255) + (3 + 3) + (3 + 4) };
+/* The most bytes of each tag, and the most by which a record grows. */
+enum {
+    DUPLICATE_ORIGINAL_BYTES = 3 + 255,
+    DUPLICATE_TYPE_BYTES = 3 + 3,
+    DUPLICATE_COUNT_BYTES = 3 + 4,
+    DUPLICATE_TAGS_GROWTH_BYTES =
+        DUPLICATE_ORIGINAL_BYTES + DUPLICATE_TYPE_BYTES + DUPLICATE_COUNT_BYTES
+};
 
 /* Writes the record with flag and tags to `out`, which has DUPLICATE_TAGS_GROWTH_BYTES more than
    the record has. Returns its size. */

@@ -6,9 +6,9 @@
  * every byte is known before anything is inflated. htslib has already inflated the block in which
  * the header ends: the rest of this block is the first piece.
  *
- * So much is read at a time that hFILE lets the kernel write it into the piece itself. Read block by
- * block, all went through hFILE's buffer: 0.06 s for each million records. What is read beyond the
- * last block of a piece is carried to the next one.
+ * So much is read at a time that hFILE lets the kernel write it into the piece itself. Read block
+ * by block, all went through hFILE's buffer. What is read beyond the last block of a piece is
+ * carried to the next one.
  */
 #include "input/bgzf_source.h"
 
@@ -67,8 +67,8 @@ static void read_on(struct bgzf_source *s, struct bam_piece *piece, size_t n_byt
     *n_read += (size_t)(htell(in) - before);    /* before an error, too */
 }
 
-/* Finds the next block after those of the piece, and its size. *n_read as in read_on. Returns a code
-   of reader_source.h. */
+/* Finds the next block after those of the piece, and its size. *n_read as in read_on. Returns a
+   code of reader_source.h. */
 static int read_block(struct bgzf_source *s, struct bam_piece *piece, size_t *n_read,
                       size_t *block_bytes)
 {

@@ -146,8 +146,8 @@ static enum table_result visit_other(struct decider *decider, const struct dupli
         .run = run, .index = view->index, .is_optical = name.was_optical || name.turned_optical,
         .original = name.original, .original_bytes = name.original_bytes,
     };
-    if (is_counted) decider->counts[name.group].other_duplicates++;
-    if (is_counted && note.is_optical) decider->counts[name.group].other_optical++;
+    if (is_counted) decider_counts(decider, name.group)->other_duplicates++;
+    if (is_counted && note.is_optical) decider_counts(decider, name.group)->other_optical++;
     if (s->notes && !rules->removes && duplicate_notes_put(s->notes, &note) < 0)
         return TABLE_FAILED;
     return TABLE_NO_DUPLICATE;

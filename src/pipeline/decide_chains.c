@@ -166,8 +166,8 @@ static int take_duplicate(struct decider *decider, const struct chain_member *me
     bool is_pair = view->kind == VIEW_PAIR;
     int marked = mark_duplicate(decider, &record, is_pair);
     if (marked <= 0) return marked;
-    if (member->is_optical && is_pair) decider->counts[view->group].paired_optical++;
-    if (member->is_optical && !is_pair) decider->counts[view->group].single_optical++;
+    if (member->is_optical && is_pair) decider_counts(decider, view->group)->paired_optical++;
+    if (member->is_optical && !is_pair) decider_counts(decider, view->group)->single_optical++;
     struct duplicate_note note = {.run = member->run, .index = view->index,
                                   .is_optical = member->is_optical};
     const struct chain_member *last = last_in_file(member, member->found_by);

@@ -4,7 +4,7 @@
 
 #include "pipeline/duplicate_marks.h"
 #include "duplicates/duplicate_rules.h"
-#include "duplicates/duplicate_stats.h"
+#include "duplicates/group_counts.h"
 #include "pipeline/crew.h"
 #include "pipeline/duplicate_notes.h"
 #include "store/temp_streams.h"
@@ -21,8 +21,7 @@ struct decide_settings {
     struct temp_streams *guests;        /* VIEW_N_PARTITIONS, empty, if the rules need chains */
     struct duplicate_notes *notes;      /* for tags; or NULL */
     struct duplicate_marks *marks;      /* knows all runs */
-    struct duplicate_counts *counts;    /* for each group; what is found is added */
-    size_t n_counts;
+    struct group_totals *counts;        /* what is found is added */
 };
 
 #endif

@@ -31,10 +31,10 @@ int remember_name(struct decider *decider, const uint8_t *name, size_t name_byte
 
 int mark_duplicate(struct decider *decider, const struct duplicate_record *record, bool is_pair)
 {
-    struct duplicate_counts *counts = &decider->counts[record->group];
     if (decider->is_again) return 0;
     int r = duplicate_marks_set(decider->decision->settings->marks, record->run, record->index);
     if (r <= 0) return r;
+    struct duplicate_counts *counts = decider_counts(decider, record->group);
     if (is_pair)
         counts->paired_duplicates++;
     else
@@ -130,7 +130,6 @@ void decision_prepare(struct decision *decision, const struct decide_settings *s
         decider->decision = decision;
         decider->singles = duplicate_table_create(each_bytes / 4);
         decider->pairs = duplicate_table_create(each_bytes / 4 * 3);
-        decider->counts = xcalloc(s->n_counts, sizeof *decider->counts);
     }
 }
 
@@ -139,12 +138,11 @@ void decision_release(struct decision *decision)
     const struct decide_settings *s = decision->settings;
     for (unsigned i = 0; i < s->n_threads; i++) {
         struct decider *decider = &decision->deciders[i];
-        for (size_t k = 0; k < s->n_counts; k++)
-            duplicate_counts_join(&s->counts[k], &decider->counts[k]);
+        group_counts_end(&decider->counts, s->counts);
         duplicate_table_destroy(decider->singles);
         duplicate_table_destroy(decider->pairs);
         temp_stream_reader_release(&decider->reader);
-        free(decider->counts);
+        group_counts_release(&decider->counts);
     }
     free(decision->deciders);
     (void)pthread_mutex_destroy(&decision->names_lock);

@@ -30,7 +30,7 @@ struct decider {
     struct duplicate_table *singles, *pairs;
     struct chain_work *chains;  /* of decide_chains.h, or NULL */
     struct temp_stream_reader reader;
-    struct duplicate_counts *counts;
+    struct group_counts counts;
     unsigned partition;
     /* of passes over parts of the keys */
     uint64_t n_views;           /* that were visited since the pass began */
@@ -87,6 +87,12 @@ struct name_entry {
 /* Returns 0, or -1 after a message. */
 int remember_name(struct decider *decider, const uint8_t *name, size_t name_bytes,
                   const struct duplicate_name *duplicate);
+
+/* The counts of a group, to add to; until the next call. */
+static inline struct duplicate_counts *decider_counts(struct decider *decider, size_t group)
+{
+    return group_counts_of(&decider->counts, decider->decision->settings->counts, group);
+}
 
 /* Prints the message about a read of a pair that lacks a score. */
 void report_lack_of_score(const uint8_t *name, size_t name_bytes);

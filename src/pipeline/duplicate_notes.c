@@ -277,6 +277,11 @@ int duplicate_notes_sort(struct duplicate_notes *notes, size_t memory_bytes)
     return r;
 }
 
+uint64_t duplicate_notes_bytes(const struct duplicate_notes *notes)
+{
+    return temp_streams_all_bytes(notes->sorted);
+}
+
 uint64_t duplicate_notes_file_bytes(const struct duplicate_notes *notes)
 {
     return notes->put_file_bytes + temp_streams_file_bytes(notes->sorted);

@@ -48,6 +48,9 @@ int duplicate_notes_put(struct duplicate_notes *notes, const struct duplicate_no
    message and crew_fail. */
 int duplicate_notes_sort(struct duplicate_notes *notes, size_t memory_bytes);
 
+/* Bytes of all notes, when they are sorted: about so much longer records get. */
+uint64_t duplicate_notes_bytes(const struct duplicate_notes *notes);
+
 /* Bytes that went to temporary files, when the notes are sorted. */
 uint64_t duplicate_notes_file_bytes(const struct duplicate_notes *notes);
 

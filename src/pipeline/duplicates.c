@@ -19,6 +19,7 @@ enum {
     MARKS_SHARE = 4,            /* of that, for marks: 196 MiB of 6 GiB, for 1.6 G records */
     MIN_BYTES = 2 << 20,
     RANGE_RECORDS = 16384,      /* of a batch, for one job: some milliseconds */
+    NOTED_RECORDS = 1024,       /* of a block, whose notes are in memory at a time: 300 KB */
 };
 
 struct duplicates {
@@ -27,9 +28,7 @@ struct duplicates {
     struct temp_streams *waiting;               /* for barcodes; NULL: none can */
     struct duplicate_notes *notes;              /* only for tags */
     struct duplicate_marks *marks;
-    struct duplicate_counts *counts;            /* of each group */
-    struct duplicate_counts *counts_before;     /* before the run that is being written */
-    size_t n_counts;
+    struct group_totals *counts;                /* marked before the run that is being written */
     struct barcode_counts barcodes, barcodes_before;
     uint64_t view_bytes, file_bytes;            /* set when all is decided */
     pthread_mutex_t lock;       /* for taking views, and nothing else */
@@ -92,12 +91,11 @@ struct duplicates *duplicates_create(const struct duplicates_settings *settings)
 void duplicates_prepare(struct duplicates *d)
 {
     const struct duplicate_rules *rules = d->settings.rules;
-    d->n_counts = 1;
+    size_t n = 1;
     if (rules->groups)
-        d->n_counts += rules->use_read_groups ? read_groups_count(rules->groups)
-                                              : read_groups_count_libraries(rules->groups);
-    d->counts = xcalloc(d->n_counts, sizeof *d->counts);
-    d->counts_before = xcalloc(d->n_counts, sizeof *d->counts);
+        n += rules->use_read_groups ? read_groups_count(rules->groups)
+                                    : read_groups_count_libraries(rules->groups);
+    d->counts = group_totals_create(n);
 }
 
 void duplicates_destroy(struct duplicates *d)
@@ -109,8 +107,7 @@ void duplicates_destroy(struct duplicates *d)
     temp_streams_destroy(d->waiting);
     duplicate_notes_destroy(d->notes);
     duplicate_marks_destroy(d->marks);
-    free(d->counts);
-    free(d->counts_before);
+    group_totals_destroy(d->counts);
     (void)pthread_mutex_destroy(&d->lock);
     free(d);
 }
@@ -168,8 +165,7 @@ int duplicate_looks_add(const struct duplicates *d, struct view_gather *gather,
         diag_error("--markdup takes at most 4 billion records in a run: give less memory with -m");
         return -1;
     }
-    if (!looks->counts) looks->counts = xcalloc(d->n_counts, sizeof *looks->counts);
-    count(rules, rec, views.as, &looks->counts[views.group]);
+    count(rules, rec, views.as, group_counts_of(&looks->counts, d->counts, views.group));
     gather_views(rules, rec, (uint32_t)index, &views, gather, &looks->barcodes);
     if (gather->n >= VIEW_GATHER_ENOUGH) duplicate_looks_end(gather, looks, run);
     return 0;
@@ -183,7 +179,7 @@ void duplicate_looks_end(struct view_gather *gather, struct duplicate_looks *loo
 void duplicate_looks_release(struct duplicate_looks *looks)
 {
     free(looks->bytes);
-    free(looks->counts);
+    group_counts_release(&looks->counts);
     *looks = (struct duplicate_looks){0};
 }
 
@@ -193,7 +189,7 @@ void duplicates_begin_run(struct duplicates *d)
 {
     temp_streams_mark(d->views);
     if (d->waiting) temp_streams_mark(d->waiting);
-    memcpy(d->counts_before, d->counts, d->n_counts * sizeof *d->counts);
+    group_totals_mark(d->counts);
     d->barcodes_before = d->barcodes;
 }
 
@@ -201,10 +197,7 @@ static void take_counts(struct duplicates *d, struct duplicate_looks *looks)
 {
     barcode_counts_join(&d->barcodes, &looks->barcodes);
     looks->barcodes = (struct barcode_counts){0};
-    if (!looks->counts) return;
-    for (size_t i = 0; i < d->n_counts; i++)
-        duplicate_counts_join(&d->counts[i], &looks->counts[i]);
-    memset(looks->counts, 0, d->n_counts * sizeof *looks->counts);
+    group_counts_end(&looks->counts, d->counts);
 }
 
 static int take(struct duplicates *d, struct duplicate_looks *looks)
@@ -230,7 +223,7 @@ void duplicates_end_run(struct duplicates *d, uint32_t run, uint64_t n_records)
 
 int duplicates_undo_run(struct duplicates *d)
 {
-    memcpy(d->counts, d->counts_before, d->n_counts * sizeof *d->counts);
+    group_totals_undo(d->counts);
     d->barcodes = d->barcodes_before;
     if (d->waiting && temp_streams_undo(d->waiting) < 0) return -1;
     return temp_streams_undo(d->views);
@@ -331,6 +324,30 @@ bool duplicates_rewrite_records(const struct duplicates *d)
     return d && duplicate_rules_rewrite(d->settings.rules);
 }
 
+/* The same without the names of originals. */
+static size_t growth_without_names(const struct duplicate_rules *rules)
+{
+    return (rules->optical_distance > 0 ? (size_t)DUPLICATE_TYPE_BYTES : 0) +
+           (rules->counts ? (size_t)DUPLICATE_COUNT_BYTES : 0) +
+           (rules->moves_umi ? (size_t)READ_BARCODE_MOVED_BYTES : 0);
+}
+
+size_t duplicates_growth(const struct duplicates *d)
+{
+    if (!duplicates_rewrite_records(d)) return 0;
+    const struct duplicate_rules *rules = d->settings.rules;
+    return growth_without_names(rules) + (rules->names_original ? DUPLICATE_ORIGINAL_BYTES : 0);
+}
+
+size_t duplicates_usual_growth(const struct duplicates *d)
+{
+    if (!duplicates_rewrite_records(d)) return 0;
+    uint64_t n_bytes = d->notes ? duplicate_notes_bytes(d->notes) : 0;
+    size_t average = (size_t)(n_bytes / (duplicate_marks_count(d->marks) + 1)),
+           most = duplicates_growth(d), usual = growth_without_names(d->settings.rules) + average;
+    return usual < most ? usual : most;
+}
+
 static void warn_of_barcodes(const struct duplicates *d)
 {
     uint64_t n = d->barcodes.n_unreadable;
@@ -372,7 +389,7 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
         .memory_bytes = most_bytes > marks_bytes ? most_bytes - marks_bytes : 0,
         .places = d->settings.places, .file_bytes = &d->file_bytes, .views = d->views,
         .names = d->names, .guests = d->guests, .notes = d->notes, .marks = d->marks,
-        .counts = d->counts, .n_counts = d->n_counts,
+        .counts = d->counts,
     };
     if (share(d, decide.memory_bytes) < 0 || decide_duplicates(&decide) < 0) return -1;
     if (d->notes && duplicate_notes_sort(d->notes, decide.memory_bytes) < 0) return -1;
@@ -401,8 +418,7 @@ void duplicates_bytes(const struct duplicates *d, uint64_t *views, uint64_t *fil
 
 const struct duplicate_counts *duplicates_counts(const struct duplicates *d, size_t *n)
 {
-    *n = d->n_counts;
-    return d->counts;
+    return group_totals_counts(d->counts, n);
 }
 
 int duplicates_mark(const struct duplicates *d, uint32_t run, uint64_t first_index, uint8_t *raw,
@@ -460,13 +476,14 @@ uint8_t *duplicates_rewrite(const struct duplicates *d, uint32_t run, uint64_t f
 {
     struct found_notes found = {0};
     struct rewritten out = {0};
-    size_t next = 0;
-    if (d->notes && duplicate_notes_find(d->notes, run, first_index, first_index + n, &found) < 0) {
-        found_notes_release(&found);
-        return NULL;
-    }
     xgrow(&out.bytes, &out.room, *raw_bytes + *raw_bytes / 16 + tail_bytes, 0, 1);
-    for (size_t i = 0; i < n; i++, raw += bam_record_bytes(raw)) {
+    for (size_t i = 0, next = 0, end = 0; i < n; i++, raw += bam_record_bytes(raw)) {
+        if (d->notes && i == end) {
+            next = 0;
+            end = n - i < NOTED_RECORDS ? n : i + NOTED_RECORDS;
+            if (duplicate_notes_find(d->notes, run, first_index + i, first_index + end, &found) < 0)
+                goto err;
+        }
         bool has_note = next < found.n && found.notes[next].index == first_index + i;
         rewrite_record(d->settings.rules, raw, has_note ? &found.notes[next] : NULL, &out);
         next += has_note;
@@ -477,4 +494,9 @@ uint8_t *duplicates_rewrite(const struct duplicates *d, uint32_t run, uint64_t f
     found_notes_release(&found);
     *raw_bytes = out.n_bytes;
     return out.bytes;
+err:
+    free(out.bytes);
+    free(out.moved);
+    found_notes_release(&found);
+    return NULL;
 }

@@ -22,7 +22,7 @@
 #define ROCKSORT_PIPELINE_DUPLICATES_H
 
 #include "duplicates/duplicate_rules.h"
-#include "duplicates/duplicate_stats.h"
+#include "duplicates/group_counts.h"
 #include "duplicates/pair_barcode.h"
 #include "pipeline/batch.h"
 #include "pipeline/crew.h"
@@ -58,7 +58,7 @@ size_t duplicates_view_memory(const struct duplicate_rules *rules, size_t total_
 struct duplicate_looks {
     uint8_t *bytes;             /* chunks */
     size_t n_bytes, room;
-    struct duplicate_counts *counts;    /* of the records, for each group; NULL: none yet */
+    struct group_counts counts; /* of the records */
     struct barcode_counts barcodes;
 };
 
@@ -93,6 +93,11 @@ bool duplicates_need_runs(const struct duplicates *d);
 
 /* True if records get more than a flag. NULL: false. */
 bool duplicates_rewrite_records(const struct duplicates *d);
+
+/* By how many bytes a record can grow at most; and by how many records grow on average, an estimate
+   that is known when all is decided. NULL: 0. */
+size_t duplicates_growth(const struct duplicates *d);
+size_t duplicates_usual_growth(const struct duplicates *d);
 
 /* Makes the views of n batches in memory, the first of which is run number `first_run` to the
    merge, finds all duplicates, and marks those in the batches. Takes up to spare_bytes more memory

@@ -179,7 +179,8 @@ static void plan_runs(const struct estimate_facts *facts, struct estimate *plan)
     double waiting = (double)spill_policy_threshold(budget, true, 0) - 0.5 * run_batches;
     plan->n_runs = 1;
     for (int i = 0; i < 3; i++) {
-        double kept = at_most(waiting, kept_bytes(facts, plan->run_bytes, plan->n_runs) / batch_bytes);
+        double fit = kept_bytes(facts, plan->run_bytes, plan->n_runs) / batch_bytes;
+        double kept = at_most(waiting, fit);
         double n_runs = ceil((n_batches - kept) / run_batches);
         plan->n_runs = n_runs > 1 ? (uint64_t)n_runs : 1;
     }

@@ -434,10 +434,12 @@ static int place_templates(struct loader *ld, struct load_piece *piece)
     struct template_work *work = &piece->templates;
     if (work->large && place_large(ld, work) < 0) return -1;
     if (place_groups(ld, piece) < 0) return -1;
-    while (work->fixed.too_large > 0)
-        if (make_large(ld, work) < 0 || fix_rest(ld, piece) < 0 || place_large(ld, work) < 0 ||
+    while (work->fixed.too_large > 0 || work->fixed.has_rest) {
+        if (work->fixed.too_large > 0 && make_large(ld, work) < 0) return -1;
+        if (fix_rest(ld, piece) < 0 || (work->large && place_large(ld, work) < 0) ||
             place_groups(ld, piece) < 0)
             return -1;
+    }
     if (work->size_is_impossible) return refuse_size(ld, ld->cutter.cutter.claimed_bytes);
     return ld->is_text && piece->input.lines.problem ? refuse_line(ld, &piece->input.lines) : 0;
 }

@@ -110,7 +110,7 @@ static void add_live(struct merger *m, struct open_block *block)
         m->live[at] = m->live[at - 1];
     }
     m->live[at] = block;
-    m->gathered_bytes += block->raw_bytes;
+    m->gathered_bytes += block->grown_bytes;
 }
 
 static bool has_tied_key(const struct merger *m, const struct merge_limit *first)
@@ -136,7 +136,7 @@ static int take_fed(struct merger *m, const struct next_block *next)
 {
     struct open_block *block = segmenter_open_block(m->segmenter, next->fed);
     if (!block) return -1;
-    count_tied(m, &next->first, block->raw_bytes);
+    count_tied(m, &next->first, block->grown_bytes);
     block->number = m->n_taken++;
     add_live(m, block);
     feeders_drop(m->feeders);
@@ -158,7 +158,7 @@ static size_t complete_bytes(const struct merger *m, const struct merge_limit *f
 {
     size_t complete = m->place_bytes;
     for (size_t i = 0; i < m->n_live; i++)
-        if (ends_below(m, m->live[i], frontier)) complete += m->live[i]->raw_bytes;
+        if (ends_below(m, m->live[i], frontier)) complete += m->live[i]->grown_bytes;
     return complete;
 }
 

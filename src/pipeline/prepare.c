@@ -117,6 +117,7 @@ static void prepare_fixmate(struct sort *sort)
     rules_complete_fixmate(&sort->rules_maker, sort->header, &sort->fixmate);
     sort->fixmate.long_positions = sort->rules.long_positions;
     sort->fixmate.max_template_bytes = 2 * load_cutter_max_template(&sort->budget);
+    sort->fixmate.usual_bytes = 2 * sort->budget.piece_bytes;
 }
 
 /* Read groups, for markdup. */

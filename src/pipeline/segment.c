@@ -24,6 +24,7 @@ struct segmenter {
     struct segment_settings settings;
     int32_t n_refs;
     enum sort_order order;
+    size_t record_growth;       /* by so many bytes a record gets longer, an estimate */
     _Atomic size_t out_bytes_hint;      /* largest output of a segment so far, and a margin */
     /* under the lock */
     size_t block_bytes;         /* memory that all blocks take */
@@ -39,6 +40,7 @@ struct segmenter *segmenter_create(const struct segment_settings *settings)
     s->settings = *settings;
     s->n_refs = sam_hdr_nref(settings->header);
     s->order = settings->rules->order;
+    s->record_growth = duplicates_usual_growth(settings->duplicates);
     s->last_unopened = &s->unopened;
     s->last_waiting = &s->waiting;
     return s;
@@ -259,11 +261,12 @@ static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
     block->value_bytes = fed->value_bytes;
     fed->value = NULL;
     block->raw_bytes = stored.raw_bytes;
+    block->grown_bytes = stored.raw_bytes + stored.n_records * s->record_growth;
     block->last = bound_copy(&last, NULL);
     merge_bound_position(fed->key, fed->key_bytes, &block->source.run,
                          &block->source.first_index);
     crew_lock(s->settings.crew);
-    count_block(block, expect_entries(s, fed, &stored));
+    count_block(block, block->grown_bytes - block->raw_bytes + expect_entries(s, fed, &stored));
     crew_unlock(s->settings.crew);
     return block;
 }

@@ -67,7 +67,8 @@ struct open_block {
     const char *dir;            /* directory that it was read from, for messages */
     uint8_t *value;             /* as it was stored; NULL once it is open */
     size_t value_bytes;
-    size_t raw_bytes;
+    size_t raw_bytes;           /* as it was stored */
+    size_t grown_bytes;         /* with the tags that its records get, an estimate */
     uint64_t number;            /* for the dispatcher's use */
     struct bound last;          /* of its last record; only segmenter_load_block sets .record */
     uint8_t *raw, *keyed;       /* set by opening, as are the source's entries */

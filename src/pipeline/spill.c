@@ -70,7 +70,7 @@ static void plan_run(struct spiller *spiller, const struct spill_totals *before,
     s->codec = codec_chooser_next(&spiller->codecs, s->store, &sight);
     run_store_expect(s->store, done, expected > done ? expected - done : 0);
     uint64_t n_expected = mem_budget_expect_runs(budget, expected, before->n_runs, done);
-    uint64_t n_likely = n_expected > before->n_runs ? n_expected : 2 * ((uint64_t)before->n_runs + 1);
+    uint64_t n_likely = n_expected > before->n_runs ? n_expected : 2 * (before->n_runs + 1UL);
     s->n_files = mem_budget_run_files(budget, run_bytes, n_likely,
                                       run_store_most_files(s->store));
     s->block_bytes = mem_budget_block_bytes(budget, before->n_runs * s->n_files,
@@ -111,6 +111,7 @@ static int spill_run(struct spiller *spiller, struct batch *const *batches, size
         .store = temp_store_runs(s->store),
         .duplicates = s->duplicates,
         .label = make_label(&totals, batches, n),
+        .record_growth = duplicates_growth(s->duplicates),
     }};
     batch_pool_budget(s->pool, &planned.settings.budget);
     plan_run(spiller, &totals, &planned);

@@ -20,7 +20,8 @@ struct pack {
     struct file_range *file;
     struct merge_slice *slices; /* one for each batch */
     uint64_t first_index;       /* index in the run of the pack's first record */
-    size_t max_block_bytes;     /* largest block that several records share, uncompressed */
+    size_t max_block_bytes;     /* largest block that several records share, uncompressed and with
+                                   the tags that they may get */
     uint8_t *blocks;            /* packed_blocks, reused from pack to pack */
     size_t n_bytes, room;
     struct duplicate_looks looks;       /* at its records */
@@ -67,8 +68,9 @@ static int end_block(struct pack *pack, struct worker *worker, const struct merg
                      struct stretch stretch)
 {
     size_t from = stretch.from, to = stretch.to, raw_bytes = stretch.raw_bytes;
-    if (to - from > 1 && raw_bytes > pack->max_block_bytes) pack->max_block_bytes = raw_bytes;
     const struct spilled_run_settings *s = &pack->file->run->settings;
+    size_t grown_bytes = raw_bytes + (to - from) * s->record_growth;
+    if (to - from > 1 && grown_bytes > pack->max_block_bytes) pack->max_block_bytes = grown_bytes;
     enum sort_order order = s->rules->order;
     struct merge_bound *last = &worker->bound;
     struct packed_block block;
@@ -92,7 +94,7 @@ static int end_block(struct pack *pack, struct worker *worker, const struct merg
     return 0;
 }
 
-/* Has the processor fetch a short read into its cache, for later: a sort takes 4 % less CPU time. */
+/* Has the processor fetch a short read into its cache: a sort takes 4 % less CPU time. */
 static inline void prefetch_record(const uint8_t *rec)
 {
     for (size_t i = 0; i < 384; i += 64) __builtin_prefetch(rec + i);
@@ -100,8 +102,9 @@ static inline void prefetch_record(const uint8_t *rec)
 
 /*
  * Merges a pack and cuts it into blocks. A block ends before the record that would make it larger
- * than planned. So a record that is larger than a planned block gets a block of its own. The merge
- * need not hold a block of one record until blocks of other runs have come.
+ * than planned, when all its records have their tags. So a record that is larger than a planned
+ * block gets a block of its own. The merge need not hold a block of one record until blocks of
+ * other runs have come.
  * Returns 0, or -1 after a message.
  */
 static int make_blocks(struct pack *pack, struct worker *worker)
@@ -120,7 +123,8 @@ static int make_blocks(struct pack *pack, struct worker *worker)
             prefetch_record(sort_entry_record(order, &merged.entries[i + PREFETCH]));
         const uint8_t *rec = sort_entry_record(order, &merged.entries[i]);
         size_t rec_bytes = bam_record_bytes(rec);
-        if (raw_bytes > 0 && raw_bytes + rec_bytes > s->block_bytes) {
+        size_t most_bytes = raw_bytes + rec_bytes + (i + 1 - from) * s->record_growth;
+        if (raw_bytes > 0 && most_bytes > s->block_bytes) {
             if (end_block(pack, worker, &merged, (struct stretch){from, i, raw_bytes}) < 0)
                 return -1;
             from = i;

@@ -31,6 +31,7 @@ struct spilled_run_settings {
     struct run_label label;     /* but open_bytes, which the run sets */
     enum temp_codec codec;
     size_t block_bytes;         /* uncompressed size of a block */
+    size_t record_growth;       /* by so many bytes a record may get longer when it is read */
     unsigned n_files;           /* at most so many */
 };
 
@@ -45,7 +46,7 @@ void spilled_run_destroy(struct spilled_run *run);
 int spilled_run_write(struct spilled_run *run, struct stored_run **stored);
 
 /* When it is written: how many bytes its blocks have that are open at a time in the merge. This is
-   the size of its largest block, uncompressed; but blocks of one record are not counted. Each
+   the size of its largest block, uncompressed and with the tags that records may get; but blocks of one record are not counted. Each
    further file has one block in memory as it was stored, which counts half as much. */
 size_t spilled_run_open_bytes(const struct spilled_run *run);
 

@@ -56,10 +56,16 @@ static char *make_template(const char *prefix, const char *output)
     return xasprintf("%.*s.rocksort.%ld.XXXXXX", (int)n, base, (long)getpid());
 }
 
+const char *temp_dir_advice(int error)
+{
+    const char *advice = diag_advice(error);
+    return *advice ? advice : "; choose another place with -T";
+}
+
 static void report_impossible(const char *path, int error)
 {
-    diag_error("cannot create the temporary directory '%s': %s; choose another place with -T", path,
-               strerror(error));
+    diag_error("cannot create the temporary directory '%s': %s%s", path, strerror(error),
+               temp_dir_advice(error));
 }
 
 int temp_dir_check(const char *prefix)
@@ -98,8 +104,8 @@ int temp_dir_open_file(const char *prefix, const char *output, char **parent)
         if (fd >= 0) (void)unlink(path);
     }
     if (fd < 0) {
-        diag_error("cannot create temporary data in '%s': %s; choose another place with -T",
-                   *parent, strerror(errno));
+        diag_error("cannot create temporary data in '%s': %s%s", *parent, strerror(errno),
+                   temp_dir_advice(errno));
         free(*parent);
         *parent = NULL;
     }

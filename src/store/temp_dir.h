@@ -31,6 +31,9 @@ char *temp_dir_create(const char *prefix, const char *output);
    frees. Returns -1 after a message. */
 int temp_dir_open_file(const char *prefix, const char *output, char **parent);
 
+/* What to do about the errno of a call for such a file, to be put after strerror's text. */
+const char *temp_dir_advice(int error);
+
 /* A directory's name may begin with the name of the output, cut to this many bytes: a file name may
    have 255. */
 enum { TEMP_DIR_BASE_BYTES = 200 };

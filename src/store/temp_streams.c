@@ -132,8 +132,8 @@ static int open_file(struct temp_streams *s)
 
 static int report_file(const struct temp_file *file, const char *what, int error)
 {
-    diag_error("cannot %s temporary data in '%s': %s; choose another place with -T", what,
-               file->dir, strerror(error));
+    diag_error("cannot %s temporary data in '%s': %s%s", what, file->dir, strerror(error),
+               temp_dir_advice(error));
     return -1;
 }
 

@@ -11,6 +11,7 @@ struct fixing {
     struct fixed_records *fixed;
     const struct fixmate_rules *rules;
     const uint8_t *piece;
+    size_t most_bytes;          /* with so many the rest of the stretch waits */
     const uint8_t *before;      /* the record before; NULL: none */
     size_t n_records;           /* of the stretch, so far */
     struct record_problem *problem;
@@ -25,6 +26,13 @@ static void add_end(struct fixed_records *fixed, size_t n_records, size_t piece_
         .n_records = n_records, .piece_at = piece_at};
 }
 
+/* Makes sure that an end comes after so many records. */
+static void add_end_if_missing(struct fixed_records *fixed, size_t n_records)
+{
+    size_t n_ended = fixed->n_ends > 0 ? fixed->ends[fixed->n_ends - 1].n_records : 0;
+    if (n_records > n_ended) add_end(fixed, n_records, FIXED_END_UNKNOWN);
+}
+
 /* Ends the template of the record before. Returns false if it is too large. */
 static bool end_template(const struct fixing *f)
 {
@@ -33,9 +41,7 @@ static bool end_template(const struct fixing *f)
     fixed->n_done = f->n_records;
     if (fixmate_finish(f->rules, &fixed->space)) return true;
     fixed->too_large = n_records;
-    size_t n_before = f->n_records - n_records;
-    size_t n_ended = fixed->n_ends > 0 ? fixed->ends[fixed->n_ends - 1].n_records : 0;
-    if (n_before > n_ended) add_end(fixed, n_before, FIXED_END_UNKNOWN);
+    add_end_if_missing(fixed, f->n_records - n_records);
     return false;
 }
 
@@ -48,8 +54,8 @@ static const char *check_record(const struct fixmate_rules *rules, uint8_t *rec)
 }
 
 /* Fixes the templates of the records from *at up to n_bytes; the last one may go on after them.
-   Ends are remembered if the records are in the piece. *at is where it ends. Returns 0, or -1 with
-   a problem. */
+   Ends are remembered if the records are in the piece. *at is where it ends: before n_bytes if a
+   template was too large, or if there is a rest. Returns 0, or -1 with a problem. */
 static int fix_records(struct fixing *f, uint8_t *records, size_t *at, size_t n_bytes,
                        bool is_in_piece)
 {
@@ -60,6 +66,11 @@ static int fix_records(struct fixing *f, uint8_t *records, size_t *at, size_t n_
         if (f->before && !template_same_name(f->before, rec)) {
             if (!end_template(f)) return 0;
             if (is_in_piece) add_end(f->fixed, f->n_records, (size_t)(rec - f->piece));
+            f->fixed->has_rest = f->fixed->space.out_bytes >= f->most_bytes;
+            if (f->fixed->has_rest) {
+                add_end_if_missing(f->fixed, f->n_records);
+                return 0;
+            }
         }
         f->problem->text = check_record(f->rules, rec);
         if (f->problem->text) return -1;
@@ -76,19 +87,23 @@ static void empty(struct fixed_records *fixed)
 {
     fixmate_empty(&fixed->space);
     fixed->n_ends = fixed->n_taken = fixed->too_large = fixed->n_done = 0;
+    fixed->has_rest = false;
 }
 
 int fixed_records_make(struct fixed_records *fixed, const struct fixmate_rules *rules,
                        uint8_t *piece, struct template_stretch *stretch,
                        struct record_problem *problem)
 {
-    struct fixing f = {.fixed = fixed, .rules = rules, .piece = piece, .problem = problem};
+    struct fixing f = {.fixed = fixed, .rules = rules, .piece = piece, .problem = problem,
+                       .most_bytes = rules->usual_bytes > 0
+                                         ? rules->usual_bytes + 4 * stretch->left.n_bytes
+                                         : SIZE_MAX};
     empty(fixed);
     if (fix_records(&f, stretch->left.at, &stretch->left_from, stretch->left.n_bytes, false) < 0)
         return -1;
-    if (fixed->too_large > 0) return 0;
+    if (fixed->too_large > 0 || fixed->has_rest) return 0;
     if (fix_records(&f, piece, &stretch->from, stretch->to, true) < 0) return -1;
-    if (fixed->too_large > 0 || f.n_records == 0) return 0;
+    if (fixed->too_large > 0 || fixed->has_rest || f.n_records == 0) return 0;
     if (end_template(&f)) add_end(fixed, f.n_records, stretch->to);
     return 0;
 }

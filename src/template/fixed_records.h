@@ -4,9 +4,9 @@
  *
  * Order of calls, for each stretch: fixed_records_make; fixed_records_take until it returns false.
  * If fixed->too_large is not 0, the records of one template come next, which the caller fixes in
- * another way; then the same again for the rest of the stretch. For each part of a large template:
- * fixed_records_make_part; fixed_records_take until it returns false; the same again until nothing
- * of the part is left. fixed_records_release at the end.
+ * another way. Then, or if fixed->has_rest, the same again for the rest of the stretch. For each
+ * part of a large template: fixed_records_make_part; fixed_records_take until it returns false; the
+ * same again until nothing of the part is left. fixed_records_release at the end.
  *
  * Ownership: fixed_records starts as {0} and owns the records that it makes; they stay until the
  * next stretch. Threads: one at a time.
@@ -34,6 +34,8 @@ struct fixed_records {
     size_t n_taken;             /* of the ends */
     size_t too_large;           /* records of a template that would become too large: those of
                                    space.drafts; 0: there is none */
+    bool has_rest;              /* tags of mates have made what was fixed so large that the rest of
+                                   the stretch waits */
     size_t n_done;              /* records of the stretch up to here */
 };
 
@@ -57,8 +59,9 @@ struct fixed_group {            /* whole templates, one after another */
  * Checks and fixes the records of a stretch; `piece` is the piece that it was cut from. Tags of
  * their CIGARs are moved to their fields in place (bam_record_restore_cigar). The caller has set
  * problem->record to the number of the first record. Before a template that would become too large
- * it ends, and the stretch becomes what follows this template, but for its n_records. Returns 0, or
- * -1 with *problem.
+ * it ends, and the stretch becomes what follows this template, but for its n_records; likewise when
+ * what was fixed has rules->usual_bytes and four times what the stretch had left of earlier pieces.
+ * Returns 0, or -1 with *problem.
  */
 int fixed_records_make(struct fixed_records *fixed, const struct fixmate_rules *rules,
                        uint8_t *piece, struct template_stretch *stretch,

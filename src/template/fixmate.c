@@ -73,6 +73,20 @@ static void close_drafts(struct fixmate_space *space)
     space->n_drafts = 0;
 }
 
+/* Tags of mates can make a template a hundred times as large: a long CIGAR is in each of many short
+   records then. As there may be such templates in all pieces that are on their way, they count as
+   large ones long before a template does that is large by itself. */
+static bool fits(const struct fixmate_rules *rules, const struct fixmate_space *space, size_t most)
+{
+    size_t read_bytes = 0;
+    if (rules->max_template_bytes == 0) return true;
+    if (rules->usual_bytes == 0 || most <= rules->usual_bytes)
+        return most <= rules->max_template_bytes;
+    for (size_t i = 0; i < space->n_drafts; i++)
+        read_bytes += bam_record_bytes(space->drafts[i].rec);
+    return most <= rules->max_template_bytes && most / 4 <= read_bytes;
+}
+
 bool fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *space)
 {
     const struct draft *last_of[2] = {NULL, NULL};
@@ -80,13 +94,13 @@ bool fixmate_finish(const struct fixmate_rules *rules, struct fixmate_space *spa
     fix_others(rules, space, last_of);
     size_t most = 0;
     for (size_t i = 0; i < space->n_drafts; i++) most += draft_bytes_at_most(&space->drafts[i]);
-    bool fits = rules->max_template_bytes == 0 || most <= rules->max_template_bytes;
-    if (fits) {
+    bool has_room = fits(rules, space, most);
+    if (has_room) {
         reserve(space, most);
         for (size_t i = 0; i < space->n_drafts; i++) write_draft(rules, space, &space->drafts[i]);
     }
     close_drafts(space);
-    return fits;
+    return has_room;
 }
 
 void fixmate_release(struct fixmate_space *space)

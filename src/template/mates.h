@@ -24,6 +24,8 @@ struct fixmate_rules {
     const int64_t *reference_bases;     /* of each of them */
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
     size_t max_template_bytes;  /* of a template whose mates are fixed; 0: any */
+    size_t usual_bytes;         /* tags of mates may make a template so large, and a larger one four
+                                   times as large as it was; 0: as large as any may be */
 };
 
 bool mates_is_primary(const struct draft *draft);

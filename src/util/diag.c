@@ -224,7 +224,8 @@ void diag_no_thread(int error)
 const char *diag_advice(int error)
 {
     /* In memory a sort has enough with 12. Tests sort with temporary data under 64. */
-    return error == EMFILE ? "; raise 'ulimit -n' to 64 or more" : "";
+    if (error == EMFILE) return "; raise 'ulimit -n' to 64 or more";
+    return error == EFBIG ? "; raise 'ulimit -f'" : "";
 }
 
 static void print_always(const char *kind, const char *format, va_list args)

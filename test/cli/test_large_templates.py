@@ -12,7 +12,7 @@ import templates
 from checkpoints import KilledTest
 from harness import SAMTOOLS, SPILL_BUDGET, needs_pysam, sanitized
 from test_fixmate import ORDERS, SPILLING, FixmateTest, alone
-from test_memory import ALLOWANCE_BYTES, MIB
+from test_memory import ALLOWANCE_BYTES, MIB, peak_of
 
 PADDING = "\tXP:Z:" + 400 * "p"         # so that fewer records are a large template
 
@@ -166,6 +166,25 @@ class Memory(FixmateTest):
                 file.write(block)
             file.write(bamfile.EOF_BLOCK)
         return path
+
+    def test_tags_that_make_templates_large(self):
+        """A long CIGAR is in each of 200 short records of its template when they are fixed: 8 MB
+        become 550 MB. Once each piece of the input on its way took up to 16 MiB then, 370 MiB in
+        all."""
+        cigar = "".join(f"{100_000 + i}M1D" for i in range(500))
+        parts = [bamfile.record("NNNNN", 129, 0, 90, cigar),
+                 bamfile.record("NNNNN", 65, 0, 7, "50M"),
+                 bamfile.record("NNNNN", 65 | 0x800, 0, 7, "50M") * 200]
+        path = self.path("in.bam")
+        with open(path, "wb") as file:
+            file.write(bamfile.bam_header("", [("x", 1 << 28)]))
+            for i in range(600):
+                file.write(b"".join(parts).replace(b"NNNNN", b"t%04d" % i))
+        _, err = peak_of(self, ["-@", "16", "--max-memory", "32M", "-l", "1", "--fixmate", "-o",
+                                self.path("out.bam"), path])
+        self.assertIn(f"sorted {600 * 202} records, 5", err)
+        peak = float(re.search(r"([0-9.]+) MiB peak memory", err)[1])   # this process may be large
+        self.assertLessEqual(peak, 32 + ALLOWANCE_BYTES / MIB)
 
     def test_three_million_records(self):
         """One template of some 400 MB, in 32 MiB."""

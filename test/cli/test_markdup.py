@@ -629,6 +629,12 @@ class Faults(FaultTest):
             self.assert_error(result, "temporary data in", "No space left on device", "-T")
             self.assertFalse(os.path.exists(self.out))
 
+    def test_file_is_too_large(self):
+        """Another directory would not help against a limit for files."""
+        result = self.run_with("pwrite:2+:EFBIG:(deleted)")
+        self.assert_error(result, "temporary data in", "File too large", "ulimit -f")
+        self.assertNotIn("-T;", result.err)
+
     def test_one_of_two_is_full(self):
         """What does not fit into the first directory goes to the second one, and is right."""
         places = [self.work / name for name in "ab"]
@@ -975,6 +981,43 @@ class Memory(CliTest):
                 yield longer(head2, begin + 100, begin) + name + tail2
         source = self.write_records(records())
         self.check(source, 16, n, "-t", threads=64)
+
+    def test_records_that_grow(self):
+        """A duplicate gets the name of its original (-t), which may be longer than the whole record.
+        Blocks that were opened once took five times as much as was planned for them."""
+        n, n_places = 1_000_000, 1000
+        self.BASES = 10
+        head, tail = self.single()
+        size, = struct.unpack_from("<I", head)
+        best = (struct.pack("<I", size + 242) + head[4:12] + bytes([251]) + head[13:],
+                tail.replace(b"\x1e" * self.BASES, b"\x28" * self.BASES))
+
+        def records():
+            for i in range(n_places):
+                yield self.at(best[0], i) + b"%08d" % i + b"x" * 242 + best[1]
+            for i in range(n):
+                yield self.at(head, i % n_places) + b"%08d" % i + tail
+        self.check(self.write_records(records()), 16, n_places, "-t", threads=8)
+
+    def test_many_read_groups(self):
+        """Each job once had counts of all groups, of 16 threads 80 MiB. The groups have a library
+        each."""
+        n_groups, n = 20_000, 600_000
+        head, tail = self.single()
+        size, = struct.unpack_from("<I", head)
+        header = "".join(f"@RG\tID:{i:05}\tLB:{i}\n" for i in range(n_groups))
+        source = self.path("groups.bam")
+        with open(source, "wb") as file:
+            file.write(bamfile.bam_header(header, [("chr1", 1 << 28)]))
+            for i in range(n):
+                file.write(struct.pack("<I", size + 9) + self.at(head, i // n_groups)[4:] +
+                           b"%08d" % i + tail + b"RGZ%05d\0" % (7 * i % n_groups))
+        stats = self.path("stats")
+        self.check(source, 32, n, f"--use-read-groups -f {stats}", threads=16)
+        with open(stats, encoding="ascii") as file:
+            lines = file.read().splitlines()
+        self.assertEqual(lines.count("EXAMINED: 30"), n_groups)
+        self.assertEqual(lines.count(f"EXAMINED: {n}"), 1)
 
     def test_many_names_with_others(self):
         """-S: the names of all duplicates must be found among those of all other records."""

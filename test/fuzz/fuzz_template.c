@@ -89,18 +89,20 @@ static void fix_stretch(struct run *run, uint8_t *piece)
 {
     struct record_problem problem = {.record = 0};
     size_t n_large;             /* fixing it overwrites run->fixed */
+    bool has_rest;
     do {
         run->failed = fixed_records_make(&run->fixed, &run->rules, piece, &run->stretch,
                                          &problem) < 0;
         if (run->failed) return;
         take_fixed(run);
         n_large = run->fixed.too_large;
+        has_rest = run->fixed.has_rest;
         for (size_t i = 0; i < n_large; i++) {
             const uint8_t *rec = run->fixed.space.drafts[i].rec;
             put(&run->large, rec, bam_record_bytes(rec));
         }
         if (n_large > 0) fix_large(run);
-    } while (n_large > 0 && !run->failed);
+    } while ((n_large > 0 || has_rest) && !run->failed);
 }
 
 /* Takes the records that continue the open template. Returns as template_cut does. */
@@ -209,6 +211,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     bool is_made = fuzz_u8(&in) & 1;
     struct run one = {.in = &in, .rules = make_rules(&in)}, many = {.in = &in, .rules = one.rules};
     many.rules.max_template_bytes = fuzz_one_in(&in, 3) ? 600 : 0;
+    many.rules.usual_bytes = fuzz_one_in(&in, 2) ? 300 : 0;
     /* The sizes of pieces come from bytes before the stream, so that they do not run out. */
     uint8_t choices[128];
     fuzz_fill(&in, choices, sizeof choices);

@@ -23,8 +23,9 @@ static void put_stream(struct rng *rng, struct stream *stream)
     for (size_t i = 0; i < N_RECORDS; i++) {
         tricky_name(rng, name);
         struct record_fields fields = {
-            .name = name, .tid = (int32_t)rng_below(rng, 4) - 1, .n_cigar = (uint32_t)rng_below(rng, 3),
+            .name = name, .tid = (int32_t)rng_below(rng, 4) - 1,
             .pos = (int32_t)rng_below(rng, 1 << 28), .flag = (uint32_t)rng_below(rng, 4096),
+            .n_cigar = (uint32_t)rng_below(rng, 3),
             .l_seq = (int32_t)rng_below(rng, 300), .tag_bytes = rng_below(rng, 200),
         };
         uint8_t *at = stream->bytes + stream->starts[i];
@@ -32,8 +33,8 @@ static void put_stream(struct rng *rng, struct stream *stream)
     }
 }
 
-/* Walks a stretch whose first record begins at `first`, as the reader does. Returns whether the walk
-   came by the guess; what it finds must be what a plain walk finds. */
+/* Walks a stretch whose first record begins at `first`, as the reader does. Returns whether the
+   walk came by the guess; what it finds must be what a plain walk finds. */
 static bool check_walk(struct rng *rng, const uint8_t *stretch, size_t n_bytes, size_t first)
 {
     struct bam_walk plain = {.at = stretch + first, .end = stretch + n_bytes}, walk = plain;

@@ -79,12 +79,30 @@ static void test_many(void **state)
     struct read_groups *groups = groups_of(text.s);
     assert_int_equal(read_groups_count(groups), N);
     assert_int_equal(read_groups_count_libraries(groups), 5);
+    assert_string_equal(read_groups_library_name(groups, 5), "l4");
     for (int i = 0; i < N; i += 37) {
         char tag[20];
         (void)snprintf(tag, sizeof tag, "\tRG:Z:g%d", 7 * i);
         check(groups, tag, (size_t)i + 1, (size_t)(i % 5) + 1);
         (void)snprintf(tag, sizeof tag, "\tRG:Z:g%d", 7 * i + 1);
         check(groups, tag, 0, 0);
+    }
+    read_groups_destroy(groups);
+    ks_free(&text);
+}
+
+/* Each group has a library of its own; one name is the beginning of another. */
+static void test_many_libraries(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    kstring_t text = KS_INITIALIZE;
+    for (int i = 0; i < N; i++) assert_true(ksprintf(&text, "@RG\tID:g%d\tLB:%d\n", i, i) > 0);
+    struct read_groups *groups = groups_of(text.s);
+    assert_int_equal(read_groups_count_libraries(groups), N);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(read_groups_library(groups, (size_t)i + 1), i + 1);
+        assert_int_equal(atoi(read_groups_library_name(groups, (size_t)i + 1)), i);
     }
     read_groups_destroy(groups);
     ks_free(&text);
@@ -97,6 +115,7 @@ int main(void)
         cmocka_unit_test(test_no_groups),
         cmocka_unit_test(test_one_id_twice),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_many_libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,72 @@ static void test_groups(void **state)
     free(piece);
 }
 
+/* A long CIGAR is in many short records of its template when they are fixed. */
+static size_t put_growing(uint8_t *at, size_t number)
+{
+    enum { N_OPS = 50, N_OTHERS = 20 };
+    char name[24];
+    (void)snprintf(name, sizeof name, "t%zu", number);
+    struct record_fields f = {.name = name, .flag = BAM_FPAIRED | BAM_FREAD2, .n_cigar = N_OPS};
+    size_t n_bytes = put_record(at, &f, 0);
+    for (size_t i = 0; i < N_OPS; i++)
+        test_put_u32(at + 36 + strlen(name) + 1 + 4 * i, (uint32_t)(100000 + i) << 4 | BAM_CMATCH);
+    f.n_cigar = 0;
+    for (uint32_t i = 0; i < N_OTHERS; i++) {
+        f.flag = BAM_FPAIRED | BAM_FREAD1 | (i > 0 ? BAM_FSUPPLEMENTARY : 0);
+        n_bytes += put_record(at + n_bytes, &f, (uint8_t)i);
+    }
+    return n_bytes;
+}
+
+/* Where tags of mates make templates much larger, a few are fixed at a time. */
+static void test_growing(void **state)
+{
+    (void)state;
+    enum { USUAL = 40000, MOST_BYTES = 2000 };
+    struct rng rng = rng_start(3);
+    uint8_t *piece = test_alloc(N_TEMPLATES * MOST_BYTES), *whole = test_alloc(1 << 20);
+    for (int i = 0; i < 100; i++) {
+        size_t n_left = rng_below(&rng, 4), whole_bytes = 0, n_records = 0;
+        struct template_stretch stretch = {.from = 0}, again;
+        stretch.left.at = test_alloc(4 * MOST_BYTES);
+        for (size_t t = 0; t < N_TEMPLATES; t++)
+            *(t < n_left ? &stretch.left.n_bytes : &stretch.to) +=
+                put_growing(t < n_left ? stretch.left.at + stretch.left.n_bytes
+                                       : piece + stretch.to, t);
+        again = stretch;
+        struct fixmate_rules rules = usual;
+        struct fixed_records fixed = {.n_ends = 0};
+        struct record_problem problem = {.record = 0};
+        assert_int_equal(fixed_records_make(&fixed, &rules, piece, &again, &problem), 0);
+        assert_false(fixed.has_rest);
+        assert_in_range(whole_bytes = fixed.space.out_bytes, 8 * USUAL, 1 << 20);
+        memcpy(whole, fixed.space.out, whole_bytes);
+        rules.max_template_bytes = 1 << 20;
+        rules.usual_bytes = USUAL;
+        size_t n_bytes = 0, n_rounds = 0;
+        do {
+            struct fixed_group group;
+            assert_int_equal(fixed_records_make(&fixed, &rules, piece, &stretch, &problem), 0);
+            assert_int_equal(fixed.too_large, 0);
+            assert_in_range(fixed.space.out_bytes, 1, 2 * USUAL + 4 * stretch.left.n_bytes);
+            while (fixed_records_take(&fixed, rng_below(&rng, 90000), &group)) {
+                assert_memory_equal(group.at, whole + n_bytes, group.n_bytes);
+                n_bytes += group.n_bytes;
+                n_records += group.n_records;
+            }
+            n_rounds++;
+        } while (fixed.has_rest);
+        assert_int_equal(n_bytes, whole_bytes);
+        assert_int_equal(n_records, 21 * N_TEMPLATES);
+        assert_in_range(n_rounds, 4, N_TEMPLATES);
+        fixed_records_release(&fixed);
+        template_stretch_release(&stretch);
+    }
+    free(whole);
+    free(piece);
+}
+
 /* A damaged record has its number, wherever it lies. */
 static void test_damaged(void **state)
 {
@@ -108,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_growing),
         cmocka_unit_test(test_damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
