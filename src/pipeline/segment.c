@@ -10,6 +10,7 @@
 
 #include "bam/bam_convert.h"
 #include "duplicates/duplicate_sum.h"
+#include "output/bam_writer.h"
 #include "output/cram_check.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
@@ -491,7 +492,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
                       const struct sort_entry *entries, size_t n, struct content_sum *sum)
 {
     const struct segmenter *s = segment->segmenter;
-    bool compressed = s->settings.format->compression == bgzf;
+    bool is_text = bam_writer_is_text(s->settings.format);
     struct payload payload = {.segment = segment, .worker = worker};
     bam1_t *record = worker_record(worker);
     kstring_t *line = &worker->line;
@@ -508,7 +509,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
         }
         xalloc_require(kputc('\n', line) >= 0);
         const uint8_t *bytes = (const uint8_t *)line->s;
-        if (!compressed)
+        if (is_text)
             add_to_output(segment, bytes, line->l);
         else if (add_to_payload(&payload, rec, bytes, line->l) < 0)
             return -1;
