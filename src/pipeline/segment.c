@@ -16,7 +16,6 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,9 +193,7 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
         crew_unlock(s->settings.crew);
         return 0;
     }
-    diag_damaged("the temporary data in '%s' are damaged: run %" PRIu32 " fails its checksum; "
-                 "sort again on another disk", block->dir, block->source.run);
-    return -1;
+    return fed_block_report_run(block->dir, block->source.run);
 }
 
 static void segment_job(struct worker *worker, void *arg);
@@ -247,8 +244,7 @@ static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
     struct bam_block stored;
     if (!merge_bound_is_sound(fed->key_bytes) ||
         bam_block_parse(fed->value, fed->value_bytes, &stored) < 0) {
-        diag_damaged("the temporary data in '%s' are damaged: an entry is not a block; sort again "
-                     "on another disk", fed->dir);
+        (void)fed_block_report_entry(fed->dir);
         return NULL;
     }
     const struct merge_limit last = {stored.last_bound, stored.last_bound_bytes, NULL};
