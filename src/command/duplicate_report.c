@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-int duplicate_report_choose(struct duplicate_report *paths, const struct sort_settings *settings)
+int duplicate_report_choose(struct duplicate_report *paths, struct sort_settings *settings)
 {
     const struct duplicate_rules *rules = &settings->duplicate_rules;
     *paths = (struct duplicate_report){0};
@@ -22,6 +22,8 @@ int duplicate_report_choose(struct duplicate_report *paths, const struct sort_se
         report_file_choose(&paths->metrics, "--metrics of --markdup", rules->metrics_path,
                            settings) < 0)
         return -1;
+    settings->asked_output.statistics = paths->statistics.final;
+    settings->asked_output.metrics = paths->metrics.final;
     if (!paths->statistics.name || !output_path_same(&paths->statistics, &paths->metrics))
         return 0;
     diag_error("-f and --metrics of --markdup name one file, '%s': name another for one of them",

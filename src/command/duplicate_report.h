@@ -14,8 +14,8 @@ struct duplicate_report {
     struct output_path statistics, metrics;
 };
 
-/* Chooses where the reports go that the options ask for. */
-int duplicate_report_choose(struct duplicate_report *paths, const struct sort_settings *settings);
+/* Chooses where the reports go that the options ask for. Checkpoints of the sort know them then. */
+int duplicate_report_choose(struct duplicate_report *paths, struct sort_settings *settings);
 
 /* Writes them. */
 int duplicate_report_write(struct duplicate_report *paths, const struct sort_settings *settings,
