@@ -150,7 +150,7 @@ static int verify_inputs(const struct sort_settings *settings)
 /* Sorts, or only computes the checksum; then prints and writes the reports. */
 static int sort_and_report(struct sort_options *options)
 {
-    const struct sort_settings *settings = &options->settings;
+    struct sort_settings *settings = &options->settings;
     struct sort_report report = {0};
     struct output_path stats_path = {0};
     struct duplicate_report duplicates;

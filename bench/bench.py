@@ -20,7 +20,6 @@ worked, even if a target was missed, otherwise 1.
 """
 
 import collections
-import json
 import os
 import shlex
 import shutil
@@ -29,10 +28,10 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from measure import (MIB, RUN_BYTES_A_RECORD, BenchError, check_paths, choose_input,
+from measure import (MIB, RUN_BYTES_A_RECORD, BenchError, check_paths, choose_input, count_records,
                      find_rocksort, find_upstream, in_turn, machine, make_parser, medians_of,
-                     need_disk, need_memory, output_of, prepare, progress, run_main,
-                     run_measured, said_of_run, shared_libraries)
+                     need_disk, need_memory, output_of, prepare, progress, report, run_main,
+                     run_measured, said_of_input, said_of_run, shared_libraries, verdict)
 
 # `targets`: the largest ratios of wall and CPU, and the largest peak RSS in MiB (None: no target).
 Point = collections.namedtuple("Point", "name title options wall cpu rss")
@@ -102,14 +101,6 @@ def check_result(upstream, path, records):
         raise BenchError("rocksort's result has %d records instead of %d" % (count, records))
 
 
-def count_records(upstream, path):
-    done = subprocess.run([upstream, "view", "-c", "-@2", path], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, check=False)
-    if done.returncode != 0:
-        raise BenchError("samtools cannot read %s" % path)
-    return int(done.stdout)
-
-
 def run_once(who, point, setting):
     """One run of `who` (rocksort, samtools or copy) at the point."""
     temp_dir = os.path.join(setting.scratch, "temp")
@@ -162,12 +153,6 @@ def medians(runs, point, who):
     return medians_of([r for r in runs if r["point"] == point.name and r["who"] == who])
 
 
-def verdict(value, target, form):
-    if target is None:
-        return form % value
-    return "%s (<= %s) %s" % (form % value, form % target, "ok" if value <= target else "**MISS**")
-
-
 def table(runs, points):
     yield ("| point | program | wall s | CPU s | peak RSS MiB | temp MB | output MB "
            "| wall ratio (target) | CPU ratio (target) |")
@@ -180,8 +165,8 @@ def table(runs, points):
             rss = "%.0f" % (m["rss_bytes"] / MIB)
             if who == "rocksort":
                 other = got["samtools"]
-                ratios = (verdict(m["wall_s"] / other["wall_s"], point.wall, "%.2f"),
-                          verdict(m["cpu_s"] / other["cpu_s"], point.cpu, "%.2f"))
+                ratios = (verdict(m["wall_s"] / other["wall_s"], point.wall),
+                          verdict(m["cpu_s"] / other["cpu_s"], point.cpu))
                 rss = verdict(m["rss_bytes"] / MIB, point.rss, "%.0f")
             yield "| %s | %s | %.2f | %.2f | %s | %.0f | %.1f | %s | %s |" % (
                 point.title, "samtools" if who == "copy" else who, m["wall_s"], m["cpu_s"], rss,
@@ -201,20 +186,13 @@ def bench(args):
         said = describe(rocksort, upstream)
         runs = measure(args, Setting(rocksort, upstream, scratch, path, records,
                                      args.cold_memory))
-        said["input"] = "%s, %d records, %.1f MB, in the page cache" % (
-            "simulated" if not args.input else path, records, os.stat(path).st_size / 1e6)
+        said["input"] = said_of_input(args, path, records)
         said["free memory"] = "as it comes" if args.cold_memory else "touched before each run"
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    print("Medians of %d runs each, programs in turn, 2 threads; MB are 10^6 bytes, the memory in "
-          "the points' names 2^20. The targets are for 6 M records.\n" % args.repeats)
-    print("\n".join(table(runs, args.points)) + "\n")
-    for key, value in said.items():
-        print("- %s: %s" % (key, value))
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"environment": said, "records": records, "runs": runs}, f, indent=1)
-            f.write("\n")
+    head = ("Medians of %d runs each, programs in turn, 2 threads; MB are 10^6 bytes, the memory "
+            "in the points' names 2^20. The targets are for 6 M records.\n" % args.repeats)
+    report(args, "\n".join([head, *table(runs, args.points)]), said, records=records, runs=runs)
 
 
 if __name__ == "__main__":

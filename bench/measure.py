@@ -10,6 +10,7 @@ program has become several processes, how much memory they have together.
 
 import argparse
 import collections
+import json
 import os
 import platform
 import re
@@ -379,7 +380,40 @@ def said_of_run(result, repeats):
         result["cpu_s"], result["rss_bytes"] / MIB, result["temp_bytes"] / 1e6)
 
 
+def verdict(value, target, form="%.2f"):
+    """A ratio or a size, and whether it is at most its target; None: it has none."""
+    if target is None:
+        return form % value
+    return "%s (<= %s) %s" % (form % value, form % target, "ok" if value <= target else "**MISS**")
+
+
+def report(args, text, said, **measured):
+    """Prints the results, then what is said of programs, machine and input. With --json all of it
+    and what was measured goes to a file, too."""
+    print(text + "\n")
+    for key, value in said.items():
+        print("- %s: %s" % (key, value))
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as f:
+            json.dump(dict({"environment": said}, **measured), f, indent=1)
+            f.write("\n")
+
+
 # ---- the input ----
+
+
+def count_records(upstream, path, *options):
+    """The records of a file that `samtools view` counts with these options."""
+    done = subprocess.run([upstream, "view", "-c", "-@2", *options, path],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise BenchError("samtools cannot read %s" % path)
+    return int(done.stdout)
+
+
+def said_of_input(args, path, records):
+    return "%s, %d records, %.1f MB, in the page cache" % (
+        os.path.basename(path) if args.input else "simulated", records, os.stat(path).st_size / 1e6)
 
 
 def need_disk(folder, need):

@@ -22,20 +22,18 @@ even if a target was missed, otherwise 1.
 """
 
 import collections
-import json
 import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from compare import scan
-from measure import (MIB, BenchError, check_paths, choose_input, find_rocksort, find_upstream,
-                     in_turn, machine, make_parser, medians_of, need_disk, prepare, progress,
-                     run_main, run_measured, said_of_run)
+from measure import (MIB, BenchError, check_paths, choose_input, count_records, find_rocksort,
+                     find_upstream, in_turn, machine, make_parser, medians_of, need_disk, prepare,
+                     progress, report, run_main, run_measured, said_of_input, said_of_run, verdict)
 from peers import CHAINS, ChainJob, chain_version, find_chain
 
 N_THREADS = 2
@@ -90,14 +88,6 @@ def parse_arguments():
 # ---- checking a result ----
 
 
-def count_reads(upstream, path, *options):
-    done = subprocess.run([upstream, "view", "-c", "-@2", *options, path],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
-    if done.returncode != 0:
-        raise BenchError("samtools cannot read %s" % path)
-    return int(done.stdout)
-
-
 class Checker:
     """Checks the first result of each way. `duplicates`: primary ones, by the way's name."""
 
@@ -118,7 +108,7 @@ class Checker:
         if got["first_unsorted"] is not None:
             raise BenchError("the result of %s is not sorted: record %d comes before the one in "
                              "front of it" % (chain.name, got["first_unsorted"] + 1))
-        n = count_reads(upstream, path, "-f", "1024", "-F", "2304")
+        n = count_records(upstream, path, "-f", "1024", "-F", "2304")
         want = self.duplicates.get("one-pass")
         if chain.tolerance is not None and want is not None:
             if abs(n - want) > chain.tolerance * want:
@@ -194,12 +184,6 @@ def table(runs, args, duplicates):
                 duplicates.get(chain.name, 0))
 
 
-def verdict(value, most):
-    if most is None:
-        return "%.2f" % value
-    return "%.2f (<= %.2f) %s" % (value, most, "ok" if value <= most else "**MISS**")
-
-
 def target_table(runs):
     yield "| level | way | against | wall ratio (target) | CPU ratio (target) |"
     yield "|---|---|---|---|---|"
@@ -223,32 +207,23 @@ def bench(args):
     scratch = tempfile.mkdtemp(prefix="rocksort-one-pass-", dir=args.dir)
     try:
         path = choose_input("one_pass", args, scratch, options=["-d", str(DUPLICATE_PERCENT)])
-        records = count_reads(upstream, path) if args.input else args.records
+        records = count_records(upstream, path) if args.input else args.records
         need_disk(args.dir, records * 1500)  # sambamba sorts into an uncompressed file
         setting = Setting(rocksort, upstream, scratch, path, records, args.cold_memory)
         checker = Checker(setting)
         runs = measure(args, setting, checker)
         said = {chain.name: chain_version(chain, rocksort, upstream) for chain in args.ways}
-        said["input"] = "%s, %d records, %.1f MB, in the page cache" % (
-            "simulated" if not args.input else os.path.basename(path), records,
-            os.stat(path).st_size / 1e6)
+        said["input"] = said_of_input(args, path, records)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     said.update(machine())
     said["load of the machine"] = "%.1f to %.1f" % (min(r["load"] for r in runs),
                                                     max(r["load"] for r in runs))
-    print("Medians of %d runs each, in turn, %d threads, %d MiB; ratios are to `one pass` of the "
-          "same level. MB are 10^6 bytes.\n" % (args.repeats, N_THREADS, MEMORY_BYTES // MIB))
-    print("\n".join(table(runs, args, checker.duplicates)) + "\n")
-    print("\n".join(target_table(runs)) + "\n")
-    for name, install in missing.items():
-        print("- %s was left out: it needs `%s`" % (name, install))
-    for key, value in said.items():
-        print("- %s: %s" % (key, value))
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"environment": said, "records": records, "runs": runs}, f, indent=1)
-            f.write("\n")
+    head = ("Medians of %d runs each, in turn, %d threads, %d MiB; ratios are to `one pass` of the "
+            "same level. MB are 10^6 bytes.\n" % (args.repeats, N_THREADS, MEMORY_BYTES // MIB))
+    left_out = ["- %s was left out: it needs `%s`" % item for item in missing.items()]
+    report(args, "\n".join([head, *table(runs, args, checker.duplicates), "", *target_table(runs),
+                            "", *left_out]).rstrip("\n"), said, records=records, runs=runs)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ worked, otherwise 1.
 """
 
 import collections
-import json
 import os
 import shlex
 import shutil
@@ -28,8 +27,8 @@ import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from measure import (MIB, ROOT, BenchError, check_paths, choose_input, find_rocksort, in_turn,
-                     machine, make_parser, medians_of, need_disk, prepare, progress, run_main,
-                     run_measured, said_of_run)
+                     machine, make_parser, medians_of, need_disk, prepare, progress, report,
+                     run_main, run_measured, said_of_run)
 
 FAULTS = os.path.join(ROOT, "build", "fault_inject.so")
 # Both ways load the library, since it takes some time itself.
@@ -173,14 +172,8 @@ def bench(args):
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     said = dict(machine(), input="%.1f MB" % (size / 1e6), command="bench/options.py")
-    print("Medians of %d runs each, in turn, 2 threads.\n" % args.repeats)
-    print("\n".join(table(runs, args.experiments)) + "\n")
-    for key, value in said.items():
-        print("- %s: %s" % (key, value))
-    if args.json:
-        with open(args.json, "w", encoding="utf-8") as f:
-            json.dump({"environment": said, "runs": runs}, f, indent=1)
-            f.write("\n")
+    head = "Medians of %d runs each, in turn, 2 threads.\n" % args.repeats
+    report(args, "\n".join([head, *table(runs, args.experiments)]), said, runs=runs)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,19 @@ check_mates() {
         fail "the mates in $1 were not fixed"
 }
 
+# check_reports FILE: fails unless duplicates in FILE.bam are marked, and the reports beside it agree
+# with it.
+check_reports() {
+    local n
+    n=$(samtools view -c -f 0x400 "$1.bam")
+    [ "$n" -gt 0 ] || fail "no duplicates are marked in $1.bam"
+    samtools flagstat "$1.bam" | cmp - "$1.flagstat" || fail "$1.flagstat is wrong"
+    samtools idxstats "$1.bam" | cmp - "$1.idxstats" || fail "$1.idxstats is wrong"
+    [ "$(wc -l <"$1.coverage")" -eq 4 ] || fail "$1.coverage has not three references"
+    grep -q "^DUPLICATE TOTAL: $n\$" "$1.dups" || fail "$1.dups does not count $n duplicates"
+    grep -q 'picard.sam.DuplicationMetrics' "$1.metrics" || fail "$1.metrics is not Picard's"
+}
+
 run_snakemake() {
     local snakemake dir=$work/snakemake sample
     snakemake=$(command -v snakemake || true)
@@ -83,9 +96,10 @@ run_snakemake() {
             check_mates "$dir/lanes/$sample-$lane.bam"
             samtools view "$dir/lanes/$sample-$lane.bam" | grep 'ct:Z:' >/dev/null ||
                 fail "the options of params.fixmate did not reach rocksort"
+            grep 'xxh3sum:.* records:' "$dir/logs/sort_lane/$sample-$lane.log" >/dev/null ||
+                fail "params.extra did not reach rocksort"
         done
-        grep 'xxh3sum:.* records:' "$dir/logs/unite_lanes/$sample.log" >/dev/null ||
-            fail "params.extra did not reach rocksort"
+        check_reports "$dir/samples/$sample"
     done
     samtools view -H "$dir/long/normal.cram" | grep 'SO:queryname' >/dev/null ||
         fail "the CRAM is not sorted by name"
@@ -93,7 +107,7 @@ run_snakemake() {
     samtools view -H "$dir/samples/normal.bam" | grep '^@PG.*-@ 2 --max-memory 3[0-9][0-9]M' \
         >/dev/null || fail "threads or memory did not reach rocksort"
     [ -z "$(find "$dir" -name '*.rocksort')" ] || fail "temporary directories are left"
-    echo "Snakemake: 2 samples of 2 lanes, and one by name: sorted and indexed"
+    echo "Snakemake: 2 samples of 2 lanes, and one by name: sorted, marked, counted and indexed"
     resume_in_snakemake "$snakemake" "$dir"
 }
 
@@ -125,6 +139,7 @@ END
     }
     [ -d "$work/died" ] || fail "nothing died"
     check_bam "$dir/samples/normal.bam" "$dir/samples/normal.bam.csi" 6000
+    check_reports "$dir/samples/normal"
     # -k in the header shows that the first sort read the data; a new sort would not have it.
     samtools view -H "$dir/samples/normal.bam" | grep '^@PG.*rocksort .* --max-memory 1M -k' \
         >/dev/null || fail "the job was not resumed"
@@ -166,7 +181,7 @@ run_nextflow() {
     echo "== Nextflow $(NXF_HOME="$work/nxf" "$nextflow" -version | sed -n 's/^ *version //p')"
     (cd "$dir" && NXF_OFFLINE=true NXF_HOME="$work/nxf" NXF_ANSI_LOG=false "$nextflow" run \
         "$top/packaging/nextflow/tests/pipeline.nf" \
-        -c "$top/packaging/nextflow/tests/nextflow.config" \
+        -c "$top/packaging/nextflow/tests/pipeline.config" \
         --genome "$dir/genome.fasta" --reads "$dir/reads/*_{1,2}.fastq" --outdir "$dir/results") \
         >"$work/nextflow.log" 2>&1 || {
         cat "$work/nextflow.log" >&2
@@ -175,10 +190,11 @@ run_nextflow() {
     for sample in tumour normal; do
         check_bam "$dir/results/$sample.bam" "$dir/results/$sample.bam.csi" 6000
         check_mates "$dir/results/$sample.bam"
+        check_reports "$dir/results/$sample"
         samtools view -H "$dir/results/$sample.bam" | grep '^@PG.*-@ 2 --max-memory 372M' \
             >/dev/null || fail "threads or memory did not reach rocksort"
     done
-    echo "Nextflow: 2 samples of 2 lanes: sorted and indexed"
+    echo "Nextflow: 2 samples of 2 lanes: sorted, marked, counted and indexed"
 }
 
 for engine in "$@"; do

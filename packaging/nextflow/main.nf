@@ -12,6 +12,7 @@ process SAMTOOLS_ROCKSORT {
     output:
     tuple val(meta), path("${prefix}.{bam,cram,sam.gz}")             , emit: sorted
     tuple val(meta), path("${prefix}.*.{bai,csi,crai}"), optional: true, emit: index
+    tuple val(meta), path("${prefix}.{flagstat,idxstats,coverage,dups,metrics}"), optional: true, emit: reports
     path 'versions.yml'                                              , emit: versions
 
     when:

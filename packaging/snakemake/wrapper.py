@@ -17,6 +17,9 @@ PROGRAM = "samtools-rocksort"
 OTHER_MIB = 256
 # In tmpdir: what the temporary data are of.
 NOTE = "job.json"
+# Outputs that are options of rocksort, and those that are options of --markdup.
+COUNTS = ("flagstat", "idxstats", "coverage")
+MARKDUP_REPORTS = {"dups": "-f", "metrics": "--metrics"}
 
 
 def memory_options(resources):
@@ -27,13 +30,25 @@ def memory_options(resources):
     return ["--max-memory", f"{int(max(mib - OTHER_MIB, mib // 2, 1))}M"]
 
 
-def step_option(name):
+def step_option(name, reports=()):
     """params.fixmate or params.markdup: nothing or False; True; or options of samtools fixmate or
-    markdup in one text."""
+    markdup in one text. reports: further words of that text."""
     value = snakemake.params.get(name)
     if not value:
+        if reports:
+            raise ValueError(f"output {reports[-1]} needs params.{name}")
         return []
-    return [f"--{name}"] if value is True else [f"--{name}={value}"]
+    words = ([] if value is True else [str(value)]) + [shlex.quote(word) for word in reports]
+    return [f"--{name}={' '.join(words)}" if words else f"--{name}"]
+
+
+def markdup_reports():
+    """Words of --markdup for the outputs that it writes."""
+    words = []
+    for name, option in MARKDUP_REPORTS.items():
+        if snakemake.output.get(name):
+            words += [option, str(snakemake.output.get(name))]
+    return words
 
 
 def left_checkpoint(tmpdir, job, inputs):
@@ -65,12 +80,15 @@ def main():
     output = snakemake.output.get("bam", snakemake.output[0])
     index = snakemake.output.get("idx")
     tmpdir = Path(snakemake.params.get("tmpdir", f"{output}.rocksort"))
-    steps = step_option("fixmate") + step_option("markdup")
+    steps = step_option("fixmate") + step_option("markdup", markdup_reports())
     job = json.dumps([inputs, str(reference), str(snakemake.params.get("extra", "")), steps])
 
     options = ["-@", str(snakemake.threads), *memory_options(snakemake.resources), *steps]
     if reference:
         options += ["--reference", str(reference)]
+    for name in COUNTS:
+        if snakemake.output.get(name):
+            options += [f"--{name}", str(snakemake.output.get(name))]
     if index:
         options += ["--write-index", "-o", f"{output}##idx##{index}"]
     else:

@@ -12,7 +12,7 @@
 static const char statistics_option[] = "-f of --markdup";
 static const char metrics_option[] = "--metrics of --markdup";
 
-int duplicate_report_choose(struct duplicate_report *paths, const struct sort_settings *settings,
+int duplicate_report_choose(struct duplicate_report *paths, struct sort_settings *settings,
                             const struct output_path *stats)
 {
     const struct duplicate_rules *rules = &settings->duplicate_rules;
@@ -24,6 +24,8 @@ int duplicate_report_choose(struct duplicate_report *paths, const struct sort_se
     if (rules->metrics_path && report_file_choose(&paths->metrics, metrics_option,
                                                   rules->metrics_path, settings) < 0)
         return -1;
+    settings->asked_output.statistics = paths->statistics.final;
+    settings->asked_output.metrics = paths->metrics.final;
     const struct chosen_report reports[] = {
         {"--stats", stats},
         {statistics_option, rules->statistics_path ? &paths->statistics : NULL},

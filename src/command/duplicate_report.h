@@ -14,9 +14,9 @@ struct duplicate_report {
     struct output_path statistics, metrics;
 };
 
-/* Chooses where the reports go that the options ask for. stats: where --stats goes, from which they
-   are kept apart; NULL: it is not wanted. */
-int duplicate_report_choose(struct duplicate_report *paths, const struct sort_settings *settings,
+/* Chooses where the reports go that the options ask for. Checkpoints of the sort know them then.
+   stats: where --stats goes, from which they are kept apart; NULL: it is not wanted. */
+int duplicate_report_choose(struct duplicate_report *paths, struct sort_settings *settings,
                             const struct output_path *stats);
 
 /* Writes them. */

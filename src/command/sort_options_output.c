@@ -114,7 +114,7 @@ static int choose_index(struct sort_options *o)
         diag_warning("no index is written: the output has no name; give one with -o");
         return 0;
     }
-    bool can_index = s->output_format.format != sam || s->output_format.compression == bgzf;
+    bool can_index = !bam_writer_is_text(&s->output_format);
     if (!can_index && o->index_of_checkpoint) {
         diag_warning("no index is written: uncompressed SAM has none");
         return 0;
@@ -231,8 +231,7 @@ int sort_options_check_terminal(const struct sort_options *o)
 {
     const struct sort_settings *s = &o->settings;
     const htsFormat *format = &s->output_format;
-    bool is_text = format->format == sam && format->compression != bgzf;
-    if (s->output || s->sum_only || is_text || !isatty(STDOUT_FILENO)) return 0;
+    if (s->output || s->sum_only || bam_writer_is_text(format) || !isatty(STDOUT_FILENO)) return 0;
     diag_error("%s cannot be read on a terminal: give -o FILE, send it into a pipe, or write SAM "
                "with -O sam",
                format->format == cram ? "CRAM" : format->format == sam ? "compressed SAM" : "BAM");

@@ -493,10 +493,13 @@ static void finish_messages(struct sort_options *o)
     hts_verbose = HTS_LOG_ERROR;
 }
 
-/* Prints one line after the message of getopt_long; the usage text would push the message away. */
+/* Prints a line or two after the message of getopt_long; the usage text would push it away. */
 static void print_how_to_call(const struct sort_options *o)
 {
     const char *command = o->dialect == DIALECT_ROCKSORT ? "rocksort" : "sort";
+    if (o->settings.fixmate || o->settings.markdup)
+        (void)fputs("Options of samtools fixmate and markdup go into one word: --fixmate='-r', "
+                    "--markdup='-S -d 2500'\n", stderr);
     (void)fprintf(stderr, "Usage: samtools %s [options] [in.bam]; --help lists the options\n",
                   command);
 }

@@ -102,6 +102,13 @@ static void adopt_places(struct sort_options *o)
     if (!o->temp_prefixes || !reads_input) s->n_temp_prefixes = 0;
 }
 
+/* The names in --markdup may be relative to the directory of the first command. */
+static void adopt_reports(struct duplicate_rules *rules, const struct checkpoint_output *output)
+{
+    if (output->statistics) rules->statistics_path = output->statistics;
+    if (output->metrics) rules->metrics_path = output->metrics;
+}
+
 /* Takes the options that change records from the checkpoint, whose runs were made by them. */
 static int adopt_changes(struct sort_options *o, const struct checkpoint_file *file)
 {
@@ -116,11 +123,15 @@ static int adopt_changes(struct sort_options *o, const struct checkpoint_file *f
                    "then; leave the option out", o->resume);
         return -1;
     }
+    bool names_reports = s->markdup != NULL;
     s->fixmate = file->fixmate;
     s->markdup = file->markdup;
     sort_options_release_markdup(&s->duplicate_rules);
     if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
-    return s->markdup ? sort_options_parse_markdup(s->markdup, &s->duplicate_rules) : 0;
+    if (!s->markdup) return 0;
+    if (sort_options_parse_markdup(s->markdup, &s->duplicate_rules) < 0) return -1;
+    if (!names_reports) adopt_reports(&s->duplicate_rules, &file->output);
+    return 0;
 }
 
 int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoint)

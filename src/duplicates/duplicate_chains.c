@@ -426,8 +426,8 @@ size_t duplicate_chains_route(const struct duplicate_rules *rules, struct chain_
     struct search s = {.rules = rules, .members = members, .n = n};
     size_t n_ends = 0, n_routed = 0;
     for (size_t i = 0; i < n; i++) n_ends += members[i].view.kind == VIEW_END;
-    for (size_t i = 0; i < n; i++) ends[i] = NULL;      /* no memset: without members there may be no
-                                                           array */
+    /* No memset: without members there may be no array. */
+    for (size_t i = 0; i < n; i++) ends[i] = NULL;
     if (n_ends == 0) return 0;
     s.singles = best_reads_create(n_ends);
     /* First the ends alone, so that other pairs need no place in the table. */

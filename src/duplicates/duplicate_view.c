@@ -84,6 +84,7 @@ static struct unclipped unclip(const uint8_t *rec)
    that covers no base of the reference is its position. */
 static struct unclipped unclip_mate(int64_t pos, const uint8_t *cigar)
 {
+    enum { MORE_THAN_ANY = 1 << 28 };   /* operation has; not even a text of 2 GiB can overflow */
     struct unclipped ends = {pos + 1, pos};
     bool is_leading = true, has_bases = false;
     for (const uint8_t *at = cigar; *at && *at != '*'; at++) {
@@ -92,7 +93,7 @@ static struct unclipped unclip_mate(int64_t pos, const uint8_t *cigar)
             n = 1;
         else
             for (; *at >= '0' && *at <= '9'; at++)
-                if (n < INT64_MAX / 100) n = 10 * n + (*at - '0');
+                if (n < MORE_THAN_ANY) n = 10 * n + (*at - '0');
         switch (*at) {
         case 'M': case 'D': case 'N': case '=': case 'X':
             ends.end += n;

@@ -61,11 +61,13 @@ struct duplicate_view {
 };
 
 /* Reference, position and strand as a number, by which records are in the order of the sorted file;
-   those with equal numbers by run and index. */
+   those with equal numbers by run and index. Not for references of more than 2^39 bases: but their
+   records have numbers, too. */
 static inline int64_t duplicate_view_place(const struct duplicate_view *view)
 {
-    enum { POS_BITS = 40 };     /* htslib's positions have fewer */
-    return (int64_t)view->ref << POS_BITS | view->pos << 1 | view->is_reverse;
+    enum { POS_BITS = 40 };     /* and strand */
+    uint64_t pos = (uint64_t)view->pos + 1;     /* it may be -1 */
+    return (int64_t)((uint64_t)view->ref << POS_BITS | pos << 1 | view->is_reverse);
 }
 
 /* What a record is to the search. */

@@ -107,7 +107,12 @@ bool bam_writer_takes_bytes(const htsFormat *format)
 
 bool bam_writer_is_bgzf(const htsFormat *format)
 {
-    return format->format == bam || (format->format == sam && format->compression == bgzf);
+    return bam_writer_takes_bytes(format) && !bam_writer_is_text(format);
+}
+
+bool bam_writer_is_text(const htsFormat *format)
+{
+    return format->format == sam && format->compression != bgzf;
 }
 
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)

@@ -44,6 +44,9 @@ bool bam_writer_takes_bytes(const htsFormat *format);
 /* True for BAM and compressed SAM: their bytes are BGZF blocks, of level 0, too. */
 bool bam_writer_is_bgzf(const htsFormat *format);
 
+/* True for SAM that is not compressed. */
+bool bam_writer_is_text(const htsFormat *format);
+
 /* Prepares to write; makes no file yet. */
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings);
 

@@ -1,6 +1,7 @@
 /* stale_index.c -- see stale_index.h. */
 #include "output/stale_index.h"
 
+#include "output/bam_writer.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/xalloc.h"
@@ -31,7 +32,7 @@ void stale_index_tell(const struct output_path *output, const struct output_path
     static const char *const of_others[] = {".csi", ".bai", NULL};
     struct stat st;
     if (!output->name || stat(output->name, &st) < 0 || !S_ISREG(st.st_mode) ||
-        (format->format == sam && format->compression != bgzf))
+        bam_writer_is_text(format))
         return;
     const char *point = strrchr(path_name(output->name), '.');
     size_t n_stem = point ? (size_t)(point - output->name) : 0;

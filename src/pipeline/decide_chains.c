@@ -94,8 +94,10 @@ static bool is_in_part(const struct decider *decider, const struct duplicate_vie
     const struct chain_work *work = decider->chains;
     if (work->only) return home->ref == work->only->ref && home->here == work->only->here;
     if (duplicate_view_place_part(home, keys.n_parts) != keys.part) return false;
-    for (size_t i = 0; i < work->n_large; i++) {
-        const struct large_place *large = &work->large[i];
+    /* Those of this partition were found last. */
+    for (size_t i = work->n_large; i > 0; i--) {
+        const struct large_place *large = &work->large[i - 1];
+        if (large->partition != decider->partition) break;
         if (large->here == home->here && large->ref == home->ref) return false;
     }
     return true;

@@ -401,6 +401,7 @@ int duplicates_decide(struct duplicates *d, struct batch *const *batches, size_t
     d->view_bytes = temp_streams_all_bytes(d->views);
     d->file_bytes += temp_streams_file_bytes(d->views);
     if (d->names) d->file_bytes += temp_streams_file_bytes(d->names);
+    if (d->guests) d->file_bytes += temp_streams_file_bytes(d->guests);
     if (d->notes) d->file_bytes += duplicate_notes_file_bytes(d->notes);
     d->file_bytes += duplicate_marks_file_bytes(d->marks);
     temp_streams_destroy(d->views);

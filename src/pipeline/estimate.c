@@ -8,6 +8,7 @@
 #include "pipeline/estimate.h"
 
 #include "bam/bgzf_block.h"
+#include "output/bam_writer.h"
 #include "pipeline/spill_policy.h"
 
 #include <math.h>
@@ -301,7 +302,7 @@ static double output_ratio(const struct estimate_facts *facts)
 {
     const htsFormat *format = facts->output_format;
     double ratio = facts->traits.deflate_ratio;
-    if (format && format->format == sam && format->compression != bgzf) return 1;
+    if (format && bam_writer_is_text(format)) return 1;
     return format && format->format == cram ? ratio * cram_ratio : ratio;
 }
 

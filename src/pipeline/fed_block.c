@@ -2,8 +2,10 @@
 #include "pipeline/fed_block.h"
 
 #include "store/bam_block.h"
+#include "util/diag.h"
 #include "util/xalloc.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +100,20 @@ bool fed_block_is_dropped(const struct fed_block *block, const uint32_t *runs, s
     for (size_t i = 0; i < n; i++)
         if (runs[i] == run) return true;
     return false;
+}
+
+int fed_block_report_run(const char *dir, uint32_t run)
+{
+    diag_damaged("the temporary data in '%s' are damaged: run %" PRIu32 " fails its checksum; sort "
+                 "again on another disk", dir, run);
+    return -1;
+}
+
+int fed_block_report_entry(const char *dir)
+{
+    diag_damaged("the temporary data in '%s' are damaged: an entry is not a block; sort again on "
+                 "another disk", dir);
+    return -1;
 }
 
 void fed_block_free(struct fed_block *block)

@@ -45,6 +45,11 @@ static inline struct merge_limit fed_block_first(const struct fed_block *block)
     return (struct merge_limit){block->key, block->key_bytes, NULL};
 }
 
+/* Print that a run in this directory fails its checksum, or that an entry there is not a block.
+   Return -1. */
+int fed_block_report_run(const char *dir, uint32_t run);
+int fed_block_report_entry(const char *dir);
+
 /* NULL is accepted. */
 void fed_block_free(struct fed_block *block);
 

@@ -10,12 +10,12 @@
 
 #include "bam/bam_convert.h"
 #include "duplicates/duplicate_sum.h"
+#include "output/bam_writer.h"
 #include "output/cram_check.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,9 +195,7 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
         crew_unlock(s->settings.crew);
         return 0;
     }
-    diag_damaged("the temporary data in '%s' are damaged: run %" PRIu32 " fails its checksum; "
-                 "sort again on another disk", block->dir, block->source.run);
-    return -1;
+    return fed_block_report_run(block->dir, block->source.run);
 }
 
 static void segment_job(struct worker *worker, void *arg);
@@ -248,8 +246,7 @@ static struct open_block *take_block(struct segmenter *s, struct fed_block *fed)
     struct bam_block stored;
     if (!merge_bound_is_sound(fed->key_bytes) ||
         bam_block_parse(fed->value, fed->value_bytes, &stored) < 0) {
-        diag_damaged("the temporary data in '%s' are damaged: an entry is not a block; sort again "
-                     "on another disk", fed->dir);
+        (void)fed_block_report_entry(fed->dir);
         return NULL;
     }
     const struct merge_limit last = {stored.last_bound, stored.last_bound_bytes, NULL};
@@ -494,7 +491,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
                       const struct sort_entry *entries, size_t n, struct content_sum *sum)
 {
     const struct segmenter *s = segment->segmenter;
-    bool compressed = s->settings.format->compression == bgzf;
+    bool is_text = bam_writer_is_text(s->settings.format);
     struct payload payload = {.segment = segment, .worker = worker};
     bam1_t *record = worker_record(worker);
     kstring_t *line = &worker->line;
@@ -511,7 +508,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
         }
         xalloc_require(kputc('\n', line) >= 0);
         const uint8_t *bytes = (const uint8_t *)line->s;
-        if (!compressed)
+        if (is_text)
             add_to_output(segment, bytes, line->l);
         else if (add_to_payload(&payload, rec, bytes, line->l) < 0)
             return -1;

@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum {
-    GIVER_BYTES_AT_LEAST = 12,  /* in its stream, to estimate how many there are */
+    GIVER_BYTES_AT_LEAST = 14,  /* in its stream, to estimate how many there are: flags, sizes, the
+                                   barcode, and the lengths of the name (view_code.c) */
     TEXTS_BYTES = 64 << 10,     /* of barcodes that a job copies before it writes them */
     FILTER_SHARE = 4,           /* of the memory */
 };

@@ -3,7 +3,6 @@
 
 #include "pipeline/feed.h"
 #include "store/bam_block.h"
-#include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -37,13 +36,6 @@ static int view_records(struct viewed_block *block, struct worker *worker, const
     return duplicates_take(duplicates, &block->looks);
 }
 
-static int report_damage(const struct viewed_block *block)
-{
-    diag_damaged("the temporary data in '%s' are damaged: run %u fails its checksum; sort again on "
-                 "another disk", block->dir, (unsigned)block->run);
-    return -1;
-}
-
 /* Verifies and decompresses the block, and makes its views. Returns 0, or -1 after a message. */
 static int view_block(struct worker *worker, struct viewed_block *block)
 {
@@ -51,12 +43,13 @@ static int view_block(struct worker *worker, struct viewed_block *block)
     struct bam_block stored;
     if (bam_block_parse(block->value, block->value_bytes, &stored) < 0 ||
         !bam_block_verify(block->value, block->value_bytes))
-        return report_damage(block);
+        return fed_block_report_run(block->dir, block->run);
     uint8_t *raw = xmalloc(stored.raw_bytes);
     bool is_sound = temp_codec_decompress(&worker->temp, stored.codec, stored.payload,
                                           stored.payload_bytes, raw, stored.raw_bytes) == 0 &&
                     bam_block_measure(s->rules, &stored, raw, s->n_refs) >= 0;
-    int r = is_sound ? view_records(block, worker, raw, stored.n_records) : report_damage(block);
+    int r = is_sound ? view_records(block, worker, raw, stored.n_records)
+                     : fed_block_report_run(block->dir, block->run);
     free(raw);
     return r;
 }
@@ -89,7 +82,8 @@ static int start_block(const struct view_again_settings *s, const struct viewed_
     block->first_index = first_index;
     fed->value = NULL;
     /* If the number is damaged, the job finds it out. */
-    if (bam_block_parse(block->value, block->value_bytes, &stored) < 0) return report_damage(block);
+    if (bam_block_parse(block->value, block->value_bytes, &stored) < 0)
+        return fed_block_report_run(block->dir, run);
     duplicates_end_run(s->duplicates, run, first_index + stored.n_records);
     return crew_submit_slot(s->crew, &block->slot, view_and_free);
 }
@@ -100,13 +94,8 @@ static int view_all(const struct view_again_settings *s, struct feeders *feeders
     struct fed_block *fed;
     int r;
     while ((r = feeders_next(feeders, &fed)) > 0) {
-        if (!merge_bound_is_sound(fed->key_bytes)) {
-            diag_damaged("the temporary data in '%s' are damaged: an entry is not a block; sort "
-                         "again on another disk", fed->dir);
-            r = -1;
-        } else {
-            r = start_block(s, blocks, fed);
-        }
+        r = merge_bound_is_sound(fed->key_bytes) ? start_block(s, blocks, fed)
+                                                 : fed_block_report_entry(fed->dir);
         feeders_drop(feeders);
         if (r < 0) break;
     }

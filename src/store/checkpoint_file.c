@@ -132,6 +132,8 @@ static void put_files(kstring_t *to, const struct checkpoint_file *file)
     put_number(to, "output-fsync", output->durable);
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
         put_optional(to, count_keywords[i], output->counts[i]);
+    put_optional(to, "statistics", output->statistics);
+    put_optional(to, "metrics", output->metrics);
     put_number(to, "output-options", output->n_options);
     for (size_t i = 0; i < output->n_options; i++)
         put_line(to, "output-option", output->options[i]);
@@ -421,6 +423,9 @@ static bool parse_output(struct parser *from, struct checkpoint_file *file)
         return false;
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
         if (!take_new_optional(from, count_keywords[i], &output->counts[i])) return false;
+    if (!take_new_optional(from, "statistics", &output->statistics) ||
+        !take_new_optional(from, "metrics", &output->metrics))
+        return false;
     if (!take_number(from, "output-options", MAX_OPTIONS, &n)) return false;
     output->write_index = write_index;
     output->durable = durable;

@@ -21,14 +21,14 @@
  *     inputs 1 again                     how many; again: reading can start at any record
  *     input 651000000 1700000000000000000 /data/in.bam      bytes, time of change in ns, path
  *     output, output-format, output-level 1 igzip, output-index, output-fsync, flagstat, idxstats,
- *     coverage, output-options, output-option, temporary, index-temporary
+ *     coverage, statistics, metrics, output-options, output-option, temporary, index-temporary
  *     runs, records, bytes, sum          totals, once it is loaded
  *     references 0                       and a line for each, if the header's text lacks some
  *     header 1234                        bytes of the header's text, which follows, and a newline
  *     end 0123456789abcdef               XXH3-64 of everything before this line
  *
- * Version 3 lacks generation, codec, fixmate, markdup, output-fsync, flagstat, idxstats and
- * coverage, and can be read, too.
+ * Version 3 lacks generation, codec, fixmate, markdup, output-fsync, flagstat, idxstats, coverage,
+ * statistics and metrics, and can be read, too.
  *
  * The engine after the level is missing if it is auto.
  *
@@ -88,6 +88,7 @@ struct checkpoint_output {      /* as the options ask for it */
     bool write_index;
     bool durable;               /* --fsync */
     const char *counts[CHECKPOINT_N_COUNTS];    /* absolute; NULL: no file, or no regular one */
+    const char *statistics, *metrics;   /* likewise, of -f and --metrics in --markdup */
     size_t n_options;           /* --output-fmt-option and --reference */
     const char **options;
     const char *temporary, *index_temporary;    /* files being written, or NULL; useless once the

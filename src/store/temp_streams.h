@@ -7,9 +7,10 @@
  * left of it when the process ends. When its disk is full, pages go to a file in the next
  * directory. Each page in a file has a checksum, which is verified when it is read.
  *
- * Order of calls: create; append, and mark and undo, in any order; reading, when nothing is
- * appended to that stream any more; destroy. Threads: appending, mark and undo one at a time; any
- * number of threads may read, each with a reader of its own.
+ * Order of calls: create; append, mark and undo, in any order; reading, when nothing is appended to
+ * that stream any more; destroy. Threads: append, mark and undo one at a time, and while nobody
+ * reads any stream, because they move pages of all. Any number of threads may read, each with a
+ * reader of its own.
  */
 #ifndef ROCKSORT_STORE_TEMP_STREAMS_H
 #define ROCKSORT_STORE_TEMP_STREAMS_H

@@ -746,6 +746,28 @@ class MarksInFile(CliTest):
                 self.assertEqual(small, out)
 
 
+class ReadsElsewhere(CliTest):
+    """Single reads at the 5' end of a read of a pair that is compared by its other end: they are
+    sent to the partition where that is, through streams of their own."""
+
+    def test_file_is_counted(self):
+        n = 1000
+        source, stats = self.path("in.sam"), self.path("stats.json")
+        lines = ["p\t65\tchr2\t100\t60\t10M\t=\t300\t210\t*\t*\tMC:Z:10M\tms:i:400",
+                 "p\t129\tchr2\t300\t60\t10M\t=\t100\t-210\t*\t*\tMC:Z:10M\tms:i:400"]
+        lines += [f"single{i}\t0\tchr2\t300\t60\t10M\t*\t0\t0\t*\t*" for i in range(n)]
+        with open(source, "w", encoding="ascii") as file:
+            file.write(HEADER + "\n".join(lines) + "\n")
+        for memory, in_file in (("64M", False), ("16M", True)):
+            with self.subTest(memory=memory):
+                self.sort_ok("--max-memory", memory, "--markdup=-t", "--stats", stats, "-o",
+                             self.path("out.sam"), source)
+                with open(stats, encoding="utf-8") as file:
+                    counts = json.load(file)["duplicates"]
+                self.assertEqual(counts["single_duplicates"], n)
+                self.assertEqual(counts["file_bytes"] > 0, in_file, counts)
+
+
 @unittest.skipIf(os.access(SAMTOOLS, os.R_OK) and sanitized(), "a sanitizer's memory is not ours")
 @needs_pysam
 class Memory(CliTest):

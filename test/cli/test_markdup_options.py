@@ -19,6 +19,15 @@ class Refused(CliTest):
                                ("-f 'stats", "has no end"), ("-r in.bam", "not 'in.bam'")):
             self.assert_refused("--markdup=" + options, source=self.source, mention=[words])
 
+    def test_options_apart(self):
+        """Options of samtools markdup that are not joined to --markdup: the message shows how."""
+        for args in (["--markdup", "-S"], ["--markdup", "-S -d 2500"], ["--fixmate", "-r"]):
+            result = self.rocksort(*args, self.source)
+            self.assertEqual(result.status, 1)
+            self.assertIn("invalid option", result.err)
+            self.assertIn("one word: --fixmate='-r', --markdup='-S -d 2500'", result.err)
+        self.assertNotIn("markdup", self.rocksort("-S", self.source).err)
+
     def test_together_with(self):
         """Other orders, and what looks at records only."""
         for options in (["-n"], ["-N"], ["-t", "CB"], ["-M"], ["-I", "x.fa"], ["--shuffle"],

@@ -104,6 +104,38 @@ class Packages(CliTest):
                 self.assertEqual("ct:Z:" in text, fixmate == "-p -c")
                 self.assertEqual("dc:i:1" in text, markdup not in (None, False, True))
 
+    def test_snakemake_reports(self):
+        """Outputs that are reports become options, those of duplicates options of --markdup."""
+        source = self.write("in.sam", "@SQ\tSN:x\tLN:300\n" + "".join(
+            f"q\t{flag}\tx\t{flag}\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for flag in (65, 129)))
+        names = {"flagstat": "a.flagstat", "idxstats": "a.idxstats", "coverage": "a.coverage",
+                 "dups": "with blank.dups", "metrics": "a.metrics"}
+        outputs = "".join(f", {name}={self.path(file)!r}" for name, file in names.items())
+        env = environment(self.scratch)
+        env["PATH"] = f"{pathlib.Path(SAMTOOLS).parent}:{env['PATH']}"
+        for markdup in (True, "-S", None):
+            params = {"fixmate": True, **({"markdup": markdup} if markdup else {})}
+            out = self.path("out.sam")
+            code = WRAPPER_RUN.format(source=source, out=out, params=params).replace(
+                f"bam={out!r}", f"bam={out!r}{outputs}")
+            done = subprocess.run([sys.executable, "-B", "-c", code], cwd=self.work, env=env,
+                                  capture_output=True, text=True, check=False)
+            if not markdup:
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn("a.metrics needs params.markdup", done.stderr)
+                continue
+            self.assertEqual(done.returncode, 0, done.stderr)
+            texts = {}
+            for name, file in names.items():
+                texts[name] = pathlib.Path(self.path(file)).read_text(encoding="ascii")
+                os.unlink(self.path(file))
+            self.assertIn("2 + 0 in total", texts["flagstat"])
+            self.assertEqual(texts["idxstats"], "x\t300\t2\t0\n*\t0\t0\t0\n")
+            self.assertIn("x\t1\t300\t2\t", texts["coverage"])
+            self.assertIn("READ: 2\n", texts["dups"])
+            self.assertIn("DuplicationMetrics", texts["metrics"])
+            self.assertEqual("markdup -S -f" in texts["dups"], markdup == "-S")
+
     def make(self, *args, umask=0o022):
         """Runs make in the source tree, without the settings of a make that runs these tests."""
         env = environment(self.scratch)

@@ -136,6 +136,22 @@ class Load(ResumeTest):
                     with open(report) as file:
                         self.assertEqual(file.read(), wanted_report)
 
+    def test_markdup_elsewhere(self):
+        """From another directory the files of --markdup are those that were asked for first, unless
+        the option is given again."""
+        source = self.bam_of(templates.Generator(14, odd=0).sam(6000))
+        option = "--markdup=-f dups --metrics metrics"
+        elsewhere = self.work / "elsewhere"
+        elsewhere.mkdir()
+        for options, folder in (([], self.work), ([option], elsewhere)):
+            with self.subTest(options=options):
+                checkpoint = self.fails_in_merge("--fixmate", option, source)
+                self.resume(checkpoint, *options, "-o", self.path("out.bam"), cwd=elsewhere)
+                for name, word in (("dups", "DUPLICATE"), ("metrics", "LIBRARY")):
+                    self.assertIn(word, (folder / name).read_text())
+                self.assertEqual(sorted(path.name for path in elsewhere.iterdir()),
+                                 [] if folder == self.work else ["dups", "metrics"])
+
     def test_signal(self):
         source = self.source(20000)
         want = self.sort_bam("--no-PG", source)

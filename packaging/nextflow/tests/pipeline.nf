@@ -1,5 +1,6 @@
 // A small pipeline around the module, run by scripts/test-workflows.sh: the lanes of each sample are
-// aligned by bwa mem, one behind the other with rocksort in its pipe, and united by the module.
+// aligned by bwa mem, one behind the other with rocksort in its pipe, and united by the module, which
+// marks duplicates and counts.
 nextflow.enable.dsl = 2
 
 include { SAMTOOLS_ROCKSORT } from '../main.nf'
@@ -7,7 +8,6 @@ include { SAMTOOLS_ROCKSORT } from '../main.nf'
 params.genome = 'genome.fasta'
 params.reads = 'reads/*_{1,2}.fastq'
 params.outdir = 'results'
-params.rocksort_args = '--write-index'
 
 process BWA_MEM_ROCKSORT {
     tag "${meta.lane}"
@@ -39,7 +39,8 @@ workflow {
     SAMTOOLS_ROCKSORT(samples, [[:], []])
     SAMTOOLS_ROCKSORT.out.sorted
         .join(SAMTOOLS_ROCKSORT.out.index)
-        .subscribe { meta, bam, index ->
-            [bam, index].each { file(params.outdir).mkdirs(); it.copyTo("${params.outdir}/") }
+        .join(SAMTOOLS_ROCKSORT.out.reports)
+        .subscribe { meta, bam, index, reports ->
+            [bam, index, *reports].each { file(params.outdir).mkdirs(); it.copyTo("${params.outdir}/") }
         }
 }

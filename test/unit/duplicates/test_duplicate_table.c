@@ -81,11 +81,56 @@ static void test_limit(void **state)
     duplicate_table_destroy(table);
 }
 
+/* The best single read of a key is a duplicate of the first pair that it meets, once. */
+static void test_meeting_pairs(void **state)
+{
+    (void)state;
+    const struct duplicate_rules rules = {0};
+    struct duplicate_table *table = duplicate_table_create(LIMIT_BYTES);
+    struct duplicate_view single = {.kind = VIEW_SINGLE, .here = 5, .other_place = 5, .index = 3};
+    struct duplicate_view end = {.kind = VIEW_END, .here = 5};
+    struct duplicate_record record = {.index = 0};
+    struct duplicate_key key = duplicate_key_of_single(&rules, &single);
+    duplicate_table_reset(table, 2);
+    assert_int_equal(duplicate_table_meet_pair(table, key, &record), TABLE_NO_DUPLICATE);
+    assert_int_equal(duplicate_table_add(table, key, &single, 0, &record), TABLE_NO_DUPLICATE);
+    key = duplicate_key_of_single(&rules, &end);
+    assert_int_equal(duplicate_table_meet_pair(table, key, &record), TABLE_DUPLICATE);
+    assert_int_equal(record.index, 3);
+    assert_int_equal(duplicate_table_meet_pair(table, key, &record), TABLE_NO_DUPLICATE);
+    duplicate_table_destroy(table);
+}
+
+/* Of two duplicates of one name the first in the file counts; that one has turned optical is kept,
+   in whichever order they come. */
+static void test_names(void **state)
+{
+    (void)state;
+    const struct duplicate_name first = {.place = 8, .index = 1, .was_optical = true},
+                                second = {.place = 9, .index = 2, .turned_optical = true};
+    const struct duplicate_name *const orders[][2] = {{&first, &second}, {&second, &first}};
+    const struct duplicate_key key = duplicate_key_of_name((const uint8_t *)"q", 1);
+    struct duplicate_table *table = duplicate_table_create(LIMIT_BYTES);
+    for (int i = 0; i < 2; i++) {
+        struct duplicate_name found;
+        duplicate_table_reset(table, 2);
+        assert_false(duplicate_table_find_name(table, key, &found));
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(duplicate_table_add_name(table, key, orders[i][k]),
+                             TABLE_NO_DUPLICATE);
+        assert_true(duplicate_table_find_name(table, key, &found));
+        assert_true(found.index == 1 && found.was_optical && found.turned_optical);
+    }
+    duplicate_table_destroy(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_meeting_pairs),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,8 @@ static struct checkpoint_file full_file(void)
         .output = {.path = "/out/a.bam##idx##/out/a.bai", .format = "cram,no_ref=1", .level = 9,
                    .engine = BGZF_ENGINE_ZLIB,
                    .write_index = true, .durable = true,
-                   .counts = {"/out/a b.txt", NULL, "/out/none"}, .n_options = 2,
+                   .counts = {"/out/a b.txt", NULL, "/out/none"},
+                   .statistics = "/out/dups", .metrics = "/out/a b.metrics", .n_options = 2,
                    .options = (const char **)(uintptr_t)options,
                    .temporary = "/out/a.bam.rocksort.7.tmp", .index_temporary = "/out/i%.tmp"},
         .n_runs = 4636,
@@ -121,6 +122,8 @@ static void assert_same(const struct checkpoint_file *a, const struct checkpoint
     assert_int_equal(a->output.durable, b->output.durable);
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
         assert_same_text(a->output.counts[i], b->output.counts[i]);
+    assert_same_text(a->output.statistics, b->output.statistics);
+    assert_same_text(a->output.metrics, b->output.metrics);
     assert_int_equal(a->output.n_options, b->output.n_options);
     for (size_t i = 0; i < a->output.n_options; i++)
         assert_string_equal(a->output.options[i], b->output.options[i]);
@@ -353,6 +356,8 @@ static void test_wrong_values(void **state)
         {"flagstat", "flagstat none\n", true},
         {"idxstats", "idxstats /x\n", false},
         {"coverage", "", false},
+        {"statistics", "statistics =/x\n", true},
+        {"metrics", "metrics /x\n", false},
         {"output-options", "output-options 1001\n", false},
         {"output-options", "output-options 1\n", false},
         {"references", "references 1\n", false},
@@ -385,7 +390,7 @@ static void test_version_3(void **state)
     (void)state;
     static const char *const added[] = {"generation ", "codec ", "fixmate ", "markdup ",
                                          "output-fsync ", "flagstat ", "idxstats ", "coverage ",
-                                         "end "};
+                                         "statistics ", "metrics ", "end "};
     struct checkpoint_file file = full_file(), parsed;
     const char *problem = NULL;
     file.header = "";
@@ -399,6 +404,7 @@ static void test_version_3(void **state)
     file.generation = 0;
     file.output.durable = false;
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++) file.output.counts[i] = NULL;
+    file.output.statistics = file.output.metrics = NULL;
     file.fixmate = NULL;
     file.resources.codec_auto = true;
     file.resources.codec = TEMP_CODEC_NONE;

@@ -170,12 +170,62 @@ static void test_damaged(void **state)
     free(piece);
 }
 
+/* Takes all groups, and returns how many records they have. */
+static size_t count_taken(struct fixed_records *fixed)
+{
+    struct fixed_group group;
+    size_t n = 0;
+    while (fixed_records_take(fixed, SIZE_MAX, &group)) n += group.n_records;
+    return n;
+}
+
+/* Templates before and after one that is too large are handed out, wherever they lie. */
+static void test_too_large(void **state)
+{
+    (void)state;
+    enum { LARGE_BASES = 200, MAX_BYTES = 700 };
+    struct fixmate_rules rules = usual;
+    struct rng rng = rng_start(3);
+    struct fixed_records fixed = {.n_ends = 0};
+    uint8_t *piece = test_alloc(2 * N_TEMPLATES * RECORD_BYTES);
+    rules.max_template_bytes = MAX_BYTES;
+    for (int i = 0; i < 200; i++) {
+        struct template_stretch stretch;
+        size_t n_left = rng_below(&rng, N_TEMPLATES + 1), large = rng_below(&rng, N_TEMPLATES);
+        make_stretch(&rng, n_left, 0, piece, &stretch);
+        bool is_left = large < n_left;
+        uint8_t *from = is_left ? stretch.left.at : piece, *at = from;
+        size_t *end = is_left ? &stretch.left.n_bytes : &stretch.to;
+        for (size_t k = is_left ? 0 : n_left; k < large; k++)
+            for (int n = 0; n < 2; n++) at += bam_record_bytes(at);
+        uint8_t *after = at, rest[2 * N_TEMPLATES * RECORD_BYTES];
+        for (int n = 0; n < 2; n++) after += bam_record_bytes(after);
+        size_t rest_bytes = (size_t)(from + *end - after);
+        memcpy(rest, after, rest_bytes);
+        const struct record_fields f = {.name = "large", .l_seq = LARGE_BASES};
+        for (int n = 0; n < 2; n++) at += put_record(at, &f, 1);
+        memcpy(at, rest, rest_bytes);
+        *end = (size_t)(at - from) + rest_bytes;
+        struct record_problem problem = {.record = 7};
+        CHECK(&rng, fixed_records_make(&fixed, &rules, piece, &stretch, &problem) == 0);
+        CHECK(&rng, fixed.too_large == 2 && fixed.n_done == 2 * large + 2);
+        CHECK(&rng, count_taken(&fixed) == 2 * large);
+        CHECK(&rng, fixed_records_make(&fixed, &rules, piece, &stretch, &problem) == 0);
+        CHECK(&rng, fixed.too_large == 0 && problem.record == 7 + 2 * N_TEMPLATES);
+        CHECK(&rng, count_taken(&fixed) == 2 * (N_TEMPLATES - 1 - large));
+        template_stretch_release(&stretch);
+    }
+    fixed_records_release(&fixed);
+    free(piece);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_growing),
         cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
