@@ -27,9 +27,10 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from measure import (MIB, ROOT, BenchError, check_paths, choose_input, find_rocksort, in_turn,
-                     machine, make_parser, medians_of, need_disk, prepare, progress, run_main,
-                     run_measured, said_of_run)
+from bench_input import choose_input
+from measure import (MIB, ROOT, BenchError, check_paths, find_rocksort, in_turn, machine,
+                     make_parser, medians_of, need_disk, prepare, progress, run_main, run_measured,
+                     said_of_run)
 
 FAULTS = os.path.join(ROOT, "build", "fault_inject.so")
 # Both ways load the library, since it takes some time itself.
@@ -166,13 +167,13 @@ def bench(args):
         raise BenchError("%s is missing: run `make %s`" % (FAULTS, os.path.relpath(FAULTS, ROOT)))
     scratch = tempfile.mkdtemp(prefix="rocksort-bench-", dir=args.dir)
     try:
-        path = choose_input("options", args, scratch)
-        need_disk(args.dir, 4 * os.stat(path).st_size)
-        size = os.stat(path).st_size
-        runs = measure(args, Setting(rocksort, scratch, path, args.cold_memory))
+        source = choose_input("options", args, scratch)
+        size = os.stat(source.path).st_size
+        need_disk(args.dir, 4 * size)
+        runs = measure(args, Setting(rocksort, scratch, source.path, args.cold_memory))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    said = dict(machine(), input="%.1f MB" % (size / 1e6), command="bench/options.py")
+    said = dict(machine(), input="%s; %.1f MB" % (source.said, size / 1e6), command="bench/options.py")
     print("Medians of %d runs each, in turn, 2 threads.\n" % args.repeats)
     print("\n".join(table(runs, args.experiments)) + "\n")
     for key, value in said.items():
