@@ -57,7 +57,7 @@ COPY = Point("copy", "plain copy: `samtools view -b -1 -@2`", ["-b", "-1", "-@2"
 # Output and temporary data of a run, for a byte of the input: 4 for long reads, 6.4 for short ones.
 RUN_BYTES_A_BYTE = 4
 # Input bytes a record that only long reads have. There are no targets for them.
-LONG_BYTES = 2000
+LONG_BYTES = 1000
 
 # Program and output of the largest point together.
 WARM_MEMORY_BYTES = 5 << 30
