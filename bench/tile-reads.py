@@ -217,7 +217,7 @@ def place_windows(sizes, n_copies):
     tids, starts, lengths = array.array("i"), array.array("i"), []
     at = REFERENCE_LENGTH
     for size in itertools.chain.from_iterable(itertools.repeat(sizes, n_copies)):
-        if at + size > REFERENCE_LENGTH:
+        if at + size + LARGEST_GAP > REFERENCE_LENGTH:
             lengths.append(0)
             at = 0
         tids.append(len(lengths) - 1)
