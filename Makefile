@@ -19,7 +19,7 @@
 #   make fuzz            each fuzz target for MINUTES=60, with new random numbers (clang)
 #   make fuzz-quick      each fuzz target for half a minute, the same inputs each time (clang)
 #
-#   make bench           compares with the samtools on PATH (an hour and a half)
+#   make bench           compares with the samtools on PATH (an hour and a half; BAM= below)
 #   make bench-peers     compares with all installed sorters (an hour; SCALE=small: minutes)
 #   make bench-options   what options cost or save (an hour)
 #   make bench-scaling   1, 2, 4 ... threads, and which thread ends the scaling (20 minutes)
@@ -38,7 +38,8 @@
 # HTSDIR=, ROCKSDB_DIR=, LIBDEFLATE_DIR= and ISAL_DIR= name directories of libraries for a build
 # without pkg-config; LIBDEFLATE_DIR=no and ISAL_DIR=no build without these.
 # SAN=address,undefined and SAN=thread build with sanitizers, WERROR=1 with -Werror, each below its
-# own directory of build. VALGRIND=1 runs tests under memcheck.
+# own directory of build. VALGRIND=1 runs tests under memcheck. BAM='a.bam b.bam' gives the first four
+# benchmarks reads of yours, BAM=simulated simulated ones; else they are those of a Debian package.
 
 # Compile on all cores. Not when several things are to be done in turn, such as `make clean all`:
 # then make does one after the other. A make within make gets its jobs from the outer one.
@@ -368,9 +369,19 @@ hostile: all $(BUILD)/fork-server $(VENV)
 	$(LIVE)$(PYTHON) test/hostile.py --build-dir $(BIN) --cases $(N) \
 	    $(if $(SEED),--seed $(SEED))
 
+# The input of bench, bench-peers, bench-options and bench-scaling: bench/bench_input.py. Without the
+# package, or a way to fetch it, reads are simulated. All say which they were. RECORDS=500K takes
+# another number of them.
+READS = --reads $(or $(BAM),debian) $(if $(RECORDS),--records $(RECORDS))
+# Rocksort's files as those of the others, and as they are without --deflate.
+DEFLATE = --deflate libdeflate,igzip
+
 bench: all bench/simulate-reads
-	$(LIVE)python3 bench/bench.py
-	$(LIVE)python3 bench/one_pass.py
+	$(LIVE)python3 bench/bench.py $(READS)
+	$(LIVE)python3 bench/one_pass.py $(DEFLATE) $(READS)
+ifndef BAM
+	$(LIVE)python3 bench/bench.py --points l1-512M,l1-64M,default-512M --reads debian-long
+endif
 
 # Tables, single runs and the plot go to build/peers. PEERS=samtools,fgumi runs only these.
 SCALE ?= full
@@ -383,22 +394,21 @@ ONE_PASS_small = --records 500K --repeats 2 --levels 1
 bench-peers: all bench/simulate-reads
 	$(if $(PEERS_$(SCALE)),,$(error SCALE is full or small))
 	@mkdir -p build/peers
-	$(LIVE)python3 bench/compare.py $(PEERS_$(SCALE)) $(if $(RECORDS),--records $(RECORDS)) \
+	$(LIVE)python3 bench/compare.py $(PEERS_$(SCALE)) $(READS) \
 	    $(if $(PEERS),--programs $(PEERS)) --json build/peers/peers.json \
 	    --markdown build/peers/peers.md --plot build/peers/peers.png
-	$(LIVE)python3 bench/one_pass.py --peers $(ONE_PASS_$(SCALE)) \
-	    $(if $(RECORDS),--records $(RECORDS)) --json build/peers/one-pass.json
+	$(LIVE)python3 bench/one_pass.py --peers $(ONE_PASS_$(SCALE)) $(DEFLATE) $(READS) \
+	    --json build/peers/one-pass.json
 
 bench-options: all bench/simulate-reads build/fault_inject.so
-	$(LIVE)python3 bench/options.py
+	$(LIVE)python3 bench/options.py $(READS)
 
 # Table and single runs go to build/scaling. SCALING= adds options of scaling.py, such as
 # '--threads 1,8,16 --settings 4G:1 --records 24M'; PEERS=samtools,fgumi runs only these.
 bench-scaling: all bench/simulate-reads
 	@mkdir -p build/scaling
-	$(LIVE)python3 bench/scaling.py $(if $(RECORDS),--records $(RECORDS)) \
-	    $(if $(PEERS),--programs $(PEERS)) --json build/scaling/scaling.json \
-	    --markdown build/scaling/scaling.md $(SCALING)
+	$(LIVE)python3 bench/scaling.py $(READS) $(if $(PEERS),--programs $(PEERS)) \
+	    --json build/scaling/scaling.json --markdown build/scaling/scaling.md $(SCALING)
 
 # Without libfuse 3 it runs on the plain disk, and says so. BENCH_2014= adds options of
 # bench-2014.py, such as '--experiment storage'. Results go to build/bench-2014.

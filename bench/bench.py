@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 """Compares `samtools rocksort` with the `samtools sort` on PATH: time, memory, disk.
 
-The input is simulated once. At each point both programs get the same input, level, threads and
-total memory. They run in turn, and each repeat swaps their order. The input is read into the page
-cache before each run. The table shows medians, and the ratios rocksort / samtools beside their
-targets. Each result of rocksort is checked (quickcheck, record count).
+At each point both programs get the same input, level, threads and total memory. They run in turn,
+and each repeat swaps their order. The input is read into the page cache before each run. The table
+shows medians, and the ratios rocksort / samtools beside their targets. Each result of rocksort is
+checked (quickcheck, record count).
 
-    bench/bench.py                            all points, 6 M records, 3 repeats
+    bench/bench.py                            all points, 6 M simulated records, 3 repeats
     bench/bench.py --points l1-64M,u-512M     some points
     bench/bench.py --list                     names of all points
+    bench/bench.py --reads a.bam b.bam        6 M real reads, tiled from these
+    bench/bench.py --reads debian-long        real long reads of a Debian package, as many bytes
+
+Tiled reads stay in --dir for the next benchmark (bench/tile-reads.py says what tiling is).
 
 Before each run a helper process touches and frees as much memory as the run may need. The reason: a
 virtual machine gives memory that has been free for some seconds back to its host (free page
 reporting, balloons), and the program that touches it next pays ten times as much as on a machine
 that owns its memory. `--cold-memory` leaves this out, for comparison.
 
-All files go to a new directory in --dir, which is removed at the end. Exit code: 0 if all runs
+All other files go to a new directory in --dir, which is removed at the end. Exit code: 0 if all runs
 worked, even if a target was missed, otherwise 1.
 """
 
@@ -28,10 +32,11 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from measure import (MIB, RUN_BYTES_A_RECORD, BenchError, check_paths, choose_input, count_records,
+from bench_input import choose_input, said_of_input
+from measure import (MIB, RUN_BYTES_A_RECORD, BenchError, check_paths, count_records,
                      find_rocksort, find_upstream, in_turn, machine, make_parser, medians_of,
                      need_disk, need_memory, output_of, prepare, progress, report, run_main,
-                     run_measured, said_of_input, said_of_run, shared_libraries, verdict)
+                     run_measured, said_of_run, shared_libraries, verdict)
 
 # `targets`: the largest ratios of wall and CPU, and the largest peak RSS in MiB (None: no target).
 Point = collections.namedtuple("Point", "name title options wall cpu rss")
@@ -47,6 +52,11 @@ POINTS = [
 # No sort: shows what decoding and encoding alone cost.
 COPY = Point("copy", "plain copy: `samtools view -b -1 -@2`", ["-b", "-1", "-@2"],
              None, None, None)
+
+# Output and temporary data of a run, for a byte of the input: 4 for long reads, 6.4 for short ones.
+RUN_BYTES_A_BYTE = 4
+# Input bytes a record that only long reads have. There are no targets for them.
+LONG_BYTES = 1000
 
 # Program and output of the largest point together.
 WARM_MEMORY_BYTES = 5 << 30
@@ -179,20 +189,24 @@ def bench(args):
     check_paths(args)
     scratch = tempfile.mkdtemp(prefix="rocksort-bench-", dir=args.dir)
     try:
-        path = choose_input("bench", args, scratch)
-        records = count_records(upstream, path) if args.input else args.records
-        need_disk(args.dir, records * RUN_BYTES_A_RECORD)
+        source = choose_input("bench", args, scratch)
+        path, size = source.path, os.stat(source.path).st_size
+        records = source.records or count_records(upstream, path)
+        need_disk(args.dir, max(records * RUN_BYTES_A_RECORD, size * RUN_BYTES_A_BYTE))
         need_memory("bench", max([p.rss or 0 for p in args.points]) * MIB)
         said = describe(rocksort, upstream)
         runs = measure(args, Setting(rocksort, upstream, scratch, path, records,
                                      args.cold_memory))
-        said["input"] = said_of_input(args, path, records)
+        said["input"] = said_of_input(source, records)
         said["free memory"] = "as it comes" if args.cold_memory else "touched before each run"
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    has_targets = size / records < LONG_BYTES
     head = ("Medians of %d runs each, programs in turn, 2 threads; MB are 10^6 bytes, the memory "
-            "in the points' names 2^20. The targets are for 6 M records.\n" % args.repeats)
-    report(args, "\n".join([head, *table(runs, args.points)]), said, records=records, runs=runs)
+            "in the points' names 2^20.%s\n"
+            % (args.repeats, " The targets are for 6 M short reads." if has_targets else ""))
+    points = [p if has_targets else p._replace(wall=None, cpu=None) for p in args.points]
+    report(args, "\n".join([head, *table(runs, points)]), said, records=records, runs=runs)
 
 
 if __name__ == "__main__":

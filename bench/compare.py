@@ -10,6 +10,7 @@ libdeflate that htslib uses for the level.
 
     bench/compare.py --input in.bam --memory 1G --level 6
     bench/compare.py --records 2M --settings 64M:1,512M:1,512M:default,all:1
+    bench/compare.py --reads a.bam b.bam --records 6M     real reads, tiled from these
     bench/compare.py --programs samtools,fgumi --json x.json --markdown x.md --plot x.png
 
 SIZE takes K, M and G, powers of 1024. `all` is one and a half times the records' bytes: some
@@ -22,7 +23,8 @@ complete and sorted, with as many records and the same content as the input. `ro
 once. As in bench.py a helper process touches as much memory as a run may need before the run
 (`--cold-memory` leaves this out).
 
-All files but the tables go to a new directory in --dir, which is removed at the end. Exit code: 0
+Tiled reads stay in --dir for the next benchmark. All other files but the tables go to a new
+directory in --dir, which is removed at the end. Exit code: 0
 if all results are right, 1 if one is not or if a program failed.
 """
 
@@ -40,8 +42,9 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from measure import (MIB, ROOT, BenchError, check_paths, choose_input, machine, make_parser,
-                     medians_of, need_disk, need_memory, output_of, parse_positive, prepare,
+from bench_input import choose_input
+from measure import (MIB, ROOT, BenchError, check_paths, machine, make_parser, medians_of,
+                     need_disk, need_memory, output_of, parse_positive, parse_size, prepare,
                      progress, run_main, run_measured, said_of_run)
 from peers import PROGRAMS, Job, codec_of, codec_said, find_program, version_of
 
@@ -60,12 +63,7 @@ Found = collections.namedtuple("Found", "program words")
 
 def parse_memory(text):
     """A number of bytes, or the word all."""
-    match = re.fullmatch(r"(\d+)([KMG]?)B?", text)
-    if text == "all":
-        return text
-    if not match or int(match[1]) == 0:
-        raise argparse.ArgumentTypeError("%r is not a size like 512M, nor `all`" % text)
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
+    return text if text == "all" else parse_size(text, ", nor `all`")
 
 
 def parse_level(text):
@@ -447,16 +445,16 @@ def compare(args):
     check_paths(args)
     scratch = tempfile.mkdtemp(prefix="rocksort-compare-", dir=args.dir)
     try:
-        source = choose_input("compare", args, scratch)
+        chosen = choose_input("compare", args, scratch)
+        source = chosen.path
         checker = Checker(programs[0][0].words, args.threads)
         want = checker.read_input(source)
         need_disk(args.dir, want["raw_bytes"] * 2)
         comparison = Comparison(args, scratch, source, programs, checker)
         need_memory("compare", max(setting.memory for setting in comparison.settings))
         comparison.run_all()
-        said = "%s, %d records, %.1f MB (%.1f MB uncompressed)" % (
-            os.path.basename(args.input) if args.input else "simulated", want["records"],
-            os.stat(source).st_size / 1e6, want["raw_bytes"] / 1e6)
+        said = "%s; %d records, %.1f MB (%.1f MB uncompressed)" % (
+            chosen.said, want["records"], os.stat(source).st_size / 1e6, want["raw_bytes"] / 1e6)
         report = report_of(comparison, dict(want, said=said, bytes=os.stat(source).st_size))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -26,10 +26,15 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MIB = 1 << 20
 
-# Bytes a record, rounded up: of the input (109 measured), and besides it of the largest output (-u,
-# 347) and of the temporary files of a program that does not compress them (347).
+# Bytes of a simulated record (345 measured).
+RECORD_BYTES = 347
+# Rounded up: those of the input (109 measured), and besides it those of the largest output (-u) and
+# of the temporary files of a program that does not compress them.
 INPUT_BYTES_A_RECORD = 115
 RUN_BYTES_A_RECORD = 720
+
+# What --reads takes besides files; bench_input.py makes them.
+READS = ("simulated", "simulated-long", "debian", "debian-long")
 
 POLL_S = 0.05
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -51,6 +56,14 @@ def parse_records(text):
     return int(match[1]) * {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}[match[2]]
 
 
+def parse_size(text, nor=""):
+    """Bytes. nor: what else the text could have been, for the message."""
+    match = re.fullmatch(r"(\d+)([KMG]?)B?", text)
+    if not match or int(match[1]) == 0:
+        raise argparse.ArgumentTypeError("%r is not a size like 512M%s" % (text, nor))
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
+
+
 def parse_positive(text):
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError("%r is not a positive number" % text)
@@ -66,7 +79,7 @@ def make_parser(doc, records):
                         help="where the scratch directory is made [$TMPDIR or /var/tmp]")
     parser.add_argument("--records", metavar="N", type=parse_records,
                         default=parse_records(records),
-                        help="records to simulate, K, M or G allowed [%s]" % records)
+                        help="records to simulate or to tile, K, M or G allowed [%s]" % records)
     parser.add_argument("--repeats", metavar="N", type=parse_positive, default=3,
                         help="runs of each program at each point [3]")
     parser.add_argument("--json", metavar="FILE", help="also write every single run to FILE")
@@ -77,14 +90,21 @@ def make_parser(doc, records):
                         help="command to measure [./samtools rocksort]")
     parser.add_argument("--samtools", metavar="FILE",
                         help="samtools to compare with [the first on PATH that is not ours]")
-    parser.add_argument("--input", metavar="BAM",
-                        help="an unsorted BAM to use instead of a simulated one")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--reads", metavar="WHAT", nargs="+", default=["simulated"],
+                        help="simulated or simulated-long; debian or debian-long: real reads of a "
+                        "Debian package, tiled; or BAM files, whose reads are tiled [simulated]")
+    source.add_argument("--input", metavar="BAM", help="an unsorted BAM, taken as it is")
     return parser
 
 
 def check_paths(args):
-    if args.input and not os.path.isfile(args.input):
-        raise BenchError("no file %s" % args.input)
+    words = [args.input] if args.input else args.reads if args.reads[0] not in READS else []
+    for word in words:
+        if not os.path.isfile(word):
+            raise BenchError("no file %s" % word)
+    if args.reads[0] in READS and len(args.reads) > 1:
+        raise BenchError("--reads %s stands alone, without %s" % tuple(args.reads[:2]))
     if not os.path.isdir(args.dir):
         raise BenchError("no directory %s" % args.dir)
     args.dir = os.path.abspath(args.dir)
@@ -411,11 +431,6 @@ def count_records(upstream, path, *options):
     return int(done.stdout)
 
 
-def said_of_input(args, path, records):
-    return "%s, %d records, %.1f MB, in the page cache" % (
-        os.path.basename(path) if args.input else "simulated", records, os.stat(path).st_size / 1e6)
-
-
 def need_disk(folder, need):
     free = shutil.disk_usage(folder).free
     if free < need:
@@ -428,15 +443,6 @@ def need_memory(name, need):
     if 0 < total_memory() < need * 1.2:
         progress("%s: warning: this machine's %.1f GiB of memory are few for a point that uses "
                  "%.1f GiB" % (name, total_memory() / (1 << 30), need / (1 << 30)))
-
-
-def choose_input(name, args, scratch, simulator=None, options=()):
-    """The path of the user's input, or of a simulated one, after a check of the free space.
-    options: further ones of simulate-reads."""
-    if args.input:
-        return os.path.abspath(args.input)
-    need_disk(args.dir, args.records * (RUN_BYTES_A_RECORD + INPUT_BYTES_A_RECORD))
-    return simulate(name, args.records, scratch, simulator, options)
 
 
 def simulate(name, records, scratch, program=None, options=()):

@@ -5,19 +5,23 @@ The job is what follows an aligner: mates, sorting, duplicates. The input is gro
 aligner writes it; 15 % of the simulated pairs are duplicates. All ways get the same input, threads
 and memory, and run in turn; each repeat swaps their order. The first table has medians, and ratios
 to the way `one pass` of the same level; the second holds the ratios of rocksort's own ways against
-their targets.
+their targets. All files are deflated by libdeflate, as samtools does it, unless --deflate names
+others for rocksort: then each of its ways runs with each of them. Igzip has level 1 only.
 
     bench/one_pass.py                             rocksort and the samtools on PATH
     bench/one_pass.py --peers                     also the others that are installed
     bench/one_pass.py --ways one-pass,samtools --levels 1,default --input in.bam --repeats 5
+    bench/one_pass.py --levels 1 --deflate libdeflate,igzip
+    bench/one_pass.py --reads a.bam b.bam         6 M real reads, tiled from these
     bench/one_pass.py --list                      names of all ways
 
 Each first result is checked: bench/bamcheck.py finds it sorted, it has as many records as the
 input, and as many primary duplicates as that of `one pass`, within what the program promises. The
 memory is the sum of all programs of a chain that run at the same time.
 
-As in bench.py the input is in the page cache, and memory is touched before each run. All files go
-to a new directory in --dir, which is removed at the end. Exit code: 0 if all results are right,
+As in bench.py the input is in the page cache, and memory is touched before each run. Tiled reads
+stay in --dir for the next benchmark; all other files go to a new directory there, which is removed
+at the end. Exit code: 0 if all results are right,
 even if a target was missed, otherwise 1.
 """
 
@@ -30,10 +34,11 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
+from bench_input import choose_input, said_of_input
 from compare import scan
-from measure import (MIB, BenchError, check_paths, choose_input, count_records, find_rocksort,
-                     find_upstream, in_turn, machine, make_parser, medians_of, need_disk, prepare,
-                     progress, report, run_main, run_measured, said_of_input, said_of_run, verdict)
+from measure import (MIB, BenchError, check_paths, count_records, find_rocksort, find_upstream,
+                     in_turn, machine, make_parser, medians_of, need_disk, prepare, progress,
+                     report, run_main, run_measured, said_of_run, verdict)
 from peers import CHAINS, ChainJob, chain_version, find_chain
 
 N_THREADS = 2
@@ -41,6 +46,11 @@ MEMORY_BYTES = 512 * MIB
 DEFAULT_LEVEL = 6
 DUPLICATE_PERCENT = 15
 WARM_MEMORY_BYTES = 4 << 30
+
+# A chain, and what deflates the result of one that rocksort writes, else None. The first of
+# --deflate is not in the name, so that targets and the number of duplicates find it.
+Way = collections.namedtuple("Way", "name title chain engine")
+ENGINES = ("libdeflate", "igzip", "zlib")
 
 # Ratios of two ways at one level: the largest of wall clock and of CPU, or None.
 Target = collections.namedtuple("Target", "level way other wall cpu")
@@ -63,6 +73,9 @@ def parse_arguments():
     parser.add_argument("--peers", action="store_true", help="all ways whose programs are there")
     parser.add_argument("--levels", metavar="LIST", default="1,default",
                         help="compression levels [1,default]")
+    parser.add_argument("--deflate", metavar="LIST", default="libdeflate",
+                        help="what deflates rocksort's results, of %s; with several there are "
+                        "several ways [libdeflate]" % ", ".join(ENGINES))
     parser.add_argument("--list", action="store_true", help="name the ways and stop")
     args = parser.parse_args()
     known = {chain.name: chain for chain in CHAINS}
@@ -81,8 +94,27 @@ def parse_arguments():
     for level in args.levels:
         if not re.fullmatch("[0-9]|default", level):
             parser.error("level %r is not 0 to 9, nor `default`" % level)
-    args.ways = [known[name] for name in names]
+    args.deflate = args.deflate.split(",")
+    for engine in args.deflate:
+        if engine not in ENGINES:
+            parser.error("nothing called %r deflates; there are: %s" % (engine,
+                                                                       ", ".join(ENGINES)))
+    if args.deflate == ["igzip"] and args.levels != ["1"]:
+        parser.error("--deflate igzip has level 1 only: give --levels 1, or name others, too")
+    args.chains = [known[name] for name in names]
     return args
+
+
+def ways_of(args, level):
+    """The ways at a level."""
+    engines = [engine for engine in args.deflate if engine != "igzip" or level == "1"]
+    found = []
+    for chain in args.chains:
+        for engine in engines if chain.writes else [None]:
+            is_first = engine in (None, engines[0])
+            found.append(Way(chain.name if is_first else "%s:%s" % (chain.name, engine),
+                             chain.title + (", " + engine if engine else ""), chain, engine))
+    return found
 
 
 # ---- checking a result ----
@@ -95,61 +127,63 @@ class Checker:
         self.setting = setting
         self.duplicates = {}
 
-    def check(self, chain, path):
-        if chain.name in self.duplicates:
+    def check(self, way, path):
+        if way.name in self.duplicates:
             return
         upstream, records = self.setting.upstream, self.setting.records
         got = scan(path)
         if "error" in got:
-            raise BenchError("the result of %s %s" % (chain.name, got["error"]))
+            raise BenchError("the result of %s %s" % (way.name, got["error"]))
         if got["records"] != records:
             raise BenchError("the result of %s has %d records instead of %d"
-                             % (chain.name, got["records"], records))
+                             % (way.name, got["records"], records))
         if got["first_unsorted"] is not None:
             raise BenchError("the result of %s is not sorted: record %d comes before the one in "
-                             "front of it" % (chain.name, got["first_unsorted"] + 1))
+                             "front of it" % (way.name, got["first_unsorted"] + 1))
         n = count_records(upstream, path, "-f", "1024", "-F", "2304")
         want = self.duplicates.get("one-pass")
-        if chain.tolerance is not None and want is not None:
-            if abs(n - want) > chain.tolerance * want:
-                raise BenchError("%s marked %d reads, one pass %d" % (chain.name, n, want))
-        self.duplicates[chain.name] = n
+        tolerance = way.chain.tolerance
+        if tolerance is not None and want is not None:
+            if abs(n - want) > tolerance * want:
+                raise BenchError("%s marked %d reads, one pass %d" % (way.name, n, want))
+        self.duplicates[way.name] = n
 
 
 # ---- running ----
 
 
-def run_once(chain, level, setting, checker):
+def run_once(way, level, setting, checker):
     temp_dir, log = (os.path.join(setting.scratch, part) for part in ("temp", "log"))
     output = os.path.join(setting.scratch, "out.bam")
     os.mkdir(temp_dir)
     number = DEFAULT_LEVEL if level == "default" else int(level)
+    rocksort = setting.rocksort + (["--deflate", way.engine] if way.engine else [])
     job = ChainJob(shlex.quote(setting.input), shlex.quote(output), shlex.quote(temp_dir),
-                   MEMORY_BYTES, N_THREADS, number, shlex.join(setting.rocksort),
+                   MEMORY_BYTES, N_THREADS, number, shlex.join(rocksort),
                    shlex.quote(setting.upstream))
-    text = chain.command(job)
+    text = way.chain.command(job)
     prepare(setting.input, 0 if setting.cold_memory else WARM_MEMORY_BYTES)
     try:
         # exec: a way of one program is one process. A chain fails if one of its programs does.
         shell = ["bash", "-o", "pipefail", "-c", text if re.search("[|&;]", text)
                  else "exec " + text]
         result = run_measured(shell, temp_dir, output, log)
-        checker.check(chain, output)
+        checker.check(way, output)
     finally:
         shutil.rmtree(temp_dir, ignore_errors=True)
         for name in os.listdir(setting.scratch):
             if name.startswith("out."):  # some also write an index
                 os.unlink(os.path.join(setting.scratch, name))
-    result.update(who=chain.name, point=level, command=text)
+    result.update(who=way.name, point=level, command=text, deflate=way.engine)
     return result
 
 
 def measure(args, setting, checker):
     runs = []
-    names = {chain.name: chain for chain in args.ways}
     for level in args.levels:
-        for repeat, name in in_turn(list(names), args.repeats):
-            result = run_once(names[name], level, setting, checker)
+        ways = {way.name: way for way in ways_of(args, level)}
+        for repeat, name in in_turn(list(ways), args.repeats):
+            result = run_once(ways[name], level, setting, checker)
             result["repeat"] = repeat
             result["load"] = os.getloadavg()[0]
             runs.append(result)
@@ -175,13 +209,13 @@ def table(runs, args, duplicates):
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for level in args.levels:
         base = medians(runs, level, "one-pass")
-        for chain in args.ways:
-            m = medians(runs, level, chain.name)
+        for way in ways_of(args, level):
+            m = medians(runs, level, way.name)
             ratios = ["%.2f" % (m[key] / base[key]) if base else "-" for key in ("wall_s", "cpu_s")]
             yield "| %s | %s | %.2f | **%s** | %.2f | %s | %.0f | %.0f | %.1f | %d |" % (
-                level_title(level), chain.title, m["wall_s"], ratios[0], m["cpu_s"], ratios[1],
+                level_title(level), way.title, m["wall_s"], ratios[0], m["cpu_s"], ratios[1],
                 m["rss_bytes"] / MIB, m["temp_bytes"] / 1e6, m["output_bytes"] / 1e6,
-                duplicates.get(chain.name, 0))
+                duplicates.get(way.name, 0))
 
 
 def target_table(runs):
@@ -200,20 +234,22 @@ def bench(args):
     upstream = find_upstream(args.samtools)
     rocksort = find_rocksort(args.rocksort)
     check_paths(args)
-    missing = {chain.name: chain.install for chain in args.ways if not find_chain(chain)}
-    args.ways = [chain for chain in args.ways if chain.name not in missing]
+    missing = {chain.name: chain.install for chain in args.chains if not find_chain(chain)}
+    args.chains = [chain for chain in args.chains if chain.name not in missing]
     for name, install in missing.items():
         progress("one_pass: %s is not installed: %s" % (name, install))
     scratch = tempfile.mkdtemp(prefix="rocksort-one-pass-", dir=args.dir)
     try:
-        path = choose_input("one_pass", args, scratch, options=["-d", str(DUPLICATE_PERCENT)])
-        records = count_records(upstream, path) if args.input else args.records
-        need_disk(args.dir, records * 1500)  # sambamba sorts into an uncompressed file
+        source = choose_input("one_pass", args, scratch, options=["-d", str(DUPLICATE_PERCENT)])
+        path, size = source.path, os.stat(source.path).st_size
+        records = source.records or count_records(upstream, path)
+        # Sambamba sorts into an uncompressed file.
+        need_disk(args.dir, max(records * 1500, size * 8))
         setting = Setting(rocksort, upstream, scratch, path, records, args.cold_memory)
         checker = Checker(setting)
         runs = measure(args, setting, checker)
-        said = {chain.name: chain_version(chain, rocksort, upstream) for chain in args.ways}
-        said["input"] = said_of_input(args, path, records)
+        said = {chain.name: chain_version(chain, rocksort, upstream) for chain in args.chains}
+        said["input"] = said_of_input(source, records)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     said.update(machine())

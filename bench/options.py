@@ -26,9 +26,9 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-from measure import (MIB, ROOT, BenchError, check_paths, choose_input, find_rocksort, in_turn,
-                     machine, make_parser, medians_of, need_disk, prepare, progress, report,
-                     run_main, run_measured, said_of_run)
+from measure import (MIB, ROOT, BenchError, check_paths, find_rocksort, in_turn, machine,
+                     make_parser, medians_of, need_disk, prepare, progress, report, run_main,
+                     run_measured, said_of_run)
 
 FAULTS = os.path.join(ROOT, "build", "fault_inject.so")
 # Both ways load the library, since it takes some time itself.
@@ -165,13 +165,14 @@ def bench(args):
         raise BenchError("%s is missing: run `make %s`" % (FAULTS, os.path.relpath(FAULTS, ROOT)))
     scratch = tempfile.mkdtemp(prefix="rocksort-bench-", dir=args.dir)
     try:
-        path = choose_input("options", args, scratch)
-        need_disk(args.dir, 4 * os.stat(path).st_size)
-        size = os.stat(path).st_size
-        runs = measure(args, Setting(rocksort, scratch, path, args.cold_memory))
+        source = choose_input("options", args, scratch)
+        size = os.stat(source.path).st_size
+        need_disk(args.dir, 4 * size)
+        runs = measure(args, Setting(rocksort, scratch, source.path, args.cold_memory))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    said = dict(machine(), input="%.1f MB" % (size / 1e6), command="bench/options.py")
+    said = dict(machine(), input="%s; %.1f MB" % (source.said, size / 1e6),
+                command="bench/options.py")
     head = "Medians of %d runs each, in turn, 2 threads.\n" % args.repeats
     report(args, "\n".join([head, *table(runs, args.experiments)]), said, runs=runs)
 

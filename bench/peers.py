@@ -114,8 +114,9 @@ ChainJob = collections.namedtuple("ChainJob", "source output temp_dir memory_byt
 
 # command(job): text for bash. executables: what must be on PATH, besides samtools; install: how to
 # get it. tolerance: by how much of it the number of duplicates may differ from that of
-# rocksort; None: not compared.
-Chain = collections.namedtuple("Chain", "name title executables install command tolerance")
+# rocksort; None: not compared. writes: whether rocksort writes the result.
+Chain = collections.namedtuple("Chain", "name title executables install command tolerance writes",
+                               defaults=[False])
 
 
 def rocksort_chain(*options):
@@ -173,13 +174,16 @@ ONE_PASS = ("--fixmate", "--markdup")
 REPORTS = ("--flagstat {temp}/flagstat", "--idxstats {temp}/idxstats", "--coverage {temp}/coverage")
 
 CHAINS = [
-    Chain("one-pass", "rocksort --fixmate --markdup", (), "", rocksort_chain(*ONE_PASS), 0),
-    Chain("sort", "rocksort alone (no mates, no duplicates)", (), "", rocksort_chain(), None),
-    Chain("fixmate", "rocksort --fixmate", (), "", rocksort_chain("--fixmate"), None),
+    Chain("one-pass", "rocksort --fixmate --markdup", (), "", rocksort_chain(*ONE_PASS), 0,
+          True),
+    Chain("sort", "rocksort alone (no mates, no duplicates)", (), "", rocksort_chain(),
+          None, True),
+    Chain("fixmate", "rocksort --fixmate", (), "", rocksort_chain("--fixmate"), None,
+          True),
     Chain("one-pass-S", "rocksort --fixmate --markdup=-S", (), "",
-          rocksort_chain("--fixmate", "--markdup=-S"), None),
+          rocksort_chain("--fixmate", "--markdup=-S"), None, True),
     Chain("one-pass-reports", "one pass with --flagstat --idxstats --coverage", (), "",
-          rocksort_chain(*ONE_PASS, *REPORTS), 0),
+          rocksort_chain(*ONE_PASS, *REPORTS), 0, True),
     Chain("samtools", "samtools fixmate \\| sort \\| markdup", (), "", samtools_chain, 0),
     Chain("samtools-rocksort", "samtools fixmate \\| rocksort \\| samtools markdup", (), "",
           samtools_rocksort_chain, 0),
@@ -190,7 +194,7 @@ CHAINS = [
     Chain("dupblaster-mako", "dupblaster -m \\| mako", ("dupblaster", "mako"),
           "cargo install dupblaster fg-mako --locked", dupblaster_mako_chain, 0.05),
     Chain("dupblaster-rocksort", "dupblaster -m \\| rocksort", ("dupblaster",),
-          "cargo install dupblaster --locked", dupblaster_rocksort_chain, 0.05),
+          "cargo install dupblaster --locked", dupblaster_rocksort_chain, 0.05, True),
 ]
 
 

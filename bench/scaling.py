@@ -18,18 +18,20 @@ machine with many cores; a measurement does.
     bench/scaling.py --threads 1,8,16 --settings 4G:1,4G:default,all:0 --records 24M
     bench/scaling.py --programs rocksort,samtools=/usr/bin/samtools,fgumi=$HOME/.cargo/bin/fgumi
     bench/scaling.py --input in.bam --stop-after 500 --json scaling.json
+    bench/scaling.py --reads a.bam b.bam --records 24M        real reads, tiled from these
 
 SIZE takes K, M and G, powers of 1024. `all` is one and a half times the records' bytes. Level 0 is
 -u. Settings come one after the other; within one, the largest number of threads comes first, and
 the programs run in turn. --stop-after leaves out runs for which time will not suffice, by the runs
 before, and ends one that takes longer; both are named at the end. It needs Linux and Python 3.9 and
-nothing else: --rocksort, --programs and --simulator take paths of programs from elsewhere.
+nothing else: --rocksort, --programs and --simulator take paths of programs from elsewhere. Tiled
+reads stay in --dir for the next benchmark.
 
 CPU times of threads come from /proc every 50 ms; what a thread did after the last look is in the
 row `not seen`. Of each program and setting the first result is checked by `rocksort
 --checksum-only` and, if the program orders reads of one position by strand as samtools does, by
-`--verify`. The input is read into the page cache before each run. All files go to a new directory
-in --dir, which is removed at the end. Exit code: 0 if all runs worked (even if some were left out),
+`--verify`. The input is read into the page cache before each run. All other files go to a new
+directory in --dir, which is removed at the end. Exit code: 0 if all runs worked (even if some were left out),
 otherwise 1.
 """
 
@@ -48,9 +50,10 @@ import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 from compare import cell, commit, make_setting, memory_of_run, parse_settings
-from measure import (MIB, BenchError, Watch, check_paths, choose_input, in_turn, machine,
-                     make_parser, medians_of, need_disk, need_memory, output_of, parse_positive,
-                     prepare, progress, run_main, run_measured, said_of_run, usable_cores)
+from bench_input import choose_input
+from measure import (MIB, BenchError, Watch, check_paths, in_turn, machine, make_parser, medians_of,
+                     need_disk, need_memory, output_of, parse_positive, prepare, progress, run_main,
+                     run_measured, said_of_run, usable_cores)
 from peers import PROGRAMS, Job, find_program, version_of
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -481,8 +484,8 @@ def describe(found, args, records, source):
     said = {f.program.name: "%s: %s" % (shlex.join(f.words), version_of(f.program, f.words))
             for f in found}
     said.update(machine())
-    said["input"] = "%s, %d records, %.1f MB, in the page cache" % (
-        args.input or "simulated", records, os.stat(source).st_size / 1e6)
+    said["input"] = "%s; %d records, %.1f MB, in the page cache" % (
+        source.said, records, os.stat(source.path).st_size / 1e6)
     said["free memory"] = "as it comes" if args.cold_memory else "touched before each run"
     said["cores"] = "as many as threads (taskset)" if args.pin else "all, whatever the threads"
     said["checked"] = "nothing" if args.no_check else "the first result of each program and setting"
@@ -498,9 +501,9 @@ def bench(args):
     scratch = tempfile.mkdtemp(prefix="rocksort-scaling-", dir=args.dir)
     try:
         source = choose_input("scaling", args, scratch, args.simulator)
-        counted = count(found[0].words, source)
+        counted = count(found[0].words, source.path)
         need_disk(args.dir, counted[2] * 2)
-        scaling = Scaling(args, scratch, source, found, counted, deadline)
+        scaling = Scaling(args, scratch, source.path, found, counted, deadline)
         need_memory("scaling", max(setting.memory for setting in scaling.settings))
         said = describe(found, args, scaling.records, source)
         scaling.run_all(lambda: write_json(report_of(scaling, said), args.json))

@@ -16,11 +16,14 @@ if [ $# -ne 1 ] || [ "$1" = --help ]; then
     exit 1
 fi
 
-# Files of the last three have few reads, but all the oddities of samtools' own tests: CRAM 2.1 and
+# Files of the second line have few reads, but all the oddities of samtools' own tests: CRAM 2.1 and
 # 3, positions beyond 2^31, records without a header line. (In Debian 12, libbio-samtools-perl and
-# python3-pysam have no such files: the tests of pysam are a separate package.)
-packages="covtobed-examples r-bioc-rsamtools r-bioc-genomicalignments python-pysam-tests
-    samtools-test bedtools-test"
+# python3-pysam have no such files: the tests of pysam are a separate package.) Those of the last
+# have recent Illumina reads, and long ones of Oxford Nanopore, which bench/bench_input.py tiles;
+# the many reads of covtobed-examples have no bases.
+packages="covtobed-examples r-bioc-rsamtools r-bioc-genomicalignments
+    python-pysam-tests samtools-test bedtools-test
+    mosdepth-examples python3-nanoget-examples"
 
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)

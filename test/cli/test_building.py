@@ -106,6 +106,26 @@ class ShortLines(BuildTest):
         self.assertFalse((self.tree / "build").exists())
 
 
+    def test_input_of_the_benchmarks(self):
+        """BAM= names the reads of all of them; long ones of a package are compared without it."""
+        goals = ("bench", "bench-peers", "bench-options", "bench-scaling")
+        (self.tree / "src/bam").mkdir()
+        (self.tree / "src/bam/bgzf_engine.c").write_text("")
+        for words, reads, n_long in ((("BAM=a.bam b.bam",), "a.bam b.bam", 0),
+                                     (("BAM=simulated",), "simulated", 0), ((), "debian", 1)):
+            done = self.make("-n", *goals, *words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            text = done.stdout.replace("\\\n", " ")
+            named = re.findall(r"(?m)python3 bench/(\w+)\.py.*--reads (\w.*?)(?: +-.*)?$", text)
+            self.assertEqual(sorted((name, said.strip()) for name, said in named if name != "bench"
+                                    or "long" not in said),
+                             sorted((name, reads) for name in (
+                                 "bench", "one_pass", "compare", "one_pass", "options", "scaling")))
+            self.assertEqual(text.count("--reads debian-long"), n_long)
+        self.assertEqual(self.make("-n", "bench-peers", "RECORDS=7K").stdout.count("--records 7K"),
+                         2)
+
+
 class Jobs(BuildTest):
     """How many commands run at a time."""
 

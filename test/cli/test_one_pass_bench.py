@@ -1,16 +1,16 @@
-"""bench/one_pass.py: its table, programs that are not installed, wrong results, which it must find;
-and bench/tile-reads.py, and the duplicates of bench/simulate-reads.
+"""bench/one_pass.py: its table, what deflates, programs that are not installed, wrong results, which
+it must find; and the duplicates of bench/simulate-reads.
 
 A fake sambamba calls the real rocksort, and may spoil what it makes.
 """
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import unittest
 
-import bamfile
 from harness import ROOT, SAMTOOLS, SLOW, CliTest, environment
 
 SIMULATE = ROOT / "bench" / "simulate-reads"
@@ -59,10 +59,45 @@ class OnePass(CliTest):
         # Three ways, and the targets against two of them.
         self.assertEqual(len(rows), 5, out)
         duplicates = {row[1]: int(row[-1].rstrip(" |")) for row in rows[:3]}
-        found = duplicates.pop("rocksort alone (no mates, no duplicates)")
+        found = duplicates.pop("rocksort alone (no mates, no duplicates), libdeflate")
         self.assertEqual(found, 0)
         self.assertEqual(len(set(duplicates.values())), 1, duplicates)
         self.assertTrue(0.15 * 20000 < min(duplicates.values()) < 0.25 * 20000, duplicates)
+
+    def test_deflate(self):
+        """Each of rocksort's ways runs with each library, igzip at level 1 only; targets are for
+        the first."""
+        out = self.path("one-pass.json")
+        result = self.bench("--ways", "one-pass,sort,samtools", "--levels", "1,default",
+                            "--deflate", "libdeflate,igzip", "--json", out)
+        self.assertEqual(result.status, 0, result.err)
+        with open(out, encoding="utf-8") as file:
+            runs = json.load(file)["runs"]
+        ways = ["one-pass", "one-pass:igzip", "sort", "sort:igzip", "samtools"]
+        self.assertEqual([(run["point"], run["who"]) for run in runs],
+                         [("1", way) for way in ways]
+                         + [("default", way) for way in ways if "igzip" not in way])
+        for run in runs:
+            if run["who"] == "samtools":
+                self.assertIsNone(run["deflate"])
+                self.assertNotIn("--deflate", run["command"])
+            else:
+                engine = "igzip" if "igzip" in run["who"] else "libdeflate"
+                self.assertEqual(run["deflate"], engine)
+                self.assertIn(f"--deflate {engine} ", run["command"])
+        rows = [line.split(" | ") for line in result.out.decode().splitlines()
+                if line.startswith(("| `-l 1` | ", "| default | "))]
+        self.assertIn(["| `-l 1`", "rocksort --fixmate --markdup, igzip"], [r[:2] for r in rows])
+        self.assertEqual([row[:3] for row in rows if len(row) == 5],
+                         [["| `-l 1`", "one-pass", "samtools"], ["| default", "one-pass", "samtools"],
+                          ["| `-l 1`", "one-pass", "sort"]])
+
+    def test_bad_deflate(self):
+        for words, message in ((["--deflate", "gzip"], "there are: libdeflate, igzip, zlib"),
+                               (["--deflate", "igzip", "--levels", "1,6"], "has level 1 only")):
+            result = self.bench(*words)
+            self.assertEqual(result.status, 2)
+            self.assertIn(message, result.err)
 
     def test_wrong_number_of_duplicates(self):
         self.fake("")
@@ -81,35 +116,3 @@ class OnePass(CliTest):
         result = self.bench("--ways", "one-pass,sambamba")
         self.assertEqual(result.status, 1)
         self.assertRegex(result.err, r"the result of sambamba is not sorted: record \d+ comes before")
-
-
-class Tiles(CliTest):
-    """tile-reads.py with a piece of a file."""
-
-    def test_copies(self):
-        refs = [("chr1", 1_000_000)]
-        records = []
-        for i in range(20):
-            at = 500_000 + 100 * i
-            records.append(bamfile.record(f"r{i}", flag=99, tid=0, pos=at, cigar="40M",
-                                          seq="ACGT" * 10, mate=(0, at + 60, 100)))
-            if i:  # r0 has lost its mate
-                records.append(bamfile.record(f"r{i}", flag=147, tid=0, pos=at + 60, cigar="40M",
-                                              seq="ACGT" * 10, mate=(0, at, -100)))
-            records.append(bamfile.record(f"r{i}", flag=2147, tid=0, pos=at, cigar="20M20H",
-                                          seq="ACGT" * 5, mate=(0, at + 60, 100)))
-        source = self.write("in.bam", bamfile.bgzf(
-            bamfile.bam_header("@HD\tVN:1.6\n" + bamfile.sq_text(refs), refs) + b"".join(records)))
-        out = self.path("out.bam")
-        result = self.run_program([sys.executable, ROOT / "bench" / "tile-reads.py", source,
-                                   "-n", "100", "-o", out, "--window", "5000"], limit_s=60 * SLOW)
-        self.assertEqual(result.status, 0, result.err)
-        with open(out, "rb") as file:
-            bam = bamfile.parse(bamfile.gzip.decompress(file.read()))
-        places = [bamfile.fields(record) for record in bamfile.split(bam.records)]
-        self.assertEqual(len(places), 100)
-        windows = {pos // 5000 for _, pos, *_ in places}
-        self.assertEqual(windows, {0, 1, 2})
-        # The second read of a pair follows the first, 60 bases to the right.
-        self.assertEqual({b[1] - a[1] for a, b in zip(places[::2], places[1::2])}, {60})
-        self.assertNotEqual(places, sorted(places))
