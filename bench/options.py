@@ -26,6 +26,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
+from bench_input import choose_input
 from measure import (MIB, ROOT, BenchError, check_paths, find_rocksort, in_turn, machine,
                      make_parser, medians_of, need_disk, prepare, progress, report, run_main,
                      run_measured, said_of_run)

@@ -175,7 +175,7 @@ def end_of(template):
 
 def cut_pieces(templates):
     """The pieces of the placed templates of one input."""
-    pieces, place = [], None
+    pieces, place, last = [], None, 0
     for template in sorted(templates, key=lambda t: (t[0].tid, start_of(t))):
         start = start_of(template)
         if (not pieces or template[0].tid != place or start > last + LARGEST_GAP
