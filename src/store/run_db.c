@@ -22,6 +22,7 @@
 #include "store/rocksdb_opts.h"
 #include "store/store_error.h"
 #include "util/diag.h"
+#include "util/monotonic.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -45,7 +46,8 @@ struct run_db {
     unsigned n_runs;                    /* that have ended */
     struct run_writer **ended;          /* runs that have ended and are not part of the database
                                            yet */
-    unsigned n_ended;
+    size_t n_ended, ended_room;
+    double ended_since;                 /* when the first of them ended */
     uint64_t n_bytes;                   /* of the files of runs */
     bool is_direct;                     /* db was opened again, to read past the page cache */
     unsigned least_width, max_files;    /* of compactions, as RocksDB was told last; 0: none */
@@ -104,6 +106,12 @@ static uint64_t property(const struct run_db *db, const char *name)
     uint64_t value = text ? strtoull(text, NULL, 10) : 0;
     rocksdb_free(text);
     return value;
+}
+
+/* How many files the database has; those of runs that wait to be admitted do not count. */
+static uint64_t n_admitted_files(const struct run_db *db)
+{
+    return property(db, "rocksdb.num-files-at-level0");
 }
 
 /* ---- creating and destroying ---- */
@@ -188,7 +196,6 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     struct run_db *db = xcalloc(1, sizeof *db);
     xalloc_require(pthread_mutex_init(&db->opening, NULL) == 0);
     db->settings = *settings;
-    db->ended = xcalloc(settings->n_admitted, sizeof *db->ended);
     db->dir = xstrdup(dir);
     db->path = xasprintf("%s/db-%u", dir, settings->number);
     if (rocksdb_opts_init(&db->opts, settings->existing, settings->compaction_read_bytes,
@@ -271,6 +278,25 @@ int run_db_put(struct run_writer *w, const uint8_t *key, size_t key_bytes, const
     return check_write_error(w->db, error);
 }
 
+/*
+ * True if the runs that have ended should become part of the database now. Whenever RocksDB admits
+ * files it makes its list of all files anew, so if each run were admitted alone, n runs would cost
+ * n * n. At one call for each 64th part of the files that are there, 10,000 runs need 400 calls.
+ * Where runs take long, few of them wait: a process that is killed loses those that do.
+ */
+static bool should_admit(const struct run_db *db)
+{
+    enum { PARTS = 64, MOST_SECONDS = 2 };
+    if (db->n_ended < db->settings.n_admitted) return false;
+    uint64_t n_files = n_admitted_files(db), enough = n_files / PARTS;
+    if (db->max_files > 0) {            /* RocksDB should compact as soon as there are more */
+        if (n_files <= db->max_files && n_files + db->n_ended > db->max_files) return true;
+        /* If there were least_width files more than that, it would compact files of any size. */
+        if (enough > db->least_width / 2) enough = db->least_width / 2;
+    }
+    return db->n_ended >= enough || monotonic_seconds() - db->ended_since >= MOST_SECONDS;
+}
+
 int run_db_end_run(struct run_writer *w)
 {
     struct run_db *db = w->db;
@@ -286,8 +312,10 @@ int run_db_end_run(struct run_writer *w)
     w->sst = NULL;
     db->n_runs++;
     db->n_bytes += w->file_bytes;
+    if (db->n_ended == 0) db->ended_since = monotonic_seconds();
+    xgrow(&db->ended, &db->ended_room, db->n_ended + 1, db->ended_room, sizeof *db->ended);
     db->ended[db->n_ended++] = w;
-    return db->n_ended == db->settings.n_admitted ? run_db_admit_runs(db) : 0;
+    return should_admit(db) ? run_db_admit_runs(db) : 0;
 }
 
 int run_db_admit_runs(struct run_db *db)
@@ -296,7 +324,7 @@ int run_db_admit_runs(struct run_db *db)
     if (!db->db) return RUN_DB_ERROR;   /* opening the database again failed, with a message */
     char *error = NULL;
     const char **paths = xcalloc(db->n_ended, sizeof *paths);
-    for (unsigned i = 0; i < db->n_ended; i++) paths[i] = db->ended[i]->path;
+    for (size_t i = 0; i < db->n_ended; i++) paths[i] = db->ended[i]->path;
     rocksdb_ingest_external_file(db->db, paths, db->n_ended, db->opts.ingest, &error);
     free(paths);
     for (; db->n_ended > 0; free_writer(db->ended[--db->n_ended])) {
@@ -345,7 +373,7 @@ unsigned run_db_n_runs(const struct run_db *db)
 
 unsigned run_db_n_durable(const struct run_db *db)
 {
-    return db->n_runs - db->n_ended;
+    return db->n_runs - (unsigned)db->n_ended;
 }
 
 uint64_t run_db_bytes(const struct run_db *db)
@@ -355,7 +383,7 @@ uint64_t run_db_bytes(const struct run_db *db)
 
 unsigned run_db_n_files(const struct run_db *db)
 {
-    return (unsigned)property(db, "rocksdb.num-files-at-level0");
+    return (unsigned)(n_admitted_files(db) + db->n_ended);
 }
 
 uint64_t run_db_compacted_bytes(const struct run_db *db)
