@@ -16,14 +16,12 @@ static bool plan_has_changed(const struct run_compactor *c)
     return c->plan.compact && c->plan.max_files > c->max_files + c->max_files / 16;
 }
 
-/* True if there are nearly `width` files more than planned. If there were a whole width more,
-   RocksDB would compact the newest files whatever their sizes, also files that are compacted
-   already, again and again. */
+/* True if there are nearly `width` files more than planned, with those that wait to be admitted. If
+   there were a whole width more, RocksDB would compact the newest files whatever their sizes, also
+   files that are compacted already, again and again. */
 static bool is_behind(const struct run_compactor *c)
 {
-    unsigned margin = c->width > 2 * RUN_DB_ADMITTED_WHEN_SLOW ? RUN_DB_ADMITTED_WHEN_SLOW + 1 : 1;
-    return c->width > 0 && !c->has_failed &&
-           run_db_n_files(c->db) + margin >= c->max_files + c->width;
+    return c->width > 0 && !c->has_failed && run_db_n_files(c->db) + 1 >= c->max_files + c->width;
 }
 
 /* Plans for more files if nothing is compacted although there are enough files, because too few
