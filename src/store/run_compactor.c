@@ -94,6 +94,8 @@ bool run_compactor_is_due(const struct run_compactor *c)
 
 bool run_compactor_is_crowded(const struct run_compactor *c, unsigned most_files)
 {
-    unsigned n_files = c->db ? run_db_n_files(c->db) : 0;
-    return (!c->has_failed && n_files + 2 > most_files) || is_behind(c);
+    /* If runs are admitted just when a compaction ends, RocksDB closes the files that were compacted
+       only after the next compaction: there may be `width` open files more. */
+    unsigned n_open = c->db ? run_db_n_open(c->db) + c->width : 0;
+    return (!c->has_failed && n_open + 2 > most_files) || is_behind(c);
 }

@@ -48,6 +48,7 @@ struct run_db {
                                            yet */
     size_t n_ended, ended_room;
     double ended_since;                 /* when the first of them ended */
+    uint64_t n_open;                    /* most files that RocksDB has open */
     uint64_t n_bytes;                   /* of the files of runs */
     bool is_direct;                     /* db was opened again, to read past the page cache */
     unsigned least_width, max_files;    /* of compactions, as RocksDB was told last; 0: none */
@@ -327,6 +328,7 @@ int run_db_admit_runs(struct run_db *db)
     for (size_t i = 0; i < db->n_ended; i++) paths[i] = db->ended[i]->path;
     rocksdb_ingest_external_file(db->db, paths, db->n_ended, db->opts.ingest, &error);
     free(paths);
+    db->n_open += db->n_ended;
     for (; db->n_ended > 0; free_writer(db->ended[--db->n_ended])) {
         if (!error) continue;
         db->n_runs--;                   /* no other process would find this run */
@@ -384,6 +386,15 @@ uint64_t run_db_bytes(const struct run_db *db)
 unsigned run_db_n_files(const struct run_db *db)
 {
     return (unsigned)(n_admitted_files(db) + db->n_ended);
+}
+
+unsigned run_db_n_open(struct run_db *db)
+{
+    /* RocksDB closes the files that a compaction has read a moment after they are part of the
+       database no more, but before it says that the compaction has ended. */
+    uint64_t n_files = n_admitted_files(db);
+    if (!run_db_is_compacting(db)) db->n_open = n_files;
+    return (unsigned)(db->n_open + db->n_ended);
 }
 
 uint64_t run_db_compacted_bytes(const struct run_db *db)

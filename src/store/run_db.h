@@ -100,9 +100,13 @@ unsigned run_db_n_runs(const struct run_db *db);
 unsigned run_db_n_durable(const struct run_db *db);
 uint64_t run_db_bytes(const struct run_db *db);
 
-/* How many files hold the runs now, and how many bytes compactions have written so far. The first
-   is for the thread that ends runs, or after the last run. */
+/* How many files hold the runs now; and how many are open at most when all runs that have ended are
+   part of the database, which can be more while files are compacted. For the thread that ends runs,
+   or after the last run. */
 unsigned run_db_n_files(const struct run_db *db);
+unsigned run_db_n_open(struct run_db *db);
+
+/* How many bytes compactions have written so far. */
 uint64_t run_db_compacted_bytes(const struct run_db *db);
 
 /* ---- compactions ---- */
