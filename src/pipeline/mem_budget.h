@@ -75,7 +75,8 @@ size_t mem_budget_block_bytes(const struct mem_budget *budget, unsigned file,
 /*
  * Returns how many files a run of run_bytes, uncompressed, should become, so that as many threads
  * write it. n_runs is how many runs there will be, about, and most_files how many files all of them
- * may have (compaction_most_run_files). With many runs it is one: each file takes memory in the merge.
+ * may have (compaction_most_run_files). With many runs it is one: each file takes memory in the
+ * merge.
  */
 unsigned mem_budget_run_files(const struct mem_budget *budget, uint64_t run_bytes, uint64_t n_runs,
                               unsigned most_files);

@@ -100,16 +100,21 @@ struct next_block {
     struct open_block *open;    /* set if it comes from a pile */
 };
 
-/* Adds a block to the list of live blocks. */
+/* Adds a block to the list of live blocks, after all others of its run: they arrive in order. */
 static void add_live(struct merger *m, struct open_block *block)
 {
     xgrow(&m->live, &m->live_room, m->n_live + 1, m->n_live + 64, sizeof *m->live);
-    size_t at = m->n_live++;
-    for (; at > 0; at--) {      /* blocks of one run arrive in order: compare only the runs */
-        if (m->live[at - 1]->source.run <= block->source.run) break;
-        m->live[at] = m->live[at - 1];
+    size_t at = 0, end = m->n_live;
+    while (at < end) {
+        size_t middle = at + (end - at) / 2;
+        if (m->live[middle]->source.run <= block->source.run)
+            at = middle + 1;
+        else
+            end = middle;
     }
+    memmove(m->live + at + 1, m->live + at, (m->n_live - at) * sizeof *m->live);
     m->live[at] = block;
+    m->n_live++;
     m->gathered_bytes += block->grown_bytes;
 }
 

@@ -46,8 +46,9 @@ void spilled_run_destroy(struct spilled_run *run);
 int spilled_run_write(struct spilled_run *run, struct stored_run **stored);
 
 /* When it is written: how many bytes its blocks have that are open at a time in the merge. This is
-   the size of its largest block, uncompressed and with the tags that records may get; but blocks of one record are not counted. Each
-   further file has one block in memory as it was stored, which counts half as much. */
+   the size of its largest block, uncompressed and with the tags that records may get; but blocks of
+   one record are not counted. Each further file has one block in memory as it was stored, which
+   counts half as much. */
 size_t spilled_run_open_bytes(const struct spilled_run *run);
 
 #endif

@@ -16,14 +16,12 @@ static bool plan_has_changed(const struct run_compactor *c)
     return c->plan.compact && c->plan.max_files > c->max_files + c->max_files / 16;
 }
 
-/* True if there are nearly `width` files more than planned. If there were a whole width more,
-   RocksDB would compact the newest files whatever their sizes, also files that are compacted
-   already, again and again. */
+/* True if there are nearly `width` files more than planned, with those that wait to be admitted. If
+   there were a whole width more, RocksDB would compact the newest files whatever their sizes, also
+   files that are compacted already, again and again. */
 static bool is_behind(const struct run_compactor *c)
 {
-    unsigned margin = c->width > 2 * RUN_DB_ADMITTED_WHEN_SLOW ? RUN_DB_ADMITTED_WHEN_SLOW + 1 : 1;
-    return c->width > 0 && !c->has_failed &&
-           run_db_n_files(c->db) + margin >= c->max_files + c->width;
+    return c->width > 0 && !c->has_failed && run_db_n_files(c->db) + 1 >= c->max_files + c->width;
 }
 
 /* Plans for more files if nothing is compacted although there are enough files, because too few
@@ -96,6 +94,8 @@ bool run_compactor_is_due(const struct run_compactor *c)
 
 bool run_compactor_is_crowded(const struct run_compactor *c, unsigned most_files)
 {
-    unsigned n_files = c->db ? run_db_n_files(c->db) : 0;
-    return (!c->has_failed && n_files + 2 > most_files) || is_behind(c);
+    /* If runs are admitted just when a compaction ends, RocksDB closes the files that were compacted
+       only after the next compaction: there may be `width` open files more. */
+    unsigned n_open = c->db ? run_db_n_open(c->db) + c->width : 0;
+    return (!c->has_failed && n_open + 2 > most_files) || is_behind(c);
 }

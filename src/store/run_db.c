@@ -22,6 +22,7 @@
 #include "store/rocksdb_opts.h"
 #include "store/store_error.h"
 #include "util/diag.h"
+#include "util/monotonic.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -46,7 +47,10 @@ struct run_db {
     unsigned n_written;                 /* files of these */
     struct run_writer **ended;          /* runs that have ended and are not part of the database
                                            yet */
-    unsigned n_ended;
+    size_t n_ended, ended_room;
+    unsigned n_waiting;                 /* files of these */
+    double ended_since;                 /* when the first of them ended */
+    uint64_t n_open;                    /* most files that RocksDB has open */
     uint64_t n_bytes;                   /* of the files of runs, as they were written */
     bool is_direct;                     /* db was opened again, to read past the page cache */
     unsigned least_width, max_files;    /* of compactions, as RocksDB was told last; 0: none */
@@ -110,6 +114,12 @@ static uint64_t property(const struct run_db *db, const char *name)
     uint64_t value = text ? strtoull(text, NULL, 10) : 0;
     rocksdb_free(text);
     return value;
+}
+
+/* How many files the database has; those of runs that wait to be admitted do not count. */
+static uint64_t n_admitted_files(const struct run_db *db)
+{
+    return property(db, "rocksdb.num-files-at-level0");
 }
 
 /* ---- creating and destroying ---- */
@@ -197,7 +207,6 @@ struct run_db *run_db_create(const char *dir, const struct run_db_settings *sett
     struct run_db *db = xcalloc(1, sizeof *db);
     xalloc_require(pthread_mutex_init(&db->opening, NULL) == 0);
     db->settings = *settings;
-    db->ended = xcalloc(settings->n_admitted, sizeof *db->ended);
     db->dir = xstrdup(dir);
     db->path = xasprintf("%s/db-%u", dir, settings->number);
     if (rocksdb_opts_init(&db->opts, settings->existing, settings->compaction_read_bytes,
@@ -309,6 +318,25 @@ static uint64_t bytes_of(const struct run_writer *w)
     return n_bytes;
 }
 
+/*
+ * True if the runs that have ended should become part of the database now. Whenever RocksDB admits
+ * files it makes its list of all files anew, so if each run were admitted alone, n runs would cost
+ * n * n. At one call for each 64th part of the files that are there, 10,000 runs need 400 calls.
+ * Where runs take long, few of them wait: a process that is killed loses those that do.
+ */
+static bool should_admit(const struct run_db *db)
+{
+    enum { PARTS = 64, MOST_SECONDS = 2 };
+    if (db->n_ended < db->settings.n_admitted) return false;
+    uint64_t n_files = n_admitted_files(db), enough = n_files / PARTS;
+    if (db->max_files > 0) {            /* RocksDB should compact as soon as there are more */
+        if (n_files <= db->max_files && n_files + db->n_waiting > db->max_files) return true;
+        /* If there were least_width files more than that, it would compact files of any size. */
+        if (enough > db->least_width / 2) enough = db->least_width / 2;
+    }
+    return db->n_waiting >= enough || monotonic_seconds() - db->ended_since >= MOST_SECONDS;
+}
+
 int run_db_end_run(struct run_writer *w)
 {
     struct run_db *db = w->db;
@@ -321,8 +349,11 @@ int run_db_end_run(struct run_writer *w)
     db->n_runs++;
     db->n_written += w->n_files;
     db->n_bytes += bytes_of(w);
+    db->n_waiting += w->n_files;
+    if (db->n_ended == 0) db->ended_since = monotonic_seconds();
+    xgrow(&db->ended, &db->ended_room, db->n_ended + 1, db->ended_room, sizeof *db->ended);
     db->ended[db->n_ended++] = w;
-    return db->n_ended == db->settings.n_admitted ? run_db_admit_runs(db) : 0;
+    return should_admit(db) ? run_db_admit_runs(db) : 0;
 }
 
 /* Lists the files of all runs that have ended. Returns how many there are. */
@@ -347,6 +378,8 @@ int run_db_admit_runs(struct run_db *db)
     size_t n_paths = list_ended(db, &paths);
     rocksdb_ingest_external_file(db->db, paths, n_paths, db->opts.ingest, &error);
     free(paths);
+    db->n_open += db->n_waiting;
+    db->n_waiting = 0;
     for (; db->n_ended > 0; free_writer(db->ended[--db->n_ended])) {
         if (!error) continue;
         const struct run_writer *last = db->ended[db->n_ended - 1];
@@ -397,7 +430,7 @@ unsigned run_db_n_runs(const struct run_db *db)
 
 unsigned run_db_n_durable(const struct run_db *db)
 {
-    return db->n_runs - db->n_ended;
+    return db->n_runs - (unsigned)db->n_ended;
 }
 
 unsigned run_db_n_written(const struct run_db *db)
@@ -412,7 +445,16 @@ uint64_t run_db_bytes(const struct run_db *db)
 
 unsigned run_db_n_files(const struct run_db *db)
 {
-    return (unsigned)property(db, "rocksdb.num-files-at-level0");
+    return (unsigned)(n_admitted_files(db) + db->n_waiting);
+}
+
+unsigned run_db_n_open(struct run_db *db)
+{
+    /* RocksDB closes the files that a compaction has read a moment after they are part of the
+       database no more, but before it says that the compaction has ended. */
+    uint64_t n_files = n_admitted_files(db);
+    if (!run_db_is_compacting(db)) db->n_open = n_files;
+    return (unsigned)(db->n_open + db->n_waiting);
 }
 
 uint64_t run_db_compacted_bytes(const struct run_db *db)

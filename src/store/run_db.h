@@ -13,8 +13,8 @@
  * Ownership: the database copies what it is given. A key or value that a scan shows is valid until
  * the next call for that scan.
  * Threads: at a time one thread may begin runs, one may end runs, one may put into each file of a
- * run, and one may use each scan. Compactions run in RocksDB's own thread. Any thread may ask how many files
- * there are and what is being compacted.
+ * run, and one may use each scan. Compactions run in RocksDB's own thread. Any thread may ask what
+ * is being compacted.
  * Errors: RUN_DB_ERROR or NULL after a message that names the directory. RUN_DB_FULL comes without
  * a message, because the caller may have another directory.
  */
@@ -46,7 +46,8 @@ struct run_db_settings {
     bool read_only;                     /* existing; no runs, no compactions, nothing is written */
     bool may_lack_files;                /* read_only: drops runs whose files are missing, which does
                                            write; the input will be read again */
-    unsigned n_admitted;                /* this many runs become part of the database together */
+    unsigned n_admitted;                /* at least this many runs become part of the database
+                                           together; more once there are many files */
     unsigned number;                    /* of the database, if the directory has several */
     unsigned n_compactions;             /* that all databases of the process may run at a time */
 };
@@ -79,7 +80,8 @@ int run_db_label_run(struct run_writer *writer, uint32_t run, const uint8_t *lab
                      size_t label_bytes);
 
 /* Writes the rest of the run and waits until it is on the disk. The run becomes part of the
-   database at once, or together with later runs (n_admitted). Frees the writer, also on failure. */
+   database at once, or together with later runs: n_admitted of them, or a 64th of the files that
+   are there, if that many end within two seconds. Frees the writer, also on failure. */
 int run_db_end_run(struct run_writer *writer);
 
 /* Makes all runs that have ended part of the database. */
@@ -105,8 +107,13 @@ unsigned run_db_n_durable(const struct run_db *db);
 unsigned run_db_n_written(const struct run_db *db);
 uint64_t run_db_bytes(const struct run_db *db);
 
-/* How many files hold the runs now, and how many bytes compactions have written so far. */
+/* How many files hold the runs now; and how many are open at most when all runs that have ended are
+   part of the database, which can be more while files are compacted. For the thread that ends runs,
+   or after the last run. */
 unsigned run_db_n_files(const struct run_db *db);
+unsigned run_db_n_open(struct run_db *db);
+
+/* How many bytes compactions have written so far. */
 uint64_t run_db_compacted_bytes(const struct run_db *db);
 
 /* ---- compactions ---- */

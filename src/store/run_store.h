@@ -16,11 +16,11 @@
  * Threads: one thread begins runs and labels them. One thread at a time puts blocks into each file
  * of a run. Another thread may end the earlier runs in their order; that thread then also calls the
  * functions about compaction.
- * Errors: RUN_STORE_ERROR or NULL after a message. RUN_STORE_FULL: the directory of the run is full,
- * or nearly full while another one is not; there was no message. Then nothing more is put, and
- * run_store_make_room says what to do. RUN_STORE_AGAIN: abandon the run and begin it again. Either
- * its directory is full: then there was a warning, and the run will go to another directory. Or a
- * compaction will soon free space in the same directory: then there was no warning.
+ * Errors: RUN_STORE_ERROR or NULL after a message. RUN_STORE_FULL: the directory of the run is
+ * full, or nearly full while another one is not; there was no message. Then nothing more is put,
+ * and run_store_make_room says what to do. RUN_STORE_AGAIN: abandon the run and begin it again.
+ * Either its directory is full: then there was a warning, and the run will go to another directory.
+ * Or a compaction will soon free space in the same directory: then there was no warning.
  */
 #ifndef ROCKSORT_STORE_RUN_STORE_H
 #define ROCKSORT_STORE_RUN_STORE_H

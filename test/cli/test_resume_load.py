@@ -250,6 +250,26 @@ class AtACall(KilledTest):
                     self.resume(checkpoint)
                     self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
 
+    def test_hundreds_of_runs(self):
+        """Runs become part of the database several at a time. If a sort is killed while RocksDB
+        takes such a group in, --resume goes on with the runs before the group."""
+        source = self.bam_of(templates.Generator(27, odd=0).sam(9000))
+        want = self.sort_bam("--no-PG", "--fixmate", source)
+        env = dict(self.faulty("link:301:kill:.sst"), ROCKSORT_TEST_BATCH="8K")
+        result = self.rocksort("--no-PG", "--fixmate", "-T", self.where,
+                               "-o", self.path("out.bam"), source, clean=False, env=env,
+                               budget=64 << 20)
+        self.assertEqual(result.status, -signal.SIGKILL, result.err)
+        checkpoint, = self.checkpoints()
+        linked = glob.glob(f"{checkpoint}/db-0/*.sst")
+        waiting = glob.glob(f"{checkpoint}/run-*.sst")
+        self.assertEqual(len(linked), 300)
+        self.assertGreater(len(waiting), 1, "no group was being taken in")
+        resumed = self.resume(checkpoint)
+        n_runs = int(re.search(r"(\d+) runs on disk", resumed.err).group(1))
+        self.assertGreater(n_runs, 290, "it did not go on with the runs that were there")
+        self.assert_same_bam(bamfile.read(self.path("out.bam")), want)
+
     def test_missing_run(self):
         """If a run is missing, all later runs are ignored, and their numbers are used again."""
         source = self.source()

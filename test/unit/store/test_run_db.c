@@ -581,14 +581,63 @@ static void test_admitted_in_groups(void **state)
     add_runs(&rng, db, 20, EVEN_BLOCKS, all, NULL);
     n_run_files = 1;
     assert_int_equal(run_db_n_runs(db), 20);
-    assert_int_equal(run_db_n_files(db), 3 * 18);
+    assert_int_equal(run_db_n_files(db), 3 * 20);
+    assert_int_equal(run_db_n_durable(db), 18);
     assert_int_equal(run_db_admit_runs(db), 0);
     assert_int_equal(run_db_n_files(db), 3 * 20);
+    assert_int_equal(run_db_n_durable(db), 20);
     assert_int_equal(scan_how(&rng, db, all, 20 * EVEN_BLOCKS, 0), 0);
     assert_int_equal(scan_all(&rng, other, NULL, 0), 0);
     run_db_destroy(db);
     run_db_destroy(other);
     release_blocks(all, 20 * EVEN_BLOCKS);
+}
+
+/* Ends n more runs, the first of which has this number, and checks how many are durable then. */
+static void check_durable(struct rng *rng, struct run_db *db, uint8_t first, uint8_t n,
+                          unsigned n_durable)
+{
+    for (uint8_t i = 0; i < n; i++) {
+        struct block *blocks = make_run(rng, (uint8_t)(first + i), 1, 100);
+        store_run(rng, db, blocks, 1);
+        release_blocks(blocks, 1);
+    }
+    assert_int_equal(run_db_n_runs(db), first + n);
+    assert_int_equal(run_db_n_files(db), first + n);
+    assert_int_equal(run_db_n_durable(db), n_durable);
+}
+
+/* From 128 files on, runs wait for others: as many become part of the database together as are a
+   64th of the files. They do not wait if two seconds have passed since the first one ended, nor if
+   with them there are enough files for a compaction. */
+static void test_admitted_in_growing_groups(void **state)
+{
+    struct rng rng = rng_start(110);
+    struct run_db *db = make_db(*state);
+    assert_non_null(db);
+    check_durable(&rng, db, 0, 128, 128);
+    check_durable(&rng, db, 128, 1, 128);
+    check_durable(&rng, db, 129, 1, 130);
+    assert_int_equal(run_db_admit_runs(db), 0);
+    for (uint8_t n = 130; n < 192; n += 2) check_durable(&rng, db, n, 2, n + 2U);
+    check_durable(&rng, db, 192, 1, 192);
+    (void)sleep(2);
+    check_durable(&rng, db, 193, 1, 194);
+    assert_int_equal(run_db_compact(db, 20, 20, 194), 0);
+    check_durable(&rng, db, 194, 1, 195);
+    run_db_destroy(db);
+}
+
+/* With compactions of few files at a time, few runs wait, however many files there are. */
+static void test_admitted_in_small_groups(void **state)
+{
+    struct rng rng = rng_start(111);
+    struct run_db *db = make_db(*state);
+    assert_non_null(db);
+    check_durable(&rng, db, 0, 128, 128);
+    assert_int_equal(run_db_compact(db, 3, 6, 250), 0);
+    check_durable(&rng, db, 128, 1, 129);
+    run_db_destroy(db);
 }
 
 /* Destroyed while runs that have ended are not part of the database yet. */
@@ -756,6 +805,8 @@ int main(void)
         TEST_IN_DIR(test_compaction_during_a_scan),
         TEST_IN_DIR(test_destroyed_while_compacting),
         TEST_IN_DIR(test_admitted_in_groups),
+        TEST_IN_DIR(test_admitted_in_growing_groups),
+        TEST_IN_DIR(test_admitted_in_small_groups),
         TEST_IN_DIR(test_destroyed_before_admission),
         TEST_IN_DIR(test_not_admitted),
         TEST_IN_DIR(test_direct_scan_of_a_lost_database),
