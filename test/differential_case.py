@@ -347,7 +347,7 @@ def show_commands(case, program, folder):
     words = our_command(case, program, folder)
     ours = " ".join(f"'{word}'" if " " in word else word for word in words)
     if case.budget:
-        ours = f"ROCKSORT_TEST_BUDGET={case.budget} {ours}"
+        ours = f"ROCKSORT_TEST_FILE=32K ROCKSORT_TEST_BUDGET={case.budget} {ours}"
     if case.pipe:
         ours = f"cat ../in.{case.way_in} | {ours}"
     if case.out_by == "nobody":

@@ -128,6 +128,7 @@ class Sweep:
             env["FAULT_REPORT"] = str(report)
         if scenario:
             env["ROCKSORT_TEST_BUDGET"] = scenario.budget or "100M"
+            env["ROCKSORT_TEST_FILE"] = "32K"       # runs are several files
             env["ROCKSORT_TEST_DURABLE"] = "0"      # sync from the start
         return env
 
@@ -323,7 +324,8 @@ class Sweep:
             return
         self.bad.append(point)
         words = self.words(scenario, pathlib.Path("DIR"))
-        budget = f"ROCKSORT_TEST_DURABLE=0 ROCKSORT_TEST_BUDGET={scenario.budget or '100M'} "
+        budget = ("ROCKSORT_TEST_DURABLE=0 ROCKSORT_TEST_FILE=32K "
+                  f"ROCKSORT_TEST_BUDGET={scenario.budget or '100M'} ")
         print(f"BAD {scenario.name} {kind}:{number}:{action}: {problem}\n"
               f"    LD_PRELOAD={self.args.library} FAULT={kind}:{number}:{action} "
               f"{budget}{shlex.join(words)}", flush=True)

@@ -76,7 +76,7 @@ class Sweep:
         self.env = {key: value for key, value in os.environ.items()
                     if not key.startswith("ROCKSORT_")}
         self.env.update(TMPDIR=str(self.work / "tmp"), LC_ALL="C",
-                        ROCKSORT_TEST_BUDGET=str(args.memory))
+                        ROCKSORT_TEST_BUDGET=str(args.memory), ROCKSORT_TEST_FILE="32K")
         for name in ("tmp", "T1", "T2", "want"):
             (self.work / name).mkdir()
         self.make_inputs()
