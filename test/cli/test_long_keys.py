@@ -132,8 +132,9 @@ class Work(LongKeysTest):
         files."""
         source = self.write_bam(self.tagged(random.Random(36), texts, n_bases))
         stats, out = self.path("stats.json"), self.path("out.bam")
+        # Runs are one file each: with more files blocks are so small that all fit.
         self.sort_ok("-t", "XX", "-@", "2", "-u", "--stats", stats, "-o", out, source,
-                     budget=budget)
+                     budget=budget, env={"ROCKSORT_TEST_FILE": "1G"})
         self.sort_ok("--verify", "-t", "XX", out)
         with open(stats, encoding="utf-8") as file:
             data = json.load(file)
