@@ -222,6 +222,22 @@ class ManyRuns(CliTest):
         if not sanitized():
             self.assertLessEqual(report.peak_bytes, 16 * MIB + ALLOWANCE_BYTES)
 
+    def test_runs_of_several_files_are_compacted(self):
+        """As nobody knows how many runs a pipe will make, the first ones are several files. Later
+        there are too many, and files of both kinds are compacted together."""
+        out = self.path("out.bam")
+        self.sort("-s", "off")          # which makes `want`
+        script = ('ulimit -n 260 || exit 9; cat "$SOURCE" | '
+                  'ROCKSORT_TEST_BATCH=64K ROCKSORT_TEST_FILE=16K "$0" "$@"')
+        result = self.run_program(["/bin/sh", "-c", script, SAMTOOLS, "rocksort", *USUAL, "-@", "4",
+                                   "-o", out, "-"], budget=16 * MIB, env={"SOURCE": self.source})
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(digest(out), ManyRuns.want)
+        report = Report(result.err)
+        self.assertEqual(report.reason, "of the limit of open files")
+        self.assertGreater(report.n_runs, 150)
+        self.assertLess(report.n_files, 260)
+
     def test_soft_limit_is_raised(self):
         report = self.limited("Sn 64", "-s", "off")
         self.assertEqual(report.state, "off")
