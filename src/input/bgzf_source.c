@@ -30,6 +30,7 @@ struct bgzf_source {
     bool last_block_empty;
     uint8_t *carried;           /* bytes from there on that were read already */
     size_t n_carried, carried_room;
+    size_t piece_bytes;         /* of the piece at hand: no more is read ahead */
     bool read_failed;           /* after those bytes */
     int read_errno;
 };
@@ -56,8 +57,10 @@ static void read_on(struct bgzf_source *s, struct bam_piece *piece, size_t n_byt
     if (*n_read >= n_bytes || s->read_failed) return;
     hFILE *in = s->base.file->hts->fp.bgzf->fp;
     off_t before = htell(in);
-    size_t n_more = n_bytes - *n_read, at = piece->compressed_bytes + *n_read;
-    if (n_more < READ_BYTES) n_more = READ_BYTES;
+    size_t at = piece->compressed_bytes + *n_read, n_more = n_bytes - *n_read;
+    size_t n_ahead = at < s->piece_bytes ? s->piece_bytes - at : 0;
+    if (n_ahead > READ_BYTES) n_ahead = READ_BYTES;
+    if (n_more < n_ahead) n_more = n_ahead;
     xgrow(&piece->compressed, &piece->compressed_room, at + n_more, 0, 1);
     errno = 0;
     if (hread(in, piece->compressed + at, n_more) < 0) {
@@ -152,6 +155,7 @@ static int next_blocks(struct reader_source *source, struct bam_piece *piece, ui
     if (bgzf->block_offset < bgzf->block_length) return take_inflated(s, piece, raw);
     if (s->file_offset == 0) s->file_offset = (uint64_t)htell(bgzf->fp);
     if (piece_bytes > room) piece_bytes = room;
+    s->piece_bytes = piece_bytes;
     piece->file_offset = s->file_offset;
     piece->block_offset = 0;
     size_t n_read = take_carried(s, piece);

@@ -115,12 +115,13 @@ static void inflate_job(struct worker *worker, void *arg)
 {
     struct load_piece *piece = arg;
     uint8_t *raw = load_jobs_raw(piece);
-    if (!crew_failed(piece->jobs->crew) &&
-        bam_piece_inflate(&piece->input, &worker->bgzf, raw) < 0) {
-        input_error_piece(bam_reader_name(piece->reader), &piece->input);
-        fail_of_input(piece->jobs);
-    } else if (piece->batch) {
-        guessed_walk_make(&piece->guess, raw, piece->input.raw_bytes);
+    if (!crew_failed(piece->jobs->crew)) {
+        if (bam_piece_inflate(&piece->input, &worker->bgzf, raw) < 0) {
+            input_error_piece(bam_reader_name(piece->reader), &piece->input);
+            fail_of_input(piece->jobs);
+        } else if (piece->batch) {
+            guessed_walk_make(&piece->guess, raw, piece->input.raw_bytes);
+        }
     }
     piece_done(piece);
 }

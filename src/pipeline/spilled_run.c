@@ -290,27 +290,21 @@ static void *write_file(void *arg)
     return NULL;
 }
 
-/* Writes all files: the last one itself, and each other one in a thread of its own. Returns 0, or a
-   code of the store. */
+/* Writes all files: the last one itself, and each other one in a thread of its own. If the system
+   has no thread left, this one writes more of them. Returns 0, or a code of the store. */
 static int write_files(struct spilled_run *run)
 {
-    unsigned n_started = 0, last = run->n_files - 1;
-    int error = 0, r = 0;
+    unsigned n_started = 0;
+    int r = 0;
     atomic_store_explicit(&run->stopped, false, memory_order_relaxed);
-    for (; n_started < last && error == 0; n_started += error == 0)
-        error = thread_start(&run->files[n_started].thread, "spiller", write_file,
-                             &run->files[n_started]);
-    if (error) {
-        diag_no_thread(error);
-        crew_fail(run->settings.crew);
-        r = RUN_STORE_ERROR;
-    } else {
-        (void)write_file(&run->files[last]);
-        r = run->files[last].result;
-    }
-    for (unsigned i = 0; i < n_started; i++) {
-        (void)pthread_join(run->files[i].thread, NULL);
-        if (r != RUN_STORE_ERROR && run->files[i].result < 0) r = run->files[i].result;
+    while (n_started < run->n_files - 1 &&
+           thread_start(&run->files[n_started].thread, "spiller", write_file,
+                        &run->files[n_started]) == 0)
+        n_started++;
+    for (unsigned i = n_started; i < run->n_files; i++) (void)write_file(&run->files[i]);
+    for (unsigned i = 0; i < run->n_files; i++) {
+        if (i < n_started) (void)pthread_join(run->files[i].thread, NULL);
+        if (run->files[i].result < 0) r = run->files[i].result;
     }
     return crew_failed(run->settings.crew) ? RUN_STORE_ERROR : r;
 }

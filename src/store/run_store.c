@@ -26,10 +26,12 @@
 #include <unistd.h>
 
 enum {
-    /* A quarter of a megabyte of each run that is being written is not in its file yet. If it does
-       not fit when the run ends, the run is lost. */
+    /* A quarter of a megabyte of each file that is being written, or waits to be ended, is not on
+       the disk yet. If it does not fit when the run ends, the run is lost. So this is kept free for
+       each file of a run: there are four runs at most. */
     RESERVE_BYTES = 4 << 20,
-    CHECK_BYTES = 1 << 20,      /* the free space is checked again after this many bytes */
+    CHECK_BYTES = 1 << 20,      /* the free space is checked again after this many bytes of a
+                                   file */
     MOST_RETRIES = 15,
     RETRY_MICROSECONDS = 200000,
 };
@@ -375,6 +377,11 @@ int run_store_begin_run(struct run_store *store, unsigned n_files, struct stored
     return r == RUN_STORE_FULL ? run_store_make_room(run) : r;
 }
 
+static bool is_nearly_full(const struct stored_run *run)
+{
+    return free_bytes(run->volume) < (uint64_t)RESERVE_BYTES * run->n_files;
+}
+
 /* True if the directory of a run is nearly full and another one is not known to be. */
 static bool should_go_elsewhere(const struct stored_run *run, struct stored_file *file,
                                 size_t n_bytes)
@@ -384,7 +391,7 @@ static bool should_go_elsewhere(const struct stored_run *run, struct stored_file
     if (store->settings.n_dirs == 1) return false;
     bool check = file->unchecked_bytes == 0 || file->unchecked_bytes >= CHECK_BYTES;
     file->unchecked_bytes = (check ? 0 : file->unchecked_bytes) + n_bytes;
-    if (!check || free_bytes(run->volume) >= RESERVE_BYTES) return false;
+    if (!check || !is_nearly_full(run)) return false;
     lock_store(store);
     for (size_t i = 0; i < store->n_volumes; i++) {
         const struct volume *volume = &store->volumes[i];
@@ -433,8 +440,7 @@ int run_store_end_run(struct stored_run *run)
     struct volume *volume = run->volume;
     double start = monotonic_seconds();
     /* The run cannot be written again: the batches that it came from may be gone. */
-    while (free_bytes(volume) < RESERVE_BYTES &&
-           wait_for_space(store, volume, &store->n_end_waits)) continue;
+    while (is_nearly_full(run) && wait_for_space(store, volume, &store->n_end_waits)) continue;
     int r = run_db_end_run(run->writer);
     run->writer = NULL;
     if (r == RUN_DB_FULL) r = report_full(store, volume);
