@@ -532,6 +532,24 @@ class TemporaryData(FaultTest):
                 self.assert_error(result, "thread")
                 self.assertFalse(os.path.exists(out))
 
+    def test_thread_of_a_file_cannot_be_started(self):
+        """A run that is to be several files is written by one thread if no other can be started."""
+        out, ends = self.path("out.bam"), []
+        want = self.sort_bam("--no-PG", self.source)
+        for number in range(1, 17):
+            result = self.with_fault(f"pthread_create:{number}:EAGAIN", "--no-PG", "--no-resume",
+                                     "-@", "2", "-T", self.scratch, "-o", out,
+                                     budget=SPILL_BUDGET)
+            with self.subTest(number=number):
+                ends.append(result.status)
+                if result.status:
+                    self.assert_error(result, "thread")
+                    self.assertFalse(os.path.exists(out))
+                else:
+                    self.assert_same_bam(bamfile.read(out), want)
+                    os.unlink(out)
+        self.assertEqual(sorted(set(ends)), [0, 1], ends)
+
     def test_directories_that_cannot_be_synced(self):
         """Some file systems answer EINVAL to a sync of a directory: this is no error. It once made
         RocksDB and --resume fail."""
