@@ -2,10 +2,11 @@
  * guessed_walk.h -- walks the records in a stretch of BAM of which nobody knows yet where its first
  * record begins.
  *
- * The first place at which a plausible record lies is taken for a beginning. A walk from there
- * meets the same records as one that began before and comes by. So who knows where the records
- * begin walks up to the guess. If the walk comes by, the guess was right, and the rest need not be
- * walked: it is out of the cache by then. If the walk does not come by, only time was lost.
+ * The guess is the first place where a plausible record lies, and the stretch is walked from there.
+ * Later somebody knows where the first record really begins, and walks from there. If that walk
+ * reaches the place of the guess, the guess was right: both walks go on alike, so the rest need not
+ * be walked again, for which it would have to come back into the cache. If it does not reach that
+ * place, the guess was wrong and is not used.
  *
  * Pure functions; any thread.
  */

@@ -86,8 +86,10 @@ static int read_block(struct bgzf_source *s, struct bam_piece *piece, size_t *n_
         read_on(s, piece, *block_bytes, n_read);
         if (*n_read >= *block_bytes) return BAM_READER_PIECE;
     }
-    errno = s->read_errno;
-    if (s->read_failed) return read_error(s);
+    if (s->read_failed) {
+        errno = s->read_errno;
+        return read_error(s);
+    }
     if (*n_read == 0) return BAM_READER_END;
     diag_error("'%s' is truncated: it ends within the BGZF block at byte %" PRIu64, name,
                s->file_offset);
@@ -179,7 +181,6 @@ static int seek_block(struct reader_source *source, uint64_t offset, uint64_t n_
 {
     BGZF *bgzf = source->file->hts->fp.bgzf;
     (void)n_records;
-    of(source)->n_carried = 0;
     if (bgzf_seek(bgzf, (int64_t)offset, SEEK_SET) < 0) return -1;
     /* The rest of this block becomes the first piece. */
     return (offset & 0xffff) != 0 ? bgzf_read_block(bgzf) : 0;

@@ -108,7 +108,7 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
     const uint8_t *raw = batch->mem + piece->raw_at;
     struct bam_walk walk = {.at = batch->mem + batch->walk_at,
                             .end = raw + piece->input.raw_bytes};
-    do {
+    for (;;) {
         if (guessed_walk_is_met(&piece->guess, raw, &walk)) {
             if (piece->guess.max_bytes > max_bytes) max_bytes = piece->guess.max_bytes;
             n_records += piece->guess.n_records;
@@ -117,7 +117,7 @@ static int walk_records(struct loader *ld, const struct load_piece *piece)
         if (!bam_walk_next(&walk)) break;
         if (walk.claimed_bytes > max_bytes) max_bytes = walk.claimed_bytes;
         n_records++;
-    } while (true);
+    }
     /* Also look at the size of the next record, of which only the beginning is here. */
     if (walk.claimed_bytes > max_bytes && !walk.is_damaged) max_bytes = walk.claimed_bytes;
     ld->max_record_bytes = max_bytes;

@@ -271,8 +271,8 @@ static int store_packs(struct file_range *file)
 
 /* ---- files ---- */
 
-/* Writes a file of the run. After a failure no other file need be written further; no worker has a
-   pack of this file then. */
+/* Writes a file of the run. If that fails, the threads of the other files stop, too. When it
+   returns, no worker has a pack of this file. */
 static void *write_file(void *arg)
 {
     struct file_range *file = arg;
@@ -359,8 +359,8 @@ int spilled_run_write(struct spilled_run *run, struct stored_run **stored)
 
 /* ---- creating and destroying ---- */
 
-/* Begins a range at a place, unless the one before would be empty. Returns whether it did. */
-static bool begin_range(struct spilled_run *run, size_t place)
+/* Begins a range at a place, unless it or the one before would be empty. */
+static void begin_range(struct spilled_run *run, size_t place)
 {
     struct merge_bound bound;
     struct merge_limit limit = bound_at(run, place, &bound);
@@ -370,12 +370,11 @@ static bool begin_range(struct spilled_run *run, size_t place)
         file->begin_at[i] = merge_cut(run->settings.rules, &run->sources[i], &limit);
         n += file->begin_at[i];
     }
-    if (n == file[-1].first_index || n == n_records_of(run)) return false;
+    if (n == file[-1].first_index || n == n_records_of(run)) return;
     file->first_index = n;
     file->first_place = file[-1].end_place = place;
     file->end_place = run->n_places;
     run->n_files++;
-    return true;
 }
 
 /* Divides the places into ranges of about the same number of bytes. */
@@ -387,7 +386,7 @@ static void divide(struct spilled_run *run)
     run->files[0].end_place = run->n_places;
     run->n_files = 1;
     for (size_t i = 0; i < run->n_places && run->n_files < most; i++) {
-        if (n_bytes >= all_bytes / most * run->n_files) (void)begin_range(run, i);
+        if (n_bytes >= all_bytes / most * run->n_files) begin_range(run, i);
         n_bytes += run->places[i].n_bytes;
     }
 }

@@ -32,8 +32,8 @@ void diag_no_memory(void);
 /* error: what pthread_create or pthread_mutex_init returned. */
 void diag_no_thread(int error);
 
-/* What to do about the errno of a call that opens or writes a file, to be put after strerror's text:
-   "; raise 'ulimit -n' ...", or "". */
+/* What to do about the errno of a call that opens or writes a file, to be put after strerror's
+   text: "; raise 'ulimit -n' ...", or "". */
 const char *diag_advice(int error);
 
 /* ---- other messages ---- */
