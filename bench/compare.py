@@ -123,10 +123,11 @@ def make_setting(memory, level, raw_bytes):
 
 
 def memory_of_run(setting, raw_bytes, source):
-    """Bytes of memory that a run may need. The files count twice: output and temporary ones. Some
-    programs take a third more memory than they may."""
+    """Bytes of memory that a run may need, with its files in the page cache. Temporary data are
+    hardly smaller than the records. Some programs take a third more memory than they may."""
+    output_bytes = raw_bytes if setting.level == 0 else os.stat(source).st_size
     return (min(setting.memory, raw_bytes * 2) * 4 // 3 + 128 * MIB
-            + 2 * os.stat(source).st_size)
+            + raw_bytes + output_bytes)
 
 
 # ---- checking a result ----

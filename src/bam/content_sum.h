@@ -12,14 +12,11 @@
 #ifndef ROCKSORT_BAM_CONTENT_SUM_H
 #define ROCKSORT_BAM_CONTENT_SUM_H
 
+#include "util/long_hash.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#ifndef XXH_INLINE_ALL
-#define XXH_INLINE_ALL
-#endif
-#include <xxhash.h>
 
 struct content_sum {
     uint64_t n_records;
@@ -31,7 +28,7 @@ static inline void content_sum_add(struct content_sum *sum, const uint8_t *rec, 
 {
     sum->n_records++;
     sum->n_bytes += rec_bytes;
-    sum->hash += XXH3_64bits(rec, rec_bytes);
+    sum->hash += long_hash(rec, rec_bytes);
 }
 
 static inline void content_sum_join(struct content_sum *sum, const struct content_sum *other)

@@ -7,12 +7,16 @@
 #include "duplicates/read_groups.h"
 
 #include "bam/bam_aux.h"
-#include "bam/content_sum.h"
 #include "util/xalloc.h"
 
 #include <htslib/kstring.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifndef XXH_INLINE_ALL
+#define XXH_INLINE_ALL
+#endif
+#include <xxhash.h>
 
 struct name_table {
     size_t n;

@@ -2,6 +2,7 @@
 #include "duplicates/view_streams.h"
 
 #include "util/byte_order.h"
+#include "util/long_hash.h"
 #include "util/varint.h"
 #include "util/xalloc.h"
 
@@ -128,7 +129,7 @@ void view_gather_end(struct view_gather *gather, uint32_t run, uint8_t **out, si
         memset(*out + at, 0, VIEW_CODE_SLACK_BYTES);
         at += VIEW_CODE_SLACK_BYTES;
         size_t from_at = sum_at + CHECKSUM_BYTES;
-        (void)put_u32(*out + sum_at, XXH3_64bits(*out + from_at, at - from_at));
+        (void)put_u32(*out + sum_at, long_hash(*out + from_at, at - from_at));
         const struct view_chunk_head head = {stream, (uint32_t)(at - sum_at)};
         memcpy(*out + head_at, &head, sizeof head);
         *n_bytes = at;
@@ -150,7 +151,7 @@ bool view_chunk_open(struct view_chunk *chunk, const uint8_t *bytes, size_t n_by
     view_coder_begin(&chunk->coder);
     chunk->at = bytes + CHECKSUM_BYTES;
     if (n_bytes <= CHECKSUM_BYTES + VIEW_CODE_SLACK_BYTES ||
-        get_u32(bytes) != (uint32_t)XXH3_64bits(chunk->at, n_bytes - CHECKSUM_BYTES))
+        get_u32(bytes) != (uint32_t)long_hash(chunk->at, n_bytes - CHECKSUM_BYTES))
         return false;
     chunk->end = bytes + n_bytes - VIEW_CODE_SLACK_BYTES;
     chunk->run = (uint32_t)get_varint(&chunk->at);

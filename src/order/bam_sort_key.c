@@ -23,6 +23,11 @@
 #include <assert.h>
 #include <stdio.h>
 
+#ifndef XXH_INLINE_ALL
+#define XXH_INLINE_ALL
+#endif
+#include <xxhash.h>
+
 /* Indexed by enum sort_order. */
 static const struct {
     const char *name, *text, *word;

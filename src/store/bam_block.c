@@ -4,6 +4,7 @@
 #include "bam/bam_check.h"
 #include "order/entry_sort.h"
 #include "util/byte_order.h"
+#include "util/long_hash.h"
 
 static const uint8_t magic[4] = {'R', 'S', 'B', 3};
 
@@ -31,7 +32,7 @@ ssize_t bam_block_encode(struct temp_coder *coder, enum temp_codec codec,
     memcpy(out + 32, &payload_bytes_64, 8);
     memcpy(out + BAM_BLOCK_HEADER_BYTES, content->last_bound, last_bound_bytes);
     size_t size = BAM_BLOCK_HEADER_BYTES + last_bound_bytes + (size_t)payload_bytes;
-    uint64_t checksum = XXH3_64bits(out + 8, size - 8);
+    uint64_t checksum = long_hash(out + 8, size - 8);
     memcpy(out, &checksum, 8);
     return (ssize_t)size;
 }
@@ -111,7 +112,7 @@ bool bam_block_verify(const uint8_t *value, size_t value_bytes)
     uint64_t checksum;
     if (value_bytes < BAM_BLOCK_HEADER_BYTES) return false;
     memcpy(&checksum, value, 8);
-    return checksum == XXH3_64bits(value + 8, value_bytes - 8);
+    return checksum == long_hash(value + 8, value_bytes - 8);
 }
 
 ssize_t bam_block_measure(const struct sort_rules *rules, const struct bam_block *block,

@@ -6,6 +6,7 @@
  */
 #include "store/checkpoint_file.h"
 
+#include "util/long_hash.h"
 #include "util/xalloc.h"
 
 #include <inttypes.h>
@@ -166,7 +167,7 @@ void checkpoint_file_format(const struct checkpoint_file *file, kstring_t *text)
     put_rules(text, file);
     put_files(text, file);
     put_content(text, file);
-    uint64_t sum = XXH3_64bits(text->s + start, text->l - start);
+    uint64_t sum = long_hash(text->s + start, text->l - start);
     put(text, "end %016" PRIx64 "\n", sum);
 }
 
@@ -492,7 +493,7 @@ static bool verify_end(const char *text, size_t n_bytes)
     char want[END_BYTES + 1];
     if (n_bytes < END_BYTES) return false;
     (void)snprintf(want, sizeof want, "end %016" PRIx64 "\n",
-                   (uint64_t)XXH3_64bits(text, n_bytes - END_BYTES));
+                   long_hash(text, n_bytes - END_BYTES));
     return memcmp(text + n_bytes - END_BYTES, want, END_BYTES) == 0;
 }
 

@@ -14,6 +14,8 @@
  */
 #include "store/run_label.h"
 
+#include "util/long_hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +36,7 @@ void run_label_encode(const struct run_label *label, uint8_t out[RUN_LABEL_BYTES
     memcpy(out + 56, &label->end.input, 4);
     memcpy(out + 64, &label->end.offset, 8);
     memcpy(out + 72, &label->end.n_records, 8);
-    uint64_t checksum = XXH3_64bits(out + 8, RUN_LABEL_BYTES - 8);
+    uint64_t checksum = long_hash(out + 8, RUN_LABEL_BYTES - 8);
     memcpy(out, &checksum, 8);
 }
 
@@ -44,7 +46,7 @@ int run_label_decode(const uint8_t *bytes, size_t n_bytes, struct run_label *lab
     uint32_t any_placed;
     if (n_bytes != RUN_LABEL_BYTES || memcmp(bytes + 8, magic, 4) != 0) return -1;
     memcpy(&checksum, bytes, 8);
-    if (checksum != XXH3_64bits(bytes + 8, RUN_LABEL_BYTES - 8)) return -1;
+    if (checksum != long_hash(bytes + 8, RUN_LABEL_BYTES - 8)) return -1;
     memcpy(&label->run, bytes + 12, 4);
     memcpy(&label->before, bytes + 16, 4);
     memcpy(&any_placed, bytes + 20, 4);

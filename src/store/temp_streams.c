@@ -10,6 +10,7 @@
 
 #include "store/temp_dir.h"
 #include "util/diag.h"
+#include "util/long_hash.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -17,11 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#ifndef XXH_INLINE_ALL
-#define XXH_INLINE_ALL
-#endif
-#include <xxhash.h>
 
 enum {
     SUM_BYTES = sizeof(uint32_t),       /* the checksum behind the bytes of a page in a file */
@@ -179,7 +175,7 @@ static int read_page(const struct temp_streams *s, uint64_t place, uint8_t *byte
         if (n <= 0) return report_file(file, "read", n < 0 ? errno : EIO);
         done += (size_t)n;
     }
-    uint32_t sum = (uint32_t)XXH3_64bits(bytes, s->page_bytes);
+    uint32_t sum = (uint32_t)long_hash(bytes, s->page_bytes);
     return memcmp(&sum, bytes + s->page_bytes, sizeof sum) == 0 ? 0 : report_damage(file->dir);
 }
 
@@ -201,7 +197,7 @@ static void free_place(struct temp_streams *s, uint64_t place)
    place. */
 static int write_page(struct temp_streams *s, uint8_t *bytes, uint64_t *place)
 {
-    uint32_t sum = (uint32_t)XXH3_64bits(bytes, s->page_bytes);
+    uint32_t sum = (uint32_t)long_hash(bytes, s->page_bytes);
     memcpy(bytes + s->page_bytes, &sum, sizeof sum);
     for (;;) {
         *place = take_place(s);
