@@ -253,7 +253,7 @@ class Comparison:
             result.update(run_measured(command, temp_dir, output, log))
             result.update(self.checker.check(output, found.program.rewrites))
             result["left_files"] = len(os.listdir(temp_dir))
-            if result["left_files"] and found.program.name == "rocksort":
+            if result["left_files"] and found.program.name.startswith("rocksort"):
                 result["wrong"] = result["wrong"] or "left temporary files"
             self.note_codec(found.program, log)
         except BenchError as e:

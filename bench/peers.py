@@ -39,10 +39,14 @@ def same_level(level):
     return level
 
 
+def rocksort_auto_command(job):
+    return ["-@", job.n_threads, "--max-memory", job.memory_bytes, "-l", job.level,
+            "-T", job.temp_dir, "-o", job.output, job.source]
+
+
 def rocksort_command(job):
     # Igzip, which it takes at level 1 unless told otherwise, makes other files than the others'.
-    return ["-@", job.n_threads, "--max-memory", job.memory_bytes, "-l", job.level,
-            "--deflate", "libdeflate", "-T", job.temp_dir, "-o", job.output, job.source]
+    return ["--deflate", "libdeflate"] + rocksort_auto_command(job)
 
 
 def samtools_command(job):
@@ -84,6 +88,9 @@ def picard_command(job):
 PROGRAMS = [
     Program("rocksort", (), "make", ["--version"], r"rocksort (\S+)", rocksort_command, same_level,
             "`--max-memory` is all of it", "zlib", ""),
+    Program("rocksort-auto", (), "make", ["--version"], r"rocksort (\S+)", rocksort_auto_command,
+            same_level, "the same; it deflates as users get it: by igzip at level 1, where that is "
+            "built in", "zlib", ""),
     Program("samtools", (), "apt-get install samtools", ["--version"], r"samtools (\S+)",
             samtools_command, same_level, "`-m` is a thread's part of it", "zlib", ""),
     Program("fgumi", ("fgumi",), "cargo install fgumi --locked", ["--version"], r"fgumi (\S+)",
@@ -218,7 +225,7 @@ def chain_version(chain, rocksort, samtools):
 
 def find_program(program, args):
     """The words that start the program, or None if it is not installed."""
-    if program.name == "rocksort":
+    if program.name.startswith("rocksort"):
         return find_rocksort(args.rocksort)
     if program.name == "samtools":
         path = find_upstream(args.samtools, must_exist=False)

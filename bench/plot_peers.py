@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 
 def color_of(row):
-    return OURS if row["who"] == "rocksort" else OTHERS
+    return OURS if row["who"].startswith("rocksort") else OTHERS
 
 
 def draw_time(axes, rows, runs):

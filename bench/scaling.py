@@ -58,7 +58,7 @@ from peers import PROGRAMS, Job, find_program, version_of
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 POOL = "worker"
 # Programs whose order `rocksort --verify=coordinate` accepts: at one position by strand.
-ORDER_BY_STRAND = ("rocksort", "samtools", "fgumi", "mako")
+ORDER_BY_STRAND = ("rocksort", "rocksort-auto", "samtools", "fgumi", "mako")
 PHASES = ("load", "merge")
 
 Found = collections.namedtuple("Found", "program words")
