@@ -8,6 +8,7 @@
 
 #include "pipeline/early_end.h"
 #include "pipeline/load.h"
+#include "pipeline/merge_sorted.h"
 #include "pipeline/prepare.h"
 #include "pipeline/view_again.h"
 
@@ -89,10 +90,9 @@ static int decide_phase(struct sort *sort)
                              kept < all ? all - kept : 0);
 }
 
-/* Merges runs in the store and batches in memory into the sorted output. */
-static int merge_phase(struct sort *sort)
+/* Merges what was loaded; or, with --merge, the inputs. */
+static int merge_all(struct sort *sort)
 {
-    struct output_result result;
     struct spill_totals spilled;
     struct load_counts read;
     spill_look(sort->spiller, &spilled);
@@ -101,13 +101,27 @@ static int merge_phase(struct sort *sort)
         .crew = sort->crew, .pool = sort->pool, .store = temp_store_runs(sort->store),
         .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
         .next_run = spilled.next_run, .open_bytes = spilled.open_bytes, .rules = &sort->rules,
-        .header = sort->header, .output = &sort->output,
+        .header = sort->header, .output = &sort->output, .totals = sort->totals,
         .duplicates = sort->duplicates, .sum = &read.sum,
         .resumed_path = sort->settings->resumed ? sort->settings->resumed->dirs[0].path : NULL,
         .record_counts = sort->record_counts, .counts = &sort->merged,
         .piles = &sort->report->piles,
     };
-    int r = merge_to_output(&merge, &sort->sum_out);
+    if (!sort->settings->merge) return merge_to_output(&merge, &sort->sum_out);
+    const struct merge_sorted_settings sorted = {
+        .merge = &merge, .paths = sort->settings->inputs, .inputs = sort->inputs,
+        .n_inputs = sort->settings->n_inputs, .duplicates = sort->duplicates,
+        .may_copy = sort->settings->merge_may_copy, .budget = &sort->budget,
+    };
+    return merge_sorted(&sorted, &sort->sum_out);
+}
+
+/* Merges into the sorted output, and closes it. */
+static int merge_phase(struct sort *sort)
+{
+    struct output_result result;
+    progress_enter(sort->progress, SORT_PHASE_MERGE);
+    int r = merge_all(sort);
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
     r = sorted_output_close(&sort->output, r == 0, &result);
     if (r == 0 && sort->record_counts)
@@ -126,6 +140,7 @@ static int run_phases(struct sort *sort)
         prepare_inputs(sort) < 0 || prepare_rules(sort, &nothing_to_check) < 0)
         return -1;
     if (nothing_to_check) return 0;
+    if (s->merge) return prepare_output_header(sort) < 0 ? -1 : merge_phase(sort);
     if (reads_input && (batch_pool_open(sort->pool, &sort->rules) < 0 || load_phase(sort) < 0))
         return -1;
     if (s->sum_only) return 0;
@@ -136,7 +151,6 @@ static int run_phases(struct sort *sort)
 #ifdef __GLIBC__
     (void)malloc_trim(0);       /* the merge needs blocks of other sizes */
 #endif
-    progress_enter(sort->progress, SORT_PHASE_MERGE);
     return merge_phase(sort);
 }
 

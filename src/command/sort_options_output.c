@@ -238,6 +238,23 @@ int sort_options_check_terminal(const struct sort_options *o)
     return -1;
 }
 
+bool sort_options_ask_for_counts(const struct sort_options *o)
+{
+    for (int i = 0; i < COUNT_N_KINDS; i++)
+        if (o->counts[i]) return true;
+    return false;
+}
+
+/* True if --merge may copy compressed blocks: nobody asks for another compression, or looks at the
+   records. */
+static bool may_copy(const struct sort_options *o)
+{
+    const struct sort_settings *s = &o->settings;
+    return s->merge && s->rules.order == SORT_COORDINATE && s->output_format.format == bam &&
+           s->level < 0 && !o->engine_given && !o->print_checksum && !s->markdup &&
+           !sort_options_ask_for_counts(o);
+}
+
 int sort_options_choose_output(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
@@ -255,5 +272,6 @@ int sort_options_choose_output(struct sort_options *o)
         .options = (const char **)o->output_texts,
     };
     if (choose_format(o) < 0 || check_engine(o) < 0 || check_counts(o) < 0) return -1;
+    s->merge_may_copy = may_copy(o);
     return choose_index(o);
 }

@@ -27,6 +27,9 @@ int sort_options_take_engine(struct sort_options *options, const char *name);
    known, allow it. */
 void sort_options_adopt_engine(struct sort_options *options, enum bgzf_engine engine);
 
+/* True if one of --flagstat, --idxstats and --coverage was given. */
+bool sort_options_ask_for_counts(const struct sort_options *options);
+
 /* Chooses output, format, level and index from all options that concern them. */
 int sort_options_choose_output(struct sort_options *options);
 

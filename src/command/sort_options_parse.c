@@ -38,6 +38,7 @@ enum long_option {
     OPTION_SHUFFLE,
     OPTION_FIXMATE,
     OPTION_MARKDUP,
+    OPTION_MERGE,
     OPTION_INPUT_OPTION,
     OPTION_OUTPUT_OPTION,
     OPTION_REFERENCE,
@@ -71,6 +72,7 @@ static const struct option long_options[] = {
     {"shuffle", optional_argument, NULL, OPTION_SHUFFLE},
     {"fixmate", optional_argument, NULL, OPTION_FIXMATE},
     {"markdup", optional_argument, NULL, OPTION_MARKDUP},
+    {"merge", no_argument, NULL, OPTION_MERGE},
     {"input-fmt-option", required_argument, NULL, OPTION_INPUT_OPTION},
     {"output-fmt-option", required_argument, NULL, OPTION_OUTPUT_OPTION},
     {"reference", required_argument, NULL, OPTION_REFERENCE},
@@ -113,6 +115,7 @@ static const struct {
     {OPTION_CHECKSUM, offsetof(struct sort_options, print_checksum)},
     {OPTION_CHECKSUM_ONLY, offsetof(struct sort_options, settings.sum_only)},
     {OPTION_FSYNC, offsetof(struct sort_options, settings.durable)},
+    {OPTION_MERGE, offsetof(struct sort_options, settings.merge)},
     {OPTION_NO_RESUME, offsetof(struct sort_options, settings.no_resume)},
     {OPTION_PARTIAL, offsetof(struct sort_options, settings.partial)},
     {OPTION_PLAN, offsetof(struct sort_options, plan)},
@@ -461,7 +464,7 @@ static int take_positionals(struct sort_options *o, int n, char **args)
     struct sort_settings *s = &o->settings;
     take_inputs(o, n > 0 ? (size_t)n : 1, n > 0 ? args : standard);
     if (n > 1 && !o->output && !s->sum_only) {
-        if (o->dialect == DIALECT_SAMTOOLS_SORT || n > 2) {
+        if (o->dialect == DIALECT_SAMTOOLS_SORT || n > 2 || s->merge) {
             diag_error("%d input files and no -o: name the output with -o", n);
             return -1;
         }

@@ -13,13 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool asks_for_counts(const struct sort_options *o)
-{
-    for (int i = 0; i < COUNT_N_KINDS; i++)
-        if (o->counts[i]) return true;
-    return false;
-}
-
 int sort_options_check_modes(const struct sort_options *o, int n_args)
 {
     const struct sort_settings *s = &o->settings;
@@ -42,11 +35,20 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
     else if (s->markdup && !o->resume && s->rules.order != SORT_COORDINATE)
         problem = "--markdup needs the order by coordinate, where duplicates lie together: leave "
                   "out other orders";
+    else if (s->merge && (o->resume || o->clean || s->keep_checkpoint || s->sum_only || o->plan))
+        problem = "--merge cannot be used together with -k, --resume, --clean, --checksum-only, "
+                  "--verify or --plan";
+    else if (s->merge && s->fixmate)
+        problem = "--fixmate needs reads of one name together: give it where inputs are sorted, not "
+                  "with --merge";
+    else if (s->merge && s->rules.order == SORT_MINHASH && s->minhash_fasta &&
+             !s->rules.minhash.forward_only)
+        problem = "--merge cannot tell the order of -I without -R, which turns reads around";
     else if (s->partial && !o->resume)
         problem = "--partial can be used with --resume only";
     else if (o->stats && (o->clean || o->verify || o->plan))
         problem = "--stats can be used with a sort only, not with --clean, --verify or --plan";
-    else if (asks_for_counts(o) && (o->clean || s->sum_only || o->verify))
+    else if (sort_options_ask_for_counts(o) && (o->clean || s->sum_only || o->verify))
         problem = "counts such as --flagstat go with a sort only, not with --clean, --checksum-only "
                   "or --verify";
     else if (o->yes && !o->clean)

@@ -32,6 +32,8 @@ static const struct {
 "  -R                   with -M: do not reverse-complement reads\n"
 "  -H                   with -M: a run of equal bases counts as one base\n"
 "  --shuffle[=SEED]     in random order, always the same one for a seed\n"},
+    {COMMON,
+"  --merge              the inputs are in this order already: only merge them\n"},
     {TITLE, "Changes to records:\n"},
     {COMMON,
 "  --fixmate[=OPTIONS]  tell reads of their mates, as `samtools fixmate -m OPTIONS` does; the\n"

@@ -20,6 +20,7 @@ struct opened_file {
     bool is_regular;
     struct stat st;
     XXH64_hash_t header_hash;           /* only if there are several inputs */
+    bool can_seek;                      /* likewise: a file of BGZF-compressed BAM */
 };
 
 struct bam_inputs {
@@ -30,6 +31,7 @@ struct bam_inputs {
     struct bam_reader **readers;        /* NULL: not open */
     struct opened_file *files;
     const char *sorted_by_coordinate;   /* see bam_inputs_sorted_by_coordinate */
+    char *common_order;                 /* see bam_inputs_common_order; NULL: none was opened */
     struct header_union *names;         /* NULL if there is a single input */
     size_t at;                          /* number of the next input */
     uint64_t n_bytes;                   /* size of all files; 0: unknown */
@@ -78,18 +80,24 @@ static int check_size(struct bam_inputs *in, size_t i)
     return -1;
 }
 
-/* Notes an input whose header says that it is sorted by coordinate. */
+/* Notes the order that the header of an input claims. */
 static void note_order(struct bam_inputs *in, struct bam_reader *reader)
 {
     const char *at = header_whole_text(bam_reader_header(reader));
-    struct text line, field;
-    if (in->sorted_by_coordinate || !header_next_line(&at, &line) || !header_line_is(line, "@HD"))
-        return;
-    for (struct text rest = header_line_rest(line); header_next_field(&rest, &field);) {
-        struct text value = header_field_value(field, "SO:");
-        if (value.at && text_equal(value, (struct text){"coordinate", 10}))
-            in->sorted_by_coordinate = bam_reader_name(reader);
+    struct text line, field, rest = {"", 0}, order = {"", 0}, sub_order = {NULL, 0};
+    if (header_next_line(&at, &line) && header_line_is(line, "@HD")) rest = header_line_rest(line);
+    while (header_next_field(&rest, &field)) {
+        struct text so = header_field_value(field, "SO:"), ss = header_field_value(field, "SS:");
+        if (so.at) order = so;
+        if (ss.at) sub_order = ss;
     }
+    if (!in->sorted_by_coordinate && text_equal(order, (struct text){"coordinate", 10}))
+        in->sorted_by_coordinate = bam_reader_name(reader);
+    if (sub_order.at) order = sub_order;
+    if (!in->common_order)
+        in->common_order = xasprintf("%.*s", (int)order.n, order.at);
+    else if (!text_equal(order, (struct text){in->common_order, strlen(in->common_order)}))
+        in->common_order[0] = '\0';
 }
 
 /* A hash of the header's text and of its references, which the text may lack. */
@@ -147,7 +155,8 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
     sam_hdr_t *header = bam_reader_header(reader);
     in->files[i].header_hash = hash_header(header);
     note_order(in, reader);
-    if (!again || !bam_reader_can_seek(reader)) in->can_seek = false;
+    in->files[i].can_seek = again && bam_reader_can_seek(reader);
+    if (!in->files[i].can_seek) in->can_seek = false;
     names[i] = bam_reader_name(reader);         /* is valid after the reader is closed, too */
     sam_hdr_t *copy = copy_header(header, i, first, names);
     if (again)
@@ -180,7 +189,7 @@ static int open_single(struct bam_inputs *in)
 }
 
 struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const htsFormat *options,
-                                   htsThreadPool *pool)
+                                   htsThreadPool *pool, bool is_merge)
 {
     struct bam_inputs *in = xcalloc(1, sizeof *in);
     *in = (struct bam_inputs){
@@ -193,7 +202,7 @@ struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const hts
         .n_bytes = input_bytes_of_all(paths, n),
         .can_seek = true,
     };
-    if ((n == 1 ? open_single(in) : unite_headers(in)) == 0) return in;
+    if ((n == 1 && !is_merge ? open_single(in) : unite_headers(in)) == 0) return in;
     bam_inputs_close(in);
     return NULL;
 }
@@ -208,9 +217,19 @@ const char *bam_inputs_sorted_by_coordinate(const struct bam_inputs *in)
     return in->sorted_by_coordinate;
 }
 
+const char *bam_inputs_common_order(const struct bam_inputs *in)
+{
+    return in->common_order;
+}
+
 bool bam_inputs_can_seek(const struct bam_inputs *in)
 {
     return in->can_seek;
+}
+
+bool bam_inputs_can_copy(const struct bam_inputs *in, size_t i)
+{
+    return in->files[i].can_seek && !(in->names && header_union_renames(in->names, i));
 }
 
 const struct stat *bam_inputs_file(const struct bam_inputs *in, size_t i)
@@ -222,7 +241,7 @@ uint64_t bam_inputs_start_at(struct bam_inputs *in, const struct input_position 
 {
     in->start = *position;
     in->at = position->input;
-    for (size_t i = 1; i < in->at; i++)         /* leave_input will count the one before `at` */
+    for (size_t i = 1; i < in->at; i++)         /* leaving will count the one before `at` */
         in->n_bytes_before += (uint64_t)input_bytes(in->paths[i - 1]);
     uint64_t last = in->at > 0 ? (uint64_t)input_bytes(in->paths[in->at - 1]) : 0;
     return in->n_bytes_before + last + (position->offset >> 16);
@@ -248,8 +267,7 @@ static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
     return NULL;
 }
 
-/* Opens input i, unless it is still open, and prepares it: renames and the place to begin at. */
-static struct bam_reader *open_reader(struct bam_inputs *in, size_t i)
+struct bam_reader *bam_inputs_open_one(struct bam_inputs *in, size_t i)
 {
     struct bam_reader *reader = in->readers[i];
     if (!reader) reader = reopen(in, i);
@@ -263,8 +281,8 @@ static struct bam_reader *open_reader(struct bam_inputs *in, size_t i)
     return reader;
 }
 
-/* Called after input i was read, or was skipped because a sort is resumed. */
-static int leave_input(struct bam_inputs *in, size_t i)
+/* Also called for an input that was skipped because a sort is resumed. */
+int bam_inputs_leave(struct bam_inputs *in, size_t i)
 {
     if (in->readers[i] && check_size(in, i) < 0) return -1;
     if (in->n_bytes > 0) in->n_bytes_before += (uint64_t)input_bytes(in->paths[i]);
@@ -276,9 +294,9 @@ static int leave_input(struct bam_inputs *in, size_t i)
 
 int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
 {
-    if (in->at > 0 && leave_input(in, in->at - 1) < 0) return -1;
+    if (in->at > 0 && bam_inputs_leave(in, in->at - 1) < 0) return -1;
     if (in->at == in->n) return 0;
-    *reader = open_reader(in, in->at++);
+    *reader = bam_inputs_open_one(in, in->at++);
     return *reader ? 1 : -1;
 }
 
@@ -304,6 +322,7 @@ void bam_inputs_close(struct bam_inputs *in)
     if (!in) return;
     for (size_t i = 0; i < in->n; i++) bam_reader_close(in->readers[i]);
     header_union_destroy(in->names);
+    free(in->common_order);
     free(in->files);
     free(in->readers);
     free(in);

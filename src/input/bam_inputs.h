@@ -16,9 +16,11 @@
 
 struct bam_inputs;
 
-/* Opens all inputs and unites their headers. Paths, options and pool must outlive the inputs. */
+/* Opens all inputs and unites their headers. Paths, options and pool must outlive the inputs.
+   is_merge: they are read at the same time, and those that are regular files as often as the caller
+   wants: bam_inputs_open_one. */
 struct bam_inputs *bam_inputs_open(const char *const *paths, size_t n, const htsFormat *options,
-                                   htsThreadPool *pool);
+                                   htsThreadPool *pool, bool is_merge);
 
 /* Owned by the inputs; the caller may change it before the first reader is used. */
 sam_hdr_t *bam_inputs_header(struct bam_inputs *inputs);
@@ -27,8 +29,15 @@ sam_hdr_t *bam_inputs_header(struct bam_inputs *inputs);
    header is changed. */
 const char *bam_inputs_sorted_by_coordinate(const struct bam_inputs *inputs);
 
+/* The order that the headers of all inputs claim, as in SS or else SO of @HD: "coordinate",
+   "queryname:natural"; empty if they claim none or not the same. */
+const char *bam_inputs_common_order(const struct bam_inputs *inputs);
+
 /* True if reading can begin anywhere: all inputs are files of BGZF-compressed BAM. */
 bool bam_inputs_can_seek(const struct bam_inputs *inputs);
+
+/* True if input i, of several, is a file of BGZF-compressed BAM whose records stay as they are. */
+bool bam_inputs_can_copy(const struct bam_inputs *inputs, size_t i);
 
 /* The status (stat) of input i just before it was opened; NULL if it is not a regular file. */
 const struct stat *bam_inputs_file(const struct bam_inputs *inputs, size_t i);
@@ -43,6 +52,12 @@ uint32_t bam_inputs_number(const struct bam_inputs *inputs);
 /* Leaves the reader that it stored last, opens the next one and stores it. Returns 1, or 0 after
    the last input, or -1 on error. */
 int bam_inputs_next(struct bam_inputs *inputs, struct bam_reader **reader);
+
+/* For inputs that are read at the same time, instead of bam_inputs_next. bam_inputs_open_one opens
+   input i; NULL after a message. Then any thread may use its reader. bam_inputs_leave closes it when
+   it was read to its end; returns 0, or -1 after a message that it changed. */
+struct bam_reader *bam_inputs_open_one(struct bam_inputs *inputs, size_t i);
+int bam_inputs_leave(struct bam_inputs *inputs, size_t i);
 
 /* After an error: true if the reason is that an input changed. */
 bool bam_inputs_changed(const struct bam_inputs *inputs);

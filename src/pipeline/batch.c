@@ -7,11 +7,7 @@
  */
 #include "pipeline/batch.h"
 
-#include "duplicates/duplicate_sum.h"
-#include "duplicates/duplicate_tags.h"
-
-#include "bam/bam_check.h"
-#include "bam/bam_long.h"
+#include "pipeline/record_entries.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
@@ -169,15 +165,9 @@ static void *take_from_top(struct batch *batch, size_t n_bytes)
 /* Writes the entries of a part in a fixed order. */
 static void index_fixed(struct batch_part *part, struct content_sum *sum)
 {
-    const struct sort_rules *rules = part->batch->rules;
-    struct sort_entry *entry = take_from_top(part->batch, part->n_records * sizeof *entry);
-    part->index = entry;
-    for (uint8_t *rec = part->from; rec < part->to;) {
-        size_t rec_bytes = bam_record_bytes(rec);
-        duplicate_sum_add_input(rules->duplicates, sum, rec);
-        *entry++ = (struct sort_entry){sort_key_fixed(rules, rec), rec};
-        rec += rec_bytes;
-    }
+    struct sort_entry *entries = take_from_top(part->batch, part->n_records * sizeof *entries);
+    part->index = entries;
+    record_entries_make(part->batch->rules, part->from, part->to, entries, sum);
 }
 
 /* Writes the keyed_records of a part. Returns 0, or -1 with *problem if a record has no key. */
@@ -185,68 +175,26 @@ static int index_keyed(struct batch_part *part, struct content_sum *sum,
                        struct record_problem *problem)
 {
     struct batch *batch = part->batch;
-    const struct sort_rules *rules = batch->rules;
-    size_t total_bytes = 0;
-    problem->record = part->first_record;
-    problem->is_damaged = false;
-    for (uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
-        size_t n_bytes = sort_key_bytes(rules, rec, &problem->text);
-        if (n_bytes == 0) {
-            problem->read_name = (const char *)bam_record_name(rec);
-            if (part->first_record == RECORD_NUMBER_UNKNOWN)
-                problem->record = RECORD_NUMBER_UNKNOWN;
-            return -1;
-        }
-        total_bytes += keyed_record_bytes(sort_key_stored_bytes(n_bytes));
-        problem->record++;
-    }
+    ssize_t n_bytes = record_entries_measure(batch->rules, part->from, part->to,
+                                             part->first_record, problem);
+    if (n_bytes < 0) return -1;
     atomic_fetch_add(&batch->result_bytes, part->n_records * sizeof(struct sort_entry));
-    uint8_t *at = take_from_top(batch, total_bytes);
-    part->index = at;
-    for (uint8_t *rec = part->from; rec < part->to; rec += bam_record_bytes(rec)) {
-        struct keyed_record *kr = (struct keyed_record *)at;
-        if (rules->duplicates)          /* in the order of long coordinates: no record is turned */
-            duplicate_sum_add_input(rules->duplicates, sum, rec);
-        else
-            sort_rules_admit(rules, rec, sum);
-        kr->record = rec;
-        kr->key_bytes = (uint32_t)sort_key_store(rules, rec, kr->key);
-        at += keyed_record_bytes(kr->key_bytes);
-        part->any_placed |= bam_record_tid(rec) >= 0;
-    }
-    return 0;
-}
-
-/* Checks all records of the part. Records that become shorter leave no gap between them. Returns 0,
-   or -1 with *problem. */
-static int check_part(struct batch_part *part, int32_t n_refs, struct record_problem *problem)
-{
-    bool long_positions = part->batch->rules->long_positions;
-    const struct duplicate_rules *duplicates = part->batch->rules->duplicates;
-    uint8_t *to = part->from;
-    for (uint8_t *rec = part->from; rec < part->to;) {
-        size_t n_bytes = bam_record_bytes(rec);
-        problem->text = bam_record_check_input(rec, n_refs, long_positions);
-        if (problem->text) return -1;
-        problem->record++;
-        size_t kept_bytes = bam_record_restore_cigar(rec);
-        if (duplicates && duplicates->clears) kept_bytes = duplicate_tags_clear(rec);
-        if (to < rec) memmove(to, rec, kept_bytes);
-        to += kept_bytes;
-        rec += n_bytes;
-    }
-    part->to = to;
+    uint8_t *keyed = take_from_top(batch, (size_t)n_bytes);
+    part->index = keyed;
+    record_entries_make_keyed(batch->rules, part->from, part->to, keyed, sum, &part->any_placed);
     return 0;
 }
 
 int batch_index_part(struct batch_part *part, int32_t n_refs, struct content_sum *sum,
                      struct record_problem *problem)
 {
-    *problem = (struct record_problem){.record = part->first_record, .is_damaged = true};
+    const struct sort_rules *rules = part->batch->rules;
     size_t raw_bytes = (size_t)(part->to - part->from);
     if (part->source) memcpy(part->from, part->source, raw_bytes);
-    if (check_part(part, n_refs, problem) < 0) return -1;
-    if (sort_order_is_fixed(part->batch->rules->order))
+    part->to = record_entries_check(rules, n_refs, part->from, part->to, part->first_record,
+                                    problem);
+    if (!part->to) return -1;
+    if (sort_order_is_fixed(rules->order))
         index_fixed(part, sum);
     else if (index_keyed(part, sum, problem) < 0)
         return -1;
@@ -261,13 +209,8 @@ static void gather_entries(const struct batch *batch, struct sort_entry *out)
         if (sort_order_is_fixed(batch->rules->order)) {
             memcpy(out, part->index, part->n_records * sizeof *out);
             out += part->n_records;
-            continue;
-        }
-        const uint8_t *at = part->index;
-        for (size_t i = 0; i < part->n_records; i++) {
-            const struct keyed_record *kr = (const struct keyed_record *)at;
-            *out++ = (struct sort_entry){0, kr};
-            at += keyed_record_bytes(kr->key_bytes);
+        } else {
+            out = record_entries_of_keyed(part->index, part->n_records, out);
         }
     }
 }

@@ -20,6 +20,7 @@ enum {
     MAX_PACK_BYTES = 1024 * KIB,
     MIN_SEGMENT_BYTES = 256 * KIB,
     MAX_SEGMENT_BYTES = 2048 * KIB,     /* a last, short BGZF block in 32 costs no compression */
+    INPUT_BYTES = 384 * KIB,            /* buffers of htslib for an open file of BAM */
 };
 
 static size_t clamp(size_t value, size_t low, size_t high)
@@ -145,4 +146,23 @@ size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes
     /* An open block is in memory raw with its entries, compressed, and compressed once more inside
        RocksDB's iterator. A segment holds blocks that nothing else holds, and its output. */
     return 2 * open_bytes + 2 * (size_t)budget->n_segments * budget->segment_bytes;
+}
+
+bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
+                             struct mem_budget_inputs *share)
+{
+    /* Of each input a block is being merged, another one comes next, and a piece, with its
+       compressed form, is read. Each takes half as much again for entries and gaps. */
+    enum { PIECES_OF_INPUT = 6 };
+    size_t fixed = 2 * (size_t)budget->n_segments * budget->segment_bytes + n * INPUT_BYTES;
+    *share = (struct mem_budget_inputs){
+        .needed_bytes = fixed + n * PIECES_OF_INPUT * MIN_PIECE_BYTES};
+    if (budget->total_bytes < share->needed_bytes) return false;
+    size_t each = (budget->total_bytes - fixed) / n;
+    share->piece_bytes = clamp(each / PIECES_OF_INPUT, MIN_PIECE_BYTES, MAX_PIECE_BYTES);
+    /* More than keeps all workers busy is of no use. */
+    size_t enough = (4 * (size_t)budget->n_threads / n + 2) * 2 * share->piece_bytes;
+    share->ahead_bytes = each / 3 < enough ? each / 3 : enough;
+    share->block_bytes = n * (each - share->ahead_bytes);
+    return true;
 }

@@ -107,6 +107,18 @@ void mem_budget_set_batches(struct mem_budget *budget, unsigned n_batches);
  */
 void mem_budget_lengthen_runs(struct mem_budget *budget);
 
+/* The memory of a merge of inputs that are in order (--merge). */
+struct mem_budget_inputs {
+    size_t piece_bytes;         /* of a piece of an input, uncompressed, and so of a block */
+    size_t ahead_bytes;         /* for what is read ahead of one input */
+    size_t block_bytes;         /* for all blocks that are being merged */
+    size_t needed_bytes;        /* the least total that suffices */
+};
+
+/* Divides the budget among n inputs. Returns false if it is too small. */
+bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
+                             struct mem_budget_inputs *share);
+
 /* Returns the memory that merging needs besides batches, if the open blocks of all runs have
    open_bytes. */
 size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes);

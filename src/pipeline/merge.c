@@ -23,6 +23,7 @@ struct merger {
     struct feed_settings feed;
     struct feeders *feeders;    /* NULL: all is in memory, or a pile is being read */
     struct pile *pile;          /* the pile that is being read, or NULL */
+    struct merge_inputs *inputs;        /* NULL: runs are in the store */
     /* batches in memory */
     struct merge_source *kept;
     size_t n_kept;
@@ -331,11 +332,44 @@ static int show_of_pile(struct merger *m, struct next_block *next)
     return 1;
 }
 
+/* ---- inputs of --merge ---- */
+
+/* Sets *next to the next block of the inputs. Returns 1, 0 after the last, or -1. */
+static int show_of_inputs(struct merger *m, struct next_block *next)
+{
+    int r = merge_inputs_next(m->inputs, &m->shown);
+    if (r <= 0) return r;
+    merge_bound_set(&m->first, m->rules->order, &m->shown->source, 0);
+    *next = (struct next_block){.first = merge_limit_of(&m->first), .open = m->shown};
+    return 1;
+}
+
+static int start_inputs(struct merger *m)
+{
+    const struct merge_settings *s = m->settings;
+    m->limit_bytes = s->share.block_bytes;
+    const struct merge_inputs_settings settings = {
+        .crew = m->crew,
+        .segmenter = m->segmenter,
+        .totals = s->totals,
+        .inputs = s->inputs,
+        .numbers = s->numbers,
+        .n_inputs = s->n_inputs,
+        .rules = m->rules,
+        .header = s->header,
+        .piece_bytes = s->share.piece_bytes,
+        .ahead_bytes = s->share.ahead_bytes,
+    };
+    m->inputs = merge_inputs_start(&settings);
+    return m->inputs ? 0 : -1;
+}
+
 /* ---- all blocks and places ---- */
 
 /* Sets *next to the next block. Returns 1, 0 after the last, or -1. */
 static int show_next(struct merger *m, struct next_block *next)
 {
+    if (m->inputs) return show_of_inputs(m, next);
     int r = m->pile ? show_of_pile(m, next) : 0;
     if (r == 0 && m->pile) r = end_pile(m);
     if (r != 0 || !m->feeders) return r;
@@ -351,6 +385,7 @@ static int take_next(struct merger *m, const struct next_block *next)
     if (maybe_cut(m, &next->first, next->open) < 0) return -1;
     if (meets_pile(m, next)) return begin_pile(m, next);
     if (next->fed) return take_fed(m, next);
+    if (m->inputs) merge_inputs_take(m->inputs);
     m->shown = NULL;
     add_live(m, next->open);
     return 0;
@@ -459,6 +494,7 @@ static int prepare_merge(struct merger *m)
     };
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);
     m->segmenter = segmenter_create(&segments);
+    if (s->inputs) return start_inputs(m);
     if (s->store) m->feeders = feeders_start(&m->feed);
     return s->store && !m->feeders ? -1 : 0;
 }
@@ -479,12 +515,13 @@ static int dispatch_and_write(struct merger *m)
     (void)pthread_join(writer_thread, NULL);
     feeders_stop(m->feeders);
     m->feeders = NULL;
+    merge_inputs_stop(m->inputs);
     return crew_finish_jobs(m->crew);
 }
 
-static int check_content(const struct merge_settings *s, const struct content_sum *out)
+static int check_content(const struct merge_settings *s, const struct content_sum *in,
+                         const struct content_sum *out)
 {
-    const struct content_sum *in = s->sum;
     if (content_sum_equal(in, out)) return 0;
     if (s->resumed_path)
         diag_damaged("the temporary data in '%s' are damaged: of %" PRIu64 " records %" PRIu64
@@ -501,7 +538,11 @@ static int check_content(const struct merge_settings *s, const struct content_su
 static void release_merger(struct merger *m)
 {
     feeders_stop(m->feeders);
-    if (m->shown) segmenter_drop_block(m->shown);
+    merge_inputs_stop(m->inputs);
+    crew_lock(m->crew);
+    crew_wait_for_jobs(m->crew);        /* if the output could not be opened some still work */
+    crew_unlock(m->crew);
+    if (m->shown && !m->inputs) segmenter_drop_block(m->shown);
     pile_close(m->pile);
     for (unsigned i = 0; m->ring && i < m->budget.n_segments; i++) {
         if (!m->ring[i]) continue;
@@ -509,6 +550,7 @@ static void release_merger(struct merger *m)
         segment_destroy(m->ring[i]);
     }
     for (size_t i = 0; i < m->n_live; i++) segmenter_drop_block(m->live[i]);
+    merge_inputs_destroy(m->inputs);
     bound_release(&m->last_cut);
     segmenter_destroy(m->segmenter);
     for (size_t i = 0; i < m->n_scans; i++) run_scan_close(m->scans[i]);
@@ -527,10 +569,14 @@ int merge_to_output(const struct merge_settings *settings, struct content_sum *s
         .rules = settings->rules,
     };
     int r = prepare_merge(&m);
-    if (r == 0) r = sorted_output_open(settings->output, settings->header, settings->sum->n_bytes);
+    if (r == 0 && !m.inputs)
+        r = sorted_output_open(settings->output, settings->header, settings->sum->n_bytes);
     if (r == 0) r = dispatch_and_write(&m);
     *sum_out = segmenter_sum(m.segmenter);
-    if (r == 0) r = check_content(settings, sum_out);
+    if (r == 0) {
+        const struct content_sum in = m.inputs ? merge_inputs_sum(m.inputs) : *settings->sum;
+        r = check_content(settings, &in, sum_out);
+    }
     release_merger(&m);
     return r;
 }

@@ -8,11 +8,15 @@
  * worker merges (segment.h). Batches in memory have places at which they may be cut; the dispatcher
  * takes these places in key order, too. The writer, a separate thread, writes the segments in
  * order.
+ *
+ * With --merge the blocks come from the inputs themselves (merge_inputs.h), and are open when the
+ * dispatcher takes them.
  */
 #ifndef ROCKSORT_PIPELINE_MERGE_H
 #define ROCKSORT_PIPELINE_MERGE_H
 
 #include "pipeline/batch_pool.h"
+#include "pipeline/merge_inputs.h"
 #include "pipeline/pile_walk.h"
 #include "pipeline/sorted_output.h"
 
@@ -35,8 +39,14 @@ struct merge_settings {
     const struct sort_rules *rules;
     sam_hdr_t *header;
     struct sorted_output *output;
+    struct bam_inputs *inputs;  /* with --merge: these are the runs; NULL: those in the store are */
+    const size_t *numbers;      /* with --merge: of the inputs that are merged, ascending */
+    size_t n_inputs;            /* how many these are */
+    struct mem_budget_inputs share;     /* with --merge: their memory */
+    struct load_totals *totals; /* with --merge: counts what is read */
     const struct duplicates *duplicates;        /* decided; NULL: none are marked */
-    const struct content_sum *sum;      /* of the input: the output must have the same */
+    const struct content_sum *sum;      /* of the input: the output must have the same. With
+                                           --merge it is not known before */
     const char *resumed_path;   /* where the runs are if another process wrote them, or NULL */
     struct record_counts *record_counts;        /* counts the output's records; NULL: nothing */
     struct merge_counts *counts;
@@ -44,8 +54,9 @@ struct merge_settings {
 };
 
 /* Merges everything. Returns 0 if the output is complete and its records are those of the input,
-   else -1 after a message. The caller closes the output in both cases. *sum_out is set to the sum
-   of the records that were merged. */
+   else -1 after a message. Opens the output, but not with --merge: then it is open, and gets more
+   records. The caller closes the output in all cases. *sum_out is set to the sum of the records that
+   were merged. */
 int merge_to_output(const struct merge_settings *settings, struct content_sum *sum_out);
 
 #endif

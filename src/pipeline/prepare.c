@@ -2,12 +2,15 @@
 #include "pipeline/prepare.h"
 
 #include "bam/bam_long.h"
+#include "input/input_file.h"
 #include "order/minhash_index.h"
 #include "output/cram_reference.h"
 #include "pipeline/load_cutter.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
+
+#include <string.h>
 
 /* Checks the places that are named with -T. They are used when memory fills, if it does. */
 static int check_places(const struct sort_settings *s)
@@ -73,14 +76,40 @@ static int refuse_coordinate_order(const struct bam_inputs *inputs)
     return -1;
 }
 
+/* A merge that marks duplicates reads its inputs twice. */
+static int refuse_pipes(const struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        if (bam_inputs_file(sort->inputs, i)) continue;
+        diag_error("--merge with --markdup reads its inputs twice, and '%s' is not a regular file",
+                   input_shown_name(s->inputs[i]));
+        return -1;
+    }
+    return 0;
+}
+
+/* Says so if inputs are sorted that seem to be in order already. */
+static void tell_of_merge(const struct sort *sort)
+{
+    const struct sort_settings *s = sort->settings;
+    enum sort_order order = s->rules.order;
+    if (s->n_inputs < 2 || s->merge || s->sum_only || s->fixmate) return;
+    if (order != SORT_COORDINATE && order != SORT_NAME_NATURAL && order != SORT_NAME_LEXICAL) return;
+    if (strcmp(bam_inputs_common_order(sort->inputs), sort_order_name(order)) == 0)
+        diag_note("all inputs say that they are in this order (%s): with --merge they need not be "
+                  "sorted again", sort_order_name(order));
+}
+
 /* Opens the inputs and takes their header. */
 static int open_inputs(struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
     sort->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format,
-                                   crew_pool(sort->crew));
-    if (!sort->inputs) return -1;
+                                   crew_pool(sort->crew), s->merge);
+    if (!sort->inputs || (s->merge && s->markdup && refuse_pipes(sort) < 0)) return -1;
     if (s->fixmate && refuse_coordinate_order(sort->inputs) < 0) return -1;
+    tell_of_merge(sort);
     if (s->resumed) return resume_open_inputs(&sort->resume, sort->inputs, sort->totals);
     sort->header = bam_inputs_header(sort->inputs);
     if (s->add_pg && rules_add_program(&sort->rules_maker, sort->header, s->command_line) < 0)
@@ -168,6 +197,10 @@ int prepare_output_header(struct sort *sort)
 {
     struct load_counts read;
     load_totals_look(sort->totals, &read);
-    if (sort_rules_update_header(&sort->rules, read.any_placed, sort->header) == 0) return 0;
+    /* Nothing was read yet of inputs that are merged: they say themselves whether reads have
+       places. */
+    bool any_placed = sort->settings->merge
+                          ? bam_inputs_sorted_by_coordinate(sort->inputs) != NULL : read.any_placed;
+    if (sort_rules_update_header(&sort->rules, any_placed, sort->header) == 0) return 0;
     return rules_header_error(sort->rules_maker.header_name);
 }

@@ -89,7 +89,7 @@ void bound_release(struct bound *bound)
 static void free_block(struct open_block *block)
 {
     free(block->value);
-    free(block->raw);
+    free(block->memory);
     free(block->keyed);
     free(block->last.key);
     free(block);
@@ -159,8 +159,8 @@ static int mark_duplicates(struct segmenter *s, struct open_block *block, size_t
     uint8_t *raw = duplicates_rewrite(duplicates, run, first_index, block->raw, n,
                                       raw_bytes, 15 + n * sizeof(struct sort_entry));
     if (!raw) return -1;
-    free(block->raw);
-    block->raw = raw;
+    free(block->memory);
+    block->memory = block->raw = raw;
     return 0;
 }
 
@@ -174,7 +174,8 @@ static int open_block(struct segmenter *s, struct temp_coder *coder, struct open
     if (bam_block_parse(block->value, block->value_bytes, &stored) == 0 &&
         bam_block_verify(block->value, block->value_bytes)) {
         size_t entries_at = (raw_bytes + 15) & ~(size_t)15;
-        block->raw = xmalloc(entries_at + stored.n_records * sizeof(struct sort_entry));
+        block->memory = xmalloc(entries_at + stored.n_records * sizeof(struct sort_entry));
+        block->raw = block->memory;
         if (temp_codec_decompress(coder, stored.codec, stored.payload,
                                   stored.payload_bytes, block->raw, block->raw_bytes) == 0)
             keyed_bytes = bam_block_measure(s->settings.rules, &stored, block->raw, s->n_refs);
@@ -295,6 +296,84 @@ struct open_block *segmenter_load_block(struct segmenter *s, struct fed_block *f
         block->last.record =
             sort_entry_record(s->order, &block->source.entries[block->source.n_entries - 1]);
     return block;
+}
+
+/* ---- blocks of records that were read ---- */
+
+/* Adds the block's records, which were checked, to the sum, and marks the duplicates among them.
+   Returns 0, or -1 after a message. */
+static int mark_records(struct segmenter *s, struct open_block *block,
+                        struct input_records *records, size_t *raw_bytes)
+{
+    const struct duplicate_rules *rules = s->settings.rules->duplicates;
+    uint8_t *end = block->raw + *raw_bytes;
+    for (uint8_t *rec = block->raw; rec < end; rec += bam_record_bytes(rec))
+        duplicate_sum_add_input(rules, &records->sum, rec);
+    records->problem.text = NULL;
+    return mark_duplicates(s, block, records->n_records, raw_bytes);
+}
+
+/* Makes the entries of the block's records, and adds these to the sum unless they are in it. Returns
+   0, or -1 with *problem if a record has no key. */
+static int index_records(struct segmenter *s, struct open_block *block, size_t raw_bytes,
+                         struct input_records *records)
+{
+    const struct sort_rules *rules = s->settings.rules;
+    struct content_sum marked = {0}, *sum = s->settings.duplicates ? &marked : &records->sum;
+    const uint8_t *end = block->raw + raw_bytes;
+    size_t n = records->n_records, entries_bytes = n * sizeof(struct sort_entry);
+    ssize_t keyed_bytes = 0;
+    if (!sort_order_is_fixed(s->order))
+        keyed_bytes = record_entries_measure(rules, block->raw, end, records->first_record,
+                                             &records->problem);
+    if (keyed_bytes < 0) return -1;
+    block->keyed = xmalloc(entries_bytes + (size_t)keyed_bytes);
+    struct sort_entry *entries = (struct sort_entry *)block->keyed;
+    uint8_t *keyed = block->keyed + entries_bytes;
+    block->source.entries = entries;
+    block->source.n_entries = n;
+    block->entry_bytes = entries_bytes + (size_t)keyed_bytes;
+    if (sort_order_is_fixed(s->order)) {
+        record_entries_make(rules, block->raw, end, entries, sum);
+    } else {
+        record_entries_make_keyed(rules, block->raw, end, keyed, sum,
+                                  &records->any_placed);
+        (void)record_entries_of_keyed(keyed, n, entries);
+    }
+    return 0;
+}
+
+struct open_block *segmenter_adopt_records(struct segmenter *s, struct input_records *records)
+{
+    struct open_block *block = xcalloc(1, sizeof *block);
+    block->segmenter = s;
+    block->n_users = 1;
+    block->opened = true;
+    block->memory = records->memory;
+    records->memory = NULL;
+    block->raw = records->from;
+    block->source.run = records->run;
+    block->source.first_index = records->first_record;
+    const uint8_t *end = record_entries_check(s->settings.rules, s->n_refs, records->from,
+                                              records->to, records->first_record,
+                                              &records->problem);
+    size_t raw_bytes = end ? (size_t)(end - block->raw) : 0;
+    if (!end || (s->settings.duplicates && mark_records(s, block, records, &raw_bytes) < 0) ||
+        index_records(s, block, raw_bytes, records) < 0) {
+        free_block(block);
+        return NULL;
+    }
+    block->raw_bytes = block->grown_bytes = raw_bytes;
+    struct merge_bound last;
+    merge_bound_set(&last, s->order, &block->source, records->n_records - 1);
+    const struct merge_limit limit = merge_limit_of(&last);
+    block->last = bound_copy(&limit, NULL);
+    return block;
+}
+
+void segmenter_count_adopted(struct open_block *block)
+{
+    count_block(block, block->entry_bytes);
 }
 
 /* ---- segments ---- */

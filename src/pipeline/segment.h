@@ -18,6 +18,7 @@
 #include "pipeline/crew.h"
 #include "pipeline/duplicates.h"
 #include "pipeline/fed_block.h"
+#include "pipeline/record_entries.h"
 
 struct segmenter;
 
@@ -70,8 +71,11 @@ struct open_block {
     size_t raw_bytes;           /* as it was stored */
     size_t grown_bytes;         /* with the tags that its records get, an estimate */
     uint64_t number;            /* for the dispatcher's use */
-    struct bound last;          /* of its last record; only segmenter_load_block sets .record */
+    struct bound last;          /* of its last record; .record is not set where the block is
+                                   opened by a worker */
+    uint8_t *memory;            /* owned; the records are there */
     uint8_t *raw, *keyed;       /* set by opening, as are the source's entries */
+    size_t entry_bytes;         /* of records that were read: of their entries and keys */
     struct merge_source source; /* run and first_index are set from the start */
 };
 
@@ -103,6 +107,14 @@ struct open_block *segmenter_open_block(struct segmenter *s, struct fed_block *f
 /* Like segmenter_open_block, but opens the block in the calling thread. */
 struct open_block *segmenter_load_block(struct segmenter *s, struct fed_block *fed,
                                         struct temp_coder *coder);
+
+/* Checks the records and makes an open block of them, with the caller as its one user. Any thread.
+   NULL if a record is bad: then records->problem says why. NULL after a message if there is no
+   text in it. */
+struct open_block *segmenter_adopt_records(struct segmenter *s, struct input_records *records);
+
+/* With the lock held: begins to count the memory of such a block. */
+void segmenter_count_adopted(struct open_block *block);
 
 /* Makes a segment of all records from low (included) to high (not included) in n blocks and in the
    batches in memory. It becomes a user of each block. segmenter_merge has it merged. */

@@ -28,6 +28,8 @@ struct sort_settings {
     const char *index_path;     /* of the index to be written, or NULL */
     struct count_file *count_files;     /* one for each enum count_kind; NULL: nothing is counted */
     bool durable;               /* regular files are on the disk when the sort ends (fsync) */
+    bool merge;                 /* the inputs are in order: merge them (--merge) */
+    bool merge_may_copy;        /* blocks of the inputs may become blocks of the output */
     bool sum_only;              /* count and checksum the records of the input, write nothing */
     bool verify;                /* check that they are in order; with sum_only and one input */
     bool verify_claim;          /* check the order that the header claims, not that of the rules */

@@ -62,6 +62,19 @@ int sorted_output_write(struct sorted_output *out, const struct segment *segment
     return bam_writer_write_bytes(out->writer, segment->out, segment->out_bytes);
 }
 
+int sorted_output_copy_index(struct sorted_output *out, const struct bam_index_part *part,
+                             uint64_t begin)
+{
+    /* The difference may be below 0: offsets are added modulo 2^64. */
+    return out->index ? bam_index_append(out->index, part, bam_writer_position(out->writer) - begin)
+                      : 0;
+}
+
+int sorted_output_copy(struct sorted_output *out, const uint8_t *blocks, size_t n_bytes)
+{
+    return bam_writer_write_bytes(out->writer, blocks, n_bytes);
+}
+
 /* Writes the index. The sorted file is complete and stays if this fails. */
 static int write_index(struct sorted_output *out)
 {

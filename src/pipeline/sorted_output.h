@@ -40,6 +40,12 @@ int sorted_output_open(struct sorted_output *out, sam_hdr_t *header, uint64_t ra
 
 int sorted_output_write(struct sorted_output *out, const struct segment *segment);
 
+/* Writes BGZF blocks as they are. With an index, sorted_output_copy_index comes first: `part` is of
+   the file whose blocks from byte `begin` on will be written. */
+int sorted_output_copy(struct sorted_output *out, const uint8_t *blocks, size_t n_bytes);
+int sorted_output_copy_index(struct sorted_output *out, const struct bam_index_part *part,
+                             uint64_t begin);
+
 /* Closes the output. If it is complete it gets its name, and the index is written; else it is
    removed. Returns 0 if both is well. A complete output stays if only its index fails. */
 int sorted_output_close(struct sorted_output *out, bool complete, struct output_result *result);

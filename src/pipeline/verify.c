@@ -2,11 +2,10 @@
 #include "pipeline/verify.h"
 
 #include "input/input_file.h"
-#include "order/order_check.h"
+#include "pipeline/violation.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,31 +77,6 @@ void verification_check(struct verification *v, const struct batch_part *part)
     crew_unlock(v->crew);
 }
 
-/* Writes a record as in "record 7 (read 'x', flag 16, chr1:100, CB:Z:ACGT)". */
-static void write_record(const struct verification *v, const struct order_record *r,
-                         kstring_t *text)
-{
-    const char *reference = r->tid >= 0 ? sam_hdr_tid2name(v->header, r->tid) : "*";
-    (void)ksprintf(text, "record %" PRIu64 " (read '%s', flag %u, %s:%" PRId64 "%s%s)", r->number,
-                   r->name, r->flag, reference ? reference : "?", r->pos + 1,
-                   *r->value ? ", " : "", r->value);
-}
-
-/* Says which two records are the wrong way round. */
-static void tell_pair(const struct verification *v, const struct order_verdict *verdict)
-{
-    kstring_t before = {0, 0, NULL}, after = {0, 0, NULL};
-    const char *words = verdict->sorted ? verdict->candidate->note : verdict->candidate->words;
-    write_record(v, &verdict->before, &before);
-    write_record(v, &verdict->after, &after);
-    /* --quiet leaves out the note, but not that the file is not in order. */
-    (verdict->sorted ? diag_note : diag_error)(
-        "'%s' %s%s: %s comes before %s", v->input, verdict->sorted ? "is sorted, but " : "is not ",
-        words, before.s ? before.s : "?", after.s ? after.s : "?");
-    ks_free(&before);
-    ks_free(&after);
-}
-
 int verification_finish(struct verification *v, int loaded, struct sort_report *report)
 {
     if (loaded < 0 && (!v->disproved || diag_failed())) return loaded;
@@ -111,7 +85,8 @@ int verification_finish(struct verification *v, int loaded, struct sort_report *
     report->verified = verdict.sorted;
     (void)snprintf(report->order_words, sizeof report->order_words, "%s",
                    verdict.candidate->words);
-    if (verdict.has_pair && (!verdict.sorted || hts_verbose >= 2)) tell_pair(v, &verdict);
+    if (verdict.has_pair && (!verdict.sorted || hts_verbose >= 2))
+        violation_print_verdict(v->input, v->header, &verdict);
     return 0;
 }
 

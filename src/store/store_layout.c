@@ -8,8 +8,7 @@
 #include "store/store_layout.h"
 
 #include "machine/memory.h"
-
-#include <sys/resource.h>
+#include "machine/open_files.h"
 
 enum {
     OTHER_FILES = 42,           /* inputs, outputs, libraries, runs being written */
@@ -18,25 +17,16 @@ enum {
     LANE_FILES = 32,            /* if a database could have fewer, there are fewer databases */
 };
 
-/* Raises the limit of open files as far as it goes; returns how many runs may be open. */
-static unsigned raise_open_file_limit(size_t n_databases)
+/* Returns how many runs may be open. */
+static unsigned most_open_runs(size_t n_databases)
 {
-    rlim_t others = OTHER_FILES + DATABASE_FILES * (rlim_t)n_databases;
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return MIN_FILES;
-    if (limit.rlim_cur < limit.rlim_max) {
-        rlim_t before = limit.rlim_cur;
-        limit.rlim_cur = limit.rlim_max;
-        if (setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
-    }
-    if (limit.rlim_cur > 1 << 20) return 1 << 20;
-    if (limit.rlim_cur < others + MIN_FILES) return MIN_FILES;
-    return (unsigned)(limit.rlim_cur - others);
+    size_t others = OTHER_FILES + DATABASE_FILES * n_databases, limit = open_files_raise_limit();
+    return limit < others + MIN_FILES ? MIN_FILES : (unsigned)(limit - others);
 }
 
 unsigned store_layout_most_files(size_t n_databases)
 {
-    return raise_open_file_limit(n_databases) / (unsigned)n_databases;
+    return most_open_runs(n_databases) / (unsigned)n_databases;
 }
 
 unsigned store_layout_lanes(size_t n_dirs, bool slow_to_seek)

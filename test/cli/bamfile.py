@@ -28,15 +28,14 @@ def bgzf_block(payload, level=1):
     return header + data + struct.pack("<II", zlib.crc32(payload), len(payload))
 
 
-def bgzf_blocks(data, level=1):
-    """data as a list of BGZF blocks, without the empty block at the end."""
-    step = BLOCK_PAYLOAD_BYTES
+def bgzf_blocks(data, level=1, step=BLOCK_PAYLOAD_BYTES):
+    """data as a list of BGZF blocks of so many bytes, without the empty block at the end."""
     return [bgzf_block(data[i : i + step], level) for i in range(0, len(data), step)]
 
 
-def bgzf(data, level=1):
-    """data as a complete BGZF file."""
-    return b"".join(bgzf_blocks(data, level)) + EOF_BLOCK
+def bgzf(data, level=1, step=BLOCK_PAYLOAD_BYTES):
+    """data as a complete BGZF file, in blocks of so many bytes."""
+    return b"".join(bgzf_blocks(data, level, step)) + EOF_BLOCK
 
 
 def bgzf_block_offsets(data):

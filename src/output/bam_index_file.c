@@ -1,0 +1,269 @@
+/*
+ * bam_index_file.c -- see bam_index_file.h. The SAM specification (section 5.2) describes BAI, and
+ * the CSI specification CSI.
+ *
+ * The lists of a part are in the order of the file. In an index file chunks are listed by bin; they
+ * are sorted by where they begin. BAI has a value for each window. CSI has one for each bin, which
+ * is that of the bin's first window; a window without one gets that of the window before, which is
+ * never too far behind.
+ */
+#include "output/bam_index_file.h"
+
+#include "util/byte_order.h"
+#include "util/path.h"
+#include "util/xalloc.h"
+
+#include <htslib/bgzf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { BAI_MIN_SHIFT = 14, BAI_DEPTH = 5 };
+
+struct bytes {
+    uint8_t *at;
+    size_t n, room;
+};
+
+/* What is left of the bytes; `failed`: there was less than was asked for. */
+struct cursor {
+    const uint8_t *at, *end;
+    bool failed;
+};
+
+static const uint8_t *take(struct cursor *from, uint64_t n)
+{
+    static const uint8_t zeros[16];
+    if (from->failed || n > (uint64_t)(from->end - from->at)) {
+        from->failed = true;
+        return zeros;
+    }
+    from->at += n;
+    return from->at - n;
+}
+
+static uint32_t take_u32(struct cursor *from)
+{
+    return get_u32(take(from, 4));
+}
+
+static uint64_t take_u64(struct cursor *from)
+{
+    return get_u64(take(from, 8));
+}
+
+/* Reads a whole file, compressed or not. Returns 0 or -1. */
+static int read_file(const char *path, struct bytes *bytes)
+{
+    enum { STEP = 1 << 16 };
+    BGZF *file = bgzf_open(path, "r");
+    ssize_t n = -1;
+    if (!file) return -1;
+    do {
+        xgrow(&bytes->at, &bytes->room, bytes->n + STEP, bytes->n, 1);
+        n = bgzf_read(file, bytes->at + bytes->n, STEP);
+        if (n > 0) bytes->n += (size_t)n;
+    } while (n > 0);
+    return bgzf_close(file) < 0 || n < 0 ? -1 : 0;
+}
+
+/* ---- one reference ---- */
+
+static int compare_chunks(const void *a, const void *b)
+{
+    const struct bam_index_chunk *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return x->level - y->level;
+}
+
+static int compare_windows(const void *a, const void *b)
+{
+    const struct bam_index_windows *x = a, *y = b;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static int level_of(const struct bam_index_shape *shape, uint32_t bin)
+{
+    int level = shape->depth;
+    while (level > 0 && bin < bam_index_first_bin(level)) level--;
+    return level;
+}
+
+static void add_window(struct bam_index_part *part, struct bam_index_ref *ref, uint64_t begin,
+                       uint64_t first)
+{
+    bam_index_reserve(&part->windows, &part->windows_room, part->n_windows + 1,
+                      sizeof *part->windows);
+    part->windows[part->n_windows++] =
+        (struct bam_index_windows){begin, (uint32_t)first, (uint32_t)first};
+    ref->n_windows++;
+}
+
+/* The pseudo-bin has the begin and end of the reference, and its counts. */
+static bool take_counts(struct cursor *from, uint32_t n_chunks, struct bam_index_ref *ref,
+                        uint64_t *end)
+{
+    if (n_chunks != 2) return false;
+    ref->begin = take_u64(from);
+    *end = take_u64(from);
+    ref->n_mapped = take_u64(from);
+    ref->n_unmapped = take_u64(from);
+    return true;
+}
+
+static void take_chunks(struct cursor *from, uint32_t bin, uint32_t n_chunks,
+                        struct bam_index_part *part, struct bam_index_ref *ref)
+{
+    for (uint32_t i = 0; i < n_chunks && !from->failed; i++) {
+        uint64_t begin = take_u64(from), end = take_u64(from);
+        bam_index_reserve(&part->chunks, &part->chunks_room, part->n_chunks + 1,
+                          sizeof *part->chunks);
+        part->chunks[part->n_chunks++] =
+            (struct bam_index_chunk){begin, end, bin, level_of(&part->shape, bin)};
+        ref->n_chunks++;
+    }
+}
+
+/* Reads what a BAI says of windows. 0 stands for no value. */
+static void take_windows(struct cursor *from, struct bam_index_part *part,
+                         struct bam_index_ref *ref)
+{
+    uint32_t n = take_u32(from);
+    for (uint32_t i = 0; i < n && !from->failed; i++) {
+        uint64_t begin = take_u64(from);
+        if (begin > 0) add_window(part, ref, begin, i);
+    }
+}
+
+/* A window reaches to the next one that has a value; the first ones of a list have the same first
+   window, and the same value. */
+static void join_windows(struct bam_index_part *part, struct bam_index_ref *ref)
+{
+    struct bam_index_windows *list = part->windows + part->n_windows - ref->n_windows;
+    size_t n = 0;
+    if (ref->n_windows > 1) qsort(list, ref->n_windows, sizeof *list, compare_windows);
+    for (size_t i = 0; i < ref->n_windows; i++) {
+        if (n > 0 && list[i].first == list[n - 1].first) continue;
+        if (n > 0) list[n - 1].last = list[i].first - 1;
+        list[n++] = list[i];
+    }
+    part->n_windows -= ref->n_windows - n;
+    ref->n_windows = n;
+}
+
+/* Returns false if the bytes are no sound index, or if the reference has records that it does not
+   count. */
+static bool take_ref(struct cursor *from, int32_t tid, bool is_csi, struct bam_index_part *part)
+{
+    struct bam_index_ref ref = {.tid = tid};
+    uint32_t pseudo_bin = bam_index_first_bin(part->shape.depth + 1) + 1, n_bins = take_u32(from);
+    bool has_counts = false;
+    for (uint32_t i = 0; i < n_bins && !from->failed; i++) {
+        uint32_t bin = take_u32(from);
+        uint64_t loffset = is_csi ? take_u64(from) : 0;
+        uint32_t n_chunks = take_u32(from);
+        if (bin == pseudo_bin) {
+            has_counts = take_counts(from, n_chunks, &ref, &part->unplaced_begin);
+            continue;
+        }
+        if (bin >= pseudo_bin - 1) return false;
+        take_chunks(from, bin, n_chunks, part, &ref);
+        int level = level_of(&part->shape, bin);
+        uint64_t in_level = bin - bam_index_first_bin(level);
+        if (loffset > 0)
+            add_window(part, &ref, loffset, in_level << 3 * (part->shape.depth - level));
+    }
+    if (!is_csi) take_windows(from, part, &ref);
+    if (from->failed || (n_bins > 0 && !has_counts)) return false;
+    if (n_bins == 0) return true;
+    if (ref.n_chunks > 1)
+        qsort(part->chunks + part->n_chunks - ref.n_chunks, ref.n_chunks, sizeof *part->chunks,
+              compare_chunks);
+    join_windows(part, &ref);
+    bam_index_reserve(&part->refs, &part->refs_room, part->n_refs + 1, sizeof *part->refs);
+    part->refs[part->n_refs++] = ref;
+    return true;
+}
+
+/* ---- the file ---- */
+
+/* Takes the head. Returns the number of references, or -1. */
+static int32_t take_head(struct cursor *from, bool *is_csi, struct bam_index_shape *shape)
+{
+    const uint8_t *magic = take(from, 4);
+    *is_csi = memcmp(magic, "CSI\1", 4) == 0;
+    *shape = (struct bam_index_shape){BAI_MIN_SHIFT, BAI_DEPTH};
+    if (*is_csi) {
+        uint32_t min_shift = take_u32(from), depth = take_u32(from);
+        (void)take(from, take_u32(from));
+        if (min_shift > 62 || depth > BAM_INDEX_MAX_DEPTH) return -1;
+        *shape = (struct bam_index_shape){(int)min_shift, (int)depth};
+    } else if (memcmp(magic, "BAI\1", 4) != 0) {
+        return -1;
+    }
+    uint32_t n_refs = take_u32(from);
+    return from->failed || n_refs > INT32_MAX ? -1 : (int32_t)n_refs;
+}
+
+static bool take_index(struct cursor *from, struct bam_index_file *index)
+{
+    struct bam_index_part *part = &index->part;
+    struct bam_index_shape shape;
+    bool is_csi;
+    index->n_refs = take_head(from, &is_csi, &shape);
+    if (index->n_refs < 0) return false;
+    bam_index_part_init(part, &shape);
+    for (int32_t i = 0; i < index->n_refs; i++)
+        if (!take_ref(from, i, is_csi, part)) return false;
+    if (from->at == from->end) return false;    /* it does not count reads without a place */
+    part->n_unplaced = take_u64(from);
+    index->n_records = part->n_unplaced;
+    for (size_t i = 0; i < part->n_refs; i++)
+        index->n_records += part->refs[i].n_mapped + part->refs[i].n_unmapped;
+    if (part->n_chunks > 0) index->last_begin = part->chunks[part->n_chunks - 1].begin;
+    return !from->failed;
+}
+
+/* Reads the index at `name`, if it is there. Returns 1 if it was read, 0 if there is none, else -1
+   with *why. */
+static int read_index(const char *name, const struct stat *bam, struct bam_index_file *index,
+                      const char **why)
+{
+    struct stat st;
+    struct bytes bytes = {0};
+    if (stat(name, &st) < 0) return 0;
+    if (st.st_mtim.tv_sec < bam->st_mtim.tv_sec) {
+        *why = "its index is older";
+        return -1;
+    }
+    *why = "its index is damaged, or has no counts";
+    bool is_sound = read_file(name, &bytes) == 0;
+    struct cursor from = {bytes.at, bytes.at + bytes.n, false};
+    is_sound = is_sound && take_index(&from, index);
+    free(bytes.at);
+    if (is_sound) return 1;
+    bam_index_part_release(&index->part);
+    return -1;
+}
+
+int bam_index_file_read(const char *path, struct bam_index_file *index, const char **why)
+{
+    static const char *const endings[] = {".csi", ".bai"};
+    const char *point = strrchr(path_name(path), '.');
+    struct stat bam;
+    int r = 0;
+    *index = (struct bam_index_file){0};
+    *why = "it has no index";
+    if (stat(path, &bam) < 0) return -1;
+    for (size_t i = 0; i < 2 && r == 0; i++) {
+        char *name = xasprintf("%s%s", path, endings[i]);
+        r = read_index(name, &bam, index, why);
+        free(name);
+        if (r != 0 || !point) continue;
+        name = xasprintf("%.*s%s", (int)(point - path), path, endings[i]);
+        r = read_index(name, &bam, index, why);
+        free(name);
+    }
+    return r > 0 ? 0 : -1;
+}

@@ -1,0 +1,122 @@
+/* copy_input.c -- see copy_input.h. */
+#include "pipeline/copy_input.h"
+
+#include "bam/bgzf_block.h"
+#include "input/input_error.h"
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER_BYTES = 1 << 20 };        /* room for many blocks */
+
+struct copy {
+    const struct copy_input_settings *settings;
+    int fd;
+    uint64_t at, end;           /* what is read next, and the EOF block */
+    uint8_t *buffer;
+    size_t n_bytes;             /* in the buffer; they begin with a block */
+};
+
+/* Opens the file, which must be the one that was looked at before. */
+static int open_file(struct copy *copy)
+{
+    const struct copy_input_settings *s = copy->settings;
+    const struct stat *before = bam_inputs_file(s->inputs, s->number);
+    struct stat now;
+    copy->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    if (copy->fd < 0 || fstat(copy->fd, &now) < 0) {
+        diag_error("cannot open '%s': %s", s->path, strerror(errno));
+        return -1;
+    }
+    if (now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
+        now.st_size != before->st_size || now.st_mtime != before->st_mtime) {
+        diag_error("'%s' was changed while others were read; merge again", s->path);
+        return -1;
+    }
+    copy->at = s->begin;
+    copy->end = (uint64_t)now.st_size - BGZF_END_BYTES;
+    return 0;
+}
+
+/* Fills the buffer. */
+static int read_on(struct copy *copy)
+{
+    while (copy->n_bytes < BUFFER_BYTES && copy->at < copy->end) {
+        size_t n = BUFFER_BYTES - copy->n_bytes;
+        if (n > copy->end - copy->at) n = (size_t)(copy->end - copy->at);
+        ssize_t n_read = pread(copy->fd, copy->buffer + copy->n_bytes, n, (off_t)copy->at);
+        if (n_read < 0 && errno == EINTR) continue;
+        if (n_read <= 0) {
+            if (n_read == 0) errno = 0;         /* the file became shorter */
+            input_error_read(copy->settings->path, copy->at);
+            return -1;
+        }
+        copy->n_bytes += (size_t)n_read;
+        copy->at += (uint64_t)n_read;
+    }
+    return 0;
+}
+
+/* The size of the whole blocks at the beginning of the buffer; 0 after a message. */
+static size_t whole_blocks(const struct copy *copy)
+{
+    size_t at = 0;
+    while (at + BGZF_HEADER_BYTES <= copy->n_bytes) {
+        size_t n = bgzf_block_bytes(copy->buffer + at);
+        if (n == 0) {
+            diag_error("'%s' is damaged: no BGZF block at byte %" PRIu64, copy->settings->path,
+                       copy->at - copy->n_bytes + at);
+            return 0;
+        }
+        if (at + n > copy->n_bytes) break;
+        at += n;
+    }
+    if (at > 0 && (at == copy->n_bytes || copy->at < copy->end)) return at;
+    diag_error("'%s' is truncated: it ends within the BGZF block at byte %" PRIu64,
+               copy->settings->path, copy->at - copy->n_bytes + at);
+    return 0;
+}
+
+static int copy_blocks(struct copy *copy)
+{
+    const struct copy_input_settings *s = copy->settings;
+    for (;;) {
+        if (read_on(copy) < 0) return -1;
+        if (copy->n_bytes == 0) return 0;
+        size_t n = whole_blocks(copy);
+        if (n == 0 || crew_failed(s->crew) ||
+            sorted_output_copy(s->output, copy->buffer, n) < 0)
+            return -1;
+        copy->n_bytes -= n;
+        memmove(copy->buffer, copy->buffer + n, copy->n_bytes);
+        crew_lock(s->crew);
+        s->counts->output_bytes += n;
+        crew_unlock(s->crew);
+    }
+}
+
+int copy_input(const struct copy_input_settings *s)
+{
+    struct copy copy = {.settings = s, .fd = -1};
+    int r = open_file(&copy);
+    if (r == 0) {
+        s->index->part.end = bam_index_voffset(copy.end, 0);
+        r = sorted_output_copy_index(s->output, &s->index->part, s->begin);
+    }
+    copy.buffer = xmalloc(BUFFER_BYTES);
+    if (r == 0) r = copy_blocks(&copy);
+    free(copy.buffer);
+    if (copy.fd >= 0) (void)close(copy.fd);
+    if (r < 0) return -1;
+    crew_lock(s->crew);
+    s->counts->n_records += s->index->n_records;
+    crew_unlock(s->crew);
+    return 0;
+}

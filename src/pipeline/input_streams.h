@@ -1,0 +1,68 @@
+/*
+ * input_streams.h -- reads several inputs at the same time, each as a stream of whole records.
+ *
+ * Readers, which are threads of their own, read pieces of all inputs ahead. Workers inflate or
+ * parse the pieces and find the whole records in them: a *stretch*. For each stretch a worker calls
+ * the function `make` of the caller.
+ *
+ * Order of calls: start; next and release, for each input in any turn, until next returns 0; stop;
+ * destroy with all jobs done. Threads: one, but make and drop, which are called by workers.
+ */
+#ifndef ROCKSORT_PIPELINE_INPUT_STREAMS_H
+#define ROCKSORT_PIPELINE_INPUT_STREAMS_H
+
+#include "input/bam_inputs.h"
+#include "pipeline/crew.h"
+#include "pipeline/record_entries.h"
+
+struct input_streams;
+
+struct stretch {
+    struct input_records records;       /* make may take over their memory */
+    void *made;                 /* what make made of them */
+    /* only this module uses these */
+    struct stretch *next;
+    struct stream *stream;
+    size_t ahead_bytes;
+    bool is_done;               /* under the lock */
+};
+
+struct input_streams_settings {
+    struct crew *crew;
+    struct bam_inputs *inputs;  /* open, and not read yet */
+    const size_t *numbers;      /* of the inputs that are read, in ascending order */
+    size_t n_inputs;            /* how many these are */
+    size_t piece_bytes;         /* of a piece of input, uncompressed */
+    size_t ahead_bytes;         /* for what is read ahead of one input; at least one piece is */
+    /* Makes something of the records of a stretch. `input` is the input's name in messages. Returns
+       0, or -1 after a message. */
+    int (*make)(void *arg, struct worker *worker, struct stretch *stretch, const char *input);
+    /* Frees what make has made and nobody has taken. NULL: stretches are freed once they were made;
+       next returns only 0 or -1. */
+    void (*drop)(void *arg, void *made);
+    void *arg;
+};
+
+/* Opens the inputs and starts the readers. NULL after a message and crew_fail. */
+struct input_streams *input_streams_start(const struct input_streams_settings *settings);
+
+/* In what follows i counts the inputs that are read. Waits until the next stretch of one is made. Returns 1, 0 after the last one, or -1 after a
+   message or if the crew has failed. */
+int input_streams_next(struct input_streams *all, size_t i, struct stretch **stretch);
+
+/* Frees a stretch that input_streams_next returned; drops what was made unless it is NULL. */
+void input_streams_release(struct stretch *stretch);
+
+/* The name of an input in messages. */
+const char *input_streams_name(const struct input_streams *all, size_t i);
+
+/* How many records it has. After its last stretch. */
+uint64_t input_streams_n_records(const struct input_streams *all, size_t i);
+
+/* Ends the readers. NULL is accepted. */
+void input_streams_stop(struct input_streams *all);
+
+/* NULL is accepted. */
+void input_streams_destroy(struct input_streams *all);
+
+#endif

@@ -1,0 +1,243 @@
+/* merge_inputs.c -- see merge_inputs.h. */
+#include "pipeline/merge_inputs.h"
+
+#include "pipeline/input_streams.h"
+#include "pipeline/violation.h"
+#include "util/xalloc.h"
+
+#include <stdlib.h>
+
+struct merge_input {
+    struct merge_inputs *all;
+    size_t number;
+    struct stretch *front;      /* its block is shown next */
+    struct open_block *block;   /* of the front */
+    struct merge_bound first;   /* of this block */
+    struct open_block *before;  /* the block that was taken before it */
+};
+
+struct merge_inputs {
+    struct merge_inputs_settings settings;
+    struct input_streams *streams;
+    struct merge_input *inputs;
+    struct content_sum sum;     /* under the lock */
+    struct merge_input **heap;  /* of inputs that have a front; the first block is at the top */
+    size_t n_heap;
+    bool is_begun;
+    bool top_is_taken;          /* the front of the top was taken, and has no successor yet */
+};
+
+/* ---- blocks, by workers ---- */
+
+/* Prints that a record comes before one that it should follow. `number` is that of the second one,
+   from 0. */
+static int refuse_order(const struct merge_inputs *m, const char *input, const uint8_t *before,
+                        const uint8_t *after, uint64_t number)
+{
+    violation_print(m->settings.rules, m->settings.header, input, before, after, number);
+    return -1;
+}
+
+static const uint8_t *record_of(const struct merge_inputs *m, const struct open_block *block,
+                                size_t i)
+{
+    return sort_entry_record(m->settings.rules->order, &block->source.entries[i]);
+}
+
+/* Checks that the records of a block are in order. */
+static int check_order(const struct merge_inputs *m, const char *input,
+                       const struct open_block *block)
+{
+    const struct sort_rules *rules = m->settings.rules;
+    const struct merge_source *source = &block->source;
+    if (merge_is_sorted(rules, source->entries, source->n_entries)) return 0;
+    size_t i = 1;
+    while (merge_is_sorted(rules, source->entries + i - 1, 2)) i++;
+    return refuse_order(m, input, record_of(m, block, i - 1), record_of(m, block, i),
+                        source->first_index + i);
+}
+
+static int make_block(void *arg, struct worker *worker, struct stretch *stretch, const char *input)
+{
+    struct merge_inputs *m = arg;
+    struct input_records *records = &stretch->records;
+    (void)worker;
+    struct open_block *block = segmenter_adopt_records(m->settings.segmenter, records);
+    stretch->made = block;
+    if (!block) {
+        if (records->problem.text) record_problem_print(&records->problem, input);
+        return -1;
+    }
+    crew_lock(m->settings.crew);
+    load_totals_add(m->settings.totals, &records->sum, records->any_placed);
+    content_sum_join(&m->sum, &records->sum);
+    crew_unlock(m->settings.crew);
+    return check_order(m, input, block);
+}
+
+/* With all jobs done. */
+static void drop_block(void *arg, void *made)
+{
+    (void)arg;
+    segmenter_drop_block(made);
+}
+
+/* ---- the heap ---- */
+
+static bool comes_first(const struct merge_input *a, const struct merge_input *b)
+{
+    const struct merge_limit first_a = merge_limit_of(&a->first);
+    const struct merge_limit first_b = merge_limit_of(&b->first);
+    return merge_bound_compare(a->all->settings.rules, &first_a, &first_b) < 0;
+}
+
+static void add_to_heap(struct merge_inputs *m, struct merge_input *input)
+{
+    size_t at = m->n_heap++;
+    while (at > 0 && comes_first(input, m->heap[(at - 1) / 2])) {
+        m->heap[at] = m->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    m->heap[at] = input;
+}
+
+/* Moves the input at the top to where it belongs. */
+static void sift_down(struct merge_inputs *m)
+{
+    struct merge_input *input = m->heap[0];
+    size_t at = 0, child;
+    while ((child = 2 * at + 1) < m->n_heap) {
+        if (child + 1 < m->n_heap && comes_first(m->heap[child + 1], m->heap[child])) child++;
+        if (!comes_first(m->heap[child], input)) break;
+        m->heap[at] = m->heap[child];
+        at = child;
+    }
+    m->heap[at] = input;
+}
+
+/* ---- the dispatcher ---- */
+
+static void drop_before(struct merge_input *input)
+{
+    struct crew *crew = input->all->settings.crew;
+    if (!input->before) return;
+    crew_lock(crew);
+    segmenter_drop_block(input->before);
+    crew_unlock(crew);
+    input->before = NULL;
+}
+
+/* Checks that the front does not begin before the end of the block before it. */
+static int check_front(const struct merge_input *input)
+{
+    const struct merge_inputs *m = input->all;
+    const struct open_block *before = input->before, *block = input->block;
+    if (!before) return 0;
+    size_t last = before->source.n_entries - 1;
+    const struct sort_entry two[] = {before->source.entries[last], block->source.entries[0]};
+    if (merge_is_sorted(m->settings.rules, two, 2)) return 0;
+    return refuse_order(m, input_streams_name(m->streams, input->number),
+                        record_of(m, before, last), record_of(m, block, 0),
+                        block->source.first_index);
+}
+
+/* Waits for the next block of an input. Returns 1, 0 if it has none any more, or -1. */
+static int find_front(struct merge_input *input)
+{
+    struct merge_inputs *m = input->all;
+    int r = input_streams_next(m->streams, input->number, &input->front);
+    if (r > 0) {
+        input->block = input->front->made;
+        merge_bound_set(&input->first, m->settings.rules->order, &input->block->source, 0);
+        if (check_front(input) < 0) r = -1;
+    }
+    drop_before(input);
+    return r;
+}
+
+static int begin(struct merge_inputs *m)
+{
+    m->is_begun = true;
+    for (size_t i = 0; i < m->settings.n_inputs; i++) {
+        int r = find_front(&m->inputs[i]);
+        if (r < 0) return -1;
+        if (r > 0) add_to_heap(m, &m->inputs[i]);
+    }
+    return 0;
+}
+
+/* Puts the input whose block was taken where its next block belongs. */
+static int renew_top(struct merge_inputs *m)
+{
+    int r = find_front(m->heap[0]);
+    if (r < 0) return -1;
+    m->top_is_taken = false;
+    if (r == 0) m->heap[0] = m->heap[--m->n_heap];
+    if (m->n_heap > 0) sift_down(m);
+    return 0;
+}
+
+int merge_inputs_next(struct merge_inputs *m, struct open_block **block)
+{
+    if (!m->is_begun && begin(m) < 0) return -1;
+    if (m->top_is_taken && renew_top(m) < 0) return -1;
+    *block = m->n_heap > 0 ? m->heap[0]->block : NULL;
+    return *block ? 1 : 0;
+}
+
+void merge_inputs_take(struct merge_inputs *m)
+{
+    struct merge_input *input = m->heap[0];
+    crew_lock(m->settings.crew);
+    segmenter_count_adopted(input->block);
+    input->block->n_users++;            /* until the next one was compared with it */
+    crew_unlock(m->settings.crew);
+    input->before = input->block;
+    input->front->made = NULL;
+    input_streams_release(input->front);
+    input->front = NULL;
+    m->top_is_taken = true;
+}
+
+struct merge_inputs *merge_inputs_start(const struct merge_inputs_settings *settings)
+{
+    struct merge_inputs *m = xcalloc(1, sizeof *m);
+    m->settings = *settings;
+    m->inputs = xcalloc(settings->n_inputs, sizeof *m->inputs);
+    m->heap = xcalloc(settings->n_inputs, sizeof(struct merge_input *));
+    for (size_t i = 0; i < settings->n_inputs; i++)
+        m->inputs[i] = (struct merge_input){.all = m, .number = i};
+    const struct input_streams_settings streams = {
+        .crew = settings->crew, .inputs = settings->inputs, .numbers = settings->numbers,
+        .n_inputs = settings->n_inputs,
+        .piece_bytes = settings->piece_bytes, .ahead_bytes = settings->ahead_bytes,
+        .make = make_block, .drop = drop_block, .arg = m,
+    };
+    m->streams = input_streams_start(&streams);
+    if (m->streams) return m;
+    merge_inputs_destroy(m);
+    return NULL;
+}
+
+struct content_sum merge_inputs_sum(const struct merge_inputs *m)
+{
+    return m->sum;
+}
+
+void merge_inputs_stop(struct merge_inputs *m)
+{
+    if (m) input_streams_stop(m->streams);
+}
+
+void merge_inputs_destroy(struct merge_inputs *m)
+{
+    if (!m) return;
+    for (size_t i = 0; i < m->settings.n_inputs; i++) {
+        if (m->inputs[i].front) input_streams_release(m->inputs[i].front);
+        if (m->inputs[i].before) segmenter_drop_block(m->inputs[i].before);
+    }
+    input_streams_destroy(m->streams);
+    free(m->inputs);
+    free(m->heap);
+    free(m);
+}

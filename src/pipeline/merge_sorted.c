@@ -1,0 +1,103 @@
+/* merge_sorted.c -- see merge_sorted.h. */
+#include "pipeline/merge_sorted.h"
+
+#include "machine/open_files.h"
+#include "pipeline/copy_input.h"
+#include "pipeline/merge_steps.h"
+#include "pipeline/view_inputs.h"
+#include "util/diag.h"
+
+#include <stdlib.h>
+
+/* Checks that n inputs can be open at the same time. */
+static int check_open_files(size_t n)
+{
+    enum { OTHER_FILES = 32 };
+    size_t limit = open_files_raise_limit();
+    if (limit == 0 || limit >= n + OTHER_FILES) return 0;
+    diag_error("%zu inputs cannot be open at the same time: raise 'ulimit -n' from %zu to %zu, or "
+               "merge some of them first", n, limit, n + OTHER_FILES);
+    return -1;
+}
+
+/* Checks that there is memory to read n inputs at the same time, and divides it. */
+static int share_memory(const struct mem_budget *budget, size_t n, struct mem_budget_inputs *share)
+{
+    if (mem_budget_share_inputs(budget, n, share)) return 0;
+    diag_error("%zu MiB of memory are too little to merge %zu inputs: give %zu MiB or more, or "
+               "merge some of them first", budget->total_bytes >> 20, n,
+               (share->needed_bytes >> 20) + 1);
+    return -1;
+}
+
+/* Finds all duplicates. `step` has all inputs. */
+static int decide(const struct merge_sorted_settings *s, const struct merge_step *step)
+{
+    const struct merge_settings *merge = s->merge;
+    struct mem_budget_inputs share;
+    if (share_memory(s->budget, s->n_inputs, &share) < 0) return -1;
+    const struct view_inputs_settings view = {
+        .crew = merge->crew, .duplicates = s->duplicates, .inputs = s->inputs,
+        .numbers = step->inputs, .n_inputs = step->n_inputs, .rules = merge->rules,
+        .n_refs = sam_hdr_nref(merge->header),
+        .piece_bytes = share.piece_bytes, .ahead_bytes = share.ahead_bytes,
+    };
+    if (view_inputs(&view) < 0) return -1;
+    return duplicates_decide(s->duplicates, NULL, 0, (uint32_t)s->n_inputs,
+                             s->budget->total_bytes);
+}
+
+static void plan(const struct merge_sorted_settings *s, struct merge_steps *steps)
+{
+    const struct bam_index *index = s->merge->output->index;
+    if (s->may_copy)
+        merge_steps_plan(s->paths, s->inputs, s->n_inputs, index ? bam_index_shape(index) : NULL,
+                         steps);
+    else
+        merge_steps_all(s->n_inputs, steps);
+}
+
+static int copy_step(const struct merge_sorted_settings *s, struct merge_step *step)
+{
+    size_t number = step->inputs[0];
+    const struct copy_input_settings copy = {
+        .crew = s->merge->crew, .inputs = s->inputs, .number = number, .path = s->paths[number],
+        .begin = step->begin, .index = &step->index, .output = s->merge->output,
+        .counts = s->merge->counts,
+    };
+    return copy_input(&copy);
+}
+
+static int merge_step(const struct merge_sorted_settings *s, const struct merge_step *step,
+                      struct content_sum *sum_out)
+{
+    struct merge_settings merge = *s->merge;
+    struct mem_budget_inputs share;
+    struct content_sum sum;
+    if (check_open_files(step->n_inputs) < 0 ||
+        share_memory(s->budget, step->n_inputs, &share) < 0)
+        return -1;
+    merge.inputs = s->inputs;
+    merge.numbers = step->inputs;
+    merge.n_inputs = step->n_inputs;
+    merge.share = share;
+    if (merge_to_output(&merge, &sum) < 0) return -1;
+    content_sum_join(sum_out, &sum);
+    return 0;
+}
+
+int merge_sorted(const struct merge_sorted_settings *s, struct content_sum *sum_out)
+{
+    struct merge_steps steps;
+    int r = 0;
+    *sum_out = (struct content_sum){0};
+    plan(s, &steps);
+    if (s->duplicates) r = decide(s, &steps.steps[0]);
+    if (r == 0) r = sorted_output_open(s->merge->output, s->merge->header, 0);
+    for (size_t i = 0; r == 0 && i < steps.n; i++) {
+        struct merge_step *step = &steps.steps[i];
+        r = step->copies ? copy_step(s, step) : merge_step(s, step, sum_out);
+    }
+    merge_steps_release(&steps);
+    return r;
+}

@@ -1,0 +1,28 @@
+/*
+ * merge_sorted.h -- --merge: makes one output of inputs that are sorted already.
+ *
+ * With --markdup all inputs are read first, for the views of their records. Then come the steps of
+ * merge_steps.h: inputs are merged with each other, or the blocks of an input are copied.
+ *
+ * Threads: one. Errors: -1 after a message.
+ */
+#ifndef ROCKSORT_PIPELINE_MERGE_SORTED_H
+#define ROCKSORT_PIPELINE_MERGE_SORTED_H
+
+#include "pipeline/merge.h"
+
+struct merge_sorted_settings {
+    const struct merge_settings *merge; /* without inputs, numbers and n_inputs */
+    const char *const *paths;   /* of the inputs */
+    struct bam_inputs *inputs;  /* open, and not read yet */
+    size_t n_inputs;
+    struct duplicates *duplicates;      /* not decided yet; NULL: none are looked for */
+    bool may_copy;              /* blocks of inputs may become blocks of the output */
+    const struct mem_budget *budget;
+};
+
+/* Opens the output and writes all inputs into it; the caller closes it. *sum_out is set to the sum
+   of the records that were merged, not copied. */
+int merge_sorted(const struct merge_sorted_settings *settings, struct content_sum *sum_out);
+
+#endif

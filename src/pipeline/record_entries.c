@@ -1,0 +1,85 @@
+/* record_entries.c -- see record_entries.h. */
+#include "pipeline/record_entries.h"
+
+#include "bam/bam_check.h"
+#include "bam/bam_long.h"
+#include "duplicates/duplicate_sum.h"
+#include "duplicates/duplicate_tags.h"
+
+#include <string.h>
+
+uint8_t *record_entries_check(const struct sort_rules *rules, int32_t n_refs, uint8_t *from,
+                              const uint8_t *to, uint64_t first_record,
+                              struct record_problem *problem)
+{
+    const struct duplicate_rules *duplicates = rules->duplicates;
+    uint8_t *end = from;
+    *problem = (struct record_problem){.record = first_record, .is_damaged = true};
+    for (uint8_t *rec = from; rec < to;) {
+        size_t n_bytes = bam_record_bytes(rec);
+        problem->text = bam_record_check_input(rec, n_refs, rules->long_positions);
+        if (problem->text) return NULL;
+        problem->record++;
+        size_t kept_bytes = bam_record_restore_cigar(rec);
+        if (duplicates && duplicates->clears) kept_bytes = duplicate_tags_clear(rec);
+        if (end < rec) memmove(end, rec, kept_bytes);
+        end += kept_bytes;
+        rec += n_bytes;
+    }
+    return end;
+}
+
+void record_entries_make(const struct sort_rules *rules, uint8_t *from, const uint8_t *to,
+                         struct sort_entry *entries, struct content_sum *sum)
+{
+    for (uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
+        duplicate_sum_add_input(rules->duplicates, sum, rec);
+        *entries++ = (struct sort_entry){sort_key_fixed(rules, rec), rec};
+    }
+}
+
+ssize_t record_entries_measure(const struct sort_rules *rules, const uint8_t *from,
+                               const uint8_t *to, uint64_t first_record,
+                               struct record_problem *problem)
+{
+    size_t total_bytes = 0;
+    *problem = (struct record_problem){.record = first_record};
+    for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
+        size_t n_bytes = sort_key_bytes(rules, rec, &problem->text);
+        if (n_bytes == 0) {
+            problem->read_name = (const char *)bam_record_name(rec);
+            if (first_record == RECORD_NUMBER_UNKNOWN) problem->record = RECORD_NUMBER_UNKNOWN;
+            return -1;
+        }
+        total_bytes += keyed_record_bytes(sort_key_stored_bytes(n_bytes));
+        problem->record++;
+    }
+    return (ssize_t)total_bytes;
+}
+
+void record_entries_make_keyed(const struct sort_rules *rules, uint8_t *from, const uint8_t *to,
+                               uint8_t *keyed, struct content_sum *sum, bool *any_placed)
+{
+    for (uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
+        struct keyed_record *kr = (struct keyed_record *)keyed;
+        if (rules->duplicates)          /* in the order of long coordinates: no record is turned */
+            duplicate_sum_add_input(rules->duplicates, sum, rec);
+        else
+            sort_rules_admit(rules, rec, sum);
+        kr->record = rec;
+        kr->key_bytes = (uint32_t)sort_key_store(rules, rec, kr->key);
+        keyed += keyed_record_bytes(kr->key_bytes);
+        *any_placed |= bam_record_tid(rec) >= 0;
+    }
+}
+
+struct sort_entry *record_entries_of_keyed(const uint8_t *keyed, size_t n,
+                                           struct sort_entry *entries)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct keyed_record *kr = (const struct keyed_record *)keyed;
+        *entries++ = (struct sort_entry){0, kr};
+        keyed += keyed_record_bytes(kr->key_bytes);
+    }
+    return entries;
+}

@@ -1,0 +1,62 @@
+/*
+ * record_entries.h -- takes in records of an input: checks them, and makes the entries by which
+ * they are sorted and merged.
+ *
+ * The records lie one after another in [from, to), all of them whole (bam_walk). Order of calls:
+ * check; then make in a fixed order, else measure and make_keyed.
+ *
+ * Threads: any, on different records. Errors: no messages, but a record_problem whose texts point
+ * to the records.
+ */
+#ifndef ROCKSORT_PIPELINE_RECORD_ENTRIES_H
+#define ROCKSORT_PIPELINE_RECORD_ENTRIES_H
+
+#include "bam/content_sum.h"
+#include "bam/record_problem.h"
+#include "order/entry_sort.h"
+
+#include <sys/types.h>
+
+/* Whole records of an input, one after another, as they were read. */
+struct input_records {
+    uint8_t *memory;            /* from malloc; whoever takes it over sets this to NULL */
+    uint8_t *from;              /* in that memory */
+    const uint8_t *to;
+    size_t n_records;           /* at least 1 */
+    uint32_t run;               /* number of the input */
+    uint64_t first_record;      /* number of the first one in the input, from 0 */
+    /* set by whoever takes them in */
+    struct content_sum sum;     /* of these records */
+    bool any_placed;            /* not in fixed orders: some record has a reference */
+    struct record_problem problem;      /* if it fails */
+};
+
+/*
+ * Checks the records against a header of n_refs references. Records that become shorter leave no
+ * gap between them. first_record is the number of the first one in its input, from 0, or
+ * RECORD_NUMBER_UNKNOWN. Returns the end of the records, or NULL with *problem.
+ */
+uint8_t *record_entries_check(const struct sort_rules *rules, int32_t n_refs, uint8_t *from,
+                              const uint8_t *to, uint64_t first_record,
+                              struct record_problem *problem);
+
+/* Writes an entry for each record, in the order of the records, and adds the records to the sum as
+   they are before duplicates are marked. */
+void record_entries_make(const struct sort_rules *rules, uint8_t *from, const uint8_t *to,
+                         struct sort_entry *entries, struct content_sum *sum);
+
+/* Returns the bytes of the keyed_records of all records, or -1 with *problem if one has no key. */
+ssize_t record_entries_measure(const struct sort_rules *rules, const uint8_t *from,
+                               const uint8_t *to, uint64_t first_record,
+                               struct record_problem *problem);
+
+/* Writes these keyed_records one after another, and adds the records to the sum. *any_placed
+   becomes true if a record has a reference. The minimiser order changes records. */
+void record_entries_make_keyed(const struct sort_rules *rules, uint8_t *from, const uint8_t *to,
+                               uint8_t *keyed, struct content_sum *sum, bool *any_placed);
+
+/* Writes an entry for each of n keyed_records. Returns the entry after the last. */
+struct sort_entry *record_entries_of_keyed(const uint8_t *keyed, size_t n,
+                                           struct sort_entry *entries);
+
+#endif

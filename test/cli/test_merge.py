@@ -1,0 +1,364 @@
+"""--merge: sorted inputs become one sorted output.
+
+The output must have the records and the header that sorting the same inputs, one behind the other,
+gives.
+"""
+
+import os
+import random
+import struct
+
+import bamfile
+import generate
+from harness import SAMTOOLS, needs_pysam, reference_ok, reference_view, sam_split
+from test_index import index_bytes
+from test_inputs import FORMATS, ORDERS, SQ, InputsTest, bam_bytes, lane, number_of, tie
+from test_memory import ALLOWANCE_BYTES, MIB, peak_of
+
+LEAST = ("-@", "1", "--max-memory", "16M")
+
+
+class MergeTest(InputsTest):
+    def merged(self, *args, **how):
+        return self.sort_bam("--merge", "--no-PG", "-o", "-", *args, **how)
+
+    def sorted_input(self, name, sam, *options, form="bam", block_bytes=None):
+        """A file of these records in an order, in blocks of so many bytes; returns its path."""
+        source = self.write("unsorted.sam", sam)
+        bam = self.path(name + ".bam")
+        self.sort_ok("--no-PG", *options, "-o", bam, source)
+        if form == "bam" and block_bytes:
+            content = bamfile.read(bam)
+            raw = bamfile.bam_header(content.text, content.refs) + content.records
+            self.write(name + ".bam", bamfile.bgzf(raw, step=block_bytes))
+        if form == "bam":
+            return bam
+        path = self.in_format(form, reference_view(bam), name + ".x")
+        os.unlink(bam)
+        return path
+
+    def assert_merges(self, paths, *options, what="", **how):
+        """The merge of the inputs is what sorting them gives. Returns it."""
+        want = self.sort_bam("--no-PG", "-o", "-", *options, *paths)
+        got = self.merged(*options, *paths, **how)
+        self.assert_same_bam(got, want, what)
+        return got
+
+
+class Orders(MergeTest):
+    @needs_pysam
+    def test_formats(self):
+        """Every order, with an input in each format."""
+        for order, options in (*ORDERS.items(), ("minimiser", ["-M", "-R"]),
+                               ("shuffle", ["--shuffle=4"])):
+            paths = [self.sorted_input(f"in{i}", lane(i + 1, 150), *options, form=form)
+                     for i, form in enumerate(FORMATS)]
+            for n_threads in ("1", "3"):
+                with self.subTest(order=order, threads=n_threads):
+                    self.assert_merges(paths, *options, "-@", n_threads, what=order)
+
+    def test_records_across_blocks(self):
+        """Blocks that end anywhere in a record, and records of several blocks."""
+        for options in ([], ["-n"], ["-t", "XT"]):
+            for block_bytes in (7, 64, 997, 5000):
+                paths = [self.sorted_input(f"in{i}", lane(i + 1, 40 if block_bytes < 64 else 400),
+                                           *options, block_bytes=block_bytes) for i in range(3)]
+                with self.subTest(options=options, block_bytes=block_bytes):
+                    self.assert_merges(paths, *options, "-@", "2")
+
+    def test_long_records(self):
+        """Records that are much longer than a piece of input."""
+        rng = random.Random(2)
+        paths = []
+        for i in range(3):
+            records = [bamfile.record(f"r{k}", 0, 0, k, "5M", "ACGTA",
+                                      b"XZZ" + rng.randbytes(rng.choice((10, 300_000))).hex().encode()
+                                      + b"\0") for k in range(i, 40, 3)]
+            paths.append(self.write(f"in{i}.bam", bam_bytes(records)))
+        for options in (LEAST, ("-@", "3")):
+            self.assert_merges(paths, *options)
+
+    def test_long_keys(self):
+        """Values that agree in more bytes than a key stores."""
+        for n_same in (500, 2000):
+            paths = []
+            for i in range(3):
+                values = sorted(b"a" * n_same + b"%03d" % (7 * k % 100) for k in range(i, 300, 3))
+                records = [bamfile.record(f"r{k}", 4, aux=b"XTZ" + value + b"\0")
+                           for k, value in enumerate(values)]
+                paths.append(self.write(f"in{i}.bam", bam_bytes(records)))
+            for threads in ("1", "3"):
+                self.assert_merges(paths, "-t", "XT", "-@", threads)
+
+    def test_many_blocks(self):
+        """Inputs that cover the same places and inputs that follow each other."""
+        rng = random.Random(5)
+        places = [sorted(rng.choices(range(4900), k=6000)) for _ in range(3)]
+        places += [[100] * 5000, list(range(4000, 4900)), []]
+        paths = [self.write(f"in{i}.bam", bam_bytes(
+            bamfile.record(f"r{i}.{k}", 0, 0, place, "5M", "ACGTA", b"XTZ" + b"x" * 40 + b"\0")
+            for k, place in enumerate(some))) for i, some in enumerate(places)]
+        for options in (LEAST, ("-@", "4")):
+            self.assert_merges(paths, *options)
+            self.assert_merges(paths[::-1], *options)
+
+    def test_real_looking_reads(self):
+        whole = generate.odd(4000, seed=8)
+        header, lines = sam_split(whole)
+        for options in ([], ["-n"], ["-M", "-R"], ["-t", "Xi"]):
+            paths = [self.sorted_input(
+                f"in{i}", header + "".join(line + "\n" for line in lines[i::4]), *options)
+                for i in range(4)]
+            self.assert_merges(paths, *options, "-@", "2", what=options)
+
+
+class Lists(MergeTest):
+    """Unusual lists of inputs."""
+
+    def numbers(self, *args, **how):
+        return [number_of(raw) for raw in bamfile.split(self.merged(*args, **how).records)]
+
+    def test_ties(self):
+        """Equal keys come by input, then by their place in it."""
+        paths = [self.write(f"in{i}.bam", bam_bytes(map(tie, range(1000 * i, 1000 * i + n))))
+                 for i, n in enumerate((900, 1, 0, 700))]
+        want = [*range(900), 1000, *range(3000, 3700)]
+        self.assertEqual(self.numbers(*paths), want)
+        self.assertEqual(self.numbers(*paths, paths[1]), want + [1000])
+
+    def test_one(self):
+        source = self.sorted_input("in", lane(1, 300))
+        self.assert_merges([source])
+        with open(source, "rb") as stdin:
+            got = self.merged("-", stdin=stdin)
+        self.assert_same_bam(got, bamfile.read(source))
+
+    def test_empty(self):
+        empty = self.write("empty.bam", bam_bytes([]))
+        full = self.write("in.bam", bam_bytes(map(tie, range(5))))
+        self.assertEqual(self.numbers(empty, full, empty), list(range(5)))
+        self.assertEqual(self.numbers(empty, empty), [])
+
+    def test_same_file_twice(self):
+        source = self.sorted_input("in", lane(1, 300))
+        self.assert_merges([source, source])
+
+    def test_pipes(self):
+        script = 'exec "$0" rocksort --merge --no-PG -o - <(cat "$1") "$2" <(cat "$3")'
+        paths = [self.write(f"in{i}.bam", bam_bytes(map(tie, range(500 * i, 500 * i + 500)),
+                                                    SQ + f"@RG\tID:x\tSM:{i}\n"))
+                 for i in range(3)]
+        result = self.run_program(["/bin/bash", "-c", script, SAMTOOLS, *paths])
+        self.assertEqual(result.status, 0, result.err)
+        records = bamfile.split(bamfile.parse_file(result.out).records)
+        self.assertEqual(len(records), 1500)
+
+    def test_onto_an_input(self):
+        paths = [self.sorted_input(f"in{i}", lane(i + 1, 200)) for i in range(2)]
+        want = self.merged(*paths)
+        self.sort_ok("--merge", "--no-PG", "-o", paths[1], *paths)
+        self.assert_same_bam(bamfile.read(paths[1]), want)
+
+    def test_read_groups_that_collide(self):
+        """IDs are renamed, in the header and in the records."""
+        sams = [lane(i + 1, 100, SQ + f"@RG\tID:x\tSM:{i}\n@PG\tID:p\tPN:p{i}\n").replace(
+            "\tXI:i", "\tRG:Z:x\tPG:Z:p\tXI:i") for i in range(3)]
+        paths = [self.sorted_input(f"in{i}", sam) for i, sam in enumerate(sams)]
+        got = self.assert_merges(paths)
+        self.assertIn("@RG\tID:x-2\tSM:1", got.text)
+
+    def test_many(self):
+        """More inputs than may be open; the soft limit is raised."""
+        paths = [self.write(f"in{i}.bam", bam_bytes(map(tie, range(20 * i, 20 * i + 20))))
+                 for i in range(300)]
+        script = 'ulimit -Sn 64; exec "$0" rocksort --merge "$@"'
+        out = self.path("out.bam")
+        result = self.run_program(["/bin/sh", "-c", script, SAMTOOLS, "--max-memory", "512M", "-o",
+                                   out, *paths])
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual([number_of(raw) for raw in bamfile.split(bamfile.read(out).records)],
+                         list(range(6000)))
+        os.unlink(out)
+        result = self.run_program(["/bin/sh", "-c", script.replace("-Sn", "-n"), SAMTOOLS,
+                                   "--max-memory", "512M", "-o", out, *paths])
+        self.assert_error(result, "300 inputs cannot be open", "'ulimit -n' from 64 to 332")
+        self.assert_no_result(out)
+        result = self.rocksort("--merge", *LEAST, "-o", out, *paths)
+        self.assert_error(result, "16 MiB of memory are too little to merge 300 inputs")
+        self.assert_no_result(out)
+
+
+class Outputs(MergeTest):
+    @needs_pysam
+    def test_index(self):
+        paths = [self.sorted_input(f"in{i}", lane(i + 1, 800)) for i in range(4)]
+        for name, kind in (("out.bam", "csi"), ("out.bam##idx##out.bam.bai", "bai")):
+            self.sort_ok("--merge", "--write-index", "-o", self.path(name), *paths)
+            want = self.path("want." + kind)
+            reference_ok("index", "-c" if kind == "csi" else "-b", "-o", want, self.path("out.bam"))
+            self.assertEqual(index_bytes(self.path("out.bam." + kind)), index_bytes(want))
+
+    @needs_pysam
+    def test_formats(self):
+        paths = [self.sorted_input(f"in{i}", lane(i + 1, 200)) for i in range(3)]
+        want = reference_view(self.write("want.bam", self.sort_ok("--no-PG", "-o", "-",
+                                                                  *paths).out))
+        for form in ("sam", "sam.gz", "cram,no_ref=1"):
+            out = self.path("out." + form.split(",")[0])
+            self.sort_ok("--merge", "--no-PG", "-O", form.replace("sam.gz", "sam"), "-o", out,
+                         *paths)
+            self.assertEqual(reference_view(out), want)
+
+    @needs_pysam
+    def test_counts_and_stats(self):
+        paths = [self.sorted_input(f"in{i}", lane(i + 1, 200)) for i in range(3)]
+        texts = []
+        for way in (["--merge"], []):
+            self.sort_ok(*way, "--flagstat", self.path("flagstat"), "--idxstats",
+                         self.path("idxstats"), "--stats", self.path("stats.json"),
+                         "--coverage", self.path("coverage"), "-o", self.path("out.bam"), *paths)
+            texts.append([self.read(name) for name in ("flagstat", "idxstats", "coverage")])
+        self.assertEqual(*texts)
+
+    def read(self, name):
+        with open(self.path(name), encoding="ascii") as file:
+            return file.read()
+
+    def test_duplicates(self):
+        """Marked as when all inputs are sorted together. The tags that markdup needs are there."""
+        rng = random.Random(3)
+        lines = []
+        for i in range(600):
+            left = rng.randint(1, 60)
+            right = left + rng.choice((100, 101))
+            score = rng.choice("5:?D")
+            for flag, pos, mate in ((99, left, right), (147, right, left)):
+                size = right + 30 - left if flag == 99 else left - right - 30
+                lines.append(f"q{i}\t{flag}\tchr1\t{pos}\t60\t30M\t=\t{mate}\t{size}\t{'A' * 30}\t"
+                             f"{score * 30}\tMC:Z:30M\tms:i:{30 * (ord(score) - 33)}")
+        rng.shuffle(lines)
+        paths = [self.sorted_input(f"in{i}", SQ + "".join(line + "\n" for line in lines[i::3]))
+                 for i in range(3)]
+        for options in ("", "-S", "-d 100 -t", "-r"):
+            for threads in ("1", "3"):
+                got = self.assert_merges(paths, "--markdup=" + options, "-@", threads)
+        self.assertLess(len(bamfile.split(got.records)), 600)
+        self.assertGreater(len(bamfile.split(got.records)), 100)
+        self.assert_merges(paths[:1], "--markdup")
+
+
+class Refused(MergeTest):
+    def assert_merge_fails(self, *args, mentions):
+        out = self.path("out.bam")
+        result = self.rocksort("--merge", "--write-index", "-o", out, *args)
+        self.assert_error(result, *mentions)
+        self.assert_no_result(out)
+        self.assertFalse(os.path.exists(out + ".csi"))
+
+    def test_order(self):
+        """Two records the wrong way round, in one block or in two."""
+        good = self.write("good.bam", bam_bytes(
+            bamfile.record("g", 0, 0, k, "5M", "ACGTA") for k in range(1000)))
+        for n, at in ((10, 3), (9000, 8999), (9000, 1), (20000, 12345)):
+            records = [bamfile.record(f"r{k}", 0, 0, 10 + k // 10, "5M", "ACGTA") for k in range(n)]
+            records[at] = bamfile.record("wrong", 0, 0, 5, "5M", "ACGTA")
+            bad = self.write("bad.bam", bam_bytes(records))
+            for paths in ([good, bad], [bad]):
+                with self.subTest(n=n, at=at, inputs=len(paths)):
+                    self.assert_merge_fails(
+                        *paths, "-@", "3",
+                        mentions=("bad.bam' is not sorted by coordinate", f"record {at} (read 'r",
+                                  f"record {at + 1} (read 'wrong'", "chr1:6)"))
+
+    def test_order_between_blocks(self):
+        """The first record of a block belongs before the last one of the block before."""
+        first = bam_bytes(bamfile.record(f"a{k}", 0, 0, 500, "5M", "ACGTA") for k in range(700))
+        second = b"".join(bamfile.record(f"b{k}", 0, 0, 400, "5M", "ACGTA") for k in range(9))
+        data = first[: -len(bamfile.EOF_BLOCK)] + bamfile.bgzf(second)
+        self.assert_merge_fails(self.write("bad.bam", data), *LEAST,
+                                mentions=("record 700 (read 'a699'", "record 701 (read 'b0'"))
+
+    def test_other_order(self):
+        source = self.sorted_input("in", lane(1, 300))
+        for options, words in ((["-n"], "is not sorted by natural name"),
+                               (["-t", "XI"], "is not sorted by tag XI")):
+            result = self.rocksort("--merge", *options, "-o", self.path("out.bam"), source)
+            self.assertEqual(result.status, 1)
+            self.assertIn("in.bam' is not sorted by", result.err, words)
+
+    def test_damage(self):
+        good = self.sorted_input("good", lane(1, 3000))
+        with open(good, "rb") as file:
+            data = file.read()
+        offsets = bamfile.bgzf_block_offsets(data)
+        self.assertGreater(len(offsets), 8)
+        flipped = bytearray(data)
+        flipped[offsets[3] + 500] ^= 0x40
+        cases = {
+            "cut": (data[: offsets[4] + 100], "is truncated"),
+            "flipped": (bytes(flipped), "is damaged"),
+            "text": (b"no BAM\n", "bad.bam"),
+        }
+        for name, (content, words) in cases.items():
+            with self.subTest(name):
+                self.assert_merge_fails(good, self.write("bad.bam", content),
+                                        mentions=("bad.bam", words))
+        raw = bam_bytes(map(tie, range(50)))
+        whole = bamfile.parse_file(raw)
+        cut = bamfile.bgzf(bamfile.bam_header(whole.text, whole.refs) + whole.records[:-9])
+        self.assert_merge_fails(good, self.write("bad.bam", cut),
+                                mentions=("truncated", "within record 50"))
+        self.assert_merge_fails(good, self.path("missing.bam"), mentions=("missing.bam",))
+
+    def test_bad_records(self):
+        damaged = bytearray(tie(7))
+        struct.pack_into("<i", damaged, 4, 9)       # no such reference
+        paths = [self.write("good.bam", bam_bytes([tie(1)])),
+                 self.write("bad.bam", bam_bytes([tie(1), bytes(damaged)]))]
+        self.assert_merge_fails(*paths, mentions=("record 2 of", "bad.bam", "is damaged"))
+        line = "tie\t0\tchr1\t100\t0\t5M\t*\t0\t0\tACGTA\t*\n"
+        paths[1] = self.write("bad.sam", SQ + line + line.replace("5M", "5Q"))
+        self.assert_merge_fails(*paths, mentions=("record 2 of", "bad.sam"))
+        untagged = self.write("bad.bam", bam_bytes([tie(1)]))
+        result = self.rocksort("--merge", "--template-coordinate", "-o", self.path("out.bam"),
+                               untagged)
+        self.assertEqual(result.status, 0, result.err)
+
+    def test_other_references(self):
+        other = self.write("other.bam", bam_bytes([], "@SQ\tSN:chr9\tLN:10\n", [("chr9", 10)]))
+        self.assert_merge_fails(self.sorted_input("in", lane(1, 9)), other, mentions=("other.bam",))
+
+    def test_options(self):
+        source = self.sorted_input("in", lane(1, 9))
+        for options, words in (
+                (["-k"], "--merge cannot be used"), (["--plan"], "--merge cannot be used"),
+                (["--verify"], "--merge cannot be used"),
+                (["--checksum-only"], "--merge cannot be used"),
+                (["--fixmate"], "--fixmate needs reads of one name together"),
+                (["-n", "--markdup"], "--markdup needs the order by coordinate"),
+                (["-M", "-I", source], "-I without -R")):
+            with self.subTest(options=options):
+                self.assert_refused("--merge", *options, source=source, mention=(words,))
+        self.assert_error(self.rocksort("--merge", source, source), "name the output with -o")
+        with open(source, "rb") as stdin:
+            result = self.rocksort("--merge", "--markdup", "-o", self.path("out.bam"), "-",
+                                   stdin=stdin)
+        self.assertEqual(result.status, 0, result.err)
+        with open(source, "rb") as file:
+            result = self.rocksort("--merge", "--markdup", "-o", self.path("out2.bam"), source, "-",
+                                   stdin=file.read())
+        self.assert_error(result, "reads its inputs twice", "standard input")
+
+
+class Memory(MergeTest):
+    def test_peak(self):
+        """Many inputs, and inputs of many records, stay within the promise."""
+        rng = random.Random(4)
+        records = [bamfile.record(f"r{k:07}", 0, 0, k // 10, "5M", "ACGTA",
+                                  b"XZZ" + rng.randbytes(150).hex().encode() + b"\0")
+                   for k in range(40_000)]
+        few = self.write("in.bam", bam_bytes(records))
+        for n, memory in ((4, 24), (60, 96)):
+            peak, _ = peak_of(self, ["--merge", "-@", "2", "--max-memory", f"{memory}M", "-o",
+                                     "/dev/null", *[few] * n])
+            self.assertLessEqual(peak, memory * MIB + ALLOWANCE_BYTES, n)
