@@ -169,6 +169,16 @@ static void write_output(struct json_writer *json, const struct sort_settings *s
     json_end_object(json);
 }
 
+/* What --merge did. */
+static void write_merge(struct json_writer *json, const struct sort_report *r)
+{
+    json_begin_object(json, "merge");
+    json_unsigned(json, "inputs_merged", r->n_inputs_merged);
+    json_unsigned(json, "inputs_copied", r->n_inputs_copied);
+    json_unsigned(json, "copied_bytes", r->copied_bytes);
+    json_end_object(json);
+}
+
 static void write_memory(struct json_writer *json, const struct mem_budget *budget)
 {
     json_begin_object(json, "memory");
@@ -403,6 +413,7 @@ static void write_all(struct json_writer *json, const struct sort_settings *s,
     write_options(json, s);
     write_input(json, s, r);
     write_output(json, s, r);
+    write_merge(json, r);
     write_memory(json, &r->budget);
     write_store(json, r);
     write_duplicates(json, &r->duplicates);

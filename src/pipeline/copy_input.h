@@ -20,6 +20,7 @@ struct copy_input_settings {
     uint64_t begin;             /* byte at which the blocks of records begin */
     struct bam_index_file *index;       /* of the input; the end of its part is set */
     struct sorted_output *output;       /* open */
+    struct load_totals *totals; /* these get what was copied */
     struct merge_counts *counts;
 };
 

@@ -303,7 +303,9 @@ static int fetch(struct stream *stream)
     struct crew *crew = stream->all->settings.crew;
     struct piece *piece = xcalloc(1, sizeof *piece);
     piece->stream = stream;
+    uint64_t before = bam_reader_offset(stream->reader);
     int r = read_piece(stream, piece);
+    uint64_t n_read = bam_reader_offset(stream->reader) - before;
     if (r != BAM_READER_PIECE) {
         free_piece(piece);
         crew_lock(crew);
@@ -317,6 +319,7 @@ static int fetch(struct stream *stream)
     piece->ahead_bytes = stream->is_text ? 2 * piece->read.lines.text_room
                                          : piece->memory_bytes + piece->read.compressed_room;
     crew_lock(crew);
+    load_totals_add_position(stream->all->settings.totals, n_read);
     *stream->last_piece = piece;
     stream->last_piece = &piece->next;
     stream->ahead_bytes += piece->ahead_bytes;

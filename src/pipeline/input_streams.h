@@ -12,7 +12,7 @@
 #define ROCKSORT_PIPELINE_INPUT_STREAMS_H
 
 #include "input/bam_inputs.h"
-#include "pipeline/crew.h"
+#include "pipeline/load_totals.h"
 #include "pipeline/record_entries.h"
 
 struct input_streams;
@@ -32,6 +32,7 @@ struct input_streams_settings {
     struct bam_inputs *inputs;  /* open, and not read yet */
     const size_t *numbers;      /* of the inputs that are read, in ascending order */
     size_t n_inputs;            /* how many these are */
+    struct load_totals *totals; /* gets how much of the files was read */
     size_t piece_bytes;         /* of a piece of input, uncompressed */
     size_t ahead_bytes;         /* for what is read ahead of one input; at least one piece is */
     /* Makes something of the records of a stretch. `input` is the input's name in messages. Returns

@@ -77,6 +77,12 @@ void load_totals_set_position(struct load_totals *totals, uint64_t file_bytes,
     totals->counts.file_bytes_read = file_bytes_read;
 }
 
+void load_totals_add_position(struct load_totals *totals, uint64_t n_bytes)
+{
+    crew_assert_locked(totals->crew);
+    totals->counts.file_bytes_read += n_bytes;
+}
+
 void load_totals_set_estimate(struct load_totals *totals, uint64_t raw_bytes)
 {
     crew_lock(totals->crew);

@@ -57,6 +57,9 @@ void load_totals_set_loading(struct load_totals *totals, bool is_loading);
 void load_totals_set_position(struct load_totals *totals, uint64_t file_bytes,
                               uint64_t file_bytes_read);
 
+/* With the lock held: so many more bytes of inputs of a known size have been read. */
+void load_totals_add_position(struct load_totals *totals, uint64_t n_bytes);
+
 /* The estimate of the whole input. */
 void load_totals_set_estimate(struct load_totals *totals, uint64_t raw_bytes);
 

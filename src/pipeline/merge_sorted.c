@@ -24,8 +24,8 @@ static int check_open_files(size_t n)
 static int share_memory(const struct mem_budget *budget, size_t n, struct mem_budget_inputs *share)
 {
     if (mem_budget_share_inputs(budget, n, share)) return 0;
-    diag_error("%zu MiB of memory are too little to merge %zu inputs: give %zu MiB or more, or "
-               "merge some of them first", budget->total_bytes >> 20, n,
+    diag_error("%zu MiB of memory are too little to merge %zu inputs: give %zu MiB or more with "
+               "--max-memory, or merge some of them first", budget->total_bytes >> 20, n,
                (share->needed_bytes >> 20) + 1);
     return -1;
 }
@@ -39,7 +39,7 @@ static int decide(const struct merge_sorted_settings *s, const struct merge_step
     const struct view_inputs_settings view = {
         .crew = merge->crew, .duplicates = s->duplicates, .inputs = s->inputs,
         .numbers = step->inputs, .n_inputs = step->n_inputs, .rules = merge->rules,
-        .n_refs = sam_hdr_nref(merge->header),
+        .n_refs = sam_hdr_nref(merge->header), .totals = merge->totals,
         .piece_bytes = share.piece_bytes, .ahead_bytes = share.ahead_bytes,
     };
     if (view_inputs(&view) < 0) return -1;
@@ -57,15 +57,34 @@ static void plan(const struct merge_sorted_settings *s, struct merge_steps *step
         merge_steps_all(s->n_inputs, steps);
 }
 
-static int copy_step(const struct merge_sorted_settings *s, struct merge_step *step)
+/* Counts how much of the input files was read. */
+static void count_read(const struct merge_settings *merge, const struct bam_inputs *inputs,
+                       uint64_t n_bytes)
+{
+    crew_lock(merge->crew);
+    load_totals_set_position(merge->totals, bam_inputs_bytes(inputs), n_bytes);
+    crew_unlock(merge->crew);
+}
+
+static int copy_step(const struct merge_sorted_settings *s, struct merge_step *step,
+                     struct content_sum *sum_out)
 {
     size_t number = step->inputs[0];
+    struct content_sum sum = {.n_records = step->index.n_records};
     const struct copy_input_settings copy = {
         .crew = s->merge->crew, .inputs = s->inputs, .number = number, .path = s->paths[number],
         .begin = step->begin, .index = &step->index, .output = s->merge->output,
-        .counts = s->merge->counts,
+        .totals = s->merge->totals, .counts = s->merge->counts,
     };
-    return copy_input(&copy);
+    uint64_t before = s->merge->counts->output_bytes;
+    if (copy_input(&copy) < 0) return -1;
+    s->report->n_inputs_copied++;
+    s->report->copied_bytes += s->merge->counts->output_bytes - before;
+    crew_lock(s->merge->crew);
+    load_totals_add(s->merge->totals, &sum, false);
+    crew_unlock(s->merge->crew);
+    content_sum_join(sum_out, &sum);
+    return 0;
 }
 
 static int merge_step(const struct merge_sorted_settings *s, const struct merge_step *step,
@@ -82,6 +101,7 @@ static int merge_step(const struct merge_sorted_settings *s, const struct merge_
     merge.n_inputs = step->n_inputs;
     merge.share = share;
     if (merge_to_output(&merge, &sum) < 0) return -1;
+    s->report->n_inputs_merged += step->n_inputs;
     content_sum_join(sum_out, &sum);
     return 0;
 }
@@ -93,11 +113,13 @@ int merge_sorted(const struct merge_sorted_settings *s, struct content_sum *sum_
     *sum_out = (struct content_sum){0};
     plan(s, &steps);
     if (s->duplicates) r = decide(s, &steps.steps[0]);
+    count_read(s->merge, s->inputs, 0);
     if (r == 0) r = sorted_output_open(s->merge->output, s->merge->header, 0);
     for (size_t i = 0; r == 0 && i < steps.n; i++) {
         struct merge_step *step = &steps.steps[i];
-        r = step->copies ? copy_step(s, step) : merge_step(s, step, sum_out);
+        r = step->copies ? copy_step(s, step, sum_out) : merge_step(s, step, sum_out);
     }
+    if (r == 0) count_read(s->merge, s->inputs, bam_inputs_bytes(s->inputs));
     merge_steps_release(&steps);
     return r;
 }

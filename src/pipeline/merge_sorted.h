@@ -10,6 +10,7 @@
 #define ROCKSORT_PIPELINE_MERGE_SORTED_H
 
 #include "pipeline/merge.h"
+#include "pipeline/sort_report.h"
 
 struct merge_sorted_settings {
     const struct merge_settings *merge; /* without inputs, numbers and n_inputs */
@@ -19,10 +20,11 @@ struct merge_sorted_settings {
     struct duplicates *duplicates;      /* not decided yet; NULL: none are looked for */
     bool may_copy;              /* blocks of inputs may become blocks of the output */
     const struct mem_budget *budget;
+    struct sort_report *report; /* what was merged and copied */
 };
 
 /* Opens the output and writes all inputs into it; the caller closes it. *sum_out is set to the sum
-   of the records that were merged, not copied. */
+   of the records that were merged; of those that were copied it has only the number. */
 int merge_sorted(const struct merge_sorted_settings *settings, struct content_sum *sum_out);
 
 #endif

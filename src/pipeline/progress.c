@@ -103,6 +103,7 @@ static void look_at(struct progress *progress, struct look *look)
     sample->seconds = facts->seconds = now - progress->start_seconds;
     facts->phase_seconds = now - phase_began;
     facts->writes_index = progress->settings.writes_index;
+    facts->merges_inputs = progress->settings.merges_inputs;
     if (progress->rate_phase != facts->phase)
         progress->rate = (struct progress_rate){.seconds = phase_began};
     progress->rate_phase = facts->phase;

@@ -38,6 +38,7 @@ struct progress_settings {
     bool samples;               /* the report gets a series of samples */
     bool uses_stdout;           /* the sorted records go to standard output */
     bool writes_index;
+    bool merges_inputs;         /* --merge */
     void (*look)(void *arg, struct progress_counts *counts);   /* by another thread */
     void *arg;
     struct sort_report *report; /* gets the phases, and the samples */

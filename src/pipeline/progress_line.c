@@ -39,9 +39,11 @@ static double share_of(uint64_t done, uint64_t all)
 
 double progress_share(const struct progress_facts *facts)
 {
-    if (facts->phase == SORT_PHASE_LOAD && facts->input_bytes_read > 0)
+    bool reads = facts->phase == SORT_PHASE_LOAD ||
+                 (facts->phase == SORT_PHASE_MERGE && facts->merges_inputs);
+    if (reads && facts->input_bytes_read > 0)
         return share_of(facts->input_bytes_read, facts->input_bytes);
-    if (facts->phase == SORT_PHASE_MERGE)
+    if (facts->phase == SORT_PHASE_MERGE && !facts->merges_inputs)
         return share_of(facts->n_records_written, facts->n_records);
     return -1;
 }

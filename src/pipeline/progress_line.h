@@ -24,6 +24,7 @@ struct progress_facts {
     uint64_t input_bytes_before;        /* how many of these an earlier process had read */
     unsigned n_runs;            /* on disk */
     bool writes_index;
+    bool merges_inputs;         /* --merge: the merge reads the inputs */
     double bytes_per_second;    /* of progress_rate: read or merged; 0: unknown */
 };
 

@@ -130,6 +130,7 @@ struct progress *sort_start_progress(struct sort *sort)
     const struct progress_settings settings = {
         .prints = s->progress, .print_seconds = s->progress_seconds, .samples = s->sample,
         .uses_stdout = !s->output && !s->sum_only, .writes_index = s->index_path != NULL,
+        .merges_inputs = s->merge,
         .look = look, .arg = sort, .report = sort->report,
     };
     return progress_start(&settings);

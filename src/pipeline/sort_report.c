@@ -62,6 +62,22 @@ static double megabytes(uint64_t n_bytes)
     return 1e-6 * (double)n_bytes;
 }
 
+/* The same with --merge. */
+static void print_merged_line(const struct sort_report *r)
+{
+    const struct process_usage *phases = r->phases;
+    double wall = sort_report_wall_seconds(r), cpu = 0;
+    for (int i = 0; i < SORT_N_PHASES; i++)
+        cpu += phases[i].user_seconds + phases[i].system_seconds;
+    diag_note("merged %" PRIu64 " records of %zu inputs; %.1f MB in, %.1f MB out, of which %.1f MB "
+              "of %zu inputs were copied; written to '%s'; %.1f s wall, %.1f s CPU, %.1f MiB peak "
+              "memory",
+              r->n_records, r->n_inputs_merged + r->n_inputs_copied, megabytes(r->input_bytes),
+              megabytes(r->output_bytes), megabytes(r->copied_bytes), r->n_inputs_copied,
+              r->output ? r->output : "standard output", wall, cpu,
+              (double)memory_peak() / (1 << 20));
+}
+
 /* Scripts search this line: its words stay; new ones go before the wall time. */
 static void print_closing_line(const struct sort_report *r)
 {
@@ -122,6 +138,10 @@ static void print_store_details(const struct sort_report *r)
 
 void sort_report_print(const struct sort_report *report, bool details)
 {
+    if (report->n_inputs_merged + report->n_inputs_copied > 0) {
+        print_merged_line(report);
+        return;
+    }
     print_closing_line(report);
     if (details) {
         diag_note("%u batches merged from memory, reader waited %.2f s for memory",

@@ -107,6 +107,9 @@ struct sort_report {
     enum codec_reason codec_reason;     /* of the last run's codec */
     struct pile_counts piles;
     unsigned n_batches_kept;    /* batches merged from memory */
+    size_t n_inputs_merged, n_inputs_copied;    /* --merge: inputs that were merged with others, and
+                                                   those whose blocks were copied */
+    uint64_t copied_bytes;      /* of these blocks */
     struct process_usage phases[SORT_N_PHASES];
     double waits[SORT_N_WAITS]; /* seconds */
     struct sample_series series;        /* if the settings ask for it */

@@ -16,6 +16,7 @@ struct view_inputs_settings {
     struct bam_inputs *inputs;  /* open, and not read yet */
     const size_t *numbers;      /* of all inputs: 0, 1, 2 ... */
     size_t n_inputs;
+    struct load_totals *totals; /* gets how much of the files was read */
     const struct sort_rules *rules;
     int32_t n_refs;
     size_t piece_bytes;         /* of a piece of input, uncompressed */

@@ -20,7 +20,7 @@ PATH, WORD, NUMBER = "/scratch/lane1/sample7.bam", "w" * 16, "1234567"
 # or because their advice names six options.
 LONG = (" comes before ", "reference %d is ", "it lacks reference", "claims no order")
 # A report that programs search for. It is one line of any length.
-REPORTS = ("sorted % records",)
+REPORTS = ("sorted % records", "merged % records")
 
 
 def code_of(path):
