@@ -267,14 +267,36 @@ static struct bam_reader *reopen(struct bam_inputs *in, size_t i)
     return NULL;
 }
 
-struct bam_reader *bam_inputs_open_one(struct bam_inputs *in, size_t i)
+/* Opens input i, unless it is still open. */
+static struct bam_reader *open_reader(struct bam_inputs *in, size_t i)
 {
-    struct bam_reader *reader = in->readers[i];
-    if (!reader) reader = reopen(in, i);
-    in->readers[i] = reader;
-    if (!reader) return NULL;
-    const struct id_renames *renames = in->names ? header_union_renames(in->names, i) : NULL;
-    if (renames && bam_reader_rename(reader, renames, in->pool) < 0) return NULL;
+    if (!in->readers[i]) in->readers[i] = reopen(in, i);
+    return in->readers[i];
+}
+
+static const struct id_renames *renames_of(const struct bam_inputs *in, size_t i)
+{
+    return in->names ? header_union_renames(in->names, i) : NULL;
+}
+
+struct bam_reader *bam_inputs_open_one(struct bam_inputs *in, size_t i,
+                                       const struct id_renames **renames)
+{
+    struct bam_reader *reader = open_reader(in, i);
+    *renames = renames_of(in, i);
+    /* The blocks of BAM are inflated in place: whoever takes the records renames them, too. */
+    if (!reader || !*renames || bam_reader_can_seek(reader)) return reader;
+    int r = bam_reader_rename(reader, *renames, in->pool);
+    *renames = NULL;
+    return r < 0 ? NULL : reader;
+}
+
+/* Prepares input i: renames and the place to begin at. */
+static struct bam_reader *prepare_reader(struct bam_inputs *in, size_t i)
+{
+    struct bam_reader *reader = open_reader(in, i);
+    const struct id_renames *renames = renames_of(in, i);
+    if (!reader || (renames && bam_reader_rename(reader, renames, in->pool) < 0)) return NULL;
     if (i == in->start.input && in->start.offset > 0 &&
         bam_reader_seek(reader, in->start.offset, in->start.n_records) < 0)
         return NULL;
@@ -296,7 +318,7 @@ int bam_inputs_next(struct bam_inputs *in, struct bam_reader **reader)
 {
     if (in->at > 0 && bam_inputs_leave(in, in->at - 1) < 0) return -1;
     if (in->at == in->n) return 0;
-    *reader = bam_inputs_open_one(in, in->at++);
+    *reader = prepare_reader(in, in->at++);
     return *reader ? 1 : -1;
 }
 

@@ -54,9 +54,11 @@ uint32_t bam_inputs_number(const struct bam_inputs *inputs);
 int bam_inputs_next(struct bam_inputs *inputs, struct bam_reader **reader);
 
 /* For inputs that are read at the same time, instead of bam_inputs_next. bam_inputs_open_one opens
-   input i; NULL after a message. Then any thread may use its reader. bam_inputs_leave closes it when
-   it was read to its end; returns 0, or -1 after a message that it changed. */
-struct bam_reader *bam_inputs_open_one(struct bam_inputs *inputs, size_t i);
+   input i; NULL after a message. Then any thread may use its reader. *renames: IDs that the caller
+   is to change in all records; NULL if there are none, or if the reader does so. bam_inputs_leave
+   closes it when it was read to its end; returns 0, or -1 after a message that it changed. */
+struct bam_reader *bam_inputs_open_one(struct bam_inputs *inputs, size_t i,
+                                       const struct id_renames **renames);
 int bam_inputs_leave(struct bam_inputs *inputs, size_t i);
 
 /* After an error: true if the reason is that an input changed. */

@@ -67,26 +67,56 @@ static const char *new_id(const struct id_rename_list *list, const struct bam_au
     return found ? found->new_id : NULL;
 }
 
+/* Goes through the tags of a record. */
+struct id_walk {
+    const struct id_renames *renames;
+    const uint8_t *rec, *at;
+    bool seen[N_ID_KINDS];      /* the first tag of this kind; or no ID of it changes */
+};
+
+static struct id_walk begin_walk(const struct id_renames *renames, const uint8_t *rec)
+{
+    struct id_walk walk = {.renames = renames, .rec = rec, .at = bam_record_tags(rec)};
+    for (enum id_kind kind = ID_GROUP; kind < N_ID_KINDS; kind++)
+        walk.seen[kind] = renames->kinds[kind].n == 0;
+    return walk;
+}
+
+/* Finds the next tag whose ID changes. Returns the new ID, or NULL if there is none. */
+static const char *next_id(struct id_walk *walk, struct bam_aux *aux)
+{
+    while (!(walk->seen[ID_GROUP] && walk->seen[ID_PROGRAM]) &&
+           bam_aux_next(walk->rec, &walk->at, aux) > 0) {
+        enum id_kind kind = ID_GROUP;
+        while (kind < N_ID_KINDS && memcmp(aux->start, tags[kind], 2) != 0) kind++;
+        if (kind == N_ID_KINDS || walk->seen[kind]) continue;
+        walk->seen[kind] = true;
+        const char *id = new_id(&walk->renames->kinds[kind], aux);
+        if (id) return id;
+    }
+    return NULL;
+}
+
+bool id_renames_touch(const struct id_renames *renames, const uint8_t *rec)
+{
+    struct id_walk walk = begin_walk(renames, rec);
+    struct bam_aux aux;
+    return next_id(&walk, &aux) != NULL;
+}
+
 size_t id_renames_rewrite(const struct id_renames *renames, const uint8_t *rec, uint8_t *out)
 {
-    const uint8_t *copied = rec, *at = bam_record_tags(rec), *end = rec + bam_record_bytes(rec);
+    const uint8_t *copied = rec, *end = rec + bam_record_bytes(rec);
     uint8_t *put_at = out;
-    bool seen[N_ID_KINDS];
-    for (enum id_kind kind = ID_GROUP; kind < N_ID_KINDS; kind++)
-        seen[kind] = renames->kinds[kind].n == 0;
+    struct id_walk walk = begin_walk(renames, rec);
     struct bam_aux aux;
-    while (!(seen[ID_GROUP] && seen[ID_PROGRAM]) && bam_aux_next(rec, &at, &aux) > 0) {
-        enum id_kind kind = ID_GROUP;
-        while (kind < N_ID_KINDS && memcmp(aux.start, tags[kind], 2) != 0) kind++;
-        if (kind == N_ID_KINDS || seen[kind]) continue;
-        seen[kind] = true;
-        const char *id = new_id(&renames->kinds[kind], &aux);
-        if (!id) continue;
+    const char *id;
+    while ((id = next_id(&walk, &aux))) {
         size_t n_before = (size_t)(aux.value - copied), id_bytes = strlen(id) + 1;
         memcpy(put_at, copied, n_before);
         memcpy(put_at + n_before, id, id_bytes);
         put_at += n_before + id_bytes;
-        copied = at;
+        copied = walk.at;
     }
     memcpy(put_at, copied, (size_t)(end - copied));
     size_t size = (size_t)(put_at - out) + (size_t)(end - copied);

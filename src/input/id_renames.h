@@ -10,6 +10,7 @@
 
 #include "bam/header_text.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum id_kind { ID_GROUP, ID_PROGRAM, N_ID_KINDS };      /* @RG and RG:Z; @PG and PG:Z */
@@ -32,6 +33,9 @@ void id_renames_add(struct id_renames *renames, enum id_kind kind, struct text o
                     struct text new_id);
 void id_renames_sort(struct id_renames *renames);
 void id_renames_release(struct id_renames *renames);
+
+/* True if a checked record has an ID that changes. */
+bool id_renames_touch(const struct id_renames *renames, const uint8_t *rec);
 
 /* Upper bound of the size of the rewritten record; quick to compute. */
 size_t id_renames_rewrite_bound(const struct id_renames *renames, const uint8_t *rec);

@@ -12,6 +12,7 @@
  */
 #include "pipeline/input_streams.h"
 
+#include "bam/bam_check.h"
 #include "bam/guessed_walk.h"
 #include "input/input_error.h"
 #include "pipeline/thread.h"
@@ -36,6 +37,7 @@ struct piece {                  /* read, and not cut yet */
     size_t ahead_bytes;         /* memory that is counted for it */
     struct guessed_walk guess;
     bool is_there;              /* under the lock: its raw bytes are */
+    struct stretch *stretch;    /* what it was cut to, or NULL */
 };
 
 struct stream {                 /* an input */
@@ -43,6 +45,8 @@ struct stream {                 /* an input */
     size_t number;              /* of the input */
     struct bam_reader *reader;
     const char *name;           /* of the input in messages */
+    const struct id_renames *renames;   /* for its records, or NULL */
+    int32_t n_refs;
     bool is_text;
     /* under the lock */
     struct piece *pieces, **last_piece;
@@ -70,7 +74,15 @@ struct input_streams {
     struct reader readers[MOST_READERS];
     size_t n_readers;
     bool stopped;               /* under the lock */
+    pthread_cond_t room;        /* readers wait for memory here, not for each end of a job */
 };
+
+/* With the lock held: the memory was freed. */
+static void free_ahead(struct stream *stream, size_t n_bytes)
+{
+    stream->ahead_bytes -= n_bytes;
+    if (n_bytes > 0) (void)pthread_cond_broadcast(&stream->all->room);
+}
 
 /* ---- stretches ---- */
 
@@ -82,21 +94,47 @@ static void free_stretch(struct stretch *stretch)
     free(stretch);
 }
 
-static void make_job(struct worker *worker, void *arg)
+/* Gives records the IDs of the united header. Those after a damaged record stay as they are: make
+   will refuse it. */
+static void rename_ids(const struct stream *stream, struct input_records *records)
 {
-    struct stretch *stretch = arg;
+    const struct id_renames *renames = stream->renames;
+    const uint8_t *rec = records->from, *end = records->to;
+    size_t most_bytes = 0;
+    bool changes = false;
+    for (; rec < end && !bam_record_check(rec, stream->n_refs); rec += bam_record_bytes(rec)) {
+        changes = changes || id_renames_touch(renames, rec);
+        most_bytes += id_renames_rewrite_bound(renames, rec);
+    }
+    if (rec < end || !changes) return;
+    uint8_t *memory = xmalloc(most_bytes), *out = memory;
+    for (rec = records->from; rec < end; rec += bam_record_bytes(rec))
+        out += id_renames_rewrite(renames, rec, out);
+    free(records->memory);
+    records->memory = records->from = memory;
+    records->to = out;
+}
+
+static void make(struct worker *worker, struct stretch *stretch)
+{
     struct stream *stream = stretch->stream;
     const struct input_streams_settings *s = &stream->all->settings;
+    if (stream->renames) rename_ids(stream, &stretch->records);
     if (!crew_failed(s->crew) && s->make(s->arg, worker, stretch, stream->name) < 0)
         crew_fail(s->crew);
     crew_lock(s->crew);
     stretch->is_done = true;
-    if (!s->drop) stream->ahead_bytes -= stretch->ahead_bytes;
+    if (!s->drop) free_ahead(stream, stretch->ahead_bytes);
     crew_announce(s->crew);
     crew_unlock(s->crew);
     if (s->drop) return;
     free(stretch->records.memory);
     free(stretch);
+}
+
+static void make_job(struct worker *worker, void *arg)
+{
+    make(worker, arg);
 }
 
 /* ---- cutting ---- */
@@ -108,7 +146,7 @@ static void free_piece(struct piece *piece)
     free(piece);
 }
 
-/* Hands out the records of a piece, [from, to) in memory. */
+/* Makes a stretch of the records of a piece, [from, to) in memory. */
 static void add_stretch(struct piece *piece, uint8_t *from, const uint8_t *to, size_t n_records)
 {
     struct stream *stream = piece->stream;
@@ -128,7 +166,7 @@ static void add_stretch(struct piece *piece, uint8_t *from, const uint8_t *to, s
         stream->last_stretch = &stretch->next;
     }
     crew_unlock(crew);
-    (void)crew_submit(crew, make_job, stretch);
+    piece->stretch = stretch;
 }
 
 static int refuse_record(const struct stream *stream, const char *read_name, const char *problem)
@@ -212,25 +250,29 @@ static int cut_records(struct piece *piece)
     return refuse_record(stream, NULL, problem);
 }
 
-/* Cuts the oldest piece, which was taken off the list. */
-static void cut(struct piece *piece)
+/* Cuts the oldest piece, which was taken off the list. Returns what of it is to be made, or NULL. */
+static struct stretch *cut(struct piece *piece)
 {
     struct stream *stream = piece->stream;
     struct crew *crew = stream->all->settings.crew;
     int r = crew_failed(crew) ? 0 : stream->is_text ? cut_lines(piece) : cut_records(piece);
     if (r < 0) crew_fail(crew);
     crew_lock(crew);
-    stream->ahead_bytes -= piece->ahead_bytes;  /* 0 if a stretch took it over */
+    free_ahead(stream, piece->ahead_bytes);     /* 0 if a stretch took it over */
     crew_unlock(crew);
+    struct stretch *stretch = piece->stretch;
     free_piece(piece);
+    return stretch;
 }
 
 /* The raw bytes of a piece are there. Cuts all pieces whose turn it is, unless another worker does
-   so. */
-static void piece_is_there(struct piece *piece)
+   so. The worker makes what it can of the first one itself, since that is in its cache; NULL: a
+   reader. */
+static void piece_is_there(struct piece *piece, struct worker *worker)
 {
     struct stream *stream = piece->stream;
     struct crew *crew = stream->all->settings.crew;
+    struct stretch *first = NULL;
     crew_lock(crew);
     piece->is_there = true;
     while (!stream->is_cut && stream->pieces && stream->pieces->is_there) {
@@ -239,12 +281,17 @@ static void piece_is_there(struct piece *piece)
         if (!stream->pieces) stream->last_piece = &stream->pieces;
         stream->is_cut = true;
         crew_unlock(crew);
-        cut(oldest);
+        struct stretch *stretch = cut(oldest);
+        if (stretch && worker && !first)
+            first = stretch;
+        else if (stretch)
+            (void)crew_submit(crew, make_job, stretch);
         crew_lock(crew);
         stream->is_cut = false;
     }
     crew_announce(crew);
     crew_unlock(crew);
+    if (first) make(worker, first);
 }
 
 /* ---- reading ---- */
@@ -273,7 +320,7 @@ static void fill_job(struct worker *worker, void *arg)
     struct stream *stream = piece->stream;
     struct crew *crew = stream->all->settings.crew;
     if (!crew_failed(crew) && fill(piece, worker) < 0) crew_fail(crew);
-    piece_is_there(piece);
+    piece_is_there(piece, worker);
 }
 
 /* Reads a piece. Returns a code of the reader. */
@@ -325,7 +372,7 @@ static int fetch(struct stream *stream)
     stream->ahead_bytes += piece->ahead_bytes;
     crew_unlock(crew);
     if (!is_filled) return crew_submit(crew, fill_job, piece);
-    piece_is_there(piece);
+    piece_is_there(piece, NULL);
     return 0;
 }
 
@@ -355,7 +402,7 @@ static struct stream *next_to_read(const struct reader *reader)
             if (is_better && has_room(stream)) best = stream;
         }
         if (best || all_are_read) break;
-        crew_wait_for(crew, WAIT_FEEDERS_QUEUE);
+        (void)pthread_cond_wait(&all->room, crew_mutex(crew));
     }
     bool ends = all->stopped || crew_failed(crew);
     crew_unlock(crew);
@@ -378,8 +425,10 @@ static int open_inputs(struct input_streams *all)
         *stream = (struct stream){.all = all, .number = all->settings.numbers[i]};
         stream->last_piece = &stream->pieces;
         stream->last_stretch = &stream->stretches;
-        stream->reader = bam_inputs_open_one(all->settings.inputs, stream->number);
+        stream->reader = bam_inputs_open_one(all->settings.inputs, stream->number,
+                                             &stream->renames);
         if (!stream->reader) return -1;
+        stream->n_refs = sam_hdr_nref(bam_reader_header(stream->reader));
         stream->name = bam_reader_name(stream->reader);
         stream->is_text = bam_reader_is_text(stream->reader);
     }
@@ -407,6 +456,7 @@ struct input_streams *input_streams_start(const struct input_streams_settings *s
     all->settings = *settings;
     all->n = settings->n_inputs;
     all->streams = xcalloc(all->n, sizeof *all->streams);
+    xalloc_require(pthread_cond_init(&all->room, NULL) == 0);
     if (open_inputs(all) == 0 && start_readers(all) == 0) return all;
     crew_fail(settings->crew);
     input_streams_stop(all);
@@ -460,8 +510,7 @@ void input_streams_release(struct stretch *stretch)
     struct stream *stream = stretch->stream;
     struct crew *crew = stream->all->settings.crew;
     crew_lock(crew);
-    stream->ahead_bytes -= stretch->ahead_bytes;
-    crew_announce(crew);
+    free_ahead(stream, stretch->ahead_bytes);
     crew_unlock(crew);
     free_stretch(stretch);
 }
@@ -484,7 +533,7 @@ void input_streams_stop(struct input_streams *all)
     struct crew *crew = all->settings.crew;
     crew_lock(crew);
     all->stopped = true;
-    crew_announce(crew);
+    (void)pthread_cond_broadcast(&all->room);
     crew_unlock(crew);
     for (size_t i = 0; i < all->n_readers; i++) {
         if (all->readers[i].started) (void)pthread_join(all->readers[i].thread, NULL);
@@ -511,6 +560,7 @@ void input_streams_destroy(struct input_streams *all)
 {
     if (!all) return;
     for (size_t i = 0; i < all->n; i++) free_stream(&all->streams[i]);
+    (void)pthread_cond_destroy(&all->room);
     free(all->streams);
     free(all);
 }
