@@ -232,7 +232,9 @@ class Commands(CliTest):
         sam = generate.reads(300, refs)
         self.bam_of(sam)
         for lane in (1, 2, 3):
-            self.bam_of(sam, name=f"lane{lane}.bam")
+            lane_bam = self.bam_of(sam, name=f"lane{lane}.bam")
+            for name in (f"lane{lane}.sorted.bam", f"chr{lane}.bam"):
+                self.sort_ok("-o", self.path(name), lane_bam)
         # Aligners write the reads of one name together.
         header, records = sam_split(sam)
         records.sort(key=lambda record: record.split("\t")[0])
@@ -283,7 +285,7 @@ class Commands(CliTest):
 
     def check_output(self, path, command):
         """The output is sorted and has the 600 records of each input."""
-        n_inputs = len(re.findall(r"lane\d", command)) or 1
+        n_inputs = len(re.findall(r"(?:lane|chr)\d", command)) or 1
         done = self.rocksort("--verify", "--reference", self.path("ref.fa"), path)
         self.assertEqual(done.status, 0, f"{command}: {done.err}")
         self.assertIn(f"records:{600 * n_inputs} ", done.out.decode(), command)
