@@ -3,9 +3,11 @@
  * the CSI specification CSI.
  *
  * The lists of a part are in the order of the file. In an index file chunks are listed by bin; they
- * are sorted by where they begin. BAI has a value for each window. CSI has one for each bin, which
- * is that of the bin's first window; a window without one gets that of the window before, which is
- * never too far behind.
+ * are sorted by where they begin. BAI has a value for each window that a record touches. CSI has
+ * one for each bin, which is that of the bin's first window. Values grow from window to window, so
+ * a window without one gets that of the window before, which is never too large. Records may reach
+ * as far as the ends of their bins: up to there windows get values, so that no later file, whose
+ * records begin further right, says where the first record in them begins.
  */
 #include "output/bam_index_file.h"
 
@@ -136,9 +138,9 @@ static void take_windows(struct cursor *from, struct bam_index_part *part,
     }
 }
 
-/* A window reaches to the next one that has a value; the first ones of a list have the same first
-   window, and the same value. */
-static void join_windows(struct bam_index_part *part, struct bam_index_ref *ref)
+/* A value is valid up to the next window that has one, the last value up to window `last`. Bins that
+   begin at the same window have the same value. */
+static void join_windows(struct bam_index_part *part, struct bam_index_ref *ref, uint64_t last)
 {
     struct bam_index_windows *list = part->windows + part->n_windows - ref->n_windows;
     size_t n = 0;
@@ -148,6 +150,7 @@ static void join_windows(struct bam_index_part *part, struct bam_index_ref *ref)
         if (n > 0) list[n - 1].last = list[i].first - 1;
         list[n++] = list[i];
     }
+    if (n > 0 && last > list[n - 1].last) list[n - 1].last = (uint32_t)last;
     part->n_windows -= ref->n_windows - n;
     ref->n_windows = n;
 }
@@ -158,6 +161,7 @@ static bool take_ref(struct cursor *from, int32_t tid, bool is_csi, struct bam_i
 {
     struct bam_index_ref ref = {.tid = tid};
     uint32_t pseudo_bin = bam_index_first_bin(part->shape.depth + 1) + 1, n_bins = take_u32(from);
+    uint64_t last_window = 0;   /* of all bins of a CSI */
     bool has_counts = false;
     for (uint32_t i = 0; i < n_bins && !from->failed; i++) {
         uint32_t bin = take_u32(from);
@@ -169,10 +173,12 @@ static bool take_ref(struct cursor *from, int32_t tid, bool is_csi, struct bam_i
         }
         if (bin >= pseudo_bin - 1) return false;
         take_chunks(from, bin, n_chunks, part, &ref);
-        int level = level_of(&part->shape, bin);
+        if (!is_csi) continue;
+        int level = level_of(&part->shape, bin), shift = 3 * (part->shape.depth - level);
         uint64_t in_level = bin - bam_index_first_bin(level);
-        if (loffset > 0)
-            add_window(part, &ref, loffset, in_level << 3 * (part->shape.depth - level));
+        uint64_t first = in_level << shift, end = (in_level + 1) << shift;
+        if (loffset > 0) add_window(part, &ref, loffset, first);
+        if (end - 1 > last_window) last_window = end - 1;
     }
     if (!is_csi) take_windows(from, part, &ref);
     if (from->failed || (n_bins > 0 && !has_counts)) return false;
@@ -180,7 +186,7 @@ static bool take_ref(struct cursor *from, int32_t tid, bool is_csi, struct bam_i
     if (ref.n_chunks > 1)
         qsort(part->chunks + part->n_chunks - ref.n_chunks, ref.n_chunks, sizeof *part->chunks,
               compare_chunks);
-    join_windows(part, &ref);
+    join_windows(part, &ref, last_window);
     bam_index_reserve(&part->refs, &part->refs_room, part->n_refs + 1, sizeof *part->refs);
     part->refs[part->n_refs++] = ref;
     return true;

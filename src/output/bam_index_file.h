@@ -11,7 +11,8 @@
 
 struct bam_index_file {
     int32_t n_refs;
-    struct bam_index_part part; /* all of the file; without its end */
+    struct bam_index_part part; /* all of the file; without its end, and without the begin of reads
+                                   without a place if there are no others */
     uint64_t n_records;
     uint64_t last_begin;        /* where the chunk begins that begins last; 0: no placed record */
 };

@@ -108,8 +108,10 @@ int copy_input(const struct copy_input_settings *s)
     struct copy copy = {.settings = s, .fd = -1};
     int r = open_file(&copy);
     if (r == 0) {
-        s->index->part.end = bam_index_voffset(copy.end, 0);
-        r = sorted_output_copy_index(s->output, &s->index->part, s->begin);
+        struct bam_index_part *part = &s->index->part;
+        part->end = bam_index_voffset(copy.end, 0);
+        if (part->n_refs == 0) part->unplaced_begin = bam_index_voffset(s->begin, 0);
+        r = sorted_output_copy_index(s->output, part, s->begin);
     }
     copy.buffer = xmalloc(BUFFER_BYTES);
     if (r == 0) r = copy_blocks(&copy);
