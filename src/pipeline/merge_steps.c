@@ -48,7 +48,7 @@ static const char *look(const char *path, struct bam_inputs *inputs,
 {
     struct bam_ends ends;
     const char *why;
-    if (!bam_inputs_can_copy(inputs, span->input)) return "it is not a BAM file, or IDs collide";
+    if (!bam_inputs_is_bgzf_file(inputs, span->input)) return "it is not a BAM file";
     if (bam_index_file_read(path, &span->index, &why) < 0) return why;
     const struct bam_index_shape *mine = &span->index.part.shape;
     if (shape && (shape->min_shift != mine->min_shift || shape->depth != mine->depth))
