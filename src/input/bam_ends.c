@@ -55,8 +55,8 @@ static int read_ends(BGZF *file, const struct bam_ends_places *places, struct ba
 int bam_ends_read(const char *path, const struct bam_ends_places *places, struct bam_ends *ends)
 {
     *ends = (struct bam_ends){0};
-    /* What is wrong with the file will be found again when it is read. If the places are wrong, that
-       is no error. */
+    /* What is wrong with the file will be found again when it is read. If the places are wrong,
+       that is no error. */
     enum htsLogLevel level = hts_get_log_level();
     hts_set_log_level(HTS_LOG_OFF);
     BGZF *file = bgzf_open(path, "r");

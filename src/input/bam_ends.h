@@ -12,7 +12,7 @@
 struct bam_ends {
     uint64_t begin;             /* byte of the file where the first block of records begins */
     bam1_t *first, *last;       /* NULL: there are no records; `last`: or it was not asked for */
-    bam1_t *after;              /* at placed_end; NULL: the file ends there, or it was not asked for */
+    bam1_t *after;              /* at placed_end; NULL: the file ends there, or nobody asked */
 };
 
 struct bam_ends_places {        /* virtual offsets, from an index; 0: this end does not matter */

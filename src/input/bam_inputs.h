@@ -36,8 +36,8 @@ const char *bam_inputs_common_order(const struct bam_inputs *inputs);
 /* True if reading can begin anywhere: all inputs are files of BGZF-compressed BAM. */
 bool bam_inputs_can_seek(const struct bam_inputs *inputs);
 
-/* True if input i of a merge is a file of BGZF-compressed BAM that claims to be sorted by coordinate,
-   and whose records stay as they are. */
+/* True if input i of a merge is a file of BGZF-compressed BAM that claims to be sorted by
+   coordinate, and whose records stay as they are. */
 bool bam_inputs_can_copy(const struct bam_inputs *inputs, size_t i);
 
 /* The status (stat) of input i just before it was opened; NULL if it is not a regular file. */

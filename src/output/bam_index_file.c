@@ -108,7 +108,8 @@ static void add_window(struct bam_index_part *part, struct bam_index_ref *ref, u
 }
 
 /* The last window that a bin reaches. */
-static uint32_t last_window(const struct bam_index_shape *shape, const struct bam_index_chunk *chunk)
+static uint32_t last_window(const struct bam_index_shape *shape,
+                            const struct bam_index_chunk *chunk)
 {
     uint64_t in_level = chunk->bin - bam_index_first_bin(chunk->level);
     return (uint32_t)(((in_level + 1) << 3 * (shape->depth - chunk->level)) - 1);

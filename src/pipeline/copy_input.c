@@ -23,7 +23,7 @@ struct copy {
     uint8_t *buffer;
     size_t n_bytes;             /* in the buffer; they begin with a block */
     struct bam_index_file index;
-    size_t next_chunk, next_window;     /* of the index: the first ones that begin in blocks to come */
+    size_t next_chunk, next_window;     /* of the index: the first ones in blocks to come */
     struct stat file;           /* when it was opened */
 };
 
@@ -46,8 +46,8 @@ static int read_index(struct copy *copy)
     return -1;
 }
 
-/* Passes the places in the index that are in the block at byte `at`. False if one lies before it, and
-   so in no block. */
+/* Passes the places in the index that are in the block at byte `at`. False if one lies before it,
+   and so in no block. */
 static bool pass_places(struct copy *copy, uint64_t at)
 {
     const struct bam_index_part *part = &copy->index.part;
