@@ -33,7 +33,7 @@ static int64_t end_of_header(BGZF *file)
     return bgzf_read_block(file) < 0 ? -1 : file->block_address;
 }
 
-static int read_ends(BGZF *file, uint64_t last_begin, struct bam_ends *ends)
+static int read_ends(BGZF *file, const struct bam_ends_places *places, struct bam_ends *ends)
 {
     bam_hdr_t *header = bam_hdr_read(file);
     if (!header) return -1;
@@ -42,23 +42,28 @@ static int read_ends(BGZF *file, uint64_t last_begin, struct bam_ends *ends)
     if (begin < 0) return -1;
     ends->begin = (uint64_t)begin;
     int r = read_record(file, &ends->first);
-    if (r <= 0 || last_begin == 0) return r < 0 ? -1 : 0;
-    if (bgzf_seek(file, (int64_t)last_begin, SEEK_SET) < 0) return -1;
+    if (r <= 0) return r;
+    if (places->placed_end > 0 && (bgzf_seek(file, (int64_t)places->placed_end, SEEK_SET) < 0 ||
+                                   read_record(file, &ends->after) < 0))
+        return -1;
+    if (places->last_begin == 0) return 0;
+    if (bgzf_seek(file, (int64_t)places->last_begin, SEEK_SET) < 0) return -1;
     while ((r = read_record(file, &ends->last)) > 0) continue;
     return r < 0 || !ends->last ? -1 : 0;
 }
 
-int bam_ends_read(const char *path, uint64_t last_begin, struct bam_ends *ends)
+int bam_ends_read(const char *path, const struct bam_ends_places *places, struct bam_ends *ends)
 {
     *ends = (struct bam_ends){0};
-    /* What htslib has to say it will say again when the file is read. */
+    /* What is wrong with the file will be found again when it is read. If the places are wrong,
+       that is no error. */
     enum htsLogLevel level = hts_get_log_level();
-    if (level > HTS_LOG_ERROR) hts_set_log_level(HTS_LOG_ERROR);
+    hts_set_log_level(HTS_LOG_OFF);
     BGZF *file = bgzf_open(path, "r");
     int r = -1;
     if (file) {
         if (bgzf_compression(file) == BGZF_COMPRESSED && bgzf_check_EOF(file) == 1)
-            r = read_ends(file, last_begin, ends);
+            r = read_ends(file, places, ends);
         if (bgzf_close(file) < 0) r = -1;
     }
     hts_set_log_level(level);
@@ -70,5 +75,6 @@ void bam_ends_release(struct bam_ends *ends)
 {
     bam_destroy1(ends->first);
     bam_destroy1(ends->last);
+    bam_destroy1(ends->after);
     *ends = (struct bam_ends){0};
 }

@@ -21,6 +21,7 @@ struct opened_file {
     struct stat st;
     XXH64_hash_t header_hash;           /* only if there are several inputs */
     bool can_seek;                      /* likewise: a file of BGZF-compressed BAM */
+    bool by_coordinate;                 /* likewise: its header claims this order */
 };
 
 struct bam_inputs {
@@ -80,8 +81,8 @@ static int check_size(struct bam_inputs *in, size_t i)
     return -1;
 }
 
-/* Notes the order that the header of an input claims. */
-static void note_order(struct bam_inputs *in, struct bam_reader *reader)
+/* Notes the order that the header of input i claims. */
+static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reader)
 {
     const char *at = header_whole_text(bam_reader_header(reader));
     struct text line, field, rest = {"", 0}, order = {"", 0}, sub_order = {NULL, 0};
@@ -91,7 +92,8 @@ static void note_order(struct bam_inputs *in, struct bam_reader *reader)
         if (so.at) order = so;
         if (ss.at) sub_order = ss;
     }
-    if (!in->sorted_by_coordinate && text_equal(order, (struct text){"coordinate", 10}))
+    in->files[i].by_coordinate = text_equal(order, (struct text){"coordinate", 10});
+    if (!in->sorted_by_coordinate && in->files[i].by_coordinate)
         in->sorted_by_coordinate = bam_reader_name(reader);
     if (sub_order.at) order = sub_order;
     if (!in->common_order)
@@ -154,7 +156,7 @@ static sam_hdr_t *look_at_input(struct bam_inputs *in, size_t i, sam_hdr_t *firs
     if (!reader) return NULL;
     sam_hdr_t *header = bam_reader_header(reader);
     in->files[i].header_hash = hash_header(header);
-    note_order(in, reader);
+    note_order(in, i, reader);
     in->files[i].can_seek = again && bam_reader_can_seek(reader);
     if (!in->files[i].can_seek) in->can_seek = false;
     names[i] = bam_reader_name(reader);         /* is valid after the reader is closed, too */
@@ -183,7 +185,7 @@ static int open_single(struct bam_inputs *in)
 {
     in->readers[0] = open_file(in, 0);
     if (!in->readers[0]) return -1;
-    note_order(in, in->readers[0]);
+    note_order(in, 0, in->readers[0]);
     in->can_seek = can_open_again(in->paths[0]) && bam_reader_can_seek(in->readers[0]);
     return 0;
 }
@@ -227,9 +229,9 @@ bool bam_inputs_can_seek(const struct bam_inputs *in)
     return in->can_seek;
 }
 
-bool bam_inputs_is_bgzf_file(const struct bam_inputs *in, size_t i)
+bool bam_inputs_can_copy(const struct bam_inputs *in, size_t i)
 {
-    return in->files[i].can_seek;
+    return in->files[i].can_seek && in->files[i].by_coordinate;
 }
 
 const struct id_renames *bam_inputs_renames(const struct bam_inputs *in, size_t i)

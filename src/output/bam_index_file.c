@@ -3,11 +3,10 @@
  * the CSI specification CSI.
  *
  * The lists of a part are in the order of the file. In an index file chunks are listed by bin; they
- * are sorted by where they begin. BAI has a value for each window that a record touches. CSI has
- * one for each bin, which is that of the bin's first window. Values grow from window to window, so
- * a window without one gets that of the window before, which is never too large. Records may reach
- * as far as the ends of their bins: up to there windows get values, so that no later file, whose
- * records begin further right, says where the first record in them begins.
+ * are sorted by where they begin. BAI has a value for each window. CSI has one for each bin, which
+ * is that of the bin's first window; a window without one gets that of the window before, which is
+ * never too far behind. How far the records of the last bins reach, CSI does not say: as far as
+ * these bins, which matters if another file goes on with the reference.
  */
 #include "output/bam_index_file.h"
 
@@ -16,6 +15,7 @@
 #include "util/xalloc.h"
 
 #include <htslib/bgzf.h>
+#include <htslib/hts_log.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,15 +59,20 @@ static uint64_t take_u64(struct cursor *from)
 static int read_file(const char *path, struct bytes *bytes)
 {
     enum { STEP = 1 << 16 };
-    BGZF *file = bgzf_open(path, "r");
+    enum htsLogLevel level = hts_get_log_level();
     ssize_t n = -1;
-    if (!file) return -1;
-    do {
-        xgrow(&bytes->at, &bytes->room, bytes->n + STEP, bytes->n, 1);
-        n = bgzf_read(file, bytes->at + bytes->n, STEP);
-        if (n > 0) bytes->n += (size_t)n;
-    } while (n > 0);
-    return bgzf_close(file) < 0 || n < 0 ? -1 : 0;
+    hts_set_log_level(HTS_LOG_OFF);     /* a damaged index is not used, and that is no error */
+    BGZF *file = bgzf_open(path, "r");
+    if (file) {
+        do {
+            xgrow(&bytes->at, &bytes->room, bytes->n + STEP, bytes->n, 1);
+            n = bgzf_read(file, bytes->at + bytes->n, STEP);
+            if (n > 0) bytes->n += (size_t)n;
+        } while (n > 0);
+        if (bgzf_close(file) < 0) n = -1;
+    }
+    hts_set_log_level(level);
+    return n < 0 ? -1 : 0;
 }
 
 /* ---- one reference ---- */
@@ -100,6 +105,14 @@ static void add_window(struct bam_index_part *part, struct bam_index_ref *ref, u
     part->windows[part->n_windows++] =
         (struct bam_index_windows){begin, (uint32_t)first, (uint32_t)first};
     ref->n_windows++;
+}
+
+/* The last window that a bin reaches. */
+static uint32_t last_window(const struct bam_index_shape *shape,
+                            const struct bam_index_chunk *chunk)
+{
+    uint64_t in_level = chunk->bin - bam_index_first_bin(chunk->level);
+    return (uint32_t)(((in_level + 1) << 3 * (shape->depth - chunk->level)) - 1);
 }
 
 /* The pseudo-bin has the begin and end of the reference, and its counts. */
@@ -138,9 +151,9 @@ static void take_windows(struct cursor *from, struct bam_index_part *part,
     }
 }
 
-/* A value is valid up to the next window that has one, the last value up to window `last`. Bins that
-   begin at the same window have the same value. */
-static void join_windows(struct bam_index_part *part, struct bam_index_ref *ref, uint64_t last)
+/* A window reaches to the next one that has a value; the first ones of a list have the same first
+   window, and the same value. The last one reaches to `reach`, if that is further. */
+static void join_windows(struct bam_index_part *part, struct bam_index_ref *ref, uint32_t reach)
 {
     struct bam_index_windows *list = part->windows + part->n_windows - ref->n_windows;
     size_t n = 0;
@@ -150,43 +163,55 @@ static void join_windows(struct bam_index_part *part, struct bam_index_ref *ref,
         if (n > 0) list[n - 1].last = list[i].first - 1;
         list[n++] = list[i];
     }
-    if (n > 0 && last > list[n - 1].last) list[n - 1].last = (uint32_t)last;
+    if (n > 0 && list[n - 1].last < reach) list[n - 1].last = reach;
     part->n_windows -= ref->n_windows - n;
     ref->n_windows = n;
 }
 
+/* How far the records of the reference, which was added last, may reach: a window. */
+static uint32_t find_reach(const struct bam_index_part *part, const struct bam_index_ref *ref)
+{
+    uint32_t reach = 0;
+    for (size_t i = part->n_chunks - ref->n_chunks; i < part->n_chunks; i++) {
+        uint32_t last = last_window(&part->shape, &part->chunks[i]);
+        if (last > reach) reach = last;
+    }
+    return reach;
+}
+
 /* Returns false if the bytes are no sound index, or if the reference has records that it does not
-   count. */
+   count. Some programs write a pseudo-bin for references without records. */
 static bool take_ref(struct cursor *from, int32_t tid, bool is_csi, struct bam_index_part *part)
 {
     struct bam_index_ref ref = {.tid = tid};
     uint32_t pseudo_bin = bam_index_first_bin(part->shape.depth + 1) + 1, n_bins = take_u32(from);
-    uint64_t last_window = 0;   /* of all bins of a CSI */
     bool has_counts = false;
+    uint64_t end = 0;
     for (uint32_t i = 0; i < n_bins && !from->failed; i++) {
         uint32_t bin = take_u32(from);
         uint64_t loffset = is_csi ? take_u64(from) : 0;
         uint32_t n_chunks = take_u32(from);
         if (bin == pseudo_bin) {
-            has_counts = take_counts(from, n_chunks, &ref, &part->unplaced_begin);
+            has_counts = take_counts(from, n_chunks, &ref, &end);
             continue;
         }
         if (bin >= pseudo_bin - 1) return false;
         take_chunks(from, bin, n_chunks, part, &ref);
-        if (!is_csi) continue;
-        int level = level_of(&part->shape, bin), shift = 3 * (part->shape.depth - level);
+        int level = level_of(&part->shape, bin);
         uint64_t in_level = bin - bam_index_first_bin(level);
-        uint64_t first = in_level << shift, end = (in_level + 1) << shift;
-        if (loffset > 0) add_window(part, &ref, loffset, first);
-        if (end - 1 > last_window) last_window = end - 1;
+        if (loffset > 0)
+            add_window(part, &ref, loffset, in_level << 3 * (part->shape.depth - level));
     }
     if (!is_csi) take_windows(from, part, &ref);
     if (from->failed || (n_bins > 0 && !has_counts)) return false;
-    if (n_bins == 0) return true;
+    bool has_records = ref.n_mapped + ref.n_unmapped > 0;
+    if (has_records != (ref.n_chunks > 0) || has_records != (ref.n_windows > 0)) return false;
+    if (!has_records) return true;
+    part->unplaced_begin = end;
     if (ref.n_chunks > 1)
         qsort(part->chunks + part->n_chunks - ref.n_chunks, ref.n_chunks, sizeof *part->chunks,
               compare_chunks);
-    join_windows(part, &ref, last_window);
+    join_windows(part, &ref, is_csi ? find_reach(part, &ref) : 0);
     bam_index_reserve(&part->refs, &part->refs_room, part->n_refs + 1, sizeof *part->refs);
     part->refs[part->n_refs++] = ref;
     return true;
@@ -212,6 +237,16 @@ static int32_t take_head(struct cursor *from, bool *is_csi, struct bam_index_sha
     return from->failed || n_refs > INT32_MAX ? -1 : (int32_t)n_refs;
 }
 
+/* True if chunks and windows are in the order of the file, as they are if records are sorted. */
+static bool is_in_order(const struct bam_index_part *part)
+{
+    for (size_t i = 1; i < part->n_chunks; i++)
+        if (part->chunks[i].begin < part->chunks[i - 1].begin) return false;
+    for (size_t i = 1; i < part->n_windows; i++)
+        if (part->windows[i].begin < part->windows[i - 1].begin) return false;
+    return true;
+}
+
 static bool take_index(struct cursor *from, struct bam_index_file *index)
 {
     struct bam_index_part *part = &index->part;
@@ -228,22 +263,19 @@ static bool take_index(struct cursor *from, struct bam_index_file *index)
     for (size_t i = 0; i < part->n_refs; i++)
         index->n_records += part->refs[i].n_mapped + part->refs[i].n_unmapped;
     if (part->n_chunks > 0) index->last_begin = part->chunks[part->n_chunks - 1].begin;
-    return !from->failed;
+    if (part->n_windows > 0 && part->windows[part->n_windows - 1].begin > index->last_begin)
+        index->last_begin = part->windows[part->n_windows - 1].begin;
+    return !from->failed && from->at == from->end && is_in_order(part);
 }
 
-/* Reads the index at `name`, if it is there. Returns 1 if it was read, 0 if there is none, else -1
-   with *why. */
-static int read_index(const char *name, const struct stat *bam, struct bam_index_file *index,
-                      const char **why)
+/* Reads the index at `name`, if it is there. Returns 1 if it was read, 0 if there is none, else
+   -1. */
+static int read_index(const char *name, const struct stat *bam, struct bam_index_file *index)
 {
     struct stat st;
     struct bytes bytes = {0};
-    if (stat(name, &st) < 0) return 0;
-    if (st.st_mtim.tv_sec < bam->st_mtim.tv_sec) {
-        *why = "its index is older";
-        return -1;
-    }
-    *why = "its index is damaged, or has no counts";
+    if (stat(name, &st) < 0 || !S_ISREG(st.st_mode)) return 0;
+    if (st.st_mtim.tv_sec < bam->st_mtim.tv_sec) return -1;
     bool is_sound = read_file(name, &bytes) == 0;
     struct cursor from = {bytes.at, bytes.at + bytes.n, false};
     is_sound = is_sound && take_index(&from, index);
@@ -253,22 +285,21 @@ static int read_index(const char *name, const struct stat *bam, struct bam_index
     return -1;
 }
 
-int bam_index_file_read(const char *path, struct bam_index_file *index, const char **why)
+int bam_index_file_read(const char *path, struct bam_index_file *index)
 {
     static const char *const endings[] = {".csi", ".bai"};
     const char *point = strrchr(path_name(path), '.');
     struct stat bam;
     int r = 0;
     *index = (struct bam_index_file){0};
-    *why = "it has no index";
     if (stat(path, &bam) < 0) return -1;
     for (size_t i = 0; i < 2 && r == 0; i++) {
         char *name = xasprintf("%s%s", path, endings[i]);
-        r = read_index(name, &bam, index, why);
+        r = read_index(name, &bam, index);
         free(name);
         if (r != 0 || !point) continue;
         name = xasprintf("%.*s%s", (int)(point - path), path, endings[i]);
-        r = read_index(name, &bam, index, why);
+        r = read_index(name, &bam, index);
         free(name);
     }
     return r > 0 ? 0 : -1;

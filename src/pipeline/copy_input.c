@@ -22,7 +22,53 @@ struct copy {
     uint64_t at, end;           /* what is read next, and the EOF block */
     uint8_t *buffer;
     size_t n_bytes;             /* in the buffer; they begin with a block */
+    struct bam_index_file index;
+    size_t next_chunk, next_window;     /* of the index: the first ones in blocks to come */
+    struct stat file;           /* when it was opened */
 };
+
+static int refuse_index(const struct copy *copy)
+{
+    diag_error("the index of '%s' is not that of the file: make the index again, or remove it",
+               copy->settings->path);
+    return -1;
+}
+
+/* Reads the index, which must be the one that was looked at before. */
+static int read_index(struct copy *copy)
+{
+    const struct copy_input_settings *s = copy->settings;
+    struct bam_index_file *index = &copy->index;
+    if (bam_index_file_read(s->path, index) == 0 && index->n_records == s->what->n_records &&
+        index->last_begin == s->what->last_begin)
+        return 0;
+    diag_error("the index of '%s' was changed while others were read; merge again", s->path);
+    return -1;
+}
+
+/* Passes the places in the index that are in the block at byte `at`. False if one lies before it,
+   and so in no block. */
+static bool pass_places(struct copy *copy, uint64_t at)
+{
+    const struct bam_index_part *part = &copy->index.part;
+    size_t *chunk = &copy->next_chunk, *window = &copy->next_window;
+    while (*chunk < part->n_chunks && part->chunks[*chunk].begin >> 16 == at) ++*chunk;
+    while (*window < part->n_windows && part->windows[*window].begin >> 16 == at) ++*window;
+    return !(*chunk < part->n_chunks && part->chunks[*chunk].begin >> 16 < at) &&
+           !(*window < part->n_windows && part->windows[*window].begin >> 16 < at);
+}
+
+static bool differs(const struct stat *a, const struct stat *b)
+{
+    return a->st_size != b->st_size || a->st_mtim.tv_sec != b->st_mtim.tv_sec ||
+           a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
+}
+
+static int refuse_change(const char *path)
+{
+    diag_error("'%s' was changed while it, or others, were read; merge again", path);
+    return -1;
+}
 
 /* Opens the file, which must be the one that was looked at before. */
 static int open_file(struct copy *copy)
@@ -35,12 +81,10 @@ static int open_file(struct copy *copy)
         diag_error("cannot open '%s': %s", s->path, strerror(errno));
         return -1;
     }
-    if (now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
-        now.st_size != before->st_size || now.st_mtime != before->st_mtime) {
-        diag_error("'%s' was changed while others were read; merge again", s->path);
-        return -1;
-    }
-    copy->at = s->begin;
+    if (now.st_ino != before->st_ino || now.st_dev != before->st_dev || differs(&now, before))
+        return refuse_change(s->path);
+    copy->file = now;
+    copy->at = s->what->begin;
     copy->end = (uint64_t)now.st_size - BGZF_END_BYTES;
     return 0;
 }
@@ -65,7 +109,7 @@ static int read_on(struct copy *copy)
 }
 
 /* The size of the whole blocks at the beginning of the buffer; 0 after a message. */
-static size_t whole_blocks(const struct copy *copy)
+static size_t whole_blocks(struct copy *copy)
 {
     size_t at = 0;
     while (at + BGZF_HEADER_BYTES <= copy->n_bytes) {
@@ -76,6 +120,10 @@ static size_t whole_blocks(const struct copy *copy)
             return 0;
         }
         if (at + n > copy->n_bytes) break;
+        if (!pass_places(copy, copy->at - copy->n_bytes + at)) {
+            (void)refuse_index(copy);
+            return 0;
+        }
         at += n;
     }
     if (at > 0 && (at == copy->n_bytes || copy->at < copy->end)) return at;
@@ -89,7 +137,7 @@ static int copy_blocks(struct copy *copy)
     const struct copy_input_settings *s = copy->settings;
     for (;;) {
         if (read_on(copy) < 0) return -1;
-        if (copy->n_bytes == 0) return 0;
+        if (copy->n_bytes == 0) break;
         size_t n = whole_blocks(copy);
         if (n == 0 || crew_failed(s->crew) ||
             sorted_output_copy(s->output, copy->buffer, n) < 0)
@@ -101,25 +149,32 @@ static int copy_blocks(struct copy *copy)
         load_totals_add_position(s->totals, n);
         crew_unlock(s->crew);
     }
+    const struct bam_index_part *part = &copy->index.part;
+    struct stat now;
+    if (copy->next_chunk < part->n_chunks || copy->next_window < part->n_windows)
+        return refuse_index(copy);
+    return fstat(copy->fd, &now) < 0 || differs(&now, &copy->file) ? refuse_change(s->path) : 0;
 }
 
 int copy_input(const struct copy_input_settings *s)
 {
     struct copy copy = {.settings = s, .fd = -1};
+    struct bam_index_part *part = &copy.index.part;
     int r = open_file(&copy);
+    if (r == 0) r = read_index(&copy);
     if (r == 0) {
-        struct bam_index_part *part = &s->index->part;
         part->end = bam_index_voffset(copy.end, 0);
-        if (part->n_refs == 0) part->unplaced_begin = bam_index_voffset(s->begin, 0);
-        r = sorted_output_copy_index(s->output, part, s->begin);
+        if (part->n_refs == 0) part->unplaced_begin = bam_index_voffset(s->what->begin, 0);
+        r = sorted_output_copy_index(s->output, part, s->what->begin);
     }
     copy.buffer = xmalloc(BUFFER_BYTES);
     if (r == 0) r = copy_blocks(&copy);
     free(copy.buffer);
+    bam_index_part_release(part);
     if (copy.fd >= 0) (void)close(copy.fd);
     if (r < 0) return -1;
     crew_lock(s->crew);
-    s->counts->n_records += s->index->n_records;
+    s->counts->n_records += s->what->n_records;
     crew_unlock(s->crew);
     return 0;
 }

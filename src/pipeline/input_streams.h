@@ -49,8 +49,8 @@ struct input_streams_settings {
 /* Opens the inputs and starts the readers. NULL after a message and crew_fail. */
 struct input_streams *input_streams_start(const struct input_streams_settings *settings);
 
-/* In what follows i counts the inputs that are read. Waits until the next stretch of one is made. Returns 1, 0 after the last one, or -1 after a
-   message or if the crew has failed. */
+/* In what follows i counts the inputs that are read. Waits until the next stretch of one is made.
+   Returns 1, 0 after the last one, or -1 after a message or if the crew has failed. */
 int input_streams_next(struct input_streams *all, size_t i, struct stretch **stretch);
 
 /* Frees a stretch that input_streams_next returned; drops what was made unless it is NULL. */

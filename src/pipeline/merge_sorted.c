@@ -108,10 +108,10 @@ static int copy_step(const struct merge_sorted_settings *s, struct merge_step *s
                      struct content_sum *sum_out)
 {
     size_t number = step->inputs[0];
-    struct content_sum sum = {.n_records = step->index.n_records};
+    struct content_sum sum = {.n_records = step->copy.n_records};
     const struct copy_input_settings copy = {
         .crew = s->merge->crew, .inputs = s->inputs, .number = number, .path = s->paths[number],
-        .begin = step->begin, .index = &step->index, .output = s->merge->output,
+        .what = &step->copy, .output = s->merge->output,
         .totals = s->merge->totals, .counts = s->merge->counts,
     };
     uint64_t before = s->merge->counts->output_bytes;

@@ -14,8 +14,7 @@ struct span {
     size_t input;
     uint64_t first, last;       /* keys of its first and last record; 0 and the largest: unknown */
     bool can_copy;
-    uint64_t begin;
-    struct bam_index_file index;
+    struct merge_copy copy;
 };
 
 /* Finds the coordinate key of a record. Returns false if it has none. */
@@ -29,8 +28,22 @@ static bool find_key(const bam1_t *record, uint64_t *key)
     return has_key;
 }
 
+/* True if the index may be that of the file with these ends: it begins and ends where the records
+   do, with the same references. An old index, or one of another file, rarely does. */
+static bool fits(const struct bam_index_file *index, const struct bam_ends *ends)
+{
+    const struct bam_index_part *part = &index->part;
+    const bam1_t *first = ends->first, *last = ends->last, *after = ends->after;
+    if (part->n_refs == 0) return part->n_unplaced > 0 ? first && first->core.tid < 0 : !first;
+    const struct bam_index_ref *from = &part->refs[0], *to = &part->refs[part->n_refs - 1];
+    if (!first || first->core.tid != from->tid || from->begin != bam_index_voffset(ends->begin, 0))
+        return false;
+    if (part->n_unplaced > 0) return after && after->core.tid < 0;
+    return last && last->core.tid == to->tid && !after;
+}
+
 /* Finds the keys of the ends. Returns false if the input must be read. */
-static bool find_keys(const struct bam_ends *ends, struct span *span)
+static bool find_keys(const struct bam_ends *ends, uint64_t n_unplaced, struct span *span)
 {
     if (!ends->first) {         /* no records */
         span->last = span->first;
@@ -38,27 +51,43 @@ static bool find_keys(const struct bam_ends *ends, struct span *span)
     }
     if (!find_key(ends->first, &span->first)) return false;
     /* Reads without a place are the last ones. */
-    if (span->index.part.n_unplaced > 0) return true;
+    if (n_unplaced > 0) return true;
     return ends->last && find_key(ends->last, &span->last);
 }
 
-/* Looks at an input. Returns NULL if its blocks can be copied, else why they cannot. */
-static const char *look(const char *path, struct bam_inputs *inputs,
-                        const struct bam_index_shape *shape, struct span *span)
+/* Looks at an input with this index. Returns true if its blocks can be copied. */
+static bool look_with(const struct bam_index_file *index, const char *path,
+                      struct bam_inputs *inputs, const struct bam_index_shape *shape,
+                      struct span *span)
 {
+    const struct bam_index_part *part = &index->part;
+    const struct bam_index_shape *mine = &part->shape;
+    if (shape && (shape->min_shift != mine->min_shift || shape->depth != mine->depth)) return false;
+    if (index->n_refs != sam_hdr_nref(bam_inputs_header(inputs))) return false;
+    uint64_t file_bytes = (uint64_t)bam_inputs_file(inputs, span->input)->st_size;
+    const struct bam_ends_places places = {
+        .placed_end = part->n_refs > 0 ? part->unplaced_begin : 0,
+        .last_begin = part->n_unplaced > 0 ? 0 : index->last_begin};
     struct bam_ends ends;
-    const char *why;
-    if (!bam_inputs_is_bgzf_file(inputs, span->input)) return "it is not a BAM file";
-    if (bam_index_file_read(path, &span->index, &why) < 0) return why;
-    const struct bam_index_shape *mine = &span->index.part.shape;
-    if (shape && (shape->min_shift != mine->min_shift || shape->depth != mine->depth))
-        return "its index is of another kind";
-    if (bam_ends_read(path, span->index.last_begin, &ends) < 0)
-        return "its records begin in the block in which its header ends";
-    bool found = find_keys(&ends, span);
-    span->begin = ends.begin;
+    if (places.placed_end >> 16 >= file_bytes) return false;
+    if (bam_ends_read(path, &places, &ends) < 0) return false;
+    bool can_copy = fits(index, &ends) && find_keys(&ends, part->n_unplaced, span);
+    span->copy = (struct merge_copy){ends.begin, index->n_records, index->last_begin};
     bam_ends_release(&ends);
-    return found ? NULL : "its records cannot be compared";
+    return can_copy;
+}
+
+/* Looks at an input. Returns true if its blocks can be copied. The index is not kept: those of
+   hundreds of inputs may be large. */
+static bool look(const char *path, struct bam_inputs *inputs, const struct bam_index_shape *shape,
+                 struct span *span)
+{
+    struct bam_index_file index;
+    if (!bam_inputs_can_copy(inputs, span->input) || bam_index_file_read(path, &index) < 0)
+        return false;
+    bool can_copy = look_with(&index, path, inputs, shape, span);
+    bam_index_part_release(&index.part);
+    return can_copy;
 }
 
 static int compare_spans(const void *a, const void *b)
@@ -74,17 +103,14 @@ static int compare_numbers(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-static void add_step(struct merge_steps *steps, struct span *spans, size_t n)
+static void add_step(struct merge_steps *steps, const struct span *spans, size_t n)
 {
     struct merge_step *step = &steps->steps[steps->n++];
     *step = (struct merge_step){.n_inputs = n, .copies = n == 1 && spans->can_copy};
     step->inputs = xcalloc(n, sizeof *step->inputs);
     for (size_t i = 0; i < n; i++) step->inputs[i] = spans[i].input;
     qsort(step->inputs, n, sizeof *step->inputs, compare_numbers);
-    if (!step->copies) return;
-    step->begin = spans->begin;
-    step->index = spans->index;
-    spans->index = (struct bam_index_file){0};
+    if (step->copies) step->copy = spans->copy;
 }
 
 /* True if some record of the span may come before the last of those that end at `last`, in input
@@ -109,9 +135,8 @@ void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_
     *steps = (struct merge_steps){.steps = xcalloc(n, sizeof *steps->steps)};
     for (size_t i = 0; i < n; i++) {
         spans[i] = (struct span){.input = i, .last = UINT64_MAX};
-        const char *why = look(paths[i], inputs, shape, &spans[i]);
-        spans[i].can_copy = !why;
-        if (!why) continue;
+        spans[i].can_copy = look(paths[i], inputs, shape, &spans[i]);
+        if (spans[i].can_copy) continue;
         spans[i].first = 0;
         spans[i].last = UINT64_MAX;
     }
@@ -126,16 +151,12 @@ void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_
             }
         add_step(steps, spans + from, to - from);
     }
-    for (size_t i = 0; i < n; i++) bam_index_part_release(&spans[i].index.part);
     free(spans);
 }
 
 void merge_steps_release(struct merge_steps *steps)
 {
-    for (size_t i = 0; i < steps->n; i++) {
-        free(steps->steps[i].inputs);
-        bam_index_part_release(&steps->steps[i].index.part);
-    }
+    for (size_t i = 0; i < steps->n; i++) free(steps->steps[i].inputs);
     free(steps->steps);
     *steps = (struct merge_steps){0};
 }

@@ -4,13 +4,14 @@ The output must have the records and the header that sorting the same inputs, on
 gives.
 """
 
+import json
 import os
 import random
 import struct
 
 import bamfile
 import generate
-from harness import SAMTOOLS, needs_pysam, reference_ok, reference_view, sam_split
+from harness import SAMTOOLS, needs_pysam, pysam, reference_ok, reference_view, sam_split
 from test_index import index_bytes
 from test_inputs import FORMATS, ORDERS, SQ, InputsTest, bam_bytes, lane, number_of, tie
 from test_memory import ALLOWANCE_BYTES, MIB, peak_of
@@ -245,6 +246,181 @@ class Outputs(MergeTest):
         self.assertLess(len(bamfile.split(got.records)), 600)
         self.assertGreater(len(bamfile.split(got.records)), 100)
         self.assert_merges(paths[:1], "--markdup")
+
+
+REFS = [("chr1", 3_000_000), ("chr2", 3_000_000), ("chr3", 50_000)]
+SORTED = "@HD\tVN:1.6\tSO:coordinate\n" + bamfile.sq_text(REFS)
+
+
+def piece(records, text=SORTED, **how):
+    """A BAM whose records begin in a block of their own, as programs of htslib write it."""
+    head = bamfile.bgzf_blocks(bamfile.bam_header(text, REFS))
+    return b"".join(head + bamfile.bgzf_blocks(b"".join(records), **how)) + bamfile.EOF_BLOCK
+
+
+def reads(tid, places, cigar="5M"):
+    return [bamfile.record(f"r{tid}.{k}", 0, tid, place, cigar, "ACGTA")
+            for k, place in enumerate(places)]
+
+
+def bai(*refs):
+    """A BAI with (bins, windows) for each reference; bins are {number: [(begin, end)]}."""
+    out = [b"BAI\1", struct.pack("<i", len(refs))]
+    for bins, windows in refs:
+        out.append(struct.pack("<i", len(bins)))
+        for number, chunks in bins.items():
+            out.append(struct.pack("<Ii", number, len(chunks)))
+            out += [struct.pack("<QQ", *chunk) for chunk in chunks]
+        out.append(struct.pack(f"<i{len(windows)}Q", len(windows), *windows))
+    return b"".join(out) + struct.pack("<Q", 0)
+
+
+@needs_pysam
+class Copies(MergeTest):
+    """Inputs that overlap no other: their blocks are copied, their index is shifted."""
+
+    def indexed(self, name, records, kind="-c", text=SORTED, **how):
+        path = self.write(name, piece(records, text, **how))
+        reference_ok("index", kind, path)
+        return path
+
+    def merge(self, paths, n_copied, kind="csi"):
+        """Merges into out.bam with an index, and checks what was copied, and the records."""
+        out = self.path("out.bam")
+        self.sort_ok("--merge", "--no-PG", "--stats", self.path("stats.json"), "--write-index",
+                     "-o", f"{out}##idx##{out}.{kind}", *paths)
+        with open(self.path("stats.json"), encoding="ascii") as file:
+            stats = json.load(file)
+        self.assertEqual(stats["merge"]["inputs_copied"], n_copied)
+        got = bamfile.read(out)
+        self.assertEqual(stats["input"]["records"], len(bamfile.split(got.records)))
+        self.assert_same_bam(got, self.merged("-l", "6", *paths))
+        return out
+
+    def assert_answers(self, out, kind="csi"):
+        """The index finds the reads that samtools' index of the file finds."""
+        want = self.path("want." + kind)
+        reference_ok("index", "-c" if kind == "csi" else "-b", "-o", want, out)
+        answers = []
+        for index in (f"{out}.{kind}", want):
+            with pysam.AlignmentFile(out, index_filename=index) as bam:
+                names = [[read.query_name for read in bam.fetch(name, begin, begin + 900)]
+                         for name, length in REFS for begin in range(0, length - 900, 12_345)]
+                names.append([read.query_name for read in bam.fetch("*")])
+                answers.append((names, bam.get_index_statistics(), bam.nocoordinate))
+        self.assertEqual(*answers)
+
+    def test_pieces(self):
+        """Ranges and contigs, in any turn, with reads that reach into the pieces that follow."""
+        rng = random.Random(6)
+        records = []
+        for tid in (0, 1):
+            places = sorted(rng.choices(range(1_900_000), k=400))
+            records += [raw for place in places for raw in reads(
+                tid, [place], rng.choice(("5M", "5M", "2M30000N3M", "2M900000N3M")))]
+        unplaced = [bamfile.record(f"u{k}", 4) for k in range(30)]
+        pieces = [records[i : i + 97] for i in range(0, 800, 97)] + [[], unplaced]
+        for kind in ("csi", "bai"):
+            paths = [self.indexed(f"in{i}.{kind}.bam", some, "-" + kind[0], step=2000)
+                     for i, some in enumerate(pieces)]
+            with self.subTest(kind):
+                self.assert_answers(self.merge(paths[::-1], len(pieces), kind), kind)
+                other = "bai" if kind == "csi" else "csi"       # REFS need fewer levels in a CSI
+                self.assert_answers(self.merge(paths[::-1], 0, other), other)
+
+    def test_reach(self):
+        """A CSI does not say how far reads reach. One reaches into the next two pieces."""
+        places = ([100_000], range(100_001, 100_400), [140_000, 500_000], [600_000, 601_000])
+        pieces = [reads(0, some, "2M520000N3M" if k == 0 else "5M")
+                  for k, some in enumerate(places)]
+        paths = [self.indexed("in0.bam", pieces[0] + pieces[1], step=3000),
+                 self.indexed("in1.bam", pieces[2]), self.indexed("in2.bam", pieces[3])]
+        self.assert_answers(self.merge(paths, 3))
+
+    def test_unplaced_alone(self):
+        """A piece without references says where its reads begin."""
+        paths = [self.indexed("in0.bam", reads(0, range(0, 40_000, 10)), step=3000),
+                 self.indexed("in1.bam", [bamfile.record(f"u{k}", 4) for k in range(300)])]
+        self.assert_answers(self.merge(paths, 2))
+
+    def test_index_of_another_file(self):
+        """Its inputs are merged."""
+        one, other = reads(0, range(0, 20_000, 10)), reads(1, range(0, 20_000, 10))
+        turned = one[:]
+        random.Random(1).shuffle(turned)
+        unplaced = [bamfile.record("u", 4)]
+        cases = {
+            "shorter": (one, one[:100]), "longer": (one[:100], one), "other": (one, other),
+            "another end": (one + other, one + reads(2, range(0, 20_000, 10))),
+            "unplaced": (one, one + unplaced), "none": (one, []), "empty": ([], one),
+        }
+        second = self.indexed("in1.bam", reads(2, [40_000]))
+        for name, (records, indexed) in cases.items():
+            with self.subTest(name):
+                self.indexed("other.bam", indexed, step=3000)
+                path = self.write("in0.bam", piece(records, step=3000))
+                os.replace(self.path("other.bam.csi"), path + ".csi")
+                self.assert_answers(self.merge([path, second], 0))
+        # More references than the file.
+        longer = REFS + [(f"more{k}", 10) for k in range(9)]
+        data = piece(one).replace(bamfile.bgzf_block(bamfile.bam_header(SORTED, REFS)),
+                                  bamfile.bgzf_block(bamfile.bam_header(
+                                      SORTED + bamfile.sq_text(longer[3:]), longer)))
+        reference_ok("index", "-c", self.write("other.bam", data))
+        path = self.write("in0.bam", piece(one))
+        os.replace(self.path("other.bam.csi"), path + ".csi")
+        self.assert_answers(self.merge([path, second], 0))
+        # An old index of a file that was sorted otherwise since.
+        path = self.indexed("in0.bam", one, level=0)
+        self.write("in0.bam", piece(turned, SORTED.replace("coordinate", "queryname"), level=0))
+        os.utime(path + ".csi")
+        result = self.rocksort("--merge", "-o", self.path("out2.bam"), path, second)
+        self.assert_error(result, "in0.bam' is not sorted by coordinate")
+
+    def test_odd_indexes(self):
+        """What other programs may write, and what none should."""
+        records = reads(0, range(0, 3000, 10))
+        path = self.write("in0.bam", piece(records, step=3000))
+        second = self.indexed("in1.bam", reads(1, [5]), "-b")
+        offsets = bamfile.bgzf_block_offsets(piece(records, step=3000))
+        begin, end = offsets[1] << 16, offsets[-2] << 16
+        counts = {37450: [(begin, end), (300, 0)]}
+        nothing = ({37450: [(0, 0), (0, 0)]}, [])
+        chunks = {4681: [(begin, end)], **counts}
+        for name, refs, n_copied in (
+                ("sound", [(chunks, [begin]), ({}, []), ({}, [])], 2),
+                ("counts of nothing", [(chunks, [begin]), nothing, nothing], 2),
+                ("no windows", [(chunks, []), nothing, nothing], 1),
+                ("no chunks", [(counts, [begin]), nothing, nothing], 1),
+                ("not in order", [({4681: [(begin, end)], 4682: [(begin - 1, end)], **counts},
+                                   [begin, begin - 1]), nothing, nothing], 1)):
+            with self.subTest(name):
+                self.write("in0.bam.bai", bai(*refs))
+                # An input that is merged may begin and end anywhere.
+                out = self.merge([path, second], n_copied if n_copied == 2 else 0, "bai")
+                self.assert_answers(out, "bai")
+        os.unlink(path + ".bai")
+        os.mkfifo(path + ".bai")
+        self.merge([path, second], 0, "bai")
+
+    def test_places_in_no_block(self):
+        """Seen while blocks are copied: the index is that of another file after all."""
+        records = [bamfile.record(f"r{k:04}", 0, 0, 10 * k, "5M", "ACGTA") for k in range(4000)]
+        data = piece(records, step=100 * len(records[0]))       # each block begins with a record
+        path = self.write("in0.bam", data)
+        offsets = bamfile.bgzf_block_offsets(data)
+        begin, inside, end = offsets[1] << 16, offsets[2] + 1 << 16, offsets[-2] << 16
+        last = offsets[-3] << 16
+        counts = {37450: [(begin, end), (4000, 0)]}
+        for name, chunks, windows in (
+                ("chunk", [(begin, begin + 9), (inside, end)], [begin, last]),
+                ("window", [(begin, end)], [begin, inside, last])):
+            with self.subTest(name):
+                self.write("in0.bam.bai", bai(({4681: chunks, **counts}, windows), ({}, []),
+                                              ({}, [])))
+                result = self.rocksort("--merge", "-o", self.path("out.bam"), path)
+                self.assert_error(result, "the index of", "in0.bam' is not that of the file")
+                self.assert_no_result(self.path("out.bam"))
 
 
 class Refused(MergeTest):
