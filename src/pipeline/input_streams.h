@@ -47,12 +47,16 @@ struct input_streams_settings {
 /* Opens the inputs and starts the readers. NULL after a message and crew_fail. */
 struct input_streams *input_streams_start(const struct input_streams_settings *settings);
 
-/* In what follows i counts the inputs that are read. Waits until the next stretch of one is made. Returns 1, 0 after the last one, or -1 after a
-   message or if the crew has failed. */
+/* In what follows i counts the inputs that are read, from 0. Waits until the next stretch of one is
+   made. Returns 1, 0 after the last one, or -1 after a message or if the crew has failed. */
 int input_streams_next(struct input_streams *all, size_t i, struct stretch **stretch);
 
 /* Frees a stretch that input_streams_next returned; drops what was made unless it is NULL. */
 void input_streams_release(struct stretch *stretch);
+
+/* With the lock held: the memory that all inputs take beyond the ahead_bytes of each. Long records
+   need it. */
+size_t input_streams_excess_bytes(const struct input_streams *all);
 
 /* The name of an input in messages. */
 const char *input_streams_name(const struct input_streams *all, size_t i);

@@ -66,18 +66,27 @@ static void count_read(const struct merge_settings *merge, const struct bam_inpu
     crew_unlock(merge->crew);
 }
 
-static int copy_step(const struct merge_sorted_settings *s, struct merge_step *step,
+static int copy_step(const struct merge_sorted_settings *s, const struct merge_step *step,
                      struct content_sum *sum_out)
 {
     size_t number = step->inputs[0];
-    struct content_sum sum = {.n_records = step->index.n_records};
+    struct bam_index_file index;
+    const char *why;
+    if (bam_index_file_read(s->paths[number], &index, &why) < 0) {
+        diag_error("the index of '%s' was changed while others were read; merge again",
+                   s->paths[number]);
+        return -1;
+    }
+    struct content_sum sum = {.n_records = index.n_records};
     const struct copy_input_settings copy = {
         .crew = s->merge->crew, .inputs = s->inputs, .number = number, .path = s->paths[number],
-        .begin = step->begin, .index = &step->index, .output = s->merge->output,
+        .begin = step->begin, .index = &index, .output = s->merge->output,
         .totals = s->merge->totals, .counts = s->merge->counts,
     };
     uint64_t before = s->merge->counts->output_bytes;
-    if (copy_input(&copy) < 0) return -1;
+    int r = copy_input(&copy);
+    bam_index_part_release(&index.part);
+    if (r < 0) return -1;
     s->report->n_inputs_copied++;
     s->report->copied_bytes += s->merge->counts->output_bytes - before;
     crew_lock(s->merge->crew);
@@ -116,7 +125,7 @@ int merge_sorted(const struct merge_sorted_settings *s, struct content_sum *sum_
     count_read(s->merge, s->inputs, 0);
     if (r == 0) r = sorted_output_open(s->merge->output, s->merge->header, 0);
     for (size_t i = 0; r == 0 && i < steps.n; i++) {
-        struct merge_step *step = &steps.steps[i];
+        const struct merge_step *step = &steps.steps[i];
         r = step->copies ? copy_step(s, step, sum_out) : merge_step(s, step, sum_out);
     }
     if (r == 0) count_read(s->merge, s->inputs, bam_inputs_bytes(s->inputs));

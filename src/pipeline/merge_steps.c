@@ -14,8 +14,7 @@ struct span {
     size_t input;
     uint64_t first, last;       /* keys of its first and last record; 0 and the largest: unknown */
     bool can_copy;
-    uint64_t begin;
-    struct bam_index_file index;
+    uint64_t begin;             /* byte of the file where records begin */
 };
 
 /* Finds the coordinate key of a record. Returns false if it has none. */
@@ -30,7 +29,8 @@ static bool find_key(const bam1_t *record, uint64_t *key)
 }
 
 /* Finds the keys of the ends. Returns false if the input must be read. */
-static bool find_keys(const struct bam_ends *ends, struct span *span)
+static bool find_keys(const struct bam_ends *ends, const struct bam_index_file *index,
+                      struct span *span)
 {
     if (!ends->first) {         /* no records */
         span->last = span->first;
@@ -38,27 +38,38 @@ static bool find_keys(const struct bam_ends *ends, struct span *span)
     }
     if (!find_key(ends->first, &span->first)) return false;
     /* Reads without a place are the last ones. */
-    if (span->index.part.n_unplaced > 0) return true;
+    if (index->part.n_unplaced > 0) return true;
     return ends->last && find_key(ends->last, &span->last);
 }
 
-/* Looks at an input. Returns NULL if its blocks can be copied, else why they cannot. */
-static const char *look(const char *path, struct bam_inputs *inputs,
-                        const struct bam_index_shape *shape, struct span *span)
+/* Finds out where the records of an input begin, and their first and last key. Returns false if its
+   blocks cannot be copied with that index. */
+static bool find_span(const char *path, const struct bam_index_file *index,
+                      const struct bam_index_shape *shape, struct span *span)
 {
+    const struct bam_index_shape *mine = &index->part.shape;
     struct bam_ends ends;
-    const char *why;
-    if (!bam_inputs_can_copy(inputs, span->input)) return "it is not a BAM file, or IDs collide";
-    if (bam_index_file_read(path, &span->index, &why) < 0) return why;
-    const struct bam_index_shape *mine = &span->index.part.shape;
-    if (shape && (shape->min_shift != mine->min_shift || shape->depth != mine->depth))
-        return "its index is of another kind";
-    if (bam_ends_read(path, span->index.last_begin, &ends) < 0)
-        return "its records begin in the block in which its header ends";
-    bool found = find_keys(&ends, span);
+    if (shape && (shape->min_shift != mine->min_shift || shape->depth != mine->depth)) return false;
+    if (bam_ends_read(path, index->last_begin, &ends) < 0) return false;
+    bool found = find_keys(&ends, index, span);
     span->begin = ends.begin;
     bam_ends_release(&ends);
-    return found ? NULL : "its records cannot be compared";
+    return found;
+}
+
+/* Looks at an input. */
+static struct span look(const char *path, struct bam_inputs *inputs, size_t input,
+                        const struct bam_index_shape *shape)
+{
+    struct span span = {.input = input};
+    struct bam_index_file index;
+    const char *why;
+    if (bam_inputs_can_copy(inputs, input) && bam_index_file_read(path, &index, &why) == 0) {
+        span.can_copy = index.n_refs == sam_hdr_nref(bam_inputs_header(inputs)) &&
+                        find_span(path, &index, shape, &span);
+        bam_index_part_release(&index.part);
+    }
+    return span.can_copy ? span : (struct span){.input = input, .last = UINT64_MAX};
 }
 
 static int compare_spans(const void *a, const void *b)
@@ -74,17 +85,14 @@ static int compare_numbers(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-static void add_step(struct merge_steps *steps, struct span *spans, size_t n)
+static void add_step(struct merge_steps *steps, const struct span *spans, size_t n)
 {
     struct merge_step *step = &steps->steps[steps->n++];
     *step = (struct merge_step){.n_inputs = n, .copies = n == 1 && spans->can_copy};
     step->inputs = xcalloc(n, sizeof *step->inputs);
     for (size_t i = 0; i < n; i++) step->inputs[i] = spans[i].input;
     qsort(step->inputs, n, sizeof *step->inputs, compare_numbers);
-    if (!step->copies) return;
     step->begin = spans->begin;
-    step->index = spans->index;
-    spans->index = (struct bam_index_file){0};
 }
 
 /* True if some record of the span may come before the last of those that end at `last`, in input
@@ -107,14 +115,7 @@ void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_
 {
     struct span *spans = xcalloc(n, sizeof *spans);
     *steps = (struct merge_steps){.steps = xcalloc(n, sizeof *steps->steps)};
-    for (size_t i = 0; i < n; i++) {
-        spans[i] = (struct span){.input = i, .last = UINT64_MAX};
-        const char *why = look(paths[i], inputs, shape, &spans[i]);
-        spans[i].can_copy = !why;
-        if (!why) continue;
-        spans[i].first = 0;
-        spans[i].last = UINT64_MAX;
-    }
+    for (size_t i = 0; i < n; i++) spans[i] = look(paths[i], inputs, i, shape);
     qsort(spans, n, sizeof *spans, compare_spans);
     for (size_t from = 0, to; from < n; from = to) {
         uint64_t last = spans[from].last;
@@ -126,16 +127,12 @@ void merge_steps_plan(const char *const *paths, struct bam_inputs *inputs, size_
             }
         add_step(steps, spans + from, to - from);
     }
-    for (size_t i = 0; i < n; i++) bam_index_part_release(&spans[i].index.part);
     free(spans);
 }
 
 void merge_steps_release(struct merge_steps *steps)
 {
-    for (size_t i = 0; i < steps->n; i++) {
-        free(steps->steps[i].inputs);
-        bam_index_part_release(&steps->steps[i].index.part);
-    }
+    for (size_t i = 0; i < steps->n; i++) free(steps->steps[i].inputs);
     free(steps->steps);
     *steps = (struct merge_steps){0};
 }

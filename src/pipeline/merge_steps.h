@@ -5,7 +5,8 @@
  * An input by coordinate that begins after all records before it end, and ends before all records
  * after it begin, needs no merging: its compressed blocks are copied, and its index is shifted. So
  * to put the pieces of a genome together costs what a copy of the files costs. The index also says
- * that the input is in order, so an input without one is read.
+ * that the input is in order, so an input without one is read. No index is kept: those of hundreds of
+ * whole genomes would take gigabytes.
  *
  * Threads: one. Errors: no messages: an input that cannot be copied is merged.
  */
@@ -24,7 +25,6 @@ struct merge_step {
     size_t n_inputs;
     bool copies;                /* of the one input: its blocks are copied */
     uint64_t begin;             /* copies: byte of the file where records begin */
-    struct bam_index_file index;        /* copies */
 };
 
 struct merge_steps {
