@@ -22,6 +22,7 @@
 #   make bench           compares with the samtools on PATH (an hour and a half; BAM= below)
 #   make bench-peers     compares with all installed sorters (an hour; SCALE=small: minutes)
 #   make bench-options   what options cost or save (an hour)
+#   make bench-merge     --merge, compared with all installed programs that merge (20 minutes)
 #   make bench-scaling   1, 2, 4 ... threads, and which thread ends the scaling (20 minutes)
 #   make bench-2014      the experiments of 2014 on modelled disks (an hour; SCALE=small: minutes)
 #   make bench/spindle   builds the disk model of the benchmarks
@@ -163,7 +164,7 @@ FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
 
 .PHONY: all demo demo-programs help check check-unit check-fuzz check-cli check-rooms \
         test-programs differential hostile kill-sweep fault-sweep fuzz fuzz-quick fuzz-targets \
-        bench bench-peers bench-options bench-scaling bench-2014 install uninstall clean format \
+        bench bench-peers bench-options bench-merge bench-scaling bench-2014 install uninstall clean format \
         completions dist deb test-deb test-workflows need-build need-unit need-spindle
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -369,7 +370,7 @@ hostile: all $(BUILD)/fork-server $(VENV)
 	$(LIVE)$(PYTHON) test/hostile.py --build-dir $(BIN) --cases $(N) \
 	    $(if $(SEED),--seed $(SEED))
 
-# The input of bench, bench-peers, bench-options and bench-scaling: bench/bench_input.py. Without the
+# The input of all of these but bench-2014: bench/bench_input.py. Without the
 # package, or a way to fetch it, reads are simulated. All say which they were. RECORDS=500K takes
 # another number of them.
 READS = --reads $(or $(BAM),debian) $(if $(RECORDS),--records $(RECORDS))
@@ -402,6 +403,9 @@ bench-peers: all bench/simulate-reads
 
 bench-options: all bench/simulate-reads build/fault_inject.so
 	$(LIVE)python3 bench/options.py $(READS)
+
+bench-merge: all bench/simulate-reads
+	$(LIVE)python3 bench/merge.py $(READS)
 
 # Table and single runs go to build/scaling. SCALING= adds options of scaling.py, such as
 # '--threads 1,8,16 --settings 4G:1 --records 24M'; PEERS=samtools,fgumi runs only these.

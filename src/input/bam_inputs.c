@@ -227,9 +227,14 @@ bool bam_inputs_can_seek(const struct bam_inputs *in)
     return in->can_seek;
 }
 
-bool bam_inputs_can_copy(const struct bam_inputs *in, size_t i)
+bool bam_inputs_is_bgzf_file(const struct bam_inputs *in, size_t i)
 {
-    return in->files[i].can_seek && !(in->names && header_union_renames(in->names, i));
+    return in->files[i].can_seek;
+}
+
+const struct id_renames *bam_inputs_renames(const struct bam_inputs *in, size_t i)
+{
+    return in->names ? header_union_renames(in->names, i) : NULL;
 }
 
 const struct stat *bam_inputs_file(const struct bam_inputs *in, size_t i)
@@ -274,16 +279,11 @@ static struct bam_reader *open_reader(struct bam_inputs *in, size_t i)
     return in->readers[i];
 }
 
-static const struct id_renames *renames_of(const struct bam_inputs *in, size_t i)
-{
-    return in->names ? header_union_renames(in->names, i) : NULL;
-}
-
 struct bam_reader *bam_inputs_open_one(struct bam_inputs *in, size_t i,
                                        const struct id_renames **renames)
 {
     struct bam_reader *reader = open_reader(in, i);
-    *renames = renames_of(in, i);
+    *renames = bam_inputs_renames(in, i);
     /* The blocks of BAM are inflated in place: whoever takes the records renames them, too. */
     if (!reader || !*renames || bam_reader_can_seek(reader)) return reader;
     int r = bam_reader_rename(reader, *renames, in->pool);
@@ -295,7 +295,7 @@ struct bam_reader *bam_inputs_open_one(struct bam_inputs *in, size_t i,
 static struct bam_reader *prepare_reader(struct bam_inputs *in, size_t i)
 {
     struct bam_reader *reader = open_reader(in, i);
-    const struct id_renames *renames = renames_of(in, i);
+    const struct id_renames *renames = bam_inputs_renames(in, i);
     if (!reader || (renames && bam_reader_rename(reader, renames, in->pool) < 0)) return NULL;
     if (i == in->start.input && in->start.offset > 0 &&
         bam_reader_seek(reader, in->start.offset, in->start.n_records) < 0)

@@ -36,8 +36,11 @@ const char *bam_inputs_common_order(const struct bam_inputs *inputs);
 /* True if reading can begin anywhere: all inputs are files of BGZF-compressed BAM. */
 bool bam_inputs_can_seek(const struct bam_inputs *inputs);
 
-/* True if input i, of several, is a file of BGZF-compressed BAM whose records stay as they are. */
-bool bam_inputs_can_copy(const struct bam_inputs *inputs, size_t i);
+/* True if input i, of several, is a file of BGZF-compressed BAM. */
+bool bam_inputs_is_bgzf_file(const struct bam_inputs *inputs, size_t i);
+
+/* The IDs that change in the records of input i, or NULL if none do. */
+const struct id_renames *bam_inputs_renames(const struct bam_inputs *inputs, size_t i);
 
 /* The status (stat) of input i just before it was opened; NULL if it is not a regular file. */
 const struct stat *bam_inputs_file(const struct bam_inputs *inputs, size_t i);

@@ -52,7 +52,6 @@ struct stream {                 /* an input */
     struct bam_reader *reader;
     const char *name;           /* of the input in messages */
     const struct id_renames *renames;   /* for its records, or NULL */
-    int32_t n_refs;
     bool is_text;
     /* under the lock */
     struct piece *pieces, **last_piece;
@@ -116,10 +115,11 @@ static void free_stretch(struct stretch *stretch)
 static void rename_ids(const struct stream *stream, struct input_records *records)
 {
     const struct id_renames *renames = stream->renames;
+    int32_t n_refs = stream->all->settings.n_refs;
     const uint8_t *rec = records->from, *end = records->to;
     size_t most_bytes = 0;
     bool changes = false;
-    for (; rec < end && !bam_record_check(rec, stream->n_refs); rec += bam_record_bytes(rec)) {
+    for (; rec < end && !bam_record_check(rec, n_refs); rec += bam_record_bytes(rec)) {
         changes = changes || id_renames_touch(renames, rec);
         most_bytes += id_renames_rewrite_bound(renames, rec);
     }
@@ -136,7 +136,7 @@ static void make(struct worker *worker, struct stretch *stretch)
 {
     struct stream *stream = stretch->stream;
     const struct input_streams_settings *s = &stream->all->settings;
-    if (stream->renames) rename_ids(stream, &stretch->records);
+    if (stream->renames && !s->keeps_ids) rename_ids(stream, &stretch->records);
     if (!crew_failed(s->crew) && s->make(s->arg, worker, stretch, stream->name) < 0)
         crew_fail(s->crew);
     crew_lock(s->crew);
@@ -475,7 +475,6 @@ static int open_inputs(struct input_streams *all)
         stream->reader = bam_inputs_open_one(all->settings.inputs, stream->number,
                                              &stream->renames);
         if (!stream->reader) return -1;
-        stream->n_refs = sam_hdr_nref(bam_reader_header(stream->reader));
         stream->name = bam_reader_name(stream->reader);
         stream->is_text = bam_reader_is_text(stream->reader);
         bam_reader_drop_header(stream->reader);

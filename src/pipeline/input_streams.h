@@ -32,6 +32,8 @@ struct input_streams_settings {
     struct bam_inputs *inputs;  /* open, and not read yet */
     const size_t *numbers;      /* of the inputs that are read, in ascending order */
     size_t n_inputs;            /* how many these are */
+    int32_t n_refs;             /* of the output's header */
+    bool keeps_ids;             /* records keep the IDs of read groups and programs of their file */
     struct load_totals *totals; /* gets how much of the files was read */
     size_t piece_bytes;         /* of a piece of input, uncompressed */
     size_t ahead_bytes;         /* for what is read ahead of one input; at least one piece is */

@@ -209,7 +209,8 @@ struct merge_inputs *merge_inputs_start(const struct merge_inputs_settings *sett
         m->inputs[i] = (struct merge_input){.all = m, .number = i};
     const struct input_streams_settings streams = {
         .crew = settings->crew, .inputs = settings->inputs, .numbers = settings->numbers,
-        .n_inputs = settings->n_inputs, .totals = settings->totals,
+        .n_inputs = settings->n_inputs, .n_refs = sam_hdr_nref(settings->header),
+        .totals = settings->totals,
         .piece_bytes = settings->piece_bytes, .ahead_bytes = settings->ahead_bytes,
         .make = make_block, .drop = drop_block, .arg = m,
     };

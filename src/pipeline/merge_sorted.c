@@ -4,8 +4,10 @@
 #include "machine/open_files.h"
 #include "pipeline/copy_input.h"
 #include "pipeline/merge_steps.h"
+#include "pipeline/rename_scan.h"
 #include "pipeline/view_inputs.h"
 #include "util/diag.h"
+#include "util/xalloc.h"
 
 #include <stdlib.h>
 
@@ -66,6 +68,42 @@ static void count_read(const struct merge_settings *merge, const struct bam_inpu
     crew_unlock(merge->crew);
 }
 
+/* Looks at the IDs in the records of n inputs, some at a time. */
+static int scan_inputs(const struct merge_sorted_settings *s, const size_t *numbers, size_t n,
+                       bool *touched)
+{
+    enum { AT_A_TIME = 16 };
+    const struct merge_settings *merge = s->merge;
+    struct mem_budget_inputs share;
+    for (size_t from = 0, n_now; from < n; from += n_now) {
+        n_now = n - from < AT_A_TIME ? n - from : AT_A_TIME;
+        if (share_memory(s->budget, n_now, &share) < 0) return -1;
+        const struct input_streams_settings streams = {
+            .crew = merge->crew, .inputs = s->inputs, .numbers = numbers + from,
+            .n_inputs = n_now, .n_refs = sam_hdr_nref(merge->header), .totals = merge->totals,
+            .piece_bytes = share.piece_bytes, .ahead_bytes = share.ahead_bytes,
+        };
+        if (rename_scan(&streams, touched) < 0) return -1;
+    }
+    return 0;
+}
+
+/* Steps that copy an input whose IDs change merge it instead, if some record has such an ID. */
+static int look_at_ids(const struct merge_sorted_settings *s, struct merge_steps *steps)
+{
+    size_t *numbers = xcalloc(s->n_inputs, sizeof *numbers), n = 0;
+    bool *touched = xcalloc(s->n_inputs, sizeof *touched);
+    for (size_t i = 0; i < steps->n; i++)
+        if (steps->steps[i].copies && bam_inputs_renames(s->inputs, steps->steps[i].inputs[0]))
+            numbers[n++] = steps->steps[i].inputs[0];
+    int r = scan_inputs(s, numbers, n, touched);
+    for (size_t i = 0; i < steps->n; i++)
+        if (touched[steps->steps[i].inputs[0]]) steps->steps[i].copies = false;
+    free(touched);
+    free(numbers);
+    return r;
+}
+
 static int copy_step(const struct merge_sorted_settings *s, const struct merge_step *step,
                      struct content_sum *sum_out)
 {
@@ -122,6 +160,7 @@ int merge_sorted(const struct merge_sorted_settings *s, struct content_sum *sum_
     *sum_out = (struct content_sum){0};
     plan(s, &steps);
     if (s->duplicates) r = decide(s, &steps.steps[0]);
+    if (r == 0) r = look_at_ids(s, &steps);
     count_read(s->merge, s->inputs, 0);
     if (r == 0) r = sorted_output_open(s->merge->output, s->merge->header, 0);
     for (size_t i = 0; r == 0 && i < steps.n; i++) {

@@ -61,10 +61,10 @@ static bool find_span(const char *path, const struct bam_index_file *index,
 static struct span look(const char *path, struct bam_inputs *inputs, size_t input,
                         const struct bam_index_shape *shape)
 {
-    struct span span = {.input = input};
+    struct span span = {.input = input, .last = UINT64_MAX};
     struct bam_index_file index;
     const char *why;
-    if (bam_inputs_can_copy(inputs, input) && bam_index_file_read(path, &index, &why) == 0) {
+    if (bam_inputs_is_bgzf_file(inputs, input) && bam_index_file_read(path, &index, &why) == 0) {
         span.can_copy = index.n_refs == sam_hdr_nref(bam_inputs_header(inputs)) &&
                         find_span(path, &index, shape, &span);
         bam_index_part_release(&index.part);

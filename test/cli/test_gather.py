@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+import struct
 import unittest
 
 import bamfile
@@ -176,13 +177,21 @@ class NotCopied(GatherTest):
         self.check_gather(paths, 0)
 
     def test_ids_collide(self):
-        """An input whose IDs change in the output."""
-        paths = self.pieces((1000, 3000))
-        groups = [HD + SQ + f"@RG\tID:x\tSM:{i}\n" for i in range(3)]
+        """IDs change in the output: an input is copied if no record has such an ID."""
         ends = (0, 1000, 3000, len(self.records))
-        for i, text in enumerate(groups):
-            paths[i] = self.piece(f"piece{i}.bam", self.records[ends[i] : ends[i + 1]], text=text)
-        self.check_gather(paths, 0)
+        tagged = [bytearray(raw + b"PGZp\0") for raw in self.records[1000:3000]]
+        for raw in tagged:
+            struct.pack_into("<i", raw, 0, len(raw) - 4)
+        for with_tags in (False, True):
+            paths = []
+            for i in range(3):
+                records = self.records[ends[i] : ends[i + 1]]
+                if with_tags and i == 1:
+                    records = records[:-1] + tagged[-1:]
+                text = HD + SQ + f"@PG\tID:p\tPN:p\tCL:{i}\n"
+                paths.append(self.piece(f"piece{i}.bam", records, text=text))
+            self.check_gather(paths, 2 if with_tags else 3, same_ties=not with_tags)
+        self.assertIn(b"PGZp-2\0", bamfile.read(self.path("out.bam")).records)
 
     def test_options(self):
         """Another compression, or somebody who looks at the records."""
