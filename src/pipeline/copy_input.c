@@ -35,7 +35,7 @@ static int open_file(struct copy *copy)
         diag_error("cannot open '%s': %s", s->path, strerror(errno));
         return -1;
     }
-    if (now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
+    if (!before || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
         now.st_size != before->st_size || now.st_mtime != before->st_mtime) {
         diag_error("'%s' was changed while others were read; merge again", s->path);
         return -1;
