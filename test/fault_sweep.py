@@ -62,7 +62,7 @@ ACTIONS = {
     "strndup": ("ENOMEM",), "pthread_create": ("EAGAIN",),
 }
 
-# With to_stdout standard output is redirected to the file of the output.
+# `source` has the names of all inputs. With to_stdout standard output is redirected to the file of the output.
 Scenario = collections.namedtuple("Scenario", "name source options budget to_stdout",
                                   defaults=(False,))
 SCENARIOS = (
@@ -83,6 +83,12 @@ SCENARIOS = (
     Scenario("counts", "in.bam", ("-@", "2", "-T", "{temp}", "--flagstat", "{out}/out.flagstat",
                                   "--idxstats", "{out}/out.idxstats", "--coverage",
                                   "{out}/out.coverage"), BUDGET),
+    Scenario("merge", "sorted0.bam sorted1.bam sorted2.bam",
+             ("--merge", "--write-index", "-@", "2"), None),
+    Scenario("merge-markdup", "sorted0.bam sorted1.bam sorted2.bam",
+             ("--merge", "--markdup", "-@", "2"), None),
+    Scenario("merge-copy", "piece0.bam piece1.bam piece2.bam",
+             ("--merge", "--write-index", "-@", "2"), None),
     Scenario("stdout", "in.bam", ("-@", "2", "-T", "{temp}"), BUDGET, True),
     Scenario("cram-stdout", "in.bam", ("-O", "cram,no_ref=1", "-@", "2"), None, True),
 )
@@ -106,7 +112,25 @@ class Sweep:
             re.sub(r"\tRX:Z:[^\t\n]*", "", line) if i % 3 == 0 else line
             for i, line in enumerate(lines)))
         self.run_plain("--no-PG", "--shuffle", "-o", self.folder / "in.bam", source)
+        self.make_sorted()
         self.wanted, self.wanted_counts = {}, {}
+
+    def make_sorted(self):
+        """Makes inputs of --merge: three of the same places, and three that follow each other and
+        have indexes, so that their blocks are copied."""
+        fixed = self.folder / "fixed.bam"
+        self.run_plain("--no-PG", "--fixmate", "--write-index", "-o", fixed,
+                       self.folder / "copies.sam")
+        whole = bamfile.read(str(fixed))
+        header = bamfile.bgzf_block(bamfile.bam_header(whole.text, whole.refs))
+        records = bamfile.split(whole.records)
+        third = (len(records) + 2) // 3
+        for i in range(3):
+            for name, part in ((f"sorted{i}", records[i::3]),
+                               (f"piece{i}", records[i * third : (i + 1) * third])):
+                raw = self.folder / "raw.bam"
+                raw.write_bytes(header + bamfile.bgzf(b"".join(part)))
+                self.run_plain("--no-PG", "--write-index", "-o", self.folder / f"{name}.bam", raw)
 
     def run_plain(self, *words):
         """Runs the program without faults; it must succeed."""
@@ -139,7 +163,8 @@ class Sweep:
         options = [word.format(**places) for word in scenario.options]
         output = ["-o", str(self.output(scenario, work))]
         return [self.args.program, "--no-PG", "--verbosity", "1", *options,
-                *([] if scenario.to_stdout else output), str(self.folder / scenario.source)]
+                *([] if scenario.to_stdout else output),
+                *(str(self.folder / name) for name in scenario.source.split())]
 
     def output(self, scenario, work):
         """The path of the output of a run in the folder `work`."""

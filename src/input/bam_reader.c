@@ -289,6 +289,13 @@ sam_hdr_t *bam_reader_header(struct bam_reader *reader)
     return reader->file.header;
 }
 
+void bam_reader_drop_header(struct bam_reader *reader)
+{
+    if (reader->source->kind->needs_header) return;
+    sam_hdr_destroy(reader->file.header);
+    reader->file.header = NULL;
+}
+
 bool bam_reader_is_text(const struct bam_reader *reader)
 {
     return reader->source->kind->is_text;

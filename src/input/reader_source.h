@@ -42,6 +42,7 @@ struct reader_source {
 
 struct source_kind {
     bool is_text;               /* pieces are lines of SAM */
+    bool needs_header;          /* to read records, after it was opened */
 
     /* Like bam_reader_next, for a piece that is empty. */
     int (*next)(struct reader_source *source, struct bam_piece *piece, uint8_t *raw,

@@ -174,9 +174,10 @@ static void close_source(struct reader_source *source)
 }
 
 static const struct source_kind without_seek = {
-    .next = next_records, .room_needed = room_needed, .close = close_source};
+    .needs_header = true, .next = next_records, .room_needed = room_needed, .close = close_source};
 static const struct source_kind with_seek = {
-    .next = next_records, .seek = seek_record, .room_needed = room_needed, .close = close_source};
+    .needs_header = true, .next = next_records, .seek = seek_record, .room_needed = room_needed,
+    .close = close_source};
 
 static struct record_source *open_kind(const struct source_kind *kind,
                                        const struct reader_file *file)

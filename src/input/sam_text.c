@@ -138,7 +138,8 @@ static void close_source(struct reader_source *source)
 struct reader_source *sam_text_open_source(const struct reader_file *file)
 {
     static const struct source_kind kind = {
-        .is_text = true, .next = next_lines, .offset = text_offset, .close = close_source};
+        .is_text = true, .needs_header = true, .next = next_lines, .offset = text_offset,
+        .close = close_source};
     struct text_source *s = xcalloc(1, sizeof *s);
     s->base = (struct reader_source){.kind = &kind, .file = file};
     if (sam_text_open(&s->text, file->hts, file->header) == 0) return &s->base;

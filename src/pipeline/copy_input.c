@@ -81,7 +81,8 @@ static int open_file(struct copy *copy)
         diag_error("cannot open '%s': %s", s->path, strerror(errno));
         return -1;
     }
-    if (now.st_ino != before->st_ino || now.st_dev != before->st_dev || differs(&now, before))
+    if (!before || now.st_ino != before->st_ino || now.st_dev != before->st_dev ||
+        differs(&now, before))
         return refuse_change(s->path);
     copy->file = now;
     copy->at = s->what->begin;

@@ -265,6 +265,15 @@ void worker_reserve_slices(struct worker *worker, size_t n_slices)
     xgrow(&worker->slices, &worker->slices_room, n_slices, n_slices, sizeof *worker->slices);
 }
 
+void worker_trim(struct worker *worker)
+{
+    enum { LONG_BYTES = 4 << 20 };
+    if (worker->line.m > LONG_BYTES) ks_free(&worker->line);
+    if (!worker->record || worker->record->m_data <= LONG_BYTES) return;
+    bam_destroy1(worker->record);
+    worker->record = NULL;
+}
+
 bam1_t *worker_record(struct worker *worker)
 {
     if (!worker->record) worker->record = bam_init1();

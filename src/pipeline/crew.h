@@ -66,6 +66,9 @@ struct worker {
 void worker_reserve_raw(struct worker *worker, size_t n_bytes);
 void worker_reserve_slices(struct worker *worker, size_t n_slices);
 
+/* After a job with long records: frees what only these need. */
+void worker_trim(struct worker *worker);
+
 /* Makes worker->record, if it is not there yet. */
 bam1_t *worker_record(struct worker *worker);
 

@@ -8,7 +8,12 @@
  * input stay in the order of the file; those of different inputs know nothing of each other.
  *
  * Each input has memory of its own for what is read ahead, and may have one piece in any case. So
- * whoever waits for an input never waits for the memory of another.
+ * a thread that waits for an input never waits for the memory of another. A record that is longer
+ * than a piece is gathered in the tail of the input, and then the tail becomes a piece: there is
+ * never a second copy. Its memory counts as what is read ahead.
+ *
+ * The crew's lock guards what is marked so; the lists of an input and its `is_cut` say which thread
+ * has a piece or a stretch when nobody holds the lock.
  */
 #include "pipeline/input_streams.h"
 
@@ -35,6 +40,7 @@ struct piece {                  /* read, and not cut yet */
     uint8_t *memory;            /* of BAM: a gap, and the raw bytes */
     size_t memory_bytes;
     size_t ahead_bytes;         /* memory that is counted for it */
+    size_t tail_bytes;          /* if its memory was the tail: so many more */
     struct guessed_walk guess;
     bool is_there;              /* under the lock: its raw bytes are */
     struct stretch *stretch;    /* what it was cut to, or NULL */
@@ -50,7 +56,8 @@ struct stream {                 /* an input */
     /* under the lock */
     struct piece *pieces, **last_piece;
     struct stretch *stretches, **last_stretch;
-    size_t ahead_bytes;         /* of pieces, and of stretches that were not released */
+    size_t ahead_bytes;         /* of pieces, of stretches that were not released, of the tail */
+    size_t tail_ahead_bytes;    /* the part of ahead_bytes that is the tail's */
     bool is_cut;                /* a worker cuts a piece now */
     bool is_read;               /* to its end */
     /* by the worker that cuts */
@@ -72,14 +79,24 @@ struct input_streams {
     size_t n;
     struct reader readers[MOST_READERS];
     size_t n_readers;
-    bool stopped;               /* under the lock */
+    /* under the lock */
+    bool stopped;
+    size_t ahead_bytes;         /* of all inputs */
     pthread_cond_t room;        /* readers wait for memory here, not for each end of a job */
 };
+
+/* With the lock held: the memory was taken. */
+static void add_ahead(struct stream *stream, size_t n_bytes)
+{
+    stream->ahead_bytes += n_bytes;
+    stream->all->ahead_bytes += n_bytes;
+}
 
 /* With the lock held: the memory was freed. */
 static void free_ahead(struct stream *stream, size_t n_bytes)
 {
     stream->ahead_bytes -= n_bytes;
+    stream->all->ahead_bytes -= n_bytes;
     if (n_bytes > 0) (void)pthread_cond_broadcast(&stream->all->room);
 }
 
@@ -156,11 +173,12 @@ static void add_stretch(struct piece *piece, uint8_t *from, const uint8_t *to, s
     stretch->records = (struct input_records){
         .memory = piece->memory, .from = from, .to = to, .n_records = n_records,
         .run = (uint32_t)stream->number, .first_record = stream->n_records};
-    stretch->ahead_bytes = piece->ahead_bytes;
+    stretch->ahead_bytes = piece->ahead_bytes + piece->tail_bytes;
     piece->ahead_bytes = 0;
     piece->memory = NULL;
     stream->n_records += n_records;
     crew_lock(crew);
+    add_ahead(stream, piece->tail_bytes);
     if (stream->all->settings.drop) {
         *stream->last_stretch = stretch;
         stream->last_stretch = &stretch->next;
@@ -189,9 +207,25 @@ static int cut_lines(struct piece *piece)
     return lines->problem ? refuse_record(piece->stream, lines->problem_name, lines->problem) : 0;
 }
 
+/* How many bytes a tail of n_bytes still gets: a long record and the rest of the piece in which it
+   ends. Room for all of them is made at once: growing step by step would leave holes in the heap of
+   as many bytes. A damaged record may claim any size, so there is a limit. */
+static size_t tail_to_come(const struct stream *stream, const uint8_t *tail, size_t n_bytes)
+{
+    enum { MOST_BYTES = 64 << 20 };
+    size_t record_bytes = bam_record_bytes(tail);
+    if (record_bytes <= n_bytes) return 0;
+    size_t to_come = record_bytes - n_bytes + stream->all->settings.piece_bytes;
+    return to_come < MOST_BYTES ? to_come : MOST_BYTES;
+}
+
+/* Adds bytes to the tail. */
 static void keep_tail(struct stream *stream, const uint8_t *bytes, size_t n_bytes)
 {
-    xgrow(&stream->tail, &stream->tail_room, stream->tail_bytes + n_bytes, stream->tail_bytes, 1);
+    size_t n_before = stream->tail_bytes, n = n_before + n_bytes, more = 0;
+    if (n > GAP_BYTES && (n_before == 0 || n_before >= 4))
+        more = tail_to_come(stream, n_before > 0 ? stream->tail : bytes, n);
+    xgrow(&stream->tail, &stream->tail_room, n, more, 1);
     memcpy(stream->tail + stream->tail_bytes, bytes, n_bytes);
     stream->tail_bytes += n_bytes;
 }
@@ -201,11 +235,13 @@ static uint8_t *prepend_tail(struct piece *piece, uint8_t *raw, size_t n_bytes)
 {
     struct stream *stream = piece->stream;
     if (stream->tail_bytes > GAP_BYTES) {
-        uint8_t *larger = xmalloc(stream->tail_bytes + n_bytes);
-        memcpy(larger + stream->tail_bytes, raw, n_bytes);
+        keep_tail(stream, raw, n_bytes);
         free(piece->memory);
-        piece->memory = larger;
-        raw = larger + stream->tail_bytes;
+        piece->memory = stream->tail;
+        piece->tail_bytes = stream->tail_bytes;
+        stream->tail = NULL;
+        stream->tail_bytes = stream->tail_room = 0;
+        return piece->memory;
     }
     raw -= stream->tail_bytes;
     if (stream->tail_bytes > 0) memcpy(raw, stream->tail, stream->tail_bytes);
@@ -250,6 +286,16 @@ static int cut_records(struct piece *piece)
     return refuse_record(stream, NULL, problem);
 }
 
+/* With the lock held, by the worker that cuts: counts the memory of the tail as it is now. That of a
+   usual one is small. */
+static void count_tail(struct stream *stream)
+{
+    size_t n_bytes = stream->tail_bytes > GAP_BYTES ? stream->tail_bytes : 0;
+    add_ahead(stream, n_bytes);
+    free_ahead(stream, stream->tail_ahead_bytes);
+    stream->tail_ahead_bytes = n_bytes;
+}
+
 /* Cuts the oldest piece, which was taken off the list. Returns what of it is to be made, or NULL. */
 static struct stretch *cut(struct piece *piece)
 {
@@ -258,6 +304,7 @@ static struct stretch *cut(struct piece *piece)
     int r = crew_failed(crew) ? 0 : stream->is_text ? cut_lines(piece) : cut_records(piece);
     if (r < 0) crew_fail(crew);
     crew_lock(crew);
+    count_tail(stream);
     free_ahead(stream, piece->ahead_bytes);     /* 0 if a stretch took it over */
     crew_unlock(crew);
     struct stretch *stretch = piece->stretch;
@@ -369,7 +416,7 @@ static int fetch(struct stream *stream)
     load_totals_add_position(stream->all->settings.totals, n_read);
     *stream->last_piece = piece;
     stream->last_piece = &piece->next;
-    stream->ahead_bytes += piece->ahead_bytes;
+    add_ahead(stream, piece->ahead_bytes);
     crew_unlock(crew);
     if (!is_filled) return crew_submit(crew, fill_job, piece);
     piece_is_there(piece, NULL);
@@ -380,8 +427,8 @@ static int fetch(struct stream *stream)
 static bool has_room(const struct stream *stream)
 {
     const struct input_streams_settings *s = &stream->all->settings;
-    return !stream->is_read &&
-           (stream->ahead_bytes == 0 || stream->ahead_bytes + s->piece_bytes <= s->ahead_bytes);
+    return !stream->is_read && (stream->ahead_bytes == stream->tail_ahead_bytes ||
+                                stream->ahead_bytes + s->piece_bytes <= s->ahead_bytes);
 }
 
 /* Waits until an input of the reader may be read; of several takes the one with the least ahead.
@@ -430,6 +477,7 @@ static int open_inputs(struct input_streams *all)
         if (!stream->reader) return -1;
         stream->name = bam_reader_name(stream->reader);
         stream->is_text = bam_reader_is_text(stream->reader);
+        bam_reader_drop_header(stream->reader);
     }
     return 0;
 }
@@ -512,6 +560,13 @@ void input_streams_release(struct stretch *stretch)
     free_ahead(stream, stretch->ahead_bytes);
     crew_unlock(crew);
     free_stretch(stretch);
+}
+
+size_t input_streams_excess_bytes(const struct input_streams *all)
+{
+    size_t planned = all->n * all->settings.ahead_bytes;
+    crew_assert_locked(all->settings.crew);
+    return all->ahead_bytes > planned ? all->ahead_bytes - planned : 0;
 }
 
 const char *input_streams_name(const struct input_streams *all, size_t i)

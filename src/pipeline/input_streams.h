@@ -56,6 +56,10 @@ int input_streams_next(struct input_streams *all, size_t i, struct stretch **str
 /* Frees a stretch that input_streams_next returned; drops what was made unless it is NULL. */
 void input_streams_release(struct stretch *stretch);
 
+/* With the lock held: the memory that all inputs take beyond the ahead_bytes of each. Long records
+   need it. */
+size_t input_streams_excess_bytes(const struct input_streams *all);
+
 /* The name of an input in messages. */
 const char *input_streams_name(const struct input_streams *all, size_t i);
 

@@ -178,11 +178,20 @@ static bool has_segment_slot(const struct merger *m, size_t n_bytes)
     return n_used == 0 || (n_used < budget->n_segments && m->ring_bytes + n_bytes <= most);
 }
 
+/* The memory that the next segment counts for, about. A long record of SAM is there as a record of
+   htslib, as a line, and twice in the output while this grows. */
+static size_t expect_segment(const struct merger *m)
+{
+    bool is_long = m->gathered_bytes > 2 * m->budget.segment_bytes;
+    bool is_sam = m->settings->output->settings.format.format == sam;
+    return is_long && is_sam ? 4 * m->gathered_bytes : m->gathered_bytes;
+}
+
 /* Waits until another segment may be cut. */
 static int wait_for_segment_slot(struct merger *m)
 {
     crew_lock(m->crew);
-    while (!crew_failed(m->crew) && !has_segment_slot(m, m->gathered_bytes))
+    while (!crew_failed(m->crew) && !has_segment_slot(m, expect_segment(m)))
         crew_wait_for(m->crew, WAIT_DISPATCHER_SEGMENTS);
     crew_unlock(m->crew);
     return crew_failed(m->crew) ? -1 : 0;
@@ -213,7 +222,7 @@ static int cut_segment(struct merger *m, const struct merge_limit *frontier,
     struct bound cut = bound_copy(frontier, holder), last_cut = m->last_cut;
     struct segment *segment = segment_create(m->segmenter, &last_cut, &cut, m->live, m->n_live);
     segment->n_blocks_needed = m->n_taken;
-    segment->expected_bytes = m->gathered_bytes;
+    segment->expected_bytes = expect_segment(m);
     m->last_cut = cut;
     m->gathered_bytes = m->place_bytes = 0;
     crew_lock(m->crew);
@@ -225,11 +234,18 @@ static int cut_segment(struct merger *m, const struct merge_limit *frontier,
     return segmenter_merge(m->segmenter, segment);
 }
 
-/* True if blocks take more than their share of memory. */
+/* With the lock held: true if blocks take more than their share of memory. Long records that are
+   read ahead (--merge) take from that share. */
+static bool is_over_limit(const struct merger *m)
+{
+    size_t excess = m->inputs ? merge_inputs_excess_bytes(m->inputs) : 0;
+    return segmenter_block_bytes(m->segmenter) + excess > m->limit_bytes;
+}
+
 static bool over_limit(struct merger *m)
 {
     crew_lock(m->crew);
-    bool over = segmenter_block_bytes(m->segmenter) > m->limit_bytes;
+    bool over = is_over_limit(m);
     crew_unlock(m->crew);
     return over;
 }
@@ -238,8 +254,7 @@ static bool over_limit(struct merger *m)
 static int wait_for_memory(struct merger *m)
 {
     crew_lock(m->crew);
-    while (!crew_failed(m->crew) && segmenter_block_bytes(m->segmenter) > m->limit_bytes &&
-           m->n_written < m->n_cut)
+    while (!crew_failed(m->crew) && is_over_limit(m) && m->n_written < m->n_cut)
         crew_wait_for(m->crew, WAIT_DISPATCHER_MEMORY);
     crew_unlock(m->crew);
     return crew_failed(m->crew) ? -1 : 0;

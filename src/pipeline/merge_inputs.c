@@ -220,6 +220,11 @@ struct merge_inputs *merge_inputs_start(const struct merge_inputs_settings *sett
     return NULL;
 }
 
+size_t merge_inputs_excess_bytes(const struct merge_inputs *m)
+{
+    return input_streams_excess_bytes(m->streams);
+}
+
 struct content_sum merge_inputs_sum(const struct merge_inputs *m)
 {
     return m->sum;

@@ -41,6 +41,9 @@ int merge_inputs_next(struct merge_inputs *m, struct open_block **block);
 /* The block that merge_inputs_next returned is the dispatcher's now. */
 void merge_inputs_take(struct merge_inputs *m);
 
+/* With the lock held: see input_streams_excess_bytes. */
+size_t merge_inputs_excess_bytes(const struct merge_inputs *m);
+
 /* The sum of all records that were read. After merge_inputs_next returned 0. */
 struct content_sum merge_inputs_sum(const struct merge_inputs *m);
 

@@ -104,7 +104,7 @@ static int look_at_ids(const struct merge_sorted_settings *s, struct merge_steps
     return r;
 }
 
-static int copy_step(const struct merge_sorted_settings *s, struct merge_step *step,
+static int copy_step(const struct merge_sorted_settings *s, const struct merge_step *step,
                      struct content_sum *sum_out)
 {
     size_t number = step->inputs[0];
@@ -155,7 +155,7 @@ int merge_sorted(const struct merge_sorted_settings *s, struct content_sum *sum_
     count_read(s->merge, s->inputs, 0);
     if (r == 0) r = sorted_output_open(s->merge->output, s->merge->header, 0);
     for (size_t i = 0; r == 0 && i < steps.n; i++) {
-        struct merge_step *step = &steps.steps[i];
+        const struct merge_step *step = &steps.steps[i];
         r = step->copies ? copy_step(s, step, sum_out) : merge_step(s, step, sum_out);
     }
     if (r == 0) count_read(s->merge, s->inputs, bam_inputs_bytes(s->inputs));

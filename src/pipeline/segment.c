@@ -677,6 +677,7 @@ static void segment_job(struct worker *worker, void *arg)
     struct crew *crew = s->settings.crew;
     struct content_sum sum = {0};
     if (!crew_failed(crew) && merge_segment(segment, worker, &sum) < 0) crew_fail(crew);
+    worker_trim(worker);
     remember_out_bytes(segment);
     segment->n_records = sum.n_records;
     segment->raw_bytes = sum.n_bytes;

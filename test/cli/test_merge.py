@@ -534,3 +534,15 @@ class Memory(MergeTest):
             peak, _ = peak_of(self, ["--merge", "-@", "2", "--max-memory", f"{memory}M", "-o",
                                      "/dev/null", *[few] * n])
             self.assertLessEqual(peak, memory * MIB + ALLOWANCE_BYTES, n)
+
+    def test_many_references(self):
+        """The headers of inputs took more memory than all else: 18 MiB too much."""
+        refs = [(f"contig-number-{i:06}", 1_000_000) for i in range(20_000)]
+        text = "@HD\tVN:1.6\tSO:coordinate\n" + "".join(
+            f"@SQ\tSN:{name}\tLN:{length}\tM5:{i:032x}\n" for i, (name, length) in enumerate(refs))
+        source = self.write("in.bam", bam_bytes([bamfile.record("r", 0, 0, 5, "5M", "ACGTA")], text,
+                                                refs))
+        for options in ([], ["--markdup"]):
+            peak, _ = peak_of(self, ["--merge", *options, "-@", "2", "--max-memory", "96M", "-o",
+                                     "/dev/null", *[source] * 60])
+            self.assertLessEqual(peak, 96 * MIB + ALLOWANCE_BYTES, options)
