@@ -223,6 +223,7 @@ static size_t tail_to_come(const struct stream *stream, const uint8_t *tail, siz
 static void keep_tail(struct stream *stream, const uint8_t *bytes, size_t n_bytes)
 {
     size_t n_before = stream->tail_bytes, n = n_before + n_bytes, more = 0;
+    if (n_bytes == 0) return;
     if (n > GAP_BYTES && (n_before == 0 || n_before >= 4))
         more = tail_to_come(stream, n_before > 0 ? stream->tail : bytes, n);
     xgrow(&stream->tail, &stream->tail_room, n, more, 1);
