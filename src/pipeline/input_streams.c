@@ -191,6 +191,7 @@ static int cut_lines(struct piece *piece)
 
 static void keep_tail(struct stream *stream, const uint8_t *bytes, size_t n_bytes)
 {
+    if (n_bytes == 0) return;
     xgrow(&stream->tail, &stream->tail_room, stream->tail_bytes + n_bytes, stream->tail_bytes, 1);
     memcpy(stream->tail + stream->tail_bytes, bytes, n_bytes);
     stream->tail_bytes += n_bytes;
