@@ -550,3 +550,16 @@ class Memory(MergeTest):
             peak, _ = peak_of(self, ["--merge", *options, "-@", "2", "--max-memory", "96M", "-o",
                                      "/dev/null", *[source] * 60])
             self.assertLessEqual(peak, 96 * MIB + ALLOWANCE_BYTES, options)
+
+    def test_long_records(self):
+        """Records of 10 MB were in memory twice, and what was read ahead of them was not counted."""
+        raw = bamfile.record("r", 0, 0, 7, "5M", "ACGTA", b"XZZ" + b"x" * 10_000_000 + b"\0")
+        source = self.path("in.bam")
+        with open(source, "wb") as file:        # Python's own memory counts, too: it stays small
+            file.write(bam_bytes([])[: -len(bamfile.EOF_BLOCK)])
+            blocks = b"".join(bamfile.bgzf_blocks(raw))
+            file.write(6 * blocks + bamfile.EOF_BLOCK)
+        del raw
+        peak, _ = peak_of(self, ["--merge", "-@", "8", "--max-memory", "192M", "-o", "/dev/null",
+                                 *[source] * 6])
+        self.assertLessEqual(peak, 192 * MIB + ALLOWANCE_BYTES)
