@@ -63,13 +63,13 @@ static bool look_with(const struct bam_index_file *index, const char *path,
     const struct bam_index_part *part = &index->part;
     const struct bam_index_shape *mine = &part->shape;
     if (shape && (shape->min_shift != mine->min_shift || shape->depth != mine->depth)) return false;
-    if (index->n_refs != sam_hdr_nref(bam_inputs_header(inputs))) return false;
-    uint64_t file_bytes = (uint64_t)bam_inputs_file(inputs, span->input)->st_size;
+    const struct stat *file = bam_inputs_file(inputs, span->input);
+    if (!file || index->n_refs != sam_hdr_nref(bam_inputs_header(inputs))) return false;
     const struct bam_ends_places places = {
         .placed_end = part->n_refs > 0 ? part->unplaced_begin : 0,
         .last_begin = part->n_unplaced > 0 ? 0 : index->last_begin};
     struct bam_ends ends;
-    if (places.placed_end >> 16 >= file_bytes) return false;
+    if (places.placed_end >> 16 >= (uint64_t)file->st_size) return false;
     if (bam_ends_read(path, &places, &ends) < 0) return false;
     bool can_copy = fits(index, &ends) && find_keys(&ends, part->n_unplaced, span);
     span->copy = (struct merge_copy){ends.begin, index->n_records, index->last_begin};
