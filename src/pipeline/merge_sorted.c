@@ -37,7 +37,8 @@ static int decide(const struct merge_sorted_settings *s, const struct merge_step
 {
     const struct merge_settings *merge = s->merge;
     struct mem_budget_inputs share;
-    if (share_memory(s->budget, s->n_inputs, &share) < 0) return -1;
+    if (check_open_files(s->n_inputs) < 0 || share_memory(s->budget, s->n_inputs, &share) < 0)
+        return -1;
     const struct view_inputs_settings view = {
         .crew = merge->crew, .duplicates = s->duplicates, .inputs = s->inputs,
         .numbers = step->inputs, .n_inputs = step->n_inputs, .rules = merge->rules,
