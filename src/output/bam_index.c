@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BAI_MIN_SHIFT = 14, BAI_DEPTH = 5 };
-
 struct bam_index {
     /* fixed after bam_index_create */
     enum bam_index_format format;
@@ -47,7 +45,7 @@ static int64_t shape_limit(const struct bam_index_shape *shape)
    adds. */
 static struct bam_index_shape csi_shape(int64_t longest)
 {
-    struct bam_index_shape shape = {.min_shift = BAI_MIN_SHIFT, .depth = 0};
+    struct bam_index_shape shape = {.min_shift = BAM_INDEX_BAI_MIN_SHIFT, .depth = 0};
     /* Positions have at most 62 bits; LN in a header may be larger. */
     while (shape.min_shift + 3 * shape.depth < 62 && longest > shape_limit(&shape) - 256) {
         if (shape.depth < BAM_INDEX_MAX_DEPTH)
@@ -61,7 +59,7 @@ static struct bam_index_shape csi_shape(int64_t longest)
 /* Chooses the shape. Returns -1 after a message if a reference is too long. */
 static int choose_shape(struct bam_index *index, const sam_hdr_t *header)
 {
-    const struct bam_index_shape bai = {BAI_MIN_SHIFT, BAI_DEPTH};
+    const struct bam_index_shape bai = {BAM_INDEX_BAI_MIN_SHIFT, BAM_INDEX_BAI_DEPTH};
     int64_t longest = 0;
     for (int i = 0; i < index->n_refs; i++) {
         int64_t length = sam_hdr_tid2len(header, i);

@@ -10,8 +10,8 @@
  */
 #include "output/bam_index_file.h"
 
+#include "output/index_names.h"
 #include "util/byte_order.h"
-#include "util/path.h"
 #include "util/xalloc.h"
 
 #include <htslib/bgzf.h>
@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { BAI_MIN_SHIFT = 14, BAI_DEPTH = 5 };
 
 struct bytes {
     uint8_t *at;
@@ -107,14 +105,6 @@ static void add_window(struct bam_index_part *part, struct bam_index_ref *ref, u
     ref->n_windows++;
 }
 
-/* The last window that a bin reaches. */
-static uint32_t last_window(const struct bam_index_shape *shape,
-                            const struct bam_index_chunk *chunk)
-{
-    uint64_t in_level = chunk->bin - bam_index_first_bin(chunk->level);
-    return (uint32_t)(((in_level + 1) << 3 * (shape->depth - chunk->level)) - 1);
-}
-
 /* The pseudo-bin has the begin and end of the reference, and its counts. */
 static bool take_counts(struct cursor *from, uint32_t n_chunks, struct bam_index_ref *ref,
                         uint64_t *end)
@@ -173,7 +163,9 @@ static uint32_t find_reach(const struct bam_index_part *part, const struct bam_i
 {
     uint32_t reach = 0;
     for (size_t i = part->n_chunks - ref->n_chunks; i < part->n_chunks; i++) {
-        uint32_t last = last_window(&part->shape, &part->chunks[i]);
+        const struct bam_index_chunk *chunk = &part->chunks[i];
+        uint32_t last =
+            (uint32_t)bam_index_end_window(&part->shape, chunk->bin, chunk->level) - 1;
         if (last > reach) reach = last;
     }
     return reach;
@@ -184,7 +176,7 @@ static uint32_t find_reach(const struct bam_index_part *part, const struct bam_i
 static bool take_ref(struct cursor *from, int32_t tid, bool is_csi, struct bam_index_part *part)
 {
     struct bam_index_ref ref = {.tid = tid};
-    uint32_t pseudo_bin = bam_index_first_bin(part->shape.depth + 1) + 1, n_bins = take_u32(from);
+    uint32_t pseudo_bin = bam_index_pseudo_bin(&part->shape), n_bins = take_u32(from);
     bool has_counts = false;
     uint64_t end = 0;
     for (uint32_t i = 0; i < n_bins && !from->failed; i++) {
@@ -197,10 +189,8 @@ static bool take_ref(struct cursor *from, int32_t tid, bool is_csi, struct bam_i
         }
         if (bin >= pseudo_bin - 1) return false;
         take_chunks(from, bin, n_chunks, part, &ref);
-        int level = level_of(&part->shape, bin);
-        uint64_t in_level = bin - bam_index_first_bin(level);
-        if (loffset > 0)
-            add_window(part, &ref, loffset, in_level << 3 * (part->shape.depth - level));
+        uint64_t first = bam_index_first_window(&part->shape, bin, level_of(&part->shape, bin));
+        if (loffset > 0) add_window(part, &ref, loffset, first);
     }
     if (!is_csi) take_windows(from, part, &ref);
     if (from->failed || (n_bins > 0 && !has_counts)) return false;
@@ -224,7 +214,7 @@ static int32_t take_head(struct cursor *from, bool *is_csi, struct bam_index_sha
 {
     const uint8_t *magic = take(from, 4);
     *is_csi = memcmp(magic, "CSI\1", 4) == 0;
-    *shape = (struct bam_index_shape){BAI_MIN_SHIFT, BAI_DEPTH};
+    *shape = (struct bam_index_shape){BAM_INDEX_BAI_MIN_SHIFT, BAM_INDEX_BAI_DEPTH};
     if (*is_csi) {
         uint32_t min_shift = take_u32(from), depth = take_u32(from);
         (void)take(from, take_u32(from));
@@ -287,20 +277,12 @@ static int read_index(const char *name, const struct stat *bam, struct bam_index
 
 int bam_index_file_read(const char *path, struct bam_index_file *index)
 {
-    static const char *const endings[] = {".csi", ".bai"};
-    const char *point = strrchr(path_name(path), '.');
     struct stat bam;
     int r = 0;
     *index = (struct bam_index_file){0};
     if (stat(path, &bam) < 0) return -1;
-    for (size_t i = 0; i < 2 && r == 0; i++) {
-        char *name = xasprintf("%s%s", path, endings[i]);
-        r = read_index(name, &bam, index);
-        free(name);
-        if (r != 0 || !point) continue;
-        name = xasprintf("%.*s%s", (int)(point - path), path, endings[i]);
-        r = read_index(name, &bam, index);
-        free(name);
-    }
+    char **names = index_names_of(path, false);
+    for (char **name = names; *name && r == 0; name++) r = read_index(*name, &bam, index);
+    index_names_free(names);
     return r > 0 ? 0 : -1;
 }

@@ -41,10 +41,32 @@ struct bam_index_shape {
     int depth;
 };
 
+/* The shape of a BAI, which cannot be chosen. */
+enum { BAM_INDEX_BAI_MIN_SHIFT = 14, BAM_INDEX_BAI_DEPTH = 5 };
+
 /* The number of the first bin of a level, which is also the number of all bins above the level. */
 static inline uint32_t bam_index_first_bin(int level)
 {
     return (uint32_t)(((UINT64_C(1) << (3 * level)) - 1) / 7);
+}
+
+/* The number of the pseudo-bin, which has the begin, the end and the counts of a reference. */
+static inline uint32_t bam_index_pseudo_bin(const struct bam_index_shape *shape)
+{
+    return bam_index_first_bin(shape->depth + 1) + 1;
+}
+
+/* The first window of a bin of a level, and the one after its last. */
+static inline uint64_t bam_index_first_window(const struct bam_index_shape *shape, uint32_t bin,
+                                              int level)
+{
+    return (uint64_t)(bin - bam_index_first_bin(level)) << 3 * (shape->depth - level);
+}
+
+static inline uint64_t bam_index_end_window(const struct bam_index_shape *shape, uint32_t bin,
+                                            int level)
+{
+    return bam_index_first_window(shape, bin + 1, level);
 }
 
 static inline uint64_t bam_index_voffset(uint64_t block_offset, uint64_t in_block)

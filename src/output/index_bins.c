@@ -164,11 +164,6 @@ void index_bins_add_windows(struct index_bins *bins, const struct bam_index_wind
 
 /* ---- finishing ---- */
 
-static uint32_t pseudo_bin(const struct index_bins *bins)
-{
-    return bam_index_first_bin(bins->shape.depth + 1) + 1;
-}
-
 static khash_t(bin) *make_table(const struct index_bins *bins)
 {
     khash_t(bin) *table = kh_init(bin);
@@ -182,7 +177,7 @@ static khash_t(bin) *make_table(const struct index_bins *bins)
     /* htslib puts the pseudo-bin twice, once for each of its two chunks. A full table grows even if
        the bin that is put is in it already. */
     for (int i = 0; i < 2; i++) {
-        (void)kh_put(bin, table, pseudo_bin(bins), &r);
+        (void)kh_put(bin, table, bam_index_pseudo_bin(&bins->shape), &r);
         xalloc_require(r >= 0);
     }
     return table;
@@ -258,8 +253,7 @@ static size_t group_chunks(struct index_bins *bins)
 /* The place of the first record that touches the first window of a bin. */
 static uint64_t bin_loff(const struct index_bins *bins, const struct bin *bin)
 {
-    uint64_t in_level = bin->number - bam_index_first_bin(bin->level);
-    uint64_t window = in_level << 3 * (bins->shape.depth - bin->level);
+    uint64_t window = bam_index_first_window(&bins->shape, bin->number, bin->level);
     return window < bins->n_windows ? bins->windows[window] : 0;
 }
 
@@ -277,7 +271,7 @@ static uint8_t *put_bin(const struct index_bins *bins, const struct bin *bin, ui
 
 static uint8_t *put_pseudo_bin(const struct index_bins *bins, uint64_t end, uint8_t *at)
 {
-    at = put_u32(at, pseudo_bin(bins));
+    at = put_u32(at, bam_index_pseudo_bin(&bins->shape));
     if (bins->is_csi) at = put_u64(at, 0);
     at = put_u32(at, 2);
     at = put_u64(at, bins->begin);
@@ -296,7 +290,7 @@ void index_bins_finish(struct index_bins *bins, uint64_t end, struct index_bytes
     uint8_t *at = put_u32(index_bytes_reserve(to, most), kh_size(table));
     for (khint_t i = kh_begin(table); i != kh_end(table); i++) {
         if (!kh_exist(table, i)) continue;
-        if (kh_key(table, i) == pseudo_bin(bins))
+        if (kh_key(table, i) == bam_index_pseudo_bin(&bins->shape))
             at = put_pseudo_bin(bins, end, at);
         else
             at = put_bin(bins, &bins->bins[kh_val(table, i)], at);

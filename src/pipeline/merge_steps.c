@@ -4,7 +4,6 @@
 #include "bam/bam_convert.h"
 #include "bam_sort_key.h"
 #include "input/bam_ends.h"
-#include "util/diag.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
