@@ -21,7 +21,7 @@ struct opened_file {
     struct stat st;
     XXH64_hash_t header_hash;           /* only if there are several inputs */
     bool can_seek;                      /* likewise: a file of BGZF-compressed BAM */
-    bool by_coordinate;                 /* likewise: its header claims this order */
+    bool by_coordinate;                 /* its header claims this order */
 };
 
 struct bam_inputs {
@@ -31,7 +31,6 @@ struct bam_inputs {
     htsThreadPool *pool;
     struct bam_reader **readers;        /* NULL: not open */
     struct opened_file *files;
-    const char *sorted_by_coordinate;   /* see bam_inputs_sorted_by_coordinate */
     char *common_order;                 /* see bam_inputs_common_order; NULL: none was opened */
     struct header_union *names;         /* NULL if there is a single input */
     size_t at;                          /* number of the next input */
@@ -93,8 +92,6 @@ static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reade
         if (ss.at) sub_order = ss;
     }
     in->files[i].by_coordinate = text_equal(order, (struct text){"coordinate", 10});
-    if (!in->sorted_by_coordinate && in->files[i].by_coordinate)
-        in->sorted_by_coordinate = bam_reader_name(reader);
     if (sub_order.at) order = sub_order;
     if (!in->common_order)
         in->common_order = xasprintf("%.*s", (int)order.n, order.at);
@@ -216,7 +213,9 @@ sam_hdr_t *bam_inputs_header(struct bam_inputs *in)
 
 const char *bam_inputs_sorted_by_coordinate(const struct bam_inputs *in)
 {
-    return in->sorted_by_coordinate;
+    for (size_t i = 0; i < in->n; i++)
+        if (in->files[i].by_coordinate) return input_shown_name(in->paths[i]);
+    return NULL;
 }
 
 const char *bam_inputs_common_order(const struct bam_inputs *in)

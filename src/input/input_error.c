@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 void input_error_record(const char *input, uint64_t number, const char *read_name,
@@ -15,6 +16,18 @@ void input_error_record(const char *input, uint64_t number, const char *read_nam
     struct record_problem p = {
         .text = problem, .is_damaged = true, .record = number - 1, .read_name = read_name};
     record_problem_print(&p, input);
+}
+
+void input_error_size(const char *input, uint64_t number, size_t claimed_bytes)
+{
+    char problem[64];
+    (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes", claimed_bytes);
+    input_error_record(input, number, NULL, problem);
+}
+
+void input_error_end(const char *input, uint64_t number)
+{
+    diag_error("'%s' is truncated: it ends within record %" PRIu64, input, number);
 }
 
 void input_error_piece(const char *input, const struct bam_piece *piece)

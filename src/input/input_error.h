@@ -7,6 +7,7 @@
 #ifndef ROCKSORT_INPUT_INPUT_ERROR_H
 #define ROCKSORT_INPUT_INPUT_ERROR_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct bam_piece;
@@ -15,6 +16,12 @@ struct bam_piece;
    known. (A short form of record_problem_print.) */
 void input_error_record(const char *input, uint64_t number, const char *read_name,
                         const char *problem);
+
+/* The same: the record claims a size that it cannot have. */
+void input_error_size(const char *input, uint64_t number, size_t claimed_bytes);
+
+/* The input ends within a record. */
+void input_error_end(const char *input, uint64_t number);
 
 /* bam_piece_inflate failed. */
 void input_error_piece(const char *input, const struct bam_piece *piece);

@@ -24,7 +24,6 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,16 +186,11 @@ static void add_stretch(struct piece *piece, uint8_t *from, const uint8_t *to, s
     piece->stretch = stretch;
 }
 
-static int refuse_record(const struct stream *stream, const char *read_name, const char *problem)
-{
-    input_error_record(stream->name, stream->n_records + 1, read_name, problem);
-    return -1;
-}
-
 /* All records of a piece of SAM are whole. */
 static int cut_lines(struct piece *piece)
 {
     struct sam_chunk *lines = &piece->read.lines;
+    const struct stream *stream = piece->stream;
     size_t n = lines->n_records;
     if (n > 0) {
         piece->memory = lines->raw;
@@ -204,7 +198,9 @@ static int cut_lines(struct piece *piece)
         lines->raw_room = 0;
         add_stretch(piece, piece->memory, piece->memory + lines->raw_bytes, n);
     }
-    return lines->problem ? refuse_record(piece->stream, lines->problem_name, lines->problem) : 0;
+    if (!lines->problem) return 0;
+    input_error_record(stream->name, stream->n_records + 1, lines->problem_name, lines->problem);
+    return -1;
 }
 
 /* How many bytes a tail of n_bytes still gets: a long record and the rest of the piece in which it
@@ -262,7 +258,7 @@ static int cut_records(struct piece *piece)
 {
     struct stream *stream = piece->stream;
     uint8_t *raw = piece->memory + GAP_BYTES;
-    size_t n_bytes = piece->read.raw_bytes, n_records = 0, n_before = stream->tail_bytes;
+    size_t n_bytes = piece->read.raw_bytes, n_before = stream->tail_bytes, max_bytes = 0;
     if (tail_goes_on(stream, n_bytes)) {
         keep_tail(stream, raw, n_bytes);
         return 0;
@@ -270,21 +266,13 @@ static int cut_records(struct piece *piece)
     uint8_t *from = prepend_tail(piece, raw, n_bytes);
     raw = from + n_before;
     struct bam_walk walk = {.at = from, .end = raw + n_bytes};
-    for (;;) {
-        if (guessed_walk_is_met(&piece->guess, raw, &walk)) {
-            n_records += piece->guess.n_records;
-            walk.at = raw + piece->guess.to;
-        }
-        if (!bam_walk_next(&walk)) break;
-        n_records++;
-    }
+    size_t n_records = guessed_walk_go(&piece->guess, raw, &walk, &max_bytes);
     const uint8_t *to = walk.at;
     keep_tail(stream, to, (size_t)(walk.end - to));
     if (n_records > 0) add_stretch(piece, from, to, n_records);
     if (!walk.is_damaged) return 0;
-    char problem[64];
-    (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes", walk.claimed_bytes);
-    return refuse_record(stream, NULL, problem);
+    input_error_size(stream->name, stream->n_records + 1, walk.claimed_bytes);
+    return -1;
 }
 
 /* With the lock held, by the worker that cuts: counts the memory of the tail as it is now. That of a
@@ -528,8 +516,7 @@ static int end_stream(struct stream *stream)
 {
     if (stream->tail_bytes == 0)
         return bam_inputs_leave(stream->all->settings.inputs, stream->number);
-    diag_error("'%s' is truncated: it ends within record %" PRIu64, stream->name,
-               stream->n_records + 1);
+    input_error_end(stream->name, stream->n_records + 1);
     return -1;
 }
 

@@ -91,9 +91,7 @@ static struct batch_part *add_part(const struct loader *ld, struct batch *batch,
 /* Prints that the next record claims a size that it cannot have. */
 static int refuse_size(const struct loader *ld, size_t claimed_bytes)
 {
-    char problem[64];
-    (void)snprintf(problem, sizeof problem, "it claims a size of %zu bytes", claimed_bytes);
-    input_error_record(bam_reader_name(ld->reader), ld->n_records + 1, NULL, problem);
+    input_error_size(bam_reader_name(ld->reader), ld->n_records + 1, claimed_bytes);
     return -1;
 }
 
@@ -104,20 +102,11 @@ static int refuse_size(const struct loader *ld, size_t claimed_bytes)
 static int walk_records(struct loader *ld, const struct load_piece *piece)
 {
     struct batch *batch = piece->batch;
-    size_t n_records = 0, max_bytes = ld->max_record_bytes;
+    size_t max_bytes = ld->max_record_bytes;
     const uint8_t *raw = batch->mem + piece->raw_at;
     struct bam_walk walk = {.at = batch->mem + batch->walk_at,
                             .end = raw + piece->input.raw_bytes};
-    for (;;) {
-        if (guessed_walk_is_met(&piece->guess, raw, &walk)) {
-            if (piece->guess.max_bytes > max_bytes) max_bytes = piece->guess.max_bytes;
-            n_records += piece->guess.n_records;
-            walk.at = raw + piece->guess.to;
-        }
-        if (!bam_walk_next(&walk)) break;
-        if (walk.claimed_bytes > max_bytes) max_bytes = walk.claimed_bytes;
-        n_records++;
-    }
+    size_t n_records = guessed_walk_go(&piece->guess, raw, &walk, &max_bytes);
     /* Also look at the size of the next record, of which only the beginning is here. */
     if (walk.claimed_bytes > max_bytes && !walk.is_damaged) max_bytes = walk.claimed_bytes;
     ld->max_record_bytes = max_bytes;
@@ -649,8 +638,7 @@ static int finish_input(struct loader *ld)
     if (ld->walking != ld->filling && walk_next_batch(ld) < 0) return -1;
     if (ld->walking->raw_end == ld->walking->walk_at && !load_cutter_has_part(&ld->cutter))
         return 0;
-    diag_error("'%s' is truncated: it ends within record %" PRIu64, bam_reader_name(ld->reader),
-               ld->n_records + 1);
+    input_error_end(bam_reader_name(ld->reader), ld->n_records + 1);
     return -1;
 }
 

@@ -39,22 +39,14 @@ static bool check_walk(struct rng *rng, const uint8_t *stretch, size_t n_bytes, 
 {
     struct bam_walk plain = {.at = stretch + first, .end = stretch + n_bytes}, walk = plain;
     struct guessed_walk guess;
-    size_t n_plain = 0, n = 0, max_plain = 0, max_bytes = 0;
-    bool is_met = false;
-    for (; bam_walk_next(&plain); n_plain++)
-        if (plain.claimed_bytes > max_plain) max_plain = plain.claimed_bytes;
+    size_t n_plain = 0, max_plain = 0, max_bytes = 0;
     guessed_walk_make(&guess, stretch, n_bytes);
-    do {
-        if (guessed_walk_is_met(&guess, stretch, &walk)) {
-            is_met = true;
-            n += guess.n_records;
-            if (guess.max_bytes > max_bytes) max_bytes = guess.max_bytes;
-            walk.at = stretch + guess.to;
-        }
-        if (!bam_walk_next(&walk)) break;
-        if (walk.claimed_bytes > max_bytes) max_bytes = walk.claimed_bytes;
-        n++;
-    } while (true);
+    bool is_met = guessed_walk_is_met(&guess, stretch, &plain);
+    for (; bam_walk_next(&plain); n_plain++) {
+        if (plain.claimed_bytes > max_plain) max_plain = plain.claimed_bytes;
+        is_met = is_met || guessed_walk_is_met(&guess, stretch, &plain);
+    }
+    size_t n = guessed_walk_go(&guess, stretch, &walk, &max_bytes);
     CHECK(rng, n == n_plain && max_bytes == max_plain && walk.at == plain.at);
     CHECK(rng, walk.claimed_bytes == plain.claimed_bytes && walk.is_damaged == plain.is_damaged);
     return is_met;
