@@ -98,7 +98,7 @@ static void *write_segments(void *arg)
 struct next_block {
     struct merge_limit first;   /* bound of its first record */
     struct fed_block *fed;      /* set if the block comes from a feeder */
-    struct open_block *open;    /* set if it comes from a pile */
+    struct open_block *open;    /* set if it comes from a pile or an input */
 };
 
 /* Adds a block to the list of live blocks, after all others of its run: they arrive in order. */
@@ -242,6 +242,7 @@ static bool is_over_limit(const struct merger *m)
     return segmenter_block_bytes(m->segmenter) + excess > m->limit_bytes;
 }
 
+/* The same, without the lock. */
 static bool over_limit(struct merger *m)
 {
     crew_lock(m->crew);
@@ -349,16 +350,6 @@ static int show_of_pile(struct merger *m, struct next_block *next)
 
 /* ---- inputs of --merge ---- */
 
-/* Sets *next to the next block of the inputs. Returns 1, 0 after the last, or -1. */
-static int show_of_inputs(struct merger *m, struct next_block *next)
-{
-    int r = merge_inputs_next(m->inputs, &m->shown);
-    if (r <= 0) return r;
-    merge_bound_set(&m->first, m->rules->order, &m->shown->source, 0);
-    *next = (struct next_block){.first = merge_limit_of(&m->first), .open = m->shown};
-    return 1;
-}
-
 static int start_inputs(struct merger *m)
 {
     const struct merge_settings *s = m->settings;
@@ -384,7 +375,8 @@ static int start_inputs(struct merger *m)
 /* Sets *next to the next block. Returns 1, 0 after the last, or -1. */
 static int show_next(struct merger *m, struct next_block *next)
 {
-    if (m->inputs) return show_of_inputs(m, next);
+    *next = (struct next_block){0};
+    if (m->inputs) return merge_inputs_next(m->inputs, &next->open, &next->first);
     int r = m->pile ? show_of_pile(m, next) : 0;
     if (r == 0 && m->pile) r = end_pile(m);
     if (r != 0 || !m->feeders) return r;
@@ -557,7 +549,7 @@ static void release_merger(struct merger *m)
     crew_lock(m->crew);
     crew_wait_for_jobs(m->crew);        /* if the output could not be opened some still work */
     crew_unlock(m->crew);
-    if (m->shown && !m->inputs) segmenter_drop_block(m->shown);
+    if (m->shown) segmenter_drop_block(m->shown);
     pile_close(m->pile);
     for (unsigned i = 0; m->ring && i < m->budget.n_segments; i++) {
         if (!m->ring[i]) continue;

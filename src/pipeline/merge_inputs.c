@@ -177,12 +177,14 @@ static int renew_top(struct merge_inputs *m)
     return 0;
 }
 
-int merge_inputs_next(struct merge_inputs *m, struct open_block **block)
+int merge_inputs_next(struct merge_inputs *m, struct open_block **block, struct merge_limit *first)
 {
     if (!m->is_begun && begin(m) < 0) return -1;
     if (m->top_is_taken && renew_top(m) < 0) return -1;
-    *block = m->n_heap > 0 ? m->heap[0]->block : NULL;
-    return *block ? 1 : 0;
+    if (m->n_heap == 0) return 0;
+    *block = m->heap[0]->block;
+    *first = merge_limit_of(&m->heap[0]->first);
+    return 1;
 }
 
 void merge_inputs_take(struct merge_inputs *m)

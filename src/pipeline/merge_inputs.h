@@ -34,9 +34,11 @@ struct merge_inputs_settings {
 /* Opens the inputs and starts to read. NULL after a message. */
 struct merge_inputs *merge_inputs_start(const struct merge_inputs_settings *settings);
 
-/* Waits for the next block in the order of first keys, and sets *block to it. Further calls return
-   the same block until it is taken. Returns 1, 0 after the last block, or -1 after a message. */
-int merge_inputs_next(struct merge_inputs *m, struct open_block **block);
+/* Waits for the next block in the order of first keys. Sets *block to it and *first to the bound of
+   its first record, both of which stay until it is taken; further calls return the same block.
+   Returns 1, 0 after the last block, or -1 after a message. */
+int merge_inputs_next(struct merge_inputs *m, struct open_block **block,
+                      struct merge_limit *first);
 
 /* The block that merge_inputs_next returned is the dispatcher's now. */
 void merge_inputs_take(struct merge_inputs *m);

@@ -33,7 +33,7 @@ void record_entries_make(const struct sort_rules *rules, uint8_t *from, const ui
                          struct sort_entry *entries, struct content_sum *sum)
 {
     for (uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
-        duplicate_sum_add_input(rules->duplicates, sum, rec);
+        if (sum) duplicate_sum_add_input(rules->duplicates, sum, rec);
         *entries++ = (struct sort_entry){sort_key_fixed(rules, rec), rec};
     }
 }
@@ -62,9 +62,9 @@ void record_entries_make_keyed(const struct sort_rules *rules, uint8_t *from, co
 {
     for (uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
         struct keyed_record *kr = (struct keyed_record *)keyed;
-        if (rules->duplicates)          /* in the order of long coordinates: no record is turned */
+        if (sum && rules->duplicates)   /* in the order of long coordinates: no record is turned */
             duplicate_sum_add_input(rules->duplicates, sum, rec);
-        else
+        else if (sum)
             sort_rules_admit(rules, rec, sum);
         kr->record = rec;
         kr->key_bytes = (uint32_t)sort_key_store(rules, rec, kr->key);

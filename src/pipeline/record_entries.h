@@ -41,7 +41,7 @@ uint8_t *record_entries_check(const struct sort_rules *rules, int32_t n_refs, ui
                               struct record_problem *problem);
 
 /* Writes an entry for each record, in the order of the records, and adds the records to the sum as
-   they are before duplicates are marked. */
+   they are before duplicates are marked. sum NULL: they are in it already, and marked. */
 void record_entries_make(const struct sort_rules *rules, uint8_t *from, const uint8_t *to,
                          struct sort_entry *entries, struct content_sum *sum);
 
@@ -50,7 +50,7 @@ ssize_t record_entries_measure(const struct sort_rules *rules, const uint8_t *fr
                                const uint8_t *to, uint64_t first_record,
                                struct record_problem *problem);
 
-/* Writes these keyed_records one after another, and adds the records to the sum. *any_placed
+/* Writes these keyed_records one after another; sum as above, NULL only with --markdup. *any_placed
    becomes true if a record has a reference. The minimiser order changes records. */
 void record_entries_make_keyed(const struct sort_rules *rules, uint8_t *from, const uint8_t *to,
                                uint8_t *keyed, struct content_sum *sum, bool *any_placed);

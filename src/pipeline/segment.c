@@ -319,7 +319,7 @@ static int index_records(struct segmenter *s, struct open_block *block, size_t r
                          struct input_records *records)
 {
     const struct sort_rules *rules = s->settings.rules;
-    struct content_sum marked = {0}, *sum = s->settings.duplicates ? &marked : &records->sum;
+    struct content_sum *sum = s->settings.duplicates ? NULL : &records->sum;
     const uint8_t *end = block->raw + raw_bytes;
     size_t n = records->n_records, entries_bytes = n * sizeof(struct sort_entry);
     ssize_t keyed_bytes = 0;
@@ -336,8 +336,7 @@ static int index_records(struct segmenter *s, struct open_block *block, size_t r
     if (sort_order_is_fixed(s->order)) {
         record_entries_make(rules, block->raw, end, entries, sum);
     } else {
-        record_entries_make_keyed(rules, block->raw, end, keyed, sum,
-                                  &records->any_placed);
+        record_entries_make_keyed(rules, block->raw, end, keyed, sum, &records->any_placed);
         (void)record_entries_of_keyed(keyed, n, entries);
     }
     return 0;

@@ -62,20 +62,24 @@ static double megabytes(uint64_t n_bytes)
     return 1e-6 * (double)n_bytes;
 }
 
-/* The same with --merge. */
+static double cpu_seconds(const struct sort_report *r)
+{
+    double cpu = 0;
+    for (int i = 0; i < SORT_N_PHASES; i++)
+        cpu += r->phases[i].user_seconds + r->phases[i].system_seconds;
+    return cpu;
+}
+
+/* The closing line with --merge. */
 static void print_merged_line(const struct sort_report *r)
 {
-    const struct process_usage *phases = r->phases;
-    double wall = sort_report_wall_seconds(r), cpu = 0;
-    for (int i = 0; i < SORT_N_PHASES; i++)
-        cpu += phases[i].user_seconds + phases[i].system_seconds;
     diag_note("merged %" PRIu64 " records of %zu inputs; %.1f MB in, %.1f MB out, of which %.1f MB "
               "of %zu inputs were copied; written to '%s'; %.1f s wall, %.1f s CPU, %.1f MiB peak "
               "memory",
               r->n_records, r->n_inputs_merged + r->n_inputs_copied, megabytes(r->input_bytes),
               megabytes(r->output_bytes), megabytes(r->copied_bytes), r->n_inputs_copied,
-              r->output ? r->output : "standard output", wall, cpu,
-              (double)memory_peak() / (1 << 20));
+              r->output ? r->output : "standard output", sort_report_wall_seconds(r),
+              cpu_seconds(r), (double)memory_peak() / (1 << 20));
 }
 
 /* Scripts search this line: its words stay; new ones go before the wall time. */
@@ -83,11 +87,9 @@ static void print_closing_line(const struct sort_report *r)
 {
     const struct process_usage *phases = r->phases;
     const struct process_usage *last = &phases[SORT_PHASE_CLOSE];
-    double wall = sort_report_wall_seconds(r), cpu = 0;
+    double wall = sort_report_wall_seconds(r);
     double load = phases[SORT_PHASE_LOAD].wall_seconds + phases[SORT_PHASE_SETTLE].wall_seconds;
     double merge = phases[SORT_PHASE_MERGE].wall_seconds + last->wall_seconds;
-    for (int i = 0; i < SORT_N_PHASES; i++)
-        cpu += phases[i].user_seconds + phases[i].system_seconds;
     char input[32] = "?";       /* unknown for what htslib decodes from a pipe */
     char mark[32] = "";
     if (r->input_bytes > 0)
@@ -99,8 +101,8 @@ static void print_closing_line(const struct sort_report *r)
               "%.1f), %.1f s CPU, %.1f MiB peak memory, %.1f MB/s",
               r->n_records, megabytes(r->raw_bytes), input, megabytes(r->output_bytes),
               r->store.n_runs, megabytes(r->store.run_bytes), megabytes(r->store.compacted_bytes),
-              r->output ? r->output : "standard output", wall, load, mark, merge, cpu,
-              (double)memory_peak() / (1 << 20),
+              r->output ? r->output : "standard output", wall, load, mark, merge,
+              cpu_seconds(r), (double)memory_peak() / (1 << 20),
               wall > 0 ? megabytes(r->raw_bytes) / wall : 0);
 }
 
