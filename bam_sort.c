@@ -112,7 +112,7 @@ static int merge_all(struct sort *sort)
         .merge = &merge, .paths = sort->settings->inputs, .inputs = sort->inputs,
         .n_inputs = sort->settings->n_inputs, .duplicates = sort->duplicates,
         .may_copy = sort->settings->merge_may_copy, .budget = &sort->budget,
-        .report = sort->report,
+        .progress = sort->progress, .report = sort->report,
     };
     return merge_sorted(&sorted, &sort->sum_out);
 }

@@ -151,7 +151,11 @@ int merge_sorted(const struct merge_sorted_settings *s, struct content_sum *sum_
     int r = 0;
     *sum_out = (struct content_sum){0};
     plan(s, &steps);
-    if (s->duplicates) r = decide(s, &steps.steps[0]);
+    if (s->duplicates) {
+        progress_enter(s->progress, SORT_PHASE_MARK);
+        r = decide(s, &steps.steps[0]);
+        progress_enter(s->progress, SORT_PHASE_MERGE);
+    }
     if (r == 0) r = look_at_ids(s, &steps);
     count_read(s->merge, s->inputs, 0);
     if (r == 0) r = sorted_output_open(s->merge->output, s->merge->header, 0);

@@ -10,7 +10,7 @@
 #define ROCKSORT_PIPELINE_MERGE_SORTED_H
 
 #include "pipeline/merge.h"
-#include "pipeline/sort_report.h"
+#include "pipeline/progress.h"
 
 struct merge_sorted_settings {
     const struct merge_settings *merge; /* without inputs, numbers and n_inputs */
@@ -20,6 +20,7 @@ struct merge_sorted_settings {
     struct duplicates *duplicates;      /* not decided yet; NULL: none are looked for */
     bool may_copy;              /* blocks of inputs may become blocks of the output */
     const struct mem_budget *budget;
+    struct progress *progress;  /* in the phase that merges */
     struct sort_report *report; /* what was merged and copied */
 };
 

@@ -248,6 +248,11 @@ class Outputs(MergeTest):
         self.assertLess(len(bamfile.split(got.records)), 600)
         self.assertGreater(len(bamfile.split(got.records)), 100)
         self.assert_merges(paths[:1], "--markdup")
+        self.sort_ok("--merge", "--markdup", "--stats", self.path("stats"), "-o",
+                     self.path("out.bam"), *paths)
+        phases = json.loads(self.read("stats"))["phases"]
+        self.assertGreater(phases["mark"]["wall_s"], 0)
+        self.assertGreater(phases["merge"]["wall_s"], 0)
 
 
 REFS = [("chr1", 3_000_000), ("chr2", 3_000_000), ("chr3", 50_000)]
