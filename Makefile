@@ -164,8 +164,8 @@ FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
 
 .PHONY: all demo demo-programs help check check-unit check-fuzz check-cli check-rooms \
         test-programs differential hostile kill-sweep fault-sweep fuzz fuzz-quick fuzz-targets \
-        bench bench-peers bench-options bench-merge bench-scaling bench-2014 install uninstall clean format \
-        completions dist deb test-deb test-workflows need-build need-unit need-spindle
+        bench bench-peers bench-options bench-merge bench-scaling bench-2014 \
+        install uninstall clean format completions dist deb test-deb test-workflows need-build need-unit need-spindle
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -370,9 +370,9 @@ hostile: all $(BUILD)/fork-server $(VENV)
 	$(LIVE)$(PYTHON) test/hostile.py --build-dir $(BIN) --cases $(N) \
 	    $(if $(SEED),--seed $(SEED))
 
-# The input of all of these but bench-2014: bench/bench_input.py. Without the
-# package, or a way to fetch it, reads are simulated. All say which they were. RECORDS=500K takes
-# another number of them.
+# The input of all benchmarks but bench-2014: bench/bench_input.py. Without the package, or a way to
+# fetch it, reads are simulated. Each benchmark says which they were. RECORDS=500K takes another
+# number of them.
 READS = --reads $(or $(BAM),debian) $(if $(RECORDS),--records $(RECORDS))
 # Rocksort's files as those of the others, and as they are without --deflate.
 DEFLATE = --deflate libdeflate,igzip

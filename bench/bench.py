@@ -38,8 +38,8 @@ from measure import (MIB, RUN_BYTES_A_RECORD, BenchError, check_paths, count_rec
                      need_disk, need_memory, output_of, prepare, progress, report, run_main,
                      run_measured, said_of_run, shared_libraries, verdict)
 
-# options: for both programs; ours: for rocksort only. wall, cpu, rss: the largest ratios of wall and
-# CPU, and the largest peak RSS in MiB (None: no target).
+# options: for both programs; ours: for rocksort only. wall, cpu, rss: the largest ratios of wall
+# and CPU, and the largest peak RSS in MiB (None: no target).
 Point = collections.namedtuple("Point", "name title options ours wall cpu rss",
                                defaults=[None, None, None])
 

@@ -62,7 +62,8 @@ ACTIONS = {
     "strndup": ("ENOMEM",), "pthread_create": ("EAGAIN",),
 }
 
-# `source` has the names of all inputs. With to_stdout standard output is redirected to the file of the output.
+# `source` has the names of all inputs. With to_stdout standard output is redirected to the file of
+# the output.
 Scenario = collections.namedtuple("Scenario", "name source options budget to_stdout",
                                   defaults=(False,))
 SCENARIOS = (
@@ -122,14 +123,13 @@ class Sweep:
         self.run_plain("--no-PG", "--fixmate", "--write-index", "-o", fixed,
                        self.folder / "copies.sam")
         whole = bamfile.read(str(fixed))
-        header = bamfile.bgzf_block(bamfile.bam_header(whole.text, whole.refs))
         records = bamfile.split(whole.records)
         third = (len(records) + 2) // 3
         for i in range(3):
             for name, part in ((f"sorted{i}", records[i::3]),
                                (f"piece{i}", records[i * third : (i + 1) * third])):
                 raw = self.folder / "raw.bam"
-                raw.write_bytes(header + bamfile.bgzf(b"".join(part)))
+                raw.write_bytes(bamfile.bam_file(whole.text, whole.refs, part))
                 self.run_plain("--no-PG", "--write-index", "-o", self.folder / f"{name}.bam", raw)
 
     def run_plain(self, *words):

@@ -106,12 +106,11 @@ class Sweep:
         for i, name in enumerate(("in.bam", "a.bam", "b.bam")):
             self.run([self.args.program, "--no-PG", "--fixmate", "-o", f"sorted{i}.bam", name])
         whole = bamfile.read(str(self.work / "sorted0.bam"))
-        header = bamfile.bgzf_block(bamfile.bam_header(whole.text, whole.refs))
         records = bamfile.split(whole.records)
         third = (len(records) + 2) // 3
         for i in range(3):
-            part = b"".join(records[i * third : (i + 1) * third])
-            (self.work / "raw.bam").write_bytes(header + bamfile.bgzf(part))
+            part = records[i * third : (i + 1) * third]
+            (self.work / "raw.bam").write_bytes(bamfile.bam_file(whole.text, whole.refs, part))
             self.run([self.args.program, "--no-PG", "--write-index", "-o", f"piece{i}.bam",
                       "raw.bam"])
 

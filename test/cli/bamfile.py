@@ -85,6 +85,11 @@ def bam_header(text, refs):
     return b"".join(out)
 
 
+def bam_file(text, refs, records):
+    """The bytes of a BAM file. The records begin in a block of their own, as htslib writes them."""
+    return b"".join(bgzf_blocks(bam_header(text, refs))) + bgzf(b"".join(records))
+
+
 def sq_text(refs):
     """The @SQ lines of refs."""
     return "".join(f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in refs)

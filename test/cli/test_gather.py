@@ -35,9 +35,7 @@ class GatherTest(IndexTest):
 
     def piece(self, name, records, index="csi", text=HD + SQ):
         """A sorted BAM of these records with its index."""
-        data = bamfile.bam_header(text, REFS)
-        path = self.write(name, bamfile.bgzf(data) [: -len(bamfile.EOF_BLOCK)] +
-                          bamfile.bgzf(b"".join(records)))
+        path = self.write(name, bamfile.bam_file(text, REFS, records))
         if index == "csi":
             reference_ok("index", "-c", path)
         elif index == "bai":

@@ -209,7 +209,8 @@ class Compare(CliTest):
         for option, word, message in (("--memory", "4Q", "not a size"),
                                       ("--level", "11", "not a level"),
                                       ("--settings", "64M", "MEMORY:LEVEL"),
-                                      ("--programs", "sort", "there are: rocksort, rocksort-auto, samtools")):
+                                      ("--programs", "sort",
+                                       "there are: rocksort, rocksort-auto, samtools")):
             status, _, _, err = self.compare(option, word)
             self.assertEqual(status, 2)
             self.assertRegex(re.sub(r"\s+", " ", err), message)

@@ -172,7 +172,8 @@ class Scaling(CliTest):
 
     def test_bad_words(self):
         for option, word, message in (("--threads", "0", "not a positive number"),
-                                      ("--programs", "sort", "there are: rocksort, rocksort-auto, samtools"),
+                                      ("--programs", "sort",
+                                       "there are: rocksort, rocksort-auto, samtools"),
                                       ("--programs", "fgumi=/no/such", "no program /no/such"),
                                       ("--rocksort", "/no/such", "no program /no/such")):
             status, _, _, err = self.scaling(option, word)
