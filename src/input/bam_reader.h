@@ -55,8 +55,8 @@ int bam_reader_seek(struct bam_reader *reader, uint64_t offset, uint64_t n_recor
 /* Owned by the reader; the caller may change it, for instance by adding @PG lines. */
 sam_hdr_t *bam_reader_header(struct bam_reader *reader);
 
-/* Frees the header unless the reader needs it; bam_reader_header must not be called again. With many
-   references it may take more memory than all that is read. */
+/* Frees the header unless the reader needs it; bam_reader_header must not be called again. With
+   many references it may take more memory than all that is read. */
 void bam_reader_drop_header(struct bam_reader *reader);
 
 /* True if pieces are lines of SAM, which must be parsed. The answer is the same for all pieces. */

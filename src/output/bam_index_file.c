@@ -3,10 +3,11 @@
  * the CSI specification CSI.
  *
  * The lists of a part are in the order of the file. In an index file chunks are listed by bin; they
- * are sorted by where they begin. BAI has a value for each window. CSI has one for each bin, which
- * is that of the bin's first window; a window without one gets that of the window before, which is
- * never too far behind. How far the records of the last bins reach, CSI does not say: as far as
- * these bins, which matters if another file goes on with the reference.
+ * are sorted by where they begin. BAI has a value for each window. CSI has one for each bin, that
+ * of the bin's first window. Values grow from window to window, so a window without one gets that
+ * of the window before, which is never too large. CSI does not say how far reads reach: at most to
+ * the ends of their bins. Up to there windows get the last value; else they would get one of the
+ * next file, whose reads begin further right.
  */
 #include "output/bam_index_file.h"
 

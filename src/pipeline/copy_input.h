@@ -2,8 +2,8 @@
  * copy_input.h -- copies the BGZF blocks of an input into the output, as they are.
  *
  * Each block must begin where the one before it ends, and the file must end with the EOF block;
- * nothing is inflated. The places in the index must be beginnings of blocks: this shows most indexes
- * that are not that of the file.
+ * nothing is inflated. The places in the index must be beginnings of blocks: this shows most
+ * indexes that are not that of the file.
  *
  * Threads: one.
  */

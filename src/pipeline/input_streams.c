@@ -12,8 +12,9 @@
  * than a piece is gathered in the tail of the input, and then the tail becomes a piece: there is
  * never a second copy. Its memory counts as what is read ahead.
  *
- * The crew's lock guards what is marked so; the lists of an input and its `is_cut` say which thread
- * has a piece or a stretch when nobody holds the lock.
+ * The crew's lock guards what is marked so. A piece or a stretch that is on no list belongs to the
+ * thread that took it off or made it. What is marked as the cutting worker's belongs to the worker
+ * that has set `is_cut`.
  */
 #include "pipeline/input_streams.h"
 
@@ -29,7 +30,7 @@
 
 enum {
     MOST_READERS = 8,           /* threads; as many files are read at the same time */
-    GAP_BYTES = 4096,           /* before the bytes of a piece: room for the beginning of a record */
+    GAP_BYTES = 4096,           /* before a piece: room for the beginning of its first record */
 };
 
 struct piece {                  /* read, and not cut yet */
@@ -275,8 +276,8 @@ static int cut_records(struct piece *piece)
     return -1;
 }
 
-/* With the lock held, by the worker that cuts: counts the memory of the tail as it is now. That of a
-   usual one is small. */
+/* With the lock held, by the worker that cuts: counts the memory of the tail as it is now. That of
+   a usual one is small. */
 static void count_tail(struct stream *stream)
 {
     size_t n_bytes = stream->tail_bytes > GAP_BYTES ? stream->tail_bytes : 0;
@@ -285,7 +286,7 @@ static void count_tail(struct stream *stream)
     stream->tail_ahead_bytes = n_bytes;
 }
 
-/* Cuts the oldest piece, which was taken off the list. Returns what of it is to be made, or NULL. */
+/* Cuts the oldest piece, which was taken off the list. Returns its stretch, or NULL. */
 static struct stretch *cut(struct piece *piece)
 {
     struct stream *stream = piece->stream;
@@ -302,8 +303,8 @@ static struct stretch *cut(struct piece *piece)
 }
 
 /* The raw bytes of a piece are there. Cuts all pieces whose turn it is, unless another worker does
-   so. The worker makes what it can of the first one itself, since that is in its cache; NULL: a
-   reader. */
+   so. A worker then has the first stretch made in this job: its records are in the cache. worker
+   NULL: a reader calls, and all stretches become jobs. */
 static void piece_is_there(struct piece *piece, struct worker *worker)
 {
     struct stream *stream = piece->stream;

@@ -55,8 +55,8 @@ struct merge_settings {
 
 /* Merges everything. Returns 0 if the output is complete and its records are those of the input,
    else -1 after a message. Opens the output, but not with --merge: then it is open, and gets more
-   records. The caller closes the output in all cases. *sum_out is set to the sum of the records that
-   were merged. */
+   records. The caller closes the output in all cases. *sum_out is set to the sum of the records
+   that were merged. */
 int merge_to_output(const struct merge_settings *settings, struct content_sum *sum_out);
 
 #endif

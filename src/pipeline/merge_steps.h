@@ -27,7 +27,7 @@ struct merge_copy {             /* an input whose blocks are copied */
 };
 
 struct merge_step {
-    size_t *inputs;             /* numbers of the inputs that are merged with each other, ascending */
+    size_t *inputs;             /* numbers of the inputs that are merged, ascending */
     size_t n_inputs;
     bool copies;                /* of the one input: its blocks are copied */
     struct merge_copy copy;     /* copies */

@@ -313,8 +313,8 @@ static int mark_records(struct segmenter *s, struct open_block *block,
     return mark_duplicates(s, block, records->n_records, raw_bytes);
 }
 
-/* Makes the entries of the block's records, and adds these to the sum unless they are in it. Returns
-   0, or -1 with *problem if a record has no key. */
+/* Makes the entries of the block's records, and adds these to the sum unless they are in it.
+   Returns 0, or -1 with *problem if a record has no key. */
 static int index_records(struct segmenter *s, struct open_block *block, size_t raw_bytes,
                          struct input_records *records)
 {

@@ -18,13 +18,10 @@ enum { MAX_STREAM = 1 << 20 };
 
 static struct fuzz_file file;
 static uint8_t stream_bytes[MAX_STREAM];
-static htsThreadPool pool;
 
 void fuzz_begin(void)
 {
     fuzz_file_create(&file);
-    pool.pool = hts_tpool_init(1);
-    FUZZ_CHECK(pool.pool);
 }
 
 struct stream {
@@ -111,7 +108,9 @@ static void read_file(size_t piece_bytes)
 {
     static const htsFormat no_options;
     struct bam_piece piece = {0};
-    struct bam_reader *reader = bam_reader_open(file.path, &no_options, &pool);
+    /* No threads of htslib: with them coverage differed from run to run, so that the same seed made
+       other inputs, and htslib 1.16 leaks 32 bytes where they meet a damaged block. */
+    struct bam_reader *reader = bam_reader_open(file.path, &no_options, NULL);
     FUZZ_CHECK(reader || fuzz_n_errors() > 0);
     if (!reader) return;
     bool is_text = bam_reader_is_text(reader);

@@ -7,9 +7,9 @@ probe   fails, after a message, if --cc has no libFuzzer.
 fuzz    runs each target for --seconds, two at a time, with the programs that make fuzz-targets
         builds. Inputs that make a target fail are kept below build/fuzz-found; the corpus grows
         below build/fuzz-corpus. With --short each target makes a fixed number of runs with a fixed
-        seed and a corpus that starts empty: for the same program the same inputs each time. (Not
-        to the last one for targets that start threads: libFuzzer prefers inputs that reach new
-        code, and what threads reach depends on the machine.)
+        seed and a corpus that starts empty: for the same program nearly the same inputs each
+        time. (libFuzzer learns from values that are compared, addresses among them, and from the
+        code that was reached, which threads make differ.)
 
 Prints one line for each target; exit status 1 if one failed.
 """

@@ -1,6 +1,6 @@
 /*
- * test_bam_index_file.c -- an index file is read as the specification says; damaged ones are refused
- * and harm nothing.
+ * test_bam_index_file.c -- an index file is read as the specification says; damaged ones are
+ * refused and harm nothing.
  */
 #include "test_place.h"
 
