@@ -29,6 +29,7 @@ static int load_phase(struct sort *sort)
         .fixmate = s->fixmate ? &sort->fixmate : NULL,
         .temp_prefix = s->resumed ? s->resumed->dirs[0].path : s->temp_prefixes[0],
         .output = s->output,
+        .range_counts = sort->range_counts,
         .saves_part = checkpoint_writer_saves_part(sort->checkpoint),
     };
     bool may_spill = !s->sum_only;
@@ -59,13 +60,14 @@ static int settle_phase(struct sort *sort)
     return checkpoint_writer_may_write(sort->checkpoint) ? 0 : -1;
 }
 
-/* Makes the views of records again that an earlier process has put into the store. */
+/* Looks again at records that an earlier process has put into the store. */
 static int view_earlier_runs(struct sort *sort)
 {
     struct mem_budget budget;
     batch_pool_budget(sort->pool, &budget);
     const struct view_again_settings again = {
-        .crew = sort->crew, .duplicates = sort->duplicates, .store = temp_store_runs(sort->store),
+        .crew = sort->crew, .duplicates = sort->duplicates,
+        .range_counts = sort->range_counts, .store = temp_store_runs(sort->store),
         .rules = &sort->rules, .n_refs = sam_hdr_nref(sort->header),
         .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
         .end_run = sort->first_own_run, .n_threads = sort->settings->n_threads,
@@ -74,14 +76,16 @@ static int view_earlier_runs(struct sort *sort)
     return view_again(&again);
 }
 
-/* Finds all duplicates. */
+/* Finds all duplicates, and the ranges of pieces. */
 static int decide_phase(struct sort *sort)
 {
     struct spill_totals spilled;
     size_t n;
-    if (!sort->duplicates) return 0;
+    if (!sort->duplicates && !sort->range_counts) return 0;
     progress_enter(sort->progress, SORT_PHASE_MARK);
     if (sort->first_own_run > 0 && view_earlier_runs(sort) < 0) return -1;
+    if (sort->range_counts) split_plan_set_ranges(sort->split, sort->range_counts);
+    if (!sort->duplicates) return 0;
     spill_look(sort->spiller, &spilled);
     struct batch *const *batches = batch_pool_kept(sort->pool, &n);
     /* Nothing is loaded any more, and nothing merged yet. */
@@ -111,6 +115,7 @@ static int merge_all(struct sort *sort)
     const struct merge_sorted_settings sorted = {
         .merge = &merge, .paths = sort->settings->inputs, .inputs = sort->inputs,
         .n_inputs = sort->settings->n_inputs, .duplicates = sort->duplicates,
+        .range_counts = sort->range_counts, .split = sort->split,
         .may_copy = sort->settings->merge_may_copy, .budget = &sort->budget,
         .progress = sort->progress, .report = sort->report,
     };
@@ -125,6 +130,8 @@ static int merge_phase(struct sort *sort)
     int r = merge_all(sort);
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
     r = sorted_output_close(&sort->output, r == 0, &result);
+    if (sort->output.split)
+        sort->report->pieces = split_output_pieces(sort->output.split, &sort->report->n_pieces);
     if (r == 0 && sort->record_counts)
         r = count_files_write(sort->settings->count_files, sort->record_counts);
     sort->lost_reader = result.lost_reader;
@@ -162,7 +169,8 @@ int sort_run(const struct sort_settings *settings, struct sort_report *report)
     struct early_end early_end = {
         .crew = sort.crew, .pool = sort.pool, .totals = sort.totals,
         .checkpoint = sort.checkpoint, .store = sort.store, .output = &sort.output_path,
-        .index = &sort.index_path, .count_files = settings->count_files,
+        .index = &sort.index_path, .pieces = &sort.pieces_dir,
+        .count_files = settings->count_files,
     };
     if (early_end_watch(&early_end) < 0) {
         sort_close(&sort, false);

@@ -31,10 +31,11 @@ ROOMS = {
     "counts": "util bam",
     "order": "util bam",
     "input": "util bam",
+    "split": "util bam order",
     "output": "util bam machine",
     "store": "util bam order machine",
-    "pipeline": "util bam template duplicates counts order machine input output store",
-    "command": "util bam template duplicates counts order machine input output store pipeline",
+    "pipeline": "util bam template duplicates counts order machine input split output store",
+    "command": "util bam template duplicates counts order machine input split output store pipeline",
 }
 
 # The sources at the top, and the room that each belongs to.

@@ -43,6 +43,7 @@ void sort_options_release(struct sort_options *o)
     for (size_t i = 0; i < o->n_output_texts; i++) free(o->output_texts[i]);
     free(o->output_texts);
     free(o->format_text);
+    free(o->split_text);
     for (char **name = o->input_names; name && *name; name++) free(*name);
     free(o->input_names);
     free(o->resumed_inputs);

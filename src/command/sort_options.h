@@ -72,6 +72,7 @@ struct sort_options {
     const char **resumed_inputs;
     /* for the checkpoint of this sort */
     char *format_text;                  /* -O */
+    char *split_text;                   /* the BED file of --split-by */
     char **output_texts;                /* --output-fmt-option and --reference */
     size_t n_output_texts;
 };

@@ -1,6 +1,7 @@
 /* sort_options_output.c -- see sort_options_output.h. */
 #include "command/sort_options_output.h"
 
+#include "command/sort_options_split.h"
 #include "input/bam_reader.h"
 #include "output/bam_writer.h"
 #include "util/diag.h"
@@ -105,8 +106,12 @@ static int check_counts(const struct sort_options *o)
 static int choose_index(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
+    enum sort_order order = sort_options_file_order(o);
+    bool can_index = !bam_writer_is_text(&s->output_format);
+    /* Pieces have indexes where they can have them. */
+    if (s->split_by && is_by_position(order) && can_index) o->write_index = true;
     if (!o->write_index) return 0;
-    if (!is_by_position(s->rules.order)) {
+    if (!is_by_position(order)) {
         diag_warning("no index is written: the output is not in coordinate order");
         return 0;
     }
@@ -114,7 +119,6 @@ static int choose_index(struct sort_options *o)
         diag_warning("no index is written: the output has no name; give one with -o");
         return 0;
     }
-    bool can_index = !bam_writer_is_text(&s->output_format);
     if (!can_index && o->index_of_checkpoint) {
         diag_warning("no index is written: uncompressed SAM has none");
         return 0;
@@ -252,6 +256,7 @@ static bool may_copy(const struct sort_options *o)
     const struct sort_settings *s = &o->settings;
     return s->merge && s->rules.order == SORT_COORDINATE && s->output_format.format == bam &&
            s->level < 0 && !o->engine_given && !o->print_checksum && !s->markdup &&
+           !s->split_by &&
            !sort_options_ask_for_counts(o);
 }
 
@@ -263,15 +268,19 @@ int sort_options_choose_output(struct sort_options *o)
     s->output = o->output && !is_standard_output(o->output) ? o->output : NULL;
     free(o->format_text);
     o->format_text = o->format_option ? with_whole_paths(o->format_option, true) : NULL;
+    if (s->split.kind == SPLIT_BED && !o->split_text) o->split_text = realpath(s->split.bed, NULL);
     s->asked_output = (struct checkpoint_output){
         .format = o->format_text,
         .level = level,
         .engine = s->engine,
         .durable = s->durable,
+        .split_by = o->split_text ? o->split_text : s->split_by,
         .n_options = o->n_output_texts,
         .options = (const char **)o->output_texts,
     };
-    if (choose_format(o) < 0 || check_engine(o) < 0 || check_counts(o) < 0) return -1;
+    if (sort_options_check_pattern(o) < 0 || choose_format(o) < 0 || check_engine(o) < 0 ||
+        check_counts(o) < 0)
+        return -1;
     s->merge_may_copy = may_copy(o);
     return choose_index(o);
 }

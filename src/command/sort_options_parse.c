@@ -6,6 +6,7 @@
 #include "command/sort_options_output.h"
 #include "command/sort_options_resources.h"
 #include "command/sort_options_resume.h"
+#include "command/sort_options_split.h"
 #include "input/input_file.h"
 #include "util/diag.h"
 #include "util/size.h"
@@ -39,6 +40,7 @@ enum long_option {
     OPTION_FIXMATE,
     OPTION_MARKDUP,
     OPTION_MERGE,
+    OPTION_SPLIT_BY,
     OPTION_INPUT_OPTION,
     OPTION_OUTPUT_OPTION,
     OPTION_REFERENCE,
@@ -73,6 +75,7 @@ static const struct option long_options[] = {
     {"fixmate", optional_argument, NULL, OPTION_FIXMATE},
     {"markdup", optional_argument, NULL, OPTION_MARKDUP},
     {"merge", no_argument, NULL, OPTION_MERGE},
+    {"split-by", required_argument, NULL, OPTION_SPLIT_BY},
     {"input-fmt-option", required_argument, NULL, OPTION_INPUT_OPTION},
     {"output-fmt-option", required_argument, NULL, OPTION_OUTPUT_OPTION},
     {"reference", required_argument, NULL, OPTION_REFERENCE},
@@ -133,6 +136,7 @@ static const struct {
     {'o', offsetof(struct sort_options, output)},
     {'O', offsetof(struct sort_options, format_option)},
     {OPTION_RESUME, offsetof(struct sort_options, resume)},
+    {OPTION_SPLIT_BY, offsetof(struct sort_options, settings.split_by)},
     {OPTION_FLAGSTAT, offsetof(struct sort_options, counts[COUNT_FLAGSTAT])},
     {OPTION_IDXSTATS, offsetof(struct sort_options, counts[COUNT_IDXSTATS])},
     {OPTION_COVERAGE, offsetof(struct sort_options, counts[COUNT_COVERAGE])},
@@ -533,7 +537,9 @@ int sort_options_parse(struct sort_options *o, int argc, char **argv)
     if (s->fixmate && sort_options_parse_fixmate(s->fixmate, &s->fixmate_rules) < 0) return -1;
     if (s->markdup && sort_options_parse_markdup(s->markdup, &s->duplicate_rules) < 0) return -1;
     finish_messages(o);
-    if (sort_options_check_modes(o, argc - n_options) < 0) return -1;
+    if (sort_options_check_modes(o, argc - n_options) < 0 ||
+        (s->split_by && !o->resume && sort_options_choose_split(o) < 0))
+        return -1;
     if (o->clean && !o->clean_place) o->clean_place = argv[n_options];
     if (o->clean) return 0;
     if (o->resume) return 0;

@@ -5,6 +5,7 @@
 #include "command/sort_options_markdup.h"
 #include "command/sort_options_output.h"
 #include "command/sort_options_resources.h"
+#include "command/sort_options_split.h"
 #include "output/bam_writer.h"
 #include "pipeline/resume.h"
 #include "util/diag.h"
@@ -32,6 +33,10 @@ int sort_options_check_modes(const struct sort_options *o, int n_args)
                   "--verify";
     else if (s->markdup && (s->sum_only || o->verify || o->print_checksum))
         problem = "--markdup cannot be used together with --checksum, --checksum-only or --verify";
+    else if (s->split_by && (s->sum_only || o->clean))
+        problem = "--split-by cannot be used together with --checksum-only, --verify or --clean";
+    else if (s->split_by && o->tag)
+        problem = "--split-by and -t cannot be used together";
     else if (s->markdup && !o->resume && s->rules.order != SORT_COORDINATE)
         problem = "--markdup needs the order by coordinate, where duplicates lie together: leave "
                   "out other orders";
@@ -155,6 +160,7 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
     for (size_t i = 0; i < file->n_inputs; i++) o->resumed_inputs[i] = file->inputs[i].path;
     s->inputs = o->resumed_inputs;
     s->n_inputs = file->n_inputs;
+    if (sort_options_adopt_split(o, output->split_by) < 0) return -1;
     adopt_places(o);
     sort_options_adopt_resources(o, &file->resources);
     if (sort_options_finish_resources(o) < 0) return -1;

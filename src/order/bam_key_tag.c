@@ -13,8 +13,10 @@
 
 #include "bam/bam_aux.h"
 #include "util/byte_order.h"
+#include "util/xalloc.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Kinds of values, in their order. */
 enum tag_class {
@@ -63,6 +65,17 @@ static uint64_t ordered_bits(double number)
     return bits & sign ? ~bits : bits | sign;
 }
 
+/* The number of which ordered_bits made an integer. */
+static double number_of_bits(uint64_t ordered)
+{
+    const uint64_t sign = UINT64_C(1) << 63;
+    double number;
+    if (ordered == UINT64_MAX) return NAN;
+    uint64_t bits = ordered & sign ? ordered ^ sign : ~ordered;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
 /* A value before it is encoded. */
 struct value {
     enum tag_class kind;
@@ -108,4 +121,19 @@ int bam_key_tag_compare(const char tag[2], const uint8_t *a, const uint8_t *b)
     if (x.kind != y.kind) return x.kind < y.kind ? -1 : 1;
     /* No encoding is the beginning of another one: if these bytes are equal, all are. */
     return memcmp(x.bytes, y.bytes, x.n_bytes < y.n_bytes ? x.n_bytes : y.n_bytes);
+}
+
+char *bam_key_tag_text(const uint8_t *value, size_t n_bytes)
+{
+    enum tag_class kind = (enum tag_class)value[0];
+    uint64_t bits;
+    switch (kind) {
+    case CLASS_CHARACTER:
+    case CLASS_TEXT: return xasprintf("%.*s", (int)(n_bytes - 1), (const char *)value + 1);
+    case CLASS_ARRAY: return xstrdup("array");
+    case CLASS_NUMBER:
+        memcpy(&bits, value + 1, sizeof bits);
+        return xasprintf("%.10g", number_of_bits(__builtin_bswap64(bits)));
+    default: return NULL;
+    }
 }

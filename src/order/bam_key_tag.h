@@ -25,6 +25,10 @@
  */
 size_t bam_key_tag_encode(const char tag[2], const uint8_t *rec, uint8_t *out, size_t room);
 
+/* The text of an encoded value: that of a character or a text, a number in decimal digits, "array";
+   NULL for none. The caller frees it. */
+char *bam_key_tag_text(const uint8_t *value, size_t n_bytes);
+
 /* Compares the encodings of two checked records without making them: below 0, 0, above 0. */
 int bam_key_tag_compare(const char tag[2], const uint8_t *a, const uint8_t *b);
 

@@ -180,34 +180,52 @@ static size_t make_bam_header(sam_hdr_t *header, uint8_t **out)
     return n;
 }
 
-/* Writes bytes, as BGZF blocks if the format is compressed. */
-static int write_header_bytes(struct bam_writer *writer, const uint8_t *bytes, size_t n)
+/* Adds bytes to the header, as BGZF blocks if the format is compressed. Returns 0, or -1. */
+static int pack_header(const struct bam_writer *writer, const uint8_t *bytes, size_t n,
+                       struct bam_writer_header *header)
 {
-    if (!bam_writer_is_bgzf(&writer->settings.format))
-        return hwrite(writer->raw, bytes, n) == (ssize_t)n ? 0 : -1;
     struct bgzf_coder coder = {0};
-    uint8_t block[BGZF_MAX_BYTES];
+    if (n == 0) return 0;
+    if (!bam_writer_is_bgzf(&writer->settings.format)) {
+        xgrow(&header->bytes, &header->room, n, 0, 1);
+        memcpy(header->bytes, bytes, n);
+        header->n_bytes = n;
+        return 0;
+    }
     int r = 0;
     for (size_t at = 0; r == 0 && at < n; at += BGZF_PAYLOAD_BYTES) {
         size_t payload = n - at < BGZF_PAYLOAD_BYTES ? n - at : BGZF_PAYLOAD_BYTES;
+        xgrow(&header->bytes, &header->room, header->n_bytes + BGZF_MAX_BYTES, header->n_bytes, 1);
         ssize_t size = bgzf_block_deflate(&coder, writer->settings.method, bytes + at, payload,
-                                          block);
-        r = size > 0 && hwrite(writer->raw, block, (size_t)size) == size ? 0 : -1;
+                                          header->bytes + header->n_bytes);
+        if (size > 0) header->n_bytes += (size_t)size;
+        r = size > 0 ? 0 : -1;
     }
     bgzf_coder_release(&coder);
     return r;
 }
 
-static int start_bytes(struct bam_writer *writer)
+static int make_header(const struct bam_writer *writer, struct bam_writer_header *header)
 {
     if (writer->settings.format.format == sam) {
         const char *text = sam_hdr_str(writer->header);
-        return text ? write_header_bytes(writer, (const uint8_t *)text, strlen(text)) : -1;
+        return text ? pack_header(writer, (const uint8_t *)text, strlen(text), header) : -1;
     }
     uint8_t *bytes = NULL;
     size_t n = make_bam_header(writer->header, &bytes);
-    int r = n > 0 ? write_header_bytes(writer, bytes, n) : -1;
+    int r = n > 0 ? pack_header(writer, bytes, n, header) : -1;
     free(bytes);
+    return r;
+}
+
+static int start_bytes(struct bam_writer *writer)
+{
+    struct bam_writer_header own = {0}, *shared = writer->settings.shared_header;
+    struct bam_writer_header *header = shared ? shared : &own;
+    int r = header->n_bytes > 0 ? 0 : make_header(writer, header);
+    if (r == 0 && hwrite(writer->raw, header->bytes, header->n_bytes) != (ssize_t)header->n_bytes)
+        r = -1;
+    free(own.bytes);
     return r;
 }
 

@@ -24,6 +24,13 @@
 
 struct bam_writer;
 
+/* The header as bytes of the file. Files with the same header share it: the first one makes it.
+   Starts as {0}; the owner frees `bytes`. */
+struct bam_writer_header {
+    uint8_t *bytes;
+    size_t n_bytes, room;
+};
+
 struct bam_writer_settings {
     struct output_path *path;           /* NULL: standard output */
     struct output_path *index_path;     /* CRAM: htslib writes the index; NULL: there is none */
@@ -31,6 +38,7 @@ struct bam_writer_settings {
     htsFormat format;           /* from bam_writer_choose_format */
     struct bgzf_method method;  /* CRAM: only its level, 0-9, or -1: the default */
     uint64_t raw_bytes;         /* of all records, uncompressed: for messages about a full disk */
+    struct bam_writer_header *shared_header;    /* BAM and SAM; NULL: this file has its own */
 };
 
 /* Chooses the format: by the argument of -O, else by the extension of the path (both may be NULL),

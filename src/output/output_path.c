@@ -190,6 +190,12 @@ int output_path_choose(struct output_path *path, const char *name)
     return -1;
 }
 
+void output_path_place(struct output_path *path, const char *name, const char *file)
+{
+    *path = (struct output_path){.name = name, .final = xstrdup(file)};
+    path->temporary = xasprintf("%s%s", file, OUTPUT_PATH_ENDING);
+}
+
 bool output_path_same(const struct output_path *a, const struct output_path *b)
 {
     return a->final && b->final && strcmp(a->final, b->final) == 0;

@@ -60,6 +60,9 @@ struct output_path {            /* starts as {0} */
 /* Chooses the names, and checks that the file can probably be made. */
 int output_path_choose(struct output_path *path, const char *name);
 
+/* The same for an output that becomes `file`, which does not exist yet; `name` is for messages. */
+void output_path_place(struct output_path *path, const char *name, const char *file);
+
 /* The name to open. */
 static inline const char *output_path_to_write(const struct output_path *path)
 {

@@ -401,7 +401,7 @@ static int write_checkpoint(struct checkpoint_writer *w, enum checkpoint_state s
     file.output.write_index = s->index != NULL;
     /* A resumed sort that writes to standard output keeps the output of the first one. */
     if (s->resumed && !s->output) file.output = s->resumed->file.output;
-    file.output.temporary = s->output_path->temporary;
+    file.output.temporary = s->pieces->path ? s->pieces->path : s->output_path->temporary;
     file.output.index_temporary = s->index_path->temporary;
     if (state != CHECKPOINT_LOADING) {
         struct load_counts counts;

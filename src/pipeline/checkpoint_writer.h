@@ -23,6 +23,7 @@
 #include "output/output_path.h"
 #include "pipeline/crew.h"
 #include "pipeline/load_totals.h"
+#include "pipeline/piece_dir.h"
 #include "store/checkpoint.h"
 
 struct checkpoint_writer;
@@ -37,6 +38,7 @@ struct checkpoint_settings {    /* all that it points to outlives the writer */
     const char *output;         /* as it was given; NULL: standard output */
     const char *index;          /* likewise; NULL: none */
     const struct output_path *output_path, *index_path;
+    const struct piece_dir *pieces;     /* of the output; its path is NULL: it is one file */
     const struct checkpoint_output *asked_output;       /* as the options have it */
     const struct sort_rules *rules;                     /* likewise */
     const char *fasta;          /* -I, or NULL */

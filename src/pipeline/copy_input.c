@@ -141,7 +141,7 @@ static int copy_blocks(struct copy *copy)
         if (copy->n_bytes == 0) break;
         size_t n = whole_blocks(copy);
         if (n == 0 || crew_failed(s->crew) ||
-            sorted_output_copy(s->output, copy->buffer, n) < 0)
+            output_file_copy(s->output, copy->buffer, n) < 0)
             return -1;
         copy->n_bytes -= n;
         memmove(copy->buffer, copy->buffer + n, copy->n_bytes);
@@ -166,7 +166,7 @@ int copy_input(const struct copy_input_settings *s)
     if (r == 0) {
         part->end = bam_index_voffset(copy.end, 0);
         if (part->n_refs == 0) part->unplaced_begin = bam_index_voffset(s->what->begin, 0);
-        r = sorted_output_copy_index(s->output, part, s->what->begin);
+        r = output_file_copy_index(s->output, part, s->what->begin);
     }
     copy.buffer = xmalloc(BUFFER_BYTES);
     if (r == 0) r = copy_blocks(&copy);

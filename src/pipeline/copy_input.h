@@ -19,7 +19,7 @@ struct copy_input_settings {
     size_t number;              /* of the input */
     const char *path;           /* of the input: a BAM file with an EOF block */
     const struct merge_copy *what;      /* of the input */
-    struct sorted_output *output;       /* open */
+    struct output_file *output;       /* open */
     struct load_totals *totals; /* these get what was copied */
     struct merge_counts *counts;
 };

@@ -10,6 +10,7 @@
 #define ROCKSORT_PIPELINE_EARLY_END_H
 
 #include "pipeline/count_files.h"
+#include "pipeline/piece_dir.h"
 #include "pipeline/signals.h"
 #include "pipeline/temp_store.h"
 
@@ -20,6 +21,7 @@ struct early_end {              /* set by the caller except for signals; all is 
     struct checkpoint_writer *checkpoint;
     struct temp_store *store;
     const struct output_path *output, *index;   /* they change with the lock held */
+    const struct piece_dir *pieces;     /* likewise */
     const struct count_file *count_files;       /* or NULL */
     struct signal_watch signals;
 };

@@ -32,27 +32,30 @@ static int share_memory(const struct mem_budget *budget, size_t n, struct mem_bu
     return -1;
 }
 
-/* Finds all duplicates. `step` has all inputs. */
-static int decide(const struct merge_sorted_settings *s, const struct merge_step *step)
+/* Reads all inputs, finds all duplicates, and makes ranges. `step` has all inputs. */
+static int look_first(const struct merge_sorted_settings *s, const struct merge_step *step)
 {
     const struct merge_settings *merge = s->merge;
     struct mem_budget_inputs share;
     if (check_open_files(s->n_inputs) < 0 || share_memory(s->budget, s->n_inputs, &share) < 0)
         return -1;
     const struct view_inputs_settings view = {
-        .crew = merge->crew, .duplicates = s->duplicates, .inputs = s->inputs,
+        .crew = merge->crew, .duplicates = s->duplicates, .range_counts = s->range_counts,
+        .inputs = s->inputs,
         .numbers = step->inputs, .n_inputs = step->n_inputs, .rules = merge->rules,
         .n_refs = sam_hdr_nref(merge->header), .totals = merge->totals,
         .piece_bytes = share.piece_bytes, .ahead_bytes = share.ahead_bytes,
     };
     if (view_inputs(&view) < 0) return -1;
+    if (s->range_counts) split_plan_set_ranges(s->split, s->range_counts);
+    if (!s->duplicates) return 0;
     return duplicates_decide(s->duplicates, NULL, 0, (uint32_t)s->n_inputs,
                              s->budget->total_bytes);
 }
 
 static void plan(const struct merge_sorted_settings *s, struct merge_steps *steps)
 {
-    const struct bam_index *index = s->merge->output->index;
+    const struct bam_index *index = s->merge->output->file.index;
     if (s->may_copy)
         merge_steps_plan(s->paths, s->inputs, s->n_inputs, index ? bam_index_shape(index) : NULL,
                          steps);
@@ -112,7 +115,7 @@ static int copy_step(const struct merge_sorted_settings *s, const struct merge_s
     struct content_sum sum = {.n_records = step->copy.n_records};
     const struct copy_input_settings copy = {
         .crew = s->merge->crew, .inputs = s->inputs, .number = number, .path = s->paths[number],
-        .what = &step->copy, .output = s->merge->output,
+        .what = &step->copy, .output = &s->merge->output->file,
         .totals = s->merge->totals, .counts = s->merge->counts,
     };
     uint64_t before = s->merge->counts->output_bytes;
@@ -151,9 +154,9 @@ int merge_sorted(const struct merge_sorted_settings *s, struct content_sum *sum_
     int r = 0;
     *sum_out = (struct content_sum){0};
     plan(s, &steps);
-    if (s->duplicates) {
+    if (s->duplicates || s->range_counts) {
         progress_enter(s->progress, SORT_PHASE_MARK);
-        r = decide(s, &steps.steps[0]);
+        r = look_first(s, &steps.steps[0]);
         progress_enter(s->progress, SORT_PHASE_MERGE);
     }
     if (r == 0) r = look_at_ids(s, &steps);

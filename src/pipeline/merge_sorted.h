@@ -1,8 +1,9 @@
 /*
  * merge_sorted.h -- --merge: makes one output of inputs that are sorted already.
  *
- * With --markdup all inputs are read first, for the views of their records. Then come the steps of
- * merge_steps.h: inputs are merged with each other, or the blocks of an input are copied.
+ * With --markdup all inputs are read first, for the views of their records, and so they are to be
+ * divided into ranges of the same size. Then come the steps of merge_steps.h: inputs are merged with
+ * each other, or the blocks of an input are copied.
  *
  * Threads: one. Errors: -1 after a message.
  */
@@ -18,6 +19,8 @@ struct merge_sorted_settings {
     struct bam_inputs *inputs;  /* open, and not read yet */
     size_t n_inputs;
     struct duplicates *duplicates;      /* not decided yet; NULL: none are looked for */
+    struct range_counts *range_counts;  /* for `split`; NULL: not needed */
+    struct split_plan *split;   /* gets its ranges; NULL: not needed */
     bool may_copy;              /* blocks of inputs may become blocks of the output */
     const struct mem_budget *budget;
     struct progress *progress;  /* in the phase that merges */

@@ -37,6 +37,13 @@ int prepare_outputs(struct sort *sort)
     count_files_guard(s->count_files, crew_mutex(sort->crew), s->durable);
     crew_unlock(sort->crew);
     checkpoint_writer_look_at_output(sort->checkpoint);
+    if (s->split_by && !output.final) {
+        diag_error("pieces cannot be written as '%s': a directory is needed in which files can be "
+                   "made", s->output);
+        return -1;
+    }
+    if (s->split_by && piece_dir_make(&sort->pieces_dir, output.final, crew_mutex(sort->crew)) < 0)
+        return -1;
     const char *problem = NULL;
     if (output_path_same(&output, &index))
         problem = "the output and its index: give another name to one of them";
@@ -165,6 +172,17 @@ static void prepare_duplicates(struct sort *sort)
     duplicates_prepare(sort->duplicates);
 }
 
+/* The pieces of the output. Ranges are known when all is read. */
+static int prepare_pieces(struct sort *sort)
+{
+    const struct split_request *request = &sort->settings->split;
+    sort->split = split_plan_create(request, sort->header);
+    if (request->kind == SPLIT_RANGES) sort->range_counts = range_counts_create(sort->header);
+    sort->output.plan = sort->split;
+    sort->output.pieces_dir = &sort->pieces_dir;
+    return sort->split ? 0 : -1;
+}
+
 int prepare_rules(struct sort *sort, bool *nothing_to_check)
 {
     const struct sort_settings *s = sort->settings;
@@ -190,7 +208,8 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
     if (s->fixmate) prepare_fixmate(sort);
     if (sort->duplicates) prepare_duplicates(sort);
     sort->record_counts = count_files_create_counts(s->count_files, sort->header);
-    return sorted_output_create_index(&sort->output, sort->header);
+    if (s->split_by && prepare_pieces(sort) < 0) return -1;
+    return sorted_output_prepare(&sort->output, sort->header, s->memory_bytes);
 }
 
 int prepare_output_header(struct sort *sort)
@@ -201,6 +220,9 @@ int prepare_output_header(struct sort *sort)
        places. */
     bool any_placed = sort->settings->merge
                           ? bam_inputs_sorted_by_coordinate(sort->inputs) != NULL : read.any_placed;
-    if (sort_rules_update_header(&sort->rules, any_placed, sort->header) == 0) return 0;
+    /* Divided by a tag, the output is in the order within its pieces. */
+    struct sort_rules rules = sort->rules;
+    if (split_is_by_tag(sort->settings->split.kind)) rules.order = rules.below;
+    if (sort_rules_update_header(&rules, any_placed, sort->header) == 0) return 0;
     return rules_header_error(sort->rules_maker.header_name);
 }

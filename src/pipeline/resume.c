@@ -2,6 +2,7 @@
 #include "pipeline/resume.h"
 
 #include "output/output_leftover.h"
+#include "pipeline/piece_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -218,6 +219,7 @@ int resume_open(struct resume *resume, struct checkpoint_writer *writer, struct 
     if (reads && resume->start.input >= file->n_inputs)
         return refuse(resume, "it does not say where reading is to go on; sort the input again");
     output_leftover_drop(file->output.temporary);
+    piece_dir_drop_leftover(file->output.temporary);
     output_leftover_drop(file->output.index_temporary);
     temp_store_set_before(store, spilled.n_runs, spilled.raw_bytes);
     spill_go_on(spiller, &spilled);

@@ -4,7 +4,8 @@
  * To open a block is to verify its checksum, decompress it and build the entries of its records. To
  * merge a segment is to find its slice of every open block and every batch by two binary searches
  * each, to merge the slices, and to copy the records, in order, into BGZF payloads that are
- * deflated at once (or, for SAM and CRAM, one after the other).
+ * deflated at once (or, for SAM and CRAM, one after the other). With --split-by a payload ends where
+ * a piece of the output does.
  */
 #include "pipeline/segment.h"
 
@@ -415,7 +416,11 @@ void segment_destroy(struct segment *segment)
 {
     free(segment->blocks);
     free(segment->out);
-    bam_index_part_release(&segment->part);
+    for (size_t i = 0; i < segment->n_stretches; i++) {
+        bam_index_part_release(&segment->stretches[i].part);
+        free(segment->stretches[i].value);
+    }
+    free(segment->stretches);
     record_counts_part_destroy(segment->counts);
     free(segment);
 }
@@ -440,6 +445,33 @@ static void remember_out_bytes(const struct segment *segment)
     if (segment->out_bytes > atomic_load_explicit(&s->out_bytes_hint, memory_order_relaxed))
         atomic_store_explicit(&s->out_bytes_hint, segment->out_bytes + BGZF_MAX_BYTES,
                               memory_order_relaxed);
+}
+
+/* ---- stretches ---- */
+
+static struct segment_stretch *last_stretch(const struct segment *segment)
+{
+    return &segment->stretches[segment->n_stretches - 1];
+}
+
+static struct segment_stretch *begin_stretch(struct segment *segment)
+{
+    const struct segment_settings *settings = &segment->segmenter->settings;
+    xgrow(&segment->stretches, &segment->stretches_room, segment->n_stretches + 1,
+          segment->n_stretches, sizeof *segment->stretches);
+    segment->n_stretches++;
+    struct segment_stretch *stretch = last_stretch(segment);
+    *stretch = (struct segment_stretch){.begin = segment->out_bytes};
+    if (settings->index) bam_index_part_init(&stretch->part, bam_index_shape(settings->index));
+    return stretch;
+}
+
+static void end_stretch(struct segment *segment)
+{
+    struct segment_stretch *stretch = last_stretch(segment);
+    stretch->end = segment->out_bytes;
+    if (segment->segmenter->settings.index)
+        bam_index_part_end(&stretch->part, bam_index_voffset(stretch->end - stretch->begin, 0));
 }
 
 /*
@@ -495,9 +527,10 @@ static int add_to_payload(struct payload *payload, const uint8_t *rec, const uin
         end_payload(payload) < 0)
         return -1;
     if (segment->segmenter->settings.index) {
-        uint64_t begin = bam_index_voffset(segment->out_bytes,
+        struct segment_stretch *stretch = last_stretch(segment);
+        uint64_t begin = bam_index_voffset(segment->out_bytes - stretch->begin,
                                            payload->bytes ? payload->n_bytes : 0);
-        if (bam_index_part_add(&segment->part, rec, begin) < 0) return -1;
+        if (bam_index_part_add(&stretch->part, rec, begin) < 0) return -1;
     }
     for (;;) {
         if (!payload->bytes) begin_payload(payload);
@@ -540,6 +573,27 @@ static bool is_removed(const struct segmenter *s, const uint8_t *rec)
            (bam_record_flag(rec) & BAM_FDUP);
 }
 
+/* Ends the stretch before a record of another piece, and begins that of the record. The record will
+   be written. Returns 0, or -1 after a message. */
+static int enter_stretch(struct payload *payload, struct split_cursor *cursor, const uint8_t *rec)
+{
+    struct segment *segment = payload->segment;
+    const struct split_plan *split = segment->segmenter->settings.split;
+    if (split && !split_cursor_move(cursor, split, rec)) {
+        if (end_payload(payload) < 0) return -1;
+        if (segment->n_stretches > 0) end_stretch(segment);
+        struct segment_stretch *stretch = begin_stretch(segment);
+        stretch->piece = cursor->piece;
+        if (split_is_by_tag(split_plan_kind(split)))
+            stretch->value = split_plan_value(split, rec, &stretch->value_bytes);
+    }
+    struct segment_stretch *stretch = last_stretch(segment);
+    stretch->span = cursor->span;
+    stretch->n_records++;
+    stretch->raw_bytes += bam_record_bytes(rec);
+    return 0;
+}
+
 static void add_to_output(struct segment *segment, const uint8_t *bytes, size_t n_bytes)
 {
     reserve_out(segment, n_bytes);
@@ -553,12 +607,14 @@ static int emit_blocks(struct segment *segment, struct worker *worker,
 {
     enum sort_order order = segment->segmenter->order;
     struct payload payload = {.segment = segment, .worker = worker};
+    struct split_cursor cursor = {0};
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(order, entries, i, n);
         size_t rec_bytes = bam_record_bytes(rec);
         add_to_sum(segment->segmenter, sum, rec);
         if (is_removed(segment->segmenter, rec)) continue;
         record_counts_part_add(segment->counts, rec);
+        if (enter_stretch(&payload, &cursor, rec) < 0) return -1;
         if (add_to_payload(&payload, rec, rec, rec_bytes) < 0) return -1;
     }
     return end_payload(&payload);
@@ -571,6 +627,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
     const struct segmenter *s = segment->segmenter;
     bool is_text = bam_writer_is_text(s->settings.format);
     struct payload payload = {.segment = segment, .worker = worker};
+    struct split_cursor cursor = {0};
     bam1_t *record = worker_record(worker);
     kstring_t *line = &worker->line;
     for (size_t i = 0; i < n; i++) {
@@ -578,6 +635,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
         add_to_sum(s, sum, rec);
         if (is_removed(s, rec)) continue;
         record_counts_part_add(segment->counts, rec);
+        if (enter_stretch(&payload, &cursor, rec) < 0) return -1;
         bam_record_unpack(rec, record);
         if (sam_format1(s->settings.header, record, line) < 0) {
             diag_error("read '%s' cannot be written as SAM: its tags are damaged",
@@ -599,6 +657,8 @@ static int emit_records(struct segment *segment, const struct sort_entry *entrie
                         struct content_sum *sum)
 {
     enum sort_order order = segment->segmenter->order;
+    struct payload none = {.segment = segment};
+    struct split_cursor cursor = {0};
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(order, entries, i, n);
         size_t rec_bytes = bam_record_bytes(rec);
@@ -611,6 +671,7 @@ static int emit_records(struct segment *segment, const struct sort_entry *entrie
             return -1;
         }
         record_counts_part_add(segment->counts, rec);
+        if (enter_stretch(&none, &cursor, rec) < 0) return -1;
         add_to_output(segment, rec, rec_bytes);
     }
     return 0;
@@ -655,7 +716,7 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
                    "if it is not, please report this");
         return -1;
     }
-    if (settings->index) bam_index_part_init(&segment->part, bam_index_shape(settings->index));
+    if (!settings->split) (void)begin_stretch(segment);
     segment->counts = record_counts_part_create(settings->record_counts);
     int r = 0;
     switch (settings->format->format) {
@@ -663,8 +724,7 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
     case sam: r = emit_lines(segment, worker, merged, n, sum); break;
     default: r = emit_records(segment, merged, n, sum);
     }
-    if (settings->index)
-        bam_index_part_end(&segment->part, bam_index_voffset(segment->out_bytes, 0));
+    if (segment->n_stretches > 0) end_stretch(segment);
     record_counts_part_end(segment->counts);
     return r;
 }

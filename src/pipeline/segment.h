@@ -19,6 +19,7 @@
 #include "pipeline/duplicates.h"
 #include "pipeline/fed_block.h"
 #include "pipeline/record_entries.h"
+#include "split/split_plan.h"
 
 struct segmenter;
 
@@ -33,6 +34,7 @@ struct segment_settings {
     const struct merge_source *kept;    /* batches in memory: part of every segment */
     size_t n_kept;
     const struct duplicates *duplicates;        /* decided; NULL: none are marked */
+    const struct split_plan *split;     /* NULL: the output is one piece */
 };
 
 struct open_block;
@@ -79,6 +81,17 @@ struct open_block {
     struct merge_source source; /* run and first_index are set from the start */
 };
 
+/* Records of a segment that belong to the same piece of the output and follow each other. In BAM and
+   compressed SAM they begin a BGZF block. */
+struct segment_stretch {
+    size_t begin, end;          /* their bytes in the output of the segment */
+    uint64_t n_records, raw_bytes;      /* that are written */
+    struct bam_index_part part; /* of the index, if one is written; counted from `begin` */
+    size_t piece, span;         /* split by place (split_plan.h) */
+    uint8_t *value;             /* split by tag; owned */
+    size_t value_bytes;
+};
+
 struct segment {
     struct segmenter *segmenter;
     struct segment *next;       /* in the list of segments that wait for blocks */
@@ -88,7 +101,8 @@ struct segment {
     size_t n_blocks;
     uint8_t *out;
     size_t out_bytes, out_room;
-    struct bam_index_part part; /* its part of the index, if one is written */
+    struct segment_stretch *stretches;  /* one, if the output is one piece */
+    size_t n_stretches, stretches_room;
     struct record_counts_part *counts;  /* of its records; NULL: they are not counted */
     uint64_t n_records, raw_bytes;      /* in the segment */
     size_t expected_bytes;      /* for the dispatcher's use: estimated bytes of its records */

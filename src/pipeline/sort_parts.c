@@ -61,7 +61,7 @@ static void create_objects(struct sort *sort)
         .temp_prefixes = s->temp_prefixes, .n_temp_prefixes = s->n_temp_prefixes,
         .resources = s->resources,
         .output = s->output, .index = s->index_path, .output_path = &sort->output_path,
-        .index_path = &sort->index_path, .asked_output = &s->asked_output, .rules = &s->rules,
+        .index_path = &sort->index_path, .pieces = &sort->pieces_dir, .asked_output = &s->asked_output, .rules = &s->rules,
         .fixmate = s->fixmate, .markdup = s->markdup, .fasta = s->minhash_fasta,
         .minhash_window = s->minhash_window, .keeps = s->keep_checkpoint,
         .no_resume = s->no_resume, .sum_only = s->sum_only, .resumed = s->resumed,
@@ -89,7 +89,7 @@ static void create_objects(struct sort *sort)
         .n_threads = s->n_threads, .duplicates = sort->duplicates,
     };
     sort->spiller = spill_create(&spill);
-    sort->output = (struct sorted_output){.settings = {
+    sort->output = (struct sorted_output){.file.settings = {
         .path = &sort->output_path, .index_path = &sort->index_path, .format = s->output_format,
         .method = {s->level, s->engine}, .pool = crew_pool(sort->crew),
     }};
@@ -192,6 +192,7 @@ void sort_close(struct sort *sort, bool directories_stay)
     fill_report(sort);
     if (sort->duplicates) report_duplicates(sort);
     bam_inputs_close(sort->inputs);
+    piece_dir_remove(&sort->pieces_dir);
     if (directories_stay)
         checkpoint_writer_remove_unlisted(sort->checkpoint);
     else
@@ -207,7 +208,9 @@ void sort_release(struct sort *sort)
     free(sort->duplicate_places);
     read_groups_destroy(sort->read_groups);
     verification_destroy(sort->verification);
-    bam_index_destroy(sort->output.index);
+    sorted_output_release(&sort->output);
+    split_plan_destroy(sort->split);
+    range_counts_destroy(sort->range_counts);
     record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);
     checkpoint_writer_destroy(sort->checkpoint);

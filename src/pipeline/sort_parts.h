@@ -40,6 +40,9 @@ struct sort {
     sam_hdr_t *header;
     struct verification *verification;  /* NULL: nothing is verified */
     struct output_path output_path, index_path; /* set with the lock held */
+    struct piece_dir pieces_dir;        /* set with the lock held */
+    struct split_plan *split;           /* NULL: the output is one file */
+    struct range_counts *range_counts;  /* NULL: not needed */
     struct sorted_output output;
     struct record_counts *record_counts;        /* NULL: the output is not counted */
     struct merge_counts merged;         /* under the lock */

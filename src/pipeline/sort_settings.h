@@ -10,6 +10,7 @@
 #include "bam_sort_key.h"
 #include "duplicates/duplicate_rules.h"
 #include "pipeline/count_files.h"
+#include "split/split_request.h"
 #include "store/checkpoint.h"
 #include "store/compaction_plan.h"
 #include "store/temp_codec.h"
@@ -26,6 +27,8 @@ struct sort_settings {
     htsFormat input_format;     /* only its options are looked at */
     const char *output;         /* NULL: standard output */
     const char *index_path;     /* of the index to be written, or NULL */
+    struct split_request split; /* --split-by: the output's name is a pattern with % */
+    const char *split_by;       /* its argument, or NULL */
     struct count_file *count_files;     /* one for each enum count_kind; NULL: nothing is counted */
     bool durable;               /* regular files are on the disk when the sort ends (fsync) */
     bool merge;                 /* the inputs are in order: merge them (--merge) */

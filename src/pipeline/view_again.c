@@ -28,6 +28,7 @@ static int view_records(struct viewed_block *block, struct worker *worker, const
                         uint32_t n_records)
 {
     struct duplicates *duplicates = block->settings->duplicates;
+    if (!duplicates) return 0;
     for (uint32_t i = 0; i < n_records; i++, raw += bam_record_bytes(raw))
         if (duplicate_looks_add(duplicates, &worker->views, &block->looks, raw, block->run,
                                 block->first_index + i) < 0)
@@ -48,6 +49,7 @@ static int view_block(struct worker *worker, struct viewed_block *block)
     bool is_sound = temp_codec_decompress(&worker->temp, stored.codec, stored.payload,
                                           stored.payload_bytes, raw, stored.raw_bytes) == 0 &&
                     bam_block_measure(s->rules, &stored, raw, s->n_refs) >= 0;
+    if (is_sound) range_counts_add(s->range_counts, raw, raw + stored.raw_bytes);
     int r = is_sound ? view_records(block, worker, raw, stored.n_records)
                      : fed_block_report_run(block->dir, block->run);
     free(raw);
@@ -84,7 +86,7 @@ static int start_block(const struct view_again_settings *s, const struct viewed_
     /* If the number is damaged, the job finds it out. */
     if (bam_block_parse(block->value, block->value_bytes, &stored) < 0)
         return fed_block_report_run(block->dir, run);
-    duplicates_end_run(s->duplicates, run, first_index + stored.n_records);
+    if (s->duplicates) duplicates_end_run(s->duplicates, run, first_index + stored.n_records);
     return crew_submit_slot(s->crew, &block->slot, view_and_free);
 }
 

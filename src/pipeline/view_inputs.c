@@ -23,7 +23,8 @@ static int make_views(void *arg, struct worker *worker, struct stretch *stretch,
     struct input_records *records = &stretch->records;
     const uint8_t *end = record_entries_check(s->rules, s->n_refs, records->from, records->to,
                                               records->first_record, &records->problem);
-    if (end) return view_records(s, &worker->views, records, end);
+    if (end) range_counts_add(s->range_counts, records->from, end);
+    if (end) return s->duplicates ? view_records(s, &worker->views, records, end) : 0;
     record_problem_print(&records->problem, input);
     return -1;
 }
@@ -33,7 +34,7 @@ static int view_all(const struct view_inputs_settings *s, struct input_streams *
     struct stretch *none;
     for (size_t i = 0; i < s->n_inputs; i++) {
         if (input_streams_next(streams, i, &none) < 0) return -1;
-        duplicates_end_run(s->duplicates, (uint32_t)i, input_streams_n_records(streams, i));
+        if (s->duplicates) duplicates_end_run(s->duplicates, (uint32_t)i, input_streams_n_records(streams, i));
     }
     return 0;
 }

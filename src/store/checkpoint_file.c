@@ -131,6 +131,7 @@ static void put_files(kstring_t *to, const struct checkpoint_file *file)
         names_engine ? bgzf_engine_name(output->engine) : "");
     put_number(to, "output-index", output->write_index);
     put_number(to, "output-fsync", output->durable);
+    if (output->split_by) put_optional(to, "output-split", output->split_by);
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
         put_optional(to, count_keywords[i], output->counts[i]);
     put_optional(to, "statistics", output->statistics);
@@ -264,6 +265,15 @@ static bool take_new_optional(struct parser *from, const char *keyword, const ch
 {
     *text = NULL;
     return from->version == CHECKPOINT_OLDEST_VERSION || take_optional(from, keyword, text);
+}
+
+/* The same for a line that may be missing in any version. */
+static bool take_possible(struct parser *from, const char *keyword, const char **text)
+{
+    size_t n = strlen(keyword);
+    *text = NULL;
+    bool is_there = (size_t)(from->end - from->at) > n && memcmp(from->at, keyword, n) == 0;
+    return !is_there || take_optional(from, keyword, text);
 }
 
 /* Takes one of n words; returns its number, or -1. */
@@ -420,7 +430,8 @@ static bool parse_output(struct parser *from, struct checkpoint_file *file)
         return false;
     if (!parse_level(from, output)) return false;
     if (!take_number(from, "output-index", 1, &write_index) ||
-        !take_new_number(from, "output-fsync", 1, &durable))
+        !take_new_number(from, "output-fsync", 1, &durable) ||
+        !take_possible(from, "output-split", &output->split_by))
         return false;
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
         if (!take_new_optional(from, count_keywords[i], &output->counts[i])) return false;

@@ -1,0 +1,119 @@
+/* output_file.c -- see output_file.h. */
+#include "pipeline/output_file.h"
+
+#include "output/stale_index.h"
+#include "pipeline/thread.h"
+#include "util/diag.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int output_file_create_index(struct output_file *file, sam_hdr_t *header)
+{
+    const char *name = file->settings.index_path->name;
+    if (!name || !bam_writer_takes_bytes(&file->settings.format)) return 0;
+    size_t n = strlen(name);
+    bool bai = n >= 4 && strcmp(name + n - 4, ".bai") == 0;
+    file->index = bam_index_create(bai ? BAM_INDEX_BAI : BAM_INDEX_CSI, header);
+    return file->index ? 0 : -1;
+}
+
+static void *run_pump(void *writer)
+{
+    bam_writer_pump(writer);
+    return NULL;
+}
+
+static int start_pump(struct output_file *file)
+{
+    if (!bam_writer_needs_pump(file->writer)) return 0;
+    int error = thread_start(&file->pump_thread, "CRAM pump", run_pump, file->writer);
+    if (error) diag_no_thread(error);
+    file->pump_runs = error == 0;
+    return error ? -1 : 0;
+}
+
+int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_bytes)
+{
+    const struct output_settings *s = &file->settings;
+    struct bam_writer_settings settings = {
+        .path = s->path->name ? s->path : NULL,
+        .index_path = s->index_path->name ? s->index_path : NULL,
+        .pool = s->pool,
+        .format = s->format,
+        .method = s->method,
+        .raw_bytes = raw_bytes,
+        .shared_header = s->shared_header,
+    };
+    file->writer = bam_writer_create(&settings);
+    if (!file->writer) return -1;
+    return start_pump(file) < 0 ? -1 : bam_writer_start(file->writer, header);
+}
+
+int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_bytes,
+                      uint64_t raw_bytes, const struct bam_index_part *part)
+{
+    bam_writer_expect(file->writer, raw_bytes);
+    if (!bam_writer_takes_bytes(&file->settings.format))
+        return bam_writer_write_records(file->writer, bytes, n_bytes);
+    if (file->index &&
+        bam_index_append(file->index, part, bam_writer_position(file->writer)) < 0)
+        return -1;
+    return bam_writer_write_bytes(file->writer, bytes, n_bytes);
+}
+
+int output_file_copy_index(struct output_file *file, const struct bam_index_part *part,
+                           uint64_t begin)
+{
+    /* The difference may be below 0: offsets are added modulo 2^64. */
+    uint64_t shift = bam_writer_position(file->writer) - begin;
+    return file->index ? bam_index_append(file->index, part, shift) : 0;
+}
+
+int output_file_copy(struct output_file *file, const uint8_t *blocks, size_t n_bytes)
+{
+    return bam_writer_write_bytes(file->writer, blocks, n_bytes);
+}
+
+/* Writes the index. The sorted file is complete and stays if this fails. */
+static int write_index(struct output_file *file)
+{
+    struct output_path *path = file->settings.index_path;
+    int r = 0;
+    if (file->index) {
+        r = bam_index_write(file->index, path);
+    } else if (path->temporary) {
+        /* htslib closed the index of CRAM before the last bytes of the output were written: it
+           must not look older. */
+        (void)utimensat(AT_FDCWD, path->temporary, NULL, 0);
+        r = output_path_commit(path, NULL);
+    }
+    /* An older index belongs to what the output was before. */
+    if (r < 0 && path->final) (void)unlink(path->final);
+    return r;
+}
+
+int output_file_close(struct output_file *file, bool complete, struct output_result *result)
+{
+    struct bam_writer_result written = {0};
+    int r = -1;
+    if (file->writer) {
+        if (bam_writer_end(file->writer, complete) < 0) complete = false;
+        if (file->pump_runs) (void)pthread_join(file->pump_thread, NULL);
+        if (complete)
+            r = bam_writer_close(file->writer, &written);
+        else
+            bam_writer_abort(file->writer, &written);
+        file->writer = NULL;
+    }
+    if (r == 0) r = write_index(file);
+    if (r == 0)
+        stale_index_tell(file->settings.path, file->settings.index_path, &file->settings.format);
+    if (r < 0) output_path_drop(file->settings.index_path);
+    bam_index_destroy(file->index);
+    file->index = NULL;
+    *result = (struct output_result){written.n_bytes, written.lost_reader};
+    return r;
+}

@@ -1,0 +1,59 @@
+/*
+ * output_file.h -- one sorted file and its index: opened, written in order, closed, named.
+ *
+ * Order of calls: create_index, before segments are made; open; write, for each stretch of a
+ * segment; close. Threads: one at a time. Errors: -1 after a message.
+ */
+#ifndef ROCKSORT_PIPELINE_OUTPUT_FILE_H
+#define ROCKSORT_PIPELINE_OUTPUT_FILE_H
+
+#include "output/bam_index.h"
+#include "output/bam_writer.h"
+
+#include <pthread.h>
+
+struct output_settings {
+    struct output_path *path;           /* its name is NULL: standard output */
+    struct output_path *index_path;     /* its name is NULL: no index */
+    htsFormat format;
+    struct bgzf_method method;
+    htsThreadPool *pool;        /* CRAM: htslib encodes there */
+    struct bam_writer_header *shared_header;    /* bam_writer.h; NULL: the file has its own */
+};
+
+struct output_file {            /* starts as {settings} */
+    struct output_settings settings;
+    struct bam_index *index;    /* NULL: none, or htslib makes it */
+    struct bam_writer *writer;
+    pthread_t pump_thread;      /* CRAM only */
+    bool pump_runs;
+};
+
+/* What became of the output. */
+struct output_result {
+    uint64_t n_bytes;
+    bool lost_reader;           /* the program that reads standard output closed it */
+};
+
+/* Makes the index to which stretches add their parts: BAI if its name ends so, else CSI. */
+int output_file_create_index(struct output_file *file, sam_hdr_t *header);
+
+/* Opens the file, about raw_bytes of records, and writes the header. */
+int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_bytes);
+
+/* Writes bytes, or the records of CRAM, that hold raw_bytes of records. `part` is of these bytes;
+   it is looked at only if there is an index. */
+int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_bytes,
+                      uint64_t raw_bytes, const struct bam_index_part *part);
+
+/* Writes BGZF blocks as they are. With an index, output_file_copy_index comes first: `part` is of
+   the file whose blocks from byte `begin` on will be written. */
+int output_file_copy(struct output_file *file, const uint8_t *blocks, size_t n_bytes);
+int output_file_copy_index(struct output_file *file, const struct bam_index_part *part,
+                           uint64_t begin);
+
+/* Closes the file. If it is complete it gets its name, and the index is written; else it is
+   removed. Returns 0 if both is well. A complete file stays if only its index fails. */
+int output_file_close(struct output_file *file, bool complete, struct output_result *result);
+
+#endif

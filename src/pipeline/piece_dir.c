@@ -1,0 +1,124 @@
+/* piece_dir.c -- see piece_dir.h. */
+#define _GNU_SOURCE             /* renameat2 */
+#include "pipeline/piece_dir.h"
+
+#include "machine/path_sync.h"
+#include "store/checkpoint_dir.h"
+#include "store/temp_dir.h"
+#include "util/diag.h"
+#include "util/path.h"
+#include "util/xalloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int piece_dir_make(struct piece_dir *dir, const char *beside, pthread_mutex_t *lock)
+{
+    char *parent = path_parent(beside);
+    /* A name that begins so is that of no directory: it becomes the beginning of one. */
+    char *prefix = xasprintf("%s/.pieces", parent);
+    (void)pthread_mutex_lock(lock);
+    dir->path = temp_dir_create(prefix, NULL);
+    dir->lock_fd = dir->path ? checkpoint_dir_claim(dir->path) : -1;
+    int error = errno;
+    (void)pthread_mutex_unlock(lock);
+    free(prefix);
+    free(parent);
+    if (dir->path && dir->lock_fd < 0)
+        diag_error("cannot make files in '%s': %s%s", dir->path, strerror(error),
+                   diag_advice(error));
+    return dir->path && dir->lock_fd >= 0 ? 0 : -1;
+}
+
+int piece_dir_check_name(const char *name)
+{
+    struct stat st;
+    if (lstat(name, &st) < 0 && errno == ENOENT) return 0;
+    if (errno == ENAMETOOLONG)
+        diag_error("cannot create '%s': %s; give a shorter name with -o", name, strerror(errno));
+    else
+        diag_error("'%s' exists: remove it, or give the pieces another name with -o", name);
+    return -1;
+}
+
+/* Renames a file to a name that no file has. Returns 0, or -1 with errno set. */
+static int rename_new(const char *file, const char *name)
+{
+    struct stat st;
+    if (renameat2(AT_FDCWD, file, AT_FDCWD, name, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return -1;
+    /* Not all file systems know the flag. */
+    if (lstat(name, &st) < 0 && errno == ENOENT) return rename(file, name);
+    errno = EEXIST;
+    return -1;
+}
+
+/* Gives the first n files their names in the directory back. */
+static void take_back(const struct piece_name *names, size_t n)
+{
+    for (size_t i = n; i > 0; i--)
+        if (rename(names[i - 1].name, names[i - 1].file) < 0)
+            diag_left("warning: '%s' stays, and other pieces are missing: %s", names[i - 1].name,
+                      strerror(errno));
+}
+
+static int rename_all(const struct piece_name *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rename_new(names[i].file, names[i].name) == 0) continue;
+        int error = errno;
+        take_back(names, i);
+        diag_error("cannot create '%s': %s; no piece got its name", names[i].name,
+                   strerror(error));
+        return -1;
+    }
+    return 0;
+}
+
+int piece_dir_publish(const struct piece_dir *dir, const struct piece_name *names, size_t n,
+                      bool durable, pthread_mutex_t *lock)
+{
+    (void)pthread_mutex_lock(lock);
+    int r = rename_all(names, n);
+    (void)pthread_mutex_unlock(lock);
+    if (r < 0 || !durable) return r;
+    char *parent = path_parent(dir->path);
+    r = path_sync_directory(parent);
+    if (r < 0)
+        diag_error("all pieces are complete, but their names may not be on the disk yet: %s",
+                   strerror(errno));
+    free(parent);
+    return r;
+}
+
+void piece_dir_unlink(const struct piece_dir *dir)
+{
+    if (dir->path) (void)temp_dir_remove(dir->path);
+}
+
+void piece_dir_remove(struct piece_dir *dir)
+{
+    if (!dir->path) return;
+    if (temp_dir_remove(dir->path) < 0)
+        diag_left("warning: cannot remove '%s': %s", dir->path, strerror(errno));
+    if (dir->lock_fd >= 0) (void)close(dir->lock_fd);
+    free(dir->path);
+    *dir = (struct piece_dir){0};
+}
+
+void piece_dir_drop_leftover(const char *path)
+{
+    struct checkpoint_dir dir;
+    const char *problem;
+    size_t n_output;
+    if (!path || !temp_dir_is_name(path_name(path), &n_output) ||
+        checkpoint_dir_open(path, &dir, &problem) != CHECKPOINT_OK)
+        return;
+    if (!checkpoint_dir_has_file(&dir)) (void)temp_dir_remove(path);
+    checkpoint_dir_close(&dir);
+}

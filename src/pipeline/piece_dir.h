@@ -1,0 +1,54 @@
+/*
+ * piece_dir.h -- the directory in which the pieces of --split-by are written, and from which all of
+ * them get their names at the end.
+ *
+ * It lies beside the pieces, so that a name costs no copy, and is a temporary directory like others
+ * (store/temp_dir.h): locked, found by --clean, removed after a failure.
+ *
+ * Signals. The directory is made, and pieces get their names, with the lock held. So the thread
+ * that handles signals, which holds the lock for ever, sees a directory that it can remove, or
+ * pieces that all have their names.
+ *
+ * Order of calls: make; publish, if all pieces are complete; remove. Ownership: starts as {0}.
+ * Threads: one at a time. Errors: -1 after a message.
+ */
+#ifndef ROCKSORT_PIPELINE_PIECE_DIR_H
+#define ROCKSORT_PIPELINE_PIECE_DIR_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct piece_dir {
+    char *path;                 /* NULL: there is none */
+    int lock_fd;
+};
+
+/* A file in the directory and the name that it gets. */
+struct piece_name {
+    const char *file, *name;
+};
+
+/* Makes the directory beside the output `beside`. */
+int piece_dir_make(struct piece_dir *dir, const char *beside, pthread_mutex_t *lock);
+
+/* Checks that no file has the name. */
+int piece_dir_check_name(const char *name);
+
+/* Gives the n files their names: all, or none of them after a message. durable: waits until the
+   names are on the disk. */
+int piece_dir_publish(const struct piece_dir *dir, const struct piece_name *names, size_t n,
+                      bool durable, pthread_mutex_t *lock);
+
+/* Removes the directory and all that is in it; warns if that fails. With the lock held, or without
+   other threads. */
+void piece_dir_remove(struct piece_dir *dir);
+
+/* Removes such a directory of a process that is known to be dead, if it is ours, and no other
+   process has it. Accepts NULL, and names of other things. */
+void piece_dir_drop_leftover(const char *path);
+
+/* Like piece_dir_remove, for the thread that handles signals; allocates nothing, and says nothing. */
+void piece_dir_unlink(const struct piece_dir *dir);
+
+#endif

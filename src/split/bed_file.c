@@ -1,0 +1,144 @@
+/* bed_file.c -- see bed_file.h. */
+#include "split/bed_file.h"
+
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <htslib/hts.h>
+#include <htslib/kstring.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bed_reader {
+    const char *path;
+    sam_hdr_t *header;
+    struct bed_interval *intervals;
+    size_t n, room;
+    size_t line;
+};
+
+static bool is_comment(const char *line)
+{
+    while (isspace((unsigned char)*line)) line++;
+    return *line == '\0' || *line == '#' || strncmp(line, "track", 5) == 0 ||
+           strncmp(line, "browser", 7) == 0;
+}
+
+/* Divides the line, in place, into at most 4 fields. Returns how many there are. */
+static size_t divide(char *line, char *fields[4])
+{
+    const char *separators = strchr(line, '\t') ? "\t" : " ";
+    size_t n = 0;
+    char *rest;
+    for (char *field = strtok_r(line, separators, &rest); field && n < 4;
+         field = strtok_r(NULL, separators, &rest))
+        fields[n++] = field;
+    return n;
+}
+
+static bool parse_position(const char *text, int64_t *position)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    *position = value;
+    return isdigit((unsigned char)*text) && *end == '\0' && errno == 0;
+}
+
+/* Takes one line. Returns what is wrong with it, or NULL. */
+static const char *take_line(struct bed_reader *reader, char *line)
+{
+    char *fields[4];
+    struct bed_interval interval = {.line = reader->line};
+    size_t n = divide(line, fields);
+    if (n < 3) return "it needs a reference, a begin and an end";
+    interval.tid = sam_hdr_name2tid(reader->header, fields[0]);
+    if (interval.tid < 0) return "its reference is not in the header";
+    if (!parse_position(fields[1], &interval.begin) || !parse_position(fields[2], &interval.end))
+        return "its begin and end must be whole numbers";
+    if (interval.begin >= interval.end) return "its end must lie behind its begin";
+    if (n == 4 && strcmp(fields[3], ".") != 0) interval.name = xstrdup(fields[3]);
+    xgrow(&reader->intervals, &reader->room, reader->n + 1, reader->n / 2 + 64,
+          sizeof *reader->intervals);
+    reader->intervals[reader->n++] = interval;
+    return NULL;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct bed_interval *x = a, *y = b;
+    if (x->tid != y->tid) return x->tid < y->tid ? -1 : 1;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
+static int check_intervals(const struct bed_reader *reader)
+{
+    if (reader->n == 0) {
+        diag_error("'%s' has no intervals", reader->path);
+        return -1;
+    }
+    for (size_t i = 1; i < reader->n; i++) {
+        const struct bed_interval *a = &reader->intervals[i - 1], *b = a + 1;
+        if (a->tid != b->tid || a->end <= b->begin) continue;
+        diag_error("'%s': the intervals of lines %zu and %zu overlap, and a record goes to one "
+                   "piece only", reader->path, a->line, b->line);
+        return -1;
+    }
+    return 0;
+}
+
+static int read_lines(struct bed_reader *reader, htsFile *file)
+{
+    kstring_t line = {0, 0, NULL};
+    const char *problem = NULL;
+    int r = 0;
+    while (!problem && (r = hts_getline(file, '\n', &line)) >= 0) {
+        reader->line++;
+        while (line.l > 0 && isspace((unsigned char)line.s[line.l - 1])) line.s[--line.l] = '\0';
+        if (!is_comment(line.s)) problem = take_line(reader, line.s);
+    }
+    free(line.s);
+    if (problem)
+        diag_error("'%s', line %zu: %s", reader->path, reader->line, problem);
+    else if (r < -1)
+        diag_error("cannot read '%s' after line %zu", reader->path, reader->line);
+    return problem || r < -1 ? -1 : 0;
+}
+
+int bed_file_read(const char *path, sam_hdr_t *header, struct bed_interval **intervals, size_t *n)
+{
+    struct bed_reader reader = {.path = path, .header = header};
+    errno = 0;
+    htsFile *file = hts_open(path, "r");
+    if (!file) {
+        diag_error("option --split-by takes contig, ranges:N, rg, tag:XX or a BED file, not '%s': "
+                   "%s", path, errno ? strerror(errno) : "it cannot be opened");
+        return -1;
+    }
+    int r = read_lines(&reader, file);
+    if (hts_close(file) < 0 && r == 0) {
+        diag_error("cannot read '%s': %s", path, strerror(errno));
+        r = -1;
+    }
+    if (r == 0 && reader.n > 0)
+        qsort(reader.intervals, reader.n, sizeof *reader.intervals, compare_places);
+    if (r == 0) r = check_intervals(&reader);
+    if (r < 0) {
+        bed_intervals_free(reader.intervals, reader.n);
+        return -1;
+    }
+    *intervals = reader.intervals;
+    *n = reader.n;
+    return 0;
+}
+
+void bed_intervals_free(struct bed_interval *intervals, size_t n)
+{
+    for (size_t i = 0; i < n; i++) free(intervals[i].name);
+    free(intervals);
+}

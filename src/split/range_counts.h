@@ -1,0 +1,38 @@
+/*
+ * range_counts.h -- counts the bytes of records in windows of the genome, to divide it into ranges
+ * that hold about the same.
+ *
+ * The genome has RANGE_COUNTS_WINDOWS windows and, at the end of each reference, a shorter one. A
+ * human genome has windows of 47,000 bases; the counts take less than a megabyte.
+ *
+ * Threads: any number may add at the same time; the rest one, when nobody adds.
+ */
+#ifndef ROCKSORT_SPLIT_RANGE_COUNTS_H
+#define ROCKSORT_SPLIT_RANGE_COUNTS_H
+
+#include <htslib/sam.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RANGE_COUNTS_WINDOWS = 1 << 16 };
+
+struct range_counts;
+
+struct range_counts *range_counts_create(const sam_hdr_t *header);
+
+/* Accepts NULL. */
+void range_counts_destroy(struct range_counts *counts);
+
+/* Adds checked records that follow each other. Counts of NULL do nothing. */
+void range_counts_add(struct range_counts *counts, const uint8_t *from, const uint8_t *to);
+
+struct range_place {
+    int32_t tid;
+    int64_t pos;
+};
+
+/* Sets begins[i] to where range i of n begins; the first begins at the first reference. */
+void range_counts_divide(const struct range_counts *counts, unsigned n,
+                         struct range_place *begins);
+
+#endif

@@ -1,0 +1,292 @@
+/* split_plan.c -- see split_plan.h. */
+#include "split/split_plan.h"
+
+#include "bam/bam_long.h"
+#include "bam/header_text.h"
+#include "order/bam_key_tag.h"
+#include "split/bed_file.h"
+#include "util/diag.h"
+#include "util/xalloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct split_span {
+    struct range_place begin;   /* it ends where the next one begins */
+    uint32_t piece;
+};
+
+struct split_plan {
+    struct split_request request;
+    char **names;               /* of the pieces that are known */
+    size_t *last_span;          /* by place: of each of them */
+    size_t n_pieces, names_room;
+    struct split_span *spans;
+    size_t n_spans, spans_room;
+    size_t most_open;
+};
+
+/* No reference has this number: records without one come last. */
+enum { NO_REFERENCE = INT32_MAX };
+
+static struct range_place place_of(const uint8_t *rec)
+{
+    int32_t tid = bam_record_tid(rec);
+    return tid < 0 ? (struct range_place){NO_REFERENCE, 0}
+                   : (struct range_place){tid, bam_record_true_pos(rec)};
+}
+
+static bool is_before(struct range_place a, struct range_place b)
+{
+    return a.tid != b.tid ? a.tid < b.tid : a.pos < b.pos;
+}
+
+/* ---- making a plan ---- */
+
+static int check_number(size_t n_pieces)
+{
+    if (n_pieces <= SPLIT_MOST_PIECES) return 0;
+    diag_error("--split-by would write %zu files, and %d is the most: divide by a BED file or by "
+               "ranges:N", n_pieces, SPLIT_MOST_PIECES);
+    return -1;
+}
+
+static uint32_t add_piece(struct split_plan *plan, const char *name)
+{
+    xgrow(&plan->names, &plan->names_room, plan->n_pieces + 1, plan->n_pieces / 2 + 16,
+          sizeof *plan->names);
+    plan->names[plan->n_pieces] = xstrdup(name);
+    return (uint32_t)plan->n_pieces++;
+}
+
+/* Adds a span after all others, unless it goes on with the piece of the last one. */
+static void add_span(struct split_plan *plan, int32_t tid, int64_t pos, size_t piece)
+{
+    if (plan->n_spans > 0 && plan->spans[plan->n_spans - 1].piece == piece) return;
+    xgrow(&plan->spans, &plan->spans_room, plan->n_spans + 1, plan->n_spans / 2 + 16,
+          sizeof *plan->spans);
+    plan->spans[plan->n_spans++] = (struct split_span){{tid, pos}, (uint32_t)piece};
+}
+
+/* Notes the last span of each piece, and how many pieces are open at the same time. */
+static void finish_spans(struct split_plan *plan)
+{
+    size_t *first = xcalloc(plan->n_pieces, sizeof *first);
+    plan->last_span = xcalloc(plan->n_pieces, sizeof *plan->last_span);
+    for (size_t i = plan->n_spans; i > 0; i--) first[plan->spans[i - 1].piece] = i - 1;
+    for (size_t i = 0; i < plan->n_spans; i++) plan->last_span[plan->spans[i].piece] = i;
+    size_t n_open = 0;
+    for (size_t i = 0; i < plan->n_spans; i++) {
+        size_t piece = plan->spans[i].piece;
+        if (first[piece] == i) n_open++;
+        if (n_open > plan->most_open) plan->most_open = n_open;
+        if (plan->last_span[piece] == i) n_open--;
+    }
+    free(first);
+}
+
+static int plan_contigs(struct split_plan *plan, const sam_hdr_t *header)
+{
+    int32_t n = sam_hdr_nref(header);
+    if (check_number((size_t)n + 1) < 0) return -1;
+    for (int32_t tid = 0; tid < n; tid++)
+        add_span(plan, tid, INT64_MIN, add_piece(plan, sam_hdr_tid2name(header, tid)));
+    add_span(plan, NO_REFERENCE, INT64_MIN, add_piece(plan, SPLIT_UNPLACED));
+    return 0;
+}
+
+/* The name of an interval: its own, or reference:begin-end as samtools writes regions. */
+static char *name_of(const struct bed_interval *interval, const sam_hdr_t *header)
+{
+    if (interval->name) return xstrdup(interval->name);
+    return xasprintf("%s:%" PRId64 "-%" PRId64, sam_hdr_tid2name(header, interval->tid),
+                     interval->begin + 1, interval->end);
+}
+
+/* Makes a piece for each name, in the order of the genome. */
+static void name_pieces(struct split_plan *plan, const struct bed_interval *intervals, size_t n,
+                        const sam_hdr_t *header, uint32_t *pieces)
+{
+    struct text_map known = {0};
+    for (size_t i = 0; i < n; i++) {
+        char *name = name_of(&intervals[i], header);
+        const size_t *piece = text_map_find(&known, (struct text){name, strlen(name)});
+        pieces[i] = piece ? (uint32_t)*piece : add_piece(plan, name);
+        const char *own = plan->names[pieces[i]];
+        (void)text_map_put(&known, (struct text){own, strlen(own)}, pieces[i]);
+        free(name);
+    }
+    text_map_release(&known);
+}
+
+static int plan_bed(struct split_plan *plan, sam_hdr_t *header)
+{
+    struct bed_interval *intervals;
+    size_t n;
+    if (bed_file_read(plan->request.bed, header, &intervals, &n) < 0) return -1;
+    uint32_t *pieces = xcalloc(n, sizeof *pieces);
+    name_pieces(plan, intervals, n, header, pieces);
+    uint32_t outside = add_piece(plan, SPLIT_OUTSIDE), unplaced = add_piece(plan, SPLIT_UNPLACED);
+    add_span(plan, 0, INT64_MIN, outside);
+    for (size_t i = 0; i < n; i++) {
+        const struct bed_interval *here = &intervals[i];
+        bool touches = i + 1 < n && here[1].tid == here->tid && here[1].begin == here->end;
+        add_span(plan, here->tid, here->begin, pieces[i]);
+        if (!touches) add_span(plan, here->tid, here->end, outside);
+    }
+    add_span(plan, NO_REFERENCE, INT64_MIN, unplaced);
+    bed_intervals_free(intervals, n);
+    free(pieces);
+    return check_number(plan->n_pieces);
+}
+
+/* Numbers have so many digits that they are in order as text. */
+static void name_ranges(struct split_plan *plan)
+{
+    char last[16], name[16];
+    int n_digits = snprintf(last, sizeof last, "%u", plan->request.n_ranges);
+    for (unsigned i = 1; i <= plan->request.n_ranges; i++) {
+        (void)snprintf(name, sizeof name, "%0*u", n_digits, i);
+        (void)add_piece(plan, name);
+    }
+    (void)add_piece(plan, SPLIT_UNPLACED);
+}
+
+static int plan_read_groups(struct split_plan *plan, sam_hdr_t *header)
+{
+    int n = sam_hdr_count_lines(header, "RG");
+    for (int i = 0; i < n; i++) {
+        const char *id = sam_hdr_line_name(header, "RG", i);
+        if (id) (void)add_piece(plan, id);
+    }
+    (void)add_piece(plan, SPLIT_NONE_NAME);
+    return check_number(plan->n_pieces);
+}
+
+static int make_plan(struct split_plan *plan, sam_hdr_t *header)
+{
+    switch (plan->request.kind) {
+    case SPLIT_CONTIG: return plan_contigs(plan, header);
+    case SPLIT_BED: return plan_bed(plan, header);
+    case SPLIT_RANGES: name_ranges(plan); return 0;
+    case SPLIT_READ_GROUP: return plan_read_groups(plan, header);
+    default: (void)add_piece(plan, SPLIT_NONE_NAME); return 0;
+    }
+}
+
+struct split_plan *split_plan_create(const struct split_request *request, sam_hdr_t *header)
+{
+    struct split_plan *plan = xcalloc(1, sizeof *plan);
+    plan->request = *request;
+    plan->most_open = 1;
+    if (make_plan(plan, header) < 0) {
+        split_plan_destroy(plan);
+        return NULL;
+    }
+    if (plan->n_spans > 0) finish_spans(plan);
+    return plan;
+}
+
+void split_plan_destroy(struct split_plan *plan)
+{
+    if (!plan) return;
+    for (size_t i = 0; i < plan->n_pieces; i++) free(plan->names[i]);
+    free(plan->names);
+    free(plan->last_span);
+    free(plan->spans);
+    free(plan);
+}
+
+void split_plan_set_ranges(struct split_plan *plan, const struct range_counts *counts)
+{
+    unsigned n = plan->request.n_ranges;
+    struct range_place *begins = xcalloc(n, sizeof *begins);
+    range_counts_divide(counts, n, begins);
+    for (unsigned i = 0; i < n; i++)
+        /* The first range begins with reads at position 0, which stands for none. */
+        add_span(plan, begins[i].tid, begins[i].pos > 0 ? begins[i].pos : INT64_MIN, i);
+    add_span(plan, NO_REFERENCE, INT64_MIN, n);
+    free(begins);
+    finish_spans(plan);
+}
+
+/* ---- asking ---- */
+
+enum split_kind split_plan_kind(const struct split_plan *plan)
+{
+    return plan->request.kind;
+}
+
+size_t split_plan_n_pieces(const struct split_plan *plan)
+{
+    return plan->n_pieces;
+}
+
+const char *split_plan_name(const struct split_plan *plan, size_t piece)
+{
+    return plan->names[piece];
+}
+
+size_t split_plan_none(const struct split_plan *plan)
+{
+    return plan->n_pieces - 1;
+}
+
+size_t split_plan_most_open(const struct split_plan *plan)
+{
+    return plan->most_open;
+}
+
+bool split_plan_ends(const struct split_plan *plan, size_t piece, size_t span)
+{
+    return plan->last_span[piece] <= span;
+}
+
+/* The last span that begins at or before a place. */
+static size_t find_span(const struct split_plan *plan, struct range_place place)
+{
+    size_t low = 0, high = plan->n_spans;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (is_before(place, plan->spans[middle].begin))
+            high = middle;
+        else
+            low = middle;
+    }
+    return low;
+}
+
+static bool move_to_place(struct split_cursor *cursor, const struct split_plan *plan,
+                          const uint8_t *rec)
+{
+    struct range_place place = place_of(rec);
+    size_t next = cursor->span + 1;
+    if (cursor->record && (next == plan->n_spans || is_before(place, plan->spans[next].begin)))
+        return true;
+    bool is_first = !cursor->record;
+    size_t before = cursor->piece;
+    cursor->span = find_span(plan, place);
+    cursor->piece = plan->spans[cursor->span].piece;
+    return !is_first && cursor->piece == before;
+}
+
+bool split_cursor_move(struct split_cursor *cursor, const struct split_plan *plan,
+                       const uint8_t *rec)
+{
+    bool same = split_is_by_place(plan->request.kind)
+                    ? move_to_place(cursor, plan, rec)
+                    : cursor->record &&
+                          bam_key_tag_compare(plan->request.tag, cursor->record, rec) == 0;
+    cursor->record = rec;
+    return same;
+}
+
+uint8_t *split_plan_value(const struct split_plan *plan, const uint8_t *rec, size_t *n_bytes)
+{
+    size_t n = bam_key_tag_encode(plan->request.tag, rec, NULL, 0);
+    uint8_t *value = xmalloc(n);
+    *n_bytes = bam_key_tag_encode(plan->request.tag, rec, value, n);
+    return value;
+}
+
