@@ -445,7 +445,8 @@ class Bed(SplitTest):
                 ("chr1\t1\n", "line 1"), ("chr1\t0\t9\n\nnope\t0\t9\n", "line 3", "header"),
                 ("chr1\ta\t9\n", "line 1"), ("chr1\t5\t5\n", "line 1"), ("chr1\t6\t5\n", "line 1"),
                 ("chr1\t-1\t5\n", "line 1"), ("chr1\t0\t99999999999999999999\n", "line 1"),
-                ("chr1\t0\t10\na\t0\t5\n", "line 2"), ("chr1\t0\t10\nchr1\t9\t11\n", "lines 1 and 2"),
+                ("chr1\t0\t10\na\t0\t5\n", "line 2"),
+                ("chr1\t0\t10\nchr1\t9\t11\n", "lines 1 and 2"),
                 ("chr1\t0\t9\nchr1\t0\t9\n", "lines 1 and 2"),
                 ("chr1\t0\t100\tx\nchr1\t50\t60\tx\n", "overlap"),
                 ("chr1\t0\t100\tx\nchr1\t20\t30\ty\n", "overlap")):
