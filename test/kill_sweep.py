@@ -212,9 +212,10 @@ class Sweep:
         return done.returncode == 1 and "cannot resume" in done.stderr
 
     def remove_outputs(self):
-        """Removes all files that a sort has made."""
+        """Removes all files that a sort has made, but not its temporary directories."""
         for name in self.outputs():
-            os.unlink(self.work / name)
+            if not (self.work / name).is_dir():
+                os.unlink(self.work / name)
 
     def is_whole(self, number):
         """Whether all files of the output have their names."""
@@ -233,7 +234,7 @@ class Sweep:
         # A sort that was killed while its pieces got their names leaves some, which would be in
         # the way of the next one.
         if self.is_pieces(number) and (checkpoints or not self.is_whole(number)):
-            if self.outputs():
+            if any(name.endswith(".bam") for name in self.outputs()):
                 self.outcomes["had some pieces"] += 1
             self.remove_outputs()
         states = set(checkpoints.values())

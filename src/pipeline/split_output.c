@@ -15,13 +15,16 @@
 #include <sys/stat.h>
 
 struct piece {
-    char *title;                /* what it is: "chr1" */
+    char *title;                /* what it is: "chr1"; a long value is cut */
     char *name, *index_name;    /* of its files; the index may be NULL */
     char *file, *index_file;    /* where they are until all pieces are complete */
     bool begun;
     uint64_t n_records, n_bytes;
     struct open_piece *open;    /* NULL: it is not begun, or complete */
 };
+
+/* Values of a tag may be long, and there may be many: all titles together must take little memory. */
+enum { MOST_TITLE_BYTES = PIECE_NAME_BYTES };
 
 struct open_piece {
     struct output_path path, index_path;
@@ -272,8 +275,9 @@ static ssize_t piece_of_value(struct split_output *split, const struct segment_s
             diag_error("--split-by would write more than %d files: the tag has too many values",
                        SPLIT_MOST_PIECES);
             number = -1;
-        } else if (add_piece(split, text) < 0) {
-            number = -1;
+        } else {
+            if (strlen(text) > MOST_TITLE_BYTES) text[MOST_TITLE_BYTES] = '\0';
+            if (add_piece(split, text) < 0) number = -1;
         }
     }
     free(text);

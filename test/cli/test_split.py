@@ -17,7 +17,7 @@ import bamfile
 import generate
 from checkpoints import APPEAR_LIMIT_S, KilledTest
 from harness import (SAMTOOLS, SPILL_BUDGET, needs_pysam, reference_ok, reference_view,
-                     sam_split, wait_for)
+                     sam_split, sanitized, wait_for)
 from test_index import IndexTest, index_bytes, index_kind, make_read, random_reads, random_regions
 
 REFS = [("chr1", 300_000), ("empty", 5000), ("chr10", 5_000_000), ("chr2", 70_000), ("one", 1)]
@@ -673,6 +673,25 @@ class Tags(SplitTest):
         for i in (0, 1, 1999):
             names = [name_of(raw) for raw in bamfile.split(bamfile.read(pieces[f"v{i}"]).records)]
             self.assertEqual(names, [f"q{i}", f"q{i + 2000}"])
+
+    def test_long_values(self):
+        """Long values of many pieces are not kept in memory."""
+        if sanitized():
+            self.skipTest("memory is measured without sanitizers")
+        n, size = 600, 400_000
+        header = bamfile.bgzf_blocks(bamfile.bam_header("", []))
+        with open(self.path("long.bam"), "wb") as file:
+            file.write(b"".join(header))
+            for i in range(n):
+                value = tag("CB", "Z", f"v{i}." + "y" * size)
+                file.write(b"".join(bamfile.bgzf_blocks(bamfile.record(f"q{i}", 4, aux=value))))
+            file.write(bamfile.EOF_BLOCK)
+        self.sort_ok("--split-by", "tag:CB", "-m", "20M", "-O", "sam", "--stats",
+                     self.path("stats"), "-o", self.pattern("sam"), self.path("long.bam"))
+        self.assertEqual(len(self.files()), n + 1)
+        with open(self.path("stats"), encoding="utf-8") as file:
+            peak = json.load(file)["memory"]["peak_resident_bytes"]
+        self.assertLess(peak, 140 << 20)
 
     def test_refused(self):
         for how in ("tag:", "tag:X", "tag:XXX", "tag:1X", "tag:X-"):
