@@ -90,8 +90,8 @@ int piece_dir_publish(const struct piece_dir *dir, const struct piece_name *name
     char *parent = path_parent(dir->path);
     r = path_sync_directory(parent);
     if (r < 0)
-        diag_error("all pieces are complete, but their names may not be on the disk yet: %s",
-                   strerror(errno));
+        diag_error("all pieces in '%s' are complete, but their names may not be on the disk yet: "
+                   "%s", parent, strerror(errno));
     free(parent);
     return r;
 }

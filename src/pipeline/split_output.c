@@ -341,6 +341,7 @@ struct sort_piece *split_output_pieces(const struct split_output *split, size_t 
         const struct piece *piece = &split->pieces[i];
         pieces[i] = (struct sort_piece){
             .title = xstrdup(piece->title),
+            .begin = split_plan_range_begin(split->settings.plan, i, split->settings.header),
             .file = xstrdup(piece->name),
             .index = piece->index_name ? xstrdup(piece->index_name) : NULL,
             .n_records = piece->n_records,
