@@ -80,9 +80,22 @@ static int rename_all(const struct piece_name *names, size_t n)
     return 0;
 }
 
+/* Some errors of a disk show only when it has been written to. */
+static int sync_all(const struct piece_name *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (path_sync_file(names[i].file) == 0) continue;
+        diag_error("cannot write '%s' to the disk: %s; no piece got its name", names[i].name,
+                   strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
 int piece_dir_publish(const struct piece_dir *dir, const struct piece_name *names, size_t n,
                       bool durable, pthread_mutex_t *lock)
 {
+    if (sync_all(names, n) < 0) return -1;
     (void)pthread_mutex_lock(lock);
     int r = rename_all(names, n);
     (void)pthread_mutex_unlock(lock);

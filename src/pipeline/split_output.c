@@ -2,6 +2,7 @@
 #include "pipeline/split_output.h"
 
 #include "bam/header_text.h"
+#include "machine/interpose.h"
 #include "machine/open_files.h"
 #include "order/bam_key_tag.h"
 #include "split/piece_names.h"
@@ -168,7 +169,9 @@ static void release_open(struct piece *piece)
 static int close_piece(struct piece *piece, bool complete)
 {
     struct output_result result;
+    interpose_put_off_syncs(true);
     int r = output_file_close(&piece->open->file, complete, &result);
+    interpose_put_off_syncs(false);
     piece->n_bytes = result.n_bytes;
     release_open(piece);
     return r;
@@ -183,7 +186,6 @@ static int open_piece(struct split_output *split, struct piece *piece)
     if (piece->index_name)
         output_path_place(&open->index_path, piece->index_name, piece->index_file);
     open->path.lock = open->index_path.lock = s->lock;
-    open->path.durable = open->index_path.durable = s->durable;
     open->file.settings = *s->like;
     open->file.settings.path = &open->path;
     open->file.settings.index_path = &open->index_path;
