@@ -2,6 +2,7 @@
 #include "command/report_file.h"
 
 #include "util/diag.h"
+#include "util/path.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -40,6 +41,33 @@ static int stands_for(const struct output_path *path, const char *name)
     return same;
 }
 
+/* True if a name can be made of a pattern by putting something in the place of each %. */
+static bool fits_pattern(const char *name, const char *pattern)
+{
+    if (*pattern != '%') return *name == *pattern && (!*name || fits_pattern(name + 1, pattern + 1));
+    while (*name)
+        if (fits_pattern(++name, pattern + 1)) return true;
+    return false;
+}
+
+/* Returns 1 if a piece of the output, or its index, may get the path; 0 if not; -1 after a
+   message. `pattern` may be NULL. */
+static int may_be_piece(const struct output_path *path, const char *pattern)
+{
+    struct output_path other;
+    if (!path->final || !pattern) return 0;
+    if (output_path_choose(&other, pattern) < 0) return -1;
+    bool may = false;
+    if (other.final) {
+        const char *name = path_name(path->final), *piece = path_name(other.final);
+        size_t dir_bytes = (size_t)(name - path->final);
+        may = dir_bytes == (size_t)(piece - other.final) &&
+              memcmp(path->final, other.final, dir_bytes) == 0 && fits_pattern(name, piece);
+    }
+    output_path_release(&other);
+    return may;
+}
+
 /* True if both paths lead to one file, or, without names, to standard output. */
 static bool is_same_place(const struct output_path *a, const struct output_path *b)
 {
@@ -74,6 +102,8 @@ int report_file_choose(struct output_path *path, const char *option, const char 
     bool prints = settings->sum_only || !settings->output;
     int same = prints ? is_standard_output(path->name) : stands_for(path, settings->output);
     if (same == 0 && !settings->sum_only) same = stands_for(path, settings->index_path);
+    if (same == 0 && settings->split_by) same = may_be_piece(path, settings->output);
+    if (same == 0 && settings->split_by) same = may_be_piece(path, settings->index_path);
     for (size_t i = 0; same == 0 && i < settings->n_inputs; i++)
         same = is_same_file(path->name, settings->inputs[i]);
     if (same == 0) same = has_count_file(settings, path);

@@ -14,8 +14,8 @@
 
 /*
  * Chooses where to write: to the file `name`, or to standard output for "-"; then the path stays
- * {0}. Refuses a file that the sort reads or writes, and one that was chosen for another kind of
- * counts. `option`, such as "--stats", is for messages.
+ * {0}. Refuses a file that the sort reads or writes, or with --split-by could write, and one that
+ * was chosen for another kind of counts. `option`, such as "--stats", is for messages.
  */
 int report_file_choose(struct output_path *path, const char *option, const char *name,
                        const struct sort_settings *settings);

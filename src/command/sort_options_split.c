@@ -42,7 +42,10 @@ int sort_options_choose_split(struct sort_options *o)
 int sort_options_adopt_split(struct sort_options *o, const char *split_by)
 {
     struct sort_settings *s = &o->settings;
-    char *real = s->split_by ? realpath(s->split_by, NULL) : NULL;
+    if (s->split_by && split_request_parse(s->split_by, &s->split) < 0) return -1;
+    /* The checkpoint has the absolute name of a BED file. */
+    bool is_bed = s->split_by && s->split.kind == SPLIT_BED;
+    char *real = is_bed ? realpath(s->split_by, NULL) : NULL;
     const char *given = real ? real : s->split_by;
     bool differs = given && (!split_by || strcmp(given, split_by) != 0);
     free(real);

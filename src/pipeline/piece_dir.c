@@ -38,11 +38,12 @@ int piece_dir_make(struct piece_dir *dir, const char *beside, pthread_mutex_t *l
 int piece_dir_check_name(const char *name)
 {
     struct stat st;
-    if (lstat(name, &st) < 0 && errno == ENOENT) return 0;
-    if (errno == ENAMETOOLONG)
-        diag_error("cannot create '%s': %s; give a shorter name with -o", name, strerror(errno));
-    else
+    if (lstat(name, &st) == 0) {
         diag_error("'%s' exists: remove it, or give the pieces another name with -o", name);
+        return -1;
+    }
+    if (errno == ENOENT) return 0;
+    diag_error("cannot create '%s': %s; give another name with -o", name, strerror(errno));
     return -1;
 }
 

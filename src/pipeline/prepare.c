@@ -83,13 +83,15 @@ static int refuse_coordinate_order(const struct bam_inputs *inputs)
     return -1;
 }
 
-/* A merge that marks duplicates reads its inputs twice. */
+/* A merge that must know all records before it writes any reads its inputs twice. */
 static int refuse_pipes(const struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
+    const char *option = s->markdup ? "--markdup" : "--split-by ranges";
+    if (!s->merge || (!s->markdup && s->split.kind != SPLIT_RANGES)) return 0;
     for (size_t i = 0; i < s->n_inputs; i++) {
         if (bam_inputs_file(sort->inputs, i)) continue;
-        diag_error("--merge with --markdup reads its inputs twice, and '%s' is not a regular file",
+        diag_error("--merge with %s reads its inputs twice, and '%s' is not a regular file", option,
                    input_shown_name(s->inputs[i]));
         return -1;
     }
@@ -114,7 +116,7 @@ static int open_inputs(struct sort *sort)
     const struct sort_settings *s = sort->settings;
     sort->inputs = bam_inputs_open(s->inputs, s->n_inputs, &s->input_format,
                                    crew_pool(sort->crew), s->merge);
-    if (!sort->inputs || (s->merge && s->markdup && refuse_pipes(sort) < 0)) return -1;
+    if (!sort->inputs || refuse_pipes(sort) < 0) return -1;
     if (s->fixmate && refuse_coordinate_order(sort->inputs) < 0) return -1;
     tell_of_merge(sort);
     if (s->resumed) return resume_open_inputs(&sort->resume, sort->inputs, sort->totals);

@@ -21,11 +21,18 @@ struct bed_reader {
     size_t line;
 };
 
+static bool begins_with_word(const char *line, const char *word)
+{
+    size_t n = strlen(word);
+    return strncmp(line, word, n) == 0 && (line[n] == '\0' || isspace((unsigned char)line[n]));
+}
+
+/* The names of references may begin with "track", too. */
 static bool is_comment(const char *line)
 {
     while (isspace((unsigned char)*line)) line++;
-    return *line == '\0' || *line == '#' || strncmp(line, "track", 5) == 0 ||
-           strncmp(line, "browser", 7) == 0;
+    return *line == '\0' || *line == '#' || begins_with_word(line, "track") ||
+           begins_with_word(line, "browser");
 }
 
 /* Divides the line, in place, into at most 4 fields. Returns how many there are. */
@@ -110,16 +117,33 @@ static int read_lines(struct bed_reader *reader, htsFile *file)
     return problem || r < -1 ? -1 : 0;
 }
 
+/* htslib aborts if it reads lines of other files. */
+static bool has_lines(const htsFile *file)
+{
+    const htsFormat *format = hts_get_format((htsFile *)(uintptr_t)file);
+    bool can_inflate = format->compression == no_compression || format->compression == gzip ||
+                       format->compression == bgzf;
+    return can_inflate && format->format != bam && format->format != bcf &&
+           format->format != cram;
+}
+
+static htsFile *open_lines(const char *path)
+{
+    errno = 0;
+    htsFile *file = hts_open(path, "r");
+    if (file && has_lines(file)) return file;
+    const char *problem = file ? "it is no text" : errno ? strerror(errno) : "it cannot be opened";
+    diag_error("option --split-by takes contig, ranges:N, rg, tag:XX or a BED file, not '%s': %s",
+               path, problem);
+    if (file) (void)hts_close(file);
+    return NULL;
+}
+
 int bed_file_read(const char *path, sam_hdr_t *header, struct bed_interval **intervals, size_t *n)
 {
     struct bed_reader reader = {.path = path, .header = header};
-    errno = 0;
-    htsFile *file = hts_open(path, "r");
-    if (!file) {
-        diag_error("option --split-by takes contig, ranges:N, rg, tag:XX or a BED file, not '%s': "
-                   "%s", path, errno ? strerror(errno) : "it cannot be opened");
-        return -1;
-    }
+    htsFile *file = open_lines(path);
+    if (!file) return -1;
     int r = read_lines(&reader, file);
     if (hts_close(file) < 0 && r == 0) {
         diag_error("cannot read '%s': %s", path, strerror(errno));

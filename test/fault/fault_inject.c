@@ -57,7 +57,8 @@
     K(read) K(pread) K(write) K(pwrite) K(writev) K(open) K(openat) K(fopen) K(fdopen) K(close)    \
     K(flock) K(fsync) K(fdatasync) K(sync_file_range) K(ftruncate) K(fallocate)                    \
     K(posix_fallocate)                                                                             \
-    K(rename) K(link) K(unlink) K(unlinkat) K(mkdir) K(mkdtemp) K(rmdir) K(opendir) K(fdopendir)   \
+    K(rename) K(renameat2) K(link) K(unlink) K(unlinkat) K(mkdir) K(mkdtemp) K(rmdir) K(opendir)   \
+    K(fdopendir)                                                                                   \
     K(readdir) K(stat) K(fstat) K(lstat) K(statvfs) K(fcntl) K(socketpair) K(realpath)              \
     K(mmap) K(malloc) K(calloc) K(realloc) K(posix_memalign) K(aligned_alloc) K(strdup)            \
     K(strndup) K(pthread_create) K(LZ4_decompress_safe)
@@ -290,6 +291,8 @@ PLAIN(int, -1, sync_file_range, (int fd, off_t at, off_t n, unsigned flags), (fd
 PLAIN(int, -1, ftruncate, (int fd, off_t n), (fd, n), NULL, fd)
 PLAIN(int, -1, fallocate, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n), NULL, fd)
 PLAIN(int, -1, rename, (const char *from, const char *to), (from, to), to, -1)
+PLAIN(int, -1, renameat2, (int old, const char *from, int new, const char *to, unsigned flags),
+      (old, from, new, to, flags), to, -1)
 PLAIN(int, -1, link, (const char *from, const char *to), (from, to), to, -1)
 PLAIN(int, -1, unlink, (const char *path), (path), path, -1)
 PLAIN(int, -1, unlinkat, (int fd, const char *path, int flags), (fd, path, flags), path, -1)
