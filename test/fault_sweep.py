@@ -52,7 +52,8 @@ ACTIONS = {
     "fdopen": ("ENOMEM",),
     "close": ("EIO",), "fsync": ("EIO", "ENOSPC"), "fdatasync": ("EIO", "ENOSPC"),
     "sync_file_range": ("EIO",), "ftruncate": ("EIO",), "fallocate": ("ENOSPC",),
-    "posix_fallocate": ("ENOSPC",), "rename": ("EIO",), "link": ("EIO", "EXDEV"),
+    "posix_fallocate": ("ENOSPC",), "rename": ("EIO",), "renameat2": ("EIO", "EINVAL"),
+    "link": ("EIO", "EXDEV"),
     "unlink": ("EIO",), "unlinkat": ("EIO",), "mkdir": ("ENOSPC",), "mkdtemp": ("ENOSPC",),
     "rmdir": ("EIO",), "opendir": ("EMFILE",), "fdopendir": ("ENOMEM",), "readdir": ("EIO",),
     "stat": ("EIO",), "fstat": ("EIO",), "lstat": ("EIO",), "statvfs": ("EIO",),
@@ -90,6 +91,12 @@ SCENARIOS = (
              ("--merge", "--markdup", "-@", "2"), None),
     Scenario("merge-copy", "piece0.bam piece1.bam piece2.bam",
              ("--merge", "--write-index", "-@", "2"), None),
+    Scenario("split", "in.bam", ("--split-by", "contig", "-@", "2", "-T", "{temp}"), BUDGET),
+    Scenario("split-tag", "in.bam", ("--split-by", "tag:Xi", "-n", "-@", "2"), None),
+    Scenario("split-ranges", "sorted0.bam sorted1.bam sorted2.bam",
+             ("--merge", "--split-by", "ranges:3", "--fsync", "-@", "2"), None),
+    Scenario("split-cram", "in.bam", ("--split-by", "contig", "-O", "cram,no_ref=1", "-@", "2"),
+             None),
     Scenario("stdout", "in.bam", ("-@", "2", "-T", "{temp}"), BUDGET, True),
     Scenario("cram-stdout", "in.bam", ("-O", "cram,no_ref=1", "-@", "2"), None, True),
 )
@@ -179,9 +186,22 @@ class Sweep:
 
     @staticmethod
     def output_name(scenario):
-        """out.bam, out.cram, out.sam or out.sam.gz."""
+        """out.bam, out.cram, out.sam or out.sam.gz, or with --split-by the pattern out.%.bam."""
         formats = [word for word in scenario.options if word.startswith(("cram", "sam"))]
-        return "out." + (formats[0].split(",")[0] if formats else "bam")
+        pieces = "%." if "--split-by" in scenario.options else ""
+        return "out." + pieces + (formats[0].split(",")[0] if formats else "bam")
+
+    @staticmethod
+    def pieces(out):
+        """{name of a piece: its path} of an output that has pieces."""
+        before, after = out.name.split("%")
+        return {path.name[len(before) : -len(after)]: path
+                for path in out.parent.glob(f"{before}*{after}")}
+
+    @classmethod
+    def exists(cls, out):
+        """Whether there is an output, or a piece of one."""
+        return bool(cls.pieces(out)) if "%" in out.name else out.exists()
 
     def make_folder(self):
         """Makes a folder for one run."""
@@ -191,7 +211,12 @@ class Sweep:
         return work
 
     def content(self, path):
-        """The content of an output, which does not depend on how it is cut into blocks."""
+        """The content of an output, which does not depend on how it is cut into blocks; of pieces,
+        with the ends of the names of their indexes."""
+        if "%" in path.name:
+            return {name: (self.content(piece),
+                           [other.suffix for other in path.parent.glob(piece.name + ".*")])
+                    for name, piece in self.pieces(path).items()}
         if path.suffix == ".bam":
             return bamfile.read(str(path))
         if path.suffix == ".sam":
@@ -248,8 +273,8 @@ class Sweep:
         checkpoint = re.search(r"--resume '?([^\s';]+)", err)
         if scenario.to_stdout and status and not self.looks_complete(out):
             out.unlink()
-        whole = out.exists() and self.is_right(scenario, out)
-        if out.exists() and not whole:
+        whole = self.exists(out) and self.is_right(scenario, out)
+        if self.exists(out) and not whole:
             return "bad", f"exit {status}, the output is not the right one; {err[-600:]}"
         if status not in (0, 1):
             return "bad", f"exit {status}: {err[-600:]}"

@@ -64,6 +64,10 @@ KINDS = [
     ("merge", "sorted", ["--merge", "--write-index", "-@", "2"]),
     ("merge, duplicates", "sorted", ["--merge", "--markdup", "-@", "2"]),
     ("merge, copied", "pieces", ["--merge", "--write-index"]),
+    ("pieces", "file", ["--split-by", "contig", "-@", "2", "-T", "T1"]),
+    ("pieces, ranges", "pipe", ["--split-by", "ranges:7", "-@", "2", "-T", "T1", "-T", "T2"]),
+    ("pieces, groups", "copies", ["--split-by", "rg", "-n", "-@", "2"]),
+    ("pieces, merge", "sorted", ["--merge", "--split-by", "contig", "-@", "2"]),
     ("duplicates, kept", "copies", ["--fixmate", "--markdup=-r -t", "-k", "-@", "2"]),
 ]
 
@@ -124,7 +128,8 @@ class Sweep:
                   "pieces": ["piece0.bam", "piece1.bam", "piece2.bam"]}[kind]
         # Blocks are copied only if nobody asks for another level.
         level = [] if kind == "pieces" else ["-l", "1"]
-        return [self.args.program, *words, *level, "-o", "out.bam", *inputs]
+        output = "out.bam.%.bam" if "--split-by" in options else "out.bam"
+        return [self.args.program, *words, *level, "-o", output, *inputs]
 
     def start(self, command):
         """Starts a command; if its input is `-`, feeds it through a pipe."""
@@ -206,10 +211,31 @@ class Sweep:
                               timeout=self.args.limit)
         return done.returncode == 1 and "cannot resume" in done.stderr
 
+    def remove_outputs(self):
+        """Removes all files that a sort has made."""
+        for name in self.outputs():
+            os.unlink(self.work / name)
+
+    def is_whole(self, number):
+        """Whether all files of the output have their names."""
+        want = set(os.listdir(self.work / "want" / str(number)))
+        return self.is_pieces(number) and want <= set(self.outputs()) or (
+            self.work / "out.bam").exists()
+
+    @staticmethod
+    def is_pieces(number):
+        return "--split-by" in KINDS[number][2]
+
     def finish(self, number, kind, options):
         """Finishes a killed sort: resumes it, or starts it again; returns the state that was
         found."""
         checkpoints = self.checkpoints()
+        # A sort that was killed while its pieces got their names leaves some, which would be in
+        # the way of the next one.
+        if self.is_pieces(number) and (checkpoints or not self.is_whole(number)):
+            if self.outputs():
+                self.outcomes["had some pieces"] += 1
+            self.remove_outputs()
         states = set(checkpoints.values())
         for state in ("complete", "resumable", "partial", "useless"):
             if state in states:
@@ -231,7 +257,7 @@ class Sweep:
                 if not self.refuses(checkpoint):
                     raise Wrong(f"{checkpoint} ({checkpoints[checkpoint]}) was not refused")
             # With nothing left and an output, the sort was killed after the output was renamed.
-            if state != "nothing left" or not (self.work / "out.bam").exists():
+            if state != "nothing left" or not self.is_whole(number):
                 self.run(self.command(kind, options))
                 self.outcomes["started again"] += 1
         return state
@@ -257,16 +283,26 @@ class Sweep:
                      for begin in range(0, length, length // 8 + 1)]
             return file.get_index_statistics(), file.unmapped, reads
 
+    def check_content(self, want, got):
+        """Both have the same content; compared uncompressed, as the ends of BGZF blocks, and so
+        the index, depend on timing."""
+        if not got.exists():
+            raise Wrong(f"no {got.name}")
+        with self.content(want) as a, self.content(got) as b:
+            same = True
+            while same and (part := a.read(1 << 20)):
+                same = part == b.read(1 << 20)
+            if not same or b.read(1):
+                raise Wrong(f"{got.name} differs")
+
     def check(self, number, state):
         """The output is that of an undisturbed run, and no other files are left."""
         want = self.work / "want" / str(number)
-        # Compared uncompressed: the ends of BGZF blocks, and so the index, depend on timing.
-        with self.content(want / "out.bam") as a, self.content(self.work / "out.bam") as b:
-            same = True
-            while same and (piece := a.read(1 << 20)):
-                same = piece == b.read(1 << 20)
-            if not same or b.read(1):
-                raise Wrong("out.bam differs")
+        for name in sorted(os.listdir(want)):
+            if name.endswith(".bam"):
+                self.check_content(want / name, self.work / name)
+            elif self.is_pieces(number) and not (self.work / name).exists():
+                raise Wrong(f"no {name}")
         # After a kill between the output and its index, without a checkpoint, it is missing.
         has_index = (self.work / "out.bam.csi").exists()
         if "out.bam.csi" in os.listdir(want) and not has_index and state != "nothing left":
@@ -288,6 +324,7 @@ class Sweep:
                 raise Wrong(f"{name} differs")
         left = [path for place in ("tmp", "T1", "T2") for path in (self.work / place).iterdir()]
         left += [self.work / name for name in self.outputs() if name not in os.listdir(want)]
+        left += self.work.glob(".pieces*")
         for path in left:
             # Two things may be left. A directory without a lock, if the sort was killed before it
             # could lock it: --clean removes it only after a minute. And an incomplete output, if
@@ -305,8 +342,7 @@ class Sweep:
         """Kills one sort, finishes it and checks the output."""
         number = i % len(KINDS)
         name, kind, options = KINDS[number]
-        for old in self.outputs():
-            os.unlink(self.work / old)
+        self.remove_outputs()
         if number not in self.seconds:
             self.prepare(number, kind, options)
         if self.kill(self.command(kind, options), self.seconds[number]):

@@ -44,7 +44,8 @@ static int stands_for(const struct output_path *path, const char *name)
 /* True if a name can be made of a pattern by putting something in the place of each %. */
 static bool fits_pattern(const char *name, const char *pattern)
 {
-    if (*pattern != '%') return *name == *pattern && (!*name || fits_pattern(name + 1, pattern + 1));
+    if (*pattern != '%')
+        return *name == *pattern && (!*name || fits_pattern(name + 1, pattern + 1));
     while (*name)
         if (fits_pattern(++name, pattern + 1)) return true;
     return false;

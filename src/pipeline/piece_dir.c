@@ -93,20 +93,27 @@ static int sync_all(const struct piece_name *names, size_t n)
     return 0;
 }
 
-int piece_dir_publish(const struct piece_dir *dir, const struct piece_name *names, size_t n,
-                      bool durable, pthread_mutex_t *lock)
+/* Waits until the names in the directory of a file are on the disk. */
+static int sync_names(const char *name)
+{
+    char *parent = path_parent(name);
+    int r = path_sync_directory(parent);
+    if (r < 0)
+        diag_error("all pieces in '%s' are complete, but their names may not be on the disk yet: "
+                   "%s", parent, strerror(errno));
+    free(parent);
+    return r;
+}
+
+int piece_dir_publish(const struct piece_name *names, size_t n, bool durable,
+                      pthread_mutex_t *lock)
 {
     if (sync_all(names, n) < 0) return -1;
     (void)pthread_mutex_lock(lock);
     int r = rename_all(names, n);
     (void)pthread_mutex_unlock(lock);
-    if (r < 0 || !durable) return r;
-    char *parent = path_parent(dir->path);
-    r = path_sync_directory(parent);
-    if (r < 0)
-        diag_error("all pieces in '%s' are complete, but their names may not be on the disk yet: "
-                   "%s", parent, strerror(errno));
-    free(parent);
+    /* A piece and its index come first: they stand for the two directories that there may be. */
+    for (size_t i = 0; r == 0 && durable && i < n && i < 2; i++) r = sync_names(names[i].name);
     return r;
 }
 

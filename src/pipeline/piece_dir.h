@@ -37,8 +37,8 @@ int piece_dir_check_name(const char *name);
 
 /* Syncs the n files, which were not synced when they were closed, and gives them their names: all,
    or none of them after a message. durable: waits until the names are on the disk, too. */
-int piece_dir_publish(const struct piece_dir *dir, const struct piece_name *names, size_t n,
-                      bool durable, pthread_mutex_t *lock);
+int piece_dir_publish(const struct piece_name *names, size_t n, bool durable,
+                      pthread_mutex_t *lock);
 
 /* Removes the directory and all that is in it; warns if that fails. With the lock held, or without
    other threads. */

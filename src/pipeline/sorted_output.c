@@ -46,7 +46,7 @@ int sorted_output_write(struct sorted_output *out, const struct segment *segment
 
 int sorted_output_close(struct sorted_output *out, bool complete, struct output_result *result)
 {
-    if (out->split) return split_output_close(out->split, complete, out->pieces_dir, result);
+    if (out->split) return split_output_close(out->split, complete, result);
     return output_file_close(&out->file, complete, result);
 }
 

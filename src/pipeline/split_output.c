@@ -5,12 +5,15 @@
 #include "machine/interpose.h"
 #include "machine/open_files.h"
 #include "order/bam_key_tag.h"
+#include "output/stale_index.h"
 #include "split/piece_names.h"
 #include "util/diag.h"
+#include "util/path.h"
 #include "util/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct piece {
     char *title;                /* what it is: "chr1" */
@@ -32,6 +35,7 @@ struct split_output {
     struct piece *pieces;
     size_t n_pieces, pieces_room;
     struct piece_names *names;
+    struct text_map files;              /* names of all pieces and indexes; borrows its keys */
     struct text_map read_groups;        /* by their titles, with the numbers of their pieces */
     struct bam_writer_header header;    /* that pieces share */
     size_t *open;               /* numbers of the pieces that are open */
@@ -42,6 +46,20 @@ struct split_output {
 };
 
 /* ---- creating ---- */
+
+/* Takes the name of a file, which must not exist, nor be that of another piece or index. */
+static int take_file(struct split_output *split, const char *name)
+{
+    struct text text = {name, strlen(name)};
+    if (piece_dir_check_name(name) < 0) return -1;
+    if (!text_map_find(&split->files, text)) {
+        (void)text_map_put(&split->files, text, 0);
+        return 0;
+    }
+    diag_error("'%s' would be both a piece and an index of another one: give the pieces another "
+               "name with -o, or the indexes, as in -o 'DIR/%%.bam##idx##DIR/%%.bam.bai'", name);
+    return -1;
+}
 
 static int add_piece(struct split_output *split, const char *title)
 {
@@ -61,8 +79,8 @@ static int add_piece(struct split_output *split, const char *title)
     }
     free(safe);
     split->n_pieces++;
-    if (piece_dir_check_name(piece->name) < 0) return -1;
-    return piece->index_name ? piece_dir_check_name(piece->index_name) : 0;
+    if (take_file(split, piece->name) < 0) return -1;
+    return piece->index_name ? take_file(split, piece->index_name) : 0;
 }
 
 static int add_known(struct split_output *split)
@@ -80,6 +98,22 @@ static void know_read_groups(struct split_output *split)
         const char *title = split->pieces[i].title;
         (void)text_map_put(&split->read_groups, (struct text){title, strlen(title)}, i);
     }
+}
+
+/* Checks that indexes, which are written beside the pieces, can get their names. */
+static int check_index_place(const struct split_output *split)
+{
+    const struct split_output_settings *s = &split->settings;
+    struct stat pieces, indexes;
+    if (!s->index_pattern) return 0;
+    char *parent = path_parent(s->index_pattern);
+    bool same = stat(s->dir, &pieces) < 0 || stat(parent, &indexes) < 0 ||
+                pieces.st_dev == indexes.st_dev;
+    free(parent);
+    if (!same)
+        diag_error("the indexes '%s' would lie on another file system than the pieces, where they "
+                   "cannot be renamed to: give another name", s->index_pattern);
+    return same ? 0 : -1;
 }
 
 /* Checks that as many pieces can be open as must be. */
@@ -110,7 +144,7 @@ struct split_output *split_output_create(const struct split_output_settings *set
     struct split_output *split = xcalloc(1, sizeof *split);
     split->settings = *settings;
     split->names = piece_names_create();
-    if (add_known(split) < 0 || check_open(split) < 0) {
+    if (check_index_place(split) < 0 || add_known(split) < 0 || check_open(split) < 0) {
         split_output_destroy(split);
         return NULL;
     }
@@ -131,6 +165,7 @@ void split_output_destroy(struct split_output *split)
     }
     free(split->pieces);
     piece_names_destroy(split->names);
+    text_map_release(&split->files);
     text_map_release(&split->read_groups);
     free(split->header.bytes);
     free(split->open);
@@ -303,8 +338,18 @@ static int make_empty(struct split_output *split)
     return 0;
 }
 
+/* Warns of older indexes that readers would take for those of the pieces. */
+static void tell_of_stale_indexes(const struct split_output *split)
+{
+    for (size_t i = 0; i < split->n_pieces; i++) {
+        const struct piece *piece = &split->pieces[i];
+        const struct output_path path = {.name = piece->name}, index = {.name = piece->index_name};
+        stale_index_tell(&path, &index, &split->settings.like->format);
+    }
+}
+
 /* Gives all pieces their names. */
-static int publish(const struct split_output *split, const struct piece_dir *dir)
+static int publish(const struct split_output *split)
 {
     const struct split_output_settings *s = &split->settings;
     struct piece_name *names = xcalloc(2 * split->n_pieces, sizeof *names);
@@ -315,12 +360,12 @@ static int publish(const struct split_output *split, const struct piece_dir *dir
         if (piece->index_name)
             names[n++] = (struct piece_name){piece->index_file, piece->index_name};
     }
-    int r = piece_dir_publish(dir, names, n, s->durable, s->lock);
+    int r = piece_dir_publish(names, n, s->durable, s->lock);
     free(names);
     return r;
 }
 
-int split_output_close(struct split_output *split, bool complete, const struct piece_dir *dir,
+int split_output_close(struct split_output *split, bool complete,
                        struct output_result *result)
 {
     int r = complete ? close_ended(split, is_open) : -1;
@@ -329,7 +374,8 @@ int split_output_close(struct split_output *split, bool complete, const struct p
             (void)close_piece(&split->pieces[split->open[i]], false);
     split->n_open = 0;
     if (r == 0) r = make_empty(split);
-    if (r == 0) r = publish(split, dir);
+    if (r == 0) r = publish(split);
+    if (r == 0) tell_of_stale_indexes(split);
     *result = (struct output_result){0};
     for (size_t i = 0; i < split->n_pieces; i++) result->n_bytes += split->pieces[i].n_bytes;
     return r;

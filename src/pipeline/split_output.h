@@ -44,7 +44,7 @@ struct output_file *split_output_file(struct split_output *split,
 
 /* Closes all files. If the output is complete, makes the pieces without records, and gives all
    their names. */
-int split_output_close(struct split_output *split, bool complete, const struct piece_dir *dir,
+int split_output_close(struct split_output *split, bool complete,
                        struct output_result *result);
 
 /* What the pieces are, after close; for the report, which owns them. */

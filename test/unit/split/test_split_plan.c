@@ -1,0 +1,301 @@
+/*
+ * test_split_plan.c -- to which piece a record belongs, compared with an array that has the piece
+ * of each position; random BED files, good ones and damaged ones.
+ */
+#include "split_header.h"
+#include "test_place.h"
+
+#include "split/split_plan.h"
+#include "util/diag.h"
+
+enum {
+    N_REFS = 4, LONGEST = 120, REACH = LONGEST + 20,
+    N_RECORDS = 300, RECORD_ROOM = 256, MAX_PIECES = 400,
+};
+
+static const int64_t lengths[N_REFS] = {100, 1, LONGEST, 40};
+static const char bed_name[] = "x.bed";
+
+struct model {
+    char *names[N_REFS][REACH];         /* of the interval that has this position, or NULL */
+    bool overlaps;
+    size_t n_intervals;
+};
+
+static void write_bed(const char *text, size_t n)
+{
+    FILE *file = fopen(bed_name, "wb");
+    if (!file || fwrite(text, 1, n, file) != n || fclose(file) != 0)
+        fail_msg("cannot write a file");
+}
+
+/* Adds a line to the text, and its interval to the model. */
+static void add_interval(struct rng *rng, struct model *model, FILE *text, bool may_overlap)
+{
+    static const char *const ends[] = {"\n", "\r\n", " \n", "\t0\t+\n"};
+    size_t tid = rng_below(rng, N_REFS);
+    size_t begin = rng_below(rng, (size_t)lengths[tid]), end = begin + 1 + rng_below(rng, 20);
+    char name[64];
+    bool named = rng_one_in(rng, 2);
+    bool is_free = true;
+    for (size_t i = begin; i < end; i++) is_free &= !model->names[tid][i];
+    if (!is_free && !may_overlap) return;
+    model->overlaps |= !is_free;
+    model->n_intervals++;
+    if (named)
+        (void)snprintf(name, sizeof name, "n%zu", rng_below(rng, 6));
+    else
+        (void)snprintf(name, sizeof name, "r%zu:%zu-%zu", tid, begin + 1, end);
+    for (size_t i = begin; i < end; i++) {
+        free(model->names[tid][i]);
+        model->names[tid][i] = strdup(name);
+    }
+    size_t how = rng_below(rng, 4);
+    if (how == 3 && !named) how = 0;
+    if (rng_one_in(rng, 5)) fputs(how & 1 ? "# r0\t0\t9\n" : "\ntrack x\n", text);
+    if (named)
+        fprintf(text, how == 2 ? "r%zu %zu  %zu %s%s" : "r%zu\t%zu\t%zu\t%s%s", tid, begin, end,
+                name, ends[how]);
+    else
+        fprintf(text, "r%zu\t%zu\t%zu%s%s", tid, begin, end, how == 1 ? "\t." : "", ends[how]);
+}
+
+static char *make_bed(struct rng *rng, struct model *model, size_t *n_bytes)
+{
+    char *text = NULL;
+    bool may_overlap = rng_one_in(rng, 4);
+    *model = (struct model){.n_intervals = 0};
+    FILE *stream = open_memstream(&text, n_bytes);
+    for (size_t n = rng_below(rng, 30); n > 0; n--) add_interval(rng, model, stream, may_overlap);
+    (void)fclose(stream);
+    return text;
+}
+
+static void release_model(struct model *model)
+{
+    for (size_t tid = 0; tid < N_REFS; tid++)
+        for (size_t i = 0; i < REACH; i++) free(model->names[tid][i]);
+}
+
+struct placed {
+    int32_t tid, pos;
+};
+
+static int compare_placed(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    /* -1 comes last, as an unsigned number. */
+    if (x->tid != y->tid) return (uint32_t)x->tid < (uint32_t)y->tid ? -1 : 1;
+    return (x->pos > y->pos) - (x->pos < y->pos);
+}
+
+static void random_places(struct rng *rng, struct placed *places)
+{
+    for (size_t i = 0; i < N_RECORDS; i++) {
+        int32_t tid = (int32_t)rng_below(rng, N_REFS + 1) - 1;
+        places[i].tid = tid;
+        places[i].pos = (int32_t)rng_below(rng, (size_t)(tid < 0 ? 10 : lengths[tid] + 5)) - 1;
+    }
+    qsort(places, N_RECORDS, sizeof *places, compare_placed);
+}
+
+static const char *model_name(const struct model *model, struct placed place)
+{
+    if (place.tid < 0) return SPLIT_UNPLACED;
+    const char *name = place.pos >= 0 ? model->names[place.tid][place.pos] : NULL;
+    return name ? name : SPLIT_OUTSIDE;
+}
+
+/* Moves a cursor over records, and checks each against the model; without one, that pieces come in
+   order. */
+static void check_cursor(struct rng *rng, const struct split_plan *plan, const struct model *model)
+{
+    struct placed places[N_RECORDS];
+    size_t pieces[N_RECORDS], spans[N_RECORDS], n_open = 0, most = 0;
+    bool open[MAX_PIECES] = {false};
+    uint8_t *records = test_alloc(N_RECORDS * RECORD_ROOM);
+    struct split_cursor cursor = {0};
+    random_places(rng, places);
+    for (size_t i = 0; i < N_RECORDS; i++) {
+        uint8_t *rec = records + i * RECORD_ROOM;
+        (void)put_at(rng, rec, places[i].tid, places[i].pos);
+        if (rng_one_in(rng, 30)) cursor = (struct split_cursor){0};    /* a new segment */
+        bool is_first = !cursor.record, same = split_cursor_move(&cursor, plan, rec);
+        pieces[i] = cursor.piece;
+        spans[i] = cursor.span;
+        CHECK(rng, cursor.piece < split_plan_n_pieces(plan));
+        CHECK(rng, i == 0 || spans[i] >= spans[i - 1]);
+        CHECK(rng, same == (!is_first && pieces[i] == pieces[i - 1]));
+        if (model)
+            CHECK(rng, strcmp(split_plan_name(plan, cursor.piece),
+                              model_name(model, places[i])) == 0);
+        else
+            CHECK(rng, i == 0 || pieces[i] >= pieces[i - 1]);
+    }
+    /* A piece that has ended does not come again, and never are more open than was said. */
+    for (size_t i = 0; i < N_RECORDS; i++) {
+        for (size_t k = 0; k < split_plan_n_pieces(plan); k++) {
+            bool ended = spans[i] > 0 && split_plan_ends(plan, k, spans[i] - 1);
+            if (ended && open[k]) n_open--;
+            if (ended) open[k] = false;
+            CHECK(rng, !ended || k != pieces[i]);
+        }
+        if (!open[pieces[i]]) n_open++;
+        open[pieces[i]] = true;
+        if (n_open > most) most = n_open;
+    }
+    CHECK(rng, most <= split_plan_most_open(plan));
+    free(records);
+}
+
+static void test_bed_files(void **state)
+{
+    (void)state;
+    sam_hdr_t *header = make_header(lengths, N_REFS);
+    const struct split_request request = {.kind = SPLIT_BED, .bed = bed_name};
+    size_t n_good = 0;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        struct rng rng = rng_start(seed);
+        struct model model;
+        size_t n_bytes;
+        char *text = make_bed(&rng, &model, &n_bytes);
+        write_bed(text, n_bytes);
+        diag_renew();
+        diag_silence();
+        struct split_plan *plan = split_plan_create(&request, header);
+        CHECK(&rng, (plan != NULL) == (model.n_intervals > 0 && !model.overlaps));
+        if (plan) check_cursor(&rng, plan, &model);
+        n_good += plan != NULL;
+        split_plan_destroy(plan);
+        release_model(&model);
+        free(text);
+    }
+    assert_true(n_good > 100);
+    sam_hdr_destroy(header);
+    assert_int_equal(unlink(bed_name), 0);
+}
+
+/* Damaged files are read or refused. */
+static void test_damaged_bed_files(void **state)
+{
+    (void)state;
+    static const char likely[] = "r01\t\t \n\r0123456789-.#\0x\xff";
+    sam_hdr_t *header = make_header(lengths, N_REFS);
+    const struct split_request request = {.kind = SPLIT_BED, .bed = bed_name};
+    for (uint64_t seed = 0; seed < 1500; seed++) {
+        struct rng rng = rng_start(seed);
+        struct model model;
+        size_t n_bytes;
+        char *text = make_bed(&rng, &model, &n_bytes);
+        for (size_t n = 1 + rng_below(&rng, 6); n > 0 && n_bytes > 0; n--)
+            text[rng_below(&rng, n_bytes)] = likely[rng_below(&rng, sizeof likely - 1)];
+        write_bed(text, n_bytes);
+        diag_renew();
+        diag_silence();
+        struct split_plan *plan = split_plan_create(&request, header);
+        if (plan) {
+            struct split_cursor cursor = {0};
+            uint8_t rec[RECORD_ROOM];
+            (void)put_at(&rng, rec, 0, 50);
+            (void)split_cursor_move(&cursor, plan, rec);
+            CHECK(&rng, cursor.piece < split_plan_n_pieces(plan));
+        }
+        split_plan_destroy(plan);
+        release_model(&model);
+        free(text);
+    }
+    sam_hdr_destroy(header);
+    assert_int_equal(unlink(bed_name), 0);
+}
+
+static void test_contigs(void **state)
+{
+    (void)state;
+    struct rng rng = rng_start(1);
+    sam_hdr_t *header = make_header(lengths, N_REFS);
+    const struct split_request request = {.kind = SPLIT_CONTIG};
+    struct split_plan *plan = split_plan_create(&request, header);
+    assert_int_equal(split_plan_n_pieces(plan), N_REFS + 1);
+    assert_int_equal(split_plan_most_open(plan), 1);
+    check_cursor(&rng, plan, NULL);
+    uint8_t rec[RECORD_ROOM];
+    for (int32_t tid = -1; tid < N_REFS; tid++) {
+        struct split_cursor cursor = {0};
+        (void)put_at(&rng, rec, tid, -1);
+        assert_false(split_cursor_move(&cursor, plan, rec));
+        assert_int_equal(cursor.piece, tid < 0 ? N_REFS : tid);
+    }
+    split_plan_destroy(plan);
+    sam_hdr_destroy(header);
+    header = make_header(NULL, 0);
+    plan = split_plan_create(&request, header);
+    assert_int_equal(split_plan_n_pieces(plan), 1);
+    assert_string_equal(split_plan_name(plan, 0), SPLIT_UNPLACED);
+    split_plan_destroy(plan);
+    split_plan_destroy(NULL);
+    sam_hdr_destroy(header);
+}
+
+static void test_ranges(void **state)
+{
+    (void)state;
+    sam_hdr_t *header = make_header(lengths, N_REFS);
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct rng rng = rng_start(seed);
+        unsigned n_ranges = 1 + (unsigned)rng_below(&rng, MAX_PIECES - 1);
+        const struct split_request request = {.kind = SPLIT_RANGES, .n_ranges = n_ranges};
+        struct split_plan *plan = split_plan_create(&request, header);
+        struct range_counts *counts = range_counts_create(header);
+        uint8_t rec[RECORD_ROOM];
+        for (size_t i = rng_below(&rng, 200); i > 0; i--) {
+            int32_t tid = (int32_t)rng_below(&rng, N_REFS);
+            size_t n = put_at(&rng, rec, tid, (int32_t)rng_below(&rng, (size_t)lengths[tid]));
+            range_counts_add(counts, rec, rec + n);
+        }
+        split_plan_set_ranges(plan, counts);
+        CHECK(&rng, split_plan_n_pieces(plan) == n_ranges + 1);
+        CHECK(&rng, strlen(split_plan_name(plan, 0)) ==
+                        strlen(split_plan_name(plan, n_ranges - 1)));
+        check_cursor(&rng, plan, NULL);
+        range_counts_destroy(counts);
+        split_plan_destroy(plan);
+    }
+    sam_hdr_destroy(header);
+}
+
+/* Arguments of --split-by. */
+static void test_requests(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "ranges:", "ranges:0", "ranges:-1", "ranges:+1",
+                                      "ranges:1 ", "ranges:100001", "tag:", "tag:X", "tag:1X",
+                                      "tag:XXX", "tag:X-", "ranges:18446744073709551617"};
+    struct split_request request;
+    diag_renew();
+    diag_silence();
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (split_request_parse(bad[i], &request) == 0) fail_msg("'%s' was taken", bad[i]);
+    assert_int_equal(split_request_parse("ranges:100000", &request), 0);
+    assert_true(request.kind == SPLIT_RANGES && request.n_ranges == SPLIT_MOST_PIECES);
+    assert_int_equal(split_request_parse("tag:X1", &request), 0);
+    assert_true(request.kind == SPLIT_TAG && memcmp(request.tag, "X1", 2) == 0);
+    assert_int_equal(split_request_parse("rg", &request), 0);
+    assert_true(request.kind == SPLIT_READ_GROUP && memcmp(request.tag, "RG", 2) == 0);
+    assert_int_equal(split_request_parse("contig", &request), 0);
+    assert_true(request.kind == SPLIT_CONTIG);
+    assert_int_equal(split_request_parse("contig.bed", &request), 0);
+    assert_true(request.kind == SPLIT_BED && strcmp(request.bed, "contig.bed") == 0);
+}
+
+int main(void)
+{
+    hts_set_log_level(HTS_LOG_OFF);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_bed_files, enter_place, leave_place),
+        cmocka_unit_test_setup_teardown(test_damaged_bed_files, enter_place, leave_place),
+        cmocka_unit_test(test_contigs),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
