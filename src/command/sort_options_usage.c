@@ -51,6 +51,9 @@ static const struct {
 "  --deflate STR        libdeflate, igzip (level 1 only), zlib, or auto: the fastest [auto]\n"},
     {COMMON,
 "  --write-index        also write an index: CSI or CRAI, or BAI with -o FILE##idx##FILE.bai\n"},
+    {RARE,
+"  --split-by HOW       write a file for each piece and its index, with -o DIR/%.bam; HOW is\n"
+"                       contig, ranges:N, rg, tag:XX or a BED file\n"},
     {RARE_OWN,
 "  -f                   the second argument is the whole output name, not a prefix\n"},
     {RARE,

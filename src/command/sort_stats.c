@@ -118,6 +118,7 @@ static void write_options(struct json_writer *json, const struct sort_settings *
     json_unsigned(json, "threads", s->n_threads);
     json_unsigned(json, "memory_bytes", s->memory_bytes);
     json_string(json, "output_format", format_name(s));
+    json_string(json, "split_by", s->split_by);
     if (s->level < 0 || s->sum_only)
         json_null(json, "level");
     else
@@ -157,6 +158,19 @@ static const char *deflated_by(const struct sort_settings *s)
     return deflates ? bgzf_engine_name(bgzf_engine_choose(method)) : NULL;
 }
 
+/* A file of --split-by. */
+static void write_piece(struct json_writer *json, const struct sort_piece *piece)
+{
+    json_begin_object(json, NULL);
+    json_string(json, "name", piece->title);
+    json_string(json, "begin", piece->begin);
+    json_string(json, "file", piece->file);
+    json_string(json, "index", piece->index);
+    json_unsigned(json, "bytes", piece->n_bytes);
+    json_unsigned(json, "records", piece->n_records);
+    json_end_object(json);
+}
+
 static void write_output(struct json_writer *json, const struct sort_settings *s,
                          const struct sort_report *r)
 {
@@ -166,6 +180,9 @@ static void write_output(struct json_writer *json, const struct sort_settings *s
     json_string(json, "deflate", deflated_by(s));
     write_known(json, "bytes", r->output_bytes);
     json_unsigned(json, "records", r->n_records_out);
+    json_begin_array(json, "pieces");
+    for (size_t i = 0; i < r->n_pieces; i++) write_piece(json, &r->pieces[i]);
+    json_end_array(json);
     json_end_object(json);
 }
 

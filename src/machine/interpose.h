@@ -7,7 +7,8 @@
  *   malloc, calloc, realloc, posix_memalign    end the sort when there is no memory
  *   posix_fadvise       never drops pages from the page cache
  *   sync_file_range     reports no error that would make RocksDB abort
- *   fsync, fdatasync    do nothing in the directories that interpose_skip_syncs names
+ *   fsync, fdatasync    do nothing in the directories that interpose_skip_syncs names, nor in a
+ *                       thread that has put them off
  * Each of them calls the function that it replaces: the C library's, or one that was preloaded.
  *
  * The functions below are for one sort at a time in a process. Any thread may call them. On other
@@ -24,6 +25,11 @@
  * array and the paths must last until no other thread syncs anything.
  */
 void interpose_skip_syncs(char *const *paths);
+
+/* From now on, or no longer, fsync and fdatasync do nothing in this thread: the caller syncs the
+   files later. (hclose syncs each file, which takes milliseconds: for thousands of files it is
+   cheaper when all of them have been written.) */
+void interpose_put_off_syncs(bool put_off);
 
 /* From now on every sync is made. Returns true if there were directories to skip until now. */
 bool interpose_make_all_syncs(void);

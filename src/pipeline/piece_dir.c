@@ -81,14 +81,26 @@ static int rename_all(const struct piece_name *names, size_t n)
     return 0;
 }
 
+/* Some errors of a disk show only when it has been written to. */
+static int sync_all(const struct piece_name *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (path_sync_file(names[i].file) == 0) continue;
+        diag_error("cannot write '%s' to the disk: %s; no piece got its name", names[i].name,
+                   strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
 /* Waits until the names in the directory of a file are on the disk. */
 static int sync_names(const char *name)
 {
     char *parent = path_parent(name);
     int r = path_sync_directory(parent);
     if (r < 0)
-        diag_error("all pieces are complete, but their names may not be on the disk yet: %s",
-                   strerror(errno));
+        diag_error("all pieces in '%s' are complete, but their names may not be on the disk yet: "
+                   "%s", parent, strerror(errno));
     free(parent);
     return r;
 }
@@ -96,6 +108,7 @@ static int sync_names(const char *name)
 int piece_dir_publish(const struct piece_name *names, size_t n, bool durable,
                       pthread_mutex_t *lock)
 {
+    if (sync_all(names, n) < 0) return -1;
     (void)pthread_mutex_lock(lock);
     int r = rename_all(names, n);
     (void)pthread_mutex_unlock(lock);

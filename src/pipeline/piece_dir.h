@@ -35,8 +35,8 @@ int piece_dir_make(struct piece_dir *dir, const char *beside, pthread_mutex_t *l
 /* Checks that no file has the name. */
 int piece_dir_check_name(const char *name);
 
-/* Gives the n files their names: all, or none of them after a message. durable: waits until the
-   names are on the disk. */
+/* Syncs the n files, which were not synced when they were closed, and gives them their names: all,
+   or none of them after a message. durable: waits until the names are on the disk, too. */
 int piece_dir_publish(const struct piece_name *names, size_t n, bool durable,
                       pthread_mutex_t *lock);
 

@@ -162,6 +162,7 @@ void sort_report_release(struct sort_report *report)
     read_groups_destroy(report->duplicates.groups);
     for (size_t i = 0; i < report->n_pieces; i++) {
         free(report->pieces[i].title);
+        free(report->pieces[i].begin);
         free(report->pieces[i].file);
         free(report->pieces[i].index);
     }

@@ -94,6 +94,7 @@ struct duplicate_outcome {
 /* A piece of the output (--split-by). The report owns it. */
 struct sort_piece {
     char *title;                /* "chr1" */
+    char *begin;                /* of a range: "chr1:4001"; NULL for other pieces */
     char *file, *index;         /* their names; the index may be NULL */
     uint64_t n_records, n_bytes;
 };

@@ -2,6 +2,7 @@
 #include "pipeline/split_output.h"
 
 #include "bam/header_text.h"
+#include "machine/interpose.h"
 #include "machine/open_files.h"
 #include "order/bam_key_tag.h"
 #include "output/stale_index.h"
@@ -206,7 +207,9 @@ static void release_open(struct piece *piece)
 static int close_piece(struct piece *piece, bool complete)
 {
     struct output_result result;
+    interpose_put_off_syncs(true);
     int r = output_file_close(&piece->open->file, complete, &result);
+    interpose_put_off_syncs(false);
     piece->n_bytes = result.n_bytes;
     release_open(piece);
     return r;
@@ -221,7 +224,6 @@ static int open_piece(struct split_output *split, struct piece *piece)
     if (piece->index_name)
         output_path_place(&open->index_path, piece->index_name, piece->index_file);
     open->path.lock = open->index_path.lock = s->lock;
-    open->path.durable = open->index_path.durable = s->durable;
     open->file.settings = *s->like;
     open->file.settings.path = &open->path;
     open->file.settings.index_path = &open->index_path;
@@ -391,6 +393,7 @@ struct sort_piece *split_output_pieces(const struct split_output *split, size_t 
         const struct piece *piece = &split->pieces[i];
         pieces[i] = (struct sort_piece){
             .title = xstrdup(piece->title),
+            .begin = split_plan_range_begin(split->settings.plan, i, split->settings.header),
             .file = xstrdup(piece->name),
             .index = piece->index_name ? xstrdup(piece->index_name) : NULL,
             .n_records = piece->n_records,

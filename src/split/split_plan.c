@@ -233,6 +233,16 @@ size_t split_plan_none(const struct split_plan *plan)
     return plan->n_pieces - 1;
 }
 
+char *split_plan_range_begin(const struct split_plan *plan, size_t piece, const sam_hdr_t *header)
+{
+    if (plan->request.kind != SPLIT_RANGES || piece >= plan->request.n_ranges || !plan->last_span)
+        return NULL;
+    const struct split_span *span = &plan->spans[plan->last_span[piece]];
+    if (span->piece != piece || span->begin.tid >= sam_hdr_nref(header)) return NULL;
+    int64_t pos = span->begin.pos > 0 ? span->begin.pos : 0;
+    return xasprintf("%s:%" PRId64, sam_hdr_tid2name(header, span->begin.tid), pos + 1);
+}
+
 size_t split_plan_most_open(const struct split_plan *plan)
 {
     return plan->most_open;

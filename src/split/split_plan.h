@@ -44,6 +44,10 @@ size_t split_plan_n_pieces(const struct split_plan *plan);
 const char *split_plan_name(const struct split_plan *plan, size_t piece);
 size_t split_plan_none(const struct split_plan *plan);
 
+/* Where a range begins, "chr1:4001"; the caller frees it. NULL if the piece is no range, or if no
+   record can belong to it. */
+char *split_plan_range_begin(const struct split_plan *plan, size_t piece, const sam_hdr_t *header);
+
 /* How many pieces have begun and will go on, at the most, while records come by place. */
 size_t split_plan_most_open(const struct split_plan *plan);
 

@@ -21,6 +21,7 @@ CHECKS = {
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
     "boolean": lambda value: isinstance(value, bool),
+    "object": lambda value: isinstance(value, dict),
     "null": lambda value: value is None,
 }
 

@@ -302,6 +302,8 @@ static uint8_t *rewrite(const struct header_union *u, size_t i, const uint8_t *r
     size_t size = id_renames_rewrite(renames, rec, out);
     assert_true(size <= bound);
     assert_int_equal(size, bam_record_bytes(out));
+    bool changed = size != bam_record_bytes(rec) || memcmp(out, rec, size) != 0;
+    assert_int_equal(id_renames_touch(renames, rec), changed);
     uint8_t *exact = test_alloc(size);
     memcpy(exact, out, size);
     free(out);

@@ -229,6 +229,32 @@ static void test_files_of_runs(void **state)
     assert_int_equal(mem_budget_run_files(&budget, 500 * mib, 10, 25), 2);
 }
 
+/* The memory of a merge of inputs: all parts fit into the total, or the total that is said to be
+   needed suffices and one byte less does not. */
+static void test_inputs_share(void **state)
+{
+    (void)state;
+    struct mem_budget b;
+    struct mem_budget_inputs share, needed;
+    for (size_t total = mib; total <= 4096 * mib; total *= 2)
+        for (unsigned n_threads = 1; n_threads <= 32; n_threads *= 2)
+            for (size_t n = 1; n <= 1000; n = 3 * n + 1) {
+                mem_budget_plan(&b, total, n_threads);
+                bool fits = mem_budget_share_inputs(&b, n, &share);
+                assert_int_equal(fits, total >= share.needed_bytes);
+                if (fits) {
+                    size_t out = 2 * b.n_segments * b.segment_bytes;
+                    assert_true(share.piece_bytes >= BGZF_MAX_BYTES);
+                    assert_true(out + n * share.ahead_bytes + share.block_bytes <= total);
+                    assert_true(share.block_bytes >= 2 * n * share.piece_bytes);
+                }
+                b.total_bytes = share.needed_bytes;
+                assert_true(mem_budget_share_inputs(&b, n, &needed));
+                b.total_bytes--;
+                assert_false(mem_budget_share_inputs(&b, n, &needed));
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_expected_runs_share_an_eighth),
         cmocka_unit_test(test_merging_needs_more_with_more_open_blocks),
         cmocka_unit_test(test_expected_runs),
+        cmocka_unit_test(test_inputs_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
