@@ -703,7 +703,7 @@ class Tags(SplitTest):
         source = self.bam(reads, REFS, "tags.bam")
         result = self.run_program(
             ["bash", "-c", 'ulimit -n 64; exec "$@"', "bash", SAMTOOLS, "rocksort", "-l1",
-             "--split-by", "tag:CB", "-o", self.pattern(), source], budget=SPILL_BUDGET)
+             "--split-by", "tag:CB", "-o", self.pattern(), source])
         self.assertEqual(result.status, 0, result.err)
         pieces = self.pieces()
         self.assertEqual(sorted(pieces), sorted(["none"] + [f"v{i}" for i in range(2000)]))
@@ -805,7 +805,7 @@ class Errors(SplitTest):
         source = self.bam(reads, refs, "contigs.bam")
         result = self.run_program(
             ["bash", "-c", 'ulimit -n 64; exec "$@"', "bash", SAMTOOLS, "rocksort",
-             "--split-by", "contig", "-o", self.pattern("sam"), source], budget=SPILL_BUDGET)
+             "--split-by", "contig", "-o", self.pattern("sam"), source])
         self.assertEqual(result.status, 0, result.err)
         self.assertEqual(len(self.files()), 3001)
         for i in (0, 1, 2999):
