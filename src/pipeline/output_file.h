@@ -35,7 +35,10 @@ struct output_result {
     bool lost_reader;           /* the program that reads standard output closed it */
 };
 
-/* Makes the index to which stretches add their parts: BAI if its name ends so, else CSI. */
+/* True if the index of this name is a BAI, else it is a CSI. */
+bool output_index_is_bai(const char *name);
+
+/* Makes the index to which stretches add their parts. */
 int output_file_create_index(struct output_file *file, sam_hdr_t *header);
 
 /* Opens the file, about raw_bytes of records, and writes the header. */

@@ -24,7 +24,8 @@ struct piece {
     struct open_piece *open;    /* NULL: it is not begun, or complete */
 };
 
-/* Values of a tag may be long, and there may be many: all titles together must take little memory. */
+/* Values of a tag may be long, and there may be many: all titles together must take little
+   memory. */
 enum { MOST_TITLE_BYTES = PIECE_NAME_BYTES };
 
 struct open_piece {
@@ -119,21 +120,35 @@ static int check_index_place(const struct split_output *split)
     return same ? 0 : -1;
 }
 
+/* The memory that an open piece may need. A BAI has an entry for each window of the genome. A CSI
+   has only those of windows with reads, which are few in all pieces together. */
+static size_t open_bytes(const struct split_output *split)
+{
+    enum { PIECE_BYTES = 128 << 10, WINDOW_SHIFT = 14, ENTRY_BYTES = 8 };
+    const struct split_output_settings *s = &split->settings;
+    size_t n_bytes = PIECE_BYTES;
+    if (!s->index_pattern || !output_index_is_bai(s->index_pattern)) return n_bytes;
+    for (int tid = 0; tid < sam_hdr_nref(s->header); tid++)
+        n_bytes += (size_t)((sam_hdr_tid2len(s->header, tid) >> WINDOW_SHIFT) + 2) * ENTRY_BYTES;
+    return n_bytes;
+}
+
 /* Checks that as many pieces can be open as must be. */
 static int check_open(const struct split_output *split)
 {
-    enum { OTHER_FILES = 64, FILES_OF_PIECE = 3, PIECE_BYTES = 128 << 10, CRAM_PIECES = 4 };
+    enum { OTHER_FILES = 64, FILES_OF_PIECE = 3, CRAM_PIECES = 4 };
     const struct split_output_settings *s = &split->settings;
     size_t most = split_plan_most_open(s->plan), needed = most * FILES_OF_PIECE + OTHER_FILES;
     if (most <= 2) return 0;
+    size_t n_bytes = most * open_bytes(split);
     size_t limit = open_files_raise_limit();
     if (limit != 0 && limit < needed)
         diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
                    "others: raise 'ulimit -n' from %zu to %zu", most, limit, needed);
-    else if (most * PIECE_BYTES > s->memory_bytes / 4)
+    else if (n_bytes > s->memory_bytes / 4)
         diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
                    "others: give %zu MiB of memory or more", most,
-                   (4 * most * PIECE_BYTES >> 20) + 1);
+                   (4 * n_bytes >> 20) + 1);
     else if (!bam_writer_takes_bytes(&s->like->format) && most > CRAM_PIECES)
         diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
                    "others, and of CRAM %d can be: write BAM", most, CRAM_PIECES);

@@ -511,6 +511,13 @@ class Bed(SplitTest):
         """Pieces of several intervals take memory and files while they are open."""
         text = "".join(f"chr10\t{i * 10}\t{i * 10 + 10}\tn{i % 2000}\n" for i in range(4000))
         self.assert_split_refused("memory", "2001", how=self.bed(text), budget=20_000_000)
+        refs = [(f"c{i}", 500_000_000) for i in range(20)]
+        groups = "".join(f"c{i % 20}\t{i * 10}\t{i * 10 + 10}\tn{i % 499}\n"
+                         for i in range(1000))
+        self.assert_split_refused(
+            "memory", how=self.bed(groups, "groups.bed"), budget=2_000_000_000,
+            source=self.bam([], refs, "long.bam"),
+            options=["-o", f"{self.pattern()}##idx##{self.pattern()}.bai"])
         self.assert_split_refused("CRAM", how=self.bed(text), budget=2_000_000_000,
                                   options=["-O", "cram,no_ref=1", "-o", self.pattern("cram")])
         result = self.run_program(
