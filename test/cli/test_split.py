@@ -512,7 +512,7 @@ class Bed(SplitTest):
         text = "".join(f"chr10\t{i * 10}\t{i * 10 + 10}\tn{i % 2000}\n" for i in range(4000))
         self.assert_split_refused("memory", "2001", how=self.bed(text), budget=20_000_000)
         refs = [(f"c{i}", 500_000_000) for i in range(20)]
-        groups = "".join(f"c{i % 20}\t{i * 10}\t{i * 10 + 10}\tn{i % 499}\n"
+        groups = "".join(f"c{i // 500}\t{i * 10}\t{i * 10 + 10}\tn{i % 500}\n"
                          for i in range(1000))
         self.assert_split_refused(
             "memory", how=self.bed(groups, "groups.bed"), budget=2_000_000_000,
