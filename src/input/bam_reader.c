@@ -13,6 +13,7 @@
 #include "input/record_source.h"
 #include "input/sam_text.h"
 #include "util/diag.h"
+#include "util/path.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
@@ -117,7 +118,7 @@ static int check_fasta(const char *path)
 int bam_reader_check_reference(const htsFormat *options)
 {
     for (const hts_opt *option = options->specific; option; option = option->next) {
-        if (option->opt != CRAM_OPT_REFERENCE || strstr(option->val.s, "://")) continue;
+        if (option->opt != CRAM_OPT_REFERENCE || path_is_url(option->val.s)) continue;
         struct stat st;
         /* What a pipe gives can be read only once. */
         bool is_file = stat(option->val.s, &st) < 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
@@ -164,7 +165,12 @@ static int apply_options(struct reader_file *file, const htsFormat *options)
 static int open_file(struct reader_file *file, const char *path, const htsFormat *options)
 {
     errno = file_problem(path);
-    if (!errno) file->hts = sam_open(path, "r");
+    if (!errno) {
+        enum htsLogLevel level = hts_get_log_level();
+        if (path_is_url(path)) hts_set_log_level(HTS_LOG_OFF);     /* the error is below */
+        file->hts = sam_open(path, "r");
+        hts_set_log_level(level);
+    }
     if (!file->hts) {
         diag_error("cannot open '%s': %s%s", file->name,
                    errno ? strerror(errno) : "it is damaged or not an alignment file",

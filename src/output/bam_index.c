@@ -231,7 +231,9 @@ static int write_file(const struct bam_index *index, struct output_path *path)
     if (r == 0 && index->format == BAM_INDEX_CSI)
         r = write_bytes(file, bgzf_end_block, BGZF_END_BYTES);
     int error = errno;
-    if (hclose(file) < 0 && r == 0) {
+    if (r < 0) {
+        output_path_close_incomplete(path, file);
+    } else if (output_path_close(path, file) < 0) {
         error = errno;
         r = -1;
     }

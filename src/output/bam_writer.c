@@ -362,7 +362,9 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
     writer->header = header;
     errno = 0;
     if (open_file(writer) < 0) {
-        diag_error("cannot create '%s': %s%s", writer->name, strerror(errno), diag_advice(errno));
+        int error = errno;
+        diag_error("cannot create '%s': %s%s", writer->name,
+                   output_path_problem(writer->settings.path, error), diag_advice(error));
         return -1;
     }
     int r = bam_writer_takes_bytes(&writer->settings.format) ? start_bytes(writer)
@@ -459,7 +461,7 @@ int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result
     errno = 0;
     if (writer->has_pump) cram_pump_close(&writer->pump);
     uint64_t n_bytes = (uint64_t)htell(writer->raw);
-    int r = hclose(writer->raw);        /* writes what is buffered */
+    int r = output_path_close(path, writer->raw);       /* writes what is buffered */
     if (r < 0) (void)write_error(writer);
     *result = (struct bam_writer_result){n_bytes, writer->lost_reader};
     if (r == 0 && writer->file_exists) {
@@ -477,7 +479,7 @@ void bam_writer_abort(struct bam_writer *writer, struct bam_writer_result *resul
     if (!writer) return;
     result->lost_reader = writer->lost_reader;
     if (writer->has_pump) cram_pump_close(&writer->pump);
-    if (writer->raw) hclose_abruptly(writer->raw);
+    if (writer->raw) output_path_close_incomplete(writer->settings.path, writer->raw);
     if (writer->file_exists) output_path_drop(writer->settings.path);
     free_writer(writer);
 }

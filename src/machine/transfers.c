@@ -1,0 +1,179 @@
+/*
+ * transfers.c -- see transfers.h.
+ *
+ * Debian's htslib is a library without libcurl that loads plug-ins, which have libcurl. So the real
+ * functions are not found by RTLD_NEXT, but in the libraries of whoever calls.
+ *
+ * The time limit is long, because a server may take minutes to put the parts of a large object
+ * together, and send nothing meanwhile. libcurl does not count the time in which nobody wants data.
+ *
+ * The functions of libcurl are declared here: their types and numbers have been fixed since 2004,
+ * and libcurl's headers need not be installed.
+ */
+#define _GNU_SOURCE             /* dladdr, RTLD_NOLOAD */
+#include "machine/transfers.h"
+
+#include "machine/exception_guard.h"
+#include "machine/find_function.h"
+#include "util/diag.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CURL_OK = 0,
+    CURL_FAILED_INIT = 2,
+    CURL_ABORTED = 42,
+    CURL_LOW_SPEED_LIMIT = 19,
+    CURL_LOW_SPEED_TIME = 20,
+    CURL_RESPONSE_CODE = 0x200000 + 2,
+    CURL_SIZE_DOWNLOAD = 0x300000 + 8,
+    SILENT_SECONDS = 300,
+    FIRST_ERROR_STATUS = 400,
+};
+
+int curl_easy_perform(void *easy);
+int curl_multi_add_handle(void *multi, void *easy);
+
+/* Functions of the libcurl that a library uses; NULL if they are not found. */
+struct curl_functions {
+    int (*easy_perform)(void *easy);
+    int (*multi_add_handle)(void *multi, void *easy);
+    int (*easy_setopt)(void *easy, int option, ...);
+    int (*easy_getinfo)(void *easy, int info, ...);
+    const char *(*easy_strerror)(int error);
+};
+
+static atomic_bool is_used;             /* curl_easy_perform below was called */
+static _Thread_local struct {
+    char failure[160];
+    const char *opening;
+    bool refuse;
+} mine;
+
+void transfers_forget(void)
+{
+    mine.failure[0] = '\0';
+}
+
+const char *transfers_failure(void)
+{
+    return mine.failure[0] ? mine.failure : NULL;
+}
+
+void transfers_end_without_answer(const char *name)
+{
+    mine.opening = name;
+}
+
+bool transfers_refuse_next(void)
+{
+    return mine.refuse = atomic_load(&is_used);
+}
+
+void transfers_allow(void)
+{
+    mine.refuse = false;
+}
+
+/* `caller`: an address in the library that calls libcurl. */
+static struct curl_functions find_curl(void *caller)
+{
+    struct curl_functions curl = {0};
+    Dl_info info;
+    void *library = NULL;
+    if (dladdr(caller, &info) && info.dli_fname)
+        library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    void *where = library ? library : RTLD_NEXT;
+    find_function(where, "curl_easy_perform", &curl.easy_perform);
+    find_function(where, "curl_multi_add_handle", &curl.multi_add_handle);
+    find_function(where, "curl_easy_setopt", &curl.easy_setopt);
+    find_function(where, "curl_easy_getinfo", &curl.easy_getinfo);
+    find_function(where, "curl_easy_strerror", &curl.easy_strerror);
+    if (library) (void)dlclose(library);        /* the caller keeps it */
+    return curl;
+}
+
+/* The variables are those of htslib 1.20 and later, which set the limit themselves. */
+static long number_of(const char *variable, long otherwise)
+{
+    const char *text = getenv(variable);
+    long number = text ? strtol(text, NULL, 10) : 0;
+    return number > 0 ? number : otherwise;
+}
+
+static void set_limit(const struct curl_functions *curl, void *easy)
+{
+    if (!curl->easy_setopt) return;
+    (void)curl->easy_setopt(easy, CURL_LOW_SPEED_LIMIT, number_of("HTS_LOW_SPEED_LIMIT", 1));
+    (void)curl->easy_setopt(easy, CURL_LOW_SPEED_TIME,
+                            number_of("HTS_LOW_SPEED_TIME", SILENT_SECONDS));
+}
+
+static const char *status_text(long status)
+{
+    switch (status) {
+    case 401:
+    case 403: return " (permission denied: look at the credentials)";
+    case 404: return " (not found: look at the name of the bucket)";
+    default: return "";
+    }
+}
+
+static void keep_failure(const struct curl_functions *curl, void *easy, int r)
+{
+    long status = 0;
+    transfers_forget();
+    if (r != CURL_OK) {
+        (void)snprintf(mine.failure, sizeof mine.failure, "%s",
+                       curl->easy_strerror ? curl->easy_strerror(r) : "the transfer failed");
+        return;
+    }
+    if (curl->easy_getinfo) (void)curl->easy_getinfo(easy, CURL_RESPONSE_CODE, &status);
+    if (status >= FIRST_ERROR_STATUS)
+        (void)snprintf(mine.failure, sizeof mine.failure, "the server answered %ld%s", status,
+                       status_text(status));
+}
+
+/* True if the answer has no content, in which htslib 1.16 would look for words all the same. */
+static bool is_empty(const struct curl_functions *curl, void *easy)
+{
+    double n_bytes = 1;
+    if (curl->easy_getinfo) (void)curl->easy_getinfo(easy, CURL_SIZE_DOWNLOAD, &n_bytes);
+    return n_bytes < 1;
+}
+
+int curl_easy_perform(void *easy)
+{
+    struct curl_functions curl = find_curl(__builtin_return_address(0));
+    if (!curl.easy_perform || curl.easy_perform == curl_easy_perform) return CURL_FAILED_INIT;
+    atomic_store(&is_used, true);
+    if (mine.refuse) {
+        mine.refuse = false;
+        return CURL_ABORTED;
+    }
+    set_limit(&curl, easy);
+    /* What htslib does after a failure, such as to abort the upload, does not hide that failure. */
+    char before[sizeof mine.failure];
+    memcpy(before, mine.failure, sizeof before);
+    int r = curl.easy_perform(easy);
+    keep_failure(&curl, easy, r);
+    if (mine.opening && (r != CURL_OK || is_empty(&curl, easy))) {
+        diag_error("cannot create '%s': %s", mine.opening,
+                   mine.failure[0] ? mine.failure : "the answer of the server is empty");
+        exception_guard_give_up();
+    }
+    if (before[0]) memcpy(mine.failure, before, sizeof before);
+    return r;
+}
+
+int curl_multi_add_handle(void *multi, void *easy)
+{
+    struct curl_functions curl = find_curl(__builtin_return_address(0));
+    if (!curl.multi_add_handle || curl.multi_add_handle == curl_multi_add_handle)
+        return CURL_FAILED_INIT;
+    set_limit(&curl, easy);
+    return curl.multi_add_handle(multi, easy);
+}
