@@ -331,6 +331,8 @@ void output_path_close_incomplete(const struct output_path *path, hFILE *file)
        last part or completes the upload; if that fails, the upload is aborted. Uploads to other
        servers end only with the process: then the server sees that they are not complete. */
     if (strncmp(path->name, "s3", 2) == 0 && transfers_refuse_next()) {
+        /* Without a byte to send, there would be no request, and the upload would stay begun. */
+        if (hputc(0, file) == 0) (void)!hflush(file);
         hclose_abruptly(file);
         transfers_allow();
     }

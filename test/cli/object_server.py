@@ -15,7 +15,9 @@ except ImportError:
     ThreadedMotoServer = None
 
 KEY = "rocksort-key"
-CHUNK = 1 << 16
+# moto looks at who asks, not at the signature.
+OWNER = {"Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/us-east-1/s3/aws4_request, "
+                          "SignedHeaders=host, Signature=0"}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -131,10 +133,10 @@ class ObjectServer(Server):
         self.moto_host = "127.0.0.1:%d" % self.moto.get_host_and_port()[1]
         super().__init__()
 
-    def forward(self, method, path, body=b"", headers=()):
+    def forward(self, method, path, body=b"", headers=None):
         connection = http.client.HTTPConnection(self.moto_host, timeout=30)
         with contextlib.closing(connection):
-            connection.request(method, path, body, dict(headers))
+            connection.request(method, path, body, OWNER if headers is None else headers)
             answer = connection.getresponse()
             return answer.status, answer.getheaders(), answer.read()
 
@@ -142,7 +144,7 @@ class ObjectServer(Server):
         if f"Credential={KEY}/" not in request.headers.get("Authorization", ""):
             return 403, [], b"<Error><Code>AccessDenied</Code></Error>"
         names = ("Authorization", "Range", "Host", "X-Amz-Date", "X-Amz-Content-SHA256")
-        headers = [(name, request.headers[name]) for name in names if name in request.headers]
+        headers = {name: request.headers[name] for name in names if name in request.headers}
         status, headers, content = self.forward(request.command, request.path, body, headers)
         left_out = ("content-length", "connection", "date", "server", "transfer-encoding")
         return status, [h for h in headers if h[0].lower() not in left_out], content
