@@ -336,8 +336,9 @@ static int start_cram(struct bam_writer *writer)
     if (!settings->index_path ||
         output_path_make(settings->index_path, start_cram_index, writer) == 0)
         return 0;
-    diag_error("cannot create the index '%s': %s%s", settings->index_path->name, strerror(errno),
-               diag_advice(errno));
+    int error = errno;
+    diag_error("cannot create the index '%s': %s%s", settings->index_path->name,
+               output_path_problem(settings->index_path, error), diag_advice(error));
     return -1;
 }
 

@@ -363,8 +363,20 @@ static void let_others_write(const struct output_path *path)
     (void)close(fd);
 }
 
+static int make_url(const char *name, int (*make)(void *arg), void *arg)
+{
+    transfers_forget();
+    transfers_end_without_answer(name);
+    errno = 0;
+    int r = make(arg);
+    transfers_end_without_answer(NULL);
+    if (r < 0 && errno == 0) errno = EIO;
+    return r;
+}
+
 int output_path_make(struct output_path *path, int (*make)(void *arg), void *arg)
 {
+    if (path->is_url) return make_url(path->name, make, arg);
     if (!path->temporary) return make(arg);
     lock_path(path);
     int fd = make_file(path);

@@ -15,6 +15,7 @@ import unittest
 import bamfile
 import generate
 import object_server
+import test_spindle
 from harness import SLOW, CliTest, needs_pysam, reference_ok, reference_view, sam_split
 
 MIB = 1 << 20
@@ -140,6 +141,20 @@ class Objects(UrlTest):
         with open(self.path("count"), encoding="ascii") as file:
             self.assertEqual(int(file.read()), sum(start < 4000 for start in starts))
         self.assertEqual(self.object("two.bai")[:4], b"BAI\1")
+
+    @needs_pysam
+    def test_cram_and_its_index(self):
+        refs = generate.reference()
+        fasta = self.write("ref.fa", generate.fasta(refs))
+        args = ("-O", "cram", "--reference", fasta, "--write-index", "-o", self.url + "out.cram",
+                self.write("in.sam", generate.reads(300, refs)))
+        self.run_ok(*args)
+        self.assertEqual(self.object("out.cram")[:4], b"CRAM")
+        self.assertEqual(self.object("out.cram.crai")[:2], b"\x1f\x8b")
+        for fault in (500, "close"):
+            with self.subTest(fault=fault):
+                self.server.fault = at("POST", "crai?uploads", fault)
+                self.assert_refused(self.run_urls(*args), self.url + "out.cram.crai")
 
     def test_several_inputs_and_merge(self):
         self.put("a.bam", self.small)
@@ -295,6 +310,22 @@ class Web(UrlTest):
                 self.assert_refused(self.run_urls(*args), self.url + name)
                 self.assertFalse(os.path.exists(self.path("x.bam")))
         self.assertEqual(list(self.server.files), ["/in.bam"])
+
+
+@unittest.skipIf(test_spindle.reason_to_skip(), test_spindle.reason_to_skip())
+class Mounted(test_spindle.SpindleTest):
+    """Temporary data on FUSE, as on a mounted bucket."""
+
+    def test_warning(self):
+        source = self.write("in.bam", inputs()[1])
+        result = self.sort_ok("-T", str(self.mount), "-o", self.path("x.bam"), source,
+                              budget=2 * MIB)
+        warnings = [line for line in result.err.splitlines() if "warning" in line]
+        self.assertEqual(len(warnings), 1, result.err)
+        for word in (str(self.mount), "FUSE", "object store", "-T"):
+            self.assertIn(word, warnings[0])
+        result = self.sort_ok("-o", self.path("x.bam"), source, budget=2 * MIB)
+        self.assertNotIn("FUSE", result.err)
 
 
 class Places(CliTest):
