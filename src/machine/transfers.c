@@ -96,7 +96,7 @@ static struct curl_functions find_curl(void *caller)
     return curl;
 }
 
-/* The variables are those of htslib 1.20 and later, which set the limit themselves. */
+/* The variables are those of htslib 1.24, which sets the limit itself. */
 static long number_of(const char *variable, long otherwise)
 {
     const char *text = getenv(variable);
