@@ -2,11 +2,11 @@
  * transfers.h -- watches what libcurl transfers for htslib: inputs and outputs that are URLs.
  *
  * htslib 1.16 sets no time limit, so a server that falls silent would keep a sort waiting for ever.
- * It also tells little of what went wrong: its functions fail without errno, and hclose even returns
- * success when errno is 0. And it crashes if the first request of an upload gets no answer. So two
- * functions of libcurl are replaced, as interpose.h replaces those of the C library:
- *   curl_easy_perform       gets a time limit; its failure is kept for messages. htslib writes to S3
- *                           with it
+ * It also tells little of what went wrong: its functions fail without errno, and hclose even
+ * returns success when errno is 0. And it crashes if the first request of an upload gets no answer.
+ * So two functions of libcurl are replaced, as interpose.h replaces those of the C library:
+ *   curl_easy_perform       gets a time limit; its failure is kept for messages. htslib writes to
+ *                           S3 with it
  *   curl_multi_add_handle   sets the time limit. htslib reads, and writes to other URLs, with it
  * Both are called only if libcurl is a shared library; otherwise these functions do nothing.
  *

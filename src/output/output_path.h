@@ -92,8 +92,8 @@ int output_path_create(struct output_path *path);
    not for writing. -1: there is no such file. */
 int output_path_descriptor(const struct output_path *path);
 
-/* Like output_path_create for a library that opens the file by its name: makes an empty file and calls `make`,
-   which returns 0 or -1, with the lock held. Returns 0, or -1 with errno set. */
+/* Like output_path_create for a library that opens the file by its name: makes an empty file and
+   calls `make`, which returns 0 or -1, with the lock held. Returns 0, or -1 with errno set. */
 int output_path_make(struct output_path *path, int (*make)(void *arg), void *arg);
 
 /* True if both stand for the same regular file. */
