@@ -167,7 +167,8 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
     errno = file_problem(path);
     if (!errno) {
         enum htsLogLevel level = hts_get_log_level();
-        if (path_is_url(path)) hts_set_log_level(HTS_LOG_OFF);     /* the error is below */
+        /* The error is below. A higher level shows what is sent. */
+        if (path_is_url(path) && level <= HTS_LOG_WARNING) hts_set_log_level(HTS_LOG_OFF);
         file->hts = sam_open(path, "r");
         hts_set_log_level(level);
     }

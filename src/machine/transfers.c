@@ -17,6 +17,7 @@
 #include "machine/find_function.h"
 #include "util/diag.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +27,14 @@ enum {
     CURL_OK = 0,
     CURL_FAILED_INIT = 2,
     CURL_ABORTED = 42,
+    CURL_GOT_NOTHING = 52,
     CURL_LOW_SPEED_LIMIT = 19,
     CURL_LOW_SPEED_TIME = 20,
     CURL_RESPONSE_CODE = 0x200000 + 2,
     CURL_SIZE_DOWNLOAD = 0x300000 + 8,
+    CURL_EFFECTIVE_METHOD = 0x100000 + 58,      /* since libcurl 7.72 */
     SILENT_SECONDS = 300,
-    FIRST_ERROR_STATUS = 400,
+    FIRST_ERROR_STATUS = 300,   /* htslib's S3 follows no redirection by libcurl */
 };
 
 int curl_easy_perform(void *easy);
@@ -58,6 +61,11 @@ void transfers_forget(void)
     mine.failure[0] = '\0';
 }
 
+void transfers_tell(const char *failure)
+{
+    (void)snprintf(mine.failure, sizeof mine.failure, "%s", failure);
+}
+
 const char *transfers_failure(void)
 {
     return mine.failure[0] ? mine.failure : NULL;
@@ -76,6 +84,13 @@ bool transfers_refuse_next(void)
 void transfers_allow(void)
 {
     mine.refuse = false;
+}
+
+const char *transfers_problem(int error)
+{
+    if (mine.failure[0]) return mine.failure;
+    return error == 0 || error == EIO ? "the answer of the server is not what it should be"
+                                      : strerror(error);
 }
 
 /* `caller`: an address in the library that calls libcurl. */
@@ -127,8 +142,7 @@ static void keep_failure(const struct curl_functions *curl, void *easy, int r)
     long status = 0;
     transfers_forget();
     if (r != CURL_OK) {
-        (void)snprintf(mine.failure, sizeof mine.failure, "%s",
-                       curl->easy_strerror ? curl->easy_strerror(r) : "the transfer failed");
+        transfers_tell(curl->easy_strerror ? curl->easy_strerror(r) : "the transfer failed");
         return;
     }
     if (curl->easy_getinfo) (void)curl->easy_getinfo(easy, CURL_RESPONSE_CODE, &status);
@@ -137,12 +151,16 @@ static void keep_failure(const struct curl_functions *curl, void *easy, int r)
                        status_text(status));
 }
 
-/* True if the answer has no content, in which htslib 1.16 would look for words all the same. */
-static bool is_empty(const struct curl_functions *curl, void *easy)
+/* True if an upload was begun or completed, and the answer has no content, in which htslib looks
+   for words all the same, and crashes (1.16 and 1.24). All other requests of its S3 are no POST. */
+static bool lacks_content(const struct curl_functions *curl, void *easy)
 {
     double n_bytes = 1;
-    if (curl->easy_getinfo) (void)curl->easy_getinfo(easy, CURL_SIZE_DOWNLOAD, &n_bytes);
-    return n_bytes < 1;
+    const char *method = NULL;
+    if (!curl->easy_getinfo) return false;
+    (void)curl->easy_getinfo(easy, CURL_SIZE_DOWNLOAD, &n_bytes);
+    (void)curl->easy_getinfo(easy, CURL_EFFECTIVE_METHOD, &method);
+    return n_bytes < 1 && (mine.opening || (method && strcmp(method, "POST") == 0));
 }
 
 int curl_easy_perform(void *easy)
@@ -158,11 +176,17 @@ int curl_easy_perform(void *easy)
     /* What htslib does after a failure, such as to abort the upload, does not hide that failure. */
     char before[sizeof mine.failure];
     memcpy(before, mine.failure, sizeof before);
-    int r = curl.easy_perform(easy);
+    int error = errno, r = curl.easy_perform(easy);
+    /* libcurl sets errno to 0: see output_path_close. When htslib opens a file, errno may be that of
+       a file with credentials that it did not find. */
+    errno = mine.opening ? EIO : error;
     keep_failure(&curl, easy, r);
-    if (mine.opening && (r != CURL_OK || is_empty(&curl, easy))) {
-        diag_error("cannot create '%s': %s", mine.opening,
-                   mine.failure[0] ? mine.failure : "the answer of the server is empty");
+    if (r == CURL_OK && lacks_content(&curl, easy)) {
+        r = CURL_GOT_NOTHING;
+        if (!mine.failure[0]) transfers_tell("the answer of the server is empty");
+    }
+    if (mine.opening && r != CURL_OK) {
+        diag_error("cannot create '%s': %s", mine.opening, mine.failure);
         exception_guard_give_up();
     }
     if (before[0]) memcpy(mine.failure, before, sizeof before);

@@ -3,10 +3,12 @@
  *
  * htslib 1.16 sets no time limit, so a server that falls silent would keep a sort waiting for ever.
  * It also tells little of what went wrong: its functions fail without errno, and hclose even
- * returns success when errno is 0. And it crashes if the first request of an upload gets no answer.
+ * returns success when errno is 0. And it crashes if the request that begins or completes an upload
+ * gets no answer, or an empty one.
  * So two functions of libcurl are replaced, as interpose.h replaces those of the C library:
- *   curl_easy_perform       gets a time limit; its failure is kept for messages. htslib writes to
- *                           S3 with it
+ *   curl_easy_perform       gets a time limit; its failure is kept for messages; errno stays; an
+ *                           empty answer that would make htslib crash is a failure. htslib writes
+ *                           to S3 with it
  *   curl_multi_add_handle   sets the time limit. htslib reads, and writes to other URLs, with it
  * Both are called only if libcurl is a shared library; otherwise these functions do nothing.
  *
@@ -20,9 +22,15 @@
 /* Forgets the last failure of this thread. */
 void transfers_forget(void);
 
+/* Keeps why a transfer failed: for what this module does not see, or saw in another thread. */
+void transfers_tell(const char *failure);
+
 /* Why the last transfer of this thread failed, such as "the server answered 403 (permission
    denied)", or NULL. The text lasts until the thread's next transfer. */
 const char *transfers_failure(void);
+
+/* The same for a message when htslib has failed with errno `error`: never NULL. */
+const char *transfers_problem(int error);
 
 /*
  * Until `name` is NULL: if a transfer of this thread gets no answer, prints that `name` cannot be

@@ -300,24 +300,24 @@ static hFILE *open_url(const char *name)
     hFILE *file = hopen(name, "w");
     transfers_end_without_answer(NULL);
     if (!file && errno == 0) errno = EIO;       /* htslib's S3 does not set it */
+    if (file) transfers_forget();       /* htslib asked again, in another region */
     return file;
 }
 
 const char *output_path_problem(const struct output_path *path, int error)
 {
-    const char *failure = path && path->is_url ? transfers_failure() : NULL;
-    return failure ? failure : strerror(error);
+    return path && path->is_url ? transfers_problem(error) : strerror(error);
 }
 
 int output_path_close(const struct output_path *path, hFILE *file)
 {
     /* hclose returns 0 if errno is 0 after a failure, and htslib's S3 does not set errno: a server
        that refused to complete the upload went unnoticed. */
+    bool is_url = path && path->is_url;
     transfers_forget();
     errno = EIO;
-    if (hclose(file) < 0) return -1;
-    if (!path || !path->is_url || !transfers_failure()) return 0;
-    errno = EIO;
+    if (hclose(file) == 0 && !(is_url && transfers_failure())) return 0;
+    if (errno == 0) errno = EIO;
     return -1;
 }
 
@@ -336,6 +336,15 @@ void output_path_close_incomplete(const struct output_path *path, hFILE *file)
         hclose_abruptly(file);
         transfers_allow();
     }
+}
+
+int output_path_end(const struct output_path *path, hFILE *file, int r)
+{
+    if (r == 0) return output_path_close(path, file);
+    int error = errno;
+    output_path_close_incomplete(path, file);
+    errno = error;
+    return -1;
 }
 
 hFILE *output_path_open(struct output_path *path)
@@ -363,20 +372,8 @@ static void let_others_write(const struct output_path *path)
     (void)close(fd);
 }
 
-static int make_url(const char *name, int (*make)(void *arg), void *arg)
-{
-    transfers_forget();
-    transfers_end_without_answer(name);
-    errno = 0;
-    int r = make(arg);
-    transfers_end_without_answer(NULL);
-    if (r < 0 && errno == 0) errno = EIO;
-    return r;
-}
-
 int output_path_make(struct output_path *path, int (*make)(void *arg), void *arg)
 {
-    if (path->is_url) return make_url(path->name, make, arg);
     if (!path->temporary) return make(arg);
     lock_path(path);
     int fd = make_file(path);

@@ -85,6 +85,10 @@ const char *output_path_problem(const struct output_path *path, int error);
 int output_path_close(const struct output_path *path, hFILE *file);
 void output_path_close_incomplete(const struct output_path *path, hFILE *file);
 
+/* Calls the first one if r is 0, else the second one. Returns 0, or -1 with errno set: that of
+   before, if r is -1. */
+int output_path_end(const struct output_path *path, hFILE *file, int r);
+
 /* The same as output_path_open, but returns a descriptor, or -1 with errno set. Not for URLs. */
 int output_path_create(struct output_path *path);
 

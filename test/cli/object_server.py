@@ -15,6 +15,7 @@ except ImportError:
     ThreadedMotoServer = None
 
 KEY = "rocksort-key"
+ERROR = b"<Error><Code>Made</Code></Error>"
 # moto looks at who asks, not at the signature.
 OWNER = {"Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/us-east-1/s3/aws4_request, "
                           "SignedHeaders=host, Signature=0"}
@@ -22,7 +23,7 @@ OWNER = {"Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/us-east-1
 
 class Handler(http.server.BaseHTTPRequestHandler):
     """One request. `self.server.fault` is a function of (method, path) that returns None or a fault:
-    a status to answer, "close" (the connection ends half-way through the answer, or before the
+    a status to answer, (status, content), "close" (the connection ends half-way through the answer, or before the
     request was read), or "stall" (the same, but nothing more comes)."""
 
     protocol_version = "HTTP/1.1"
@@ -58,12 +59,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def handle_request(self):
         self.server.requests.append(f"{self.command} {self.path}")
         fault = self.server.fault(self.command, self.path)
-        if fault and self.command != "GET" and not isinstance(fault, int):
+        if isinstance(fault, int):
+            fault = fault, ERROR
+        if fault and self.command != "GET" and not isinstance(fault, tuple):
             self.stop(fault)
             return
         body = self.read_body()
-        if isinstance(fault, int):
-            self.answer(fault, [], b"<Error><Code>Made</Code></Error>")
+        if isinstance(fault, tuple):
+            self.answer(fault[0], [], fault[1])
             return
         status, headers, content = self.server.respond(self, body)
         if fault:
