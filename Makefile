@@ -78,7 +78,8 @@ ALL_CFLAGS = -std=gnu11 -pthread $(WARNINGS) $(HARDENING) $(if $(WERROR),-Werror
 SAN_FLAGS = -fno-omit-frame-pointer -fno-sanitize-recover=all
 # htslib's plug-ins, which no linker sees, must find the functions of src/machine/transfers.c.
 EXPORTS = -Wl,--export-dynamic-symbol=curl_easy_perform \
-          -Wl,--export-dynamic-symbol=curl_multi_add_handle
+          -Wl,--export-dynamic-symbol=curl_multi_add_handle \
+          -Wl,--export-dynamic-symbol=curl_multi_info_read
 ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now,-z,noexecstack $(EXPORTS) \
               $(if $(SAN),-fsanitize=$(SAN)) \
               $(LDFLAGS)

@@ -173,9 +173,10 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
         hts_set_log_level(level);
     }
     if (!file->hts) {
+        bool is_vague = errno == EIO && path_is_url(path);
         diag_error("cannot open '%s': %s%s", file->name,
                    errno ? strerror(errno) : "it is damaged or not an alignment file",
-                   diag_advice(errno));
+                   is_vague ? "; --verbosity 4 says more" : diag_advice(errno));
         return -1;
     }
     if (!is_alignment_file(hts_get_format(file->hts))) {

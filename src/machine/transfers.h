@@ -5,12 +5,14 @@
  * It also tells little of what went wrong: its functions fail without errno, and hclose even
  * returns success when errno is 0. And it crashes if the request that begins or completes an upload
  * gets no answer, or an empty one.
- * So two functions of libcurl are replaced, as interpose.h replaces those of the C library:
+ * htslib also takes an upload that was redirected to nowhere for done. So three functions of
+ * libcurl are replaced, as interpose.h replaces those of the C library:
  *   curl_easy_perform       gets a time limit; its failure is kept for messages; errno stays; an
  *                           empty answer that would make htslib crash is a failure. htslib writes
  *                           to S3 with it
  *   curl_multi_add_handle   sets the time limit. htslib reads, and writes to other URLs, with it
- * Both are called only if libcurl is a shared library; otherwise these functions do nothing.
+ *   curl_multi_info_read    keeps the failure; an upload that was not taken is one
+ * They are called only if libcurl is a shared library; otherwise these functions do nothing.
  *
  * The state is that of the calling thread: each thread learns of its own transfers.
  */
@@ -37,6 +39,9 @@ const char *transfers_problem(int error);
  * created, and ends the process as exception_guard.h says. To be called around opening an output.
  */
 void transfers_end_without_answer(const char *name);
+
+/* Forgets the last failure. Until this is called with false, what ends in this thread is an upload. */
+void transfers_closing(bool closing);
 
 /*
  * The next transfer of this thread fails at once. Returns false if that cannot be promised. htslib

@@ -314,9 +314,11 @@ int output_path_close(const struct output_path *path, hFILE *file)
     /* hclose returns 0 if errno is 0 after a failure, and htslib's S3 does not set errno: a server
        that refused to complete the upload went unnoticed. */
     bool is_url = path && path->is_url;
-    transfers_forget();
+    transfers_closing(is_url);
     errno = EIO;
-    if (hclose(file) == 0 && !(is_url && transfers_failure())) return 0;
+    int r = hclose(file);
+    transfers_closing(false);
+    if (r == 0 && !(is_url && transfers_failure())) return 0;
     if (errno == 0) errno = EIO;
     return -1;
 }

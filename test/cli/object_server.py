@@ -23,8 +23,9 @@ OWNER = {"Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/us-east-1
 
 class Handler(http.server.BaseHTTPRequestHandler):
     """One request. `self.server.fault` is a function of (method, path) that returns None or a fault:
-    a status to answer, (status, content), "close" (the connection ends half-way through the answer, or before the
-    request was read), or "stall" (the same, but nothing more comes)."""
+    a status to answer, (status, content) with or without headers, "close" (the connection ends
+    half-way through the answer, or before the request was read), or "stall" (the same, but nothing
+    more comes)."""
 
     protocol_version = "HTTP/1.1"
 
@@ -66,7 +67,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         body = self.read_body()
         if isinstance(fault, tuple):
-            self.answer(fault[0], [], fault[1])
+            status, content, *headers = fault
+            self.answer(status, headers, content)
             return
         status, headers, content = self.server.respond(self, body)
         if fault:

@@ -198,7 +198,7 @@ class Objects(UrlTest):
                 (("-o", "x.bam", self.url + "in.bam"), wrong, self.url + "in.bam", ["Permission denied"]),
                 (("-o", "x.bam", self.url + "in.bam"), nowhere, self.url + "in.bam", ["refused"]),
                 (("-o", "s3+http://bucket-no/x.bam", local), {}, "s3+http://bucket-no/x.bam",
-                 ["404", "bucket"]),
+                 ["404", "name"]),
                 (("-o", self.url + "x.bam", local), wrong, self.url + "x.bam", ["403", "credentials"]),
                 (("-o", self.url + "x.bam", local), nowhere, self.url + "x.bam", ["connect"])):
             with self.subTest(args=args, env=env):
@@ -343,6 +343,17 @@ class Web(UrlTest):
                 self.assert_refused(self.run_urls(*args), self.url + name)
                 self.assertFalse(os.path.exists(self.path("x.bam")))
         self.assertEqual(list(self.server.files), ["/in.bam"])
+
+    def test_put_that_is_redirected(self):
+        """libcurl sends nothing to another place after 303; without a place, it is done at once."""
+        local = self.write("local.bam", self.small)
+        self.server.files["/elsewhere"] = b"hello"
+        for fault in ((301, b""), (303, b"", ("Location", "/elsewhere"))):
+            with self.subTest(fault=fault):
+                self.server.fault = at("PUT", "out.bam", fault)
+                self.assert_refused(self.run_urls("-o", self.url + "out.bam", local),
+                                    self.url + "out.bam")
+        self.assertEqual(list(self.server.files), ["/elsewhere"])
 
 
 @unittest.skipIf(test_spindle.reason_to_skip(), test_spindle.reason_to_skip())
