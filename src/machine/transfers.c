@@ -211,8 +211,8 @@ int curl_easy_perform(void *easy)
     mine.performs = true;
     int error = errno, r = curl.easy_perform(easy);
     mine.performs = false;
-    /* libcurl sets errno to 0: see output_path_close. When htslib opens a file, errno may be that of
-       a file with credentials that it did not find. */
+    /* libcurl sets errno to 0: see output_path_close. When htslib opens an output, errno may be
+       that of a file with credentials that it did not find. */
     errno = mine.opening ? EIO : error;
     keep_failure(&curl, easy, r);
     if (r == CURL_OK && lacks_content(&curl, easy)) {

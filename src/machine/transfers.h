@@ -40,7 +40,8 @@ const char *transfers_problem(int error);
  */
 void transfers_end_without_answer(const char *name);
 
-/* Forgets the last failure. Until this is called with false, what ends in this thread is an upload. */
+/* Forgets the last failure. Until this is called with false, each transfer that ends in this thread
+   is an upload. */
 void transfers_closing(bool closing);
 
 /*

@@ -22,10 +22,10 @@ OWNER = {"Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/us-east-1
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """One request. `self.server.fault` is a function of (method, path) that returns None or a fault:
-    a status to answer, (status, content) with or without headers, "close" (the connection ends
-    half-way through the answer, or before the request was read), or "stall" (the same, but nothing
-    more comes)."""
+    """One request. `self.server.fault` is a function of (method, path) that returns None or a
+    fault: a status to answer; (status, content) with or without headers; "close" (the connection
+    ends half-way through the answer, or before the request was read); or "stall" (the same, but
+    nothing more comes)."""
 
     protocol_version = "HTTP/1.1"
 
@@ -163,11 +163,14 @@ class ObjectServer(Server):
         return content if status == 200 else None
 
     def names(self, bucket):
-        return re.findall(r"<Key>([^<]*)", self.forward("GET", f"/{bucket}?list-type=2")[2].decode())
+        return self.keys(f"/{bucket}?list-type=2")
 
     def uploads(self, bucket):
         """Uploads that were begun, and neither completed nor aborted."""
-        return re.findall(r"<Key>([^<]*)", self.forward("GET", f"/{bucket}?uploads")[2].decode())
+        return self.keys(f"/{bucket}?uploads")
+
+    def keys(self, path):
+        return re.findall(r"<Key>([^<]*)", self.forward("GET", path)[2].decode())
 
     def end(self):
         super().end()

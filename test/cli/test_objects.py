@@ -134,7 +134,8 @@ class Objects(UrlTest):
     def test_index(self):
         self.put("in.bam", self.small)
         self.run_ok("--write-index", "-o", self.url + "out.bam", self.url + "in.bam")
-        self.run_ok("--write-index", "-o", f"{self.url}two.bam##idx##{self.url}two.bai", self.url + "in.bam")
+        self.run_ok("--write-index", "-o", f"{self.url}two.bam##idx##{self.url}two.bai",
+                    self.url + "in.bam")
         out = self.write("out.bam", self.object("out.bam"))
         self.write("out.bam.csi", self.object("out.bam.csi"))
         reference_ok("view", "-c", "-o", self.path("count"), out, "c:1-4000")
@@ -163,7 +164,7 @@ class Objects(UrlTest):
 
     @needs_pysam
     def test_cram_that_fails(self):
-        """Its index, which is known earlier, is no object either. Another thread sends the parts."""
+        """Its index, which is known earlier, is no object either. Another thread sends parts."""
         for method, word in (("POST", "cram?uploads"), ("PUT", "cram?partNumber=1"),
                              ("POST", "cram?uploadId")):
             with self.subTest(word=word):
@@ -182,7 +183,8 @@ class Objects(UrlTest):
         self.run_ok("-o", self.url + "all.bam", *both)
         for name in "ab":
             self.run_ok("-o", f"{self.url}{name}.sorted.bam", f"{self.url}{name}.bam")
-        self.run_ok("--merge", "-o", self.url + "merged.bam", self.url + "a.sorted.bam", self.url + "b.sorted.bam")
+        self.run_ok("--merge", "-o", self.url + "merged.bam", self.url + "a.sorted.bam",
+                    self.url + "b.sorted.bam")
         self.assertEqual(len(bamfile.split(bamfile.parse_file(self.object("all.bam")).records)),
                          4000)
         self.assertEqual(bamfile.parse_file(self.object("merged.bam")).records,
@@ -193,16 +195,17 @@ class Objects(UrlTest):
         local = self.write("in.bam", self.small)
         wrong = {"AWS_ACCESS_KEY_ID": "another"}
         nowhere = {"HTS_S3_HOST": "127.0.0.1:9"}
-        for args, env, url, words in (
-                (("-o", "x.bam", self.url + "no.bam"), {}, self.url + "no.bam", ["No such file"]),
-                (("-o", "x.bam", self.url + "in.bam"), wrong, self.url + "in.bam", ["Permission denied"]),
-                (("-o", "x.bam", self.url + "in.bam"), nowhere, self.url + "in.bam", ["refused"]),
-                (("-o", "s3+http://bucket-no/x.bam", local), {}, "s3+http://bucket-no/x.bam",
+        source, target = self.url + "in.bam", self.url + "x.bam"
+        for output, source, env, url, words in (
+                ("x.bam", self.url + "no.bam", {}, self.url + "no.bam", ["No such file"]),
+                ("x.bam", source, wrong, source, ["Permission denied"]),
+                ("x.bam", source, nowhere, source, ["refused"]),
+                ("s3+http://bucket-no/x.bam", local, {}, "s3+http://bucket-no/x.bam",
                  ["404", "name"]),
-                (("-o", self.url + "x.bam", local), wrong, self.url + "x.bam", ["403", "credentials"]),
-                (("-o", self.url + "x.bam", local), nowhere, self.url + "x.bam", ["connect"])):
-            with self.subTest(args=args, env=env):
-                result = self.run_urls(*args, env=env)
+                (target, local, wrong, target, ["403", "credentials"]),
+                (target, local, nowhere, target, ["connect"])):
+            with self.subTest(output=output, source=source, env=env):
+                result = self.run_urls("-o", output, source, env=env)
                 self.assert_refused(result, url, *words)
                 self.assertEqual(len(result.err.splitlines()), 1, result.err)
                 self.assertFalse(os.path.exists(self.path("x.bam")))
