@@ -70,7 +70,7 @@ static _Thread_local struct {
     char failure[160];
     const char *opening;
     bool refuse, closing;
-    bool performs;                      /* libcurl calls its functions for several transfers */
+    bool performs;              /* within curl_easy_perform, which calls curl_multi_info_read */
 } mine;
 
 void transfers_forget(void)

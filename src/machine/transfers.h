@@ -3,10 +3,9 @@
  *
  * htslib 1.16 sets no time limit, so a server that falls silent would keep a sort waiting for ever.
  * It also tells little of what went wrong: its functions fail without errno, and hclose even
- * returns success when errno is 0. And it crashes if the request that begins or completes an upload
- * gets no answer, or an empty one.
- * htslib also takes an upload that was redirected to nowhere for done. So three functions of
- * libcurl are replaced, as interpose.h replaces those of the C library:
+ * returns success when errno is 0. It takes an upload that was redirected to nowhere for done. And
+ * it crashes if the request that begins or completes an upload gets no answer, or an empty one. So
+ * three functions of libcurl are replaced, as interpose.h replaces those of the C library:
  *   curl_easy_perform       gets a time limit; its failure is kept for messages; errno stays; an
  *                           empty answer that would make htslib crash is a failure. htslib writes
  *                           to S3 with it
