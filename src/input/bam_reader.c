@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <htslib/bgzf.h>
+#include <htslib/hfile.h>
 #include <htslib/hts.h>
 #include <htslib/hts_log.h>
 #include <inttypes.h>
@@ -115,10 +116,39 @@ static int check_fasta(const char *path)
     return r;
 }
 
+/* Reads the beginning of what is at a URL, or all of it. Returns 0, or -1 after a message. */
+static int try_url(const char *url, bool whole)
+{
+    char bytes[4096];
+    errno = 0;
+    hFILE *file = hopen(url, "r");
+    ssize_t n = file ? hread(file, bytes, sizeof bytes) : -1;
+    while (whole && n > 0) n = hread(file, bytes, sizeof bytes);
+    if (n < 0)
+        diag_error("cannot read '%s', which the reference needs: %s", url,
+                   errno ? strerror(errno) : "htslib reports an error");
+    if (file) hclose_abruptly(file);
+    return n < 0 ? -1 : 0;
+}
+
+/* If the index of a reference cannot be read to its end, htslib 1.16 frees memory twice. */
+static int check_fasta_url(const char *url)
+{
+    if (strstr(url, HTS_IDX_DELIM)) return 0;
+    char *index = xasprintf("%s.fai", url);
+    int r = try_url(url, false) < 0 ? -1 : try_url(index, true);
+    free(index);
+    return r;
+}
+
 int bam_reader_check_reference(const htsFormat *options)
 {
     for (const hts_opt *option = options->specific; option; option = option->next) {
-        if (option->opt != CRAM_OPT_REFERENCE || path_is_url(option->val.s)) continue;
+        if (option->opt != CRAM_OPT_REFERENCE) continue;
+        if (path_is_url(option->val.s)) {
+            if (check_fasta_url(option->val.s) < 0) return -1;
+            continue;
+        }
         struct stat st;
         /* What a pipe gives can be read only once. */
         bool is_file = stat(option->val.s, &st) < 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);

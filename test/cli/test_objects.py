@@ -68,9 +68,13 @@ class UrlTest(CliTest):
     """Base of the tests."""
 
     env = {"HOME": "/nonexistent"}
+    nowhere = "s3+http://bucket/x.bam"
 
     def setUp(self):
         super().setUp()
+        env = {**self.env, "HTS_S3_HOST": "127.0.0.1:9"}
+        if "not supported" in self.rocksort("-o", "x.bam", self.nowhere, env=env).err:
+            self.skipTest("htslib was built without S3")
         self.small, self.large = inputs()
 
     def sorted_here(self, content, *options):
@@ -328,6 +332,13 @@ class Web(UrlTest):
         result = self.run_urls("-O", "cram", "--reference", self.url + "ref.fa", "-o", "out.cram",
                                self.write("in.sam", reads))
         self.assertEqual(result.status, 0, result.err)
+        for name, fault in (("ref.fa", 404), ("ref.fa.fai", 404), ("ref.fa.fai", "close")):
+            with self.subTest(name=name, fault=fault):
+                self.server.fault = at("GET", name, fault)
+                self.assert_refused(
+                    self.run_urls("-O", "cram", "--reference", self.url + "ref.fa", "-o", "x.cram",
+                                  self.path("in.sam")), self.url + name)
+                self.assertFalse(os.path.exists(self.path("x.cram")))
         text = reference_view(self.path("out.cram"), "-T", fasta)
         self.assertEqual(sorted(line.split("\t")[9] for line in sam_split(text)[1]),
                          sorted(line.split("\t")[9] for line in sam_split(reads)[1]))
