@@ -76,7 +76,12 @@ ALL_CFLAGS = -std=gnu11 -pthread $(WARNINGS) $(HARDENING) $(if $(WERROR),-Werror
              $(if $(SAN),-fsanitize=$(SAN) $(SAN_FLAGS) -DROCKSORT_CHECK_LOCKS) $(CFLAGS)
 # What a sanitizer finds ends the program; UndefinedBehaviorSanitizer would go on.
 SAN_FLAGS = -fno-omit-frame-pointer -fno-sanitize-recover=all
-ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now,-z,noexecstack $(if $(SAN),-fsanitize=$(SAN)) \
+# htslib's plug-ins, which no linker sees, must find the functions of src/machine/transfers.c.
+EXPORTS = -Wl,--export-dynamic-symbol=curl_easy_perform \
+          -Wl,--export-dynamic-symbol=curl_multi_add_handle \
+          -Wl,--export-dynamic-symbol=curl_multi_info_read
+ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now,-z,noexecstack $(EXPORTS) \
+              $(if $(SAN),-fsanitize=$(SAN)) \
               $(LDFLAGS)
 
 PACKAGES = snappy liblz4 libzstd zlib libxxhash

@@ -25,7 +25,7 @@ int bam_aux_find(const uint8_t *rec, const char tag[2], struct bam_aux *aux)
 {
     const uint8_t *at = bam_record_tags(rec);
     int r;
-    while ((r = bam_aux_next(rec, &at, aux)) > 0)
+    while ((r = bam_aux_read(rec, &at, aux)) > 0)
         if (aux->start[0] == (uint8_t)tag[0] && aux->start[1] == (uint8_t)tag[1]) break;
     return r;
 }

@@ -49,7 +49,7 @@ static inline int bam_aux_next_before(const uint8_t *end, const uint8_t **at, st
 }
 
 /* The same for all tags of a record. *at starts as bam_record_tags(rec). */
-static inline int bam_aux_next(const uint8_t *rec, const uint8_t **at, struct bam_aux *aux)
+static inline int bam_aux_read(const uint8_t *rec, const uint8_t **at, struct bam_aux *aux)
 {
     return bam_aux_next_before(bam_record_end(rec), at, aux);
 }

@@ -80,7 +80,7 @@ static const uint8_t *find_values(const uint8_t *rec)
     const uint8_t *at = bam_record_tags(rec);
     struct bam_aux aux;
     while (at < tag)
-        if (bam_aux_next(rec, &at, &aux) <= 0) return NULL;
+        if (bam_aux_read(rec, &at, &aux) <= 0) return NULL;
     return at == tag ? tag + sizeof tag_start : NULL;
 }
 

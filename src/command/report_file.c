@@ -95,7 +95,7 @@ int report_file_choose(struct output_path *path, const char *option, const char 
         diag_error("%s - would mix with other text on standard output: name a file", option);
         return -1;
     }
-    if (strstr(name, "://")) {
+    if (path_is_url(name)) {
         diag_error("option %s takes the name of a file, not '%s'", option, name);
         return -1;
     }

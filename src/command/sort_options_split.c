@@ -65,7 +65,7 @@ int sort_options_check_pattern(const struct sort_options *o)
     if (!name)
         problem = "--split-by writes files: give -o DIR/%.bam, where % stands for the name of a "
                   "piece";
-    else if (strstr(name, "://"))
+    else if (path_is_url(name))
         problem = "--split-by writes files in a local directory, not to a URL";
     else if (!strchr(path_name(name), '%'))
         problem = "--split-by needs a % in the file name of -o, as in DIR/%.bam: it stands for the "

@@ -113,7 +113,7 @@ bool duplicate_tags_has_any(const uint8_t *rec)
     if (bam_record_flag(rec) & BAM_FDUP) return true;
     const uint8_t *at = bam_record_tags(rec);
     struct bam_aux aux;
-    while (bam_aux_next(rec, &at, &aux) > 0)
+    while (bam_aux_read(rec, &at, &aux) > 0)
         if (tag_at(&aux) != OTHER_TAG) return true;
     return false;
 }

@@ -30,7 +30,7 @@ static void look_at_tags(const uint8_t *rec, struct wanted_tags *tags)
     const uint8_t *at = bam_record_tags(rec);
     struct bam_aux aux;
     *tags = (struct wanted_tags){0};
-    while (bam_aux_next(rec, &at, &aux) > 0) {
+    while (bam_aux_read(rec, &at, &aux) > 0) {
         switch (aux.start[0] << 8 | aux.start[1]) {
         case 'M' << 8 | 'C':
             if (tags->has_mate_cigar) break;

@@ -13,10 +13,12 @@
 #include "input/record_source.h"
 #include "input/sam_text.h"
 #include "util/diag.h"
+#include "util/path.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
 #include <htslib/bgzf.h>
+#include <htslib/hfile.h>
 #include <htslib/hts.h>
 #include <htslib/hts_log.h>
 #include <inttypes.h>
@@ -114,10 +116,39 @@ static int check_fasta(const char *path)
     return r;
 }
 
+/* Reads the beginning of what is at a URL, or all of it. Returns 0, or -1 after a message. */
+static int try_url(const char *url, bool whole)
+{
+    char bytes[4096];
+    errno = 0;
+    hFILE *file = hopen(url, "r");
+    ssize_t n = file ? hread(file, bytes, sizeof bytes) : -1;
+    while (whole && n > 0) n = hread(file, bytes, sizeof bytes);
+    if (n < 0)
+        diag_error("cannot read '%s', which the reference needs: %s", url,
+                   errno ? strerror(errno) : "htslib reports an error");
+    if (file) hclose_abruptly(file);
+    return n < 0 ? -1 : 0;
+}
+
+/* If the index of a reference cannot be read to its end, htslib 1.16 frees memory twice. */
+static int check_fasta_url(const char *url)
+{
+    if (strstr(url, HTS_IDX_DELIM)) return 0;
+    char *index = xasprintf("%s.fai", url);
+    int r = try_url(url, false) < 0 ? -1 : try_url(index, true);
+    free(index);
+    return r;
+}
+
 int bam_reader_check_reference(const htsFormat *options)
 {
     for (const hts_opt *option = options->specific; option; option = option->next) {
-        if (option->opt != CRAM_OPT_REFERENCE || strstr(option->val.s, "://")) continue;
+        if (option->opt != CRAM_OPT_REFERENCE) continue;
+        if (path_is_url(option->val.s)) {
+            if (check_fasta_url(option->val.s) < 0) return -1;
+            continue;
+        }
         struct stat st;
         /* What a pipe gives can be read only once. */
         bool is_file = stat(option->val.s, &st) < 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
@@ -164,11 +195,18 @@ static int apply_options(struct reader_file *file, const htsFormat *options)
 static int open_file(struct reader_file *file, const char *path, const htsFormat *options)
 {
     errno = file_problem(path);
-    if (!errno) file->hts = sam_open(path, "r");
+    if (!errno) {
+        enum htsLogLevel level = hts_get_log_level();
+        /* The error is below. A higher level shows what is sent. */
+        if (path_is_url(path) && level <= HTS_LOG_WARNING) hts_set_log_level(HTS_LOG_OFF);
+        file->hts = sam_open(path, "r");
+        hts_set_log_level(level);
+    }
     if (!file->hts) {
+        bool is_vague = errno == EIO && path_is_url(path);
         diag_error("cannot open '%s': %s%s", file->name,
                    errno ? strerror(errno) : "it is damaged or not an alignment file",
-                   diag_advice(errno));
+                   is_vague ? "; --verbosity 4 says more" : diag_advice(errno));
         return -1;
     }
     if (!is_alignment_file(hts_get_format(file->hts))) {

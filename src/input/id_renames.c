@@ -86,7 +86,7 @@ static struct id_walk begin_walk(const struct id_renames *renames, const uint8_t
 static const char *next_id(struct id_walk *walk, struct bam_aux *aux)
 {
     while (!(walk->seen[ID_GROUP] && walk->seen[ID_PROGRAM]) &&
-           bam_aux_next(walk->rec, &walk->at, aux) > 0) {
+           bam_aux_read(walk->rec, &walk->at, aux) > 0) {
         enum id_kind kind = ID_GROUP;
         while (kind < N_ID_KINDS && memcmp(aux->start, tags[kind], 2) != 0) kind++;
         if (kind == N_ID_KINDS || walk->seen[kind]) continue;

@@ -77,6 +77,19 @@ static void look_at_file_system(const char *path, struct disk_traits *traits)
     }
 }
 
+const char *disk_problem(const struct disk_traits *traits, char text[DISK_PROBLEM_TEXT_BYTES])
+{
+    static const char *const of_clusters[] = {"lustre", "gpfs", "beegfs", "panfs", "orangefs"};
+    const char *name = traits->file_system;
+    if (strcmp(name, "fuse") == 0)
+        return "a FUSE file system, maybe a network or an object store";
+    if (!traits->is_network) return NULL;
+    for (size_t i = 0; i < sizeof of_clusters / sizeof *of_clusters; i++)
+        if (strcmp(name, of_clusters[i]) == 0) return NULL;
+    (void)snprintf(text, DISK_PROBLEM_TEXT_BYTES, "a network file system (%s)", name);
+    return text;
+}
+
 /* Seconds that a read takes; negative if it fails. */
 static double time_read(int fd, void *buffer, size_t n_bytes, off_t at)
 {

@@ -36,6 +36,11 @@ struct disk_traits {
  */
 void disk_probe(const char *directory, struct disk_traits *traits);
 
+/* What speaks against temporary data there, such as "a network file system (nfs)"; NULL: nothing.
+   File systems of clusters, such as lustre, are made for such data. Writes into text. */
+enum { DISK_PROBLEM_TEXT_BYTES = 80 };
+const char *disk_problem(const struct disk_traits *traits, char text[DISK_PROBLEM_TEXT_BYTES]);
+
 /* True if random reads are so slow that their number matters. */
 bool disk_is_slow_to_seek(const struct disk_traits *traits);
 

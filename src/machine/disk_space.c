@@ -6,6 +6,7 @@
  */
 #include "machine/disk_space.h"
 
+#include "machine/transfers.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/size.h"
@@ -105,7 +106,8 @@ void disk_space_print_output_error(const char *name, int error, const char *path
 {
     char space[DISK_SPACE_TEXT_BYTES] = "";
     if (path && disk_space_is_short(error)) (void)disk_space_describe(path, needed_bytes, space);
+    const char *problem = error ? strerror(error) : "htslib reports an error";
     diag_error("cannot write '%s': %s%s", name,
-               error ? strerror(error) : "htslib reports an error",
+               path_is_url(name) ? transfers_problem(error) : problem,
                *space ? space : diag_advice(error));
 }

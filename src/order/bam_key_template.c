@@ -144,7 +144,7 @@ static void find_tags(const uint8_t *rec, struct tags *tags)
     const uint8_t *at = bam_record_tags(rec);
     struct bam_aux aux, *to;
     *tags = (struct tags){0};
-    while (bam_aux_next(rec, &at, &aux) > 0) {
+    while (bam_aux_read(rec, &at, &aux) > 0) {
         switch (aux.start[0] << 8 | aux.start[1]) {
         case 'R' << 8 | 'G': to = &tags->rg; break;
         case 'M' << 8 | 'C': to = &tags->mc; break;

@@ -230,11 +230,8 @@ static int write_file(const struct bam_index *index, struct output_path *path)
     if (r == 0) r = write_bytes(file, index->out.bytes, index->out.n);
     if (r == 0 && index->format == BAM_INDEX_CSI)
         r = write_bytes(file, bgzf_end_block, BGZF_END_BYTES);
+    r = output_path_end(path, file, r);
     int error = errno;
-    if (hclose(file) < 0 && r == 0) {
-        error = errno;
-        r = -1;
-    }
     if (r < 0) output_path_drop(path);
     errno = error;
     return r;

@@ -17,7 +17,7 @@
  * the line is not seen, the file is never closed, because closing would encode the same container
  * again.
  */
-#define _GNU_SOURCE             /* sync_file_range */
+#define _GNU_SOURCE             /* sync_file_range, memfd_create */
 #include "output/bam_writer.h"
 
 #include "bam/bam_convert.h"
@@ -25,6 +25,7 @@
 #include "bam/bgzf_block.h"
 #include "machine/disk_space.h"
 #include "machine/exception_guard.h"
+#include "machine/transfers.h"
 #include "output/cram_pump.h"
 #include "output/cram_reference.h"
 #include "output/foreign_name.h"
@@ -40,6 +41,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +61,7 @@ struct bam_writer {
     hFILE *pump_in;             /* the pump's writing end, until `file` owns it */
     samFile *file;
     bool encoder_failed;        /* `file` must not be closed */
+    int index_fd;               /* memory with the index that becomes a URL, or -1 */
     struct cram_reference reference;
     bam1_t *record;
     _Atomic int32_t last_tid;           /* of the last record that htslib got */
@@ -119,6 +122,7 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
 {
     struct bam_writer *writer = xcalloc(1, sizeof *writer);
     writer->settings = *settings;
+    writer->index_fd = -1;
     writer->has_pump = !bam_writer_takes_bytes(&settings->format);
     if (writer->has_pump && cram_pump_open(&writer->pump, &writer->pump_in) < 0) {
         diag_error("cannot make sockets for the CRAM output: %s%s", strerror(errno),
@@ -259,7 +263,9 @@ static int write_error(struct bam_writer *writer)
 static int check_pump(struct bam_writer *writer)
 {
     errno = atomic_load(&writer->pump.error);
-    return errno ? write_error(writer) : 0;
+    if (!errno) return 0;
+    if (*writer->pump.failure) transfers_tell(writer->pump.failure);
+    return write_error(writer);
 }
 
 /* Reports that htslib cannot encode the records. htslib's workers encode later, and do not set
@@ -302,6 +308,51 @@ static int start_cram_index(void *arg)
                         output_path_to_write(writer->settings.index_path));
 }
 
+/* htslib would complete the object of an index also when the sort fails. So it writes the index to
+   memory, some bytes for 10,000 records, and send_index sends it when the output is complete. */
+static int start_index_in_memory(struct bam_writer *writer)
+{
+    char name[64];
+    writer->index_fd = memfd_create("index", MFD_CLOEXEC);
+    if (writer->index_fd < 0) return -1;
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", writer->index_fd);
+    return sam_idx_init(writer->file, writer->header, 0, name);
+}
+
+static int start_index(struct bam_writer *writer)
+{
+    struct output_path *path = writer->settings.index_path;
+    if (!path) return 0;
+    errno = 0;
+    int r = path->is_url ? start_index_in_memory(writer)
+                         : output_path_make(path, start_cram_index, writer);
+    if (r < 0)
+        diag_error("cannot create the index '%s': %s%s", path->name, strerror(errno),
+                   diag_advice(errno));
+    return r;
+}
+
+/* Sends the index that start_index_in_memory has begun. */
+static int send_index(const struct bam_writer *writer)
+{
+    struct output_path *path = writer->settings.index_path;
+    struct stat st;
+    void *bytes = MAP_FAILED;
+    if (writer->index_fd < 0) return 0;
+    if (fstat(writer->index_fd, &st) == 0)
+        bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, writer->index_fd, 0);
+    hFILE *file = bytes != MAP_FAILED ? output_path_open(path) : NULL;
+    errno = file ? 0 : errno;
+    int r = file ? 0 : -1;
+    if (file) {
+        r = hwrite(file, bytes, (size_t)st.st_size) == (ssize_t)st.st_size ? 0 : -1;
+        r = output_path_end(path, file, r);
+    }
+    if (r < 0) disk_space_print_output_error(path->name, errno, NULL, 0);
+    if (bytes != MAP_FAILED) (void)munmap(bytes, (size_t)st.st_size);
+    return r;
+}
+
 static int start_cram(struct bam_writer *writer)
 {
     const struct bam_writer_settings *settings = &writer->settings;
@@ -333,12 +384,7 @@ static int start_cram(struct bam_writer *writer)
          hts_set_opt(writer->file, CRAM_OPT_MULTI_SEQ_PER_SLICE, 0) < 0))
         return encoder_error(writer);
     if (sam_hdr_write(writer->file, writer->header) < 0) return encoder_error(writer);
-    if (!settings->index_path ||
-        output_path_make(settings->index_path, start_cram_index, writer) == 0)
-        return 0;
-    diag_error("cannot create the index '%s': %s%s", settings->index_path->name, strerror(errno),
-               diag_advice(errno));
-    return -1;
+    return start_index(writer);
 }
 
 bool bam_writer_needs_pump(const struct bam_writer *writer)
@@ -362,7 +408,9 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
     writer->header = header;
     errno = 0;
     if (open_file(writer) < 0) {
-        diag_error("cannot create '%s': %s%s", writer->name, strerror(errno), diag_advice(errno));
+        int error = errno;
+        diag_error("cannot create '%s': %s%s", writer->name,
+                   output_path_problem(writer->settings.path, error), diag_advice(error));
         return -1;
     }
     int r = bam_writer_takes_bytes(&writer->settings.format) ? start_bytes(writer)
@@ -445,6 +493,7 @@ static void free_writer(struct bam_writer *writer)
 {
     cram_reference_release(&writer->reference);
     bam_destroy1(writer->record);
+    if (writer->index_fd >= 0) (void)close(writer->index_fd);
     free(writer);
 }
 
@@ -459,7 +508,7 @@ int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result
     errno = 0;
     if (writer->has_pump) cram_pump_close(&writer->pump);
     uint64_t n_bytes = (uint64_t)htell(writer->raw);
-    int r = hclose(writer->raw);        /* writes what is buffered */
+    int r = output_path_close(path, writer->raw);       /* writes what is buffered */
     if (r < 0) (void)write_error(writer);
     *result = (struct bam_writer_result){n_bytes, writer->lost_reader};
     if (r == 0 && writer->file_exists) {
@@ -467,6 +516,7 @@ int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result
         r = output_path_commit(path, writer->settings.index_path);
     }
     if (r < 0 && writer->file_exists) output_path_drop(path);
+    if (r == 0) r = send_index(writer);
     free_writer(writer);
     return r < 0 ? -1 : 0;
 }
@@ -477,7 +527,7 @@ void bam_writer_abort(struct bam_writer *writer, struct bam_writer_result *resul
     if (!writer) return;
     result->lost_reader = writer->lost_reader;
     if (writer->has_pump) cram_pump_close(&writer->pump);
-    if (writer->raw) hclose_abruptly(writer->raw);
+    if (writer->raw) output_path_close_incomplete(writer->settings.path, writer->raw);
     if (writer->file_exists) output_path_drop(writer->settings.path);
     free_writer(writer);
 }

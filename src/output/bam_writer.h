@@ -88,8 +88,8 @@ struct bam_writer_result {
     bool lost_reader;           /* standard output is a pipe that nobody reads any more */
 };
 
-/* Closes the file, renames it and frees the writer. On failure removes the file and frees the
-   writer. */
+/* Closes the file, renames it, sends the index of CRAM if that is a URL, and frees the writer. On
+   failure removes the file, unless only the index failed, and frees the writer. */
 int bam_writer_close(struct bam_writer *writer, struct bam_writer_result *result);
 
 /* Removes the file and frees the writer. Accepts NULL. */

@@ -22,7 +22,7 @@ static const char *check_tags(const uint8_t *rec, struct bam_aux *cg)
     const char *problem;
     int r = 1;
     *cg = (struct bam_aux){.type = 0};
-    while ((problem = check_name(at, end)) == NULL && (r = bam_aux_next(rec, &at, &aux)) > 0) {
+    while ((problem = check_name(at, end)) == NULL && (r = bam_aux_read(rec, &at, &aux)) > 0) {
         if (aux.type == 'd') return "it has a tag of type d";
         if (aux.type == 'B' && (aux.value[0] == 'A' || aux.value[0] == 'd'))
             return "it has an array of type A or d";

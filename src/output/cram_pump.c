@@ -2,10 +2,12 @@
 #define _GNU_SOURCE             /* F_DUPFD_CLOEXEC, SOCK_CLOEXEC */
 #include "output/cram_pump.h"
 
+#include "machine/transfers.h"
 #include "util/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -36,6 +38,7 @@ int cram_pump_open(struct cram_pump *pump, hFILE **from)
     pump->chunk = xmalloc(CHUNK_BYTES);
     pump->read_fd = fds[READ];
     pump->end_fd = fds[END];
+    pump->failure[0] = '\0';
     atomic_init(&pump->error, 0);
     atomic_init(&pump->target, NULL);
     atomic_init(&pump->discarding, false);
@@ -68,7 +71,11 @@ void cram_pump_run(struct cram_pump *pump)
             if (hwrite(atomic_load(&pump->target), chunk, (size_t)n) != n)
                 error = errno ? errno : EIO;
         }
-        if (error) atomic_store(&pump->error, error);
+        if (error && !atomic_load(&pump->error)) {
+            const char *failure = transfers_failure();
+            (void)snprintf(pump->failure, sizeof pump->failure, "%s", failure ? failure : "");
+            atomic_store(&pump->error, error);
+        }
         if (n <= 0 && !tries_again) return;
     }
 }

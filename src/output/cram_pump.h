@@ -27,6 +27,7 @@ struct cram_pump {
     char *chunk;                /* buffer of cram_pump_run */
     hFILE *_Atomic target;
     atomic_bool discarding;
+    char failure[160];          /* what transfers_failure said of it, or ""; set before `error` */
     atomic_int error;           /* errno of the first failed write, or 0 */
 };
 

@@ -43,6 +43,7 @@ struct output_path {            /* starts as {0} */
     const char *name;           /* as the user gave it, without "file:" */
     char *final;                /* the regular file, all links followed; NULL: written in place */
     char *temporary;            /* the name to write under; NULL: written in place */
+    bool is_url;                /* htslib writes it over a network */
     /* facts about the file that is replaced: the new file gets the same permissions, owner and
        group when it is complete, as far as the system allows */
     bool replaces;              /* there is such a file */
@@ -73,15 +74,30 @@ static inline const char *output_path_to_write(const struct output_path *path)
    failure. */
 hFILE *output_path_open(struct output_path *path);
 
-/* The same, but returns a descriptor, or -1 with errno set. Not for URLs. */
+/* Why opening, writing or closing has failed, for messages: `error` is its errno. To be called in
+   the thread that failed. path may be NULL. */
+const char *output_path_problem(const struct output_path *path, int error);
+
+/* Close what output_path_open returned; path NULL: standard output. The first one returns 0, or -1
+   with errno set. The second one is for a file that is not complete: no object gets the name of a
+   URL. It may leave the hFILE open until the process ends, because closing it would complete the
+   upload. */
+int output_path_close(const struct output_path *path, hFILE *file);
+void output_path_close_incomplete(const struct output_path *path, hFILE *file);
+
+/* Calls the first one if r is 0, else the second one. Returns 0, or -1 with errno set: that of
+   before, if r is -1. */
+int output_path_end(const struct output_path *path, hFILE *file, int r);
+
+/* The same as output_path_open, but returns a descriptor, or -1 with errno set. Not for URLs. */
 int output_path_create(struct output_path *path);
 
 /* A descriptor of the temporary file, besides the one that was opened: for advice to the kernel,
    not for writing. -1: there is no such file. */
 int output_path_descriptor(const struct output_path *path);
 
-/* The same for a library that opens the file by its name: makes an empty file and calls `make`,
-   which returns 0 or -1, with the lock held. Returns 0, or -1 with errno set. */
+/* Like output_path_create for a library that opens the file by its name: makes an empty file and
+   calls `make`, which returns 0 or -1, with the lock held. Returns 0, or -1 with errno set. */
 int output_path_make(struct output_path *path, int (*make)(void *arg), void *arg);
 
 /* True if both stand for the same regular file. */

@@ -7,6 +7,7 @@
 #include "store/checkpoint_dir.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
+#include "util/path.h"
 #include "util/version.h"
 #include "util/xalloc.h"
 
@@ -265,7 +266,7 @@ char *checkpoint_writer_output_name(const struct checkpoint_writer *w)
     if (!s->output) return NULL;
     const char *file = s->output_path->final ? s->output_path->final : s->output;
     const char *index = s->index_path->final ? s->index_path->final : s->index;
-    char *real = s->output_path->final || strstr(file, "://") ? NULL : realpath(file, NULL);
+    char *real = s->output_path->final || path_is_url(file) ? NULL : realpath(file, NULL);
     char *name = xasprintf("%s%s%s", real ? real : file, index ? HTS_IDX_DELIM : "",
                            index ? index : "");
     free(real);

@@ -61,7 +61,7 @@ static int take_file(struct split_output *split, const char *name)
         return 0;
     }
     diag_error("'%s' would be both a piece and an index of another one: give the pieces another "
-               "name with -o, or the indexes, as in -o 'DIR/%%.bam##idx##DIR/%%.bam.bai'", name);
+               "name with -o", name);
     return -1;
 }
 

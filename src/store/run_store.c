@@ -118,6 +118,17 @@ static bool shares_space(const struct run_store *store, size_t number)
     return false;
 }
 
+/* Each block is written and read once, in pieces of some 100 KB, and files are linked: mounted
+   object stores do that slowly or not at all. Says so once a directory and process. */
+static void warn_of_place(const struct volume *volume)
+{
+    char text[DISK_PROBLEM_TEXT_BYTES];
+    const char *problem = disk_problem(&volume->disk, text);
+    if (problem && !volume->closed)
+        diag_warning("temporary data go to '%s', which is on %s: choose a local disk with -T",
+                     volume->dir, problem);
+}
+
 /* Makes the volumes: finds out what the disks are like, and how many databases each directory
    gets. Returns that number. */
 static unsigned make_volumes(struct run_store *store)
@@ -128,6 +139,7 @@ static unsigned make_volumes(struct run_store *store)
         dirs[i].dir = settings->dirs[i];
         dirs[i].closed = dirs[i].full = i < settings->n_closed_dirs;
         disk_probe(dirs[i].dir, &dirs[i].disk);
+        warn_of_place(&dirs[i]);
         if (disk_is_slow_to_seek(&dirs[i].disk)) store->slow_to_seek = true;
         dirs[i].shares_space = shares_space(store, i);
     }

@@ -31,7 +31,7 @@ static bool is_directory(const char *path)
 static bool has_place_beside(const char *output)
 {
     struct stat st;
-    if (strstr(output, "://")) return false;
+    if (path_is_url(output)) return false;
     return stat(output, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
 }
 
@@ -70,6 +70,11 @@ static void report_impossible(const char *path, int error)
 
 int temp_dir_check(const char *prefix)
 {
+    if (path_is_url(prefix)) {
+        diag_error("option -T takes a directory or the beginning of a path, not the URL '%s': "
+                   "temporary data stay on this machine", prefix);
+        return -1;
+    }
     char *template = make_template(prefix, NULL), *parent = path_parent(template);
     struct stat st;
     int error = 0;

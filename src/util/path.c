@@ -29,6 +29,11 @@ char *path_parent(const char *path)
     return xstrdup(".");
 }
 
+bool path_is_url(const char *name)
+{
+    return strstr(name, "://") != NULL;
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

@@ -18,6 +18,9 @@ bool path_go_up(char *path);
 /* Returns the directory of a path, "." for a name without one. The caller frees it. */
 char *path_parent(const char *path);
 
+/* True for the name of a file that is a URL. */
+bool path_is_url(const char *name);
+
 /* Lists the names in a directory for which `accept` returns true, sorted. The caller frees each
    name, and the array. Returns how many there are, or -1 with errno set. */
 ssize_t path_list(const char *path, bool (*accept)(const char *name, const void *arg),

@@ -4,13 +4,11 @@ What each piece must hold is computed here from the names of reads, which occur 
 """
 
 import gzip
-import json
 import os
 import random
 import re
 import signal
 import struct
-import subprocess
 import time
 
 import bamfile

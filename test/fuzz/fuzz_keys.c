@@ -56,7 +56,7 @@ static void check_aux(const uint8_t *rec)
     struct bam_aux aux;
     int r;
     FUZZ_CHECK(at <= end);
-    while ((r = bam_aux_next(rec, &at, &aux)) > 0) {
+    while ((r = bam_aux_read(rec, &at, &aux)) > 0) {
         FUZZ_CHECK(aux.value_bytes > 0 && aux.value + aux.value_bytes == at && at <= end);
         FUZZ_CHECK(!strchr("ZH", aux.type) || aux.value[aux.value_bytes - 1] == 0);
     }

@@ -82,14 +82,14 @@ static void test_walk_finds_every_tag(void **state)
         struct bam_aux aux = {0};
         CHECK(&rng, first == rec + bam_record_bytes(rec) - n);
         for (size_t i = 0; i < n_tags; i++) {
-            CHECK(&rng, bam_aux_next(rec, &at, &aux) == 1);
+            CHECK(&rng, bam_aux_read(rec, &at, &aux) == 1);
             CHECK(&rng, aux.start == first + starts[i]);
             CHECK(&rng, aux.type == (char)tags[starts[i] + 2]);
             CHECK(&rng, aux.value == aux.start + 3);
             CHECK(&rng, aux.value_bytes == starts[i + 1] - starts[i] - 3);
             CHECK(&rng, at == first + starts[i + 1]);
         }
-        CHECK(&rng, bam_aux_next(rec, &at, &aux) == 0);
+        CHECK(&rng, bam_aux_read(rec, &at, &aux) == 0);
         CHECK(&rng, at == first + n);
         free(rec);
     }
@@ -134,11 +134,11 @@ static void test_cut_tags_are_damaged(void **state)
             uint8_t *rec = make_record(tags, n_first + n_left);
             const uint8_t *at = bam_record_tags(rec);
             struct bam_aux aux;
-            CHECK(&rng, bam_aux_next(rec, &at, &aux) == 1);
+            CHECK(&rng, bam_aux_read(rec, &at, &aux) == 1);
             const uint8_t *last = at;
-            CHECK(&rng, bam_aux_next(rec, &at, &aux) == -1);
+            CHECK(&rng, bam_aux_read(rec, &at, &aux) == -1);
             CHECK(&rng, at == last);        /* and again */
-            CHECK(&rng, bam_aux_next(rec, &at, &aux) == -1);
+            CHECK(&rng, bam_aux_read(rec, &at, &aux) == -1);
             CHECK(&rng, bam_aux_find(rec, "QQ", &aux) == -1);
             const char first_tag[2] = {(char)tags[0], (char)tags[1]};
             CHECK(&rng, bam_aux_find(rec, first_tag, &aux) == 1);
@@ -178,7 +178,7 @@ static void test_what_is_no_tag(void **state)
         uint8_t *rec = make_record((const uint8_t *)cases[i].bytes, cases[i].n_bytes);
         const uint8_t *at = bam_record_tags(rec);
         struct bam_aux aux;
-        if (bam_aux_next(rec, &at, &aux) != -1 || bam_aux_find(rec, "XX", &aux) != -1)
+        if (bam_aux_read(rec, &at, &aux) != -1 || bam_aux_find(rec, "XX", &aux) != -1)
             fail_msg("case %zu is taken for a tag", i);
         free(rec);
     }
@@ -223,7 +223,7 @@ static void test_any_bytes(void **state)
         const uint8_t *end = rec + bam_record_bytes(rec), *at = bam_record_tags(rec), *before = at;
         struct bam_aux aux;
         int r;
-        while ((r = bam_aux_next(rec, &at, &aux)) > 0) {
+        while ((r = bam_aux_read(rec, &at, &aux)) > 0) {
             CHECK(&rng, aux.start == before && at >= before + 4 && at <= end);
             CHECK(&rng, aux.value + aux.value_bytes == at);
             before = at;

@@ -179,6 +179,21 @@ static void test_busy_disk(void **state)
     assert_false(is_busy);
 }
 
+/* What speaks against temporary data on a file system. */
+static void test_problem(void **state)
+{
+    (void)state;
+    char text[DISK_PROBLEM_TEXT_BYTES];
+    struct disk_traits traits = {.file_system = "nfs", .is_network = true};
+    assert_string_equal(disk_problem(&traits, text), "a network file system (nfs)");
+    traits.file_system = "lustre";
+    assert_null(disk_problem(&traits, text));
+    traits = (struct disk_traits){.file_system = "fuse"};
+    assert_non_null(strstr(disk_problem(&traits, text), "object store"));
+    traits.file_system = "ext4";
+    assert_null(disk_problem(&traits, text));
+}
+
 #define TEST_IN_PLACE(test) cmocka_unit_test_setup_teardown(test, enter_place, leave_place)
 
 int main(void)
@@ -192,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_slow_to_seek),
         cmocka_unit_test(test_belief),
         cmocka_unit_test(test_busy_disk),
+        cmocka_unit_test(test_problem),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
