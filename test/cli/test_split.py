@@ -4,6 +4,7 @@ What each piece must hold is computed here from the names of reads, which occur 
 """
 
 import gzip
+import json
 import os
 import random
 import re
