@@ -200,6 +200,13 @@ class Contigs(SplitTest):
         self.assertEqual(len(os.listdir(self.work / "indexes")), len(REFS) + 1)
         self.assertEqual(len(self.files()), len(REFS) + 1)
 
+    def test_read_beyond_the_index(self):
+        """A read that no index can have: the message says how there is none."""
+        refs = [("short", 1000)]
+        source = self.bam([make_read("far", 0, 900, "50M3000000N50M", "A" * 100)], refs, "far.bam")
+        self.assert_split_refused("'far'", "-O sam", how="contig", source=source)
+        self.assertEqual(len(self.split("contig", source, ext="sam")), 2)
+
     def test_no_reads(self):
         for refs in (REFS, []):
             source = self.bam([], refs, "none.bam")
