@@ -3,16 +3,22 @@
 ByContig does by hand what the workflows do, with the options of --markdup that can be decided for one
 contig at a time, and shows that the others cannot. Engines runs both workflows in their engines."""
 
+import csv
 import hashlib
 import json
+import os
 import pathlib
 import subprocess
 
 import bamfile
 import workflow_reads
-from harness import ROOT, CliTest
+from harness import BUILD, ROOT, SLOW, CliTest, environment, needs_pysam
+from test_index import IndexTest, random_regions
 
-BIN = ROOT / "packaging/workflows/bin"
+WORKFLOWS = ROOT / "packaging/workflows"
+BIN = WORKFLOWS / "bin"
+ENGINES = ROOT / "build/engines"
+ENGINE_LIMIT_S = 120 * SLOW
 GROUP_BASES = 400_000
 N_CHUNKS = 3
 # Options of --markdup that can be decided for one contig at a time.
@@ -143,3 +149,111 @@ class ByContig(CliTest):
         self.assertEqual(bed.splitlines()[1], "c1\t0\t200000\tgroup0002")
         done = run_script("group-contigs", self.write("empty.fai", ""), GROUP_BASES)
         self.assertNotEqual(done.returncode, 0)
+
+
+@needs_pysam
+class Engines(IndexTest):
+    """Both workflows in their engines: several tasks at a time, two of which are killed."""
+
+    def setUp(self):
+        super().setUp()
+        self.header, some = workflow_reads.templates(6000, seed=11)
+        third = len(some) // 3
+        self.marks, self.bin = self.work / "marks", self.work / "bin"
+        for folder in (self.marks, self.bin):
+            folder.mkdir()
+        workflow_reads.write_sam(self.path("all.sam"), self.header, some)
+        workflow_reads.write_fai(self.path("ref.fa.fai"), self.header)
+        self.write("ref.fa", "")
+        workflow_reads.write_script(self.bin / "aligner", workflow_reads.ALIGNER, marks=self.marks)
+        workflow_reads.write_script(self.bin / "samtools-rocksort", workflow_reads.KILLED,
+                                    marks=self.marks, rocksort=BUILD / "samtools-rocksort")
+        # Of one sample a lane is FASTQ and one is BAM, of the other there is only FASTQ.
+        rows = ["sample,lane,reads1,reads2"]
+        self.lanes = {"x": ["0.sam", "1.bam"], "y": ["2.sam"]}
+        for number, (sample, lane) in enumerate((("x", "L1"), ("x", "L2"), ("y", "L1"))):
+            part = some[number * third:(number + 1) * third]
+            workflow_reads.write_sam(self.path(f"{number}.sam"), self.header, part)
+            if number == 1:
+                self.bam_of((self.work / "1.sam").read_text(), name="1.bam")
+                rows.append(f"{sample},{lane},1.bam,")
+                continue
+            reads = [f"{number}_{end}.fastq.gz" for end in (1, 2)]
+            workflow_reads.write_fastq([self.path(name) for name in reads], part)
+            rows.append(",".join([sample, lane, *reads]))
+        self.write("samples.csv", "\n".join(rows) + "\n")
+
+    def engine(self, name):
+        """The engine's command: that of build/engines. Continuous integration must have it."""
+        if not (ENGINES / name).exists():
+            if os.environ.get("CI"):
+                self.fail(f"no {ENGINES / name}")
+            self.skipTest(f"{name} is not installed (scripts/make-engines.sh)")
+        return ENGINES / name
+
+    def run_engine(self, *command, markdup="-d 100 -t"):
+        """Runs an engine with these settings; returns status and what it printed."""
+        settings = {
+            "samples": "samples.csv", "reference": "ref.fa", "chunks": 2, "group_bases": 800_000,
+            "aligner": f"{self.bin}/aligner {self.path('all.sam')} {{reads}}", "markdup": markdup,
+            "align_threads": 1, "align_mb": 400, "sort_mb": 100, "gather_threads": 1,
+            "gather_mb": 300, "concatenate_mb": 300,
+        }
+        self.write("settings.json", json.dumps(settings))   # which is YAML, too
+        env = environment(self.scratch, extra={
+            "NXF_HOME": self.path("nxf"), "NXF_OFFLINE": "true", "NXF_ANSI_LOG": "false",
+            "XDG_CACHE_HOME": self.path("cache"), "HOME": str(self.work)})
+        env["PATH"] = f"{self.bin}:{env['PATH']}"
+        done = subprocess.run(command, cwd=self.work, env=env, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              timeout=ENGINE_LIMIT_S)
+        return done.returncode, done.stdout
+
+    def check_sorted(self):
+        """Each sample has the records, the flags, the header and an index as after one sort."""
+        self.assertEqual(sorted(os.listdir(self.marks)).count("alone"), 0, "one task at a time")
+        for killed in ("killed-align", "killed-gather"):
+            self.assertTrue((self.marks / killed).is_dir(), killed)
+        regions = random_regions(60, bamfile.read(self.path("1.bam")).refs)
+        for sample, lanes in self.lanes.items():
+            out, want = self.path(f"sorted/{sample}.bam"), self.path("want.bam")
+            self.sort_ok("--fixmate", "--markdup=-d 100 -t", "-o", want,
+                         *[self.path(lane) for lane in lanes])
+            got = bamfile.read(out)
+            self.assert_same_bam(got, bamfile.read(want), sample)
+            self.assertGreater(sum(1 for raw in bamfile.split(got.records)
+                                   if bamfile.fields(raw)[2] & 0x400), 50)
+            self.assertEqual(self.ask(out, out + ".csi", regions),
+                             self.ask(out, self.want_index(out, "csi"), regions))
+
+    def test_snakemake(self):
+        command = (self.engine("snakemake"), "--snakefile", WORKFLOWS / "Snakefile", "--configfile",
+                   "settings.json", "--cores", "3")
+        status, text = self.run_engine(*command)
+        self.assertEqual(status, 0, text[-4000:])
+        self.assertEqual(text.count("Trying to restart job"), 2, text)
+        self.check_sorted()
+        left = [str(path) for folder in ("chunks", "pieces", "gathered")
+                for path in (self.work / folder).rglob("*") if not path.is_dir()]
+        self.assertEqual(left, [])
+
+    def test_snakemake_refuses(self):
+        status, text = self.run_engine(self.engine("snakemake"), "--snakefile",
+                                       WORKFLOWS / "Snakefile", "--configfile", "settings.json",
+                                       "--cores", "3", markdup="-S")
+        self.assertNotEqual(status, 0)
+        self.assertIn("check-markdup: -S marks supplementary", text)
+
+    def test_nextflow(self):
+        command = (self.engine("nextflow"), "run", WORKFLOWS / "main.nf", "-params-file",
+                   "settings.json")
+        status, text = self.run_engine(*command, markdup="-S")
+        self.assertNotEqual(status, 0)
+        self.assertIn("check-markdup: -S marks supplementary", text)
+        status, text = self.run_engine(*command, "-with-trace", "trace.txt")
+        self.assertEqual(status, 0, text[-4000:])
+        with open(self.path("trace.txt"), encoding="utf-8") as file:
+            rows = list(csv.DictReader(file, delimiter="\t"))
+        failed = [(row["name"].split()[0], row["exit"]) for row in rows if row["status"] == "FAILED"]
+        self.assertEqual(sorted(failed), [("ALIGN", "137"), ("GATHER", "137")])
+        self.check_sorted()

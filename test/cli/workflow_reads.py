@@ -1,6 +1,7 @@
 """Reads for the tests of scattering a sample over contigs, and the aligner of these tests."""
 
 import gzip
+import os
 import random
 import subprocess
 
@@ -10,12 +11,43 @@ SIMULATE = ROOT / "bench/simulate-reads"
 UMIS = ("ACGTACGT", "ACGTACGA", "TTTTGGGG", "CCCCAAAA")
 SUPPLEMENTARY_OR_SECONDARY = 0x900
 
-# Prints the records of the reads in two FASTQ files, from SAM that has all reads in their order.
+# Takes the names of the reads in the chunk and prints their records, from SAM that has all. At first
+# it waits for a second one, which shows that tasks run at the same time.
 ALIGNER = r"""#!/bin/sh
 # aligner ALL.sam READS1 READS2
 set -eu
-gzip -dc "$2" | sed -n '1~4s/^@//p' >names.txt
-awk -F '\t' 'FNR == NR { wanted[$1]; next } /^@/ || $1 in wanted' names.txt "$1"
+touch "{marks}/aligner.$$"
+n=0
+until [ "$(ls "{marks}" | grep -c '^aligner')" -ge 2 ]; do
+    n=$((n + 1))
+    [ $n -lt 600 ] || {{ touch "{marks}/alone"; exit 1; }}
+    sleep 0.1
+done
+gzip -dc "$2" | sed -n '1~4s/^@//p' |
+    awk -F '\t' 'FNR == NR {{ wanted[$1]; next }} /^@/ || $1 in wanted' - "$1"
+"""
+
+# rocksort, of which two are killed: the first one that reads from an aligner, when it has read some
+# records, and the first one that gathers.
+KILLED = r"""#!/bin/bash
+rocksort={rocksort}
+marks={marks}
+case "$*" in
+*--split-by*\ -)
+    mkdir "$marks/killed-align" 2>/dev/null || exec "$rocksort" "$@"
+    mkfifo "$marks/pipe"
+    "$rocksort" "$@" <"$marks/pipe" &
+    exec 3>"$marks/pipe"
+    head -c 200000 >&3 ;;
+*--markdup=*)
+    mkdir "$marks/killed-gather" 2>/dev/null || exec "$rocksort" "$@"
+    "$rocksort" "$@" & ;;
+*)
+    exec "$rocksort" "$@" ;;
+esac
+kill -9 $!
+wait $!
+exit 137
 """
 
 
@@ -89,3 +121,10 @@ def write_fastq(paths, some):
         with gzip.open(path, "wt", compresslevel=1) as file:
             for lines in some:
                 file.write(f"@{lines[0].split(chr(9), 1)[0]}\nA\n+\nF\n")
+
+
+def write_script(path, text, **values):
+    """Writes a program."""
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text.format(**values))
+    os.chmod(path, 0o755)
