@@ -161,8 +161,15 @@ run_nextflow() {
         check_reports "$dir/results/$sample"
         samtools view -H "$dir/results/$sample.bam" | grep '^@PG.*-@ 2 --max-memory 372M' \
             >/dev/null || fail "threads or memory did not reach rocksort"
+        samtools view "$dir/results/$sample.merged.bam" >"$work/merged.sam"
+        samtools view "$dir/results/$sample.bam" | cmp - "$work/merged.sam" ||
+            fail "pieces of $sample, merged, are not what they were made of"
+        samtools view -H "$dir/results/$sample.merged.bam" >"$work/merged.header"
+        for option in --split-by --merge; do
+            grep -q "^@PG.*$option" "$work/merged.header" || fail "$option did not reach rocksort"
+        done
     done
-    echo "Nextflow: 2 samples of 2 lanes: sorted, marked, counted and indexed"
+    echo "Nextflow: 2 samples of 2 lanes: sorted, marked, counted and indexed; divided and merged"
 }
 
 for engine in "$@"; do
