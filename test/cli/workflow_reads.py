@@ -11,8 +11,8 @@ SIMULATE = ROOT / "bench/simulate-reads"
 UMIS = ("ACGTACGT", "ACGTACGA", "TTTTGGGG", "CCCCAAAA")
 SUPPLEMENTARY_OR_SECONDARY = 0x900
 
-# Takes the names of the reads in the chunk and prints their records, from SAM that has all. At first
-# it waits for a second one, which shows that tasks run at the same time.
+# Takes the names of the reads in the chunk and prints their records, from SAM that has all. The
+# first one waits for a second one, which shows that tasks run at the same time.
 ALIGNER = r"""#!/bin/sh
 # aligner ALL.sam READS1 READS2
 set -eu
@@ -76,17 +76,24 @@ def templates(n_records, seed):
 
 
 def copied(records, names, rng):
-    """A duplicate of a template, from a place near by on the flow cell or elsewhere; six of ten are
-    of lower quality, which supplementary records may lack."""
+    """A duplicate of a template, from a place near by on the flow cell or elsewhere; most are of
+    lower quality (which supplementary records may lack)."""
     name, far = records[0][0], rng.choice((0, 5000))
     while name in names:
         *place, x, y = records[0][0].split(":")
         name = ":".join([*place, str(int(x) + far + rng.randrange(60)), y])
     names.add(name)
     n_worse = rng.choice((0, 0, 20, 20, 20))
-    return [[name, *record[1:10], "-" * n_worse + record[10][n_worse:]
+    return [[name, *clipped(record, rng)[1:10], "-" * n_worse + record[10][n_worse:]
              if len(record[10]) > n_worse else record[10], *record[11:]]
             for record in records]
+
+
+def clipped(record, rng):
+    """Perhaps begins to align ten bases later. What its mate says of it is left to --fixmate."""
+    if record[5] != "150M" or rng.random() < 0.6:
+        return record
+    return [*record[:3], str(int(record[3]) + 10), record[4], "10S140M", *record[6:]]
 
 
 def finished(records, rng):
