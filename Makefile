@@ -322,8 +322,8 @@ $(VENV): scripts/make-venv.sh
 	$(call say,VENV,build/venv)
 	$(Q)sh scripts/make-venv.sh build/venv
 
-ENGINES = build/engines/complete
-$(ENGINES): scripts/make-engines.sh test/engines/requirements.txt test/engines/pom.xml
+WORKFLOW_ENGINES = build/engines/complete
+$(WORKFLOW_ENGINES): scripts/make-engines.sh test/engines/requirements.txt test/engines/pom.xml
 	$(call say,ENGINES,build/engines)
 	$(Q)sh scripts/make-engines.sh build/engines
 
@@ -358,7 +358,7 @@ $(BUILD)/fork-server: test/tools/fork-server.c $(OBJECTS)
 	    $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
 
 DIFFERENTIAL = $(PYTHON) test/differential.py --program $(BIN)/samtools-rocksort
-check-cli: $(CLI_PROGRAMS) $(VENV) $(if $(VALGRIND),,$(ENGINES))
+check-cli: $(CLI_PROGRAMS) $(VENV) $(if $(VALGRIND),,$(WORKFLOW_ENGINES))
 	$(LIVE)bash scripts/fetch-real-bams.sh build/real-bams
 	$(LIVE)$(PYTHON) test/cli/run.py --build-dir $(BIN) $(CLI_OPTIONS)
 	$(LIVE)$(if $(VALGRIND),:,$(DIFFERENTIAL) --cases 200 --seed 71)
@@ -487,7 +487,7 @@ test-deb: deb
 	$(LIVE)sh scripts/install-deps.sh test-deb
 	$(LIVE)bash scripts/test-deb.sh build/deb
 
-test-workflows: all $(ENGINES)
+test-workflows: all $(WORKFLOW_ENGINES)
 	$(LIVE)bash scripts/test-workflows.sh $(WORKFLOWS)
 
 format:

@@ -1,5 +1,5 @@
-// From reads to a sorted file with marked duplicates and its index, spread over many tasks; README.md
-// and doc/cluster.md say what it takes. Each lane is divided into chunks; each chunk is aligned, sorted
+// From reads to a sorted file with marked duplicates and its index, spread over many tasks;
+// packaging/README.md and doc/cluster.md say what it takes. Each lane is divided into chunks; each chunk is aligned, sorted
 // and divided by contig; what all chunks have of a group of contigs is merged, and its duplicates are
 // marked; the groups become one file, block by block.
 nextflow.enable.dsl = 2
