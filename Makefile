@@ -325,7 +325,7 @@ $(VENV): scripts/make-venv.sh
 WORKFLOW_ENGINES = build/engines/complete
 $(WORKFLOW_ENGINES): scripts/make-engines.sh test/engines/requirements.txt test/engines/pom.xml
 	$(call say,ENGINES,build/engines)
-	$(Q)sh scripts/make-engines.sh build/engines
+	$(Q)bash scripts/make-engines.sh build/engines
 
 # Tests preload it into rocksort. It is built without sanitizers, whose functions it would hide.
 build/fault_inject.so: test/fault/fault_inject.c | need-build

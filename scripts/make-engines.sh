@@ -1,11 +1,11 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # make-engines.sh DIR -- Snakemake and Nextflow for the tests of workflows: DIR/snakemake and
 # DIR/nextflow. Snakemake comes from the Python package index with the versions of
 # test/engines/requirements.txt, Nextflow by Maven with those of test/engines/pom.xml; it needs
 # Java 17 or newer, and takes no launcher that downloads the rest. Without an index or Maven the
 # tests run all the same and skip what needs an engine (with CI=true they fail). DIR/complete is
 # there when both are installed.
-set -eu
+set -euo pipefail
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 source=$(dirname "$0")/../test/engines
@@ -29,9 +29,11 @@ java_packages="java.io java.lang java.net java.nio java.util java.util.concurren
     sun.net.www.protocol.https"
 
 nextflow() {
-    rm -rf "$dir/lib" "$dir/nextflow"
+    rm -rf "${dir:?}/lib" "$dir/nextflow"
     mvn --quiet --batch-mode --file "$source/pom.xml" dependency:copy-dependencies \
         -DincludeScope=runtime -DoutputDirectory="$dir/lib" || return
+    local opens
+    # shellcheck disable=SC2086 # these are words
     opens=$(printf -- '--add-opens=java.base/%s=ALL-UNNAMED ' $java_packages)
     printf '#!/bin/sh\nexec java -XX:TieredStopAtLevel=1 %s-cp "%s/lib/*" nextflow.cli.Launcher "$@"\n' \
         "$opens" "$dir" >"$dir/nextflow"

@@ -71,7 +71,7 @@ check_reports() {
 
 # engine NAME: prints its command.
 engine() {
-    command -v "$1" || ls "$top/build/engines/$1" || fail "no $1: sh scripts/make-engines.sh build/engines"
+    command -v "$1" || ls "$top/build/engines/$1" || fail "no $1: bash scripts/make-engines.sh build/engines"
 }
 
 run_snakemake() {
