@@ -327,6 +327,11 @@ $(VENV): scripts/make-venv.sh
 	$(call say,VENV,build/venv)
 	$(Q)sh scripts/make-venv.sh build/venv
 
+WORKFLOW_ENGINES = build/engines/complete
+$(WORKFLOW_ENGINES): scripts/make-engines.sh test/engines/requirements.txt test/engines/pom.xml
+	$(call say,ENGINES,build/engines)
+	$(Q)bash scripts/make-engines.sh build/engines
+
 # Tests preload it into rocksort. It is built without sanitizers, whose functions it would hide.
 build/fault_inject.so: test/fault/fault_inject.c | need-build
 	@mkdir -p build
@@ -358,7 +363,7 @@ $(BUILD)/fork-server: test/tools/fork-server.c $(OBJECTS)
 	    $(ALL_LDFLAGS) $(LIB_LIBS) -o $@
 
 DIFFERENTIAL = $(PYTHON) test/differential.py --program $(BIN)/samtools-rocksort
-check-cli: $(CLI_PROGRAMS) $(VENV)
+check-cli: $(CLI_PROGRAMS) $(VENV) $(if $(VALGRIND),,$(WORKFLOW_ENGINES))
 	$(LIVE)bash scripts/fetch-real-bams.sh build/real-bams
 	$(LIVE)$(PYTHON) test/cli/run.py --build-dir $(BIN) $(CLI_OPTIONS)
 	$(LIVE)$(if $(VALGRIND),:,$(DIFFERENTIAL) --cases 200 --seed 71)
@@ -487,7 +492,7 @@ test-deb: deb
 	$(LIVE)sh scripts/install-deps.sh test-deb
 	$(LIVE)bash scripts/test-deb.sh build/deb
 
-test-workflows: all
+test-workflows: all $(WORKFLOW_ENGINES)
 	$(LIVE)bash scripts/test-workflows.sh $(WORKFLOWS)
 
 format:

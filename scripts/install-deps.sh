@@ -42,6 +42,8 @@ zsh               program zsh              -           -           test?
 fish              program fish             -           -           test?
 fuse3             library libfuse3-dev     libfuse     -           spindle,test?,bench?
 fusermount3       program fuse3            -           -           test?,bench?
+java              program default-jre-headless openjdk openjdk test?
+mvn               program maven            maven       maven       test?
 clang             program clang            clang       llvm        fuzz
 libFuzzer         package libclang-rt-dev  compiler-rt -           fuzz
 dpkg-buildpackage program dpkg-dev         -           -           deb,test-deb

@@ -3,9 +3,8 @@
 # (both, if none is named) in small pipelines: real aligners align simulated reads of two samples in
 # two lanes, rocksort sorts their output from pipes, and merges the lanes.
 #
-# Needs the built ./samtools-rocksort, samtools, bwa, minimap2 and Python. If they are not on PATH,
-# it gets Snakemake from the Python package index, in build/workflows-venv, and Nextflow, which
-# needs Java 17, by Maven, in build/nextflow (without the launcher that one downloads elsewhere).
+# Needs the built ./samtools-rocksort, samtools, bwa, minimap2 and Python, and the engines of
+# scripts/make-engines.sh in build/engines, if none are on PATH.
 # PROGRAMS=DIR tests the programs of another directory.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -70,18 +69,14 @@ check_reports() {
     grep -q 'picard.sam.DuplicationMetrics' "$1.metrics" || fail "$1.metrics is not Picard's"
 }
 
+# engine NAME: prints its command.
+engine() {
+    command -v "$1" || ls "$top/build/engines/$1" || fail "no $1: bash scripts/make-engines.sh build/engines"
+}
+
 run_snakemake() {
     local snakemake dir=$work/snakemake sample
-    snakemake=$(command -v snakemake || true)
-    if [ -z "$snakemake" ]; then
-        [ -x build/workflows-venv/bin/snakemake ] || {
-            rm -rf build/workflows-venv
-            python3 -m venv build/workflows-venv
-            build/workflows-venv/bin/pip install --quiet --disable-pip-version-check \
-                'snakemake>=8,<10' || fail "Snakemake cannot be installed"
-        }
-        snakemake=$top/build/workflows-venv/bin/snakemake
-    fi
+    snakemake=$(engine snakemake)
     echo "== Snakemake $("$snakemake" --version)"
     python3 scripts/make-reads.py "$dir"
     "$snakemake" --snakefile packaging/snakemake/test/Snakefile --directory "$dir" --cores 2 \
@@ -147,36 +142,9 @@ END
     echo "Snakemake: a job that died was resumed"
 }
 
-# Nextflow's own launcher, too, opens these packages of Java to its libraries.
-java_packages="java.io java.lang java.net java.nio java.util java.util.concurrent.atomic
-    java.util.concurrent.locks java.util.regex jdk.internal.misc jdk.internal.vm sun.nio.ch
-    sun.nio.fs sun.net.www.protocol.file sun.net.www.protocol.ftp sun.net.www.protocol.http
-    sun.net.www.protocol.https"
-
-nextflow_from_maven() {
-    local opens=() package
-    for tool in java mvn; do
-        command -v "$tool" >/dev/null ||
-            fail "neither nextflow nor $tool: apt-get install openjdk-17-jre-headless maven"
-    done
-    if [ ! -s build/nextflow/run ]; then
-        mvn --quiet --batch-mode --file packaging/nextflow/tests/pom.xml \
-            dependency:copy-dependencies -DincludeScope=runtime \
-            -DoutputDirectory="$top/build/nextflow/lib" || fail "Nextflow cannot be fetched"
-        for package in $java_packages; do
-            opens+=("--add-opens=java.base/$package=ALL-UNNAMED")
-        done
-        printf '#!/bin/sh\nexec java %s -cp "%s/*" nextflow.cli.Launcher "$@"\n' \
-            "${opens[*]}" "$top/build/nextflow/lib" >build/nextflow/run
-        chmod +x build/nextflow/run
-    fi
-    nextflow=$top/build/nextflow/run
-}
-
 run_nextflow() {
     local nextflow dir=$work/nextflow sample
-    nextflow=$(command -v nextflow || true)
-    [ -n "$nextflow" ] || nextflow_from_maven
+    nextflow=$(engine nextflow)
     python3 scripts/make-reads.py "$dir"
     echo "== Nextflow $(NXF_HOME="$work/nxf" "$nextflow" -version | sed -n 's/^ *version //p')"
     (cd "$dir" && NXF_OFFLINE=true NXF_HOME="$work/nxf" NXF_ANSI_LOG=false "$nextflow" run \
@@ -193,8 +161,15 @@ run_nextflow() {
         check_reports "$dir/results/$sample"
         samtools view -H "$dir/results/$sample.bam" | grep '^@PG.*-@ 2 --max-memory 372M' \
             >/dev/null || fail "threads or memory did not reach rocksort"
+        samtools view "$dir/results/$sample.merged.bam" >"$work/merged.sam"
+        samtools view "$dir/results/$sample.bam" | cmp - "$work/merged.sam" ||
+            fail "pieces of $sample, merged, are not what they were made of"
+        samtools view -H "$dir/results/$sample.merged.bam" >"$work/merged.header"
+        for option in --split-by --merge; do
+            grep -q "^@PG.*$option" "$work/merged.header" || fail "$option did not reach rocksort"
+        done
     done
-    echo "Nextflow: 2 samples of 2 lanes: sorted, marked, counted and indexed"
+    echo "Nextflow: 2 samples of 2 lanes: sorted, marked, counted and indexed; divided and merged"
 }
 
 for engine in "$@"; do

@@ -6,12 +6,13 @@ process SAMTOOLS_ROCKSORT {
     container 'samtools-rocksort:0.1.0' // packaging/docker
 
     input:
-    tuple val(meta), path(inputs, stageAs: 'inputs/?/*')
+    // Indexes, if --merge is to copy inputs that do not overlap, in the order of the inputs; or [].
+    tuple val(meta), path(inputs, stageAs: 'inputs/?/*'), path(indexes, stageAs: 'inputs/?/*')
     tuple val(meta2), path(fasta)
 
     output:
-    tuple val(meta), path("${prefix}.{bam,cram,sam.gz}")             , emit: sorted
-    tuple val(meta), path("${prefix}.*.{bai,csi,crai}"), optional: true, emit: index
+    tuple val(meta), path(sorted)                                    , emit: sorted
+    tuple val(meta), path("${sorted}.{bai,csi,crai}"), optional: true, emit: index
     tuple val(meta), path("${prefix}.{flagstat,idxstats,coverage,dups,metrics}"), optional: true, emit: reports
     path 'versions.yml'                                              , emit: versions
 
@@ -26,12 +27,19 @@ process SAMTOOLS_ROCKSORT {
     // true, or options of samtools fixmate and markdup.
     def fixmate = task.ext.fixmate == true ? '--fixmate' : task.ext.fixmate ? "--fixmate='${task.ext.fixmate}'" : ''
     def markdup = task.ext.markdup == true ? '--markdup' : task.ext.markdup ? "--markdup='${task.ext.markdup}'" : ''
+    // Sorted inputs are merged; the output is divided into the files of a directory.
+    def merge = task.ext.merge ? '--merge' : ''
+    def split = task.ext.split_by ? "--split-by ${task.ext.split_by}" : ''
+    sorted = split ? "${prefix}/*.${extension}" : "${prefix}.${extension}"
     def reference = fasta ? "--reference ${fasta}" : ''
     // rocksort stays within its budget and 64 MiB; the rest is for the shell and the page cache.
     def mib = task.memory ? task.memory.toMega() : 0
     def memory = mib ? "--max-memory ${Math.max(mib - 128, mib.intdiv(2))}M" : ''
     """
+    ${split ? "mkdir ${prefix}" : ''}
     samtools-rocksort \\
+        ${merge} \\
+        ${split} \\
         -@ ${task.cpus} \\
         ${memory} \\
         -T . \\
@@ -39,7 +47,7 @@ process SAMTOOLS_ROCKSORT {
         ${fixmate} \\
         ${markdup} \\
         ${args} \\
-        -o ${prefix}.${extension} \\
+        -o '${sorted.replace('*', '%')}' \\
         ${inputs}
 
     cat <<-END_VERSIONS > versions.yml
@@ -50,6 +58,7 @@ process SAMTOOLS_ROCKSORT {
 
     stub:
     prefix = task.ext.prefix ?: "${meta.id}"
+    sorted = "${prefix}.bam"
     """
     touch ${prefix}.bam ${prefix}.bam.csi
 

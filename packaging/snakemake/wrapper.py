@@ -81,6 +81,13 @@ def main():
     index = snakemake.output.get("idx")
     tmpdir = Path(snakemake.params.get("tmpdir", f"{output}.rocksort"))
     steps = step_option("fixmate") + step_option("markdup", markdup_reports())
+    if snakemake.params.get("merge"):
+        steps.append("--merge")
+    if snakemake.params.get("split_by"):
+        # The output is a directory(), which Snakemake does not make.
+        steps += ["--split-by", str(snakemake.params.get("split_by"))]
+        Path(output).mkdir(parents=True, exist_ok=True)
+        output = f"{output}/%.bam"
     job = json.dumps([inputs, str(reference), str(snakemake.params.get("extra", "")), steps])
 
     options = ["-@", str(snakemake.threads), *memory_options(snakemake.resources), *steps]

@@ -4,8 +4,8 @@
  * To open a block is to verify its checksum, decompress it and build the entries of its records. To
  * merge a segment is to find its slice of every open block and every batch by two binary searches
  * each, to merge the slices, and to copy the records, in order, into BGZF payloads that are
- * deflated at once (or, for SAM and CRAM, one after the other). With --split-by a payload ends where
- * a piece of the output does.
+ * deflated at once (or, for SAM and CRAM, one after the other). With --split-by a payload ends
+ * where a piece of the output does.
  */
 #include "pipeline/segment.h"
 

@@ -34,7 +34,8 @@ static int view_all(const struct view_inputs_settings *s, struct input_streams *
     struct stretch *none;
     for (size_t i = 0; i < s->n_inputs; i++) {
         if (input_streams_next(streams, i, &none) < 0) return -1;
-        if (s->duplicates) duplicates_end_run(s->duplicates, (uint32_t)i, input_streams_n_records(streams, i));
+        if (!s->duplicates) continue;
+        duplicates_end_run(s->duplicates, (uint32_t)i, input_streams_n_records(streams, i));
     }
     return 0;
 }

@@ -66,7 +66,8 @@ struct split_cursor {
 bool split_cursor_move(struct split_cursor *cursor, const struct split_plan *plan,
                        const uint8_t *rec);
 
-/* By tag: the value of a record as it is compared (bam_key_tag.h, which has its text). The caller frees it. */
+/* By tag: the value of a record as it is compared (bam_key_tag.h, which has its text). The caller
+   frees it. */
 uint8_t *split_plan_value(const struct split_plan *plan, const uint8_t *rec, size_t *n_bytes);
 
 #endif

@@ -22,8 +22,9 @@ SOURCES = {
     "test/tools/fork-server.c": MAIN,
     "test/unit/util/test_one.c": "int one(void);\nint main(void)\n{\n    return one() - 1;\n}\n",
 }
-COPIED = ("Makefile", "scripts/install-deps.sh", "scripts/make-venv.sh", "scripts/run-unit.sh",
-          "bench/simulate-reads.c")
+COPIED = ("Makefile", "scripts/install-deps.sh", "scripts/make-venv.sh", "scripts/make-engines.sh",
+          "scripts/run-unit.sh", "bench/simulate-reads.c", "test/engines/pom.xml",
+          "test/engines/requirements.txt")
 LIMIT_S = 60 * SLOW
 # Settings that a make around these tests would hand down.
 NOT_OURS = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "SAN", "WERROR", "V", "VALGRIND",
@@ -43,9 +44,8 @@ class BuildTest(CliTest):
             path = self.tree / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        (self.tree / "scripts").mkdir()
-        (self.tree / "bench").mkdir()
         for name in COPIED:
+            (self.tree / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, self.tree / name)
 
     def make(self, *words):

@@ -104,6 +104,33 @@ class Packages(CliTest):
                 self.assertEqual("ct:Z:" in text, fixmate == "-p -c")
                 self.assertEqual("dc:i:1" in text, markdup not in (None, False, True))
 
+    def test_snakemake_merge_and_split(self):
+        """The wrapper divides the output among the files of a directory, and merges them again."""
+        source = self.write("in.sam", "@SQ\tSN:x\tLN:300\n@SQ\tSN:y\tLN:300\n" + "".join(
+            f"q{i}\t0\t{'yx'[i % 2]}\t{99 - i}\t9\t4M\t*\t0\t0\tACGT\tFFFF\n" for i in range(50)))
+        env = environment(self.scratch)
+        env["PATH"] = f"{pathlib.Path(SAMTOOLS).parent}:{env['PATH']}"
+        pieces = [self.path(f"pieces/{name}.bam") for name in ("x", "y", "unplaced")]
+        for sources, out, params, words in (
+                ([source], self.path("pieces"), {"split_by": "contig"},
+                 ["--split-by", "contig", "-o", self.path("pieces/%.bam")]),
+                (pieces, self.path("out.sam"), {"merge": True},
+                 ["--merge", "-o", self.path("out.sam")])):
+            code = WRAPPER_RUN.format(source=sources[0], out=out, params=params).replace(
+                f"Names(one={sources[0]!r})", f"Names(enumerate({sources!r}))")
+            done = subprocess.run([sys.executable, "-B", "-c", code], cwd=self.work, env=env,
+                                  capture_output=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            argv = done.stdout.decode().splitlines()
+            self.assertEqual([word for word in argv if word in words], words)
+            self.assertEqual([name for name in os.listdir(self.work) if "rocksort" in name], [])
+        self.assertEqual(sorted(os.listdir(self.path("pieces"))), sorted(
+            os.path.basename(path) + suffix for path in pieces for suffix in ("", ".csi")))
+        self.sort_ok("-o", self.path("want.sam"), source)
+        got, want = ([line for line in pathlib.Path(self.path(name)).read_text().splitlines()
+                      if not line.startswith("@PG")] for name in ("out.sam", "want.sam"))
+        self.assertEqual(got, want)
+
     def test_snakemake_reports(self):
         """Outputs that are reports become options, those of duplicates options of --markdup."""
         source = self.write("in.sam", "@SQ\tSN:x\tLN:300\n" + "".join(

@@ -1,9 +1,9 @@
 // A small pipeline around the module, run by scripts/test-workflows.sh: the lanes of each sample are
-// aligned by bwa mem, one behind the other with rocksort in its pipe, and united by the module, which
-// marks duplicates and counts.
+// aligned by bwa mem, each with rocksort in its pipe, and united by the module, which marks duplicates
+// and counts. Then the module divides the result by contig, and merges the pieces again.
 nextflow.enable.dsl = 2
 
-include { SAMTOOLS_ROCKSORT } from '../main.nf'
+include { SAMTOOLS_ROCKSORT; SAMTOOLS_ROCKSORT as DIVIDE; SAMTOOLS_ROCKSORT as MERGE } from '../main.nf'
 
 params.genome = 'genome.fasta'
 params.reads = 'reads/*_{1,2}.fastq'
@@ -36,6 +36,7 @@ workflow {
     samples = BWA_MEM_ROCKSORT.out.bam
         .map { meta, bam -> [meta.subMap('id'), bam] }
         .groupTuple()
+        .map { meta, bams -> [meta, bams, []] }
     SAMTOOLS_ROCKSORT(samples, [[:], []])
     SAMTOOLS_ROCKSORT.out.sorted
         .join(SAMTOOLS_ROCKSORT.out.index)
@@ -43,4 +44,7 @@ workflow {
         .subscribe { meta, bam, index, reports ->
             [bam, index, *reports].each { file(params.outdir).mkdirs(); it.copyTo("${params.outdir}/") }
         }
+    DIVIDE(SAMTOOLS_ROCKSORT.out.sorted.map { meta, bam -> [meta, bam, []] }, [[:], []])
+    MERGE(DIVIDE.out.sorted.join(DIVIDE.out.index), [[:], []])
+    MERGE.out.sorted.subscribe { meta, bam -> bam.copyTo("${params.outdir}/") }
 }

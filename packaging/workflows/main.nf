@@ -1,0 +1,156 @@
+// From reads to a sorted file with marked duplicates and its index, spread over many tasks;
+// packaging/README.md and doc/cluster.md say what it takes. Each lane is divided into chunks; each chunk is aligned, sorted
+// and divided by contig; what all chunks have of a group of contigs is merged, and its duplicates are
+// marked; the groups become one file, block by block.
+nextflow.enable.dsl = 2
+
+// The budget of rocksort in a task that has nothing else to do.
+def budget(task) {
+    "${task.memory.toMega() - 128}M"
+}
+
+// The command line, which is the same for each chunk of a lane: it becomes a line of the header.
+def aligner(meta, reference, threads) {
+    def values = [reads: 'r1.fastq.gz r2.fastq.gz', reference: "reference/${reference}", threads: threads,
+                  sample: meta.sample, lane: meta.lane]
+    values.inject(params.aligner) { command, name, value -> command.replace("{${name}}", "${value}") }
+}
+
+// What both ways to sort have in common. No @PG lines: with other memory a retried task would have
+// another one, and the headers of pieces would differ.
+def split(bed, threads, memory) {
+    "samtools-rocksort --fixmate='${params.fixmate}' --split-by ${bed} --no-PG -l 1 -@ ${threads}" +
+        " --max-memory ${memory} -T . -o pieces/%.bam"
+}
+
+// Groups of contigs, as BED.
+process GROUP_CONTIGS {
+    input:
+    path fai
+
+    output:
+    path 'groups.bed'
+
+    script:
+    "group-contigs ${fai} ${params.group_bases} > groups.bed"
+}
+
+process CHUNK {
+    tag "${meta.sample} ${meta.lane}"
+
+    input:
+    tuple val(meta), path(reads1, stageAs: 'in/1/*'), path(reads2, stageAs: 'in/2/*')
+
+    output:
+    tuple val(meta), path('chunks/*', arity: '1..*')
+
+    script:
+    "chunk-fastq ${params.chunks} ${params.chunk_multiple} ${reads1} ${reads2} chunks"
+}
+
+process ALIGN {
+    tag "${meta.sample} ${meta.lane} ${chunk.name}"
+
+    input:
+    tuple val(meta), path(chunk)
+    path bed
+    path references, stageAs: 'reference/*'
+    val reference
+
+    output:
+    tuple val(meta), path('pieces/*.bam')
+
+    script:
+    """
+    mkdir pieces
+    ln -s ${chunk}/*.fastq.gz .
+    ${aligner(meta, reference, task.cpus)} |
+        ${split(bed, task.cpus, "${params.sort_mb}M")} -
+    """
+}
+
+process SPLIT_BAM {
+    tag "${meta.sample} ${meta.lane}"
+
+    input:
+    tuple val(meta), path(bam, stageAs: 'in/*')
+    path bed
+
+    output:
+    tuple val(meta), path('pieces/*.bam')
+
+    script:
+    """
+    mkdir pieces
+    ${split(bed, task.cpus, budget(task))} ${bam}
+    """
+}
+
+process GATHER {
+    tag "${sample} ${piece}"
+
+    input:
+    tuple val(sample), val(piece), path(bams, stageAs: 'in/?/*')
+
+    output:
+    tuple val(sample), path("${piece}.bam"), path("${piece}.bam.csi")
+
+    script:
+    """
+    samtools-rocksort --merge --markdup='${params.markdup}' --write-index --no-PG -@ ${task.cpus} \\
+        --max-memory ${budget(task)} -T . -o ${piece}.bam ${bams}
+    """
+}
+
+process CONCATENATE {
+    tag "${sample}"
+    publishDir params.outdir, mode: 'copy'
+
+    input:
+    tuple val(sample), path(bams, stageAs: 'in/*'), path(indexes, stageAs: 'in/*')
+
+    output:
+    tuple path("${sample}.bam"), path("${sample}.bam.csi")
+
+    script:
+    """
+    samtools-rocksort --merge --write-index --max-memory ${budget(task)} -o ${sample}.bam ${bams}
+    """
+}
+
+workflow {
+    def checked = ["${projectDir}/bin/check-markdup", params.markdup].execute()
+    if (checked.waitFor() != 0) error checked.err.text.trim()
+
+    // A row is a lane: a pair of FASTQ files, or a BAM.
+    def rows = file(params.samples, checkIfExists: true).splitCsv(header: true)
+        .withIndex().collect { row, number -> row + [number: number] }
+    def n_chunks = rows.groupBy { it.sample }
+        .collectEntries { sample, lanes -> [sample, lanes.sum { it.reads2 ? params.chunks : 1 }] }
+    pairs = Channel.fromList(rows.findAll { it.reads2 })
+        .map { [it, file(it.reads1, checkIfExists: true), file(it.reads2, checkIfExists: true)] }
+    bams = Channel.fromList(rows.findAll { !it.reads2 }).map { [it, file(it.reads1, checkIfExists: true)] }
+
+    bed = GROUP_CONTIGS(file("${params.reference}.fai", checkIfExists: true))
+    chunks = CHUNK(pairs).transpose().map { meta, chunk -> [meta + [chunk: chunk.name], chunk] }
+    ALIGN(chunks, bed, file("${params.reference}*"), file(params.reference).name)
+    SPLIT_BAM(bams, bed)
+
+    // What all chunks have of a group of contigs, in the order of the input: it decides between equals.
+    pieces = ALIGN.out.mix(SPLIT_BAM.out)
+        .flatMap { meta, files -> files.collect { bam ->
+            [groupKey("${meta.sample}/${bam.baseName}".toString(), n_chunks[meta.sample]), meta, bam] } }
+        .groupTuple()
+        .map { key, metas, files ->
+            def ordered = [metas, files].transpose().sort { String.format('%06d %s', it[0].number, it[0].chunk) }
+            [metas[0].sample, files[0].baseName, ordered*.getAt(1)] }
+    GATHER(pieces)
+
+    // The groups of a sample, with those that --split-by adds: outside and unplaced.
+    n_pieces = bed.map { it.readLines()*.tokenize('\t')*.getAt(3).unique().size() + 2 }
+    samples = GATHER.out.combine(n_pieces)
+        .map { sample, bam, index, n -> [groupKey(sample, n), bam, index] }
+        .groupTuple()
+        .map { key, files, indexes -> [key.toString(), files.sort { it.name }, indexes.sort { it.name }] }
+    CONCATENATE(samples)
+}

@@ -1,0 +1,318 @@
+"""A sample in many tasks (packaging/workflows): the result is that of one sort.
+
+ByContig does by hand what the workflows do, with the options of --markdup that can be decided for
+one contig at a time, and shows that the others cannot. Engines runs both workflows in their engines.
+"""
+
+import csv
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import bamfile
+import workflow_reads
+from harness import BUILD, ROOT, SLOW, CliTest, environment, needs_pysam
+from test_index import IndexTest, random_regions
+
+WORKFLOWS = ROOT / "packaging/workflows"
+BIN = WORKFLOWS / "bin"
+ENGINES = ROOT / "build/engines"
+ENGINE_LIMIT_S = 120 * SLOW
+GROUP_BASES = 600_000
+N_CHUNKS = 3
+# Options of --markdup that can be decided for one contig at a time.
+LOCAL = (
+    "", "-r", "-c -t", "-d 100", "-d 2500 -t --duplicate-count", "-d 100 --no-multi-dup",
+    "--mode s", "--include-fails", "--use-read-groups", "--use-libraries", "--barcode-name",
+    "--barcode-name --barcode-mismatches 1 -t", "--barcode-rgx :([ACGT]+)$ --move-umi-to-tag",
+    "--barcode-tag RX --barcode-own",
+)
+# Those that cannot, and what the refusal says of them.
+REMOTE = (
+    ("-S", "supplementary"), ("-d 100 -tS", "supplementary"),
+    ("--barcode-tag RX", "--barcode-own"),
+    ("--barcode-tag=RX --barcode-mismatches 1", "--barcode-own"),
+)
+REPORTS = ("-s", "-rs", "-f dups", "-fdups", "-tfdups", "--json", "--metrics dups")
+
+
+def run_script(name, *args):
+    """Runs a script of the workflows."""
+    return subprocess.run([BIN / name, *map(str, args)], capture_output=True, text=True,
+                          check=False)
+
+
+def groups_of(fai):
+    """The BED file of groups of contigs, and all pieces that a sort makes with it."""
+    done = run_script("group-contigs", fai, GROUP_BASES)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    groups = dict.fromkeys(line.split("\t")[3] for line in done.stdout.splitlines())
+    return done.stdout, [*groups, "outside", "unplaced"]
+
+
+class ByContig(CliTest):
+    """Scattering, gathering and putting together, by hand."""
+
+    def setUp(self):
+        super().setUp()
+        self.header, self.templates = workflow_reads.templates(8000, seed=7)
+        workflow_reads.write_sam(self.path("all.sam"), self.header, self.templates)
+        workflow_reads.write_fai(self.path("ref.fai"), self.header)
+        bed, self.pieces = groups_of(self.path("ref.fai"))
+        self.write("groups.bed", bed)
+        self.assertGreaterEqual(len(self.pieces), 7)
+
+    def scatter(self):
+        """Sorts chunks and divides them."""
+        size = -(-len(self.templates) // N_CHUNKS)
+        for i in range(N_CHUNKS):
+            some = self.templates[i * size:(i + 1) * size]
+            sam = workflow_reads.write_sam(self.path(f"chunk{i}.sam"), self.header, some)
+            (self.work / f"pieces{i}").mkdir()
+            self.sort_ok("--fixmate", "--split-by", self.path("groups.bed"), "--no-PG", "-l", "1",
+                         "-o", self.path(f"pieces{i}/%.bam"), sam)
+
+    def gather(self, markdup):
+        """Merges what chunks have of each piece, and puts the pieces together."""
+        (self.work / "gathered").mkdir(exist_ok=True)
+        for piece in self.pieces:
+            self.sort_ok("--merge", f"--markdup={markdup}", "--write-index", "--no-PG", "-o",
+                         self.path(f"gathered/{piece}.bam"),
+                         *[self.path(f"pieces{i}/{piece}.bam") for i in range(N_CHUNKS)])
+        self.sort_ok("--merge", "--write-index", "--no-PG", "--stats", self.path("stats"), "-o",
+                     self.path("out.bam"),
+                     *[self.path(f"gathered/{piece}.bam") for piece in self.pieces])
+
+    def one_sort(self, markdup):
+        """What one sort makes of all."""
+        self.sort_ok("--fixmate", f"--markdup={markdup}", "--write-index", "--no-PG", "-o",
+                     self.path("want.bam"), self.path("all.sam"))
+
+    def test_local_options(self):
+        """Flags and tags are those of one sort, and only blocks are copied at the end."""
+        self.scatter()
+        different = set()
+        for markdup in LOCAL:
+            with self.subTest(markdup=markdup):
+                self.assertEqual(run_script("check-markdup", markdup).returncode, 0)
+                self.gather(markdup)
+                self.one_sort(markdup)
+                got, want = (bamfile.read(self.path(name)) for name in ("out.bam", "want.bam"))
+                self.assert_same_bam(got, want)
+                stats = json.loads((self.work / "stats").read_text())
+                self.assertEqual(stats["merge"]["inputs_merged"], 0, stats["merge"])
+                different.add(hashlib.sha256(want.records).digest())
+        self.assertGreaterEqual(len(different), 11)     # most make a difference here
+
+    def test_pairs_on_two_contigs(self):
+        """Marked duplicates include pairs whose mates lie in two groups: both of them, or none."""
+        self.scatter()
+        self.gather("")
+        group = {}
+        for line in (self.work / "groups.bed").read_text().splitlines():
+            group[line.split("\t")[0]] = line.split("\t")[3]
+        names = [name for name, _ in bamfile.read(self.path("out.bam")).refs]
+        marked = {}
+        for raw in bamfile.split(bamfile.read(self.path("out.bam")).records):
+            tid, _, flag, name = bamfile.fields(raw)
+            if not flag & 0x90c:
+                marked.setdefault(name, []).append((group[names[tid]], bool(flag & 0x400)))
+        apart = [ends for ends in marked.values() if len({place for place, _ in ends}) == 2]
+        self.assertGreater(sum(ends[0][1] for ends in apart), 20)
+        self.assertEqual([ends for ends in apart if ends[0][1] != ends[1][1]], [])
+
+    def test_remote_options(self):
+        """The workflows refuse what would come out otherwise, and this is so."""
+        self.scatter()
+        for markdup, mention in REMOTE:
+            with self.subTest(markdup=markdup):
+                done = run_script("check-markdup", markdup)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(mention, done.stderr)
+                self.gather(markdup)
+                self.one_sort(markdup)
+                self.assertNotEqual(bamfile.read(self.path("out.bam")).records,
+                                    bamfile.read(self.path("want.bam")).records)
+
+    def test_ranges_are_not_enough(self):
+        """Duplicates may begin at different positions, if they are clipped: in pieces of a contig
+        some are not found. That is why a group has whole contigs."""
+        bed = []
+        for name, length in (line.split("\t")[:2] for line in
+                             (self.work / "ref.fai").read_text().splitlines()):
+            for begin in range(0, int(length), 100):
+                end = min(begin + 100, int(length))
+                bed.append(f"{name}\t{begin}\t{end}\t{('even', 'odd')[begin // 100 % 2]}\n")
+        self.write("groups.bed", "".join(bed))
+        self.pieces = ["even", "odd", "outside", "unplaced"]
+        self.scatter()
+        self.gather("")
+        self.one_sort("")
+        n_marked = [sum(1 for raw in bamfile.split(bamfile.read(self.path(name)).records)
+                        if bamfile.fields(raw)[2] & 0x400) for name in ("out.bam", "want.bam")]
+        self.assertLess(*n_marked)
+
+    def test_reports_are_refused(self):
+        for markdup in REPORTS:
+            done = run_script("check-markdup", markdup)
+            self.assertEqual(done.returncode, 1, markdup)
+            self.assertIn("report", done.stderr)
+
+    def test_a_group_is_contigs_that_follow_each_other(self):
+        fai = self.write("some.fai", "".join(f"c{i}\t{n}\t0\t60\t61\n" for i, n in
+                                             enumerate((500_000, 200_000, 200_000, 1, 400_000))))
+        bed = run_script("group-contigs", fai, 400_000).stdout
+        self.assertEqual([line.split("\t")[3] for line in bed.splitlines()],
+                         ["group0001", "group0002", "group0002", "group0003", "group0004"])
+        self.assertEqual(bed.splitlines()[1], "c1\t0\t200000\tgroup0002")
+        done = run_script("group-contigs", self.write("empty.fai", ""), 400_000)
+        self.assertNotEqual(done.returncode, 0)
+
+    def test_chunks_of_reads(self):
+        """Chunks follow each other, have a multiple of pairs, and may be empty; both ends agree."""
+        for n_pairs, n_chunks, multiple, want in (
+                (10, 3, 1, [4, 4, 2]), (10, 2, 4, [8, 2]), (10, 3, 5, [5, 5, 0]),
+                (2, 3, 1, [1, 1, 0]), (0, 2, 1, [0, 0]), (12, 1, 1, [12])):
+            reads = []
+            for end, zipped in ((1, True), (2, False)):
+                data = "".join(f"@q{i}/{end}\nACGT\n+\nFFFF\n" for i in range(n_pairs)).encode()
+                reads.append(self.path(f"reads{end}"))
+                pathlib.Path(reads[-1]).write_bytes(gzip.compress(data) if zipped else data)
+            done = run_script("chunk-fastq", n_chunks, multiple, *reads, self.path("chunks"))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            chunks = sorted((self.work / "chunks").iterdir())
+            self.assertEqual([path.name for path in chunks], [f"{i:04}" for i in range(n_chunks)])
+            for end in (1, 2):
+                names = [gzip.decompress((path / f"r{end}.fastq.gz").read_bytes()).decode()
+                         .splitlines()[::4] for path in chunks]
+                self.assertEqual([len(some) for some in names], want)
+                self.assertEqual(sum(names, []), [f"@q{i}/{end}" for i in range(n_pairs)])
+            shutil.rmtree(self.work / "chunks")
+
+    def test_reads_that_are_not_pairs(self):
+        one, two = (self.write(f"{n}.fq", "@q\nA\n+\nF\n" * n) for n in (1, 2))
+        cut = self.write("cut.fq.gz", gzip.compress(b"@q\nA\n+\nF\n" * 9000)[:-20])
+        for reads in ((one, two), (two, one), (cut, cut), (one, self.path("none"))):
+            done = run_script("chunk-fastq", 2, 1, *reads, self.path("chunks"))
+            self.assertNotEqual(done.returncode, 0)
+            self.assertTrue(done.stderr)
+
+
+@needs_pysam
+class Engines(IndexTest):
+    """Both workflows in their engines: several tasks at a time, two of which are killed."""
+
+    def setUp(self):
+        super().setUp()
+        self.header, some = workflow_reads.templates(6000, seed=11)
+        third = len(some) // 3
+        self.marks, self.bin = self.work / "marks", self.work / "bin"
+        for folder in (self.marks, self.bin):
+            folder.mkdir()
+        workflow_reads.write_sam(self.path("all.sam"), self.header, some)
+        workflow_reads.write_fai(self.path("ref.fa.fai"), self.header)
+        self.write("ref.fa", "")
+        self.n_pieces = len(groups_of(self.path("ref.fa.fai"))[1])
+        workflow_reads.write_script(self.bin / "aligner", workflow_reads.ALIGNER, marks=self.marks)
+        workflow_reads.write_script(self.bin / "samtools-rocksort", workflow_reads.KILLED,
+                                    marks=self.marks, rocksort=BUILD / "samtools-rocksort")
+        # Of one sample a lane is FASTQ and one is BAM, of the other there is only FASTQ.
+        rows = ["sample,lane,reads1,reads2"]
+        self.lanes = {"x": ["0.sam", "1.bam"], "y": ["2.sam"]}
+        for number, (sample, lane) in enumerate((("x", "L1"), ("x", "L2"), ("y", "L1"))):
+            part = some[number * third:(number + 1) * third]
+            workflow_reads.write_sam(self.path(f"{number}.sam"), self.header, part)
+            if number == 1:
+                self.bam_of((self.work / "1.sam").read_text(), name="1.bam")
+                rows.append(f"{sample},{lane},1.bam,")
+                continue
+            reads = [f"{number}_{end}.fastq.gz" for end in (1, 2)]
+            workflow_reads.write_fastq([self.path(name) for name in reads], part)
+            rows.append(",".join([sample, lane, *reads]))
+        self.write("samples.csv", "\n".join(rows) + "\n")
+
+    def engine(self, name):
+        """The engine's command: that of build/engines. Continuous integration must have it."""
+        if not (ENGINES / name).exists():
+            if os.environ.get("CI"):
+                self.fail(f"no {ENGINES / name}")
+            self.skipTest(f"{name} is not installed (scripts/make-engines.sh)")
+        return ENGINES / name
+
+    def run_engine(self, *command, markdup="-d 100 -t"):
+        """Runs an engine with these settings; returns status and what it printed."""
+        settings = {
+            "samples": "samples.csv", "reference": "ref.fa", "chunks": 2, "group_bases": GROUP_BASES,
+            "aligner": f"{self.bin}/aligner {self.path('all.sam')} {{reads}}", "markdup": markdup,
+            "align_threads": 1, "align_mb": 400, "sort_mb": 100, "gather_threads": 1,
+            "gather_mb": 300, "concatenate_mb": 300,
+        }
+        self.write("settings.json", json.dumps(settings))   # which is YAML, too
+        env = environment(self.scratch, extra={
+            "NXF_HOME": self.path("nxf"), "NXF_OFFLINE": "true", "NXF_ANSI_LOG": "false",
+            "XDG_CACHE_HOME": self.path("cache"), "HOME": str(self.work)})
+        env["PATH"] = f"{self.bin}:{env['PATH']}"
+        done = subprocess.run(command, cwd=self.work, env=env, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              timeout=ENGINE_LIMIT_S)
+        return done.returncode, done.stdout
+
+    def check_sorted(self, log):
+        """Each sample has the records, the flags, the header and an index as after one sort. log:
+        what all tasks have printed."""
+        self.assertEqual(sorted(os.listdir(self.marks)).count("alone"), 0, "one task at a time")
+        for killed in ("killed-align", "killed-gather"):
+            self.assertTrue((self.marks / killed).is_dir(), killed)
+        copied = re.findall(r"MB of (\d+) inputs were copied; written to '\S*[xy]\.bam'", log)
+        self.assertEqual(copied, [str(self.n_pieces)] * 2)
+        regions = random_regions(60, bamfile.read(self.path("1.bam")).refs)
+        for sample, lanes in self.lanes.items():
+            out, want = self.path(f"sorted/{sample}.bam"), self.path("want.bam")
+            self.sort_ok("--fixmate", "--markdup=-d 100 -t", "-o", want,
+                         *[self.path(lane) for lane in lanes])
+            got = bamfile.read(out)
+            self.assert_same_bam(got, bamfile.read(want), sample)
+            self.assertGreater(sum(1 for raw in bamfile.split(got.records)
+                                   if bamfile.fields(raw)[2] & 0x400), 50)
+            self.assertEqual(self.ask(out, out + ".csi", regions),
+                             self.ask(out, self.want_index(out, "csi"), regions))
+
+    def test_snakemake(self):
+        command = (self.engine("snakemake"), "--snakefile", WORKFLOWS / "Snakefile", "--configfile",
+                   "settings.json", "--cores", "3")
+        status, text = self.run_engine(*command)
+        self.assertEqual(status, 0, text[-4000:])
+        self.assertEqual(text.count("Trying to restart job"), 2, text)
+        self.check_sorted(text)
+        left = [str(path) for folder in ("chunks", "pieces", "gathered")
+                for path in (self.work / folder).rglob("*") if not path.is_dir()]
+        self.assertEqual(left, [])
+
+    def test_snakemake_refuses(self):
+        status, text = self.run_engine(self.engine("snakemake"), "--snakefile",
+                                       WORKFLOWS / "Snakefile", "--configfile", "settings.json",
+                                       "--cores", "3", markdup="-S")
+        self.assertNotEqual(status, 0)
+        self.assertIn("check-markdup: -S marks supplementary", text)
+
+    def test_nextflow(self):
+        command = (self.engine("nextflow"), "run", WORKFLOWS / "main.nf", "-params-file",
+                   "settings.json")
+        status, text = self.run_engine(*command, markdup="-S")
+        self.assertNotEqual(status, 0)
+        self.assertIn("check-markdup: -S marks supplementary", text)
+        status, text = self.run_engine(*command, "-with-trace", "trace.txt")
+        self.assertEqual(status, 0, text[-4000:])
+        with open(self.path("trace.txt"), encoding="utf-8") as file:
+            rows = list(csv.DictReader(file, delimiter="\t"))
+        failed = [(row["name"].split()[0], row["exit"]) for row in rows
+                  if row["status"] == "FAILED"]
+        self.assertEqual(sorted(failed), [("ALIGN", "137"), ("GATHER", "137")])
+        self.check_sorted("".join(path.read_text(errors="replace")
+                                  for path in self.work.glob("work/*/*/.command.err")))
