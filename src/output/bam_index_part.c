@@ -122,7 +122,7 @@ static void add_windows(struct bam_index_part *part, int64_t first, int64_t last
 static int too_far(const uint8_t *rec, int64_t end, int64_t limit)
 {
     diag_error("cannot index read '%s': it ends at %" PRId64 ", the index at %" PRId64
-               "; correct LN, or leave --write-index out (with --split-by, write -O sam)",
+               "; correct LN, or write no index: -O sam has none",
                (const char *)bam_record_name(rec), end, limit);
     return -1;
 }
