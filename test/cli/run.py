@@ -22,7 +22,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 # The longest first, so that both processes end at about the same time.
 LONGEST_FIRST = ["test_memory", "test_faults", "test_errors", "test_regimes", "test_real",
-                 "test_orders"]
+                 "test_orders", "test_workflows"]
 
 
 class Collector(unittest.TestResult):

@@ -302,8 +302,10 @@ class Engines(IndexTest):
         self.assertIn("check-markdup: -S marks supplementary", text)
 
     def test_nextflow(self):
+        # Without this it starts as many tasks as there are processors.
+        self.write("local.config", "executor.cpus = 3\nexecutor.memory = '4 GB'\n")
         command = (self.engine("nextflow"), "run", WORKFLOWS / "main.nf", "-params-file",
-                   "settings.json")
+                   "settings.json", "-c", "local.config")
         status, text = self.run_engine(*command, markdup="-S")
         self.assertNotEqual(status, 0)
         self.assertIn("check-markdup: -S marks supplementary", text)
