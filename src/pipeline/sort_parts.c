@@ -63,7 +63,8 @@ static void create_objects(struct sort *sort)
         .output = s->output, .index = s->index_path, .output_path = &sort->output_path,
         .index_path = &sort->index_path, .pieces = &sort->pieces_dir,
         .asked_output = &s->asked_output, .rules = &s->rules, .fixmate = s->fixmate,
-        .markdup = s->markdup, .fasta = s->minhash_fasta, .minhash_window = s->minhash_window, .keeps = s->keep_checkpoint,
+        .markdup = s->markdup, .fasta = s->minhash_fasta, .minhash_window = s->minhash_window,
+        .keeps = s->keep_checkpoint,
         .no_resume = s->no_resume, .sum_only = s->sum_only, .resumed = s->resumed,
         .reads_input = resume_reads_input(&sort->resume),
     };
