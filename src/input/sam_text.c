@@ -26,10 +26,13 @@ int sam_text_open(struct sam_text *text, samFile *file, sam_hdr_t *header)
     if (sam_hdr_name2tid(header, "*") < -1) return -1;
     /* To find the end of the header, htslib has read the first line after it. */
     if (file->line.l == 0) return 0;
-    reserve(&text->tail, &text->tail_room, file->line.l + 1);
-    memcpy(text->tail, file->line.s, file->line.l);
-    text->tail[file->line.l] = '\n';
-    text->tail_bytes = file->line.l + 1;
+    size_t n = file->line.l;
+    reserve(&text->tail, &text->tail_room, n + 2);
+    memcpy(text->tail, file->line.s, n);
+    /* htslib has left it a carriage return only if the file ends there: see end_line. */
+    if (text->tail[n - 1] == '\r') text->tail[n++] = '\r';
+    text->tail[n++] = '\n';
+    text->tail_bytes = n;
     file->line.l = 0;
     return 0;
 }
