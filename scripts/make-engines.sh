@@ -3,8 +3,8 @@
 # DIR/nextflow. Snakemake comes from the Python package index with the versions of
 # test/engines/requirements.txt, Nextflow by Maven with those of test/engines/pom.xml; it needs
 # Java 17 or newer, and takes no launcher that downloads the rest. Without an index or Maven the
-# tests run all the same and skip what needs an engine. DIR/complete is
-# there when both are installed.
+# tests run all the same and skip what needs an engine. DIR/complete is there when both are
+# installed.
 set -euo pipefail
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)

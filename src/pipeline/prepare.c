@@ -42,7 +42,7 @@ int prepare_outputs(struct sort *sort)
                    "made", s->output);
         return -1;
     }
-    if (s->split_by && piece_dir_make(&sort->pieces_dir, output.final, crew_mutex(sort->crew)) < 0)
+    if (s->split_by && piece_dir_make(&sort->pieces_dir, output.name, crew_mutex(sort->crew)) < 0)
         return -1;
     const char *problem = NULL;
     if (output_path_same(&output, &index))

@@ -781,6 +781,17 @@ class Errors(SplitTest):
         os.symlink("nowhere", self.out / "chr1.bam")
         self.assert_split_refused("chr1.bam", "exists", how="contig", keep=["chr1.bam"])
 
+    def test_link_to_another_file_system(self):
+        """A link with the name of the pattern does not lead pieces elsewhere."""
+        other = "/dev/shm"
+        if not os.path.isdir(other) or os.stat(other).st_dev == os.stat(self.out).st_dev:
+            self.skipTest(f"{other} is no other file system")
+        os.symlink(f"{other}/rocksort-no-such-file.bam", self.pattern())
+        self.split("rg", self.source_bam)
+        os.unlink(self.pattern())
+        self.assertIn("g1.bam", self.files())
+        self.assertEqual([name for name in self.files() if "pieces" in name], [])
+
     def test_input_is_a_piece(self):
         source = str(self.out / "chr1.bam")
         os.rename(self.source_bam, source)
