@@ -76,6 +76,8 @@ static bool same_order(const struct sort_options *o, const struct checkpoint_fil
 {
     const struct sort_rules *a = &o->settings.rules, *b = &file->rules;
     const struct minhash_settings *m = &a->minhash, *n = &b->minhash;
+    /* Divided by a tag, output was asked for in the order within the pieces. */
+    if (file->output.split_by && b->order == SORT_TAG && !o->tag) return a->order == b->below;
     return a->order == b->order && a->below == b->below && memcmp(a->tag, b->tag, 2) == 0 &&
            a->seed == b->seed && m->k == n->k && m->forward_only == n->forward_only &&
            m->squeeze == n->squeeze && o->settings.minhash_window == file->minhash_window &&

@@ -26,7 +26,8 @@ static const size_t no_chunk = SIZE_MAX;
 
 void bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes)
 {
-    xgrow(array, room, n, n / 2 + 16, item_bytes);
+    /* Many parts have one record only (--split-by). */
+    xgrow(array, room, n, n < 4 ? n : n / 2 + 16, item_bytes);
 }
 
 void bam_index_part_init(struct bam_index_part *part, const struct bam_index_shape *shape)

@@ -125,7 +125,7 @@ int bam_index_part_add(struct bam_index_part *part, const uint8_t *rec, uint64_t
 /* The segment ends here: bam_index_voffset(its size in bytes, 0). */
 void bam_index_part_end(struct bam_index_part *part, uint64_t end);
 
-/* Makes room for n items in an array, and half as many more. index_bins.c uses it, too. */
+/* Makes room for n items in an array, and about half as many more. index_bins.c uses it, too. */
 void bam_index_reserve(void *array, size_t *room, size_t n, size_t item_bytes);
 
 #endif

@@ -353,6 +353,13 @@ static int send_index(const struct bam_writer *writer)
     return r;
 }
 
+/* Of several writers (--split-by) the one that wrote last is watched. */
+static void watch_encoder(struct bam_writer *writer)
+{
+    diag_watch_libraries("cram_encode_container failed", end_before_crash, writer);
+    exception_guard_explain(explain_abort, writer);
+}
+
 static int start_cram(struct bam_writer *writer)
 {
     const struct bam_writer_settings *settings = &writer->settings;
@@ -360,9 +367,8 @@ static int start_cram(struct bam_writer *writer)
     char mode[8] = "wc";
     if (settings->method.level >= 0) mode[2] = (char)('0' + settings->method.level);
     cram_pump_set_target(&writer->pump, writer->raw);
-    diag_watch_libraries("cram_encode_container failed", end_before_crash, writer);
     atomic_store(&writer->last_tid, -1);
-    exception_guard_explain(explain_abort, writer);
+    watch_encoder(writer);
     writer->file = hts_hopen(writer->pump_in, writer->name, mode);
     if (!writer->file) return -1;
     writer->pump_in = NULL;
@@ -459,6 +465,7 @@ int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, 
 {
     const uint8_t *end = records + n_bytes;
     if (check_pump(writer) < 0) return -1;
+    watch_encoder(writer);
     for (const uint8_t *rec = records; rec < end; rec += bam_record_bytes(rec)) {
         bam_record_unpack(rec, writer->record);
         if (!cram_reference_admits(&writer->reference, writer->record))

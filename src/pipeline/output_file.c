@@ -20,8 +20,8 @@ int output_file_create_index(struct output_file *file, sam_hdr_t *header)
 {
     const char *name = file->settings.index_path->name;
     if (!name || !bam_writer_takes_bytes(&file->settings.format)) return 0;
-    bool bai = output_index_is_bai(name);
-    file->index = bam_index_create(bai ? BAM_INDEX_BAI : BAM_INDEX_CSI, header);
+    file->index = bam_index_create(file->settings.index_is_bai ? BAM_INDEX_BAI : BAM_INDEX_CSI,
+                                   header);
     return file->index ? 0 : -1;
 }
 

@@ -17,18 +17,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Where the directory is made: beside the pieces, with an absolute name, as the checkpoint has it. A
+   prefix that is a directory would have it made in there. The caller frees it. */
+static char *make_prefix(const char *beside)
+{
+    char *parent = path_parent(beside), *real = realpath(parent, NULL);
+    char *prefix = xasprintf("%s/.pieces", real ? real : parent);
+    struct stat st;
+    if (stat(prefix, &st) == 0) *strrchr(prefix, '/') = '\0';
+    free(parent);
+    free(real);
+    return prefix;
+}
+
 int piece_dir_make(struct piece_dir *dir, const char *beside, pthread_mutex_t *lock)
 {
-    char *parent = path_parent(beside);
-    /* A name that begins so is that of no directory: it becomes the beginning of one. */
-    char *prefix = xasprintf("%s/.pieces", parent);
+    char *prefix = make_prefix(beside);
     (void)pthread_mutex_lock(lock);
     dir->path = temp_dir_create(prefix, NULL);
     dir->lock_fd = dir->path ? checkpoint_dir_claim(dir->path) : -1;
     int error = errno;
     (void)pthread_mutex_unlock(lock);
     free(prefix);
-    free(parent);
     if (dir->path && dir->lock_fd < 0)
         diag_error("cannot make files in '%s': %s%s", dir->path, strerror(error),
                    diag_advice(error));

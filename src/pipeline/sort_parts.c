@@ -93,6 +93,7 @@ static void create_objects(struct sort *sort)
     sort->output = (struct sorted_output){.file.settings = {
         .path = &sort->output_path, .index_path = &sort->index_path, .format = s->output_format,
         .method = {s->level, s->engine}, .pool = crew_pool(sort->crew),
+        .index_is_bai = s->index_path && output_index_is_bai(s->index_path),
     }};
 }
 

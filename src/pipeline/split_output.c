@@ -127,7 +127,7 @@ static size_t open_bytes(const struct split_output *split)
     enum { PIECE_BYTES = 128 << 10, WINDOW_SHIFT = 14, ENTRY_BYTES = 8 };
     const struct split_output_settings *s = &split->settings;
     size_t n_bytes = PIECE_BYTES;
-    if (!s->index_pattern || !output_index_is_bai(s->index_pattern)) return n_bytes;
+    if (!s->index_pattern || !s->like->index_is_bai) return n_bytes;
     for (int tid = 0; tid < sam_hdr_nref(s->header); tid++)
         n_bytes += (size_t)((sam_hdr_tid2len(s->header, tid) >> WINDOW_SHIFT) + 2) * ENTRY_BYTES;
     return n_bytes;
@@ -396,7 +396,8 @@ int split_output_close(struct split_output *split, bool complete,
     if (r == 0) r = publish(split);
     if (r == 0) tell_of_stale_indexes(split);
     *result = (struct output_result){0};
-    for (size_t i = 0; i < split->n_pieces; i++) result->n_bytes += split->pieces[i].n_bytes;
+    for (size_t i = 0; r == 0 && i < split->n_pieces; i++)
+        result->n_bytes += split->pieces[i].n_bytes;
     return r;
 }
 

@@ -38,12 +38,13 @@ static bool is_comment(const char *line)
 /* Divides the line, in place, into at most 4 fields. Returns how many there are. */
 static size_t divide(char *line, char *fields[4])
 {
-    const char *separators = strchr(line, '\t') ? "\t" : " ";
+    bool has_tabs = strchr(line, '\t') != NULL;
     size_t n = 0;
-    char *rest;
-    for (char *field = strtok_r(line, separators, &rest); field && n < 4;
-         field = strtok_r(NULL, separators, &rest))
-        fields[n++] = field;
+    while (line && n < 4) {
+        fields[n] = strsep(&line, has_tabs ? "\t" : " ");
+        /* Between tabs a field may be empty. */
+        if (has_tabs || *fields[n]) n++;
+    }
     return n;
 }
 
@@ -67,8 +68,8 @@ static const char *take_line(struct bed_reader *reader, char *line)
     if (interval.tid < 0) return "its reference is not in the header";
     if (!parse_position(fields[1], &interval.begin) || !parse_position(fields[2], &interval.end))
         return "its begin and end must be whole numbers";
-    if (interval.begin >= interval.end) return "its end must lie behind its begin";
-    if (n == 4 && strcmp(fields[3], ".") != 0) interval.name = xstrdup(fields[3]);
+    if (interval.begin >= interval.end) return "its end must come after its begin";
+    if (n == 4 && *fields[3] && strcmp(fields[3], ".") != 0) interval.name = xstrdup(fields[3]);
     xgrow(&reader->intervals, &reader->room, reader->n + 1, reader->n / 2 + 64,
           sizeof *reader->intervals);
     reader->intervals[reader->n++] = interval;
