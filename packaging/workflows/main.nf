@@ -1,7 +1,5 @@
-// From reads to a sorted file with marked duplicates and its index, spread over many tasks;
-// packaging/README.md and doc/cluster.md say what it takes. Each lane is divided into chunks; each chunk is aligned, sorted
-// and divided by contig; what all chunks have of a group of contigs is merged, and its duplicates are
-// marked; the groups become one file, block by block.
+// From reads to a sorted file with marked duplicates and its index, spread over many tasks: see
+// packaging/README.md and doc/cluster.md.
 nextflow.enable.dsl = 2
 
 // The budget of rocksort in a task that has nothing else to do.
@@ -104,7 +102,7 @@ process GATHER {
 
 process CONCATENATE {
     tag "${sample}"
-    publishDir params.outdir, mode: 'copy'
+    publishDir params.outdir, mode: 'copy', overwrite: true
 
     input:
     tuple val(sample), path(bams, stageAs: 'in/*'), path(indexes, stageAs: 'in/*')
@@ -125,6 +123,14 @@ workflow {
     // A row is a lane: a pair of FASTQ files, or a BAM.
     def rows = file(params.samples, checkIfExists: true).splitCsv(header: true)
         .withIndex().collect { row, number -> row + [number: number] }
+    def names = rows.collect { [it.sample, it.lane] }
+    if (names.toSet().size() < names.size()) error "${params.samples} has a lane of a sample twice"
+    names.flatten().findAll { !(it ==~ /[A-Za-z0-9_][A-Za-z0-9._-]*/) }.each {
+        error "${params.samples}: '${it}' is no name for files: take letters, digits and . _ -"
+    }
+    [fixmate: params.fixmate, markdup: params.markdup].each { name, value ->
+        if (value =~ /['{}]/) error "${name}: quotes and braces are not possible here"
+    }
     def n_chunks = rows.groupBy { it.sample }
         .collectEntries { sample, lanes -> [sample, lanes.sum { it.reads2 ? params.chunks : 1 }] }
     pairs = Channel.fromList(rows.findAll { it.reads2 })

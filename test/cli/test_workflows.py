@@ -246,7 +246,8 @@ class Engines(IndexTest):
     def run_engine(self, *command, markdup="-d 100 -t"):
         """Runs an engine with these settings; returns status and what it printed."""
         settings = {
-            "samples": "samples.csv", "reference": "ref.fa", "chunks": 2, "group_bases": GROUP_BASES,
+            "samples": "samples.csv", "reference": "ref.fa", "chunks": 2, "chunk_multiple": 1,
+            "group_bases": GROUP_BASES,
             "aligner": f"{self.bin}/aligner {self.path('all.sam')} {{reads}}", "markdup": markdup,
             "align_threads": 1, "align_mb": 400, "sort_mb": 100, "gather_threads": 1,
             "gather_mb": 300, "concatenate_mb": 300,
@@ -291,13 +292,23 @@ class Engines(IndexTest):
         left = [str(path) for folder in ("chunks", "pieces", "gathered")
                 for path in (self.work / folder).rglob("*") if not path.is_dir()]
         self.assertEqual(left, [])
+        # What was made with other settings is not taken for the result.
+        status, text = self.run_engine(*command, markdup="-r")
+        self.assertNotEqual(status, 0)
+        self.assertIn("settings are not those of an earlier run", text)
 
     def test_snakemake_refuses(self):
-        status, text = self.run_engine(self.engine("snakemake"), "--snakefile",
-                                       WORKFLOWS / "Snakefile", "--configfile", "settings.json",
-                                       "--cores", "3", markdup="-S")
+        command = (self.engine("snakemake"), "--snakefile", WORKFLOWS / "Snakefile", "--configfile",
+                   "settings.json", "--cores", "3")
+        status, text = self.run_engine(*command, markdup="-S")
         self.assertNotEqual(status, 0)
         self.assertIn("check-markdup: -S marks supplementary", text)
+        rows = (self.work / "samples.csv").read_text().splitlines()
+        for bad, mention in ((rows[1], "twice"), ("a b,L1,1.bam,", "'a b'")):
+            self.write("samples.csv", "\n".join([*rows, bad]) + "\n")
+            status, text = self.run_engine(*command)
+            self.assertNotEqual(status, 0)
+            self.assertIn(mention, text)
 
     def test_nextflow(self):
         # Without this it starts as many tasks as there are processors.
@@ -307,6 +318,12 @@ class Engines(IndexTest):
         status, text = self.run_engine(*command, markdup="-S")
         self.assertNotEqual(status, 0)
         self.assertIn("check-markdup: -S marks supplementary", text)
+        rows = (self.work / "samples.csv").read_text()
+        self.write("samples.csv", rows + rows.splitlines()[1] + "\n")
+        status, text = self.run_engine(*command)
+        self.assertNotEqual(status, 0)
+        self.assertIn("twice", text)
+        self.write("samples.csv", rows)
         status, text = self.run_engine(*command, "-with-trace", "trace.txt")
         self.assertEqual(status, 0, text[-4000:])
         with open(self.path("trace.txt"), encoding="utf-8") as file:
