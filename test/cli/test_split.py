@@ -446,6 +446,15 @@ class Bed(SplitTest):
             rng.shuffle(intervals)
             self.check(intervals, "-@", "2", budget=4_000_000 if n_names == 3 else None)
 
+    def test_empty_column(self):
+        """The column after an empty one is no name."""
+        want = [("chr1", 0, 9000, "chr1:1-9000"), ("chr2", 5, 60_000, "b")]
+        pieces = self.split(self.bed("chr1\t0\t9000\t\t960\t+\nchr2\t5\t60000\tb\n"),
+                            self.source_bam)
+        piece_of = {name: piece.replace(":", "_") for name, piece in self.model(want).items()}
+        self.assert_pieces(pieces, self.whole(self.source_bam), piece_of,
+                           {"chr1_1-9000", "b", "outside", "unplaced"})
+
     def test_many_open(self):
         """Names that come again far away: all are open at the same time."""
         intervals = [("chr10", i * 5000, (i + 1) * 5000, f"n{i % 60}") for i in range(1000)]
@@ -781,6 +790,15 @@ class Errors(SplitTest):
         os.symlink("nowhere", self.out / "chr1.bam")
         self.assert_split_refused("chr1.bam", "exists", how="contig", keep=["chr1.bam"])
 
+    def test_statistics_of_a_failed_sort(self):
+        """They name no pieces: there are none."""
+        (self.out / "other.bam").write_text("mine")     # met after pieces were written
+        self.assert_split_refused("other.bam", "exists", how="tag:RG", keep=["other.bam"],
+                                  options=["--stats", self.path("stats.json")])
+        with open(self.path("stats.json"), encoding="ascii") as file:
+            output = json.load(file)["output"]
+        self.assertEqual((output["pieces"], output["bytes"]), ([], None))
+
     def test_link_to_another_file_system(self):
         """A link with the name of the pattern does not lead pieces elsewhere."""
         other = "/dev/shm"
@@ -890,6 +908,26 @@ class Fails(SplitBase, KilledTest):
                     self.assertEqual(self.content(), want)
                     self.assertEqual(len(self.files()), n_files)
                     self.empty_out()
+
+    def test_resumed_in_another_directory(self):
+        """The names of the pieces were relative; their directory goes."""
+        source = self.spilling()
+        want, n_files = self.wanted("contig", source)
+        (self.out / ".pieces").mkdir()          # a name that the directory cannot begin with
+        checkpoint = self.killed("rename:3:kill:rocksort", "--split-by", "contig", "--no-PG", "-o",
+                                 "%.bam", source, cwd=self.out)
+        self.resume(checkpoint)
+        os.rmdir(self.out / ".pieces")
+        self.assertEqual(self.content(), want)
+        self.assertEqual(len(self.files()), n_files)
+
+    def test_resumed_with_the_same_options(self):
+        """The order within the pieces may be named again."""
+        source = self.spilling()
+        checkpoint = self.killed("rename:3:kill:.pieces", "-n", "--split-by", "rg", "-o",
+                                 self.pattern(), source)
+        self.resume(checkpoint, "-n", "--split-by", "rg")
+        self.assertIn("g1", self.pieces())
 
     def test_resumed_with_a_directory_of_that_name(self):
         source = self.spilling()
