@@ -19,11 +19,17 @@
 #include <htslib/sam.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 struct text {
     const char *at;             /* does not end with a NUL; NULL: there is no text, not even "" */
     size_t n;
 };
+
+static inline struct text text_of(const char *string)
+{
+    return (struct text){string, strlen(string)};
+}
 
 bool text_equal(struct text a, struct text b);
 

@@ -91,11 +91,11 @@ static void note_order(struct bam_inputs *in, size_t i, struct bam_reader *reade
         if (so.at) order = so;
         if (ss.at) sub_order = ss;
     }
-    in->files[i].by_coordinate = text_equal(order, (struct text){"coordinate", 10});
+    in->files[i].by_coordinate = text_equal(order, text_of("coordinate"));
     if (sub_order.at) order = sub_order;
     if (!in->common_order)
         in->common_order = xasprintf("%.*s", (int)order.n, order.at);
-    else if (!text_equal(order, (struct text){in->common_order, strlen(in->common_order)}))
+    else if (!text_equal(order, text_of(in->common_order)))
         in->common_order[0] = '\0';
 }
 

@@ -16,3 +16,9 @@ size_t open_files_raise_limit(void)
     }
     return limit.rlim_cur > MOST_FILES ? MOST_FILES : (size_t)limit.rlim_cur;
 }
+
+bool open_files_suffice(size_t needed, size_t *limit)
+{
+    *limit = open_files_raise_limit();
+    return *limit == 0 || *limit >= needed;
+}

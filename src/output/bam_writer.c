@@ -184,53 +184,53 @@ static size_t make_bam_header(sam_hdr_t *header, uint8_t **out)
     return n;
 }
 
-/* Adds bytes to the header, as BGZF blocks if the format is compressed. Returns 0, or -1. */
-static int pack_header(const struct bam_writer *writer, const uint8_t *bytes, size_t n,
-                       struct bam_writer_header *header)
+/* Adds bytes of the file to the shared header, or writes them if this file has its own. */
+static int put_header(struct bam_writer *writer, const uint8_t *bytes, size_t n)
 {
+    struct bam_writer_header *shared = writer->settings.shared_header;
+    if (!shared) return hwrite(writer->raw, bytes, n) == (ssize_t)n ? 0 : -1;
+    xgrow(&shared->bytes, &shared->room, shared->n_bytes + n, shared->n_bytes, 1);
+    if (n > 0) memcpy(shared->bytes + shared->n_bytes, bytes, n);
+    shared->n_bytes += n;
+    return 0;
+}
+
+/* The same for bytes that become BGZF blocks if the format is compressed. */
+static int pack_header(struct bam_writer *writer, const uint8_t *bytes, size_t n)
+{
+    if (!bam_writer_is_bgzf(&writer->settings.format)) return put_header(writer, bytes, n);
     struct bgzf_coder coder = {0};
-    if (n == 0) return 0;
-    if (!bam_writer_is_bgzf(&writer->settings.format)) {
-        xgrow(&header->bytes, &header->room, n, 0, 1);
-        memcpy(header->bytes, bytes, n);
-        header->n_bytes = n;
-        return 0;
-    }
+    uint8_t block[BGZF_MAX_BYTES];
     int r = 0;
     for (size_t at = 0; r == 0 && at < n; at += BGZF_PAYLOAD_BYTES) {
         size_t payload = n - at < BGZF_PAYLOAD_BYTES ? n - at : BGZF_PAYLOAD_BYTES;
-        xgrow(&header->bytes, &header->room, header->n_bytes + BGZF_MAX_BYTES, header->n_bytes, 1);
         ssize_t size = bgzf_block_deflate(&coder, writer->settings.method, bytes + at, payload,
-                                          header->bytes + header->n_bytes);
-        if (size > 0) header->n_bytes += (size_t)size;
-        r = size > 0 ? 0 : -1;
+                                          block);
+        r = size > 0 ? put_header(writer, block, (size_t)size) : -1;
     }
     bgzf_coder_release(&coder);
     return r;
 }
 
-static int make_header(const struct bam_writer *writer, struct bam_writer_header *header)
+static int make_header(struct bam_writer *writer)
 {
     if (writer->settings.format.format == sam) {
         const char *text = sam_hdr_str(writer->header);
-        return text ? pack_header(writer, (const uint8_t *)text, strlen(text), header) : -1;
+        return text ? pack_header(writer, (const uint8_t *)text, strlen(text)) : -1;
     }
     uint8_t *bytes = NULL;
     size_t n = make_bam_header(writer->header, &bytes);
-    int r = n > 0 ? pack_header(writer, bytes, n, header) : -1;
+    int r = n > 0 ? pack_header(writer, bytes, n) : -1;
     free(bytes);
     return r;
 }
 
 static int start_bytes(struct bam_writer *writer)
 {
-    struct bam_writer_header own = {0}, *shared = writer->settings.shared_header;
-    struct bam_writer_header *header = shared ? shared : &own;
-    int r = header->n_bytes > 0 ? 0 : make_header(writer, header);
-    if (r == 0 && hwrite(writer->raw, header->bytes, header->n_bytes) != (ssize_t)header->n_bytes)
-        r = -1;
-    free(own.bytes);
-    return r;
+    const struct bam_writer_header *shared = writer->settings.shared_header;
+    if ((!shared || shared->n_bytes == 0) && make_header(writer) < 0) return -1;
+    size_t n = shared ? shared->n_bytes : 0;
+    return n == 0 || hwrite(writer->raw, shared->bytes, n) == (ssize_t)n ? 0 : -1;
 }
 
 /* Marks the end of a complete file. */

@@ -302,7 +302,7 @@ static bool text_has_references(const char *text, sam_hdr_t *header)
         struct text rest = header_line_rest(line), field, name = {NULL, 0};
         while (!name.at && header_next_field(&rest, &field)) name = header_field_value(field, "SN");
         const char *want = tid < n ? sam_hdr_tid2name(header, tid++) : NULL;
-        if (!want || !name.at || !text_equal(name, (struct text){want, strlen(want)})) return false;
+        if (!want || !name.at || !text_equal(name, text_of(want))) return false;
     }
     return tid == n;
 }

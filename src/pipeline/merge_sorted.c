@@ -15,8 +15,8 @@
 static int check_open_files(size_t n)
 {
     enum { OTHER_FILES = 32 };
-    size_t limit = open_files_raise_limit();
-    if (limit == 0 || limit >= n + OTHER_FILES) return 0;
+    size_t limit;
+    if (open_files_suffice(n + OTHER_FILES, &limit)) return 0;
     diag_error("%zu inputs cannot be open at the same time: raise 'ulimit -n' from %zu to %zu, or "
                "merge some of them first", n, limit, n + OTHER_FILES);
     return -1;

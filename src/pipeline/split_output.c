@@ -21,11 +21,10 @@ struct piece {
     char *file, *index_file;    /* where they are until all pieces are complete */
     bool begun;
     uint64_t n_records, n_bytes;
-    struct open_piece *open;    /* NULL: it is not begun, or complete */
+    struct open_piece *open;    /* NULL: it is not begun, or closed */
 };
 
-/* Values of a tag may be long, and there may be many: all titles together must take little
-   memory. */
+/* Values of a tag may be long, and there may be many. */
 enum { MOST_TITLE_BYTES = PIECE_NAME_BYTES };
 
 struct open_piece {
@@ -54,10 +53,9 @@ struct split_output {
 /* Takes the name of a file, which must not exist, nor be that of another piece or index. */
 static int take_file(struct split_output *split, const char *name)
 {
-    struct text text = {name, strlen(name)};
     if (piece_dir_check_name(name) < 0) return -1;
-    if (!text_map_find(&split->files, text)) {
-        (void)text_map_put(&split->files, text, 0);
+    if (!text_map_find(&split->files, text_of(name))) {
+        (void)text_map_put(&split->files, text_of(name), 0);
         return 0;
     }
     diag_error("'%s' would be both a piece and an index of another one: give the pieces another "
@@ -98,10 +96,8 @@ static int add_known(struct split_output *split)
 static void know_read_groups(struct split_output *split)
 {
     if (split_plan_kind(split->settings.plan) != SPLIT_READ_GROUP) return;
-    for (size_t i = 0; i < split_plan_none(split->settings.plan); i++) {
-        const char *title = split->pieces[i].title;
-        (void)text_map_put(&split->read_groups, (struct text){title, strlen(title)}, i);
-    }
+    for (size_t i = 0; i < split_plan_none(split->settings.plan); i++)
+        (void)text_map_put(&split->read_groups, text_of(split->pieces[i].title), i);
 }
 
 /* Checks that indexes, which are written beside the pieces, can get their names. */
@@ -140,9 +136,8 @@ static int check_open(const struct split_output *split)
     const struct split_output_settings *s = &split->settings;
     size_t most = split_plan_most_open(s->plan), needed = most * FILES_OF_PIECE + OTHER_FILES;
     if (most <= 2) return 0;
-    size_t n_bytes = most * open_bytes(split);
-    size_t limit = open_files_raise_limit();
-    if (limit != 0 && limit < needed)
+    size_t n_bytes = most * open_bytes(split), limit;
+    if (!open_files_suffice(needed, &limit))
         diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
                    "others: raise 'ulimit -n' from %zu to %zu", most, limit, needed);
     else if (n_bytes > s->memory_bytes / 4)
@@ -249,31 +244,26 @@ static int open_piece(struct split_output *split, struct piece *piece)
     return output_file_open(&open->file, header, 0);
 }
 
-/* Closes the open pieces for which `ended` is true. */
-static int close_ended(struct split_output *split,
-                       bool (*ended)(const struct split_output *split, size_t piece))
+/* True if no record of the piece will come after the span of the last stretch. */
+static bool has_ended(const struct split_output *split, size_t piece)
+{
+    return split->span > 0 && split_plan_ends(split->settings.plan, piece, split->span - 1);
+}
+
+/* Closes the open pieces: all, or those that have ended. */
+static int close_pieces(struct split_output *split, bool all, bool complete)
 {
     size_t n_left = 0;
     int r = 0;
     for (size_t i = 0; i < split->n_open; i++) {
         size_t number = split->open[i];
-        if (r < 0 || !ended(split, number))
+        if (!all && !has_ended(split, number))
             split->open[n_left++] = number;
-        else
-            r = close_piece(&split->pieces[number], true);
+        else if (close_piece(&split->pieces[number], complete && r == 0) < 0)
+            r = -1;
     }
     split->n_open = n_left;
     return r;
-}
-
-static bool lies_before(const struct split_output *split, size_t piece)
-{
-    return split->span > 0 && split_plan_ends(split->settings.plan, piece, split->span - 1);
-}
-
-static bool is_open(const struct split_output *split, size_t piece)
-{
-    return split->pieces[piece].open != NULL;
 }
 
 /* ---- the piece of a stretch ---- */
@@ -283,7 +273,7 @@ static ssize_t piece_of_value(struct split_output *split, const struct segment_s
 {
     char *text = bam_key_tag_text(stretch->value, stretch->value_bytes);
     if (!text) return (ssize_t)split_plan_none(split->settings.plan);
-    const size_t *known = text_map_find(&split->read_groups, (struct text){text, strlen(text)});
+    const size_t *known = text_map_find(&split->read_groups, text_of(text));
     ssize_t number = known ? (ssize_t)*known : -1;
     /* The value of another type with the same text is another piece. */
     if (number < 0 || split->pieces[number].begun) {
@@ -311,7 +301,7 @@ static bool same_value(const struct split_output *split, const struct segment_st
 static ssize_t find_by_value(struct split_output *split, const struct segment_stretch *stretch)
 {
     if (same_value(split, stretch)) return (ssize_t)split->open[0];
-    if (close_ended(split, is_open) < 0) return -1;
+    if (close_pieces(split, true, true) < 0) return -1;
     free(split->value);
     split->value = xmemdup(stretch->value, stretch->value_bytes);
     split->value_bytes = stretch->value_bytes;
@@ -322,7 +312,7 @@ static ssize_t find_by_place(struct split_output *split, const struct segment_st
 {
     bool is_new_span = stretch->span != split->span;
     split->span = stretch->span;
-    if (is_new_span && close_ended(split, lies_before) < 0) return -1;
+    if (is_new_span && close_pieces(split, false, true) < 0) return -1;
     return (ssize_t)stretch->piece;
 }
 
@@ -352,7 +342,7 @@ static int make_empty(struct split_output *split)
         struct piece *piece = &split->pieces[i];
         if (piece->begun) continue;
         bool opened = open_piece(split, piece) == 0;
-        if (close_piece(piece, opened) < 0 || !opened) return -1;
+        if (close_piece(piece, opened) < 0) return -1;
     }
     return 0;
 }
@@ -387,11 +377,8 @@ static int publish(const struct split_output *split)
 int split_output_close(struct split_output *split, bool complete,
                        struct output_result *result)
 {
-    int r = complete ? close_ended(split, is_open) : -1;
-    for (size_t i = 0; i < split->n_open; i++)
-        if (split->pieces[split->open[i]].open)
-            (void)close_piece(&split->pieces[split->open[i]], false);
-    split->n_open = 0;
+    int r = close_pieces(split, true, complete);
+    if (!complete) r = -1;
     if (r == 0) r = make_empty(split);
     if (r == 0) r = publish(split);
     if (r == 0) tell_of_stale_indexes(split);

@@ -6,8 +6,8 @@
  * open at the same time, however many there are. Pieces that are known from the header or the BED
  * file are made without records, too.
  *
- * Order of calls: create; prepare, once the header is complete; file, for each stretch in order;
- * close. Threads: one at a time. Errors: -1 or NULL after a message.
+ * Order of calls: create, when the references are known; file, for each stretch in order, when the
+ * header is complete; close; pieces. Threads: one at a time. Errors: -1 or NULL after a message.
  */
 #ifndef ROCKSORT_PIPELINE_SPLIT_OUTPUT_H
 #define ROCKSORT_PIPELINE_SPLIT_OUTPUT_H

@@ -119,9 +119,9 @@ static int read_lines(struct bed_reader *reader, htsFile *file)
 }
 
 /* htslib aborts if it reads lines of other files. */
-static bool has_lines(const htsFile *file)
+static bool has_lines(htsFile *file)
 {
-    const htsFormat *format = hts_get_format((htsFile *)(uintptr_t)file);
+    const htsFormat *format = hts_get_format(file);
     bool can_inflate = format->compression == no_compression || format->compression == gzip ||
                        format->compression == bgzf;
     return can_inflate && format->format != bam && format->format != bcf &&

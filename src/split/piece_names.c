@@ -45,11 +45,6 @@ static char *make_safe(const char *name)
     return safe;
 }
 
-static struct text text_of(const char *name)
-{
-    return (struct text){name, strlen(name)};
-}
-
 /* Adds a name to those that are taken. Returns false if it was there. */
 static bool add(struct piece_names *names, const char *name)
 {

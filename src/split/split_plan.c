@@ -111,10 +111,9 @@ static void name_pieces(struct split_plan *plan, const struct bed_interval *inte
     struct text_map known = {0};
     for (size_t i = 0; i < n; i++) {
         char *name = name_of(&intervals[i], header);
-        const size_t *piece = text_map_find(&known, (struct text){name, strlen(name)});
+        const size_t *piece = text_map_find(&known, text_of(name));
         pieces[i] = piece ? (uint32_t)*piece : add_piece(plan, name);
-        const char *own = plan->names[pieces[i]];
-        (void)text_map_put(&known, (struct text){own, strlen(own)}, pieces[i]);
+        (void)text_map_put(&known, text_of(plan->names[pieces[i]]), pieces[i]);
         free(name);
     }
     text_map_release(&known);
@@ -160,7 +159,7 @@ static int plan_read_groups(struct split_plan *plan, sam_hdr_t *header)
         const char *id = sam_hdr_line_name(header, "RG", i);
         if (id) (void)add_piece(plan, id);
     }
-    (void)add_piece(plan, SPLIT_NONE_NAME);
+    (void)add_piece(plan, SPLIT_NO_VALUE);
     return check_number(plan->n_pieces);
 }
 
@@ -171,7 +170,7 @@ static int make_plan(struct split_plan *plan, sam_hdr_t *header)
     case SPLIT_BED: return plan_bed(plan, header);
     case SPLIT_RANGES: name_ranges(plan); return 0;
     case SPLIT_READ_GROUP: return plan_read_groups(plan, header);
-    default: (void)add_piece(plan, SPLIT_NONE_NAME); return 0;
+    default: (void)add_piece(plan, SPLIT_NO_VALUE); return 0;
     }
 }
 
@@ -204,7 +203,7 @@ void split_plan_set_ranges(struct split_plan *plan, const struct range_counts *c
     struct range_place *begins = xcalloc(n, sizeof *begins);
     range_counts_divide(counts, n, begins);
     for (unsigned i = 0; i < n; i++)
-        /* The first range begins with reads at position 0, which stands for none. */
+        /* A range that begins a reference also has its reads without a position. */
         add_span(plan, begins[i].tid, begins[i].pos > 0 ? begins[i].pos : INT64_MIN, i);
     add_span(plan, NO_REFERENCE, INT64_MIN, n);
     free(begins);

@@ -7,9 +7,9 @@
  * has then (SORT_TAG) they follow each other.
  *
  * Pieces that are known before a record was read have numbers. Those of the header or the BED file
- * come first, in the order there, then the piece of records that belong to none of them: UNPLACED
- * without a reference, OUTSIDE all intervals, NONE without a value. Other values of a tag become
- * pieces when they are met (split_output.h).
+ * come first, in the order there, then those of records that belong to none of them: SPLIT_OUTSIDE
+ * of all intervals, SPLIT_UNPLACED without a reference, SPLIT_NO_VALUE of the tag. Other values of a
+ * tag become pieces when they are met (split_output.h).
  *
  * Order of calls: create; with SPLIT_RANGES set_ranges; then any thread may ask. Errors: NULL after
  * a message.
@@ -25,7 +25,7 @@
 
 #define SPLIT_UNPLACED "unplaced"
 #define SPLIT_OUTSIDE "outside"
-#define SPLIT_NONE_NAME "none"
+#define SPLIT_NO_VALUE "none"
 
 struct split_plan;
 

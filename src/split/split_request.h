@@ -1,7 +1,7 @@
 /*
  * split_request.h -- what the argument of --split-by asks for.
  *
- * Pure; any thread.
+ * Any thread.
  */
 #ifndef ROCKSORT_SPLIT_SPLIT_REQUEST_H
 #define ROCKSORT_SPLIT_SPLIT_REQUEST_H
