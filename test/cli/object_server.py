@@ -7,7 +7,6 @@ import http.client
 import http.server
 import re
 import threading
-import time
 
 try:
     from moto.server import ThreadedMotoServer
@@ -178,11 +177,3 @@ class ObjectServer(Server):
     def end(self):
         super().end()
         self.moto.stop()
-
-
-def wait_for(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError("waited in vain")
-        time.sleep(0.02)
