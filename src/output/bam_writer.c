@@ -353,7 +353,8 @@ static int send_index(const struct bam_writer *writer)
     return r;
 }
 
-/* Of several writers (--split-by) the one that wrote last is watched. */
+/* Only one writer can be watched. With --split-by several may be open: it is the one that wrote
+   last. */
 static void watch_encoder(struct bam_writer *writer)
 {
     diag_watch_libraries("cram_encode_container failed", end_before_crash, writer);

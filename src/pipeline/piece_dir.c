@@ -17,8 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where the directory is made: beside the pieces, with an absolute name, as the checkpoint has it. A
-   prefix that is a directory would have it made in there. The caller frees it. */
+/* The beginning of the directory's name: absolute, because the checkpoint keeps it. If there is a
+   directory .pieces, temp_dir_create would work in that; so the name begins otherwise then. The
+   caller frees it. */
 static char *make_prefix(const char *beside)
 {
     char *parent = path_parent(beside), *real = realpath(parent, NULL);

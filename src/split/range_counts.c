@@ -79,7 +79,7 @@ void range_counts_divide(const struct range_counts *counts, unsigned n,
     for (int32_t tid = 0; tid < counts->n_refs; tid++) {
         size_t first = counts->first_window[tid], end = counts->first_window[tid + 1];
         for (size_t i = first; i < end; i++) {
-            /* A window belongs to the range in which its middle lies. */
+            /* A window belongs to the range that has the middle of its bytes. */
             uint64_t here = atomic_load_explicit(&counts->bytes[i], memory_order_relaxed);
             double middle = (double)before + (double)here / 2;
             for (; next < n && (next == 0 || middle > (double)all / n * next); next++)
