@@ -265,7 +265,9 @@ class Bench:
 
     def input_of(self, experiment):
         n_records = math.ceil(experiment.data_gb * 1e9 / RAW_BYTES / 1000) * 1000
-        need_disk(self.args.dir, n_records * BAM_BYTES * (4 + len(experiment.programs)))
+        given = self.args.input and os.path.isfile(self.args.input)
+        size = os.path.getsize(self.args.input) if given else n_records * BAM_BYTES
+        need_disk(self.args.dir, size * (4 + len(experiment.programs)))
         return find_input(self.args.input, n_records, self.args.data_dir, self.rocksort,
                           self.args.threads)
 

@@ -435,7 +435,7 @@ def need_disk(folder, need):
     free = shutil.disk_usage(folder).free
     if free < need:
         raise BenchError("%s has %.1f GB free, %.1f GB may be needed: name a roomier directory "
-                         "with --dir, or use fewer --records" % (folder, free / 1e9, need / 1e9))
+                         "with --dir, or sort fewer records" % (folder, free / 1e9, need / 1e9))
 
 
 def need_memory(name, need):

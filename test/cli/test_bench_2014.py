@@ -204,6 +204,15 @@ class Bench2014(CliTest):
         self.assertRegex(text, r"no modelled one\*\*: spindle: no FUSE here")
         self.assertRegex(text, "memory: not limited: spindle: no FUSE here")
 
+    def test_small_disk(self):
+        """A small file of the user's needs little disk. It once was asked for that of 17 GB."""
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", self.scratch],
+                          stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest("cannot mount a small file system")
+        self.addCleanup(subprocess.run, ["umount", str(self.scratch)], check=False)
+        self.bench_ok("--spindle", "/no/spindle", "--experiment", "little-memory",
+                      "--programs", "copy")
+
     def test_commands_are_those_of_2014(self):
         report, _ = self.bench_ok("--spindle", "/no/spindle", "--experiment", "little-memory",
                                   "--programs", "rocksort-given,rocksort-off,samtools,copy",
