@@ -29,6 +29,7 @@ ROOMS = {
     "template": "util bam",
     "duplicates": "util bam",
     "counts": "util bam",
+    "columns": "util bam",
     "order": "util bam",
     "input": "util bam",
     "split": "util bam order",

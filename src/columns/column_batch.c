@@ -1,0 +1,540 @@
+/*
+ * column_batch.c -- see column_batch.h.
+ *
+ * A column for which a record has no value is left as it is: it gets its nulls when the next value
+ * comes, or at the end. So rare tags cost nothing.
+ */
+#include "columns/column_batch.h"
+
+#include "bam/bam_long.h"
+#include "util/terminal_text.h"
+#include "util/xalloc.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    FULL_BYTES = 256 << 20,     /* of records; the next may have 2 GiB */
+    KEPT_BYTES = 16 << 20,      /* of a buffer, from batch to batch */
+    MOST_QUALITY = 93,          /* '~' - '!' */
+};
+
+static const char too_long[] = "its values are too long for columns";
+static const char not_text[] = "it has text that is not UTF-8";
+
+struct column_batch {
+    const struct column_schema *schema;
+    struct column_values *columns;
+    uint64_t n_rows;
+    size_t raw_bytes;           /* of the records */
+    char bases[256][2];         /* the two bases of each byte of a sequence */
+};
+
+struct column_batch *column_batch_create(const struct column_schema *schema)
+{
+    struct column_batch *batch = xcalloc(1, sizeof *batch);
+    batch->schema = schema;
+    batch->columns = xcalloc(schema->n_columns, sizeof *batch->columns);
+    for (unsigned i = 0; i < 256; i++) {
+        batch->bases[i][0] = seq_nt16_str[i >> 4];
+        batch->bases[i][1] = seq_nt16_str[i & 15];
+    }
+    return batch;
+}
+
+void column_batch_destroy(struct column_batch *batch)
+{
+    if (!batch) return;
+    for (unsigned i = 0; i < batch->schema->n_columns; i++)
+        for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++)
+            free(batch->columns[i].buffers[k].bytes);
+    free(batch->columns);
+    free(batch);
+}
+
+/* ---- buffers ---- */
+
+/* Makes room for n_bytes more and counts them. Returns where they go. */
+static uint8_t *append(struct column_bytes *buffer, size_t n_bytes)
+{
+    xgrow(&buffer->bytes, &buffer->room, buffer->n_bytes + n_bytes, buffer->n_bytes + n_bytes, 1);
+    buffer->n_bytes += n_bytes;
+    return buffer->bytes + buffer->n_bytes - n_bytes;
+}
+
+static void append_bytes(struct column_bytes *buffer, const uint8_t *bytes, size_t n_bytes)
+{
+    if (n_bytes > 0) memcpy(append(buffer, n_bytes), bytes, n_bytes);
+}
+
+static bool has_room(const struct column_bytes *buffer, uint64_t n_bytes)
+{
+    return n_bytes <= INT32_MAX - buffer->n_bytes;
+}
+
+static void append_offset(struct column_bytes *offsets, size_t offset)
+{
+    (void)put_u32(append(offsets, 4), offset);
+}
+
+/* ---- rows ---- */
+
+static bool has_offsets(enum column_type type)
+{
+    return column_type_is_text(type) || column_type_is_list(type) || type == COLUMN_MAP;
+}
+
+/* How many values, elements or entries the column has: the next offset. */
+static size_t next_offset(const struct column_values *column, enum column_type type)
+{
+    if (type == COLUMN_MAP) {
+        size_t n_bytes = column->buffers[BUFFER_KEY_OFFSETS].n_bytes;
+        return n_bytes ? n_bytes / 4 - 1 : 0;
+    }
+    size_t n_bytes = column->buffers[BUFFER_VALUES].n_bytes;
+    return column_type_is_text(type) ? n_bytes : n_bytes / column_type_bytes(type);
+}
+
+static void set_bits(struct column_bytes *bits, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from; i < to; i++) bits->bytes[i / 8] |= (uint8_t)(1u << i % 8);
+}
+
+/* Makes the validity bits as long as n_rows rows need; new bits say null. */
+static void extend_validity(struct column_values *column, uint64_t n_rows)
+{
+    struct column_bytes *bits = &column->buffers[BUFFER_VALIDITY];
+    size_t n_bytes = (size_t)(n_rows + 7) / 8;
+    if (n_bytes > bits->n_bytes) {
+        size_t n_more = n_bytes - bits->n_bytes;
+        memset(append(bits, n_more), 0, n_more);
+    }
+}
+
+/* Adds nulls until the column has n_rows rows. */
+static void add_nulls(struct column_values *column, enum column_type type, uint64_t n_rows)
+{
+    struct column_bytes *offsets = &column->buffers[BUFFER_OFFSETS];
+    if (has_offsets(type) && offsets->n_bytes == 0) append_offset(offsets, 0);
+    uint64_t n = n_rows - column->n_rows;
+    if (n == 0) return;
+    bool is_first = column->n_nulls == 0;
+    extend_validity(column, n_rows);
+    if (is_first) set_bits(&column->buffers[BUFFER_VALIDITY], 0, column->n_rows);
+    column->n_nulls += n;
+    column->n_rows = n_rows;
+    if (!has_offsets(type)) {
+        size_t n_bytes = (size_t)n * column_type_bytes(type);
+        memset(append(&column->buffers[BUFFER_VALUES], n_bytes), 0, n_bytes);
+        return;
+    }
+    for (size_t offset = next_offset(column, type); n > 0; n--) append_offset(offsets, offset);
+}
+
+/* Begins the value of this row, with nulls in the rows before that have none. */
+static void begin_value(struct column_batch *batch, struct column_values *column,
+                        enum column_type type)
+{
+    add_nulls(column, type, batch->n_rows);
+    column->n_rows++;
+    if (column->n_nulls == 0) return;
+    extend_validity(column, column->n_rows);
+    set_bits(&column->buffers[BUFFER_VALIDITY], column->n_rows - 1, column->n_rows);
+}
+
+static bool has_value(const struct column_batch *batch, const struct column_values *column)
+{
+    return column->n_rows > batch->n_rows;
+}
+
+static void end_value(struct column_values *column, enum column_type type)
+{
+    append_offset(&column->buffers[BUFFER_OFFSETS], next_offset(column, type));
+}
+
+/* The column of a field; NULL: there is none. */
+static struct column_values *column_of(struct column_batch *batch, enum column_field field)
+{
+    unsigned number = batch->schema->by_field[field];
+    return number == NO_COLUMN ? NULL : &batch->columns[number];
+}
+
+/* ---- values ---- */
+
+/* Adds a value of a fixed size, as little-endian bytes. */
+static void add_fixed(struct column_batch *batch, struct column_values *column,
+                      enum column_type type, uint64_t value)
+{
+    if (!column) return;
+    begin_value(batch, column, type);
+    size_t n_bytes = column_type_bytes(type);
+    uint8_t *to = append(&column->buffers[BUFFER_VALUES], n_bytes);
+    for (size_t i = 0; i < n_bytes; i++) to[i] = (uint8_t)(value >> 8 * i);
+}
+
+static void add_field(struct column_batch *batch, enum column_field field, uint64_t value)
+{
+    unsigned number = batch->schema->by_field[field];
+    if (number == NO_COLUMN) return;
+    add_fixed(batch, &batch->columns[number], batch->schema->columns[number].type, value);
+}
+
+/* True if a text that ends with a NUL is UTF-8. */
+static bool is_utf8(const uint8_t *text, size_t n_bytes)
+{
+    size_t at = 0;
+    while (at + 8 <= n_bytes && !(get_u64(text + at) & UINT64_C(0x8080808080808080))) at += 8;
+    for (; at < n_bytes && text[at] < 0x80; at++) continue;
+    while (at < n_bytes) {
+        uint32_t character;
+        size_t n = utf8_decode((const char *)text + at, &character);
+        if (n == 0) return false;
+        at += n;
+    }
+    return true;
+}
+
+/* Adds a text, which a NUL follows. Returns NULL, or what is wrong. */
+static const char *add_text(struct column_batch *batch, struct column_values *column,
+                            const uint8_t *text, size_t n_bytes)
+{
+    struct column_bytes *values = &column->buffers[BUFFER_VALUES];
+    if (!is_utf8(text, n_bytes)) return not_text;
+    if (!has_room(values, n_bytes)) return too_long;
+    begin_value(batch, column, COLUMN_TEXT);
+    append_bytes(values, text, n_bytes);
+    end_value(column, COLUMN_TEXT);
+    return NULL;
+}
+
+enum { DECIMAL_BYTES = 20 };    /* most digits of 64 bits, or 19 and a sign */
+
+static size_t put_decimal(uint8_t *to, int64_t value)
+{
+    uint8_t digits[DECIMAL_BYTES], *at = to;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    size_t n = 0;
+    do digits[n++] = (uint8_t)('0' + rest % 10);
+    while ((rest /= 10) > 0);
+    if (value < 0) *at++ = '-';
+    while (n > 0) *at++ = digits[--n];
+    return (size_t)(at - to);
+}
+
+static const char *add_name(struct column_batch *batch, const uint8_t *rec)
+{
+    struct column_values *column = column_of(batch, FIELD_QNAME);
+    const uint8_t *name = bam_record_name(rec);
+    size_t n_bytes = bam_record_name_bytes(rec) - 1;
+    if (!column || (n_bytes == 1 && name[0] == '*')) return NULL;
+    if (memchr(name, 0, n_bytes)) return "its read name has a NUL";
+    return add_text(batch, column, name, n_bytes);
+}
+
+static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
+{
+    struct column_values *column = column_of(batch, FIELD_CIGAR);
+    if (!column || cigar.n_ops == 0) return NULL;
+    struct column_bytes *values = &column->buffers[BUFFER_VALUES];
+    size_t most_bytes = cigar.n_ops * 10;       /* nine digits of 28 bits, and a letter */
+    if (!has_room(values, most_bytes)) return too_long;
+    begin_value(batch, column, COLUMN_TEXT);
+    uint8_t *begin = append(values, most_bytes), *to = begin;
+    for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
+        uint32_t op = get_u32(at);
+        to += put_decimal(to, bam_cigar_oplen(op));
+        *to++ = (uint8_t)bam_cigar_opchr(op);
+    }
+    values->n_bytes -= most_bytes - (size_t)(to - begin);
+    end_value(column, COLUMN_TEXT);
+    return NULL;
+}
+
+static const char *add_sequence(struct column_batch *batch, const uint8_t *rec)
+{
+    struct column_values *column = column_of(batch, FIELD_SEQ);
+    size_t n = (size_t)bam_record_n_bases(rec);
+    if (!column || n == 0) return NULL;
+    if (!has_room(&column->buffers[BUFFER_VALUES], n)) return too_long;
+    begin_value(batch, column, COLUMN_TEXT);
+    const uint8_t *seq = bam_record_seq(rec);
+    uint8_t *to = append(&column->buffers[BUFFER_VALUES], n);
+    for (size_t i = 0; i + 2 <= n; i += 2) memcpy(to + i, batch->bases[seq[i / 2]], 2);
+    if (n % 2) to[n - 1] = (uint8_t)batch->bases[seq[n / 2]][0];
+    end_value(column, COLUMN_TEXT);
+    return NULL;
+}
+
+static const char *add_qualities(struct column_batch *batch, const uint8_t *rec)
+{
+    struct column_values *column = column_of(batch, FIELD_QUAL);
+    size_t n = (size_t)bam_record_n_bases(rec);
+    const uint8_t *quals = bam_record_quals(rec);
+    if (!column || n == 0 || quals[0] == 0xff) return NULL;
+    if (!has_room(&column->buffers[BUFFER_VALUES], n)) return too_long;
+    begin_value(batch, column, COLUMN_TEXT);
+    uint8_t *to = append(&column->buffers[BUFFER_VALUES], n), highest = 0;
+    for (size_t i = 0; i < n; i++) {
+        highest = quals[i] > highest ? quals[i] : highest;
+        to[i] = (uint8_t)(quals[i] + '!');
+    }
+    end_value(column, COLUMN_TEXT);
+    return highest <= MOST_QUALITY ? NULL : "it has a base quality above 93";
+}
+
+/* ---- tags ---- */
+
+enum { NUMBER_BYTES = 32 };     /* most of a number as text, and a NUL */
+
+static size_t put_number(uint8_t *to, char type, const uint8_t *value)
+{
+    const struct bam_aux number = {.type = type, .value = value};
+    int64_t integer;
+    if (bam_aux_integer(&number, &integer)) return put_decimal(to, integer);
+    float f;
+    double d;
+    uint32_t bits = get_u32(value);
+    memcpy(&f, &bits, sizeof f);
+    uint64_t long_bits = type == 'd' ? get_u64(value) : 0;
+    memcpy(&d, &long_bits, sizeof d);
+    /* 9 and 17 digits give the same number when they are read. */
+    int n = type == 'd' ? snprintf((char *)to, NUMBER_BYTES, "%.17g", d)
+                        : snprintf((char *)to, NUMBER_BYTES, "%.9g", (double)f);
+    return (size_t)n;
+}
+
+static void append_number(struct column_bytes *to, char type, const uint8_t *value)
+{
+    size_t n_unused = NUMBER_BYTES;
+    n_unused -= put_number(append(to, NUMBER_BYTES), type, value);
+    to->n_bytes -= n_unused;
+}
+
+/* Appends the elements of an array as SAM writes them: "c,1,2". Returns NULL, or what is wrong. */
+static const char *append_array(struct column_bytes *to, const struct bam_aux *aux)
+{
+    char type = (char)aux->value[0];
+    size_t n = get_u32(aux->value + 1), element_bytes = bam_aux_fixed_bytes[aux->value[0]];
+    const uint8_t *at = aux->value + BAM_AUX_ARRAY_HEAD_BYTES;
+    *append(to, 1) = (uint8_t)type;
+    for (size_t i = 0; i < n; i++, at += element_bytes) {
+        if (!has_room(to, NUMBER_BYTES + 1)) return too_long;
+        *append(to, 1) = ',';
+        append_number(to, type, at);
+    }
+    return NULL;
+}
+
+/* Appends the value of a tag as text. Returns NULL, or what is wrong. */
+static const char *append_value(struct column_bytes *to, const struct bam_aux *aux)
+{
+    size_t n_bytes = aux->type == 'A' ? 1 : aux->value_bytes - 1;
+    if (!has_room(to, NUMBER_BYTES + n_bytes)) return too_long;
+    switch (aux->type) {
+    case 'B': return append_array(to, aux);
+    case 'A':
+        if (!isgraph(aux->value[0])) return not_text;
+        break;
+    case 'Z':
+    case 'H':
+        if (!is_utf8(aux->value, n_bytes)) return not_text;
+        break;
+    default:
+        append_number(to, aux->type, aux->value);
+        return NULL;
+    }
+    append_bytes(to, aux->value, n_bytes);
+    return NULL;
+}
+
+/* True if the map of this row has the tag. */
+static bool map_has(const struct column_values *map, const uint8_t *letters)
+{
+    const struct column_bytes *offsets = &map->buffers[BUFFER_OFFSETS];
+    const uint8_t *keys = map->buffers[BUFFER_KEYS].bytes;
+    size_t begin = get_u32(offsets->bytes + offsets->n_bytes - 4), end = next_offset(map, COLUMN_MAP);
+    for (size_t i = begin; i < end; i++)
+        if (memcmp(keys + 2 * i, letters, 2) == 0) return true;
+    return false;
+}
+
+/* Adds the tag to the map of this row. Returns NULL, or what is wrong. */
+static const char *add_to_map(struct column_batch *batch, const struct bam_aux *aux)
+{
+    struct column_values *map = column_of(batch, FIELD_TAGS);
+    if (!map) return NULL;
+    struct column_bytes *key_offsets = &map->buffers[BUFFER_KEY_OFFSETS];
+    struct column_bytes *mapped_offsets = &map->buffers[BUFFER_MAPPED_OFFSETS];
+    struct column_bytes *keys = &map->buffers[BUFFER_KEYS];
+    struct column_bytes *mapped = &map->buffers[BUFFER_MAPPED];
+    if (!has_value(batch, map)) begin_value(batch, map, COLUMN_MAP);
+    if (map_has(map, aux->start)) return "it has a tag twice";
+    if (key_offsets->n_bytes == 0) {
+        append_offset(key_offsets, 0);
+        append_offset(mapped_offsets, 0);
+    }
+    append_bytes(keys, aux->start, 2);
+    append_offset(key_offsets, keys->n_bytes);
+    const char *problem = append_value(mapped, aux);
+    append_offset(mapped_offsets, mapped->n_bytes);
+    return problem;
+}
+
+/* Adds the tag to its column, which can hold it. Returns NULL, or what is wrong. */
+static const char *add_to_column(struct column_batch *batch, struct column_values *column,
+                                 enum column_type type, const struct bam_aux *aux)
+{
+    int64_t integer = 0;
+    if (type == COLUMN_TEXT) return add_text(batch, column, aux->value, aux->value_bytes - 1);
+    if (type == COLUMN_INT64) {
+        (void)bam_aux_integer(aux, &integer);
+        add_fixed(batch, column, type, (uint64_t)integer);
+        return NULL;
+    }
+    if (type == COLUMN_FLOAT32) {
+        add_fixed(batch, column, type, get_u32(aux->value));
+        return NULL;
+    }
+    struct column_bytes *values = &column->buffers[BUFFER_VALUES];
+    if (!has_room(values, aux->value_bytes)) return too_long;
+    const char *problem = NULL;
+    begin_value(batch, column, type);
+    if (type == COLUMN_CHAR) {
+        *append(values, 1) = aux->value[0];
+        if (!isgraph(aux->value[0])) problem = not_text;
+    } else {
+        size_t n_bytes = aux->value_bytes - BAM_AUX_ARRAY_HEAD_BYTES;
+        append_bytes(values, aux->value + BAM_AUX_ARRAY_HEAD_BYTES, n_bytes);
+    }
+    end_value(column, type);
+    return problem;
+}
+
+/* Notes the tag and its type: "NM:C,MD:Z". */
+static void add_tag_type(struct column_batch *batch, const struct bam_aux *aux)
+{
+    struct column_values *types = column_of(batch, FIELD_TAG_TYPES);
+    if (!types) return;
+    struct column_bytes *values = &types->buffers[BUFFER_VALUES];
+    bool is_first = !has_value(batch, types);
+    if (is_first) begin_value(batch, types, COLUMN_TEXT);
+    uint8_t *to = append(values, is_first ? 4 : 5);
+    if (!is_first) *to++ = ',';
+    memcpy(to, aux->start, 2);
+    to[2] = ':';
+    to[3] = (uint8_t)aux->type;
+}
+
+static const char *add_tag(struct column_batch *batch, const struct bam_aux *aux)
+{
+    if (!isalpha(aux->start[0]) || !isalnum(aux->start[1]))
+        return "it has a tag whose name is not a letter and a letter or digit";
+    add_tag_type(batch, aux);
+    unsigned number = column_schema_of_tag(batch->schema, aux->start);
+    if (number == NO_COLUMN) return add_to_map(batch, aux);
+    enum column_type type = batch->schema->columns[number].type;
+    if (!column_type_holds(type, aux)) return add_to_map(batch, aux);
+    if (has_value(batch, &batch->columns[number])) return "it has a tag twice";
+    return add_to_column(batch, &batch->columns[number], type, aux);
+}
+
+/* Adds all tags but the one that holds the CIGAR, if *cg is that. Returns NULL, or what is wrong. */
+static const char *add_tags(struct column_batch *batch, const uint8_t *rec, const uint8_t *cg)
+{
+    const uint8_t *at = bam_record_tags(rec), *end = bam_record_tags_end(rec);
+    const char *problem = NULL;
+    struct bam_aux aux;
+    int r;
+    while (!problem && (r = bam_aux_next_before(end, &at, &aux)) != 0) {
+        if (r < 0) return "its tags are damaged";
+        if (aux.start != cg) problem = add_tag(batch, &aux);
+    }
+    struct column_values *types = column_of(batch, FIELD_TAG_TYPES);
+    struct column_values *map = column_of(batch, FIELD_TAGS);
+    if (types && has_value(batch, types)) end_value(types, COLUMN_TEXT);
+    if (map && has_value(batch, map)) end_value(map, COLUMN_MAP);
+    return problem;
+}
+
+/* ---- records ---- */
+
+static void add_reference(struct column_batch *batch, enum column_field field, int32_t tid)
+{
+    if (tid >= 0) add_field(batch, field, (uint64_t)tid);
+}
+
+static void add_position(struct column_batch *batch, enum column_field field, int64_t pos)
+{
+    if (pos >= 0) add_field(batch, field, (uint64_t)pos + 1);
+}
+
+static void add_numbers(struct column_batch *batch, const uint8_t *rec, struct bam_cigar cigar)
+{
+    int64_t pos = bam_record_true_pos(rec), n_bases = 1;
+    if (!(bam_record_flag(rec) & BAM_FUNMAP)) n_bases = bam_cigar_reference_bases(cigar);
+    add_field(batch, FIELD_FLAG, bam_record_flag(rec));
+    add_reference(batch, FIELD_RNAME, bam_record_tid(rec));
+    add_position(batch, FIELD_POS, pos);
+    if (pos >= 0) add_position(batch, FIELD_END, pos + (n_bases > 0 ? n_bases : 1) - 1);
+    add_field(batch, FIELD_MAPQ, rec[BAM_MAPQ_AT]);
+    add_reference(batch, FIELD_RNEXT, bam_record_mate_tid(rec));
+    add_position(batch, FIELD_PNEXT, bam_record_true_mate_pos(rec));
+    add_field(batch, FIELD_TLEN, (uint64_t)bam_record_true_template_length(rec));
+}
+
+const char *column_batch_add(struct column_batch *batch, const uint8_t *rec)
+{
+    struct bam_aux cg;
+    bool has_cg = bam_record_has_placeholder(rec) && bam_aux_find(rec, "CG", &cg) > 0;
+    struct bam_cigar cigar = bam_record_cigar(rec, has_cg ? &cg : NULL);
+    bool is_in_cg = has_cg && cigar.ops != bam_record_ops(rec);
+    const char *problem = add_name(batch, rec);
+    add_numbers(batch, rec, cigar);
+    if (!problem) problem = add_cigar(batch, cigar);
+    if (!problem) problem = add_sequence(batch, rec);
+    if (!problem) problem = add_qualities(batch, rec);
+    if (!problem) problem = add_tags(batch, rec, is_in_cg ? cg.start : NULL);
+    batch->raw_bytes += bam_record_bytes(rec);
+    batch->n_rows++;
+    return problem;
+}
+
+uint64_t column_batch_n_rows(const struct column_batch *batch)
+{
+    return batch->n_rows;
+}
+
+bool column_batch_is_full(const struct column_batch *batch)
+{
+    return batch->raw_bytes >= FULL_BYTES;
+}
+
+const struct column_values *column_batch_end(struct column_batch *batch)
+{
+    for (unsigned i = 0; i < batch->schema->n_columns; i++) {
+        struct column_values *column = &batch->columns[i];
+        add_nulls(column, batch->schema->columns[i].type, batch->n_rows);
+        if (batch->schema->columns[i].type != COLUMN_MAP) continue;
+        for (unsigned k = BUFFER_KEY_OFFSETS; k < N_COLUMN_BUFFERS; k += 2)
+            if (column->buffers[k].n_bytes == 0) append_offset(&column->buffers[k], 0);
+    }
+    return batch->columns;
+}
+
+void column_batch_clear(struct column_batch *batch)
+{
+    for (unsigned i = 0; i < batch->schema->n_columns; i++) {
+        struct column_values *column = &batch->columns[i];
+        column->n_rows = column->n_nulls = 0;
+        for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++) {
+            struct column_bytes *buffer = &column->buffers[k];
+            buffer->n_bytes = 0;
+            if (buffer->room <= KEPT_BYTES) continue;
+            free(buffer->bytes);
+            *buffer = (struct column_bytes){0};
+        }
+    }
+    batch->n_rows = batch->raw_bytes = 0;
+}

@@ -1,0 +1,64 @@
+/*
+ * column_batch.h -- turns records into the columns of one record batch, laid out in memory as Arrow
+ * has them (Arrow Columnar Format, version 1).
+ *
+ * Order of calls: create; for each batch: add for each record, end, look at the columns, clear.
+ *
+ * Positions count from 1, as in SAM. What SAM writes as "*" or 0 because there is no such thing (a
+ * name, reference, position, CIGAR, sequence, qualities) is null. `end` is the last base of the
+ * reference that the read covers. A read that covers none, or is not mapped, ends where it begins.
+ *
+ * Ownership: the caller destroys the batch; the schema must outlive it. One thread at a time. Memory
+ * grows to what the largest batch needs.
+ */
+#ifndef ROCKSORT_COLUMNS_COLUMN_BATCH_H
+#define ROCKSORT_COLUMNS_COLUMN_BATCH_H
+
+#include "columns/column_schema.h"
+
+/* A column has those that its type needs; the others are empty. */
+enum column_buffer {
+    BUFFER_VALIDITY,            /* a bit for each row, the lowest first; empty: there is no null */
+    BUFFER_OFFSETS,             /* texts, lists, maps: n + 1 of 32 bits. Value i lies from offset i to
+                                   offset i + 1 */
+    BUFFER_VALUES,
+    BUFFER_KEY_OFFSETS,         /* maps */
+    BUFFER_KEYS,
+    BUFFER_MAPPED_OFFSETS,
+    BUFFER_MAPPED,
+    N_COLUMN_BUFFERS
+};
+
+struct column_bytes {           /* grows */
+    uint8_t *bytes;
+    size_t n_bytes, room;
+};
+
+struct column_values {
+    uint64_t n_rows, n_nulls;
+    struct column_bytes buffers[N_COLUMN_BUFFERS];
+};
+
+struct column_batch;
+
+struct column_batch *column_batch_create(const struct column_schema *schema);
+
+/* NULL is accepted. */
+void column_batch_destroy(struct column_batch *batch);
+
+/* Adds a checked record. Returns NULL; or, if columns cannot hold the record, a static text that says
+   why. Then the batch is of no use before it is cleared. */
+const char *column_batch_add(struct column_batch *batch, const uint8_t *rec);
+
+uint64_t column_batch_n_rows(const struct column_batch *batch);
+
+/* True if the batch must be ended now: offsets have 32 bits. */
+bool column_batch_is_full(const struct column_batch *batch);
+
+/* Makes all columns equally long. Returns them: as many as the schema has. */
+const struct column_values *column_batch_end(struct column_batch *batch);
+
+/* Forgets the records. Keeps the memory, but for what only a large batch needs. */
+void column_batch_clear(struct column_batch *batch);
+
+#endif

@@ -1,0 +1,117 @@
+/* column_schema.c -- see column_schema.h. */
+#include "columns/column_schema.h"
+
+#include "columns/standard_tags.h"
+#include "util/xalloc.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+static const struct column fields[N_COLUMN_FIELDS] = {
+    {"qname", FIELD_QNAME, COLUMN_TEXT},
+    {"flag", FIELD_FLAG, COLUMN_UINT16},
+    {"rname", FIELD_RNAME, COLUMN_REFERENCE},
+    {"pos", FIELD_POS, COLUMN_INT64},
+    {"end", FIELD_END, COLUMN_INT64},
+    {"mapq", FIELD_MAPQ, COLUMN_UINT8},
+    {"cigar", FIELD_CIGAR, COLUMN_TEXT},
+    {"rnext", FIELD_RNEXT, COLUMN_REFERENCE},
+    {"pnext", FIELD_PNEXT, COLUMN_INT64},
+    {"tlen", FIELD_TLEN, COLUMN_INT64},
+    {"seq", FIELD_SEQ, COLUMN_TEXT},
+    {"qual", FIELD_QUAL, COLUMN_TEXT},
+    {"tag_types", FIELD_TAG_TYPES, COLUMN_TEXT},
+    {"tags", FIELD_TAGS, COLUMN_MAP},
+};
+
+static unsigned place_of(const char letters[2])
+{
+    return ((unsigned char)letters[0] & 0x7fu) << 7 | ((unsigned char)letters[1] & 0x7fu);
+}
+
+/* Adds a column, unless it is there already. Returns false if it is there with another type. */
+static bool add_column(struct column_schema *schema, const struct column *column)
+{
+    uint16_t *place = column->field == FIELD_TAG ? &schema->by_tag[place_of(column->name)]
+                                                 : &schema->by_field[column->field];
+    if (*place != NO_COLUMN) return schema->columns[*place].type == column->type;
+    *place = (uint16_t)schema->n_columns;
+    schema->columns = xrealloc(schema->columns, (schema->n_columns + 1) * sizeof *column);
+    schema->columns[schema->n_columns++] = *column;
+    return true;
+}
+
+static struct column tag_column(const char letters[2], enum column_type type)
+{
+    return (struct column){{letters[0], letters[1]}, FIELD_TAG, type};
+}
+
+static void add_all(struct column_schema *schema, const struct tag_census *census)
+{
+    for (unsigned i = 0; i < FIELD_TAG_TYPES; i++) (void)add_column(schema, &fields[i]);
+    for (unsigned i = 0; i < n_standard_tags; i++) {
+        const struct column column = tag_column(standard_tags[i].name, standard_tags[i].type);
+        if (!census || tag_census_has(census, column.name)) (void)add_column(schema, &column);
+    }
+    (void)add_column(schema, &fields[FIELD_TAG_TYPES]);
+    (void)add_column(schema, &fields[FIELD_TAGS]);
+}
+
+/* Adds what one part of the list names. Returns NULL, or what is wrong with it. */
+static const char *add_part(struct column_schema *schema, const char *part, size_t n,
+                            const struct tag_census *census)
+{
+    if (n == 3 && memcmp(part, "all", 3) == 0) {
+        add_all(schema, census);
+        return NULL;
+    }
+    for (unsigned i = 0; i < N_COLUMN_FIELDS; i++) {
+        if (n != strlen(fields[i].name) || memcmp(part, fields[i].name, n) != 0) continue;
+        (void)add_column(schema, &fields[i]);
+        return NULL;
+    }
+    bool is_tag = n >= 2 && isalpha((unsigned char)part[0]) && isalnum((unsigned char)part[1]);
+    if (!is_tag || (n > 2 && part[2] != ':')) return "is no column";
+    const struct standard_tag *standard = standard_tag_find(part);
+    struct column column = tag_column(part, standard ? standard->type : COLUMN_TEXT);
+    if (n == 2 && !standard) return "is a tag without a type: add one, as in XS:i";
+    bool is_plain = n == 4 && part[3] != 'B', is_array = n == 6 && part[3] == 'B' && part[4] == ':';
+    if (n > 2 && !(is_plain || is_array)) return "is a tag with no type of SAM";
+    if (n > 2 && !column_type_of_tag(part[3], is_array ? part[5] : 0, &column.type))
+        return "is a tag with no type of SAM";
+    return add_column(schema, &column) ? NULL : "names a tag twice, with two types";
+}
+
+struct column_schema *column_schema_create(const char *list, const struct tag_census *census,
+                                           const char **problem, const char **part,
+                                           size_t *part_bytes)
+{
+    struct column_schema *schema = xcalloc(1, sizeof *schema);
+    memset(schema->by_field, 0xff, sizeof schema->by_field);
+    memset(schema->by_tag, 0xff, sizeof schema->by_tag);
+    *problem = NULL;
+    *part = list ? list : "all";
+    for (;; *part += *part_bytes + 1) {
+        *part_bytes = strcspn(*part, ",");
+        *problem = add_part(schema, *part, *part_bytes, census);
+        if (*problem) {
+            column_schema_destroy(schema);
+            return NULL;
+        }
+        if ((*part)[*part_bytes] == '\0') return schema;
+    }
+}
+
+void column_schema_destroy(struct column_schema *schema)
+{
+    if (!schema) return;
+    free(schema->columns);
+    free(schema);
+}
+
+bool column_schema_is_whole(const struct column_schema *schema)
+{
+    for (unsigned i = 0; i < N_COLUMN_FIELDS; i++)
+        if (i != FIELD_END && schema->by_field[i] == NO_COLUMN) return false;
+    return true;
+}

@@ -1,0 +1,33 @@
+/* tag_census.c -- see tag_census.h. */
+#include "columns/tag_census.h"
+
+#include "bam/bam_aux.h"
+
+static unsigned place_of(const uint8_t *letters)
+{
+    return (letters[0] & 0x7fu) << 7 | (letters[1] & 0x7fu);
+}
+
+void tag_census_add(struct tag_census *census, const uint8_t *from, const uint8_t *to)
+{
+    uint64_t seen[TAG_CENSUS_WORDS] = {0};
+    if (!census) return;
+    for (const uint8_t *rec = from; rec < to; rec += bam_record_bytes(rec)) {
+        const uint8_t *at = bam_record_tags(rec);
+        struct bam_aux aux;
+        while (bam_aux_read(rec, &at, &aux) > 0) {
+            unsigned place = place_of(aux.start);
+            seen[place / 64] |= UINT64_C(1) << place % 64;
+        }
+    }
+    /* Only what is new is written: else workers would wait for each other's cache lines. */
+    for (unsigned i = 0; i < TAG_CENSUS_WORDS; i++)
+        if (seen[i] & ~atomic_load_explicit(&census->seen[i], memory_order_relaxed))
+            (void)atomic_fetch_or(&census->seen[i], seen[i]);
+}
+
+bool tag_census_has(const struct tag_census *census, const char tag[2])
+{
+    unsigned place = place_of((const uint8_t *)tag);
+    return atomic_load(&census->seen[place / 64]) >> place % 64 & 1;
+}
