@@ -1,0 +1,472 @@
+/*
+ * arrow_message.c -- see arrow_message.h.
+ *
+ * The numbers of fields and of types are those of Arrow's Message.fbs, Schema.fbs and File.fbs,
+ * version 5 of the metadata.
+ */
+#include "columns/arrow_message.h"
+
+#include "bam/header_text.h"
+#include "util/byte_order.h"
+#include "util/xalloc.h"
+
+#include <lz4frame.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+enum { METADATA_VERSION = 4 };          /* V5 */
+enum { HEADER_SCHEMA = 1, HEADER_DICTIONARY = 2, HEADER_BATCH = 3 };
+enum { TYPE_INT = 2, TYPE_FLOAT = 3, TYPE_UTF8 = 5, TYPE_LIST = 12, TYPE_STRUCT = 13, TYPE_MAP = 17 };
+enum { PRECISION_SINGLE = 1 };
+enum { REFERENCES_ID = 0 };
+
+static const char magic[] = "ARROW1";
+
+void arrow_coder_release(struct arrow_coder *coder)
+{
+    flat_release(&coder->flat);
+    (void)ZSTD_freeCCtx(coder->zstd);
+    if (coder->lz4) (void)LZ4F_freeCompressionContext(coder->lz4);
+    *coder = (struct arrow_coder){0};
+}
+
+/* ---- bytes ---- */
+
+static uint8_t *append(struct column_bytes *out, size_t n_bytes)
+{
+    xgrow(&out->bytes, &out->room, out->n_bytes + n_bytes, out->n_bytes / 2, 1);
+    out->n_bytes += n_bytes;
+    return out->bytes + out->n_bytes - n_bytes;
+}
+
+static void append_copy(struct column_bytes *out, const void *bytes, size_t n_bytes)
+{
+    if (n_bytes > 0) memcpy(append(out, n_bytes), bytes, n_bytes);
+}
+
+/* Appends zeros until n_bytes is a multiple of 8. */
+static void append_padding(struct column_bytes *out, size_t n_bytes)
+{
+    static const uint8_t zeros[8];
+    append_copy(out, zeros, (0 - n_bytes) & 7);
+}
+
+/* Appends the metadata of a message, whose body follows. Returns how many bytes they take. */
+static uint32_t append_metadata(struct arrow_coder *coder, flat_place message,
+                                struct column_bytes *out)
+{
+    size_t n_bytes;
+    const uint8_t *metadata = flat_finish(&coder->flat, message, &n_bytes);
+    uint8_t *at = append(out, 8 + n_bytes);
+    at = put_u32(put_u32(at, UINT32_MAX), n_bytes);
+    memcpy(at, metadata, n_bytes);
+    return (uint32_t)(8 + n_bytes);
+}
+
+/* Makes the message around its header. */
+static flat_place make_message(struct arrow_coder *coder, uint8_t kind, flat_place header,
+                               uint64_t body_bytes)
+{
+    struct flat_buffer *flat = &coder->flat;
+    flat_table_begin(flat);
+    flat_field_u64(flat, 3, body_bytes);
+    flat_field_place(flat, 2, header);
+    flat_field_u16(flat, 0, METADATA_VERSION);
+    flat_field_u8(flat, 1, kind);
+    return flat_table_end(flat);
+}
+
+void arrow_put_file_begin(struct column_bytes *out)
+{
+    append_copy(out, magic, strlen(magic));
+    append_padding(out, strlen(magic));
+}
+
+void arrow_put_stream_end(struct column_bytes *out)
+{
+    (void)put_u32(put_u32(append(out, 8), UINT32_MAX), 0);
+}
+
+/* ---- schema ---- */
+
+static flat_place make_int(struct flat_buffer *flat, unsigned n_bits, bool is_signed)
+{
+    flat_table_begin(flat);
+    flat_field_u32(flat, 0, n_bits);
+    flat_field_u8(flat, 1, is_signed);
+    return flat_table_end(flat);
+}
+
+static flat_place make_float(struct flat_buffer *flat)
+{
+    flat_table_begin(flat);
+    flat_field_u16(flat, 0, PRECISION_SINGLE);
+    return flat_table_end(flat);
+}
+
+/* The table of a type without parameters. */
+static flat_place make_plain_type(struct flat_buffer *flat)
+{
+    flat_table_begin(flat);
+    return flat_table_end(flat);
+}
+
+struct field {
+    const char *name;
+    bool is_required;
+    uint8_t type_kind;
+    flat_place type, dictionary, children[2];
+    size_t n_children;
+};
+
+static flat_place make_field(struct flat_buffer *flat, const struct field *field)
+{
+    /* All fields have a vector of children: some readers ask for it. */
+    flat_place children = flat_vector(flat, field->children, field->n_children);
+    flat_place name = flat_text(flat, field->name, strlen(field->name));
+    flat_table_begin(flat);
+    flat_field_place(flat, 0, name);
+    flat_field_place(flat, 3, field->type);
+    if (field->dictionary) flat_field_place(flat, 4, field->dictionary);
+    flat_field_place(flat, 5, children);
+    flat_field_u8(flat, 1, !field->is_required);
+    flat_field_u8(flat, 2, field->type_kind);
+    return flat_table_end(flat);
+}
+
+static flat_place make_text_field(struct flat_buffer *flat, const char *name, bool is_required)
+{
+    const struct field field = {
+        .name = name, .is_required = is_required, .type_kind = TYPE_UTF8,
+        .type = make_plain_type(flat),
+    };
+    return make_field(flat, &field);
+}
+
+/* The fields of a map's entries have the names that the specification recommends. */
+static flat_place make_entries_field(struct flat_buffer *flat)
+{
+    flat_place key = make_text_field(flat, "key", true);
+    flat_place value = make_text_field(flat, "value", false);
+    const struct field field = {
+        .name = "entries", .is_required = true, .type_kind = TYPE_STRUCT,
+        .type = make_plain_type(flat), .children = {key, value}, .n_children = 2,
+    };
+    return make_field(flat, &field);
+}
+
+/* Sets the type of numbers or of a list's elements. */
+static void set_number_type(struct flat_buffer *flat, enum column_type type, struct field *field)
+{
+    bool is_float = type == COLUMN_FLOAT32 || type == COLUMN_FLOAT32_LIST;
+    bool is_signed = type == COLUMN_INT64 || type == COLUMN_REFERENCE || type == COLUMN_INT8_LIST ||
+                     type == COLUMN_INT16_LIST || type == COLUMN_INT32_LIST;
+    field->type_kind = is_float ? TYPE_FLOAT : TYPE_INT;
+    field->type = is_float ? make_float(flat)
+                           : make_int(flat, 8 * (unsigned)column_type_bytes(type), is_signed);
+}
+
+static flat_place make_list_field(struct flat_buffer *flat, const char *name, enum column_type type)
+{
+    struct field item = {.name = "item", .is_required = true};
+    set_number_type(flat, type, &item);
+    const struct field field = {
+        .name = name, .type_kind = TYPE_LIST, .children = {make_field(flat, &item)},
+        .n_children = 1, .type = make_plain_type(flat),
+    };
+    return make_field(flat, &field);
+}
+
+static flat_place make_map_field(struct flat_buffer *flat, const char *name)
+{
+    flat_place entries = make_entries_field(flat);
+    flat_table_begin(flat);
+    flat_field_u8(flat, 0, false);      /* keys are not sorted */
+    const struct field field = {
+        .name = name, .type_kind = TYPE_MAP, .children = {entries}, .n_children = 1,
+        .type = flat_table_end(flat),
+    };
+    return make_field(flat, &field);
+}
+
+static flat_place make_reference_field(struct flat_buffer *flat, const char *name)
+{
+    flat_place index = make_int(flat, 32, true);
+    flat_table_begin(flat);
+    flat_field_u64(flat, 0, REFERENCES_ID);
+    flat_field_place(flat, 1, index);
+    flat_place dictionary = flat_table_end(flat);
+    const struct field field = {
+        .name = name, .type_kind = TYPE_UTF8, .dictionary = dictionary,
+        .type = make_plain_type(flat),
+    };
+    return make_field(flat, &field);
+}
+
+static flat_place make_column_field(struct flat_buffer *flat, const struct column *column)
+{
+    struct field field = {.name = column->name};
+    if (column_type_is_text(column->type)) return make_text_field(flat, column->name, false);
+    if (column_type_is_list(column->type)) return make_list_field(flat, column->name, column->type);
+    if (column->type == COLUMN_MAP) return make_map_field(flat, column->name);
+    if (column->type == COLUMN_REFERENCE) return make_reference_field(flat, column->name);
+    set_number_type(flat, column->type, &field);
+    return make_field(flat, &field);
+}
+
+static flat_place make_metadata_pair(struct flat_buffer *flat, const char *key, const char *value)
+{
+    flat_place key_place = flat_text(flat, key, strlen(key));
+    flat_place value_place = flat_text(flat, value, strlen(value));
+    flat_table_begin(flat);
+    flat_field_place(flat, 0, key_place);
+    flat_field_place(flat, 1, value_place);
+    return flat_table_end(flat);
+}
+
+static flat_place make_schema(struct arrow_coder *coder, const struct column_schema *schema,
+                              sam_hdr_t *header)
+{
+    struct flat_buffer *flat = &coder->flat;
+    const flat_place pairs[] = {
+        make_metadata_pair(flat, "rocksort_columns", COLUMN_SCHEMA_VERSION),
+        make_metadata_pair(flat, "sam_header", header_whole_text(header)),
+    };
+    flat_place metadata = flat_vector(flat, pairs, sizeof pairs / sizeof *pairs);
+    flat_place *fields = xmalloc(schema->n_columns * sizeof *fields);
+    for (unsigned i = 0; i < schema->n_columns; i++)
+        fields[i] = make_column_field(flat, &schema->columns[i]);
+    flat_place all = flat_vector(flat, fields, schema->n_columns);
+    free(fields);
+    flat_table_begin(flat);
+    flat_field_place(flat, 1, all);
+    flat_field_place(flat, 2, metadata);
+    return flat_table_end(flat);
+}
+
+void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *schema,
+                      sam_hdr_t *header, struct column_bytes *out)
+{
+    flat_clear(&coder->flat);
+    flat_place place = make_schema(coder, schema, header);
+    (void)append_metadata(coder, make_message(coder, HEADER_SCHEMA, place, 0), out);
+}
+
+/* ---- batches ---- */
+
+/* The body of a batch, and what its metadata say of it. */
+struct body {
+    struct arrow_coder *coder;
+    enum arrow_codec codec;
+    int level;
+    struct column_bytes bytes;
+    struct column_bytes nodes, buffers; /* pairs of numbers of 64 bits */
+};
+
+static void put_pair(struct column_bytes *pairs, uint64_t first, uint64_t second)
+{
+    (void)put_u64(put_u64(append(pairs, 16), first), second);
+}
+
+static void add_node(struct body *body, uint64_t n_rows, uint64_t n_nulls)
+{
+    put_pair(&body->nodes, n_rows, n_nulls);
+}
+
+/* Compresses to `to`, with room for `room` bytes. Returns the size; 0 if it is no smaller. */
+static size_t compress(struct body *body, const uint8_t *from, size_t n_bytes, uint8_t *to,
+                       size_t room)
+{
+    struct arrow_coder *coder = body->coder;
+    size_t size;
+    if (body->codec == ARROW_ZSTD) {
+        if (!coder->zstd) coder->zstd = ZSTD_createCCtx();
+        xalloc_require(coder->zstd != NULL);
+        size = ZSTD_compressCCtx(coder->zstd, to, room, from, n_bytes, body->level);
+        return ZSTD_isError(size) || size >= n_bytes ? 0 : size;
+    }
+    const LZ4F_preferences_t preferences = {
+        .frameInfo = {.blockSizeID = LZ4F_max4MB, .blockMode = LZ4F_blockIndependent,
+                      .contentSize = n_bytes},
+    };
+    size = LZ4F_compressFrame(to, room, from, n_bytes, &preferences);
+    return LZ4F_isError(size) || size >= n_bytes ? 0 : size;
+}
+
+static size_t compressed_bound(enum arrow_codec codec, size_t n_bytes)
+{
+    return codec == ARROW_ZSTD ? ZSTD_compressBound(n_bytes)
+                               : LZ4F_compressFrameBound(n_bytes, NULL);
+}
+
+/* A compressed buffer begins with its size before, or -1 if it is stored as it is. */
+static void add_buffer(struct body *body, const uint8_t *bytes, size_t n_bytes)
+{
+    struct column_bytes *out = &body->bytes;
+    size_t begin = out->n_bytes;
+    if (n_bytes > 0 && body->codec != ARROW_NO_CODEC) {
+        size_t bound = compressed_bound(body->codec, n_bytes);
+        uint8_t *at = append(out, 8 + bound);
+        size_t size = compress(body, bytes, n_bytes, at + 8, bound);
+        (void)put_u64(at, size ? n_bytes : UINT64_MAX);
+        if (!size) memcpy(at + 8, bytes, size = n_bytes);
+        out->n_bytes = begin + 8 + size;
+    } else {
+        append_copy(out, bytes, n_bytes);
+    }
+    put_pair(&body->buffers, begin, out->n_bytes - begin);
+    append_padding(out, out->n_bytes - begin);
+}
+
+static void add_buffers(struct body *body, const struct column_values *column,
+                        enum column_buffer first, enum column_buffer last)
+{
+    for (unsigned i = first; i <= last; i++)
+        add_buffer(body, column->buffers[i].bytes, column->buffers[i].n_bytes);
+}
+
+/* Adds texts that are not null, with their offsets and bytes in these two buffers. */
+static void add_child_texts(struct body *body, const struct column_values *column,
+                            enum column_buffer offsets, uint64_t n)
+{
+    add_node(body, n, 0);
+    add_buffer(body, NULL, 0);
+    add_buffers(body, column, offsets, offsets + 1);
+}
+
+static void add_column(struct body *body, enum column_type type, const struct column_values *column)
+{
+    add_node(body, column->n_rows, column->n_nulls);
+    if (column_type_is_text(type)) {
+        add_buffers(body, column, BUFFER_VALIDITY, BUFFER_VALUES);
+    } else if (column_type_is_list(type)) {
+        add_buffers(body, column, BUFFER_VALIDITY, BUFFER_OFFSETS);
+        add_node(body, column->buffers[BUFFER_VALUES].n_bytes / column_type_bytes(type), 0);
+        add_buffer(body, NULL, 0);
+        add_buffers(body, column, BUFFER_VALUES, BUFFER_VALUES);
+    } else if (type == COLUMN_MAP) {
+        uint64_t n_entries = column->buffers[BUFFER_KEY_OFFSETS].n_bytes / 4 - 1;
+        add_buffers(body, column, BUFFER_VALIDITY, BUFFER_OFFSETS);
+        add_node(body, n_entries, 0);
+        add_buffer(body, NULL, 0);
+        add_child_texts(body, column, BUFFER_KEY_OFFSETS, n_entries);
+        add_child_texts(body, column, BUFFER_MAPPED_OFFSETS, n_entries);
+    } else {
+        add_buffers(body, column, BUFFER_VALIDITY, BUFFER_VALIDITY);
+        add_buffers(body, column, BUFFER_VALUES, BUFFER_VALUES);
+    }
+}
+
+/* Makes the table RecordBatch. */
+static flat_place make_batch(const struct body *body, uint64_t n_rows)
+{
+    struct flat_buffer *flat = &body->coder->flat;
+    flat_place compression = 0;
+    if (body->codec != ARROW_NO_CODEC) {
+        flat_table_begin(flat);
+        flat_field_u8(flat, 0, body->codec == ARROW_ZSTD);
+        flat_field_u8(flat, 1, 0);      /* each buffer for itself */
+        compression = flat_table_end(flat);
+    }
+    flat_place buffers = flat_structs(flat, body->buffers.bytes, body->buffers.n_bytes / 16, 16);
+    flat_place nodes = flat_structs(flat, body->nodes.bytes, body->nodes.n_bytes / 16, 16);
+    flat_table_begin(flat);
+    flat_field_u64(flat, 0, n_rows);
+    flat_field_place(flat, 1, nodes);
+    flat_field_place(flat, 2, buffers);
+    if (compression) flat_field_place(flat, 3, compression);
+    return flat_table_end(flat);
+}
+
+/* Appends the message of the body, and frees it. */
+static struct arrow_place put_message(struct body *body, uint8_t kind, flat_place header,
+                                      struct column_bytes *out)
+{
+    struct arrow_place place = {.at = out->n_bytes, .body_bytes = body->bytes.n_bytes};
+    flat_place message = make_message(body->coder, kind, header, place.body_bytes);
+    place.metadata_bytes = append_metadata(body->coder, message, out);
+    append_copy(out, body->bytes.bytes, body->bytes.n_bytes);
+    free(body->bytes.bytes);
+    free(body->nodes.bytes);
+    free(body->buffers.bytes);
+    return place;
+}
+
+struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct column_schema *schema,
+                                   const struct column_values *columns, uint64_t n_rows,
+                                   enum arrow_codec codec, int level, struct column_bytes *out)
+{
+    struct body body = {.coder = coder, .codec = codec, .level = level};
+    flat_clear(&coder->flat);
+    for (unsigned i = 0; i < schema->n_columns; i++)
+        add_column(&body, schema->columns[i].type, &columns[i]);
+    return put_message(&body, HEADER_BATCH, make_batch(&body, n_rows), out);
+}
+
+struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *header,
+                                        struct column_bytes *out)
+{
+    struct body body = {.coder = coder};
+    struct column_bytes offsets = {0}, names = {0};
+    int n = sam_hdr_nref(header);
+    (void)put_u32(append(&offsets, 4), 0);
+    for (int i = 0; i < n; i++) {
+        const char *name = sam_hdr_tid2name(header, i);
+        append_copy(&names, name, strlen(name));
+        (void)put_u32(append(&offsets, 4), names.n_bytes);
+    }
+    flat_clear(&coder->flat);
+    add_node(&body, (uint64_t)n, 0);
+    add_buffer(&body, NULL, 0);
+    add_buffer(&body, offsets.bytes, offsets.n_bytes);
+    add_buffer(&body, names.bytes, names.n_bytes);
+    free(offsets.bytes);
+    free(names.bytes);
+    struct flat_buffer *flat = &coder->flat;
+    flat_place batch = make_batch(&body, (uint64_t)n);
+    flat_table_begin(flat);
+    flat_field_u64(flat, 0, REFERENCES_ID);
+    flat_field_place(flat, 1, batch);
+    return put_message(&body, HEADER_DICTIONARY, flat_table_end(flat), out);
+}
+
+/* ---- files ---- */
+
+static flat_place make_places(struct flat_buffer *flat, const struct arrow_place *places, size_t n)
+{
+    enum { PLACE_BYTES = 24 };
+    struct column_bytes blocks = {0};
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *at = append(&blocks, PLACE_BYTES);
+        at = put_u64(at, places[i].at);
+        at = put_u64(at, places[i].metadata_bytes);     /* 32 bits, and as many of padding */
+        (void)put_u64(at, places[i].body_bytes);
+    }
+    flat_place place = flat_structs(flat, blocks.bytes, n, PLACE_BYTES);
+    free(blocks.bytes);
+    return place;
+}
+
+void arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
+                        sam_hdr_t *header, const struct arrow_place *references,
+                        const struct arrow_place *batches, size_t n_batches,
+                        struct column_bytes *out)
+{
+    struct flat_buffer *flat = &coder->flat;
+    size_t n_bytes;
+    flat_clear(flat);
+    flat_place batch_places = make_places(flat, batches, n_batches);
+    flat_place reference_places = make_places(flat, references, 1);
+    flat_place schema_place = make_schema(coder, schema, header);
+    flat_table_begin(flat);
+    flat_field_place(flat, 1, schema_place);
+    flat_field_place(flat, 2, reference_places);
+    flat_field_place(flat, 3, batch_places);
+    flat_field_u16(flat, 0, METADATA_VERSION);
+    flat_place footer = flat_table_end(flat);
+    const uint8_t *bytes = flat_finish(flat, footer, &n_bytes);
+    append_copy(out, bytes, n_bytes);
+    (void)put_u32(append(out, 4), n_bytes);
+    append_copy(out, magic, strlen(magic));
+}

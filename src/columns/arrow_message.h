@@ -1,0 +1,62 @@
+/*
+ * arrow_message.h -- record batches as Arrow IPC has them: the bytes of streams and files (Arrow
+ * Columnar Format, "Serialization and Interprocess Communication").
+ *
+ * A stream is: the message of the schema; one of the names of all references, the dictionary of rname
+ * and rnext; a message a batch; the mark of the end. A file is the begin of files, a stream, and the
+ * end of files, which says where each batch is.
+ *
+ * Functions append to `out`, which the caller frees. Messages take a multiple of 8 bytes and must
+ * begin at one.
+ *
+ * Threads: a coder is used by one thread at a time.
+ */
+#ifndef ROCKSORT_COLUMNS_ARROW_MESSAGE_H
+#define ROCKSORT_COLUMNS_ARROW_MESSAGE_H
+
+#include "columns/column_batch.h"
+#include "columns/flat_buffer.h"
+
+#include <htslib/sam.h>
+
+enum arrow_codec { ARROW_NO_CODEC, ARROW_LZ4, ARROW_ZSTD };
+
+/* The memory of one thread that makes messages. Starts as {0}. */
+struct arrow_coder {
+    struct flat_buffer flat;
+    void *zstd;                 /* a ZSTD_CCtx */
+    void *lz4;                  /* an LZ4F_cctx */
+};
+
+void arrow_coder_release(struct arrow_coder *coder);
+
+/* Where a message lies in a file. */
+struct arrow_place {
+    uint64_t at;                /* in the file; of a new message, in `out` */
+    uint32_t metadata_bytes;
+    uint64_t body_bytes;
+};
+
+/* A file holds these bytes before the stream, and arrow_put_file_end after its mark of the end. */
+void arrow_put_file_begin(struct column_bytes *out);
+
+void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *schema,
+                      sam_hdr_t *header, struct column_bytes *out);
+
+/* The names of the header's references. */
+struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *header,
+                                        struct column_bytes *out);
+
+/* A batch of n_rows rows. level: of zstd. */
+struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct column_schema *schema,
+                                   const struct column_values *columns, uint64_t n_rows,
+                                   enum arrow_codec codec, int level, struct column_bytes *out);
+
+void arrow_put_stream_end(struct column_bytes *out);
+
+void arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
+                        sam_hdr_t *header, const struct arrow_place *references,
+                        const struct arrow_place *batches, size_t n_batches,
+                        struct column_bytes *out);
+
+#endif
