@@ -499,11 +499,24 @@ class Bed(SplitTest):
                 ("chr1\t-1\t5\n", "line 1"), ("chr1\t0\t99999999999999999999\n", "line 1"),
                 ("chr1\t0\t10\na\t0\t5\n", "line 2"),
                 ("chr1\t0\t10\nchr1\t9\t11\n", "lines 1 and 2"),
-                ("chr1\t0\t9\nchr1\t0\t9\n", "lines 1 and 2"),
-                ("chr1\t0\t100\tx\nchr1\t50\t60\tx\n", "overlap"),
-                ("chr1\t0\t100\tx\nchr1\t20\t30\ty\n", "overlap")):
+                ("chr1\t0\t9\nchr1\t0\t9\tx\n", "lines 1 and 2"),
+                ("chr1\t0\t100\tx\nchr1\t20\t30\ty\n", "lines 1 and 2", "one name"),
+                ("chr1\t50\t60\ty\n#\nchr1\t9\t12\tx\nchr1\t0\t100\tx\nchr1\t20\t30\tx\n",
+                 "lines 4 and 1", "overlap")):
             with self.subTest(text=text):
                 self.assert_split_refused(*mentions, how=self.bed(text))
+
+    def test_overlap_of_one_name(self):
+        """Intervals of one name are one piece, also where they overlap or come twice."""
+        intervals = [("chr1", 100, 9000, "a"), ("chr1", 200, 300, "a"), ("chr1", 5000, 40_000, "a"),
+                     ("chr1", 40_000, 50_000, "b"), ("chr1", 45_000, 50_000, "b"),
+                     ("chr1", 60_000, 70_000, "a"), ("chr10", 5, 600_000, "a"),
+                     ("chr10", 5, 600_000, "a"), ("chr10", 6, 7, "a")]
+        text = "".join("\t".join(map(str, line)) + "\n" for line in intervals)
+        merged = [("chr1", 100, 40_000, "a"), ("chr1", 40_000, 50_000, "b"),
+                  ("chr1", 60_000, 70_000, "a"), ("chr10", 5, 600_000, "a")]
+        self.check(merged, "-@", "2", text=text)
+        self.check([("chr1", 0, 90_000, "chr1_1-90000")], text="chr1\t0\t90000\n" * 2)
 
     def test_overlap_further_away(self):
         """An interval that contains several others, of which the last overlaps."""
@@ -856,8 +869,18 @@ class Errors(SplitTest):
             self.assertEqual(names, [f"q{j}" for j in range(1500) if j * 7 % 3000 == i])
         self.empty_out()
         refs = [(f"c{i}", 1) for i in range(100_000)]
-        self.assert_split_refused("100001 files", how="contig",
-                                  source=self.bam([], refs, "contigs.bam"))
+        source = self.bam([], refs, "contigs.bam")
+        self.assert_split_refused("100001 files", "BED", "ranges:N", how="contig", source=source)
+
+    def test_too_many_of_other_kinds(self):
+        """The advice fits what there is too much of."""
+        bed = "".join(f"chr10\t{i}\t{i + 1}\tn{i}\n" for i in range(100_000))
+        self.assert_split_refused("100002 files", "one name in the BED file",
+                                  how=self.write("many.bed", bed))
+        groups = "".join(f"@RG\tID:g{i}\n" for i in range(100_000))
+        source = self.bam([], REFS, "groups.bam", groups)
+        result = self.assert_split_refused("100001 files", "by contig", how="rg", source=source)
+        self.assertNotIn("BED", result.err)
 
 
 class Fails(SplitBase, KilledTest):
