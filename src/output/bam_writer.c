@@ -11,9 +11,9 @@
  *
  * When htslib cannot encode a container, it frees the next one while another thread is encoding it
  * (1.16, cram_put_bam_seq and cram_flush_result), and crashes. Before that, the thread that failed
- * prints a line, and does not go on before the line is printed. The writers watch for this line, and
- * one of them ends the sort when it comes. With --split-by several may be open, and the line does not
- * say whose container it is. cram_check.h keeps records that cannot be encoded away from
+ * prints a line, and does not go on before the line is printed. The writers watch for this line,
+ * and end the sort when it comes. With --split-by several may be open, and the line does not say
+ * whose container it is. cram_check.h keeps records that cannot be encoded away from
  * htslib, so this is only for failures that cannot be known before, such as a missing reference. If
  * the line is not seen, the file is never closed, because closing would encode the same container
  * again.
@@ -282,9 +282,11 @@ static int check_pump(struct bam_writer *writer)
    another one. htslib's workers encode later, and do not set errno. */
 static int print_encoder_error(struct bam_writer *writer, const char *others)
 {
+    char more[256];
     if (check_pump(writer) < 0) return -1;
-    diag_error("cannot write '%s'%s: htslib cannot encode it as CRAM%s; give --reference, or write "
-               "BAM with -O bam", writer->name, others, diag_library_words());
+    (void)snprintf(more, sizeof more, "%s%s", others, diag_library_words());
+    diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; give --reference, or write "
+               "BAM with -O bam", writer->name, more);
     return -1;
 }
 
@@ -293,11 +295,7 @@ static int encoder_error(struct bam_writer *writer)
     return print_encoder_error(writer, "");
 }
 
-/* With the lock of the encoders held. */
-static const char *other_encoders(void)
-{
-    return encoders.first->next_open ? " or another piece that is open" : "";
-}
+#define OTHER_ENCODERS ", or another piece that is open"
 
 /* A worker of htslib could not encode a container. Does not return during a sort. */
 static void end_before_crash(void *arg)
@@ -308,7 +306,7 @@ static void end_before_crash(void *arg)
     for (struct bam_writer *w = encoders.first; w && !pump_failed; w = w->next_open)
         pump_failed = check_pump(w) < 0;
     if (!pump_failed && encoders.first)
-        (void)print_encoder_error(encoders.first, other_encoders());
+        (void)print_encoder_error(encoders.first, encoders.first->next_open ? OTHER_ENCODERS : "");
     (void)pthread_mutex_unlock(&encoders.lock);
     exception_guard_give_up();
 }
@@ -319,16 +317,19 @@ static void explain_abort(void *arg)
     (void)arg;
     (void)pthread_mutex_lock(&encoders.lock);
     struct bam_writer *writer = encoders.first;
-    int32_t tid = writer && !writer->next_open ? atomic_load(&writer->last_tid) : -1;
+    bool is_only = writer && !writer->next_open;
+    int32_t tid = is_only ? atomic_load(&writer->last_tid) : -1;
     const char *name = tid >= 0 ? sam_hdr_tid2name(writer->header, tid) : NULL;
-    char more[256] = "";
+    char more[256];
     if (name)
         (void)snprintf(more, sizeof more, " in the records up to %.128s:%" PRId64 "%s", name,
                        atomic_load(&writer->last_pos) + 1, diag_library_words());
+    else
+        (void)snprintf(more, sizeof more, "%s%s", is_only ? "" : " on it" OTHER_ENCODERS,
+                       diag_library_words());
     if (writer)
-        diag_error("cannot write '%s'%s: htslib, which encodes CRAM, gave up%s; give --reference, "
-                   "or write BAM with -O bam", writer->name, other_encoders(),
-                   *more ? more : diag_library_words());
+        diag_error("cannot write '%s': htslib, which encodes CRAM, gave up%s; give --reference, or "
+                   "write BAM with -O bam", writer->name, more);
     (void)pthread_mutex_unlock(&encoders.lock);
 }
 
