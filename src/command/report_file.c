@@ -57,14 +57,11 @@ static int may_be_piece(const struct output_path *path, const char *pattern)
 {
     struct output_path other;
     if (!path->final || !pattern) return 0;
-    if (output_path_choose(&other, pattern) < 0) return -1;
-    bool may = false;
-    if (other.final) {
-        const char *name = path_name(path->final), *piece = path_name(other.final);
-        size_t dir_bytes = (size_t)(name - path->final);
-        may = dir_bytes == (size_t)(piece - other.final) &&
-              memcmp(path->final, other.final, dir_bytes) == 0 && fits_pattern(name, piece);
-    }
+    if (output_path_choose_pattern(&other, pattern) < 0) return -1;
+    const char *name = path_name(path->final), *piece = path_name(other.final);
+    size_t dir_bytes = (size_t)(name - path->final);
+    bool may = dir_bytes == (size_t)(piece - other.final) &&
+               memcmp(path->final, other.final, dir_bytes) == 0 && fits_pattern(name, piece);
     output_path_release(&other);
     return may;
 }
@@ -101,10 +98,10 @@ int report_file_choose(struct output_path *path, const char *option, const char 
     }
     if (output_path_choose(path, name) < 0) return -1;
     bool prints = settings->sum_only || !settings->output;
-    int same = prints ? is_standard_output(path->name) : stands_for(path, settings->output);
-    if (same == 0 && !settings->sum_only) same = stands_for(path, settings->index_path);
-    if (same == 0 && settings->split_by) same = may_be_piece(path, settings->output);
-    if (same == 0 && settings->split_by) same = may_be_piece(path, settings->index_path);
+    int (*is_output)(const struct output_path *path, const char *name) =
+        settings->split_by ? may_be_piece : stands_for;
+    int same = prints ? is_standard_output(path->name) : is_output(path, settings->output);
+    if (same == 0 && !settings->sum_only) same = is_output(path, settings->index_path);
     for (size_t i = 0; same == 0 && i < settings->n_inputs; i++)
         same = is_same_file(path->name, settings->inputs[i]);
     if (same == 0) same = has_count_file(settings, path);

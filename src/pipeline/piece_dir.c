@@ -17,15 +17,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PREFIX ".pieces"
+
+bool piece_dir_is_name(const char *name, size_t n_output)
+{
+    size_t n = strlen(PREFIX);
+    return n_output >= n && memcmp(name, PREFIX, n) == 0 && (n_output == n || name[n] == '_');
+}
+
 /* The beginning of the directory's name: absolute, because the checkpoint keeps it. If there is a
-   directory .pieces, temp_dir_create would work in that; so the name begins otherwise then. The
+   directory of that name, temp_dir_create would work in it; so another number follows then. The
    caller frees it. */
 static char *make_prefix(const char *beside)
 {
     char *parent = path_parent(beside), *real = realpath(parent, NULL);
-    char *prefix = xasprintf("%s/.pieces", real ? real : parent);
+    char *prefix = xasprintf("%s/" PREFIX, real ? real : parent);
     struct stat st;
-    if (stat(prefix, &st) == 0) *strrchr(prefix, '/') = '\0';
+    for (unsigned number = 2; stat(prefix, &st) == 0; number++) {
+        free(prefix);
+        prefix = xasprintf("%s/" PREFIX "_%u", real ? real : parent, number);
+    }
     free(parent);
     free(real);
     return prefix;
@@ -68,6 +79,20 @@ static int rename_new(const char *file, const char *name)
     if (lstat(name, &st) < 0 && errno == ENOENT) return rename(file, name);
     errno = EEXIST;
     return -1;
+}
+
+int piece_dir_try_name(const char *dir, const char *name, pthread_mutex_t *lock)
+{
+    char *file = xasprintf("%s/try", dir);
+    (void)pthread_mutex_lock(lock);
+    int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int error = fd < 0 ? errno : 0;
+    if (fd >= 0) (void)close(fd);
+    if (!error && rename_new(file, name) < 0) error = errno;
+    if (fd >= 0 && unlink(error ? file : name) < 0 && !error) error = errno;
+    (void)pthread_mutex_unlock(lock);
+    free(file);
+    return error;
 }
 
 /* Gives the first n files their names in the directory back. */

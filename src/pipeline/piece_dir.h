@@ -32,8 +32,16 @@ struct piece_name {
 /* Makes the directory beside the output `beside`. */
 int piece_dir_make(struct piece_dir *dir, const char *beside, pthread_mutex_t *lock);
 
+/* True if `name`, without its directory, is that of such a directory; n_output: from
+   temp_dir_is_name. */
+bool piece_dir_is_name(const char *name, size_t n_output);
+
 /* Checks that no file has the name. */
 int piece_dir_check_name(const char *name);
+
+/* Tries to give a file of the directory this name, which no file has, and removes it. Returns 0, or
+   an errno: EXDEV if the name lies on another mount, also of the same file system. No message. */
+int piece_dir_try_name(const char *dir, const char *name, pthread_mutex_t *lock);
 
 /* Syncs the n files, which were not synced when they were closed, and gives them their names: all,
    or none of them after a message. durable: waits until the names are on the disk, too. */

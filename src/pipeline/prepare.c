@@ -20,12 +20,19 @@ static int check_places(const struct sort_settings *s)
     return 0;
 }
 
+int prepare_path(const struct sort_settings *s, const char *name, struct output_path *path)
+{
+    *path = (struct output_path){0};
+    if (!name) return 0;
+    return s->split_by ? output_path_choose_pattern(path, name) : output_path_choose(path, name);
+}
+
 int prepare_outputs(struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
-    struct output_path output = {0}, index = {0};
-    if (s->output && output_path_choose(&output, s->output) < 0) return -1;
-    if (s->index_path && output_path_choose(&index, s->index_path) < 0) {
+    struct output_path output, index;
+    if (prepare_path(s, s->output, &output) < 0) return -1;
+    if (prepare_path(s, s->index_path, &index) < 0) {
         output_path_release(&output);
         return -1;
     }
@@ -37,11 +44,6 @@ int prepare_outputs(struct sort *sort)
     count_files_guard(s->count_files, crew_mutex(sort->crew), s->durable);
     crew_unlock(sort->crew);
     checkpoint_writer_look_at_output(sort->checkpoint);
-    if (s->split_by && !output.final) {
-        diag_error("pieces cannot be written as '%s': a directory is needed in which files can be "
-                   "made", s->output);
-        return -1;
-    }
     if (s->split_by && piece_dir_make(&sort->pieces_dir, output.name, crew_mutex(sort->crew)) < 0)
         return -1;
     const char *problem = NULL;

@@ -11,9 +11,9 @@
 #include "util/path.h"
 #include "util/xalloc.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct piece {
     char *title;                /* what it is: "chr1"; a long value is cut */
@@ -103,17 +103,21 @@ static void know_read_groups(struct split_output *split)
 /* Checks that indexes, which are written beside the pieces, can get their names. */
 static int check_index_place(const struct split_output *split)
 {
-    const struct split_output_settings *s = &split->settings;
-    struct stat pieces, indexes;
-    if (!s->index_pattern) return 0;
-    char *parent = path_parent(s->index_pattern);
-    bool same = stat(s->dir, &pieces) < 0 || stat(parent, &indexes) < 0 ||
-                pieces.st_dev == indexes.st_dev;
-    free(parent);
-    if (!same)
-        diag_error("the indexes '%s' would lie on another file system than the pieces, where they "
-                   "cannot be renamed to: give another name", s->index_pattern);
-    return same ? 0 : -1;
+    const struct output_settings *like = split->settings.like;
+    const struct output_path *index = like->index_path;
+    if (!index->name) return 0;
+    char *pieces = path_parent(like->path->final), *indexes = path_parent(index->final);
+    int error = strcmp(pieces, indexes) == 0 ? 0
+                : piece_dir_try_name(split->settings.dir, index->temporary, split->settings.lock);
+    free(pieces);
+    free(indexes);
+    if (error == EXDEV)
+        diag_error("the indexes '%s' would lie on another file system or mount than the pieces, "
+                   "and cannot be renamed: give another name", index->name);
+    else if (error)
+        diag_error("cannot create '%s': %s; give the indexes another name", index->name,
+                   strerror(error));
+    return error ? -1 : 0;
 }
 
 /* The memory that an open piece may need. A BAI has an entry for each window of the genome. A CSI

@@ -84,20 +84,11 @@ static int compare_places(const void *a, const void *b)
     return (x->line > y->line) - (x->line < y->line);
 }
 
-static int check_intervals(const struct bed_reader *reader)
+static int check_number(const struct bed_reader *reader)
 {
-    if (reader->n == 0) {
-        diag_error("'%s' has no intervals", reader->path);
-        return -1;
-    }
-    for (size_t i = 1; i < reader->n; i++) {
-        const struct bed_interval *a = &reader->intervals[i - 1], *b = a + 1;
-        if (a->tid != b->tid || a->end <= b->begin) continue;
-        diag_error("'%s': the intervals of lines %zu and %zu overlap, and a record goes to one "
-                   "piece only", reader->path, a->line, b->line);
-        return -1;
-    }
-    return 0;
+    if (reader->n > 0) return 0;
+    diag_error("'%s' has no intervals", reader->path);
+    return -1;
 }
 
 static int read_lines(struct bed_reader *reader, htsFile *file)
@@ -152,7 +143,7 @@ int bed_file_read(const char *path, sam_hdr_t *header, struct bed_interval **int
     }
     if (r == 0 && reader.n > 0)
         qsort(reader.intervals, reader.n, sizeof *reader.intervals, compare_places);
-    if (r == 0) r = check_intervals(&reader);
+    if (r == 0) r = check_number(&reader);
     if (r < 0) {
         bed_intervals_free(reader.intervals, reader.n);
         return -1;

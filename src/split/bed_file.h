@@ -21,8 +21,9 @@ struct bed_interval {
     size_t line;                /* its number, from 1 */
 };
 
-/* Reads the file; its references must be in the header. *intervals is sorted by place, and no
-   interval overlaps another. The caller frees it with bed_intervals_free. */
+/* Reads the file; its references must be in the header. *intervals has at least one, and is sorted
+   by reference, begin and line; intervals may overlap. The caller frees it with
+   bed_intervals_free. */
 int bed_file_read(const char *path, sam_hdr_t *header, struct bed_interval **intervals, size_t *n);
 
 /* Accepts NULL. */

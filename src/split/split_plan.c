@@ -44,11 +44,16 @@ static bool is_before(struct range_place a, struct range_place b)
 
 /* ---- making a plan ---- */
 
-static int check_number(size_t n_pieces)
+static int check_number(enum split_kind kind, size_t n_pieces)
 {
+    static const char *const advice[] = {
+        [SPLIT_CONTIG] = "divide by ranges:N, or by a BED file in which many contigs have one name",
+        [SPLIT_BED] = "give several intervals one name in the BED file, or divide by ranges:N",
+        [SPLIT_READ_GROUP] = "divide by contig or by ranges:N",
+    };
     if (n_pieces <= SPLIT_MOST_PIECES) return 0;
-    diag_error("--split-by would write %zu files, and %d is the most: divide by a BED file or by "
-               "ranges:N", n_pieces, SPLIT_MOST_PIECES);
+    diag_error("--split-by would write %zu files, and %d is the most: %s", n_pieces,
+               SPLIT_MOST_PIECES, advice[kind]);
     return -1;
 }
 
@@ -89,7 +94,7 @@ static void finish_spans(struct split_plan *plan)
 static int plan_contigs(struct split_plan *plan, const sam_hdr_t *header)
 {
     int32_t n = sam_hdr_nref(header);
-    if (check_number((size_t)n + 1) < 0) return -1;
+    if (check_number(SPLIT_CONTIG, (size_t)n + 1) < 0) return -1;
     for (int32_t tid = 0; tid < n; tid++)
         add_span(plan, tid, INT64_MIN, add_piece(plan, sam_hdr_tid2name(header, tid)));
     add_span(plan, NO_REFERENCE, INT64_MIN, add_piece(plan, SPLIT_UNPLACED));
@@ -119,6 +124,32 @@ static void name_pieces(struct split_plan *plan, const struct bed_interval *inte
     text_map_release(&known);
 }
 
+/* Adds the spans of intervals and of what lies between them. Those of one piece may overlap: `last`
+   is the one of them that ends last. Others may not. */
+static int add_intervals(struct split_plan *plan, const struct bed_interval *intervals, size_t n,
+                         const uint32_t *pieces, uint32_t outside)
+{
+    const struct bed_interval *last = NULL;
+    uint32_t last_piece = outside;
+    for (size_t i = 0; i < n; i++) {
+        const struct bed_interval *here = &intervals[i];
+        bool is_near = last && last->tid == here->tid && last->end >= here->begin;
+        bool overlaps = is_near && last->end > here->begin;
+        if (overlaps && pieces[i] != last_piece) {
+            diag_error("'%s': the intervals of lines %zu and %zu overlap, and a record goes to one "
+                       "piece only: give both one name", plan->request.bed, last->line,
+                       here->line);
+            return -1;
+        }
+        if (last && !is_near) add_span(plan, last->tid, last->end, outside);
+        add_span(plan, here->tid, here->begin, pieces[i]);
+        if (!overlaps || here->end > last->end) last = here;
+        last_piece = pieces[i];
+    }
+    if (last) add_span(plan, last->tid, last->end, outside);
+    return 0;
+}
+
 static int plan_bed(struct split_plan *plan, sam_hdr_t *header)
 {
     struct bed_interval *intervals;
@@ -128,16 +159,12 @@ static int plan_bed(struct split_plan *plan, sam_hdr_t *header)
     name_pieces(plan, intervals, n, header, pieces);
     uint32_t outside = add_piece(plan, SPLIT_OUTSIDE), unplaced = add_piece(plan, SPLIT_UNPLACED);
     add_span(plan, 0, INT64_MIN, outside);
-    for (size_t i = 0; i < n; i++) {
-        const struct bed_interval *here = &intervals[i];
-        bool touches = i + 1 < n && here[1].tid == here->tid && here[1].begin == here->end;
-        add_span(plan, here->tid, here->begin, pieces[i]);
-        if (!touches) add_span(plan, here->tid, here->end, outside);
-    }
+    int r = check_number(SPLIT_BED, plan->n_pieces);
+    if (r == 0) r = add_intervals(plan, intervals, n, pieces, outside);
     add_span(plan, NO_REFERENCE, INT64_MIN, unplaced);
     bed_intervals_free(intervals, n);
     free(pieces);
-    return check_number(plan->n_pieces);
+    return r;
 }
 
 /* Numbers have so many digits that they are in order as text. */
@@ -160,7 +187,7 @@ static int plan_read_groups(struct split_plan *plan, sam_hdr_t *header)
         if (id) (void)add_piece(plan, id);
     }
     (void)add_piece(plan, SPLIT_NO_VALUE);
-    return check_number(plan->n_pieces);
+    return check_number(SPLIT_READ_GROUP, plan->n_pieces);
 }
 
 static int make_plan(struct split_plan *plan, sam_hdr_t *header)
@@ -238,6 +265,8 @@ char *split_plan_range_begin(const struct split_plan *plan, size_t piece, const 
         return NULL;
     const struct split_span *span = &plan->spans[plan->last_span[piece]];
     if (span->piece != piece || span->begin.tid >= sam_hdr_nref(header)) return NULL;
+    /* Of ranges that begin at one place, the last one has its records. */
+    if (!is_before(span->begin, span[1].begin)) return NULL;
     int64_t pos = span->begin.pos > 0 ? span->begin.pos : 0;
     return xasprintf("%s:%" PRId64, sam_hdr_tid2name(header, span->begin.tid), pos + 1);
 }

@@ -2,9 +2,9 @@
  * split_plan.h -- which piece of the output a record belongs to (--split-by).
  *
  * By place, the genome is divided into spans, one after the other; each belongs to a piece, and a
- * piece may have several spans, if a BED file gives several intervals one name. A record belongs to
- * the span in which it begins. By tag, records of one value are a piece; in the order that the sort
- * has then (SORT_TAG) they follow each other.
+ * piece may have several spans, if a BED file gives several intervals one name. Intervals that
+ * overlap must have one name. A record belongs to the span in which it begins. By tag, records of
+ * one value are a piece; in the order that the sort has then (SORT_TAG) they follow each other.
  *
  * Pieces that are known before a record was read have numbers. Those of the header or the BED file
  * come first, in the order there, then those of records that belong to none of them: SPLIT_OUTSIDE
@@ -45,7 +45,7 @@ const char *split_plan_name(const struct split_plan *plan, size_t piece);
 size_t split_plan_none(const struct split_plan *plan);
 
 /* Where a range begins, "chr1:4001"; the caller frees it. NULL if the piece is no range, or if no
-   record can belong to it. */
+   record can belong to it, because the next range begins there or no reference is left. */
 char *split_plan_range_begin(const struct split_plan *plan, size_t piece, const sam_hdr_t *header);
 
 /* How many pieces have begun and will go on, at the most, while records come by place. */

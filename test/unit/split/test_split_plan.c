@@ -18,7 +18,7 @@ static const char bed_name[] = "x.bed";
 
 struct model {
     char *names[N_REFS][REACH];         /* of the interval that has this position, or NULL */
-    bool overlaps;
+    bool overlaps;              /* intervals of different names do */
     size_t n_intervals;
 };
 
@@ -37,15 +37,16 @@ static void add_interval(struct rng *rng, struct model *model, FILE *text, bool 
     size_t begin = rng_below(rng, (size_t)lengths[tid]), end = begin + 1 + rng_below(rng, 20);
     char name[64];
     bool named = rng_one_in(rng, 2);
-    bool is_free = true;
-    for (size_t i = begin; i < end; i++) is_free &= !model->names[tid][i];
-    if (!is_free && !may_overlap) return;
-    model->overlaps |= !is_free;
-    model->n_intervals++;
     if (named)
         (void)snprintf(name, sizeof name, "n%zu", rng_below(rng, 6));
     else
         (void)snprintf(name, sizeof name, "r%zu:%zu-%zu", tid, begin + 1, end);
+    bool fits = true;           /* it overlaps only intervals of its own name */
+    for (size_t i = begin; i < end; i++)
+        fits &= !model->names[tid][i] || strcmp(model->names[tid][i], name) == 0;
+    if (!fits && !may_overlap) return;
+    model->overlaps |= !fits;
+    model->n_intervals++;
     for (size_t i = begin; i < end; i++) {
         free(model->names[tid][i]);
         model->names[tid][i] = strdup(name);
@@ -104,6 +105,30 @@ static const char *model_name(const struct model *model, struct placed place)
     if (place.tid < 0) return SPLIT_UNPLACED;
     const char *name = place.pos >= 0 ? model->names[place.tid][place.pos] : NULL;
     return name ? name : SPLIT_OUTSIDE;
+}
+
+/* A range says where it begins if and only if it can have records; no two begin at one place. */
+static void check_begins(struct rng *rng, const struct split_plan *plan, const sam_hdr_t *header,
+                         unsigned n_ranges)
+{
+    char *before = NULL;
+    for (unsigned i = 0; i < n_ranges; i++) {
+        char *begin = split_plan_range_begin(plan, i, header);
+        CHECK(rng, !begin || !before || strcmp(begin, before) != 0);
+        int32_t tid, pos;
+        if (begin) {
+            uint8_t rec[RECORD_ROOM];
+            struct split_cursor cursor = {0};
+            CHECK(rng, sscanf(begin, "r%" SCNd32 ":%" SCNd32, &tid, &pos) == 2);
+            (void)put_at(rng, rec, tid, pos - 1);
+            (void)split_cursor_move(&cursor, plan, rec);
+            CHECK(rng, cursor.piece == i);
+            free(before);
+            before = begin;
+        }
+    }
+    free(before);
+    assert_null(split_plan_range_begin(plan, n_ranges, header));
 }
 
 /* Moves a cursor over records, and checks each against the model; without one, that pieces come in
@@ -257,6 +282,7 @@ static void test_ranges(void **state)
         CHECK(&rng, strlen(split_plan_name(plan, 0)) ==
                         strlen(split_plan_name(plan, n_ranges - 1)));
         check_cursor(&rng, plan, NULL);
+        check_begins(&rng, plan, header, n_ranges);
         range_counts_destroy(counts);
         split_plan_destroy(plan);
     }
