@@ -362,7 +362,7 @@ static void print_plan(const struct planner *pl)
     else
         print_spilling(pl);
     print_other_files(pl);
-    if (s->output_format.format == bam)
+    if (s->output_format.kind == OUTPUT_BAM)
         print_line("output", "%s, about %s", s->output ? s->output : "standard output",
                    size_format((uint64_t)plan->output_bytes, size));
     else

@@ -107,7 +107,7 @@ static int choose_index(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
     enum sort_order order = sort_options_file_order(o);
-    bool can_index = !bam_writer_is_text(&s->output_format);
+    bool can_index = s->output_format.kind != OUTPUT_SAM;
     /* Pieces have indexes where they can have them. */
     if (s->split_by && is_by_position(order) && can_index) o->write_index = true;
     if (!o->write_index) return 0;
@@ -129,7 +129,7 @@ static int choose_index(struct sort_options *o)
     }
     if (!o->index_name)
         o->index_name = xasprintf("%s%s", s->output,
-                                  s->output_format.format == cram ? ".crai" : ".csi");
+                                  s->output_format.kind == OUTPUT_CRAM ? ".crai" : ".csi");
     s->index_path = o->index_name;
     return 0;
 }
@@ -150,16 +150,17 @@ static void divide_output_name(struct sort_options *o)
 static int choose_format(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
-    if (bam_writer_choose_format(o->format_option, s->output, &s->output_format) < 0) return -1;
-    hts_opt **last = (hts_opt **)&s->output_format.specific;
+    if (output_format_choose(o->format_option, s->output, &s->output_format) < 0) return -1;
+    hts_opt **last = (hts_opt **)&s->output_format.hts.specific;
     drop_thread_options(last);
     while (*last) last = &(*last)->next;
     *last = o->output_options;
     o->output_options = NULL;
-    if (s->output_format.format == cram && bam_reader_check_reference(&s->output_format) < 0)
+    if (s->output_format.kind == OUTPUT_CRAM &&
+        bam_reader_check_reference(&s->output_format.hts) < 0)
         return -1;
     /* For CRAM htslib applies the options itself. */
-    for (const hts_opt *option = s->output_format.specific; option; option = option->next) {
+    for (const hts_opt *option = s->output_format.hts.specific; option; option = option->next) {
         if (option->opt != HTS_OPT_COMPRESSION_LEVEL) continue;
         if (option->val.i < 0 || option->val.i > 9) {
             diag_error("output option level takes a number from 0 to 9, not '%d'",
@@ -167,7 +168,7 @@ static int choose_format(struct sort_options *o)
             return -1;
         }
         s->level = option->val.i;
-        if (s->output_format.format == sam) s->output_format.compression = bgzf;
+        output_format_compress(&s->output_format);
     }
     return 0;
 }
@@ -208,7 +209,7 @@ static int check_engine(const struct sort_options *o)
     const struct sort_settings *s = &o->settings;
     const char *name = bgzf_engine_name(s->engine);
     if (s->engine == BGZF_ENGINE_AUTO || s->sum_only) return 0;
-    if (!bam_writer_is_bgzf(&s->output_format)) {
+    if (!output_format_is_bgzf(&s->output_format)) {
         if (o->engine_given)
             diag_warning("--deflate %s is ignored: it is for BAM and compressed SAM", name);
         return 0;
@@ -234,11 +235,10 @@ static bool is_standard_output(const char *name)
 int sort_options_check_terminal(const struct sort_options *o)
 {
     const struct sort_settings *s = &o->settings;
-    const htsFormat *format = &s->output_format;
-    if (s->output || s->sum_only || bam_writer_is_text(format) || !isatty(STDOUT_FILENO)) return 0;
+    const struct output_format *format = &s->output_format;
+    if (s->output || s->sum_only || format->kind == OUTPUT_SAM || !isatty(STDOUT_FILENO)) return 0;
     diag_error("%s cannot be read on a terminal: give -o FILE, send it into a pipe, or write SAM "
-               "with -O sam",
-               format->format == cram ? "CRAM" : format->format == sam ? "compressed SAM" : "BAM");
+               "with -O sam", output_format_name(format));
     return -1;
 }
 
@@ -254,7 +254,7 @@ bool sort_options_ask_for_counts(const struct sort_options *o)
 static bool may_copy(const struct sort_options *o)
 {
     const struct sort_settings *s = &o->settings;
-    return s->merge && s->rules.order == SORT_COORDINATE && s->output_format.format == bam &&
+    return s->merge && s->rules.order == SORT_COORDINATE && s->output_format.kind == OUTPUT_BAM &&
            s->level < 0 && !o->engine_given && !o->print_checksum && !s->markdup &&
            !s->split_by &&
            !sort_options_ask_for_counts(o);

@@ -89,14 +89,13 @@ static bool same_order(const struct sort_options *o, const struct checkpoint_fil
 static bool may_have_format(const char *name, const char *option)
 {
     char mode[8] = "";
-    htsFormat by_name, by_option;
+    struct output_format by_name, by_option;
     if (!option || sam_open_mode(mode, name, NULL) != 0) return true;
-    if (bam_writer_choose_format(NULL, name, &by_name) < 0 ||
-        bam_writer_choose_format(option, NULL, &by_option) < 0)
+    if (output_format_choose(NULL, name, &by_name) < 0 ||
+        output_format_choose(option, NULL, &by_option) < 0)
         return false;
-    hts_opt_free(by_option.specific);
-    return by_name.format == by_option.format &&
-           (by_name.format != sam || by_name.compression == by_option.compression);
+    hts_opt_free(by_option.hts.specific);
+    return by_name.kind == by_option.kind;
 }
 
 /* Only a sort that still reads its input writes runs, to which -T may give another place. */

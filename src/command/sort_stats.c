@@ -86,16 +86,6 @@ static void write_machine(struct json_writer *json)
     json_end_object(json);
 }
 
-static const char *format_name(const struct sort_settings *s)
-{
-    if (s->sum_only) return NULL;
-    switch (s->output_format.format) {
-    case sam: return s->output_format.compression == bgzf ? "sam.gz" : "sam";
-    case cram: return "cram";
-    default: return "bam";
-    }
-}
-
 static const char *compaction_mode_name(enum compaction_mode mode)
 {
     switch (mode) {
@@ -117,7 +107,8 @@ static void write_options(struct json_writer *json, const struct sort_settings *
     json_string(json, "order_below_tag", by_tag ? sort_order_name(rules->below) : NULL);
     json_unsigned(json, "threads", s->n_threads);
     json_unsigned(json, "memory_bytes", s->memory_bytes);
-    json_string(json, "output_format", format_name(s));
+    json_string(json, "output_format",
+                s->sum_only ? NULL : output_format_option(&s->output_format));
     json_string(json, "split_by", s->split_by);
     if (s->level < 0 || s->sum_only)
         json_null(json, "level");
@@ -154,7 +145,7 @@ static void write_input(struct json_writer *json, const struct sort_settings *s,
 static const char *deflated_by(const struct sort_settings *s)
 {
     const struct bgzf_method method = {s->level, s->engine};
-    bool deflates = !s->sum_only && bam_writer_is_bgzf(&s->output_format) && s->level != 0;
+    bool deflates = !s->sum_only && output_format_is_bgzf(&s->output_format) && s->level != 0;
     return deflates ? bgzf_engine_name(bgzf_engine_choose(method)) : NULL;
 }
 

@@ -29,7 +29,6 @@
 #include "machine/transfers.h"
 #include "output/cram_pump.h"
 #include "output/cram_reference.h"
-#include "output/foreign_name.h"
 #include "util/byte_order.h"
 #include "util/diag.h"
 #include "util/xalloc.h"
@@ -78,62 +77,12 @@ static struct {
     struct bam_writer *first;
 } encoders = {PTHREAD_MUTEX_INITIALIZER, NULL};
 
-int bam_writer_choose_format(const char *option, const char *path, htsFormat *format)
-{
-    memset(format, 0, sizeof *format);
-    if (option) {
-        if (hts_parse_format(format, option) < 0 ||
-            (format->format != bam && format->format != sam && format->format != cram)) {
-            diag_error("option -O takes bam, sam or cram as output format, not '%s'", option);
-            return -1;
-        }
-        return 0;
-    }
-    format->category = sequence_data;
-    format->format = bam;
-    format->compression = bgzf;
-    char mode[8] = "";
-    if (path && sam_open_mode(mode, path, NULL) == 0) {
-        if (strcmp(mode, "") == 0 || strcmp(mode, "z") == 0) {
-            format->format = sam;
-            format->compression = mode[0] ? bgzf : no_compression;
-        } else if (mode[0] == 'c') {
-            format->format = cram;
-            format->compression = custom;
-        }
-    }
-    const char *promised = path && format->format == bam ? foreign_name_format(path) : NULL;
-    if (!promised) return 0;
-    if (strncmp(promised, "FAST", 4) == 0)
-        diag_error("'%s' is a name for %s, not for BAM: name it .bam, and make FASTQ of that with "
-                   "'samtools fastq'", path, promised);
-    else
-        diag_error("'%s' is a name for %s, not for BAM: name it .bam, or give the format with -O",
-                   path, promised);
-    return -1;
-}
-
-bool bam_writer_takes_bytes(const htsFormat *format)
-{
-    return format->format != cram;
-}
-
-bool bam_writer_is_bgzf(const htsFormat *format)
-{
-    return bam_writer_takes_bytes(format) && !bam_writer_is_text(format);
-}
-
-bool bam_writer_is_text(const htsFormat *format)
-{
-    return format->format == sam && format->compression != bgzf;
-}
-
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
 {
     struct bam_writer *writer = xcalloc(1, sizeof *writer);
     writer->settings = *settings;
     writer->index_fd = -1;
-    writer->has_pump = !bam_writer_takes_bytes(&settings->format);
+    writer->has_pump = !output_format_has_bytes(&settings->format);
     if (writer->has_pump && cram_pump_open(&writer->pump, &writer->pump_in) < 0) {
         diag_error("cannot make sockets for the CRAM output: %s%s", strerror(errno),
                    diag_advice(errno));
@@ -208,7 +157,7 @@ static int put_header(struct bam_writer *writer, const uint8_t *bytes, size_t n)
 /* The same for bytes that become BGZF blocks if the format is compressed. */
 static int pack_header(struct bam_writer *writer, const uint8_t *bytes, size_t n)
 {
-    if (!bam_writer_is_bgzf(&writer->settings.format)) return put_header(writer, bytes, n);
+    if (!output_format_is_bgzf(&writer->settings.format)) return put_header(writer, bytes, n);
     struct bgzf_coder coder = {0};
     uint8_t block[BGZF_MAX_BYTES];
     int r = 0;
@@ -224,7 +173,7 @@ static int pack_header(struct bam_writer *writer, const uint8_t *bytes, size_t n
 
 static int make_header(struct bam_writer *writer)
 {
-    if (writer->settings.format.format == sam) {
+    if (output_format_is_sam(&writer->settings.format)) {
         const char *text = sam_hdr_str(writer->header);
         return text ? pack_header(writer, (const uint8_t *)text, strlen(text)) : -1;
     }
@@ -246,7 +195,7 @@ static int start_bytes(struct bam_writer *writer)
 /* Marks the end of a complete file. */
 static int write_end(struct bam_writer *writer)
 {
-    if (!bam_writer_is_bgzf(&writer->settings.format)) return 0;
+    if (!output_format_is_bgzf(&writer->settings.format)) return 0;
     return hwrite(writer->raw, bgzf_end_block, BGZF_END_BYTES) == BGZF_END_BYTES ? 0 : -1;
 }
 
@@ -413,7 +362,7 @@ static void forget_encoder(const struct bam_writer *writer)
 static int start_cram(struct bam_writer *writer)
 {
     const struct bam_writer_settings *settings = &writer->settings;
-    const htsFormat *format = &settings->format;
+    const htsFormat *format = &settings->format.hts;
     char mode[8] = "wc";
     if (settings->method.level >= 0) mode[2] = (char)('0' + settings->method.level);
     cram_pump_set_target(&writer->pump, writer->raw);
@@ -469,7 +418,7 @@ int bam_writer_start(struct bam_writer *writer, sam_hdr_t *header)
                    output_path_problem(writer->settings.path, error), diag_advice(error));
         return -1;
     }
-    int r = bam_writer_takes_bytes(&writer->settings.format) ? start_bytes(writer)
+    int r = output_format_has_bytes(&writer->settings.format) ? start_bytes(writer)
                                                              : start_cram(writer);
     return r < 0 ? write_error(writer) : 0;
 }

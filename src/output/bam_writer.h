@@ -16,6 +16,7 @@
 #define ROCKSORT_OUTPUT_BAM_WRITER_H
 
 #include "bam/bgzf_engine.h"
+#include "output/output_format.h"
 #include "output/output_path.h"
 
 #include <htslib/sam.h>
@@ -35,25 +36,11 @@ struct bam_writer_settings {
     struct output_path *path;           /* NULL: standard output */
     struct output_path *index_path;     /* CRAM: htslib writes the index; NULL: there is none */
     htsThreadPool *pool;        /* encodes CRAM */
-    htsFormat format;           /* from bam_writer_choose_format */
+    struct output_format format;
     struct bgzf_method method;  /* CRAM: only its level, 0-9, or -1: the default */
     uint64_t raw_bytes;         /* of all records, uncompressed: for messages about a full disk */
     struct bam_writer_header *shared_header;    /* BAM and SAM; NULL: this file has its own */
 };
-
-/* Chooses the format: by the argument of -O, else by the extension of the path (both may be NULL),
-   else BAM. Returns 0, or -1 after a message. A name that promises another format (foreign_name.h)
-   is an error, too. The caller frees format->specific with hts_opt_free. */
-int bam_writer_choose_format(const char *option, const char *path, htsFormat *format);
-
-/* True if the writer takes the bytes of the file, false if it takes records. */
-bool bam_writer_takes_bytes(const htsFormat *format);
-
-/* True for BAM and compressed SAM: their bytes are BGZF blocks, of level 0, too. */
-bool bam_writer_is_bgzf(const htsFormat *format);
-
-/* True for SAM that is not compressed. */
-bool bam_writer_is_text(const htsFormat *format);
 
 /* Prepares to write; makes no file yet. */
 struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings);

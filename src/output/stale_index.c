@@ -1,7 +1,6 @@
 /* stale_index.c -- see stale_index.h. */
 #include "output/stale_index.h"
 
-#include "output/bam_writer.h"
 #include "output/index_names.h"
 #include "util/diag.h"
 
@@ -21,13 +20,13 @@ static void look_at(const char *name, const struct output_path *output,
 }
 
 void stale_index_tell(const struct output_path *output, const struct output_path *index,
-                      const htsFormat *format)
+                      const struct output_format *format)
 {
     struct stat st;
     if (!output->name || stat(output->name, &st) < 0 || !S_ISREG(st.st_mode) ||
-        bam_writer_is_text(format))
+        format->kind == OUTPUT_SAM)
         return;
-    char **names = index_names_of(output->name, format->format == cram);
+    char **names = index_names_of(output->name, format->kind == OUTPUT_CRAM);
     for (char **name = names; *name; name++) look_at(*name, output, index);
     index_names_free(names);
 }

@@ -8,13 +8,12 @@
 #ifndef ROCKSORT_OUTPUT_STALE_INDEX_H
 #define ROCKSORT_OUTPUT_STALE_INDEX_H
 
+#include "output/output_format.h"
 #include "output/output_path.h"
-
-#include <htslib/hts.h>
 
 /* Warns of each such index when an output is complete. `index`: the index that was written with the
    output; its name is NULL if there is none. */
 void stale_index_tell(const struct output_path *output, const struct output_path *index,
-                      const htsFormat *format);
+                      const struct output_format *format);
 
 #endif

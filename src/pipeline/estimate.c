@@ -8,7 +8,6 @@
 #include "pipeline/estimate.h"
 
 #include "bam/bgzf_block.h"
-#include "output/bam_writer.h"
 #include "pipeline/spill_policy.h"
 
 #include <math.h>
@@ -300,10 +299,10 @@ static void plan_times(const struct estimate_facts *facts, struct estimate *plan
    BAM without. */
 static double output_ratio(const struct estimate_facts *facts)
 {
-    const htsFormat *format = facts->output_format;
+    const struct output_format *format = facts->output_format;
     double ratio = facts->traits.deflate_ratio;
-    if (format && bam_writer_is_text(format)) return 1;
-    return format && format->format == cram ? ratio * cram_ratio : ratio;
+    if (format && format->kind == OUTPUT_SAM) return 1;
+    return format && format->kind == OUTPUT_CRAM ? ratio * cram_ratio : ratio;
 }
 
 void estimate_make(const struct estimate_facts *facts, struct estimate *plan)

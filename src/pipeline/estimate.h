@@ -13,12 +13,11 @@
 #ifndef ROCKSORT_PIPELINE_ESTIMATE_H
 #define ROCKSORT_PIPELINE_ESTIMATE_H
 
+#include "output/output_format.h"
 #include "pipeline/mem_budget.h"
 #include "store/codec_policy.h"
 #include "store/compaction_plan.h"
 #include "store/run_store.h"
-
-#include <htslib/hts.h>
 
 /* A sample of records tells this about all of them. */
 struct record_traits {
@@ -50,7 +49,7 @@ struct estimate_facts {
     enum compaction_mode compaction;
     bool codec_auto;
     enum temp_codec codec;
-    const htsFormat *output_format;     /* NULL: BAM */
+    const struct output_format *output_format;  /* NULL: BAM */
     size_t view_memory_bytes;   /* for views (duplicates_view_memory) */
     uint64_t large_template_bytes;      /* of a template that does not fit in memory; 0: none */
     /* the temporary directories */

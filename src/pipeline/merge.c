@@ -79,7 +79,7 @@ static void *write_segments(void *arg)
         record_counts_join(segment->counts);
         crew_add_wait(m->crew, WAIT_WRITER_OUTPUT, monotonic_seconds() - start);
         crew_lock(m->crew);
-        if (bam_writer_takes_bytes(&output->file.settings.format))
+        if (output_format_has_bytes(&output->file.settings.format))
             counts->output_bytes += segment->out_bytes;
         counts->n_records += segment->n_records;
         counts->raw_bytes += segment->raw_bytes;
@@ -183,7 +183,7 @@ static bool has_segment_slot(const struct merger *m, size_t n_bytes)
 static size_t expect_segment(const struct merger *m)
 {
     bool is_long = m->gathered_bytes > 2 * m->budget.segment_bytes;
-    bool is_sam = m->settings->output->file.settings.format.format == sam;
+    bool is_sam = output_format_is_sam(&m->settings->output->file.settings.format);
     return is_long && is_sam ? 4 * m->gathered_bytes : m->gathered_bytes;
 }
 

@@ -19,7 +19,7 @@ bool output_index_is_bai(const char *name)
 int output_file_create_index(struct output_file *file, sam_hdr_t *header)
 {
     const char *name = file->settings.index_path->name;
-    if (!name || !bam_writer_takes_bytes(&file->settings.format)) return 0;
+    if (!name || !output_format_has_bytes(&file->settings.format)) return 0;
     file->index = bam_index_create(file->settings.index_is_bai ? BAM_INDEX_BAI : BAM_INDEX_CSI,
                                    header);
     return file->index ? 0 : -1;
@@ -61,7 +61,7 @@ int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_b
                       uint64_t raw_bytes, const struct bam_index_part *part)
 {
     bam_writer_expect(file->writer, raw_bytes);
-    if (!bam_writer_takes_bytes(&file->settings.format))
+    if (!output_format_has_bytes(&file->settings.format))
         return bam_writer_write_records(file->writer, bytes, n_bytes);
     if (file->index &&
         bam_index_append(file->index, part, bam_writer_position(file->writer)) < 0)

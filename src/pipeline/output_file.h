@@ -16,7 +16,7 @@ struct output_settings {
     struct output_path *path;           /* its name is NULL: standard output */
     struct output_path *index_path;     /* its name is NULL: no index */
     bool index_is_bai;          /* else it is a CSI; the same for all pieces of an output */
-    htsFormat format;
+    struct output_format format;
     struct bgzf_method method;
     htsThreadPool *pool;        /* CRAM: htslib encodes there */
     struct bam_writer_header *shared_header;    /* bam_writer.h; NULL: the file has its own */

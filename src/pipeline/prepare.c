@@ -196,8 +196,8 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
     } else {
         sort->rules = s->rules;
         if (s->markdup) sort->rules.duplicates = &sort->duplicate_rules;
-        if (rules_check_format(sort->header, s->output_format.format) < 0 ||
-            cram_reference_check(sort->header, &s->output_format) < 0 ||
+        if (rules_check_format(sort->header, &s->output_format) < 0 ||
+            cram_reference_check(sort->header, &s->output_format.hts) < 0 ||
             rules_complete(&sort->rules_maker, sort->header, &sort->rules) < 0)
             return -1;
     }

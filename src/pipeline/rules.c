@@ -74,19 +74,19 @@ static int32_t find_empty_reference(sam_hdr_t *header)
     return -1;
 }
 
-int rules_check_format(sam_hdr_t *header, enum htsExactFormat format)
+int rules_check_format(sam_hdr_t *header, const struct output_format *format)
 {
-    int32_t tid = format == cram ? find_empty_reference(header) : -1;
+    int32_t tid = format->kind == OUTPUT_CRAM ? find_empty_reference(header) : -1;
     if (tid >= 0) {
         diag_error("reference '%s' has 0 bases, with which no program reads a CRAM: write BAM with "
                    "-O bam", sam_hdr_tid2name(header, tid));
         return -1;
     }
     tid = bam_header_long_reference(header);
-    if (tid < 0 || format == sam) return 0;
+    if (tid < 0 || output_format_is_sam(format)) return 0;
     diag_error("reference '%s' has %" PRId64 " bases, more than %s can hold: write SAM with -O sam",
                sam_hdr_tid2name(header, tid), (int64_t)sam_hdr_tid2len(header, tid),
-               format == cram ? "CRAM" : "BAM");
+               output_format_name(format));
     return -1;
 }
 

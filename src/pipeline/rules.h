@@ -8,6 +8,7 @@
 #define ROCKSORT_PIPELINE_RULES_H
 
 #include "bam_sort_key.h"
+#include "output/output_format.h"
 #include "template/mates.h"
 
 #include <htslib/sam.h>
@@ -36,7 +37,7 @@ int rules_add_program(const struct rules_maker *maker, sam_hdr_t *header,
 
 /* Returns 0, or -1 after a message if the format of the output cannot hold a reference: it is too
    long, or it has no bases, which makes a CRAM unreadable. */
-int rules_check_format(sam_hdr_t *header, enum htsExactFormat format);
+int rules_check_format(sam_hdr_t *header, const struct output_format *format);
 
 /* Prints why the header of `name` cannot be changed, and returns -1. */
 int rules_header_error(const char *name);

@@ -11,7 +11,6 @@
 
 #include "bam/bam_convert.h"
 #include "duplicates/duplicate_sum.h"
-#include "output/bam_writer.h"
 #include "output/cram_check.h"
 #include "store/bam_block.h"
 #include "util/diag.h"
@@ -625,7 +624,7 @@ static int emit_lines(struct segment *segment, struct worker *worker,
                       const struct sort_entry *entries, size_t n, struct content_sum *sum)
 {
     const struct segmenter *s = segment->segmenter;
-    bool is_text = bam_writer_is_text(s->settings.format);
+    bool is_text = s->settings.format->kind == OUTPUT_SAM;
     struct payload payload = {.segment = segment, .worker = worker};
     struct split_cursor cursor = {0};
     bam1_t *record = worker_record(worker);
@@ -719,10 +718,11 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
     if (!settings->split) (void)begin_stretch(segment);
     segment->counts = record_counts_part_create(settings->record_counts);
     int r = 0;
-    switch (settings->format->format) {
-    case bam: r = emit_blocks(segment, worker, merged, n, sum); break;
-    case sam: r = emit_lines(segment, worker, merged, n, sum); break;
-    default: r = emit_records(segment, merged, n, sum);
+    switch (settings->format->kind) {
+    case OUTPUT_BAM: r = emit_blocks(segment, worker, merged, n, sum); break;
+    case OUTPUT_SAM:
+    case OUTPUT_SAM_GZ: r = emit_lines(segment, worker, merged, n, sum); break;
+    case OUTPUT_CRAM: r = emit_records(segment, merged, n, sum); break;
     }
     if (segment->n_stretches > 0) end_stretch(segment);
     record_counts_part_end(segment->counts);

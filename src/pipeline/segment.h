@@ -15,6 +15,7 @@
 #include "bam/content_sum.h"
 #include "counts/record_counts.h"
 #include "output/bam_index.h"
+#include "output/output_format.h"
 #include "pipeline/crew.h"
 #include "pipeline/duplicates.h"
 #include "pipeline/fed_block.h"
@@ -27,7 +28,7 @@ struct segment_settings {
     struct crew *crew;
     const struct sort_rules *rules;
     sam_hdr_t *header;          /* of the output */
-    const htsFormat *format;    /* of the output */
+    const struct output_format *format; /* of the output */
     struct bgzf_method method;  /* of the output */
     struct bam_index *index;    /* of the output; NULL: segments make no parts of an index */
     struct record_counts *record_counts;        /* NULL: records are not counted */

@@ -9,6 +9,7 @@
 #include "bam/bgzf_engine.h"
 #include "bam_sort_key.h"
 #include "duplicates/duplicate_rules.h"
+#include "output/output_format.h"
 #include "pipeline/count_files.h"
 #include "split/split_request.h"
 #include "store/checkpoint.h"
@@ -38,7 +39,7 @@ struct sort_settings {
     bool verify_claim;          /* check the order that the header claims, not that of the rules */
     const char *const *temp_prefixes;   /* of each -T; one NULL without -T */
     size_t n_temp_prefixes;
-    htsFormat output_format;
+    struct output_format output_format;
     int level;                  /* -1: default */
     enum bgzf_engine engine;    /* that deflates BAM and compressed SAM */
     struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */

@@ -13,6 +13,7 @@
 #define ROCKSORT_PIPELINE_SPACE_H
 
 #include "machine/disk_space.h"
+#include "output/output_format.h"
 #include "output/output_path.h"
 #include "pipeline/batch.h"
 #include "pipeline/record_sample.h"
@@ -37,7 +38,7 @@ size_t space_compare(const struct space_places *places, const struct estimate *e
                      char texts[SPACE_MOST_TEXTS][SPACE_TEXT_BYTES]);
 
 struct space_settings {
-    const htsFormat *output_format;
+    const struct output_format *output_format;
     struct bgzf_method method;  /* of the output */
     const struct output_path *output;   /* looked at when space is checked */
     bool codec_auto;            /* else: */

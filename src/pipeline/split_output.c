@@ -148,7 +148,7 @@ static int check_open(const struct split_output *split)
         diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
                    "others: give %zu MiB of memory or more", most,
                    (4 * n_bytes >> 20) + 1);
-    else if (!bam_writer_takes_bytes(&s->like->format) && most > CRAM_PIECES)
+    else if (!output_format_has_bytes(&s->like->format) && most > CRAM_PIECES)
         diag_error("--split-by: %zu pieces must be open at the same time, as they go on after "
                    "others, and of CRAM %d can be: write BAM", most, CRAM_PIECES);
     else

@@ -183,15 +183,15 @@ static void test_output(void **state)
 {
     (void)state;
     struct estimate_facts facts = usual_facts(64 * MIB, 2, 1000000000);
-    htsFormat format = {.format = bam, .compression = bgzf};
+    struct output_format format = {.kind = OUTPUT_BAM};
     assert_true(fabs(plan_of(&facts).output_bytes - 310e6) < 1);
     facts.output_format = &format;
     assert_true(fabs(plan_of(&facts).output_bytes - 310e6) < 1);
-    format.format = cram;
+    format.kind = OUTPUT_CRAM;
     assert_in_range(plan_of(&facts).output_bytes, 80000000, 130000000);
-    format.format = sam;
+    format.kind = OUTPUT_SAM_GZ;
     assert_true(fabs(plan_of(&facts).output_bytes - 310e6) < 1);
-    format.compression = no_compression;
+    format.kind = OUTPUT_SAM;
     assert_true(fabs(plan_of(&facts).output_bytes - 1000e6) < 1);
 }
 

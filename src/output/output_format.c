@@ -1,0 +1,76 @@
+/* output_format.c -- see output_format.h. */
+#include "output/output_format.h"
+
+#include "output/foreign_name.h"
+#include "util/diag.h"
+
+#include <htslib/sam.h>
+#include <string.h>
+
+/* Sets the kind of what htslib calls the format. Returns false if it is no format for alignments. */
+static bool set_kind(struct output_format *format)
+{
+    switch (format->hts.format) {
+    case bam: format->kind = OUTPUT_BAM; return true;
+    case sam: format->kind = format->hts.compression == bgzf ? OUTPUT_SAM_GZ : OUTPUT_SAM; return true;
+    case cram: format->kind = OUTPUT_CRAM; return true;
+    default: return false;
+    }
+}
+
+/* Sets the format by the extension of the path, else BAM. */
+static void take_extension(const char *path, htsFormat *hts)
+{
+    char mode[8] = "";
+    hts->category = sequence_data;
+    hts->format = bam;
+    hts->compression = bgzf;
+    if (!path || sam_open_mode(mode, path, NULL) != 0) return;
+    if (strcmp(mode, "") == 0 || strcmp(mode, "z") == 0) {
+        hts->format = sam;
+        hts->compression = mode[0] ? bgzf : no_compression;
+    } else if (mode[0] == 'c') {
+        hts->format = cram;
+        hts->compression = custom;
+    }
+}
+
+int output_format_choose(const char *option, const char *path, struct output_format *format)
+{
+    *format = (struct output_format){.kind = OUTPUT_BAM};
+    if (option) {
+        if (hts_parse_format(&format->hts, option) == 0 && set_kind(format)) return 0;
+        diag_error("option -O takes bam, sam or cram as output format, not '%s'", option);
+        return -1;
+    }
+    take_extension(path, &format->hts);
+    (void)set_kind(format);
+    const char *promised = path && format->kind == OUTPUT_BAM ? foreign_name_format(path) : NULL;
+    if (!promised) return 0;
+    if (strncmp(promised, "FAST", 4) == 0)
+        diag_error("'%s' is a name for %s, not for BAM: name it .bam, and make FASTQ of that with "
+                   "'samtools fastq'", path, promised);
+    else
+        diag_error("'%s' is a name for %s, not for BAM: name it .bam, or give the format with -O",
+                   path, promised);
+    return -1;
+}
+
+void output_format_compress(struct output_format *format)
+{
+    if (format->kind != OUTPUT_SAM) return;
+    format->hts.compression = bgzf;
+    format->kind = OUTPUT_SAM_GZ;
+}
+
+const char *output_format_option(const struct output_format *format)
+{
+    static const char *const options[] = {"bam", "sam", "sam.gz", "cram"};
+    return options[format->kind];
+}
+
+const char *output_format_name(const struct output_format *format)
+{
+    static const char *const names[] = {"BAM", "SAM", "compressed SAM", "CRAM"};
+    return names[format->kind];
+}

@@ -1,0 +1,53 @@
+/*
+ * output_format.h -- the formats that an output may have.
+ *
+ * output_format_choose prints messages; the rest is pure. Any thread.
+ */
+#ifndef ROCKSORT_OUTPUT_OUTPUT_FORMAT_H
+#define ROCKSORT_OUTPUT_OUTPUT_FORMAT_H
+
+#include <htslib/hts.h>
+#include <stdbool.h>
+
+enum output_kind {
+    OUTPUT_BAM,
+    OUTPUT_SAM,                 /* not compressed */
+    OUTPUT_SAM_GZ,              /* compressed SAM */
+    OUTPUT_CRAM,
+};
+
+struct output_format {
+    enum output_kind kind;
+    htsFormat hts;              /* as htslib calls it, with the options that the user gave */
+};
+
+/* Chooses the format: by the argument of -O, else by the extension of the path (both may be NULL),
+   else BAM. Returns 0, or -1 after a message. A name that promises another format (foreign_name.h)
+   is an error, too. The caller frees format->hts.specific with hts_opt_free. */
+int output_format_choose(const char *option, const char *path, struct output_format *format);
+
+/* Makes of SAM the compressed one. */
+void output_format_compress(struct output_format *format);
+
+/* The name that -O takes, and the one for messages. */
+const char *output_format_option(const struct output_format *format);
+const char *output_format_name(const struct output_format *format);
+
+/* True if workers make the bytes of the file; htslib makes CRAM of records. */
+static inline bool output_format_has_bytes(const struct output_format *format)
+{
+    return format->kind != OUTPUT_CRAM;
+}
+
+/* True if the file is made of BGZF blocks, of level 0, too. */
+static inline bool output_format_is_bgzf(const struct output_format *format)
+{
+    return format->kind == OUTPUT_BAM || format->kind == OUTPUT_SAM_GZ;
+}
+
+static inline bool output_format_is_sam(const struct output_format *format)
+{
+    return format->kind == OUTPUT_SAM || format->kind == OUTPUT_SAM_GZ;
+}
+
+#endif
