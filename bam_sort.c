@@ -29,7 +29,7 @@ static int load_phase(struct sort *sort)
         .fixmate = s->fixmate ? &sort->fixmate : NULL,
         .temp_prefix = s->resumed ? s->resumed->dirs[0].path : s->temp_prefixes[0],
         .output = s->output,
-        .range_counts = sort->range_counts,
+        .survey = sort->survey,
         .saves_part = checkpoint_writer_saves_part(sort->checkpoint),
     };
     bool may_spill = !s->sum_only;
@@ -67,7 +67,7 @@ static int view_earlier_runs(struct sort *sort)
     batch_pool_budget(sort->pool, &budget);
     const struct view_again_settings again = {
         .crew = sort->crew, .duplicates = sort->duplicates,
-        .range_counts = sort->range_counts, .store = temp_store_runs(sort->store),
+        .survey = sort->survey, .store = temp_store_runs(sort->store),
         .rules = &sort->rules, .n_refs = sam_hdr_nref(sort->header),
         .dropped_runs = sort->resume.dropped_runs, .n_dropped = sort->resume.n_dropped,
         .end_run = sort->first_own_run, .n_threads = sort->settings->n_threads,
@@ -76,15 +76,15 @@ static int view_earlier_runs(struct sort *sort)
     return view_again(&again);
 }
 
-/* Finds all duplicates, and the ranges of pieces. */
+/* Finds all duplicates, the ranges of pieces and the columns. */
 static int decide_phase(struct sort *sort)
 {
     struct spill_totals spilled;
     size_t n;
-    if (!sort->duplicates && !sort->range_counts) return 0;
+    if (!sort->duplicates && !survey_is_needed(&sort->survey)) return 0;
     progress_enter(sort->progress, SORT_PHASE_MARK);
     if (sort->first_own_run > 0 && view_earlier_runs(sort) < 0) return -1;
-    if (sort->range_counts) split_plan_set_ranges(sort->split, sort->range_counts);
+    if (survey_settle(&sort->survey, sort->split, &sort->columns) < 0) return -1;
     if (!sort->duplicates) return 0;
     spill_look(sort->spiller, &spilled);
     struct batch *const *batches = batch_pool_kept(sort->pool, &n);
@@ -115,7 +115,7 @@ static int merge_all(struct sort *sort)
     const struct merge_sorted_settings sorted = {
         .merge = &merge, .paths = sort->settings->inputs, .inputs = sort->inputs,
         .n_inputs = sort->settings->n_inputs, .duplicates = sort->duplicates,
-        .range_counts = sort->range_counts, .split = sort->split,
+        .survey = sort->survey, .columns = &sort->columns, .split = sort->split,
         .may_copy = sort->settings->merge_may_copy, .budget = &sort->budget,
         .progress = sort->progress, .report = sort->report,
     };

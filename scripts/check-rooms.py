@@ -33,10 +33,10 @@ ROOMS = {
     "order": "util bam",
     "input": "util bam",
     "split": "util bam order",
-    "output": "util bam machine",
+    "output": "util bam machine columns",
     "store": "util bam order machine",
-    "pipeline": "util bam template duplicates counts order machine input split output store",
-    "command": "util bam template duplicates counts order machine input split output store pipeline",
+    "pipeline": "util bam template duplicates counts columns order machine input split output store",
+    "command": "util bam template duplicates counts columns order machine input split output store pipeline",
 }
 
 # The sources at the top, and the room that each belongs to.

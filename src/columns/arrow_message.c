@@ -27,7 +27,6 @@ void arrow_coder_release(struct arrow_coder *coder)
 {
     flat_release(&coder->flat);
     (void)ZSTD_freeCCtx(coder->zstd);
-    if (coder->lz4) (void)LZ4F_freeCompressionContext(coder->lz4);
     *coder = (struct arrow_coder){0};
 }
 
@@ -160,7 +159,7 @@ static flat_place make_entries_field(struct flat_buffer *flat)
 static void set_number_type(struct flat_buffer *flat, enum column_type type, struct field *field)
 {
     bool is_float = type == COLUMN_FLOAT32 || type == COLUMN_FLOAT32_LIST;
-    bool is_signed = type == COLUMN_INT64 || type == COLUMN_REFERENCE || type == COLUMN_INT8_LIST ||
+    bool is_signed = type == COLUMN_INT32 || type == COLUMN_INT64 || type == COLUMN_REFERENCE || type == COLUMN_INT8_LIST ||
                      type == COLUMN_INT16_LIST || type == COLUMN_INT32_LIST;
     field->type_kind = is_float ? TYPE_FLOAT : TYPE_INT;
     field->type = is_float ? make_float(flat)
@@ -258,7 +257,7 @@ void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *sch
 /* The body of a batch, and what its metadata say of it. */
 struct body {
     struct arrow_coder *coder;
-    enum arrow_codec codec;
+    enum column_codec codec;
     int level;
     struct column_bytes bytes;
     struct column_bytes nodes, buffers; /* pairs of numbers of 64 bits */
@@ -280,7 +279,7 @@ static size_t compress(struct body *body, const uint8_t *from, size_t n_bytes, u
 {
     struct arrow_coder *coder = body->coder;
     size_t size;
-    if (body->codec == ARROW_ZSTD) {
+    if (body->codec == COLUMN_CODEC_ZSTD) {
         if (!coder->zstd) coder->zstd = ZSTD_createCCtx();
         xalloc_require(coder->zstd != NULL);
         size = ZSTD_compressCCtx(coder->zstd, to, room, from, n_bytes, body->level);
@@ -294,9 +293,9 @@ static size_t compress(struct body *body, const uint8_t *from, size_t n_bytes, u
     return LZ4F_isError(size) || size >= n_bytes ? 0 : size;
 }
 
-static size_t compressed_bound(enum arrow_codec codec, size_t n_bytes)
+static size_t compressed_bound(enum column_codec codec, size_t n_bytes)
 {
-    return codec == ARROW_ZSTD ? ZSTD_compressBound(n_bytes)
+    return codec == COLUMN_CODEC_ZSTD ? ZSTD_compressBound(n_bytes)
                                : LZ4F_compressFrameBound(n_bytes, NULL);
 }
 
@@ -305,7 +304,7 @@ static void add_buffer(struct body *body, const uint8_t *bytes, size_t n_bytes)
 {
     struct column_bytes *out = &body->bytes;
     size_t begin = out->n_bytes;
-    if (n_bytes > 0 && body->codec != ARROW_NO_CODEC) {
+    if (n_bytes > 0 && body->codec != COLUMN_CODEC_NONE) {
         size_t bound = compressed_bound(body->codec, n_bytes);
         uint8_t *at = append(out, 8 + bound);
         size_t size = compress(body, bytes, n_bytes, at + 8, bound);
@@ -363,9 +362,9 @@ static flat_place make_batch(const struct body *body, uint64_t n_rows)
 {
     struct flat_buffer *flat = &body->coder->flat;
     flat_place compression = 0;
-    if (body->codec != ARROW_NO_CODEC) {
+    if (body->codec != COLUMN_CODEC_NONE) {
         flat_table_begin(flat);
-        flat_field_u8(flat, 0, body->codec == ARROW_ZSTD);
+        flat_field_u8(flat, 0, body->codec == COLUMN_CODEC_ZSTD);
         flat_field_u8(flat, 1, 0);      /* each buffer for itself */
         compression = flat_table_end(flat);
     }
@@ -395,9 +394,9 @@ static struct arrow_place put_message(struct body *body, uint8_t kind, flat_plac
 
 struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct column_schema *schema,
                                    const struct column_values *columns, uint64_t n_rows,
-                                   enum arrow_codec codec, int level, struct column_bytes *out)
+                                   const struct column_request *request, struct column_bytes *out)
 {
-    struct body body = {.coder = coder, .codec = codec, .level = level};
+    struct body body = {.coder = coder, .codec = request->codec, .level = request->level};
     flat_clear(&coder->flat);
     for (unsigned i = 0; i < schema->n_columns; i++)
         add_column(&body, schema->columns[i].type, &columns[i]);
@@ -457,7 +456,7 @@ void arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *s
     size_t n_bytes;
     flat_clear(flat);
     flat_place batch_places = make_places(flat, batches, n_batches);
-    flat_place reference_places = make_places(flat, references, 1);
+    flat_place reference_places = make_places(flat, references, references != NULL);
     flat_place schema_place = make_schema(coder, schema, header);
     flat_table_begin(flat);
     flat_field_place(flat, 1, schema_place);

@@ -15,17 +15,15 @@
 #define ROCKSORT_COLUMNS_ARROW_MESSAGE_H
 
 #include "columns/column_batch.h"
+#include "columns/column_request.h"
 #include "columns/flat_buffer.h"
 
 #include <htslib/sam.h>
-
-enum arrow_codec { ARROW_NO_CODEC, ARROW_LZ4, ARROW_ZSTD };
 
 /* The memory of one thread that makes messages. Starts as {0}. */
 struct arrow_coder {
     struct flat_buffer flat;
     void *zstd;                 /* a ZSTD_CCtx */
-    void *lz4;                  /* an LZ4F_cctx */
 };
 
 void arrow_coder_release(struct arrow_coder *coder);
@@ -47,13 +45,15 @@ void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *sch
 struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *header,
                                         struct column_bytes *out);
 
-/* A batch of n_rows rows. level: of zstd. */
+/* A batch of n_rows rows. */
 struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct column_schema *schema,
                                    const struct column_values *columns, uint64_t n_rows,
-                                   enum arrow_codec codec, int level, struct column_bytes *out);
+                                   const struct column_request *request,
+                                   struct column_bytes *out);
 
 void arrow_put_stream_end(struct column_bytes *out);
 
+/* references: NULL if no column has their names. */
 void arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *schema,
                         sam_hdr_t *header, const struct arrow_place *references,
                         const struct arrow_place *batches, size_t n_batches,

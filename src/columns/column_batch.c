@@ -443,11 +443,11 @@ static const char *add_tag(struct column_batch *batch, const struct bam_aux *aux
 /* Adds all tags but the one that holds the CIGAR, if *cg is that. Returns NULL, or what is wrong. */
 static const char *add_tags(struct column_batch *batch, const uint8_t *rec, const uint8_t *cg)
 {
-    const uint8_t *at = bam_record_tags(rec), *end = bam_record_tags_end(rec);
+    const uint8_t *at = bam_record_tags(rec);
     const char *problem = NULL;
     struct bam_aux aux;
     int r;
-    while (!problem && (r = bam_aux_next_before(end, &at, &aux)) != 0) {
+    while (!problem && (r = bam_aux_read(rec, &at, &aux)) != 0) {
         if (r < 0) return "its tags are damaged";
         if (aux.start != cg) problem = add_tag(batch, &aux);
     }
@@ -472,7 +472,7 @@ static void add_position(struct column_batch *batch, enum column_field field, in
 
 static void add_numbers(struct column_batch *batch, const uint8_t *rec, struct bam_cigar cigar)
 {
-    int64_t pos = bam_record_true_pos(rec), n_bases = 1;
+    int64_t pos = bam_record_pos(rec), n_bases = 1;
     if (!(bam_record_flag(rec) & BAM_FUNMAP)) n_bases = bam_cigar_reference_bases(cigar);
     add_field(batch, FIELD_FLAG, bam_record_flag(rec));
     add_reference(batch, FIELD_RNAME, bam_record_tid(rec));
@@ -480,8 +480,8 @@ static void add_numbers(struct column_batch *batch, const uint8_t *rec, struct b
     if (pos >= 0) add_position(batch, FIELD_END, pos + (n_bases > 0 ? n_bases : 1) - 1);
     add_field(batch, FIELD_MAPQ, rec[BAM_MAPQ_AT]);
     add_reference(batch, FIELD_RNEXT, bam_record_mate_tid(rec));
-    add_position(batch, FIELD_PNEXT, bam_record_true_mate_pos(rec));
-    add_field(batch, FIELD_TLEN, (uint64_t)bam_record_true_template_length(rec));
+    add_position(batch, FIELD_PNEXT, bam_record_mate_pos(rec));
+    add_field(batch, FIELD_TLEN, (uint64_t)bam_record_template_length(rec));
 }
 
 const char *column_batch_add(struct column_batch *batch, const uint8_t *rec)

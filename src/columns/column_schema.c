@@ -11,13 +11,13 @@ static const struct column fields[N_COLUMN_FIELDS] = {
     {"qname", FIELD_QNAME, COLUMN_TEXT},
     {"flag", FIELD_FLAG, COLUMN_UINT16},
     {"rname", FIELD_RNAME, COLUMN_REFERENCE},
-    {"pos", FIELD_POS, COLUMN_INT64},
-    {"end", FIELD_END, COLUMN_INT64},
+    {"pos", FIELD_POS, COLUMN_INT32},
+    {"end", FIELD_END, COLUMN_INT32},
     {"mapq", FIELD_MAPQ, COLUMN_UINT8},
     {"cigar", FIELD_CIGAR, COLUMN_TEXT},
     {"rnext", FIELD_RNEXT, COLUMN_REFERENCE},
-    {"pnext", FIELD_PNEXT, COLUMN_INT64},
-    {"tlen", FIELD_TLEN, COLUMN_INT64},
+    {"pnext", FIELD_PNEXT, COLUMN_INT32},
+    {"tlen", FIELD_TLEN, COLUMN_INT32},
     {"seq", FIELD_SEQ, COLUMN_TEXT},
     {"qual", FIELD_QUAL, COLUMN_TEXT},
     {"tag_types", FIELD_TAG_TYPES, COLUMN_TEXT},
@@ -107,6 +107,11 @@ void column_schema_destroy(struct column_schema *schema)
     if (!schema) return;
     free(schema->columns);
     free(schema);
+}
+
+bool column_schema_has_references(const struct column_schema *schema)
+{
+    return schema->by_field[FIELD_RNAME] != NO_COLUMN || schema->by_field[FIELD_RNEXT] != NO_COLUMN;
 }
 
 bool column_schema_is_whole(const struct column_schema *schema)

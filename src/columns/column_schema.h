@@ -73,6 +73,9 @@ static inline unsigned column_schema_of_tag(const struct column_schema *schema,
     return schema->by_tag[(letters[0] & 0x7fu) << 7 | (letters[1] & 0x7fu)];
 }
 
+/* True if some column has names of references. */
+bool column_schema_has_references(const struct column_schema *schema);
+
 /* True if the records can be made again from the columns. */
 bool column_schema_is_whole(const struct column_schema *schema);
 

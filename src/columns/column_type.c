@@ -10,6 +10,7 @@ size_t column_type_bytes(enum column_type type)
     case COLUMN_UINT16:
     case COLUMN_INT16_LIST:
     case COLUMN_UINT16_LIST: return 2;
+    case COLUMN_INT32:
     case COLUMN_FLOAT32:
     case COLUMN_REFERENCE:
     case COLUMN_INT32_LIST:

@@ -14,6 +14,7 @@ enum column_type {
     COLUMN_CHAR,                /* a text of one character */
     COLUMN_UINT8,
     COLUMN_UINT16,
+    COLUMN_INT32,
     COLUMN_INT64,
     COLUMN_FLOAT32,
     COLUMN_REFERENCE,           /* name of a reference: a dictionary with indexes of 32 bits */

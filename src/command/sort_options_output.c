@@ -1,6 +1,7 @@
 /* sort_options_output.c -- see sort_options_output.h. */
 #include "command/sort_options_output.h"
 
+#include "command/sort_options_columns.h"
 #include "command/sort_options_split.h"
 #include "input/bam_reader.h"
 #include "output/bam_writer.h"
@@ -107,7 +108,9 @@ static int choose_index(struct sort_options *o)
 {
     struct sort_settings *s = &o->settings;
     enum sort_order order = sort_options_file_order(o);
-    bool can_index = s->output_format.kind != OUTPUT_SAM;
+    bool can_index = output_format_can_have_index(&s->output_format);
+    const char *format = output_format_has_columns(&s->output_format) ? "Arrow"
+                                                                      : "uncompressed SAM";
     /* Pieces have indexes where they can have them. */
     if (s->split_by && is_by_position(order) && can_index) o->write_index = true;
     if (!o->write_index) return 0;
@@ -120,11 +123,11 @@ static int choose_index(struct sort_options *o)
         return 0;
     }
     if (!can_index && o->index_of_checkpoint) {
-        diag_warning("no index is written: uncompressed SAM has none");
+        diag_warning("no index is written: %s has none", format);
         return 0;
     }
     if (!can_index) {
-        diag_error("--write-index cannot index uncompressed SAM; write sam.gz, bam or cram");
+        diag_error("--write-index cannot index %s; write sam.gz, bam or cram", format);
         return -1;
     }
     if (!o->index_name)
@@ -274,11 +277,13 @@ int sort_options_choose_output(struct sort_options *o)
         .level = level,
         .engine = s->engine,
         .durable = s->durable,
+        .columns = s->columns.list,
         .split_by = o->split_text ? o->split_text : s->split_by,
         .n_options = o->n_output_texts,
         .options = (const char **)o->output_texts,
     };
-    if (sort_options_check_pattern(o) < 0 || choose_format(o) < 0 || check_engine(o) < 0 ||
+    if (sort_options_check_pattern(o) < 0 || choose_format(o) < 0 ||
+        sort_options_choose_columns(o) < 0 || check_engine(o) < 0 ||
         check_counts(o) < 0)
         return -1;
     s->merge_may_copy = may_copy(o);

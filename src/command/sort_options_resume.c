@@ -169,6 +169,7 @@ int sort_options_adopt(struct sort_options *o, const struct checkpoint *checkpoi
     if (!is_new_name) o->output = output->path;
     if (!o->format_option && (!is_new_name || may_have_format(o->output, output->format)))
         o->format_option = output->format;
+    if (!s->columns.list) s->columns.list = output->columns;
     if (s->level < 0) s->level = output->level;
     sort_options_adopt_engine(o, output->engine);
     if (output->durable) s->durable = true;

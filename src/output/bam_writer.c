@@ -54,6 +54,7 @@ struct bam_writer {
     hFILE *raw;                 /* the output */
     uint64_t writing_back;      /* how many bytes the kernel was told to write */
     sam_hdr_t *header;
+    struct column_file *columns;        /* Arrow only */
     uint64_t raw_written, raw_writing;  /* bytes of records: without the current write, and with
                                            it */
     /* CRAM */
@@ -90,6 +91,9 @@ struct bam_writer *bam_writer_create(const struct bam_writer_settings *settings)
         return NULL;
     }
     writer->name = settings->path ? settings->path->name : "standard output";
+    if (settings->columns)
+        writer->columns = column_file_create(settings->columns,
+                                             settings->format.kind == OUTPUT_ARROW_STREAM);
     return writer;
 }
 
@@ -184,8 +188,20 @@ static int make_header(struct bam_writer *writer)
     return r;
 }
 
+/* Writes what `make` appends to a buffer. */
+static int write_columns(struct bam_writer *writer,
+                         void (*make)(struct column_file *, sam_hdr_t *, struct column_bytes *))
+{
+    struct column_bytes out = {0};
+    make(writer->columns, writer->header, &out);
+    int r = hwrite(writer->raw, out.bytes, out.n_bytes) == (ssize_t)out.n_bytes ? 0 : -1;
+    free(out.bytes);
+    return r;
+}
+
 static int start_bytes(struct bam_writer *writer)
 {
+    if (writer->columns) return write_columns(writer, column_file_begin);
     const struct bam_writer_header *shared = writer->settings.shared_header;
     if ((!shared || shared->n_bytes == 0) && make_header(writer) < 0) return -1;
     size_t n = shared ? shared->n_bytes : 0;
@@ -195,6 +211,7 @@ static int start_bytes(struct bam_writer *writer)
 /* Marks the end of a complete file. */
 static int write_end(struct bam_writer *writer)
 {
+    if (writer->columns) return write_columns(writer, column_file_end);
     if (!output_format_is_bgzf(&writer->settings.format)) return 0;
     return hwrite(writer->raw, bgzf_end_block, BGZF_END_BYTES) == BGZF_END_BYTES ? 0 : -1;
 }
@@ -447,6 +464,12 @@ int bam_writer_write_bytes(struct bam_writer *writer, const uint8_t *bytes, size
     return 0;
 }
 
+void bam_writer_note_batches(struct bam_writer *writer, const struct arrow_place *batches,
+                             size_t n)
+{
+    column_file_note(writer->columns, batches, n, bam_writer_position(writer));
+}
+
 uint64_t bam_writer_position(const struct bam_writer *writer)
 {
     return (uint64_t)htell(writer->raw);
@@ -497,6 +520,7 @@ static void free_writer(struct bam_writer *writer)
 {
     cram_reference_release(&writer->reference);
     bam_destroy1(writer->record);
+    column_file_destroy(writer->columns);
     if (writer->index_fd >= 0) (void)close(writer->index_fd);
     free(writer);
 }

@@ -3,6 +3,7 @@
 
 #include "output/foreign_name.h"
 #include "util/diag.h"
+#include "util/path.h"
 
 #include <htslib/sam.h>
 #include <string.h>
@@ -12,7 +13,9 @@ static bool set_kind(struct output_format *format)
 {
     switch (format->hts.format) {
     case bam: format->kind = OUTPUT_BAM; return true;
-    case sam: format->kind = format->hts.compression == bgzf ? OUTPUT_SAM_GZ : OUTPUT_SAM; return true;
+    case sam:
+        format->kind = format->hts.compression == bgzf ? OUTPUT_SAM_GZ : OUTPUT_SAM;
+        return true;
     case cram: format->kind = OUTPUT_CRAM; return true;
     default: return false;
     }
@@ -35,14 +38,31 @@ static void take_extension(const char *path, htsFormat *hts)
     }
 }
 
+static bool take_arrow_option(const char *option, const char *path, struct output_format *format)
+{
+    bool is_arrow = strcmp(option, "arrow") == 0, is_stream = strcmp(option, "arrows") == 0;
+    if (!is_arrow && !is_stream) return false;
+    format->kind = is_stream || !path ? OUTPUT_ARROW_STREAM : OUTPUT_ARROW;
+    return true;
+}
+
+static bool take_arrow_extension(const char *path, struct output_format *format)
+{
+    const char *extension = path ? strrchr(path_name(path), '.') : NULL;
+    if (!extension) return false;
+    return take_arrow_option(extension + 1, path, format);
+}
+
 int output_format_choose(const char *option, const char *path, struct output_format *format)
 {
     *format = (struct output_format){.kind = OUTPUT_BAM};
     if (option) {
+        if (take_arrow_option(option, path, format)) return 0;
         if (hts_parse_format(&format->hts, option) == 0 && set_kind(format)) return 0;
-        diag_error("option -O takes bam, sam or cram as output format, not '%s'", option);
+        diag_error("option -O takes bam, sam, cram or arrow as output format, not '%s'", option);
         return -1;
     }
+    if (take_arrow_extension(path, format)) return 0;
     take_extension(path, &format->hts);
     (void)set_kind(format);
     const char *promised = path && format->kind == OUTPUT_BAM ? foreign_name_format(path) : NULL;
@@ -65,12 +85,12 @@ void output_format_compress(struct output_format *format)
 
 const char *output_format_option(const struct output_format *format)
 {
-    static const char *const options[] = {"bam", "sam", "sam.gz", "cram"};
+    static const char *const options[] = {"bam", "sam", "sam.gz", "cram", "arrow", "arrows"};
     return options[format->kind];
 }
 
 const char *output_format_name(const struct output_format *format)
 {
-    static const char *const names[] = {"BAM", "SAM", "compressed SAM", "CRAM"};
+    static const char *const names[] = {"BAM", "SAM", "compressed SAM", "CRAM", "Arrow", "Arrow"};
     return names[format->kind];
 }

@@ -14,6 +14,8 @@ enum output_kind {
     OUTPUT_SAM,                 /* not compressed */
     OUTPUT_SAM_GZ,              /* compressed SAM */
     OUTPUT_CRAM,
+    OUTPUT_ARROW,               /* columns, as Arrow IPC */
+    OUTPUT_ARROW_STREAM,
 };
 
 struct output_format {
@@ -21,8 +23,8 @@ struct output_format {
     htsFormat hts;              /* as htslib calls it, with the options that the user gave */
 };
 
-/* Chooses the format: by the argument of -O, else by the extension of the path (both may be NULL),
-   else BAM. Returns 0, or -1 after a message. A name that promises another format (foreign_name.h)
+/* Chooses the format: by the argument of -O, else by the extension of the path, else BAM. Both may
+   be NULL; without a path Arrow is a stream. Returns 0, or -1 after a message. A name that promises another format (foreign_name.h)
    is an error, too. The caller frees format->hts.specific with hts_opt_free. */
 int output_format_choose(const char *option, const char *path, struct output_format *format);
 
@@ -43,6 +45,17 @@ static inline bool output_format_has_bytes(const struct output_format *format)
 static inline bool output_format_is_bgzf(const struct output_format *format)
 {
     return format->kind == OUTPUT_BAM || format->kind == OUTPUT_SAM_GZ;
+}
+
+static inline bool output_format_has_columns(const struct output_format *format)
+{
+    return format->kind == OUTPUT_ARROW || format->kind == OUTPUT_ARROW_STREAM;
+}
+
+/* True if an index of BAM or CRAM can say where the file's records are. */
+static inline bool output_format_can_have_index(const struct output_format *format)
+{
+    return format->kind != OUTPUT_SAM && !output_format_has_columns(format);
 }
 
 static inline bool output_format_is_sam(const struct output_format *format)

@@ -341,6 +341,7 @@ static void free_worker(struct worker *worker)
     bam_destroy1(worker->record);
     ks_free(&worker->line);
     view_gather_release(&worker->views);
+    column_encoder_destroy(worker->columns);
     free(worker->slices);
     free(worker->raw);
     free(worker);

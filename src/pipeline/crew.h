@@ -15,6 +15,7 @@
 #define ROCKSORT_PIPELINE_CREW_H
 
 #include "bam/bgzf_block.h"
+#include "columns/column_encoder.h"
 #include "duplicates/view_streams.h"
 #include "order/slice_merge.h"
 #include "store/temp_codec.h"
@@ -60,6 +61,7 @@ struct worker {
     bam1_t *record;             /* SAM: a record unpacked */
     kstring_t line;             /* SAM: the line of that record */
     struct view_gather views;   /* --markdup: of some records */
+    struct column_encoder *columns;     /* Arrow: of the records of a segment */
 };
 
 /* Give a worker's arrays room for so many bytes or slices. */

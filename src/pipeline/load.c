@@ -758,7 +758,7 @@ static void prepare_loader(struct loader *ld, const struct load_settings *s)
                  .verification = s->verification, .n_refs = s->n_refs,
                  .text_bytes = s->budget->text_bytes, .sum_only = s->sum_only,
                  .long_positions = s->rules->long_positions, .fixmate = s->fixmate,
-                 .range_counts = s->range_counts},
+                 .survey = s->survey},
         .at = s->start,
         .n_bytes = before.sum.n_bytes,
         /* Walked pieces of SAM keep their slots while their records are copied. */

@@ -23,7 +23,7 @@ struct load_settings {
     const struct fixmate_rules *fixmate;        /* NULL: records stay as they are */
     const char *temp_prefix, *output;   /* where templates go that do not fit in memory: see
                                            temp_dir.h */
-    struct range_counts *range_counts;  /* counts records by place; NULL: nothing */
+    struct survey survey;       /* gets all records */
     bool saves_part;            /* what came of an input that ends with an error is to be kept */
 };
 

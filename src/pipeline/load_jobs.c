@@ -87,7 +87,7 @@ static void index_job(struct worker *worker, void *arg)
         return;
     }
     if (jobs->verification) verification_check(jobs->verification, part);
-    range_counts_add(jobs->range_counts, part->from, part->to);
+    survey_add(&jobs->survey, part->from, part->to);
     crew_lock(jobs->crew);
     load_totals_add(jobs->totals, &sum, part->any_placed);
     content_sum_join(&batch->sum, &sum);

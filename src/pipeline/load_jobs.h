@@ -17,7 +17,7 @@
 #include "pipeline/load_large.h"
 #include "pipeline/load_totals.h"
 #include "pipeline/verify.h"
-#include "split/range_counts.h"
+#include "pipeline/survey.h"
 
 /* What the jobs of one load work with; fixed during the load. A batch's `owner` points to it. */
 struct load_jobs {
@@ -30,7 +30,7 @@ struct load_jobs {
     bool sum_only;              /* checksum only: a batch is freed once it is in the sum */
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
     const struct fixmate_rules *fixmate;        /* NULL: records stay as they are */
-    struct range_counts *range_counts;  /* counts records by place; NULL: nothing */
+    struct survey survey;       /* gets all records */
 };
 
 /* What turns a piece into records of whole templates that know their mates. */

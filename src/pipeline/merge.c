@@ -499,6 +499,7 @@ static int prepare_merge(struct merger *m)
         .n_kept = m->n_kept,
         .duplicates = s->duplicates,
         .split = output->plan,
+        .columns = output->file.settings.columns,
     };
     m->ring = xcalloc(m->budget.n_segments, sizeof *m->ring);
     m->segmenter = segmenter_create(&segments);

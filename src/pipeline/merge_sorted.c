@@ -40,14 +40,14 @@ static int look_first(const struct merge_sorted_settings *s, const struct merge_
     if (check_open_files(s->n_inputs) < 0 || share_memory(s->budget, s->n_inputs, &share) < 0)
         return -1;
     const struct view_inputs_settings view = {
-        .crew = merge->crew, .duplicates = s->duplicates, .range_counts = s->range_counts,
+        .crew = merge->crew, .duplicates = s->duplicates, .survey = s->survey,
         .inputs = s->inputs,
         .numbers = step->inputs, .n_inputs = step->n_inputs, .rules = merge->rules,
         .n_refs = sam_hdr_nref(merge->header), .totals = merge->totals,
         .piece_bytes = share.piece_bytes, .ahead_bytes = share.ahead_bytes,
     };
     if (view_inputs(&view) < 0) return -1;
-    if (s->range_counts) split_plan_set_ranges(s->split, s->range_counts);
+    if (survey_settle(&s->survey, s->split, s->columns) < 0) return -1;
     if (!s->duplicates) return 0;
     return duplicates_decide(s->duplicates, NULL, 0, (uint32_t)s->n_inputs,
                              s->budget->total_bytes);
@@ -154,7 +154,7 @@ int merge_sorted(const struct merge_sorted_settings *s, struct content_sum *sum_
     int r = 0;
     *sum_out = (struct content_sum){0};
     plan(s, &steps);
-    if (s->duplicates || s->range_counts) {
+    if (s->duplicates || survey_is_needed(&s->survey)) {
         progress_enter(s->progress, SORT_PHASE_MARK);
         r = look_first(s, &steps.steps[0]);
         progress_enter(s->progress, SORT_PHASE_MERGE);

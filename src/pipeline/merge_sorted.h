@@ -12,6 +12,7 @@
 
 #include "pipeline/merge.h"
 #include "pipeline/progress.h"
+#include "pipeline/survey.h"
 
 struct merge_sorted_settings {
     const struct merge_settings *merge; /* without inputs, numbers and n_inputs */
@@ -19,7 +20,8 @@ struct merge_sorted_settings {
     struct bam_inputs *inputs;  /* open, and not read yet */
     size_t n_inputs;
     struct duplicates *duplicates;      /* not decided yet; NULL: none are looked for */
-    struct range_counts *range_counts;  /* for `split`; NULL: not needed */
+    struct survey survey;       /* for `split` and `columns` */
+    struct column_output *columns;
     struct split_plan *split;   /* gets its ranges; NULL: not needed */
     bool may_copy;              /* blocks of inputs may become blocks of the output */
     const struct mem_budget *budget;

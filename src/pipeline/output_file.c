@@ -51,6 +51,7 @@ int output_file_open(struct output_file *file, sam_hdr_t *header, uint64_t raw_b
         .method = s->method,
         .raw_bytes = raw_bytes,
         .shared_header = s->shared_header,
+        .columns = s->columns,
     };
     file->writer = bam_writer_create(&settings);
     if (!file->writer) return -1;
@@ -67,6 +68,12 @@ int output_file_write(struct output_file *file, const uint8_t *bytes, size_t n_b
         bam_index_append(file->index, part, bam_writer_position(file->writer)) < 0)
         return -1;
     return bam_writer_write_bytes(file->writer, bytes, n_bytes);
+}
+
+void output_file_note_batches(struct output_file *file, const struct arrow_place *batches,
+                              size_t n)
+{
+    bam_writer_note_batches(file->writer, batches, n);
 }
 
 int output_file_copy_index(struct output_file *file, const struct bam_index_part *part,

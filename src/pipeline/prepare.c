@@ -181,10 +181,23 @@ static int prepare_pieces(struct sort *sort)
 {
     const struct split_request *request = &sort->settings->split;
     sort->split = split_plan_create(request, sort->header);
-    if (request->kind == SPLIT_RANGES) sort->range_counts = range_counts_create(sort->header);
+    if (request->kind == SPLIT_RANGES) sort->survey.ranges = range_counts_create(sort->header);
     sort->output.plan = sort->split;
     sort->output.pieces_dir = &sort->pieces_dir;
     return sort->split ? 0 : -1;
+}
+
+/* The columns of the output: known now, or when the tags of all records are. */
+static int prepare_columns(struct sort *sort)
+{
+    const struct column_request *request = &sort->settings->columns;
+    sort->columns = (struct column_output){.request = request};
+    sort->output.file.settings.columns = &sort->columns;
+    if (column_request_needs_census(request))
+        sort->survey.tags = xcalloc(1, sizeof *sort->survey.tags);
+    else
+        sort->columns.schema = column_request_schema(request, NULL);
+    return sort->survey.tags || sort->columns.schema ? 0 : -1;
 }
 
 int prepare_rules(struct sort *sort, bool *nothing_to_check)
@@ -213,6 +226,7 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
     if (sort->duplicates) prepare_duplicates(sort);
     sort->record_counts = count_files_create_counts(s->count_files, sort->header);
     if (s->split_by && prepare_pieces(sort) < 0) return -1;
+    if (output_format_has_columns(&s->output_format) && prepare_columns(sort) < 0) return -1;
     return sorted_output_prepare(&sort->output, sort->header, s->memory_bytes);
 }
 

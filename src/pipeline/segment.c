@@ -418,6 +418,7 @@ void segment_destroy(struct segment *segment)
     for (size_t i = 0; i < segment->n_stretches; i++) {
         bam_index_part_release(&segment->stretches[i].part);
         free(segment->stretches[i].value);
+        free(segment->stretches[i].batches);
     }
     free(segment->stretches);
     record_counts_part_destroy(segment->counts);
@@ -572,6 +573,22 @@ static bool is_removed(const struct segmenter *s, const uint8_t *rec)
            (bam_record_flag(rec) & BAM_FDUP);
 }
 
+/* Puts the batch of columns that was gathered, if there is one, into the stretch. */
+static void end_batch(struct segment *segment, struct worker *worker)
+{
+    struct column_bytes out = {segment->out, segment->out_bytes, segment->out_room};
+    struct arrow_place place;
+    if (!worker->columns || !column_encoder_put(worker->columns, &out, &place)) return;
+    segment->out = out.bytes;
+    segment->out_bytes = out.n_bytes;
+    segment->out_room = out.room;
+    struct segment_stretch *stretch = last_stretch(segment);
+    place.at -= stretch->begin;
+    xgrow(&stretch->batches, &stretch->batches_room, stretch->n_batches + 1, stretch->n_batches,
+          sizeof place);
+    stretch->batches[stretch->n_batches++] = place;
+}
+
 /* Ends the stretch before a record of another piece, and begins that of the record. The record will
    be written. Returns 0, or -1 after a message. */
 static int enter_stretch(struct payload *payload, struct split_cursor *cursor, const uint8_t *rec)
@@ -580,7 +597,10 @@ static int enter_stretch(struct payload *payload, struct split_cursor *cursor, c
     const struct split_plan *split = segment->segmenter->settings.split;
     if (split && !split_cursor_move(cursor, split, rec)) {
         if (end_payload(payload) < 0) return -1;
-        if (segment->n_stretches > 0) end_stretch(segment);
+        if (segment->n_stretches > 0) {
+            end_batch(segment, payload->worker);
+            end_stretch(segment);
+        }
         struct segment_stretch *stretch = begin_stretch(segment);
         stretch->piece = cursor->piece;
         if (split_is_by_tag(split_plan_kind(split)))
@@ -652,11 +672,11 @@ static int emit_lines(struct segment *segment, struct worker *worker,
 }
 
 /* Writes the raw records, for htslib's CRAM writer. */
-static int emit_records(struct segment *segment, const struct sort_entry *entries, size_t n,
-                        struct content_sum *sum)
+static int emit_records(struct segment *segment, struct worker *worker,
+                        const struct sort_entry *entries, size_t n, struct content_sum *sum)
 {
     enum sort_order order = segment->segmenter->order;
-    struct payload none = {.segment = segment};
+    struct payload none = {.segment = segment, .worker = worker};
     struct split_cursor cursor = {0};
     for (size_t i = 0; i < n; i++) {
         const uint8_t *rec = next_record(order, entries, i, n);
@@ -673,6 +693,32 @@ static int emit_records(struct segment *segment, const struct sort_entry *entrie
         if (enter_stretch(&none, &cursor, rec) < 0) return -1;
         add_to_output(segment, rec, rec_bytes);
     }
+    return 0;
+}
+
+/* Writes the records as batches of columns. */
+static int emit_columns(struct segment *segment, struct worker *worker,
+                        const struct sort_entry *entries, size_t n, struct content_sum *sum)
+{
+    const struct segmenter *s = segment->segmenter;
+    struct payload none = {.segment = segment, .worker = worker};
+    struct split_cursor cursor = {0};
+    if (!worker->columns) worker->columns = column_encoder_create(s->settings.columns);
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *rec = next_record(s->order, entries, i, n);
+        add_to_sum(s, sum, rec);
+        if (is_removed(s, rec)) continue;
+        record_counts_part_add(segment->counts, rec);
+        if (enter_stretch(&none, &cursor, rec) < 0) return -1;
+        const char *problem = column_encoder_add(worker->columns, rec);
+        if (problem) {
+            diag_error("read '%s' cannot be written as columns: %s; write BAM with -O bam",
+                       (const char *)bam_record_name(rec), problem);
+            return -1;
+        }
+        if (column_encoder_is_full(worker->columns)) end_batch(segment, worker);
+    }
+    end_batch(segment, worker);
     return 0;
 }
 
@@ -722,7 +768,9 @@ static int merge_segment(struct segment *segment, struct worker *worker, struct 
     case OUTPUT_BAM: r = emit_blocks(segment, worker, merged, n, sum); break;
     case OUTPUT_SAM:
     case OUTPUT_SAM_GZ: r = emit_lines(segment, worker, merged, n, sum); break;
-    case OUTPUT_CRAM: r = emit_records(segment, merged, n, sum); break;
+    case OUTPUT_CRAM: r = emit_records(segment, worker, merged, n, sum); break;
+    case OUTPUT_ARROW:
+    case OUTPUT_ARROW_STREAM: r = emit_columns(segment, worker, merged, n, sum); break;
     }
     if (segment->n_stretches > 0) end_stretch(segment);
     record_counts_part_end(segment->counts);

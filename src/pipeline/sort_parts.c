@@ -212,7 +212,9 @@ void sort_release(struct sort *sort)
     verification_destroy(sort->verification);
     sorted_output_release(&sort->output);
     split_plan_destroy(sort->split);
-    range_counts_destroy(sort->range_counts);
+    range_counts_destroy(sort->survey.ranges);
+    free(sort->survey.tags);
+    column_schema_destroy(sort->columns.schema);
     record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);
     checkpoint_writer_destroy(sort->checkpoint);

@@ -15,6 +15,7 @@
 #include "pipeline/resume.h"
 #include "pipeline/rules.h"
 #include "pipeline/sort_settings.h"
+#include "pipeline/survey.h"
 #include "pipeline/verify.h"
 
 struct sort {
@@ -42,7 +43,8 @@ struct sort {
     struct output_path output_path, index_path; /* set with the lock held */
     struct piece_dir pieces_dir;        /* set with the lock held */
     struct split_plan *split;           /* NULL: the output is one file */
-    struct range_counts *range_counts;  /* NULL: not needed */
+    struct survey survey;
+    struct column_output columns;       /* of Arrow */
     struct sorted_output output;
     struct record_counts *record_counts;        /* NULL: the output is not counted */
     struct merge_counts merged;         /* under the lock */

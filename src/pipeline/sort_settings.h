@@ -8,6 +8,7 @@
 
 #include "bam/bgzf_engine.h"
 #include "bam_sort_key.h"
+#include "columns/column_request.h"
 #include "duplicates/duplicate_rules.h"
 #include "output/output_format.h"
 #include "pipeline/count_files.h"
@@ -40,6 +41,7 @@ struct sort_settings {
     const char *const *temp_prefixes;   /* of each -T; one NULL without -T */
     size_t n_temp_prefixes;
     struct output_format output_format;
+    struct column_request columns;      /* of Arrow */
     int level;                  /* -1: default */
     enum bgzf_engine engine;    /* that deflates BAM and compressed SAM */
     struct sort_rules rules;    /* without template_ends and minhash.index: sort_run makes them */

@@ -49,7 +49,7 @@ static int view_block(struct worker *worker, struct viewed_block *block)
     bool is_sound = temp_codec_decompress(&worker->temp, stored.codec, stored.payload,
                                           stored.payload_bytes, raw, stored.raw_bytes) == 0 &&
                     bam_block_measure(s->rules, &stored, raw, s->n_refs) >= 0;
-    if (is_sound) range_counts_add(s->range_counts, raw, raw + stored.raw_bytes);
+    if (is_sound) survey_add(&s->survey, raw, raw + stored.raw_bytes);
     int r = is_sound ? view_records(block, worker, raw, stored.n_records)
                      : fed_block_report_run(block->dir, block->run);
     free(raw);

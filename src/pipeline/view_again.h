@@ -1,6 +1,6 @@
 /*
- * view_again.h -- makes the views (duplicates.h) of the runs of an earlier process, and counts their
- * records by place (split/range_counts.h): both were lost with it, but the runs are in the store.
+ * view_again.h -- makes the views (duplicates.h) of the runs of an earlier process, and surveys their
+ * records (survey.h): both were lost with it, but the runs are in the store.
  *
  * Threads: one; it starts feeders, and jobs make the views.
  */
@@ -8,13 +8,13 @@
 #define ROCKSORT_PIPELINE_VIEW_AGAIN_H
 
 #include "pipeline/duplicates.h"
-#include "split/range_counts.h"
+#include "pipeline/survey.h"
 #include "store/run_store.h"
 
 struct view_again_settings {
     struct crew *crew;
     struct duplicates *duplicates;      /* NULL: no views are made */
-    struct range_counts *range_counts;  /* counts the records by place; NULL: nothing */
+    struct survey survey;       /* gets all records */
     struct run_store *store;
     const struct sort_rules *rules;
     int32_t n_refs;

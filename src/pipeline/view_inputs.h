@@ -1,6 +1,6 @@
 /*
- * view_inputs.h -- makes the views (duplicates.h) of all records of the inputs of --merge, and counts
- * them by place, before they are read a second time to be merged. An input is a run.
+ * view_inputs.h -- makes the views (duplicates.h) of all records of the inputs of --merge, and surveys
+ * them (survey.h), before they are read a second time to be merged. An input is a run.
  *
  * Threads: one; it starts readers, and jobs make the views.
  */
@@ -9,12 +9,12 @@
 
 #include "input/bam_inputs.h"
 #include "pipeline/duplicates.h"
-#include "split/range_counts.h"
+#include "pipeline/survey.h"
 
 struct view_inputs_settings {
     struct crew *crew;
     struct duplicates *duplicates;      /* NULL: no views are made */
-    struct range_counts *range_counts;  /* counts the records by place; NULL: nothing */
+    struct survey survey;       /* gets all records */
     struct bam_inputs *inputs;  /* open, and not read yet */
     const size_t *numbers;      /* of all inputs: 0, 1, 2 ... */
     size_t n_inputs;

@@ -131,6 +131,7 @@ static void put_files(kstring_t *to, const struct checkpoint_file *file)
         names_engine ? bgzf_engine_name(output->engine) : "");
     put_number(to, "output-index", output->write_index);
     put_number(to, "output-fsync", output->durable);
+    if (output->columns) put_optional(to, "output-columns", output->columns);
     if (output->split_by) put_optional(to, "output-split", output->split_by);
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)
         put_optional(to, count_keywords[i], output->counts[i]);
@@ -431,6 +432,7 @@ static bool parse_output(struct parser *from, struct checkpoint_file *file)
     if (!parse_level(from, output)) return false;
     if (!take_number(from, "output-index", 1, &write_index) ||
         !take_new_number(from, "output-fsync", 1, &durable) ||
+        !take_possible(from, "output-columns", &output->columns) ||
         !take_possible(from, "output-split", &output->split_by))
         return false;
     for (int i = 0; i < CHECKPOINT_N_COUNTS; i++)

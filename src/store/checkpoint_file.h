@@ -89,6 +89,7 @@ struct checkpoint_output {      /* as the options ask for it */
     enum bgzf_engine engine;    /* --deflate */
     bool write_index;
     bool durable;               /* --fsync */
+    const char *columns;        /* --columns, or NULL */
     const char *split_by;       /* --split-by, a BED file with its absolute name; or NULL */
     const char *counts[CHECKPOINT_N_COUNTS];    /* absolute; NULL: no file, or no regular one */
     const char *statistics, *metrics;   /* likewise, of -f and --metrics in --markdup */

@@ -1,0 +1,37 @@
+/*
+ * column_encoder.h -- what one thread needs to make batches of columns: records go in, messages of
+ * Arrow come out.
+ *
+ * One thread at a time uses an encoder. It borrows the output that it was created for.
+ */
+#ifndef ROCKSORT_COLUMNS_COLUMN_ENCODER_H
+#define ROCKSORT_COLUMNS_COLUMN_ENCODER_H
+
+#include "columns/arrow_message.h"
+#include "columns/column_request.h"
+
+/* What all threads share. It does not change while encoders are in use. */
+struct column_output {
+    const struct column_request *request;
+    struct column_schema *schema;       /* NULL: not known yet */
+};
+
+struct column_encoder;
+
+struct column_encoder *column_encoder_create(const struct column_output *output);
+
+/* NULL is accepted. */
+void column_encoder_destroy(struct column_encoder *encoder);
+
+/* Adds a checked record. Returns NULL, or what is wrong with it (column_batch.h). */
+const char *column_encoder_add(struct column_encoder *encoder, const uint8_t *rec);
+
+/* True if the batch must be put now. */
+bool column_encoder_is_full(const struct column_encoder *encoder);
+
+/* Appends the batch of the records so far to `out`, and begins another one. Returns false if there
+   are no records. */
+bool column_encoder_put(struct column_encoder *encoder, struct column_bytes *out,
+                        struct arrow_place *place);
+
+#endif
