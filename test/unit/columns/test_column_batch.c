@@ -60,7 +60,8 @@ static int64_t number(const struct table *t, unsigned column)
     const uint8_t *at = buffer(t, column, BUFFER_VALUES) + n * t->row;
     uint64_t value = 0;
     for (size_t i = n; i-- > 0;) value = value << 8 | at[i];
-    return (int64_t)value;
+    bool is_signed = t->schema->columns[column].type == COLUMN_INT32;
+    return is_signed ? (int32_t)value : (int64_t)value;
 }
 
 static void put_field(const struct table *t, enum column_field field, kstring_t *line)
