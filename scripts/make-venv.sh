@@ -1,9 +1,9 @@
 #!/bin/sh
 # make-venv.sh DIR -- a Python environment for the CLI tests: pysam, whose samtools 1.24 is the
-# reference for sort orders, matplotlib for the plots, MultiQC, which reads reports, and the S3 server
-# moto, of which only the packages that S3 needs (with all that they need, 1.1 GB). Without a package
-# index the tests run all the same and skip what needs these; DIR/complete is there when all are
-# installed.
+# reference for sort orders, matplotlib for the plots, MultiQC, which reads reports, three libraries
+# that read columns, and the S3 server moto, of which only the packages that S3 needs (with all that
+# they need, 1.2 GB). Without a package index the tests run all the same and skip what needs these;
+# DIR/complete is there when all are installed.
 set -eu
 dir=$1
 
@@ -18,6 +18,7 @@ complete=yes
 install pysam==0.24.1 || complete=no
 install 'matplotlib>=3.4' || complete=no
 install multiqc || complete=no
+install pyarrow polars duckdb || complete=no
 install 'moto[s3]>=5,<6' flask flask-cors || complete=no
 rm -f "$dir/complete"
 [ "$complete" = no ] || touch "$dir/complete"

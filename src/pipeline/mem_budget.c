@@ -20,6 +20,10 @@ enum {
     MAX_PACK_BYTES = 1024 * KIB,
     MIN_SEGMENT_BYTES = 256 * KIB,
     MAX_SEGMENT_BYTES = 2048 * KIB,     /* a last, short BGZF block in 32 costs no compression */
+    MAX_COLUMN_SEGMENT_BYTES = 32768 * KIB,
+    SEGMENT_FACTOR = 2,                 /* its blocks and its output */
+    COLUMN_SEGMENT_FACTOR = 4,          /* and columns, 1.5 times as large as their records, and
+                                           what is made of them, for each other segment */
     INPUT_BYTES = 384 * KIB,            /* buffers of htslib for an open file of BAM */
 };
 
@@ -44,6 +48,7 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
         .file_bytes = MIN_FILE_BYTES,
         .segment_bytes = clamp(share, MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES),
         .n_segments = 2 * n_threads + 2,
+        .segment_factor = SEGMENT_FACTOR,
     };
     budget->input_bytes = budget->n_pieces * budget->piece_bytes;
     budget->text_bytes = budget->piece_bytes / 4;
@@ -75,6 +80,19 @@ void mem_budget_copy_pieces(struct mem_budget *budget)
     budget->total_bytes = total_bytes;
     budget->piece_bytes = piece_bytes;
     budget->input_bytes = copies_bytes;
+}
+
+void mem_budget_enlarge_segments(struct mem_budget *budget)
+{
+    size_t n = COLUMN_SEGMENT_FACTOR * (size_t)budget->n_segments;
+    budget->segment_factor = COLUMN_SEGMENT_FACTOR;
+    budget->segment_bytes = clamp(budget->total_bytes / 4 / n, MIN_SEGMENT_BYTES,
+                                  MAX_COLUMN_SEGMENT_BYTES);
+}
+
+static size_t all_segments_bytes(const struct mem_budget *budget)
+{
+    return (size_t)budget->segment_factor * budget->n_segments * budget->segment_bytes;
 }
 
 void mem_budget_set_batches(struct mem_budget *budget, unsigned n)
@@ -145,7 +163,7 @@ size_t mem_budget_merge_bytes(const struct mem_budget *budget, size_t open_bytes
 {
     /* An open block is in memory raw with its entries, compressed, and compressed once more inside
        RocksDB's iterator. A segment holds blocks that nothing else holds, and its output. */
-    return 2 * open_bytes + 2 * (size_t)budget->n_segments * budget->segment_bytes;
+    return 2 * open_bytes + all_segments_bytes(budget);
 }
 
 bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
@@ -154,7 +172,7 @@ bool mem_budget_share_inputs(const struct mem_budget *budget, size_t n,
     /* Of each input a block is being merged, another one comes next, and a piece, with its
        compressed form, is read. Each takes half as much again for entries and gaps. */
     enum { PIECES_OF_INPUT = 6 };
-    size_t fixed = 2 * (size_t)budget->n_segments * budget->segment_bytes + n * INPUT_BYTES;
+    size_t fixed = all_segments_bytes(budget) + n * INPUT_BYTES;
     *share = (struct mem_budget_inputs){
         .needed_bytes = fixed + n * PIECES_OF_INPUT * MIN_PIECE_BYTES};
     if (budget->total_bytes < share->needed_bytes) return false;

@@ -54,6 +54,7 @@ struct mem_budget {
     uint64_t file_bytes;        /* a file of a run has at least so many, uncompressed */
     size_t segment_bytes;       /* uncompressed size of a segment */
     unsigned n_segments;
+    unsigned segment_factor;    /* a segment takes so many times its size, its blocks included */
 };
 
 /* Splits total_bytes among n_threads workers; totals that are too small to work are raised. */
@@ -62,6 +63,10 @@ void mem_budget_plan(struct mem_budget *budget, size_t total_bytes, unsigned n_t
 /* Plans again for pieces of BAM that are in memory twice besides the batches: as they are read, and
    as templates whose records know their mates. Pieces get smaller, so that both fit a cache. */
 void mem_budget_copy_pieces(struct mem_budget *budget);
+
+/* Makes segments as large as batches of columns should be, up to some 100,000 short reads, in a
+   quarter of the memory. After mem_budget_plan and mem_budget_copy_pieces. */
+void mem_budget_enlarge_segments(struct mem_budget *budget);
 
 /*
  * Returns the uncompressed size of the blocks of file number `file` of runs, counted from 0.

@@ -457,7 +457,7 @@ static size_t plan_memory(struct merger *m)
 {
     const struct merge_settings *s = m->settings;
     const struct mem_budget *budget = &m->budget;
-    size_t out_bytes = budget->n_segments * budget->segment_bytes;
+    size_t out_bytes = (budget->segment_factor - 1) * budget->n_segments * budget->segment_bytes;
     size_t queue_bytes = budget->total_bytes / 16;
     size_t read_bytes = s->store ? run_store_scan_bytes(s->store) + queue_bytes : 0;
     size_t fixed = batch_pool_kept_bytes(s->pool) + out_bytes + read_bytes + s->open_bytes / 2;

@@ -19,6 +19,7 @@ void sort_plan_memory(const struct sort_settings *s, size_t total_bytes,
     if (s->markdup) total_bytes -= duplicates_memory(total_bytes);
     mem_budget_plan(budget, total_bytes, s->n_threads);
     if (s->fixmate) mem_budget_copy_pieces(budget);
+    if (output_format_has_columns(&s->output_format)) mem_budget_enlarge_segments(budget);
     if (s->test_file_bytes) budget->file_bytes = s->test_file_bytes;
     if (!s->test_batch_bytes) return;
     budget->batch_bytes = (size_t)s->test_batch_bytes;
@@ -214,13 +215,13 @@ void sort_release(struct sort *sort)
     split_plan_destroy(sort->split);
     range_counts_destroy(sort->survey.ranges);
     free(sort->survey.tags);
-    column_schema_destroy(sort->columns.schema);
     record_counts_destroy(sort->record_counts);
     rules_release(&sort->rules_maker);
     checkpoint_writer_destroy(sort->checkpoint);
     resume_release(&sort->resume);
     load_totals_destroy(sort->totals);
     crew_destroy(sort->crew);
+    column_schema_destroy(sort->columns.schema);        /* workers have used it */
     output_path_release(&sort->output_path);
     output_path_release(&sort->index_path);
 }
