@@ -92,6 +92,15 @@ class Memory(CliTest):
         with self.subTest(args=args[:-1], source=os.path.basename(source)):
             self.assertLessEqual(peak, limit, f"{peak / MIB:.1f} MiB of {limit / MIB:.1f}")
 
+    def test_columns(self):
+        """Columns are larger than the records that they are made of."""
+        for mode, records in (("short", "400K"), ("long", "2K")):
+            source = self.simulate(mode, records)
+            for megabytes in (24, 96):
+                for level in ("0", "1", "3"):
+                    self.check(source, 2, megabytes, "-O", "arrow", "-l", level)
+            self.check(source, 4, 24, "-O", "arrow")
+
     def check_mode(self, mode):
         """One kind of reads, with the budgets and orders that need most memory."""
         source = self.simulate(mode, INPUTS[mode])

@@ -1,0 +1,258 @@
+"""-O arrow: the sorted records as columns. pyarrow, Polars and DuckDB read them; the lines of SAM that
+the columns make are those of the sorted BAM."""
+
+import io
+import os
+import unittest
+
+import bamfile
+import columns
+import generate
+from checkpoints import ResumeTest
+from harness import SPILL_BUDGET, reference_view, sam_split
+
+try:
+    import duckdb
+    import polars
+    import pyarrow
+    import pyarrow.ipc
+except ImportError:
+    pyarrow = None
+
+needs_readers = unittest.skipUnless(pyarrow, "pyarrow, Polars or DuckDB is not installed")
+SQ = "@SQ\tSN:c\tLN:100000\n@SQ\tSN:d\tLN:100000\n"
+# Standard tags, some of them with a type that is not theirs; and others.
+TAGGED = SQ + "".join(
+    f"r{i}\t0\t{'cd'[i % 2]}\t{1 + i * 7919 % 90000}\t{i % 61}\t4M\t*\t0\t0\tACGT\tIIII\t{tags}\n"
+    for i, tags in enumerate([
+        "NM:i:3\tMD:Z:4\tXS:i:-70000", "NM:Z:three\tNH:i:1", "ML:B:C,1,200\tMM:Z:C+m,0,1;",
+        "ML:B:s,-1\tTS:A:-", "RG:Z:a\tCO:Z:a b c", "FZ:B:S,1,65535\tXf:f:0.1", "Xd:Z:\tXH:H:1A",
+        "UQ:i:4294967295\tAS:i:-2147483648", "XB:B:f,0.1,1e30\tXI:B:I,4294967295",
+    ] * 40))
+
+
+@needs_readers
+class ColumnsTest(ResumeTest):
+    def table(self, *args, **how):
+        """Sorts to an Arrow file and returns its table, which must be sound."""
+        out = self.path("out.arrow")
+        result = self.sort_ok("--no-PG", *args, "-o", out, **how)
+        with pyarrow.memory_map(out) as file:
+            table = pyarrow.ipc.open_file(file).read_all()
+            table.validate(full=True)
+            # A copy, since the file goes away.
+            table = pyarrow.Table.from_batches(table.to_batches(), table.schema)
+        self.err = result.err
+        return table
+
+    def assert_same_as_bam(self, *args, **how):
+        """The columns hold what the sorted BAM does. Returns the table."""
+        bam = self.path("want.bam")
+        self.sort_ok("--no-PG", *args, "-o", bam, **how)
+        header, want = sam_split(reference_view(bam, "-h", "--no-PG"))
+        table = self.table(*args, **how)
+        got = columns.lines_of(table)
+        self.assertEqual(len(got), len(want))
+        for mine, theirs in zip(got, want):
+            self.assertEqual(mine, theirs)
+        self.assertEqual(table.schema.metadata[b"sam_header"].decode(), header)
+        return table
+
+
+class Content(ColumnsTest):
+    def test_odd_records(self):
+        bam = self.bam_of(generate.odd(3000, seed=7))
+        for options in [[], ["-n"], ["-l", "1"], ["-l", "5", "-@", "3"], ["-u"], ["-t", "XI"],
+                        ["-N", "-@", "2"]]:
+            for budget in (None, SPILL_BUDGET):
+                with self.subTest(options=options, budget=budget):
+                    self.assert_same_as_bam(*options, bam, budget=budget)
+
+    def test_tags(self):
+        """A standard tag has a column if it occurs; the column has only values of its type."""
+        table = self.assert_same_as_bam(self.bam_of(TAGGED))
+        types = {field.name: str(field.type) for field in table.schema}
+        self.assertEqual(types, {
+            "qname": "string", "flag": "uint16", "pos": "int32", "end": "int32", "mapq": "uint8",
+            "rname": "dictionary<values=string, indices=int32, ordered=0>", "cigar": "string",
+            "rnext": "dictionary<values=string, indices=int32, ordered=0>", "pnext": "int32",
+            "tlen": "int32", "seq": "string", "qual": "string", "tag_types": "string",
+            "tags": "map<string, string>", "AS": "int64", "CO": "string", "FZ": types["FZ"],
+            "MD": "string", "ML": types["ML"], "MM": "string", "NH": "int64", "NM": "int64",
+            "RG": "string", "TS": "string", "UQ": "int64"})
+        self.assertIn("item: uint16", types["FZ"])
+        self.assertIn("item: uint8", types["ML"])
+        self.assertEqual(table.column("NM").to_pylist().count(3), 40)
+        self.assertEqual(table.column("NM").null_count, 320)
+        self.assertEqual(list(table.schema.names)[:12], [
+            "qname", "flag", "rname", "pos", "end", "mapq", "cigar", "rnext", "pnext", "tlen",
+            "seq", "qual"])
+
+    def test_census_of_a_rare_tag(self):
+        """One record of many has the tag, which the columns know of before the first is written."""
+        lines = [f"r{i}\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI" + ("\tNM:i:9" if i == 4999 else "")
+                 for i in range(5000)]
+        for budget in (None, SPILL_BUDGET):
+            table = self.table(self.bam_of(SQ + "\n".join(lines) + "\n"), budget=budget)
+            self.assertEqual(table.column("NM").null_count, 4999)
+
+    def test_no_value(self):
+        table = self.table(self.bam_of(SQ + "*\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n"))
+        row, = table.to_pylist()
+        self.assertEqual({name for name, value in row.items() if value is not None},
+                         {"flag", "mapq", "tlen"})
+
+    def test_end(self):
+        lines = ["a\t0\tc\t10\t0\t2S3M4D5N1I2M\t*\t0\t0\t*\t*", "b\t4\tc\t11\t0\t3M\t*\t0\t0\t*\t*",
+                 "c\t0\tc\t12\t0\t*\t*\t0\t0\t*\t*"]
+        table = self.table(self.bam_of(SQ + "\n".join(lines) + "\n"))
+        self.assertEqual(table.column("end").to_pylist(), [23, 11, 12])
+
+    def test_long_cigar(self):
+        sam = SQ + "r\t0\tc\t1\t9\t" + "1M1I" * 40000 + "\t*\t0\t0\t" + "A" * 80000 + "\t*\tXX:i:1\n"
+        table = self.assert_same_as_bam(self.bam_of(sam))
+        self.assertEqual(table.column("tag_types").to_pylist(), ["XX:C"])
+
+    def test_no_records(self):
+        for sam in (SQ, "@CO\tno references\n"):
+            table = self.assert_same_as_bam(self.bam_of(sam))
+            self.assertEqual(table.num_rows, 0)
+
+    def test_same_bytes(self):
+        """Batches of one sort are those of another, whatever the threads do."""
+        bam = self.bam_of(generate.odd(2000, seed=3))
+        outs = []
+        for i in range(2):
+            out = self.path(f"{i}.arrow")
+            self.sort_ok("--no-PG", "-@", "3", "-o", out, bam)
+            with open(out, "rb") as file:
+                outs.append(file.read())
+        self.assertEqual(outs[0], outs[1])
+
+    def test_stream(self):
+        """Standard output gets a stream, which needs no end to be read."""
+        bam = self.bam_of(generate.odd(2000, seed=3))
+        want = self.table(bam)
+        for options in (["-O", "arrow"], ["-O", "arrows"]):
+            out = self.sort_ok("--no-PG", *options, bam).out
+            self.assertEqual(pyarrow.ipc.open_stream(io.BytesIO(out)).read_all(), want)
+        self.sort_ok("--no-PG", "-o", self.path("x.arrows"), bam)
+        with open(self.path("x.arrows"), "rb") as file:
+            self.assertEqual(file.read(), out)
+        with self.assertRaises(pyarrow.ArrowInvalid):
+            pyarrow.ipc.open_file(self.path("x.arrows"))
+
+    def test_readers(self):
+        bam = self.bam_of(TAGGED)
+        table = reads = self.table(bam)
+        frame = polars.read_ipc(self.path("out.arrow"))
+        self.assertEqual(frame["pos"].sum(), sum(table.column("pos").to_pylist()))
+        self.assertEqual(frame["rname"].cast(str).to_list(), table.column("rname").to_pylist())
+        self.assertEqual(frame["NM"].to_list(), table.column("NM").to_pylist())
+        rows = duckdb.sql("select rname, count(*), sum(NM), count(tags['XS']) "
+                          "from reads group by rname order by rname").fetchall()
+        self.assertEqual(rows, [("c", 180, 60, 20), ("d", 180, 60, 20)])
+
+
+class Options(ColumnsTest):
+    def test_columns(self):
+        bam = self.bam_of(TAGGED)
+        whole = self.table(bam)
+        table = self.table("--columns", "pos,XS:i,MD,flag,ML:B:s,XZ:Z", bam)
+        self.assertEqual(table.schema.names, ["pos", "XS", "MD", "flag", "ML", "XZ"])
+        self.assertEqual(table.column("pos"), whole.column("pos"))
+        self.assertEqual(table.column("MD"), whole.column("MD"))
+        self.assertEqual(set(table.column("XS").to_pylist()), {None, -70000})
+        self.assertEqual([one for one in table.column("ML").to_pylist() if one], [[-1]] * 40)
+        self.assertEqual(table.column("XZ").null_count, table.num_rows)
+        more = self.table("--columns", "XS:i,all", bam)
+        self.assertEqual(set(more.schema.names), {"XS", *whole.schema.names})
+        self.assertNotIn("XS", dict(sum((one or [] for one in more.column("tags").to_pylist()), [])))
+
+    def test_wrong_columns(self):
+        bam = self.bam_of(TAGGED)
+        for columns_given, mention in [
+                ("pos,", "an empty name in 'pos,'"), ("pos,name", "'name' is no column"),
+                ("XS", "'XS' is a tag without a type"), ("XS:x", "'XS:x' is a tag with no type"),
+                ("XS:i,XS:Z", "'XS:Z' names a tag twice")]:
+            result = self.rocksort("--columns", columns_given, "-o", self.path("o.arrow"), bam)
+            self.assert_error(result, "--columns", mention)
+            self.assertFalse(os.path.exists(self.path("o.arrow")))
+        self.assert_error(self.rocksort("--columns", "pos", "-o", self.path("o.bam"), bam),
+                          "write it with -O arrow")
+
+    def test_no_index(self):
+        bam = self.bam_of(TAGGED)
+        self.assert_error(self.rocksort("--write-index", "-o", self.path("o.arrow"), bam),
+                          "--write-index cannot index Arrow")
+
+    def test_merge(self):
+        one = self.bam_of(TAGGED, name="1.bam")
+        self.sort_ok("-o", one, one)
+        two = self.bam_of(TAGGED.replace("NM:i", "SM:i"), name="2.bam")
+        self.sort_ok("-o", two, two)
+        table = self.assert_same_as_bam("--merge", one, two)
+        self.assertIn("SM", table.schema.names)
+
+    def test_markdup(self):
+        bam = self.bam_of(generate.reads(300, generate.reference()))
+        table = self.assert_same_as_bam("--fixmate=-m", "--markdup", bam)
+        self.assertIn("MQ", table.schema.names)
+        fewer = self.assert_same_as_bam("--fixmate=-m", "--markdup=-r", bam)
+        self.assertLessEqual(fewer.num_rows, table.num_rows)
+
+    def test_split(self):
+        bam = self.bam_of(TAGGED)
+        whole = self.table(bam)
+        os.mkdir(self.path("p"))
+        self.sort_ok("--no-PG", "--split-by", "contig", "-o", self.path("p/%.arrow"), bam,
+                     clean=False)
+        self.assertEqual(sorted(os.listdir(self.path("p"))), ["c.arrow", "d.arrow", "unplaced.arrow"])
+        pieces = [pyarrow.ipc.open_file(self.path(f"p/{name}.arrow")).read_all() for name in "cd"]
+        self.assertEqual(pieces[0].schema, whole.schema)
+        self.assertEqual(sum((columns.lines_of(piece) for piece in pieces), []),
+                         columns.lines_of(whole))
+
+    def test_resume(self):
+        """--columns is kept in the checkpoint, and what the tags of earlier runs were is found."""
+        bam = self.source(3000)
+        for options in ([], ["--columns", "pos,XI:i"], ["--columns", "all,XI:i"]):
+            with self.subTest(options=options):
+                checkpoint = self.fails_in_merge("-O", "arrow", *options, bam)
+                want = self.table(*options, bam)
+                self.resume(checkpoint, "-o", self.path("got.arrow"))
+                got = pyarrow.ipc.open_file(self.path("got.arrow")).read_all()
+                self.assertEqual(got.schema.names, want.schema.names)
+                self.assertEqual(got.to_pylist(), want.to_pylist())
+
+
+class BadInput(ColumnsTest):
+    def refused(self, tags, mention):
+        """A record with these tags, among others, cannot be written as columns; as BAM it can."""
+        records = [bamfile.record(name=f"r{i}", seq="ACGT") for i in range(100)]
+        records.insert(50, bamfile.record(name="bad", seq="ACGT", aux=tags))
+        bam = self.write("bad.bam", bamfile.bam_file(SQ, [("c", 100000), ("d", 100000)], records))
+        for args in (["-o", self.path("o.arrow")], ["-O", "arrow"]):
+            result = self.rocksort(*args, bam)
+            self.assert_error(result, "read 'bad' cannot be written as columns", mention)
+            self.assertFalse(os.path.exists(self.path("o.arrow")))
+            if result.out:
+                with self.assertRaises((pyarrow.ArrowInvalid, OSError)):
+                    pyarrow.ipc.open_stream(io.BytesIO(result.out)).read_all()
+        self.sort_ok("-o", self.path("o.bam"), bam)
+
+    def test_tags(self):
+        for tags, mention in [
+                (b"NMC\1NMC\2", "it has a tag twice"), (b"XXC\1XXZ\0", "it has a tag twice"),
+                (b"XXZ\xff\0", "not UTF-8"), (b"MDZab\xc3\0", "not UTF-8"), (b"XXA\x80", "not UTF-8"),
+                (b"X", "its tags are damaged"), (b"1XC\1", "a tag whose name")]:
+            with self.subTest(tags=tags):
+                self.refused(tags, mention)
+
+    def test_disk_full(self):
+        result = self.rocksort("-O", "arrow", "-o", "/dev/full", self.bam_of(TAGGED))
+        self.assert_error(result, "/dev/full", "No space left")
+
+
+if __name__ == "__main__":
+    unittest.main()
