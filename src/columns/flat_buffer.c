@@ -21,7 +21,7 @@ void flat_release(struct flat_buffer *flat)
 /* Puts n_bytes in front of the others and returns where. */
 static uint8_t *prepend(struct flat_buffer *flat, size_t n_bytes)
 {
-    if (flat->room - flat->n_bytes < n_bytes) {
+    if (!flat->bytes || flat->room - flat->n_bytes < n_bytes) {
         size_t room = 2 * flat->room + n_bytes + 256;
         uint8_t *bytes = xmalloc(room);
         if (flat->n_bytes > 0)

@@ -144,13 +144,15 @@ class Content(ColumnsTest):
 
     def test_readers(self):
         bam = self.bam_of(TAGGED)
-        table = reads = self.table(bam)
+        table = self.table(bam)
         frame = polars.read_ipc(self.path("out.arrow"))
         self.assertEqual(frame["pos"].sum(), sum(table.column("pos").to_pylist()))
         self.assertEqual(frame["rname"].cast(str).to_list(), table.column("rname").to_pylist())
         self.assertEqual(frame["NM"].to_list(), table.column("NM").to_pylist())
-        rows = duckdb.sql("select rname, count(*), sum(NM), count(tags['XS']) "
-                          "from reads group by rname order by rname").fetchall()
+        database = duckdb.connect()
+        database.register("reads", table)
+        rows = database.sql("select rname, count(*), sum(NM), count(tags['XS']) "
+                            "from reads group by rname order by rname").fetchall()
         self.assertEqual(rows, [("c", 180, 60, 20), ("d", 180, 60, 20)])
 
 
