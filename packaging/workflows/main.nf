@@ -24,8 +24,8 @@ def aligner(command, meta, reference, threads) {
 // What both ways to sort have in common. No @PG lines: with other memory a retried task would have
 // another one, and the headers of pieces would differ.
 def split(fixmate, bed, threads, memory) {
-    "samtools-rocksort --fixmate=${quote(fixmate)} --split-by ${bed} --no-PG -l 1 -@ ${threads}" +
-        " --max-memory ${memory} -T . -o pieces/%.bam"
+    "samtools-rocksort --fixmate=${quote(fixmate)} --split-by ${bed} --no-PG -l 1 --no-resume" +
+        " -@ ${threads} --max-memory ${memory} -T . -o pieces/%.bam"
 }
 
 // Groups of contigs, as BED.

@@ -349,14 +349,16 @@ class Engines(IndexTest):
         self.assertNotEqual(status, 0)
         self.assertIn(mention, text)
 
-    def run_with_failing_aligner(self, *command):
-        """An aligner that fails half-way ends the run, also when it is tried again. It may have
-        written whole records, and rocksort sorted them."""
+    def run_with_failures(self, *command):
+        """An aligner that fails half-way ends the run, also when it is tried again. What it wrote
+        were whole records, and rocksort sorted them. Another disk is full: nothing is kept there
+        for --resume."""
         (self.marks / "fail").touch()
         status, text = self.run_engine(*command)
         self.assertNotEqual(status, 0)
-        for sample in "xy":
-            self.assertFalse((self.work / f"sorted/{sample}.bam").exists())
+        self.assertFalse((self.work / "sorted").exists() and os.listdir(self.work / "sorted"))
+        kept = [path for top in (self.work, self.scratch) for path in top.rglob("STORE")]
+        self.assertEqual(kept, [])
         (self.marks / "fail").unlink()
         return text
 
@@ -410,7 +412,7 @@ class Engines(IndexTest):
 
     def test_snakemake(self):
         command = self.snakemake()
-        text = self.run_with_failing_aligner(*command)
+        text = self.run_with_failures(*command)
         self.assertIn("Trying to restart job", text)
         left = [str(path) for sample in ("x/L1", "y") for path in
                 (self.work / "pieces" / sample).rglob("*.bam")]
@@ -432,6 +434,9 @@ class Engines(IndexTest):
         after = self.sorted_files()
         self.assertEqual({name for name in after if after[name] != before[name]},
                          {"y.bam", "y.bam.csi"})
+        # So is everything with another reference.
+        self.write("a ref.fa", ">changed\n")
+        self.assertIn("rule align", self.run_ok(*command, "--dry-run"))
         # What was made with other settings is not taken for the result.
         self.run_refused("settings are not those of an earlier run", *command, markdup="-r")
 
@@ -442,6 +447,17 @@ class Engines(IndexTest):
         for bad, mention in ((rows[1], "twice"), ("a b,L1,1.bam,", "'a b'")):
             self.write("samples.csv", "\n".join([*rows, bad]) + "\n")
             self.run_refused(mention, *command)
+        self.write("samples.csv", "\n".join(rows) + "\n")
+        # With fewer cores the aligner's command line is the same. Nothing is written that another
+        # run might read.
+        text = self.run_ok(*command, "--cores", "2", "--dry-run", "--printshellcmds", align_threads=4,
+                           aligner="bwa mem -t {threads} {reference} {reads}")
+        self.assertIn("bwa mem -t 4 '", text)
+        for name in ("made-with.json", "groups.bed"):
+            self.assertFalse((self.work / name).exists())
+        # What another program has made is no result.
+        (self.work / "sorted").mkdir()
+        self.run_refused("settings are not those of an earlier run", *command)
 
     def test_nextflow(self):
         command = self.nextflow()
@@ -450,10 +466,10 @@ class Engines(IndexTest):
         self.write("samples.csv", rows + rows.splitlines()[1] + "\n")
         self.run_refused("twice", *command)
         self.write("samples.csv", rows)
-        self.run_with_failing_aligner(*command)
+        self.run_with_failures(*command)
         failed = self.failed_tasks()
-        self.assertEqual({name for name, _ in failed}, {"ALIGN"})
-        self.assertLessEqual({"1", "137"}, {status for _, status in failed})
+        self.assertLessEqual({("ALIGN", "1"), ("ALIGN", "137")}, set(failed))
+        self.assertLessEqual({name for name, _ in failed}, {"ALIGN", "SPLIT_BAM"})
         self.run_ok(*command)
         self.assertEqual(self.failed_tasks(), [("ALIGN", "137"), ("GATHER", "137")])
         self.check_kills("".join(path.read_text(errors="replace")
@@ -466,3 +482,14 @@ class Engines(IndexTest):
         done = {row["name"] for row in self.trace() if row["status"] == "COMPLETED"}
         self.assertIn("CONCATENATE (y)", done)
         self.assertEqual([name for name in done if "(y" not in name], [])
+        # So is what depends on a changed setting.
+        sams = {}
+        for name in ("all", "x L1", "y L1"):
+            sams[name] = f"{name} with less quality.sam"
+            self.write(sams[name], re.sub(r"(?m)^((?:[^@\t][^\t]*\t)(?:[^\t]+\t){3})60\t", r"\g<1>59\t",
+                                          (self.work / f"{name}.sam").read_text()))
+        self.settings["aligner"] = self.aligner(sams["all"])
+        self.run_ok(*command)
+        self.check_sorted(sams=sams)
+        self.run_ok(*command, fixmate="-r")
+        self.check_sorted(fixmate="-r", sams=sams)

@@ -13,8 +13,8 @@ SUPPLEMENTARY_OR_SECONDARY = 0x900
 
 # Takes the names of the reads in the chunk and prints their records, from SAM that has all. The
 # first one waits for a second one, which shows that tasks run at the same time. If there is the
-# file `fail` it ends after half of its lines, with an error or, when that chunk is tried again, by
-# a signal.
+# file `fail` it ends after half of its records, with an error or, when that chunk is tried again,
+# by a signal.
 ALIGNER = r"""#!/bin/sh
 # aligner ALL.sam READS1 READS2 REFERENCE
 set -eu
@@ -28,7 +28,9 @@ align() {{
 if [ -e "$marks/fail" ]; then
     chunk=$(gzip -dc "$2" | cksum | tr -d ' ')
     align "$@" >"$marks/$chunk.sam"
-    head -n $(($(wc -l <"$marks/$chunk.sam") / 2)) "$marks/$chunk.sam"
+    grep '^@' "$marks/$chunk.sam"
+    n=$(sed '/^@/d' "$marks/$chunk.sam" | wc -l)
+    sed '/^@/d' "$marks/$chunk.sam" | head -n $((n / 2))
     ! mkdir "$marks/failed.$chunk" 2>/dev/null || exit 1
     kill -9 $$
 fi
@@ -42,13 +44,23 @@ done
 align "$@"
 """
 
-# rocksort, of which two are killed, unless there is the file `fail`: the first one that reads from
-# an aligner, when it has read some records, and the one that gathers a certain group of sample x,
-# which has three inputs, when it has written some records.
+# rocksort, of which two are killed: the first one that reads from an aligner, when it has read some
+# records, and the one that gathers a certain group of sample x, which has three inputs, when it has
+# written some records. If there is the file `fail`, nothing is killed, but a BAM is sorted with
+# little memory, and there is no space for its result.
 KILLED = r"""#!/bin/bash
 rocksort="{rocksort}"
 marks="{marks}"
-[ ! -e "$marks/fail" ] || exec "$rocksort" "$@"
+fault() {{
+    ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD="{library}" FAULT=$1 \
+        "$rocksort" "${{@:2}}"
+}}
+if [ -e "$marks/fail" ]; then
+    [[ $* == *--split-by*.bam ]] || exec "$rocksort" "$@"
+    export ROCKSORT_TEST_BUDGET=400000
+    fault rename:1:ENOSPC:.bam "$@"
+    exit
+fi
 case "$*" in
 *--split-by*\ -)
     mkdir "$marks/killed-align" 2>/dev/null || exec "$rocksort" "$@"
@@ -61,8 +73,7 @@ case "$*" in
     exit 137 ;;
 *--markdup=*/x/group000001/* | *--markdup=*in/3/group000001.bam*)
     mkdir "$marks/killed-gather" 2>/dev/null || exec "$rocksort" "$@"
-    ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD="{library}" \
-        FAULT=write:2:kill:.rocksort. "$rocksort" "$@"
+    fault write:2:kill:.rocksort. "$@"
     status=$?
     find . -path '*group000001*.rocksort.*.tmp' -size +0 >"$marks/half-written"
     exit $status ;;
