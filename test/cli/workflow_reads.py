@@ -46,8 +46,8 @@ align "$@"
 
 # rocksort, of which two are killed: the first one that reads from an aligner, when it has read some
 # records, and the one that gathers a certain group of sample x, which has three inputs, when it has
-# written some records. If there is the file `fail`, nothing is killed, but a BAM is sorted with
-# little memory, and there is no space for its result.
+# written some records. If there is the file `fail`, nothing is killed, but the first BAM is sorted
+# with little memory, and there is no space for its result.
 KILLED = r"""#!/bin/bash
 rocksort="{rocksort}"
 marks="{marks}"
@@ -56,9 +56,9 @@ fault() {{
         "$rocksort" "${{@:2}}"
 }}
 if [ -e "$marks/fail" ]; then
-    [[ $* == *--split-by*.bam ]] || exec "$rocksort" "$@"
+    [[ $* == *--split-by*.bam ]] && mkdir "$marks/full" 2>/dev/null || exec "$rocksort" "$@"
     export ROCKSORT_TEST_BUDGET=400000
-    fault rename:1:ENOSPC:.bam "$@"
+    fault renameat2:1:ENOSPC "$@"
     exit
 fi
 case "$*" in
