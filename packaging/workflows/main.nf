@@ -131,11 +131,12 @@ workflow {
     def input = { file(it, checkIfExists: true, glob: false) }
     // A row is a lane: a pair of FASTQ files, or a BAM. It has its number among those of its sample.
     def rows = input(params.samples).splitCsv(header: true).groupBy { it.sample }.collectMany { sample, lanes ->
+        lanes.collectMany { ["lane ${it.lane}".toString(), it.reads1, it.reads2] }.findAll()
+            .countBy { it }.findAll { it.value > 1 }
+            .each { error "${params.samples}: sample ${sample} has ${it.key} twice" }
         lanes.withIndex().collect { row, number -> row + [number: number] }
     }
-    def names = rows.collect { [it.sample, it.lane] }
-    if (names.toSet().size() < names.size()) error "${params.samples} has a lane of a sample twice"
-    names.flatten().findAll { !(it ==~ /[A-Za-z0-9_][A-Za-z0-9._-]*/) }.each {
+    rows.collectMany { [it.sample, it.lane] }.findAll { !(it ==~ /[A-Za-z0-9_][A-Za-z0-9._-]*/) }.each {
         error "${params.samples}: '${it}' is no name for files: take letters, digits and . _ -"
     }
     def n_chunks = rows.groupBy { it.sample }

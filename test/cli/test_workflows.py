@@ -449,7 +449,9 @@ class Engines(IndexTest):
     def test_snakemake_refuses(self):
         command = self.snakemake()
         self.run_refused("check-markdup: -S marks supplementary", *command, markdup="-S")
-        for bad, mention in ((self.rows[1], "twice"), ("a b,L1,1.bam,", "'a b'")):
+        for bad, mention in (("x,L1,new.bam,", "sample x has lane L1 twice"),
+                             ("x,L3,x L2.bam,", "sample x has x L2.bam twice"),
+                             ("a b,L1,1.bam,", "'a b'")):
             self.write_rows("xyz", more=[bad])
             self.run_refused(mention, *command)
         self.write_rows("xyz")
@@ -467,8 +469,8 @@ class Engines(IndexTest):
     def test_nextflow(self):
         command = self.nextflow()
         self.run_refused("check-markdup: -S marks supplementary", *command, markdup="-S")
-        self.write_rows("xyz", more=self.rows[:1])
-        self.run_refused("twice", *command)
+        self.write_rows("xyz", more=["x,L3,x L2.bam,"])
+        self.run_refused("sample x has x L2.bam twice", *command)
         self.write_rows("xyz")
         self.run_with_failures(*command)
         failed = self.failed_tasks()
