@@ -1,7 +1,8 @@
 """A sample in many tasks (packaging/workflows): the result is that of one sort.
 
 ByContig does by hand what the workflows do, with the options of --markdup that can be decided for
-one contig at a time, and shows that the others cannot. Engines runs both workflows in their engines.
+one contig at a time, and shows that the others cannot. Engines runs both workflows in their
+engines.
 """
 
 import csv
@@ -12,6 +13,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import unittest
 
@@ -134,6 +136,34 @@ class ByContig(CliTest):
         apart = [ends for ends in marked.values() if len({place for place, _ in ends}) == 2]
         self.assertGreater(sum(ends[0][1] for ends in apart), 20)
         self.assertEqual([ends for ends in apart if ends[0][1] != ends[1][1]], [])
+
+    @unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
+    def test_killed_gather(self):
+        """A gather that was killed while it wrote, tried again: the same files, byte for byte."""
+        self.scatter()
+        command = ["--merge", "--markdup=-d 100 -t", "--write-index", "--no-PG",
+                   *[self.path(f"pieces{i}/{self.pieces[0]}.bam") for i in range(N_CHUNKS)]]
+
+        def files(name):
+            return [(self.work / (name + end)).read_bytes() for end in (".bam", ".bam.csi")]
+
+        self.sort_ok(*command, "-o", self.path("want.bam"))
+        for fault, n_half in (("write:2:kill:.bam.rocksort.", 1),
+                              ("write:1:kill:.csi.rocksort.", 0)):
+            with self.subTest(fault=fault):
+                env = {"LD_PRELOAD": str(LIBRARY), "FAULT": fault,
+                       "ASAN_OPTIONS": "verify_asan_link_order=0:" +
+                                       os.environ.get("ASAN_OPTIONS", "")}
+                done = self.rocksort(*command, "-o", self.path("out.bam"), env=env, clean=False)
+                self.assertEqual(done.status, -signal.SIGKILL, done.err)
+                half = [path for path in self.work.glob("out.bam.rocksort.*")
+                        if path.stat().st_size > 0]
+                self.assertEqual(len(half), n_half)
+                self.assertFalse((self.work / "out.bam.csi").exists())
+                self.sort_ok(*command, "-o", self.path("out.bam"))
+                self.assertEqual(files("out"), files("want"))
+                for path in self.work.glob("out.bam*"):
+                    path.unlink()
 
     def test_remote_options(self):
         """The workflows refuse what would come out otherwise, and this is so."""
@@ -293,8 +323,8 @@ class Engines(IndexTest):
 
     def write_rows(self, samples, more=()):
         """Writes the list of lanes: those of some samples, and more."""
-        rows = ["sample,lane,reads1,reads2", *(row for row in self.rows if row[0] in samples), *more]
-        self.write("samples.csv", "\n".join(rows) + "\n")
+        rows = [row for row in self.rows if row[0] in samples]
+        self.write("samples.csv", "\n".join(["sample,lane,reads1,reads2", *rows, *more]) + "\n")
 
     def write_all(self, name, some):
         """Writes templates as SAM."""
@@ -380,7 +410,7 @@ class Engines(IndexTest):
                       if row["status"] == "FAILED")
 
     def check_kills(self, log):
-        """Two tasks were killed, and the last ones copied blocks. log: what all tasks have printed."""
+        """Two tasks were killed, and the last ones copied blocks. log: what all tasks printed."""
         self.assertNotIn("alone", os.listdir(self.marks), "one task at a time")
         for killed in ("killed-align", "killed-gather"):
             self.assertTrue((self.marks / killed).is_dir(), killed)
@@ -457,8 +487,8 @@ class Engines(IndexTest):
         self.write_rows("xyz")
         # With fewer cores the aligner's command line is the same. Nothing is written that another
         # run might read.
-        text = self.run_ok(*command, "--cores", "2", "--dry-run", "--printshellcmds", align_threads=4,
-                           aligner="bwa mem -t {threads} {reference} {reads}")
+        text = self.run_ok(*command, "--cores", "2", "--dry-run", "--printshellcmds",
+                           align_threads=4, aligner="bwa mem -t {threads} {reference} {reads}")
         self.assertIn("bwa mem -t 4 '", text)
         for name in ("made-with.json", "groups.bed"):
             self.assertFalse((self.work / name).exists())
@@ -493,7 +523,8 @@ class Engines(IndexTest):
         for name in ("all", "y L1"):
             sams[name] = f"{name} with less quality.sam"
             text = (self.work / f"{name}.sam").read_text()
-            self.write(sams[name], re.sub(r"(?m)^([^@\t]+(?:\t[^\t]+){3})\t60\t", r"\1\t59\t", text))
+            self.write(sams[name],
+                       re.sub(r"(?m)^([^@\t]+(?:\t[^\t]+){3})\t60\t", r"\1\t59\t", text))
         self.write_rows("y")
         self.run_ok(*command, aligner=self.aligner(sams["all"]))
         self.check_sorted("y", sams=sams)

@@ -138,8 +138,10 @@ def finished(records, rng):
 
 def with_names(header, some, names):
     """The same reads on contigs with other names ({old: new})."""
-    header = ["\t".join("SN:" + names.get(field[3:], field[3:]) if field.startswith("SN:") else field
-                        for field in line.split("\t")) for line in header]
+    def renamed(field):
+        return "SN:" + names.get(field[3:], field[3:]) if field.startswith("SN:") else field
+
+    header = ["\t".join(map(renamed, line.split("\t"))) for line in header]
     made = []
     for lines in some:
         made.append([])
