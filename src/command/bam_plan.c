@@ -7,6 +7,7 @@
 #include "machine/memory.h"
 #include "output/output_path.h"
 #include "pipeline/load_cutter.h"
+#include "pipeline/prepare.h"
 #include "pipeline/sort_parts.h"
 #include "pipeline/space.h"
 #include "store/store_layout.h"
@@ -180,7 +181,7 @@ static int gather(struct planner *pl)
         facts->view_memory_bytes = duplicates_view_memory(&s->duplicate_rules, s->memory_bytes);
     facts->n_dirs = (unsigned)s->n_temp_prefixes;
     facts->n_lanes = 1;         /* until the disks are looked at */
-    if (s->output && output_path_choose(&pl->output, s->output) < 0) return -1;
+    if (prepare_path(s, s->output, &pl->output) < 0) return -1;
     if (look_at_input(pl) < 0) return -1;
     estimate_make(facts, &pl->plan);
     /* If all fits into memory the disks do not matter: they need not even be writable. */

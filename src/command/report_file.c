@@ -57,14 +57,11 @@ static int may_be_piece(const struct output_path *path, const char *pattern)
 {
     struct output_path other;
     if (!path->final || !pattern) return 0;
-    if (output_path_choose(&other, pattern) < 0) return -1;
-    bool may = false;
-    if (other.final) {
-        const char *name = path_name(path->final), *piece = path_name(other.final);
-        size_t dir_bytes = (size_t)(name - path->final);
-        may = dir_bytes == (size_t)(piece - other.final) &&
-              memcmp(path->final, other.final, dir_bytes) == 0 && fits_pattern(name, piece);
-    }
+    if (output_path_choose_pattern(&other, pattern) < 0) return -1;
+    const char *name = path_name(path->final), *piece = path_name(other.final);
+    size_t dir_bytes = (size_t)(name - path->final);
+    bool may = dir_bytes == (size_t)(piece - other.final) &&
+               memcmp(path->final, other.final, dir_bytes) == 0 && fits_pattern(name, piece);
     output_path_release(&other);
     return may;
 }
@@ -101,10 +98,10 @@ int report_file_choose(struct output_path *path, const char *option, const char 
     }
     if (output_path_choose(path, name) < 0) return -1;
     bool prints = settings->sum_only || !settings->output;
-    int same = prints ? is_standard_output(path->name) : stands_for(path, settings->output);
-    if (same == 0 && !settings->sum_only) same = stands_for(path, settings->index_path);
-    if (same == 0 && settings->split_by) same = may_be_piece(path, settings->output);
-    if (same == 0 && settings->split_by) same = may_be_piece(path, settings->index_path);
+    int (*is_output)(const struct output_path *path, const char *name) =
+        settings->split_by ? may_be_piece : stands_for;
+    int same = prints ? is_standard_output(path->name) : is_output(path, settings->output);
+    if (same == 0 && !settings->sum_only) same = is_output(path, settings->index_path);
     for (size_t i = 0; same == 0 && i < settings->n_inputs; i++)
         same = is_same_file(path->name, settings->inputs[i]);
     if (same == 0) same = has_count_file(settings, path);
@@ -149,9 +146,24 @@ static int write_error(const char *what, const char *name, int error)
     return -1;
 }
 
-/* Writes the text to the file, or to standard output. */
-static int write_file(struct output_path *path, const char *what, const char *text,
-                      size_t n_bytes)
+/* Calls put for the descriptor. Returns 0, or an errno. */
+static int put_all(int fd, void (*put)(FILE *to, const void *arg), const void *arg)
+{
+    int own = dup(fd);
+    FILE *to = own >= 0 ? fdopen(own, "w") : NULL;
+    int error = to ? 0 : errno;
+    if (!to && own >= 0) (void)close(own);
+    if (!to) return error;
+    errno = 0;
+    put(to, arg);
+    if (fflush(to) != 0 || ferror(to)) error = errno ? errno : EIO;
+    if (fclose(to) != 0 && !error) error = errno;
+    return error;
+}
+
+/* Writes to the file, or to standard output. */
+static int write_file(struct output_path *path, const char *what,
+                      void (*put)(FILE *to, const void *arg), const void *arg)
 {
     const char *name = path->name ? path->name : "standard output";
     bool is_file = path->name != NULL;
@@ -160,27 +172,38 @@ static int write_file(struct output_path *path, const char *what, const char *te
         fd = output_path_create(path);
         if (fd < 0) return write_error(what, name, errno);
     }
-    int error = 0;
-    while (n_bytes > 0 && !error) {
-        ssize_t n = write(fd, text, n_bytes);
-        if (n < 0 && errno != EINTR) error = errno;
-        if (n <= 0) continue;
-        text += n;
-        n_bytes -= (size_t)n;
-    }
+    int error = put_all(fd, put, arg);
     if (is_file && close(fd) < 0 && !error) error = errno;
     int r = error ? write_error(what, name, error) : output_path_commit(path, NULL);
     if (r < 0) output_path_drop(path);
     return r;
 }
 
-int report_file_write(struct output_path *path, const char *what, const char *text, size_t n_bytes)
+int report_file_stream(struct output_path *path, const char *what,
+                       void (*put)(FILE *to, const void *arg), const void *arg)
 {
     /* Signals are blocked for these milliseconds, so that no temporary file is left. */
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = write_file(path, what, text, n_bytes);
+    int r = write_file(path, what, put, arg);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r;
+}
+
+struct report_text {
+    const char *text;
+    size_t n_bytes;
+};
+
+static void put_text(FILE *to, const void *arg)
+{
+    const struct report_text *report = arg;
+    (void)!fwrite(report->text, 1, report->n_bytes, to);
+}
+
+int report_file_write(struct output_path *path, const char *what, const char *text, size_t n_bytes)
+{
+    const struct report_text report = {text, n_bytes};
+    return report_file_stream(path, what, put_text, &report);
 }

@@ -73,6 +73,8 @@ int sort_options_check_pattern(const struct sort_options *o)
     else if (memchr(name, '%', (size_t)(path_name(name) - name)))
         problem = "--split-by: a % in the name of a directory is not possible, only in that of the "
                   "file";
+    else if (o->index_name && path_is_url(o->index_name))
+        problem = "--split-by writes indexes in a local directory, not to a URL";
     else if (o->index_name && !strchr(path_name(o->index_name), '%'))
         problem = "--split-by needs a % in the name of the index, too";
     if (problem) diag_error("%s", problem);

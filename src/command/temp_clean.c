@@ -2,6 +2,7 @@
 #include "command/temp_clean.h"
 
 #include "output/output_leftover.h"
+#include "pipeline/piece_dir.h"
 #include "store/checkpoint.h"
 #include "store/temp_dir.h"
 #include "util/diag.h"
@@ -387,11 +388,13 @@ static int clean_directory(struct cleaning *c, const char *path)
 /* ---- places ---- */
 
 /* True if a temporary name whose first n_before bytes are the name of an output belongs to the
-   output that is asked for, or to its index. The name of the output may have been cut. */
+   output that is asked for, or to its index. The name of the output may have been cut. Pieces of
+   all patterns of a directory are written in directories of the same name. */
 static bool is_of_output(const struct cleaning *c, const char *name, size_t n_before)
 {
     static const char *const endings[] = {"", ".csi", ".bai", ".crai"};
     if (!c->output) return true;
+    if (strchr(c->output, '%') && piece_dir_is_name(name, n_before)) return true;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         char *whole = xasprintf("%s%s", c->output, endings[i]);
         size_t n = strlen(whole);

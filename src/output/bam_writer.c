@@ -11,8 +11,9 @@
  *
  * When htslib cannot encode a container, it frees the next one while another thread is encoding it
  * (1.16, cram_put_bam_seq and cram_flush_result), and crashes. Before that, the thread that failed
- * prints a line, and does not go on before the line is printed. The writer watches for this line,
- * and ends the sort when it comes. cram_check.h keeps records that cannot be encoded away from
+ * prints a line, and does not go on before the line is printed. The writers watch for this line,
+ * and end the sort when it comes. With --split-by several may be open, and the line does not say
+ * whose container it is. cram_check.h keeps records that cannot be encoded away from
  * htslib, so this is only for failures that cannot be known before, such as a missing reference. If
  * the line is not seen, the file is never closed, because closing would encode the same container
  * again.
@@ -37,6 +38,7 @@
 #include <fcntl.h>
 #include <htslib/hfile.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,9 +66,17 @@ struct bam_writer {
     int index_fd;               /* memory with the index that becomes a URL, or -1 */
     struct cram_reference reference;
     bam1_t *record;
+    struct bam_writer *next_open;       /* under encoders.lock */
     _Atomic int32_t last_tid;           /* of the last record that htslib got */
     _Atomic int64_t last_pos;
 };
+
+/* The writers of CRAM that are open. diag.h and exception_guard.h have one watcher for the whole
+   process, and so has this file. */
+static struct {
+    pthread_mutex_t lock;       /* taken after diag.c's */
+    struct bam_writer *first;
+} encoders = {PTHREAD_MUTEX_INITIALIZER, NULL};
 
 int bam_writer_choose_format(const char *option, const char *path, htsFormat *format)
 {
@@ -268,36 +278,59 @@ static int check_pump(struct bam_writer *writer)
     return write_error(writer);
 }
 
-/* Reports that htslib cannot encode the records. htslib's workers encode later, and do not set
-   errno. */
-static int encoder_error(struct bam_writer *writer)
+/* Reports that htslib cannot encode the records of the writer, or, with `others`, perhaps those of
+   another one. htslib's workers encode later, and do not set errno. */
+static int print_encoder_error(struct bam_writer *writer, const char *others)
 {
+    char more[256];
     if (check_pump(writer) < 0) return -1;
+    (void)snprintf(more, sizeof more, "%s%s", others, diag_library_words());
     diag_error("cannot write '%s': htslib cannot encode it as CRAM%s; give --reference, or write "
-               "BAM with -O bam", writer->name, diag_library_words());
+               "BAM with -O bam", writer->name, more);
     return -1;
 }
+
+static int encoder_error(struct bam_writer *writer)
+{
+    return print_encoder_error(writer, "");
+}
+
+#define OTHER_ENCODERS ", or another piece that is open"
 
 /* A worker of htslib could not encode a container. Does not return during a sort. */
 static void end_before_crash(void *arg)
 {
-    struct bam_writer *writer = arg;
-    (void)encoder_error(writer);
+    (void)arg;
+    (void)pthread_mutex_lock(&encoders.lock);
+    bool pump_failed = false;
+    for (struct bam_writer *w = encoders.first; w && !pump_failed; w = w->next_open)
+        pump_failed = check_pump(w) < 0;
+    if (!pump_failed && encoders.first)
+        (void)print_encoder_error(encoders.first, encoders.first->next_open ? OTHER_ENCODERS : "");
+    (void)pthread_mutex_unlock(&encoders.lock);
     exception_guard_give_up();
 }
 
 /* htslib has aborted while it wrote; called in the thread that failed. */
 static void explain_abort(void *arg)
 {
-    struct bam_writer *writer = arg;
-    int32_t tid = atomic_load(&writer->last_tid);
+    (void)arg;
+    (void)pthread_mutex_lock(&encoders.lock);
+    struct bam_writer *writer = encoders.first;
+    bool is_only = writer && !writer->next_open;
+    int32_t tid = is_only ? atomic_load(&writer->last_tid) : -1;
     const char *name = tid >= 0 ? sam_hdr_tid2name(writer->header, tid) : NULL;
-    char more[256] = "";
+    char more[256];
     if (name)
         (void)snprintf(more, sizeof more, " in the records up to %.128s:%" PRId64 "%s", name,
                        atomic_load(&writer->last_pos) + 1, diag_library_words());
-    diag_error("cannot write '%s': htslib, which encodes CRAM, gave up%s; give --reference, or "
-               "write BAM with -O bam", writer->name, *more ? more : diag_library_words());
+    else
+        (void)snprintf(more, sizeof more, "%s%s", is_only ? "" : " on it" OTHER_ENCODERS,
+                       diag_library_words());
+    if (writer)
+        diag_error("cannot write '%s': htslib, which encodes CRAM, gave up%s; give --reference, or "
+                   "write BAM with -O bam", writer->name, more);
+    (void)pthread_mutex_unlock(&encoders.lock);
 }
 
 /* Called by output_path_make: htslib opens the index by its name. */
@@ -353,12 +386,28 @@ static int send_index(const struct bam_writer *writer)
     return r;
 }
 
-/* Only one writer can be watched. With --split-by several may be open: it is the one that wrote
-   last. */
 static void watch_encoder(struct bam_writer *writer)
 {
-    diag_watch_libraries("cram_encode_container failed", end_before_crash, writer);
-    exception_guard_explain(explain_abort, writer);
+    (void)pthread_mutex_lock(&encoders.lock);
+    writer->next_open = encoders.first;
+    encoders.first = writer;
+    (void)pthread_mutex_unlock(&encoders.lock);
+    diag_watch_libraries("cram_encode_container failed", end_before_crash, NULL);
+    exception_guard_explain(explain_abort, NULL);
+}
+
+/* Accepts a writer that is not watched. */
+static void forget_encoder(const struct bam_writer *writer)
+{
+    (void)pthread_mutex_lock(&encoders.lock);
+    struct bam_writer **at = &encoders.first;
+    while (*at && *at != writer) at = &(*at)->next_open;
+    if (*at) *at = writer->next_open;
+    bool is_last = !encoders.first;
+    (void)pthread_mutex_unlock(&encoders.lock);
+    if (!is_last) return;
+    diag_watch_libraries(NULL, NULL, NULL);
+    exception_guard_explain(NULL, NULL);
 }
 
 static int start_cram(struct bam_writer *writer)
@@ -466,7 +515,6 @@ int bam_writer_write_records(struct bam_writer *writer, const uint8_t *records, 
 {
     const uint8_t *end = records + n_bytes;
     if (check_pump(writer) < 0) return -1;
-    watch_encoder(writer);
     for (const uint8_t *rec = records; rec < end; rec += bam_record_bytes(rec)) {
         bam_record_unpack(rec, writer->record);
         if (!cram_reference_admits(&writer->reference, writer->record))
@@ -491,8 +539,7 @@ int bam_writer_end(struct bam_writer *writer, bool complete)
     if (writer->pump_in && hclose(writer->pump_in) < 0) r = -1;
     writer->file = NULL;
     writer->pump_in = NULL;
-    diag_watch_libraries(NULL, NULL, NULL);
-    exception_guard_explain(NULL, NULL);
+    forget_encoder(writer);
     cram_pump_end(&writer->pump);
     return r < 0 && complete ? encoder_error(writer) : 0;
 }

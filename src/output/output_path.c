@@ -167,6 +167,14 @@ static int choose_names(struct output_path *path, const struct stat *existing)
     return error;
 }
 
+/* Prints why no file of the name can be made. */
+static int refuse(struct output_path *path, const char *name, int error)
+{
+    diag_error("cannot create '%s': %s%s", name, strerror(error), diag_advice(error));
+    output_path_release(path);
+    return -1;
+}
+
 int output_path_choose(struct output_path *path, const char *name)
 {
     struct stat st;
@@ -188,10 +196,16 @@ int output_path_choose(struct output_path *path, const char *name)
         path->gid = st.st_gid;
     }
     if (!error) error = choose_names(path, exists ? &st : NULL);
-    if (!error) return 0;
-    diag_error("cannot create '%s': %s%s", name, strerror(error), diag_advice(error));
-    output_path_release(path);
-    return -1;
+    return error ? refuse(path, name, error) : 0;
+}
+
+int output_path_choose_pattern(struct output_path *path, const char *pattern)
+{
+    const char *name = without_scheme(pattern);
+    *path = (struct output_path){.name = name, .final = resolve_directory(name)};
+    if (!path->final || !can_write_beside(path->final)) return refuse(path, name, errno);
+    path->temporary = make_temporary(path->final);
+    return 0;
 }
 
 void output_path_place(struct output_path *path, const char *name, const char *file)

@@ -61,7 +61,11 @@ struct output_path {            /* starts as {0} */
 /* Chooses the names, and checks that the file can probably be made. */
 int output_path_choose(struct output_path *path, const char *name);
 
-/* The same for an output that becomes `file`, which does not exist yet; `name` is for messages. */
+/* Chooses for files of which this is the pattern: looks at their directory only. No file has the
+   name of a pattern, so one that has it does not matter, nor where it leads if it is a link. */
+int output_path_choose_pattern(struct output_path *path, const char *pattern);
+
+/* Chooses for an output that becomes `file`, which does not exist yet; `name` is for messages. */
 void output_path_place(struct output_path *path, const char *name, const char *file);
 
 /* The name to open. */

@@ -10,6 +10,9 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <string.h>
 
 /* Checks the places that are named with -T. They are used when memory fills, if it does. */
@@ -20,12 +23,19 @@ static int check_places(const struct sort_settings *s)
     return 0;
 }
 
+int prepare_path(const struct sort_settings *s, const char *name, struct output_path *path)
+{
+    *path = (struct output_path){0};
+    if (!name) return 0;
+    return s->split_by ? output_path_choose_pattern(path, name) : output_path_choose(path, name);
+}
+
 int prepare_outputs(struct sort *sort)
 {
     const struct sort_settings *s = sort->settings;
-    struct output_path output = {0}, index = {0};
-    if (s->output && output_path_choose(&output, s->output) < 0) return -1;
-    if (s->index_path && output_path_choose(&index, s->index_path) < 0) {
+    struct output_path output, index;
+    if (prepare_path(s, s->output, &output) < 0) return -1;
+    if (prepare_path(s, s->index_path, &index) < 0) {
         output_path_release(&output);
         return -1;
     }
@@ -37,11 +47,6 @@ int prepare_outputs(struct sort *sort)
     count_files_guard(s->count_files, crew_mutex(sort->crew), s->durable);
     crew_unlock(sort->crew);
     checkpoint_writer_look_at_output(sort->checkpoint);
-    if (s->split_by && !output.final) {
-        diag_error("pieces cannot be written as '%s': a directory is needed in which files can be "
-                   "made", s->output);
-        return -1;
-    }
     if (s->split_by && piece_dir_make(&sort->pieces_dir, output.name, crew_mutex(sort->crew)) < 0)
         return -1;
     const char *problem = NULL;
@@ -133,18 +138,36 @@ int prepare_inputs(struct sort *sort)
     return resume_reads_input(&sort->resume) ? open_inputs(sort) : 0;
 }
 
-/* An index of references takes memory of the budget. */
-static void plan_around_minhash_index(struct sort *sort)
+/* The pieces of the output. Ranges are known when all is read. */
+static int prepare_pieces(struct sort *sort)
 {
-    size_t total = sort->settings->memory_bytes;
-    if (!sort->rules_maker.minhash_index) return;
-    size_t n_bytes = minhash_index_bytes(sort->rules_maker.minhash_index);
-    if (n_bytes > total / 2) {
+    const struct split_request *request = &sort->settings->split;
+    sort->pieces = piece_list_create();
+    sort->split = split_plan_create(request, sort->header, sort->pieces);
+    if (request->kind == SPLIT_RANGES) sort->range_counts = range_counts_create(sort->header);
+    sort->output.plan = sort->split;
+    sort->output.pieces = sort->pieces;
+#ifdef __GLIBC__
+    (void)malloc_trim(0);       /* of a BED file less stays than was read */
+#endif
+    sort->output.pieces_dir = &sort->pieces_dir;
+    return sort->split ? 0 : -1;
+}
+
+/* An index of references takes memory of the budget, and so do the intervals of pieces. */
+static void plan_around_tables(struct sort *sort)
+{
+    size_t total = sort->settings->memory_bytes, n_bytes = 0;
+    if (sort->rules_maker.minhash_index)
+        n_bytes = minhash_index_bytes(sort->rules_maker.minhash_index);
+    if (n_bytes > total / 2)
         diag_warning("the index of '%s' takes %zu MiB of memory, more than half of what may be "
                      "used: give more with -m, or a larger -w", sort->settings->minhash_fasta,
                      n_bytes >> 20);
-        n_bytes = total / 2;    /* a sort in less than half of the memory would be too slow */
-    }
+    if (sort->split) n_bytes += split_plan_bytes(sort->split);
+    if (n_bytes == 0) return;
+    /* A sort in less than half of the memory would be too slow. */
+    if (n_bytes > total / 2) n_bytes = total / 2;
     sort_plan_memory(sort->settings, total - n_bytes, &sort->budget);
     batch_pool_set_budget(sort->pool, &sort->budget);
 }
@@ -174,17 +197,6 @@ static void prepare_duplicates(struct sort *sort)
     duplicates_prepare(sort->duplicates);
 }
 
-/* The pieces of the output. Ranges are known when all is read. */
-static int prepare_pieces(struct sort *sort)
-{
-    const struct split_request *request = &sort->settings->split;
-    sort->split = split_plan_create(request, sort->header);
-    if (request->kind == SPLIT_RANGES) sort->range_counts = range_counts_create(sort->header);
-    sort->output.plan = sort->split;
-    sort->output.pieces_dir = &sort->pieces_dir;
-    return sort->split ? 0 : -1;
-}
-
 int prepare_rules(struct sort *sort, bool *nothing_to_check)
 {
     const struct sort_settings *s = sort->settings;
@@ -206,11 +218,11 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
             return -1;
         *nothing_to_check = !sort->verification;
     }
-    plan_around_minhash_index(sort);
+    if (s->split_by && prepare_pieces(sort) < 0) return -1;
+    plan_around_tables(sort);
     if (s->fixmate) prepare_fixmate(sort);
     if (sort->duplicates) prepare_duplicates(sort);
     sort->record_counts = count_files_create_counts(s->count_files, sort->header);
-    if (s->split_by && prepare_pieces(sort) < 0) return -1;
     return sorted_output_prepare(&sort->output, sort->header, s->memory_bytes);
 }
 

@@ -1,13 +1,18 @@
 /*
  * prepare.h -- the beginning of a sort: everything that can go wrong before hours of work.
  *
- * The calling thread calls the functions in the order in which they stand here. They return 0, or
+ * The calling thread calls the functions in the order in which they stand here, but for
+ * prepare_path, which --plan needs, too. They return 0, or
  * -1 after a message.
  */
 #ifndef ROCKSORT_PIPELINE_PREPARE_H
 #define ROCKSORT_PIPELINE_PREPARE_H
 
 #include "pipeline/sort_parts.h"
+
+/* Chooses where the output or its index is written. name: that of one of them in the settings, or
+   NULL. */
+int prepare_path(const struct sort_settings *settings, const char *name, struct output_path *path);
 
 /* Chooses where output and index are written, and checks the places of temporary data. */
 int prepare_outputs(struct sort *sort);

@@ -101,6 +101,23 @@ class Refused(CliTest):
         self.check(source, "--verbosity", "0", env=ends_at_once(),
                    mentions=["cannot encode", "--verbosity 1 shows its words", "-O bam"])
 
+    def test_failure_while_pieces_are_open(self):
+        """htslib does not say whose container it could not encode: no other piece is blamed."""
+        fasta = self.write("ref.fa", ">c\n" + "ACGT" * 25000 + "\n")
+        bed = self.write("x.bed", "c\t0\t2110\ta\nc\t2110\t2210\tb\nc\t2210\t90000\ta\n")
+        options = ["-O", "cram,seqs_per_slice=100", "--reference", fasta, "--split-by", bed, "-o",
+                   self.path("%.cram")]
+        self.sort_ok("--quiet", "-O", "cram", "--reference", fasta, "-o", self.path("warm"),
+                     self.write("good.sam", HEADER + "r\t0\tc\t1\t9\t4M\t*\t0\t0\tACGT\t*\n"))
+        for at in (1902, 1990, 1998, 2014, 2050, 2090):
+            source = self.bam(lambda i: record(i, aux=b"NMZabc\0"), at)
+            for threads in ("1", "2", "4"):
+                before = sorted(os.listdir(self.work))
+                result = self.rocksort("-@", threads, *options, source, env=ends_at_once())
+                self.assert_error(result, "cannot encode")
+                self.assertRegex(result.err, r"/a\.cram'|cannot encode it as CRAM, or another piece")
+                self.assertEqual(sorted(os.listdir(self.work)), before)
+
     def test_no_reference_for_embedding(self):
         self.CRAM = ["-O", "cram,embed_ref=1,seqs_per_slice=100"]
         self.check(self.bam(record, 0), mentions=["cannot encode", "--reference"])

@@ -499,11 +499,24 @@ class Bed(SplitTest):
                 ("chr1\t-1\t5\n", "line 1"), ("chr1\t0\t99999999999999999999\n", "line 1"),
                 ("chr1\t0\t10\na\t0\t5\n", "line 2"),
                 ("chr1\t0\t10\nchr1\t9\t11\n", "lines 1 and 2"),
-                ("chr1\t0\t9\nchr1\t0\t9\n", "lines 1 and 2"),
-                ("chr1\t0\t100\tx\nchr1\t50\t60\tx\n", "overlap"),
-                ("chr1\t0\t100\tx\nchr1\t20\t30\ty\n", "overlap")):
+                ("chr1\t0\t9\nchr1\t0\t9\tx\n", "lines 1 and 2"),
+                ("chr1\t0\t100\tx\nchr1\t20\t30\ty\n", "lines 1 and 2", "one name"),
+                ("chr1\t50\t60\ty\n#\nchr1\t9\t12\tx\nchr1\t0\t100\tx\nchr1\t20\t30\tx\n",
+                 "lines 4 and 1", "overlap")):
             with self.subTest(text=text):
                 self.assert_split_refused(*mentions, how=self.bed(text))
+
+    def test_overlap_of_one_name(self):
+        """Intervals of one name are one piece, also where they overlap or come twice."""
+        intervals = [("chr1", 100, 9000, "a"), ("chr1", 200, 300, "a"), ("chr1", 5000, 40_000, "a"),
+                     ("chr1", 40_000, 50_000, "b"), ("chr1", 45_000, 50_000, "b"),
+                     ("chr1", 60_000, 70_000, "a"), ("chr10", 5, 600_000, "a"),
+                     ("chr10", 5, 600_000, "a"), ("chr10", 6, 7, "a")]
+        text = "".join("\t".join(map(str, line)) + "\n" for line in intervals)
+        merged = [("chr1", 100, 40_000, "a"), ("chr1", 40_000, 50_000, "b"),
+                  ("chr1", 60_000, 70_000, "a"), ("chr10", 5, 600_000, "a")]
+        self.check(merged, "-@", "2", text=text)
+        self.check([("chr1", 0, 90_000, "chr1_1-90000")], text="chr1\t0\t90000\n" * 2)
 
     def test_overlap_further_away(self):
         """An interval that contains several others, of which the last overlaps."""
@@ -810,6 +823,25 @@ class Errors(SplitTest):
         self.assertIn("g1.bam", self.files())
         self.assertEqual([name for name in self.files() if "pieces" in name], [])
 
+    def test_file_with_the_name_of_the_pattern(self):
+        """No piece has that name, so it does not matter what it is, nor where a link leads."""
+        for make in (lambda name: os.symlink("no-such-dir/x", name), os.mkfifo, os.mkdir,
+                     lambda name: os.symlink(name, name)):
+            make(self.pattern())
+            self.split("rg", self.source_bam, "--flagstat", self.path("counts"))
+            self.assertIn("g1.bam", self.files())
+            self.sort_ok("--plan", "--split-by", "rg", "-o", self.pattern(), self.source_bam)
+            for name in self.files():
+                if name == "%.bam" and os.path.isdir(self.out / name):
+                    os.rmdir(self.out / name)
+                else:
+                    os.unlink(self.out / name)
+        (self.work / "elsewhere").mkdir()
+        os.symlink(self.work / "elsewhere/x.bam", self.pattern())
+        for option in ("--flagstat", "--stats"):
+            self.assert_split_refused("g1.bam", "output of the sort", how="tag:RG",
+                                      options=[option, str(self.out / "g1.bam")], keep=["%.bam"])
+
     def test_input_is_a_piece(self):
         source = str(self.out / "chr1.bam")
         os.rename(self.source_bam, source)
@@ -840,6 +872,37 @@ class Errors(SplitTest):
             options=["-o", f"{self.pattern()}##idx##{other}/rocksort-test-%.csi"])
         self.assertNotIn("sorted", result.err)
 
+    def test_index_on_another_mount(self):
+        """The same file system, mounted twice: renaming from one to the other is not possible."""
+        indexes = self.work / "indexes"
+        indexes.mkdir()
+        mounted = ["unshare", "-m", "bash", "-c", 'mount --bind "$0" "$0" && exec "$@"',
+                   str(indexes)]
+        if self.run_program([*mounted, "true"]).status != 0:
+            self.skipTest("nothing can be mounted here")
+        result = self.run_program(
+            [*mounted, SAMTOOLS, "rocksort", "--split-by", "contig", "-o",
+             f"{self.pattern()}##idx##{indexes}/%.csi", self.source_bam])
+        self.assert_error(result, "mount", str(indexes))
+        self.assertEqual((self.files(), os.listdir(indexes)), ([], []))
+
+    def test_index_is_a_url(self):
+        self.assert_split_refused("URL", how="contig",
+                                  options=["-o", f"{self.pattern()}##idx##s3://bucket/%.csi"])
+
+    def test_memory_of_names(self):
+        """100,000 pieces: all names are known when the last one turns out to exist."""
+        if sanitized():
+            self.skipTest("memory is measured without sanitizers")
+        bed = self.write("many.bed", "".join(f"chr10\t{i * 40}\t{i * 40 + 30}\tinterval_{i:06}\n"
+                                             for i in range(99_998)))
+        (self.out / "unplaced.bam").write_text("mine")
+        self.assert_split_refused("unplaced.bam", "exists", how=bed, keep=["unplaced.bam"],
+                                  options=["-m", "20M", "--stats", self.path("stats.json")])
+        with open(self.path("stats.json"), encoding="ascii") as file:
+            peak = json.load(file)["memory"]["peak_resident_bytes"]
+        self.assertLess(peak, 50 << 20)
+
     def test_many_contigs(self):
         """3,000 contigs with few open files, then too many."""
         refs = [(f"c{i}", 1000) for i in range(3000)]
@@ -856,8 +919,18 @@ class Errors(SplitTest):
             self.assertEqual(names, [f"q{j}" for j in range(1500) if j * 7 % 3000 == i])
         self.empty_out()
         refs = [(f"c{i}", 1) for i in range(100_000)]
-        self.assert_split_refused("100001 files", how="contig",
-                                  source=self.bam([], refs, "contigs.bam"))
+        source = self.bam([], refs, "contigs.bam")
+        self.assert_split_refused("more than 100000 files", "BED", "ranges:N", how="contig", source=source)
+
+    def test_too_many_of_other_kinds(self):
+        """The advice fits what there is too much of."""
+        bed = "".join(f"chr10\t{i}\t{i + 1}\tn{i}\n" for i in range(100_000))
+        self.assert_split_refused("more than 100000 files", "one name in the BED file",
+                                  how=self.write("many.bed", bed))
+        groups = "".join(f"@RG\tID:g{i}\n" for i in range(100_000))
+        source = self.bam([], REFS, "groups.bam", groups)
+        result = self.assert_split_refused("more than 100000 files", "by contig", how="rg", source=source)
+        self.assertNotIn("BED", result.err)
 
 
 class Fails(SplitBase, KilledTest):
@@ -976,6 +1049,24 @@ class Fails(SplitBase, KilledTest):
         self.assertEqual(len(self.files()), 1)
         self.empty_pieces_dirs()
 
+    def test_clean_by_pattern(self):
+        """The same, found by what -o was; also where a directory has the usual name."""
+        source = self.spilling(2000)
+        for other in (False, True):
+            if other:
+                (self.out / ".pieces").mkdir()
+            self.rocksort("--split-by", "contig", "-o", self.pattern(), source,
+                          env=self.faulty("rename:3:kill:.pieces"), clean=False)
+            left, = [name for name in self.files() if name != ".pieces"]
+            self.assertRegex(left, r"^\.pieces(_2)?\.rocksort\.")
+            listed = self.rocksort("--clean", self.out / "x.bam", clean=False)
+            self.assertNotIn(left, listed.out.decode())
+            listed = self.rocksort("--clean", self.pattern(), clean=False)
+            self.assertIn(left, listed.out.decode())
+            result = self.rocksort("--clean", self.pattern(), "--yes", clean=False)
+            self.assertEqual(result.status, 0, result.err)
+            self.assertEqual([name for name in self.files() if name != ".pieces"], [])
+
     def test_disk_full(self):
         """A write, a rename or a directory fails: one message, nothing is left, and --resume
         writes all pieces."""
@@ -999,6 +1090,14 @@ class Fails(SplitBase, KilledTest):
                 self.assertEqual(self.content(), want)
                 self.empty_out()
         self.assertEqual(self.checkpoints(), [])
+
+    def test_index_in_a_place_without_names(self):
+        """What keeps indexes from their names is found at the start, and nothing is left."""
+        (self.work / "indexes").mkdir()
+        pattern = f"{self.pattern()}##idx##{self.work}/indexes/%.csi"
+        self.assert_split_refused("indexes", "Read-only", how="contig", options=["-o", pattern],
+                                  source=self.spilling(100), env=self.faulty("renameat2:1:EROFS"))
+        self.assertEqual(os.listdir(self.work / "indexes"), [])
 
     def test_no_flag(self):
         """A file system that cannot rename without replacing: names are looked at first."""
