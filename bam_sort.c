@@ -130,8 +130,7 @@ static int merge_phase(struct sort *sort)
     int r = merge_all(sort);
     progress_enter(sort->progress, SORT_PHASE_CLOSE);
     r = sorted_output_close(&sort->output, r == 0, &result);
-    if (r == 0 && sort->output.split)
-        sort->report->pieces = split_output_pieces(sort->output.split, &sort->report->n_pieces);
+    if (r == 0) sort_report_pieces(sort);
     if (r == 0 && sort->record_counts)
         r = count_files_write(sort->settings->count_files, sort->record_counts);
     sort->lost_reader = result.lost_reader;

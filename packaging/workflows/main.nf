@@ -7,18 +7,25 @@ def budget(task) {
     "${task.memory.toMega() - 128}M"
 }
 
-// The command line, which is the same for each chunk of a lane: it becomes a line of the header.
-def aligner(meta, reference, threads) {
-    def values = [reads: 'r1.fastq.gz r2.fastq.gz', reference: "reference/${reference}", threads: threads,
-                  sample: meta.sample, lane: meta.lane]
-    values.inject(params.aligner) { command, name, value -> command.replace("{${name}}", "${value}") }
+// A word for the shell.
+def quote(word) {
+    "'" + "${word}".replace("'", "'\\''") + "'"
+}
+
+// The command line, which is the same for each chunk of a lane, however many cores a task has: it
+// becomes a line of the header. What a task is made with is given to these functions: -resume does not
+// see settings that only they know.
+def aligner(command, meta, reference, threads) {
+    def values = [reads: 'r1.fastq.gz r2.fastq.gz', threads: threads, sample: meta.sample, lane: meta.lane,
+                  reference: quote("reference/${reference}")]
+    values.inject(command) { text, name, value -> text.replace("{${name}}", "${value}") }
 }
 
 // What both ways to sort have in common. No @PG lines: with other memory a retried task would have
 // another one, and the headers of pieces would differ.
-def split(bed, threads, memory) {
-    "samtools-rocksort --fixmate='${params.fixmate}' --split-by ${bed} --no-PG -l 1 -@ ${threads}" +
-        " --max-memory ${memory} -T . -o pieces/%.bam"
+def split(fixmate, bed, threads, memory) {
+    "samtools-rocksort --fixmate=${quote(fixmate)} --split-by ${bed} --no-PG -l 1 --no-resume" +
+        " -@ ${threads} --max-memory ${memory} -T . -o pieces/%.bam"
 }
 
 // Groups of contigs, as BED.
@@ -62,8 +69,8 @@ process ALIGN {
     """
     mkdir pieces
     ln -s ${chunk}/*.fastq.gz .
-    ${aligner(meta, reference, task.cpus)} |
-        ${split(bed, task.cpus, "${params.sort_mb}M")} -
+    ${aligner(params.aligner, meta, reference, params.align_threads)} |
+        ${split(params.fixmate, bed, task.cpus, "${params.sort_mb}M")} -
     """
 }
 
@@ -80,7 +87,7 @@ process SPLIT_BAM {
     script:
     """
     mkdir pieces
-    ${split(bed, task.cpus, budget(task))} ${bam}
+    ${split(params.fixmate, bed, task.cpus, budget(task))} ${bam}
     """
 }
 
@@ -95,7 +102,7 @@ process GATHER {
 
     script:
     """
-    samtools-rocksort --merge --markdup='${params.markdup}' --write-index --no-PG -@ ${task.cpus} \\
+    samtools-rocksort --merge --markdup=${quote(params.markdup)} --write-index --no-PG -@ ${task.cpus} \\
         --max-memory ${budget(task)} -T . -o ${piece}.bam ${bams}
     """
 }
@@ -120,40 +127,48 @@ workflow {
     def checked = ["${projectDir}/bin/check-markdup", params.markdup].execute()
     if (checked.waitFor() != 0) error checked.err.text.trim()
 
-    // A row is a lane: a pair of FASTQ files, or a BAM.
-    def rows = file(params.samples, checkIfExists: true).splitCsv(header: true)
-        .withIndex().collect { row, number -> row + [number: number] }
-    def names = rows.collect { [it.sample, it.lane] }
-    if (names.toSet().size() < names.size()) error "${params.samples} has a lane of a sample twice"
-    names.flatten().findAll { !(it ==~ /[A-Za-z0-9_][A-Za-z0-9._-]*/) }.each {
-        error "${params.samples}: '${it}' is no name for files: take letters, digits and . _ -"
+    // Names of files have no wildcards.
+    def input = { file(it, checkIfExists: true, glob: false) }
+    // A row is a lane: a pair of FASTQ files, or a BAM. It has its number among those of its sample.
+    def rows = input(params.samples).splitCsv(header: true).groupBy { it.sample }.collectMany { sample, lanes ->
+        lanes.collectMany { ["lane ${it.lane}".toString(), it.reads1, it.reads2] }.findAll()
+            .countBy { it }.findAll { it.value > 1 }
+            .each { error "${params.samples}: sample ${sample} has ${it.key} twice" }
+        lanes.withIndex().collect { row, number -> row + [number: number] }
     }
-    [fixmate: params.fixmate, markdup: params.markdup].each { name, value ->
-        if (value =~ /['{}]/) error "${name}: quotes and braces are not possible here"
+    rows.collectMany { [it.sample, it.lane] }.findAll { !(it ==~ /[A-Za-z0-9_][A-Za-z0-9._-]*/) }.each {
+        error "${params.samples}: '${it}' is no name for files: take letters, digits and . _ -"
     }
     def n_chunks = rows.groupBy { it.sample }
         .collectEntries { sample, lanes -> [sample, lanes.sum { it.reads2 ? params.chunks : 1 }] }
-    pairs = Channel.fromList(rows.findAll { it.reads2 })
-        .map { [it, file(it.reads1, checkIfExists: true), file(it.reads2, checkIfExists: true)] }
-    bams = Channel.fromList(rows.findAll { !it.reads2 }).map { [it, file(it.reads1, checkIfExists: true)] }
+    pairs = Channel.fromList(rows.findAll { it.reads2 }).map { [it, input(it.reads1), input(it.reads2)] }
+    bams = Channel.fromList(rows.findAll { !it.reads2 }).map { [it, input(it.reads1)] }
 
-    bed = GROUP_CONTIGS(file("${params.reference}.fai", checkIfExists: true))
+    bed = GROUP_CONTIGS(input("${params.reference}.fai"))
+    // Those that --split-by adds are outside and unplaced.
+    n_pieces = bed.map { it.readLines()*.tokenize('\t')*.getAt(3).unique().size() + 2 }
+
+    // Whatever belongs to the reference: with another one all reads are aligned again.
+    def reference = file(params.reference, glob: false)
+    def references = reference.parent.listFiles().findAll { it.name.startsWith(reference.name) }.sort()
     chunks = CHUNK(pairs).transpose().map { meta, chunk -> [meta + [chunk: chunk.name], chunk] }
-    ALIGN(chunks, bed, file("${params.reference}*"), file(params.reference).name)
+    ALIGN(chunks, bed, references, reference.name)
     SPLIT_BAM(bams, bed)
 
     // What all chunks have of a group of contigs, in the order of the input: it decides between equals.
-    pieces = ALIGN.out.mix(SPLIT_BAM.out)
-        .flatMap { meta, files -> files.collect { bam ->
-            [groupKey("${meta.sample}/${bam.baseName}".toString(), n_chunks[meta.sample]), meta, bam] } }
+    pieces = ALIGN.out.mix(SPLIT_BAM.out).combine(n_pieces)
+        .flatMap { meta, files, n ->
+            // groupTuple would silently leave out what is incomplete.
+            if (files.size() != n) error "${meta.sample} ${meta.lane} has ${files.size()} pieces, not ${n}"
+            files.collect { bam ->
+                [groupKey("${meta.sample}/${bam.baseName}".toString(), n_chunks[meta.sample]), meta, bam] }
+        }
         .groupTuple()
         .map { key, metas, files ->
             def ordered = [metas, files].transpose().sort { String.format('%06d %s', it[0].number, it[0].chunk) }
             [metas[0].sample, files[0].baseName, ordered*.getAt(1)] }
     GATHER(pieces)
 
-    // The groups of a sample, with those that --split-by adds: outside and unplaced.
-    n_pieces = bed.map { it.readLines()*.tokenize('\t')*.getAt(3).unique().size() + 2 }
     samples = GATHER.out.combine(n_pieces)
         .map { sample, bam, index, n -> [groupKey(sample, n), bam, index] }
         .groupTuple()

@@ -146,9 +146,24 @@ static int write_error(const char *what, const char *name, int error)
     return -1;
 }
 
-/* Writes the text to the file, or to standard output. */
-static int write_file(struct output_path *path, const char *what, const char *text,
-                      size_t n_bytes)
+/* Calls put for the descriptor. Returns 0, or an errno. */
+static int put_all(int fd, void (*put)(FILE *to, const void *arg), const void *arg)
+{
+    int own = dup(fd);
+    FILE *to = own >= 0 ? fdopen(own, "w") : NULL;
+    int error = to ? 0 : errno;
+    if (!to && own >= 0) (void)close(own);
+    if (!to) return error;
+    errno = 0;
+    put(to, arg);
+    if (fflush(to) != 0 || ferror(to)) error = errno ? errno : EIO;
+    if (fclose(to) != 0 && !error) error = errno;
+    return error;
+}
+
+/* Writes to the file, or to standard output. */
+static int write_file(struct output_path *path, const char *what,
+                      void (*put)(FILE *to, const void *arg), const void *arg)
 {
     const char *name = path->name ? path->name : "standard output";
     bool is_file = path->name != NULL;
@@ -157,27 +172,38 @@ static int write_file(struct output_path *path, const char *what, const char *te
         fd = output_path_create(path);
         if (fd < 0) return write_error(what, name, errno);
     }
-    int error = 0;
-    while (n_bytes > 0 && !error) {
-        ssize_t n = write(fd, text, n_bytes);
-        if (n < 0 && errno != EINTR) error = errno;
-        if (n <= 0) continue;
-        text += n;
-        n_bytes -= (size_t)n;
-    }
+    int error = put_all(fd, put, arg);
     if (is_file && close(fd) < 0 && !error) error = errno;
     int r = error ? write_error(what, name, error) : output_path_commit(path, NULL);
     if (r < 0) output_path_drop(path);
     return r;
 }
 
-int report_file_write(struct output_path *path, const char *what, const char *text, size_t n_bytes)
+int report_file_stream(struct output_path *path, const char *what,
+                       void (*put)(FILE *to, const void *arg), const void *arg)
 {
     /* Signals are blocked for these milliseconds, so that no temporary file is left. */
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = write_file(path, what, text, n_bytes);
+    int r = write_file(path, what, put, arg);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r;
+}
+
+struct report_text {
+    const char *text;
+    size_t n_bytes;
+};
+
+static void put_text(FILE *to, const void *arg)
+{
+    const struct report_text *report = arg;
+    (void)!fwrite(report->text, 1, report->n_bytes, to);
+}
+
+int report_file_write(struct output_path *path, const char *what, const char *text, size_t n_bytes)
+{
+    const struct report_text report = {text, n_bytes};
+    return report_file_stream(path, what, put_text, &report);
 }

@@ -13,7 +13,6 @@
 #include "util/diag.h"
 #include "util/json_writer.h"
 #include "util/version.h"
-#include "util/xalloc.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -150,16 +149,20 @@ static const char *deflated_by(const struct sort_settings *s)
 }
 
 /* A file of --split-by. */
-static void write_piece(struct json_writer *json, const struct sort_piece *piece)
+static void write_piece(struct json_writer *json, struct piece_list *pieces, size_t piece)
 {
+    const struct piece_counts *counts = piece_list_counts(pieces, piece);
+    char *file = piece_list_file(pieces, piece), *index = piece_list_index(pieces, piece);
     json_begin_object(json, NULL);
-    json_string(json, "name", piece->title);
-    json_string(json, "begin", piece->begin);
-    json_string(json, "file", piece->file);
-    json_string(json, "index", piece->index);
-    json_unsigned(json, "bytes", piece->n_bytes);
-    json_unsigned(json, "records", piece->n_records);
+    json_string(json, "name", piece_list_title(pieces, piece));
+    json_string(json, "begin", piece_list_begin(pieces, piece));
+    json_string(json, "file", file);
+    json_string(json, "index", index);
+    json_unsigned(json, "bytes", counts->n_bytes);
+    json_unsigned(json, "records", counts->n_records);
     json_end_object(json);
+    free(file);
+    free(index);
 }
 
 static void write_output(struct json_writer *json, const struct sort_settings *s,
@@ -172,7 +175,8 @@ static void write_output(struct json_writer *json, const struct sort_settings *s
     write_known(json, "bytes", r->output_bytes);
     json_unsigned(json, "records", r->n_records_out);
     json_begin_array(json, "pieces");
-    for (size_t i = 0; i < r->n_pieces; i++) write_piece(json, &r->pieces[i]);
+    for (size_t i = 0; r->pieces && i < piece_list_count(r->pieces); i++)
+        write_piece(json, r->pieces, i);
     json_end_array(json);
     json_end_object(json);
 }
@@ -431,19 +435,24 @@ static void write_all(struct json_writer *json, const struct sort_settings *s,
     json_end_object(json);
 }
 
+struct stats_sources {
+    const struct sort_settings *settings;
+    const struct sort_report *report;
+    bool failed;
+};
+
+static void put_stats(FILE *to, const void *arg)
+{
+    const struct stats_sources *from = arg;
+    struct json_writer json;
+    json_start(&json, to);
+    write_all(&json, from->settings, from->report, from->failed);
+}
+
 int sort_stats_write(struct output_path *path, const struct sort_settings *settings,
                      const struct sort_report *report, bool failed)
 {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    struct json_writer json;
-    FILE *memory = open_memstream(&text, &n_bytes);
-    xalloc_require(memory != NULL);
-    json_start(&json, memory);
-    write_all(&json, settings, report, failed);
-    bool whole = !ferror(memory);
-    xalloc_require(fclose(memory) == 0 && whole);
-    int r = report_file_write(path, "statistics", text, n_bytes);
-    free(text);
-    return r;
+    /* 100,000 pieces make 20 MB of text or more. */
+    const struct stats_sources sources = {settings, report, failed};
+    return report_file_stream(path, "statistics", put_stats, &sources);
 }

@@ -12,7 +12,7 @@
  * (share_barcodes.h).
  *
  * Which reads are duplicates does not depend on the order in which views come, nor on how the
- * records lie in runs.
+ * records lie in runs; but see notes/duplicates.md for records that are sorted by a tag first.
  *
  * Order of calls: create; prepare, when the rules know the read groups; for each run begin_run,
  * take, and end_run or undo_run; decide; mark; counts; destroy. Threads: the spiller, later the

@@ -96,33 +96,39 @@ int piece_dir_try_name(const char *dir, const char *name, pthread_mutex_t *lock)
 }
 
 /* Gives the first n files their names in the directory back. */
-static void take_back(const struct piece_name *names, size_t n)
+static void take_back(const struct piece_files *files, size_t n)
 {
-    for (size_t i = n; i > 0; i--)
-        if (rename(names[i - 1].name, names[i - 1].file) < 0)
-            diag_left("warning: '%s' stays, and other pieces are missing: %s", names[i - 1].name,
+    struct piece_file file;
+    for (size_t i = n; i > 0; i--) {
+        files->look_up(files->arg, i - 1, &file);
+        if (rename(file.name, file.path) < 0)
+            diag_left("warning: '%s' stays, and other pieces are missing: %s", file.name,
                       strerror(errno));
+    }
 }
 
-static int rename_all(const struct piece_name *names, size_t n)
+static int rename_all(const struct piece_files *files)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (rename_new(names[i].file, names[i].name) == 0) continue;
+    struct piece_file file;
+    for (size_t i = 0; i < files->n; i++) {
+        files->look_up(files->arg, i, &file);
+        if (rename_new(file.path, file.name) == 0) continue;
         int error = errno;
-        take_back(names, i);
-        diag_error("cannot create '%s': %s; no piece got its name", names[i].name,
-                   strerror(error));
+        take_back(files, i);
+        diag_error("cannot create '%s': %s; no piece got its name", file.name, strerror(error));
         return -1;
     }
     return 0;
 }
 
 /* Some errors of a disk show only when it has been written to. */
-static int sync_all(const struct piece_name *names, size_t n)
+static int sync_all(const struct piece_files *files)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (path_sync_file(names[i].file) == 0) continue;
-        diag_error("cannot write '%s' to the disk: %s; no piece got its name", names[i].name,
+    struct piece_file file;
+    for (size_t i = 0; i < files->n; i++) {
+        files->look_up(files->arg, i, &file);
+        if (path_sync_file(file.path) == 0) continue;
+        diag_error("cannot write '%s' to the disk: %s; no piece got its name", file.name,
                    strerror(errno));
         return -1;
     }
@@ -141,15 +147,18 @@ static int sync_names(const char *name)
     return r;
 }
 
-int piece_dir_publish(const struct piece_name *names, size_t n, bool durable,
-                      pthread_mutex_t *lock)
+int piece_dir_publish(const struct piece_files *files, bool durable, pthread_mutex_t *lock)
 {
-    if (sync_all(names, n) < 0) return -1;
+    struct piece_file file;
+    if (sync_all(files) < 0) return -1;
     (void)pthread_mutex_lock(lock);
-    int r = rename_all(names, n);
+    int r = rename_all(files);
     (void)pthread_mutex_unlock(lock);
     /* A piece and its index come first: they stand for the two directories that there may be. */
-    for (size_t i = 0; r == 0 && durable && i < n && i < 2; i++) r = sync_names(names[i].name);
+    for (size_t i = 0; r == 0 && durable && i < files->n && i < 2; i++) {
+        files->look_up(files->arg, i, &file);
+        r = sync_names(file.name);
+    }
     return r;
 }
 

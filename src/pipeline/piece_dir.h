@@ -15,6 +15,7 @@
 #ifndef ROCKSORT_PIPELINE_PIECE_DIR_H
 #define ROCKSORT_PIPELINE_PIECE_DIR_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +26,16 @@ struct piece_dir {
 };
 
 /* A file in the directory and the name that it gets. */
-struct piece_name {
-    const char *file, *name;
+struct piece_file {
+    char path[PATH_MAX], name[PATH_MAX];
+};
+
+/* The files of all pieces. There may be 200,000, so their names are made when they are needed. */
+struct piece_files {
+    size_t n;
+    /* Allocates nothing. */
+    void (*look_up)(const void *arg, size_t i, struct piece_file *file);
+    const void *arg;
 };
 
 /* Makes the directory beside the output `beside`. */
@@ -43,10 +52,9 @@ int piece_dir_check_name(const char *name);
    an errno: EXDEV if the name lies on another mount, also of the same file system. No message. */
 int piece_dir_try_name(const char *dir, const char *name, pthread_mutex_t *lock);
 
-/* Syncs the n files, which were not synced when they were closed, and gives them their names: all,
-   or none of them after a message. durable: waits until the names are on the disk, too. */
-int piece_dir_publish(const struct piece_name *names, size_t n, bool durable,
-                      pthread_mutex_t *lock);
+/* Syncs the files, which were not synced when they were closed, and gives them their names: all, or
+   none of them after a message. durable: waits until the names are on the disk, too. */
+int piece_dir_publish(const struct piece_files *files, bool durable, pthread_mutex_t *lock);
 
 /* Removes the directory and all that is in it; warns if that fails. With the lock held, or without
    other threads. */

@@ -10,6 +10,9 @@
 #include "util/diag.h"
 #include "util/xalloc.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <string.h>
 
 /* Checks the places that are named with -T. They are used when memory fills, if it does. */
@@ -135,18 +138,36 @@ int prepare_inputs(struct sort *sort)
     return resume_reads_input(&sort->resume) ? open_inputs(sort) : 0;
 }
 
-/* An index of references takes memory of the budget. */
-static void plan_around_minhash_index(struct sort *sort)
+/* The pieces of the output. Ranges are known when all is read. */
+static int prepare_pieces(struct sort *sort)
 {
-    size_t total = sort->settings->memory_bytes;
-    if (!sort->rules_maker.minhash_index) return;
-    size_t n_bytes = minhash_index_bytes(sort->rules_maker.minhash_index);
-    if (n_bytes > total / 2) {
+    const struct split_request *request = &sort->settings->split;
+    sort->pieces = piece_list_create();
+    sort->split = split_plan_create(request, sort->header, sort->pieces);
+    if (request->kind == SPLIT_RANGES) sort->survey.ranges = range_counts_create(sort->header);
+    sort->output.plan = sort->split;
+    sort->output.pieces = sort->pieces;
+#ifdef __GLIBC__
+    (void)malloc_trim(0);       /* of a BED file less stays than was read */
+#endif
+    sort->output.pieces_dir = &sort->pieces_dir;
+    return sort->split ? 0 : -1;
+}
+
+/* An index of references takes memory of the budget, and so do the intervals of pieces. */
+static void plan_around_tables(struct sort *sort)
+{
+    size_t total = sort->settings->memory_bytes, n_bytes = 0;
+    if (sort->rules_maker.minhash_index)
+        n_bytes = minhash_index_bytes(sort->rules_maker.minhash_index);
+    if (n_bytes > total / 2)
         diag_warning("the index of '%s' takes %zu MiB of memory, more than half of what may be "
                      "used: give more with -m, or a larger -w", sort->settings->minhash_fasta,
                      n_bytes >> 20);
-        n_bytes = total / 2;    /* a sort in less than half of the memory would be too slow */
-    }
+    if (sort->split) n_bytes += split_plan_bytes(sort->split);
+    if (n_bytes == 0) return;
+    /* A sort in less than half of the memory would be too slow. */
+    if (n_bytes > total / 2) n_bytes = total / 2;
     sort_plan_memory(sort->settings, total - n_bytes, &sort->budget);
     batch_pool_set_budget(sort->pool, &sort->budget);
 }
@@ -174,17 +195,6 @@ static void prepare_duplicates(struct sort *sort)
         }
     }
     duplicates_prepare(sort->duplicates);
-}
-
-/* The pieces of the output. Ranges are known when all is read. */
-static int prepare_pieces(struct sort *sort)
-{
-    const struct split_request *request = &sort->settings->split;
-    sort->split = split_plan_create(request, sort->header);
-    if (request->kind == SPLIT_RANGES) sort->survey.ranges = range_counts_create(sort->header);
-    sort->output.plan = sort->split;
-    sort->output.pieces_dir = &sort->pieces_dir;
-    return sort->split ? 0 : -1;
 }
 
 /* The columns of the output: known now, or when the tags of all records are. */
@@ -221,11 +231,11 @@ int prepare_rules(struct sort *sort, bool *nothing_to_check)
             return -1;
         *nothing_to_check = !sort->verification;
     }
-    plan_around_minhash_index(sort);
+    if (s->split_by && prepare_pieces(sort) < 0) return -1;
+    plan_around_tables(sort);
     if (s->fixmate) prepare_fixmate(sort);
     if (sort->duplicates) prepare_duplicates(sort);
     sort->record_counts = count_files_create_counts(s->count_files, sort->header);
-    if (s->split_by && prepare_pieces(sort) < 0) return -1;
     if (output_format_has_columns(&s->output_format) && prepare_columns(sort) < 0) return -1;
     return sorted_output_prepare(&sort->output, sort->header, s->memory_bytes);
 }

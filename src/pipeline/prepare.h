@@ -10,7 +10,8 @@
 
 #include "pipeline/sort_parts.h"
 
-/* Chooses where the output or its index is written; `name`: one of them in the settings, or NULL. */
+/* Chooses where the output or its index is written. name: that of one of them in the settings, or
+   NULL. */
 int prepare_path(const struct sort_settings *settings, const char *name, struct output_path *path);
 
 /* Chooses where output and index are written, and checks the places of temporary data. */

@@ -189,6 +189,12 @@ static void report_duplicates(struct sort *sort)
                      &sort->report->duplicates.file_bytes);
 }
 
+void sort_report_pieces(struct sort *sort)
+{
+    sort->report->pieces = sort->pieces;
+    sort->pieces = sort->output.pieces = NULL;
+}
+
 void sort_close(struct sort *sort, bool directories_stay)
 {
     temp_store_close(sort->store, directories_stay, &sort->report->store);
@@ -213,6 +219,7 @@ void sort_release(struct sort *sort)
     verification_destroy(sort->verification);
     sorted_output_release(&sort->output);
     split_plan_destroy(sort->split);
+    piece_list_destroy(sort->pieces);
     range_counts_destroy(sort->survey.ranges);
     free(sort->survey.tags);
     record_counts_destroy(sort->record_counts);

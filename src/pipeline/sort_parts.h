@@ -43,6 +43,7 @@ struct sort {
     struct output_path output_path, index_path; /* set with the lock held */
     struct piece_dir pieces_dir;        /* set with the lock held */
     struct split_plan *split;           /* NULL: the output is one file */
+    struct piece_list *pieces;          /* with it, until the report has them */
     struct survey survey;
     struct column_output columns;       /* of Arrow */
     struct sorted_output output;
@@ -62,6 +63,9 @@ void sort_plan_memory(const struct sort_settings *settings, size_t total_bytes,
 
 /* Starts showing how far the sort is. */
 struct progress *sort_start_progress(struct sort *sort);
+
+/* When all pieces of the output are written: the report takes over what they are. */
+void sort_report_pieces(struct sort *sort);
 
 /* Closes the store and the inputs, fills the report, and removes the temporary directories.
    directories_stay: they are a checkpoint that is kept. */

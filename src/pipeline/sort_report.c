@@ -160,15 +160,8 @@ void sort_report_release(struct sort_report *report)
     free(report->kept_directories);
     free(report->duplicates.counts);
     read_groups_destroy(report->duplicates.groups);
-    for (size_t i = 0; i < report->n_pieces; i++) {
-        free(report->pieces[i].title);
-        free(report->pieces[i].begin);
-        free(report->pieces[i].file);
-        free(report->pieces[i].index);
-    }
-    free(report->pieces);
+    piece_list_destroy(report->pieces);
     report->pieces = NULL;
-    report->n_pieces = 0;
     report->duplicates = (struct duplicate_outcome){0};
     report->kept_directories = NULL;
     sample_series_release(&report->series);

@@ -13,6 +13,7 @@
 #include "pipeline/crew.h"
 #include "pipeline/mem_budget.h"
 #include "pipeline/pile_walk.h"
+#include "split/piece_list.h"
 #include "store/codec_policy.h"
 #include "store/run_store.h"
 #include "store/temp_codec.h"
@@ -91,14 +92,6 @@ struct duplicate_outcome {
     uint64_t file_bytes;        /* how much of that, and of what was found, went to a file */
 };
 
-/* A piece of the output (--split-by). The report owns it. */
-struct sort_piece {
-    char *title;                /* "chr1" */
-    char *begin;                /* of a range: "chr1:4001"; NULL for other pieces */
-    char *file, *index;         /* their names; the index may be NULL */
-    uint64_t n_records, n_bytes;
-};
-
 struct sort_report {
     time_t begun;
     uint64_t n_records;         /* read */
@@ -124,8 +117,7 @@ struct sort_report {
     bool verified;              /* with verify, where the result is 0: the records are in order */
     char order_words[96];       /* "sorted by coordinate": in this one */
     struct duplicate_outcome duplicates;        /* with --markdup */
-    struct sort_piece *pieces;  /* of the output; NULL: it is not divided */
-    size_t n_pieces;
+    struct piece_list *pieces;  /* of the output, owned; NULL: it is not divided, or incomplete */
     char **kept_directories;    /* NULL-terminated: the checkpoint that -k keeps, or NULL */
 };
 

@@ -6,6 +6,7 @@ static int prepare_pieces(struct sorted_output *out, sam_hdr_t *header, size_t m
     const struct output_settings *like = &out->file.settings;
     const struct split_output_settings settings = {
         .plan = out->plan,
+        .pieces = out->pieces,
         .pattern = like->path->name,
         .index_pattern = like->index_path->name,
         .dir = out->pieces_dir->path,

@@ -14,6 +14,7 @@
 struct sorted_output {          /* starts as {file's settings, and those of pieces} */
     struct output_file file;    /* with pieces: what they are like */
     const struct split_plan *plan;      /* NULL: there are no pieces */
+    struct piece_list *pieces;          /* with a plan */
     const struct piece_dir *pieces_dir; /* with pieces: where they are written */
     struct split_output *split;
 };

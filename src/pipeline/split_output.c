@@ -1,12 +1,10 @@
 /* split_output.c -- see split_output.h. */
 #include "pipeline/split_output.h"
 
-#include "bam/header_text.h"
 #include "machine/interpose.h"
 #include "machine/open_files.h"
 #include "order/bam_key_tag.h"
 #include "output/stale_index.h"
-#include "split/piece_names.h"
 #include "util/diag.h"
 #include "util/path.h"
 #include "util/xalloc.h"
@@ -15,19 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct piece {
-    char *title;                /* what it is: "chr1"; a long value is cut */
-    char *name, *index_name;    /* of its files; the index may be NULL */
-    char *file, *index_file;    /* where they are until all pieces are complete */
-    bool begun;
-    uint64_t n_records, n_bytes;
-    struct open_piece *open;    /* NULL: it is not begun, or closed */
-};
-
-/* Values of a tag may be long, and there may be many. */
+/* Values of a tag may be long, and there may be many: titles of pieces are cut. */
 enum { MOST_TITLE_BYTES = PIECE_NAME_BYTES };
 
 struct open_piece {
+    size_t number;
+    char *name, *index_name;    /* of its files; the index may be NULL */
     struct output_path path, index_path;
     struct output_file file;
     sam_hdr_t *header;          /* its own, or NULL */
@@ -35,13 +26,8 @@ struct open_piece {
 
 struct split_output {
     struct split_output_settings settings;
-    struct piece *pieces;
-    size_t n_pieces, pieces_room;
-    struct piece_names *names;
-    struct text_map files;              /* names of all pieces and indexes; borrows its keys */
-    struct text_map read_groups;        /* by their titles, with the numbers of their pieces */
     struct bam_writer_header header;    /* that pieces share */
-    size_t *open;               /* numbers of the pieces that are open */
+    struct open_piece **open;   /* one, or those whose intervals lie apart */
     size_t n_open, open_room;
     size_t span;                /* by place: of the last stretch */
     uint8_t *value;             /* by tag: of the last stretch; owned */
@@ -50,54 +36,32 @@ struct split_output {
 
 /* ---- creating ---- */
 
-/* Takes the name of a file, which must not exist, nor be that of another piece or index. */
-static int take_file(struct split_output *split, const char *name)
+/* Checks that the files of a piece do not exist, and are not those of another one. */
+static int check_files(const struct split_output *split, size_t piece)
 {
-    if (piece_dir_check_name(name) < 0) return -1;
-    if (!text_map_find(&split->files, text_of(name))) {
-        (void)text_map_put(&split->files, text_of(name), 0);
-        return 0;
-    }
-    diag_error("'%s' would be both a piece and an index of another one: give the pieces another "
-               "name with -o", name);
-    return -1;
+    const struct piece_list *pieces = split->settings.pieces;
+    char *file = piece_list_file(pieces, piece), *index = piece_list_index(pieces, piece);
+    int r = piece_dir_check_name(file);
+    if (r == 0 && index) r = piece_dir_check_name(index);
+    free(file);
+    free(index);
+    if (r < 0) return -1;
+    char *clash = piece_list_clash(pieces, piece);
+    if (clash)
+        diag_error("'%s' would be both a piece and an index of another one: give the pieces "
+                   "another name with -o", clash);
+    r = clash ? -1 : 0;
+    free(clash);
+    return r;
 }
 
-static int add_piece(struct split_output *split, const char *title)
+static int check_known(const struct split_output *split)
 {
     const struct split_output_settings *s = &split->settings;
-    xgrow(&split->pieces, &split->pieces_room, split->n_pieces + 1, split->n_pieces / 2 + 16,
-          sizeof *split->pieces);
-    struct piece *piece = &split->pieces[split->n_pieces];
-    char *safe = piece_names_take(split->names, title);
-    *piece = (struct piece){
-        .title = xstrdup(title),
-        .name = piece_names_expand(s->pattern, safe),
-        .file = xasprintf("%s/%zu", s->dir, split->n_pieces),
-    };
-    if (s->index_pattern) {
-        piece->index_name = piece_names_expand(s->index_pattern, safe);
-        piece->index_file = xasprintf("%s.index", piece->file);
-    }
-    free(safe);
-    split->n_pieces++;
-    if (take_file(split, piece->name) < 0) return -1;
-    return piece->index_name ? take_file(split, piece->index_name) : 0;
-}
-
-static int add_known(struct split_output *split)
-{
-    const struct split_plan *plan = split->settings.plan;
-    for (size_t i = 0; i < split_plan_n_pieces(plan); i++)
-        if (add_piece(split, split_plan_name(plan, i)) < 0) return -1;
+    piece_list_set_patterns(s->pieces, s->pattern, s->index_pattern);
+    for (size_t i = 0; i < piece_list_count(s->pieces); i++)
+        if (check_files(split, i) < 0) return -1;
     return 0;
-}
-
-static void know_read_groups(struct split_output *split)
-{
-    if (split_plan_kind(split->settings.plan) != SPLIT_READ_GROUP) return;
-    for (size_t i = 0; i < split_plan_none(split->settings.plan); i++)
-        (void)text_map_put(&split->read_groups, text_of(split->pieces[i].title), i);
 }
 
 /* Checks that indexes, which are written beside the pieces, can get their names. */
@@ -160,30 +124,15 @@ struct split_output *split_output_create(const struct split_output_settings *set
 {
     struct split_output *split = xcalloc(1, sizeof *split);
     split->settings = *settings;
-    split->names = piece_names_create();
-    if (check_index_place(split) < 0 || add_known(split) < 0 || check_open(split) < 0) {
-        split_output_destroy(split);
-        return NULL;
-    }
-    know_read_groups(split);
-    return split;
+    if (check_index_place(split) == 0 && check_known(split) == 0 && check_open(split) == 0)
+        return split;
+    split_output_destroy(split);
+    return NULL;
 }
 
 void split_output_destroy(struct split_output *split)
 {
     if (!split) return;
-    for (size_t i = 0; i < split->n_pieces; i++) {
-        struct piece *piece = &split->pieces[i];
-        free(piece->title);
-        free(piece->name);
-        free(piece->index_name);
-        free(piece->file);
-        free(piece->index_file);
-    }
-    free(split->pieces);
-    piece_names_destroy(split->names);
-    text_map_release(&split->files);
-    text_map_release(&split->read_groups);
     free(split->header.bytes);
     free(split->open);
     free(split->value);
@@ -193,55 +142,69 @@ void split_output_destroy(struct split_output *split)
 /* ---- opening and closing ---- */
 
 /* The header of a read group's piece has no other read groups. */
-static int make_own_header(const struct split_output *split, const struct piece *piece,
-                           struct open_piece *open)
+static int make_own_header(const struct split_output *split, struct open_piece *open)
 {
     const struct split_output_settings *s = &split->settings;
-    size_t number = (size_t)(piece - split->pieces), none = split_plan_none(s->plan);
     if (split_plan_kind(s->plan) != SPLIT_READ_GROUP) return 0;
     open->header = sam_hdr_dup(s->header);
-    const char *keep = number < none ? piece->title : NULL;
+    const char *keep = open->number < split_plan_none(s->plan)
+                           ? piece_list_title(s->pieces, open->number) : NULL;
     if (open->header && sam_hdr_remove_except(open->header, "RG", keep ? "ID" : NULL, keep) >= 0)
         return 0;
-    diag_error("cannot make the header of '%s': it is damaged, or memory is short", piece->name);
+    diag_error("cannot make the header of '%s': it is damaged, or memory is short", open->name);
     return -1;
 }
 
-static void release_open(struct piece *piece)
-{
-    struct open_piece *open = piece->open;
-    piece->open = NULL;
-    output_path_release(&open->path);
-    output_path_release(&open->index_path);
-    sam_hdr_destroy(open->header);
-    free(open);
-}
-
-/* Closes a piece. Returns 0, or -1 after a message, or if it is not complete. */
-static int close_piece(struct piece *piece, bool complete)
+/* Closes a piece and frees it. Returns 0, or -1 after a message, or if it is not complete. */
+static int close_piece(const struct split_output *split, struct open_piece *open, bool complete)
 {
     struct output_result result;
     interpose_put_off_syncs(true);
-    int r = output_file_close(&piece->open->file, complete, &result);
+    int r = output_file_close(&open->file, complete, &result);
     interpose_put_off_syncs(false);
-    piece->n_bytes = result.n_bytes;
-    release_open(piece);
+    piece_list_counts(split->settings.pieces, open->number)->n_bytes = result.n_bytes;
+    output_path_release(&open->path);
+    output_path_release(&open->index_path);
+    sam_hdr_destroy(open->header);
+    free(open->name);
+    free(open->index_name);
+    free(open);
     return r;
 }
 
-static int open_piece(struct split_output *split, struct piece *piece)
+/* Files have numbers until all pieces are complete. */
+static void put_number(const struct split_output *split, size_t piece, bool index,
+                       char path[PATH_MAX])
+{
+    (void)snprintf(path, PATH_MAX, "%s/%zu%s", split->settings.dir, piece,
+                   index ? ".index" : "");
+}
+
+static void place_file(const struct split_output *split, struct output_path *path, size_t piece,
+                       const char *name, bool index)
+{
+    char file[PATH_MAX];
+    put_number(split, piece, index, file);
+    output_path_place(path, name, file);
+    path->lock = split->settings.lock;
+}
+
+/* *made is to be closed, also after a failure. */
+static int open_piece(struct split_output *split, size_t number, struct open_piece **made)
 {
     const struct split_output_settings *s = &split->settings;
-    struct open_piece *open = piece->open = xcalloc(1, sizeof *open);
-    piece->begun = true;
-    output_path_place(&open->path, piece->name, piece->file);
-    if (piece->index_name)
-        output_path_place(&open->index_path, piece->index_name, piece->index_file);
-    open->path.lock = open->index_path.lock = s->lock;
+    struct open_piece *open = *made = xcalloc(1, sizeof *open);
+    open->number = number;
+    open->name = piece_list_file(s->pieces, number);
+    open->index_name = piece_list_index(s->pieces, number);
+    piece_list_counts(s->pieces, number)->begun = true;
+    place_file(split, &open->path, number, open->name, false);
+    if (open->index_name)
+        place_file(split, &open->index_path, number, open->index_name, true);
     open->file.settings = *s->like;
     open->file.settings.path = &open->path;
     open->file.settings.index_path = &open->index_path;
-    if (make_own_header(split, piece, open) < 0) return -1;
+    if (make_own_header(split, open) < 0) return -1;
     if (!open->header) open->file.settings.shared_header = &split->header;
     sam_hdr_t *header = open->header ? open->header : s->header;
     if (output_file_create_index(&open->file, header) < 0) return -1;
@@ -260,10 +223,10 @@ static int close_pieces(struct split_output *split, bool all, bool complete)
     size_t n_left = 0;
     int r = 0;
     for (size_t i = 0; i < split->n_open; i++) {
-        size_t number = split->open[i];
-        if (!all && !has_ended(split, number))
-            split->open[n_left++] = number;
-        else if (close_piece(&split->pieces[number], complete && r == 0) < 0)
+        struct open_piece *open = split->open[i];
+        if (!all && !has_ended(split, open->number))
+            split->open[n_left++] = open;
+        else if (close_piece(split, open, complete && r == 0) < 0)
             r = -1;
     }
     split->n_open = n_left;
@@ -272,25 +235,33 @@ static int close_pieces(struct split_output *split, bool all, bool complete)
 
 /* ---- the piece of a stretch ---- */
 
+/* Adds a piece for the value of a tag. Returns its number, or -1 after a message. */
+static ssize_t add_value(struct split_output *split, char *text)
+{
+    struct piece_list *pieces = split->settings.pieces;
+    if (piece_list_count(pieces) == SPLIT_MOST_PIECES) {
+        diag_error("--split-by would write more than %d files: the tag has too many values",
+                   SPLIT_MOST_PIECES);
+        return -1;
+    }
+    if (strlen(text) > MOST_TITLE_BYTES) text[MOST_TITLE_BYTES] = '\0';
+    size_t number = piece_list_add(pieces, text);
+    return check_files(split, number) == 0 ? (ssize_t)number : -1;
+}
+
 /* The number of the piece of a value, which may be new; -1 after a message. */
 static ssize_t piece_of_value(struct split_output *split, const struct segment_stretch *stretch)
 {
+    const struct split_plan *plan = split->settings.plan;
+    struct piece_list *pieces = split->settings.pieces;
     char *text = bam_key_tag_text(stretch->value, stretch->value_bytes);
-    if (!text) return (ssize_t)split_plan_none(split->settings.plan);
-    const size_t *known = text_map_find(&split->read_groups, text_of(text));
-    ssize_t number = known ? (ssize_t)*known : -1;
-    /* The value of another type with the same text is another piece. */
-    if (number < 0 || split->pieces[number].begun) {
-        number = (ssize_t)split->n_pieces;
-        if (split->n_pieces == SPLIT_MOST_PIECES) {
-            diag_error("--split-by would write more than %d files: the tag has too many values",
-                       SPLIT_MOST_PIECES);
-            number = -1;
-        } else {
-            if (strlen(text) > MOST_TITLE_BYTES) text[MOST_TITLE_BYTES] = '\0';
-            if (add_piece(split, text) < 0) number = -1;
-        }
-    }
+    if (!text) return (ssize_t)split_plan_none(plan);
+    ssize_t number = piece_list_find(pieces, text);
+    /* Only read groups of the header are known, not the piece of those that have none. The value of
+       another type with the same text is another piece. */
+    if (number < 0 || (size_t)number >= split_plan_none(plan) ||
+        piece_list_counts(pieces, (size_t)number)->begun)
+        number = add_value(split, text);
     free(text);
     return number;
 }
@@ -304,7 +275,7 @@ static bool same_value(const struct split_output *split, const struct segment_st
 /* Finds the piece by its value. Values come in order: another one ends the piece before. */
 static ssize_t find_by_value(struct split_output *split, const struct segment_stretch *stretch)
 {
-    if (same_value(split, stretch)) return (ssize_t)split->open[0];
+    if (same_value(split, stretch)) return (ssize_t)split->open[0]->number;
     if (close_pieces(split, true, true) < 0) return -1;
     free(split->value);
     split->value = xmemdup(stretch->value, stretch->value_bytes);
@@ -320,21 +291,30 @@ static ssize_t find_by_place(struct split_output *split, const struct segment_st
     return (ssize_t)stretch->piece;
 }
 
+/* NULL if the piece is not open. */
+static struct open_piece *find_open(const struct split_output *split, size_t number)
+{
+    for (size_t i = 0; i < split->n_open; i++)
+        if (split->open[i]->number == number) return split->open[i];
+    return NULL;
+}
+
 struct output_file *split_output_file(struct split_output *split,
                                       const struct segment_stretch *stretch)
 {
     ssize_t number = stretch->value ? find_by_value(split, stretch)
                                     : find_by_place(split, stretch);
     if (number < 0) return NULL;
-    struct piece *piece = &split->pieces[number];
-    if (!piece->open) {
+    struct open_piece *open = find_open(split, (size_t)number);
+    if (!open) {
         xgrow(&split->open, &split->open_room, split->n_open + 1, split->n_open + 15,
               sizeof *split->open);
-        split->open[split->n_open++] = (size_t)number;
-        if (open_piece(split, piece) < 0) return NULL;
+        int r = open_piece(split, (size_t)number, &open);
+        split->open[split->n_open++] = open;
+        if (r < 0) return NULL;
     }
-    piece->n_records += stretch->n_records;
-    return &piece->open->file;
+    piece_list_counts(split->settings.pieces, (size_t)number)->n_records += stretch->n_records;
+    return &open->file;
 }
 
 /* ---- the end ---- */
@@ -342,11 +322,12 @@ struct output_file *split_output_file(struct split_output *split,
 /* Makes the pieces that have no records. */
 static int make_empty(struct split_output *split)
 {
-    for (size_t i = 0; i < split->n_pieces; i++) {
-        struct piece *piece = &split->pieces[i];
-        if (piece->begun) continue;
-        bool opened = open_piece(split, piece) == 0;
-        if (close_piece(piece, opened) < 0) return -1;
+    struct piece_list *pieces = split->settings.pieces;
+    for (size_t i = 0; i < piece_list_count(pieces); i++) {
+        struct open_piece *open;
+        if (piece_list_counts(pieces, i)->begun) continue;
+        bool opened = open_piece(split, i, &open) == 0;
+        if (close_piece(split, open, opened) < 0) return -1;
     }
     return 0;
 }
@@ -354,58 +335,61 @@ static int make_empty(struct split_output *split)
 /* Warns of older indexes that readers would take for those of the pieces. */
 static void tell_of_stale_indexes(const struct split_output *split)
 {
-    for (size_t i = 0; i < split->n_pieces; i++) {
-        const struct piece *piece = &split->pieces[i];
-        const struct output_path path = {.name = piece->name}, index = {.name = piece->index_name};
+    const struct piece_list *pieces = split->settings.pieces;
+    for (size_t i = 0; i < piece_list_count(pieces); i++) {
+        char *file = piece_list_file(pieces, i), *index_file = piece_list_index(pieces, i);
+        const struct output_path path = {.name = file}, index = {.name = index_file};
         stale_index_tell(&path, &index, &split->settings.like->format);
+        free(file);
+        free(index_file);
     }
+}
+
+/* Of two files of a piece, the second one is its index. */
+static void look_up_file(const void *arg, size_t i, struct piece_file *file)
+{
+    const struct split_output *split = arg;
+    const struct split_output_settings *s = &split->settings;
+    size_t n_each = s->index_pattern ? 2 : 1, piece = i / n_each;
+    bool index = i % n_each == 1;
+    put_number(split, piece, index, file->path);
+    piece_list_put_file(s->pieces, piece, index, file->name, sizeof file->name);
 }
 
 /* Gives all pieces their names. */
 static int publish(const struct split_output *split)
 {
     const struct split_output_settings *s = &split->settings;
-    struct piece_name *names = xcalloc(2 * split->n_pieces, sizeof *names);
-    size_t n = 0;
-    for (size_t i = 0; i < split->n_pieces; i++) {
-        const struct piece *piece = &split->pieces[i];
-        names[n++] = (struct piece_name){piece->file, piece->name};
-        if (piece->index_name)
-            names[n++] = (struct piece_name){piece->index_file, piece->index_name};
+    const struct piece_files files = {
+        .n = piece_list_count(s->pieces) * (s->index_pattern ? 2 : 1),
+        .look_up = look_up_file, .arg = split,
+    };
+    return piece_dir_publish(&files, s->durable, s->lock);
+}
+
+/* For the report. */
+static void note_begins(const struct split_output *split)
+{
+    const struct split_output_settings *s = &split->settings;
+    for (size_t i = 0; i < split_plan_n_pieces(s->plan); i++) {
+        char *begin = split_plan_range_begin(s->plan, i, s->header);
+        piece_list_set_begin(s->pieces, i, begin);
+        free(begin);
     }
-    int r = piece_dir_publish(names, n, s->durable, s->lock);
-    free(names);
-    return r;
 }
 
 int split_output_close(struct split_output *split, bool complete,
                        struct output_result *result)
 {
+    struct piece_list *pieces = split->settings.pieces;
     int r = close_pieces(split, true, complete);
     if (!complete) r = -1;
     if (r == 0) r = make_empty(split);
     if (r == 0) r = publish(split);
     if (r == 0) tell_of_stale_indexes(split);
+    if (r == 0) note_begins(split);
     *result = (struct output_result){0};
-    for (size_t i = 0; r == 0 && i < split->n_pieces; i++)
-        result->n_bytes += split->pieces[i].n_bytes;
+    for (size_t i = 0; r == 0 && i < piece_list_count(pieces); i++)
+        result->n_bytes += piece_list_counts(pieces, i)->n_bytes;
     return r;
-}
-
-struct sort_piece *split_output_pieces(const struct split_output *split, size_t *n)
-{
-    struct sort_piece *pieces = xcalloc(split->n_pieces, sizeof *pieces);
-    *n = split->n_pieces;
-    for (size_t i = 0; i < split->n_pieces; i++) {
-        const struct piece *piece = &split->pieces[i];
-        pieces[i] = (struct sort_piece){
-            .title = xstrdup(piece->title),
-            .begin = split_plan_range_begin(split->settings.plan, i, split->settings.header),
-            .file = xstrdup(piece->name),
-            .index = piece->index_name ? xstrdup(piece->index_name) : NULL,
-            .n_records = piece->n_records,
-            .n_bytes = piece->n_bytes,
-        };
-    }
-    return pieces;
 }

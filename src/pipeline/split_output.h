@@ -7,7 +7,8 @@
  * file are made without records, too.
  *
  * Order of calls: create, when the references are known; file, for each stretch in order, when the
- * header is complete; close; pieces. Threads: one at a time. Errors: -1 or NULL after a message.
+ * header is complete; close. Then the list of pieces says what was written. Threads: one at a time.
+ * Errors: -1 or NULL after a message.
  */
 #ifndef ROCKSORT_PIPELINE_SPLIT_OUTPUT_H
 #define ROCKSORT_PIPELINE_SPLIT_OUTPUT_H
@@ -15,12 +16,13 @@
 #include "pipeline/output_file.h"
 #include "pipeline/piece_dir.h"
 #include "pipeline/segment.h"
-#include "pipeline/sort_report.h"
+#include "split/piece_list.h"
 
 struct split_output;
 
 struct split_output_settings {
     const struct split_plan *plan;
+    struct piece_list *pieces;  /* those that the plan knows; values of a tag are added */
     const char *pattern;        /* of the names of pieces, with % for that of the piece */
     const char *index_pattern;  /* NULL: there are no indexes */
     const char *dir;            /* in which pieces are written */
@@ -46,8 +48,5 @@ struct output_file *split_output_file(struct split_output *split,
    their names. */
 int split_output_close(struct split_output *split, bool complete,
                        struct output_result *result);
-
-/* What the pieces are, after close; for the report, which owns them. */
-struct sort_piece *split_output_pieces(const struct split_output *split, size_t *n);
 
 #endif

@@ -13,11 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const size_t NO_NAME = SIZE_MAX;
+
 struct bed_reader {
     const char *path;
     sam_hdr_t *header;
-    struct bed_interval *intervals;
-    size_t n, room;
+    struct bed_intervals *bed;
     size_t line;
 };
 
@@ -57,11 +58,21 @@ static bool parse_position(const char *text, int64_t *position)
     return isdigit((unsigned char)*text) && *end == '\0' && errno == 0;
 }
 
+static size_t put_name(struct bed_intervals *bed, const char *name)
+{
+    size_t at = bed->names_bytes, n = strlen(name) + 1;
+    xgrow(&bed->names, &bed->names_room, at + n, at / 4 + 256, 1);
+    memcpy(bed->names + at, name, n);
+    bed->names_bytes += n;
+    return at;
+}
+
 /* Takes one line. Returns what is wrong with it, or NULL. */
 static const char *take_line(struct bed_reader *reader, char *line)
 {
     char *fields[4];
-    struct bed_interval interval = {.line = reader->line};
+    struct bed_intervals *bed = reader->bed;
+    struct bed_interval interval = {.line = reader->line, .name = NO_NAME};
     size_t n = divide(line, fields);
     if (n < 3) return "it needs a reference, a begin and an end";
     interval.tid = sam_hdr_name2tid(reader->header, fields[0]);
@@ -69,10 +80,10 @@ static const char *take_line(struct bed_reader *reader, char *line)
     if (!parse_position(fields[1], &interval.begin) || !parse_position(fields[2], &interval.end))
         return "its begin and end must be whole numbers";
     if (interval.begin >= interval.end) return "its end must come after its begin";
-    if (n == 4 && *fields[3] && strcmp(fields[3], ".") != 0) interval.name = xstrdup(fields[3]);
-    xgrow(&reader->intervals, &reader->room, reader->n + 1, reader->n / 2 + 64,
-          sizeof *reader->intervals);
-    reader->intervals[reader->n++] = interval;
+    if (n == 4 && *fields[3] && strcmp(fields[3], ".") != 0)
+        interval.name = put_name(bed, fields[3]);
+    xgrow(&bed->intervals, &bed->room, bed->n + 1, bed->n / 4 + 64, sizeof *bed->intervals);
+    bed->intervals[bed->n++] = interval;
     return NULL;
 }
 
@@ -82,13 +93,6 @@ static int compare_places(const void *a, const void *b)
     if (x->tid != y->tid) return x->tid < y->tid ? -1 : 1;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
     return (x->line > y->line) - (x->line < y->line);
-}
-
-static int check_number(const struct bed_reader *reader)
-{
-    if (reader->n > 0) return 0;
-    diag_error("'%s' has no intervals", reader->path);
-    return -1;
 }
 
 static int read_lines(struct bed_reader *reader, htsFile *file)
@@ -131,9 +135,10 @@ static htsFile *open_lines(const char *path)
     return NULL;
 }
 
-int bed_file_read(const char *path, sam_hdr_t *header, struct bed_interval **intervals, size_t *n)
+int bed_file_read(const char *path, sam_hdr_t *header, struct bed_intervals *bed)
 {
-    struct bed_reader reader = {.path = path, .header = header};
+    *bed = (struct bed_intervals){0};
+    struct bed_reader reader = {.path = path, .header = header, .bed = bed};
     htsFile *file = open_lines(path);
     if (!file) return -1;
     int r = read_lines(&reader, file);
@@ -141,20 +146,26 @@ int bed_file_read(const char *path, sam_hdr_t *header, struct bed_interval **int
         diag_error("cannot read '%s': %s", path, strerror(errno));
         r = -1;
     }
-    if (r == 0 && reader.n > 0)
-        qsort(reader.intervals, reader.n, sizeof *reader.intervals, compare_places);
-    if (r == 0) r = check_number(&reader);
-    if (r < 0) {
-        bed_intervals_free(reader.intervals, reader.n);
-        return -1;
+    if (r == 0 && bed->n == 0) {
+        diag_error("'%s' has no intervals", path);
+        r = -1;
     }
-    *intervals = reader.intervals;
-    *n = reader.n;
-    return 0;
+    if (r == 0)
+        qsort(bed->intervals, bed->n, sizeof *bed->intervals, compare_places);
+    else
+        bed_intervals_release(bed);
+    return r;
 }
 
-void bed_intervals_free(struct bed_interval *intervals, size_t n)
+const char *bed_interval_name(const struct bed_intervals *bed, size_t interval)
 {
-    for (size_t i = 0; i < n; i++) free(intervals[i].name);
-    free(intervals);
+    size_t name = bed->intervals[interval].name;
+    return name == NO_NAME ? NULL : bed->names + name;
+}
+
+void bed_intervals_release(struct bed_intervals *bed)
+{
+    free(bed->intervals);
+    free(bed->names);
+    *bed = (struct bed_intervals){0};
 }

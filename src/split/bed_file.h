@@ -17,16 +17,24 @@
 struct bed_interval {
     int32_t tid;
     int64_t begin, end;
-    char *name;                 /* NULL: it has none */
+    size_t name;                /* bed_interval_name */
     size_t line;                /* its number, from 1 */
 };
 
-/* Reads the file; its references must be in the header. *intervals has at least one, and is sorted
-   by reference, begin and line; intervals may overlap. The caller frees it with
-   bed_intervals_free. */
-int bed_file_read(const char *path, sam_hdr_t *header, struct bed_interval **intervals, size_t *n);
+struct bed_intervals {
+    struct bed_interval *intervals;     /* sorted by reference, begin and line; they may overlap */
+    size_t n, room;
+    char *names;                /* one after the other */
+    size_t names_bytes, names_room;
+};
 
-/* Accepts NULL. */
-void bed_intervals_free(struct bed_interval *intervals, size_t n);
+/* Reads the file, which has at least one interval; its references must be in the header. The caller
+   releases the intervals. */
+int bed_file_read(const char *path, sam_hdr_t *header, struct bed_intervals *bed);
+
+/* NULL: it has none. */
+const char *bed_interval_name(const struct bed_intervals *bed, size_t interval);
+
+void bed_intervals_release(struct bed_intervals *bed);
 
 #endif

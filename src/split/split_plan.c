@@ -2,7 +2,6 @@
 #include "split/split_plan.h"
 
 #include "bam/bam_long.h"
-#include "bam/header_text.h"
 #include "order/bam_key_tag.h"
 #include "split/bed_file.h"
 #include "util/diag.h"
@@ -12,16 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* There may be 100,000 intervals, with two spans each: these are as small as they can be. */
 struct split_span {
-    struct range_place begin;   /* it ends where the next one begins */
+    int64_t pos;                /* where it begins; it ends where the next one begins */
+    int32_t tid;
     uint32_t piece;
 };
 
 struct split_plan {
     struct split_request request;
-    char **names;               /* of the pieces that are known */
-    size_t *last_span;          /* by place: of each of them */
-    size_t n_pieces, names_room;
+    size_t n_pieces;            /* that are known */
+    uint32_t *last_span;        /* by place: of each of them */
     struct split_span *spans;
     size_t n_spans, spans_room;
     size_t most_open;
@@ -42,6 +42,11 @@ static bool is_before(struct range_place a, struct range_place b)
     return a.tid != b.tid ? a.tid < b.tid : a.pos < b.pos;
 }
 
+static struct range_place begin_of(const struct split_span *span)
+{
+    return (struct range_place){span->tid, span->pos};
+}
+
 /* ---- making a plan ---- */
 
 static int check_number(enum split_kind kind, size_t n_pieces)
@@ -52,35 +57,26 @@ static int check_number(enum split_kind kind, size_t n_pieces)
         [SPLIT_READ_GROUP] = "divide by contig or by ranges:N",
     };
     if (n_pieces <= SPLIT_MOST_PIECES) return 0;
-    diag_error("--split-by would write %zu files, and %d is the most: %s", n_pieces,
-               SPLIT_MOST_PIECES, advice[kind]);
+    diag_error("--split-by would write more than %d files: %s", SPLIT_MOST_PIECES, advice[kind]);
     return -1;
-}
-
-static uint32_t add_piece(struct split_plan *plan, const char *name)
-{
-    xgrow(&plan->names, &plan->names_room, plan->n_pieces + 1, plan->n_pieces / 2 + 16,
-          sizeof *plan->names);
-    plan->names[plan->n_pieces] = xstrdup(name);
-    return (uint32_t)plan->n_pieces++;
 }
 
 /* Adds a span after all others, unless it goes on with the piece of the last one. */
 static void add_span(struct split_plan *plan, int32_t tid, int64_t pos, size_t piece)
 {
     if (plan->n_spans > 0 && plan->spans[plan->n_spans - 1].piece == piece) return;
-    xgrow(&plan->spans, &plan->spans_room, plan->n_spans + 1, plan->n_spans / 2 + 16,
+    xgrow(&plan->spans, &plan->spans_room, plan->n_spans + 1, plan->n_spans / 4 + 16,
           sizeof *plan->spans);
-    plan->spans[plan->n_spans++] = (struct split_span){{tid, pos}, (uint32_t)piece};
+    plan->spans[plan->n_spans++] = (struct split_span){pos, tid, (uint32_t)piece};
 }
 
 /* Notes the last span of each piece, and how many pieces are open at the same time. */
 static void finish_spans(struct split_plan *plan)
 {
-    size_t *first = xcalloc(plan->n_pieces, sizeof *first);
+    uint32_t *first = xcalloc(plan->n_pieces, sizeof *first);
     plan->last_span = xcalloc(plan->n_pieces, sizeof *plan->last_span);
-    for (size_t i = plan->n_spans; i > 0; i--) first[plan->spans[i - 1].piece] = i - 1;
-    for (size_t i = 0; i < plan->n_spans; i++) plan->last_span[plan->spans[i].piece] = i;
+    for (size_t i = plan->n_spans; i > 0; i--) first[plan->spans[i - 1].piece] = (uint32_t)i - 1;
+    for (size_t i = 0; i < plan->n_spans; i++) plan->last_span[plan->spans[i].piece] = (uint32_t)i;
     size_t n_open = 0;
     for (size_t i = 0; i < plan->n_spans; i++) {
         size_t piece = plan->spans[i].piece;
@@ -91,125 +87,125 @@ static void finish_spans(struct split_plan *plan)
     free(first);
 }
 
-static int plan_contigs(struct split_plan *plan, const sam_hdr_t *header)
+static int plan_contigs(struct split_plan *plan, const sam_hdr_t *header,
+                        struct piece_list *pieces)
 {
     int32_t n = sam_hdr_nref(header);
     if (check_number(SPLIT_CONTIG, (size_t)n + 1) < 0) return -1;
     for (int32_t tid = 0; tid < n; tid++)
-        add_span(plan, tid, INT64_MIN, add_piece(plan, sam_hdr_tid2name(header, tid)));
-    add_span(plan, NO_REFERENCE, INT64_MIN, add_piece(plan, SPLIT_UNPLACED));
+        add_span(plan, tid, INT64_MIN, piece_list_add(pieces, sam_hdr_tid2name(header, tid)));
+    add_span(plan, NO_REFERENCE, INT64_MIN, piece_list_add(pieces, SPLIT_UNPLACED));
     return 0;
 }
 
-/* The name of an interval: its own, or reference:begin-end as samtools writes regions. */
-static char *name_of(const struct bed_interval *interval, const sam_hdr_t *header)
+/* Makes a piece for each name, in the order of the genome. An interval without a name is called
+   reference:begin-end, as samtools writes regions. Stops after more pieces than there may be. */
+static void name_pieces(const struct bed_intervals *bed, const sam_hdr_t *header,
+                        struct piece_list *pieces, uint32_t *numbers)
 {
-    if (interval->name) return xstrdup(interval->name);
-    return xasprintf("%s:%" PRId64 "-%" PRId64, sam_hdr_tid2name(header, interval->tid),
-                     interval->begin + 1, interval->end);
-}
-
-/* Makes a piece for each name, in the order of the genome. */
-static void name_pieces(struct split_plan *plan, const struct bed_interval *intervals, size_t n,
-                        const sam_hdr_t *header, uint32_t *pieces)
-{
-    struct text_map known = {0};
-    for (size_t i = 0; i < n; i++) {
-        char *name = name_of(&intervals[i], header);
-        const size_t *piece = text_map_find(&known, text_of(name));
-        pieces[i] = piece ? (uint32_t)*piece : add_piece(plan, name);
-        (void)text_map_put(&known, text_of(plan->names[pieces[i]]), pieces[i]);
-        free(name);
+    for (size_t i = 0; i < bed->n && piece_list_count(pieces) <= SPLIT_MOST_PIECES; i++) {
+        const struct bed_interval *interval = &bed->intervals[i];
+        const char *given = bed_interval_name(bed, i);
+        char *made = given ? NULL
+                           : xasprintf("%s:%" PRId64 "-%" PRId64,
+                                       sam_hdr_tid2name(header, interval->tid),
+                                       interval->begin + 1, interval->end);
+        const char *name = given ? given : made;
+        ssize_t known = piece_list_find(pieces, name);
+        numbers[i] = (uint32_t)(known >= 0 ? (size_t)known : piece_list_add(pieces, name));
+        free(made);
     }
-    text_map_release(&known);
 }
 
 /* Adds the spans of intervals and of what lies between them. Those of one piece may overlap: `last`
    is the one of them that ends last. Others may not. */
-static int add_intervals(struct split_plan *plan, const struct bed_interval *intervals, size_t n,
-                         const uint32_t *pieces, uint32_t outside)
+static int add_intervals(struct split_plan *plan, const struct bed_intervals *bed,
+                         const uint32_t *numbers, size_t outside)
 {
     const struct bed_interval *last = NULL;
-    uint32_t last_piece = outside;
-    for (size_t i = 0; i < n; i++) {
-        const struct bed_interval *here = &intervals[i];
+    size_t last_piece = outside;
+    for (size_t i = 0; i < bed->n; i++) {
+        const struct bed_interval *here = &bed->intervals[i];
         bool is_near = last && last->tid == here->tid && last->end >= here->begin;
         bool overlaps = is_near && last->end > here->begin;
-        if (overlaps && pieces[i] != last_piece) {
+        if (overlaps && numbers[i] != last_piece) {
             diag_error("'%s': the intervals of lines %zu and %zu overlap, and a record goes to one "
                        "piece only: give both one name", plan->request.bed, last->line,
                        here->line);
             return -1;
         }
         if (last && !is_near) add_span(plan, last->tid, last->end, outside);
-        add_span(plan, here->tid, here->begin, pieces[i]);
+        add_span(plan, here->tid, here->begin, numbers[i]);
         if (!overlaps || here->end > last->end) last = here;
-        last_piece = pieces[i];
+        last_piece = numbers[i];
     }
     if (last) add_span(plan, last->tid, last->end, outside);
     return 0;
 }
 
-static int plan_bed(struct split_plan *plan, sam_hdr_t *header)
+static int plan_bed(struct split_plan *plan, sam_hdr_t *header, struct piece_list *pieces)
 {
-    struct bed_interval *intervals;
-    size_t n;
-    if (bed_file_read(plan->request.bed, header, &intervals, &n) < 0) return -1;
-    uint32_t *pieces = xcalloc(n, sizeof *pieces);
-    name_pieces(plan, intervals, n, header, pieces);
-    uint32_t outside = add_piece(plan, SPLIT_OUTSIDE), unplaced = add_piece(plan, SPLIT_UNPLACED);
-    add_span(plan, 0, INT64_MIN, outside);
-    int r = check_number(SPLIT_BED, plan->n_pieces);
-    if (r == 0) r = add_intervals(plan, intervals, n, pieces, outside);
-    add_span(plan, NO_REFERENCE, INT64_MIN, unplaced);
-    bed_intervals_free(intervals, n);
-    free(pieces);
+    struct bed_intervals bed;
+    if (bed_file_read(plan->request.bed, header, &bed) < 0) return -1;
+    uint32_t *numbers = xcalloc(bed.n, sizeof *numbers);
+    name_pieces(&bed, header, pieces, numbers);
+    int r = check_number(SPLIT_BED, piece_list_count(pieces) + 2);
+    if (r == 0) {
+        size_t outside = piece_list_add(pieces, SPLIT_OUTSIDE);
+        add_span(plan, 0, INT64_MIN, outside);
+        r = add_intervals(plan, &bed, numbers, outside);
+        add_span(plan, NO_REFERENCE, INT64_MIN, piece_list_add(pieces, SPLIT_UNPLACED));
+    }
+    bed_intervals_release(&bed);
+    free(numbers);
     return r;
 }
 
 /* Numbers have so many digits that they are in order as text. */
-static void name_ranges(struct split_plan *plan)
+static void name_ranges(unsigned n, struct piece_list *pieces)
 {
     char last[16], name[16];
-    int n_digits = snprintf(last, sizeof last, "%u", plan->request.n_ranges);
-    for (unsigned i = 1; i <= plan->request.n_ranges; i++) {
+    int n_digits = snprintf(last, sizeof last, "%u", n);
+    for (unsigned i = 1; i <= n; i++) {
         (void)snprintf(name, sizeof name, "%0*u", n_digits, i);
-        (void)add_piece(plan, name);
+        (void)piece_list_add(pieces, name);
     }
-    (void)add_piece(plan, SPLIT_UNPLACED);
+    (void)piece_list_add(pieces, SPLIT_UNPLACED);
 }
 
-static int plan_read_groups(struct split_plan *plan, sam_hdr_t *header)
+static int name_read_groups(sam_hdr_t *header, struct piece_list *pieces)
 {
     int n = sam_hdr_count_lines(header, "RG");
     for (int i = 0; i < n; i++) {
         const char *id = sam_hdr_line_name(header, "RG", i);
-        if (id) (void)add_piece(plan, id);
+        if (id) (void)piece_list_add(pieces, id);
     }
-    (void)add_piece(plan, SPLIT_NO_VALUE);
-    return check_number(SPLIT_READ_GROUP, plan->n_pieces);
+    (void)piece_list_add(pieces, SPLIT_NO_VALUE);
+    return check_number(SPLIT_READ_GROUP, piece_list_count(pieces));
 }
 
-static int make_plan(struct split_plan *plan, sam_hdr_t *header)
+static int make_plan(struct split_plan *plan, sam_hdr_t *header, struct piece_list *pieces)
 {
     switch (plan->request.kind) {
-    case SPLIT_CONTIG: return plan_contigs(plan, header);
-    case SPLIT_BED: return plan_bed(plan, header);
-    case SPLIT_RANGES: name_ranges(plan); return 0;
-    case SPLIT_READ_GROUP: return plan_read_groups(plan, header);
-    default: (void)add_piece(plan, SPLIT_NO_VALUE); return 0;
+    case SPLIT_CONTIG: return plan_contigs(plan, header, pieces);
+    case SPLIT_BED: return plan_bed(plan, header, pieces);
+    case SPLIT_RANGES: name_ranges(plan->request.n_ranges, pieces); return 0;
+    case SPLIT_READ_GROUP: return name_read_groups(header, pieces);
+    default: (void)piece_list_add(pieces, SPLIT_NO_VALUE); return 0;
     }
 }
 
-struct split_plan *split_plan_create(const struct split_request *request, sam_hdr_t *header)
+struct split_plan *split_plan_create(const struct split_request *request, sam_hdr_t *header,
+                                     struct piece_list *pieces)
 {
     struct split_plan *plan = xcalloc(1, sizeof *plan);
     plan->request = *request;
     plan->most_open = 1;
-    if (make_plan(plan, header) < 0) {
+    if (make_plan(plan, header, pieces) < 0) {
         split_plan_destroy(plan);
         return NULL;
     }
+    plan->n_pieces = piece_list_count(pieces);
     if (plan->n_spans > 0) finish_spans(plan);
     return plan;
 }
@@ -217,8 +213,6 @@ struct split_plan *split_plan_create(const struct split_request *request, sam_hd
 void split_plan_destroy(struct split_plan *plan)
 {
     if (!plan) return;
-    for (size_t i = 0; i < plan->n_pieces; i++) free(plan->names[i]);
-    free(plan->names);
     free(plan->last_span);
     free(plan->spans);
     free(plan);
@@ -249,11 +243,6 @@ size_t split_plan_n_pieces(const struct split_plan *plan)
     return plan->n_pieces;
 }
 
-const char *split_plan_name(const struct split_plan *plan, size_t piece)
-{
-    return plan->names[piece];
-}
-
 size_t split_plan_none(const struct split_plan *plan)
 {
     return plan->n_pieces - 1;
@@ -264,11 +253,16 @@ char *split_plan_range_begin(const struct split_plan *plan, size_t piece, const 
     if (plan->request.kind != SPLIT_RANGES || piece >= plan->request.n_ranges || !plan->last_span)
         return NULL;
     const struct split_span *span = &plan->spans[plan->last_span[piece]];
-    if (span->piece != piece || span->begin.tid >= sam_hdr_nref(header)) return NULL;
+    if (span->piece != piece || span->tid >= sam_hdr_nref(header)) return NULL;
     /* Of ranges that begin at one place, the last one has its records. */
-    if (!is_before(span->begin, span[1].begin)) return NULL;
-    int64_t pos = span->begin.pos > 0 ? span->begin.pos : 0;
-    return xasprintf("%s:%" PRId64, sam_hdr_tid2name(header, span->begin.tid), pos + 1);
+    if (!is_before(begin_of(span), begin_of(span + 1))) return NULL;
+    int64_t pos = span->pos > 0 ? span->pos : 0;
+    return xasprintf("%s:%" PRId64, sam_hdr_tid2name(header, span->tid), pos + 1);
+}
+
+size_t split_plan_bytes(const struct split_plan *plan)
+{
+    return plan->n_spans * sizeof *plan->spans + plan->n_pieces * sizeof *plan->last_span;
 }
 
 size_t split_plan_most_open(const struct split_plan *plan)
@@ -287,7 +281,7 @@ static size_t find_span(const struct split_plan *plan, struct range_place place)
     size_t low = 0, high = plan->n_spans;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (is_before(place, plan->spans[middle].begin))
+        if (is_before(place, begin_of(&plan->spans[middle])))
             high = middle;
         else
             low = middle;
@@ -300,7 +294,7 @@ static bool move_to_place(struct split_cursor *cursor, const struct split_plan *
 {
     struct range_place place = place_of(rec);
     size_t next = cursor->span + 1;
-    if (cursor->record && (next == plan->n_spans || is_before(place, plan->spans[next].begin)))
+    if (cursor->record && (next == plan->n_spans || is_before(place, begin_of(&plan->spans[next]))))
         return true;
     bool is_first = !cursor->record;
     size_t before = cursor->piece;

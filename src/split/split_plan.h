@@ -17,6 +17,7 @@
 #ifndef ROCKSORT_SPLIT_SPLIT_PLAN_H
 #define ROCKSORT_SPLIT_SPLIT_PLAN_H
 
+#include "split/piece_list.h"
 #include "split/range_counts.h"
 #include "split/split_request.h"
 
@@ -29,7 +30,9 @@
 
 struct split_plan;
 
-struct split_plan *split_plan_create(const struct split_request *request, sam_hdr_t *header);
+/* Adds the pieces that are known to an empty list. */
+struct split_plan *split_plan_create(const struct split_request *request, sam_hdr_t *header,
+                                     struct piece_list *pieces);
 
 /* Accepts NULL. */
 void split_plan_destroy(struct split_plan *plan);
@@ -39,14 +42,16 @@ void split_plan_set_ranges(struct split_plan *plan, const struct range_counts *c
 
 enum split_kind split_plan_kind(const struct split_plan *plan);
 
-/* The pieces that are known, their names, and which is that of records without a value. */
+/* How many pieces are known, and which is that of records without a value. */
 size_t split_plan_n_pieces(const struct split_plan *plan);
-const char *split_plan_name(const struct split_plan *plan, size_t piece);
 size_t split_plan_none(const struct split_plan *plan);
 
 /* Where a range begins, "chr1:4001"; the caller frees it. NULL if the piece is no range, or if no
    record can belong to it, because the next range begins there or no reference is left. */
 char *split_plan_range_begin(const struct split_plan *plan, size_t piece, const sam_hdr_t *header);
+
+/* The memory that its spans take; the pieces are not in it. */
+size_t split_plan_bytes(const struct split_plan *plan);
 
 /* How many pieces have begun and will go on, at the most, while records come by place. */
 size_t split_plan_most_open(const struct split_plan *plan);

@@ -1,7 +1,8 @@
 """A sample in many tasks (packaging/workflows): the result is that of one sort.
 
 ByContig does by hand what the workflows do, with the options of --markdup that can be decided for
-one contig at a time, and shows that the others cannot. Engines runs both workflows in their engines.
+one contig at a time, and shows that the others cannot. Engines runs both workflows in their
+engines.
 """
 
 import csv
@@ -12,7 +13,9 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import unittest
 
 import bamfile
 import workflow_reads
@@ -23,7 +26,14 @@ WORKFLOWS = ROOT / "packaging/workflows"
 BIN = WORKFLOWS / "bin"
 ENGINES = ROOT / "build/engines"
 ENGINE_LIMIT_S = 120 * SLOW
+LIBRARY = ROOT / "build/fault_inject.so"
 GROUP_BASES = 600_000
+ENGINE_GROUP_BASES = 1_200_000
+MARKDUP = "-d 100 -t"
+# Names of contigs. A BED file takes the last two for comments, so their reads are outside of all
+# groups.
+ODD_NAMES = {"chr1": "HLA-A*01:01", "chr2": "../$HOME", "chr3": "%.bam", "chr4": "a|b;c&d!",
+             "chr5": "~", "chr6": "2", "chrY": "#Y", "chrM": "track"}
 N_CHUNKS = 3
 # Options of --markdup that can be decided for one contig at a time.
 LOCAL = (
@@ -47,9 +57,9 @@ def run_script(name, *args):
                           check=False)
 
 
-def groups_of(fai):
+def groups_of(fai, bases=GROUP_BASES):
     """The BED file of groups of contigs, and all pieces that a sort makes with it."""
-    done = run_script("group-contigs", fai, GROUP_BASES)
+    done = run_script("group-contigs", fai, bases)
     if done.returncode:
         raise AssertionError(done.stderr)
     groups = dict.fromkeys(line.split("\t")[3] for line in done.stdout.splitlines())
@@ -127,6 +137,34 @@ class ByContig(CliTest):
         self.assertGreater(sum(ends[0][1] for ends in apart), 20)
         self.assertEqual([ends for ends in apart if ends[0][1] != ends[1][1]], [])
 
+    @unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
+    def test_killed_gather(self):
+        """A gather that was killed while it wrote, tried again: the same files, byte for byte."""
+        self.scatter()
+        command = ["--merge", "--markdup=-d 100 -t", "--write-index", "--no-PG",
+                   *[self.path(f"pieces{i}/{self.pieces[0]}.bam") for i in range(N_CHUNKS)]]
+
+        def files(name):
+            return [(self.work / (name + end)).read_bytes() for end in (".bam", ".bam.csi")]
+
+        self.sort_ok(*command, "-o", self.path("want.bam"))
+        for fault, n_half in (("write:2:kill:.bam.rocksort.", 1),
+                              ("write:1:kill:.csi.rocksort.", 0)):
+            with self.subTest(fault=fault):
+                env = {"LD_PRELOAD": str(LIBRARY), "FAULT": fault,
+                       "ASAN_OPTIONS": "verify_asan_link_order=0:" +
+                                       os.environ.get("ASAN_OPTIONS", "")}
+                done = self.rocksort(*command, "-o", self.path("out.bam"), env=env, clean=False)
+                self.assertEqual(done.status, -signal.SIGKILL, done.err)
+                half = [path for path in self.work.glob("out.bam.rocksort.*")
+                        if path.stat().st_size > 0]
+                self.assertEqual(len(half), n_half)
+                self.assertFalse((self.work / "out.bam.csi").exists())
+                self.sort_ok(*command, "-o", self.path("out.bam"))
+                self.assertEqual(files("out"), files("want"))
+                for path in self.work.glob("out.bam*"):
+                    path.unlink()
+
     def test_remote_options(self):
         """The workflows refuse what would come out otherwise, and this is so."""
         self.scatter()
@@ -169,10 +207,22 @@ class ByContig(CliTest):
                                              enumerate((500_000, 200_000, 200_000, 1, 400_000))))
         bed = run_script("group-contigs", fai, 400_000).stdout
         self.assertEqual([line.split("\t")[3] for line in bed.splitlines()],
-                         ["group0001", "group0002", "group0002", "group0003", "group0004"])
-        self.assertEqual(bed.splitlines()[1], "c1\t0\t200000\tgroup0002")
+                         [f"group{n:06}" for n in (1, 2, 2, 3, 4)])
+        self.assertEqual(bed.splitlines()[1], "c1\t0\t200000\tgroup000002")
         done = run_script("group-contigs", self.write("empty.fai", ""), 400_000)
         self.assertNotEqual(done.returncode, 0)
+
+    def test_names_of_groups_are_in_order(self):
+        """As text, also if there are many groups. What BED takes for a comment makes no group."""
+        names = [f"c{i}" for i in range(12_000)]
+        names[20:20] = ["#c", "track", "browser", "tracks"]
+        fai = self.write("many.fai", "".join(f"{name}\t9\t0\t60\t61\n" for name in names))
+        lines = [line.split("\t") for line in
+                 run_script("group-contigs", fai, 1).stdout.splitlines()]
+        self.assertEqual([line[0] for line in lines], [*names[:20], *names[23:]])
+        groups = [line[3] for line in lines]
+        self.assertEqual(len(set(groups)), 12_001)
+        self.assertEqual(sorted(groups), groups)
 
     def test_chunks_of_reads(self):
         """Chunks follow each other, have a multiple of pairs, and may be empty; both ends agree."""
@@ -203,39 +253,92 @@ class ByContig(CliTest):
             self.assertNotEqual(done.returncode, 0)
             self.assertTrue(done.stderr)
 
+    def test_nothing_writes_after_a_failure(self):
+        """When one end fails, the other one is no longer written when the script ends: a second
+        attempt would write to the same files."""
+        reads = self.write("reads.fq", "@q\nA\n+\nF\n")
+        (self.work / "bin").mkdir()
+        workflow_reads.write_script(
+            self.work / "bin/gzip", """#!/bin/sh
+            [ "${{END-}}" != 2 ] || exit 1
+            [ "${{END-}}" != 1 ] || {{ sleep 1; touch "{ended}"; }}
+            exec {gzip} "$@"\n""", ended=self.path("ended"), gzip=shutil.which("gzip"))
+        status = subprocess.call(
+            [BIN / "chunk-fastq", "1", "1", reads, reads, self.path("chunks")],
+            env={**os.environ, "PATH": f"{self.work}/bin:{os.environ['PATH']}"},
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.assertNotEqual(status, 0)
+        self.assertTrue((self.work / "ended").exists())
+
 
 @needs_pysam
+@unittest.skipUnless(os.access(LIBRARY, os.R_OK), f"no {LIBRARY}: make build/fault_inject.so")
 class Engines(IndexTest):
-    """Both workflows in their engines: several tasks at a time, two of which are killed."""
+    """Both workflows in their engines: several tasks at a time, of which some are killed. Names of
+    directories, files and contigs have characters that mean something to a shell."""
 
     def setUp(self):
         super().setUp()
-        self.header, some = workflow_reads.templates(6000, seed=11)
-        third = len(some) // 3
+        self.work, self.scratch = (path.parent / f"a {path.name} [1]"
+                                   for path in (self.work, self.scratch))
         self.marks, self.bin = self.work / "marks", self.work / "bin"
-        for folder in (self.marks, self.bin):
+        for folder in (self.work, self.scratch, self.marks, self.bin):
             folder.mkdir()
-        workflow_reads.write_sam(self.path("all.sam"), self.header, some)
-        workflow_reads.write_fai(self.path("ref.fa.fai"), self.header)
-        self.write("ref.fa", "")
-        self.n_pieces = len(groups_of(self.path("ref.fa.fai"))[1])
+        self.workflows = self.work / "work flows"
+        shutil.copytree(WORKFLOWS, self.workflows)
+        self.header, some = workflow_reads.with_names(
+            *workflow_reads.templates(6000, seed=11), names=ODD_NAMES)
+        self.write_all("all.sam", some)
+        workflow_reads.write_fai(self.path("a ref.fa.fai"), self.header)
+        self.write("a ref.fa", "")
+        self.n_pieces = len(groups_of(self.path("a ref.fa.fai"), ENGINE_GROUP_BASES)[1])
         workflow_reads.write_script(self.bin / "aligner", workflow_reads.ALIGNER, marks=self.marks)
         workflow_reads.write_script(self.bin / "samtools-rocksort", workflow_reads.KILLED,
-                                    marks=self.marks, rocksort=BUILD / "samtools-rocksort")
-        # Of one sample a lane is FASTQ and one is BAM, of the other there is only FASTQ.
-        rows = ["sample,lane,reads1,reads2"]
-        self.lanes = {"x": ["0.sam", "1.bam"], "y": ["2.sam"]}
-        for number, (sample, lane) in enumerate((("x", "L1"), ("x", "L2"), ("y", "L1"))):
-            part = some[number * third:(number + 1) * third]
-            workflow_reads.write_sam(self.path(f"{number}.sam"), self.header, part)
-            if number == 1:
-                self.bam_of((self.work / "1.sam").read_text(), name="1.bam")
-                rows.append(f"{sample},{lane},1.bam,")
-                continue
-            reads = [f"{number}_{end}.fastq.gz" for end in (1, 2)]
-            workflow_reads.write_fastq([self.path(name) for name in reads], part)
-            rows.append(",".join([sample, lane, *reads]))
-        self.write("samples.csv", "\n".join(rows) + "\n")
+                                    marks=self.marks, rocksort=BUILD / "samtools-rocksort",
+                                    library=LIBRARY)
+        # Sample x has a lane of FASTQ and one of BAM; y has one pair, too few for two chunks; z has
+        # nothing but a BAM.
+        self.lanes = {"x": {"L1": some[:1800], "L2": some[1800:2200]}, "y": {"L1": some[2200:2201]},
+                      "z": {"L1": some[2300:]}}
+        self.assertGreater(len(some), 2500)
+        self.rows = []
+        for sample, lanes in self.lanes.items():
+            for lane, part in lanes.items():
+                name = f"{sample} {lane}"
+                sam = self.write_all(name + ".sam", part)
+                if name in ("x L2", "z L1"):
+                    self.bam_of(pathlib.Path(sam).read_text(encoding="ascii"), name=name + ".bam")
+                    self.rows.append(f"{sample},{lane},{name}.bam,")
+                else:
+                    reads = self.write_reads(name, part)
+                    self.rows.append(",".join([sample, lane, *reads]))
+        self.write_rows("xyz")
+        self.settings = {
+            "samples": "samples.csv", "reference": "a ref.fa", "chunks": 2, "chunk_multiple": 1,
+            "group_bases": ENGINE_GROUP_BASES, "aligner": self.aligner("all.sam"),
+            "fixmate": "", "markdup": MARKDUP, "retries": 1,
+            "align_threads": 1, "align_mb": 400, "sort_mb": 100, "gather_threads": 1,
+            "gather_mb": 300, "concatenate_mb": 300,
+        }
+
+    def write_rows(self, samples, more=()):
+        """Writes the list of lanes: those of some samples, and more."""
+        rows = [row for row in self.rows if row[0] in samples]
+        self.write("samples.csv", "\n".join(["sample,lane,reads1,reads2", *rows, *more]) + "\n")
+
+    def write_all(self, name, some):
+        """Writes templates as SAM."""
+        return workflow_reads.write_sam(self.path(name), self.header, some)
+
+    def write_reads(self, name, some):
+        """Writes templates as FASTQ; returns the names of the files."""
+        names = [f"{name} [{end}].fastq.gz" for end in (1, 2)]
+        workflow_reads.write_fastq([self.path(one) for one in names], some)
+        return names
+
+    def aligner(self, sam):
+        """The setting of the aligner that takes its records from this file."""
+        return f"'{self.bin}/aligner' '{self.path(sam)}' {{reads}} {{reference}}"
 
     def engine(self, name):
         """The engine's command: that of build/engines."""
@@ -243,16 +346,23 @@ class Engines(IndexTest):
             self.skipTest(f"{name} is not installed (scripts/make-engines.sh)")
         return ENGINES / name
 
-    def run_engine(self, *command, markdup="-d 100 -t"):
+    def snakemake(self):
+        """The command of Snakemake. Its usual scheduler has a solver that cannot do with a space in
+        TMPDIR."""
+        return (self.engine("snakemake"), "--snakefile", self.workflows / "Snakefile",
+                "--configfile", "settings.json", "--cores", "3", "--scheduler", "greedy")
+
+    def nextflow(self):
+        """The command of Nextflow."""
+        # Without this it starts as many tasks as there are processors.
+        self.write("local.config", "executor.cpus = 3\nexecutor.memory = '4 GB'\n"
+                   "trace.overwrite = true\n")
+        return (self.engine("nextflow"), "run", self.workflows / "main.nf", "-params-file",
+                "settings.json", "-c", "local.config", "-with-trace", "trace.txt")
+
+    def run_engine(self, *command, **settings):
         """Runs an engine with these settings; returns status and what it printed."""
-        settings = {
-            "samples": "samples.csv", "reference": "ref.fa", "chunks": 2, "chunk_multiple": 1,
-            "group_bases": GROUP_BASES,
-            "aligner": f"{self.bin}/aligner {self.path('all.sam')} {{reads}}", "markdup": markdup,
-            "align_threads": 1, "align_mb": 400, "sort_mb": 100, "gather_threads": 1,
-            "gather_mb": 300, "concatenate_mb": 300,
-        }
-        self.write("settings.json", json.dumps(settings))   # which is YAML, too
+        self.write("settings.json", json.dumps({**self.settings, **settings}))   # is YAML, too
         env = environment(self.scratch, extra={
             "NXF_HOME": self.path("nxf"), "NXF_OFFLINE": "true", "NXF_ANSI_LOG": "false",
             "XDG_CACHE_HOME": self.path("cache"), "HOME": str(self.work)})
@@ -262,74 +372,162 @@ class Engines(IndexTest):
                               timeout=ENGINE_LIMIT_S)
         return done.returncode, done.stdout
 
-    def check_sorted(self, log):
-        """Each sample has the records, the flags, the header and an index as after one sort. log:
-        what all tasks have printed."""
-        self.assertEqual(sorted(os.listdir(self.marks)).count("alone"), 0, "one task at a time")
+    def run_ok(self, *command, **settings):
+        """Runs an engine, which must succeed; returns what it printed."""
+        status, text = self.run_engine(*command, **settings)
+        self.assertEqual(status, 0, text[-4000:])
+        return text
+
+    def run_refused(self, mention, *command, **settings):
+        """Runs an engine, which must fail and say so."""
+        status, text = self.run_engine(*command, **settings)
+        self.assertNotEqual(status, 0)
+        self.assertIn(mention, text)
+
+    def run_with_failures(self, *command):
+        """An aligner that fails half-way ends the run, also when it is tried again. What it wrote
+        were whole records, and rocksort sorted them. Another disk is full: nothing is kept there
+        for --resume."""
+        (self.marks / "fail").touch()
+        status, text = self.run_engine(*command)
+        self.assertNotEqual(status, 0)
+        for sample in "xy":
+            self.assertFalse((self.work / f"sorted/{sample}.bam").exists())
+        self.assertTrue((self.marks / "full").is_dir())
+        kept = [path for top in (self.work, self.scratch) for path in top.rglob("STORE")]
+        self.assertEqual(kept, [])
+        (self.marks / "fail").unlink()
+        return text
+
+    def trace(self):
+        """The tasks of the last run of Nextflow, as dicts of text."""
+        with open(self.path("trace.txt"), encoding="utf-8") as file:
+            return list(csv.DictReader(file, delimiter="\t"))
+
+    def failed_tasks(self):
+        """(process, exit status) of each task that failed in the last run of Nextflow."""
+        return sorted((row["name"].split()[0], row["exit"]) for row in self.trace()
+                      if row["status"] == "FAILED")
+
+    def check_kills(self, log):
+        """Two tasks were killed, and the last ones copied blocks. log: what all tasks printed."""
+        self.assertNotIn("alone", os.listdir(self.marks), "one task at a time")
         for killed in ("killed-align", "killed-gather"):
             self.assertTrue((self.marks / killed).is_dir(), killed)
-        copied = re.findall(r"MB of (\d+) inputs were copied; written to '\S*[xy]\.bam'", log)
-        self.assertEqual(copied, [str(self.n_pieces)] * 2)
-        regions = random_regions(60, bamfile.read(self.path("1.bam")).refs)
-        for sample, lanes in self.lanes.items():
+        self.assertTrue((self.marks / "half-written").read_text())
+        copied = re.findall(r"MB of (\d+) inputs were copied; written to '\S*([xyz])\.bam'", log)
+        self.assertEqual(sorted(copied), [(str(self.n_pieces), sample) for sample in "xyz"])
+
+    def check_sorted(self, samples="xyz", fixmate="", sams=None):
+        """Each sample has the records, the flags, the header and an index as after one sort. sams:
+        SAM to take in place of that of a lane."""
+        regions = random_regions(60, bamfile.read(self.path("z L1.bam")).refs)
+        for sample in samples:
             out, want = self.path(f"sorted/{sample}.bam"), self.path("want.bam")
-            self.sort_ok("--fixmate", "--markdup=-d 100 -t", "-o", want,
-                         *[self.path(lane) for lane in lanes])
+            names = [f"{sample} {lane}" for lane in self.lanes[sample]]
+            self.sort_ok(f"--fixmate={fixmate}", f"--markdup={MARKDUP}", "-o", want,
+                         *[self.path((sams or {}).get(name, name + ".sam")) for name in names])
             got = bamfile.read(out)
             self.assert_same_bam(got, bamfile.read(want), sample)
-            self.assertGreater(sum(1 for raw in bamfile.split(got.records)
-                                   if bamfile.fields(raw)[2] & 0x400), 50)
+            if sample != "y":
+                self.assertGreater(sum(1 for raw in bamfile.split(got.records)
+                                       if bamfile.fields(raw)[2] & 0x400), 50)
             self.assertEqual(self.ask(out, out + ".csi", regions),
                              self.ask(out, self.want_index(out, "csi"), regions))
 
+    def sorted_files(self):
+        """The number and the time of each result."""
+        return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns)
+                for path in (self.work / "sorted").iterdir()}
+
+    def change_y(self):
+        """Sample y gets another pair."""
+        other = self.lanes["x"]["L1"][7:8]
+        self.write_reads("y L1", other)
+        self.write_all("y L1.sam", other)
+
     def test_snakemake(self):
-        command = (self.engine("snakemake"), "--snakefile", WORKFLOWS / "Snakefile", "--configfile",
-                   "settings.json", "--cores", "3")
-        status, text = self.run_engine(*command)
-        self.assertEqual(status, 0, text[-4000:])
-        self.assertEqual(text.count("Trying to restart job"), 2, text)
-        self.check_sorted(text)
+        command = self.snakemake()
+        text = self.run_with_failures(*command)
+        self.assertIn("Trying to restart job", text)
+        left = [str(path) for sample in ("x/L1", "y") for path in
+                (self.work / "pieces" / sample).rglob("*.bam")]
+        self.assertEqual(left, [])
+        again = self.run_ok(*command)
+        self.assertEqual(again.count("Trying to restart job"), 2, again)
+        self.check_kills(text + again)
+        self.check_sorted()
         left = [str(path) for folder in ("chunks", "pieces", "gathered")
                 for path in (self.work / folder).rglob("*") if not path.is_dir()]
         self.assertEqual(left, [])
+        # Nothing is done twice, and what depends on a changed file is done again.
+        before = self.sorted_files()
+        self.assertIn("Nothing to be done", self.run_ok(*command))
+        self.assertEqual(self.sorted_files(), before)
+        self.change_y()
+        self.run_ok(*command)
+        self.check_sorted()
+        after = self.sorted_files()
+        self.assertEqual({name for name in after if after[name] != before[name]},
+                         {"y.bam", "y.bam.csi"})
+        # So is everything with another reference.
+        self.write("a ref.fa", ">changed\n")
+        self.assertIn("rule align", self.run_ok(*command, "--dry-run"))
         # What was made with other settings is not taken for the result.
-        status, text = self.run_engine(*command, markdup="-r")
-        self.assertNotEqual(status, 0)
-        self.assertIn("settings are not those of an earlier run", text)
+        self.run_refused("settings are not those of an earlier run", *command, markdup="-r")
 
     def test_snakemake_refuses(self):
-        command = (self.engine("snakemake"), "--snakefile", WORKFLOWS / "Snakefile", "--configfile",
-                   "settings.json", "--cores", "3")
-        status, text = self.run_engine(*command, markdup="-S")
-        self.assertNotEqual(status, 0)
-        self.assertIn("check-markdup: -S marks supplementary", text)
-        rows = (self.work / "samples.csv").read_text().splitlines()
-        for bad, mention in ((rows[1], "twice"), ("a b,L1,1.bam,", "'a b'")):
-            self.write("samples.csv", "\n".join([*rows, bad]) + "\n")
-            status, text = self.run_engine(*command)
-            self.assertNotEqual(status, 0)
-            self.assertIn(mention, text)
+        command = self.snakemake()
+        self.run_refused("check-markdup: -S marks supplementary", *command, markdup="-S")
+        for bad, mention in (("x,L1,new.bam,", "sample x has lane L1 twice"),
+                             ("x,L3,x L2.bam,", "sample x has x L2.bam twice"),
+                             ("a b,L1,1.bam,", "'a b'")):
+            self.write_rows("xyz", more=[bad])
+            self.run_refused(mention, *command)
+        self.write_rows("xyz")
+        # With fewer cores the aligner's command line is the same. Nothing is written that another
+        # run might read.
+        text = self.run_ok(*command, "--cores", "2", "--dry-run", "--printshellcmds",
+                           align_threads=4, aligner="bwa mem -t {threads} {reference} {reads}")
+        self.assertIn("bwa mem -t 4 '", text)
+        for name in ("made-with.json", "groups.bed"):
+            self.assertFalse((self.work / name).exists())
+        # What another program has made is no result.
+        (self.work / "sorted").mkdir()
+        self.run_refused("settings are not those of an earlier run", *command)
 
     def test_nextflow(self):
-        # Without this it starts as many tasks as there are processors.
-        self.write("local.config", "executor.cpus = 3\nexecutor.memory = '4 GB'\n")
-        command = (self.engine("nextflow"), "run", WORKFLOWS / "main.nf", "-params-file",
-                   "settings.json", "-c", "local.config")
-        status, text = self.run_engine(*command, markdup="-S")
-        self.assertNotEqual(status, 0)
-        self.assertIn("check-markdup: -S marks supplementary", text)
-        rows = (self.work / "samples.csv").read_text()
-        self.write("samples.csv", rows + rows.splitlines()[1] + "\n")
-        status, text = self.run_engine(*command)
-        self.assertNotEqual(status, 0)
-        self.assertIn("twice", text)
-        self.write("samples.csv", rows)
-        status, text = self.run_engine(*command, "-with-trace", "trace.txt")
-        self.assertEqual(status, 0, text[-4000:])
-        with open(self.path("trace.txt"), encoding="utf-8") as file:
-            rows = list(csv.DictReader(file, delimiter="\t"))
-        failed = [(row["name"].split()[0], row["exit"]) for row in rows
-                  if row["status"] == "FAILED"]
-        self.assertEqual(sorted(failed), [("ALIGN", "137"), ("GATHER", "137")])
-        self.check_sorted("".join(path.read_text(errors="replace")
-                                  for path in self.work.glob("work/*/*/.command.err")))
+        command = self.nextflow()
+        self.run_refused("check-markdup: -S marks supplementary", *command, markdup="-S")
+        self.write_rows("xyz", more=["x,L3,x L2.bam,"])
+        self.run_refused("sample x has x L2.bam twice", *command)
+        self.write_rows("xyz")
+        self.run_with_failures(*command)
+        failed = self.failed_tasks()
+        self.assertEqual(set(failed), {("ALIGN", "1"), ("ALIGN", "137"), ("SPLIT_BAM", "1")})
+        self.run_ok(*command)
+        self.assertEqual(self.failed_tasks(), [("ALIGN", "137"), ("GATHER", "137")])
+        self.check_kills("".join(path.read_text(errors="replace")
+                                 for path in self.work.glob("work/*/*/.command.err")))
+        self.check_sorted()
+        # What depends on a changed file is done again, and nothing else.
+        self.change_y()
+        command += ("-resume",)
+        self.run_ok(*command)
+        self.check_sorted()
+        done = {row["name"] for row in self.trace() if row["status"] == "COMPLETED"}
+        self.assertIn("CONCATENATE (y)", done)
+        self.assertEqual([name for name in done if "(y" not in name], [])
+        # So is what depends on a changed setting.
+        sams = {}
+        for name in ("all", "y L1"):
+            sams[name] = f"{name} with less quality.sam"
+            text = (self.work / f"{name}.sam").read_text()
+            self.write(sams[name],
+                       re.sub(r"(?m)^([^@\t]+(?:\t[^\t]+){3})\t60\t", r"\1\t59\t", text))
+        self.write_rows("y")
+        self.run_ok(*command, aligner=self.aligner(sams["all"]))
+        self.check_sorted("y", sams=sams)
+        self.write_rows("z")
+        self.run_ok(*command, fixmate="-r")
+        self.check_sorted("z", fixmate="-r")

@@ -12,42 +12,73 @@ UMIS = ("ACGTACGT", "ACGTACGA", "TTTTGGGG", "CCCCAAAA")
 SUPPLEMENTARY_OR_SECONDARY = 0x900
 
 # Takes the names of the reads in the chunk and prints their records, from SAM that has all. The
-# first one waits for a second one, which shows that tasks run at the same time.
+# first one waits for a second one, which shows that tasks run at the same time. If there is the
+# file `fail` it ends after half of its records, with an error or, when that chunk is tried again,
+# by a signal.
 ALIGNER = r"""#!/bin/sh
-# aligner ALL.sam READS1 READS2
+# aligner ALL.sam READS1 READS2 REFERENCE
 set -eu
-touch "{marks}/aligner.$$"
+marks="{marks}"
+align() {{
+    gzip -dc "$2" | sed -n '1~4s/^@//p' | awk -F '\t' '
+        BEGIN {{ while ((getline name <"/dev/stdin") > 0) wanted[name] }}
+        /^@/ || $1 in wanted' "$1"
+}}
+[ -e "$4.fai" ]
+if [ -e "$marks/fail" ]; then
+    chunk=$(gzip -dc "$2" | cksum | tr -d ' ')
+    align "$@" >"$marks/$chunk.sam"
+    grep '^@' "$marks/$chunk.sam"
+    n=$(sed '/^@/d' "$marks/$chunk.sam" | wc -l)
+    sed '/^@/d' "$marks/$chunk.sam" | head -n $((n / 2))
+    ! mkdir "$marks/failed.$chunk" 2>/dev/null || exit 1
+    kill -9 $$
+fi
+touch "$marks/aligner.$$"
 n=0
-until [ "$(ls "{marks}" | grep -c '^aligner')" -ge 2 ]; do
+until [ "$(ls "$marks" | grep -c '^aligner')" -ge 2 ]; do
     n=$((n + 1))
-    [ $n -lt 600 ] || {{ touch "{marks}/alone"; exit 1; }}
+    [ $n -lt 600 ] || {{ touch "$marks/alone"; exit 1; }}
     sleep 0.1
 done
-gzip -dc "$2" | sed -n '1~4s/^@//p' |
-    awk -F '\t' 'FNR == NR {{ wanted[$1]; next }} /^@/ || $1 in wanted' - "$1"
+align "$@"
 """
 
 # rocksort, of which two are killed: the first one that reads from an aligner, when it has read some
-# records, and the first one that gathers.
+# records, and the one that gathers a certain group of sample x, which has three inputs, when it has
+# written some records. If there is the file `fail`, nothing is killed, but the first BAM is sorted
+# with little memory, and there is no space for its result.
 KILLED = r"""#!/bin/bash
-rocksort={rocksort}
-marks={marks}
+rocksort="{rocksort}"
+marks="{marks}"
+fault() {{
+    ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD="{library}" FAULT=$1 \
+        "$rocksort" "${{@:2}}"
+}}
+if [ -e "$marks/fail" ]; then
+    [[ $* == *--split-by*.bam ]] && mkdir "$marks/full" 2>/dev/null || exec "$rocksort" "$@"
+    export ROCKSORT_TEST_BUDGET=400000
+    fault renameat2:1:ENOSPC "$@"
+    exit
+fi
 case "$*" in
 *--split-by*\ -)
     mkdir "$marks/killed-align" 2>/dev/null || exec "$rocksort" "$@"
     mkfifo "$marks/pipe"
     "$rocksort" "$@" <"$marks/pipe" &
     exec 3>"$marks/pipe"
-    head -c 200000 >&3 ;;
-*--markdup=*)
+    head -c 200000 >&3
+    kill -9 $!
+    wait $!
+    exit 137 ;;
+*--markdup=*/x/group000001/* | *--markdup=*in/3/group000001.bam*)
     mkdir "$marks/killed-gather" 2>/dev/null || exec "$rocksort" "$@"
-    "$rocksort" "$@" & ;;
-*)
-    exec "$rocksort" "$@" ;;
+    fault write:2:kill:.rocksort. "$@"
+    status=$?
+    find . -path '*group000001*.rocksort.*.tmp' -size +0 >"$marks/half-written"
+    exit $status ;;
 esac
-kill -9 $!
-wait $!
-exit 137
+exec "$rocksort" "$@"
 """
 
 
@@ -103,6 +134,23 @@ def finished(records, rng):
     return ["\t".join([f"{record[0]}:{umi}", str(int(record[1]) | failed), *record[2:]] +
                       ([f"RX:Z:{umi}"] if int(record[1]) & tagged else []))
             for record in records]
+
+
+def with_names(header, some, names):
+    """The same reads on contigs with other names ({old: new})."""
+    def renamed(field):
+        return "SN:" + names.get(field[3:], field[3:]) if field.startswith("SN:") else field
+
+    header = ["\t".join(map(renamed, line.split("\t"))) for line in header]
+    made = []
+    for lines in some:
+        made.append([])
+        for line in lines:
+            fields = line.split("\t")
+            for i in (2, 6):
+                fields[i] = names.get(fields[i], fields[i])
+            made[-1].append("\t".join(fields))
+    return header, made
 
 
 def write_sam(path, header, some):

@@ -133,10 +133,11 @@ static void check_begins(struct rng *rng, const struct split_plan *plan, const s
 
 /* Moves a cursor over records, and checks each against the model; without one, that pieces come in
    order. */
-static void check_cursor(struct rng *rng, const struct split_plan *plan, const struct model *model)
+static void check_cursor(struct rng *rng, const struct split_plan *plan,
+                         const struct piece_list *pieces, const struct model *model)
 {
     struct placed places[N_RECORDS];
-    size_t pieces[N_RECORDS], spans[N_RECORDS], n_open = 0, most = 0;
+    size_t numbers[N_RECORDS], spans[N_RECORDS], n_open = 0, most = 0;
     bool open[MAX_PIECES] = {false};
     uint8_t *records = test_alloc(N_RECORDS * RECORD_ROOM);
     struct split_cursor cursor = {0};
@@ -146,16 +147,16 @@ static void check_cursor(struct rng *rng, const struct split_plan *plan, const s
         (void)put_at(rng, rec, places[i].tid, places[i].pos);
         if (rng_one_in(rng, 30)) cursor = (struct split_cursor){0};    /* a new segment */
         bool is_first = !cursor.record, same = split_cursor_move(&cursor, plan, rec);
-        pieces[i] = cursor.piece;
+        numbers[i] = cursor.piece;
         spans[i] = cursor.span;
         CHECK(rng, cursor.piece < split_plan_n_pieces(plan));
         CHECK(rng, i == 0 || spans[i] >= spans[i - 1]);
-        CHECK(rng, same == (!is_first && pieces[i] == pieces[i - 1]));
+        CHECK(rng, same == (!is_first && numbers[i] == numbers[i - 1]));
         if (model)
-            CHECK(rng, strcmp(split_plan_name(plan, cursor.piece),
+            CHECK(rng, strcmp(piece_list_title(pieces, cursor.piece),
                               model_name(model, places[i])) == 0);
         else
-            CHECK(rng, i == 0 || pieces[i] >= pieces[i - 1]);
+            CHECK(rng, i == 0 || numbers[i] >= numbers[i - 1]);
     }
     /* A piece that has ended does not come again, and never are more open than was said. */
     for (size_t i = 0; i < N_RECORDS; i++) {
@@ -163,10 +164,10 @@ static void check_cursor(struct rng *rng, const struct split_plan *plan, const s
             bool ended = spans[i] > 0 && split_plan_ends(plan, k, spans[i] - 1);
             if (ended && open[k]) n_open--;
             if (ended) open[k] = false;
-            CHECK(rng, !ended || k != pieces[i]);
+            CHECK(rng, !ended || k != numbers[i]);
         }
-        if (!open[pieces[i]]) n_open++;
-        open[pieces[i]] = true;
+        if (!open[numbers[i]]) n_open++;
+        open[numbers[i]] = true;
         if (n_open > most) most = n_open;
     }
     CHECK(rng, most <= split_plan_most_open(plan));
@@ -187,11 +188,13 @@ static void test_bed_files(void **state)
         write_bed(text, n_bytes);
         diag_renew();
         diag_silence();
-        struct split_plan *plan = split_plan_create(&request, header);
+        struct piece_list *pieces = piece_list_create();
+        struct split_plan *plan = split_plan_create(&request, header, pieces);
         CHECK(&rng, (plan != NULL) == (model.n_intervals > 0 && !model.overlaps));
-        if (plan) check_cursor(&rng, plan, &model);
+        if (plan) check_cursor(&rng, plan, pieces, &model);
         n_good += plan != NULL;
         split_plan_destroy(plan);
+        piece_list_destroy(pieces);
         release_model(&model);
         free(text);
     }
@@ -217,7 +220,8 @@ static void test_damaged_bed_files(void **state)
         write_bed(text, n_bytes);
         diag_renew();
         diag_silence();
-        struct split_plan *plan = split_plan_create(&request, header);
+        struct piece_list *pieces = piece_list_create();
+        struct split_plan *plan = split_plan_create(&request, header, pieces);
         if (plan) {
             struct split_cursor cursor = {0};
             uint8_t rec[RECORD_ROOM];
@@ -226,6 +230,7 @@ static void test_damaged_bed_files(void **state)
             CHECK(&rng, cursor.piece < split_plan_n_pieces(plan));
         }
         split_plan_destroy(plan);
+        piece_list_destroy(pieces);
         release_model(&model);
         free(text);
     }
@@ -239,10 +244,11 @@ static void test_contigs(void **state)
     struct rng rng = rng_start(1);
     sam_hdr_t *header = make_header(lengths, N_REFS);
     const struct split_request request = {.kind = SPLIT_CONTIG};
-    struct split_plan *plan = split_plan_create(&request, header);
+    struct piece_list *pieces = piece_list_create();
+    struct split_plan *plan = split_plan_create(&request, header, pieces);
     assert_int_equal(split_plan_n_pieces(plan), N_REFS + 1);
     assert_int_equal(split_plan_most_open(plan), 1);
-    check_cursor(&rng, plan, NULL);
+    check_cursor(&rng, plan, pieces, NULL);
     uint8_t rec[RECORD_ROOM];
     for (int32_t tid = -1; tid < N_REFS; tid++) {
         struct split_cursor cursor = {0};
@@ -251,13 +257,16 @@ static void test_contigs(void **state)
         assert_int_equal(cursor.piece, tid < 0 ? N_REFS : tid);
     }
     split_plan_destroy(plan);
+    piece_list_destroy(pieces);
     sam_hdr_destroy(header);
     header = make_header(NULL, 0);
-    plan = split_plan_create(&request, header);
+    pieces = piece_list_create();
+    plan = split_plan_create(&request, header, pieces);
     assert_int_equal(split_plan_n_pieces(plan), 1);
-    assert_string_equal(split_plan_name(plan, 0), SPLIT_UNPLACED);
+    assert_string_equal(piece_list_title(pieces, 0), SPLIT_UNPLACED);
     split_plan_destroy(plan);
     split_plan_destroy(NULL);
+    piece_list_destroy(pieces);
     sam_hdr_destroy(header);
 }
 
@@ -269,7 +278,8 @@ static void test_ranges(void **state)
         struct rng rng = rng_start(seed);
         unsigned n_ranges = 1 + (unsigned)rng_below(&rng, MAX_PIECES - 1);
         const struct split_request request = {.kind = SPLIT_RANGES, .n_ranges = n_ranges};
-        struct split_plan *plan = split_plan_create(&request, header);
+        struct piece_list *pieces = piece_list_create();
+        struct split_plan *plan = split_plan_create(&request, header, pieces);
         struct range_counts *counts = range_counts_create(header);
         uint8_t rec[RECORD_ROOM];
         for (size_t i = rng_below(&rng, 200); i > 0; i--) {
@@ -279,12 +289,13 @@ static void test_ranges(void **state)
         }
         split_plan_set_ranges(plan, counts);
         CHECK(&rng, split_plan_n_pieces(plan) == n_ranges + 1);
-        CHECK(&rng, strlen(split_plan_name(plan, 0)) ==
-                        strlen(split_plan_name(plan, n_ranges - 1)));
-        check_cursor(&rng, plan, NULL);
+        CHECK(&rng, strlen(piece_list_title(pieces, 0)) ==
+                        strlen(piece_list_title(pieces, n_ranges - 1)));
+        check_cursor(&rng, plan, pieces, NULL);
         check_begins(&rng, plan, header, n_ranges);
         range_counts_destroy(counts);
         split_plan_destroy(plan);
+        piece_list_destroy(pieces);
     }
     sam_hdr_destroy(header);
 }

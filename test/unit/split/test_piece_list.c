@@ -1,0 +1,180 @@
+/*
+ * test_piece_list.c -- names of pieces: safe, short, each of them once, and the same each time;
+ * random titles against a plain list of the names that are taken; names of files.
+ */
+#include "random_records.h"
+
+#include "split/piece_list.h"
+
+static const char safe[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+=,@";
+
+/* Adds a title, whose name must become `want`. */
+static void check_add(struct piece_list *list, const char *title, const char *want)
+{
+    size_t n = piece_list_count(list);
+    assert_int_equal(piece_list_add(list, title), n);
+    assert_int_equal(piece_list_count(list), n + 1);
+    assert_string_equal(piece_list_title(list, n), title);
+    assert_string_equal(piece_list_name(list, n), want);
+}
+
+static void test_examples(void **state)
+{
+    (void)state;
+    struct piece_list *list = piece_list_create();
+    assert_int_equal(piece_list_find(list, "chr1"), -1);
+    check_add(list, "chr1", "chr1");
+    check_add(list, "HLA:A*01", "HLA_A_01");
+    check_add(list, "HLA/A 01", "HLA_A_01_2");
+    check_add(list, "HLA_A_01_2", "HLA_A_01_2_2");
+    check_add(list, "HLA%A%01", "HLA_A_01_3");
+    check_add(list, "..", "_.");
+    check_add(list, "-x-", "_x-");
+    check_add(list, "", "_");
+    check_add(list, ".", "__2");
+    check_add(list, "\xc3\xa9", "__");
+    check_add(list, "a\nb", "a_b");
+    check_add(list, "chr1", "chr1_2");
+    assert_int_equal(piece_list_find(list, "chr1"), 0);
+    assert_int_equal(piece_list_find(list, "HLA/A 01"), 2);
+    assert_int_equal(piece_list_find(list, ""), 7);
+    assert_int_equal(piece_list_find(list, "HLA_A_01"), -1);
+    assert_int_equal(piece_list_find(list, "chr"), -1);
+    piece_list_counts(list, 2)->n_records = 7;
+    assert_int_equal(piece_list_counts(list, 2)->n_records, 7);
+    assert_int_equal(piece_list_counts(list, 1)->n_records, 0);
+    assert_null(piece_list_begin(list, 2));
+    piece_list_set_begin(list, 2, NULL);
+    assert_null(piece_list_begin(list, 2));
+    piece_list_set_begin(list, 2, "chr1:1");
+    assert_string_equal(piece_list_begin(list, 2), "chr1:1");
+    assert_null(piece_list_begin(list, 1));
+    assert_null(piece_list_begin(list, 100));
+    assert_string_equal(piece_list_title(list, 0), "chr1");
+    piece_list_destroy(list);
+    piece_list_destroy(NULL);
+}
+
+static void test_files(void **state)
+{
+    (void)state;
+    static const char *const examples[][2] = {
+        {"%.bam", "x_1.bam"}, {"d/%", "d/x_1"}, {"a", "a"}, {"", ""}, {"%%-%", "x_1x_1-x_1"},
+    };
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        const char *want = examples[i][1];
+        char put[16], shorter[4];
+        struct piece_list *list = piece_list_create();
+        size_t piece = piece_list_add(list, "x:1");
+        bool index = i % 2 == 1;
+        piece_list_set_patterns(list, index ? "%" : examples[i][0], index ? examples[i][0] : NULL);
+        char *file = piece_list_file(list, piece), *index_file = piece_list_index(list, piece);
+        assert_string_equal(index ? index_file : file, want);
+        if (!index) assert_null(index_file);
+        piece_list_put_file(list, piece, index, put, sizeof put);
+        assert_string_equal(put, want);
+        piece_list_put_file(list, piece, index, shorter, sizeof shorter);
+        assert_int_equal(strncmp(shorter, want, sizeof shorter - 1), 0);
+        assert_int_equal(strlen(shorter), strlen(want) < 3 ? strlen(want) : 3);
+        free(file);
+        free(index_file);
+        piece_list_destroy(list);
+    }
+}
+
+/* A name of a few characters, or a long one, without the byte 0. */
+static void make_title(struct rng *rng, char *title)
+{
+    static const char few[] = "aa_2/:.-%\xff";
+    size_t n = rng_below(rng, 4);
+    if (rng_one_in(rng, 20)) n = PIECE_NAME_BYTES - 2 + rng_below(rng, 5);
+    for (size_t i = 0; i < n; i++)
+        title[i] = n > 10 ? 'a' : few[rng_below(rng, sizeof few - 1)];
+    title[n] = '\0';
+}
+
+enum { N_NAMES = 700, ROOM = PIECE_NAME_BYTES + 8 };
+
+static void test_random_names(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct rng rng = rng_start(seed);
+        char (*titles)[ROOM] = test_alloc(N_NAMES * sizeof *titles);
+        struct piece_list *list = piece_list_create();
+        for (size_t i = 0; i < N_NAMES; i++) {
+            make_title(&rng, titles[i]);
+            CHECK(&rng, piece_list_add(list, titles[i]) == i);
+            const char *name = piece_list_name(list, i);
+            size_t n = strlen(name), first = 0;
+            CHECK(&rng, n > 0 && n <= PIECE_NAME_BYTES + 4 && strspn(name, safe) == n);
+            CHECK(&rng, name[0] != '.' && name[0] != '-');
+            for (size_t k = 0; k < i; k++) CHECK(&rng, strcmp(piece_list_name(list, k), name) != 0);
+            while (strcmp(titles[first], titles[i]) != 0) first++;
+            CHECK(&rng, piece_list_find(list, titles[i]) == (ssize_t)first);
+        }
+        struct piece_list *again = piece_list_create();
+        for (size_t i = 0; i < N_NAMES; i++) {
+            (void)piece_list_add(again, titles[i]);
+            CHECK(&rng, strcmp(piece_list_name(again, i), piece_list_name(list, i)) == 0);
+            CHECK(&rng, strcmp(piece_list_title(list, i), titles[i]) == 0);
+        }
+        piece_list_destroy(again);
+        piece_list_destroy(list);
+        free(titles);
+    }
+}
+
+/* Files and indexes whose names are equal, against all pairs of them. */
+static void test_clashes(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    static const char *const patterns[][2] = {
+        {"%", "%.csi"}, {"%.csi", "%"}, {"a%", "%a"}, {"%%", "%"}, {"%", "%_%"}, {"%-%", "%-_%"},
+        {"%", NULL}, {"x/%", "y/%"}, {"%", "%%%"},
+    };
+    size_t n_clashes = 0;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        struct rng rng = rng_start(seed);
+        const char *const *pattern = patterns[seed % (sizeof patterns / sizeof *patterns)];
+        char *files[N], *indexes[N];
+        struct piece_list *list = piece_list_create();
+        piece_list_set_patterns(list, pattern[0], pattern[1]);
+        for (size_t i = 0; i < N; i++) {
+            char title[ROOM] = "";
+            size_t n = rng_below(&rng, 4);
+            for (size_t k = 0; k < n; k++) strcat(title, rng_one_in(&rng, 2) ? "a" : "a_");
+            if (rng_one_in(&rng, 4)) strcat(title, ".csi");
+            (void)piece_list_add(list, title);
+            files[i] = piece_list_file(list, i);
+            indexes[i] = piece_list_index(list, i);
+            bool clashes = false;
+            for (size_t k = 0; indexes[i] && k <= i; k++)
+                clashes |= strcmp(files[i], indexes[k]) == 0 || strcmp(files[k], indexes[i]) == 0;
+            char *clash = piece_list_clash(list, i);
+            CHECK(&rng, (clash != NULL) == clashes);
+            CHECK(&rng, !clash || strcmp(clash, files[i]) == 0 || strcmp(clash, indexes[i]) == 0);
+            n_clashes += clashes;
+            free(clash);
+        }
+        for (size_t i = 0; i < N; i++) {
+            free(files[i]);
+            free(indexes[i]);
+        }
+        piece_list_destroy(list);
+    }
+    assert_true(n_clashes > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_random_names),
+        cmocka_unit_test(test_clashes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
