@@ -23,6 +23,7 @@
 #   make bench-peers     compares with all installed sorters (an hour; SCALE=small: minutes)
 #   make bench-options   what options cost or save (an hour)
 #   make bench-merge     --merge, compared with all installed programs that merge (20 minutes)
+#   make bench-columns    sorts to columns, compared with sorts to BAM (20 minutes)
 #   make bench-scaling   1, 2, 4 ... threads, and which thread ends the scaling (20 minutes)
 #   make bench-2014      the experiments of 2014 on modelled disks (an hour; SCALE=small: minutes)
 #   make bench/spindle   builds the disk model of the benchmarks
@@ -169,7 +170,7 @@ FUZZ_TARGETS = $(filter-out fuzz_diag fuzz_file fuzz_record, \
 
 .PHONY: all demo demo-programs help check check-unit check-fuzz check-cli check-rooms \
         test-programs differential hostile kill-sweep fault-sweep fuzz fuzz-quick fuzz-targets \
-        bench bench-peers bench-options bench-merge bench-scaling bench-2014 \
+        bench bench-peers bench-options bench-merge bench-columns bench-scaling bench-2014 \
         install uninstall clean format completions dist deb test-deb test-workflows need-build need-unit need-spindle
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -416,6 +417,9 @@ bench-options: all bench/simulate-reads build/fault_inject.so
 
 bench-merge: all bench/simulate-reads
 	$(LIVE)python3 bench/merge.py $(READS)
+
+bench-columns: all bench/simulate-reads
+	$(LIVE)$(or $(wildcard $(PYTHON)),python3) bench/columns.py $(READS)
 
 # Table and single runs go to build/scaling. SCALING= adds options of scaling.py, such as
 # '--threads 1,8,16 --settings 4G:1 --records 24M'; PEERS=samtools,fgumi runs only these.
