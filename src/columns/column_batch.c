@@ -267,6 +267,25 @@ static const char *add_sequence(struct column_batch *batch, const uint8_t *rec)
     return NULL;
 }
 
+/* Writes n qualities as characters. Returns false if one is above MOST_QUALITY. Eight are done at
+   once: the carry of one that is too large spoils the next, but then all is refused. */
+static bool put_qualities(uint8_t *to, const uint8_t *quals, size_t n)
+{
+    const uint64_t every = UINT64_C(0x0101010101010101), top = 0x80 * every;
+    uint64_t too_large = 0;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t eight = get_u64(quals + i);
+        too_large |= (eight | (eight + (0x7f - MOST_QUALITY) * every)) & top;
+        (void)put_u64(to + i, eight + '!' * every);
+    }
+    for (; i < n; i++) {
+        too_large |= quals[i] > MOST_QUALITY;
+        to[i] = (uint8_t)(quals[i] + '!');
+    }
+    return too_large == 0;
+}
+
 static const char *add_qualities(struct column_batch *batch, const uint8_t *rec)
 {
     struct column_values *column = column_of(batch, FIELD_QUAL);
@@ -275,13 +294,9 @@ static const char *add_qualities(struct column_batch *batch, const uint8_t *rec)
     if (!column || n == 0 || quals[0] == 0xff) return NULL;
     if (!has_room(&column->buffers[BUFFER_VALUES], n)) return too_long;
     begin_value(batch, column, COLUMN_TEXT);
-    uint8_t *to = append(&column->buffers[BUFFER_VALUES], n), highest = 0;
-    for (size_t i = 0; i < n; i++) {
-        highest = quals[i] > highest ? quals[i] : highest;
-        to[i] = (uint8_t)(quals[i] + '!');
-    }
+    bool is_sound = put_qualities(append(&column->buffers[BUFFER_VALUES], n), quals, n);
     end_value(column, COLUMN_TEXT);
-    return highest <= MOST_QUALITY ? NULL : "it has a base quality above 93";
+    return is_sound ? NULL : "it has a base quality above 93";
 }
 
 /* ---- tags ---- */

@@ -311,6 +311,34 @@ static void test_refused(void **state)
     assert_null(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t~"));
 }
 
+/* Qualities are looked at eight at a time: one that is too high is found wherever it is. */
+static void test_qualities(void **state)
+{
+    (void)state;
+    enum { BASES = 21 };
+    uint8_t *rec = record_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTACGTACGTACGTACGTA\t"
+                                  "IIIIIIIIIIIIIIIIIIIII");
+    struct column_schema *schema = schema_of("qual", NULL);
+    struct column_batch *batch = column_batch_create(schema);
+    uint8_t *quals = rec + (bam_record_quals(rec) - rec);
+    for (size_t i = 0; i < BASES; i++) {
+        for (unsigned q = 0; q < 256; q++) {
+            if (i == 0 && q == 0xff) continue;  /* there are no qualities */
+            memset(quals, 40, BASES);
+            quals[i] = (uint8_t)q;
+            column_batch_clear(batch);
+            const char *problem = column_batch_add(batch, rec);
+            assert_true((problem == NULL) == (q <= 93));
+            const uint8_t *text = column_batch_end(batch)[0].buffers[BUFFER_VALUES].bytes;
+            for (size_t k = 0; !problem && k < BASES; k++)
+                assert_int_equal(text[k], quals[k] + '!');
+        }
+    }
+    free(rec);
+    column_batch_destroy(batch);
+    column_schema_destroy(schema);
+}
+
 /* One type of a tag is in its column, another in the map. */
 static void test_both_types(void **state)
 {
@@ -442,7 +470,7 @@ int main(void)
         cmocka_unit_test(test_random_records), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_both_types),     cmocka_unit_test(test_end),
         cmocka_unit_test(test_long_cigar),     cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_census),
+        cmocka_unit_test(test_census),         cmocka_unit_test(test_qualities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
