@@ -41,12 +41,12 @@ static int stands_for(const struct output_path *path, const char *name)
     return same;
 }
 
-/* True if a name can be made of a pattern by putting something in the place of each %. */
+/* True if a path can be made of a pattern by putting names in the place of each %. */
 static bool fits_pattern(const char *name, const char *pattern)
 {
     if (*pattern != '%')
         return *name == *pattern && (!*name || fits_pattern(name + 1, pattern + 1));
-    while (*name)
+    while (*name && *name != '/')
         if (fits_pattern(++name, pattern + 1)) return true;
     return false;
 }
@@ -58,10 +58,7 @@ static int may_be_piece(const struct output_path *path, const char *pattern)
     struct output_path other;
     if (!path->final || !pattern) return 0;
     if (output_path_choose_pattern(&other, pattern) < 0) return -1;
-    const char *name = path_name(path->final), *piece = path_name(other.final);
-    size_t dir_bytes = (size_t)(name - path->final);
-    bool may = dir_bytes == (size_t)(piece - other.final) &&
-               memcmp(path->final, other.final, dir_bytes) == 0 && fits_pattern(name, piece);
+    bool may = fits_pattern(path->final, other.final);
     output_path_release(&other);
     return may;
 }

@@ -57,6 +57,15 @@ int sort_options_adopt_split(struct sort_options *o, const char *split_by)
     return split_by ? split_request_parse(split_by, &s->split) : 0;
 }
 
+/* True if a pattern has a % in a directory above that of the file. */
+static bool is_too_high(const char *pattern)
+{
+    char *fixed = path_fixed_parent(pattern);
+    bool has_percent = strchr(fixed, '%') != NULL;
+    free(fixed);
+    return has_percent;
+}
+
 int sort_options_check_pattern(const struct sort_options *o)
 {
     const struct sort_settings *s = &o->settings;
@@ -67,15 +76,15 @@ int sort_options_check_pattern(const struct sort_options *o)
                   "piece";
     else if (path_is_url(name))
         problem = "--split-by writes files in a local directory, not to a URL";
-    else if (!strchr(path_name(name), '%'))
-        problem = "--split-by needs a % in the file name of -o, as in DIR/%.bam: it stands for the "
-                  "name of a piece";
-    else if (memchr(name, '%', (size_t)(path_name(name) - name)))
-        problem = "--split-by: a % in the name of a directory is not possible, only in that of the "
-                  "file";
+    else if (!strchr(name, '%'))
+        problem = "--split-by needs a % in the name of -o, as in DIR/%.bam or DIR/%/reads.bam: it "
+                  "stands for the name of a piece";
+    else if (is_too_high(name) || (o->index_name && is_too_high(o->index_name)))
+        problem = "--split-by takes a % in the name of the file and in that of its directory, not "
+                  "further up";
     else if (o->index_name && path_is_url(o->index_name))
         problem = "--split-by writes indexes in a local directory, not to a URL";
-    else if (o->index_name && !strchr(path_name(o->index_name), '%'))
+    else if (o->index_name && !strchr(o->index_name, '%'))
         problem = "--split-by needs a % in the name of the index, too";
     if (problem) diag_error("%s", problem);
     return problem ? -1 : 0;

@@ -202,10 +202,17 @@ int output_path_choose(struct output_path *path, const char *name)
 int output_path_choose_pattern(struct output_path *path, const char *pattern)
 {
     const char *name = without_scheme(pattern);
-    *path = (struct output_path){.name = name, .final = resolve_directory(name)};
-    if (!path->final || !can_write_beside(path->final)) return refuse(path, name, errno);
-    path->temporary = make_temporary(path->final);
-    return 0;
+    char *fixed = path_fixed_parent(name), *real = realpath(fixed, NULL);
+    int error = !real || access(real, W_OK | X_OK) < 0 ? errno : 0;
+    /* What follows the directory, or all of a name without one. */
+    size_t n = strcmp(fixed, ".") == 0 && strncmp(name, "./", 2) != 0 ? 0 : strlen(fixed);
+    const char *rest = name + n + strspn(name + n, "/");
+    *path = (struct output_path){.name = name};
+    if (!error) path->final = xasprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, rest);
+    if (!error) path->temporary = make_temporary(path->final);
+    free(fixed);
+    free(real);
+    return error ? refuse(path, name, error) : 0;
 }
 
 void output_path_place(struct output_path *path, const char *name, const char *file)

@@ -30,7 +30,7 @@ bool piece_dir_is_name(const char *name, size_t n_output)
    caller frees it. */
 static char *make_prefix(const char *beside)
 {
-    char *parent = path_parent(beside), *real = realpath(parent, NULL);
+    char *parent = path_fixed_parent(beside), *real = realpath(parent, NULL);
     char *prefix = xasprintf("%s/" PREFIX, real ? real : parent);
     struct stat st;
     for (unsigned number = 2; stat(prefix, &st) == 0; number++) {
@@ -95,8 +95,24 @@ int piece_dir_try_name(const char *dir, const char *name, pthread_mutex_t *lock)
     return error;
 }
 
-/* Gives the first n files their names in the directory back. */
-static void take_back(const struct piece_files *files, size_t n)
+/* Makes the directory of a file if it is not there. Returns whether it was made. */
+static bool make_parent(const char *name)
+{
+    char parent[PATH_MAX];
+    (void)snprintf(parent, sizeof parent, "%s", name);
+    return path_go_up(parent) && mkdir(parent, 0777) == 0;
+}
+
+static void remove_parent(const char *name)
+{
+    char parent[PATH_MAX];
+    (void)snprintf(parent, sizeof parent, "%s", name);
+    if (path_go_up(parent)) (void)rmdir(parent);
+}
+
+/* Gives the first n files their names in the directory back. `made` says whose directories were
+   made. */
+static void take_back(const struct piece_files *files, size_t n, const bool *made)
 {
     struct piece_file file;
     for (size_t i = n; i > 0; i--) {
@@ -104,17 +120,21 @@ static void take_back(const struct piece_files *files, size_t n)
         if (rename(file.name, file.path) < 0)
             diag_left("warning: '%s' stays, and other pieces are missing: %s", file.name,
                       strerror(errno));
+        if (made[i - 1]) remove_parent(file.name);
     }
 }
 
-static int rename_all(const struct piece_files *files)
+/* made: one of each file, all false. */
+static int rename_all(const struct piece_files *files, bool *made)
 {
     struct piece_file file;
     for (size_t i = 0; i < files->n; i++) {
         files->look_up(files->arg, i, &file);
+        if (files->make_directories) made[i] = make_parent(file.name);
         if (rename_new(file.path, file.name) == 0) continue;
         int error = errno;
-        take_back(files, i);
+        if (made[i]) remove_parent(file.name);
+        take_back(files, i, made);
         diag_error("cannot create '%s': %s; no piece got its name", file.name, strerror(error));
         return -1;
     }
@@ -147,19 +167,31 @@ static int sync_names(const char *name)
     return r;
 }
 
-int piece_dir_publish(const struct piece_files *files, bool durable, pthread_mutex_t *lock)
+/* Waits until all names are on the disk. */
+static int sync_all_names(const struct piece_files *files)
 {
     struct piece_file file;
-    if (sync_all(files) < 0) return -1;
-    (void)pthread_mutex_lock(lock);
-    int r = rename_all(files);
-    (void)pthread_mutex_unlock(lock);
-    /* A piece and its index come first: they stand for the two directories that there may be. */
-    for (size_t i = 0; r == 0 && durable && i < files->n && i < 2; i++) {
+    /* A piece and its index come first: they stand for the two directories that there may be,
+       unless each piece has its own. */
+    for (size_t i = 0; i < files->n && (i < 2 || files->make_directories); i++) {
         files->look_up(files->arg, i, &file);
-        r = sync_names(file.name);
+        if (sync_names(file.name) < 0) return -1;
+        if (files->make_directories && i < 2 && path_go_up(file.name) &&
+            sync_names(file.name) < 0)
+            return -1;
     }
-    return r;
+    return 0;
+}
+
+int piece_dir_publish(const struct piece_files *files, bool durable, pthread_mutex_t *lock)
+{
+    if (sync_all(files) < 0) return -1;
+    bool *made = xcalloc(files->n + 1, sizeof *made);
+    (void)pthread_mutex_lock(lock);
+    int r = rename_all(files, made);
+    (void)pthread_mutex_unlock(lock);
+    free(made);
+    return r == 0 && durable ? sync_all_names(files) : r;
 }
 
 void piece_dir_unlink(const struct piece_dir *dir)

@@ -33,12 +33,13 @@ struct piece_file {
 /* The files of all pieces. There may be 200,000, so their names are made when they are needed. */
 struct piece_files {
     size_t n;
+    bool make_directories;      /* those of the names, if they are not there */
     /* Allocates nothing. */
     void (*look_up)(const void *arg, size_t i, struct piece_file *file);
     const void *arg;
 };
 
-/* Makes the directory beside the output `beside`. */
+/* Makes the directory beside the output `beside`, or beside the directories of its pieces. */
 int piece_dir_make(struct piece_dir *dir, const char *beside, pthread_mutex_t *lock);
 
 /* True if `name`, without its directory, is that of such a directory; n_output: from

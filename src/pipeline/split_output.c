@@ -70,11 +70,14 @@ static int check_index_place(const struct split_output *split)
     const struct output_settings *like = split->settings.like;
     const struct output_path *index = like->index_path;
     if (!index->name) return 0;
-    char *pieces = path_parent(like->path->final), *indexes = path_parent(index->final);
-    int error = strcmp(pieces, indexes) == 0 ? 0
-                : piece_dir_try_name(split->settings.dir, index->temporary, split->settings.lock);
+    char *pieces = path_fixed_parent(like->path->final);
+    char *indexes = path_fixed_parent(index->final);
+    char *name = xasprintf("%s/%s", indexes, path_name(index->temporary));
+    int error = strcmp(pieces, indexes) == 0
+                    ? 0 : piece_dir_try_name(split->settings.dir, name, split->settings.lock);
     free(pieces);
     free(indexes);
+    free(name);
     if (error == EXDEV)
         diag_error("the indexes '%s' would lie on another file system or mount than the pieces, "
                    "and cannot be renamed: give another name", index->name);
@@ -356,12 +359,19 @@ static void look_up_file(const void *arg, size_t i, struct piece_file *file)
     piece_list_put_file(s->pieces, piece, index, file->name, sizeof file->name);
 }
 
+/* True if pieces of this pattern have a directory each. */
+static bool has_directories(const char *pattern)
+{
+    return pattern && memchr(pattern, '%', (size_t)(path_name(pattern) - pattern));
+}
+
 /* Gives all pieces their names. */
 static int publish(const struct split_output *split)
 {
     const struct split_output_settings *s = &split->settings;
     const struct piece_files files = {
         .n = piece_list_count(s->pieces) * (s->index_pattern ? 2 : 1),
+        .make_directories = has_directories(s->pattern) || has_directories(s->index_pattern),
         .look_up = look_up_file, .arg = split,
     };
     return piece_dir_publish(&files, s->durable, s->lock);

@@ -29,6 +29,15 @@ char *path_parent(const char *path)
     return xstrdup(".");
 }
 
+char *path_fixed_parent(const char *pattern)
+{
+    char *dir = path_parent(pattern);
+    if (!strchr(path_name(dir), '%')) return dir;
+    char *above = path_parent(dir);
+    free(dir);
+    return above;
+}
+
 bool path_is_url(const char *name)
 {
     return strstr(name, "://") != NULL;

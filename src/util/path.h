@@ -18,6 +18,10 @@ bool path_go_up(char *path);
 /* Returns the directory of a path, "." for a name without one. The caller frees it. */
 char *path_parent(const char *path);
 
+/* The same for a pattern that has a % in its last part or in that before: the lowest directory
+   without one. */
+char *path_fixed_parent(const char *pattern);
+
 /* True for the name of a file that is a URL. */
 bool path_is_url(const char *name);
 

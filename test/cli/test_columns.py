@@ -15,6 +15,7 @@ try:
     import duckdb
     import polars
     import pyarrow
+    import pyarrow.dataset
     import pyarrow.ipc
 except ImportError:
     pyarrow = None
@@ -214,6 +215,18 @@ class Options(ColumnsTest):
         self.assertEqual(pieces[0].schema, whole.schema)
         self.assertEqual(sum((columns.lines_of(piece) for piece in pieces), []),
                          columns.lines_of(whole))
+
+    def test_partitioned(self):
+        """A set with a directory for each contig is one table."""
+        bam = self.bam_of(TAGGED)
+        whole = self.table(bam)
+        os.mkdir(self.path("set"))
+        self.sort_ok("--no-PG", "--split-by", "contig", "-o",
+                     self.path("set/contig=%/part-0.arrow"), bam)
+        table = pyarrow.dataset.dataset(self.path("set"), format="arrow",
+                                        partitioning="hive").to_table()
+        self.assertEqual(table.column("contig").to_pylist(), table.column("rname").to_pylist())
+        self.assertEqual(columns.lines_of(table.drop_columns("contig")), columns.lines_of(whole))
 
     def test_resume(self):
         """--columns is kept in the checkpoint, and what the tags of earlier runs were is found."""

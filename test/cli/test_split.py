@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import struct
 import time
@@ -775,12 +776,74 @@ class Tags(SplitTest):
 
 
 @needs_pysam
+class Directories(SplitTest):
+    """A % in the name of the directory: each piece has one, as partitioned data sets have."""
+
+    def assert_same_pieces(self, pattern, index="csi"):
+        """The pieces are those of plain names. Returns their names."""
+        plain = self.split("contig", self.source_bam)
+        names = sorted(plain)
+        for name in names:
+            path = str(self.out / pattern.replace("%", name))
+            self.assert_same_bam(bamfile.read(path), bamfile.read(plain[name]), name)
+            self.assertEqual(index_bytes(path + "." + index), index_bytes(plain[name] + ".csi"))
+        self.empty_plain()
+        return names
+
+    def empty_plain(self):
+        for name in self.files():
+            if os.path.isfile(self.out / name):
+                os.unlink(self.out / name)
+
+    def sort_to(self, pattern, *options, **how):
+        return self.rocksort("--no-PG", "--split-by", "contig", *options, "-o",
+                             str(self.out / pattern), self.source_bam, **how)
+
+    def test_directories(self):
+        for pattern in ("contig=%/part-0.bam", "%/%.bam"):
+            self.assertEqual(self.sort_to(pattern).status, 0)
+            names = self.assert_same_pieces(pattern)
+            self.assertEqual(self.files(), sorted(os.path.dirname(pattern).replace("%", name)
+                                                  for name in names))
+            for name in names:
+                directory = self.out / os.path.dirname(pattern).replace("%", name)
+                file = os.path.basename(pattern).replace("%", name)
+                self.assertEqual(sorted(os.listdir(directory)), [file, file + ".csi"])
+                shutil.rmtree(directory)
+
+    def test_existing_directories(self):
+        """A directory that is there is used, unless it has the file."""
+        os.mkdir(self.out / "chr2")
+        (self.out / "chr2" / "other").write_text("mine")
+        self.assertEqual(self.sort_to("%/x.bam", "--fsync").status, 0)
+        self.assertEqual(sorted(os.listdir(self.out / "chr2")), ["other", "x.bam", "x.bam.csi"])
+        self.assert_error(self.sort_to("%/x.bam"), "x.bam", "exists")
+        self.assertEqual(self.sort_to("%/y.bam").status, 0)
+
+    def test_report_in_the_way(self):
+        """A report cannot get the name that a piece may get."""
+        for name in ("chr9/x.bam", "chr1/x.bam"):
+            os.makedirs(self.out / os.path.dirname(name), exist_ok=True)
+            result = self.sort_to("%/x.bam", "--stats", str(self.out / name))
+            self.assert_error(result, "--stats")
+        self.assertEqual(self.sort_to("%/x.bam", "--stats", str(self.out / "chr9/s.json")).status, 0)
+
+    def test_index_elsewhere(self):
+        os.mkdir(self.out / "i")
+        pattern = f"b-%/x.bam##idx##{self.out}/i/%.bai"
+        self.assertEqual(self.sort_to(pattern).status, 0)
+        self.assertIn("chr10.bai", os.listdir(self.out / "i"))
+        self.assertEqual(os.listdir(self.out / "b-chr10"), ["x.bam"])
+
+
+@needs_pysam
 class Errors(SplitTest):
     def test_options(self):
         source = self.source_bam
         for output, mention in (
                 ("x.bam", "%"), (None, "-o"), ("-", "-o"), ("s3://bucket/%.bam", "URL"),
-                ("no-such-dir/%.bam", "no-such-dir"), ("d%/x.bam", "%"), ("d%/%.bam", "directory"),
+                ("no-such-dir/%.bam", "no-such-dir"), ("d%/d/x.bam", "further up"),
+                ("no-such-dir/%/x.bam", "no-such-dir"), ("%/%/%.bam", "further up"),
                 ("%.bam##idx##x.csi", "index"), ("%.bam##idx##%.bam", "both"),
                 ("%.bam##idx##no-such-dir/%.csi", "no-such-dir")):
             with self.subTest(output=output):
@@ -1098,6 +1161,18 @@ class Fails(SplitBase, KilledTest):
         self.assert_split_refused("indexes", "Read-only", how="contig", options=["-o", pattern],
                                   source=self.spilling(100), env=self.faulty("renameat2:1:EROFS"))
         self.assertEqual(os.listdir(self.work / "indexes"), [])
+
+    def test_directories_go_again(self):
+        """If a file cannot get its name, the directories that were made are gone again, and one that
+        was there is not."""
+        os.mkdir(self.out / "chr1")
+        for number in (1, 2, 3, 4, 7):
+            fault = f"renameat2:{number}:EROFS"
+            result = self.rocksort("--split-by", "contig", "-o", str(self.out / "%/x.bam"),
+                                   self.spilling(100), env=self.faulty(fault))
+            self.assert_error(result, "no piece got its name")
+            self.assertEqual(self.files(), ["chr1"], fault)
+            self.assertEqual(os.listdir(self.out / "chr1"), [])
 
     def test_no_flag(self):
         """A file system that cannot rename without replacing: names are looked at first."""
