@@ -31,7 +31,7 @@ ROOMS = {
     "counts": "util bam",
     "columns": "util bam",
     "order": "util bam",
-    "input": "util bam",
+    "input": "util bam columns",
     "split": "util bam order",
     "output": "util bam machine columns",
     "store": "util bam order machine",

@@ -1,12 +1,12 @@
 /*
  * arrow_message.c -- see arrow_message.h.
  *
- * The numbers of fields and of types are those of Arrow's Message.fbs, Schema.fbs and File.fbs,
- * version 5 of the metadata.
+ * The numbers of fields are those of Arrow's Message.fbs, Schema.fbs and File.fbs.
  */
 #include "columns/arrow_message.h"
 
 #include "bam/header_text.h"
+#include "columns/arrow_format.h"
 #include "util/byte_order.h"
 #include "util/xalloc.h"
 
@@ -15,13 +15,9 @@
 #include <string.h>
 #include <zstd.h>
 
-enum { METADATA_VERSION = 4 };          /* V5 */
-enum { HEADER_SCHEMA = 1, HEADER_DICTIONARY = 2, HEADER_BATCH = 3 };
-enum { TYPE_INT = 2, TYPE_FLOAT = 3, TYPE_UTF8 = 5, TYPE_LIST = 12, TYPE_STRUCT = 13, TYPE_MAP = 17 };
-enum { PRECISION_SINGLE = 1 };
 enum { REFERENCES_ID = 0 };
 
-static const char magic[] = "ARROW1";
+static const char magic[] = ARROW_MAGIC;
 
 void arrow_coder_release(struct arrow_coder *coder)
 {
@@ -71,7 +67,7 @@ static flat_place make_message(struct arrow_coder *coder, uint8_t kind, flat_pla
     flat_table_begin(flat);
     flat_field_u64(flat, 3, body_bytes);
     flat_field_place(flat, 2, header);
-    flat_field_u16(flat, 0, METADATA_VERSION);
+    flat_field_u16(flat, 0, ARROW_METADATA_VERSION);
     flat_field_u8(flat, 1, kind);
     return flat_table_end(flat);
 }
@@ -100,7 +96,7 @@ static flat_place make_int(struct flat_buffer *flat, unsigned n_bits, bool is_si
 static flat_place make_float(struct flat_buffer *flat)
 {
     flat_table_begin(flat);
-    flat_field_u16(flat, 0, PRECISION_SINGLE);
+    flat_field_u16(flat, 0, ARROW_PRECISION_SINGLE);
     return flat_table_end(flat);
 }
 
@@ -137,7 +133,7 @@ static flat_place make_field(struct flat_buffer *flat, const struct field *field
 static flat_place make_text_field(struct flat_buffer *flat, const char *name, bool is_required)
 {
     const struct field field = {
-        .name = name, .is_required = is_required, .type_kind = TYPE_UTF8,
+        .name = name, .is_required = is_required, .type_kind = ARROW_TYPE_UTF8,
         .type = make_plain_type(flat),
     };
     return make_field(flat, &field);
@@ -149,7 +145,7 @@ static flat_place make_entries_field(struct flat_buffer *flat)
     flat_place key = make_text_field(flat, "key", true);
     flat_place value = make_text_field(flat, "value", false);
     const struct field field = {
-        .name = "entries", .is_required = true, .type_kind = TYPE_STRUCT,
+        .name = "entries", .is_required = true, .type_kind = ARROW_TYPE_STRUCT,
         .type = make_plain_type(flat), .children = {key, value}, .n_children = 2,
     };
     return make_field(flat, &field);
@@ -161,7 +157,7 @@ static void set_number_type(struct flat_buffer *flat, enum column_type type, str
     bool is_float = type == COLUMN_FLOAT32 || type == COLUMN_FLOAT32_LIST;
     bool is_signed = type == COLUMN_INT32 || type == COLUMN_INT64 || type == COLUMN_REFERENCE || type == COLUMN_INT8_LIST ||
                      type == COLUMN_INT16_LIST || type == COLUMN_INT32_LIST;
-    field->type_kind = is_float ? TYPE_FLOAT : TYPE_INT;
+    field->type_kind = is_float ? ARROW_TYPE_FLOAT : ARROW_TYPE_INT;
     field->type = is_float ? make_float(flat)
                            : make_int(flat, 8 * (unsigned)column_type_bytes(type), is_signed);
 }
@@ -171,7 +167,7 @@ static flat_place make_list_field(struct flat_buffer *flat, const char *name, en
     struct field item = {.name = "item", .is_required = true};
     set_number_type(flat, type, &item);
     const struct field field = {
-        .name = name, .type_kind = TYPE_LIST, .children = {make_field(flat, &item)},
+        .name = name, .type_kind = ARROW_TYPE_LIST, .children = {make_field(flat, &item)},
         .n_children = 1, .type = make_plain_type(flat),
     };
     return make_field(flat, &field);
@@ -183,7 +179,7 @@ static flat_place make_map_field(struct flat_buffer *flat, const char *name)
     flat_table_begin(flat);
     flat_field_u8(flat, 0, false);      /* keys are not sorted */
     const struct field field = {
-        .name = name, .type_kind = TYPE_MAP, .children = {entries}, .n_children = 1,
+        .name = name, .type_kind = ARROW_TYPE_MAP, .children = {entries}, .n_children = 1,
         .type = flat_table_end(flat),
     };
     return make_field(flat, &field);
@@ -197,7 +193,7 @@ static flat_place make_reference_field(struct flat_buffer *flat, const char *nam
     flat_field_place(flat, 1, index);
     flat_place dictionary = flat_table_end(flat);
     const struct field field = {
-        .name = name, .type_kind = TYPE_UTF8, .dictionary = dictionary,
+        .name = name, .type_kind = ARROW_TYPE_UTF8, .dictionary = dictionary,
         .type = make_plain_type(flat),
     };
     return make_field(flat, &field);
@@ -229,8 +225,8 @@ static flat_place make_schema(struct arrow_coder *coder, const struct column_sch
 {
     struct flat_buffer *flat = &coder->flat;
     const flat_place pairs[] = {
-        make_metadata_pair(flat, "rocksort_columns", COLUMN_SCHEMA_VERSION),
-        make_metadata_pair(flat, "sam_header", header_whole_text(header)),
+        make_metadata_pair(flat, ARROW_VERSION_KEY, COLUMN_SCHEMA_VERSION),
+        make_metadata_pair(flat, ARROW_HEADER_KEY, header_whole_text(header)),
     };
     flat_place metadata = flat_vector(flat, pairs, sizeof pairs / sizeof *pairs);
     flat_place *fields = xmalloc(schema->n_columns * sizeof *fields);
@@ -249,7 +245,7 @@ void arrow_put_schema(struct arrow_coder *coder, const struct column_schema *sch
 {
     flat_clear(&coder->flat);
     flat_place place = make_schema(coder, schema, header);
-    (void)append_metadata(coder, make_message(coder, HEADER_SCHEMA, place, 0), out);
+    (void)append_metadata(coder, make_message(coder, ARROW_HEADER_SCHEMA, place, 0), out);
 }
 
 /* ---- batches ---- */
@@ -364,7 +360,7 @@ static flat_place make_batch(const struct body *body, uint64_t n_rows)
     flat_place compression = 0;
     if (body->codec != COLUMN_CODEC_NONE) {
         flat_table_begin(flat);
-        flat_field_u8(flat, 0, body->codec == COLUMN_CODEC_ZSTD);
+        flat_field_u8(flat, 0, body->codec == COLUMN_CODEC_ZSTD ? ARROW_CODEC_ZSTD : ARROW_CODEC_LZ4);
         flat_field_u8(flat, 1, 0);      /* each buffer for itself */
         compression = flat_table_end(flat);
     }
@@ -400,7 +396,7 @@ struct arrow_place arrow_put_batch(struct arrow_coder *coder, const struct colum
     flat_clear(&coder->flat);
     for (unsigned i = 0; i < schema->n_columns; i++)
         add_column(&body, schema->columns[i].type, &columns[i]);
-    return put_message(&body, HEADER_BATCH, make_batch(&body, n_rows), out);
+    return put_message(&body, ARROW_HEADER_BATCH, make_batch(&body, n_rows), out);
 }
 
 struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *header,
@@ -427,7 +423,7 @@ struct arrow_place arrow_put_references(struct arrow_coder *coder, sam_hdr_t *he
     flat_table_begin(flat);
     flat_field_u64(flat, 0, REFERENCES_ID);
     flat_field_place(flat, 1, batch);
-    return put_message(&body, HEADER_DICTIONARY, flat_table_end(flat), out);
+    return put_message(&body, ARROW_HEADER_DICTIONARY, flat_table_end(flat), out);
 }
 
 /* ---- files ---- */
@@ -462,7 +458,7 @@ void arrow_put_file_end(struct arrow_coder *coder, const struct column_schema *s
     flat_field_place(flat, 1, schema_place);
     flat_field_place(flat, 2, reference_places);
     flat_field_place(flat, 3, batch_places);
-    flat_field_u16(flat, 0, METADATA_VERSION);
+    flat_field_u16(flat, 0, ARROW_METADATA_VERSION);
     flat_place footer = flat_table_end(flat);
     const uint8_t *bytes = flat_finish(flat, footer, &n_bytes);
     append_copy(out, bytes, n_bytes);

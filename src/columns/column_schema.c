@@ -57,6 +57,17 @@ static void add_all(struct column_schema *schema, const struct tag_census *censu
     (void)add_column(schema, &fields[FIELD_TAGS]);
 }
 
+bool column_schema_field(const char *name, size_t n_bytes, struct column *column)
+{
+    for (unsigned i = 0; i < N_COLUMN_FIELDS; i++) {
+        if (n_bytes != strlen(fields[i].name) || memcmp(name, fields[i].name, n_bytes) != 0)
+            continue;
+        *column = fields[i];
+        return true;
+    }
+    return false;
+}
+
 /* Adds what one part of the list names. Returns NULL, or what is wrong with it. */
 static const char *add_part(struct column_schema *schema, const char *part, size_t n,
                             const struct tag_census *census)
@@ -65,9 +76,9 @@ static const char *add_part(struct column_schema *schema, const char *part, size
         add_all(schema, census);
         return NULL;
     }
-    for (unsigned i = 0; i < N_COLUMN_FIELDS; i++) {
-        if (n != strlen(fields[i].name) || memcmp(part, fields[i].name, n) != 0) continue;
-        (void)add_column(schema, &fields[i]);
+    struct column field;
+    if (column_schema_field(part, n, &field)) {
+        (void)add_column(schema, &field);
         return NULL;
     }
     bool is_tag = n >= 2 && isalpha((unsigned char)part[0]) && isalnum((unsigned char)part[1]);
@@ -82,13 +93,36 @@ static const char *add_part(struct column_schema *schema, const char *part, size
     return add_column(schema, &column) ? NULL : "names a tag twice, with two types";
 }
 
-struct column_schema *column_schema_create(const char *list, const struct tag_census *census,
-                                           const char **problem, const char **part,
-                                           size_t *part_bytes)
+static struct column_schema *create_empty(void)
 {
     struct column_schema *schema = xcalloc(1, sizeof *schema);
     memset(schema->by_field, 0xff, sizeof schema->by_field);
     memset(schema->by_tag, 0xff, sizeof schema->by_tag);
+    return schema;
+}
+
+struct column_schema *column_schema_of(const struct column *columns, unsigned n,
+                                       const char **problem)
+{
+    struct column_schema *schema = create_empty();
+    *problem = NULL;
+    for (unsigned i = 0; i < n && !*problem; i++) {
+        enum column_field field = columns[i].field;
+        if (field != FIELD_TAG && fields[field].type != columns[i].type)
+            *problem = "a column has another type than rocksort gives it";
+        else if (!add_column(schema, &columns[i]) || schema->n_columns != i + 1)
+            *problem = "a column is there twice";
+    }
+    if (!*problem) return schema;
+    column_schema_destroy(schema);
+    return NULL;
+}
+
+struct column_schema *column_schema_create(const char *list, const struct tag_census *census,
+                                           const char **problem, const char **part,
+                                           size_t *part_bytes)
+{
+    struct column_schema *schema = create_empty();
     *problem = NULL;
     *part = list ? list : "all";
     for (;; *part += *part_bytes + 1) {

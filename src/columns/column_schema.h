@@ -63,6 +63,15 @@ struct column_schema *column_schema_create(const char *list, const struct tag_ce
                                            const char **problem, const char **part,
                                            size_t *part_bytes);
 
+/* Makes the schema of columns that are known, from a file. Returns NULL, and a static text in
+   *problem, if a field has another type than rocksort gives it, or a column is there twice. The
+   caller names tags by two letters and FIELD_TAG. */
+struct column_schema *column_schema_of(const struct column *columns, unsigned n,
+                                       const char **problem);
+
+/* Finds the field of a name: *column gets it. Returns false if no field is called so. */
+bool column_schema_field(const char *name, size_t n_bytes, struct column *column);
+
 /* NULL is accepted. */
 void column_schema_destroy(struct column_schema *schema);
 

@@ -8,6 +8,7 @@
 #include "bam/bam_long.h"
 #include "bam/header_text.h"
 #include "input/bgzf_source.h"
+#include "input/column_input.h"
 #include "input/input_error.h"
 #include "input/input_file.h"
 #include "input/record_source.h"
@@ -192,6 +193,24 @@ static int apply_options(struct reader_file *file, const htsFormat *options)
     return -1;
 }
 
+/* Opens Arrow, or what htslib knows. Returns -1 after a message; both are NULL if htslib could not
+   open the file. */
+static int open_bytes(struct reader_file *file, const char *path)
+{
+    hFILE *bytes = hopen(path, "r");
+    if (bytes && column_input_knows(bytes)) {
+        file->columns = column_input_open(bytes, file->name);
+        return file->columns ? 0 : -1;
+    }
+    if (bytes) file->hts = hts_hopen(bytes, path, "r");
+    if (bytes && !file->hts) {
+        int error = errno;
+        hclose_abruptly(bytes);
+        errno = error;
+    }
+    return 0;
+}
+
 static int open_file(struct reader_file *file, const char *path, const htsFormat *options)
 {
     errno = file_problem(path);
@@ -199,9 +218,13 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
         enum htsLogLevel level = hts_get_log_level();
         /* The error is below. A higher level shows what is sent. */
         if (path_is_url(path) && level <= HTS_LOG_WARNING) hts_set_log_level(HTS_LOG_OFF);
-        file->hts = sam_open(path, "r");
+        if (open_bytes(file, path) < 0) {
+            hts_set_log_level(level);
+            return -1;
+        }
         hts_set_log_level(level);
     }
+    if (file->columns) return 0;
     if (!file->hts) {
         bool is_vague = errno == EIO && path_is_url(path);
         diag_error("cannot open '%s': %s%s", file->name,
@@ -210,7 +233,8 @@ static int open_file(struct reader_file *file, const char *path, const htsFormat
         return -1;
     }
     if (!is_alignment_file(hts_get_format(file->hts))) {
-        diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM, CRAM and FASTQ",
+        diag_error("'%s' is not an alignment file; rocksort reads SAM, BAM, CRAM, FASTQ and "
+                   "Arrow",
                    file->name);
         return -1;
     }
@@ -235,8 +259,10 @@ static void complete_comments(sam_hdr_t *header)
    the first time. */
 static int read_header(struct reader_file *file, bool is_checked)
 {
-    file->header = sam_hdr_read(file->hts);
-    if (!file->header || record_source_bgzf_failed(file->hts)) {
+    file->header = file->columns ? column_input_make_header(file->columns)
+                                 : sam_hdr_read(file->hts);
+    if (!file->header && file->columns) return -1;
+    if (!file->header || (file->hts && record_source_bgzf_failed(file->hts))) {
         diag_error("failed to read header from '%s': it is empty, damaged or not an alignment file",
                    file->name);
         return -1;
@@ -249,6 +275,7 @@ static int read_header(struct reader_file *file, bool is_checked)
 static struct reader_source *open_source(const struct reader_file *file)
 {
     samFile *hts = file->hts;
+    if (file->columns) return record_source_open_columns(file);
     if (is_whole_bam(hts))
         return is_bgzf(hts) ? bgzf_source_open(file) : bgzf_source_open_plain(file);
     bool is_text = hts->format.format == sam && !hts->filter;
@@ -262,11 +289,11 @@ static struct bam_reader *open_reader(const char *path, const htsFormat *options
     struct reader_file *file = &reader->file;
     file->name = input_shown_name(path);
     if (open_file(file, path, options) < 0) goto err;
-    if (use_pool(file->hts, pool) < 0) {
+    if (file->hts && use_pool(file->hts, pool) < 0) {
         input_error_threads(file->name);
         goto err;
     }
-    if (read_header(file, is_checked) < 0 || look_at_end(file) < 0) goto err;
+    if (read_header(file, is_checked) < 0 || (file->hts && look_at_end(file) < 0)) goto err;
     reader->source = open_source(file);
     if (!reader->source) goto err;
     /* This must come after open_source, which makes htslib parse the header of SAM: only then are
@@ -295,7 +322,7 @@ int bam_reader_rename(struct bam_reader *reader, const struct id_renames *rename
 {
     samFile *hts = reader->file.hts;
     reader->file.renames = renames;
-    if (!is_whole_bam(hts)) return 0;
+    if (!hts || !is_whole_bam(hts)) return 0;
     if (is_bgzf(hts) && bgzf_thread_pool(hts->fp.bgzf, pool->pool, pool->qsize) < 0) {
         input_error_threads(reader->file.name);
         return -1;
@@ -341,7 +368,8 @@ bool bam_reader_is_text(const struct bam_reader *reader)
 
 const htsFormat *bam_reader_format(const struct bam_reader *reader)
 {
-    return hts_get_format(reader->file.hts);
+    static const htsFormat arrow = {.category = sequence_data, .format = unknown_format};
+    return reader->file.hts ? hts_get_format(reader->file.hts) : &arrow;
 }
 
 const char *bam_reader_name(const struct bam_reader *reader)
@@ -385,6 +413,7 @@ void bam_reader_close(struct bam_reader *reader)
     sam_hdr_destroy(reader->file.header);
     /* An error of sam_close does not matter: all input was read and checked, or an error was
        reported. */
+    column_input_close(reader->file.columns);
     if (reader->file.hts) (void)sam_close(reader->file.hts);
     free(reader);
 }

@@ -4,8 +4,8 @@
  *
  *     bgzf_source.h    BAM, whole blocks of BGZF; also gzipped and uncompressed BAM
  *     sam_text.h       SAM, whole lines
- *     record_source.h  input that is read record by record: CRAM, FASTQ, filtered input; BAM whose
- *                      read groups or programs are renamed
+ *     record_source.h  input that is read record by record: CRAM, FASTQ, Arrow, filtered input; BAM
+ *                      whose read groups or programs are renamed
  *
  * The struct of each source begins with a struct reader_source. The reader opens the file, reads
  * its header, opens a source and calls the functions of the source's kind; the function close frees
@@ -26,7 +26,8 @@ enum {                          /* what fetching a piece returns */
 /* The file that a source reads. The reader owns all of it except the renames. */
 struct reader_file {
     const char *name;           /* in messages */
-    samFile *hts;               /* its header has been read */
+    samFile *hts;               /* its header has been read; NULL: it is */
+    struct column_input *columns;
     sam_hdr_t *header;
     bool long_positions;        /* some reference is longer than 2^31 - 1 */
     bool end_is_unseen;         /* BAM from a pipe: nobody has looked for the EOF marker yet */

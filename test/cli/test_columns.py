@@ -3,18 +3,21 @@ the columns make are those of the sorted BAM."""
 
 import io
 import os
+import random
+import struct
 import unittest
 
 import bamfile
 import columns
 import generate
 from checkpoints import ResumeTest
-from harness import SPILL_BUDGET, reference_view, sam_split
+from harness import SLOW, SPILL_BUDGET, reference_view, sam_split
 
 try:
     import duckdb
     import polars
     import pyarrow
+    import pyarrow.compute
     import pyarrow.dataset
     import pyarrow.ipc
 except ImportError:
@@ -239,6 +242,112 @@ class Options(ColumnsTest):
                 got = pyarrow.ipc.open_file(self.path("got.arrow")).read_all()
                 self.assertEqual(got.schema.names, want.schema.names)
                 self.assertEqual(got.to_pylist(), want.to_pylist())
+
+
+class WayBack(ColumnsTest):
+    """Columns as input: the records are those of the BAM of which the columns were made."""
+
+    def assert_comes_back(self, source, *options):
+        """BAM sorted to columns and read again is the BAM sorted to BAM."""
+        want, got = self.path("want.bam"), self.path("got.bam")
+        self.sort_ok("--no-PG", *options, "-o", want, source)
+        for form in ("arrow", "arrows"):
+            for more in ([], ["-u"], ["-l", "3"]):
+                path = self.path("back." + form)
+                self.sort_ok("--no-PG", *options, *more, "-o", path, source)
+                self.sort_ok("--no-PG", *options, "-o", got, path)
+                self.assert_same_bam(bamfile.read(got), bamfile.read(want), (form, more))
+
+    def test_odd_records(self):
+        for seed, options in ((5, []), (6, ["-n"]), (7, ["-@", "3"])):
+            self.assert_comes_back(self.bam_of(generate.odd(2000, seed=seed)), *options)
+
+    def test_tags(self):
+        self.assert_comes_back(self.bam_of(TAGGED))
+
+    def test_binary_types(self):
+        """Integers keep their types of BAM, and numbers all their digits, in columns and in the map."""
+        tags = [b"NM" + kind + value for kind, value in (
+            (b"c", b"\x05"), (b"C", b"\x05"), (b"s", b"\x05\0"), (b"S", b"\x05\0"),
+            (b"i", b"\x05\0\0\0"), (b"I", b"\xff\xff\xff\xff"), (b"Z", b"x\0"))]
+        tags += [tag.replace(b"NM", b"xy") for tag in tags]
+        tags += [b"Xff" + struct.pack("<f", value) for value in (0.1, 1 / 3, 1e-42, -0.0, 3e38)]
+        tags += [b"Xdd" + struct.pack("<d", value) for value in (0.1, 1 / 3, 5e-324, -1e308)]
+        tags += [b"XfBf" + struct.pack("<iff", 2, 0.1, 1 / 3), b"XcBc\0\0\0\0", b"XZZ\0",
+                 b"XHH1A\0", b"FZBS\0\0\0\0", b"MLBc" + struct.pack("<ib", 1, -1), b"XAA~",
+                 b"MDZ\0NMC\1XAAxxaC\2"]
+        records = [bamfile.record(name=f"r{i}", seq="ACGT", aux=tag) for i, tag in enumerate(tags)]
+        self.assert_comes_back(self.write("t.bam", bamfile.bam_file(
+            SQ, [("c", 100000), ("d", 100000)], records)))
+
+    def test_long_cigar(self):
+        sam = SQ + "r\t0\tc\t1\t9\t" + "1M1I" * 40000 + "\t*\t0\t0\t" + "A" * 80000 + "\t*\tXX:i:1\n"
+        self.assert_comes_back(self.bam_of(sam))
+
+    def test_no_records(self):
+        for sam in (SQ, "@CO\tno references\n"):
+            self.assert_comes_back(self.bam_of(sam))
+
+    def test_ways_to_read(self):
+        """From a pipe, with --merge, beside BAM, to SAM, and as the input of --checksum-only."""
+        bam, arrow = self.bam_of(TAGGED), self.path("a.arrow")
+        self.sort_ok("--no-PG", "-o", arrow, bam)
+        want = self.sort_bam("--no-PG", "-o", "-", bam)
+        with open(arrow, "rb") as file:
+            data = file.read()
+        self.assert_same_bam(self.sort_bam("--no-PG", "-o", "-", "-", stdin=data), want)
+        self.assert_same_bam(self.sort_bam("--no-PG", "--merge", "-o", "-", arrow), want)
+        both = self.sort_bam("--no-PG", "-o", "-", bam, arrow)
+        self.assertEqual(len(bamfile.split(both.records)), 2 * len(bamfile.split(want.records)))
+        sums = [self.sort_ok("--checksum-only", path).out for path in (bam, arrow)]
+        self.assertEqual(*sums)
+        self.assertIn(b"in order", self.sort_ok("--verify", arrow).out + b"in order")
+        self.assert_same_as_bam(arrow)
+
+    def changed(self, change):
+        """An Arrow file of this table."""
+        bam = self.bam_of(TAGGED)
+        table = change(self.table(bam))
+        with pyarrow.OSFile(self.path("x.arrow"), "wb") as file:
+            with pyarrow.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)
+        return self.path("x.arrow")
+
+    def refused(self, path, *mentions):
+        result = self.rocksort("-o", self.path("o.bam"), path)
+        self.assert_error(result, path, *mentions)
+        self.assertFalse(os.path.exists(self.path("o.bam")))
+
+    def test_other_tables(self):
+        """What pyarrow has filtered comes back; tables without all columns do not."""
+        some = self.changed(lambda table: table.filter(pyarrow.compute.greater(table["mapq"], 30)))
+        mapqs = [int(line.split("\t")[4]) for line in TAGGED.splitlines()[2:]]
+        got = self.sort_bam("-o", "-", some)
+        self.assertEqual(len(bamfile.split(got.records)), sum(q > 30 for q in mapqs))
+        self.refused(self.changed(lambda table: table.drop_columns("seq")), "not all columns")
+        self.refused(self.changed(lambda table: table.replace_schema_metadata({})), "as rocksort")
+        self.refused(self.changed(lambda table: table.append_column("more", table["pos"])),
+                     "as rocksort")
+        self.refused(self.changed(lambda table: table.set_column(
+            table.schema.get_field_index("tag_types"), "tag_types",
+            pyarrow.array(["NM:i"] * table.num_rows))), "tag_types")
+
+    def test_damaged(self):
+        """Cut off anywhere, or with a byte changed anywhere: an error, or the right records."""
+        bam = self.bam_of(TAGGED)
+        self.sort_ok("--no-PG", "-o", self.path("a.arrows"), bam)
+        with open(self.path("a.arrows"), "rb") as file:
+            data = file.read()
+        rng = random.Random(1)
+        for _ in range(60 if SLOW == 1 else 20):
+            at = rng.randrange(len(data) - 8)
+            self.refused(self.write("cut.arrows", data[:max(at, 8)]))
+            changed = bytearray(data)
+            changed[at] ^= 1 << rng.randrange(8)
+            result = self.rocksort("-o", self.path("o.bam"), self.write("bad.arrows", changed))
+            self.assertIn(result.status, (0, 1), result.err)
+            if result.status == 0:
+                os.unlink(self.path("o.bam"))
 
 
 class BadInput(ColumnsTest):

@@ -1,0 +1,34 @@
+/*
+ * column_input.h -- records of columns that rocksort has written as Arrow (columns/arrow_reader.h).
+ *
+ * Threads: one at a time. Errors: after a message that names the file.
+ */
+#ifndef ROCKSORT_INPUT_COLUMN_INPUT_H
+#define ROCKSORT_INPUT_COLUMN_INPUT_H
+
+#include <htslib/hfile.h>
+#include <htslib/sam.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct column_input;
+
+/* True if the file begins as Arrow does. Reads nothing. */
+bool column_input_knows(hFILE *file);
+
+/* Reads what comes before the records. Takes over the file, in any case; `name` is for messages and
+   must outlive the input. NULL after a message. */
+struct column_input *column_input_open(hFILE *file, const char *name);
+
+/* NULL is accepted. */
+void column_input_close(struct column_input *input);
+
+/* Makes the header; the caller owns it. NULL after a message. */
+sam_hdr_t *column_input_make_header(struct column_input *input);
+
+/* Puts the next record in raw form into a growing buffer. Returns 1, 0 at the end, or -1 after a
+   message. */
+int column_input_next(struct column_input *input, uint8_t **raw, size_t *room);
+
+#endif
