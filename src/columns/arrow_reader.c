@@ -16,6 +16,9 @@ enum {
     MOST_COLUMNS = 8192,
 };
 
+/* Of a batch, decompressed: a few bytes may claim to be many. */
+#define MOST_BATCH_BYTES ((uint64_t)2 << 30)
+
 struct arrow_reader {
     arrow_read read;
     void *arg;
@@ -285,6 +288,7 @@ struct cursor {
     struct arrow_reader *reader;
     struct flat_items nodes, buffers;
     size_t node, buffer;
+    uint64_t n_bytes;           /* of all buffers so far */
     int codec;                  /* -1: none */
 };
 
@@ -341,7 +345,8 @@ static bool next_buffer(struct cursor *cursor, struct column_bytes *to)
         n -= 8;
         if (is_stored) size = n;
     }
-    if (size > (uint64_t)INT32_MAX + 8) return false;
+    if (size > MOST_BATCH_BYTES - cursor->n_bytes) return false;
+    cursor->n_bytes += size;
     xgrow(&to->bytes, &to->room, (size_t)size, 0, 1);
     to->n_bytes = (size_t)size;
     if (size == 0) return true;

@@ -238,18 +238,20 @@ static const char *add_cigar(struct column_batch *batch, struct bam_cigar cigar)
     struct column_values *column = column_of(batch, FIELD_CIGAR);
     if (!column || cigar.n_ops == 0) return NULL;
     struct column_bytes *values = &column->buffers[BUFFER_VALUES];
+    bool is_known = true;
     size_t most_bytes = cigar.n_ops * 10;       /* nine digits of 28 bits, and a letter */
     if (!has_room(values, most_bytes)) return too_long;
     begin_value(batch, column, COLUMN_TEXT);
     uint8_t *begin = append(values, most_bytes), *to = begin;
     for (const uint8_t *at = cigar.ops; at < cigar.ops + 4 * cigar.n_ops; at += 4) {
         uint32_t op = get_u32(at);
+        is_known &= bam_cigar_op(op) <= BAM_CBACK;
         to += put_decimal(to, bam_cigar_oplen(op));
         *to++ = (uint8_t)bam_cigar_opchr(op);
     }
     values->n_bytes -= most_bytes - (size_t)(to - begin);
     end_value(column, COLUMN_TEXT);
-    return NULL;
+    return is_known ? NULL : "its CIGAR has an operation that SAM does not know";
 }
 
 static const char *add_sequence(struct column_batch *batch, const uint8_t *rec)
@@ -314,9 +316,15 @@ static size_t put_number(uint8_t *to, char type, const uint8_t *value)
     memcpy(&f, &bits, sizeof f);
     uint64_t long_bits = type == 'd' ? get_u64(value) : 0;
     memcpy(&d, &long_bits, sizeof d);
-    /* 9 and 17 digits give the same number when they are read. */
-    int n = type == 'd' ? snprintf((char *)to, NUMBER_BYTES, "%.17g", d)
-                        : snprintf((char *)to, NUMBER_BYTES, "%.9g", (double)f);
+    /* 9 and 17 digits give the same number when they are read. There are many NaNs. */
+    char *text = (char *)to;
+    int n;
+    if (type == 'd')
+        n = d == d ? snprintf(text, NUMBER_BYTES, "%.17g", d)
+                   : snprintf(text, NUMBER_BYTES, COLUMN_NAN "%" PRIx64 ")", long_bits);
+    else
+        n = f == f ? snprintf(text, NUMBER_BYTES, "%.9g", (double)f)
+                   : snprintf(text, NUMBER_BYTES, COLUMN_NAN "%" PRIx32 ")", bits);
     return (size_t)n;
 }
 
@@ -333,6 +341,7 @@ static const char *append_array(struct column_bytes *to, const struct bam_aux *a
     char type = (char)aux->value[0];
     size_t n = get_u32(aux->value + 1), element_bytes = bam_aux_fixed_bytes[aux->value[0]];
     const uint8_t *at = aux->value + BAM_AUX_ARRAY_HEAD_BYTES;
+    if (!strchr("cCsSiIf", type)) return "it has an array of a type that SAM does not know";
     *append(to, 1) = (uint8_t)type;
     for (size_t i = 0; i < n; i++, at += element_bytes) {
         if (!has_room(to, NUMBER_BYTES + 1)) return too_long;
@@ -365,8 +374,10 @@ static const char *append_value(struct column_bytes *to, const struct bam_aux *a
 }
 
 /* True if the map of this row has the tag. */
-static bool map_has(const struct column_values *map, const uint8_t *letters)
+static bool map_has(const struct column_batch *batch, const struct column_values *map,
+                    const uint8_t *letters)
 {
+    if (!map || !has_value(batch, map)) return false;
     const struct column_bytes *offsets = &map->buffers[BUFFER_OFFSETS];
     const uint8_t *keys = map->buffers[BUFFER_KEYS].bytes;
     size_t begin = get_u32(offsets->bytes + offsets->n_bytes - 4), end = next_offset(map, COLUMN_MAP);
@@ -385,7 +396,6 @@ static const char *add_to_map(struct column_batch *batch, const struct bam_aux *
     struct column_bytes *keys = &map->buffers[BUFFER_KEYS];
     struct column_bytes *mapped = &map->buffers[BUFFER_MAPPED];
     if (!has_value(batch, map)) begin_value(batch, map, COLUMN_MAP);
-    if (map_has(map, aux->start)) return "it has a tag twice";
     if (key_offsets->n_bytes == 0) {
         append_offset(key_offsets, 0);
         append_offset(mapped_offsets, 0);
@@ -448,10 +458,13 @@ static const char *add_tag(struct column_batch *batch, const struct bam_aux *aux
         return "it has a tag whose name is not a letter and a letter or digit";
     add_tag_type(batch, aux);
     unsigned number = column_schema_of_tag(batch->schema, aux->start);
+    /* Two tags of one name and of two types could not be told apart on the way back. */
+    if (map_has(batch, column_of(batch, FIELD_TAGS), aux->start) ||
+        (number != NO_COLUMN && has_value(batch, &batch->columns[number])))
+        return "it has a tag twice";
     if (number == NO_COLUMN) return add_to_map(batch, aux);
     enum column_type type = batch->schema->columns[number].type;
     if (!column_type_holds(type, aux)) return add_to_map(batch, aux);
-    if (has_value(batch, &batch->columns[number])) return "it has a tag twice";
     return add_to_column(batch, &batch->columns[number], type, aux);
 }
 
@@ -485,18 +498,24 @@ static void add_position(struct column_batch *batch, enum column_field field, in
     if (pos >= 0) add_field(batch, field, (uint64_t)pos + 1);
 }
 
-static void add_numbers(struct column_batch *batch, const uint8_t *rec, struct bam_cigar cigar)
+/* Positions that count from 1 must have 32 bits, which SAM asks for, too. */
+static const char *add_numbers(struct column_batch *batch, const uint8_t *rec,
+                               struct bam_cigar cigar)
 {
-    int64_t pos = bam_record_pos(rec), n_bases = 1;
+    int64_t pos = bam_record_pos(rec), mate_pos = bam_record_mate_pos(rec), n_bases = 1;
+    if (pos == INT32_MAX || mate_pos == INT32_MAX) return "a position is beyond 2^31 - 1";
+    if (mate_pos < -1) return "the position of its mate is negative";
     if (!(bam_record_flag(rec) & BAM_FUNMAP)) n_bases = bam_cigar_reference_bases(cigar);
     add_field(batch, FIELD_FLAG, bam_record_flag(rec));
     add_reference(batch, FIELD_RNAME, bam_record_tid(rec));
     add_position(batch, FIELD_POS, pos);
-    if (pos >= 0) add_position(batch, FIELD_END, pos + (n_bases > 0 ? n_bases : 1) - 1);
+    int64_t end = pos + (n_bases > 0 ? n_bases : 1);
+    if (pos >= 0) add_field(batch, FIELD_END, (uint64_t)(end < INT32_MAX ? end : INT32_MAX));
     add_field(batch, FIELD_MAPQ, rec[BAM_MAPQ_AT]);
     add_reference(batch, FIELD_RNEXT, bam_record_mate_tid(rec));
-    add_position(batch, FIELD_PNEXT, bam_record_mate_pos(rec));
+    add_position(batch, FIELD_PNEXT, mate_pos);
     add_field(batch, FIELD_TLEN, (uint64_t)bam_record_template_length(rec));
+    return NULL;
 }
 
 const char *column_batch_add(struct column_batch *batch, const uint8_t *rec)
@@ -506,7 +525,7 @@ const char *column_batch_add(struct column_batch *batch, const uint8_t *rec)
     struct bam_cigar cigar = bam_record_cigar(rec, has_cg ? &cg : NULL);
     bool is_in_cg = has_cg && cigar.ops != bam_record_ops(rec);
     const char *problem = add_name(batch, rec);
-    add_numbers(batch, rec, cigar);
+    if (!problem) problem = add_numbers(batch, rec, cigar);
     if (!problem) problem = add_cigar(batch, cigar);
     if (!problem) problem = add_sequence(batch, rec);
     if (!problem) problem = add_qualities(batch, rec);

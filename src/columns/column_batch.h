@@ -16,6 +16,9 @@
 
 #include "columns/column_schema.h"
 
+/* In a map, a float that is no number is this, its bits and ")". */
+#define COLUMN_NAN "nan(0x"
+
 /* A column has those that its type needs; the others are empty. */
 enum column_buffer {
     BUFFER_VALIDITY,            /* a bit for each row, the lowest first; empty: there is no null */

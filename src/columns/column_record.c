@@ -140,6 +140,7 @@ static ssize_t put_cigar(struct text_part cigar, struct column_bytes *out)
 {
     static const char letters[] = BAM_CIGAR_STR;
     size_t n_ops = 0;
+    if (!cigar.at) return 0;
     const uint8_t *at = cigar.at, *end = at + cigar.n;
     while (at < end) {
         uint64_t length = 0;
@@ -212,12 +213,23 @@ static bool put_number(char type, struct text_part text, struct column_bytes *ou
     memcpy(copy, text.at, text.n);
     copy[text.n] = '\0';
     errno = 0;
-    if (type == 'f') {
+    if ((type == 'f' || type == 'd') && strncmp(copy, COLUMN_NAN, strlen(COLUMN_NAN)) == 0) {
+        uint64_t bits = strtoull(copy + strlen(COLUMN_NAN), &end, 16);
+        if (type == 'f')
+            (void)put_u32(append(out, 4), bits);
+        else
+            (void)put_u64(append(out, 8), bits);
+        end += *end == ')';
+    } else if (type == 'f') {
         float value = strtof(copy, &end);
-        append_bytes(out, &value, sizeof value);
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        (void)put_u32(append(out, 4), bits);
     } else if (type == 'd') {
         double value = strtod(copy, &end);
-        append_bytes(out, &value, sizeof value);
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        (void)put_u64(append(out, 8), bits);
     } else {
         long long value = strtoll(copy, &end, 10);
         if (errno || !put_integer(type, value, out)) return false;
@@ -301,6 +313,7 @@ static bool put_mapped(const struct row *row, const uint8_t *letters, char type,
 static const char *put_tags(const struct row *row, struct column_bytes *out)
 {
     struct text_part types = text_of_field(row, FIELD_TAG_TYPES);
+    if (!types.at) return NULL;
     const uint8_t *at = types.at, *end = at + types.n;
     for (; at < end; at += 5) {
         bool is_last = end - at == 4;

@@ -272,6 +272,7 @@ class WayBack(ColumnsTest):
             (b"i", b"\x05\0\0\0"), (b"I", b"\xff\xff\xff\xff"), (b"Z", b"x\0"))]
         tags += [tag.replace(b"NM", b"xy") for tag in tags]
         tags += [b"Xff" + struct.pack("<f", value) for value in (0.1, 1 / 3, 1e-42, -0.0, 3e38)]
+        tags += [b"Xff\x01\0\xc0\xff", b"Xdd\x01\0\0\0\0\0\xf8\x7f", b"XfBf\1\0\0\0\0\0\xa0\x7f"]
         tags += [b"Xdd" + struct.pack("<d", value) for value in (0.1, 1 / 3, 5e-324, -1e308)]
         tags += [b"XfBf" + struct.pack("<iff", 2, 0.1, 1 / 3), b"XcBc\0\0\0\0", b"XZZ\0",
                  b"XHH1A\0", b"FZBS\0\0\0\0", b"MLBc" + struct.pack("<ib", 1, -1), b"XAA~",

@@ -117,6 +117,9 @@ def all_seeds():
         "reader": [bytes((form, size)) + body for form, body in files(rng) for size in (0, 40)],
         "sort": [setting + bytes((form,)) + body for form, body in files(rng)
                  for setting in settings[:2]],
+        "columns": noise(rng, (400, 2000, 6000)) + [
+            bytes((mode, flips)) + settings[0] * 8 + noise(rng, (2000,))[0]
+            for mode in (0, 4, 8, 16, 20) for flips in (0, 3)] + [b"\1\0ARROW1\0\0" + b"\xff" * 4],
         "options": option_seeds(),
         "fasta": [bytes((9, window, squeeze)) + body for window in (0, 12, 100)
                   for squeeze in (0, 1) for body in (refs, gzip.compress(refs, mtime=0), b">\n")],

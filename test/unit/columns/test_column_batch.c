@@ -301,6 +301,10 @@ static void test_refused(void **state)
                         "it has a tag twice");
     assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tXX:i:1\tXX:Z:1"),
                         "it has a tag twice");
+    assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:i:1\tNM:Z:1"),
+                        "it has a tag twice");
+    assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tNM:Z:1\tNM:i:1"),
+                        "it has a tag twice");
     assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tXX:Z:\xff"),
                         "it has text that is not UTF-8");
     assert_string_equal(problem_of_line("r\t4\t*\t0\t0\t*\t*\t0\t0\tA\t!\tMD:Z:abcdefgh\xc3"),
