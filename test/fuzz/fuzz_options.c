@@ -68,12 +68,14 @@ static void check_settings(const struct sort_options *o)
     FUZZ_CHECK(s->n_threads >= 1 && s->n_threads <= 1024);
     FUZZ_CHECK(s->level >= -1 && s->level <= 9);
     FUZZ_CHECK(bgzf_engine_is_built_in(s->engine));
-    bool is_bgzf = s->output_format.format == bam || s->output_format.compression == bgzf;
+    bool is_bgzf = output_format_is_bgzf(&s->output_format);
     FUZZ_CHECK(!is_bgzf || s->sum_only || bgzf_engine_has_level(s->engine, s->level));
     FUZZ_CHECK(s->memory_bytes >= 1 << 20 && s->memory_bytes <= SIZE_MAX / 2);
     FUZZ_CHECK(s->rules.minhash.k >= MINHASH_K_MIN && s->rules.minhash.k <= MINHASH_K_MAX);
     FUZZ_CHECK(s->minhash_window >= 1);
     FUZZ_CHECK(s->output_format.kind <= OUTPUT_ARROW_STREAM);
+    FUZZ_CHECK(!s->index_path || s->output);
+    FUZZ_CHECK(s->rules.order != SORT_TAG || (s->rules.tag[0] && s->rules.tag[1]));
     for (const hts_opt *opt = s->output_format.hts.specific; opt; opt = opt->next)
         FUZZ_CHECK(opt->opt != HTS_OPT_NTHREADS);
     for (const hts_opt *opt = s->input_format.specific; opt; opt = opt->next)
