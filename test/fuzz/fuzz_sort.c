@@ -108,9 +108,7 @@ static struct sort_settings choose_settings(struct fuzz_input *in)
         .compaction = COMPACTION_OFF,
         .no_resume = true,      /* or a store stays for what cannot be written as SAM */
     };
-    s.output_format.category = sequence_data;
-    s.output_format.format = fuzz_one_in(in, 4) ? sam : bam;
-    s.output_format.compression = s.output_format.format == sam ? no_compression : bgzf;
+    s.output_format.kind = fuzz_one_in(in, 4) ? OUTPUT_SAM : OUTPUT_BAM;
     s.rules.below = fuzz_below(in, 3);
     memcpy(s.rules.tag, &"RGMICGCB"[2 * fuzz_below(in, 4)], 2);
     return s;
