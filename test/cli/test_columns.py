@@ -302,7 +302,10 @@ class WayBack(ColumnsTest):
         self.assertEqual(len(bamfile.split(both.records)), 2 * len(bamfile.split(want.records)))
         sums = [self.sort_ok("--checksum-only", path).out for path in (bam, arrow)]
         self.assertEqual(*sums)
-        self.assertIn(b"in order", self.sort_ok("--verify", arrow).out + b"in order")
+        self.sort_ok("--verify", arrow)
+        self.sort_ok("-n", "--no-PG", "-o", self.path("n.arrow"), bam)
+        os.rename(self.path("n.arrow"), self.path("c.arrow"))
+        self.assertEqual(self.rocksort("--verify=coordinate", self.path("c.arrow")).status, 1)
         self.assert_same_as_bam(arrow)
 
     def changed(self, change):
