@@ -18,6 +18,8 @@
 enum {
     FULL_BYTES = 64 << 20,      /* of records; the next may have 2 GiB */
     KEPT_BYTES = 16 << 20,      /* of a buffer, from batch to batch */
+    SMALL_BYTES = 64 << 10,     /* a buffer of this size is always kept */
+    LONG_RECORD_BYTES = 256 << 10,
     MOST_QUALITY = 93,          /* '~' - '!' */
 };
 
@@ -531,6 +533,15 @@ const struct column_values *column_batch_end(struct column_batch *batch)
     return batch->columns;
 }
 
+/* True if the next batch may need as much memory. Memory that one batch needs, and no other, adds up
+   if each takes it for another column: batches of few long records, and buffers of rare tags. */
+static bool is_worth_keeping(const struct column_batch *batch, const struct column_bytes *buffer)
+{
+    if (buffer->room <= SMALL_BYTES) return true;
+    bool has_long_records = batch->raw_bytes > batch->n_rows * LONG_RECORD_BYTES;
+    return !has_long_records && buffer->room <= KEPT_BYTES && buffer->n_bytes >= buffer->room / 8;
+}
+
 void column_batch_clear(struct column_batch *batch)
 {
     for (unsigned i = 0; i < batch->schema->n_columns; i++) {
@@ -538,8 +549,9 @@ void column_batch_clear(struct column_batch *batch)
         column->n_rows = column->n_nulls = 0;
         for (unsigned k = 0; k < N_COLUMN_BUFFERS; k++) {
             struct column_bytes *buffer = &column->buffers[k];
+            bool is_kept = is_worth_keeping(batch, buffer);
             buffer->n_bytes = 0;
-            if (buffer->room <= KEPT_BYTES) continue;
+            if (is_kept) continue;
             free(buffer->bytes);
             *buffer = (struct column_bytes){0};
         }
