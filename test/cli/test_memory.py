@@ -105,8 +105,8 @@ class Memory(CliTest):
         """Each column once needs much memory, which is not kept for it."""
         tags = [name + b"Z" for name in (b"MD", b"BQ", b"CQ", b"CS", b"E2", b"OQ", b"OX", b"QT",
                                          b"QX", b"R2", b"RX", b"SA", b"U2", b"CB", b"CO", b"OC")]
-        records = [bamfile.record(name=f"r{i}", aux=tags[i % 16] + b"0123456789abcdef" * 90000 + b"\0")
-                   for i in range(96)]
+        value = b"0123456789abcdef" * 130000 + b"\0"
+        records = [bamfile.record(name=f"r{i}", aux=tags[i % 16] + value) for i in range(128)]
         source = self.write("tags.bam", bamfile.bam_file("", [], records))
         self.check(source, 2, 8, "-O", "arrow")
         self.check(source, 2, 8, "-O", "arrow", "-u")
